@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+
+char *buf_reserve(struct buf *b, size_t n)
+{
+    ensure(n <= SIZE_MAX / 4 && b->len <= SIZE_MAX / 4);
+    if (b->cap - b->len < n) {
+        size_t cap = b->cap < 128 ? 128 : b->cap;
+
+        while (cap - b->len < n)
+            cap *= 2;
+        b->data = mem_realloc(b->data, cap);
+        b->cap = cap;
+    }
+    return b->data + b->len;
+}
+
+void buf_append(struct buf *b, const void *data, size_t n)
+{
+    if (n == 0)
+        return;
+    memcpy(buf_reserve(b, n), data, n);
+    b->len += n;
+}
+
+void buf_append_str(struct buf *b, struct str s)
+{
+    buf_append(b, s.p, s.n);
+}
+
+void buf_puts(struct buf *b, const char *s)
+{
+    buf_append(b, s, strlen(s));
+}
+
+void buf_putc(struct buf *b, char c)
+{
+    buf_append(b, &c, 1);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_list again;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    ensure(n >= 0);
+    char *at = buf_reserve(b, (size_t)n + 1);
+    vsnprintf(at, (size_t)n + 1, fmt, again);
+    va_end(again);
+    b->len += (size_t)n;
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+    ensure(n <= b->len);
+    if (n == 0)
+        return;
+    b->len -= n;
+    memmove(b->data, b->data + n, b->len);
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+}
+
+const char *buf_cstr(struct buf *b)
+{
+    *buf_reserve(b, 1) = '\0';
+    return b->data;
+}
+
+struct str buf_str(const struct buf *b)
+{
+    return str_of(b->data, b->len);
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->data);
+    *b = (struct buf){0};
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * buf - bytes that grow at the end and are taken from the front; pure. Zero-initialised is empty.
+ * Limits on what a peer may make it hold are the caller's.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+struct buf {
+    char *data; /* NULL only while cap is 0 */
+    size_t len; /* bytes in use, from data */
+    size_t cap; /* bytes allocated */
+};
+
+/* Adds n bytes; data may be NULL when n is 0. */
+void buf_append(struct buf *b, const void *data, size_t n);
+
+/* Adds the bytes of a view. */
+void buf_append_str(struct buf *b, struct str s);
+
+/* Adds a C string. */
+void buf_puts(struct buf *b, const char *s);
+
+/* Adds one byte. */
+void buf_putc(struct buf *b, char c);
+
+/* Adds formatted text. */
+void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Room for n more bytes behind len; returns where they go. The caller then adds to len. */
+char *buf_reserve(struct buf *b, size_t n) MUST_CHECK;
+
+/* Takes n <= len bytes from the front; what follows moves down. */
+void buf_consume(struct buf *b, size_t n);
+
+/* Empties it; keeps the memory. */
+void buf_clear(struct buf *b);
+
+/* Ends the bytes with NUL (not counted in len) and returns them; valid until the next change. */
+const char *buf_cstr(struct buf *b);
+
+/* All its bytes as a view, valid until the next change. */
+struct str buf_str(const struct buf *b);
+
+/* Releases the memory; the buffer is empty and usable again. */
+void buf_free(struct buf *b);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * err - what went wrong, as a value: the kind decides what happens next, the text is for people.
+ * Filled once where it happens, prefixed on the way up, logged once by the layer that decides.
+ */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include "base/compiler.h"
+
+/* XX(identifier, name): what a caller may need to tell apart. */
+#define ERR_MAP(XX)                                                                             \
+    XX(OK, "ok")                                                                                \
+    XX(IO, "io")                     /* a system call or the network failed */                  \
+    XX(REFUSED, "refused")           /* nobody listens there (ECONNREFUSED) */                  \
+    XX(TIMEOUT, "timeout")           /* a deadline of ours passed */                            \
+    XX(CLOSED, "closed")             /* the peer ended it */                                    \
+    XX(TLS, "tls")                   /* handshake, certificate or record failed */              \
+    XX(PROTOCOL, "protocol")         /* bytes that are not what the protocol says */            \
+    XX(TOO_BIG, "too_big")           /* larger than a limit */                                  \
+    XX(UNAUTHORIZED, "unauthorized") /* HTTP 401 */                                             \
+    XX(FORBIDDEN, "forbidden")       /* HTTP 403 */                                             \
+    XX(NOT_FOUND, "not_found")       /* HTTP 404 */                                             \
+    XX(EXPIRED, "expired")       /* resourceVersion or continue token too old (PROTOCOL 1.3) */ \
+    XX(FUTURE, "future")         /* resourceVersion too large (PROTOCOL 1.3) */                 \
+    XX(BUSY, "busy")             /* HTTP 429, or 503 with Retry-After */                        \
+    XX(SERVER, "server")         /* any other error the server reports */                       \
+    XX(CONFIG, "config")         /* the user must change a file */                              \
+    XX(CREDENTIAL, "credential") /* a token, key or certificate cannot be used */
+
+#define ERR_ENUM(id, name) ERR_##id,
+enum err_kind { ERR_MAP(ERR_ENUM) ERR_KINDS };
+#undef ERR_ENUM
+
+struct err {
+    enum err_kind kind;
+    int code;       /* errno, UV_E*, mbedTLS or HTTP status; 0 if none */
+    char text[320]; /* outermost context first, cut if longer; never a secret */
+};
+
+/* Fills *e (which may be NULL) and returns kind, so that a failing path is one line. */
+enum err_kind err_set(struct err *e, enum err_kind kind, int code, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+
+/* Puts "context: " in front of e->text; returns e->kind. */
+enum err_kind err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* "io", "expired", ...: for logs and metrics. */
+const char *err_kind_name(enum err_kind kind);
+
+#endif

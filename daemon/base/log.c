@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/utf8.h"
+
+const char *const log_level_words[] = {"error", "warn", "info", "debug", "trace", NULL};
+const char *const log_format_words[] = {"auto", "text", "json", "journal", NULL};
+
+/* How long a line waits for whoever reads stderr, once; then lines are dropped until there is room. */
+#define STUCK_MS 100
+
+static enum log_level max_level = LOG_LVL_INFO;
+static enum log_format line_format = LOG_FMT_AUTO;
+static bool is_stuck;
+static bool is_torn; /* the end of the last line was dropped */
+static uint64_t dropped;
+
+void log_set_level(enum log_level level)
+{
+    max_level = level;
+}
+
+void log_set_format(enum log_format format)
+{
+    line_format = format;
+}
+
+bool log_enabled(enum log_level level)
+{
+    return level <= max_level;
+}
+
+static enum log_format effective_format(void)
+{
+    if (line_format != LOG_FMT_AUTO)
+        return line_format;
+    return getenv("JOURNAL_STREAM") != NULL ? LOG_FMT_JOURNAL : LOG_FMT_TEXT;
+}
+
+/* How many bytes of well-formed, printable UTF-8 stand at p; 0 = this byte must be escaped. */
+static size_t printable(const unsigned char *p, size_t n)
+{
+    if (p[0] >= 0x20 && p[0] < 0x7f)
+        return p[0] == '"' || p[0] == '\\' ? 0 : 1;
+    bool control = p[0] < 0x80 || (p[0] == 0xc2 && n > 1 && p[1] < 0xa0); /* C0, DEL, C1 */
+
+    return control ? 0 : utf8_len(p, n);
+}
+
+static void put_quoted(struct buf *out, struct str s)
+{
+    buf_putc(out, '"');
+    for (size_t i = 0; i < s.n;) {
+        const unsigned char *p = (const unsigned char *)s.p + i;
+        size_t len = printable(p, s.n - i);
+
+        if (len > 0) {
+            buf_append(out, p, len);
+        } else if (*p == '"' || *p == '\\') {
+            buf_printf(out, "\\%c", *p);
+        } else if (*p == '\n') {
+            buf_puts(out, "\\n");
+        } else {
+            buf_printf(out, "\\u%04x", *p);
+        }
+        i += len > 0 ? len : 1;
+    }
+    buf_putc(out, '"');
+}
+
+static void put_value(struct buf *out, const struct kv *f)
+{
+    switch (f->type) {
+    case KV_TYPE_STR:
+        put_quoted(out, f->s);
+        break;
+    case KV_TYPE_I64:
+        buf_printf(out, "%" PRId64, f->i);
+        break;
+    case KV_TYPE_U64:
+        buf_printf(out, "%" PRIu64, f->u);
+        break;
+    case KV_TYPE_MS:
+        buf_printf(out, "%" PRIu64, f->u);
+        break;
+    case KV_TYPE_ERR:
+        put_quoted(out, str_c(f->err->text));
+        break;
+    case KV_TYPE_END:
+    case KV_TYPE_NONE:
+        break;
+    }
+}
+
+static void put_time(struct buf *out)
+{
+    struct timespec ts;
+    struct tm tm;
+    char text[32];
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    gmtime_r(&ts.tv_sec, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+    buf_printf(out, "%s.%03ldZ", text, ts.tv_nsec / 1000000);
+}
+
+static void put_text(struct buf *out, enum log_level level, const char *msg, const struct kv *f)
+{
+    static const int priority[] = {3, 4, 6, 7, 7}; /* of syslog, for the journal */
+
+    if (effective_format() == LOG_FMT_JOURNAL) {
+        buf_printf(out, "<%d>%s", priority[level], msg);
+    } else {
+        put_time(out);
+        buf_printf(out, " %-5s %s", log_level_words[level], msg);
+    }
+    for (; f->type != KV_TYPE_END; f++) {
+        if (f->type == KV_TYPE_NONE)
+            continue;
+        buf_printf(out, " %s=", f->key);
+        put_value(out, f);
+        if (f->type == KV_TYPE_MS)
+            buf_puts(out, "ms");
+        if (f->type == KV_TYPE_ERR)
+            buf_printf(out, " kind=%s", err_kind_name(f->err->kind));
+    }
+}
+
+static void put_json(struct buf *out, enum log_level level, const char *msg, const struct kv *f)
+{
+    buf_puts(out, "{\"time\":\"");
+    put_time(out);
+    buf_printf(out, "\",\"level\":\"%s\",\"msg\":", log_level_words[level]);
+    put_quoted(out, str_c(msg));
+    for (; f->type != KV_TYPE_END; f++) {
+        if (f->type == KV_TYPE_NONE)
+            continue;
+        buf_printf(out, ",\"%s%s\":", f->key, f->type == KV_TYPE_MS ? "_ms" : "");
+        put_value(out, f);
+        if (f->type == KV_TYPE_ERR)
+            buf_printf(out, ",\"kind\":\"%s\"", err_kind_name(f->err->kind));
+    }
+    buf_putc(out, '}');
+}
+
+static bool has_room(void)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+    is_stuck = poll(&p, 1, is_stuck ? 0 : STUCK_MS) == 0;
+    return !is_stuck;
+}
+
+/* A pipe that is writable takes PIPE_BUF bytes without blocking, in one piece: most lines never mix. */
+static void write_line(const struct buf *out)
+{
+    size_t done = 0;
+
+    while (done < out->len && has_room()) {
+        size_t left = out->len - done;
+        ssize_t n = write(STDERR_FILENO, out->data + done, left < PIPE_BUF ? left : PIPE_BUF);
+
+        if (n > 0)
+            done += (size_t)n;
+        else if (errno != EINTR)
+            break; /* no place left to complain */
+    }
+    is_torn = done > 0 ? done < out->len : is_torn;
+    dropped += done < out->len;
+}
+
+static void tell_dropped(void)
+{
+    uint64_t lines = dropped;
+
+    if (lines == 0 || !has_room())
+        return;
+    dropped = 0;
+    log_warn("log lines were dropped: nobody read them", KV_U64("lines", lines));
+}
+
+void log_emit(enum log_level level, const char *msg, const struct kv *fields)
+{
+    struct buf out = {0};
+    int saved = errno;
+
+    if (!log_enabled(level))
+        return;
+    tell_dropped();
+    if (is_torn)
+        buf_putc(&out, '\n');
+    if (effective_format() == LOG_FMT_JSON)
+        put_json(&out, level, msg, fields);
+    else
+        put_text(&out, level, msg, fields);
+    buf_putc(&out, '\n');
+    write_line(&out);
+    buf_free(&out);
+    errno = saved;
+}

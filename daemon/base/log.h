@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log - one event, one line, a constant message and typed fields. Level and sink are process-wide
+ * (with the rate limits the one global state outside app/).
+ *
+ *     log_warn("watch lost", KV_STR("watch", name), KV_MS("lived", ms), KV_ERR(err));
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum log_level { LOG_LVL_ERROR, LOG_LVL_WARN, LOG_LVL_INFO, LOG_LVL_DEBUG, LOG_LVL_TRACE };
+enum log_format { LOG_FMT_AUTO, LOG_FMT_TEXT, LOG_FMT_JSON, LOG_FMT_JOURNAL };
+
+enum kv_type {
+    KV_TYPE_END,
+    KV_TYPE_STR,
+    KV_TYPE_I64,
+    KV_TYPE_U64,
+    KV_TYPE_MS,
+    KV_TYPE_ERR,
+    KV_TYPE_NONE
+};
+
+/* One field; made with the macros below. Values are borrowed for the call. NONE is left out. */
+struct kv {
+    enum kv_type type;
+    const char *key;
+    struct str s;
+    int64_t i;
+    uint64_t u;
+    const struct err *err;
+};
+
+#define KV_STR(k, v)  ((struct kv){.type = KV_TYPE_STR, .key = (k), .s = str_c(v)})
+#define KV_VIEW(k, v) ((struct kv){.type = KV_TYPE_STR, .key = (k), .s = (v)})
+#define KV_INT(k, v)  ((struct kv){.type = KV_TYPE_I64, .key = (k), .i = (v)})
+#define KV_U64(k, v)  ((struct kv){.type = KV_TYPE_U64, .key = (k), .u = (v)})
+#define KV_MS(k, v)   ((struct kv){.type = KV_TYPE_MS, .key = (k), .u = (v)})
+#define KV_ERR(e)     ((struct kv){.type = KV_TYPE_ERR, .key = "err", .err = (e)})
+
+/* Lines above this level are not written. */
+void log_set_level(enum log_level level);
+
+/* How lines look. AUTO: <n> prefixes without a time when stderr goes to the journal, else text with
+ * time. JSON: one object a line. JOURNAL: as AUTO under the journal. */
+void log_set_format(enum log_format format);
+
+/* Would a line of this level be written? For work that only a log line needs. */
+bool log_enabled(enum log_level level);
+
+/* Words of the settings: "error" ... "trace", "auto" ... "journal"; NULL-terminated, in enum order. */
+extern const char *const log_level_words[];
+extern const char *const log_format_words[];
+
+/* Writes one line to stderr: what the macros below call. Control bytes and invalid UTF-8 in values
+ * come out escaped, so a value never makes a second line. fields end with KV_TYPE_END. Nobody waits for long for a
+ * reader that has stopped: lines are dropped then, and counted in a line once there is room. */
+void log_emit(enum log_level level, const char *msg, const struct kv *fields);
+
+#define LOG_FIELDS(...)     ((const struct kv[]){__VA_ARGS__, {.type = KV_TYPE_END}})
+#define log_error(msg, ...) log_emit(LOG_LVL_ERROR, msg, LOG_FIELDS(__VA_ARGS__))
+#define log_warn(msg, ...)  log_emit(LOG_LVL_WARN, msg, LOG_FIELDS(__VA_ARGS__))
+#define log_info(msg, ...)  log_emit(LOG_LVL_INFO, msg, LOG_FIELDS(__VA_ARGS__))
+#define log_debug(msg, ...) log_emit(LOG_LVL_DEBUG, msg, LOG_FIELDS(__VA_ARGS__))
+#define log_trace(msg, ...) log_emit(LOG_LVL_TRACE, msg, LOG_FIELDS(__VA_ARGS__))
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * map - string keys to intrusive nodes; pure. The only home of uthash. Keys are borrowed: the
+ * struct that embeds the node owns them and keeps them unchanged while the node is in the map.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+#include <stddef.h>
+
+#include <uthash.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+struct map_node {
+    UT_hash_handle hh;
+};
+
+/* Zero-initialised is empty; an empty map owns no memory. */
+struct map {
+    struct map_node *head; /* uthash's table hangs on the first node */
+};
+
+/* The node of a key, or NULL. */
+struct map_node *map_get(const struct map *m, struct str key);
+
+/* Adds a node; the key must not be in the map. */
+void map_put(struct map *m, struct map_node *node, struct str key);
+
+/* Takes out a node that is in the map. */
+void map_remove(struct map *m, struct map_node *node);
+
+/* How many nodes. */
+size_t map_count(const struct map *m);
+
+/* The first node in order of insertion, or NULL. */
+struct map_node *map_first(const struct map *m);
+
+/* The node inserted after this one, or NULL. Read it before removing this one. */
+struct map_node *map_next(const struct map_node *node);
+
+/* The key of a node in the map. */
+struct str map_key(const struct map_node *node);
+
+#define map_entry(node, type, member) container_of(node, type, member)
+
+#endif

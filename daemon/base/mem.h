@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mem - allocation that cannot return NULL: without memory for our own small structures the
+ * program aborts and systemd starts it again (DESIGN 2.4). Sizes a peer chooses are capped before
+ * they come here. Everything is released with free().
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+/* Uninitialised memory of n bytes (n = 0 gives a pointer to free as well). */
+void *mem_alloc(size_t n) MUST_CHECK;
+
+/* Zeroed memory of n bytes. */
+void *mem_zalloc(size_t n) MUST_CHECK;
+
+/* Zeroed array of n elements of size bytes; aborts on overflow. */
+void *mem_array(size_t n, size_t size) MUST_CHECK;
+
+/* Like realloc(). */
+void *mem_realloc(void *p, size_t n) MUST_CHECK;
+
+/* Copy of n bytes. */
+void *mem_dup(const void *p, size_t n) MUST_CHECK;
+
+/* Copy of a string; NULL stays NULL. */
+char *mem_strdup(const char *s) MUST_CHECK;
+
+/* Copy of n bytes with a NUL behind them. */
+char *mem_strndup(const char *s, size_t n) MUST_CHECK;
+
+/* A new string from a format. */
+char *mem_printf(const char *fmt, ...) PRINTF_LIKE(1, 2) MUST_CHECK;
+
+/* Overwrites n bytes in a way the compiler keeps, for secrets before free(). */
+void mem_wipe(void *p, size_t n);
+
+/* A heap copy of a compound literal: MEM_NEW(struct x, .a = 1). */
+#define MEM_NEW(type, ...) ((type *)mem_dup(&(const type){__VA_ARGS__}, sizeof(type)))
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * str - a borrowed run of bytes with its length; pure. It owns nothing and need not end in NUL.
+ */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+struct str {
+    const char *p;
+    size_t n;
+};
+
+/* For printf: "%.*s", STR_ARG(s). */
+#define STR_ARG(s) (int)(s).n, (s).n > 0 ? (s).p : ""
+
+/* A view of n bytes at p. */
+static inline struct str str_of(const char *p, size_t n)
+{
+    return (struct str){p, n};
+}
+
+/* A view of a C string; NULL is empty. */
+static inline struct str str_c(const char *s)
+{
+    return (struct str){s, s != NULL ? strlen(s) : 0};
+}
+
+/* Same bytes? */
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* Same bytes as a C string? */
+static inline bool str_is(struct str a, const char *s)
+{
+    return str_eq(a, str_c(s));
+}
+
+/* Byte order, then length. */
+static inline int str_cmp(struct str a, struct str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int d = n > 0 ? memcmp(a.p, b.p, n) : 0;
+
+    if (d != 0)
+        return d;
+    return a.n < b.n ? -1 : a.n > b.n;
+}
+
+#endif
