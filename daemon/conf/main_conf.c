@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/main_conf.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "conf/check.h"
+#include "conf/cluster_conf.h"
+#include "conf/conf.h"
+#include "conf/hook_conf.h"
+#include "conf/watch_conf.h"
+
+enum { INCLUDES_MAX = 100, NODE_NAME_MAX = 253, USER_NAME_MAX = 255 };
+enum { SOCKET_PATH_MAX = 107 }; /* sun_path of unix(7) without its NUL */
+
+#define KIB INT64_C(1024)
+#define GIB (KIB * KIB * KIB)
+
+#define ROW_STRUCT struct conf_log
+static const struct setting log_settings[] = {
+    SETTING_ROW(WORD, level, SETTING_DEFAULT("\"info\""), .words = log_level_words),
+    SETTING_ROW(WORD, format, SETTING_DEFAULT("\"auto\""), .words = log_format_words),
+    {.key = NULL},
+};
+#undef ROW_STRUCT
+
+#define ROW_STRUCT struct conf_control
+static const struct setting control_settings[] = {
+    SETTING_ROW(STR, socket, SETTING_DEFAULT("\"/run/informerd/control.sock\""),
+                SETTING_RANGE(1, SOCKET_PATH_MAX), .check = check_path),
+    {.key = NULL},
+};
+#undef ROW_STRUCT
+
+#define ROW_STRUCT struct conf_limits
+static const struct setting limits_settings[] = {
+    SETTING_ROW(SIZE, object_size, SETTING_DEFAULT("\"16MiB\""), SETTING_RANGE(KIB, GIB)),
+    SETTING_ROW(INT, hook_concurrency, SETTING_DEFAULT("8"), SETTING_RANGE(1, 1000)),
+    SETTING_ROW(MS, stop_timeout, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_ROW(MS, ready_timeout, SETTING_DEFAULT("\"60s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
+    {.key = NULL},
+};
+#undef ROW_STRUCT
+
+#define ROW_STRUCT struct conf
+const struct setting main_conf_settings[] = {
+    SETTING_ROW(LIST, include, SETTING_DEFAULT("[ \"conf.d/*.conf\" ]"),
+                SETTING_RANGE(0, INCLUDES_MAX), .check = check_filled),
+    SETTING_ROW(STR, user, SETTING_DEFAULT("\"informerd\""), SETTING_RANGE(1, USER_NAME_MAX)),
+    SETTING_ROW(STR, node_name, SETTING_DEFAULT("\"\""), SETTING_RANGE(0, NODE_NAME_MAX)),
+    SETTING_ROW(GROUP, log, .group = log_settings),
+    SETTING_ROW(GROUP, control, .group = control_settings),
+    SETTING_ROW(GROUP, limits, .group = limits_settings),
+    SETTING_ROW(NAMED, clusters, .group = cluster_conf_settings,
+                .named = {sizeof(struct conf_cluster), offsetof(ROW_STRUCT, n_clusters)}),
+    SETTING_ROW(NAMED, watches, .group = watch_conf_settings,
+                .named = {sizeof(struct conf_watch), offsetof(ROW_STRUCT, n_watches)}),
+    SETTING_ROW(NAMED, hooks, .group = hook_conf_settings,
+                .named = {sizeof(struct conf_hook), offsetof(ROW_STRUCT, n_hooks)}),
+    {.key = NULL},
+};
+#undef ROW_STRUCT

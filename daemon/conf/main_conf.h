@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main_conf - the settings at the top of the files, and the sections; pure.
+ */
+#ifndef CONF_MAIN_CONF_H
+#define CONF_MAIN_CONF_H
+
+#include "conf/setting.h"
+
+/* The table that fills a struct conf. */
+extern const struct setting main_conf_settings[];
+
+#endif

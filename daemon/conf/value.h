@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * value - the texts that stand for durations, sizes, signals and modes (DESIGN 1.2); pure. Each
+ * reader returns false, and leaves *out alone, for anything else.
+ */
+#ifndef CONF_VALUE_H
+#define CONF_VALUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+/* "250ms", "5s", "2min", "1h", "7d": a whole number and its unit, in milliseconds. */
+bool value_duration(const char *text, uint64_t *out) MUST_CHECK;
+
+/* "100B", "64KiB", "16MiB", "1GiB": a whole number and its unit, in bytes. */
+bool value_size(const char *text, uint64_t *out) MUST_CHECK;
+
+/* "TERM" or "SIGTERM": the number of a signal. */
+bool value_signal(const char *text, int64_t *out) MUST_CHECK;
+
+/* "0022": one to four octal digits, at most 0777. */
+bool value_umask(const char *text, int64_t *out) MUST_CHECK;
+
+/* Appends a duration in the largest unit that keeps it whole. */
+void value_put_duration(struct buf *out, uint64_t ms);
+
+/* Appends a size in the largest unit that keeps it whole. */
+void value_put_size(struct buf *out, uint64_t bytes);
+
+#endif

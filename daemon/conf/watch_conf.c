@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/watch_conf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "conf/check.h"
+
+enum { NAMES_MAX = 1000, LABEL_MAX = 63 };
+
+/* A namespace is a DNS label (RFC 1123). */
+static const char *namespace_fault(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
+
+    if (strcmp(text, "*") == 0)
+        return NULL;
+    if (n == 0 || n > LABEL_MAX || text[n] != '\0' || text[0] == '-' || text[n - 1] == '-')
+        return "is no namespace: small letters, digits and -, or \"*\" for all";
+    return NULL;
+}
+
+/* What may stand in the path of a request. */
+static const char *name_fault(const char *text)
+{
+    if (text[0] == '\0' || strcmp(text, ".") == 0 || strcmp(text, "..") == 0 ||
+        strpbrk(text, "/% \t") != NULL)
+        return "is no name of an object";
+    return NULL;
+}
+
+#define ROW_STRUCT struct conf_watch
+const struct setting watch_conf_settings[] = {
+    SETTING_ROW(STR, cluster, SETTING_DEFAULT("\"\"")),
+    SETTING_ROW(STR, resource, SETTING_RANGE(1, 0)),
+    SETTING_ROW(LIST, namespaces, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, NAMES_MAX),
+                .check = namespace_fault),
+    SETTING_ROW(LIST, names, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, NAMES_MAX),
+                .check = name_fault),
+    SETTING_ROW(STR, label_selector, SETTING_DEFAULT("\"\""), .check = check_variables),
+    SETTING_ROW(STR, field_selector, SETTING_DEFAULT("\"\""), .check = check_variables),
+    {.key = NULL},
+};
+#undef ROW_STRUCT
+
+static void check_cluster(const struct conf *c, struct conf_watch *w, struct problems *p)
+{
+    if (w->cluster.v[0] != '\0') {
+        if (conf_find_cluster(c, w->cluster.v) == NULL)
+            problems_add(p, w->cluster.at, "watches.%s.cluster: there is no cluster \"%.80s\"",
+                         w->name.v, w->cluster.v);
+    } else if (c->n_clusters == 1) {
+        free(w->cluster.v);
+        w->cluster.v = mem_strdup(c->clusters[0].name.v);
+    } else if (c->n_clusters > 1 && !problems_has(p, w->cluster.at)) {
+        problems_add(p, w->name.at, "watches.%s.cluster is required: there are %zu clusters",
+                     w->name.v, c->n_clusters);
+    }
+}
+
+static void check_all_alone(const struct conf_watch *w, struct problems *p)
+{
+    for (size_t i = 0; w->namespaces.n > 1 && i < w->namespaces.n; i++) {
+        if (strcmp(w->namespaces.v[i].v, "*") == 0) {
+            problems_add(p, w->namespaces.v[i].at,
+                         "watches.%s.namespaces: \"*\" means all and must stand alone", w->name.v);
+            return;
+        }
+    }
+}
+
+void watch_conf_check(const struct conf *c, struct conf_watch *w, struct problems *p)
+{
+    char *namespaces = mem_printf("watches.%s.namespaces", w->name.v);
+    char *names = mem_printf("watches.%s.names", w->name.v);
+
+    check_cluster(c, w, p);
+    check_all_alone(w, p);
+    check_distinct(&w->namespaces, namespaces, p);
+    check_distinct(&w->names, names, p);
+    free(namespaces);
+    free(names);
+}
