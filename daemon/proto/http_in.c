@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/http_in.h"
+
+#include <llhttp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/panic.h"
+
+enum phase {
+    IN_HEAD,
+    IN_BODY,   /* trailers too */
+    IN_END,    /* complete */
+    IN_FAILED, /* an error was returned */
+};
+
+/* The fields that somebody wants. The first of several equal ones counts. */
+enum field { FIELD_TYPE, FIELD_LOCATION, FIELD_RETRY, FIELD_CODING, FIELDS };
+
+static const char *const field_names[FIELDS] = {"content-type", "location", "retry-after",
+                                                "transfer-encoding"};
+
+static const char framing[] = "what stands between chunks";
+
+enum { LONGEST_NAME = 17 }; /* of field_names */
+
+struct http_in {
+    llhttp_t parser;
+    llhttp_settings_t settings;
+    const struct http_in_events *events;
+    void *arg;
+    struct http_limits limits;
+    enum phase phase;
+    bool until_eof;       /* the body has no other end */
+    bool keep_alive;      /* as of the head */
+    bool paused;          /* by one of our callbacks, at the end of a head or of a message */
+    uint64_t body_bytes;  /* so far */
+    size_t head_bytes;    /* so far, of all heads with status 1xx too */
+    size_t framing_bytes; /* since the last byte of the body: chunk sizes, extensions, trailers */
+    const char *framed;   /* the data being fed are counted up to here */
+    char name[LONGEST_NAME + 1]; /* of the field being read, lower case; cut */
+    size_t name_bytes;           /* uncut */
+    bool in_value;
+    enum field field; /* FIELDS = one that nobody wants */
+    struct buf values[FIELDS];
+    bool seen[FIELDS];
+    struct buf target;
+    enum err_kind stopped; /* why a callback of ours ended it */
+    const char *complaint; /* static */
+    uint64_t exceeded;     /* the limit, with ERR_TOO_BIG */
+    unsigned char first;   /* byte of all */
+    bool got_any;
+};
+
+static struct http_in *self(llhttp_t *parser)
+{
+    return parser->data;
+}
+
+/* Ends the parser from inside a callback. */
+static int stop(struct http_in *h, enum err_kind kind, const char *complaint)
+{
+    h->stopped = kind;
+    h->complaint = complaint;
+    return HPE_USER;
+}
+
+static int stop_too_big(struct http_in *h, const char *what, uint64_t limit)
+{
+    h->exceeded = limit;
+    return stop(h, ERR_TOO_BIG, what);
+}
+
+/* Between two messages after one with status 1xx, too. */
+static int on_message_begin(llhttp_t *parser)
+{
+    struct http_in *h = self(parser);
+
+    for (size_t i = 0; i < FIELDS; i++) {
+        buf_clear(&h->values[i]);
+        h->seen[i] = false;
+    }
+    h->name_bytes = 0;
+    h->in_value = false;
+    h->field = FIELDS;
+    return 0;
+}
+
+static int on_url(llhttp_t *parser, const char *at, size_t n)
+{
+    buf_append(&self(parser)->target, at, n);
+    return 0;
+}
+
+static int on_name(llhttp_t *parser, const char *at, size_t n)
+{
+    struct http_in *h = self(parser);
+
+    for (size_t i = 0; i < n; i++, h->name_bytes++)
+        if (h->name_bytes < LONGEST_NAME)
+            h->name[h->name_bytes] = (char)(at[i] >= 'A' && at[i] <= 'Z' ? at[i] | 0x20 : at[i]);
+    return 0;
+}
+
+static enum field find_field(const struct http_in *h)
+{
+    size_t i = 0;
+
+    if (h->name_bytes > LONGEST_NAME)
+        return FIELDS;
+    while (i < FIELDS && !str_is(str_of(h->name, h->name_bytes), field_names[i]))
+        i++;
+    return (enum field)i;
+}
+
+/* Runs once per field, before its value, which may be empty. Trailers do not count. */
+static int begin_value(struct http_in *h)
+{
+    if (h->in_value || h->phase != IN_HEAD)
+        return 0;
+    h->in_value = true;
+    h->field = find_field(h);
+    if (h->field == FIELDS)
+        return 0;
+    if (h->field == FIELD_CODING && h->seen[FIELD_CODING])
+        return stop(h, ERR_PROTOCOL, "several Transfer-Encoding fields");
+    if (h->seen[h->field])
+        h->field = FIELDS;
+    else
+        h->seen[h->field] = true;
+    return 0;
+}
+
+static int on_value(llhttp_t *parser, const char *at, size_t n)
+{
+    struct http_in *h = self(parser);
+    int ret = begin_value(h);
+
+    if (ret == 0 && h->field != FIELDS && h->phase == IN_HEAD)
+        buf_append(&h->values[h->field], at, n);
+    return ret;
+}
+
+static int on_value_complete(llhttp_t *parser)
+{
+    struct http_in *h = self(parser);
+    int ret = begin_value(h);
+
+    h->in_value = false;
+    h->name_bytes = 0;
+    return ret;
+}
+
+static struct str value_of(const struct http_in *h, enum field field)
+{
+    struct str v = buf_str(&h->values[field]);
+
+    while (v.n > 0 && (v.p[v.n - 1] == ' ' || v.p[v.n - 1] == '\t'))
+        v.n--;
+    return v;
+}
+
+static bool is_informational(const llhttp_t *parser)
+{
+    return parser->type == HTTP_RESPONSE && parser->status_code / 100 == 1;
+}
+
+/* What llhttp lets pass, and we do not. NULL = fine. */
+static const char *objection(const struct http_in *h)
+{
+    const llhttp_t *p = &h->parser;
+    struct str coding = value_of(h, FIELD_CODING);
+    bool coded = h->seen[FIELD_CODING];
+
+    if (p->http_major != 1 || p->http_minor > 1)
+        return "neither HTTP/1.1 nor HTTP/1.0";
+    if (p->type == HTTP_RESPONSE && (p->status_code < 100 || p->status_code == 101))
+        return "a status that nobody asked for";
+    if (p->type == HTTP_REQUEST && (p->method == HTTP_CONNECT || h->target.data[0] != '/'))
+        return "a request for a proxy";
+    if (coded && p->http_minor == 0)
+        return "Transfer-Encoding in HTTP/1.0"; /* RFC 9112 6.1 */
+    if (coded && (coding.n != 7 || strncasecmp(coding.p, "chunked", 7) != 0))
+        return "a Transfer-Encoding other than chunked";
+    return NULL;
+}
+
+static int on_headers_complete(llhttp_t *parser)
+{
+    struct http_in *h = self(parser);
+    const char *complaint = objection(h);
+
+    if (complaint != NULL)
+        return stop(h, ERR_PROTOCOL, complaint);
+    parser->upgrade = 0; /* ignored, as RFC 9110 7.8 allows */
+    if (parser->type == HTTP_RESPONSE && (parser->status_code / 100 == 1 ||
+                                          parser->status_code == 204 || parser->status_code == 304))
+        parser->flags |= F_SKIPBODY; /* RFC 9112 6.3: whatever the fields say */
+    if (is_informational(parser))
+        return 0;
+    h->until_eof = llhttp_message_needs_eof(parser) != 0;
+    h->keep_alive = llhttp_should_keep_alive(parser) != 0;
+    h->paused = true;
+    return HPE_PAUSED; /* so that it is known where the head ends */
+}
+
+static bool count_framing(struct http_in *h, const char *upto)
+{
+    h->framing_bytes += (size_t)(upto - h->framed);
+    h->framed = upto;
+    return h->framing_bytes <= h->limits.head_bytes;
+}
+
+static int on_body(llhttp_t *parser, const char *at, size_t n)
+{
+    struct http_in *h = self(parser);
+    uint64_t left = h->limits.body_bytes - h->body_bytes;
+    size_t take = h->limits.body_bytes != 0 && left < n ? (size_t)left : n;
+
+    if (!count_framing(h, at))
+        return stop_too_big(h, framing, h->limits.head_bytes);
+    h->framing_bytes = 0;
+    h->framed = at + n;
+    h->body_bytes += take;
+    if (take > 0 && !h->events->on_body(h->arg, at, take))
+        return stop(h, ERR_CLOSED, NULL);
+    return take == n ? 0 : stop_too_big(h, "the body", h->limits.body_bytes);
+}
+
+static int on_message_complete(llhttp_t *parser)
+{
+    struct http_in *h = self(parser);
+
+    if (is_informational(parser))
+        return 0;
+    h->paused = true;
+    return HPE_PAUSED; /* so that on_end runs when all bytes are counted */
+}
+
+struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits,
+                               const struct http_in_events *events, void *arg)
+{
+    struct http_in *h =
+        MEM_NEW(struct http_in, .events = events, .arg = arg, .limits = *limits, .field = FIELDS);
+
+    ensure(limits->head_bytes > 0 && events->on_head != NULL && events->on_body != NULL &&
+           events->on_end != NULL);
+    llhttp_settings_init(&h->settings);
+    h->settings.on_message_begin = on_message_begin;
+    h->settings.on_url = on_url;
+    h->settings.on_header_field = on_name;
+    h->settings.on_header_value = on_value;
+    h->settings.on_header_value_complete = on_value_complete;
+    h->settings.on_headers_complete = on_headers_complete;
+    h->settings.on_body = on_body;
+    h->settings.on_message_complete = on_message_complete;
+    llhttp_init(&h->parser, kind == HTTP_IN_REQUEST ? HTTP_REQUEST : HTTP_RESPONSE, &h->settings);
+    h->parser.data = h;
+    return h;
+}
+
+static void free_head(struct http_in *h)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        buf_free(&h->values[i]);
+    buf_free(&h->target);
+}
+
+void http_in_destroy(struct http_in **h)
+{
+    if (*h == NULL)
+        return;
+    free_head(*h);
+    free(*h);
+    *h = NULL;
+}
+
+/* Without parameters, in lower case. */
+static struct str media_type(struct buf *value)
+{
+    size_t n = 0;
+
+    while (n < value->len && strchr("; \t", value->data[n]) == NULL) {
+        char *c = &value->data[n++];
+
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c | 0x20 : *c);
+    }
+    return str_of(value->data, n);
+}
+
+static int64_t retry_after_s(struct str value)
+{
+    int64_t n = 0;
+
+    if (value.n == 0 || value.n > 9)
+        return -1;
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] < '0' || value.p[i] > '9')
+            return -1;
+        n = n * 10 + (value.p[i] - '0');
+    }
+    return n;
+}
+
+static bool tell_head(struct http_in *h)
+{
+    struct http_head head = {
+        .content_type = media_type(&h->values[FIELD_TYPE]),
+        .location = value_of(h, FIELD_LOCATION),
+        .retry_after_s = retry_after_s(value_of(h, FIELD_RETRY)),
+        .keep_alive = h->keep_alive,
+    };
+
+    if (h->parser.type == HTTP_REQUEST) {
+        head.method = str_c(llhttp_method_name((llhttp_method_t)h->parser.method));
+        head.target = buf_str(&h->target);
+    } else {
+        head.status = h->parser.status_code;
+    }
+    bool go_on = h->events->on_head(h->arg, &head);
+
+    free_head(h);
+    return go_on;
+}
+
+/* Reports what stop() was told. */
+static enum err_kind fail(struct http_in *h, struct err *err)
+{
+    enum err_kind kind = h->stopped;
+    const char *what = h->parser.type == HTTP_REQUEST ? "request" : "response";
+
+    h->phase = IN_FAILED;
+    if (kind == ERR_CLOSED)
+        return err_set(err, kind, 0, "HTTP %s: stopped by its reader", what);
+    if (kind == ERR_TOO_BIG)
+        return err_set(err, kind, 0, "HTTP %s: %s: more than the limit of %llu bytes", what,
+                       h->complaint, (unsigned long long)h->exceeded);
+    if (h->head_bytes == 0 && (h->first == 0x15 || h->first == 0x16))
+        return err_set(err, kind, 0, "HTTP %s: the peer speaks TLS; use https://", what);
+    return err_set(err, kind, 0, "HTTP %s: malformed: %s", what, h->complaint);
+}
+
+/* What comes next after a pause at `end`. */
+static enum err_kind resume(struct http_in *h, const char *end, struct err *err)
+{
+    h->paused = false;
+    llhttp_resume(&h->parser);
+    if (h->phase == IN_HEAD) {
+        h->phase = IN_BODY;
+        h->framed = end;
+        if (tell_head(h))
+            return ERR_OK;
+        stop(h, ERR_CLOSED, NULL);
+        return fail(h, err);
+    }
+    if (!count_framing(h, end)) {
+        stop_too_big(h, framing, h->limits.head_bytes);
+        return fail(h, err);
+    }
+    h->phase = IN_END;
+    h->events->on_end(h->arg);
+    return ERR_OK;
+}
+
+/* llhttp found an error; one behind a limit would not have been seen in smaller portions. */
+static void malformed(struct http_in *h)
+{
+    if (h->phase == IN_BODY && !count_framing(h, llhttp_get_error_pos(&h->parser)))
+        stop_too_big(h, framing, h->limits.head_bytes);
+    else
+        stop(h, ERR_PROTOCOL, llhttp_get_error_reason(&h->parser));
+}
+
+/* One call of llhttp: up to the end of the data, of the head, of the message, or to the limit of
+ * the head. *data is moved behind what was used. */
+static enum err_kind step(struct http_in *h, const char **data, const char *end, struct err *err)
+{
+    const char *start = *data;
+    size_t room = h->limits.head_bytes - h->head_bytes;
+    size_t n = (size_t)(end - start);
+
+    if (h->phase == IN_HEAD && n > room)
+        n = room;
+    h->framed = start;
+    llhttp_errno_t e = llhttp_execute(&h->parser, start, n);
+
+    *data = h->paused ? llhttp_get_error_pos(&h->parser) : start + n;
+    if (e != HPE_OK && !h->paused && h->stopped == ERR_OK)
+        malformed(h);
+    if (h->stopped != ERR_OK)
+        return fail(h, err);
+    if (h->phase == IN_HEAD)
+        h->head_bytes += (size_t)(*data - start);
+    if (h->paused)
+        return resume(h, *data, err);
+    if (h->phase == IN_HEAD && h->head_bytes == h->limits.head_bytes)
+        stop_too_big(h, "the head", h->limits.head_bytes);
+    else if (h->phase == IN_BODY && !count_framing(h, *data))
+        stop_too_big(h, framing, h->limits.head_bytes);
+    return h->stopped == ERR_OK ? ERR_OK : fail(h, err);
+}
+
+enum err_kind http_in_feed(struct http_in *h, const char *data, size_t n, size_t *used,
+                           struct err *err)
+{
+    const char *at = data;
+    const char *end = data + n;
+    enum err_kind kind = ERR_OK;
+
+    ensure(h->phase == IN_HEAD || h->phase == IN_BODY);
+    if (n > 0 && !h->got_any) {
+        h->got_any = true;
+        h->first = (unsigned char)data[0];
+    }
+    /* Once more with nothing at the end of a head: a body of no bytes ends there. */
+    for (bool again = n > 0; again;) {
+        enum phase before = h->phase;
+
+        kind = step(h, &at, end, err);
+        again = kind == ERR_OK && h->phase != IN_END && (at < end || h->phase != before);
+    }
+    if (used != NULL)
+        *used = (size_t)(at - data);
+    return kind;
+}
+
+enum err_kind http_in_eof(struct http_in *h, struct err *err)
+{
+    const char *what = h->parser.type == HTTP_REQUEST ? "request" : "response";
+
+    ensure(h->phase == IN_HEAD || h->phase == IN_BODY);
+    if (h->phase == IN_BODY && h->until_eof) {
+        h->phase = IN_END;
+        h->events->on_end(h->arg);
+        return ERR_OK;
+    }
+    bool head = h->phase == IN_HEAD;
+
+    h->phase = IN_FAILED;
+    if (!h->got_any)
+        return err_set(err, ERR_CLOSED, 0,
+                       "HTTP %s: the peer closed the connection before it began", what);
+    if (head)
+        return err_set(err, ERR_CLOSED, 0,
+                       "HTTP %s: the peer closed the connection within its head", what);
+    return err_set(err, ERR_CLOSED, 0,
+                   "HTTP %s: the peer closed the connection within its body, after %llu bytes",
+                   what, (unsigned long long)h->body_bytes);
+}
+
+bool http_in_done(const struct http_in *h)
+{
+    return h->phase == IN_END;
+}
+
+bool http_in_reusable(const struct http_in *h)
+{
+    return h->phase == IN_END && h->keep_alive && !h->until_eof;
+}

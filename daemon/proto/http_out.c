@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/http_out.h"
+
+#include <string.h>
+
+#include "base/panic.h"
+
+static void put_field(struct buf *out, const char *name, const char *prefix, const char *value)
+{
+    if (value == NULL)
+        return;
+    ensure(strpbrk(value, "\r\n") == NULL);
+    buf_puts(out, name);
+    buf_puts(out, ": ");
+    buf_puts(out, prefix);
+    buf_puts(out, value);
+    buf_puts(out, "\r\n");
+}
+
+void http_out_request(struct buf *out, const struct http_request *r)
+{
+    ensure(r->target[0] == '/' && strpbrk(r->target, " \r\n") == NULL);
+    ensure(r->method[0] != '\0' && strpbrk(r->method, " \r\n") == NULL);
+    buf_printf(out, "%s %s HTTP/1.1\r\n", r->method, r->target);
+    put_field(out, "Host", "", r->host);
+    put_field(out, "Accept", "", r->accept != NULL ? r->accept : "application/json");
+    put_field(out, "User-Agent", "", r->user_agent);
+    put_field(out, "Authorization", "Bearer ", r->bearer);
+    buf_puts(out, "\r\n");
+}
+
+void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes)
+{
+    ensure(status >= 200 && status <= 999);
+    buf_printf(out, "HTTP/1.1 %d %s\r\n", status, http_out_reason(status));
+    put_field(out, "Content-Type", "", content_type);
+    buf_printf(out, "Content-Length: %zu\r\n\r\n", body_bytes);
+}
+
+const char *http_out_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } known[] = {
+        {200, "OK"                             },
+        {202, "Accepted"                       },
+        {204, "No Content"                     },
+        {400, "Bad Request"                    },
+        {401, "Unauthorized"                   },
+        {403, "Forbidden"                      },
+        {404, "Not Found"                      },
+        {405, "Method Not Allowed"             },
+        {408, "Request Timeout"                },
+        {409, "Conflict"                       },
+        {410, "Gone"                           },
+        {413, "Content Too Large"              },
+        {414, "URI Too Long"                   },
+        {415, "Unsupported Media Type"         },
+        {422, "Unprocessable Content"          },
+        {429, "Too Many Requests"              },
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"          },
+        {501, "Not Implemented"                },
+        {502, "Bad Gateway"                    },
+        {503, "Service Unavailable"            },
+        {504, "Gateway Timeout"                },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (known[i].status == status)
+            return known[i].reason;
+    return "";
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_out - writes heads of HTTP/1.1 messages; pure.
+ */
+#ifndef PROTO_HTTP_OUT_H
+#define PROTO_HTTP_OUT_H
+
+#include "base/buf.h"
+
+/* One request without a body. All strings are borrowed. */
+struct http_request {
+    const char *method;     /* "GET" */
+    const char *target;     /* path and query, already escaped */
+    const char *host;       /* Host header */
+    const char *accept;     /* NULL = application/json */
+    const char *bearer;     /* token for Authorization, or NULL; must hold no control bytes */
+    const char *user_agent; /* NULL = none */
+};
+
+/* Appends the request head. Values with CR, LF or NUL are a bug of the caller (ensure). */
+void http_out_request(struct buf *out, const struct http_request *r);
+
+/* Appends a response head with Content-Length; the caller appends the body. */
+void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes);
+
+/* "Not Found" for 404; "" for codes it does not know. */
+const char *http_out_reason(int status);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/json_in.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yajl/yajl_parse.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/panic.h"
+
+/* A token larger than KEEP_BYTES makes yajl's buffers large: given back at the next idle time. */
+enum { KEEP_BYTES = 64 * 1024, MAX_NUMBER = 1024 };
+
+/* At the end of each chunk yajl copies an unfinished token, and at the next scans it again from its
+ * start. A large one that arrives in small chunks would so take quadratic time. Therefore, once the
+ * bytes given to yajl end inside a string, more are held back until its closing quote is here, and
+ * numbers are bounded. */
+struct json_in {
+    yajl_handle yajl;
+    json_in_cb *cb;
+    void *arg;
+    uint64_t base;     /* position of the first byte of what yajl is parsing now */
+    uint64_t last_end; /* of the last token */
+    unsigned depth;
+    unsigned max_depth;
+    bool single;    /* one value, then nothing but white space */
+    size_t rest;    /* bytes of an unfinished token that yajl has */
+    bool in_string; /* yajl's bytes end inside a string, held continues it */
+    bool escape;    /* ... and the last byte is a backslash that escapes the next */
+    bool grown;
+    bool too_deep;
+    bool too_long; /* a number */
+    bool extra;    /* single, and a second value began */
+    bool stopped;
+    struct buf held;
+};
+
+static bool is_end(enum json_type type)
+{
+    return type == JSON_OBJECT_END || type == JSON_ARRAY_END;
+}
+
+static int emit(struct json_in *j, enum json_type type, struct str text)
+{
+    const struct json_token t = {
+        .type = type,
+        .depth = j->depth,
+        .text = text,
+        .end = j->base + yajl_get_bytes_consumed(j->yajl),
+    };
+
+    if (j->depth == 0 && j->single && j->last_end > 0 && !is_end(type)) {
+        j->extra = true;
+        return 0;
+    }
+    j->last_end = t.end;
+    j->rest = 0;
+    return j->cb(j->arg, &t);
+}
+
+static int open_container(struct json_in *j, enum json_type type)
+{
+    if (j->depth >= j->max_depth) {
+        j->too_deep = true;
+        return 0;
+    }
+    int go_on = emit(j, type, (struct str){0});
+    j->depth++;
+    return go_on;
+}
+
+static int close_container(struct json_in *j, enum json_type type)
+{
+    ensure(j->depth > 0);
+    j->depth--;
+    return emit(j, type, (struct str){0});
+}
+
+static int on_null(void *ctx)
+{
+    return emit(ctx, JSON_NULL, (struct str){0});
+}
+
+static int on_boolean(void *ctx, int value)
+{
+    return emit(ctx, value ? JSON_TRUE : JSON_FALSE, (struct str){0});
+}
+
+static int on_number(void *ctx, const char *text, size_t n)
+{
+    struct json_in *j = ctx;
+
+    j->too_long = n > MAX_NUMBER;
+    return !j->too_long && emit(j, JSON_NUMBER, str_of(text, n));
+}
+
+static int on_string(void *ctx, const unsigned char *text, size_t n)
+{
+    return emit(ctx, JSON_STRING, str_of((const char *)text, n));
+}
+
+static int on_key(void *ctx, const unsigned char *text, size_t n)
+{
+    return emit(ctx, JSON_KEY, str_of((const char *)text, n));
+}
+
+static int on_start_map(void *ctx)
+{
+    return open_container(ctx, JSON_OBJECT);
+}
+
+static int on_end_map(void *ctx)
+{
+    return close_container(ctx, JSON_OBJECT_END);
+}
+
+static int on_start_array(void *ctx)
+{
+    return open_container(ctx, JSON_ARRAY);
+}
+
+static int on_end_array(void *ctx)
+{
+    return close_container(ctx, JSON_ARRAY_END);
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_map_key = on_key,
+    .yajl_start_map = on_start_map,
+    .yajl_end_map = on_end_map,
+    .yajl_start_array = on_start_array,
+    .yajl_end_array = on_end_array,
+};
+
+static void *yajl_mem_alloc(void *ctx, size_t n)
+{
+    (void)ctx;
+    return mem_alloc(n);
+}
+
+static void *yajl_mem_realloc(void *ctx, void *p, size_t n)
+{
+    (void)ctx;
+    return mem_realloc(p, n);
+}
+
+static void yajl_mem_free(void *ctx, void *p)
+{
+    (void)ctx;
+    free(p);
+}
+
+static void open_yajl(struct json_in *j)
+{
+    yajl_alloc_funcs memory = {yajl_mem_alloc, yajl_mem_realloc, yajl_mem_free, NULL};
+
+    j->yajl = yajl_alloc(&callbacks, &memory, j);
+    ensure(j->yajl != NULL);
+    ensure(yajl_config(j->yajl, yajl_allow_multiple_values, 1) != 0);
+}
+
+struct json_in *json_in_create(unsigned max_depth, json_in_cb *cb, void *arg)
+{
+    struct json_in *j = MEM_NEW(struct json_in, .cb = cb, .arg = arg, .max_depth = max_depth);
+
+    open_yajl(j);
+    return j;
+}
+
+void json_in_destroy(struct json_in **j)
+{
+    if (*j == NULL)
+        return;
+    yajl_free((*j)->yajl);
+    buf_free(&(*j)->held);
+    free(*j);
+    *j = NULL;
+}
+
+/* yajl's own words for what is wrong, without the data that it would quote. */
+static enum err_kind syntax_error(struct json_in *j, const char *data, size_t n, struct err *err)
+{
+    size_t at = yajl_get_bytes_consumed(j->yajl);
+    unsigned char *text = yajl_get_error(j->yajl, 0, (const unsigned char *)data, n);
+    bool markup = j->last_end == 0 && at > 0 && at <= n && data[at - 1] == '<';
+
+    if (markup)
+        err_set(err, ERR_PROTOCOL, 0, "an HTML or XML page, not JSON");
+    else
+        err_set(err, ERR_PROTOCOL, 0, "not valid JSON at byte %" PRIu64 ": %.*s", j->base + at,
+                (int)strcspn((const char *)text, "\n"), (const char *)text);
+    yajl_free_error(j->yajl, text);
+    return ERR_PROTOCOL;
+}
+
+/* A callback has made yajl stop. */
+static enum err_kind canceled(const struct json_in *j, struct err *err)
+{
+    if (j->too_deep)
+        return err_set(err, ERR_TOO_BIG, 0, "JSON nested deeper than %u", j->max_depth);
+    if (j->too_long)
+        return err_set(err, ERR_TOO_BIG, 0, "a number in JSON of more than %d bytes", MAX_NUMBER);
+    if (j->extra)
+        return err_set(err, ERR_PROTOCOL, 0, "more than one JSON value");
+    return err_set(err, ERR_CLOSED, 0, "the reader of the JSON stopped");
+}
+
+static enum err_kind parse(struct json_in *j, const char *data, size_t n, struct err *err)
+{
+    yajl_status status = yajl_parse(j->yajl, (const unsigned char *)data, n);
+
+    if (status == yajl_status_ok) {
+        j->base += n;
+        return ERR_OK;
+    }
+    j->stopped = true;
+    if (status == yajl_status_client_canceled)
+        return canceled(j, err);
+    return syntax_error(j, data, n, err);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* The bytes just parsed end at j->base; what stands behind the last token? */
+static void look_at_tail(struct json_in *j, const char *data, size_t n)
+{
+    uint64_t tail = j->base - j->last_end;
+    size_t i = tail < n ? n - (size_t)tail : 0;
+    size_t escapes = 0;
+
+    while (i < n && (is_space(data[i]) || (j->depth > 0 && (data[i] == ',' || data[i] == ':'))))
+        i++;
+    if (i == n)
+        return;
+    j->rest = j->rest > 0 ? j->rest + n : n - i;
+    if (data[i] != '"') /* no other token can go on with one: here a string begins */
+        return;
+    for (size_t k = n; k > i + 1 && data[k - 1] == '\\'; k--)
+        escapes++;
+    j->in_string = true;
+    j->escape = escapes % 2 == 1;
+}
+
+static enum err_kind parse_and_look(struct json_in *j, const char *data, size_t n, struct err *err)
+{
+    enum err_kind kind = parse(j, data, n, err);
+
+    if (kind != ERR_OK)
+        return kind;
+    look_at_tail(j, data, n);
+    j->too_long = !j->in_string && j->rest > MAX_NUMBER;
+    if (!j->too_long)
+        return ERR_OK;
+    j->stopped = true;
+    return canceled(j, err);
+}
+
+/* Holds back bytes inside a string. Returns how many of data are taken by that, all of them unless
+ * the closing quote is among them. */
+static size_t hold(struct json_in *j, const char *data, size_t n)
+{
+    size_t i = 0;
+
+    for (; i < n && (j->escape || data[i] != '"'); i++)
+        j->escape = !j->escape && data[i] == '\\';
+    if (i == n) {
+        buf_append(&j->held, data, n);
+        j->grown = j->grown || j->held.len > KEEP_BYTES;
+        return n;
+    }
+    j->in_string = false;
+    if (j->held.len == 0)
+        return 0; /* nothing to join: yajl may have it all from the caller's memory */
+    buf_append(&j->held, data, i + 1);
+    return i + 1;
+}
+
+static void give_back(struct json_in *j)
+{
+    if (!j->grown || !json_in_idle(j))
+        return;
+    buf_free(&j->held);
+    yajl_free(j->yajl);
+    open_yajl(j);
+    j->grown = false;
+}
+
+/* How many bytes stand before one that yajl takes for white space although JSON has no place for
+ * it, neither between tokens nor in strings. */
+static size_t before_bad_space(const char *data, size_t n)
+{
+    const char *bad = n > 0 ? memchr(data, '\v', n) : NULL;
+
+    if (bad != NULL)
+        n = (size_t)(bad - data);
+    bad = n > 0 ? memchr(data, '\f', n) : NULL;
+    return bad != NULL ? (size_t)(bad - data) : n;
+}
+
+static enum err_kind feed(struct json_in *j, const char *data, size_t n, struct err *err)
+{
+    enum err_kind kind = ERR_OK;
+    size_t used = 0;
+
+    if (j->in_string) {
+        used = hold(j, data, n);
+        if (j->in_string)
+            return ERR_OK;
+        if (used > 0)
+            kind = parse(j, j->held.data, j->held.len, err);
+        buf_clear(&j->held);
+    }
+    if (kind == ERR_OK && used < n)
+        kind = parse_and_look(j, data + used, n - used, err);
+    return kind;
+}
+
+enum err_kind json_in_feed(struct json_in *j, const char *data, size_t n, struct err *err)
+{
+    size_t good = before_bad_space(data, n);
+
+    if (j->stopped)
+        return err_set(err, ERR_CLOSED, 0, "the reader of the JSON has stopped");
+    enum err_kind kind = feed(j, data, good, err);
+    if (kind != ERR_OK)
+        return kind;
+    if (good < n) {
+        j->stopped = true;
+        return err_set(err, ERR_PROTOCOL, 0, "not valid JSON at byte %" PRIu64 ": control byte",
+                       j->base + j->held.len);
+    }
+    give_back(j);
+    return ERR_OK;
+}
+
+enum err_kind json_in_finish(struct json_in *j, struct err *err)
+{
+    yajl_status status = yajl_status_error;
+
+    if (j->stopped)
+        return err_set(err, ERR_CLOSED, 0, "the reader of the JSON has stopped");
+    j->stopped = true;
+    if (json_in_idle(j))
+        return ERR_OK;
+    if (j->depth == 0 && !j->in_string)
+        status = yajl_complete_parse(j->yajl);
+    if (status == yajl_status_client_canceled)
+        return canceled(j, err);
+    if (status == yajl_status_error)
+        return err_set(err, ERR_CLOSED, 0, "JSON cut off inside a value at byte %" PRIu64,
+                       j->base + j->held.len);
+    return ERR_OK;
+}
+
+bool json_in_idle(const struct json_in *j)
+{
+    return j->depth == 0 && j->rest == 0;
+}
+
+enum err_kind json_in_scan(struct str text, json_in_cb *cb, void *arg, struct err *err)
+{
+    struct json_in *j = json_in_create(JSON_IN_MAX_DEPTH, cb, arg);
+
+    j->single = true;
+    enum err_kind kind = json_in_feed(j, text.p, text.n, err);
+    if (kind == ERR_OK)
+        kind = json_in_finish(j, err);
+    if (kind == ERR_OK && j->last_end == 0)
+        kind = err_set(err, ERR_PROTOCOL, 0, "no JSON value");
+    json_in_destroy(&j);
+    return kind;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/json_out.h"
+
+#include <inttypes.h>
+
+#include "base/utf8.h"
+
+struct json_out json_out_to(struct buf *buf)
+{
+    return (struct json_out){.buf = buf};
+}
+
+/* Before a key or a value that is no member's. */
+static void put_comma(struct json_out *j)
+{
+    if (j->comma)
+        buf_putc(j->buf, ',');
+    j->comma = true;
+}
+
+void json_out_open(struct json_out *j, char bracket)
+{
+    put_comma(j);
+    buf_putc(j->buf, bracket);
+    j->comma = false;
+}
+
+void json_out_close(struct json_out *j, char bracket)
+{
+    buf_putc(j->buf, bracket);
+    j->comma = true;
+}
+
+void json_out_key_str(struct json_out *j, struct str key)
+{
+    put_comma(j);
+    json_out_quote(j->buf, key);
+    buf_putc(j->buf, ':');
+    j->comma = false;
+}
+
+void json_out_key(struct json_out *j, const char *key)
+{
+    json_out_key_str(j, str_c(key));
+}
+
+void json_out_str(struct json_out *j, struct str s)
+{
+    put_comma(j);
+    json_out_quote(j->buf, s);
+}
+
+void json_out_cstr(struct json_out *j, const char *s)
+{
+    if (s == NULL)
+        json_out_null(j);
+    else
+        json_out_str(j, str_c(s));
+}
+
+void json_out_u64(struct json_out *j, uint64_t v)
+{
+    put_comma(j);
+    buf_printf(j->buf, "%" PRIu64, v);
+}
+
+void json_out_ms_as_s(struct json_out *j, uint64_t ms)
+{
+    unsigned rest = (unsigned)(ms % 1000);
+
+    json_out_u64(j, ms / 1000);
+    if (rest == 0)
+        return;
+    buf_printf(j->buf, ".%03u", rest);
+    while (j->buf->data[j->buf->len - 1] == '0')
+        j->buf->len--;
+}
+
+void json_out_bool(struct json_out *j, bool v)
+{
+    put_comma(j);
+    buf_puts(j->buf, v ? "true" : "false");
+}
+
+void json_out_null(struct json_out *j)
+{
+    put_comma(j);
+    buf_puts(j->buf, "null");
+}
+
+struct buf *json_out_raw(struct json_out *j)
+{
+    put_comma(j);
+    return j->buf;
+}
+
+static void put_escape(struct buf *out, unsigned char c)
+{
+    switch (c) {
+    case '"':
+    case '\\':
+        buf_putc(out, '\\');
+        buf_putc(out, (char)c);
+        break;
+    case '\n':
+        buf_puts(out, "\\n");
+        break;
+    case '\r':
+        buf_puts(out, "\\r");
+        break;
+    case '\t':
+        buf_puts(out, "\\t");
+        break;
+    default:
+        buf_printf(out, "\\u%04x", c);
+        break;
+    }
+}
+
+void json_out_quote(struct buf *out, struct str s)
+{
+    const unsigned char *p = (const unsigned char *)s.p;
+    size_t plain = 0; /* start of the bytes that go out as they are */
+
+    buf_putc(out, '"');
+    for (size_t i = 0; i < s.n;) {
+        size_t len = utf8_len(p + i, s.n - i);
+
+        if (len > 0 && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\') {
+            i += len;
+            continue;
+        }
+        buf_append(out, s.p + plain, i - plain);
+        if (len > 0)
+            put_escape(out, p[i]);
+        else
+            buf_puts(out, "\xef\xbf\xbd");
+        plain = ++i;
+    }
+    buf_append(out, s.n > 0 ? s.p + plain : NULL, s.n - plain);
+    buf_putc(out, '"');
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json_out - writes JSON into a buffer and puts the commas; pure. Invalid UTF-8 in values becomes
+ * U+FFFD, so the result is always valid.
+ */
+#ifndef PROTO_JSON_OUT_H
+#define PROTO_JSON_OUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct json_out {
+    struct buf *buf; /* borrowed */
+    bool comma;      /* a comma is due before the next key or value */
+};
+
+/* A writer that appends to buf. */
+struct json_out json_out_to(struct buf *buf);
+
+/* '{' ... '}' and '[' ... ']'. */
+void json_out_open(struct json_out *j, char bracket);
+/* Closes with '}' or ']'. */
+void json_out_close(struct json_out *j, char bracket);
+
+/* A member name; a value must follow. */
+void json_out_key(struct json_out *j, const char *key);
+/* A member name that need not end in NUL. */
+void json_out_key_str(struct json_out *j, struct str key);
+
+/* A string value. */
+void json_out_str(struct json_out *j, struct str s);
+/* A string value; NULL gives null. */
+void json_out_cstr(struct json_out *j, const char *s);
+/* An unsigned number. */
+void json_out_u64(struct json_out *j, uint64_t v);
+/* A number with up to three decimals, for seconds. */
+void json_out_ms_as_s(struct json_out *j, uint64_t ms);
+/* true or false. */
+void json_out_bool(struct json_out *j, bool v);
+/* null. */
+void json_out_null(struct json_out *j);
+/* Announces one raw value: puts the comma; the caller then appends valid JSON to the buffer. */
+struct buf *json_out_raw(struct json_out *j);
+
+/* Appends s as a JSON string with its quotes, without a comma. */
+void json_out_quote(struct buf *out, struct str s);
+
+#endif

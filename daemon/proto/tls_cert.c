@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/tls_cert.h"
+
+#include <arpa/inet.h>
+#include <mbedtls/asn1.h>
+#include <mbedtls/x509.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+enum {
+    SAN_DNS = MBEDTLS_ASN1_CONTEXT_SPECIFIC | 2,
+    SAN_IP = MBEDTLS_ASN1_CONTEXT_SPECIFIC | 7,
+    SEQUENCE = MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE,
+    NAMES_MAX = 140, /* bytes of a list of names in an error text */
+    NAME_MAX_BYTES = 64,
+};
+
+/* GeneralNames that are still to be read. */
+struct names {
+    unsigned char *p;
+    const unsigned char *end;
+};
+
+/* Narrows *n to the content of the next element, which must have this tag; *after (may be NULL) is
+ * where the element ends. */
+static bool open_element(struct names *n, int tag, unsigned char **after)
+{
+    size_t len = 0;
+
+    if (mbedtls_asn1_get_tag(&n->p, n->end, &len, tag) != 0)
+        return false;
+    n->end = n->p + len;
+    if (after != NULL)
+        *after = n->p + len;
+    return true;
+}
+
+/* The content of subjectAltName, if this one extension is that. */
+static bool open_san(struct names *ext)
+{
+    static const unsigned char oid_san[] = {0x55, 0x1d, 0x11};
+    struct names oid = *ext;
+    int critical = 0;
+
+    if (!open_element(&oid, MBEDTLS_ASN1_OID, &ext->p))
+        return false;
+    if ((size_t)(oid.end - oid.p) != sizeof(oid_san) ||
+        memcmp(oid.p, oid_san, sizeof(oid_san)) != 0)
+        return false;
+    int ret = mbedtls_asn1_get_bool(&ext->p, ext->end, &critical);
+    if (ret != 0 && ret != MBEDTLS_ERR_ASN1_UNEXPECTED_TAG)
+        return false;
+    return open_element(ext, MBEDTLS_ASN1_OCTET_STRING, NULL) && open_element(ext, SEQUENCE, NULL);
+}
+
+/* False when the certificate has no subjectAltName. */
+static bool find_names(const mbedtls_x509_crt *crt, struct names *out)
+{
+    if (crt->v3_ext.len == 0)
+        return false;
+    struct names all = {crt->v3_ext.p, crt->v3_ext.p + crt->v3_ext.len};
+
+    if (!open_element(&all, SEQUENCE, NULL))
+        return false;
+    while (all.p < all.end) {
+        *out = all;
+        if (!open_element(out, SEQUENCE, &all.p))
+            return false;
+        if (open_san(out))
+            return true;
+    }
+    return false;
+}
+
+static bool next_name(struct names *n, int *tag, struct str *value)
+{
+    size_t len = 0;
+
+    if (n->p >= n->end)
+        return false;
+    *tag = *n->p++;
+    if (mbedtls_asn1_get_len(&n->p, n->end, &len) != 0)
+        return false;
+    *value = str_of((const char *)n->p, len);
+    n->p += len;
+    return true;
+}
+
+bool tls_cert_has_ip(const mbedtls_x509_crt *crt, const unsigned char *ip, size_t n)
+{
+    struct names names;
+    struct str value;
+    int tag = 0;
+
+    if (!find_names(crt, &names))
+        return false;
+    while (next_name(&names, &tag, &value))
+        if (tag == SAN_IP && str_eq(value, str_of((const char *)ip, n)))
+            return true;
+    return false;
+}
+
+void tls_cert_put_clean(struct buf *out, struct str s, size_t max)
+{
+    for (size_t i = 0; i < s.n && i < max; i++) {
+        char c = s.p[i];
+
+        if (c < ' ' || c > '~' || c == '"' || c == '\\')
+            c = '?';
+        buf_putc(out, c);
+    }
+    if (s.n > max)
+        buf_puts(out, "...");
+}
+
+static void put_name(struct buf *out, int tag, struct str value)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    if (tag == SAN_DNS)
+        tls_cert_put_clean(out, value, NAME_MAX_BYTES);
+    else if (value.n == 4 && inet_ntop(AF_INET, value.p, text, sizeof(text)) != NULL)
+        buf_puts(out, text);
+    else if (value.n == 16 && inet_ntop(AF_INET6, value.p, text, sizeof(text)) != NULL)
+        buf_puts(out, text);
+    else
+        buf_puts(out, "a malformed address");
+}
+
+/* Common names count only where there is no subjectAltName (RFC 6125 6.4.4). */
+static void put_common_names(struct buf *out, const mbedtls_x509_crt *crt)
+{
+    static const unsigned char oid_cn[] = {0x55, 0x04, 0x03};
+
+    for (const mbedtls_x509_name *n = &crt->subject; n != NULL && out->len < NAMES_MAX;
+         n = n->next) {
+        if (n->oid.len != sizeof(oid_cn) || memcmp(n->oid.p, oid_cn, sizeof(oid_cn)) != 0)
+            continue;
+        buf_puts(out, out->len > 0 ? ", " : "");
+        tls_cert_put_clean(out, str_of((const char *)n->val.p, n->val.len), NAME_MAX_BYTES);
+    }
+}
+
+static void put_alternative_names(struct buf *out, struct names names)
+{
+    struct str value;
+    int tag = 0;
+
+    while (next_name(&names, &tag, &value)) {
+        if (tag != SAN_DNS && tag != SAN_IP)
+            continue;
+        if (out->len >= NAMES_MAX) {
+            buf_puts(out, ", ...");
+            return;
+        }
+        buf_puts(out, out->len > 0 ? ", " : "");
+        put_name(out, tag, value);
+    }
+}
+
+static void put_names(struct buf *out, const mbedtls_x509_crt *crt)
+{
+    struct buf list = {0};
+    struct names names;
+
+    if (find_names(crt, &names))
+        put_alternative_names(&list, names);
+    else
+        put_common_names(&list, crt);
+    if (list.len == 0)
+        buf_puts(&list, "no host at all");
+    buf_append_str(out, buf_str(&list));
+    buf_free(&list);
+}
+
+/* A distinguished name in quotes. */
+static void put_dn(struct buf *out, const mbedtls_x509_name *dn)
+{
+    char text[512];
+    int n = mbedtls_x509_dn_gets(text, sizeof(text), dn);
+
+    buf_putc(out, '"');
+    if (n > 0)
+        tls_cert_put_clean(out, str_c(text), 100);
+    buf_putc(out, '"');
+}
+
+static void put_time(struct buf *out, const mbedtls_x509_time *t)
+{
+    buf_printf(out, "%04d-%02d-%02d %02d:%02d:%02d UTC", t->year, t->mon, t->day, t->hour, t->min,
+               t->sec);
+}
+
+static void put_other(struct buf *out, const mbedtls_x509_crt *crt, uint32_t flags)
+{
+    char text[256] = "";
+
+    mbedtls_x509_crt_verify_info(text, sizeof(text), "", flags);
+    text[strcspn(text, "\n")] = '\0';
+    buf_puts(out, "certificate ");
+    put_dn(out, &crt->subject);
+    buf_printf(out, " is refused: %s", text);
+}
+
+void tls_cert_explain(struct buf *out, const mbedtls_x509_crt *crt, uint32_t flags,
+                      const char *want)
+{
+    if ((flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0) {
+        buf_puts(out, "certificate signed by an unknown CA (issuer ");
+        put_dn(out, &crt->issuer);
+        buf_puts(out, "); check ca_file/certificate-authority");
+    } else if ((flags & MBEDTLS_X509_BADCERT_EXPIRED) != 0) {
+        buf_puts(out, "certificate expired on ");
+        put_time(out, &crt->valid_to);
+        buf_puts(out, " (subject ");
+        put_dn(out, &crt->subject);
+        buf_puts(out, "); renew it, or correct the clock of this machine");
+    } else if ((flags & MBEDTLS_X509_BADCERT_FUTURE) != 0) {
+        buf_puts(out, "certificate is not yet valid, only from ");
+        put_time(out, &crt->valid_from);
+        buf_puts(out, " (subject ");
+        put_dn(out, &crt->subject);
+        buf_puts(out, "); check the clocks of this machine and of the one that made it");
+    } else if ((flags & MBEDTLS_X509_BADCERT_CN_MISMATCH) != 0) {
+        buf_puts(out, "certificate is for ");
+        put_names(out, crt);
+        buf_puts(out, ", not for ");
+        tls_cert_put_clean(out, str_c(want), NAME_MAX_BYTES);
+        buf_puts(out, "; set tls_server_name or fix the certificate");
+    } else {
+        put_other(out, crt, flags);
+    }
+}

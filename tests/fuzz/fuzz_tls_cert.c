@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a certificate (DER): what is said about it is printable and bounded. The first byte
+ * chooses what it is refused for. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/panic.h"
+#include "proto/tls_cert.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const unsigned char ip[16] = {10, 0, 0, 1};
+    mbedtls_x509_crt crt;
+    struct buf text = {0};
+
+    if (size == 0)
+        return 0;
+    mbedtls_x509_crt_init(&crt);
+    if (mbedtls_x509_crt_parse_der(&crt, data + 1, size - 1) == 0) {
+        (void)tls_cert_has_ip(&crt, ip, 4);
+        (void)tls_cert_has_ip(&crt, ip, 16);
+        tls_cert_explain(&text, &crt, 1U << data[0] % 16, "a.example");
+        ensure(text.len > 0 && text.len < 600);
+        for (size_t i = 0; i < text.len; i++)
+            ensure(text.data[i] >= ' ' && text.data[i] <= '~');
+    }
+    buf_free(&text);
+    mbedtls_x509_crt_free(&crt);
+    return 0;
+}

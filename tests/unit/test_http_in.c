@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP messages read the same wherever the bytes are cut, within limits, and in one way only. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "proto/http_in.h"
+
+/* What the parser told: the head as one line, the body, then how it went. */
+struct seen {
+    struct buf text;
+    bool refuse_head;
+    bool refuse_body;
+};
+
+static bool on_head(void *arg, const struct http_head *h)
+{
+    struct seen *s = arg;
+
+    if (h->method.n > 0)
+        buf_printf(&s->text, "%.*s %.*s", STR_ARG(h->method), STR_ARG(h->target));
+    else
+        buf_printf(&s->text, "%d", h->status);
+    if (h->content_type.n > 0)
+        buf_printf(&s->text, " type=%.*s", STR_ARG(h->content_type));
+    if (h->location.n > 0)
+        buf_printf(&s->text, " to=%.*s", STR_ARG(h->location));
+    if (h->retry_after_s >= 0)
+        buf_printf(&s->text, " retry=%d", (int)h->retry_after_s);
+    buf_puts(&s->text, h->keep_alive ? " keep|" : " close|");
+    return !s->refuse_head;
+}
+
+static bool on_body(void *arg, const char *data, size_t n)
+{
+    struct seen *s = arg;
+
+    assert_true(n > 0);
+    buf_append(&s->text, data, n);
+    return !s->refuse_body;
+}
+
+static void on_end(void *arg)
+{
+    struct seen *s = arg;
+
+    buf_puts(&s->text, "|end");
+}
+
+static const struct http_in_events events = {on_head, on_body, on_end};
+
+enum ending { OPEN, EOF_AFTER };
+
+struct message {
+    enum http_in_kind kind;
+    struct http_limits limits;
+    enum ending ending;
+    const char *bytes;
+};
+
+/* Feeds bytes [0, cut) and the rest, each piece in portions of step; adds the result to the text. */
+static void run(struct seen *s, const struct message *m, size_t cut, size_t step, struct err *err)
+{
+    struct http_in *h = http_in_create(m->kind, &m->limits, &events, s);
+    size_t n = strlen(m->bytes);
+    size_t at = 0;
+    enum err_kind kind = ERR_OK;
+
+    while (kind == ERR_OK && at < n && !http_in_done(h)) {
+        size_t take = at < cut ? cut - at : n - at;
+        size_t used = 0;
+
+        if (take > step)
+            take = step;
+        kind = http_in_feed(h, m->bytes + at, take, &used, err);
+        assert_true(used <= take);
+        if (kind == ERR_OK && !http_in_done(h))
+            assert_int_equal(used, take);
+        at += used;
+    }
+    if (kind == ERR_OK && !http_in_done(h) && m->ending == EOF_AFTER)
+        kind = http_in_eof(h, err);
+    if (kind != ERR_OK)
+        buf_printf(&s->text, "|%s", err_kind_name(kind));
+    else if (!http_in_done(h))
+        buf_puts(&s->text, "|more");
+    else
+        buf_printf(&s->text, "%s%s", http_in_reusable(h) ? "" : " last", at < n ? ", then " : "");
+    if (kind == ERR_OK && at < n)
+        buf_puts(&s->text, m->bytes + at);
+    http_in_destroy(&h);
+    assert_null(h);
+}
+
+static void expect(const struct message *m, size_t cut, size_t step, const char *want)
+{
+    struct seen s = {0};
+    struct err err = {0};
+
+    run(&s, m, cut, step, &err);
+    if (strcmp(buf_cstr(&s.text), want) != 0)
+        fail_msg("cut %zu step %zu of:\n%s\n got %s\nwant %s (%s)", cut, step, m->bytes,
+                 buf_cstr(&s.text), want, err.text);
+    buf_free(&s.text);
+}
+
+/* In one piece, in two at every place, byte by byte. */
+static void expect_always(const struct message *m, const char *want)
+{
+    size_t n = strlen(m->bytes);
+
+    expect(m, 0, 1, want);
+    for (size_t cut = 0; cut <= n; cut++)
+        expect(m, cut, n, want);
+}
+
+static void response(const char *bytes, const char *want)
+{
+    const struct message m = {
+        HTTP_IN_RESPONSE, {4096, 0},
+         OPEN, bytes
+    };
+
+    expect_always(&m, want);
+}
+
+static void response_and_eof(const char *bytes, const char *want)
+{
+    const struct message m = {
+        HTTP_IN_RESPONSE, {4096, 0},
+         EOF_AFTER, bytes
+    };
+
+    expect_always(&m, want);
+}
+
+static void request(const char *bytes, const char *want)
+{
+    const struct message m = {
+        HTTP_IN_REQUEST, {4096, 0},
+         OPEN, bytes
+    };
+
+    expect_always(&m, want);
+}
+
+static void test_responses(void **state)
+{
+    (void)state;
+    response("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 3\r\n\r\nabc",
+             "200 type=application/json keep|abc|end");
+    response("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 2",
+             "200 keep||end, then HTTP/1.1 2");
+    response("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1",
+             "200 keep|abc|end, then HTTP/1.1");
+    response("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc",
+             "200 close|abc|end last");
+    response("HTTP/1.1 200\r\ncontent-length:3\r\n\r\nabc", "200 keep|abc|end");
+    response("HTTP/1.1 204 No Content\r\n\r\nrest", "204 keep||end, then rest");
+    response("HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\nHTTP/1.1 ",
+             "304 keep||end, then HTTP/1.1 ");
+    response("HTTP/1.0 400 Bad Request\r\nContent-Length: 2\r\n\r\nno", "400 close|no|end last");
+    response("HTTP/1.1 301 Moved\r\nLocation: /elsewhere \r\nContent-Length: 0\r\n\r\n",
+             "301 to=/elsewhere keep||end");
+    response("HTTP/1.1 200 OK\r\nContent-Type: Text/Plain ; charset=utf-8\r\nContent-Type: b/c\r\n"
+             "X:\r\nY: \r\nContent-Length: 0\r\n\r\n",
+             "200 type=text/plain keep||end");
+}
+
+static void test_chunked(void **state)
+{
+    (void)state;
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA\r\n0123456789\r\n"
+             "0\r\n\r\nHTTP/1.1",
+             "200 keep|abc0123456789|end, then HTTP/1.1");
+    response("HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n0\r\n\r\n", "200 keep||end");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;ext=\"1\"\r\nabc\r\n0;d\r\n"
+             "Content-Type: late/field\r\nX: y\r\n\r\n++",
+             "200 keep|abc|end, then ++");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", "200 keep|ab|more");
+    response_and_eof("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+                     "200 keep|abc|closed");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n",
+             "200 keep|abc|protocol");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", "200 keep||protocol");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", "200 keep||protocol");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\n",
+             "200 keep||protocol");
+}
+
+static void test_until_eof(void **state)
+{
+    (void)state;
+    response_and_eof("HTTP/1.1 200 OK\r\n\r\nall of it", "200 close|all of it|end last");
+    response_and_eof("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\n", "200 close||end last");
+    response_and_eof("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", "200 keep|ab|closed");
+    response_and_eof("HTTP/1.1 200 OK\r\nContent-Le", "|closed");
+    response_and_eof("", "|closed");
+}
+
+static void test_informational_responses_are_skipped(void **state)
+{
+    (void)state;
+    response("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLocation: /no\r\n"
+             "Content-Length: 7\r\nTransfer-Encoding-Not: x\r\n\r\n"
+             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx",
+             "200 keep|x|end");
+    response("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2\r\nConnection: Upgrade\r\n\r\n",
+             "|protocol");
+}
+
+static void test_retry_after(void **state)
+{
+    static const struct {
+        const char *value;
+        const char *want;
+    } cases[] = {
+        {"1",                             "429 retry=1 keep||end"        },
+        {"0",                             "429 retry=0 keep||end"        },
+        {" 120 ",                         "429 retry=120 keep||end"      },
+        {"999999999",                     "429 retry=999999999 keep||end"},
+        {"9999999999",                    "429 keep||end"                },
+        {"-1",                            "429 keep||end"                },
+        {"1.5",                           "429 keep||end"                },
+        {"",                              "429 keep||end"                },
+        {"Fri, 31 Dec 1999 23:59:59 GMT", "429 keep||end"                },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf text = {0};
+
+        buf_printf(&text, "HTTP/1.1 429 Busy\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n",
+                   cases[i].value);
+        response(buf_cstr(&text), cases[i].want);
+        buf_free(&text);
+    }
+}
+
+/* What two readers could take for two different messages is refused (RFC 9112 11.2). */
+static void test_ambiguous_framing(void **state)
+{
+    static const char *const fields[] = {
+        "Content-Length: 1\r\nContent-Length: 1",
+        "Content-Length: 1\r\nContent-Length: 2",
+        "Content-Length: 1, 1",
+        "Content-Length: -1",
+        "Content-Length: +1",
+        "Content-Length: 0x1",
+        "Content-Length: 1 2",
+        "Content-Length: 99999999999999999999",
+        "Content-Length : 1",
+        "Content-Length: 1\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 1",
+        "Transfer-Encoding: gzip",
+        "Transfer-Encoding: gzip, chunked",
+        "Transfer-Encoding: chunked, gzip",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: xchunked",
+        "Transfer-Encoding: \"chunked\"",
+        "Transfer-Encoding:",
+        "X: a\rContent-Length: 1",
+        "X\x01: a",
+        "X: a\x01",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        struct buf text = {0};
+
+        buf_printf(&text, "HTTP/1.1 200 OK\r\n%s\r\n\r\n1\r\nx\r\n0\r\n\r\n", fields[i]);
+        response(buf_cstr(&text), "|protocol");
+        buf_clear(&text);
+        buf_printf(&text, "POST / HTTP/1.1\r\nHost: a\r\n%s\r\n\r\n1\r\nx\r\n0\r\n\r\n", fields[i]);
+        request(buf_cstr(&text), "|protocol");
+        buf_free(&text);
+    }
+    response("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "|protocol");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\nx\n0\n\n",
+             "200 keep||protocol");
+    response("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\n0\r\n\r\n",
+             "200 keep|x|protocol");
+}
+
+static void test_what_is_no_response(void **state)
+{
+    static const char *const texts[] = {"<html>hello</html>",         "GET / HTTP/1.1\r\n\r\n",
+                                        "HTTP/2.0 200 OK\r\n\r\n",    "HTTP/1.2 200 OK\r\n\r\n",
+                                        "HTTP/0.9 200 OK\r\n\r\n",    "HTTP/1.1 99 Low\r\n\r\n",
+                                        "HTTP/1.1 1000 High\r\n\r\n", "HTTP/1.1 abc\r\n\r\n",
+                                        "ICY 200 OK\r\n\r\n",         "\x16\x03\x01\x02"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        response(texts[i], "|protocol");
+}
+
+static void test_requests(void **state)
+{
+    (void)state;
+    request("GET /v1/status?x=%20 HTTP/1.1\r\nHost: localhost\r\n\r\nGET",
+            "GET /v1/status?x=%20 keep||end, then GET");
+    request("POST /v1/x HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+            "POST /v1/x type=application/json keep|{}|end");
+    request("POST /v1/x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            "POST /v1/x keep|{}|end");
+    request("GET / HTTP/1.0\r\n\r\n", "GET / close||end last");
+    request("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "GET / close||end last");
+    request("GET / HTTP/1.1\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\nnext",
+            "GET / keep||end, then next");
+    request("BREW / HTTP/1.1\r\n\r\n", "|protocol");
+    request("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n", "|protocol");
+    request("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n", "|protocol");
+    request("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "|protocol");
+    request("GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", "|protocol");
+    request("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "|protocol");
+    request("GET /\r\n\r\n", "|protocol");
+}
+
+static void test_head_limit_is_exact(void **state)
+{
+    static const char bytes[] = "HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 200 OK\r\nX:      y\r\n"
+                                "Content-Length: 3\r\n\r\nabc";
+    struct message m = {
+        HTTP_IN_RESPONSE, {sizeof(bytes) - 1 - 3, 0},
+         OPEN, bytes
+    };
+
+    (void)state;
+    expect_always(&m, "200 keep|abc|end");
+    m.limits.head_bytes--;
+    expect_always(&m, "|too_big");
+    m.limits.head_bytes = 1;
+    expect_always(&m, "|too_big");
+}
+
+static void test_target_is_part_of_the_head(void **state)
+{
+    static const char bytes[] = "GET /0123456789 HTTP/1.1\r\n\r\n";
+    struct message m = {
+        HTTP_IN_REQUEST, {sizeof(bytes) - 1, 0},
+         OPEN, bytes
+    };
+
+    (void)state;
+    expect_always(&m, "GET /0123456789 keep||end");
+    m.limits.head_bytes--;
+    expect_always(&m, "|too_big");
+}
+
+static void test_body_limit_is_exact(void **state)
+{
+    struct message m = {
+        HTTP_IN_RESPONSE, {4096, 5},
+         OPEN, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde"
+    };
+
+    (void)state;
+    expect_always(&m, "200 keep|abcde|end");
+    m.limits.body_bytes = 4;
+    expect_always(&m, "200 keep|abcd|too_big");
+    m.bytes =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    expect_always(&m, "200 keep|abcd|too_big");
+    m.limits.body_bytes = 5;
+    expect_always(&m, "200 keep|abcde|end");
+    m.ending = EOF_AFTER;
+    m.bytes = "HTTP/1.1 200 OK\r\n\r\nabcdef";
+    expect_always(&m, "200 close|abcde|too_big");
+}
+
+/* Extensions and trailers could go on for ever; ordinary chunk heads do, and may. */
+static void test_framing_limit_is_exact(void **state)
+{
+    static const char extension[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                    "1;0123456789012345678901234567890123456789012345678\r\nx\r\n";
+    static const char trailer[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                  "0\r\nName: 012345678901234567890123456789012345678\r\n\r\n";
+    struct message m = {
+        HTTP_IN_RESPONSE, {53, 0},
+         OPEN, extension
+    };
+    struct buf many = {0};
+
+    (void)state;
+    expect_always(&m, "200 keep|x|more");
+    m.limits.head_bytes--;
+    expect_always(&m, "200 keep||too_big");
+    m.bytes = trailer;
+    expect_always(&m, "200 keep||end");
+    m.limits.head_bytes--;
+    expect_always(&m, "200 keep||too_big");
+
+    buf_puts(&many, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (size_t i = 0; i < 50; i++)
+        buf_puts(&many, "1\r\n.\r\n");
+    m.bytes = buf_cstr(&many);
+    expect_always(&m, "200 keep|..................................................|more");
+    buf_free(&many);
+}
+
+static void test_readers_that_stop(void **state)
+{
+    const struct message m = {
+        HTTP_IN_RESPONSE, {4096, 0},
+         OPEN, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"
+    };
+    struct seen s = {.refuse_head = true};
+
+    (void)state;
+    run(&s, &m, 0, 100, NULL);
+    assert_string_equal(buf_cstr(&s.text), "200 keep||closed");
+    buf_clear(&s.text);
+    s.refuse_head = false;
+    s.refuse_body = true;
+    run(&s, &m, 0, 1, NULL);
+    assert_string_equal(buf_cstr(&s.text), "200 keep|a|closed");
+    buf_free(&s.text);
+}
+
+static void expect_text(const struct message *m, const char *want)
+{
+    struct seen s = {0};
+    struct err err = {0};
+
+    run(&s, m, 0, 1000, &err);
+    assert_string_equal(err.text, want);
+    buf_free(&s.text);
+}
+
+static void test_errors_in_words(void **state)
+{
+    struct message m = {
+        HTTP_IN_RESPONSE, {20, 2},
+         EOF_AFTER, "\x15\x03\x01"
+    };
+
+    (void)state;
+    expect_text(&m, "HTTP response: the peer speaks TLS; use https://");
+    m.bytes = "";
+    expect_text(&m, "HTTP response: the peer closed the connection before it began");
+    m.bytes = "HTTP/1.1";
+    expect_text(&m, "HTTP response: the peer closed the connection within its head");
+    m.bytes = "HTTP/1.1 200 OK\r\nABC";
+    expect_text(&m, "HTTP response: the head: more than the limit of 20 bytes");
+    m.bytes = "HTTP/1.1 200 OK\r\n\r\nabc";
+    expect_text(&m, "HTTP response: the body: more than the limit of 2 bytes");
+    m.limits.head_bytes = 100;
+    m.bytes = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab";
+    expect_text(&m, "HTTP response: the peer closed the connection within its body, after 2 bytes");
+    m.bytes = "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n";
+    expect_text(&m, "HTTP response: malformed: a Transfer-Encoding other than chunked");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_responses),
+        cmocka_unit_test(test_chunked),
+        cmocka_unit_test(test_until_eof),
+        cmocka_unit_test(test_informational_responses_are_skipped),
+        cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_ambiguous_framing),
+        cmocka_unit_test(test_what_is_no_response),
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_head_limit_is_exact),
+        cmocka_unit_test(test_target_is_part_of_the_head),
+        cmocka_unit_test(test_body_limit_is_exact),
+        cmocka_unit_test(test_framing_limit_is_exact),
+        cmocka_unit_test(test_readers_that_stop),
+        cmocka_unit_test(test_errors_in_words),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heads of HTTP messages, byte for byte, and that our own parser reads them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "proto/http_in.h"
+#include "proto/http_out.h"
+
+static void test_request(void **state)
+{
+    struct http_request r = {.method = "GET", .target = "/api/v1/services?watch=1", .host = "a:1"};
+    struct buf out = {0};
+
+    (void)state;
+    http_out_request(&out, &r);
+    assert_string_equal(buf_cstr(&out), "GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: a:1\r\n"
+                                        "Accept: application/json\r\n\r\n");
+    buf_clear(&out);
+    r.accept = "text/plain";
+    r.bearer = "abc";
+    r.user_agent = "informerd/1 (node)";
+    http_out_request(&out, &r);
+    assert_string_equal(
+        buf_cstr(&out),
+        "GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: a:1\r\nAccept: text/plain\r\n"
+        "User-Agent: informerd/1 (node)\r\nAuthorization: Bearer abc\r\n\r\n");
+    buf_free(&out);
+}
+
+static void test_response(void **state)
+{
+    struct buf out = {0};
+
+    (void)state;
+    http_out_response(&out, 404, "text/plain", 12345);
+    assert_string_equal(buf_cstr(&out), "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n"
+                                        "Content-Length: 12345\r\n\r\n");
+    buf_clear(&out);
+    http_out_response(&out, 299, NULL, 0);
+    assert_string_equal(buf_cstr(&out), "HTTP/1.1 299 \r\nContent-Length: 0\r\n\r\n");
+    buf_free(&out);
+}
+
+static bool keep_head(void *arg, const struct http_head *head)
+{
+    *(struct http_head *)arg = *head;
+    return true;
+}
+
+static bool no_body(void *arg, const char *data, size_t n)
+{
+    (void)arg;
+    (void)data;
+    (void)n;
+    return false;
+}
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void test_read_back(void **state)
+{
+    static const struct http_in_events events = {keep_head, no_body, nothing};
+    const struct http_limits limits = {1000, 0};
+    struct http_head head = {0};
+    struct buf out = {0};
+
+    (void)state;
+    for (int status = 200; status < 600; status++) {
+        struct http_in *h = http_in_create(HTTP_IN_RESPONSE, &limits, &events, &head);
+
+        buf_clear(&out);
+        http_out_response(&out, status, "application/json", 0);
+        assert_int_equal(http_in_feed(h, out.data, out.len, NULL, NULL), ERR_OK);
+        assert_true(http_in_reusable(h));
+        assert_int_equal(head.status, status);
+        http_in_destroy(&h);
+    }
+    buf_free(&out);
+}
+
+static void test_reasons(void **state)
+{
+    (void)state;
+    assert_string_equal(http_out_reason(200), "OK");
+    assert_string_equal(http_out_reason(503), "Service Unavailable");
+    assert_string_equal(http_out_reason(299), "");
+    assert_string_equal(http_out_reason(-1), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_request),
+        cmocka_unit_test(test_response),
+        cmocka_unit_test(test_read_back),
+        cmocka_unit_test(test_reasons),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

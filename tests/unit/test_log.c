@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+
+#include "json_ref.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAIR(text, wanted) \
+    {                      \
+        (text), (wanted)   \
+    }
+
+/* stderr goes into a file while a line is caught. */
+static char line[4096];
+
+static void catch_begin(int *saved)
+{
+    FILE *f = tmpfile();
+
+    assert_non_null(f);
+    fflush(stderr);
+    *saved = dup(STDERR_FILENO);
+    assert_true(dup2(fileno(f), STDERR_FILENO) >= 0);
+    fclose(f);
+}
+
+static const char *catch_end(int saved)
+{
+    ssize_t n = pread(STDERR_FILENO, line, sizeof(line) - 1, 0);
+
+    assert_true(n >= 0);
+    line[n] = '\0';
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    return line;
+}
+
+#define CAUGHT(call)         \
+    do {                     \
+        int saved;           \
+        catch_begin(&saved); \
+        call;                \
+        catch_end(saved);    \
+    } while (0)
+
+static int reset(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LVL_INFO);
+    log_set_format(LOG_FMT_AUTO);
+    unsetenv("JOURNAL_STREAM"); /* NOLINT(concurrency-mt-unsafe): one thread */
+    return 0;
+}
+
+static void test_journal(void **state)
+{
+    static const struct err err = {.kind = ERR_EXPIRED, .text = "watch: too \"old\""};
+
+    (void)state;
+    log_set_format(LOG_FMT_JOURNAL);
+    CAUGHT(log_warn("watch lost", KV_STR("watch", "pods"), KV_INT("n", -3), KV_U64("u", UINT64_MAX),
+                    KV_MS("lived", 1500), KV_ERR(&err)));
+    assert_string_equal(line, "<4>watch lost watch=\"pods\" n=-3 u=18446744073709551615 "
+                              "lived=1500ms err=\"watch: too \\\"old\\\"\" kind=expired\n");
+    CAUGHT(log_error("a", KV_STR("b", NULL)));
+    assert_string_equal(line, "<3>a b=\"\"\n");
+    CAUGHT(log_info("a", KV_VIEW("b", str_of("cdef", 2))));
+    assert_string_equal(line, "<6>a b=\"cd\"\n");
+}
+
+static void test_auto_follows_the_environment(void **state)
+{
+    (void)state;
+    setenv("JOURNAL_STREAM", "8:1", 1); /* NOLINT(concurrency-mt-unsafe) */
+    CAUGHT(log_info("x", KV_INT("a", 1)));
+    assert_string_equal(line, "<6>x a=1\n");
+    unsetenv("JOURNAL_STREAM"); /* NOLINT(concurrency-mt-unsafe) */
+    CAUGHT(log_info("x", KV_INT("a", 1)));
+    assert_ptr_equal(strstr(line, "20"), line);
+    assert_string_equal(line + 24, " info  x a=1\n");
+    assert_int_equal(line[23], 'Z');
+}
+
+static void test_levels(void **state)
+{
+    (void)state;
+    log_set_format(LOG_FMT_JOURNAL);
+    CAUGHT(log_debug("x", KV_INT("a", 1)));
+    assert_string_equal(line, "");
+    assert_false(log_enabled(LOG_LVL_DEBUG));
+    log_set_level(LOG_LVL_TRACE);
+    assert_true(log_enabled(LOG_LVL_TRACE));
+    CAUGHT(log_trace("x", KV_INT("a", 1)));
+    assert_string_equal(line, "<7>x a=1\n");
+    log_set_level(LOG_LVL_ERROR);
+    CAUGHT(log_warn("x", KV_INT("a", 1)));
+    assert_string_equal(line, "");
+    assert_string_equal(log_level_words[LOG_LVL_TRACE], "trace");
+    assert_null(log_level_words[LOG_LVL_TRACE + 1]);
+    assert_string_equal(log_format_words[LOG_FMT_JOURNAL], "journal");
+    assert_null(log_format_words[LOG_FMT_JOURNAL + 1]);
+}
+
+static void test_values_stay_in_their_line(void **state)
+{
+    static const char *const cases[][2] = {
+        PAIR("a\nb", "a\\nb"),
+        PAIR("\r\t\x1b[31m", "\\u000d\\u0009\\u001b[31m"),
+        PAIR("a\"b\\", "a\\\"b\\\\"),
+        PAIR("caf\xc3\xa9 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xf0\x9f\x98\x80"),
+        PAIR("\xff\xc3", "\\u00ff\\u00c3"),
+        PAIR("\xc2\x85", "\\u00c2\\u0085"), /* a C1 control: the start of an escape sequence */
+        PAIR("\xe2\x82", "\\u00e2\\u0082"),
+        PAIR("\x7f", "\\u007f"),
+    };
+
+    (void)state;
+    log_set_format(LOG_FMT_JOURNAL);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char want[128];
+
+        CAUGHT(log_info("m", KV_STR("k", cases[i][0])));
+        snprintf(want, sizeof(want), "<6>m k=\"%s\"\n", cases[i][1]);
+        assert_string_equal(line, want);
+    }
+    CAUGHT(log_info("m", KV_VIEW("k", str_of("a\0b", 3))));
+    assert_string_equal(line, "<6>m k=\"a\\u0000b\"\n");
+}
+
+static void test_json(void **state)
+{
+    static const struct err err = {.kind = ERR_TLS, .text = "x"};
+    struct ref_tokens seen = {0};
+    struct rng rng;
+
+    (void)state;
+    log_set_format(LOG_FMT_JSON);
+    CAUGHT(log_info("m", KV_STR("s", "a\"\n"), KV_MS("t", 5), KV_INT("i", -1), KV_ERR(&err)));
+    assert_ptr_equal(strstr(line, "{\"time\":\"20"), line);
+    assert_non_null(strstr(line,
+                           "Z\",\"level\":\"info\",\"msg\":\"m\",\"s\":\"a\\\"\\n\",\"t_ms\":5,"
+                           "\"i\":-1,\"err\":\"x\",\"kind\":\"tls\"}\n"));
+    rng_seed(&rng, 5);
+    for (int round = 0; round < 300; round++) {
+        char raw[40];
+
+        for (size_t i = 0; i < sizeof(raw); i++)
+            raw[i] = (char)rng_between(&rng, 0, 255);
+        CAUGHT(log_info("m", KV_VIEW("s", str_of(raw, sizeof(raw)))));
+        ref_clear(&seen);
+        assert_int_equal(json_in_scan(str_c(line), ref_add, &seen, NULL), ERR_OK);
+        assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+    }
+    buf_free(&seen.texts);
+}
+
+static void test_errno_is_kept(void **state)
+{
+    (void)state;
+    errno = ENOENT;
+    CAUGHT(errno = ENOENT; log_info("m", KV_INT("a", 1)); assert_int_equal(errno, ENOENT));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_journal, reset),
+        cmocka_unit_test_setup(test_auto_follows_the_environment, reset),
+        cmocka_unit_test_setup(test_levels, reset),
+        cmocka_unit_test_setup(test_values_stay_in_their_line, reset),
+        cmocka_unit_test_setup(test_json, reset),
+        cmocka_unit_test_setup(test_errno_is_kept, reset),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
