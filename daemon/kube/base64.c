@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/base64.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static int digit_of(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c != '\0' ? strchr(digits, c) : NULL;
+
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
+bool base64_decode(struct str text, struct buf *out)
+{
+    uint32_t bits = 0;
+    unsigned have = 0; /* how many of them */
+    unsigned digits = 0;
+    unsigned padding = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        if (c == '\n' || c == '\r')
+            continue;
+        if (c == '=') {
+            padding++;
+            continue;
+        }
+        int digit = digit_of(c);
+        if (digit < 0 || padding > 0)
+            return false;
+        bits = (bits << 6 | (uint32_t)digit) & 0xfff;
+        have += 6;
+        digits++;
+        if (have >= 8) {
+            have -= 8;
+            buf_putc(out, (char)(bits >> have & 0xff));
+        }
+    }
+    return padding <= 2 && (digits + padding) % 4 == 0 && (bits & ((1u << have) - 1)) == 0;
+}

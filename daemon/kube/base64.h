@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base64 - decodes standard base64 (RFC 4648 section 4), as kubeconfigs hold it; pure.
+ */
+#ifndef KUBE_BASE64_H
+#define KUBE_BASE64_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+
+/* Appends the decoded bytes. Line ends may stand anywhere; padding is required. False, with *out
+ * in any state, for every other byte, wrong padding, or bits that are left over. */
+bool base64_decode(struct str text, struct buf *out) MUST_CHECK;
+
+#endif

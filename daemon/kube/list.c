@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/list.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "kube/object_scan.h"
+#include "proto/json_in.h"
+
+/* An item over object_size is not kept, but its tokens are, one at a time. */
+#define SKIP_BYTES ((uint64_t)64 * 1024 * 1024)
+
+enum { ITEM_DEPTH = 2 };
+
+enum member { M_OTHER, M_KIND, M_API_VERSION, M_METADATA, M_ITEMS };
+enum meta { META_OTHER, META_RV, META_CONTINUE };
+
+struct list_reader {
+    struct json_in *json;
+    struct object_scan *scan;
+    char *want_kind;
+    char *want_api_version;
+    size_t object_size;
+    const struct list_events *events;
+    void *arg;
+    uint64_t fed;  /* position of the first byte not fed yet */
+    uint64_t from; /* end of the last item, or 0; within an item its start */
+    bool begun;
+    bool ended;
+    bool in_metadata;
+    bool in_items;
+    bool in_item;
+    enum member member;
+    enum meta meta;
+    unsigned seen;          /* a bit for each member */
+    struct buf list_kind;   /* as it says */
+    struct buf kind;        /* of its items */
+    struct buf api_version; /* its own */
+    struct buf rv;
+    struct buf next;
+    size_t items;
+    size_t skipped;
+    struct err err; /* kind OK until something failed */
+};
+
+static bool on_token(void *arg, const struct json_token *t);
+
+struct list_reader *list_reader_create(const char *kind, const char *api_version,
+                                       size_t object_size, const struct list_events *events,
+                                       void *arg)
+{
+    struct list_reader *r =
+        MEM_NEW(struct list_reader, .want_kind = mem_strdup(kind),
+                .want_api_version = mem_strdup(api_version), .object_size = object_size,
+                .events = events, .arg = arg, .scan = object_scan_create(object_size));
+
+    r->json = json_in_create(JSON_IN_MAX_DEPTH, on_token, r);
+    return r;
+}
+
+void list_reader_destroy(struct list_reader **r)
+{
+    if (*r == NULL)
+        return;
+    json_in_destroy(&(*r)->json);
+    object_scan_destroy(&(*r)->scan);
+    free((*r)->want_kind);
+    free((*r)->want_api_version);
+    buf_free(&(*r)->list_kind);
+    buf_free(&(*r)->kind);
+    buf_free(&(*r)->api_version);
+    buf_free(&(*r)->rv);
+    buf_free(&(*r)->next);
+    free(*r);
+    *r = NULL;
+}
+
+PRINTF_LIKE(2, 3) static bool fail(struct list_reader *r, const char *fmt, ...)
+{
+    char text[sizeof(r->err.text)];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    err_set(&r->err, ERR_PROTOCOL, 0, "list: %s", text);
+    return false;
+}
+
+/* What is expected of items: what the caller or else the list says. Empty = not known. */
+static struct str item_kind(const struct list_reader *r)
+{
+    return r->want_kind != NULL ? str_c(r->want_kind) : buf_str(&r->kind);
+}
+
+static struct str item_api_version(const struct list_reader *r)
+{
+    return r->want_api_version != NULL ? str_c(r->want_api_version) : buf_str(&r->api_version);
+}
+
+static bool check_kind(struct list_reader *r)
+{
+    static const char suffix[] = "List";
+    struct str kind = buf_str(&r->list_kind);
+    size_t n = sizeof(suffix) - 1;
+
+    if (str_is(kind, "Table"))
+        return fail(r, "unsupported Table: the server did not send plain objects");
+    if (kind.n <= n || memcmp(kind.p + kind.n - n, suffix, n) != 0)
+        return fail(r, "not a list but kind \"%.*s\"", STR_ARG(kind));
+    buf_append(&r->kind, kind.p, kind.n - n);
+    if (r->want_kind != NULL && !str_is(buf_str(&r->kind), r->want_kind))
+        return fail(r, "wrong kind %.*s, expected %s", STR_ARG(buf_str(&r->kind)), r->want_kind);
+    return true;
+}
+
+static bool check_api_version(struct list_reader *r)
+{
+    struct str v = buf_str(&r->api_version);
+
+    if (r->want_api_version != NULL && !str_is(v, r->want_api_version))
+        return fail(r, "wrong apiVersion %.*s, expected %s", STR_ARG(v), r->want_api_version);
+    return true;
+}
+
+/* kind and apiVersion come in any order. */
+static bool check_table(struct list_reader *r)
+{
+    static const char group[] = "meta.k8s.io/";
+    struct str v = buf_str(&r->api_version);
+
+    if (str_is(buf_str(&r->list_kind), "TableList") && v.n > sizeof(group) - 1 &&
+        memcmp(v.p, group, sizeof(group) - 1) == 0)
+        return fail(r, "unsupported Table: the server did not send plain objects");
+    return true;
+}
+
+/* Short printable words only: they end in texts for people. */
+static bool take_word(struct list_reader *r, struct buf *into, const struct json_token *t)
+{
+    bool good = t->type == JSON_STRING && t->text.n <= 253;
+
+    for (size_t i = 0; good && i < t->text.n; i++)
+        good = t->text.p[i] > 0x20 && t->text.p[i] < 0x7f;
+    if (!good)
+        return fail(r, "its kind or apiVersion is wrong");
+    buf_append_str(into, t->text);
+    return true;
+}
+
+NOINLINE static bool finish_item(struct list_reader *r, uint64_t end)
+{
+    struct str own = object_scan_kind(r->scan);
+    struct str kind = item_kind(r);
+    struct object *o = NULL;
+
+    r->in_item = false;
+    r->from = end;
+    if (own.n == 0 && kind.n == 0)
+        return fail(r, "item %zu does not say its kind, nor did the list before it",
+                    r->items + r->skipped);
+    if (own.n > 0 && kind.n > 0 && !str_eq(own, kind))
+        return fail(r, "item %zu is of the wrong kind %.*s, expected %.*s", r->items + r->skipped,
+                    STR_ARG(own), STR_ARG(kind));
+    switch (object_scan_end(r->scan, kind, item_api_version(r), &o)) {
+    case OBJECT_SCAN_OK:
+        r->items++;
+        r->events->on_item(r->arg, o);
+        object_unref(&o);
+        break;
+    case OBJECT_SCAN_TOO_BIG:
+        r->skipped++;
+        r->events->on_too_big(r->arg, object_scan_key(r->scan));
+        break;
+    case OBJECT_SCAN_NOT_OBJECT:
+        return fail(r, "item %zu cannot be used: %s", r->items + r->skipped,
+                    object_scan_why(r->scan));
+    }
+    return true;
+}
+
+static bool top_key(struct list_reader *r, struct str key)
+{
+    static const char *const names[] = {"", "kind", "apiVersion", "metadata", "items"};
+
+    r->member = M_OTHER;
+    for (size_t i = 1; i < ARRAY_LEN(names); i++)
+        if (str_is(key, names[i]))
+            r->member = (enum member)i;
+    unsigned bit = r->member != M_OTHER ? 1U << r->member : 0;
+    if ((r->seen & bit) != 0)
+        return fail(r, "it has %s twice", names[r->member]);
+    r->seen |= bit;
+    return true;
+}
+
+static bool top_value(struct list_reader *r, const struct json_token *t)
+{
+    switch (r->member) {
+    case M_KIND:
+        return take_word(r, &r->list_kind, t) && check_kind(r) && check_table(r);
+    case M_API_VERSION:
+        return take_word(r, &r->api_version, t) && check_table(r) && check_api_version(r);
+    case M_METADATA:
+        r->in_metadata = t->type == JSON_OBJECT;
+        r->meta = META_OTHER;
+        break;
+    case M_ITEMS:
+        r->in_items = t->type == JSON_ARRAY;
+        if (!r->in_items && t->type != JSON_ARRAY_END && t->type != JSON_NULL)
+            return fail(r, "its items are no array");
+        break;
+    case M_OTHER:
+        break;
+    }
+    return true;
+}
+
+static bool on_list(struct list_reader *r, const struct json_token *t)
+{
+    if (r->ended)
+        return fail(r, "something stands behind it");
+    if (t->type == JSON_OBJECT_END) {
+        r->ended = true;
+        return true;
+    }
+    r->begun = true;
+    return t->type == JSON_OBJECT || fail(r, "not a JSON object");
+}
+
+static bool metadata_token(struct list_reader *r, const struct json_token *t)
+{
+    struct buf *into = r->meta == META_RV ? &r->rv : &r->next;
+
+    if (t->type == JSON_KEY) {
+        r->meta = str_is(t->text, "resourceVersion") ? META_RV
+                  : str_is(t->text, "continue")      ? META_CONTINUE
+                                                     : META_OTHER;
+        return true;
+    }
+    if (r->meta == META_OTHER || t->type == JSON_NULL)
+        return true;
+    if (t->type != JSON_STRING)
+        return fail(r, "its metadata is wrong");
+    buf_clear(into);
+    buf_append_str(into, t->text);
+    return true;
+}
+
+/* What is not thrown away is bounded: what stands beside the items by object_size, and an item that
+ * is skipped for being larger by SKIP_BYTES more. */
+static bool check_size(struct list_reader *r, uint64_t pos)
+{
+
+    if (pos - r->from <= r->object_size + (r->in_item ? SKIP_BYTES : 0))
+        return true;
+    err_set(&r->err, ERR_TOO_BIG, 0, "list: %s is over %s (object_size is %zu bytes)",
+            r->in_item ? "an item" : "what stands beside its items",
+            r->in_item ? "object_size + 64 MiB" : "object_size", r->object_size);
+    return false;
+}
+
+NOINLINE static bool on_envelope(struct list_reader *r, const struct json_token *t)
+{
+    if (!check_size(r, t->end))
+        return false;
+    if (t->depth == 0)
+        return on_list(r, t);
+    if (t->depth == 1)
+        return t->type == JSON_KEY ? top_key(r, t->text) : top_value(r, t);
+    if (t->depth == 2 && r->in_metadata)
+        return metadata_token(r, t);
+    if (t->depth == ITEM_DEPTH && r->in_items) {
+        if (t->type != JSON_OBJECT)
+            return fail(r, "item %zu is not an object", r->items + r->skipped);
+        r->from = t->end - 1;
+        r->in_item = true;
+        object_scan_begin(r->scan, t->end, t->depth);
+    }
+    return true;
+}
+
+static bool on_token(void *arg, const struct json_token *t)
+{
+    struct list_reader *r = arg;
+
+    if (!r->in_item)
+        return on_envelope(r, t);
+    if (t->depth >= ITEM_DEPTH + OBJECT_SCAN_IGNORED || !object_scan_token(r->scan, t))
+        return true;
+    return finish_item(r, t->end);
+}
+
+static enum err_kind give_err(const struct list_reader *r, struct err *err)
+{
+    if (err != NULL && r->err.kind != ERR_OK)
+        *err = r->err;
+    return r->err.kind;
+}
+
+enum err_kind list_reader_feed(struct list_reader *r, const char *data, size_t n, struct err *err)
+{
+    struct err json_err;
+
+    object_scan_lend(r->scan, r->fed, data, n);
+    enum err_kind kind = json_in_feed(r->json, data, n, &json_err);
+    r->fed += n;
+    object_scan_save(r->scan);
+    if (r->err.kind == ERR_OK && kind != ERR_OK)
+        err_set(&r->err, kind, 0, "list: %s", json_err.text);
+    if (r->err.kind == ERR_OK)
+        check_size(r, r->fed);
+    return give_err(r, err);
+}
+
+static void check_page(struct list_reader *r)
+{
+    struct err json_err;
+    bool whole = json_in_finish(r->json, &json_err) == ERR_OK;
+
+    if (r->err.kind != ERR_OK)
+        return; /* a last token ended only now */
+    if (!whole)
+        fail(r, "%s", json_err.text);
+    else if (!r->begun)
+        fail(r, "the body is empty");
+    else if (r->list_kind.len == 0)
+        fail(r, "not a list: it has no kind");
+    else if (r->rv.len == 0)
+        fail(r, "it has no metadata.resourceVersion");
+}
+
+enum err_kind list_reader_end(struct list_reader *r, struct list_page *page, struct err *err)
+{
+    if (r->err.kind == ERR_OK)
+        check_page(r);
+    *page = (struct list_page){0};
+    if (r->err.kind != ERR_OK)
+        return give_err(r, err);
+    page->rv = buf_str(&r->rv);
+    page->next = buf_str(&r->next);
+    page->kind = buf_str(&r->kind);
+    page->api_version = buf_str(&r->api_version);
+    page->items = r->items;
+    page->skipped = r->skipped;
+    return ERR_OK;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/object.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+
+/* One allocation. data: key NUL uid rv generation api_version kind body. */
+struct object {
+    unsigned refs;
+    uint16_t ns_n;
+    uint16_t key_n;
+    uint16_t uid_n;
+    uint16_t rv_n;
+    uint16_t generation_n;
+    uint16_t api_version_n;
+    uint16_t kind_n;
+    size_t body_n;
+    size_t rv_at;
+    size_t generation_at;
+    char data[];
+};
+
+static uint16_t size16(struct str s)
+{
+    ensure(s.n < UINT16_MAX / 2);
+    return (uint16_t)s.n;
+}
+
+static char *put(char *at, struct str s)
+{
+    if (s.n > 0)
+        memcpy(at, s.p, s.n);
+    return at + s.n;
+}
+
+struct object *object_create(const struct object_parts *p)
+{
+    size_t key_n = (p->ns.n > 0 ? p->ns.n + 1 : 0) + p->name.n;
+    struct object *o = mem_alloc(sizeof(*o) + key_n + 1 + p->uid.n + p->rv.n + p->generation.n +
+                                 p->api_version.n + p->kind.n + p->body.n);
+    char *at = o->data;
+
+    ensure(p->rv_at == SIZE_MAX || p->rv_at <= p->body.n);
+    ensure(p->generation_at == SIZE_MAX || p->generation_at <= p->body.n);
+    *o = (struct object){
+        .refs = 1,
+        .ns_n = size16(p->ns),
+        .key_n = size16(str_of(NULL, key_n)),
+        .uid_n = size16(p->uid),
+        .rv_n = size16(p->rv),
+        .generation_n = size16(p->generation),
+        .api_version_n = size16(p->api_version),
+        .kind_n = size16(p->kind),
+        .body_n = p->body.n,
+        .rv_at = p->rv_at,
+        .generation_at = p->generation_at,
+    };
+    at = put(at, p->ns);
+    if (p->ns.n > 0)
+        *at++ = '/';
+    at = put(at, p->name);
+    *at++ = '\0';
+    at = put(at, p->uid);
+    at = put(at, p->rv);
+    at = put(at, p->generation);
+    at = put(at, p->api_version);
+    at = put(at, p->kind);
+    put(at, p->body);
+    return o;
+}
+
+struct object *object_ref(struct object *o)
+{
+    ensure(o->refs > 0 && o->refs < UINT32_MAX);
+    o->refs++;
+    return o;
+}
+
+void object_unref(struct object **o)
+{
+    if (*o == NULL)
+        return;
+    ensure((*o)->refs > 0);
+    if (--(*o)->refs == 0)
+        free(*o);
+    *o = NULL;
+}
+
+struct str object_key(const struct object *o)
+{
+    return str_of(o->data, o->key_n);
+}
+
+struct str object_namespace(const struct object *o)
+{
+    return str_of(o->data, o->ns_n);
+}
+
+struct str object_name(const struct object *o)
+{
+    size_t at = o->ns_n > 0 ? (size_t)o->ns_n + 1 : 0;
+
+    return str_of(o->data + at, o->key_n - at);
+}
+
+struct str object_uid(const struct object *o)
+{
+    return str_of(o->data + o->key_n + 1, o->uid_n);
+}
+
+/* Each field begins where the one before it ends. */
+static const char *behind(struct str s)
+{
+    return s.p + s.n;
+}
+
+struct str object_rv(const struct object *o)
+{
+    return str_of(behind(object_uid(o)), o->rv_n);
+}
+
+static struct str generation(const struct object *o)
+{
+    return str_of(behind(object_rv(o)), o->generation_n);
+}
+
+struct str object_api_version(const struct object *o)
+{
+    return str_of(behind(generation(o)), o->api_version_n);
+}
+
+struct str object_kind(const struct object *o)
+{
+    return str_of(behind(object_api_version(o)), o->kind_n);
+}
+
+static struct str body(const struct object *o)
+{
+    return str_of(behind(object_kind(o)), o->body_n);
+}
+
+size_t object_bytes(const struct object *o)
+{
+    struct str b = body(o);
+
+    return (size_t)(b.p + b.n - (const char *)o);
+}
+
+void object_put_json(struct buf *out, const struct object *o)
+{
+    struct str b = body(o);
+    bool rv_first = o->rv_at <= o->generation_at;
+    size_t at[] = {rv_first ? o->rv_at : o->generation_at, rv_first ? o->generation_at : o->rv_at};
+    struct str value[] = {rv_first ? object_rv(o) : generation(o),
+                          rv_first ? generation(o) : object_rv(o)};
+    size_t done = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(at) && at[i] != SIZE_MAX; i++) {
+        buf_append(out, b.p + done, at[i] - done);
+        buf_append_str(out, value[i]);
+        done = at[i];
+    }
+    buf_append(out, b.p + done, b.n - done);
+}
+
+struct digest object_digest(const struct object *o)
+{
+    struct str b = body(o);
+
+    return digest_of(b.p, b.n);
+}
+
+bool object_same(const struct object *a, const struct object *b)
+{
+    return str_eq(body(a), body(b));
+}

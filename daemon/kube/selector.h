@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * selector - is a selector one that the API server takes? Pure. Servers apply selectors; checking
+ * them here gives an error with a line instead of a 400 at run time.
+ */
+#ifndef KUBE_SELECTOR_H
+#define KUBE_SELECTOR_H
+
+#include "base/err.h"
+
+/* Label selector: requirements with commas between them, each one of KEY, !KEY, KEY=V, KEY==V,
+ * KEY!=V, KEY in (V,...), KEY notin (V,...), KEY>N, KEY<N. ERR_CONFIG says at which character and
+ * what was expected. "" is fine. */
+enum err_kind selector_check_labels(const char *text, struct err *err) MUST_CHECK;
+
+/* Field selector: PATH=V, PATH==V or PATH!=V with commas between them; a backslash takes the next
+ * ',', '=' or '\' as it is. Errors as above. "" is fine. */
+enum err_kind selector_check_fields(const char *text, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first byte is the size of the pieces: events must not depend on it. What comes out is JSON.
+ * */
+#include "base/buf.h"
+#include "base/panic.h"
+#include "kube/event.h"
+#include "proto/json_in.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static bool on_json(void *arg, const struct json_token *t)
+{
+    (void)arg;
+    (void)t;
+    return true;
+}
+
+static bool on_event(void *arg, const struct event *e)
+{
+    struct buf json = {0};
+
+    buf_printf(arg, "%d %d %.*s ", (int)e->type, e->initial_events_end, STR_ARG(e->rv));
+    if (e->object != NULL) {
+        object_put_json(&json, e->object);
+        ensure(json_in_scan(buf_str(&json), on_json, NULL, NULL) == ERR_OK);
+        ensure(object_name(e->object).n > 0);
+        buf_append_str(arg, object_key(e->object));
+        buf_append_str(arg, buf_str(&json));
+        buf_free(&json);
+    }
+    if (e->status != NULL)
+        buf_printf(arg, "%d %s %s", e->status->code, e->status->reason, e->status->message);
+    if (e->why != NULL)
+        buf_puts(arg, e->why);
+    return true;
+}
+
+static bool read_all(struct str text, size_t piece, struct buf *seen)
+{
+    struct event_reader *r = event_reader_create("Pod", "v1", 300, on_event, seen);
+    enum err_kind kind = ERR_OK;
+    struct err err;
+
+    for (size_t i = 0; kind == ERR_OK && i < text.n; i += piece)
+        kind = event_reader_feed(r, text.p + i, piece < text.n - i ? piece : text.n - i, &err);
+    event_reader_destroy(&r);
+    return kind == ERR_OK;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct buf whole = {0};
+    struct buf pieces = {0};
+
+    if (n < 2 || data[0] == 0)
+        return 0;
+    struct str text = str_of((const char *)data + 1, n - 1);
+    bool ok = read_all(text, text.n, &whole);
+    ensure(ok == read_all(text, data[0], &pieces) || !ok); /* held back: an error may come late */
+    ensure(str_eq(buf_str(&whole), buf_str(&pieces)));
+    buf_free(&whole);
+    buf_free(&pieces);
+    return 0;
+}

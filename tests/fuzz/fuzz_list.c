@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first byte is the size of the pieces: items must not depend on it. What comes out is JSON. */
+#include "base/buf.h"
+#include "base/panic.h"
+#include "kube/list.h"
+#include "proto/json_in.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static bool on_json(void *arg, const struct json_token *t)
+{
+    (void)arg;
+    (void)t;
+    return true;
+}
+
+static void on_item(void *arg, struct object *o)
+{
+    struct buf json = {0};
+
+    object_put_json(&json, o);
+    ensure(json_in_scan(buf_str(&json), on_json, NULL, NULL) == ERR_OK);
+    ensure(object_kind(o).n > 0);
+    buf_append_str(arg, object_key(o));
+    buf_append_str(arg, buf_str(&json));
+    buf_free(&json);
+}
+
+static void on_too_big(void *arg, struct str key)
+{
+    buf_append_str(arg, key);
+}
+
+static bool read_all(struct str text, const char *kind_wanted, size_t piece, struct buf *seen)
+{
+    static const struct list_events events = {on_item, on_too_big};
+    struct list_reader *r = list_reader_create(kind_wanted, NULL, 300, &events, seen);
+    enum err_kind kind = ERR_OK;
+    struct list_page page;
+    struct err err;
+
+    for (size_t i = 0; kind == ERR_OK && i < text.n; i += piece)
+        kind = list_reader_feed(r, text.p + i, piece < text.n - i ? piece : text.n - i, &err);
+    if (kind == ERR_OK)
+        kind = list_reader_end(r, &page, &err);
+    if (kind == ERR_OK)
+        buf_printf(seen, "%.*s %.*s %zu %zu", STR_ARG(page.rv), STR_ARG(page.next), page.items,
+                   page.skipped);
+    list_reader_destroy(&r);
+    return kind == ERR_OK;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct buf whole = {0};
+    struct buf pieces = {0};
+
+    if (n < 2 || data[0] == 0)
+        return 0;
+    struct str text = str_of((const char *)data + 1, n - 1);
+    const char *kind = data[0] % 2 == 0 ? "Pod" : NULL;
+    bool ok = read_all(text, kind, text.n, &whole);
+    ensure(ok == read_all(text, kind, data[0], &pieces));
+    ensure(str_eq(buf_str(&whole), buf_str(&pieces)));
+    buf_free(&whole);
+    buf_free(&pieces);
+    return 0;
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/list.h"
+
+#include "json_ref.h"
+
+#include <string.h>
+
+#include "kube/event.h"
+
+#define PAIR(text, wanted) \
+    {                      \
+        (text), (wanted)   \
+    }
+
+/* What a reader said, one line an item, and the page in the last line. */
+static struct buf said;
+static struct object *last;
+
+static void on_item(void *arg, struct object *o)
+{
+    (void)arg;
+    object_put_json(&said, o);
+    buf_putc(&said, '\n');
+    object_unref(&last);
+    last = object_ref(o);
+}
+
+static void on_too_big(void *arg, struct str key)
+{
+    (void)arg;
+    buf_printf(&said, "too big: %.*s\n", STR_ARG(key));
+}
+
+static const struct list_events events = {on_item, on_too_big};
+
+static const char *want_kind;
+static const char *want_api_version;
+static size_t object_size = 1000;
+
+static int clear(void **state)
+{
+    (void)state;
+    buf_free(&said);
+    object_unref(&last);
+    want_kind = NULL;
+    want_api_version = NULL;
+    object_size = 1000;
+    return 0;
+}
+
+static enum err_kind feed(struct str body, size_t first, size_t piece, struct err *err)
+{
+    struct list_reader *r =
+        list_reader_create(want_kind, want_api_version, object_size, &events, NULL);
+    enum err_kind kind = ERR_OK;
+    struct list_page page;
+
+    buf_clear(&said);
+    for (size_t i = 0, n = first; kind == ERR_OK && i < body.n; i += n, n = piece) {
+        if (n > body.n - i)
+            n = body.n - i;
+        char *copy = mem_dup(body.p + i, n);
+        kind = list_reader_feed(r, copy, n, err);
+        free(copy);
+    }
+    if (kind == ERR_OK)
+        kind = list_reader_end(r, &page, err);
+    if (kind == ERR_OK)
+        buf_printf(&said, "%zu+%zu %.*s %.*s rv=%.*s next=%.*s", page.items, page.skipped,
+                   STR_ARG(page.kind), STR_ARG(page.api_version), STR_ARG(page.rv),
+                   STR_ARG(page.next));
+    list_reader_destroy(&r);
+    assert_null(r);
+    list_reader_destroy(&r);
+    return kind;
+}
+
+static void assert_said(const char *body, const char *want)
+{
+    struct err err = {0};
+
+    for (size_t cut = 1; cut <= strlen(body); cut++) {
+        assert_int_equal(feed(str_c(body), cut, strlen(body), &err), ERR_OK);
+        assert_string_equal(buf_cstr(&said), want);
+    }
+    for (size_t piece = 1; piece < 12; piece++) {
+        assert_int_equal(feed(str_c(body), piece, piece, &err), ERR_OK);
+        assert_string_equal(buf_cstr(&said), want);
+    }
+}
+
+static void assert_fails(const char *body, enum err_kind kind, const char *text)
+{
+    for (size_t piece = 1; piece <= strlen(body) + 1; piece++) {
+        struct err err = {0};
+
+        assert_int_equal(feed(str_c(body), piece, piece, &err), kind);
+        assert_int_equal(err.kind, kind);
+        err.text[strnlen(text, sizeof(err.text) - 1)] = '\0'; /* how it begins is enough */
+        assert_string_equal(err.text, text);
+    }
+}
+
+#define ITEM(name, rv) "{\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" rv "\"}}"
+#define POD(name, rv)                                                        \
+    "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name \
+    "\",\"resourceVersion\":\"" rv "\"}}"
+#define POD_LIST "{\"kind\":\"PodList\",\"apiVersion\":\"v1\","
+
+static void test_built_in_type(void **state)
+{
+    (void)state;
+    assert_said(POD_LIST
+                "\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"abc\","
+                "\"remainingItemCount\":5},\"items\":[" ITEM("a", "1") "," ITEM("b", "2") "]}\n",
+                POD("a", "1") "\n" POD("b", "2") "\n2+0 Pod v1 rv=7 next=abc");
+}
+
+/* Sorted keys: apiVersion, items, kind, metadata; items say their kind. */
+static void test_custom_resource(void **state)
+{
+    static const char item[] =
+        "{\"apiVersion\":\"g/v1\",\"kind\":\"W\",\"metadata\":{\"name\":\"a\","
+        "\"resourceVersion\":\"1\"}}";
+    struct buf body = {0};
+    struct buf want = {0};
+
+    (void)state;
+    buf_printf(&body,
+               "{\"apiVersion\":\"g/v1\",\"items\":[%s],\"kind\":\"WList\",\"metadata\":"
+               "{\"continue\":\"\",\"resourceVersion\":\"9\"}}",
+               item);
+    buf_printf(&want, "%s\n1+0 W g/v1 rv=9 next=", item);
+    assert_said(buf_cstr(&body), buf_cstr(&want));
+    want_kind = "W";
+    want_api_version = "g/v1";
+    assert_said(buf_cstr(&body), buf_cstr(&want));
+    buf_free(&body);
+    buf_free(&want);
+}
+
+static void test_pretty_printed(void **state)
+{
+    (void)state;
+    assert_said(
+        "{\n  \"kind\": \"PodList\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {\n    "
+        "\"resourceVersion\": \"7\"\n  },\n  \"items\": [\n    {\n      \"metadata\": {\n   "
+        "     \"name\": \"a\",\n        \"managedFields\": [\n          {}\n        ]\n     "
+        " }\n    }\n  ]\n}",
+        "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\n      \"metadata\": {\n        \"name\": "
+        "\"a\"\n      }\n    }\n1+0 Pod v1 rv=7 next=");
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    assert_said(POD_LIST "\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}",
+                "0+0 Pod v1 rv=7 next=");
+    assert_said(POD_LIST "\"metadata\":{\"resourceVersion\":\"7\",\"continue\":null},"
+                         "\"items\":null}",
+                "0+0 Pod v1 rv=7 next=");
+    assert_said(POD_LIST "\"metadata\":{\"resourceVersion\":\"7\"}}", "0+0 Pod v1 rv=7 next=");
+    assert_said(
+        "{\"x\":{\"items\":[1]},\"metadata\":{\"resourceVersion\":\"7\",\"x\":{\"continue\":"
+        "\"no\"}},\"kind\":\"PodList\",\"items\":[],\"y\":[[{}],2]}",
+        "0+0 Pod  rv=7 next=");
+}
+
+/* The list item of a built-in type becomes the bytes of the watch event with the same object. */
+static bool on_event(void *arg, const struct event *e)
+{
+    assert_true(object_same(e->object, last));
+    assert_true(digest_eq(object_digest(e->object), object_digest(last)));
+    object_put_json(arg, e->object);
+    return true;
+}
+
+static void test_same_bytes_as_watch_event(void **state)
+{
+#define REST                                                                                       \
+    "\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"resourceVersion\":\"5\",\"generation\":1," \
+    "\"managedFields\":[{\"manager\":\"x\"}]},\"spec\":{\"a\":[1,2]}}"
+    static const char list[] =
+        POD_LIST "\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{" REST "]}";
+    static const char event[] =
+        "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\"," REST "}\n";
+    struct event_reader *r;
+    struct buf out = {0};
+    struct err err;
+
+    (void)state;
+    assert_int_equal(feed(str_c(list), sizeof(list), 1, &err), ERR_OK);
+    r = event_reader_create("Pod", "v1", 1000, on_event, &out);
+    assert_int_equal(event_reader_feed(r, event, sizeof(event) - 1, &err), ERR_OK);
+    buf_puts(&out, "\n1+0 Pod v1 rv=7 next=");
+    assert_string_equal(buf_cstr(&said), buf_cstr(&out));
+    event_reader_destroy(&r);
+    buf_free(&out);
+}
+
+static void test_too_big_items_are_skipped(void **state)
+{
+    struct buf body = {0};
+
+    (void)state;
+    object_size = 100;
+    buf_puts(&body, POD_LIST "\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM("a", "1"));
+    for (int over = 0; over < 2; over++) {
+        size_t head = body.len + 1;
+
+        buf_puts(&body, ",{\"metadata\":{\"namespace\":\"n\",\"name\":\"big\"},\"x\":\"");
+        while (body.len - head < 100 - 2 + (size_t)over)
+            buf_putc(&body, 'x');
+        buf_puts(&body, "\"}");
+    }
+    buf_puts(&body, "," ITEM("b", "2") "]}");
+    assert_said(
+        buf_cstr(&body),
+        POD("a", "1") "\n{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":"
+                      "\"n\",\"name\":\"big\"},\"x\":"
+                      "\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n"
+                      "too big: n/big\n" POD("b", "2") "\n3+1 Pod v1 rv=7 next=");
+    buf_free(&body);
+}
+
+static void test_what_is_no_list(void **state)
+{
+    static const char *const cases[][2] = {
+        PAIR("", "list: the body is empty"),
+        PAIR(" \n", "list: the body is empty"),
+        PAIR("[]", "list: not a JSON object"),
+        PAIR("12 ", "list: not a JSON object"),
+        PAIR("<html>", "list: an HTML or XML page, not JSON"),
+        PAIR("{\"paths\":[\"/api\"]}", "list: not a list: it has no kind"),
+        PAIR("{\"kind\":\"Status\",\"code\":403}", "list: not a list but kind \"Status\""),
+        PAIR("{\"kind\":\"Pod\",\"metadata\":{}}", "list: not a list but kind \"Pod\""),
+        PAIR("{\"kind\":\"List\",\"items\":[]}", "list: not a list but kind \"List\""),
+        PAIR("{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\"}", "list: unsupported Table"),
+        PAIR("{\"kind\":\"TableList\",\"apiVersion\":\"meta.k8s.io/v1\"}",
+             "list: unsupported Table"),
+        PAIR("{\"apiVersion\":\"meta.k8s.io/v1beta1\",\"kind\":\"TableList\"}",
+             "list: unsupported Table"),
+        PAIR("{\"kind\":7}", "list: its kind or apiVersion is wrong"),
+        PAIR("{\"kind\":\"a\\nList\"}", "list: its kind or apiVersion is wrong"),
+        PAIR(POD_LIST "\"items\":{}}", "list: its items are no array"),
+        PAIR(POD_LIST "\"items\":[1]}", "list: item 0 is not an object"),
+        PAIR(POD_LIST "\"items\":[" ITEM("a", "1") ",[]]}", "list: item 1 is not an object"),
+        PAIR(POD_LIST "\"items\":[" ITEM("a", "1") ",{\"metadata\":{}}]}",
+             "list: item 1 cannot be used: it has no metadata.name"),
+        PAIR(POD_LIST "\"items\":[{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}}]}",
+             "list: item 0 is of the wrong kind Node, expected Pod"),
+        PAIR("{\"items\":[" ITEM("a", "1") "],\"kind\":\"PodList\"}",
+             "list: item 0 does not say its kind, nor did the list before it"),
+        PAIR(POD_LIST "\"metadata\":{\"resourceVersion\":7}}", "list: its metadata is wrong"),
+        PAIR(POD_LIST "\"metadata\":{\"continue\":[]}}", "list: its metadata is wrong"),
+        PAIR(POD_LIST "\"items\":[]}", "list: it has no metadata.resourceVersion"),
+        PAIR(POD_LIST "\"metadata\":[\"resourceVersion\",\"1\"],\"items\":[]}",
+             "list: it has no metadata.resourceVersion"),
+        PAIR(POD_LIST "\"items\":[],\"items\":[]}", "list: it has items twice"),
+        PAIR(POD_LIST "\"kind\":\"PodList\"}", "list: it has kind twice"),
+        PAIR(POD_LIST "\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[" ITEM("a", "1"),
+             "list: JSON cut off inside a value at byte "),
+        PAIR(POD_LIST "\"metadata\":{\"resourceVersion\":\"1\"}}{}",
+             "list: something stands behind it"),
+        PAIR(POD_LIST "\"metadata\":{\"resourceVersion\":\"1\"}} 7",
+             "list: something stands behind it"),
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_fails(cases[i][0], ERR_PROTOCOL, cases[i][1]);
+}
+
+static void test_what_was_expected(void **state)
+{
+    (void)state;
+    want_kind = "Pod";
+    want_api_version = "v1";
+    assert_said("{\"items\":[" ITEM("a", "1") "],\"kind\":\"PodList\",\"apiVersion\":\"v1\","
+                                              "\"metadata\":{\"resourceVersion\":\"1\"}}",
+                POD("a", "1") "\n1+0 Pod v1 rv=1 next=");
+    assert_fails("{\"kind\":\"NodeList\",\"apiVersion\":\"v1\"}", ERR_PROTOCOL,
+                 "list: wrong kind Node, expected Pod");
+    assert_fails("{\"apiVersion\":\"v2\",\"kind\":\"PodList\"}", ERR_PROTOCOL,
+                 "list: wrong apiVersion v2, expected v1");
+    assert_fails("{\"items\":[{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}}]}", ERR_PROTOCOL,
+                 "list: item 0 is of the wrong kind Node, expected Pod");
+}
+
+static void test_everything_else_is_bounded(void **state)
+{
+    static const char *const starts[] = {"\"", "{\"", "{\"x\":\"", "{\"metadata\":{\"continue\":\"",
+                                         POD_LIST "\"items\":[" ITEM("a", "1") "],\"x\":\""};
+    struct buf body = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        struct err err;
+
+        buf_clear(&body);
+        buf_puts(&body, starts[i]);
+        for (int k = 0; k < 5000; k++)
+            buf_putc(&body, 'x');
+        for (size_t piece = 1; piece <= 2 * body.len; piece *= 2)
+            assert_int_equal(feed(buf_str(&body), piece, piece, &err), ERR_TOO_BIG);
+    }
+    /* The same when it comes in one piece and is complete. */
+    buf_clear(&body);
+    buf_printf(&body,
+               "{\"x\":\"%01001d\","
+               "\"kind\":\"PodList\"}",
+               0);
+    assert_fails(buf_cstr(&body), ERR_TOO_BIG, "list: what stands beside its items is over");
+    /* Many items are not much beside them, however they are separated. */
+    buf_clear(&body);
+    buf_puts(&body, POD_LIST "\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[");
+    for (int k = 0; k < 300; k++)
+        buf_puts(&body, k == 0 ? ITEM("a", "1") : "\n      ,\n      " ITEM("a", "1"));
+    buf_puts(&body, "]}");
+    for (size_t piece = 1; piece <= 2 * body.len; piece *= 2) {
+        struct err err;
+
+        assert_int_equal(feed(buf_str(&body), piece, piece, &err), ERR_OK);
+    }
+    buf_free(&body);
+}
+
+/* ---- Random lists of random items, with metadata before or behind them. */
+
+static struct gen gen;
+static struct buf body;
+static struct buf want;
+
+static void gen_items(size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        gen_clear(&gen);
+        gen_value(&gen, 0, 2);
+        buf_printf(&body, "%s{\"a\":%s,\"metadata\":{\"managedFields\":[],\"name\":\"p%zu\"}}",
+                   i > 0 ? ", " : "", buf_cstr(&gen.text), i);
+        buf_printf(&want,
+                   "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"a\":%s,\"metadata\":{\"name\":"
+                   "\"p%zu\"}}\n",
+                   buf_cstr(&gen.text), i);
+    }
+}
+
+static void gen_list(uint64_t seed)
+{
+    static const char metadata[] = "\"metadata\":{\"resourceVersion\":\"7\"}";
+
+    rng_seed(&gen.rng, seed);
+    bool early = gen_below(&gen, 2) == 0;
+    size_t n = gen_below(&gen, 5);
+    do {
+        gen_clear(&gen);
+        gen_value(&gen, 0, 3);
+    } while (gen.text.len > 800); /* 1000 is the limit */
+    buf_clear(&body);
+    buf_clear(&want);
+    buf_printf(&body, POD_LIST "%s%s\"x\":%s,\"items\":[", early ? metadata : "", early ? "," : "",
+               buf_cstr(&gen.text));
+    gen_items(n);
+    buf_printf(&body, "]%s%s}", early ? "" : ",", early ? "" : metadata);
+    buf_printf(&want, "%zu+0 Pod v1 rv=7 next=", n);
+}
+
+static void test_random_lists(void **state)
+{
+    struct err err;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        gen_list(seed);
+        for (size_t cut = 0; cut < body.len; cut += 1 + gen_below(&gen, 3)) {
+            assert_int_equal(feed(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err), ERR_OK);
+            assert_string_equal(buf_cstr(&said), buf_cstr(&want));
+        }
+    }
+    buf_free(&body);
+    buf_free(&want);
+    gen_free(&gen);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_built_in_type, clear),
+        cmocka_unit_test_teardown(test_custom_resource, clear),
+        cmocka_unit_test_teardown(test_pretty_printed, clear),
+        cmocka_unit_test_teardown(test_empty, clear),
+        cmocka_unit_test_teardown(test_same_bytes_as_watch_event, clear),
+        cmocka_unit_test_teardown(test_too_big_items_are_skipped, clear),
+        cmocka_unit_test_teardown(test_what_is_no_list, clear),
+        cmocka_unit_test_teardown(test_what_was_expected, clear),
+        cmocka_unit_test_teardown(test_everything_else_is_bounded, clear),
+        cmocka_unit_test_teardown(test_random_lists, clear),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

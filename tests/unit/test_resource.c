@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How people name resources, and what is asked for then. */
+#include "kube/resource.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+/* A row of a table (clang-format 14 crashes on some with braces). */
+#define ROW(...)    \
+    {               \
+        __VA_ARGS__ \
+    }
+
+static const struct {
+    const char *text;
+    const char *path; /* in namespace "ns" */
+    const char *name;
+    const char *kind; /* NULL = not known */
+    enum resource_scope scope;
+} known[] = {
+    ROW("services", "/api/v1/namespaces/ns/services", "services", "Service", SCOPE_NAMESPACED),
+    ROW("service", "/api/v1/namespaces/ns/services", "services", "Service", SCOPE_NAMESPACED),
+    ROW("Service", "/api/v1/namespaces/ns/services", "services", "Service", SCOPE_NAMESPACED),
+    ROW("SVC", "/api/v1/namespaces/ns/services", "services", "Service", SCOPE_NAMESPACED),
+    ROW("services.v1.", "/api/v1/namespaces/ns/services", "services", "Service", SCOPE_NAMESPACED),
+    ROW("ep", "/api/v1/namespaces/ns/endpoints", "endpoints", "Endpoints", SCOPE_NAMESPACED),
+    ROW("no", "/api/v1/namespaces/ns/nodes", "nodes", "Node", SCOPE_CLUSTER),
+    ROW("endpointslices", "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices",
+        "endpointslices.discovery.k8s.io", "EndpointSlice", SCOPE_NAMESPACED),
+    ROW("endpointslices.discovery.k8s.io", "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices",
+        "endpointslices.discovery.k8s.io", "EndpointSlice", SCOPE_NAMESPACED),
+    ROW("deploy.apps", "/apis/apps/v1/namespaces/ns/deployments", "deployments.apps", "Deployment",
+        SCOPE_NAMESPACED),
+    ROW("hpa", "/apis/autoscaling/v2/namespaces/ns/horizontalpodautoscalers",
+        "horizontalpodautoscalers.autoscaling", "HorizontalPodAutoscaler", SCOPE_NAMESPACED),
+    ROW("hpa.v1.autoscaling", "/apis/autoscaling/v1/namespaces/ns/horizontalpodautoscalers",
+        "horizontalpodautoscalers.autoscaling", "HorizontalPodAutoscaler", SCOPE_NAMESPACED),
+    ROW("events", "/api/v1/namespaces/ns/events", "events", "Event", SCOPE_NAMESPACED),
+    ROW("events.events.k8s.io", "/apis/events.k8s.io/v1/namespaces/ns/events",
+        "events.events.k8s.io", "Event", SCOPE_NAMESPACED),
+    ROW("ing", "/apis/networking.k8s.io/v1/namespaces/ns/ingresses", "ingresses.networking.k8s.io",
+        "Ingress", SCOPE_NAMESPACED),
+    ROW("crds", "/apis/apiextensions.k8s.io/v1/namespaces/ns/customresourcedefinitions",
+        "customresourcedefinitions.apiextensions.k8s.io", "CustomResourceDefinition",
+        SCOPE_CLUSTER),
+    ROW("widgets.v1.example.com", "/apis/example.com/v1/namespaces/ns/widgets",
+        "widgets.example.com", NULL, SCOPE_UNKNOWN),
+    ROW("widgets.v2beta10.example.com", "/apis/example.com/v2beta10/namespaces/ns/widgets",
+        "widgets.example.com", NULL, SCOPE_UNKNOWN),
+};
+
+static void test_known_names(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        struct resource r;
+        struct err err = {0};
+        struct buf out = {0};
+
+        assert_int_equal(resource_parse(known[i].text, &r, &err), ERR_OK);
+        resource_put_path(&out, &r, "ns");
+        assert_string_equal(buf_cstr(&out), known[i].path);
+        buf_clear(&out);
+        resource_put_name(&out, &r);
+        assert_string_equal(buf_cstr(&out), known[i].name);
+        assert_int_equal(r.scope, known[i].scope);
+        assert_int_equal(r.kind == NULL, known[i].kind == NULL);
+        if (r.kind != NULL)
+            assert_string_equal(r.kind, known[i].kind);
+        resource_fini(&r);
+        assert_null(r.plural);
+        buf_free(&out);
+    }
+}
+
+/* A cluster-wide path, and what objects of the group call their apiVersion. */
+static void test_all_namespaces(void **state)
+{
+    struct resource r;
+    struct buf out = {0};
+
+    (void)state;
+    assert_int_equal(resource_parse("netpol", &r, NULL), ERR_OK);
+    resource_put_path(&out, &r, NULL);
+    buf_putc(&out, ' ');
+    resource_put_path(&out, &r, "");
+    buf_putc(&out, ' ');
+    resource_put_api_version(&out, &r);
+    assert_string_equal(buf_cstr(&out), "/apis/networking.k8s.io/v1/networkpolicies "
+                                        "/apis/networking.k8s.io/v1/networkpolicies "
+                                        "networking.k8s.io/v1");
+    resource_fini(&r);
+    assert_int_equal(resource_parse("po", &r, NULL), ERR_OK);
+    buf_clear(&out);
+    resource_put_api_version(&out, &r);
+    assert_string_equal(buf_cstr(&out), "v1");
+    resource_fini(&r);
+    buf_free(&out);
+}
+
+static const struct {
+    const char *text;
+    const char *says; /* a part of the message */
+} wrong[] = {
+    ROW("", "RESOURCE.VERSION.GROUP"),
+    ROW(".", "RESOURCE.VERSION.GROUP"),
+    ROW("widgets", "RESOURCE.VERSION.GROUP"),
+    ROW("widgets.example.com", "RESOURCE.VERSION.GROUP"),
+    ROW("services.apps", "RESOURCE.VERSION.GROUP"),
+    ROW("services.v1", "write services.v1. for the core group"),
+    ROW("Widgets.v1.example.com", "small letters"),
+    ROW("widgets.v1.example.com.", "small letters"),
+    ROW("widgets.v1.a/b", "small letters"),
+    ROW("../x.v1.example.com", "RESOURCE.VERSION.GROUP"),
+    ROW(".v1.example.com", "small letters"),
+    ROW("widgets.v.example.com", "RESOURCE.VERSION.GROUP"),
+    ROW("widgets.v1gamma1.example.com", "RESOURCE.VERSION.GROUP"),
+    ROW("widgets.v1beta.example.com", "RESOURCE.VERSION.GROUP"),
+};
+
+static void test_what_is_no_resource(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct resource r;
+        struct err err = {0};
+
+        assert_int_equal(resource_parse(wrong[i].text, &r, &err), ERR_CONFIG);
+        if (strstr(err.text, wrong[i].says) == NULL)
+            fail_msg("%s: %s", wrong[i].text, err.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_known_names),
+        cmocka_unit_test(test_all_namespaces),
+        cmocka_unit_test(test_what_is_no_resource),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
