@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "helper/fds.h"
+
+enum { STATUS_FD = 3, NOT_ENTERED = 127 };
+
+/* What the child needs besides spec; filled before the fork. */
+struct start {
+    const struct child_spec *spec;
+    pid_t parent;
+    int status_fd;
+};
+
+static int result(int rc)
+{
+    return rc < 0 ? errno : 0;
+}
+
+static int set_group(const struct start *s)
+{
+    (void)s;
+    return result(setpgid(0, 0));
+}
+
+/* Signals stay blocked until the exec. */
+static int set_signals(const struct start *s)
+{
+    (void)s;
+    for (int n = 1; n < NSIG; n++) {
+        struct sigaction action = {.sa_handler = SIG_DFL};
+
+        sigaction(n, &action, NULL); /* some cannot be changed, and need not be */
+    }
+    return 0;
+}
+
+static int set_descriptors(const struct start *s)
+{
+    for (int n = 0; n < WIRE_RUN_FDS; n++)
+        if (dup2(s->spec->fds[n], n) < 0)
+            return errno;
+    if (s->status_fd != STATUS_FD && dup3(s->status_fd, STATUS_FD, O_CLOEXEC) < 0)
+        return errno;
+    return fds_close_from(STATUS_FD + 1);
+}
+
+static int set_limits(const struct start *s)
+{
+    struct rlimit limit;
+
+    umask(s->spec->hook->umask);
+    if (s->spec->nofile_soft == 0)
+        return 0;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return errno;
+    limit.rlim_cur = s->spec->nofile_soft < limit.rlim_max ? s->spec->nofile_soft : limit.rlim_max;
+    return result(setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static int set_groups(const struct start *s)
+{
+    const struct helper_hook *hook = s->spec->hook;
+
+    return hook->change_user ? result(setgroups(hook->group_count, hook->groups)) : 0;
+}
+
+static int set_gid(const struct start *s)
+{
+    const struct helper_hook *hook = s->spec->hook;
+
+    return hook->change_user ? result(setresgid(hook->gid, hook->gid, hook->gid)) : 0;
+}
+
+static int set_uid(const struct start *s)
+{
+    const struct helper_hook *hook = s->spec->hook;
+
+    return hook->change_user ? result(setresuid(hook->uid, hook->uid, hook->uid)) : 0;
+}
+
+/* After the change of user, which clears it. */
+static int set_death_signal(const struct start *s)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+        return errno;
+    return getppid() != s->parent ? ESRCH : 0; /* the helper died before that */
+}
+
+static int set_folder(const struct start *s)
+{
+    (void)s;
+    return result(chdir("/"));
+}
+
+/* execve() promises not to write to the strings; its type is older than const. */
+static char *const *exec_strings(const char *const *strings)
+{
+    char *const *out;
+
+    memcpy(&out, &strings, sizeof(out));
+    return out;
+}
+
+static int enter_program(const struct start *s)
+{
+    const char *const *argv = s->spec->hook->argv;
+    sigset_t none;
+
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    return result(execve(argv[0], exec_strings(argv), exec_strings(s->spec->env)));
+}
+
+static const struct {
+    const char *stage;
+    int (*run)(const struct start *s); /* 0 or an errno */
+} steps[] = {
+    {"setpgid",     set_group       },
+    {"signals",     set_signals     },
+    {"descriptors", set_descriptors },
+    {"limits",      set_limits      },
+    {"setgroups",   set_groups      },
+    {"setgid",      set_gid         },
+    {"setuid",      set_uid         },
+    {"pdeathsig",   set_death_signal},
+    {"chdir",       set_folder      },
+    {"exec",        enter_program   },
+};
+
+static void explain(struct child_failure *why, const char *stage, int error)
+{
+    *why = (struct child_failure){.error = error};
+    strncpy(why->stage, stage, sizeof(why->stage) - 1);
+}
+
+NORETURN static void be_child(struct start *s)
+{
+    struct child_failure why;
+    size_t i = 0;
+    int error;
+
+    while ((error = steps[i].run(s)) == 0) {
+        if (steps[i].run == set_descriptors)
+            s->status_fd = STATUS_FD;
+        i++; /* the last step returns only to fail */
+    }
+    explain(&why, steps[i].stage, error);
+    ssize_t n = write(s->status_fd, &why, sizeof(why));
+    (void)n; /* a reader that is gone needs no answer */
+    _exit(NOT_ENTERED);
+}
+
+bool child_start(const struct child_spec *spec, struct child *out, struct child_failure *why)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
+        explain(why, "pipe", errno);
+        return false;
+    }
+    struct start start = {spec, getpid(), ends[1]};
+    /* Unlike fork(), runs no handlers: libuv's would close descriptors by number. */
+    pid_t pid = _Fork();
+    int error = errno;
+    if (pid == 0)
+        be_child(&start);
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        explain(why, "fork", error);
+        return false;
+    }
+    setpgid(pid, pid); /* the child does so too: whoever is first, a kill finds the group */
+    *out = (struct child){pid, ends[0]};
+    return true;
+}
+
+bool child_failed(struct child *c, struct child_failure *why)
+{
+    ssize_t n = read(c->status_fd, why, sizeof(*why));
+
+    close(c->status_fd);
+    c->status_fd = -1;
+    return n == (ssize_t)sizeof(*why);
+}

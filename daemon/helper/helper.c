@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "base/wire.h"
+#include "helper/channel.h"
+#include "helper/child.h"
+#include "helper/fds.h"
+#include "helper/runs.h"
+
+enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
+
+struct helper {
+    const struct helper_params *params;
+    struct channel channel;
+    struct runs runs;
+    int signal_fd;
+    struct channel_message message; /* the one being handled */
+};
+
+static void reply_end(void *arg, const struct wire_reply *reply)
+{
+    struct helper *h = arg;
+
+    channel_reply(&h->channel, reply, -1);
+}
+
+static void reply_not_started(struct helper *h, uint64_t id, const struct child_failure *why)
+{
+    struct wire_reply reply = {
+        .type = WIRE_EXITED, .id = id, .how = WIRE_HOW_NOT_STARTED, .value = why->error};
+
+    memcpy(reply.stage, why->stage, sizeof(reply.stage));
+    channel_reply(&h->channel, &reply, -1);
+}
+
+/* The hook's fixed strings, then what main sent; an array to free, its strings borrowed. */
+static const char **make_env(const struct helper_hook *hook, struct str sent, size_t sent_count)
+{
+    size_t fixed = 0;
+    size_t n = 0;
+
+    while (hook->env[fixed] != NULL)
+        fixed++;
+    const char **env = mem_array(fixed + sent_count + 1, sizeof(*env));
+    for (size_t i = 0; i < fixed; i++)
+        if (!wire_env_is_ours(hook->env[i]))
+            env[n++] = hook->env[i];
+    for (const char *s = sent.p; s < sent.p + sent.n; s += strlen(s) + 1)
+        env[n++] = s;
+    return env;
+}
+
+static bool start_run(struct helper *h, const struct wire_request *req, struct child *child,
+                      struct child_failure *why)
+{
+    const struct helper_hook *hook = &h->params->hooks[req->number];
+    struct child_spec spec = {.hook = hook, .nofile_soft = h->params->nofile_soft};
+    size_t env_count;
+
+    if (h->message.fds_lost) {
+        *why = (struct child_failure){"receive", EMFILE};
+        return false;
+    }
+    if (!wire_env_check(req->env, &env_count)) {
+        *why = (struct child_failure){"environment", EINVAL};
+        return false;
+    }
+    const char **env = make_env(hook, req->env, env_count);
+    spec.env = env;
+    memcpy(spec.fds, h->message.fds, sizeof(spec.fds));
+    bool is_started = child_start(&spec, child, why);
+    free(env);
+    return is_started;
+}
+
+static void on_run(struct helper *h, const struct wire_request *req)
+{
+    struct wire_reply reply = {.type = WIRE_STARTED, .id = req->id};
+    struct child_failure why;
+    struct child child;
+
+    if (!start_run(h, req, &child, &why)) {
+        reply_not_started(h, req->id, &why);
+        return;
+    }
+    runs_add(&h->runs, req->id, &h->params->hooks[req->number], child);
+    reply.value = child.pid;
+    channel_reply(&h->channel, &reply, -1);
+}
+
+/* A descriptor or -1 with errno set. Not blocked by a FIFO; links are followed (kubelet's are). */
+static int open_credential(const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int error = 0;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) < 0)
+        error = errno;
+    else if (!S_ISREG(st.st_mode))
+        error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    else if (st.st_size > FILE_MAX)
+        error = EFBIG;
+    if (error == 0)
+        return fd;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static void on_open(struct helper *h, const struct wire_request *req)
+{
+    struct wire_reply reply = {.type = WIRE_OPENED, .id = req->id};
+    int fd = open_credential(h->params->files[req->number]);
+
+    reply.value = fd < 0 ? errno : 0;
+    channel_reply(&h->channel, &reply, fd);
+}
+
+/* Requests name only what there is: anything else is a bug of main. */
+static enum err_kind check_request(const struct helper *h, const struct wire_request *req,
+                                   struct err *err)
+{
+    const struct helper_params *p = h->params;
+
+    if (req->type == WIRE_RUN && req->number >= p->hook_count)
+        return err_set(err, ERR_PROTOCOL, 0, "message from main: no hook %u", req->number);
+    if (req->type == WIRE_RUN && runs_has(&h->runs, req->id))
+        return err_set(err, ERR_PROTOCOL, 0, "message from main: a second run with the same id");
+    if (req->type == WIRE_KILL && (req->number < 1 || req->number >= NSIG))
+        return err_set(err, ERR_PROTOCOL, 0, "message from main: no signal %u", req->number);
+    if (req->type == WIRE_OPEN && req->number >= p->file_count)
+        return err_set(err, ERR_PROTOCOL, 0, "message from main: no file %u", req->number);
+    return ERR_OK;
+}
+
+static enum err_kind on_message(struct helper *h, struct err *err)
+{
+    struct str message = str_of(h->message.data, h->message.size);
+    size_t fd_count = h->message.fds_lost ? WIRE_RUN_FDS : h->message.fd_count;
+    struct wire_request req;
+    enum err_kind kind = wire_request_decode(message, fd_count, &req, err);
+
+    if (kind == ERR_OK)
+        kind = check_request(h, &req, err);
+    if (kind != ERR_OK)
+        return kind;
+    switch (req.type) {
+    case WIRE_RUN:
+        on_run(h, &req);
+        break;
+    case WIRE_KILL:
+        runs_kill(&h->runs, req.id, (int)req.number);
+        break;
+    case WIRE_OPEN:
+        on_open(h, &req);
+        break;
+    }
+    return ERR_OK;
+}
+
+/* ERR_CLOSED when main is gone. */
+static enum err_kind receive(struct helper *h, struct err *err)
+{
+    enum err_kind kind = ERR_OK;
+
+    switch (channel_receive(&h->channel, &h->message)) {
+    case CHANNEL_MESSAGE:
+        kind = on_message(h, err);
+        channel_message_close(&h->message);
+        break;
+    case CHANNEL_NOTHING:
+        break;
+    case CHANNEL_END:
+        return ERR_CLOSED;
+    case CHANNEL_BROKEN:
+        return err_set(err, ERR_PROTOCOL, 0, "message from main: empty or oversized");
+    }
+    return kind;
+}
+
+static void drain_signals(const struct helper *h)
+{
+    struct signalfd_siginfo info[8];
+
+    while (read(h->signal_fd, info, sizeof(info)) == (ssize_t)sizeof(info))
+        continue;
+}
+
+/* Until main closes the socket (ERR_CLOSED) or breaks the protocol. */
+static enum err_kind serve(struct helper *h, struct err *err)
+{
+    enum err_kind kind = ERR_OK;
+
+    while (kind == ERR_OK) {
+        bool is_waiting = channel_is_waiting(&h->channel);
+        struct pollfd p[] = {
+            {.fd = h->channel.fd, .events = is_waiting ? POLLOUT : POLLIN},
+            {.fd = h->signal_fd,  .events = POLLIN                       },
+        };
+
+        if (poll(p, ARRAY_LEN(p), -1) < 0 && errno != EINTR)
+            return err_set(err, ERR_IO, errno, "poll: %s", strerrordesc_np(errno));
+        if ((p[1].revents & POLLIN) != 0) {
+            drain_signals(h);
+            runs_reap(&h->runs);
+        }
+        if ((p[0].revents & POLLOUT) != 0)
+            channel_flush(&h->channel);
+        if ((p[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+            kind = receive(h, err);
+    }
+    return kind;
+}
+
+/* From here on no signal reaches the helper: Ctrl-C goes to the whole foreground group, and what it
+ * means is main's decision. */
+static enum err_kind take_signals(struct helper *h, struct err *err)
+{
+    struct sigaction normal = {.sa_handler =
+                                   SIG_DFL}; /* ignored, children would not stay to be reaped */
+    sigset_t set;
+
+    sigfillset(&set);
+    if (sigaction(SIGCHLD, &normal, NULL) < 0 || pthread_sigmask(SIG_SETMASK, &set, NULL) != 0)
+        return err_set(err, ERR_IO, errno, "signals: %s", strerrordesc_np(errno));
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    h->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (h->signal_fd < 0)
+        return err_set(err, ERR_IO, errno, "signalfd: %s", strerrordesc_np(errno));
+    return ERR_OK;
+}
+
+/* Leaves 0 (nothing to read), 1, 2 and the socket, which moves to SOCKET_FD. */
+static enum err_kind take_descriptors(int socket_fd, struct err *err)
+{
+    int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int error = 0;
+
+    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
+        (socket_fd != SOCKET_FD && dup3(socket_fd, SOCKET_FD, O_CLOEXEC) < 0))
+        error = errno;
+    if (error == 0)
+        error = fds_close_from(SOCKET_FD + 1);
+    if (error != 0)
+        return err_set(err, ERR_IO, error, "descriptors: %s", strerrordesc_np(error));
+    return ERR_OK;
+}
+
+static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
+{
+    enum err_kind kind = take_descriptors(socket_fd, err);
+
+    if (kind == ERR_OK)
+        kind = take_signals(h, err);
+    if (kind != ERR_OK)
+        return kind;
+    channel_init(&h->channel, SOCKET_FD);
+    runs_init(&h->runs, reply_end, h);
+    kind = serve(h, err);
+    channel_close(&h->channel); /* main must not wait for an answer meanwhile */
+    runs_end_all(&h->runs, h->signal_fd);
+    runs_fini(&h->runs);
+    close(h->signal_fd);
+    return kind;
+}
+
+int helper_main(const struct helper_params *params, int socket_fd)
+{
+    struct helper *h = mem_zalloc(sizeof(*h));
+    struct err err;
+
+    ensure(socket_fd > STDERR_FILENO);
+    h->params = params;
+    prctl(PR_SET_NAME, "informerd-help"); /* 15 bytes is all there is room for */
+    if (chdir("/") < 0)
+        log_debug("helper: no root folder", KV_INT("errno", errno));
+    enum err_kind kind = run(h, socket_fd, &err);
+    free(h);
+    if (kind == ERR_CLOSED)
+        return 0;
+    log_error("helper ends", KV_ERR(&err));
+    return 1;
+}
+
+enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *pid, struct err *err)
+{
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_set(err, ERR_IO, errno, "helper: socketpair: %s", strerrordesc_np(errno));
+    ensure(ends[0] > STDERR_FILENO && ends[1] > STDERR_FILENO);
+    *pid = fork();
+    if (*pid == 0)
+        _exit(helper_main(params, ends[1]));
+    int error = errno;
+    close(ends[1]);
+    if (*pid > 0) {
+        *fd = ends[0];
+        return ERR_OK;
+    }
+    close(ends[0]);
+    return err_set(err, ERR_IO, error, "helper: fork: %s", strerrordesc_np(error));
+}

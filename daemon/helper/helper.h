@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * helper - the privileged process of DESIGN 2.1: it alone starts programs and opens credential
+ * files. What it may start and open is in its parameters; main names entries by number and adds
+ * INFORMERD_* values and descriptors. Forked before any library is initialised.
+ */
+#ifndef HELPER_HELPER_H
+#define HELPER_HELPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct helper_hook {
+    const char *name;        /* for log lines */
+    const char *const *argv; /* ends with NULL; argv[0] is the path of the program */
+    const char *const *env;  /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
+    const gid_t *groups;     /* all supplementary groups */
+    size_t group_count;
+    uint64_t kill_grace_ms; /* at the end of main: from kill_signal to SIGKILL, at most 60 s */
+    int kill_signal;
+    mode_t umask;
+    uid_t uid;
+    gid_t gid;
+    bool change_user; /* become uid, gid and groups; needs the capabilities for it */
+};
+
+struct helper_params {
+    const struct helper_hook *hooks;
+    size_t hook_count;
+    const char *const *files; /* credential files that main may ask for by number */
+    size_t file_count;
+    rlim_t nofile_soft; /* soft limit of open files for programs; 0 leaves it as it is */
+};
+
+/* Creates the socket and forks the helper, which borrows its copy of params for ever. *fd is main's
+ * end (close-on-exec, SOCK_SEQPACKET, for helper_link_create()), the caller's to close; *pid its
+ * to reap. Descriptors 0, 1 and 2 must be open. ERR_IO if the system refuses. */
+enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *pid,
+                           struct err *err) MUST_CHECK;
+
+/* The life of the helper, in a process of its own with one thread: takes over signals, every
+ * descriptor but 0-2 and socket_fd (> 2), and runs until main closes its end; then each group of
+ * processes gets its kill_signal, after the grace SIGKILL. Returns the exit code: 0, or 1 when
+ * main broke the protocol or the system refused something the helper cannot do without. */
+int helper_main(const struct helper_params *params, int socket_fd) MUST_CHECK;
+
+#endif

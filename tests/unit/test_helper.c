@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The helper as a process: programs as they find themselves, ends, groups, and a broken main. */
+#include "helper/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "base/wire.h"
+#include "helper/fds.h"
+
+enum { PATIENCE_S = 60, OUTPUT_MAX = 64 * 1024, NOBODY = 65534 };
+
+/* Main's end, and the pipe that the last program writes to. */
+struct peer {
+    int fd;
+    pid_t pid;
+    int out;
+};
+
+struct reply {
+    uint32_t type;
+    uint32_t how;
+    uint64_t id;
+    uint64_t cpu_us;
+    int32_t value;
+    uint32_t unused;
+    char stage[16];
+};
+
+static const char *const plain_env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define HOOK(...)                                    \
+    ((struct helper_hook){.name = "h",               \
+                          .argv = ARGV(__VA_ARGS__), \
+                          .env = plain_env,          \
+                          .umask = 022,              \
+                          .kill_grace_ms = 60000,    \
+                          .kill_signal = SIGTERM})
+#define SHELL(script) HOOK("/bin/sh", "-c", script)
+
+static struct peer start(const struct helper_hook *hook)
+{
+    static const char *const files[] = {"/etc/passwd", "/", "/dev/zero", "/no/such/file"};
+    const struct helper_params params = {hook, 1, files, ARRAY_LEN(files), 300};
+    struct timeval patience = {.tv_sec = PATIENCE_S};
+    struct peer p = {.out = -1};
+
+    assert_int_equal(helper_start(&params, &p.fd, &p.pid, NULL), ERR_OK);
+    assert_int_equal(setsockopt(p.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    return p;
+}
+
+static int exit_code(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void stop(struct peer *p)
+{
+    close(p->fd);
+    assert_int_equal(exit_code(p->pid), 0);
+    if (p->out >= 0)
+        close(p->out);
+}
+
+static void send_bytes(const struct peer *p, const void *bytes, size_t n, const int *fds,
+                       size_t fd_count)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {0};
+    char *copy = malloc(n + 1);
+    struct iovec iov = {copy, n};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+    assert_non_null(copy);
+    memcpy(copy, bytes, n);
+    if (fd_count > 0) {
+        msg.msg_control = control;
+        msg.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        *c = (struct cmsghdr){CMSG_LEN(fd_count * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(c), fds, fd_count * sizeof(int));
+    }
+    assert_int_equal(sendmsg(p->fd, &msg, MSG_NOSIGNAL), n);
+    free(copy);
+}
+
+struct head {
+    uint32_t type;
+    uint32_t number;
+    uint64_t id;
+};
+
+static void send_head(const struct peer *p, uint32_t type, uint32_t number, uint64_t id)
+{
+    struct head head = {type, number, id};
+
+    send_bytes(p, &head, sizeof(head), NULL, 0);
+}
+
+static void send_run(const struct peer *p, uint64_t id, struct str env, const int fds[3])
+{
+    char *bytes = malloc(sizeof(struct head) + env.n);
+
+    assert_non_null(bytes);
+    memcpy(bytes, &(struct head){WIRE_RUN, 0, id}, sizeof(struct head));
+    if (env.n > 0)
+        memcpy(bytes + sizeof(struct head), env.p, env.n);
+    send_bytes(p, bytes, sizeof(struct head) + env.n, fds, 3);
+    free(bytes);
+}
+
+/* Asks for a run with stdout and stderr in p->out; returns the other end of its stdin. */
+static int ask_run(struct peer *p, uint64_t id, struct str env)
+{
+    int in[2];
+    int out[2];
+
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    send_run(p, id, env, (int[]){in[0], out[1], out[1]});
+    close(in[0]);
+    close(out[1]);
+    if (p->out >= 0)
+        close(p->out);
+    p->out = out[0];
+    return in[1];
+}
+
+static struct reply next_reply(const struct peer *p)
+{
+    struct reply r;
+
+    assert_int_equal(recv(p->fd, &r, sizeof(r), 0), sizeof(r));
+    return r;
+}
+
+static struct reply wait_end(const struct peer *p)
+{
+    struct reply r;
+
+    do
+        r = next_reply(p);
+    while (r.type == WIRE_STARTED);
+    assert_int_equal(r.type, WIRE_EXITED);
+    return r;
+}
+
+/* Everything up to the end, or to the first newline. */
+static const char *read_out(const struct peer *p, bool one_line)
+{
+    static char text[OUTPUT_MAX];
+    size_t n = 0;
+
+    while (n < sizeof(text) - 1 && read(p->out, text + n, 1) == 1)
+        if (text[n++] == '\n' && one_line)
+            break;
+    text[n] = '\0';
+    return text;
+}
+
+/* One run of a hook from begin to end: its end and all it wrote. */
+static struct reply run_hook(const struct helper_hook *hook, struct str env, char *out)
+{
+    struct peer p = start(hook);
+
+    close(ask_run(&p, 1, env));
+    snprintf(out, OUTPUT_MAX, "%s", read_out(&p, false));
+    struct reply r = wait_end(&p);
+    assert_int_equal(r.id, 1);
+    stop(&p);
+    return r;
+}
+
+static void expect_output(const struct helper_hook *hook, struct str env, const char *expected)
+{
+    char out[OUTPUT_MAX];
+    struct reply r = run_hook(hook, env, out);
+
+    assert_string_equal(out, expected);
+    assert_int_equal(r.how, WIRE_HOW_EXITED);
+    assert_int_equal(r.value, 0);
+    assert_string_equal(r.stage, "");
+}
+
+/* ---- What a program finds */
+
+static void test_environment_is_exact(void **state)
+{
+    const char *const fixed[] = {"PATH=/bin", "INFORMERD_HOOK=fake", "A=1 2", NULL};
+    struct helper_hook hook = HOOK("/usr/bin/env");
+
+    (void)state;
+    hook.env = fixed;
+    expect_output(&hook, str_of("INFORMERD_HOOK=h\0INFORMERD_RUN=7\n8", 35),
+                  "PATH=/bin\nA=1 2\nINFORMERD_HOOK=h\nINFORMERD_RUN=7\n8\n");
+}
+
+static void test_environment_of_others_is_refused(void **state)
+{
+    struct helper_hook hook = HOOK("/usr/bin/env");
+    char out[OUTPUT_MAX];
+    struct reply r = run_hook(&hook, str_of("LD_PRELOAD=/x", 14), out);
+
+    (void)state;
+    assert_string_equal(out, "");
+    assert_int_equal(r.how, WIRE_HOW_NOT_STARTED);
+    assert_int_equal(r.value, EINVAL);
+    assert_string_equal(r.stage, "environment");
+}
+
+static void test_only_three_descriptors(void **state)
+{
+    struct helper_hook hook = HOOK("/bin/ls", "/proc/self/fd");
+    int leak = open("/dev/null", O_RDONLY); /* no CLOEXEC, on purpose */
+
+    (void)state;
+    expect_output(&hook, str_c(""), "0\n1\n2\n3\n"); /* 3 is the folder that ls reads */
+    close(leak);
+}
+
+static void test_signals_are_fresh(void **state)
+{
+    struct helper_hook hook = HOOK("/bin/grep", "-E", "^Sig(Blk|Ign|Cgt)", "/proc/self/status");
+    sigset_t blocked;
+
+    (void)state;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN);
+    struct peer p = start(&hook);
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+    close(ask_run(&p, 1, str_c("")));
+    const char *zero = strstr(read_out(&p, false), "SigBlk:\t0000000000000000\n"
+                                                   "SigIgn:\t0000000000000000\n");
+    assert_non_null(zero);
+    assert_int_equal(wait_end(&p).value, 0);
+    stop(&p);
+}
+
+static void test_surroundings(void **state)
+{
+    struct helper_hook hook =
+        SHELL("umask; pwd; ulimit -n; read pid x y z pgrp rest </proc/self/stat; "
+              "[ $$ = $pgrp ] && echo leads");
+
+    (void)state;
+    hook.umask = 027;
+    expect_output(&hook, str_c(""), "0027\n/\n300\nleads\n");
+}
+
+static void test_user_and_groups(void **state)
+{
+    struct helper_hook hook = SHELL("id -u; id -g; id -G; umask; grep CapEff /proc/self/status");
+    const gid_t groups[] = {NOBODY, 7};
+
+    (void)state;
+    if (getuid() != 0)
+        skip();
+    hook.change_user = true;
+    hook.uid = NOBODY;
+    hook.gid = NOBODY;
+    hook.groups = groups;
+    hook.group_count = 2;
+    expect_output(&hook, str_c(""), "65534\n65534\n65534 7\n0022\nCapEff:\t0000000000000000\n");
+    hook.group_count = 0;
+    expect_output(&hook, str_c(""), "65534\n65534\n65534\n0022\nCapEff:\t0000000000000000\n");
+}
+
+static void test_user_cannot_be_changed(void **state)
+{
+    struct helper_hook hook = HOOK("/bin/true");
+    int status;
+
+    (void)state;
+    hook.change_user = true;
+    fflush(NULL);
+    pid_t pid = fork(); /* a main without privileges */
+    if (pid == 0) {
+        if (getuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0))
+            _exit(2);
+        struct peer p = start(&hook);
+        close(ask_run(&p, 1, str_c("")));
+        struct reply r = wait_end(&p);
+        bool good = r.how == WIRE_HOW_NOT_STARTED && r.value == EPERM;
+        _exit(good && strcmp(r.stage, "setgroups") == 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* ---- How programs end */
+
+static void test_exit_codes(void **state)
+{
+    static const int codes[] = {0, 1, 2, 100, 126, 127, 255};
+    struct helper_hook hook = SHELL("exit $INFORMERD_CODE");
+    struct peer p = start(&hook);
+    char env[32];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
+        int n = snprintf(env, sizeof(env), "INFORMERD_CODE=%d", codes[i]);
+        close(ask_run(&p, i, str_of(env, (size_t)n + 1)));
+        struct reply started = next_reply(&p);
+        assert_true(started.type == WIRE_STARTED && started.id == i && started.value > 0);
+        struct reply r = next_reply(&p);
+        assert_true(r.type == WIRE_EXITED && r.id == i && r.how == WIRE_HOW_EXITED);
+        assert_int_equal(r.value, codes[i]);
+        assert_true(r.cpu_us > 0);
+    }
+    stop(&p);
+}
+
+static void test_signals(void **state)
+{
+    static const int signals[] = {SIGTERM, SIGKILL, SIGINT, SIGHUP, SIGUSR1, SIGALRM, SIGABRT};
+    struct helper_hook hook = SHELL("ulimit -c 0; echo ready; read x");
+    struct peer p = start(&hook);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+        int in = ask_run(&p, i, str_c(""));
+        assert_string_equal(read_out(&p, true), "ready\n");
+        send_head(&p, WIRE_KILL, (uint32_t)signals[i], i);
+        struct reply r = wait_end(&p);
+        assert_int_equal(r.how, WIRE_HOW_SIGNALED);
+        assert_int_equal(r.value, signals[i]);
+        send_head(&p, WIRE_KILL, SIGTERM, i); /* too late: nothing happens */
+        close(in);
+    }
+    stop(&p);
+}
+
+static void expect_not_started(const char *program, int error)
+{
+    struct helper_hook hook = HOOK(program);
+    char out[OUTPUT_MAX];
+    struct reply r = run_hook(&hook, str_c(""), out);
+
+    assert_string_equal(out, "");
+    assert_int_equal(r.how, WIRE_HOW_NOT_STARTED);
+    assert_int_equal(r.value, error);
+    assert_string_equal(r.stage, "exec");
+}
+
+static void test_programs_that_cannot_be_entered(void **state)
+{
+    char path[] = "/tmp/informerd-test-XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    expect_not_started("/no/such/program", ENOENT);
+    expect_not_started("/etc/passwd", EACCES);
+    expect_not_started("/etc/passwd/x", ENOTDIR);
+    expect_not_started("/", EACCES);
+    assert_true(fd >= 0);
+    assert_int_equal(fchmod(fd, 0755), 0);
+    assert_int_equal(write(fd, "garbage", 7), 7);
+    close(fd);
+    expect_not_started(path, ENOEXEC);
+    unlink(path);
+}
+
+static void test_environment_too_big_for_exec(void **state)
+{
+    struct helper_hook hook = HOOK("/bin/true");
+    char *env = malloc(WIRE_ENV_MAX);
+    char out[OUTPUT_MAX];
+
+    (void)state;
+    assert_non_null(env);
+    memset(env, 'x', WIRE_ENV_MAX);
+    memcpy(env, "INFORMERD_A=", 12);
+    env[WIRE_ENV_MAX - 1] = '\0';
+    struct reply r = run_hook(&hook, str_of(env, WIRE_ENV_MAX), out); /* the kernel's limit, too */
+    assert_int_equal(r.how, WIRE_HOW_EXITED);
+    assert_int_equal(r.value, 0);
+    free(env);
+}
+
+/* ---- Files */
+
+static int recv_fd(const struct peer *p, struct reply *r)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    struct iovec iov = {r, sizeof(*r)};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control,
+                         .msg_controllen = sizeof(control)};
+    int fd = -1;
+
+    assert_int_equal(recvmsg(p->fd, &msg, MSG_CMSG_CLOEXEC), sizeof(*r));
+    assert_int_equal(r->type, WIRE_OPENED);
+    if (CMSG_FIRSTHDR(&msg) != NULL)
+        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+    return fd;
+}
+
+static void test_files(void **state)
+{
+    static const int errors[] = {0, EISDIR, EINVAL, ENOENT};
+    struct helper_hook hook = HOOK("/bin/true");
+    struct peer p = start(&hook);
+    struct reply r;
+    char text[5] = "";
+
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        send_head(&p, WIRE_OPEN, i, 100 + i);
+        int fd = recv_fd(&p, &r);
+        assert_int_equal(r.id, 100 + i);
+        assert_int_equal(r.value, errors[i]);
+        assert_int_equal(fd >= 0, errors[i] == 0);
+        if (fd < 0)
+            continue;
+        assert_int_equal(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+        assert_int_equal(read(fd, text, 4), 4);
+        assert_string_equal(text, "root");
+        close(fd);
+    }
+    stop(&p);
+}
+
+/* Linux before 5.9. */
+static void test_without_close_range(void **state)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0), /* the number of the call */
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_close_range, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {ARRAY_LEN(code), code};
+    int status;
+
+    (void)state;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0)
+            _exit(2);
+        for (int fd = 3; fd < 50; fd++)
+            dup2(0, fd);
+        _exit(fds_close_from(4) == 0 && fcntl(3, F_GETFD) == 0 && dup(0) == 4 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_environment_is_exact),
+        cmocka_unit_test(test_environment_of_others_is_refused),
+        cmocka_unit_test(test_only_three_descriptors),
+        cmocka_unit_test(test_signals_are_fresh),
+        cmocka_unit_test(test_surroundings),
+        cmocka_unit_test(test_user_and_groups),
+        cmocka_unit_test(test_user_cannot_be_changed),
+        cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_programs_that_cannot_be_entered),
+        cmocka_unit_test(test_environment_too_big_for_exec),
+        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_without_close_range),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
