@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/store.h"
+
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/panic.h"
+
+/* A key. It is in by_key iff it has an object or a staged one. */
+struct entry {
+    struct map_node node;
+    struct object *object; /* NULL: only staged, not visible yet */
+    struct object *staged; /* from the list under way; on the part's staged list iff not NULL */
+    struct list link;
+    size_t part;
+    uint64_t seen; /* generation of the list that named it last */
+};
+
+struct part {
+    uint64_t generation; /* of the list under way, or the last one */
+    struct list staged;  /* entries in the order of the list */
+};
+
+struct store {
+    struct map by_key;
+    struct part *parts;
+    size_t part_count;
+    size_t count;
+    size_t bytes;
+    delta_sink *sink;
+    void *arg;
+};
+
+struct store *store_create(size_t parts, delta_sink *sink, void *arg)
+{
+    struct store *s = mem_zalloc(sizeof(*s));
+
+    ensure(parts > 0 && sink != NULL);
+    s->parts = mem_array(parts, sizeof(*s->parts));
+    s->part_count = parts;
+    for (size_t i = 0; i < parts; i++)
+        list_init(&s->parts[i].staged);
+    s->sink = sink;
+    s->arg = arg;
+    return s;
+}
+
+static struct part *part_at(struct store *s, size_t part)
+{
+    ensure(part < s->part_count);
+    return &s->parts[part];
+}
+
+static struct entry *find(const struct store *s, struct str key)
+{
+    struct map_node *node = map_get(&s->by_key, key);
+
+    return node != NULL ? map_entry(node, struct entry, node) : NULL;
+}
+
+/* The map borrows the key of an object the entry holds, so it moves with that object. */
+static void rekey(struct store *s, struct entry *e, struct object *keeper)
+{
+    map_remove(&s->by_key, &e->node);
+    map_put(&s->by_key, &e->node, object_key(keeper));
+}
+
+static struct entry *add_entry(struct store *s, size_t part, struct object *keeper)
+{
+    struct entry *e = mem_zalloc(sizeof(*e));
+
+    e->part = part;
+    list_init(&e->link);
+    map_put(&s->by_key, &e->node, object_key(keeper));
+    return e;
+}
+
+static void free_entry(struct store *s, struct entry *e)
+{
+    map_remove(&s->by_key, &e->node);
+    list_remove(&e->link);
+    object_unref(&e->object);
+    object_unref(&e->staged);
+    free(e);
+}
+
+void store_destroy(struct store **sp)
+{
+    struct store *s = *sp;
+
+    if (s == NULL)
+        return;
+    *sp = NULL;
+    for (struct map_node *n = map_first(&s->by_key), *next; n != NULL; n = next) {
+        next = map_next(n);
+        free_entry(s, map_entry(n, struct entry, node));
+    }
+    free(s->parts);
+    free(s);
+}
+
+static void emit(struct store *s, enum delta_type type, struct object *o, struct delta as)
+{
+    as.type = type;
+    as.object = o;
+    s->sink(s->arg, &as);
+}
+
+static void account(struct store *s, const struct object *was, const struct object *is)
+{
+    if (was != NULL) {
+        s->count--;
+        s->bytes -= object_bytes(was);
+    }
+    if (is != NULL) {
+        s->count++;
+        s->bytes += object_bytes(is);
+    }
+}
+
+/* Makes o (a reference of ours) the object of e; returns what it held before, now the caller's. */
+static struct object *swap_in(struct store *s, struct entry *e, struct object *o)
+{
+    struct object *was = e->object;
+
+    account(s, was, o);
+    e->object = o;
+    rekey(s, e, o);
+    return was;
+}
+
+static bool same_life(const struct object *a, const struct object *b)
+{
+    return str_eq(object_uid(a), object_uid(b));
+}
+
+/* Some aggregated APIs list objects without a version: those are compared by their bytes. */
+static bool same_version(const struct object *a, const struct object *b)
+{
+    if (!same_life(a, b) || !str_eq(object_rv(a), object_rv(b)))
+        return false;
+    return object_rv(a).n > 0 || object_same(a, b);
+}
+
+static void drop_staged(struct store *s, struct entry *e)
+{
+    list_remove(&e->link);
+    if (e->object == NULL) {
+        free_entry(s, e);
+        return;
+    }
+    object_unref(&e->staged);
+}
+
+void store_abort(struct store *s, size_t part)
+{
+    struct part *p = part_at(s, part);
+
+    list_each (pos, tmp, &p->staged)
+        drop_staged(s, list_entry(pos, struct entry, link));
+}
+
+void store_begin(struct store *s, size_t part)
+{
+    store_abort(s, part);
+    part_at(s, part)->generation++;
+}
+
+void store_stage(struct store *s, size_t part, struct object *o)
+{
+    struct part *p = part_at(s, part);
+    struct entry *e = find(s, object_key(o));
+
+    if (e == NULL)
+        e = add_entry(s, part, o);
+    e->part = part;
+    e->seen = p->generation;
+    if (e->staged != NULL && e->object == NULL) /* named twice by one list: the later one counts */
+        rekey(s, e, o);
+    list_remove(&e->link);
+    object_unref(&e->staged);
+    if (e->object != NULL && same_version(e->object, o))
+        return;
+    e->staged = object_ref(o);
+    list_append(&p->staged, &e->link);
+}
+
+void store_stage_kept(struct store *s, size_t part, struct str key)
+{
+    struct entry *e = find(s, key);
+
+    if (e != NULL && e->object != NULL)
+        e->seen = part_at(s, part)->generation;
+}
+
+/* Takes what the list did not name out of the map; returns the objects, *n of them. */
+static struct object **take_vanished(struct store *s, size_t part, size_t *n)
+{
+    struct object **gone = mem_array(map_count(&s->by_key) + 1, sizeof(struct object *));
+    uint64_t generation = part_at(s, part)->generation;
+
+    *n = 0;
+    for (struct map_node *node = map_first(&s->by_key), *next; node != NULL; node = next) {
+        struct entry *e = map_entry(node, struct entry, node);
+
+        next = map_next(node);
+        if (e->part != part || e->seen == generation)
+            continue;
+        account(s, e->object, NULL);
+        gone[(*n)++] = object_ref(e->object);
+        free_entry(s, e);
+    }
+    return gone;
+}
+
+void store_commit(struct store *s, size_t part, uint64_t received_ns)
+{
+    struct part *p = part_at(s, part);
+    struct delta as = {.cause = CAUSE_RELIST, .received_ns = received_ns};
+    size_t gone_count;
+    struct object **gone = take_vanished(s, part, &gone_count);
+
+    list_each (pos, tmp, &p->staged) {
+        struct entry *e = list_entry(pos, struct entry, link);
+
+        e->staged = swap_in(s, e, e->staged); /* now the old state */
+    }
+    as.final_state_unknown = true;
+    for (size_t i = 0; i < gone_count; i++) {
+        emit(s, DELTA_DELETED, gone[i], as);
+        object_unref(&gone[i]);
+    }
+    free(gone);
+    list_each (pos, tmp, &p->staged) {
+        struct entry *e = list_entry(pos, struct entry, link);
+
+        if (e->staged != NULL && !same_life(e->staged, e->object)) {
+            emit(s, DELTA_DELETED, e->staged, as);
+            object_unref(&e->staged);
+        }
+    }
+    as.final_state_unknown = false;
+    list_each (pos, tmp, &p->staged) {
+        struct entry *e = list_entry(pos, struct entry, link);
+
+        emit(s, e->staged == NULL ? DELTA_ADDED : DELTA_MODIFIED, e->object, as);
+        object_unref(&e->staged);
+        list_remove(&e->link);
+    }
+}
+
+void store_apply(struct store *s, size_t part, struct object *o, uint64_t received_ns)
+{
+    struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
+    struct entry *e = find(s, object_key(o));
+
+    if (e == NULL)
+        e = add_entry(s, part, o);
+    else if (e->object != NULL && same_version(e->object, o))
+        return;
+    struct object *was = swap_in(s, e, object_ref(o));
+    if (was != NULL && !same_life(was, o)) {
+        as.final_state_unknown = true;
+        emit(s, DELTA_DELETED, was, as);
+        as.final_state_unknown = false;
+        object_unref(&was);
+    }
+    emit(s, was == NULL ? DELTA_ADDED : DELTA_MODIFIED, o, as);
+    object_unref(&was);
+}
+
+void store_remove(struct store *s, struct object *last, uint64_t received_ns)
+{
+    struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
+    struct entry *e = find(s, object_key(last));
+
+    if (e == NULL || e->object == NULL)
+        return;
+    struct object *was = object_ref(e->object);
+    account(s, was, NULL);
+    free_entry(s, e);
+    as.final_state_unknown = !same_life(was, last);
+    emit(s, DELTA_DELETED, as.final_state_unknown ? was : last, as);
+    object_unref(&was);
+}
+
+struct object *store_get(const struct store *s, struct str key)
+{
+    struct entry *e = find(s, key);
+
+    return e != NULL ? e->object : NULL;
+}
+
+size_t store_count(const struct store *s)
+{
+    return s->count;
+}
+
+size_t store_bytes(const struct store *s)
+{
+    return s->bytes;
+}
+
+void store_each(const struct store *s, void (*cb)(void *arg, struct object *o), void *arg)
+{
+    for (struct map_node *n = map_first(&s->by_key); n != NULL; n = map_next(n)) {
+        struct entry *e = map_entry(n, struct entry, node);
+
+        if (e->object != NULL)
+            cb(arg, e->object);
+    }
+}
+
+struct collect {
+    struct object **to;
+    size_t n;
+};
+
+static void collect_one(void *arg, struct object *o)
+{
+    struct collect *c = arg;
+
+    c->to[c->n++] = o;
+}
+
+static int by_object_key(const void *a, const void *b)
+{
+    const struct object *const *x = a;
+    const struct object *const *y = b;
+
+    return str_cmp(object_key(*x), object_key(*y));
+}
+
+struct object **store_sorted(const struct store *s)
+{
+    struct collect c = {.to = mem_array(s->count + 1, sizeof(struct object *))};
+
+    store_each(s, collect_one, &c);
+    qsort(c.to, c.n, sizeof(struct object *), by_object_key);
+    return c.to;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store - the objects of one watch; pure. A list replaces a part of it in two phases, so that no
+ * half-filled cache is ever seen: items are staged beside the old ones, and commit swaps them in
+ * and tells the sink each real difference (PROTOCOL 1.11). A part is what one stream fills (one
+ * namespace, one name); keys of different parts never meet.
+ */
+#ifndef CACHE_STORE_H
+#define CACHE_STORE_H
+
+#include <stddef.h>
+
+#include "cache/delta.h"
+
+struct store;
+
+/* parts >= 1. The sink runs inside store_commit(), store_apply() and store_remove(). Never NULL. */
+struct store *store_create(size_t parts, delta_sink *sink, void *arg);
+
+/* Drops all objects silently and sets *s to NULL. NULL is fine. */
+void store_destroy(struct store **s);
+
+/* A list of this part begins; what an earlier unfinished one staged is dropped. */
+void store_begin(struct store *s, size_t part);
+
+/* An item of the list; takes a reference when it differs from what is stored (uid and RV; its bytes
+ * when it has no RV). */
+void store_stage(struct store *s, size_t part, struct object *o);
+
+/* An item of the list that cannot be kept (over object_size): the old state stays, no DELETED. */
+void store_stage_kept(struct store *s, size_t part, struct str key);
+
+/* The list is complete: vanished objects are DELETED with final_state_unknown, then new and
+ * changed ones come in the order of the list. */
+void store_commit(struct store *s, size_t part, uint64_t received_ns);
+
+/* The list failed: what was staged is dropped. Fine when none is under way. */
+void store_abort(struct store *s, size_t part);
+
+/* A watch says the object was added or modified; same uid and RV as stored changes nothing. */
+void store_apply(struct store *s, size_t part, struct object *o, uint64_t received_ns);
+
+/* A watch says the object is gone; last is its last state. A key that is not stored changes nothing. */
+void store_remove(struct store *s, struct object *last, uint64_t received_ns);
+
+/* The object of a key, borrowed, or NULL. */
+struct object *store_get(const struct store *s, struct str key);
+
+/* Objects stored, and their bytes. */
+size_t store_count(const struct store *s);
+/* See above. */
+size_t store_bytes(const struct store *s);
+
+/* All objects sorted by key: a new array of store_count() borrowed objects, valid until the store
+ * changes; the caller frees the array. */
+struct object **store_sorted(const struct store *s);
+
+/* All objects in no order: cb once each. cb must not change the store. */
+void store_each(const struct store *s, void (*cb)(void *arg, struct object *o), void *arg);
+
+#endif

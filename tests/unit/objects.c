@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "objects.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "kube/event.h"
+
+/* The object, with what its kind says in front. */
+static void put_object(struct buf *out, const char *front, const char *key, const char *uid,
+                       const char *rv, const char *data)
+{
+    const char *slash = strchr(key, '/');
+
+    buf_printf(out, "{%s\"metadata\":{", front);
+    if (slash != NULL)
+        buf_printf(out, "\"namespace\":\"%.*s\",", (int)(slash - key), key);
+    buf_printf(out, "\"name\":\"%s\",\"uid\":\"%s\"", slash != NULL ? slash + 1 : key, uid);
+    if (rv != NULL)
+        buf_printf(out, ",\"resourceVersion\":\"%s\"", rv);
+    buf_puts(out, "}");
+    if (data != NULL)
+        buf_printf(out, ",\"data\":{%s}", data);
+    buf_puts(out, "}");
+}
+
+void objects_put_item(struct buf *out, const char *key, const char *uid, const char *rv,
+                      const char *data)
+{
+    put_object(out, "", key, uid, rv, data);
+}
+
+void objects_put_event(struct buf *out, const char *type, const char *key, const char *uid,
+                       const char *rv, const char *data)
+{
+    buf_printf(out, "{\"type\":\"%s\",\"object\":", type);
+    put_object(out, "\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",", key, uid, rv, data);
+    buf_puts(out, "}\n");
+}
+
+static bool take(void *arg, const struct event *e)
+{
+    struct object **o = arg;
+
+    assert_int_equal(e->type, EVENT_ADDED);
+    *o = object_ref(e->object);
+    return true;
+}
+
+struct object *objects_make(const char *key, const char *uid, const char *rv, const char *data)
+{
+    struct buf frame = {0};
+    struct object *o = NULL;
+    struct event_reader *r = event_reader_create("ConfigMap", "v1", 1 << 20, take, &o);
+
+    objects_put_event(&frame, "ADDED", key, uid, rv, data);
+    assert_int_equal(event_reader_feed(r, frame.data, frame.len, NULL), ERR_OK);
+    assert_non_null(o);
+    event_reader_destroy(&r);
+    buf_free(&frame);
+    return o;
+}
+
+struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg)
+{
+    static const char *const everywhere[] = {"*"};
+    struct watch *w = NULL;
+    struct err err = {0};
+
+    assert_int_equal(watch_create(
+                         &(struct watch_params){
+                             .name = name,
+                             .cluster = "c",
+                             .resource = "configmaps",
+                             .namespaces = everywhere,
+                             .namespace_count = 1,
+                             .label_selector = "",
+                             .field_selector = "",
+                             .object_size = 4096,
+                             .reflector = {.backoff = {800, 30000, 2, 0},
+                                           .reset_after_ms = 120000,
+                                           .page_size = 500,
+                                           .watch_min_s = 300,
+                                           .watch_max_s = 300}
+    },
+                         events, arg, &w, &err),
+                     ERR_OK);
+    return w;
+}
+
+struct feed_action objects_answer(struct feed *f, const char *body, struct feed_now now)
+{
+    feed_head(f,
+              &(struct http_head){
+                  .status = 200, .content_type = str_c("application/json"), .retry_after_s = -1},
+              now.ms);
+    assert_true(feed_body(f, body, strlen(body), now));
+    return feed_end(f, NULL, now);
+}
+
+void objects_sync(struct watch *w, const char *items, const char *rv, struct feed_now now)
+{
+    struct feed *f = watch_feed(w, 0);
+    struct buf body = {0};
+
+    buf_printf(&body,
+               "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+               "\"resourceVersion\":\"%s\"},\"items\":[%s]}",
+               rv, items);
+    if (feed_status(f).state == REFLECTOR_IDLE)
+        assert_int_equal(feed_start(f, now.ms).what, FEED_LIST);
+    assert_int_equal(objects_answer(f, buf_cstr(&body), now).what, FEED_WATCH);
+    buf_free(&body);
+}

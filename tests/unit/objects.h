@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * objects - Kubernetes objects and watches for tests, made from a few words; pure.
+ */
+#ifndef UNIT_OBJECTS_H
+#define UNIT_OBJECTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "cache/watch.h"
+#include "kube/object.h"
+
+/* Appends a ConfigMap without kind and apiVersion, as lists hold it. key: "NS/NAME" or "NAME"; data:
+ * the members of its data, as JSON ("\"a\":1"); NULL = none. */
+void objects_put_item(struct buf *out, const char *key, const char *uid, const char *rv,
+                      const char *data);
+
+/* Appends one event of a watch, of a ConfigMap, and a newline. */
+void objects_put_event(struct buf *out, const char *type, const char *key, const char *uid,
+                       const char *rv, const char *data);
+
+/* The object of such an event, read back; one reference for the caller. */
+struct object *objects_make(const char *key, const char *uid, const char *rv, const char *data);
+
+/* A watch of configmaps in all namespaces of cluster "c", without jitter. Never NULL. */
+struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg);
+
+/* Gives feed the answer 200 with this body, in one piece, and returns what it does next. */
+struct feed_action objects_answer(struct feed *f, const char *body, struct feed_now now);
+
+/* Lists the watch: items is the JSON inside of [], "" = none. It is then watching. */
+void objects_sync(struct watch *w, const char *items, const char *rv, struct feed_now now);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "talk.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { OBJECT_SIZE = 400, LIVED_MS = 2000 };
+
+static void on_delta(void *arg, const struct delta *d)
+{
+    struct talk *t = arg;
+
+    buf_printf(&t->heard, "%s%c%.*s:%.*s:%.*s%s", t->heard.len > 0 ? " " : "", "+~-x"[d->type],
+               STR_ARG(object_key(d->object)), STR_ARG(object_uid(d->object)),
+               STR_ARG(object_rv(d->object)), d -> final_state_unknown ? "?" : "");
+    assert_int_equal(d->received_ns, t->now.wall_ns);
+}
+
+static void put_action(struct talk *t)
+{
+    static const char *const names[] = {"LIST", "WATCH", "WAIT"};
+    const struct feed_action *a = &t->action;
+
+    buf_puts(&t->next, names[a->what]);
+    if (a->what == FEED_WATCH)
+        buf_printf(&t->next, " %" PRIu64, a->deadline_ms);
+    if (a->what != FEED_WAIT) {
+        buf_printf(&t->next, " %s", a->target);
+        return;
+    }
+    buf_printf(&t->next, " %" PRIu64 ", ", a->wait_ms);
+    t->now.ms += a->wait_ms;
+    t->action = feed_timer(t->feed, t->now.ms);
+    put_action(t);
+}
+
+void talk_init(struct talk *t, const struct resource *resource)
+{
+    *t = (struct talk){
+        .now = {1000000, 42}
+    };
+    t->store = store_create(1, on_delta, t);
+    t->feed = feed_create(&(struct feed_params){
+        .cluster = "c",
+        .watch = "w",
+        .resource = resource,
+        .label_selector = "",
+        .field_selector = "",
+        .object_size = OBJECT_SIZE,
+        .reflector = {.backoff = {800, 30000, 2, 0},
+                      .reset_after_ms = 120000,
+                      .page_size = 500,
+                      .watch_min_s = 300,
+                      .watch_max_s = 300},
+        .store = t->store,
+    });
+    t->action = feed_start(t->feed, t->now.ms);
+}
+
+void talk_fini(struct talk *t)
+{
+    feed_destroy(&t->feed);
+    store_destroy(&t->store);
+    buf_free(&t->heard);
+    buf_free(&t->next);
+}
+
+/* Bytes of their own, so that a sanitizer sees a read behind them. */
+static bool give(struct talk *t, const char *data, size_t n)
+{
+    if (n == 0)
+        return true;
+    char *copy = mem_dup(data, n);
+    bool go_on = feed_body(t->feed, copy, n, t->now);
+    free(copy);
+    return go_on;
+}
+
+static bool give_body(struct talk *t, const char *body, size_t cut)
+{
+    size_t n = strlen(body);
+    size_t first = cut < n ? cut : n;
+
+    if (cut != SIZE_MAX)
+        return give(t, body, first) && give(t, body + first, n - first);
+    for (size_t i = 0; i < n; i++)
+        if (!give(t, body + i, 1))
+            return false;
+    return true;
+}
+
+static void give_head(struct talk *t, const struct answer *a)
+{
+    const char *type = a->type != NULL ? a->type : "application/json";
+
+    feed_head(t->feed,
+              &(struct http_head){.status = a->code,
+                                  .content_type = str_c(type),
+                                  .retry_after_s = a->retry_after_s > 0 ? a->retry_after_s : -1},
+              t->now.ms);
+}
+
+void talk_answer(struct talk *t, const struct answer *a, size_t cut)
+{
+    const struct err broken = {.kind = a->cut_off, .text = "cut off"};
+    bool whole = true;
+
+    buf_clear(&t->heard);
+    buf_clear(&t->next);
+    t->now.wall_ns++;
+    if (a->code != 0) {
+        give_head(t, a);
+        t->now.ms += LIVED_MS;
+        whole = give_body(t, a->body, cut);
+    }
+    t->action = feed_end(t->feed, whole && a->cut_off != ERR_OK ? &broken : NULL, t->now);
+    put_action(t);
+    assert_string_equal(buf_cstr(&t->heard), a->heard != NULL ? a->heard : "");
+    assert_string_equal(buf_cstr(&t->next), a->next);
+}
+
+static void play(const struct answer *answers, size_t n, size_t cut)
+{
+    struct resource resource;
+    struct talk t;
+
+    assert_int_equal(resource_parse("configmaps", &resource, NULL), ERR_OK);
+    talk_init(&t, &resource);
+    put_action(&t);
+    assert_string_equal(buf_cstr(&t.next), LIST_ZERO);
+    for (size_t i = 0; i < n; i++)
+        talk_answer(&t, &answers[i], cut);
+    talk_fini(&t);
+    resource_fini(&resource);
+}
+
+void talk_check(const struct answer *answers, size_t n)
+{
+    size_t longest = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (answers[i].code != 0 && strlen(answers[i].body) > longest)
+            longest = strlen(answers[i].body);
+    for (size_t cut = 0; cut <= longest && cut < 3000; cut++)
+        play(answers, n, cut);
+    play(answers, n, SIZE_MAX);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * talk - a conversation between a feed and a server, as data: what the server answers, what the
+ * store must hear of it, what the feed must do next; pure. Bodies come cut in two anywhere.
+ */
+#ifndef UNIT_TALK_H
+#define UNIT_TALK_H
+
+#include "objects.h"
+
+#include "cache/feed.h"
+
+/* Bodies. data and more are JSON, or "". */
+#define ITEM(name, uid, rv, data)                                              \
+    "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"" name "\",\"uid\":\"" uid \
+    "\",\"resourceVersion\":\"" rv "\"},\"data\":{" data "}}"
+#define PAGE(rv, next, items)                                                                   \
+    "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"" rv \
+    "\",\"continue\":\"" next "\"},\"items\":[" items "]}\n"
+#define EVENT_OF(type, kind, name, uid, rv, data)                                  \
+    "{\"type\":\"" type "\",\"object\":{\"kind\":\"" kind                          \
+    "\",\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":\"ns\",\"name\":\"" name \
+    "\",\"uid\":\"" uid "\",\"resourceVersion\":\"" rv "\"},\"data\":{" data "}}}\n"
+#define EVENT(type, name, uid, rv) EVENT_OF(type, "ConfigMap", name, uid, rv, "")
+#define BOOKMARK(rv)                                                                   \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"," \
+    "\"metadata\":{"                                                                   \
+    "\"resourceVersion\":\"" rv "\",\"creationTimestamp\":null}}}\n"
+#define STATUS(code, reason, message)                                                    \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\"," \
+    "\"message\":\"" message "\",\"reason\":\"" reason "\",\"code\":" code "}\n"
+#define ERROR_EVENT(code, reason, message) \
+    "{\"type\":\"ERROR\",\"object\":" STATUS(code, reason, message) "}\n"
+
+/* What a feed does next. */
+#define PATH             "/api/v1/configmaps"
+#define LIST_ZERO        "LIST " PATH "?resourceVersion=0&limit=500"
+#define LIST_FROM(rv)    "LIST " PATH "?resourceVersion=" rv
+#define LIST_NEWEST      "LIST " PATH "?limit=500"
+#define LIST_ALL         "LIST " PATH
+#define LIST_NEXT(token) "LIST " PATH "?limit=500&continue=" token
+#define WATCH(rv)        \
+    "WATCH 310000 " PATH \
+    "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=" rv
+
+/* One answer of the server. */
+struct answer {
+    int code;              /* 0 = no answer at all */
+    const char *type;      /* NULL = application/json */
+    int64_t retry_after_s; /* 0 = not given */
+    const char *body;
+    enum err_kind cut_off; /* OK = the body is complete */
+    const char *heard;     /* "+ns/a:u1:7 ~ns/a:u1:8 -ns/a:u1:8?": "?" = final state unknown */
+    const char *next;      /* "WAIT MS, ..." goes on with what comes behind the wait */
+};
+
+struct talk {
+    struct store *store;
+    struct feed *feed;
+    struct feed_action action; /* the last one */
+    struct feed_now now;
+    struct buf heard;
+    struct buf next;
+};
+
+/* A feed of one resource ("configmaps") with its store, in LIST. Release with talk_fini(). */
+void talk_init(struct talk *t, const struct resource *resource);
+
+/* Frees it. */
+void talk_fini(struct talk *t);
+
+/* Gives one answer, its body in two pieces cut behind cut bytes (SIZE_MAX: byte by byte), and checks
+ * what the store heard and what comes next. */
+void talk_answer(struct talk *t, const struct answer *a, size_t cut);
+
+/* A whole conversation with configmaps, from the first list, once for every place to cut at. */
+void talk_check(const struct answer *answers, size_t n);
+
+#endif

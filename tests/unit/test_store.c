@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "objects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "cache/store.h"
+
+enum { PARTS = 3, KEYS = 5, ALL = PARTS * KEYS, PROGRAMS = 2500, STEPS = 25 };
+
+/* What the store should hold: an array, nothing clever. */
+struct model {
+    struct object *at[ALL]; /* NULL = nothing */
+};
+
+/* One delta that was sent or is expected. */
+struct note {
+    enum delta_type type;
+    enum delta_cause cause;
+    struct object *object;
+    bool unknown;
+};
+
+struct notes {
+    struct note v[4 * ALL];
+    size_t n;
+};
+
+struct world {
+    struct store *store;
+    struct model model;
+    struct notes got;
+    struct notes want;
+    size_t want_any_order; /* the first of them: vanished objects */
+    struct rng rng;
+    unsigned rv;
+    unsigned uid;
+};
+
+static void note(struct notes *l, struct note n)
+{
+    assert_true(l->n < ARRAY_LEN(l->v));
+    object_ref(n.object);
+    l->v[l->n++] = n;
+}
+
+static void clear_notes(struct notes *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        object_unref(&l->v[i].object);
+    l->n = 0;
+}
+
+/* The store has changed already when a delta is sent. */
+static void on_delta(void *arg, const struct delta *d)
+{
+    struct world *w = arg;
+    struct object *is = store_get(w->store, object_key(d->object));
+
+    if (d->type == DELTA_DELETED)
+        assert_true(is == NULL || !str_eq(object_uid(is), object_uid(d->object)));
+    else
+        assert_ptr_equal(is, d->object);
+    assert_int_equal(d->received_ns, 77);
+    note(&w->got, (struct note){d->type, d->cause, d->object, d->final_state_unknown});
+}
+
+static uint64_t pick(struct world *w, uint64_t n)
+{
+    return rng_between(&w->rng, 0, n - 1);
+}
+
+static struct object *make(size_t key, unsigned uid, unsigned rv)
+{
+    char k[32];
+    char u[16];
+    char r[16];
+    char data[32];
+
+    snprintf(k, sizeof(k), "p%zu/k%zu", key / KEYS, key % KEYS);
+    snprintf(u, sizeof(u), "u%u", uid);
+    snprintf(r, sizeof(r), "%u", rv);
+    snprintf(data, sizeof(data), "\"a\":%u", rv / 2 * 1000);
+    return objects_make(k, u, r, data);
+}
+
+static struct object *same_uid(struct world *w, size_t key, const char *rv)
+{
+    const struct object *o = w->model.at[key];
+    char *k = mem_strndup(object_key(o).p, object_key(o).n);
+    char *u = mem_strndup(object_uid(o).p, object_uid(o).n);
+    struct object *made = objects_make(k, u, rv, "\"a\":1");
+
+    free(k);
+    free(u);
+    return made;
+}
+
+/* A state that a server may show for the key next; the caller's reference. */
+static struct object *next_state(struct world *w, size_t key)
+{
+    const struct object *o = w->model.at[key];
+    char rv[16];
+
+    if (o == NULL || pick(w, 4) == 0)
+        return make(key, ++w->uid, ++w->rv);
+    snprintf(rv, sizeof(rv), "%.*s", STR_ARG(object_rv(o)));
+    if (pick(w, 2) == 0)
+        snprintf(rv, sizeof(rv), "%u", ++w->rv);
+    return same_uid(w, key, rv);
+}
+
+static bool same(const struct object *a, const struct object *b)
+{
+    return str_eq(object_uid(a), object_uid(b)) && str_eq(object_rv(a), object_rv(b));
+}
+
+static void set_model(struct world *w, size_t key, struct object *o)
+{
+    object_unref(&w->model.at[key]);
+    w->model.at[key] = o != NULL ? object_ref(o) : NULL;
+}
+
+/* The key shows o: what must be told of it after the deletes of a list, and at once by a watch. */
+static void want_state(struct world *w, size_t key, struct object *o, enum delta_cause cause)
+{
+    const struct object *was = w->model.at[key];
+    bool fresh = was == NULL || !str_eq(object_uid(was), object_uid(o));
+
+    if (was != NULL && same(was, o))
+        return;
+    note(&w->want, (struct note){fresh ? DELTA_ADDED : DELTA_MODIFIED, cause, o, false});
+    set_model(w, key, o);
+}
+
+static void want_end(struct world *w, size_t key, const struct object *next, enum delta_cause cause)
+{
+    struct object *was = w->model.at[key];
+
+    if (was != NULL && (next == NULL || !str_eq(object_uid(was), object_uid(next))))
+        note(&w->want, (struct note){DELTA_DELETED, cause, was, true});
+}
+
+static void check_content(struct world *w)
+{
+    struct object **sorted = store_sorted(w->store);
+    size_t n = 0;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < ALL; i++) {
+        struct object *o = w->model.at[i];
+
+        if (o == NULL)
+            continue;
+        assert_true(same(sorted[n], o));
+        assert_ptr_equal(store_get(w->store, object_key(o)), sorted[n]);
+        bytes += object_bytes(sorted[n]);
+        n++;
+    }
+    assert_int_equal(store_count(w->store), n);
+    assert_int_equal(store_bytes(w->store), bytes);
+    free(sorted);
+}
+
+static bool note_eq(const struct note *a, const struct note *b)
+{
+    return a->type == b->type && a->cause == b->cause && a->unknown == b->unknown &&
+           str_eq(object_key(a->object), object_key(b->object)) && same(a->object, b->object);
+}
+
+static void check_notes(struct world *w)
+{
+    assert_int_equal(w->got.n, w->want.n);
+    for (size_t i = 0; i < w->want_any_order; i++) {
+        size_t found = 0;
+
+        for (size_t k = 0; k < w->want_any_order; k++)
+            found += note_eq(&w->want.v[i], &w->got.v[k]);
+        assert_int_equal(found, 1);
+    }
+    for (size_t i = w->want_any_order; i < w->want.n; i++)
+        assert_true(note_eq(&w->want.v[i], &w->got.v[i]));
+    clear_notes(&w->got);
+    clear_notes(&w->want);
+    w->want_any_order = 0;
+}
+
+/* A list of one part, in an order of its own. */
+struct listing {
+    size_t keys[KEYS];
+    struct object *items[KEYS]; /* NULL: too big to be kept */
+    bool named[ALL];
+    size_t n;
+};
+
+static void make_listing(struct world *w, size_t part, struct listing *l)
+{
+    *l = (struct listing){0};
+    for (size_t tries = 0; tries < KEYS; tries++) {
+        size_t key = part * KEYS + pick(w, KEYS);
+
+        if (l->named[key] || pick(w, 4) == 0)
+            continue;
+        l->named[key] = true;
+        l->keys[l->n] = key;
+        l->items[l->n++] = pick(w, 8) == 0 ? NULL : next_state(w, key);
+    }
+}
+
+static void stage(struct world *w, size_t part, const struct listing *l)
+{
+    store_begin(w->store, part);
+    for (size_t i = 0; i < l->n; i++) {
+        char key[32];
+        int n = snprintf(key, sizeof(key), "p%zu/k%zu", part, l->keys[i] % KEYS);
+
+        if (l->items[i] == NULL) {
+            store_stage_kept(w->store, part, str_of(key, (size_t)n));
+            continue;
+        }
+        struct object *older = make(l->keys[i], ++w->uid, ++w->rv);
+        if (pick(w, 6) == 0) /* named twice: the later one counts */
+            store_stage(w->store, part, older);
+        object_unref(&older);
+        store_stage(w->store, part, l->items[i]);
+    }
+    assert_int_equal(w->got.n, 0);
+    check_content(w); /* nothing of it is seen before commit */
+}
+
+static void want_commit(struct world *w, size_t part, const struct listing *l)
+{
+    for (size_t key = part * KEYS; key < (part + 1) * KEYS; key++) {
+        if (l->named[key] || w->model.at[key] == NULL)
+            continue;
+        want_end(w, key, NULL, CAUSE_RELIST);
+        set_model(w, key, NULL);
+    }
+    w->want_any_order = w->want.n;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->items[i] != NULL)
+            want_end(w, l->keys[i], l->items[i], CAUSE_RELIST);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->items[i] != NULL)
+            want_state(w, l->keys[i], l->items[i], CAUSE_RELIST);
+}
+
+static void step_list(struct world *w)
+{
+    size_t part = pick(w, PARTS);
+    struct listing l;
+
+    make_listing(w, part, &l);
+    stage(w, part, &l);
+    if (pick(w, 3) == 0) {
+        if (pick(w, 2) == 0)
+            store_abort(w->store, part); /* else it is forgotten by the next begin */
+    } else {
+        want_commit(w, part, &l);
+        store_commit(w->store, part, 77);
+    }
+    for (size_t i = 0; i < l.n; i++)
+        object_unref(&l.items[i]);
+}
+
+static void step_remove(struct world *w, size_t key)
+{
+    struct object *was = w->model.at[key];
+    struct object *last = next_state(w, key);
+
+    if (was != NULL) {
+        bool known = str_eq(object_uid(was), object_uid(last));
+
+        note(&w->want, (struct note){DELTA_DELETED, CAUSE_WATCH, known ? last : was, !known});
+        set_model(w, key, NULL);
+    }
+    store_remove(w->store, last, 77);
+    object_unref(&last);
+}
+
+static void step_event(struct world *w)
+{
+    size_t key = pick(w, ALL);
+
+    if (pick(w, 3) == 0) {
+        step_remove(w, key);
+        return;
+    }
+    struct object *o = next_state(w, key);
+    want_end(w, key, o, CAUSE_WATCH);
+    want_state(w, key, o, CAUSE_WATCH);
+    store_apply(w->store, key / KEYS, o, 77);
+    object_unref(&o);
+}
+
+static void run_program(uint64_t seed)
+{
+    struct world w = {0};
+
+    rng_seed(&w.rng, seed);
+    w.store = store_create(PARTS, on_delta, &w);
+    for (size_t i = 0; i < STEPS; i++) {
+        if (pick(&w, 3) == 0)
+            step_list(&w);
+        else
+            step_event(&w);
+        check_notes(&w);
+        check_content(&w);
+    }
+    store_destroy(&w.store);
+    assert_null(w.store);
+    assert_int_equal(w.got.n, 0); /* destroying is silent */
+    for (size_t i = 0; i < ALL; i++)
+        object_unref(&w.model.at[i]);
+}
+
+static void test_random_programs_agree_with_a_naive_array(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < PROGRAMS; seed++)
+        run_program(seed);
+}
+
+static struct world one;
+
+static void stage_one(const char *key, const char *uid, const char *rv, const char *data)
+{
+    struct object *o = objects_make(key, uid, rv, data);
+
+    store_stage(one.store, 0, o);
+    object_unref(&o);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    one = (struct world){0};
+    one.store = store_create(1, on_delta, &one);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    clear_notes(&one.got);
+    store_destroy(&one.store);
+    store_destroy(&one.store);
+    return 0;
+}
+
+static struct object *item_without_rv(const char *data)
+{
+    struct str body = str_c(data);
+
+    return object_create(&(struct object_parts){.name = str_c("a"),
+                                                .uid = str_c("u"),
+                                                .body = body,
+                                                .rv_at = SIZE_MAX,
+                                                .generation_at = SIZE_MAX});
+}
+
+static void relist_without_rv(const char *data)
+{
+    struct object *o = item_without_rv(data);
+
+    store_begin(one.store, 0);
+    store_stage(one.store, 0, o);
+    store_commit(one.store, 0, 77);
+    object_unref(&o);
+}
+
+static void test_items_without_a_version_are_compared_by_their_bytes(void **state)
+{
+    (void)state;
+    relist_without_rv("{\"a\":1}");
+    relist_without_rv("{\"a\":1}");
+    assert_int_equal(one.got.n, 1);
+    relist_without_rv("{\"a\":2}");
+    assert_int_equal(one.got.n, 2);
+    assert_int_equal(one.got.v[1].type, DELTA_MODIFIED);
+}
+
+static void test_a_kept_item_that_is_not_stored_adds_nothing(void **state)
+{
+    (void)state;
+    store_begin(one.store, 0);
+    store_stage_kept(one.store, 0, str_c("a/b"));
+    store_stage_kept(one.store, 0, str_c(""));
+    store_commit(one.store, 0, 77);
+    assert_int_equal(store_count(one.store), 0);
+    assert_int_equal(one.got.n, 0);
+}
+
+static void test_an_item_named_first_small_then_too_big_is_not_lost(void **state)
+{
+    (void)state;
+    store_begin(one.store, 0);
+    stage_one("a/b", "u", "1", NULL);
+    store_stage_kept(one.store, 0, str_c("a/b"));
+    store_commit(one.store, 0, 77);
+    assert_int_equal(store_count(one.store), 1);
+}
+
+static void test_an_abort_without_a_list_is_fine(void **state)
+{
+    (void)state;
+    store_abort(one.store, 0);
+    store_begin(one.store, 0);
+    stage_one("a/b", "u", "1", NULL);
+    store_abort(one.store, 0);
+    store_abort(one.store, 0);
+    assert_null(store_get(one.store, str_c("a/b")));
+}
+
+static void count_one(void *arg, struct object *o)
+{
+    size_t *n = arg;
+
+    assert_non_null(o);
+    ++*n;
+}
+
+static void test_staged_objects_are_seen_by_no_walk(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    store_begin(one.store, 0);
+    stage_one("a/b", "u", "1", NULL);
+    store_each(one.store, count_one, &n);
+    assert_int_equal(n, 0);
+    store_commit(one.store, 0, 77);
+    store_each(one.store, count_one, &n);
+    assert_int_equal(n, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_programs_agree_with_a_naive_array),
+        cmocka_unit_test_setup_teardown(test_items_without_a_version_are_compared_by_their_bytes,
+                                        set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_kept_item_that_is_not_stored_adds_nothing, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_an_item_named_first_small_then_too_big_is_not_lost,
+                                        set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_an_abort_without_a_list_is_fine, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_staged_objects_are_seen_by_no_walk, set_up, clean_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "talk.h"
+
+static struct watch *w;
+static struct feed_now now;
+static size_t deltas;
+
+static void on_delta(void *arg, struct watch *from, const struct delta *d)
+{
+    assert_ptr_equal(from, w);
+    assert_ptr_equal(arg, &deltas);
+    assert_non_null(store_get(watch_store(from), object_key(d->object)));
+    deltas++;
+}
+
+static const struct watch_events events = {on_delta};
+
+static int set_up(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    now = (struct feed_now){1000000, 1};
+    deltas = 0;
+    w = objects_watch("w", &events, &deltas);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    watch_destroy(&w);
+    watch_destroy(&w);
+    assert_null(w);
+    return 0;
+}
+
+/* ---- What is asked for. */
+
+struct scope {
+    const char *resource;
+    const char *namespaces[3];
+    const char *names[3];
+    const char *labels;
+    const char *fields;
+};
+
+static size_t count(const char *const *v)
+{
+    size_t n = 0;
+
+    while (n < 3 && v[n] != NULL)
+        n++;
+    return n;
+}
+
+static enum err_kind create(const struct scope *s, struct watch **out, struct err *err)
+{
+    return watch_create(
+        &(struct watch_params){
+            .name = "n",
+            .cluster = "c",
+            .resource = s->resource,
+            .namespaces = s->namespaces,
+            .namespace_count = count(s->namespaces),
+            .names = s->names,
+            .name_count = count(s->names),
+            .label_selector = s->labels ? s->labels : "",
+            .field_selector = s->fields ? s->fields : "",
+            .object_size = 4096,
+            .reflector = {.backoff = {800, 30000, 2, 0},
+                          .reset_after_ms = 120000,
+                          .page_size = 500,
+                          .watch_min_s = 300,
+                          .watch_max_s = 300}
+    },
+        &events, NULL, out, err);
+}
+
+/* The targets of its first lists, in order. */
+static void check_targets(const struct scope *s, const char *const *want, size_t n)
+{
+    struct watch *made = NULL;
+
+    assert_int_equal(create(s, &made, NULL), ERR_OK);
+    assert_int_equal(watch_feed_count(made), n);
+    for (size_t i = 0; i < n; i++) {
+        struct feed_action a = feed_start(watch_feed(made, i), 1);
+
+        assert_int_equal(a.what, FEED_LIST);
+        assert_string_equal(a.target, want[i]);
+    }
+    watch_destroy(&made);
+}
+
+#define TARGETS(which, ...)                                         \
+    do {                                                            \
+        static const char *const want[] = {__VA_ARGS__};            \
+        check_targets(&(struct scope)which, want, ARRAY_LEN(want)); \
+    } while (0)
+#define SCOPE(...)  \
+    {               \
+        __VA_ARGS__ \
+    }
+#define FIRST "resourceVersion=0&limit=500"
+
+static void test_each_namespace_and_name_has_its_stream(void **state)
+{
+    (void)state;
+    TARGETS(SCOPE(.resource = "svc", .namespaces = {"*"}), "/api/v1/services?" FIRST);
+    TARGETS(SCOPE(.resource = "svc", .namespaces = {"a", "b"}),
+            "/api/v1/namespaces/a/services?" FIRST, "/api/v1/namespaces/b/services?" FIRST);
+    TARGETS(SCOPE(.resource = "svc", .namespaces = {"a", "b"}, .names = {"x", "y"}),
+            "/api/v1/namespaces/a/services?" FIRST "&fieldSelector=metadata.name%3Dx",
+            "/api/v1/namespaces/a/services?" FIRST "&fieldSelector=metadata.name%3Dy",
+            "/api/v1/namespaces/b/services?" FIRST "&fieldSelector=metadata.name%3Dx",
+            "/api/v1/namespaces/b/services?" FIRST "&fieldSelector=metadata.name%3Dy");
+    TARGETS(SCOPE(.resource = "nodes"), "/api/v1/nodes?" FIRST);
+    TARGETS(SCOPE(.resource = "nodes", .namespaces = {"*"}, .names = {"me"}),
+            "/api/v1/nodes?" FIRST "&fieldSelector=metadata.name%3Dme");
+    TARGETS(SCOPE(.resource = "widgets.v1.example.com", .namespaces = {"a"}),
+            "/apis/example.com/v1/namespaces/a/widgets?" FIRST);
+    TARGETS(SCOPE(.resource = "widgets.v1.example.com"), "/apis/example.com/v1/widgets?" FIRST);
+}
+
+static void test_selectors_are_escaped_and_joined(void **state)
+{
+    (void)state;
+    TARGETS(SCOPE(.resource = "pods", .namespaces = {"*"}, .labels = "app in (a, b),!x,t=&?#+%/",
+                  .fields = "spec.nodeName=n-1,status.phase!=Failed"),
+            "/api/v1/pods?" FIRST
+            "&labelSelector=app%20in%20%28a%2C%20b%29%2C%21x%2Ct%3D%26%3F%23%2B%25%2F"
+            "&fieldSelector=spec.nodeName%3Dn-1%2Cstatus.phase%21%3DFailed");
+    TARGETS(SCOPE(.resource = "pods", .namespaces = {"*"}, .names = {"p"}, .fields = "a=\xc3\xa4"),
+            "/api/v1/pods?" FIRST "&fieldSelector=metadata.name%3Dp%2Ca%3D%C3%A4");
+}
+
+static void test_selectors_stay_in_every_request(void **state)
+{
+    static const struct scope scope = {.resource = "cm", .namespaces = {"*"}, .labels = "a=b"};
+    struct watch *made = NULL;
+
+    (void)state;
+    assert_int_equal(create(&scope, &made, NULL), ERR_OK);
+    feed_start(watch_feed(made, 0), 1);
+    struct feed_action a = objects_answer(watch_feed(made, 0), PAGE("1", "t", ""), now);
+    assert_string_equal(a.target, PATH "?limit=500&continue=t&labelSelector=a%3Db");
+    a = objects_answer(watch_feed(made, 0), PAGE("1", "", ""), now);
+    assert_string_equal(a.target, PATH "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
+                                       "&resourceVersion=1&labelSelector=a%3Db");
+    watch_destroy(&made);
+}
+
+static void test_scopes_that_do_not_fit_are_refused(void **state)
+{
+    static const struct scope bad[] = {
+        {.resource = "nodes",       .namespaces = {"a"}},
+        {.resource = "pods"       },
+        {.resource = "pods", .namespaces = {"a", "*"}                   },
+        {.resource = "widgets.v1.example.com", .namespaces = {"*", "a"}},
+        {.resource = "nonsense",      .namespaces = {"*"}                   },
+        {.resource = "",      .namespaces = {"*"}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct watch *made = NULL;
+        struct err err = {0};
+
+        assert_int_equal(create(&bad[i], &made, &err), ERR_CONFIG);
+        assert_true(strlen(err.text) > 10);
+        assert_null(made);
+    }
+}
+
+/* ---- What is known of it. */
+
+static struct feed *feed(void)
+{
+    return watch_feed(w, 0);
+}
+
+static struct watch_status status(void)
+{
+    return watch_status(w, now.ms);
+}
+
+static void assert_state(const char *want)
+{
+    assert_string_equal(status().state, want);
+}
+
+static void head(int code, const char *type)
+{
+    feed_head(feed(),
+              &(struct http_head){.status = code, .content_type = str_c(type), .retry_after_s = -1},
+              now.ms);
+}
+
+static struct feed_action refuse(int code, const char *body)
+{
+    head(code, "application/json");
+    assert_true(feed_body(feed(), body, strlen(body), now));
+    return feed_end(feed(), NULL, now);
+}
+
+static void test_the_state_says_what_it_does(void **state)
+{
+    (void)state;
+    assert_state("waiting");
+    assert_false(status().synced || status().stale || status().contact);
+    feed_start(feed(), now.ms);
+    assert_state("listing");
+    refuse(403, STATUS("403", "Forbidden", "no"));
+    assert_state("forbidden");
+    assert_int_equal(status().err->kind, ERR_FORBIDDEN);
+    feed_timer(feed(), now.ms);
+    refuse(500, STATUS("500", "InternalError", "no"));
+    assert_state("backoff");
+    assert_false(watch_synced(w));
+    feed_timer(feed(), now.ms);
+    objects_sync(w, ITEM("a", "u", "1", ""), "9", now);
+    assert_true(watch_synced(w));
+    assert_int_equal(deltas, 1);
+    assert_state("watching");
+    assert_int_equal(status().err->kind, ERR_OK);
+    assert_string_equal(status().rv, "9");
+    assert_int_equal(status().relists, 2);
+}
+
+static void test_events_and_skipped_ones_are_counted(void **state)
+{
+    (void)state;
+    objects_sync(w, "", "9", now);
+    objects_answer(feed(),
+                   EVENT("ADDED", "a", "u", "10") BOOKMARK("11")
+                       EVENT_OF("ADDED", "Pod", "b", "u", "12", ""),
+                   now);
+    assert_int_equal(status().events, 1);
+    assert_int_equal(status().skipped, 1);
+    assert_string_equal(status().rv, "11");
+}
+
+/* A quiet stream has no bytes to show, and it ends now and then. */
+static void test_the_end_of_a_quiet_stream_is_not_stale(void **state)
+{
+    (void)state;
+    objects_sync(w, "", "9", now);
+    head(200, "application/json");
+    now.ms += 310000;
+    assert_false(status().stale);
+    feed_end(feed(), NULL, now);
+    assert_state("watching");
+    assert_false(status().stale);
+    now.ms += 30000;
+    assert_false(status().stale);
+    now.ms++;
+    assert_true(status().stale);
+    head(200, "application/json");
+    assert_false(status().stale);
+}
+
+static void test_a_stream_that_is_lost_becomes_stale(void **state)
+{
+    const struct err lost = {.kind = ERR_CLOSED};
+
+    (void)state;
+    objects_sync(w, "", "9", now);
+    head(200, "application/json");
+    now.ms += 5000;
+    feed_end(feed(), &lost, now);
+    for (int i = 0; i < 10; i++) {
+        now.ms += 3001;
+        assert_int_equal(feed_end(feed(), &lost, now).what, FEED_WAIT);
+        feed_timer(feed(), now.ms);
+    }
+    assert_true(status().stale);
+}
+
+/* Something answers, but it is not an API server: a login page, a maintenance page. */
+static void test_answers_without_meaning_do_not_keep_it_fresh(void **state)
+{
+    static const char page[] = "<html>";
+
+    (void)state;
+    objects_sync(w, "", "9", now);
+    for (int i = 0; i < 2; i++) {
+        now.ms += 15001;
+        head(200, i == 0 ? "" : "text/html");
+        assert_false(feed_body(feed(), page, sizeof(page) - 1, now));
+        assert_int_equal(feed_end(feed(), NULL, now).what, FEED_WAIT);
+        feed_timer(feed(), now.ms);
+    }
+    assert_true(status().stale);
+    assert_int_equal(status().contact_age_ms, 15001);
+}
+
+static void test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh(void **state)
+{
+    static const char error[] = ERROR_EVENT("429", "TooManyRequests", "x");
+
+    (void)state;
+    objects_sync(w, "", "9", now);
+    for (int i = 0; i < 3; i++) {
+        now.ms += 10001;
+        head(200, "application/json");
+        assert_true(feed_status(feed()).connected);
+        assert_false(feed_body(feed(), error, sizeof(error) - 1, now));
+        assert_false(feed_status(feed()).connected);
+        assert_int_equal(feed_end(feed(), NULL, now).what, FEED_WAIT);
+        assert_int_equal(feed_timer(feed(), now.ms).what, FEED_WATCH);
+    }
+    assert_true(status().stale);
+}
+
+static void test_the_worst_stream_speaks_for_all(void **state)
+{
+    static const struct scope scope = {
+        .resource = "cm", .namespaces = {"a", "b"}
+    };
+    struct watch *made = NULL;
+
+    (void)state;
+    assert_int_equal(create(&scope, &made, NULL), ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        feed_start(watch_feed(made, i), now.ms);
+        assert_false(watch_synced(made));
+        objects_answer(watch_feed(made, i), PAGE("5", "", ""), now);
+    }
+    assert_true(watch_synced(made));
+    feed_end(watch_feed(made, 1), &(struct err){.kind = ERR_REFUSED, .text = "gone"}, now);
+    assert_string_equal(watch_status(made, now.ms).state, "backoff");
+    assert_int_equal(watch_status(made, now.ms).err->kind, ERR_REFUSED);
+    assert_true(watch_synced(made)); /* for good */
+    assert_string_equal(feed_scope(watch_feed(made, 1)), "b");
+    watch_destroy(&made);
+}
+
+static void test_names_are_those_of_the_settings(void **state)
+{
+    (void)state;
+    assert_string_equal(watch_name(w), "w");
+    assert_string_equal(watch_cluster(w), "c");
+    assert_string_equal(watch_resource(w), "configmaps");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_namespace_and_name_has_its_stream),
+        TEST(test_selectors_are_escaped_and_joined),
+        TEST(test_selectors_stay_in_every_request),
+        TEST(test_scopes_that_do_not_fit_are_refused),
+        TEST(test_the_state_says_what_it_does),
+        TEST(test_events_and_skipped_ones_are_counted),
+        TEST(test_the_end_of_a_quiet_stream_is_not_stale),
+        TEST(test_a_stream_that_is_lost_becomes_stale),
+        TEST(test_answers_without_meaning_do_not_keep_it_fresh),
+        TEST(test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh),
+        TEST(test_the_worst_stream_speaks_for_all),
+        TEST(test_names_are_those_of_the_settings),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
