@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filter - what a hook wants to hear of; pure. A change counts if the kept bytes differ without
+ * resourceVersion, generation and managedFields, or, with changes_in, if one of those paths does
+ * (DESIGN 1.4.6).
+ */
+#ifndef HOOK_FILTER_H
+#define HOOK_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "cache/delta.h"
+#include "proto/json_path.h"
+
+struct filter {
+    unsigned events;          /* bit 1 << enum delta_type */
+    struct json_path **paths; /* changes_in; none = any byte */
+    size_t path_count;
+};
+
+/* Parses n paths. ERR_CONFIG names the path; *f is then empty. Release with filter_fini(). */
+enum err_kind filter_init(struct filter *f, unsigned events, const char *const *paths, size_t n,
+                          struct err *err) MUST_CHECK;
+
+/* Frees the paths. */
+void filter_fini(struct filter *f);
+
+/* Does the hook take events of this type? */
+bool filter_takes(const struct filter *f, enum delta_type type);
+
+/* Is b a change from a (the same life of one key) that counts? */
+bool filter_changed(const struct filter *f, const struct object *a, const struct object *b);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/output.h"
+
+#include <string.h>
+
+static void flush(struct output *o, output_cb *cb, void *arg)
+{
+    cb(arg, buf_str(&o->line));
+    buf_clear(&o->line);
+}
+
+/* A full line waits for the next byte: a newline ends it, anything else begins another one. */
+static void take(struct output *o, const char *data, size_t n, output_cb *cb, void *arg)
+{
+    while (n > 0) {
+        const char *newline = memchr(data, '\n', n);
+        size_t len = newline != NULL ? (size_t)(newline - data) : n;
+        size_t room = OUTPUT_LINE_BYTES - o->line.len;
+        size_t part = len < room ? len : room;
+
+        buf_append(&o->line, data, part);
+        if (part < len) {
+            flush(o, cb, arg);
+        } else if (newline != NULL) {
+            flush(o, cb, arg);
+            part++;
+        }
+        data += part;
+        n -= part;
+    }
+}
+
+void output_feed(struct output *o, const char *data, size_t n, output_cb *cb, void *arg)
+{
+    uint64_t room = o->limit - o->taken;
+    size_t part = n < room ? n : (size_t)room;
+
+    take(o, data, part, cb, arg);
+    o->taken += part;
+    o->dropped += n - part;
+}
+
+void output_end(struct output *o, output_cb *cb, void *arg)
+{
+    if (o->line.len > 0)
+        flush(o, cb, arg);
+    buf_free(&o->line);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * payload - what a run is told: INFORMERD_* variables and the JSON document on stdin (DESIGN 1.3);
+ * pure.
+ */
+#ifndef HOOK_PAYLOAD_H
+#define HOOK_PAYLOAD_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "hook/hook.h"
+#include "hook/run.h"
+
+/* Facts about the process that runs share; borrowed. */
+struct payload_context {
+    const char *node;     /* INFORMERD_NODE */
+    const char *instance; /* unique per process: with run.id it makes INFORMERD_RUN unique */
+};
+
+/* Appends the run's id: "INSTANCE-N". */
+void payload_put_run_id(struct buf *out, const struct payload_context *ctx, const struct run *run);
+
+/* Appends NAME=VALUE strings, each ended by NUL. */
+void payload_put_env(struct buf *out, const struct payload_context *ctx, const struct run *run);
+
+/* Appends the input document and a newline. */
+void payload_put_json(struct buf *out, const struct payload_context *ctx, const struct run *run,
+                      uint64_t now_ms);
+
+/* "existing", "change", "retry". */
+const char *payload_reason(enum run_reason reason);
+
+#endif

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/queue.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+
+void queue_init(struct queue *q, const struct filter *filter, size_t source_count)
+{
+    *q = (struct queue){.filter = filter, .source_count = source_count};
+    q->by_key = mem_array(source_count + 1, sizeof(*q->by_key));
+    list_init(&q->pending);
+}
+
+/* Takes a reference of next (may be NULL) and drops the old one. */
+static void set(struct object **slot, struct object *next)
+{
+    struct object *old = *slot;
+
+    *slot = next != NULL ? object_ref(next) : NULL;
+    object_unref(&old);
+}
+
+static void set_event(struct queue_event *slot, const struct queue_event *next)
+{
+    struct object *old = slot->object;
+
+    *slot = *next;
+    if (slot->object != NULL)
+        slot->object = object_ref(slot->object);
+    object_unref(&old);
+}
+
+static const struct queue_event no_event;
+
+static void clear_existing(struct queue *q, struct entry *e)
+{
+    if (e->existing)
+        q->existing_left--;
+    e->existing = false;
+}
+
+static void free_entry(struct queue *q, struct entry *e)
+{
+    clear_existing(q, e);
+    map_remove(&q->by_key[e->source], &e->node);
+    if (!list_is_empty(&e->pending))
+        q->pending_count--;
+    list_remove(&e->pending);
+    set(&e->handled, NULL);
+    set(&e->announced, NULL);
+    set_event(&e->newest, &no_event);
+    set_event(&e->gone, &no_event);
+    set(&e->heir, NULL);
+    set_event(&e->heir_gone, &no_event);
+    free(e);
+}
+
+static void each_entry(struct queue *q, void (*fn)(struct queue *q, struct entry *e))
+{
+    for (size_t i = 0; i < q->source_count; i++) {
+        for (struct map_node *n = map_first(&q->by_key[i]), *next; n != NULL; n = next) {
+            next = map_next(n);
+            fn(q, map_entry(n, struct entry, node));
+        }
+    }
+}
+
+void queue_fini(struct queue *q)
+{
+    each_entry(q, free_entry);
+    free(q->by_key);
+    *q = (struct queue){0};
+}
+
+static struct entry *find_or_add(struct queue *q, size_t source, struct str key)
+{
+    ensure(source < q->source_count);
+    struct map_node *node = map_get(&q->by_key[source], key);
+
+    if (node != NULL)
+        return map_entry(node, struct entry, node);
+    struct entry *e = mem_zalloc(sizeof(*e) + key.n + 1);
+    memcpy(e->key, key.p, key.n);
+    e->source = source;
+    list_init(&e->pending);
+    list_init(&e->unit.ready);
+    map_put(&q->by_key[source], &e->node, str_of(e->key, key.n));
+    return e;
+}
+
+bool queue_is_end(enum delta_type type)
+{
+    return type == DELTA_DELETED || type == DELTA_LEFT;
+}
+
+static bool same_life(const struct object *a, const struct object *b)
+{
+    return str_eq(object_uid(a), object_uid(b));
+}
+
+/* Has a life that was announced ended? */
+static bool is_dead(const struct entry *e, const struct object *life)
+{
+    return life != NULL && (e->newest.object == NULL || !same_life(life, e->newest.object));
+}
+
+static bool announced_is_dead(const struct entry *e)
+{
+    return is_dead(e, e->announced);
+}
+
+size_t queue_events(const struct queue *q, const struct entry *e, struct queue_event out[2])
+{
+    struct object *now = e->newest.object;
+    size_t n = 0;
+
+    if (announced_is_dead(e) && (!e->yields || now == NULL)) {
+        ensure(e->gone.object != NULL);
+        out[n++] = e->gone;
+    }
+    if (is_dead(e, e->heir)) {
+        ensure(e->heir_gone.object != NULL);
+        out[n++] = e->heir_gone;
+    }
+    if (now == NULL || n == 2) /* two events are what a key may have: the next life waits */
+        return n;
+    if (e->handled == NULL || !same_life(e->handled, now)) {
+        out[n] = e->newest;
+        out[n++].type = DELTA_ADDED;
+    } else if (e->open || filter_changed(q->filter, e->handled, now)) {
+        out[n] = e->newest;
+        out[n++].type = DELTA_MODIFIED;
+    }
+    return n;
+}
+
+/* The end of the announced life is dealt with; the heir, if there is one, takes its place. */
+static void forget_announced(struct entry *e)
+{
+    set(&e->handled, NULL);
+    set(&e->announced, e->heir);
+    set_event(&e->gone, &e->heir_gone);
+    set(&e->heir, NULL);
+    set_event(&e->heir_gone, &no_event);
+    e->open = e->announced != NULL;
+    e->yields = false;
+}
+
+/* A run that is under way may still have the effects of an older state. */
+static void accept_newest(struct entry *e)
+{
+    set(&e->handled, e->newest.object);
+    set(&e->announced, e->newest.object);
+    e->open = e->pins > 0;
+}
+
+static void set_pending(struct queue *q, struct entry *e, bool due, uint64_t now_ms)
+{
+    if (due == !list_is_empty(&e->pending))
+        return;
+    if (due) {
+        e->pending_since_ms = now_ms;
+        list_append(&q->pending, &e->pending);
+        q->pending_count++;
+    } else {
+        list_remove(&e->pending);
+        q->pending_count--;
+    }
+}
+
+/* Is nothing due that the hook wants to hear? */
+static bool is_quiet(const struct queue *q, const struct entry *e)
+{
+    struct queue_event due[2];
+    size_t n = queue_events(q, e, due);
+
+    if (n == 0)
+        return true;
+    return n == 1 && !queue_is_end(due[0].type) && !filter_takes(q->filter, due[0].type);
+}
+
+/* Takes note of what the hook does not want to hear, and puts the entry on or off the list. */
+static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
+{
+    while (announced_is_dead(e) && !filter_takes(q->filter, e->gone.type))
+        forget_announced(e);
+    if (q->is_open && e->newest.object != NULL && is_quiet(q, e))
+        accept_newest(e);
+    bool quiet = is_quiet(q, e);
+    if (quiet)
+        clear_existing(q, e);
+    set_pending(q, e, !quiet, now_ms);
+}
+
+static void note_end(struct entry *e, const struct delta *d, const struct queue_event *ev)
+{
+    if (e->announced != NULL && same_life(e->announced, d->object))
+        set_event(&e->gone, ev);
+    else if (e->heir != NULL && same_life(e->heir, d->object))
+        set_event(&e->heir_gone, ev);
+    set_event(&e->newest, &no_event);
+}
+
+static void note_state(struct entry *e, const struct queue_event *ev)
+{
+    set_event(&e->newest, ev);
+    if (e->announced != NULL && same_life(e->announced, ev->object))
+        set_event(&e->gone, &no_event); /* it is back before its end was told */
+    else if (e->heir != NULL && same_life(e->heir, ev->object))
+        set_event(&e->heir_gone, &no_event);
+}
+
+struct entry *queue_change(struct queue *q, size_t source, const struct delta *d, uint64_t now_ms)
+{
+    struct entry *e = find_or_add(q, source, object_key(d->object));
+    struct queue_event ev = {.type = d->type,
+                             .cause = d->cause,
+                             .object = d->object,
+                             .final_state_unknown = d->final_state_unknown,
+                             .received_ns = d->received_ns};
+
+    if (queue_is_end(d->type))
+        note_end(e, d, &ev);
+    else
+        note_state(e, &ev);
+    settle_entry(q, e, now_ms);
+    return queue_release(q, e) ? NULL : e;
+}
+
+bool queue_due(const struct entry *e)
+{
+    return !list_is_empty(&e->pending);
+}
+
+bool queue_new_matter(const struct queue *q, const struct entry *e)
+{
+    struct queue_event due[2];
+
+    if (queue_events(q, e, due) == 0)
+        return false;
+    return e->announced == NULL || queue_is_end(due[0].type) != e->told_end;
+}
+
+void queue_started(struct entry *e, const struct queue_event *ev)
+{
+    e->told_end = queue_is_end(ev->type);
+    if (!e->told_end && e->yields)
+        forget_announced(e);
+    if (e->told_end)
+        set(&e->handled, NULL); /* should it come back, then as ADDED: what it had may be gone */
+    else
+        set(e->announced == NULL || same_life(e->announced, ev->object) ? &e->announced : &e->heir,
+            ev->object);
+    e->open = true;
+    e->pins++;
+}
+
+void queue_ended(struct queue *q, struct entry *e)
+{
+    ensure(e->pins > 0);
+    clear_existing(q, e);
+    e->pins--;
+}
+
+static void end_handled(struct entry *e, const struct queue_event *ev)
+{
+    if (e->heir != NULL && same_life(e->heir, ev->object)) {
+        set(&e->heir, NULL);
+        set_event(&e->heir_gone, &no_event);
+    } else if (e->announced != NULL && same_life(e->announced, ev->object)) {
+        forget_announced(e);
+    }
+}
+
+static void state_handled(struct entry *e, const struct queue_event *ev)
+{
+    bool back = e->newest.object != NULL && same_life(ev->object, e->newest.object);
+
+    if (e->announced == NULL && back) /* its end was not wanted, and it is no more */
+        set(&e->announced, ev->object);
+    if (e->announced == NULL || !same_life(e->announced, ev->object))
+        return;
+    set(&e->handled, ev->object);
+    e->open = false;
+}
+
+void queue_handled(struct queue *q, struct entry *e, const struct queue_event *ev, uint64_t now_ms)
+{
+    if (queue_is_end(ev->type))
+        end_handled(e, ev);
+    else
+        state_handled(e, ev);
+    set_pending(q, e, false, now_ms); /* what is due now has waited since now */
+    settle_entry(q, e, now_ms);
+}
+
+void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms)
+{
+    e->yields = true;
+    settle_entry(q, e, now_ms);
+}
+
+static void skip(struct queue *q, struct entry *e)
+{
+    if (e->newest.object != NULL)
+        accept_newest(e);
+    settle_entry(q, e, 0);
+}
+
+static void mark_existing(struct queue *q, struct entry *e)
+{
+    settle_entry(q, e, 0);
+    if (!queue_due(e))
+        return;
+    e->existing = true;
+    q->existing_left++;
+}
+
+void queue_open(struct queue *q, bool skip_existing)
+{
+    ensure(!q->is_open);
+    q->is_open = true;
+    each_entry(q, skip_existing ? skip : mark_existing);
+}
+
+bool queue_release(struct queue *q, struct entry *e)
+{
+    if (e->newest.object != NULL || e->announced != NULL || e->pins > 0 ||
+        e->unit.state != UNIT_IDLE)
+        return false;
+    free_entry(q, e);
+    return true;
+}

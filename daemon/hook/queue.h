@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * queue - what one hook still has to hear, one entry per key; pure. An entry compares three states
+ * of its key: handled (a run for it succeeded), announced (a run with it was started) and newest
+ * (in the cache). What is due follows from them, so states in between merge, memory is bounded by
+ * keys, and a delete of an announced object is never lost (DESIGN 1.4).
+ */
+#ifndef HOOK_QUEUE_H
+#define HOOK_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "cache/delta.h"
+#include "hook/filter.h"
+#include "hook/sched.h"
+
+/* One event for a run. The object is borrowed from the entry. */
+struct queue_event {
+    enum delta_type type;
+    enum delta_cause cause;
+    struct object *object;
+    bool final_state_unknown;
+    uint64_t received_ns;
+};
+
+/* A key of a source. Read-only outside queue.c, but for the unit. */
+struct entry {
+    struct map_node node; /* in the map of its source */
+    size_t source;
+    struct object *handled;       /* NULL: no run for this life has succeeded */
+    struct object *announced;     /* NULL: no run was started since the last handled DELETED */
+    struct queue_event newest;    /* object NULL: not in the cache; else what brought it */
+    struct queue_event gone;      /* object not NULL: the end of the announced life */
+    struct object *heir;          /* not NULL: the life announced by a run that told gone as well,
+                                  as long as gone is not handled; mode snapshot */
+    struct queue_event heir_gone; /* object not NULL: the end of the heir */
+    bool open;     /* a run was started since handled was set: it may have had effects */
+    bool told_end; /* the last run was about an end */
+    bool yields;   /* the end of the announced life waits behind the next life, if there is one */
+    bool existing; /* due since the hook first saw the source, and no run has ended yet */
+    unsigned pins; /* events of runs under way that point here */
+    struct list pending; /* on the queue's list iff something is due */
+    uint64_t pending_since_ms;
+    struct unit unit; /* mode object */
+    char key[];
+};
+
+struct queue {
+    const struct filter *filter;
+    struct map *by_key; /* one map per source */
+    size_t source_count;
+    struct list pending; /* entries with something due, longest first */
+    size_t pending_count;
+    size_t existing_left; /* entries marked existing */
+    bool is_open;         /* queue_open() was called */
+};
+
+/* filter is borrowed and must outlive the queue. */
+void queue_init(struct queue *q, const struct filter *filter, size_t source_count);
+
+/* Drops all entries. */
+void queue_fini(struct queue *q);
+
+/* DELETED or LEFT? */
+bool queue_is_end(enum delta_type type);
+
+/* A change in the cache. Returns the entry, or NULL when nothing is left to know about the key. */
+struct entry *queue_change(struct queue *q, size_t source, const struct delta *d, uint64_t now_ms);
+
+/* Is something due for the entry? */
+bool queue_due(const struct entry *e);
+
+/* What is due, in order: at most DELETED or LEFT of the announced life, then ADDED or MODIFIED; or
+ * the ends of two lives (DESIGN 1.4.3). Returns how many. */
+size_t queue_events(const struct queue *q, const struct entry *e, struct queue_event out[2]);
+
+/* Is what is due first something else than what the last run was about (another life, or the end of
+ * that one)? Mode object. */
+bool queue_new_matter(const struct queue *q, const struct entry *e);
+
+/* A run with this event starts; the entry stays until queue_release() after queue_ended(). */
+void queue_started(struct entry *e, const struct queue_event *ev);
+
+/* The run with one event of the entry is over; once per queue_started(), before queue_handled(). */
+void queue_ended(struct queue *q, struct entry *e);
+
+/* The run succeeded: what it was about is handled. Its events in order. */
+void queue_handled(struct queue *q, struct entry *e, const struct queue_event *ev, uint64_t now_ms);
+
+/* The end of the announced life gives way: the next life is due instead as long as there is one, and
+ * once a run for that is started the end is given up undelivered (DESIGN 1.4.2). For hooks that take
+ * ADDED. */
+void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms);
+
+/* The hook sees its sources for the first time. Before this nothing counts as announced. What is due
+ * is marked as existing (INFORMERD_REASON), or, with skip_existing, counts as handled. Once. */
+void queue_open(struct queue *q, bool skip_existing);
+
+/* Frees the entry if nothing is left to know about its key; true if it did. */
+bool queue_release(struct queue *q, struct entry *e);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook_oracle - judges the runs of one hook by the guarantees of DESIGN 1.4, from the outside: it
+ * sees the changes of the cache and the runs, and plays a world on which runs have effects, failed
+ * ones perhaps. It asserts on the spot; pure.
+ */
+#ifndef UNIT_HOOK_ORACLE_H
+#define UNIT_HOOK_ORACLE_H
+
+#include "objects.h"
+
+#include "base/rng.h"
+#include "hook/hook.h"
+
+enum {
+    ORACLE_SOURCES = 2,
+    ORACLE_KEYS = 3,
+    ORACLE_LIVES = 96,
+    ORACLE_STATES = 2048,
+    ORACLE_DELETED_ATTEMPTS = 5,
+};
+
+/* What an object says; its resourceVersion is the index of its state. */
+struct oracle_state {
+    unsigned uid;
+    unsigned a;
+    unsigned b;
+};
+
+/* The caches that all hooks look at. */
+struct oracle_cache {
+    struct oracle_state states[ORACLE_STATES];
+    unsigned state_count;
+    unsigned now[ORACLE_SOURCES][ORACLE_KEYS]; /* the state of a key, 0 = not there */
+    bool synced[ORACLE_SOURCES];
+};
+
+/* One uid of a key, as the hook knows it. */
+struct oracle_life {
+    unsigned uid;
+    bool told;       /* announced, and its end is not handled */
+    bool handled;    /* a run for it succeeded, and none for its end was started since */
+    unsigned state;  /* the one handled */
+    bool open;       /* a run was started since */
+    bool gave_way;   /* its end failed too often */
+    unsigned failed; /* runs for its end */
+    bool in_world;   /* what runs did is there */
+    unsigned world;  /* the state that they did it with */
+};
+
+struct oracle_key {
+    struct oracle_life lives[ORACLE_LIVES];
+    size_t life_count;
+    unsigned running;  /* events of runs under way */
+    unsigned last_uid; /* of the last run */
+    bool last_end;
+    bool last_failed;
+    bool another; /* a life began or ended since the last start */
+    uint64_t last_ms;
+};
+
+struct oracle {
+    const struct oracle_cache *cache;
+    struct hook *hook;
+    unsigned sources;                 /* bit per source */
+    size_t source_of[ORACLE_SOURCES]; /* by the hook's own index */
+    bool only_a;                      /* changes_in */
+    bool gate_open;
+    unsigned running;
+    uint64_t initial_ms;
+    struct rng *rng;
+    struct oracle_key keys[ORACLE_SOURCES][ORACLE_KEYS];
+    unsigned handled[ORACLE_SOURCES][ORACLE_KEYS]; /* snapshot: the caches at the last good run */
+    unsigned started[ORACLE_SOURCES][ORACLE_KEYS]; /* and at the one under way */
+    bool any_good_run;
+    bool held_now;    /* the run shows a life that its changes had no room for */
+    bool held;        /* the last good one did */
+    bool last_failed; /* snapshot */
+    uint64_t last_ms;
+};
+
+/* The cache has changed; before the hook hears of it. */
+void oracle_delta(struct oracle *o, size_t source, const struct delta *d);
+
+/* After that, and after hooks_finish(). */
+void oracle_settled(struct oracle *o);
+
+/* hooks_next() was called: did the gate open? */
+void oracle_gate(struct oracle *o);
+
+/* A run was started. */
+void oracle_started(struct oracle *o, const struct run *run, uint64_t now_ms);
+
+/* It has ended; before hooks_finish(). */
+void oracle_ended(struct oracle *o, const struct run *run, bool ok, uint64_t now_ms);
+
+/* Nothing is left to do: the world is what the cache is. */
+void oracle_quiet(struct oracle *o);
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook_oracle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+/* Random programs of changes, relists, runs that succeed, fail, overlap and hang, in virtual time,
+ * judged by hook_oracle. PROGRAM=N in the environment runs one of them, PROGRAMS=N so many. */
+
+enum { HOOKS = 3, PROGRAMS = 3000, STEPS = 90, INITIAL_MS = 100 };
+
+static struct hooks hooks;
+static struct oracle oracles[HOOKS];
+static struct oracle_cache cache;
+static struct watch *watches[ORACLE_SOURCES];
+static struct store *stores[ORACLE_SOURCES];
+static struct run *running[256];
+static size_t running_count;
+static struct rng rng;
+static uint64_t now;
+static unsigned uids;
+static unsigned last_uid[ORACLE_SOURCES][ORACLE_KEYS];
+static bool failing;
+static uint64_t program;
+
+static unsigned pick(unsigned n)
+{
+    return (unsigned)rng_between(&rng, 0, n - 1);
+}
+
+static void ignore_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg, (void)w, (void)d;
+}
+
+static const struct watch_events watch_events = {ignore_delta};
+
+static unsigned state_of(const struct object *o)
+{
+    char text[16] = "";
+
+    memcpy(text, object_rv(o).p, object_rv(o).n);
+    return (unsigned)strtoul(text, NULL, 10);
+}
+
+/* What the store tells goes to the oracles, then to the hooks. */
+static void on_delta(void *arg, const struct delta *d)
+{
+    size_t source = (size_t)((struct store **)arg - stores);
+    size_t key = (size_t)(object_name(d->object).p[1] - '0');
+
+    cache.now[source][key] = d->type == DELTA_DELETED ? 0 : state_of(d->object);
+    for (size_t i = 0; i < HOOKS; i++)
+        if ((oracles[i].sources & 1U << source) != 0)
+            oracle_delta(&oracles[i], source, d);
+    hooks_delta(&hooks, watches[source], d, now);
+    for (size_t i = 0; i < HOOKS; i++)
+        oracle_settled(&oracles[i]);
+}
+
+static struct filter random_filter(struct oracle *o)
+{
+    static const char *const paths[] = {"data.a"};
+    unsigned events = pick(2) == 0 ? 7 : 1 + pick(7);
+    struct filter f;
+
+    o->only_a = pick(3) == 0;
+    assert_int_equal(filter_init(&f, events | 1U << DELTA_LEFT, paths, o->only_a ? 1 : 0, NULL),
+                     ERR_OK);
+    return f;
+}
+
+static struct lane_params random_lane(void)
+{
+    uint64_t settle = pick(2) == 0 ? 0 : pick(150);
+
+    return (struct lane_params){
+        .settle_ms = settle,
+        .settle_max_ms = settle + pick(300),
+        .concurrency = 1 + pick(3),
+        .retry = {.initial_ms = INITIAL_MS, .max_ms = 1000, .factor = 2, .jitter = 0}
+    };
+}
+
+static void add_hook(size_t i)
+{
+    struct oracle *o = &oracles[i];
+    struct watch *sources[ORACLE_SOURCES];
+    size_t n = 0;
+
+    *o = (struct oracle){.cache = &cache, .rng = &rng, .initial_ms = INITIAL_MS};
+    o->sources = 1 + pick((1U << ORACLE_SOURCES) - 1);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        if ((o->sources & 1U << s) == 0)
+            continue;
+        o->source_of[n] = s;
+        sources[n++] = watches[s];
+    }
+    hooks_add(&hooks, &(struct hook_params){
+                          .name = "h",
+                          .index = i,
+                          .mode = pick(2) == 0 ? HOOK_OBJECT : HOOK_SNAPSHOT,
+                          .existing = pick(3) == 0 ? HOOK_EXISTING_SKIP : HOOK_EXISTING_RUN,
+                          .sources = sources,
+                          .source_count = n,
+                          .filter = random_filter(o),
+                          .lane = random_lane(),
+                      });
+    o->hook = hooks.v[i];
+}
+
+static void begin(uint64_t seed)
+{
+    rng_seed(&rng, seed);
+    cache = (struct oracle_cache){.state_count = 1};
+    now = 10000;
+    uids = 0;
+    running_count = 0;
+    memset(last_uid, 0, sizeof(last_uid));
+    hooks_init(&hooks, pick(4), seed);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        watches[s] = objects_watch(s == 0 ? "w0" : "w1", &watch_events, NULL);
+        stores[s] = store_create(1, on_delta, &stores[s]);
+    }
+    for (size_t i = 0; i < HOOKS; i++)
+        add_hook(i);
+    failing = true;
+}
+
+static void end(void)
+{
+    hooks_fini(&hooks);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        watch_destroy(&watches[s]);
+        store_destroy(&stores[s]);
+    }
+}
+
+/* ---- Runs. */
+
+static void pump(void)
+{
+    struct run *run;
+
+    do {
+        run = hooks_next(&hooks, now);
+        for (size_t i = 0; i < HOOKS; i++)
+            oracle_gate(&oracles[i]);
+        if (run == NULL)
+            break;
+        oracle_started(&oracles[run->hook->index], run, now);
+        assert_true(running_count < ARRAY_LEN(running));
+        running[running_count++] = run;
+    } while (true);
+    assert_true(hooks_wake_ms(&hooks) > now);
+}
+
+static void finish_one(void)
+{
+    if (running_count == 0)
+        return;
+    size_t i = pick((unsigned)running_count);
+    struct run *run = running[i];
+    struct oracle *o = &oracles[run->hook->index];
+    bool ok = !failing || pick(5) < 2;
+
+    running[i] = running[--running_count];
+    oracle_ended(o, run, ok, now);
+    hooks_finish(&hooks, run, &(struct run_result){.ok = ok, .text = "exit 1"}, now);
+    oracle_settled(o);
+}
+
+static void advance(void)
+{
+    uint64_t wake = hooks_wake_ms(&hooks);
+
+    if (pick(3) > 0 || wake == NEVER_MS)
+        now += pick(300);
+    else if (wake > now)
+        now = wake;
+}
+
+/* ---- Changes. */
+
+static struct object *next_object(size_t source, size_t key, unsigned uid)
+{
+    char k[48];
+    char u[16];
+    char rv[16];
+    char data[32];
+    struct oracle_state state = {.uid = uid, .a = pick(3), .b = pick(2)};
+
+    assert_true(cache.state_count < ORACLE_STATES);
+    cache.states[cache.state_count] = state;
+    snprintf(k, sizeof(k), "s%zu/k%zu", source, key);
+    snprintf(u, sizeof(u), "u%u", uid);
+    snprintf(rv, sizeof(rv), "%u", cache.state_count++);
+    snprintf(data, sizeof(data), "\"a\":%u,\"b\":%u", state.a, state.b);
+    last_uid[source][key] = uid;
+    return objects_make(k, u, rv, data);
+}
+
+/* Most changes keep the life; some bring the last one back (it left a selector and returns), or any
+ * one (etcd was restored from a backup). */
+static unsigned next_uid(size_t source, size_t key)
+{
+    unsigned is = cache.states[cache.now[source][key]].uid;
+
+    if (is != 0 && pick(4) > 0)
+        return is;
+    if (uids > 0 && pick(6) == 0)
+        return 1 + pick(uids);
+    return is == 0 && last_uid[source][key] != 0 && pick(3) == 0 ? last_uid[source][key] : ++uids;
+}
+
+static void change_one(void)
+{
+    size_t source = pick(ORACLE_SOURCES);
+    size_t key = pick(ORACLE_KEYS);
+    unsigned is = cache.states[cache.now[source][key]].uid;
+    struct object *o;
+
+    if (is != 0 && pick(3) == 0) {
+        o = next_object(source, key, is);
+        store_remove(stores[source], o, now);
+    } else {
+        o = next_object(source, key, next_uid(source, key));
+        store_apply(stores[source], 0, o, now);
+    }
+    object_unref(&o);
+}
+
+static void relist(size_t source, bool empty)
+{
+    store_begin(stores[source], 0);
+    for (size_t key = 0; key < ORACLE_KEYS && !empty; key++) {
+        if (pick(3) == 0)
+            continue;
+        struct object *o = next_object(source, key, next_uid(source, key));
+        store_stage(stores[source], 0, o);
+        object_unref(&o);
+    }
+    store_commit(stores[source], 0, now);
+}
+
+static void sync_source(size_t source)
+{
+    if (!cache.synced[source])
+        objects_sync(watches[source], "", "1", (struct feed_now){now, now});
+    cache.synced[source] = true;
+}
+
+static void step(void)
+{
+    unsigned what = pick(20);
+
+    if (what < 8)
+        change_one();
+    else if (what < 9)
+        relist(pick(ORACLE_SOURCES), false);
+    else if (what < 14)
+        finish_one();
+    else if (what < 19)
+        advance();
+    else
+        sync_source(pick(ORACLE_SOURCES));
+    if (pick(4) > 0)
+        pump();
+}
+
+/* Everything succeeds from now on, until nothing is left to do. */
+static void drain(void)
+{
+    failing = false;
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        sync_source(s);
+    pump();
+    for (int i = 0; running_count > 0 || hooks_wake_ms(&hooks) != NEVER_MS; i++) {
+        assert_true(i < 1000);
+        if (running_count > 0)
+            finish_one();
+        else
+            now = hooks_wake_ms(&hooks);
+        pump();
+    }
+    for (size_t i = 0; i < HOOKS; i++)
+        oracle_quiet(&oracles[i]);
+    assert_true(hooks_ready(&hooks));
+}
+
+static void check_nothing_is_kept(void)
+{
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        relist(s, true);
+    drain();
+    for (size_t i = 0; i < HOOKS; i++) {
+        assert_int_equal(hooks.v[i]->queue.existing_left, 0);
+        for (size_t s = 0; s < hooks.v[i]->source_count; s++)
+            assert_int_equal(map_count(&hooks.v[i]->queue.by_key[s]), 0);
+    }
+}
+
+static void run_program(uint64_t seed)
+{
+    program = seed;
+    begin(seed);
+    for (int round = 0; round < 2; round++) {
+        failing = true;
+        for (int i = 0; i < STEPS; i++)
+            step();
+        drain();
+    }
+    check_nothing_is_kept();
+    end();
+}
+
+static void test_random_programs_keep_the_guarantees(void **state)
+{
+    const char *one = getenv("PROGRAM");
+    const char *many = getenv("PROGRAMS");
+    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : PROGRAMS;
+
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    if (one != NULL) {
+        run_program(strtoull(one, NULL, 10));
+        return;
+    }
+    for (uint64_t seed = 0; seed < n; seed++)
+        run_program(seed);
+}
+
+/* Stopping in the middle of everything leaks nothing. */
+static void test_a_stop_at_any_time_is_clean(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        begin(seed);
+        for (uint64_t i = 0; i < seed; i++)
+            step();
+        end();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_programs_keep_the_guarantees),
+        cmocka_unit_test(test_a_stop_at_any_time_is_clean),
+    };
+
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (failed > 0)
+        print_error("the last one was PROGRAM=%llu\n", (unsigned long long)program);
+    return failed;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "objects.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "hook/payload.h"
+#include "proto/json_in.h"
+
+enum { ALL = 0xf };
+
+/* 2023-11-14T22:13:20.000000042Z */
+#define WALL_NS 1700000000000000042U
+
+#define OBJECT(name, uid, rv, data)                                                              \
+    "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":\"ns\",\"name\":" \
+    "\"" name "\",\"uid\":\"" uid "\",\"resourceVersion\":\"" rv "\"},\"data\":{" data "}}"
+#define ITEM(name, uid, rv, data)                                              \
+    "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"" name "\",\"uid\":\"" uid \
+    "\",\"resourceVersion\":\"" rv "\"},\"data\":{" data "}}"
+#define SOURCE(name)                                                                          \
+    "\"" name "\":{\"cluster\":\"c\",\"synced\":true,\"stale\":false,\"age_s\":1.5,\"held\":" \
+    "false}"
+#define EVENT(type, cause, name, uid, rv, unknown)                                            \
+    "{\"type\":\"" type "\",\"cause\":\"" cause "\",\"cluster\":\"c\",\"source\":\"w0\","     \
+    "\"api_version\":\"v1\",\"kind\":\"ConfigMap\",\"namespace\":\"ns\",\"name\":\"" name     \
+    "\",\"uid\":\"" uid "\",\"resource_version\":\"" rv "\",\"final_state_unknown\":" unknown \
+    ",\"received\":\"2023-11-14T22:13:20.000000042Z\""
+
+static const struct payload_context context = {.node = "n\"1", .instance = "boot-7"};
+static const struct feed_now begin = {100000, WALL_NS};
+static struct hooks hooks;
+static struct watch *watches[2];
+static struct buf out;
+
+static void on_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg;
+    hooks_delta(&hooks, w, d, begin.ms);
+}
+
+static const struct watch_events watch_events = {on_delta};
+
+static int set_up(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    hooks_init(&hooks, 2, 1);
+    watches[0] = objects_watch("w0", &watch_events, NULL);
+    watches[1] = objects_watch("w1", &watch_events, NULL);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    hooks_fini(&hooks);
+    watch_destroy(&watches[0]);
+    watch_destroy(&watches[1]);
+    buf_free(&out);
+    return 0;
+}
+
+static void add(enum hook_mode mode, size_t sources)
+{
+    struct filter filter;
+
+    assert_int_equal(filter_init(&filter, ALL, NULL, 0, NULL), ERR_OK);
+    hooks_add(&hooks, &(struct hook_params){
+                          .name = "h",
+                          .mode = mode,
+                          .sources = watches,
+                          .source_count = sources,
+                          .filter = filter,
+                          .lane = {.concurrency = 1, .retry = {100, 100, 1, 0}}
+    });
+}
+
+static bool any_token(void *arg, const struct json_token *t)
+{
+    (void)arg, (void)t;
+    return true;
+}
+
+/* The input of the next run, 1.5 s after the last contact. */
+static struct run *next(void)
+{
+    struct run *run = hooks_next(&hooks, begin.ms);
+
+    assert_non_null(run);
+    buf_clear(&out);
+    payload_put_json(&out, &context, run, begin.ms + 1500);
+    assert_int_equal(json_in_scan(buf_str(&out), any_token, NULL, NULL), ERR_OK);
+    return run;
+}
+
+static void assert_input(const char *want)
+{
+    assert_string_equal(buf_cstr(&out), want);
+}
+
+static void end(struct run *run)
+{
+    hooks_finish(&hooks, run, &(struct run_result){.ok = true}, begin.ms);
+}
+
+static void watch_says(const char *events)
+{
+    objects_answer(watch_feed(watches[0], 0), events, begin);
+}
+
+static void test_mode_object_is_one_event(void **state)
+{
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":[ 1, 2 ]"), "9", begin);
+    end(next());
+    assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
+                 "\"existing\",\"sources\":{" SOURCE("w0") "},\"event\":" EVENT(
+                     "ADDED", "relist", "a", "u1", "3",
+                     "false") ",\"object\":" OBJECT("a", "u1", "3", "\"x\":[ 1, 2 ]") "}}\n");
+}
+
+static void test_bytes_are_those_of_the_server(void **state)
+{
+    static const char object[] =
+        "{ \"apiVersion\":\"v1\" , "
+        "\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"namespace\":"
+        "\"ns\",\"generation\": 7,\"resourceVersion\":\"10\",\"uid\":\"u1\"},\"data\":{\"k\":"
+        "\"\\u00e9\\n\xc3\xa9\",\"n\":1.50e+3}}";
+    struct buf frame = {0};
+
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], "", "9", begin);
+    buf_printf(&frame, "{\"type\":\"ADDED\",\"object\":%s}", object);
+    watch_says(buf_cstr(&frame));
+    end(next());
+    assert_non_null(strstr(buf_cstr(&out), object));
+    buf_free(&frame);
+}
+
+static void test_a_delete_carries_the_last_object(void **state)
+{
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
+    end(next());
+    watch_says("{\"type\":\"DELETED\",\"object\":" OBJECT("a", "u1", "12", "\"x\":2") "}");
+    end(next());
+    assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-2\",\"attempt\":1,\"reason\":"
+                 "\"change\",\"sources\":{" SOURCE("w0") "},\"event\":" EVENT(
+                     "DELETED", "watch", "a", "u1", "12",
+                     "false") ",\"object\":" OBJECT("a", "u1", "12", "\"x\":2") "}}\n");
+}
+
+static void test_a_delete_found_by_a_relist_says_so(void **state)
+{
+    const struct err lost = {.kind = ERR_SERVER, .text = "x"};
+
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
+    end(next());
+    feed_end(watch_feed(watches[0], 0), &lost, begin);
+    feed_timer(watch_feed(watches[0], 0), begin.ms);
+    objects_sync(watches[0], "", "20", begin);
+    end(next());
+    assert_non_null(strstr(buf_cstr(&out),
+                           EVENT("DELETED", "relist", "a", "u1", "3",
+                                 "true") ",\"object\":" OBJECT("a", "u1", "3", "\"x\":1") "}}\n"));
+}
+
+static void test_mode_snapshot_is_changes_and_everything_sorted_by_key(void **state)
+{
+    (void)state;
+    add(HOOK_SNAPSHOT, 2);
+    objects_sync(watches[0], ITEM("b", "u2", "4", "") "," ITEM("a", "u1", "3", ""), "9", begin);
+    assert_null(hooks_next(&hooks, begin.ms));
+    objects_sync(watches[1], "", "9", begin);
+    end(next());
+    assert_input(
+        "{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
+        "\"existing\",\"sources\":{" SOURCE("w0") "," SOURCE("w1") "},\"changes\":[" EVENT(
+            "ADDED", "relist", "b", "u2", "4",
+            "false") "}," EVENT("ADDED", "relist", "a", "u1", "3",
+                                "false") "}],\"snapshot\":{\"w0\":[" OBJECT("a", "u1", "3",
+                                                                            "") "," OBJECT("b",
+                                                                                           "u2",
+                                                                                           "4",
+                                                                                           "") "],"
+                                                                                               "\"w"
+                                                                                               "1\""
+                                                                                               ":[]"
+                                                                                               "}}"
+                                                                                               "\n");
+}
+
+static void test_two_lives_of_a_key_are_two_changes(void **state)
+{
+    (void)state;
+    add(HOOK_SNAPSHOT, 1);
+    objects_sync(watches[0], ITEM("a", "u1", "3", ""), "9", begin);
+    end(next());
+    watch_says("{\"type\":\"ADDED\",\"object\":" OBJECT("a", "u2", "12", "") "}");
+    end(next());
+    assert_non_null(
+        strstr(buf_cstr(&out),
+               "\"changes\":[" EVENT("DELETED", "watch", "a", "u1", "3", "true") "}," EVENT(
+                   "ADDED", "watch", "a", "u2", "12",
+                   "false") "}],\"snapshot\":{\"w0\":[" OBJECT("a", "u2", "12", "") "]}}\n"));
+}
+
+/* NAME=VALUE strings with NUL behind each, as lines. */
+static const char *env(const struct run *run)
+{
+    buf_clear(&out);
+    payload_put_env(&out, &context, run);
+    assert_true(out.len > 0 && out.data[out.len - 1] == '\0');
+    for (size_t i = 0; i < out.len; i++)
+        out.data[i] = (char)(out.data[i] == '\0' ? '\n' : out.data[i]);
+    return buf_cstr(&out);
+}
+
+static void test_the_environment_of_mode_object(void **state)
+{
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
+    struct run *run = next();
+    assert_string_equal(env(run), "INFORMERD_HOOK=h\n"
+                                  "INFORMERD_RUN=boot-7-1\n"
+                                  "INFORMERD_ATTEMPT=1\n"
+                                  "INFORMERD_REASON=existing\n"
+                                  "INFORMERD_NODE=n\"1\n"
+                                  "INFORMERD_EVENT=ADDED\n"
+                                  "INFORMERD_CLUSTER=c\n"
+                                  "INFORMERD_SOURCE=w0\n"
+                                  "INFORMERD_NAMESPACE=ns\n"
+                                  "INFORMERD_NAME=a\n"
+                                  "INFORMERD_UID=u1\n"
+                                  "INFORMERD_RESOURCE_VERSION=3\n");
+    end(run);
+}
+
+static void test_the_environment_of_mode_snapshot(void **state)
+{
+    (void)state;
+    add(HOOK_SNAPSHOT, 1);
+    objects_sync(watches[0], "", "9", begin);
+    struct run *run = next();
+    hooks_finish(&hooks, run, &(struct run_result){.ok = false, .text = "x"}, begin.ms);
+    run = hooks_next(&hooks, begin.ms + 100);
+    assert_string_equal(env(run), "INFORMERD_HOOK=h\n"
+                                  "INFORMERD_RUN=boot-7-2\n"
+                                  "INFORMERD_ATTEMPT=2\n"
+                                  "INFORMERD_REASON=retry\n"
+                                  "INFORMERD_NODE=n\"1\n");
+    end(run);
+}
+
+/* A line end in a value would be another variable to a shell's env. */
+static void test_no_object_can_bring_a_variable_of_its_own(void **state)
+{
+    static const char *const bad[] = {"\\n", "\\u0000", "\\r", "/"};
+
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], "", "9", begin);
+    struct buf frames = {0};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        buf_printf(&frames,
+                   "{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":"
+                   "\"a\",\"namespace\":\"ns\",\"resourceVersion\":\"10\",\"uid\":\"u%sLD_PRELOAD="
+                   "x\"}}}",
+                   bad[i]);
+    watch_says(buf_cstr(&frames));
+    assert_null(hooks_next(&hooks, begin.ms));
+    buf_free(&frames);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_mode_object_is_one_event),
+        TEST(test_bytes_are_those_of_the_server),
+        TEST(test_a_delete_carries_the_last_object),
+        TEST(test_a_delete_found_by_a_relist_says_so),
+        TEST(test_mode_snapshot_is_changes_and_everything_sorted_by_key),
+        TEST(test_two_lives_of_a_key_are_two_changes),
+        TEST(test_the_environment_of_mode_object),
+        TEST(test_the_environment_of_mode_snapshot),
+        TEST(test_no_object_can_bring_a_variable_of_its_own),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
