@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * health - what is wrong, in words for people; pure (DESIGN 1.6).
+ */
+#ifndef ADMIN_HEALTH_H
+#define ADMIN_HEALTH_H
+
+#include <stdint.h>
+
+struct admin_model;
+struct buf;
+struct json_out;
+
+/* Writes an array with one text per watch that is refused by the server, stale, or fails before its
+ * first list is complete: "watch NAME: forbidden: ...". A short interruption is not among them. */
+void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms);
+
+/* Appends why informerd is not ready: a line per hook whose first run has not ended. */
+void health_put_not_ready(struct buf *out, const struct admin_model *m);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/report.h"
+
+#include <time.h>
+
+#include "admin/admin.h"
+#include "admin/health.h"
+#include "cache/watch.h"
+#include "hook/hook.h"
+#include "proto/json_out.h"
+
+#define NS_PER_MS 1000000U
+#define NS_PER_S  1000000000U
+
+static void put_member(struct json_out *j, const char *key, const char *value)
+{
+    json_out_key(j, key);
+    json_out_cstr(j, value);
+}
+
+static void put_count(struct json_out *j, const char *key, uint64_t value)
+{
+    json_out_key(j, key);
+    json_out_u64(j, value);
+}
+
+static void put_flag(struct json_out *j, const char *key, bool value)
+{
+    json_out_key(j, key);
+    json_out_bool(j, value);
+}
+
+/* A duration, or null when there is none. */
+static void put_seconds(struct json_out *j, const char *key, bool known, uint64_t ms)
+{
+    json_out_key(j, key);
+    if (known)
+        json_out_ms_as_s(j, ms);
+    else
+        json_out_null(j);
+}
+
+static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
+{
+    time_t s = (time_t)(wall_ns / NS_PER_S);
+    struct tm tm;
+    char text[32];
+
+    gmtime_r(&s, &tm);
+    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+    put_member(j, key, text);
+}
+
+static void put_clusters(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
+{
+    json_out_key(j, "clusters");
+    json_out_open(j, '{');
+    for (size_t i = 0; i < m->cluster_count; i++) {
+        const struct admin_cluster *c = &m->clusters[i];
+        uint64_t age_ms = now_ms > c->contact_ms ? now_ms - c->contact_ms : 0;
+
+        json_out_key(j, c->name);
+        json_out_open(j, '{');
+        put_member(j, "server", c->server);
+        put_seconds(j, "contact_age_s", c->contact_ms > 0, age_ms);
+        json_out_close(j, '}');
+    }
+    json_out_close(j, '}');
+}
+
+static void put_watch(struct json_out *j, const struct watch *w, uint64_t now_ms)
+{
+    struct watch_status s = watch_status(w, now_ms);
+    bool has_rv = s.rv != NULL && s.rv[0] != '\0';
+
+    json_out_key(j, watch_name(w));
+    json_out_open(j, '{');
+    put_member(j, "cluster", watch_cluster(w));
+    put_member(j, "resource", watch_resource(w));
+    put_member(j, "state", s.state);
+    put_flag(j, "synced", s.synced);
+    put_flag(j, "stale", s.stale);
+    put_flag(j, "held", false); /* there is no guard yet that could hold it */
+    put_seconds(j, "contact_age_s", s.contact, s.contact_age_ms);
+    put_count(j, "objects", store_count(watch_store(w)));
+    put_count(j, "bytes", store_bytes(watch_store(w)));
+    put_count(j, "skipped", s.skipped);
+    put_member(j, "resource_version", has_rv ? s.rv : NULL);
+    put_count(j, "relists", s.relists);
+    put_member(j, "last_error", s.err->kind != ERR_OK ? s.err->text : NULL);
+    json_out_close(j, '}');
+}
+
+static void put_watches(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
+{
+    json_out_key(j, "watches");
+    json_out_open(j, '{');
+    for (size_t i = 0; i < m->watch_count; i++)
+        put_watch(j, m->watches[i], now_ms);
+    json_out_close(j, '}');
+}
+
+static void put_last_success(struct json_out *j, const struct admin_model *m, const struct hook *h)
+{
+    if (h->success_ms > 0)
+        put_time(j, "last_success", m->started_ns + (h->success_ms - m->started_ms) * NS_PER_MS);
+    else
+        put_member(j, "last_success", NULL);
+}
+
+static void put_hook(struct json_out *j, const struct admin_model *m, const struct hook *h,
+                     uint64_t now_ms)
+{
+    size_t pending = hook_pending(h);
+
+    json_out_key(j, h->name);
+    json_out_open(j, '{');
+    put_count(j, "pending", pending);
+    put_count(j, "running", h->lane.running);
+    put_count(j, "parked", 0); /* nothing parks or pauses a hook yet */
+    put_flag(j, "paused", false);
+    put_seconds(j, "oldest_pending_s", pending > 0, hook_oldest_pending_ms(h, now_ms));
+    put_last_success(j, m, h);
+    put_member(j, "last_error", h->last_error[0] != '\0' ? h->last_error : NULL);
+    put_count(j, "runs_ok", h->runs_ok);
+    put_count(j, "runs_failed", h->runs_failed);
+    json_out_close(j, '}');
+}
+
+static void put_hooks(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
+{
+    json_out_key(j, "hooks");
+    json_out_open(j, '{');
+    for (size_t i = 0; i < m->hooks->n; i++)
+        put_hook(j, m, m->hooks->v[i], now_ms);
+    json_out_close(j, '}');
+}
+
+void report_put_status(struct buf *out, const struct admin_model *m, uint64_t now_ms)
+{
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    put_member(&j, "version", m->version);
+    put_count(&j, "pid", m->pid);
+    put_time(&j, "started", m->started_ns);
+    put_flag(&j, "ready", m->ready);
+    json_out_key(&j, "degraded");
+    health_put_degraded(&j, m, now_ms);
+    put_clusters(&j, m, now_ms);
+    put_watches(&j, m, now_ms);
+    put_hooks(&j, m, now_ms);
+    json_out_close(&j, '}');
+    buf_putc(out, '\n');
+}
+
+void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t now_ms)
+{
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    put_watches(&j, m, now_ms);
+    json_out_close(&j, '}');
+    buf_putc(out, '\n');
+}
+
+void report_put_hooks(struct buf *out, const struct admin_model *m, uint64_t now_ms)
+{
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    put_hooks(&j, m, now_ms);
+    json_out_close(&j, '}');
+    buf_putc(out, '\n');
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report - the state of clusters, watches and hooks as JSON; pure. The shapes are DESIGN 1.7's,
+ * without the members of features that this release does not have.
+ */
+#ifndef ADMIN_REPORT_H
+#define ADMIN_REPORT_H
+
+#include <stdint.h>
+
+struct admin_model;
+struct buf;
+
+/* Appends the object of GET /v1/status. */
+void report_put_status(struct buf *out, const struct admin_model *m, uint64_t now_ms);
+
+/* Appends {"watches":{...}}. */
+void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t now_ms);
+
+/* Appends {"hooks":{...}}. */
+void report_put_hooks(struct buf *out, const struct admin_model *m, uint64_t now_ms);
+
+#endif

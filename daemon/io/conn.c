@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/conn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "io/addrs.h"
+#include "io/loop.h"
+#include "io/tcp.h"
+#include "proto/tls.h"
+
+static const struct conn_events nobody;
+
+struct conn {
+    struct loop *loop;
+    enum conn_state state;
+    const struct conn_events *events;
+    void *arg;
+    unsigned held; /* what libuv still knows: timer, tcp, lookup */
+    bool told;     /* on_closed ran */
+
+    char *host;
+    char *name; /* HOST:PORT */
+    uint16_t port;
+    struct tls_ctx *ctx;
+    struct tls *tls; /* NULL = plain */
+    uint64_t connect_timeout_ms;
+    uint64_t tls_timeout_ms;
+    conn_resolve_fn *resolve;
+    void (*on_session)(void *arg, struct conn *c, struct tls_session *session);
+    void *session_arg;
+
+    struct addrs addrs;
+    uint64_t connect_due_ms; /* end of CONNECTING for all addresses */
+    struct err failure;      /* so far while CONNECTING; what to tell when CLOSED */
+
+    uv_timer_t timer; /* deadline of the state; open until dispose */
+    uv_tcp_t tcp;     /* one per address tried */
+    bool tcp_open;    /* between uv_tcp_init() and uv_close() */
+    uv_connect_t connecting;
+    uv_getaddrinfo_t lookup;
+    size_t burst;             /* bytes read in a row without finding the socket empty */
+    struct loop_task read_on; /* after a burst */
+    struct loop_task shake;   /* a handshake step */
+    struct loop_task tell_end;
+};
+
+static void let_go(struct conn *c)
+{
+    ensure(c->held > 0);
+    if (--c->held > 0)
+        return;
+    tls_destroy(&c->tls);
+    tls_ctx_unref(&c->ctx);
+    free(c->host);
+    free(c->name);
+    free(c);
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void enter(struct conn *c, enum conn_state state)
+{
+    static const char *const names[] = {"resolving", "connecting", "handshaking", "open", "closed"};
+
+    c->state = state;
+    uv_timer_stop(&c->timer);
+    if (state == CONN_RESOLVING)
+        uv_timer_start(&c->timer, on_timer, c->connect_timeout_ms, 0);
+    else if (state == CONN_HANDSHAKING)
+        uv_timer_start(&c->timer, on_timer, c->tls_timeout_ms, 0);
+    log_debug("connection", KV_STR("to", c->name), KV_STR("state", names[state]));
+}
+
+static void on_tell_end(struct loop_task *task)
+{
+    struct conn *c = container_of(task, struct conn, tell_end);
+
+    if (c->told || c->events->on_closed == NULL)
+        return; /* the next owner hears it */
+    c->told = true;
+    c->events->on_closed(c->arg, &c->failure);
+}
+
+/* The one way out: every state fails through here. on_closed follows in the next turn. */
+static void end(struct conn *c, enum err_kind kind, int code, const char *why)
+{
+    static const char *const doing[] = {"name lookup: ", "connect: ", "TLS handshake: ", "", ""};
+    struct buf addresses = {0};
+
+    if (c->state == CONN_CLOSED)
+        return;
+    addrs_put_tried(&c->addrs, c->state == CONN_CONNECTING, c->host, &addresses);
+    err_set(&c->failure, kind, code, "%s: %s%s%s", c->name, kind == ERR_TLS ? "" : doing[c->state],
+            why, buf_cstr(&addresses));
+    buf_free(&addresses);
+    enter(c, CONN_CLOSED);
+    if (c->tcp_open)
+        uv_read_stop((uv_stream_t *)&c->tcp);
+    loop_cancel(&c->read_on);
+    loop_cancel(&c->shake);
+    loop_defer(c->loop, &c->tell_end);
+}
+
+static void send_bytes(struct conn *c, const char *data, size_t n)
+{
+    int e = tcp_send(&c->tcp, data, n);
+
+    if (e != 0)
+        end(c, ERR_IO, e, uv_strerror(e));
+}
+
+static void flush_tls(struct conn *c)
+{
+    struct str out = tls_out(c->tls);
+
+    if (out.n == 0)
+        return;
+    send_bytes(c, out.p, out.n);
+    tls_sent(c->tls, out.n);
+}
+
+static void hand_out_session(struct conn *c)
+{
+    struct tls_session *session = tls_take_session(c->tls);
+
+    if (session != NULL && c->on_session != NULL)
+        c->on_session(c->session_arg, c, session);
+    else
+        tls_session_free(&session);
+}
+
+static void deliver(struct conn *c, const char *data, size_t n)
+{
+    if (c->events->on_data != NULL)
+        c->events->on_data(c->arg, data, n);
+}
+
+static void end_tls(struct conn *c, enum tls_result result, const struct err *err)
+{
+    if (result == TLS_CLOSED)
+        end(c, ERR_CLOSED, 0, "the server closed the connection");
+    else
+        end(c, err->kind, err->code, err->text);
+}
+
+/* Delivers what was fed. The receive buffer is free for it: the engine has copied the bytes. */
+static void decrypt(struct conn *c)
+{
+    char *plain = loop_recv_buffer(c->loop);
+    enum tls_result result = TLS_OK;
+    struct err err = {0};
+
+    while (result == TLS_OK && c->state == CONN_OPEN) {
+        size_t n = 0;
+
+        result = tls_read(c->tls, plain, LOOP_RECV_BYTES, &n, &err);
+        flush_tls(c); /* an alert, a key update */
+        hand_out_session(c);
+        if (result == TLS_OK && c->state == CONN_OPEN)
+            deliver(c, plain, n);
+    }
+    if (result == TLS_CLOSED || result == TLS_FAILED)
+        end_tls(c, result, &err);
+}
+
+static void on_alloc(uv_handle_t *tcp, size_t suggested, uv_buf_t *buf)
+{
+    struct conn *c = container_of((uv_tcp_t *)tcp, struct conn, tcp);
+
+    (void)suggested;
+    *buf = uv_buf_init(loop_recv_buffer(c->loop), LOOP_RECV_BYTES);
+}
+
+static void end_of_stream(struct conn *c, int status)
+{
+    if (status == UV_EOF)
+        end(c, ERR_CLOSED, 0, "the server closed the connection");
+    else if (status == UV_ETIMEDOUT)
+        end(c, ERR_TIMEOUT, status, "the server does not answer any more (TCP keepalive)");
+    else
+        end(c, ERR_IO, status, uv_strerror(status));
+}
+
+static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *buf)
+{
+    struct conn *c = container_of((uv_tcp_t *)tcp, struct conn, tcp);
+
+    if (n < 0) {
+        end_of_stream(c, (int)n);
+        return;
+    }
+    c->burst = (size_t)n < buf->len ? 0 : c->burst + (size_t)n;
+    if (n == 0)
+        return;
+    if (c->tls != NULL)
+        tls_feed(c->tls, buf->base, (size_t)n);
+    if (c->state == CONN_HANDSHAKING) {
+        uv_read_stop(tcp);
+        loop_defer_slow(c->loop, &c->shake);
+    } else if (c->tls != NULL) {
+        decrypt(c);
+    } else {
+        deliver(c, buf->base, (size_t)n);
+    }
+    if (c->burst < CONN_BURST_BYTES || c->state != CONN_OPEN)
+        return;
+    c->burst = 0;
+    uv_read_stop(tcp);
+    loop_defer(c->loop, &c->read_on);
+}
+
+static void start_reading(struct conn *c)
+{
+    int e = uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read);
+
+    if (e != 0)
+        end(c, ERR_IO, e, uv_strerror(e));
+}
+
+static void on_read_on(struct loop_task *task)
+{
+    start_reading(container_of(task, struct conn, read_on));
+}
+
+/* The handshake is done, or there is none. */
+static void opened(struct conn *c)
+{
+    enter(c, CONN_OPEN);
+    if (c->tls != NULL)
+        hand_out_session(c);
+    if (c->events->on_open != NULL)
+        c->events->on_open(c->arg);
+    if (c->state == CONN_OPEN && c->tls != NULL)
+        decrypt(c); /* came with the end of the handshake */
+    if (c->state == CONN_OPEN)
+        start_reading(c);
+}
+
+static void on_shake(struct loop_task *task)
+{
+    struct conn *c = container_of(task, struct conn, shake);
+    struct err err = {0};
+    enum tls_result result = tls_handshake(c->tls, &err);
+
+    flush_tls(c);
+    if (c->state != CONN_HANDSHAKING)
+        return;
+    if (result == TLS_OK)
+        opened(c);
+    else if (result == TLS_WANT)
+        start_reading(c);
+    else
+        end_tls(c, result, &err);
+}
+
+static void try_next(struct conn *c);
+
+static void on_tcp_closed(uv_handle_t *tcp)
+{
+    struct conn *c = container_of((uv_tcp_t *)tcp, struct conn, tcp);
+
+    if (c->state == CONN_CONNECTING)
+        try_next(c);
+    let_go(c);
+}
+
+static void close_tcp(struct conn *c)
+{
+    c->tcp_open = false;
+    uv_close((uv_handle_t *)&c->tcp, on_tcp_closed);
+}
+
+/* One address is done with; the next one's turn comes when the socket is closed. A refusal tells
+ * more than any other failure: somebody is there. */
+static void attempt_failed(struct conn *c, enum err_kind kind, int code, const char *why)
+{
+    uv_timer_stop(&c->timer);
+    if (c->failure.kind == ERR_OK || kind == ERR_REFUSED)
+        err_set(&c->failure, kind, code, "%s", why);
+    close_tcp(c);
+}
+
+static void on_connected(uv_connect_t *req, int status)
+{
+    struct conn *c = container_of(req, struct conn, connecting);
+
+    if (status == UV_ECANCELED || c->state != CONN_CONNECTING)
+        return;
+    if (status != 0) {
+        attempt_failed(c, status == UV_ECONNREFUSED ? ERR_REFUSED : ERR_IO, status,
+                       uv_strerror(status));
+        return;
+    }
+    int e = tcp_tune(&c->tcp);
+
+    if (e != 0)
+        log_warn("socket options were refused", KV_STR("to", c->name),
+                 KV_STR("reason", uv_strerror(e)));
+    if (c->tls == NULL) {
+        opened(c);
+        return;
+    }
+    enter(c, CONN_HANDSHAKING);
+    loop_defer_slow(c->loop, &c->shake);
+}
+
+static void try_next(struct conn *c)
+{
+    const struct sockaddr *to = addrs_next(&c->addrs);
+    uint64_t now_ms = loop_now_ms(c->loop);
+    uint64_t left_ms = c->connect_due_ms > now_ms ? c->connect_due_ms - now_ms : 1;
+
+    if (to == NULL) {
+        struct err last = c->failure;
+
+        end(c, last.kind, last.code, last.text);
+        return;
+    }
+    uv_tcp_init(loop_uv(c->loop), &c->tcp);
+    c->tcp_open = true;
+    c->held++;
+    uv_timer_start(&c->timer, on_timer, left_ms / (c->addrs.n - c->addrs.tried + 1), 0);
+    int e = uv_tcp_connect(&c->connecting, &c->tcp, to, on_connected);
+
+    if (e != 0)
+        attempt_failed(c, ERR_IO, e, uv_strerror(e));
+}
+
+static void start_connecting(struct conn *c)
+{
+    if (c->addrs.n == 0) {
+        end(c, ERR_IO, UV_EAI_NODATA, "the name has no address");
+        return;
+    }
+    enter(c, CONN_CONNECTING);
+    c->connect_due_ms = loop_now_ms(c->loop) + c->connect_timeout_ms;
+    try_next(c);
+}
+
+static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
+{
+    struct conn *c = container_of(req, struct conn, lookup);
+
+    if (c->state == CONN_RESOLVING && status != 0) {
+        end(c, ERR_IO, status, uv_strerror(status));
+    } else if (c->state == CONN_RESOLVING) {
+        addrs_add_found(&c->addrs, found, c->port);
+        start_connecting(c);
+    }
+    uv_freeaddrinfo(found);
+    let_go(c);
+}
+
+static void start_lookup(struct conn *c)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    int e = uv_getaddrinfo(loop_uv(c->loop), &c->lookup, on_resolved, c->host, NULL, &hints);
+
+    if (e == 0)
+        c->held++;
+    else
+        end(c, ERR_IO, e, uv_strerror(e));
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct conn *c = container_of(timer, struct conn, timer);
+    char why[64];
+
+    (void)snprintf(why, sizeof(why), "no answer within %llu ms",
+                   (unsigned long long)(c->state == CONN_HANDSHAKING ? c->tls_timeout_ms
+                                                                     : c->connect_timeout_ms));
+    if (c->state == CONN_CONNECTING)
+        attempt_failed(c, ERR_TIMEOUT, UV_ETIMEDOUT, why);
+    else
+        end(c, ERR_TIMEOUT, UV_ETIMEDOUT, why);
+}
+
+static struct conn *allocate(struct loop *loop, const struct conn_params *p)
+{
+    bool v6 = strchr(p->host, ':') != NULL;
+
+    return MEM_NEW(
+        struct conn, .loop = loop, .events = &nobody, .port = p->port, .host = mem_strdup(p->host),
+        .name = mem_printf(v6 ? "[%s]:%u" : "%s:%u", p->host, (unsigned)p->port),
+        .connect_timeout_ms = p->connect_timeout_ms, .tls_timeout_ms = p->tls_timeout_ms,
+        .resolve = p->resolve, .on_session = p->on_session, .session_arg = p->session_arg);
+}
+
+struct conn *conn_create(struct loop *loop, const struct conn_params *params,
+                         const struct conn_events *events, void *arg)
+{
+    struct conn *c = allocate(loop, params);
+
+    if (params->tls != NULL) {
+        c->ctx = tls_ctx_ref(params->tls);
+        c->tls = tls_create(c->ctx, params->server_name != NULL ? params->server_name : c->host,
+                            params->resume);
+    }
+    loop_task_init(&c->read_on, on_read_on);
+    loop_task_init(&c->shake, on_shake);
+    loop_task_init(&c->tell_end, on_tell_end);
+    uv_timer_init(loop_uv(loop), &c->timer);
+    c->held = 1;
+    conn_set_events(c, events, arg);
+    enter(c, CONN_RESOLVING);
+    if (addrs_add_literal(&c->addrs, c->host, c->port)) {
+        start_connecting(c);
+    } else if (c->resolve != NULL) {
+        c->resolve(c->host, c->port, &c->addrs);
+        start_connecting(c);
+    } else {
+        start_lookup(c);
+    }
+    return c;
+}
+
+void conn_set_events(struct conn *c, const struct conn_events *events, void *arg)
+{
+    c->events = events != NULL ? events : &nobody;
+    c->arg = arg;
+    if (c->state == CONN_CLOSED && !c->told)
+        loop_defer(c->loop, &c->tell_end);
+}
+
+void conn_write(struct conn *c, const char *data, size_t n)
+{
+    struct err err = {0};
+
+    ensure(c->state == CONN_OPEN || c->state == CONN_CLOSED);
+    if (c->state == CONN_CLOSED)
+        return;
+    if (c->tls == NULL) {
+        send_bytes(c, data, n);
+        return;
+    }
+    enum tls_result result = tls_write(c->tls, data, n, &err);
+
+    flush_tls(c);
+    if (result != TLS_OK)
+        end_tls(c, result, &err);
+}
+
+enum conn_state conn_state(const struct conn *c)
+{
+    return c->state;
+}
+
+const struct tls_ctx *conn_tls_ctx(const struct conn *c)
+{
+    return c->ctx;
+}
+
+const char *conn_name(const struct conn *c)
+{
+    return c->name;
+}
+
+bool conn_resumed(const struct conn *c)
+{
+    return c->tls != NULL && tls_resumed(c->tls);
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+    let_go(container_of((uv_timer_t *)timer, struct conn, timer));
+}
+
+void conn_dispose(struct conn **cp)
+{
+    struct conn *c = *cp;
+
+    if (c == NULL)
+        return;
+    *cp = NULL;
+    c->events = &nobody;
+    c->on_session = NULL;
+    if (c->state == CONN_RESOLVING)
+        uv_cancel((uv_req_t *)&c->lookup);
+    if (c->state == CONN_OPEN && c->tls != NULL) {
+        tls_close(c->tls);
+        flush_tls(c);
+    }
+    enter(c, CONN_CLOSED);
+    loop_cancel(&c->read_on);
+    loop_cancel(&c->shake);
+    loop_cancel(&c->tell_end);
+    uv_close((uv_handle_t *)&c->timer, on_timer_closed);
+    if (c->tcp_open)
+        close_tcp(c);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * deadline - a one-shot timer; driver.
+ */
+#ifndef IO_DEADLINE_H
+#define IO_DEADLINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct deadline;
+struct loop;
+
+typedef void deadline_cb(void *arg);
+
+/* A stopped timer. Never NULL; release with deadline_dispose(). */
+struct deadline *deadline_create(struct loop *loop, deadline_cb *cb, void *arg);
+
+/* cb runs once, delay_ms from now (at least in the next turn). A running timer starts anew. */
+void deadline_start(struct deadline *d, uint64_t delay_ms);
+
+/* cb will not run. Nothing happens if it is stopped already. */
+void deadline_stop(struct deadline *d);
+
+/* Is cb still to come? False inside cb. */
+bool deadline_pending(const struct deadline *d);
+
+/* The end for the user: *d is NULL, cb never runs again; the memory goes in a later turn. NULL is
+ * fine, inside cb too. */
+void deadline_dispose(struct deadline **d);
+
+#endif

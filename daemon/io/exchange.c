@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/exchange.h"
+
+#include <stdlib.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/conn.h"
+#include "io/loop.h"
+#include "proto/http_in.h"
+#include "proto/http_out.h"
+
+enum exchange_state { EX_HEAD, EX_BODY, EX_DONE };
+
+struct exchange {
+    uv_timer_t timer; /* the next deadline of the state; open until dispose */
+    struct loop *loop;
+    struct conn *conn; /* borrowed; NULL from the end on */
+    struct http_in *in;
+    enum exchange_state state;
+    const struct exchange_events *events; /* NULL once disposed */
+    void *arg;
+    uint64_t response_timeout_ms;
+    uint64_t idle_timeout_ms;
+    uint64_t hard_deadline_ms;
+    uint64_t head_ms;  /* when the head was complete */
+    uint64_t heard_ms; /* when bytes came last */
+    bool heard;
+    bool reusable;
+};
+
+static void on_timer(uv_timer_t *timer);
+
+/* When the body must have gone on, UINT64_MAX = whenever. */
+static uint64_t body_due_ms(const struct exchange *x)
+{
+    uint64_t idle = x->idle_timeout_ms > 0 ? x->heard_ms + x->idle_timeout_ms : UINT64_MAX;
+    uint64_t hard = x->hard_deadline_ms > 0 ? x->head_ms + x->hard_deadline_ms : UINT64_MAX;
+
+    return idle < hard ? idle : hard;
+}
+
+static void arm(struct exchange *x, uint64_t due_ms)
+{
+    uint64_t now_ms = loop_now_ms(x->loop);
+
+    if (due_ms != UINT64_MAX)
+        uv_timer_start(&x->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 1, 0);
+}
+
+static void enter(struct exchange *x, enum exchange_state state)
+{
+    static const char *const names[] = {"head", "body", "done"};
+
+    x->state = state;
+    uv_timer_stop(&x->timer);
+    if (state == EX_HEAD && x->response_timeout_ms > 0)
+        arm(x, loop_now_ms(x->loop) + x->response_timeout_ms);
+    else if (state == EX_BODY)
+        arm(x, body_due_ms(x));
+    log_trace("exchange", KV_STR("on", x->conn != NULL ? conn_name(x->conn) : ""),
+              KV_STR("state", names[state]));
+}
+
+/* The one way out; the connection is let go before the consumer hears of it. */
+static void finish(struct exchange *x, const struct err *err)
+{
+    enter(x, EX_DONE);
+    conn_set_events(x->conn, NULL, NULL);
+    x->conn = NULL;
+    x->events->on_end(x->arg, err);
+}
+
+static void timed_out(struct exchange *x, const char *what, uint64_t ms, const char *which)
+{
+    struct err err;
+
+    err_set(&err, ERR_TIMEOUT, 0, "%s: %s %llu ms (%s)", conn_name(x->conn), what,
+            (unsigned long long)ms, which);
+    finish(x, &err);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct exchange *x = container_of(timer, struct exchange, timer);
+    uint64_t now_ms = loop_now_ms(x->loop);
+
+    if (x->state == EX_HEAD)
+        timed_out(x, "no response for", x->response_timeout_ms, "response timeout");
+    else if (now_ms < body_due_ms(x)) /* bytes came meanwhile */
+        arm(x, body_due_ms(x));
+    else if (x->hard_deadline_ms > 0 && now_ms >= x->head_ms + x->hard_deadline_ms)
+        timed_out(x, "the response did not end within", x->hard_deadline_ms, "hard deadline");
+    else
+        timed_out(x, "the response stopped for", x->idle_timeout_ms, "idle timeout");
+}
+
+static bool on_head(void *arg, const struct http_head *head)
+{
+    struct exchange *x = arg;
+
+    x->head_ms = loop_now_ms(x->loop);
+    enter(x, EX_BODY);
+    x->events->on_head(x->arg, head);
+    return x->events != NULL;
+}
+
+static bool on_body(void *arg, const char *data, size_t n)
+{
+    struct exchange *x = arg;
+
+    x->events->on_body(x->arg, data, n);
+    return x->events != NULL;
+}
+
+static void on_message_end(void *arg)
+{
+    (void)arg; /* told after http_in_feed(), when it is known whether anything follows */
+}
+
+static void on_data(void *arg, const char *data, size_t n)
+{
+    struct exchange *x = arg;
+    struct err err;
+    size_t used = 0;
+
+    x->heard = true;
+    x->heard_ms = loop_now_ms(x->loop);
+    enum err_kind kind = http_in_feed(x->in, data, n, &used, &err);
+
+    if (x->events == NULL)
+        return; /* disposed by its consumer */
+    if (kind != ERR_OK) {
+        err_wrap(&err, "%s", conn_name(x->conn));
+        finish(x, &err);
+    } else if (http_in_done(x->in)) {
+        x->reusable = http_in_reusable(x->in) && used == n;
+        finish(x, NULL);
+    }
+}
+
+static void on_closed(void *arg, const struct err *why)
+{
+    static const char *const where[] = {"before it answered", "in the middle of its response", ""};
+    struct exchange *x = arg;
+    struct err err;
+
+    if (why->kind == ERR_CLOSED) {
+        enum err_kind kind = http_in_eof(x->in, NULL);
+
+        if (x->events == NULL)
+            return;
+        if (kind == ERR_OK) {
+            finish(x, NULL); /* the end is what delimits the body */
+            return;
+        }
+    }
+    err_set(&err, why->kind, why->code, "%s, %s", why->text, where[x->state]);
+    finish(x, &err);
+}
+
+static void send_request(struct exchange *x, const struct http_request *request)
+{
+    struct buf head = {0};
+
+    http_out_request(&head, request);
+    conn_write(x->conn, head.data, head.len);
+    mem_wipe(head.data, head.len); /* the bearer token */
+    buf_free(&head);
+}
+
+struct exchange *exchange_create(struct loop *loop, struct conn *conn,
+                                 const struct exchange_params *params,
+                                 const struct exchange_events *events, void *arg)
+{
+    static const struct conn_events from_conn = {.on_data = on_data, .on_closed = on_closed};
+    static const struct http_in_events from_http = {on_head, on_body, on_message_end};
+    struct exchange *x = MEM_NEW(struct exchange, .loop = loop, .conn = conn, .events = events,
+                                 .arg = arg, .response_timeout_ms = params->response_timeout_ms,
+                                 .idle_timeout_ms = params->idle_timeout_ms,
+                                 .hard_deadline_ms = params->hard_deadline_ms);
+
+    x->in = http_in_create(HTTP_IN_RESPONSE,
+                           &(struct http_limits){.head_bytes = EXCHANGE_HEAD_BYTES}, &from_http, x);
+    uv_timer_init(loop_uv(loop), &x->timer);
+    conn_set_events(conn, &from_conn, x);
+    send_request(x, params->request);
+    enter(x, EX_HEAD);
+    return x;
+}
+
+bool exchange_heard(const struct exchange *x)
+{
+    return x->heard;
+}
+
+bool exchange_reusable(const struct exchange *x)
+{
+    return x->state == EX_DONE && x->reusable;
+}
+
+static void on_timer_closed(uv_handle_t *timer)
+{
+    struct exchange *x = container_of((uv_timer_t *)timer, struct exchange, timer);
+
+    http_in_destroy(&x->in);
+    free(x);
+}
+
+void exchange_dispose(struct exchange **xp)
+{
+    struct exchange *x = *xp;
+
+    if (x == NULL)
+        return;
+    *xp = NULL;
+    x->events = NULL;
+    if (x->conn != NULL)
+        conn_set_events(x->conn, NULL, NULL);
+    x->conn = NULL;
+    uv_close((uv_handle_t *)&x->timer, on_timer_closed);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/helper_link.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "base/wire.h"
+#include "io/loop.h"
+
+enum {
+    FDS_MAX = WIRE_RUN_FDS,
+    REPLIES_PER_TURN = 64 /* then others have a turn */
+};
+
+enum link_state { LINK_OPEN, LINK_LOST, LINK_DISPOSED };
+
+struct helper_link {
+    uv_poll_t poll;
+    struct loop *loop;
+    enum link_state state;
+    int fd;
+    const struct helper_link_events *events;
+    void *arg;
+    struct list unsent;      /* of struct message, oldest first; the socket was full */
+    struct buf refused;      /* of struct helper_link_exit, to be told in the next turn */
+    struct loop_task refuse; /* queued iff refused is not empty */
+};
+
+/* A request with its descriptors, until the socket takes it. */
+struct message {
+    struct list link;
+    struct wire_request_image head;
+    struct str env;
+    int fds[FDS_MAX];
+    size_t fd_count;
+    char env_bytes[]; /* env's, once queued */
+};
+
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+};
+
+static void close_fds(const int *fds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+}
+
+static void drop_message(struct message *m)
+{
+    close_fds(m->fds, m->fd_count);
+    list_remove(&m->link);
+    free(m);
+}
+
+static void on_poll(uv_poll_t *poll, int status, int events);
+
+static void listen_to(struct helper_link *l)
+{
+    int events = UV_READABLE | (list_is_empty(&l->unsent) ? 0 : UV_WRITABLE);
+
+    uv_poll_start(&l->poll, events, on_poll);
+}
+
+static void enter(struct helper_link *l, enum link_state state)
+{
+    static const char *const names[] = {"open", "lost", "disposed"};
+
+    log_debug("helper link", KV_STR("from", names[l->state]), KV_STR("to", names[state]));
+    l->state = state;
+    if (state == LINK_OPEN) {
+        listen_to(l);
+        return;
+    }
+    uv_poll_stop(&l->poll);
+    loop_cancel(&l->refuse);
+    list_each (pos, tmp, &l->unsent)
+        drop_message(list_entry(pos, struct message, link));
+    buf_free(&l->refused);
+}
+
+static void lose(struct helper_link *l, const struct err *err)
+{
+    enter(l, LINK_LOST);
+    l->events->on_lost(l->arg, err);
+}
+
+/* ---- Sending */
+
+static void on_refuse(struct loop_task *task)
+{
+    struct helper_link *l = container_of(task, struct helper_link, refuse);
+    struct buf refused = l->refused; /* events may add to it, or dispose the link */
+    struct helper_link_exit end;
+
+    l->refused = (struct buf){0};
+    for (size_t at = 0; l->state == LINK_OPEN && at < refused.len; at += sizeof(end)) {
+        memcpy(&end, refused.data + at, sizeof(end));
+        l->events->on_exited(l->arg, &end);
+    }
+    buf_free(&refused);
+}
+
+/* A run that could not even be asked for. */
+static void refuse(struct helper_link *l, uint64_t run, int error)
+{
+    struct helper_link_exit end = {
+        .run = run, .how = HELPER_LINK_NOT_STARTED, .value = error, .stage = "send"};
+
+    buf_append(&l->refused, &end, sizeof(end));
+    loop_defer(l->loop, &l->refuse);
+}
+
+/* 0 or an errno. */
+static int send_now(const struct helper_link *l, struct message *m)
+{
+    union control control = {0};
+    char *env;
+
+    memcpy(&env, &m->env.p, sizeof(env)); /* iovec's type is older than const */
+    struct iovec iov[] = {
+        {&m->head, sizeof(m->head)},
+        {env,      m->env.n       },
+    };
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = m->env.n > 0 ? 2 : 1};
+
+    if (m->fd_count > 0) {
+        size_t n = m->fd_count * sizeof(int);
+
+        control.align = (struct cmsghdr){CMSG_LEN(n), SOL_SOCKET, SCM_RIGHTS};
+        memcpy(CMSG_DATA(&control.align), m->fds, n);
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = CMSG_SPACE(n);
+    }
+    while (sendmsg(l->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        if (errno != EINTR)
+            return errno;
+    return 0;
+}
+
+/* The message is gone, or the helper is, which the next read tells. */
+static void finish(struct helper_link *l, const struct message *m, int error)
+{
+    if (error == 0 || error == EPIPE || error == ECONNRESET)
+        return;
+    if (m->head.type == WIRE_RUN)
+        refuse(l, m->head.id, error);
+    else
+        log_error("helper: a request could not be sent", KV_U64("type", m->head.type),
+                  KV_STR("error", strerrordesc_np(error)));
+}
+
+static void enqueue(struct helper_link *l, const struct message *m)
+{
+    struct message *copy = mem_alloc(sizeof(*copy) + m->env.n);
+
+    *copy = *m;
+    if (m->env.n > 0)
+        memcpy(copy->env_bytes, m->env.p, m->env.n);
+    copy->env.p = copy->env_bytes;
+    list_append(&l->unsent, &copy->link);
+    listen_to(l);
+}
+
+/* Takes the descriptors, borrows env. */
+static void submit(struct helper_link *l, struct message *m)
+{
+    int error = EAGAIN;
+
+    if (l->state != LINK_OPEN) {
+        close_fds(m->fds, m->fd_count);
+        return;
+    }
+    if (list_is_empty(&l->unsent))
+        error = send_now(l, m);
+    if (error == EAGAIN) {
+        enqueue(l, m);
+        return;
+    }
+    finish(l, m, error);
+    close_fds(m->fds, m->fd_count);
+}
+
+static void send_queued(struct helper_link *l)
+{
+    list_each (pos, tmp, &l->unsent) {
+        struct message *m = list_entry(pos, struct message, link);
+        int error = send_now(l, m);
+
+        if (error == EAGAIN)
+            return;
+        finish(l, m, error);
+        drop_message(m);
+    }
+    listen_to(l);
+}
+
+void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, struct str env,
+                     const int fds[3])
+{
+    struct message m = {
+        .head = {WIRE_RUN, hook, run},
+          .env = env, .fd_count = FDS_MAX
+    };
+
+    memcpy(m.fds, fds, sizeof(m.fds));
+    if (l->state == LINK_OPEN && env.n > HELPER_LINK_ENV_MAX) {
+        refuse(l, run, E2BIG);
+        close_fds(m.fds, m.fd_count);
+        return;
+    }
+    submit(l, &m);
+}
+
+void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number)
+{
+    struct message m = {
+        .head = {WIRE_KILL, (uint32_t)signal_number, run}
+    };
+
+    ensure(signal_number > 0 && signal_number < NSIG);
+    submit(l, &m);
+}
+
+void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag)
+{
+    struct message m = {
+        .head = {WIRE_OPEN, file, tag}
+    };
+
+    submit(l, &m);
+}
+
+/* ---- Receiving */
+
+/* One reply and its descriptor (-1 = none). ERR_BUSY: nothing there. */
+static enum err_kind receive(const struct helper_link *l, struct wire_reply_image *reply, int *fd,
+                             struct err *err)
+{
+    union control control;
+    struct iovec iov = {reply, sizeof(*reply)};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = CMSG_LEN(sizeof(int))};
+    ssize_t n = recvmsg(l->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    *fd = -1;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return ERR_BUSY;
+    if (n < 0 && errno != ECONNRESET)
+        return err_set(err, ERR_IO, errno, "helper: receive: %s", strerrordesc_np(errno));
+    if (n <= 0)
+        return err_set(err, ERR_CLOSED, 0, "the helper process has ended");
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(fd, CMSG_DATA(c), sizeof(*fd));
+    if ((size_t)n != sizeof(*reply) || (msg.msg_flags & MSG_TRUNC) != 0)
+        return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: bad length (%zd)", n);
+    return ERR_OK;
+}
+
+static enum err_kind broken(struct err *err, const char *what, uint32_t n)
+{
+    return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: %s (%u)", what, n);
+}
+
+static void deliver_exit(struct helper_link *l, const struct wire_reply_image *reply)
+{
+    struct helper_link_exit end = {.run = reply->id,
+                                   .how = (enum helper_link_how)reply->how,
+                                   .value = reply->value,
+                                   .cpu_us = reply->cpu_us};
+
+    memcpy(end.stage, reply->stage, sizeof(end.stage));
+    l->events->on_exited(l->arg, &end);
+}
+
+/* fd is taken from here on when the result is ERR_OK. */
+static enum err_kind deliver(struct helper_link *l, const struct wire_reply_image *reply, int fd,
+                             struct err *err)
+{
+    bool is_file = reply->type == WIRE_OPENED && reply->value == 0;
+
+    if (fd >= 0 && !is_file)
+        return broken(err, "a descriptor that nobody asked for, type", reply->type);
+    switch (reply->type) {
+    case WIRE_STARTED:
+        l->events->on_started(l->arg, reply->id, reply->value);
+        return ERR_OK;
+    case WIRE_EXITED:
+        if (reply->how > HELPER_LINK_NOT_STARTED ||
+            memchr(reply->stage, '\0', sizeof(reply->stage)) == NULL)
+            return broken(err, "bad end of a run", reply->how);
+        deliver_exit(l, reply);
+        return ERR_OK;
+    case WIRE_OPENED: /* a file without its descriptor: this process has too many open */
+        l->events->on_opened(l->arg, reply->id, fd, is_file && fd < 0 ? EMFILE : reply->value);
+        return ERR_OK;
+    default:
+        return broken(err, "unknown type", reply->type);
+    }
+}
+
+static enum err_kind receive_one(struct helper_link *l, struct err *err)
+{
+    struct wire_reply_image reply;
+    int fd;
+    enum err_kind kind = receive(l, &reply, &fd, err);
+
+    if (kind == ERR_OK)
+        kind = deliver(l, &reply, fd, err);
+    if (kind != ERR_OK && fd >= 0)
+        close(fd);
+    return kind;
+}
+
+/* Any event may dispose l; its memory stays until the loop is back (STYLE R4). status is a hangup or an
+ * error of the socket, which reading tells better. */
+static void on_poll(uv_poll_t *poll, int status, int events)
+{
+    struct helper_link *l = container_of(poll, struct helper_link, poll);
+    enum err_kind kind = ERR_OK;
+    struct err err;
+
+    if (status == 0 && (events & UV_WRITABLE) != 0)
+        send_queued(l);
+    for (int n = 0; kind == ERR_OK && l->state == LINK_OPEN && n < REPLIES_PER_TURN; n++)
+        kind = receive_one(l, &err);
+    if (l->state != LINK_OPEN)
+        return;
+    if (kind != ERR_OK && kind != ERR_BUSY)
+        lose(l, &err);
+    else if (status < 0) /* libuv has stopped watching */
+        listen_to(l);
+}
+
+/* ---- Life */
+
+struct helper_link *helper_link_create(struct loop *loop, int fd,
+                                       const struct helper_link_events *events, void *arg)
+{
+    struct helper_link *l =
+        MEM_NEW(struct helper_link, .loop = loop, .fd = fd, .events = events, .arg = arg);
+
+    list_init(&l->unsent);
+    loop_task_init(&l->refuse, on_refuse);
+    ensure(uv_poll_init(loop_uv(loop), &l->poll, fd) == 0);
+    enter(l, LINK_OPEN);
+    return l;
+}
+
+/* The poll handle is all that libuv knows of a link. */
+static void on_closed(uv_handle_t *handle)
+{
+    free(container_of(handle, struct helper_link, poll));
+}
+
+void helper_link_dispose(struct helper_link **lp)
+{
+    struct helper_link *l = *lp;
+
+    if (l == NULL)
+        return;
+    *lp = NULL;
+    enter(l, LINK_DISPOSED);
+    uv_close((uv_handle_t *)&l->poll, on_closed);
+    close(l->fd);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * job - one run as a process: its pipes, its deadline, its end; driver. Used by runner alone.
+ */
+#ifndef IO_JOB_H
+#define IO_JOB_H
+
+#include "base/list.h"
+#include "io/runner.h"
+
+/* Owned by the runner until job_events.on_gone. */
+struct job;
+
+/* All are called from the loop. */
+struct job_events {
+    void (*on_gone)(void *arg,
+                    struct job *job); /* output is over too, or was given up: dispose it */
+};
+
+/* Starts the run through the link. ERR_IO: no descriptors or no memory file; nothing was started then. params, run and events must
+ * outlive the process. */
+enum err_kind job_start(const struct runner_params *params, struct run *run,
+                        const struct job_events *events, void *arg, struct job **out,
+                        struct err *err) MUST_CHECK;
+
+/* The run it is; NULL after job_exited(). */
+struct run *job_run(const struct job *j);
+
+/* The kill signal now, SIGKILL after the grace. */
+void job_kill(struct job *j);
+
+/* The process has ended: drains its output, fills text with how, and returns whether that is a success. A while later on_gone comes. */
+bool job_exited(struct job *j, const struct helper_link_exit *end, char *text, size_t n);
+
+/* The end for the user: *j is NULL. NULL is fine. */
+void job_dispose(struct job **j);
+
+/* The runner's list of jobs hangs on this. */
+struct list *job_link(struct job *j);
+
+/* The job of a link. */
+struct job *job_of_link(struct list *link);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/loop.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <uv.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+
+struct loop {
+    uv_loop_t uv;
+    uv_idle_t turn; /* active iff a task is queued (or was cancelled since the last turn) */
+    struct list tasks;
+    struct list slow_tasks;
+    char recv[LOOP_RECV_BYTES];
+};
+
+static void run_first(struct list *tasks)
+{
+    struct loop_task *task = list_entry(list_first(tasks), struct loop_task, link);
+
+    list_remove(&task->link);
+    task->fn(task);
+}
+
+/* What the tasks queue is for the next turn: this turn's are moved to a list of their own. */
+static void on_turn(uv_idle_t *turn)
+{
+    struct loop *l = container_of(turn, struct loop, turn);
+    struct list now;
+
+    list_init(&now);
+    list_each (pos, tmp, &l->tasks) {
+        list_remove(pos);
+        list_append(&now, pos);
+    }
+    if (!list_is_empty(&l->slow_tasks))
+        run_first(&l->slow_tasks);
+    while (!list_is_empty(&now))
+        run_first(&now);
+    if (list_is_empty(&l->tasks) && list_is_empty(&l->slow_tasks))
+        uv_idle_stop(turn);
+}
+
+struct loop *loop_create(void)
+{
+    struct loop *l = mem_zalloc(sizeof(*l));
+
+    list_init(&l->tasks);
+    list_init(&l->slow_tasks);
+    if (uv_loop_init(&l->uv) != 0)
+        panic("cannot make an event loop: out of memory or file descriptors");
+    uv_idle_init(&l->uv, &l->turn);
+    return l;
+}
+
+static void count_leak(uv_handle_t *h, void *arg)
+{
+    unsigned *leaks = arg;
+
+    if (uv_is_closing(h))
+        return;
+    (*leaks)++;
+    log_error("handle was not closed before the loop", KV_STR("type", uv_handle_type_name(h->type)),
+              KV_INT("active", uv_is_active(h)));
+}
+
+void loop_destroy(struct loop **lp)
+{
+    struct loop *l = *lp;
+    unsigned leaks = 0;
+
+    if (l == NULL)
+        return;
+    *lp = NULL;
+    ensure(list_is_empty(&l->tasks) && list_is_empty(&l->slow_tasks));
+    uv_close((uv_handle_t *)&l->turn, NULL);
+    uv_walk(&l->uv, count_leak, &leaks);
+    if (leaks > 0)
+        panic("%u handles leaked", leaks);
+    uv_run(&l->uv, UV_RUN_DEFAULT);
+    ensure(uv_loop_close(&l->uv) == 0);
+    free(l);
+}
+
+void loop_run(struct loop *l)
+{
+    uv_run(&l->uv, UV_RUN_DEFAULT);
+}
+
+void loop_stop(struct loop *l)
+{
+    uv_stop(&l->uv);
+}
+
+struct uv_loop_s *loop_uv(struct loop *l)
+{
+    return &l->uv;
+}
+
+uint64_t loop_now_ms(const struct loop *l)
+{
+    return uv_now(&l->uv);
+}
+
+void loop_update_now(struct loop *l)
+{
+    uv_update_time(&l->uv);
+}
+
+uint64_t loop_wall_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+void loop_task_init(struct loop_task *task, void (*fn)(struct loop_task *task))
+{
+    list_init(&task->link);
+    task->fn = fn;
+}
+
+static void queue(struct loop *l, struct list *tasks, struct loop_task *task)
+{
+    if (!list_is_empty(&task->link))
+        return;
+    list_append(tasks, &task->link);
+    uv_idle_start(&l->turn, on_turn);
+}
+
+void loop_defer(struct loop *l, struct loop_task *task)
+{
+    queue(l, &l->tasks, task);
+}
+
+void loop_defer_slow(struct loop *l, struct loop_task *task)
+{
+    queue(l, &l->slow_tasks, task);
+}
+
+void loop_cancel(struct loop_task *task)
+{
+    list_remove(&task->link);
+}
+
+char *loop_recv_buffer(struct loop *l)
+{
+    return l->recv;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runner - carries out the runs that hook/ hands out: input file, pipes, helper, timeout, output
+ * to the log; driver.
+ */
+#ifndef IO_RUNNER_H
+#define IO_RUNNER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hook/hook.h"
+#include "hook/payload.h"
+
+struct helper_link;
+struct helper_link_exit;
+struct loop;
+struct runner;
+
+/* Of one hook. */
+struct runner_hook {
+    const char *program; /* command[0]: for messages */
+    uint64_t timeout_ms;
+    int kill_signal; /* at the timeout; SIGKILL follows after kill_grace_ms */
+    uint64_t kill_grace_ms;
+};
+
+/* Borrowed; must outlive the runner. */
+struct runner_params {
+    struct loop *loop;
+    struct helper_link *link;
+    struct hooks *hooks;
+    const struct runner_hook *by_index; /* by hook.index */
+    struct payload_context context;
+    uint64_t log_limit; /* bytes of output per stream and run that reach the log */
+};
+
+/* Called from the loop. */
+struct runner_events {
+    /* A run has ended, or the schedule was asked: READY or the end of a stop may be due. */
+    void (*on_progress)(void *arg);
+};
+
+/* Never NULL. events must outlive it. */
+struct runner *runner_create(const struct runner_params *params, const struct runner_events *events,
+                             void *arg);
+
+/* Something may be due: asks the schedule in the next turn of the loop. Cheap to call often. */
+void runner_kick(struct runner *r);
+
+/* What the link reports of a run. */
+void runner_exited(struct runner *r, const struct helper_link_exit *end);
+
+/* No new runs from now on; those under way go on. */
+void runner_stop(struct runner *r);
+
+/* Every run under way gets its kill signal, after its grace SIGKILL. */
+void runner_kill_all(struct runner *r);
+
+/* Runs under way. */
+size_t runner_running(const struct runner *r);
+
+/* The end for the user: *r is NULL; runs under way are no longer followed. NULL is fine. */
+void runner_dispose(struct runner **r);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session - the TLS session that the connections of one server share, and who may shake hands while
+ * none is known to work (cluster.h says why); pure bookkeeping.
+ */
+#ifndef IO_SESSION_H
+#define IO_SESSION_H
+
+#include <stdbool.h>
+
+struct tls_ctx;
+struct tls_session;
+
+/* Zero-initialised: no identity yet. */
+struct session {
+    struct tls_ctx *ctx;       /* whose session it is; counted; NULL = none */
+    struct tls_session *saved; /* the newest; NULL = none */
+    bool proven;               /* the server gave or resumed it since the last doubt */
+    bool none;                 /* the server gives no sessions */
+    const void *leader;        /* who tries while not proven; NULL = nobody */
+};
+
+/* Another identity (NULL = none): what was saved is dropped, who led leads no more. Takes a
+ * reference. */
+void session_set_ctx(struct session *s, struct tls_ctx *ctx);
+
+/* May who connect now? True may make it the leader, who must report with one of the calls below. */
+bool session_enter(struct session *s, const void *who);
+
+/* A connection made with ctx got a session, which this takes. The lead is over. */
+void session_keep(struct session *s, const struct tls_ctx *ctx, struct tls_session *got);
+
+/* The server resumed the session on a connection made with ctx. The lead is over. */
+void session_resumed(struct session *s, const struct tls_ctx *ctx);
+
+/* The leader has heard from the server and got no session: nobody waits for one any more. */
+void session_missing(struct session *s, const void *who);
+
+/* who failed or gave up: if it led, the lead is free and the answer true. */
+bool session_leave(struct session *s, const void *who);
+
+/* A connection was lost: maybe the server forgot the session. */
+void session_doubt(struct session *s);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/cluster.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+
+struct source {
+    struct source_params params;
+    const struct source_events *events;
+    void *arg;
+    struct request *request; /* NULL while waiting */
+    struct deadline *wait;   /* the first start, and FEED_WAIT */
+    bool started;
+    char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
+};
+
+static void act(struct source *s, struct feed_action a);
+
+static struct feed_now now(const struct source *s)
+{
+    return (struct feed_now){.ms = loop_now_ms(s->params.loop), .wall_ns = loop_wall_ns()};
+}
+
+/* What the user can do about it, where the text of the error does not say so itself. */
+static const char *remedy(const struct err *err)
+{
+    if (err->kind == ERR_IO && (err->code == UV_EMFILE || err->code == UV_ENFILE))
+        return "raise the limit of open files (LimitNOFILE= of the service)";
+    switch (err->kind) {
+    case ERR_REFUSED:
+        return "is the API server running, and its address right?";
+    case ERR_TIMEOUT:
+    case ERR_IO:
+        return "check the server's address, the network and firewalls";
+    case ERR_CLOSED:
+        return "the server or a proxy in between ended the connection; its log says why";
+    case ERR_BUSY:
+        return "the server asks for patience";
+    case ERR_TOO_BIG:
+        return "raise limits.object_size, or leave the object out by a selector";
+    case ERR_SERVER:
+        return "the API server has trouble; its log says more";
+    case ERR_OK:
+    case ERR_TLS:
+    case ERR_PROTOCOL:
+    case ERR_UNAUTHORIZED:
+    case ERR_FORBIDDEN:
+    case ERR_NOT_FOUND:
+    case ERR_EXPIRED:
+    case ERR_FUTURE:
+    case ERR_CONFIG:
+    case ERR_CREDENTIAL:
+    case ERR_KINDS:
+        break;
+    }
+    return NULL;
+}
+
+static struct kv field_unless_empty(const char *key, const char *value)
+{
+    if (value == NULL || value[0] == '\0')
+        return (struct kv){.type = KV_TYPE_NONE};
+    return KV_STR(key, value);
+}
+
+/* One line per transition: the same trouble again is for debugging only. */
+static void tell_trouble(struct source *s, const struct err *err, uint64_t retry_ms)
+{
+    bool same = strcmp(s->logged, err->text) == 0;
+
+    snprintf(s->logged, sizeof(s->logged), "%s", err->text);
+    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch failed",
+             LOG_FIELDS(KV_STR("cluster", watch_cluster(s->params.watch)),
+                        KV_STR("watch", watch_name(s->params.watch)),
+                        field_unless_empty("scope", feed_scope(s->params.feed)), KV_ERR(err),
+                        field_unless_empty("remedy", remedy(err)), KV_MS("retry_in", retry_ms)));
+}
+
+static void tell_well(struct source *s)
+{
+    if (s->logged[0] == '\0')
+        return;
+    s->logged[0] = '\0';
+    log_info("watch recovered", KV_STR("cluster", watch_cluster(s->params.watch)),
+             KV_STR("watch", watch_name(s->params.watch)),
+             field_unless_empty("scope", feed_scope(s->params.feed)));
+}
+
+static void tell_synced(const struct source *s)
+{
+    log_info("watch synced", KV_STR("cluster", watch_cluster(s->params.watch)),
+             KV_STR("watch", watch_name(s->params.watch)),
+             KV_U64("objects", store_count(watch_store(s->params.watch))));
+}
+
+/* The request is over: what next? */
+static void finish(struct source *s, const struct err *err)
+{
+    bool was_synced = watch_synced(s->params.watch);
+
+    request_dispose(&s->request);
+    struct feed_action a = feed_end(s->params.feed, err, now(s));
+    const struct err *trouble = feed_status(s->params.feed).err;
+    if (!was_synced && watch_synced(s->params.watch))
+        tell_synced(s);
+    if (trouble->kind != ERR_OK && a.what == FEED_WAIT)
+        tell_trouble(s, trouble, a.wait_ms);
+    else if (trouble->kind == ERR_OK && a.what == FEED_WATCH)
+        tell_well(s);
+    act(s, a);
+    if (trouble->kind == ERR_UNAUTHORIZED)
+        s->events->on_unauthorized(s->arg);
+    s->events->on_progress(s->arg);
+}
+
+static void on_head(void *arg, const struct http_head *head)
+{
+    struct source *s = arg;
+
+    feed_head(s->params.feed, head, loop_now_ms(s->params.loop));
+    if (feed_status(s->params.feed).connected)
+        tell_well(s);
+}
+
+static void on_body(void *arg, const char *data, size_t n)
+{
+    struct source *s = arg;
+
+    if (feed_body(s->params.feed, data, n, now(s)))
+        s->events->on_progress(s->arg);
+    else
+        finish(s, NULL);
+}
+
+static void on_end(void *arg, const struct err *err)
+{
+    finish(arg, err);
+}
+
+static void act(struct source *s, struct feed_action a)
+{
+    static const struct request_events events = {on_head, on_body, on_end};
+
+    if (a.what == FEED_WAIT) {
+        deadline_start(s->wait, a.wait_ms);
+        return;
+    }
+    s->request = cluster_request(s->params.cluster,
+                                 &(struct request_params){.target = a.target,
+                                                          .list = a.what == FEED_LIST,
+                                                          .hard_deadline_ms = a.deadline_ms},
+                                 &events, s);
+}
+
+static void on_wait_over(void *arg)
+{
+    struct source *s = arg;
+    uint64_t ms = loop_now_ms(s->params.loop);
+    bool first = !s->started;
+
+    s->started = true;
+    act(s, first ? feed_start(s->params.feed, ms) : feed_timer(s->params.feed, ms));
+}
+
+struct source *source_create(const struct source_params *params, const struct source_events *events,
+                             void *arg)
+{
+    struct source *s = mem_zalloc(sizeof(*s));
+
+    s->params = *params;
+    s->events = events;
+    s->arg = arg;
+    s->wait = deadline_create(params->loop, on_wait_over, s);
+    deadline_start(s->wait, 0);
+    return s;
+}
+
+void source_dispose(struct source **sp)
+{
+    struct source *s = *sp;
+
+    if (s == NULL)
+        return;
+    *sp = NULL;
+    request_dispose(&s->request);
+    deadline_dispose(&s->wait);
+    free(s);
+}

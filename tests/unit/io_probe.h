@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * io_probe - a loop, a server and connections whose events are written down, for tests of io/.
+ */
+#ifndef UNIT_IO_PROBE_H
+#define UNIT_IO_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "io/conn.h"
+#include "server.h"
+#include "tls_peer.h"
+
+/* Where an owner disposes its object. */
+enum io_probe_dispose { IO_NEVER, IO_ON_OPEN, IO_ON_DATA, IO_ON_CLOSED };
+
+struct io_probe {
+    struct loop *loop;
+    struct conn *conn;
+    struct conn_params params;
+    enum io_probe_dispose dispose;
+    const char *say;  /* written as soon as it is open */
+    size_t want;      /* the loop stops with so many bytes (0 = when open) */
+    bool till_closed; /* the loop stops at the end only */
+    bool calling;     /* inside a call of the test: no callback may run */
+    int opens, closes;
+    struct buf data;
+    struct err err;
+    struct tls_session *session; /* the newest */
+    int sessions;
+};
+
+/* The certificates of a TLS server on 127.0.0.1 and a client that trusts it. */
+struct io_tls {
+    struct tls_peer_id ca;
+    struct tls_peer_id id;
+    struct tls_peer_server server;
+    struct tls_ctx *ctx;
+};
+
+/* A probe with a loop of its own that would connect to 127.0.0.1:port; timeouts are 10 s. */
+void io_probe_init(struct io_probe *p, uint16_t port);
+
+/* Starts to connect. */
+void io_probe_connect(struct io_probe *p);
+
+/* Takes over the connection it has (again). */
+void io_probe_adopt(struct io_probe *p);
+
+/* Runs the loop until what the probe wants has come. */
+void io_probe_run(struct io_probe *p);
+
+/* Disposes what is left and destroys the loop, which fails if a handle leaked. */
+void io_probe_fini(struct io_probe *p);
+
+/* Makes the certificates. */
+void io_tls_init(struct io_tls *t, enum tls_peer_versions versions);
+
+/* Releases them. */
+void io_tls_fini(struct io_tls *t);
+
+#endif

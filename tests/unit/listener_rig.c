@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "listener_rig.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "admin/admin.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+
+void rig_handle(void *arg, const struct admin_request *req, struct admin_response *out)
+{
+    struct rig *t = arg;
+
+    buf_printf(&t->asked, "%.*s %.*s;", STR_ARG(req->method), STR_ARG(req->target));
+    t->privileged = req->privileged;
+    *out = (struct admin_response){.status = 200, .content_type = "text/plain"};
+    if (str_is(req->target, "/big"))
+        for (size_t i = 0; i < RIG_BIG_BYTES / 16; i++)
+            buf_puts(&out->body, "0123456789abcdef");
+    else
+        buf_printf(&out->body, "<%.*s>", STR_ARG(req->target));
+    if (t->dispose)
+        listener_dispose(&t->listener);
+}
+
+static void read_some(struct rig_peer *p)
+{
+    char bytes[65536];
+    ssize_t n;
+
+    while (p->reading && !p->eof && (n = recv(p->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) >= 0) {
+        p->eof = n == 0;
+        buf_append(&p->got, bytes, (size_t)n);
+    }
+    if (p->reading && !p->eof && errno != EAGAIN)
+        p->eof = true; /* ECONNRESET */
+}
+
+static void on_tick(void *arg)
+{
+    struct rig *t = arg;
+
+    for (size_t i = 0; i < t->peer_count; i++)
+        read_some(&t->peers[i]);
+    if (t->done(t) || ++t->ticks > RIG_GIVE_UP_MS)
+        loop_stop(t->loop);
+    else
+        deadline_start(t->tick, 1);
+}
+
+void rig_run_until(struct rig *t, bool (*done)(struct rig *t))
+{
+    t->done = done;
+    t->ticks = 0;
+    deadline_start(t->tick, 1);
+    loop_run(t->loop);
+    deadline_stop(t->tick);
+    assert_true(t->ticks <= RIG_GIVE_UP_MS);
+}
+
+void rig_start(struct rig *t, uint64_t idle_ms)
+{
+    struct listener_params p = {.path = t->path,
+                                .started_uid = getuid(),
+                                .idle_ms = idle_ms,
+                                .handle = rig_handle,
+                                .arg = t};
+    struct err err = {0};
+
+    if (listener_bind(t->path, (gid_t)-1, &p.fd, &err) != ERR_OK)
+        fail_msg("%s", err.text);
+    t->listener = listener_create(t->loop, &p);
+}
+
+int rig_set_up(void **state)
+{
+    struct rig *t = test_calloc(1, sizeof(*t));
+
+    signal(SIGPIPE, SIG_IGN);
+    snprintf(t->dir, sizeof(t->dir), "/tmp/test_listener.XXXXXX");
+    assert_non_null(mkdtemp(t->dir));
+    snprintf(t->path, sizeof(t->path), "%s/s", t->dir);
+    t->loop = loop_create();
+    t->tick = deadline_create(t->loop, on_tick, t);
+    *state = t;
+    return 0;
+}
+
+int rig_tear_down(void **state)
+{
+    struct rig *t = *state;
+
+    for (size_t i = 0; i < t->peer_count; i++) {
+        close(t->peers[i].fd);
+        buf_free(&t->peers[i].got);
+    }
+    listener_dispose(&t->listener);
+    deadline_dispose(&t->tick);
+    loop_destroy(&t->loop);
+    assert_int_equal(access(t->path, F_OK), -1); /* whatever happened, no socket stays */
+    assert_int_equal(rmdir(t->dir), 0);
+    buf_free(&t->asked);
+    test_free(t);
+    return 0;
+}
+
+struct rig_peer *rig_connect(struct rig *t)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct rig_peer *p = &t->peers[t->peer_count++];
+
+    memcpy(at.sun_path, t->path, sizeof(t->path));
+    p->reading = true;
+    p->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(p->fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+    return p;
+}
+
+void rig_say(struct rig_peer *p, const char *text)
+{
+    assert_int_equal(send(p->fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+void rig_say_many(struct rig_peer *p, const char *text, size_t times)
+{
+    struct buf all = {0};
+
+    for (size_t i = 0; i < times; i++)
+        buf_puts(&all, text);
+    rig_say(p, buf_cstr(&all));
+    buf_free(&all);
+}
+
+bool rig_first_answered(struct rig *t)
+{
+    return strchr(buf_cstr(&t->peers[0].got), '>') != NULL;
+}
+
+bool rig_first_eof(struct rig *t)
+{
+    return t->peers[0].eof;
+}
+
+bool rig_asked(struct rig *t)
+{
+    return t->asked.len > 0;
+}
+
+bool rig_one_turn(struct rig *t)
+{
+    return t->ticks > 0;
+}

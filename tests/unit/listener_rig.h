@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listener_rig - a control socket in a folder of its own and clients of it, all in one thread.
+ */
+#ifndef UNIT_LISTENER_RIG_H
+#define UNIT_LISTENER_RIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "io/listener.h"
+
+enum { RIG_PEERS = LISTENER_CLIENTS + 2, RIG_BIG_BYTES = 8 * 1024 * 1024, RIG_GIVE_UP_MS = 10000 };
+
+/* One client; reads only while reading is set. */
+struct rig_peer {
+    int fd;
+    bool reading;
+    bool eof;
+    struct buf got;
+};
+
+struct rig {
+    char dir[64];
+    char path[96];
+    struct loop *loop;
+    struct listener *listener;
+    struct deadline *tick;
+    struct rig_peer peers[RIG_PEERS];
+    size_t peer_count;
+    struct buf asked; /* "METHOD TARGET;" of each request */
+    bool privileged;  /* of the last one */
+    bool dispose;     /* from inside handle */
+    /* What rig_run_until() waits for. */
+    bool (*done)(struct rig *t);
+    unsigned ticks;
+};
+
+/* Makes the rig; the socket does not exist yet. */
+int rig_set_up(void **state);
+
+/* Disposes what is left; fails if a handle leaked or the socket file stays. */
+int rig_tear_down(void **state);
+
+/* Makes socket and listener. idle_ms as in listener_params. */
+void rig_start(struct rig *t, uint64_t idle_ms);
+
+/* Answers a request: its target in angle brackets, or RIG_BIG_BYTES for /big. */
+void rig_handle(void *arg, const struct admin_request *req, struct admin_response *out);
+
+/* One more client. */
+struct rig_peer *rig_connect(struct rig *t);
+
+/* Sends text, all of it. */
+void rig_say(struct rig_peer *p, const char *text);
+
+/* Sends text so many times in one piece: many small ones fill the socket. */
+void rig_say_many(struct rig_peer *p, const char *text, size_t times);
+
+/* Runs the loop, and the clients that read, until done. */
+void rig_run_until(struct rig *t, bool (*done)(struct rig *t));
+
+/* Conditions to wait for: a short answer to the first client is complete; it sees the end; a request came;
+ * the loop has turned. */
+bool rig_first_answered(struct rig *t);
+/* See above. */
+bool rig_first_eof(struct rig *t);
+/* See above. */
+bool rig_asked(struct rig *t);
+/* See above. */
+bool rig_one_turn(struct rig *t);
+
+#endif

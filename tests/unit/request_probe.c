@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "request_probe.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "io/loop.h"
+#include "proto/http_in.h"
+#include "proto/url.h"
+
+static void note(struct request_probe *rq, enum request_probe_at at)
+{
+    ensure(!rq->of->calling && !rq->silent && rq->ends <= (at == RQ_AT_END));
+    if (rq->dispose != at)
+        return;
+    rq->silent = true;
+    if (rq->with_cluster)
+        cluster_dispose(&rq->of->cluster);
+    request_dispose(&rq->r);
+    loop_stop(rq->of->loop);
+}
+
+static void on_head(void *arg, const struct http_head *head)
+{
+    struct request_probe *rq = arg;
+
+    rq->heads++;
+    rq->status = head->status;
+    note(rq, RQ_AT_HEAD);
+}
+
+static void on_body(void *arg, const char *data, size_t n)
+{
+    struct request_probe *rq = arg;
+
+    ensure(rq->heads == 1);
+    buf_append(&rq->body, data, n);
+    note(rq, RQ_AT_BODY);
+}
+
+static void on_end(void *arg, const struct err *err)
+{
+    struct request_probe *rq = arg;
+
+    rq->ends++;
+    rq->complete = err == NULL;
+    if (err != NULL)
+        rq->err = *err;
+    if (++rq->of->ended == rq->of->want)
+        loop_stop(rq->of->loop);
+    note(rq, RQ_AT_END);
+}
+
+void cluster_probe_make(struct cluster_probe *p, const char *url)
+{
+    struct url parsed;
+
+    ensure(url_parse(url, &parsed, NULL) == ERR_OK);
+    p->params.url = &parsed;
+    p->cluster = cluster_create(p->loop, &p->params);
+    url_fini(&parsed);
+}
+
+void cluster_probe_init(struct cluster_probe *p, const char *scheme, uint16_t port,
+                        unsigned list_concurrency)
+{
+    char url[64];
+
+    memset(p, 0, sizeof(*p));
+    p->loop = loop_create();
+    p->params = (struct cluster_params){
+        .name = "prod",
+        .user_agent = "informerd/test",
+        .connect_timeout_ms = 10000,
+        .tls_timeout_ms = 10000,
+        .response_timeout_ms = 10000,
+        .list_idle_timeout_ms = 10000,
+        .list_concurrency = list_concurrency,
+    };
+    (void)snprintf(url, sizeof(url), "%s://127.0.0.1:%u/pre", scheme, (unsigned)port);
+    cluster_probe_make(p, url);
+}
+
+void cluster_probe_start(struct cluster_probe *p, unsigned i, bool list, const char *target)
+{
+    static const struct request_events events = {on_head, on_body, on_end};
+    struct request_probe *rq = &p->rq[i];
+    const struct request_params params = {.target = target, .list = list};
+
+    ensure(rq->r == NULL);
+    buf_free(&rq->body);
+    *rq = (struct request_probe){.of = p, .dispose = rq->dispose, .with_cluster = rq->with_cluster};
+    p->calling = true;
+    rq->r = cluster_request(p->cluster, &params, &events, rq);
+    p->calling = false;
+}
+
+void cluster_probe_run(struct cluster_probe *p, unsigned n)
+{
+    p->want = p->ended + n;
+    loop_run(p->loop);
+}
+
+void cluster_probe_do(struct cluster_probe *p, unsigned i, bool list, const char *target)
+{
+    cluster_probe_start(p, i, list, target);
+    cluster_probe_run(p, 1);
+    request_dispose(&p->rq[i].r);
+}
+
+void cluster_probe_fini(struct cluster_probe *p)
+{
+    p->calling = true; /* nothing comes after dispose */
+    cluster_dispose(&p->cluster);
+    for (unsigned i = 0; i < CLUSTER_PROBE_MAX; i++) {
+        request_dispose(&p->rq[i].r);
+        buf_free(&p->rq[i].body);
+    }
+    loop_destroy(&p->loop);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server - a scripted server on the loopback for tests of io/: threads that read requests and say
+ * what a script has them say, over TCP or TLS.
+ */
+#ifndef UNIT_SERVER_H
+#define UNIT_SERVER_H
+
+#include <stdint.h>
+
+struct server;
+struct tls_peer_server;
+
+enum server_do {
+    SERVER_CLOSE, /* what is behind the last step too */
+    SERVER_READ,  /* wait for the end of a request head, keep it for server_request() */
+    SERVER_SEND,  /* text */
+    SERVER_FLOOD, /* text 65536 times */
+    SERVER_WAIT,  /* for one server_go() */
+    SERVER_HALF_CLOSE,
+    SERVER_RESET, /* close with RST */
+    SERVER_HOLD,  /* say nothing until the client closes */
+    SERVER_AGAIN, /* the script from its begin */
+};
+
+struct server_step {
+    enum server_do what;
+    const char *text;
+};
+
+struct server_params {
+    const char *address;         /* NULL = 127.0.0.1 */
+    uint16_t port;               /* 0 = any */
+    struct tls_peer_server *tls; /* NULL = plain; borrowed */
+    /* The n-th connection follows scripts[n], those beyond the last one the last; ends with NULL;
+     * borrowed. */
+    const struct server_step *const *scripts;
+};
+
+/* Listens when it returns. */
+struct server *server_start(const struct server_params *params);
+
+/* Where it listens. */
+uint16_t server_port(const struct server *s);
+
+/* Lets one SERVER_WAIT, present or future, go on. */
+void server_go(struct server *s);
+
+/* How many connections came. */
+unsigned server_accepted(struct server *s);
+
+/* How many of them could talk: with TLS, those that shook hands. */
+unsigned server_connections(struct server *s);
+
+/* The i-th request head of all, in the order of arrival; "" if there is none. Valid until
+ * server_stop(). */
+const char *server_request(struct server *s, unsigned i);
+
+/* How many request heads came. */
+unsigned server_requests(struct server *s);
+
+/* Ends all connections and threads; *s is NULL. */
+void server_stop(struct server **s);
+
+/* A port of 127.0.0.1 where nobody listens, as long as *fd is open. */
+uint16_t server_refusing_port(int *fd);
+
+/* Nobody answers a SYN to this address and port (0 = any) as long as the descriptors are open;
+ * returns the port. */
+uint16_t server_dead_port(const char *address, uint16_t port, int fds[3]);
+
+#endif

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/conn over plain TCP: every address, every deadline, every way to end; dispose anywhere. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "io/addrs.h"
+#include "io/loop.h"
+#include "io_probe.h"
+
+static const struct server_step echo[] = {
+    {SERVER_READ,  NULL   },
+    {SERVER_SEND,  "hello"},
+    {SERVER_CLOSE, NULL   }
+};
+static const struct server_step hold[] = {
+    {SERVER_HOLD, NULL}
+};
+static const struct server_step reset[] = {
+    {SERVER_READ,  NULL },
+    {SERVER_SEND,  "hel"},
+    {SERVER_WAIT,  NULL },
+    {SERVER_RESET, NULL }
+};
+static const struct server_step half[] = {
+    {SERVER_SEND,       "hello"},
+    {SERVER_HALF_CLOSE, NULL   },
+    {SERVER_HOLD,       NULL   }
+};
+static const struct server_step flood[] = {
+    {SERVER_FLOOD, "0123456789abcdef0123456789abcdef"},
+    {SERVER_CLOSE, NULL                              }
+};
+
+static struct server *start(const struct server_step *script)
+{
+    static const struct server_step *scripts[2]; /* read while connections come */
+
+    scripts[0] = script;
+    return server_start(&(struct server_params){.scripts = scripts});
+}
+
+/* The error is "HOST:PORT: why". */
+static void assert_text(const struct io_probe *p, enum err_kind kind, const char *why)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof(text), "%s:%u: %s", p->params.host, (unsigned)p->params.port, why);
+    assert_int_equal(p->closes, 1);
+    assert_string_equal(p->err.text, text);
+    assert_int_equal(p->err.kind, kind);
+}
+
+static void test_bytes_go_both_ways_until_the_peer_closes(void **state)
+{
+    struct server *s = start(echo);
+    struct io_probe p;
+
+    (void)state;
+    io_probe_init(&p, server_port(s));
+    p.say = "GET\r\n\r\n";
+    p.till_closed = true;
+    io_probe_connect(&p);
+    assert_int_equal(conn_state(p.conn), CONN_CONNECTING);
+    assert_null(conn_tls_ctx(p.conn));
+    io_probe_run(&p);
+    assert_int_equal(p.opens, 1);
+    assert_string_equal(buf_cstr(&p.data), "hello");
+    assert_string_equal(server_request(s, 0), "GET\r\n\r\n");
+    assert_text(&p, ERR_CLOSED, "the server closed the connection");
+    assert_int_equal(conn_state(p.conn), CONN_CLOSED);
+    conn_write(p.conn, "late", 4);
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_a_refusal_names_host_port_and_state(void **state)
+{
+    struct io_probe p;
+    int fd;
+    uint16_t port = server_refusing_port(&fd);
+
+    (void)state;
+    io_probe_init(&p, port);
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.opens, 0);
+    assert_text(&p, ERR_REFUSED, "connect: connection refused");
+    io_probe_fini(&p);
+    close(fd);
+}
+
+static void dead_then_alive(const char *host, uint16_t port, struct addrs *out)
+{
+    (void)host;
+    assert_true(addrs_add_literal(out, "127.0.0.2", port));
+    assert_true(addrs_add_literal(out, "127.0.0.1", port));
+}
+
+static void test_the_next_address_is_tried_when_one_is_silent(void **state)
+{
+    struct server *s = start(echo);
+    struct io_probe p;
+    int fds[3];
+
+    (void)state;
+    server_dead_port("127.0.0.2", server_port(s), fds);
+    io_probe_init(&p, server_port(s));
+    p.params.host = "api.test";
+    p.params.connect_timeout_ms = 200;
+    p.params.resolve = dead_then_alive;
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.closes, 0);
+    assert_int_equal(p.opens, 1);
+    io_probe_fini(&p);
+    server_stop(&s);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+}
+
+static void test_all_addresses_that_failed_are_named_and_a_refusal_counts_most(void **state)
+{
+    struct io_probe p;
+    int fd, fds[3];
+    uint16_t port = server_refusing_port(&fd);
+
+    (void)state;
+    server_dead_port("127.0.0.2", port, fds);
+    io_probe_init(&p, port);
+    p.params.host = "api.test";
+    p.params.connect_timeout_ms = 60;
+    p.params.resolve = dead_then_alive;
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_text(&p, ERR_REFUSED, "connect: connection refused (tried 127.0.0.2, 127.0.0.1)");
+    io_probe_fini(&p);
+    close(fd);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+}
+
+static void test_a_silent_address_ends_with_the_connect_timeout(void **state)
+{
+    struct io_probe p;
+    int fds[3];
+    uint16_t port = server_dead_port("127.0.0.1", 0, fds);
+
+    (void)state;
+    io_probe_init(&p, port);
+    p.params.connect_timeout_ms = 30;
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_text(&p, ERR_TIMEOUT, "connect: no answer within 30 ms");
+    io_probe_fini(&p);
+    for (int i = 0; i < 3; i++)
+        close(fds[i]);
+}
+
+static void nothing(const char *host, uint16_t port, struct addrs *out)
+{
+    (void)host;
+    (void)port;
+    (void)out;
+}
+
+static void test_names_that_do_not_resolve_say_so(void **state)
+{
+    struct io_probe p;
+
+    (void)state;
+    io_probe_init(&p, 6443);
+    p.params.host = "api.test";
+    p.params.resolve = nothing;
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_text(&p, ERR_IO, "name lookup: the name has no address");
+    io_probe_fini(&p);
+
+    io_probe_init(&p, 6443);
+    p.params.host = "no name has spaces";
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.err.kind, ERR_IO);
+    assert_non_null(strstr(p.err.text, "no name has spaces:6443: name lookup: "));
+    io_probe_fini(&p);
+}
+
+static void test_the_resolver_of_the_system_is_asked_for_names(void **state)
+{
+    struct server *s = start(hold);
+    struct io_probe p;
+
+    (void)state;
+    io_probe_init(&p, server_port(s));
+    p.params.host = "localhost"; /* ::1 refuses where it exists */
+    io_probe_connect(&p);
+    assert_int_equal(conn_state(p.conn), CONN_RESOLVING);
+    io_probe_run(&p);
+    assert_int_equal(p.opens, 1);
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_a_reset_is_an_error_and_not_an_end(void **state)
+{
+    struct server *s = start(reset);
+    struct io_probe p;
+
+    (void)state;
+    io_probe_init(&p, server_port(s));
+    p.say = "GET\r\n\r\n";
+    p.want = 3;
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_string_equal(buf_cstr(&p.data), "hel");
+    server_go(s);
+    io_probe_run(&p);
+    assert_text(&p, ERR_IO, "connection reset by peer");
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_a_half_closed_connection_is_closed(void **state)
+{
+    struct server *s = start(half);
+    struct io_probe p;
+
+    (void)state;
+    io_probe_init(&p, server_port(s));
+    p.till_closed = true;
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_string_equal(buf_cstr(&p.data), "hello");
+    assert_int_equal(p.err.kind, ERR_CLOSED);
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_an_end_without_owner_is_told_to_the_next_one(void **state)
+{
+    static const struct server_step script[] = {
+        {SERVER_WAIT,  NULL     },
+        {SERVER_SEND,  "dropped"},
+        {SERVER_CLOSE, NULL     }
+    };
+    struct server *s = start(script);
+    struct io_probe p;
+
+    (void)state;
+    io_probe_init(&p, server_port(s));
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    conn_set_events(p.conn, NULL, NULL);
+    server_go(s);
+    io_probe_run(&p); /* until nothing is left to wait for */
+    assert_int_equal(conn_state(p.conn), CONN_CLOSED);
+    assert_int_equal(p.closes, 0);
+    assert_int_equal(p.data.len, 0);
+    io_probe_adopt(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.closes, 1);
+    assert_int_equal(p.err.kind, ERR_CLOSED);
+    io_probe_adopt(&p); /* once only */
+    io_probe_run(&p);
+    assert_int_equal(p.closes, 1);
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_dispose_inside_any_callback(void **state)
+{
+    (void)state;
+    for (enum io_probe_dispose where = IO_ON_OPEN; where <= IO_ON_CLOSED; where++) {
+        struct server *s = start(echo);
+        struct io_probe p;
+
+        io_probe_init(&p, server_port(s));
+        p.say = "GET\r\n\r\n";
+        p.till_closed = true;
+        p.dispose = where;
+        io_probe_connect(&p);
+        io_probe_run(&p);
+        assert_null(p.conn);
+        assert_int_equal(p.closes, where == IO_ON_CLOSED);
+        p.calling = true; /* nothing comes any more */
+        io_probe_run(&p);
+        io_probe_fini(&p);
+        server_stop(&s);
+    }
+}
+
+static void test_dispose_in_any_state(void **state)
+{
+    static const char *const hosts[] = {"localhost", "127.0.0.1", "no name has spaces"};
+    struct server *s = start(hold);
+    int fd;
+    uint16_t refusing = server_refusing_port(&fd);
+
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        struct io_probe p;
+
+        io_probe_init(&p, i < 6 ? server_port(s) : refusing);
+        p.params.host = hosts[i % 3];
+        p.params.resolve = i == 3 ? dead_then_alive : NULL;
+        io_probe_connect(&p);
+        conn_dispose(&p.conn);
+        conn_dispose(&p.conn);
+        p.calling = true;
+        io_probe_run(&p);
+        io_probe_fini(&p);
+    }
+    server_stop(&s);
+    close(fd);
+}
+
+struct fair {
+    struct io_probe p;
+    struct loop_task turn;
+    size_t seen;
+    size_t most; /* bytes delivered in one turn */
+};
+
+static void on_turn(struct loop_task *task)
+{
+    struct fair *f = container_of(task, struct fair, turn);
+
+    if (f->p.data.len - f->seen > f->most)
+        f->most = f->p.data.len - f->seen;
+    f->seen = f->p.data.len;
+    if (f->p.closes == 0)
+        loop_defer(f->p.loop, &f->turn);
+}
+
+static void test_a_flood_leaves_turns_to_others(void **state)
+{
+    struct server *s = start(flood);
+    struct fair f = {0};
+
+    (void)state;
+    io_probe_init(&f.p, server_port(s));
+    f.p.till_closed = true;
+    loop_task_init(&f.turn, on_turn);
+    loop_defer(f.p.loop, &f.turn);
+    io_probe_connect(&f.p);
+    io_probe_run(&f.p);
+    loop_cancel(&f.turn);
+    assert_int_equal(f.p.data.len, 65536 * 32);
+    assert_int_equal(f.p.err.kind, ERR_CLOSED);
+    assert_in_range(f.most, 1, CONN_BURST_BYTES + LOOP_RECV_BYTES);
+    io_probe_fini(&f.p);
+    server_stop(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes_go_both_ways_until_the_peer_closes),
+        cmocka_unit_test(test_a_refusal_names_host_port_and_state),
+        cmocka_unit_test(test_the_next_address_is_tried_when_one_is_silent),
+        cmocka_unit_test(test_all_addresses_that_failed_are_named_and_a_refusal_counts_most),
+        cmocka_unit_test(test_a_silent_address_ends_with_the_connect_timeout),
+        cmocka_unit_test(test_names_that_do_not_resolve_say_so),
+        cmocka_unit_test(test_the_resolver_of_the_system_is_asked_for_names),
+        cmocka_unit_test(test_a_reset_is_an_error_and_not_an_end),
+        cmocka_unit_test(test_a_half_closed_connection_is_closed),
+        cmocka_unit_test(test_an_end_without_owner_is_told_to_the_next_one),
+        cmocka_unit_test(test_dispose_inside_any_callback),
+        cmocka_unit_test(test_dispose_in_any_state),
+        cmocka_unit_test(test_a_flood_leaves_turns_to_others),
+    };
+
+    alarm(100);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

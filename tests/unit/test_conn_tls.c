@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/conn over TLS: handshake, sessions, and what a peer that does not play along looks like. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "io/loop.h"
+#include "io_probe.h"
+#include "proto/tls.h"
+#include "tls_pair.h"
+
+static const struct server_step echo[] = {
+    {SERVER_READ,  NULL   },
+    {SERVER_SEND,  "hello"},
+    {SERVER_CLOSE, NULL   }
+};
+static const struct server_step hold[] = {
+    {SERVER_HOLD, NULL}
+};
+static const struct server_step flood[] = {
+    {SERVER_READ,  NULL                              },
+    {SERVER_FLOOD, "0123456789abcdef0123456789abcdef"},
+    {SERVER_CLOSE, NULL                              }
+};
+static const struct server_step plain_http[] = {
+    {SERVER_SEND,  "HTTP/1.0 400 Bad Request\r\n\r\nClient sent a TLS request"},
+    {SERVER_CLOSE, NULL                                                       }
+};
+static const struct server_step hang_up[] = {
+    {SERVER_CLOSE, NULL}
+};
+
+static struct server *start(const struct server_step *script, struct tls_peer_server *tls)
+{
+    static const struct server_step *scripts[2]; /* read while connections come */
+
+    scripts[0] = script;
+    return server_start(&(struct server_params){.scripts = scripts, .tls = tls});
+}
+
+static void probe_tls(struct io_probe *p, const struct server *s, struct tls_ctx *ctx)
+{
+    io_probe_init(p, server_port(s));
+    p->params.tls = ctx;
+    p->say = "GET\r\n\r\n";
+    p->till_closed = true;
+}
+
+static void go_both_ways(struct io_tls *t)
+{
+    struct server *s = start(echo, &t->server);
+    struct io_probe p;
+
+    probe_tls(&p, s, t->ctx);
+    io_probe_connect(&p);
+    assert_ptr_equal(conn_tls_ctx(p.conn), t->ctx);
+    io_probe_run(&p);
+    assert_int_equal(p.opens, 1);
+    assert_string_equal(buf_cstr(&p.data), "hello");
+    assert_string_equal(server_request(s, 0), "GET\r\n\r\n");
+    assert_int_equal(p.err.kind, ERR_CLOSED); /* no close_notify */
+    assert_non_null(strstr(p.err.text, "the server closed the connection"));
+    assert_int_equal(p.closes, 1);
+    assert_true(p.sessions >= 1);
+    assert_false(conn_resumed(p.conn));
+
+    struct io_probe q;
+
+    probe_tls(&q, s, t->ctx);
+    q.params.resume = p.session;
+    io_probe_connect(&q);
+    io_probe_run(&q);
+    assert_string_equal(buf_cstr(&q.data), "hello");
+    assert_true(conn_resumed(q.conn));
+    io_probe_fini(&q);
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_bytes_go_both_ways_and_sessions_are_resumed(void **state)
+{
+    static const enum tls_peer_versions versions[] = {TLS_PEER_ALL, TLS_PEER_1_2};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+        struct io_tls t;
+
+        io_tls_init(&t, versions[i]);
+        go_both_ways(&t);
+        io_tls_fini(&t);
+    }
+}
+
+static void test_a_server_of_another_ca_or_name_is_refused(void **state)
+{
+    struct io_tls *t = *state;
+    struct tls_peer_id other;
+    struct server *s = start(echo, &t->server);
+    struct io_probe p;
+
+    tls_peer_issue(&other, NULL, &(struct tls_peer_spec){.subject = "CN=other CA", .ca = true});
+    struct tls_ctx *ctx = tls_pair_ctx(&other, NULL);
+
+    probe_tls(&p, s, ctx);
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.opens, 0);
+    assert_int_equal(p.closes, 1);
+    assert_int_equal(p.err.kind, ERR_TLS);
+    assert_ptr_equal(strstr(p.err.text, "127.0.0.1:"), p.err.text);
+    assert_non_null(strstr(p.err.text, "TLS handshake"));
+    io_probe_fini(&p);
+
+    probe_tls(&p, s, t->ctx);
+    p.params.server_name = "wrong.test";
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.err.kind, ERR_TLS);
+    assert_non_null(strstr(p.err.text, "wrong.test"));
+    io_probe_fini(&p);
+
+    probe_tls(&p, s, t->ctx);
+    p.params.server_name = "api.test";
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.opens, 1);
+    io_probe_fini(&p);
+    server_stop(&s);
+    tls_ctx_unref(&ctx);
+    tls_peer_id_fini(&other);
+}
+
+static void test_a_silent_server_ends_with_the_tls_timeout(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(hold, NULL);
+    struct io_probe p;
+
+    probe_tls(&p, s, t->ctx);
+    p.params.tls_timeout_ms = 30;
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.opens, 0);
+    assert_int_equal(p.err.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(p.err.text, ": TLS handshake: no answer within 30 ms"));
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_peers_that_do_not_speak_tls(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(plain_http, NULL);
+    struct io_probe p;
+
+    probe_tls(&p, s, t->ctx);
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.err.kind, ERR_TLS);
+    assert_non_null(strstr(p.err.text, "plain HTTP"));
+    io_probe_fini(&p);
+    server_stop(&s);
+
+    s = start(hang_up, NULL);
+    probe_tls(&p, s, t->ctx);
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_true(p.err.kind == ERR_CLOSED ||
+                p.err.kind == ERR_IO); /* FIN, or RST for unread bytes */
+    assert_non_null(strstr(p.err.text, ": TLS handshake: "));
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_a_flood_arrives_whole(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(flood, &t->server);
+    struct io_probe p;
+
+    probe_tls(&p, s, t->ctx);
+    io_probe_connect(&p);
+    io_probe_run(&p);
+    assert_int_equal(p.data.len, 65536 * 32);
+    assert_int_equal(p.err.kind, ERR_CLOSED);
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_dispose_inside_any_callback_and_while_shaking_hands(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(echo, &t->server);
+    struct io_probe p;
+
+    for (enum io_probe_dispose where = IO_ON_OPEN; where <= IO_ON_CLOSED; where++) {
+        probe_tls(&p, s, t->ctx);
+        p.dispose = where;
+        io_probe_connect(&p);
+        io_probe_run(&p);
+        assert_null(p.conn);
+        p.calling = true;
+        io_probe_run(&p);
+        io_probe_fini(&p);
+    }
+    server_stop(&s);
+}
+
+struct spy {
+    struct io_probe *p;
+    struct loop_task turn;
+    enum conn_state until;
+};
+
+static void on_turn(struct loop_task *task)
+{
+    struct spy *spy = container_of(task, struct spy, turn);
+
+    if (conn_state(spy->p->conn) == spy->until)
+        conn_dispose(&spy->p->conn);
+    else
+        loop_defer(spy->p->loop, task);
+}
+
+static void test_dispose_in_any_state(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(hold, &t->server);
+
+    for (enum conn_state until = CONN_RESOLVING; until <= CONN_OPEN; until++) {
+        struct io_probe p;
+        struct spy spy = {.p = &p, .until = until};
+
+        probe_tls(&p, s, t->ctx);
+        p.params.host = "localhost";
+        p.params.server_name = "api.test";
+        p.say = NULL;
+        io_probe_connect(&p);
+        loop_task_init(&spy.turn, on_turn);
+        loop_defer(p.loop, &spy.turn);
+        io_probe_run(&p);
+        assert_null(p.conn);
+        assert_int_equal(p.closes, 0);
+        io_probe_fini(&p);
+    }
+    server_stop(&s);
+}
+
+static int make_tls(void **state)
+{
+    struct io_tls *t = malloc(sizeof(*t));
+
+    io_tls_init(t, TLS_PEER_ALL);
+    *state = t;
+    return 0;
+}
+
+static int drop_tls(void **state)
+{
+    io_tls_fini(*state);
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes_go_both_ways_and_sessions_are_resumed),
+        cmocka_unit_test(test_a_server_of_another_ca_or_name_is_refused),
+        cmocka_unit_test(test_a_silent_server_ends_with_the_tls_timeout),
+        cmocka_unit_test(test_peers_that_do_not_speak_tls),
+        cmocka_unit_test(test_a_flood_arrives_whole),
+        cmocka_unit_test(test_dispose_inside_any_callback_and_while_shaking_hands),
+        cmocka_unit_test(test_dispose_in_any_state),
+    };
+
+    alarm(100);
+    return cmocka_run_group_tests(tests, make_tls, drop_tls);
+}
