@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/access.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "proto/tls_identity.h"
+
+/* Without a CA of the cluster's own: the system's (PROTOCOL 2.5). */
+#define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"
+
+#define MAX_KUBECONFIG_BYTES ((size_t)1024 * 1024)
+
+static enum err_kind read_file(const char *path, struct buf *out, struct err *err)
+{
+    FILE *f = fopen(path, "re");
+
+    if (f == NULL)
+        return err_set(err, ERR_CONFIG, errno, "%s: %s", path, strerror(errno));
+    while (!feof(f) && !ferror(f) && out->len <= MAX_KUBECONFIG_BYTES)
+        out->len += fread(buf_reserve(out, 4096), 1, 4096, f);
+    bool bad = ferror(f) != 0;
+    fclose(f);
+    if (bad)
+        return err_set(err, ERR_CONFIG, errno, "%s: cannot be read", path);
+    if (out->len > MAX_KUBECONFIG_BYTES)
+        return err_set(err, ERR_CONFIG, 0, "%s: larger than 1 MiB", path);
+    return ERR_OK;
+}
+
+static void set_item(struct access_list *l, struct cred_source *item, const char *data,
+                     const char *path)
+{
+    if (data != NULL) {
+        *item = (struct cred_source){.data = data};
+    } else if (path != NULL && path[0] != '\0') {
+        *item = (struct cred_source){.path = path, .file = (uint32_t)l->file_count};
+        l->files = mem_realloc(l->files, (l->file_count + 1) * sizeof(*l->files));
+        l->files[l->file_count++] = path;
+    }
+}
+
+static void set_server(struct access *a, const char *server, struct where at, struct problems *p)
+{
+    struct err err;
+
+    if (url_parse(server, &a->url, &err) != ERR_OK)
+        problems_add(p, at, "server: %s", err.text);
+    a->server = mem_strdup(server);
+}
+
+static void from_kubeconfig(struct access_list *l, struct access *a, const struct conf_cluster *c,
+                            struct problems *p)
+{
+    struct kubeconfig *k = &a->kubeconfig;
+    struct buf text = {0};
+    struct err err;
+
+    if (read_file(c->kubeconfig.v, &text, &err) != ERR_OK ||
+        kubeconfig_parse(buf_str(&text), c->kubeconfig.v, c->context.v, k, &err) != ERR_OK) {
+        problems_add(p, c->kubeconfig.at, "kubeconfig: %s", err.text);
+    } else {
+        set_server(a, k->server, c->kubeconfig.at, p);
+        a->tls_server_name = mem_strdup(k->tls_server_name != NULL ? k->tls_server_name : "");
+        bool own_ca = k->ca_data != NULL || k->ca_file != NULL;
+        set_item(l, &a->items[CRED_CA], k->ca_data, own_ca ? k->ca_file : SYSTEM_CA);
+        set_item(l, &a->items[CRED_CERT], k->client_cert_data, k->client_cert_file);
+        set_item(l, &a->items[CRED_KEY], k->client_key_data, k->client_key_file);
+        /* a token beside a tokenFile only serves until the file is read (PROTOCOL 2.1) */
+        set_item(l, &a->items[CRED_TOKEN], k->token_file != NULL ? NULL : k->token, k->token_file);
+    }
+    mem_wipe(text.data, text.cap);
+    buf_free(&text);
+}
+
+static void from_settings(struct access_list *l, struct access *a, const struct conf_cluster *c,
+                          struct problems *p)
+{
+    if (c->servers.n == 0)
+        return; /* conf has said so */
+    set_server(a, c->servers.v[0].v, c->servers.v[0].at, p);
+    a->tls_server_name = mem_strdup(c->tls_server_name.v);
+    set_item(l, &a->items[CRED_CA], NULL, c->ca_file.v[0] != '\0' ? c->ca_file.v : SYSTEM_CA);
+    set_item(l, &a->items[CRED_CERT], NULL, c->client_cert_file.v);
+    set_item(l, &a->items[CRED_KEY], NULL, c->client_key_file.v);
+    set_item(l, &a->items[CRED_TOKEN], NULL, c->token_file.v);
+}
+
+void access_load(struct access_list *l, const struct conf *conf, struct problems *p)
+{
+    *l = (struct access_list){.v = mem_array(conf->n_clusters + 1, sizeof(*l->v)),
+                              .n = conf->n_clusters};
+    for (size_t i = 0; i < conf->n_clusters; i++) {
+        const struct conf_cluster *c = &conf->clusters[i];
+
+        if (c->kubeconfig.v[0] != '\0')
+            from_kubeconfig(l, &l->v[i], c, p);
+        else
+            from_settings(l, &l->v[i], c, p);
+    }
+}
+
+/* NAME, the caller's, or NULL. */
+static char *name_in_certificate(const struct cred_source *cert)
+{
+    static const char prefix[] = "system:node:";
+    struct buf pem = {0};
+    char *name = NULL;
+    struct err err;
+
+    if (cert->data != NULL)
+        buf_puts(&pem, cert->data);
+    else if (cert->path != NULL && read_file(cert->path, &pem, &err) != ERR_OK)
+        buf_clear(&pem); /* the daemon will say so when it needs the certificate */
+    char *subject = pem.len > 0 ? tls_identity_common_name(buf_str(&pem)) : NULL;
+    if (subject != NULL && strncmp(subject, prefix, sizeof(prefix) - 1) == 0)
+        name = mem_strdup(subject + sizeof(prefix) - 1);
+    free(subject);
+    mem_wipe(pem.data, pem.cap); /* a kubelet's file holds the key, too */
+    buf_free(&pem);
+    return name;
+}
+
+char *access_node_name(const struct access_list *l, const struct conf *conf)
+{
+    char host[256] = "";
+
+    if (conf->node_name.v[0] != '\0')
+        return mem_strdup(conf->node_name.v);
+    for (size_t i = 0; i < l->n; i++) {
+        char *name = name_in_certificate(&l->v[i].items[CRED_CERT]);
+
+        if (name != NULL)
+            return name;
+    }
+    gethostname(host, sizeof(host) - 1);
+    for (char *c = host; *c != '\0'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return mem_strdup(host);
+}
+
+void access_fini(struct access_list *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        url_fini(&l->v[i].url);
+        kubeconfig_fini(&l->v[i].kubeconfig);
+        free(l->v[i].server);
+        free(l->v[i].tls_server_name);
+    }
+    free(l->v);
+    free(l->files);
+    *l = (struct access_list){0};
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * access - how each cluster is reached: server, name to verify, and where its credentials come
+ * from, out of a kubeconfig or plain settings.
+ */
+#ifndef APP_ACCESS_H
+#define APP_ACCESS_H
+
+#include "conf/conf.h"
+#include "io/cred.h"
+#include "kube/kubeconfig.h"
+#include "proto/url.h"
+
+struct access {
+    struct url url;
+    char *server;                         /* as it was written, for the status */
+    char *tls_server_name;                /* "" = the host of the URL */
+    struct kubeconfig kubeconfig;         /* zeroed with plain settings */
+    struct cred_source items[CRED_ITEMS]; /* .file is a number of the list below */
+};
+
+/* All clusters, in the order of the configuration, and the files that the helper opens for them. */
+struct access_list {
+    struct access *v;
+    size_t n;
+    const char **files;
+    size_t file_count;
+};
+
+/* Reads the kubeconfigs. What is wrong goes to p with the line of the setting or of the kubeconfig. conf must outlive the list. */
+void access_load(struct access_list *l, const struct conf *conf, struct problems *p);
+
+/* The name of this node: node_name of the configuration; else NAME of the first client certificate issued to
+ * system:node:NAME; else the host name in lower case, as the kubelet has it. The caller frees it. */
+char *access_node_name(const struct access_list *l, const struct conf *conf) MUST_CHECK;
+
+/* Frees everything, secrets wiped. */
+void access_fini(struct access_list *l);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/identity.h"
+#include "base/mem.h"
+#include "base/panic.h"
+
+const char *build_hook_user(const struct conf *conf, const struct conf_hook *h)
+{
+    return h->user.v[0] != '\0' ? h->user.v : conf->user.v;
+}
+
+static const char **strings(const struct conf_list *list)
+{
+    const char **v = mem_array(list->n + 1, sizeof(*v));
+
+    for (size_t i = 0; i < list->n; i++)
+        v[i] = list->v[i].v;
+    return v;
+}
+
+static struct reflector_params reflector_params(const struct conf_tuning *t)
+{
+    return (struct reflector_params){
+        .backoff = {.initial_ms = t->backoff.initial.v,
+                    .max_ms = t->backoff.max.v,
+                    .factor = t->backoff.factor.v,
+                    .jitter = t->backoff.jitter.v},
+        .reset_after_ms = t->backoff.reset_after.v,
+        .page_size = (unsigned)t->page_size.v,
+        .page_always = t->page_size.at.line > 0,
+        .watch_min_s = (unsigned)((t->watch_timeout.min_ms + 999) / 1000),
+        .watch_max_s = (unsigned)((t->watch_timeout.max_ms + 999) / 1000),
+    };
+}
+
+/* A seed that differs between watches and between starts: jitter is there to spread. */
+static uint64_t fresh_seed(void)
+{
+    uint64_t seed = 0;
+
+    if (getentropy(&seed, sizeof(seed)) != 0)
+        panic("getentropy failed");
+    return seed;
+}
+
+enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
+                          struct watch **out, struct err *err)
+{
+    const struct conf *conf = b->conf;
+    const struct conf_cluster *c = conf_find_cluster(conf, w->cluster.v);
+    const char **namespaces = strings(&w->namespaces);
+    const char **names = strings(&w->names);
+    char *labels = conf_expand(w->label_selector.v, b->node_name);
+    char *fields = conf_expand(w->field_selector.v, b->node_name);
+
+    ensure(c != NULL);
+    struct watch_params p = {
+        .name = w->name.v,
+        .cluster = c->name.v,
+        .resource = w->resource.v,
+        .namespaces = namespaces,
+        .namespace_count = w->namespaces.n,
+        .names = names,
+        .name_count = w->names.n,
+        .label_selector = labels,
+        .field_selector = fields,
+        .object_size = conf->limits.object_size.v,
+        .reflector = reflector_params(&c->tuning),
+        .seed = fresh_seed(),
+    };
+    enum err_kind kind = watch_create(&p, b->events, b->arg, out, err);
+    free(namespaces);
+    free(names);
+    free(labels);
+    free(fields);
+    return kind;
+}
+
+static struct watch *source_named(const struct conf *conf, struct watch *const *watches,
+                                  const char *name)
+{
+    const struct conf_watch *w = conf_find_watch(conf, name);
+
+    ensure(w != NULL);
+    return watches[w - conf->watches];
+}
+
+enum err_kind build_hook(const struct conf *conf, size_t index, struct watch *const *watches,
+                         struct hook_params *p, struct err *err)
+{
+    const struct conf_hook *h = &conf->hooks[index];
+    const char **paths = strings(&h->changes_in);
+    struct filter filter;
+    enum err_kind kind = filter_init(&filter, h->events.v, paths, h->changes_in.n, err);
+
+    free(paths);
+    if (kind != ERR_OK)
+        return kind;
+    struct watch **sources = mem_array(h->sources.n, sizeof(struct watch *));
+    for (size_t i = 0; i < h->sources.n; i++)
+        sources[i] = source_named(conf, watches, h->sources.v[i].v);
+    *p = (struct hook_params){
+        .name = h->name.v,
+        .index = index,
+        .mode = h->mode.v == CONF_MODE_SNAPSHOT ? HOOK_SNAPSHOT : HOOK_OBJECT,
+        .existing = h->existing.v == CONF_EXISTING_SKIP ? HOOK_EXISTING_SKIP : HOOK_EXISTING_RUN,
+        .sources = sources,
+        .source_count = h->sources.n,
+        .filter = filter,
+        .lane = {.settle_ms = h->settle.min_ms,
+                 .settle_max_ms = h->settle.max_ms,
+                 .concurrency = (unsigned)h->concurrency.v,
+                 .retry = {.initial_ms = h->retry.initial.v,
+                           .max_ms = h->retry.max.v,
+                           .factor = h->retry.factor.v}},
+    };
+    return ERR_OK;
+}
+
+static const char **hook_argv(const struct conf_hook *h)
+{
+    if (h->command.n > 0)
+        return strings(&h->command);
+    const char **argv = mem_array(4, sizeof(*argv));
+    argv[0] = "/bin/sh";
+    argv[1] = "-c";
+    argv[2] = h->shell.v;
+    return argv;
+}
+
+static bool sets(const struct conf_map *env, const char *name)
+{
+    for (size_t i = 0; i < env->n; i++)
+        if (strcmp(env->v[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static char **hook_env(const struct conf_hook *h, const char *node_name)
+{
+    const struct conf_map *env = &h->environment;
+    char **v = mem_array(env->n + 3, sizeof(*v));
+    size_t n = 0;
+
+    if (!sets(env, "PATH"))
+        v[n++] = mem_strdup("PATH=/usr/sbin:/usr/bin:/sbin:/bin");
+    if (!sets(env, "LANG"))
+        v[n++] = mem_strdup("LANG=C.UTF-8");
+    for (size_t i = 0; i < env->n; i++) {
+        char *value = conf_expand(env->v[i].value, node_name);
+
+        v[n++] = mem_printf("%s=%s", env->v[i].name, value);
+        free(value);
+    }
+    return v;
+}
+
+static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf_hook *h,
+                                      const char *node_name, struct helper_hook *out,
+                                      struct err *err)
+{
+    struct identity id = {0};
+
+    out->name = h->name.v;
+    out->argv = hook_argv(h);
+    out->env = (const char *const *)hook_env(h, node_name);
+    out->umask = (mode_t)h->umask.v;
+    out->kill_grace_ms = h->kill_grace.v;
+    out->kill_signal = (int)h->kill_signal.v;
+    out->change_user = geteuid() == 0;
+    if (!out->change_user)
+        return ERR_OK;
+    if (identity_find(build_hook_user(conf, h), h->group.v, &id, err) != ERR_OK)
+        return err_wrap(err, "hook %s", h->name.v);
+    out->uid = id.uid;
+    out->gid = id.gid;
+    out->groups = id.groups;
+    out->group_count = id.group_count;
+    return ERR_OK;
+}
+
+enum err_kind build_helper(const struct conf *conf, const char *node_name, struct helper_params *p,
+                           struct err *err)
+{
+    struct helper_hook *hooks = mem_array(conf->n_hooks + 1, sizeof(*hooks));
+
+    *p = (struct helper_params){.hooks = hooks};
+    for (size_t i = 0; i < conf->n_hooks; i++) {
+        p->hook_count++;
+        if (fill_helper_hook(conf, &conf->hooks[i], node_name, &hooks[i], err) != ERR_OK)
+            return err->kind;
+    }
+    return ERR_OK;
+}
+
+static void free_const(const void *p)
+{
+    union {
+        const void *in;
+        void *out;
+    } u = {.in = p};
+
+    free(u.out);
+}
+
+void build_helper_fini(struct helper_params *p)
+{
+    for (size_t i = 0; i < p->hook_count; i++) {
+        const struct helper_hook *h = &p->hooks[i];
+
+        for (size_t k = 0; h->env != NULL && h->env[k] != NULL; k++)
+            free_const(h->env[k]);
+        free_const(h->env);
+        free_const(h->argv);
+        free_const(h->groups);
+    }
+    free_const(p->hooks);
+    *p = (struct helper_params){0};
+}
+
+struct runner_hook *build_runner_hooks(const struct conf *conf)
+{
+    struct runner_hook *v = mem_array(conf->n_hooks + 1, sizeof(*v));
+
+    for (size_t i = 0; i < conf->n_hooks; i++) {
+        const struct conf_hook *h = &conf->hooks[i];
+
+        v[i] = (struct runner_hook){
+            .program = h->command.n > 0 ? h->command.v[0].v : "/bin/sh",
+            .timeout_ms = h->timeout.v,
+            .kill_signal = (int)h->kill_signal.v,
+            .kill_grace_ms = h->kill_grace.v,
+        };
+    }
+    return v;
+}

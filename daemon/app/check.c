@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/build.h"
+#include "app/identity.h"
+#include "app/trust.h"
+#include "kube/selector.h"
+#include "proto/json_path.h"
+
+static void check_watch(const struct conf *conf, const struct conf_watch *w, struct problems *p)
+{
+    static const struct watch_events none = {0};
+    const struct build_watches b = {.conf = conf, .node_name = "node", .events = &none};
+    struct watch *trial = NULL;
+    struct err err;
+
+    if (build_watch(&b, w, &trial, &err) != ERR_OK)
+        problems_add(p, w->resource.at, "watch %s: %s", w->name.v, err.text);
+    watch_destroy(&trial);
+}
+
+typedef enum err_kind selector_check(const char *text, struct err *err);
+
+static void check_selector(const struct conf_str *s, const char *setting, selector_check *check,
+                           struct problems *p)
+{
+    char *text = conf_expand(s->v, "node");
+    struct err err;
+
+    if (check(text, &err) != ERR_OK)
+        problems_add(p, s->at, "%s: %s", setting, err.text);
+    free(text);
+}
+
+static void check_paths(const struct conf_hook *h, struct problems *p)
+{
+    for (size_t i = 0; i < h->changes_in.n; i++) {
+        struct json_path *path = NULL;
+        struct err err;
+
+        if (json_path_parse(h->changes_in.v[i].v, &path, &err) != ERR_OK)
+            problems_add(p, h->changes_in.v[i].at, "hook %s: changes_in: %s", h->name.v, err.text);
+        json_path_destroy(&path);
+    }
+}
+
+static void check_user(const char *user, const char *group, struct where at, struct problems *p)
+{
+    struct identity id = {0};
+    struct err err;
+
+    if (identity_find(user, group, &id, &err) != ERR_OK)
+        problems_add(p, at, "%s", err.text);
+    identity_fini(&id);
+}
+
+static void check_hook_user(const struct conf *conf, const struct conf_hook *h, struct problems *p)
+{
+    bool named = h->user.v[0] != '\0' || h->group.v[0] != '\0';
+    struct where at = h->user.v[0] != '\0' ? h->user.at : h->group.at;
+
+    if (!named)
+        return;
+    if (geteuid() != 0)
+        problems_add(p, at, "hook %s: user and group need informerd to be started as root",
+                     h->name.v);
+    else
+        check_user(build_hook_user(conf, h), h->group.v, at, p);
+}
+
+static void check_trust(const char *path, struct where at, struct problems *p)
+{
+    struct err err;
+
+    if (trust_check(path, &err) != ERR_OK)
+        problems_add(p, at, "%s", err.text);
+}
+
+static void check_root_start(const struct conf *conf, struct problems *p)
+{
+    check_user(conf->user.v, "", conf->user.at, p);
+    for (size_t i = 0; i < conf->n_files; i++)
+        check_trust(conf->files[i], (struct where){conf->files[i], 0}, p);
+    for (size_t i = 0; i < conf->n_clusters; i++)
+        if (conf->clusters[i].kubeconfig.v[0] != '\0')
+            check_trust(conf->clusters[i].kubeconfig.v, conf->clusters[i].kubeconfig.at, p);
+    for (size_t i = 0; i < conf->n_hooks; i++)
+        if (conf->hooks[i].command.n > 0)
+            check_trust(conf->hooks[i].command.v[0].v, conf->hooks[i].command.v[0].at, p);
+}
+
+void check_settings(const struct conf *conf, struct problems *p)
+{
+    for (size_t i = 0; i < conf->n_watches; i++)
+        check_watch(conf, &conf->watches[i], p);
+    for (size_t i = 0; i < conf->n_watches; i++) {
+        check_selector(&conf->watches[i].label_selector, "label_selector", selector_check_labels,
+                       p);
+        check_selector(&conf->watches[i].field_selector, "field_selector", selector_check_fields,
+                       p);
+    }
+    for (size_t i = 0; i < conf->n_hooks; i++) {
+        check_paths(&conf->hooks[i], p);
+        check_hook_user(conf, &conf->hooks[i], p);
+    }
+    if (geteuid() == 0)
+        check_root_start(conf, p);
+}
+
+void check_authorities(const struct conf *conf, const struct access_list *access,
+                       struct problems *p)
+{
+    for (size_t i = 0; geteuid() == 0 && i < access->n; i++) {
+        const struct conf_cluster *c = &conf->clusters[i];
+        struct where at = c->kubeconfig.v[0] != '\0' ? c->kubeconfig.at : c->ca_file.at;
+
+        if (access->v[i].items[CRED_CA].path != NULL)
+            check_trust(access->v[i].items[CRED_CA].path, at, p);
+    }
+}
+
+void check_surroundings(const struct conf *conf, struct problems *p)
+{
+    for (size_t i = 0; i < conf->n_hooks; i++) {
+        const struct conf_hook *h = &conf->hooks[i];
+        struct stat st;
+
+        if (h->command.n == 0)
+            continue;
+        const struct conf_str *program = &h->command.v[0];
+        if (stat(program->v, &st) != 0)
+            problems_add(p, program->at, "hook %s: %s: %s", h->name.v, program->v, strerror(errno));
+        else if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
+            problems_add(p, program->at, "hook %s: %s is not an executable file: chmod +x",
+                         h->name.v, program->v);
+    }
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/daemon.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "admin/admin.h"
+#include "app/build.h"
+#include "app/notify.h"
+#include "app/options.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "io/cred.h"
+#include "io/deadline.h"
+#include "io/helper_link.h"
+#include "io/listener.h"
+#include "io/loop.h"
+#include "io/signals.h"
+#include "io/source.h"
+
+/* Bytes of output per stream and run that reach the log (DESIGN 1.2, log_limit). */
+#define LOG_LIMIT_BYTES ((uint64_t)64 * 1024)
+
+/* After KILL a process is gone at once; a helper that does not say so is not waited for. */
+#define LAST_WAIT_MS 5000
+
+/* The status line looks at every watch: not for each of a thousand events. */
+#define STATUS_EVERY_MS 250
+
+enum daemon_state {
+    DAEMON_STARTING, /* READY is not said yet */
+    DAEMON_READY,
+    DAEMON_STOPPING, /* runs under way may end */
+    DAEMON_KILLING,  /* they were told to */
+};
+
+/* One cluster with what hangs on it. */
+struct site {
+    struct daemon *daemon;
+    struct cluster *cluster;
+    struct cred *cred;
+};
+
+struct daemon {
+    struct daemon_params params;
+    enum daemon_state state;
+    int exit_code;
+    uint64_t started_ns;
+    uint64_t started_ms;
+    char instance[32];
+    struct loop *loop;
+    struct signals *signals;
+    struct helper_link *link;
+    struct site *sites; /* as conf->clusters */
+    struct watch **watches;
+    size_t watch_count;
+    struct source **sources;
+    size_t source_count;
+    struct hooks hooks;
+    struct runner_hook *runner_hooks;
+    struct runner *runner;
+    struct listener *listener;
+    struct deadline
+        *timer; /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: the last wait */
+    struct deadline *tell; /* the next look at the status */
+    char status[160];      /* told to systemd last */
+};
+
+static void on_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    struct daemon *dm = arg;
+
+    hooks_delta(&dm->hooks, w, d, loop_now_ms(dm->loop));
+}
+
+static void tell_status(void *arg)
+{
+    struct daemon *dm = arg;
+    uint64_t now = loop_now_ms(dm->loop);
+    size_t synced = 0;
+    size_t trouble = 0;
+    char text[sizeof(dm->status)];
+
+    for (size_t i = 0; i < dm->watch_count; i++) {
+        struct watch_status s = watch_status(dm->watches[i], now);
+
+        synced += s.synced;
+        trouble += s.err->kind != ERR_OK;
+    }
+    int n = snprintf(text, sizeof(text), "%zu of %zu watches synced, %zu failing, %zu hooks",
+                     synced, dm->watch_count, trouble, dm->hooks.n);
+    if (n < 0 || strcmp(text, dm->status) == 0)
+        return;
+    memcpy(dm->status, text, sizeof(text));
+    notify_status(text);
+}
+
+static void become_ready(struct daemon *dm, const char *why)
+{
+    if (dm->state != DAEMON_STARTING)
+        return;
+    dm->state = DAEMON_READY;
+    deadline_stop(dm->timer);
+    log_info("ready", KV_STR("because", why),
+             KV_MS("after", loop_now_ms(dm->loop) - dm->started_ms));
+    tell_status(dm);
+    notify_ready();
+}
+
+static void check_ready(struct daemon *dm)
+{
+    if (dm->state == DAEMON_STARTING && hooks_ready(&dm->hooks))
+        become_ready(dm, "the first runs of all hooks have ended");
+}
+
+static void on_progress(void *arg)
+{
+    struct daemon *dm = ((struct site *)arg)->daemon;
+
+    runner_kick(dm->runner);
+    if (!deadline_pending(dm->tell))
+        deadline_start(dm->tell, STATUS_EVERY_MS);
+}
+
+static void on_unauthorized(void *arg)
+{
+    cred_renew(((struct site *)arg)->cred);
+}
+
+static void check_stopped(struct daemon *dm)
+{
+    if (dm->state >= DAEMON_STOPPING && runner_running(dm->runner) == 0)
+        loop_stop(dm->loop);
+}
+
+static void on_runs(void *arg)
+{
+    struct daemon *dm = arg;
+
+    check_ready(dm);
+    check_stopped(dm);
+}
+
+static void stop(struct daemon *dm, const char *why)
+{
+    if (dm->state >= DAEMON_STOPPING)
+        return;
+    dm->state = DAEMON_STOPPING;
+    log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
+    notify_stopping();
+    for (size_t i = 0; i < dm->source_count; i++)
+        source_dispose(&dm->sources[i]);
+    runner_stop(dm->runner);
+    deadline_start(dm->timer, dm->params.conf->limits.stop_timeout.v);
+    check_stopped(dm);
+}
+
+static uint64_t longest_grace_ms(const struct daemon *dm)
+{
+    uint64_t longest = 0;
+
+    for (size_t i = 0; i < dm->params.conf->n_hooks; i++)
+        if (dm->runner_hooks[i].kill_grace_ms > longest)
+            longest = dm->runner_hooks[i].kill_grace_ms;
+    return longest;
+}
+
+static void on_timer(void *arg)
+{
+    struct daemon *dm = arg;
+
+    switch (dm->state) {
+    case DAEMON_STARTING:
+        become_ready(dm, "ready_timeout has passed");
+        break;
+    case DAEMON_STOPPING:
+        dm->state = DAEMON_KILLING;
+        log_warn("stop_timeout has passed: running hooks are killed",
+                 KV_U64("running", runner_running(dm->runner)));
+        runner_kill_all(dm->runner);
+        deadline_start(dm->timer, longest_grace_ms(dm) + LAST_WAIT_MS);
+        break;
+    case DAEMON_KILLING:
+        loop_stop(dm->loop);
+        break;
+    case DAEMON_READY:
+        break;
+    }
+}
+
+/* As the first process of a container, main inherits what hooks leave behind. */
+static void reap(void)
+{
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+}
+
+static void on_signal(void *arg, int number)
+{
+    switch (number) {
+    case SIGCHLD:
+        reap();
+        break;
+    case SIGHUP:
+        log_warn("no reload yet: restart informerd to have its configuration read anew",
+                 KV_STR("signal", "SIGHUP"));
+        break;
+    default:
+        stop(arg, strsignal(number));
+        break;
+    }
+}
+
+static void on_exited(void *arg, const struct helper_link_exit *end)
+{
+    struct daemon *dm = arg;
+
+    runner_exited(dm->runner, end);
+}
+
+static void on_opened(void *arg, uint64_t tag, int fd, int error)
+{
+    struct daemon *dm = arg;
+
+    cred_opened(dm->sites[tag / CRED_ITEMS].cred, tag, fd, error);
+}
+
+static void on_started(void *arg, uint64_t run, pid_t pid)
+{
+    (void)arg;
+    log_trace("hook process", KV_U64("run", run), KV_INT("pid", pid));
+}
+
+static void on_lost(void *arg, const struct err *err)
+{
+    struct daemon *dm = arg;
+
+    log_error(
+        "the helper process is gone: no hook can run, so informerd ends; systemd starts it anew",
+        KV_ERR(err));
+    dm->exit_code = EXIT_CODE_FAILED;
+    loop_stop(dm->loop);
+}
+
+static void add_source(struct site *site, struct watch *w, size_t feed)
+{
+    static const struct source_events events = {on_progress, on_unauthorized};
+    struct daemon *dm = site->daemon;
+    struct source_params p = {
+        .loop = dm->loop, .cluster = site->cluster, .watch = w, .feed = watch_feed(w, feed)};
+
+    dm->sources[dm->source_count++] = source_create(&p, &events, site);
+}
+
+/* The credentials of a cluster are there: its watches may begin. */
+static void on_cred_ready(void *arg)
+{
+    struct site *site = arg;
+    struct daemon *dm = site->daemon;
+
+    if (dm->state >= DAEMON_STOPPING)
+        return;
+    for (size_t i = 0; i < dm->watch_count; i++)
+        for (size_t f = 0; f < watch_feed_count(dm->watches[i]); f++)
+            if (strcmp(watch_cluster(dm->watches[i]), cluster_name(site->cluster)) == 0)
+                add_source(site, dm->watches[i], f);
+}
+
+static void build_site(struct daemon *dm, size_t i, const char *agent)
+{
+    const struct conf_cluster *c = &dm->params.conf->clusters[i];
+    const struct access *a = &dm->params.access->v[i];
+    const struct conf_backoff *b = &c->tuning.backoff;
+    struct site *site = &dm->sites[i];
+    struct cluster_params p = {
+        .name = c->name.v,
+        .url = &a->url,
+        .tls_server_name = a->tls_server_name,
+        .user_agent = agent,
+        .connect_timeout_ms = c->tuning.connect_timeout.v,
+        .tls_timeout_ms = c->tuning.tls_timeout.v,
+        .response_timeout_ms = c->tuning.response_timeout.v,
+        .list_idle_timeout_ms = c->tuning.list_idle_timeout.v,
+        .list_concurrency = (unsigned)c->tuning.list_concurrency.v,
+    };
+
+    site->daemon = dm;
+    site->cluster = cluster_create(dm->loop, &p);
+    struct cred_params cp = {
+        .loop = dm->loop,
+        .link = dm->link,
+        .cluster = site->cluster,
+        .tls = a->url.tls,
+        .retry = {.initial_ms = b->initial.v,
+                  .max_ms = b->max.v,
+                  .factor = b->factor.v,
+                  .jitter = b->jitter.v},
+        .seed = dm->started_ns,
+        .tag = (uint64_t)i * CRED_ITEMS,
+    };
+    memcpy(cp.items, a->items, sizeof(cp.items));
+    site->cred = cred_create(&cp, on_cred_ready, site);
+}
+
+static void build_watches(struct daemon *dm)
+{
+    static const struct watch_events events = {on_delta};
+    const struct conf *conf = dm->params.conf;
+    const struct build_watches b = {
+        .conf = conf, .node_name = dm->params.node_name, .events = &events, .arg = dm};
+    size_t feeds = 0;
+    struct err err;
+
+    dm->watches = mem_array(conf->n_watches + 1, sizeof(struct watch *));
+    dm->watch_count = conf->n_watches;
+    for (size_t i = 0; i < conf->n_watches; i++) {
+        if (build_watch(&b, &conf->watches[i], &dm->watches[i], &err) != ERR_OK)
+            panic("a checked watch cannot be built: %s", err.text);
+        feeds += watch_feed_count(dm->watches[i]);
+    }
+    dm->sources = mem_array(feeds + 1, sizeof(struct source *));
+}
+
+static void build_hooks(struct daemon *dm)
+{
+    const struct conf *conf = dm->params.conf;
+    struct err err;
+
+    hooks_init(&dm->hooks, (unsigned)conf->limits.hook_concurrency.v, dm->started_ns);
+    for (size_t i = 0; i < conf->n_hooks; i++) {
+        struct hook_params p;
+
+        if (build_hook(conf, i, dm->watches, &p, &err) != ERR_OK)
+            panic("a checked hook cannot be built: %s", err.text);
+        hooks_add(&dm->hooks, &p);
+        free(p.sources);
+    }
+    dm->runner_hooks = build_runner_hooks(conf);
+}
+
+static void build_runner(struct daemon *dm)
+{
+    static const struct runner_events events = {on_runs};
+    struct runner_params p = {
+        .loop = dm->loop,
+        .link = dm->link,
+        .hooks = &dm->hooks,
+        .by_index = dm->runner_hooks,
+        .context = {.node = dm->params.node_name, .instance = dm->instance},
+        .log_limit = LOG_LIMIT_BYTES,
+    };
+
+    dm->runner = runner_create(&p, &events, dm);
+}
+
+static void answer(void *arg, const struct admin_request *req, struct admin_response *out)
+{
+    struct daemon *dm = arg;
+    const struct conf *conf = dm->params.conf;
+    struct admin_cluster *clusters = mem_array(conf->n_clusters + 1, sizeof(*clusters));
+
+    for (size_t i = 0; i < conf->n_clusters; i++)
+        clusters[i] = (struct admin_cluster){
+            .name = conf->clusters[i].name.v,
+            .server = dm->params.access->v[i].server,
+            .contact_ms = cluster_last_contact_ms(dm->sites[i].cluster),
+        };
+    struct admin_model m = {
+        .version = INFORMERD_VERSION,
+        .pid = (uint64_t)getpid(),
+        .started_ns = dm->started_ns,
+        .started_ms = dm->started_ms,
+        .ready = dm->state != DAEMON_STARTING,
+        .clusters = clusters,
+        .cluster_count = conf->n_clusters,
+        .watches = dm->watches,
+        .watch_count = dm->watch_count,
+        .hooks = &dm->hooks,
+    };
+    admin_handle(&m, req, loop_now_ms(dm->loop), out);
+    free(clusters);
+}
+
+static void build(struct daemon *dm)
+{
+    static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+    static const struct helper_link_events link_events = {on_started, on_exited, on_opened,
+                                                          on_lost};
+    const struct conf *conf = dm->params.conf;
+    char *agent =
+        mem_printf("informerd/%s (linux) node/%s", INFORMERD_VERSION, dm->params.node_name);
+
+    dm->loop = loop_create();
+    dm->started_ns = loop_wall_ns();
+    dm->started_ms = loop_now_ms(dm->loop);
+    snprintf(dm->instance, sizeof(dm->instance), "%" PRIx64, dm->started_ns);
+    dm->timer = deadline_create(dm->loop, on_timer, dm);
+    dm->tell = deadline_create(dm->loop, tell_status, dm);
+    dm->signals =
+        signals_create(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
+    dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
+    build_watches(dm);
+    build_hooks(dm);
+    build_runner(dm);
+    dm->sites = mem_array(conf->n_clusters + 1, sizeof(*dm->sites));
+    for (size_t i = 0; i < conf->n_clusters; i++)
+        build_site(dm, i, agent);
+    dm->listener = listener_create(dm->loop, &(struct listener_params){
+                                                 .fd = dm->params.control_fd,
+                                                 .path = conf->control.socket.v,
+                                                 .started_uid = dm->params.started_uid,
+                                                 .handle = answer,
+                                                 .arg = dm,
+                                             });
+    free(agent);
+}
+
+static void take_down(struct daemon *dm)
+{
+    listener_dispose(&dm->listener);
+    for (size_t i = 0; i < dm->source_count; i++)
+        source_dispose(&dm->sources[i]);
+    for (size_t i = 0; i < dm->params.conf->n_clusters; i++) {
+        cred_dispose(&dm->sites[i].cred);
+        cluster_dispose(&dm->sites[i].cluster);
+    }
+    runner_dispose(&dm->runner);
+    helper_link_dispose(&dm->link);
+    signals_dispose(&dm->signals);
+    deadline_dispose(&dm->tell);
+    deadline_dispose(&dm->timer);
+    loop_destroy(&dm->loop);
+    hooks_fini(&dm->hooks);
+    for (size_t i = 0; i < dm->watch_count; i++)
+        watch_destroy(&dm->watches[i]);
+    free(dm->runner_hooks);
+    free(dm->sources);
+    free(dm->watches);
+    free(dm->sites);
+}
+
+int daemon_run(const struct daemon_params *params)
+{
+    struct daemon dm = {.params = *params};
+
+    build(&dm);
+    log_info("started", KV_STR("version", INFORMERD_VERSION), KV_STR("node", params->node_name),
+             KV_U64("watches", dm.watch_count), KV_U64("hooks", dm.hooks.n));
+    deadline_start(dm.timer, params->conf->limits.ready_timeout.v);
+    deadline_start(dm.tell, 0);
+    check_ready(&dm); /* a configuration without hooks */
+    loop_run(dm.loop);
+    take_down(&dm);
+    log_info("stopped", KV_INT("exit_code", dm.exit_code));
+    return dm.exit_code;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * daemon - the composition root: builds the graph of all layers from the configuration, owns it,
+ * and takes it down in reverse.
+ */
+#ifndef APP_DAEMON_H
+#define APP_DAEMON_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "app/access.h"
+#include "conf/conf.h"
+
+/* What main() prepared with the rights it was started with. Borrowed; must outlive daemon_run(). */
+struct daemon_params {
+    const struct conf *conf;
+    const struct access_list *access;
+    const char *node_name;
+    int helper_fd;  /* taken */
+    int control_fd; /* taken */
+    uid_t started_uid;
+};
+
+/* Runs until a signal ends it or the helper is lost. Returns the exit code. */
+int daemon_run(const struct daemon_params *params);
+
+#endif

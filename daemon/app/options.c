@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static const char usage[] =
+    "usage: informerd [-c FILE] [-t] [--log-level LEVEL] [--log-format FORMAT]\n"
+    "\n"
+    "Keeps informer caches of Kubernetes resources and runs hooks when objects change.\n"
+    "\n"
+    "  -c, --config FILE      configuration (default /etc/informerd/informerd.conf)\n"
+    "  -t, --check            read the whole configuration, print each problem, exit 0 or 78\n"
+    "      --log-level L      error, warn, info, debug or trace\n"
+    "      --log-format F     auto, text, json or journal\n"
+    "  -V, --version          print the version\n"
+    "  -h, --help             print this text\n";
+
+enum { OPT_LOG_LEVEL = 256, OPT_LOG_FORMAT };
+
+static const struct option long_options[] = {
+    {"config",     required_argument, NULL, 'c'           },
+    {"check",      no_argument,       NULL, 't'           },
+    {"log-level",  required_argument, NULL, OPT_LOG_LEVEL },
+    {"log-format", required_argument, NULL, OPT_LOG_FORMAT},
+    {"version",    no_argument,       NULL, 'V'           },
+    {"help",       no_argument,       NULL, 'h'           },
+    {NULL,         0,                 NULL, 0             },
+};
+
+static int word_index(const char *const *words, const char *word)
+{
+    for (int i = 0; words[i] != NULL; i++)
+        if (strcmp(words[i], word) == 0)
+            return i;
+    return -1;
+}
+
+static int pick_word(int *out, const char *option, const char *const *words, const char *word)
+{
+    *out = word_index(words, word);
+    if (*out >= 0)
+        return -1;
+    fprintf(stderr, "informerd: %s: \"%s\" is none of", option, word);
+    for (int i = 0; words[i] != NULL; i++)
+        fprintf(stderr, " %s", words[i]);
+    fputc('\n', stderr);
+    return EXIT_CODE_USAGE;
+}
+
+static int take(struct options *o, int opt)
+{
+    switch (opt) {
+    case 'c':
+        o->config = optarg;
+        return -1;
+    case 't':
+        o->check = true;
+        return -1;
+    case OPT_LOG_LEVEL:
+        return pick_word(&o->log_level, "--log-level", log_level_words, optarg);
+    case OPT_LOG_FORMAT:
+        return pick_word(&o->log_format, "--log-format", log_format_words, optarg);
+    case 'V':
+        puts("informerd " INFORMERD_VERSION);
+        return EXIT_CODE_OK;
+    case 'h':
+        fputs(usage, stdout);
+        return EXIT_CODE_OK;
+    default:
+        fputs("Try informerd --help\n", stderr);
+        return EXIT_CODE_USAGE;
+    }
+}
+
+int options_parse(struct options *o, int argc, char **argv)
+{
+    int opt;
+    int code = -1;
+
+    *o = (struct options){
+        .config = "/etc/informerd/informerd.conf", .log_level = -1, .log_format = -1};
+    while (code < 0 && (opt = getopt_long(argc, argv, "c:tVh", long_options, NULL)) != -1)
+        code = take(o, opt);
+    if (code >= 0)
+        return code;
+    if (optind == argc)
+        return -1;
+    fprintf(stderr, "informerd: %s: unexpected argument. Try informerd --help\n", argv[optind]);
+    return EXIT_CODE_USAGE;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options - the command line of informerd.
+ */
+#ifndef APP_OPTIONS_H
+#define APP_OPTIONS_H
+
+#include <stdbool.h>
+
+/* Exit codes (sysexits; DESIGN 1.1). */
+enum exit_code {
+    EXIT_CODE_OK = 0,
+    EXIT_CODE_FAILED = 1,
+    EXIT_CODE_USAGE = 64,
+    EXIT_CODE_NOPERM = 77,
+    EXIT_CODE_CONFIG = 78,
+};
+
+struct options {
+    const char *config;
+    bool check;
+    int log_level;  /* index of log_level_words, or -1 = as configured */
+    int log_format; /* index of log_format_words, or -1 */
+};
+
+/* Reads argv into *o. Returns -1 to go on, else the exit code: after -h or -V, or a usage error that was
+ * printed to stderr. */
+int options_parse(struct options *o, int argc, char **argv);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/access.h"
+#include "app/build.h"
+#include "app/check.h"
+#include "app/daemon.h"
+#include "app/identity.h"
+#include "base/log.h"
+#include "io/listener.h"
+
+static bool print_problems(struct problems *p)
+{
+    struct buf out = {0};
+    bool any = problems_count(p) > 0;
+
+    problems_put(p, &out);
+    if (any)
+        fwrite(out.data, 1, out.len, stderr);
+    buf_free(&out);
+    problems_free(p);
+    return any;
+}
+
+/* Descriptors 0-2 must be taken, or sockets would get their numbers. */
+static void open_std(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+
+    if (fd < 0)
+        fd = open("/", O_PATH); /* holds the number, which is enough */
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = dup(fd);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Whoever started us may have blocked or ignored what ends us. A reader of our log that goes away is no reason
+ * to go, nor is a SIGHUP before it has its handler. */
+static void set_signals(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+}
+
+/* One watch is one connection: as many descriptors as we may have. Returns the limit programs get. */
+static rlim_t raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 0;
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return before;
+}
+
+static enum err_kind drop_privileges(const struct conf *conf, struct err *err)
+{
+    struct identity id;
+
+    if (geteuid() != 0)
+        return ERR_OK;
+    if (identity_find(conf->user.v, "", &id, err) != ERR_OK)
+        return err->kind;
+    enum err_kind kind = identity_become(&id, err);
+    identity_fini(&id);
+    return kind;
+}
+
+/* The group of the control socket: that of the user main becomes. */
+static gid_t control_group(const struct conf *conf)
+{
+    struct identity id;
+    struct err err;
+    gid_t group = (gid_t)-1;
+
+    if (geteuid() == 0 && identity_find(conf->user.v, "", &id, &err) == ERR_OK) {
+        group = id.gid;
+        identity_fini(&id);
+    }
+    return group;
+}
+
+static int complain(const struct err *err)
+{
+    log_error("cannot start", KV_ERR(err));
+    return err->kind == ERR_CONFIG ? EXIT_CODE_CONFIG : EXIT_CODE_FAILED;
+}
+
+/* The helper ends by itself once our end of its socket is closed. */
+static void wait_for_helper(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+    }
+}
+
+/* The helper is forked while we still have the rights that hooks may need. */
+static int start_daemon(const struct conf *conf, const struct access_list *access,
+                        const char *node_name)
+{
+    struct helper_params helper = {0};
+    struct daemon_params p = {
+        .conf = conf, .access = access, .node_name = node_name, .started_uid = geteuid()};
+    struct err err = {0};
+    pid_t pid;
+
+    if (build_helper(conf, node_name, &helper, &err) != ERR_OK ||
+        listener_bind(conf->control.socket.v, control_group(conf), &p.control_fd, &err) != ERR_OK) {
+        build_helper_fini(&helper);
+        return complain(&err);
+    }
+    helper.files = access->files;
+    helper.file_count = access->file_count;
+    helper.nofile_soft = raise_descriptors();
+    enum err_kind kind = helper_start(&helper, &p.helper_fd, &pid, &err);
+    build_helper_fini(&helper);
+    if (kind != ERR_OK)
+        return complain(&err);
+    if (drop_privileges(conf, &err) != ERR_OK)
+        return complain(&err);
+    int code = daemon_run(&p);
+    wait_for_helper(pid);
+    return code;
+}
+
+static void warn_surroundings(const struct conf *conf)
+{
+    struct problems p = {0};
+    struct buf text = {0};
+
+    check_surroundings(conf, &p);
+    if (problems_count(&p) > 0) {
+        problems_put(&p, &text);
+        log_warn("hooks that cannot run now", KV_VIEW("problems", buf_str(&text)));
+    }
+    buf_free(&text);
+    problems_free(&p);
+}
+
+static int run_checked(const struct options *o, const struct conf *conf,
+                       const struct access_list *access)
+{
+    log_set_level((enum log_level)(o->log_level >= 0 ? o->log_level : conf->log.level.v));
+    log_set_format((enum log_format)(o->log_format >= 0 ? o->log_format : conf->log.format.v));
+    warn_surroundings(conf);
+    char *node_name = access_node_name(access, conf);
+    int code = start_daemon(conf, access, node_name);
+    free(node_name);
+    return code;
+}
+
+int start_run(const struct options *o)
+{
+    struct problems problems = {0};
+    struct access_list access = {0};
+    int code = EXIT_CODE_CONFIG;
+
+    open_std();
+    set_signals();
+    struct conf *conf = conf_read(o->config, &problems);
+    if (conf != NULL) {
+        check_settings(conf, &problems);
+        access_load(&access, conf, &problems);
+        check_authorities(conf, &access, &problems);
+        if (o->check)
+            check_surroundings(conf, &problems);
+    }
+    if (!print_problems(&problems) && conf != NULL)
+        code = o->check ? EXIT_CODE_OK : run_checked(o, conf, &access);
+    access_fini(&access);
+    conf_destroy(&conf);
+    return code;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/args.h"
+
+#include <string.h>
+
+static enum err_kind set_socket(struct args *a, const char *value, struct err *err)
+{
+    if (value[0] == '\0')
+        return err_set(err, ERR_CONFIG, 0, "--socket: a path is missing");
+    a->socket = value;
+    return ERR_OK;
+}
+
+static enum err_kind set_output(struct args *a, const char *value, struct err *err)
+{
+    static const char *const names[] = {
+        [OUTPUT_TABLE] = "table",
+        [OUTPUT_WIDE] = "wide",
+        [OUTPUT_NAME] = "name",
+        [OUTPUT_JSON] = "json",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(value, names[i]) == 0) {
+            a->output = (enum args_output)i;
+            return ERR_OK;
+        }
+    }
+    return err_set(err, ERR_CONFIG, 0, "-o %.40s: must be json, name, wide or table", value);
+}
+
+static enum err_kind set_help(struct args *a, const char *value, struct err *err)
+{
+    (void)value;
+    (void)err;
+    a->help = true;
+    return ERR_OK;
+}
+
+static enum err_kind set_version(struct args *a, const char *value, struct err *err)
+{
+    (void)value;
+    (void)err;
+    a->version = true;
+    return ERR_OK;
+}
+
+static const struct option {
+    const char *name;
+    char letter; /* '\0' = none */
+    bool takes_value;
+    enum err_kind (*set)(struct args *a, const char *value, struct err *err);
+} table[] = {
+    {"socket",  '\0', true,  set_socket },
+    {"output",  'o',  true,  set_output },
+    {"help",    'h',  false, set_help   },
+    {"version", 'V',  false, set_version},
+};
+
+/* The option that a word is; *value is what is joined to it ("--socket=X", "-ojson"), NULL = nothing. */
+static const struct option *find(const char *word, const char **value)
+{
+    *value = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        size_t n = strlen(table[i].name);
+
+        if (strncmp(word, "--", 2) == 0 && strncmp(word + 2, table[i].name, n) == 0 &&
+            (word[2 + n] == '\0' || word[2 + n] == '=')) {
+            *value = word[2 + n] == '=' ? word + 3 + n : NULL;
+            return &table[i];
+        }
+        if (word[0] == '-' && word[1] != '\0' && word[1] == table[i].letter) {
+            *value = word[2] != '\0' ? word + 2 : NULL;
+            return &table[i];
+        }
+    }
+    return NULL;
+}
+
+/* The option at argv[*i], and its value behind it. */
+static enum err_kind take_option(struct args *a, int argc, const char *const *argv, int *i,
+                                 struct err *err)
+{
+    const char *word = argv[*i];
+    const char *value = NULL;
+    const struct option *option = find(word, &value);
+
+    if (option == NULL)
+        return err_set(err, ERR_CONFIG, 0, "unknown option %.80s", word);
+    if (!option->takes_value && value != NULL)
+        return err_set(err, ERR_CONFIG, 0, "--%s takes no value", option->name);
+    if (option->takes_value && value == NULL) {
+        if (*i + 1 >= argc)
+            return err_set(err, ERR_CONFIG, 0, "%s: its value is missing", word);
+        value = argv[++*i];
+    }
+    return option->set(a, value, err);
+}
+
+enum err_kind args_parse(struct args *a, int argc, const char *const *argv, struct err *err)
+{
+    bool words_only = false;
+
+    *a = (struct args){.socket = ARGS_SOCKET};
+    for (int i = 1; i < argc; i++) {
+        if (!words_only && strcmp(argv[i], "--") == 0) {
+            words_only = true;
+        } else if (!words_only && argv[i][0] == '-') {
+            if (take_option(a, argc, argv, &i, err) != ERR_OK)
+                return ERR_CONFIG;
+        } else if (a->word_count == ARGS_WORDS) {
+            return err_set(err, ERR_CONFIG, 0, "too many arguments: %.80s", argv[i]);
+        } else {
+            a->words[a->word_count++] = argv[i];
+        }
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* informerctl: asks a running informerd. */
+#include <stdio.h>
+
+#include "ctl/args.h"
+#include "ctl/command.h"
+
+static enum command_exit run(int argc, const char *const *argv, struct buf *out,
+                             struct buf *complaint)
+{
+    struct args a;
+    struct err err = {0};
+
+    if (args_parse(&a, argc, argv, &err) != ERR_OK) {
+        buf_printf(complaint, "%s: informerctl --help says what there is\n", err.text);
+        return EXIT_USAGE;
+    }
+    if (a.help) {
+        command_put_help(out);
+        return EXIT_FINE;
+    }
+    if (a.version) {
+        buf_puts(out, "informerctl " INFORMERD_VERSION "\n");
+        return EXIT_FINE;
+    }
+    return command_run(&a, out, complaint);
+}
+
+int main(int argc, char **argv)
+{
+    struct buf out = {0};
+    struct buf complaint = {0};
+    enum command_exit code = run(argc, (const char *const *)argv, &out, &complaint);
+
+    if (out.len > 0 && (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)) {
+        fprintf(stderr, "informerctl: cannot write the answer\n");
+        code = EXIT_NO;
+    }
+    if (complaint.len > 0)
+        fprintf(stderr, "informerctl: %.*s", STR_ARG(buf_str(&complaint)));
+    buf_free(&out);
+    buf_free(&complaint);
+    return code;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/view.h"
+
+#include <stdlib.h>
+
+#include "ctl/reader.h"
+#include "ctl/table.h"
+#include "ctl/units.h"
+
+/* heading, path, format, wide, key */
+const struct view view_clusters = {
+    "clusters",
+    {
+      {"CLUSTER", NULL, VIEW_TEXT, false, true},
+      {"SERVER", "server", VIEW_TEXT, false, false},
+      {"CONTACT", "contact_age_s", VIEW_SECONDS, false, false},
+      },
+};
+
+const struct view view_watches = {
+    "watches",
+    {
+      {"WATCH", NULL, VIEW_TEXT, false, true},
+      {"CLUSTER", "cluster", VIEW_TEXT, false, false},
+      {"RESOURCE", "resource", VIEW_TEXT, false, false},
+      {"STATE", "state", VIEW_TEXT, false, false},
+      {"SYNCED", "synced", VIEW_YES, false, false},
+      {"STALE", "stale", VIEW_YES, false, false},
+      {"CONTACT", "contact_age_s", VIEW_SECONDS, false, false},
+      {"OBJECTS", "objects", VIEW_TEXT, false, false},
+      {"SIZE", "bytes", VIEW_BYTES, false, false},
+      {"VERSION", "resource_version", VIEW_TEXT, true, false},
+      {"RELISTS", "relists", VIEW_TEXT, true, false},
+      {"ERROR", "last_error", VIEW_TEXT, false, false},
+      },
+};
+
+const struct view view_hooks = {
+    "hooks",
+    {
+      {"HOOK", NULL, VIEW_TEXT, false, true},
+      {"PENDING", "pending", VIEW_TEXT, false, false},
+      {"OLDEST", "oldest_pending_s", VIEW_SECONDS, false, false},
+      {"RUNNING", "running", VIEW_TEXT, false, false},
+      {"OK", "runs_ok", VIEW_TEXT, false, false},
+      {"FAILED", "runs_failed", VIEW_TEXT, false, false},
+      {"SUCCESS", "last_success", VIEW_SINCE, false, false},
+      {"ERROR", "last_error", VIEW_TEXT, false, false},
+      },
+};
+
+const struct view view_objects = {
+    NULL,
+    {
+      {"NAMESPACE", "metadata.namespace", VIEW_TEXT, false, true},
+      {"NAME", "metadata.name", VIEW_TEXT, false, true},
+      {"AGE", "metadata.creationTimestamp", VIEW_SINCE, false, false},
+      {"VERSION", "metadata.resourceVersion", VIEW_TEXT, true, false},
+      {"UID", "metadata.uid", VIEW_TEXT, true, false},
+      },
+};
+
+/* Rows on their way from JSON to the consumer. */
+struct walk {
+    const struct view *view;
+    const struct view_look *look;
+    struct buf cells[VIEW_COLUMNS]; /* of the row begun */
+    struct buf name;                /* of the row begun */
+    bool begun;
+    void (*row)(struct walk *w);
+    struct table *table;
+    struct buf *out;
+};
+
+static size_t column_count(const struct view *v)
+{
+    size_t n = 0;
+
+    while (n < VIEW_COLUMNS && v->columns[n].heading != NULL)
+        n++;
+    return n;
+}
+
+static uint64_t whole(struct str number)
+{
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < number.n && number.p[i] >= '0' && number.p[i] <= '9'; i++)
+        value = value * 10 + (uint64_t)(number.p[i] - '0');
+    return value;
+}
+
+static void put_since(struct buf *out, struct str text, int64_t now_s)
+{
+    int64_t then_s = 0;
+
+    if (!units_parse_time(text, &then_s))
+        buf_append_str(out, text);
+    else
+        units_put_duration(out, now_s > then_s ? (uint64_t)(now_s - then_s) : 0);
+}
+
+static void put_value(struct buf *out, enum view_format format, const struct leaf *leaf,
+                      int64_t now_s)
+{
+    if (leaf->type == JSON_TRUE || leaf->type == JSON_FALSE)
+        buf_puts(out, leaf->type == JSON_TRUE ? "yes" : "no");
+    else if (leaf->type == JSON_NULL)
+        return;
+    else if (format == VIEW_SECONDS)
+        units_put_duration(out, whole(leaf->text));
+    else if (format == VIEW_BYTES)
+        units_put_size(out, whole(leaf->text));
+    else if (format == VIEW_SINCE)
+        put_since(out, leaf->text, now_s);
+    else
+        buf_append_str(out, leaf->text);
+}
+
+static void end_row(struct walk *w)
+{
+    if (!w->begun)
+        return;
+    w->row(w);
+    w->begun = false;
+    for (size_t i = 0; i < VIEW_COLUMNS; i++)
+        buf_clear(&w->cells[i]);
+}
+
+/* A leaf of a row: another name in front of it begins another row. */
+static void enter_row(struct walk *w, struct str name)
+{
+    if (w->begun && str_eq(buf_str(&w->name), name))
+        return;
+    end_row(w);
+    w->begun = true;
+    buf_clear(&w->name);
+    buf_append_str(&w->name, name);
+    for (size_t i = 0; i < column_count(w->view); i++)
+        if (w->view->columns[i].path == NULL)
+            buf_append_str(&w->cells[i], name);
+}
+
+static void on_leaf(void *arg, const struct leaf *leaf)
+{
+    struct walk *w = arg;
+    size_t skip = w->look->rows == VIEW_GROUP ? 2 : w->look->rows == VIEW_ARRAY;
+
+    if (leaf->depth <= skip ||
+        (w->look->rows == VIEW_GROUP && !str_is(leaf->path[0], w->view->group)))
+        return;
+    enter_row(w, skip > 0 ? leaf->path[skip - 1] : str_c(""));
+    for (size_t i = 0; i < column_count(w->view); i++) {
+        const struct view_column *column = &w->view->columns[i];
+
+        if (column->path != NULL && reader_leads(leaf, skip, column->path)) {
+            buf_clear(&w->cells[i]);
+            put_value(&w->cells[i], column->format, leaf, w->look->now_s);
+        }
+    }
+}
+
+static enum err_kind walk(struct walk *w, struct str json, struct err *err)
+{
+    enum err_kind kind = reader_scan(json, on_leaf, w, err);
+
+    if (kind == ERR_OK)
+        end_row(w);
+    else
+        err_wrap(err, "the answer cannot be read");
+    for (size_t i = 0; i < VIEW_COLUMNS; i++)
+        buf_free(&w->cells[i]);
+    buf_free(&w->name);
+    return kind;
+}
+
+static bool is_shown(const struct walk *w, size_t column)
+{
+    return w->look->wide || !w->view->columns[column].wide;
+}
+
+static void add_to_table(struct walk *w)
+{
+    struct str cells[VIEW_COLUMNS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < column_count(w->view); i++)
+        if (is_shown(w, i))
+            cells[n++] = buf_str(&w->cells[i]);
+    table_add(w->table, cells);
+}
+
+enum err_kind view_put_table(struct buf *out, const struct view *v, const struct view_look *look,
+                             struct str json, struct err *err)
+{
+    struct walk w = {.view = v, .look = look, .row = add_to_table};
+    const char *headings[VIEW_COLUMNS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < column_count(v); i++)
+        if (is_shown(&w, i))
+            headings[n++] = v->columns[i].heading;
+    w.table = table_create(headings, n);
+    enum err_kind kind = walk(&w, json, err);
+    if (kind == ERR_OK)
+        table_put(out, w.table);
+    table_destroy(&w.table);
+    return kind;
+}
+
+static void add_to_keys(struct walk *w)
+{
+    bool more = false;
+
+    for (size_t i = 0; i < column_count(w->view); i++) {
+        if (!w->view->columns[i].key || w->cells[i].len == 0)
+            continue;
+        if (more)
+            buf_putc(w->out, '/');
+        units_put_visible(w->out, buf_str(&w->cells[i]));
+        more = true;
+    }
+    buf_putc(w->out, '\n');
+}
+
+enum err_kind view_put_keys(struct buf *out, const struct view *v, enum view_rows rows,
+                            struct str json, struct err *err)
+{
+    const struct view_look look = {.rows = rows};
+    struct buf keys = {0};
+    struct walk w = {.view = v, .look = &look, .row = add_to_keys, .out = &keys};
+    enum err_kind kind = walk(&w, json, err);
+
+    if (kind == ERR_OK)
+        buf_append_str(out, buf_str(&keys));
+    buf_free(&keys);
+    return kind;
+}

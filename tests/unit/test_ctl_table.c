@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What informerctl makes of the daemon's answers and of its command line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ctl/args.h"
+#include "ctl/command.h"
+#include "ctl/reader.h"
+#include "ctl/summary.h"
+#include "ctl/table.h"
+#include "ctl/units.h"
+#include "ctl/view.h"
+
+/* 2024-05-01T10:20:30Z */
+enum { THEN_S = 1714558830 };
+
+static void check(struct buf *out, const char *expected)
+{
+    assert_string_equal(buf_cstr(out), expected);
+    buf_clear(out);
+}
+
+static void test_durations(void **state)
+{
+    static const struct {
+        uint64_t seconds;
+        const char *text;
+    } table[] = {
+        {0,          "0s"              },
+        {119,        "119s"            },
+        {120,        "2m"              },
+        {7199,       "119m"            },
+        {7200,       "2h"              },
+        {172799,     "47h"             },
+        {172800,     "2d"              },
+        {UINT64_MAX, "106751991167300d"},
+    };
+    struct buf out = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        units_put_duration(&out, table[i].seconds);
+        check(&out, table[i].text);
+    }
+    buf_free(&out);
+}
+
+static void test_sizes(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } table[] = {
+        {0,                    "0B"       },
+        {1023,                 "1023B"    },
+        {1024,                 "1.0KiB"   },
+        {1258291,              "1.2MiB"   },
+        {1024 * 1024 - 1,      "1.0MiB"   },
+        {UINT64_C(5) << 30,    "5.0GiB"   },
+        {UINT64_C(5000) << 30, "5000.0GiB"},
+    };
+    struct buf out = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        units_put_size(&out, table[i].bytes);
+        check(&out, table[i].text);
+    }
+    buf_free(&out);
+}
+
+static void test_times(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t seconds;
+    } good[] = {
+        {"1970-01-01T00:00:00Z",           0         },
+        {"2000-02-29T23:59:59Z",           951868799 },
+        {"2024-05-01T10:20:30Z",           THEN_S    },
+        {"2024-05-01T10:20:30.123456789Z", THEN_S    },
+        {"2100-03-01T00:00:00Z",           4107542400},
+    };
+    static const char *const bad[] = {"",
+                                      "Z",
+                                      "2024-05-01",
+                                      "2024-05-01T10:20:30",
+                                      "2024-05-01T10:20:30+01:00",
+                                      "2024-05-01T10:20:3xZ",
+                                      "2024-05-01T10:20:30.1xZ",
+                                      "2024-05-01 10:20:30Z"};
+    int64_t seconds;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        assert_true(units_parse_time(str_c(good[i].text), &seconds));
+        assert_int_equal(seconds, good[i].seconds);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(units_parse_time(str_c(bad[i]), &seconds));
+}
+
+static void test_hostile_text_is_made_visible(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *visible;
+    } table[] = {
+        {"web",                       "web"                            },
+        {"a\nb\tc",                   "a\\x0ab\\x09c"                  },
+        {"\x1b[31mred",               "\\x1b[31mred"                   },
+        {"\x7f",                      "\\x7f"                          },
+        {"\xc2\x9bm",                 "\\xc2\\x9bm"                    }, /* CSI of C1 */
+        {"gr\xc3\xbc\xc3\x9f",        "gr\xc3\xbc\xc3\x9f"             },
+        {"\xe2\x80\xaex\xe2\x80\xac", "\\xe2\\x80\\xaex\\xe2\\x80\\xac"}, /* right to left */
+        {"\xe2\x80\xa8",              "\\xe2\\x80\\xa8"                }, /* line separator */
+        {"\xf0\x9f\x98\x80",          "\xf0\x9f\x98\x80"               },
+        {"\xff\xc3",                  "\\xff\\xc3"                     },
+        {"\xc0\xaf\xed\xa0\x80",      "\\xc0\\xaf\\xed\\xa0\\x80"      }, /* overlong, surrogate */
+        {"\xf4\x90\x80\x80",          "\\xf4\\x90\\x80\\x80"           },
+    };
+    struct buf out = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        units_put_visible(&out, str_c(table[i].text));
+        check(&out, table[i].visible);
+    }
+    buf_free(&out);
+}
+
+static void test_columns_are_aligned(void **state)
+{
+    static const char *const headings[] = {"NAME", "N", "ERROR"};
+    struct table *t = table_create(headings, 3);
+    struct buf out = {0};
+
+    (void)state;
+    table_put(&out, t);
+    check(&out, "NAME  N  ERROR\n");
+    table_add(t, (struct str[]){str_c("gr\xc3\xbcn"), str_c("1"), str_c("")});
+    table_add(t, (struct str[]){str_c("longer"), str_c("22"), str_c("oh\nno")});
+    assert_int_equal(table_rows(t), 2);
+    table_put(&out, t);
+    check(&out, "NAME    N   ERROR\n"
+                "gr\xc3\xbcn    1   -\n"
+                "longer  22  oh\\x0ano\n");
+    table_destroy(&t);
+    assert_null(t);
+    buf_free(&out);
+}
+
+static void collect(void *arg, const struct leaf *leaf)
+{
+    struct buf *out = arg;
+
+    for (size_t i = 0; i < leaf->depth; i++)
+        buf_printf(out, "/%.*s", STR_ARG(leaf->path[i]));
+    buf_printf(out, "=%.*s;", STR_ARG(leaf->text));
+}
+
+static void test_reader_gives_the_way_to_each_scalar(void **state)
+{
+    struct buf out = {0};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(reader_scan(str_c("{\"a\":{\"b\":[1,{\"c\":\"x\"},[true,2]]},\"d\":3,\"e\":{},"
+                                       "\"f\":[[[[[[[0]]]]]]],\"g\":[]}"),
+                                 collect, &out, &err),
+                     ERR_OK);
+    check(&out, "/a/b/0=1;/a/b/1/c=x;/a/b/2/0=;/a/b/2/1=2;/d=3;");
+    assert_int_equal(reader_scan(str_c("7"), collect, &out, &err), ERR_OK);
+    check(&out, "=7;");
+    assert_int_not_equal(reader_scan(str_c("{\"a\":"), collect, &out, &err), ERR_OK);
+    assert_int_not_equal(reader_scan(str_c("hello"), collect, &out, &err), ERR_OK);
+    buf_free(&out);
+}
+
+static const char status[] =
+    "{\"version\":\"0.1.0\",\"pid\":12,\"started\":\"2024-05-01T10:20:30Z\",\"ready\":true,"
+    "\"degraded\":[\"watch slices: forbidden: HTTP 403\"],"
+    "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25}},"
+    "\"watches\":{\"services\":{\"cluster\":\"prod\",\"resource\":\"services\","
+    "\"state\":\"watching\",\"synced\":true,\"stale\":false,\"contact_age_s\":3.7,"
+    "\"objects\":10000,\"bytes\":1258291,\"skipped\":0,\"resource_version\":\"99\",\"relists\":2,"
+    "\"last_error\":null},"
+    "\"slices\":{\"cluster\":\"prod\",\"resource\":\"endpointslices.discovery.k8s.io\","
+    "\"state\":\"forbidden\",\"synced\":false,\"stale\":false,\"contact_age_s\":null,\"objects\":0,"
+    "\"bytes\":0,\"skipped\":0,\"resource_version\":null,\"relists\":0,"
+    "\"last_error\":\"HTTP 403\"}},"
+    "\"hooks\":{\"print\":{\"pending\":2,\"running\":1,\"oldest_pending_s\":130,"
+    "\"last_success\":\"2024-05-01T10:20:30Z\",\"last_error\":null,\"runs_ok\":5,"
+    "\"runs_failed\":0}}}";
+
+static void test_summary(void **state)
+{
+    struct buf out = {0};
+    struct err err = {0};
+    bool degraded = false;
+
+    (void)state;
+    assert_int_equal(summary_put(&out, str_c(status), false, THEN_S + 3 * 3600, &err), ERR_OK);
+    check(&out,
+          "informerd 0.1.0, pid 12, up 3h, ready, degraded:\n"
+          "  watch slices: forbidden: HTTP 403\n"
+          "\n"
+          "CLUSTER  SERVER                 CONTACT\n"
+          "prod     https://10.0.0.1:6443  0s\n"
+          "\n"
+          "WATCH     CLUSTER  RESOURCE                         STATE      SYNCED  STALE  CONTACT  "
+          "OBJECTS  SIZE    ERROR\n"
+          "services  prod     services                         watching   yes     no     3s       "
+          "10000    1.2MiB  -\n"
+          "slices    prod     endpointslices.discovery.k8s.io  forbidden  no      no     -        "
+          "0        0B      HTTP 403\n"
+          "\n"
+          "HOOK   PENDING  OLDEST  RUNNING  OK  FAILED  SUCCESS  ERROR\n"
+          "print  2        2m      1        5   0       3h       -\n");
+    assert_int_equal(summary_verdict(str_c(status), &degraded, &err), ERR_OK);
+    assert_true(degraded);
+    assert_int_equal(summary_verdict(str_c("{\"degraded\":[]}"), &degraded, &err), ERR_OK);
+    assert_false(degraded);
+    assert_int_equal(summary_verdict(str_c("<html>"), &degraded, &err), ERR_PROTOCOL);
+    buf_free(&out);
+}
+
+static void test_wide_watches_and_names(void **state)
+{
+    const struct view_look wide = {.rows = VIEW_GROUP, .wide = true, .now_s = THEN_S};
+    struct buf out = {0};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(view_put_table(&out, &view_watches, &wide, str_c(status), &err), ERR_OK);
+    assert_non_null(strstr(buf_cstr(&out), "VERSION  RELISTS  ERROR\n"));
+    assert_non_null(strstr(buf_cstr(&out), "  99       2        -\n"));
+    buf_clear(&out);
+    assert_int_equal(view_put_keys(&out, &view_watches, VIEW_GROUP, str_c(status), &err), ERR_OK);
+    check(&out, "services\nslices\n");
+    assert_int_equal(view_put_keys(&out, &view_hooks, VIEW_GROUP, str_c(status), &err), ERR_OK);
+    check(&out, "print\n");
+    buf_free(&out);
+}
+
+static const char objects[] =
+    "[{\"kind\":\"Service\",\"metadata\":{\"name\":\"web\\u001b[1m\",\"namespace\":\"n\","
+    "\"uid\":\"u\",\"resourceVersion\":\"5\",\"labels\":{\"name\":\"no\"},"
+    "\"creationTimestamp\":\"2024-05-01T10:20:30Z\"},\"spec\":{\"metadata\":{\"name\":\"no\"}}},"
+    "{\"metadata\":{\"name\":\"node-1\"}}]";
+
+static void test_objects(void **state)
+{
+    struct view_look look = {.rows = VIEW_ARRAY, .now_s = THEN_S + 90};
+    struct buf out = {0};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(view_put_table(&out, &view_objects, &look, str_c(objects), &err), ERR_OK);
+    check(&out, "NAMESPACE  NAME        AGE\n"
+                "n          web\\x1b[1m  90s\n"
+                "-          node-1      -\n");
+    assert_int_equal(view_put_keys(&out, &view_objects, VIEW_ARRAY, str_c(objects), &err), ERR_OK);
+    check(&out, "n/web\\x1b[1m\nnode-1\n");
+    look.rows = VIEW_ONE;
+    look.wide = true;
+    assert_int_equal(view_put_table(&out, &view_objects, &look,
+                                    str_c("{\"metadata\":{\"name\":\"x\",\"uid\":\"u\"}}"), &err),
+                     ERR_OK);
+    check(&out, "NAMESPACE  NAME  AGE  VERSION  UID\n"
+                "-          x     -    -        u\n");
+    assert_int_equal(view_put_table(&out, &view_objects, &look, str_c("{\"a"), &err), ERR_CLOSED);
+    check(&out, "");
+    buf_free(&out);
+}
+
+static enum err_kind parse(struct args *a, const char *const *words)
+{
+    const char *argv[10] = {"informerctl"};
+    struct err err = {0};
+    int argc = 1;
+
+    for (; words[argc - 1] != NULL; argc++)
+        argv[argc] = words[argc - 1];
+    return args_parse(a, argc, argv, &err);
+}
+
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void test_options(void **state)
+{
+    struct args a;
+
+    (void)state;
+    assert_int_equal(parse(&a, WORDS("get", "-o", "json", "w", "--socket=/s", "--", "-k")), ERR_OK);
+    assert_int_equal(a.output, OUTPUT_JSON);
+    assert_string_equal(a.socket, "/s");
+    assert_int_equal(a.word_count, 3);
+    assert_string_equal(a.words[1], "w");
+    assert_string_equal(a.words[2], "-k");
+    assert_int_equal(parse(&a, WORDS("--socket", "/x", "status", "-owide")), ERR_OK);
+    assert_string_equal(a.socket, "/x");
+    assert_int_equal(a.output, OUTPUT_WIDE);
+    assert_int_equal(parse(&a, WORDS("-h")), ERR_OK);
+    assert_true(a.help);
+    assert_int_equal(parse(&a, WORDS("--version")), ERR_OK);
+    assert_true(a.version);
+    assert_string_equal(a.socket, "/run/informerd/control.sock");
+    assert_int_equal(parse(&a, WORDS("-x")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("-")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("--soc", "/x")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("--socketx", "/x")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("--socket")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("--socket=")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("--help=yes")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("-o", "yaml")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("a", "b", "c", "d", "e")), ERR_CONFIG);
+}
+
+static void expect_exit(const char *const *words, enum command_exit code, const char *complaint)
+{
+    struct args a;
+    struct buf out = {0};
+    struct buf said = {0};
+
+    assert_int_equal(parse(&a, words), ERR_OK);
+    assert_int_equal(command_run(&a, &out, &said), code);
+    assert_non_null(strstr(buf_cstr(&said), complaint));
+    assert_int_equal(out.len, 0);
+    buf_free(&out);
+    buf_free(&said);
+}
+
+static void test_exit_codes_without_a_daemon(void **state)
+{
+    (void)state;
+    expect_exit(WORDS("--socket=/nowhere/at/all", "status"), EXIT_UNREACHABLE,
+                "there is no control socket /nowhere/at/all: is informerd running?");
+    expect_exit(WORDS("--socket=/dev/null", "status"), EXIT_UNREACHABLE, "/dev/null");
+    expect_exit(WORDS("fly"), EXIT_USAGE, "unknown command fly");
+    expect_exit(WORDS("-ojson"), EXIT_USAGE, "a command is missing");
+    expect_exit(WORDS("get"), EXIT_USAGE, "usage: informerctl get WATCH [KEY]");
+    expect_exit(WORDS("status", "x"), EXIT_USAGE, "usage: informerctl status");
+    expect_exit(WORDS("status", "-oname"), EXIT_USAGE, "no -o name");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_hostile_text_is_made_visible),
+        cmocka_unit_test(test_columns_are_aligned),
+        cmocka_unit_test(test_reader_gives_the_way_to_each_scalar),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_wide_watches_and_names),
+        cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_exit_codes_without_a_daemon),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
