@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/handler.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "hook/payload.h"
+
+enum { TIMEOUT_MS = 30000 };
+
+static unsigned number_behind(const char *json, const char *key)
+{
+    const char *at = strstr(json, key);
+
+    ensure(at != NULL);
+    return (unsigned)strtoul(at + strlen(key), NULL, 10);
+}
+
+static uint64_t number_in(struct str text, size_t from)
+{
+    uint64_t n = 0;
+
+    for (size_t i = from; i < text.n; i++)
+        n = n * 10 + (uint64_t)(text.p[i] - '0');
+    return n;
+}
+
+struct api_object handler_read(const struct object *o)
+{
+    struct buf json = {0};
+    struct api_object out = {0};
+
+    object_put_json(&json, o);
+    const char *text = buf_cstr(&json);
+    ensure(strstr(text, "managedFields") == NULL);
+    ensure(strncmp(text, "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",", 38) == 0);
+    out.uid = number_in(object_uid(o), 1);
+    out.rv = number_in(object_rv(o), 0);
+    out.value = number_behind(text, "\"value\":\"");
+    out.noise = number_behind(text, "\"noise\":\"");
+    buf_free(&json);
+    return out;
+}
+
+static bool is_end(const struct run_event *e)
+{
+    return e->ev.type == DELTA_DELETED || e->ev.type == DELTA_LEFT;
+}
+
+/* The mark of a life of a source. */
+static unsigned char *handled_delete(struct handler *h, const struct run_event *e, uint64_t uid)
+{
+    return &h->handled_deletes[uid * HANDLER_SOURCES + e->entry->source];
+}
+
+static struct effect *effect_of(struct handler *h, const struct run_event *e)
+{
+    return &h->effects[e->entry->source][api_find(object_key(e->ev.object))];
+}
+
+static void complain(const struct handler *h, const struct run_event *e, const char *what)
+{
+    panic("hook %s, key %s, %s: %s", h->name, e->entry->key, delta_type_name(e->ev.type), what);
+}
+
+static void take_end(struct handler *h, const struct run_event *e, struct effect *f, uint64_t uid)
+{
+    bool heirs = f->ending && uid == f->heir;
+    bool skipped = h->skips && f->uid == 0;
+
+    if (uid != f->uid && !heirs && !skipped)
+        complain(h, e, "the end of a life that was not announced");
+    if (*handled_delete(h, e, uid) != 0)
+        complain(h, e, "an end that was handled already");
+    f->ending = true;
+}
+
+static void take_life(struct handler *h, const struct run_event *e, struct effect *f, uint64_t uid)
+{
+    bool skipped = h->skips && f->uid == 0;
+
+    if (e->ev.type == DELTA_MODIFIED && (f->uid != uid || (!f->applied && !h->skips)) && !skipped)
+        complain(h, e, "a change of what was never handled");
+    if (f->uid == 0 || f->uid == uid) {
+        f->uid = uid;
+    } else if (f->ending) {
+        f->heir = uid;
+    } else {
+        if (f->failed_deletes < 5)
+            complain(h, e, "the next life before the end of the last one");
+        *f = (struct effect){.uid = uid, .running = true};
+    }
+}
+
+static void take_event(struct handler *h, const struct run_event *e)
+{
+    struct effect *f = effect_of(h, e);
+    uint64_t uid = handler_read(e->ev.object).uid;
+
+    f->sure = false;
+    f->running = true;
+    if (is_end(e))
+        take_end(h, e, f, uid);
+    else
+        take_life(h, e, f, uid);
+}
+
+static void take_snapshot(struct handler *h, const struct run *run)
+{
+    memset(h->seen, 0, sizeof(h->seen));
+    for (size_t s = 0; s < run->hook->source_count; s++) {
+        const struct store *store = watch_store(run->hook->sources[s]);
+        struct object **all = store_sorted(store);
+
+        for (size_t i = 0; i < store_count(store); i++)
+            h->seen[s][api_find(object_key(all[i]))] = handler_read(all[i]);
+        free(all);
+    }
+}
+
+static void check_document(const struct run *run)
+{
+    static const struct payload_context ctx = {.node = "sim", .instance = "sim"};
+    struct buf out = {0};
+    struct err err;
+
+    payload_put_json(&out, &ctx, run, 0);
+    struct json_path *path = NULL;
+    if (json_path_parse("run", &path, &err) != ERR_OK)
+        panic("%s", err.text);
+    struct buf found = {0};
+    if (json_path_select((const struct json_path *const *)&path, 1, buf_str(&out), &found, &err) !=
+        ERR_OK)
+        panic("a document that is not JSON: %s", err.text);
+    buf_free(&found);
+    buf_free(&out);
+    json_path_destroy(&path);
+}
+
+void handler_start(struct handler *h, const struct run *run)
+{
+    bool object_mode = run->hook->mode == HOOK_OBJECT;
+
+    ensure(!object_mode || run->event_count == 1);
+    h->runs++;
+    check_document(run);
+    for (size_t i = 0; i < run->event_count; i++) {
+        struct effect *f = effect_of(h, &run->events[i]);
+
+        if (object_mode && f->running)
+            complain(h, &run->events[i], "two runs for one key");
+        take_event(h, &run->events[i]);
+    }
+    if (!object_mode)
+        take_snapshot(h, run);
+}
+
+uint64_t handler_plan(struct handler *h, bool *ok, bool *effect)
+{
+    *ok = !clock_percent(h->clock, h->percent);
+    *effect = *ok || clock_percent(h->clock, 50);
+    if (*ok)
+        return clock_pick(h->clock, 1, 400);
+    h->failures++;
+    return clock_percent(h->clock, 20) ? TIMEOUT_MS : clock_pick(h->clock, 1, 400);
+}
+
+static void apply(struct handler *h, const struct run_event *e, bool ok, bool effect)
+{
+    struct effect *f = effect_of(h, e);
+    struct api_object o = handler_read(e->ev.object);
+
+    f->running = false;
+    f->ending = false;
+    if (is_end(e)) {
+        if (!ok) {
+            f->failed_deletes++;
+            return;
+        }
+        *handled_delete(h, e, o.uid) = 1;
+        if (f->uid == o.uid)
+            *f = (struct effect){.uid = f->heir};
+        return;
+    }
+    if (!effect)
+        return;
+    f->applied = f->applied || ok;
+    f->sure = ok;
+    f->value = o.value;
+    f->noise = o.noise;
+}
+
+void handler_end(struct handler *h, const struct run *run, bool ok, bool effect)
+{
+    for (size_t i = 0; i < run->event_count; i++)
+        apply(h, &run->events[i], ok, effect);
+    if (run->hook->mode == HOOK_SNAPSHOT && ok) {
+        h->snapshot_seen = true;
+        memcpy(h->snapshot, h->seen, sizeof(h->snapshot));
+    }
+}

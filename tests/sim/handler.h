@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * handler - the programs of one simulated hook: they take their time, succeed, fail with or without
+ * having had an effect, or hang; and they check what they are told (DESIGN 1.4).
+ */
+#ifndef SIM_HANDLER_H
+#define SIM_HANDLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hook/hook.h"
+#include "sim/api.h"
+#include "sim/clock.h"
+
+enum { HANDLER_SOURCES = 2 };
+
+/* What a hook's runs have made of a key. */
+struct effect {
+    uint64_t
+        uid; /* of the life that a run was started for and whose end is not handled; 0 = none */
+    uint64_t heir; /* the next life, told together with an end that is not handled; 0 = none */
+    bool ending;   /* the run under way tells the end of uid */
+    bool applied;  /* a run had its effect */
+    bool sure;     /* the last run for it had */
+    unsigned value;
+    unsigned noise;
+    unsigned failed_deletes; /* in a row */
+    bool running;
+};
+
+struct handler {
+    const char *name;
+    struct clock *clock;
+    unsigned percent; /* of runs that do not succeed */
+    bool skips;       /* existing = "skip": lives it was not told of count as announced */
+    struct effect effects[HANDLER_SOURCES][API_KEYS];
+    unsigned char *handled_deletes; /* by uid and source */
+    uint64_t runs;
+    uint64_t failures;
+    bool snapshot_seen;
+    struct api_object snapshot[HANDLER_SOURCES][API_KEYS]; /* of the last successful run */
+    struct api_object seen[HANDLER_SOURCES][API_KEYS];     /* of the run under way */
+};
+
+/* The bits of an object that the simulation looks at. */
+struct api_object handler_read(const struct object *o);
+
+/* A run starts: panics if what it is told breaks a promise. */
+void handler_start(struct handler *h, const struct run *run);
+
+/* How long it will take, in ms; *ok = whether it will succeed, *effect = whether it will have its effect. */
+uint64_t handler_plan(struct handler *h, bool *ok, bool *effect);
+
+/* It ends. */
+void handler_end(struct handler *h, const struct run *run, bool ok, bool effect);
+
+#endif
