@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FakeApi: the server in its own thread, what it recorded, and the switches a test turns."""
+import asyncio
+import concurrent.futures
+import random
+import re
+import socket
+import ssl
+import threading
+import time
+import traceback
+
+from . import answers
+from .conn import Conn
+from .kubeconfig import write_kubeconfig
+from .objects import Resource, bookmark
+from .script import Exchange, Rule
+from .store import Store
+
+
+def make_context(leaf, low="TLSv1_2", high="TLSv1_3", client_ca=None, client_required=False,
+                 alpn=("http/1.1",)):
+    """A server context; client_ca (an Authority) asks clients for a certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion[low]
+    context.maximum_version = ssl.TLSVersion[high]
+    context.load_cert_chain(leaf.cert_file, leaf.key_file)
+    if client_ca is not None:
+        context.verify_mode = ssl.CERT_REQUIRED if client_required else ssl.CERT_OPTIONAL
+        context.load_verify_locations(client_ca.file)
+    if alpn:
+        context.set_alpn_protocols(list(alpn))
+    return context
+
+
+def bind_socket(host):
+    """A socket outside the range of ephemeral ports, so that no client can take it in a restart."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    choose = random.SystemRandom()
+    for _ in range(200):
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((host, choose.randrange(11000, 32000)))
+            return sock
+        except OSError:
+            sock.close()
+    raise RuntimeError("no free port")
+
+
+class FakeApi:
+    """See the package's docstring. Every method may be called from any thread."""
+
+    def __init__(self, tls=None, host="127.0.0.1", tls_options=None):
+        self.store = Store()
+        self.store.changed = self._store_changed
+        self.leaf, self.host, self.port = tls, host, None
+        self.context = make_context(tls, **(tls_options or {})) if tls else None
+        self.stall_handshake = False
+        self.client_cns = None
+        self.tokens = None
+        self.bookmarks = True
+        self.watch_cache = True
+        self.requests, self.tls_errors, self.errors = [], [], []
+        self.conns, self.accepted, self.handshakes, self.resumptions = set(), 0, 0, 0
+        self.by_tls = {}
+        self.watchers = set()
+        self._rules = []
+        self._cond = threading.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._listener = self._server = None
+        self._thread = threading.Thread(target=self._serve_loop, name="fakeapi", daemon=True)
+
+    # Life
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_exc):
+        self.stop()
+
+    def start(self):
+        self._thread.start()
+        self.listen()
+        return self
+
+    def stop(self):
+        self.stop_listening()
+        self.drop("rst")
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def _serve_loop(self):
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
+
+    def call(self, function, *args):
+        """Runs function(*args) in the server's thread and returns its result."""
+        done = concurrent.futures.Future()
+
+        def task():
+            try:
+                done.set_result(function(*args))
+            except BaseException as error:
+                done.set_exception(error)
+        self._loop.call_soon_threadsafe(task)
+        return done.result(30)
+
+    def listen(self):
+        """Accepts connections; after stop_listening() on the same port again."""
+        if self._server is not None:
+            return
+        if self.port is None:
+            sock = bind_socket(self.host)
+            self.port = sock.getsockname()[1]
+        else:
+            sock = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((self.host, self.port))
+        if self._sni_wanted():
+            self.context.sni_callback = self._sni
+        future = asyncio.run_coroutine_threadsafe(
+            self._loop.create_server(lambda: Conn(self), sock=sock, backlog=512), self._loop)
+        self._server = future.result(10)
+
+    def stop_listening(self):
+        """New connections are refused; open ones live on."""
+        server, self._server = self._server, None
+        if server is not None:
+            self.call(server.close)
+
+    def drop(self, how="close"):
+        """Ends every open connection: close | eof | rst."""
+        self.call(lambda: [conn.end(how) for conn in list(self.conns)])
+
+    def set_tls(self, leaf, **options):
+        """Another certificate (and options of make_context) for new connections."""
+        self.leaf, self.context = leaf, make_context(leaf, **options)
+        self.context.sni_callback = self._sni
+
+    def _sni_wanted(self):
+        return self.context is not None and self.context.sni_callback is None
+
+    def _sni(self, tls, name, _context):
+        conn = self.by_tls.get(id(tls))
+        if conn is not None:
+            conn.sni = name
+
+    @property
+    def url(self):
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.context else 'http'}://{host}:{self.port}"
+
+    def kubeconfig(self, path, **more):
+        """Writes a kubeconfig for this server; see kubeconfig.py for the keywords."""
+        return write_kubeconfig(self, path, **more)
+
+    # Content
+
+    @property
+    def rv(self):
+        return self.store.rv
+
+    @rv.setter
+    def rv(self, value):
+        with self.store.lock:
+            self.store.rv = int(value)
+
+    def add_resource(self, plural, kind, group="", version="v1", namespaced=True, custom=True):
+        return self.store.add_resource(Resource(plural, kind, group, version, namespaced, custom))
+
+    def remove_resource(self, plural):
+        self.store.remove_resource(plural)
+
+    def apply(self, *objects, rv=None, silent=False):
+        """Creates or changes objects; silent = no watch ever hears of it. Returns the last one."""
+        stored = None
+        for obj in objects:
+            stored = self.store.apply(obj, rv, silent)
+        return stored
+
+    def delete(self, plural, key, rv=None, silent=False):
+        return self.store.delete(plural, key, rv, silent)
+
+    def get(self, plural, key):
+        return self.store.table(plural).objects.get(key)
+
+    def compact(self, plural=None):
+        """Watches that start below the current RV get 410 in the stream; continue tokens expire."""
+        self.store.compact(plural)
+
+    def bookmark(self, plural=None, rv=None):
+        """A BOOKMARK (default: the current RV) on every open watch that asked for bookmarks."""
+        def send():
+            for watcher in list(self.watchers):
+                if plural in (None, watcher.table.resource.plural) and watcher.wants_bookmarks:
+                    res = watcher.table.resource
+                    watcher.push(bookmark(rv or self.rv, res.kind, res.api_version))
+        self.call(send)
+
+    def end_watches(self, plural=None, how="END"):
+        """Ends the open watches that follow the store: END, "eof", "rst", "close" or an event."""
+        def end():
+            for watcher in list(self.watchers):
+                if plural in (None, watcher.table.resource.plural):
+                    watcher.finish(how)
+        self.call(end)
+
+    def watching(self, plural):
+        """How many watches follow this resource now."""
+        return sum(w.table.resource.plural == plural for w in list(self.watchers))
+
+    def wait_watching(self, plural, count=1, timeout=15):
+        self.wait(lambda: self.watching(plural) >= count, timeout, f"{count} watches of {plural}")
+
+    def _store_changed(self, table):
+        try:
+            self._loop.call_soon_threadsafe(self._wake, table)
+        except RuntimeError:
+            pass
+
+    def _wake(self, table):
+        for watcher in self.watchers:
+            if watcher.table is table:
+                watcher.wake()
+
+    # Scripts
+
+    def on(self, method=None, path=None, kind=None, resource=None, times=1, where=None):
+        """A rule for requests: path is a regular expression for the whole path."""
+        def match(request):
+            return ((method is None or request.method == method)
+                    and (path is None or re.fullmatch(path, request.path))
+                    and (kind is None or request.kind == kind)
+                    and (resource is None or request.resource == resource)
+                    and (where is None or where(request)))
+        return Rule(self, match, times)
+
+    def on_list(self, resource, times=1, where=None):
+        return self.on(kind="L", resource=resource, times=times, where=where)
+
+    def on_watch(self, resource, times=1, where=None):
+        return self.on(kind="W", resource=resource, times=times, where=where)
+
+    def on_get(self, resource, times=1, where=None):
+        return self.on(kind="G", resource=resource, times=times, where=where)
+
+    def add_rule(self, rule):
+        with self._cond:
+            self._rules.append(rule)
+
+    def remove_rule(self, rule):
+        with self._cond:
+            if rule in self._rules:
+                self._rules.remove(rule)
+
+    def _rule_for(self, request):
+        with self._cond:
+            for rule in self._rules:
+                if rule.match(request):
+                    rule.served += 1
+                    if rule.times is not None and rule.served >= rule.times:
+                        self._rules.remove(rule)
+                    return rule
+        return None
+
+    # What was asked
+
+    def wait_for_request(self, predicate=lambda request: True, timeout=15, count=1):
+        """The count-th request so far that fits; waits for it."""
+        return self.wait(lambda: [r for r in self.requests if predicate(r)][count - 1:count],
+                         timeout, f"request number {count}")[0]
+
+    def wait(self, condition, timeout=15, what="condition"):
+        """Waits until condition() is true after some request, answer or connection change."""
+        end = time.monotonic() + timeout
+        with self._cond:
+            while True:
+                result = condition()
+                if result:
+                    return result
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise AssertionError(f"{what}: not seen in {timeout} s; got {self.requests}")
+                self._cond.wait(min(left, 0.5))
+
+    def of(self, resource, kind=None):
+        """The requests for one resource, in order."""
+        with self._cond:
+            return [r for r in self.requests
+                    if r.resource == resource and kind in (None, r.kind)]
+
+    def sequence(self, resource=None):
+        """["L(0)", "C(token)", "W(10)"]: lists, later pages, watches; "-" = no resourceVersion."""
+        out = []
+        with self._cond:
+            for request in self.requests:
+                if request.kind in ("L", "W") and resource in (None, request.resource):
+                    token = request.query.get("continue")
+                    kind = "C" if token else request.kind
+                    out.append(f"{kind}({token or request.query.get('resourceVersion') or '-'})")
+        return out
+
+    def open_conns(self):
+        with self._cond:
+            return len(self.conns)
+
+    # Called by Conn, in the server's thread
+
+    def opened(self, conn):
+        with self._cond:
+            self.conns.add(conn)
+            self.accepted += 1
+            self._cond.notify_all()
+
+    def shaken(self, conn):
+        with self._cond:
+            self.handshakes += 1
+            self.resumptions += conn.resumed
+            self._cond.notify_all()
+
+    def lost(self, conn):
+        with self._cond:
+            self.conns.discard(conn)
+            self.by_tls.pop(id(conn.tls), None)
+            self._cond.notify_all()
+
+    def broken(self, conn, error):
+        self.errors.append(f"connection {conn.id}: {error!r}\n{traceback.format_exc()}")
+
+    def answered(self, _request):
+        with self._cond:
+            self._cond.notify_all()
+
+    async def serve(self, conn, request):
+        answers.classify(self.store, request)
+        exchange = Exchange(self, conn, request)
+        with self._cond:
+            self.requests.append(request)
+            self._cond.notify_all()
+        rule = self._rule_for(request)
+        if rule is not None:
+            await rule.handler(exchange)
+        else:
+            await self.truth(exchange)
+
+    async def truth(self, exchange):
+        await answers.answer(self, exchange)
+
+    async def follow(self, exchange, rv):
+        await answers.follow(self, exchange, rv)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the fake cluster holds: objects with one resourceVersion counter, history, selectors."""
+import base64
+import bisect
+import copy
+import json
+import re
+import threading
+
+from .objects import BUILTIN, Resource, compact
+
+
+def parse_labels(text):
+    """A label selector as a predicate over a dict; =, ==, !=, in, notin, exists, !exists."""
+    terms = []
+    for part in re.findall(r"[^,(]+(?:\([^)]*\))?", text or ""):
+        part = part.strip()
+        group = re.fullmatch(r"(\S+)\s+(in|notin)\s*\(([^)]*)\)", part)
+        if group:
+            values = {v.strip() for v in group[3].split(",")}
+            terms.append((group[1], group[2], values))
+        elif "!=" in part:
+            key, value = part.split("!=", 1)
+            terms.append((key.strip(), "notin", {value.strip()}))
+        elif "=" in part:
+            key, value = re.split(r"==?", part, maxsplit=1)
+            terms.append((key.strip(), "in", {value.strip()}))
+        elif part.startswith("!"):
+            terms.append((part[1:].strip(), "absent", None))
+        elif part:
+            terms.append((part, "exists", None))
+
+    def match(labels):
+        for key, operator, values in terms:
+            have = labels.get(key)
+            good = {"in": have is not None and values is not None and have in values,
+                    "notin": values is not None and (have is None or have not in values),
+                    "exists": have is not None, "absent": have is None}[operator]
+            if not good:
+                return False
+        return True
+    return match
+
+
+def parse_fields(text):
+    """A field selector over the JSON itself: metadata.name=a,spec.type!=ClusterIP."""
+    terms = []
+    for part in filter(None, (text or "").split(",")):
+        negative = "!=" in part
+        path, value = re.split(r"!=|==?", part, maxsplit=1)
+        terms.append((path.strip().split("."), value.strip(), negative))
+
+    def match(obj):
+        for path, value, negative in terms:
+            have = obj
+            for step in path:
+                have = have.get(step, "") if isinstance(have, dict) else ""
+            if (str(have) == value) == negative:
+                return False
+        return True
+    return match
+
+
+class Selection:
+    """Which objects a request sees: namespace, label selector, field selector."""
+
+    def __init__(self, namespace="", labels="", fields=""):
+        self.namespace = namespace
+        self._labels, self._fields = parse_labels(labels), parse_fields(fields)
+
+    def __call__(self, obj):
+        if obj is None:
+            return False
+        meta = obj["metadata"]
+        if self.namespace and meta.get("namespace", "") != self.namespace:
+            return False
+        return self._labels(meta.get("labels") or {}) and self._fields(obj)
+
+
+class Table:
+    """One resource: its live objects and all its changes; `oldest` = first RV to watch from."""
+
+    def __init__(self, resource):
+        self.resource = resource
+        self.objects = {}
+        self.history = []
+        self.oldest = 0
+        self.encoded = {}
+
+    def key_of(self, obj):
+        meta = obj["metadata"]
+        return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+
+    def json_of(self, obj, in_list=False):
+        """The object's bytes; items of built-in lists come without kind and apiVersion."""
+        cache_key = (id(obj), in_list)
+        if cache_key not in self.encoded:
+            shown = obj
+            if in_list and not self.resource.custom:
+                shown = {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
+            self.encoded[cache_key] = (obj, compact(shown, sort=self.resource.custom))
+        return self.encoded[cache_key][1]
+
+    def start_of(self, rv):
+        """Index in history of the first change after rv."""
+        return bisect.bisect_right(self.history, rv, key=lambda change: change[0])
+
+
+class Store:
+    """All tables under one lock; `changed` is called, locked, after each change."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.rv = 1
+        self.tables = {}
+        self.snapshots = {}
+        self.changed = lambda table: None
+        for resource in BUILTIN:
+            self.add_resource(resource)
+
+    def add_resource(self, resource):
+        with self.lock:
+            self.tables[(resource.group, resource.version, resource.plural)] = Table(resource)
+        return resource
+
+    def remove_resource(self, plural):
+        with self.lock:
+            table = self.table(plural)
+            res = table.resource
+            del self.tables[(res.group, res.version, res.plural)]
+
+    def table(self, plural):
+        """The table of a plural name, of "plural.group", or of a Resource."""
+        if isinstance(plural, Resource):
+            plural = f"{plural.plural}.{plural.group}" if plural.group else plural.plural
+        for (group, _version, name), table in self.tables.items():
+            if plural in (name, f"{name}.{group}"):
+                return table
+        raise KeyError(f"no such resource: {plural}")
+
+    def table_of(self, obj):
+        for table in self.tables.values():
+            res = table.resource
+            if (res.kind, res.api_version) == (obj["kind"], obj["apiVersion"]):
+                return table
+        raise KeyError(f"no resource for {obj['apiVersion']} {obj['kind']}")
+
+    def _next(self, rv):
+        self.rv = self.rv + 1 if rv is None else int(rv)
+        return self.rv
+
+    def apply(self, obj, rv=None, silent=False):
+        """Creates or replaces, keeping the uid of what is there. Returns the stored copy."""
+        with self.lock:
+            table = self.table_of(obj)
+            obj = copy.deepcopy(obj)
+            key = table.key_of(obj)
+            old = table.objects.get(key)
+            if old is not None:
+                obj["metadata"]["uid"] = old["metadata"]["uid"]
+            number = self._next(rv)
+            obj["metadata"]["resourceVersion"] = str(number)
+            table.objects[key] = obj
+            self._record(table, number, "MODIFIED" if old else "ADDED", obj, old, silent)
+            return obj
+
+    def delete(self, plural, key, rv=None, silent=False):
+        """Removes; the DELETED event carries the last state with the new resourceVersion."""
+        with self.lock:
+            table = self.table(plural)
+            old = table.objects.pop(key)
+            number = self._next(rv)
+            gone = copy.deepcopy(old)
+            gone["metadata"]["resourceVersion"] = str(number)
+            self._record(table, number, "DELETED", gone, old, silent)
+            return gone
+
+    def _record(self, table, rv, kind, obj, old, silent):
+        if silent:
+            return
+        table.history.append((rv, kind, obj, old))
+        self.changed(table)
+
+    def compact(self, plural=None):
+        """Makes a watch from before now too old; continue tokens expire too."""
+        with self.lock:
+            self.snapshots.clear()
+            for table in [self.table(plural)] if plural else self.tables.values():
+                table.oldest = self.rv
+
+    def listing(self, table, select):
+        with self.lock:
+            keys = sorted(table.objects)
+            return self.rv, [table.objects[k] for k in keys if select(table.objects[k])]
+
+    def page(self, table, select, limit, token):
+        """(rv, items, next token, items left); token None starts. KeyError: it expired."""
+        with self.lock:
+            if token:
+                rv, items = self.snapshots[token]
+            else:
+                rv, items = self.listing(table, select)
+            if not limit or len(items) <= limit:
+                return rv, items, "", 0
+            rest = items[limit:]
+            meta = {"v": "meta.k8s.io/v1", "rv": rv, "start": table.key_of(rest[0]),
+                    "n": len(self.snapshots)}
+            next_token = base64.urlsafe_b64encode(json.dumps(meta).encode()).decode()
+            self.snapshots[next_token] = (rv, rest)
+            return rv, items[:limit], next_token, len(rest)
+
+    def event_for(self, change, select):
+        """(type, object) as a watcher with this selection sees a change, or None."""
+        rv, kind, obj, old = change
+        now, before = select(obj) and kind != "DELETED", select(old)
+        if now:
+            return ("MODIFIED" if before else "ADDED"), obj
+        if not before:
+            return None
+        if kind == "DELETED":
+            return "DELETED", obj
+        gone = copy.deepcopy(old)
+        gone["metadata"]["resourceVersion"] = str(rv)
+        return "DELETED", gone

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the wire tests; see README.md for how to run them."""
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import harness  # noqa: E402
+import proctree  # noqa: E402
+from fakeapi import Authority, FakeApi  # noqa: E402
+
+proctree.become_subreaper()
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """The CA that signs the fake servers' certificates."""
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture(scope="session")
+def server_leaf(authority):
+    return authority.server()
+
+
+@pytest.fixture
+def new_api(server_leaf):
+    """Makes fake API servers: new_api(host="::1", tls=None, tls_options={...})."""
+    made = []
+
+    def make(tls=server_leaf, **more):
+        api = FakeApi(tls=tls, **more).start()
+        made.append(api)
+        return api
+    yield make
+    for api in made:
+        api.stop()
+    errors = [error for api in made for error in api.errors]
+    assert not errors, "\n".join(errors)
+
+
+@pytest.fixture
+def api(new_api):
+    """A fake API server on 127.0.0.1 with TLS, empty."""
+    return new_api()
+
+
+@pytest.fixture
+def factory(api, tmp_path, authority):
+    """Makes daemons and hooks, and checks at the end that they ended well and left nothing."""
+    if not harness.INFORMERD.exists():
+        pytest.fail(f"{harness.INFORMERD} is not built (INFORMERD_BUILD names a build folder)")
+    made = harness.Factory(tmp_path, authority)
+    yield made
+    made.finish()
+
+
+@pytest.fixture
+def daemon(factory):
+    return factory.daemon
+
+
+@pytest.fixture
+def new_hook(factory):
+    return factory.hook
+
+
+@pytest.fixture
+def hook(factory):
+    """One recording hook."""
+    return factory.hook()

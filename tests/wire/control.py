@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks the control socket: HTTP/1.1 over a unix socket."""
+import http.client
+import json
+import socket
+import time
+import urllib.parse
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path, timeout=10):
+        super().__init__("localhost", timeout=timeout)
+        self._path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def wait_until(condition, timeout=15, what="condition", interval=0.005):
+    """Polls until condition() is true, and returns its value."""
+    end = time.monotonic() + timeout
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not true within {timeout} s")
+        time.sleep(interval)
+
+
+def at_least(seconds, measured):
+    """Whether a pause was kept: timers of whole milliseconds may end one early."""
+    return measured >= seconds - 0.005
+
+
+class Control:
+    """The /v1 of one daemon."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def ask(self, target):
+        """(status, headers, body bytes) of GET target."""
+        conn = UnixConnection(self.path)
+        try:
+            conn.request("GET", target)
+            response = conn.getresponse()
+            return response.status, response.headers, response.read()
+        finally:
+            conn.close()
+
+    def get(self, target):
+        status, _headers, body = self.ask(target)
+        assert status == 200, f"GET {target}: {status} {body[:300]!r}"
+        return json.loads(body)
+
+    def status(self):
+        return self.get("/v1/status")
+
+    def watch(self, name):
+        return self.status()["watches"][name]
+
+    def hook(self, name):
+        return self.status()["hooks"][name]
+
+    def objects(self, name, key=None):
+        """The cached objects, or the one of a key; None when the key is not there."""
+        target = f"/v1/watches/{name}/objects"
+        if key is None:
+            return self.get(target)
+        status, _headers, body = self.ask(f"{target}/{urllib.parse.quote(key)}")
+        assert status in (200, 404), body
+        return json.loads(body) if status == 200 else None
+
+    def keys(self, name):
+        return [key_of(obj) for obj in self.objects(name)]
+
+    def alive(self):
+        try:
+            self.ask("/v1/status")
+            return True
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def wait_watch(self, name, timeout=15, **wanted):
+        """Waits until the watch shows these values: wait_watch("w", state="watching")."""
+        def fits():
+            now = self.watch(name)
+            return now if all(now.get(k) == v for k, v in wanted.items()) else None
+        try:
+            return wait_until(fits, timeout)
+        except AssertionError:
+            raise AssertionError(f"watch {name}: {self.watch(name)}, wanted {wanted}") from None
+
+    def wait_synced(self, *names, timeout=15):
+        def all_synced():
+            watches = self.status()["watches"]
+            return all(watches[n]["synced"] for n in names or watches)
+        try:
+            wait_until(all_synced, timeout)
+        except AssertionError:
+            raise AssertionError(f"not synced: {self.status()['watches']}") from None
+
+    def wait_idle(self, timeout=20):
+        """Waits until no hook runs and no key is pending."""
+        def idle():
+            hooks = self.status()["hooks"]
+            return all(h["pending"] == 0 and h["running"] == 0 for h in hooks.values())
+        try:
+            wait_until(idle, timeout)
+        except AssertionError:
+            raise AssertionError(f"not idle: {self.status()['hooks']}") from None
+
+
+def key_of(obj):
+    meta = obj["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the real daemon with a config of its own, and looks at it from outside."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import confwriter
+import proctree
+from control import Control, wait_until
+from hooks import Hook
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("INFORMERD_BUILD", ROOT / "build" / "dev")).resolve()
+INFORMERD, INFORMERCTL = BUILD / "informerd", BUILD / "informerctl"
+SERVICES = {"services": {"resource": "services", "namespaces": ["*"]}}
+TUNING = {"connect_timeout": "5s", "tls_timeout": "5s", "response_timeout": "10s",
+          "list_idle_timeout": "10s",
+          "backoff": {"initial": "20ms", "factor": 2.0, "max": "160ms", "jitter": 0.5,
+                      "reset_after": "2min"}}
+RETRY = {"initial": "20ms", "factor": 2.0, "max": "160ms"}
+SANITIZER = ("AddressSanitizer", "LeakSanitizer", "runtime error:", "UndefinedBehavior")
+
+
+def is_sanitized():
+    """Whether the binary is an ASan build, which needs more memory and time."""
+    return b"__asan_init" in INFORMERD.read_bytes()
+
+
+def hook_settings(hook, **more):
+    """The group of a recording hook; more settings as keywords."""
+    base = {"sources": ["services"], "command": [hook.path], "retry": RETRY}
+    return confwriter.merge(base, more)
+
+
+class Daemon:
+    """One daemon: its files, process, log and control socket."""
+
+    def __init__(self, folder, settings, environ=None):
+        self.folder = folder
+        self.config = folder / "informerd.conf"
+        self.short = pathlib.Path(tempfile.mkdtemp(prefix="ifd-"))
+        self.control = Control(self.short / "control.sock")
+        base = {"log": {"level": "debug", "format": "json"},
+                "control": {"socket": self.control.path},
+                "limits": {"stop_timeout": "5s", "ready_timeout": "60s"}}
+        if os.geteuid() == 0:
+            base["user"] = "root"
+        self.settings = confwriter.merge(base, settings)
+        self.stderr_file = folder / "stderr.log"
+        self.environ = environ or {}
+        self.process = None
+        self.expected_exit = 0
+        self._descendants = set()
+        self.write_config()
+
+    def write_config(self):
+        self.config.write_text(confwriter.text(self.settings))
+        self.config.chmod(0o600)
+
+    # Life
+
+    def start(self, wait=True):
+        environ = {"PATH": os.environ["PATH"], "TZ": "UTC", "SECRET_OF_THE_PARENT": "1",
+                   "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "detect_leaks=1"), "LC_ALL": "C",
+                   "UBSAN_OPTIONS": os.environ.get("UBSAN_OPTIONS", "print_stacktrace=1"),
+                   **self.environ}
+        with open(self.stderr_file, "ab") as stderr:
+            self.process = subprocess.Popen(
+                [INFORMERD, "-c", self.config], stdin=subprocess.DEVNULL, stdout=stderr,
+                stderr=stderr, env=environ, cwd="/", start_new_session=True)
+        if wait:
+            self.wait_control()
+        return self
+
+    def wait_control(self, timeout=20):
+        def up():
+            assert self.process.poll() is None, (
+                f"exit code {self.process.returncode}:\n{self.stderr()}")
+            return self.control.alive()
+        wait_until(up, timeout, "the control socket answers")
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def helper(self):
+        """The pid of the helper process: main's only child."""
+        return wait_until(lambda: sorted(proctree.children(self.pid)), 5, "a helper")[0]
+
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def signal(self, number):
+        self._descendants |= proctree.descendants(self.pid)
+        self.process.send_signal(number)
+
+    def wait_exit(self, timeout=15):
+        return self.process.wait(timeout)
+
+    def stop(self, timeout=15):
+        """SIGTERM; returns (exit code, seconds it took)."""
+        begin = time.monotonic()
+        self.signal(signal.SIGTERM)
+        code = self.wait_exit(timeout)
+        return code, time.monotonic() - begin
+
+    def finish(self):
+        """The end of a test: stops what still runs, and checks what every test promises."""
+        if self.process is None:
+            return []
+        problems = []
+        try:
+            if self.running():
+                self.stop()
+            if self.process.returncode != self.expected_exit:
+                problems.append(f"exit code {self.process.returncode}")
+        except subprocess.TimeoutExpired:
+            problems.append("did not stop in time; killed")
+            self.process.kill()
+            self.process.wait()
+        text = self.stderr()
+        problems += [f"sanitizer report: {word}" for word in SANITIZER if word in text]
+        self._descendants -= {pid for pid in self._descendants if proctree.reap(pid)}
+        left = {pid for pid in self._descendants if proctree.exists(pid)}
+        problems += [f"left running: {pid} {proctree.command(pid)}" for pid in left]
+        return problems
+
+    def cleanup(self):
+        shutil.rmtree(self.short, ignore_errors=True)
+
+    # The log
+
+    def stderr(self):
+        try:
+            return self.stderr_file.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+
+    def log(self, level=None, **fields):
+        """The log lines as dicts that carry these values; level: one or a tuple of words."""
+        out = []
+        levels = (level,) if isinstance(level, str) else level
+        for line in self.stderr().splitlines():
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if levels and entry.get("level") not in levels:
+                continue
+            if all(str(entry.get(key)) == str(want) for key, want in fields.items()):
+                out.append(entry)
+        return out
+
+    def problems(self, **fields):
+        """The lines at warn or error with these values."""
+        return self.log(level=("warn", "error"), **fields)
+
+    def wait_problem(self, *words, timeout=15, **fields):
+        """The first warn or error line with these fields whose text holds all the words."""
+        def found():
+            for entry in self.problems(**fields):
+                text = json.dumps(entry, ensure_ascii=False).lower()
+                if all(word.lower() in text for word in words):
+                    return entry
+            return None
+        try:
+            return wait_until(found, timeout)
+        except AssertionError:
+            lines = "\n".join(str(entry) for entry in self.problems()[-12:])
+            raise AssertionError(f"no line with {words} {fields} in:\n{lines}") from None
+
+    # Waiting
+
+    def synced(self, *watches, timeout=15):
+        self.control.wait_synced(*watches, timeout=timeout)
+        return self
+
+    def caught_up(self, api, *watches, timeout=20):
+        """Waits until these watches (default: all) have seen the server's RV and the hooks are
+        idle: what did not happen until now will not happen."""
+        watches = watches or tuple(self.control.status()["watches"])
+        sent = [0.0]
+
+        def done():
+            now = self.control.status()["watches"]
+            if all(str(now[w]["resource_version"]) == str(api.rv) and now[w]["synced"]
+                   and now[w]["state"] == "watching" for w in watches) \
+                    and len(api.watchers) >= len(watches):
+                return True
+            if time.monotonic() - sent[0] > 0.2:
+                sent[0] = time.monotonic()
+                api.bookmark()
+            return False
+        try:
+            wait_until(done, timeout)
+        except AssertionError:
+            raise AssertionError(f"not at {api.rv}: {self.control.status()['watches']}") from None
+        self.control.wait_idle(timeout)
+        return self
+
+    def ctl(self, *args, timeout=20):
+        """Runs informerctl against this daemon: CompletedProcess with text."""
+        return subprocess.run([INFORMERCTL, "--socket", self.control.path, *args], text=True,
+                              capture_output=True, timeout=timeout)
+
+
+def check_config(config, *flags, timeout=20):
+    """informerd --check: CompletedProcess with text."""
+    return subprocess.run([INFORMERD, "-c", config, "--check", *flags], text=True, cwd="/",
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
+
+
+class Factory:
+    """Makes daemons and hooks for one test; the fixtures of conftest.py hand it out."""
+
+    def __init__(self, folder, authority):
+        self.folder, self.authority = folder, authority
+        self.daemons, self.count = [], 0
+        self.known_children = proctree.children()
+
+    def new_folder(self, stem):
+        self.count += 1
+        folder = self.folder / f"{stem}{self.count}"
+        folder.mkdir(mode=0o755)
+        return folder
+
+    def hook(self, extra=""):
+        """A recording hook; `extra` is shell text that runs after the recording."""
+        self.count += 1
+        return Hook(self.folder / f"hook{self.count}", extra)
+
+    def cluster(self, api, tuning=None, **credentials):
+        """The group of a cluster for a fake server, with its kubeconfig written."""
+        self.count += 1
+        path = self.folder / f"kubeconfig{self.count}"
+        api.kubeconfig(path, **{"ca": self.authority, **credentials})
+        return {"kubeconfig": path, "tuning": confwriter.merge(TUNING, tuning or {})}
+
+    def daemon(self, api=None, watches=None, hooks=None, start=True, tuning=None, credentials=None,
+               clusters=None, environ=None, **settings):
+        """A daemon; hooks: {name: Hook or settings}; the default watch is every Service."""
+        if clusters is None:
+            clusters = {"prod": self.cluster(api, tuning, **(credentials or {}))}
+        groups = {name: hook_settings(entry) if isinstance(entry, Hook) else entry
+                  for name, entry in (hooks or {}).items()}
+        config = {"clusters": clusters, "watches": SERVICES if watches is None else watches}
+        if groups:
+            config["hooks"] = groups
+        made = Daemon(self.new_folder("daemon"), confwriter.merge(config, settings), environ)
+        self.daemons.append(made)
+        return made.start() if start else made
+
+    def finish(self):
+        problems = []
+        for made in self.daemons:
+            try:
+                problems += made.finish()
+            except Exception as error:
+                problems.append(f"while finishing: {error!r}")
+            finally:
+                if made.running():
+                    made.process.kill()
+            if made.process is not None:
+                print(f"--- {made.stderr_file}\n{made.stderr()[-8000:]}")
+            made.cleanup()
+        problems += [f"orphan: {text}" for text in proctree.kill_orphans(self.known_children)]
+        assert not problems, "; ".join(problems)

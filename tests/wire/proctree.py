@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes seen through /proc: children, descriptors, memory, orphans."""
+import ctypes
+import os
+import pathlib
+import signal
+import time
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def become_subreaper():
+    """What a daemon leaves behind becomes a child of the test process, and so is found."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children(pid="self"):
+    out = set()
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            listed = pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text()
+            out |= {int(child) for child in listed.split()}
+    except OSError:
+        pass
+    return out
+
+
+def descendants(pid):
+    out, todo = set(), [pid]
+    while todo:
+        new = children(todo.pop()) - out
+        out |= new
+        todo += new
+    return out
+
+
+def exists(pid):
+    """Whether the process is there and no zombie."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def command(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def fds(pid):
+    """{number: target} of a process's open files."""
+    out = {}
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            out[int(entry.name)] = os.readlink(entry)
+        except OSError:
+            pass
+    return out
+
+
+def memory_kb(pid, field="VmHWM"):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{field}:"):
+            return int(line.split()[1])
+    return 0
+
+
+def reap(pid):
+    """Collects a dead orphan; true when it is gone."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
+
+
+def kill_orphans(known, patience=3):
+    """Collects children that are not in `known`. Those that are alive after `patience` seconds are
+    killed; returns their command lines."""
+    end = time.monotonic() + patience
+    while children() - known and time.monotonic() < end:
+        if not [pid for pid in children() - known if not reap(pid)]:
+            break
+        time.sleep(0.005)
+    found = []
+    for pid in children() - known:
+        found.append(f"{pid} {command(pid)}")
+        try:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        except (ProcessLookupError, ChildProcessError):
+            pass
+    return found

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--check, command line, exit codes, include files."""
+import os
+import subprocess
+
+import confwriter
+import pytest
+from fakeapi import service
+from harness import INFORMERCTL, INFORMERD, check_config, hook_settings
+
+
+def run(*args):
+    return subprocess.run([INFORMERD, *args], text=True, capture_output=True, timeout=20,
+                          stdin=subprocess.DEVNULL)
+
+
+def lines_of(path, text):
+    """The numbers of the lines that hold text, and their neighbours."""
+    found = [number for number, line in enumerate(path.read_text().splitlines(), 1)
+             if text in line]
+    return {near for number in found for near in (number - 1, number, number + 1)}
+
+
+def test_check_passes_a_good_config_and_asks_nobody(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, start=False)
+    done = check_config(d.config)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not api.accepted
+
+
+PROBLEMS = {
+    "unknown setting": ({"hooks": {"h": {"no_such_setting": 1}}}, "no_such_setting"),
+    "setting of a later release": ({"hooks": {"h": {"splay": "1s"}}}, "splay"),
+    "unknown group": ({"colours": {"a": {"b": 1}}}, "colours"),
+    "wrong type": ({"hooks": {"h": {"concurrency": "three"}}}, "concurrency"),
+    "bad unit": ({"hooks": {"h": {"timeout": "5 parsecs"}}}, "timeout"),
+    "number for a duration": ({"hooks": {"h": {"timeout": 5}}}, "timeout"),
+    "bad size": ({"limits": {"object_size": "16MeB"}}, "object_size"),
+    "unknown source": ({"hooks": {"h": {"sources": ["nowhere"]}}}, "nowhere"),
+    "unknown cluster": ({"watches": {"services": {"cluster": "mars"}}}, "mars"),
+    "unknown mode": ({"hooks": {"h": {"mode": "telepathy"}}}, "telepathy"),
+    "unknown event": ({"hooks": {"h": {"events": ["added", "born"]}}}, "born"),
+    "unknown resource": ({"watches": {"services": {"resource": "frobs"}}}, "frobs"),
+    "namespaces missing": ({"watches": {"services": {"namespaces": None}}}, "namespaces"),
+    "bad label selector": ({"watches": {"services": {"label_selector": "a in (b"}}},
+                           "label_selector"),
+    "bad field selector": ({"watches": {"services": {"field_selector": "a"}}}, "field_selector"),
+    "bad path": ({"hooks": {"h": {"changes_in": ["spec..x["]}}}, "changes_in"),
+    "bad umask": ({"hooks": {"h": {"umask": "0999"}}}, "umask"),
+    "bad signal": ({"hooks": {"h": {"kill_signal": "EXPLODE"}}}, "kill_signal"),
+    "unknown user": ({"hooks": {"h": {"user": "no-such-user-here"}}},
+                     "no-such-user-here" if os.geteuid() == 0 else "user"),
+    "kubeconfig missing": ({"clusters": {"prod": {"kubeconfig": "/no/such/kubeconfig"}}},
+                           "/no/such/kubeconfig"),
+    "level": ({"log": {"level": "loud"}}, "loud"),
+    "command and shell": ({"hooks": {"h": {"shell": "true"}}}, "shell"),
+    "no command": ({"hooks": {"h": {"command": None}}}, "command"),
+    "backoff factor": ({"clusters": {"prod": {"tuning": {"backoff": {"factor": 0.5}}}}}, "factor"),
+    "zero where not allowed": ({"clusters": {"prod": {"tuning": {"page_size": 0}}}}, "page_size"),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_each_problem_is_told_with_file_and_line(api, daemon, hook, name):
+    extra, word = PROBLEMS[name]
+    d = daemon(api, hooks={"h": hook_settings(hook)}, start=False)
+    d.settings = confwriter.merge(d.settings, extra)
+    d.write_config()
+    done = check_config(d.config)
+    told = done.stdout + done.stderr
+    assert done.returncode == 78, told
+    lines = [line for line in told.splitlines() if line.startswith(f"{d.config}:")]
+    assert any(word in line for line in lines), told
+    numbers = {int(line.split(":")[1]) for line in lines if word in line}
+    assert all(1 <= n <= len(d.config.read_text().splitlines()) for n in numbers)
+    if word in d.config.read_text():
+        assert numbers & lines_of(d.config, word), told
+
+
+def test_all_problems_are_told_in_one_go_and_nothing_starts(api, daemon, hook):
+    d = daemon(api, start=False, hooks={"h": hook_settings(
+        hook, timeout="x", concurrency=-1, mode="none", nonsense=1)}, log={"level": "loud"})
+    done = check_config(d.config)
+    told = done.stdout + done.stderr
+    for word in ("timeout", "concurrency", "mode", "nonsense", "level"):
+        assert word in told
+    d.start(wait=False)
+    d.expected_exit = d.wait_exit()
+    assert d.expected_exit == 78 and "nonsense" in d.stderr()
+    assert not api.accepted
+
+
+def test_a_syntax_error_has_its_line(api, daemon):
+    d = daemon(api, start=False)
+    d.config.write_text('user = "root";\nclusters : {\n  prod : { kubeconfig = ; };\n};\n')
+    done = check_config(d.config)
+    assert done.returncode == 78 and f"{d.config}:3" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("flags", [["--no-such-flag"], ["-c"], ["surplus"]])
+def test_a_wrong_command_line_is_64(flags):
+    assert run(*flags).returncode == 64
+    assert subprocess.run([INFORMERCTL, "no-such-command"], capture_output=True,
+                          timeout=20).returncode == 64
+
+
+def test_help_and_version_go_to_stdout():
+    for program in (INFORMERD, INFORMERCTL):
+        for flag in ("-h", "--help"):
+            done = subprocess.run([program, flag], text=True, capture_output=True, timeout=20)
+            assert done.returncode == 0 and "sage" in done.stdout and not done.stderr
+    done = run("-V")
+    assert done.returncode == 0 and done.stdout.startswith("informerd ")
+
+
+def test_a_missing_config_is_78(tmp_path):
+    done = run("-c", str(tmp_path / "none"), "--check")
+    assert done.returncode == 78 and str(tmp_path / "none") in done.stdout + done.stderr
+
+
+def test_included_files_unite_in_name_order(api, daemon, new_hook):
+    one, two = new_hook(), new_hook()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"one": one}, include=["conf.d/*.conf", "nothing/*.conf"], start=False)
+    folder = d.folder / "conf.d"
+    folder.mkdir()
+    (folder / "10.conf").write_text(confwriter.text({"hooks": {"two": hook_settings(two)}}))
+    (folder / "20.conf").write_text(confwriter.text({"watches": {
+        "more": {"resource": "endpoints", "namespaces": ["*"]}}}))
+    d.start().synced()
+    one.wait(1)
+    two.wait(1)
+    assert set(d.control.status()["watches"]) == {"services", "more"}
+
+
+def test_one_name_in_two_files_is_an_error_that_names_both(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, include=["conf.d/*.conf"], start=False)
+    folder = d.folder / "conf.d"
+    folder.mkdir()
+    (folder / "10.conf").write_text(confwriter.text({"hooks": {"h": hook_settings(hook)}}))
+    (folder / "20.conf").write_text('user = "root";\n')
+    done = check_config(d.config)
+    told = done.stdout + done.stderr
+    assert done.returncode == 78
+    assert str(folder / "10.conf") in told and str(d.config) in told
+    assert f"{folder / '20.conf'}:1" in told, "scalars stand only in the main file"
+
+
+def test_libconfigs_own_include_is_refused(api, daemon, tmp_path):
+    d = daemon(api, start=False)
+    (tmp_path / "x.conf").write_text("")
+    d.config.write_text(f'@include "{tmp_path}/x.conf"\n' + d.config.read_text())
+    done = check_config(d.config)
+    assert done.returncode == 78 and "include" in done.stdout + done.stderr
+
+
+def test_a_trailing_comma_is_reported(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, start=False)
+    d.config.write_text(d.config.read_text().replace('[ "services" ]', '[ "services", ]'))
+    done = check_config(d.config)
+    assert done.returncode == 78
+    told = done.stdout + done.stderr
+    assert any(f"{d.config}:{n}:" in told for n in lines_of(d.config, '"services", ]')), told

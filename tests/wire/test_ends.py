@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SCENARIOS 15, 41, 42, 46, 51, 52, 54: how streams end, and what waits how long."""
+import email.utils
+import time
+
+import pytest
+from control import at_least, wait_until
+from fakeapi import END, RST, STALL, Gate, Pause, bookmark, error_event, ev, service
+
+
+def gaps(requests, first, second):
+    """Seconds between each request of kind `first` and the next one, where that is `second`."""
+    return [b.time - a.time for a, b in zip(requests, requests[1:])
+            if (a.kind, b.kind) == (first, second)]
+
+
+@pytest.mark.parametrize("phase", ["list", "list body", "watch", "backoff", "refused", "handshake"])
+def test_s15_term_ends_it_in_time_and_nothing_more_is_asked(api, daemon, hook, phase):
+    gate = Gate()
+    if phase == "list":
+        api.on_list("services").hold(gate)
+    elif phase == "list body":
+        api.on_list("services").reply(body=b'{"kind":"ServiceList"' + b" " * 100, chunks=(),
+                                      only=220, end="stall")
+    elif phase == "backoff":
+        api.on_list("services", times=None).fail(500)
+    elif phase == "refused":
+        api.stop_listening()
+    elif phase == "handshake":
+        api.stall_handshake = True
+    d = daemon(api, hooks={"h": hook}, tuning={"backoff": {"initial": "20s", "max": "30s"}})
+    if phase in ("backoff", "refused"):
+        d.control.wait_watch("services", state="backoff")
+    elif phase == "handshake":
+        api.wait(lambda: api.accepted)
+    elif phase == "watch":
+        api.wait_watching("services")
+    else:
+        api.wait_for_request(lambda r: r.kind == "L")
+    asked = len(api.requests)
+    code, seconds = d.stop()
+    assert code == 0 and seconds < 3
+    assert len(api.requests) == asked
+    api.wait(lambda: not api.open_conns())
+
+
+def test_s15_a_second_term_is_harmless(api, daemon, hook):
+    hook.block()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook}, limits={"stop_timeout": "300ms"})
+    hook.wait(1)
+    d.signal(15)
+    d.signal(15)
+    assert d.wait_exit() == 0
+
+
+def test_s41_a_watch_that_closes_at_once_is_a_pause_and_a_list_not_a_hot_loop(api, daemon):
+    api.on_watch("services", times=None).stream(END)
+    begin = time.monotonic()
+    daemon(api, tuning={"backoff": {"initial": "100ms", "max": "800ms", "jitter": 0.0}})
+    api.wait_for_request(lambda r: r.kind == "W", count=5)
+    spent = time.monotonic() - begin
+    assert api.sequence("services")[:6] == ["L(0)", "W(1)", "L(1)", "W(1)", "L(1)", "W(1)"]
+    pauses = gaps(api.of("services"), "W", "L")[:4]
+    assert all(map(at_least, (0.1, 0.2, 0.4, 0.8), pauses))
+    assert spent >= 1.5 and len(api.of("services", "W")) < 8
+
+
+def test_s41_a_compacted_rv_answered_with_nothing_never_loops(api, daemon):
+    api.on_watch("services", times=None).drop("eof")
+    daemon(api, tuning={"backoff": {"initial": "50ms", "max": "400ms", "jitter": 0.0}})
+    api.wait_for_request(lambda r: r.kind == "W", count=8)
+    asked = api.of("services")
+    fresh = [(a, b) for a, b in zip(asked, asked[1:]) if a.kind == "W" and a.index == 1]
+    assert len(fresh) >= 3 and all(at_least(0.05, b.time - a.time) for a, b in fresh)
+
+
+@pytest.mark.parametrize("event", ["event", "bookmark"])
+def test_s42_after_one_event_the_watch_is_reopened_at_once(api, daemon, event):
+    frame = bookmark(7) if event == "bookmark" else ev("ADDED", service("n/a"), rv=7)
+    api.on_watch("services").stream(frame, END)
+    api.on_watch("services").stream(STALL)
+    daemon(api, tuning={"backoff": {"initial": "20s", "max": "30s"}})
+    api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=5)
+    assert api.sequence("services") == ["L(0)", "W(1)", "W(7)"]
+
+
+def test_s42_a_quiet_watch_that_lived_a_second_is_reopened_at_once(api, daemon):
+    api.on_watch("services").stream(Pause(1.2), END)
+    api.on_watch("services").stream(STALL)
+    daemon(api, tuning={"backoff": {"initial": "20s", "max": "30s"}})
+    api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=10)
+    assert api.sequence("services") == ["L(0)", "W(1)", "W(1)"]
+
+
+def test_s42_the_connection_is_used_again_after_a_clean_end(api, daemon):
+    api.on_watch("services").stream(bookmark(7), END)
+    daemon(api)
+    first, second = (api.wait_for_request(lambda r: r.kind == "W", count=n) for n in (1, 2))
+    assert first.conn_id == second.conn_id
+
+
+@pytest.mark.parametrize("kind", ["L", "W"])
+def test_s46_retry_after_is_a_lower_bound(api, daemon, kind):
+    (api.on_list if kind == "L" else api.on_watch)("services").fail(429, retry_after=2)
+    daemon(api).synced()
+    api.wait_for_request(lambda r: r.kind == kind, count=2)
+    first, second = api.of("services", kind)[:2]
+    assert at_least(2, second.time - first.time)
+    api.wait_watching("services")
+    assert api.sequence("services")[:3] == (["L(0)", "L(0)", "W(1)"] if kind == "L"
+                                            else ["L(0)", "W(1)", "W(1)"])
+
+
+def test_s46_retry_after_as_a_date_or_nonsense_means_normal_backoff(api, daemon):
+    for value in (email.utils.formatdate(time.time() + 60, usegmt=True), "soon", "-5", ""):
+        api.on_list("services").fail(429, retry_after=value)
+    daemon(api).synced(timeout=10)
+    assert api.sequence("services")[:5] == ["L(0)"] * 5
+
+
+def test_s46_plain_text_429_of_the_inflight_filter_is_understood(api, daemon):
+    api.on_watch("services").reply(429, body=b"Too many requests, please try again later.\n",
+                                   type="text/plain; charset=utf-8", headers={"Retry-After": 1})
+    daemon(api)
+    first, second = (api.wait_for_request(lambda r: r.kind == "W", count=n) for n in (1, 2))
+    assert at_least(1, second.time - first.time)
+    assert api.sequence("services") == ["L(0)", "W(1)", "W(1)"]
+
+
+def test_s45_429_in_the_stream_keeps_the_rv_and_pauses(api, daemon):
+    api.on_watch("services").stream(bookmark(6), error_event(429), END)
+    daemon(api, tuning={"backoff": {"initial": "200ms", "max": "200ms", "jitter": 0.0}})
+    first, second = (api.wait_for_request(lambda r: r.kind == "W", count=n) for n in (1, 2))
+    assert at_least(0.2, second.time - first.time)
+    assert api.sequence("services") == ["L(0)", "W(1)", "W(6)"]
+
+
+@pytest.mark.parametrize("how", ["in-stream", "http"])
+def test_s51_expired_is_a_pause_and_a_list_at_the_last_rv_without_limit(api, daemon, hook, how):
+    api.apply(service("n/a"), service("n/b"))
+    api.rv = 10
+    gate = Gate()
+    if how == "http":
+        api.on_watch("services").fail(410, hold=gate)
+    else:
+        api.on_watch("services").stream(gate, error_event(410, "Expired"), END)
+    d = daemon(api, hooks={"h": hook},
+               tuning={"backoff": {"initial": "200ms", "max": "1s", "jitter": 0.0}})
+    hook.wait(2)
+    watch = api.wait_for_request(lambda r: r.kind == "W")
+    api.delete("services", "n/b", silent=True)
+    opened = time.monotonic()
+    gate.open()
+    again = api.wait_for_request(lambda r: r.kind == "L", count=2)
+    assert at_least(0.2, again.time - opened) and again.time > watch.time
+    assert again.query["resourceVersion"] == "10" and "limit" not in again.query
+    hook.wait_what("DELETED", "n/b")
+    d.caught_up(api)
+    assert len(hook.runs()) == 3
+    assert api.sequence("services") == ["L(0)", "W(10)", "L(10)", "W(11)"]
+
+
+def test_s51_a_list_at_the_last_rv_that_is_expired_too_is_asked_without_rv_at_once(api, daemon):
+    api.rv = 10
+    api.on_watch("services").stream(error_event(410, "Expired"), END)
+    api.on_list("services", where=lambda r: r.query.get("resourceVersion") == "10").fail(410)
+    daemon(api, tuning={"backoff": {"initial": "300ms", "max": "20s", "factor": 30.0}})
+    api.wait_for_request(lambda r: r.kind == "L", count=3, timeout=5)
+    api.wait_for_request(lambda r: r.kind == "W", count=2)
+    assert api.sequence("services") == ["L(0)", "W(10)", "L(10)", "L(-)", "W(10)"]
+
+
+def test_s54_forbidden_is_shown_logged_once_and_healed_without_restart(api, daemon, new_hook):
+    api.apply(service("n/a"))
+    hook = new_hook()
+    message = ('services is forbidden: User "system:node:x" cannot list resource "services" in API '
+               'group "" at the cluster scope')
+    rule = api.on_list("services", times=None).fail(403, message=message)
+    d = daemon(api, hooks={"h": hook})
+    api.wait_for_request(lambda r: r.kind == "L", count=8)
+    shown = d.control.wait_watch("services", state="forbidden")
+    assert "forbidden" in str(shown["last_error"]).lower() and not shown["synced"]
+    lines = [e for e in d.problems(watch="services") if "forbidden" in str(e).lower()]
+    assert len(lines) == 1, lines
+    assert not hook.runs()
+    rule.cancel()
+    hook.wait(1)
+    d.control.wait_watch("services", state="watching", synced=True)
+
+
+def test_s54_forbidden_at_the_watch_keeps_the_rv_and_does_not_list(api, daemon):
+    api.on_watch("services", times=4).fail(403)
+    d = daemon(api)
+    api.wait_for_request(lambda r: r.kind == "W", count=5)
+    assert api.sequence("services") == ["L(0)"] + ["W(1)"] * 5
+    d.control.wait_watch("services", state="watching")
+
+
+@pytest.mark.parametrize("how", ["rst", "eof", "close"])
+def test_a_server_restart_on_its_port_resumes_at_the_rv_without_a_list(api, daemon, hook, how):
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook})
+    hook.wait(1)
+    api.wait_watching("services")
+    api.bookmark()
+    d.caught_up(api)
+    rv = api.rv
+    api.stop_listening()
+    api.drop(how)
+    d.control.wait_watch("services", state="backoff")
+    api.apply(service("n/b"))
+    assert d.control.watch("services")["synced"]
+    api.listen()
+    hook.wait_what("ADDED", "n/b")
+    d.caught_up(api)
+    assert api.sequence("services") == ["L(0)", f"W({rv})", f"W({rv})"]
+    assert len(hook.runs()) == 2
+
+
+def test_connection_refused_climbs_the_ladder_and_then_goes_on(api, daemon, hook):
+    api.stop_listening()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook})
+    d.control.wait_watch("services", state="backoff")
+    api.listen()
+    hook.wait(1)
+    assert api.sequence("services")[0] == "L(0)"
+
+
+@pytest.mark.slow
+def test_a_silent_server_is_left_after_the_promised_time(api, daemon):
+    api.on_watch("services").stream(bookmark(5), STALL)
+    daemon(api, tuning={"watch_timeout": ["1s", "1s"]})
+    first = api.wait_for_request(lambda r: r.kind == "W")
+    assert first.query["timeoutSeconds"] == "1"
+    second = api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=25)
+    assert at_least(1, second.time - first.time)
+    assert second.query["resourceVersion"] == "5"
+
+
+def test_the_watch_timeout_is_drawn_anew_inside_the_interval(api, daemon):
+    api.on_watch("services", times=60).stream(bookmark(5), END)
+    daemon(api, tuning={"watch_timeout": ["5min", "10min"]})
+    api.wait_for_request(lambda r: r.kind == "W", count=60)
+    seconds = [int(r.query["timeoutSeconds"]) for r in api.of("services", "W")]
+    assert all(300 <= s <= 600 for s in seconds)
+    assert len(set(seconds)) > 20 and max(seconds) - min(seconds) > 100
+
+
+def test_a_server_that_ends_the_watch_at_its_timeout_is_asked_again(api, daemon, hook):
+    daemon(api, hooks={"h": hook}, tuning={"watch_timeout": ["1s", "1s"]})
+    api.wait_for_request(lambda r: r.kind == "W", count=3)
+    api.apply(service("n/a"))
+    hook.wait_what("ADDED", "n/a")
+    assert len(api.of("services", "L")) == 1
+
+
+def test_a_stream_reset_in_the_middle_loses_and_repeats_nothing(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook})
+    for number in range(12):
+        api.wait_watching("services")
+        api.apply(service(f"n/s{number}"))
+        if number % 3 == 0:
+            hook.wait(number + 1)
+            api.end_watches(how=("rst", "eof", "close", "END")[number // 3])
+            wait_until(lambda: not api.watching("services") or
+                       len(api.of("services", "W")) > number // 3 + 1)
+    hook.wait(12)
+    d.caught_up(api)
+    assert hook.what() == [("ADDED", f"n/s{n}") for n in range(12)]
+    assert len(api.of("services", "L")) == 1
+
+
+@pytest.mark.parametrize("code", [301, 302, 307])
+def test_a_redirect_is_an_error_and_not_followed(api, daemon, code):
+    api.on_list("services", times=2).reply(code, headers={"Location": f"{api.url}/elsewhere"})
+    daemon(api).synced()
+    assert not [r for r in api.requests if r.path == "/elsewhere"]
+
+
+def test_rst_while_the_handshake_runs_is_retried(api, daemon):
+    api.stall_handshake = True
+    d = daemon(api)
+    api.wait(lambda: api.accepted)
+    api.stall_handshake = False
+    api.drop("rst")
+    d.synced()
+
+
+def test_events_before_a_reset_all_count(api, daemon, hook):
+    gate = Gate()
+    api.on_watch("services").stream(*[ev("ADDED", service(f"n/s{i}"), rv=10 + i)
+                                      for i in range(50)], gate, RST)
+    api.on_watch("services").stream(STALL)
+    daemon(api, hooks={"h": hook})
+    hook.wait(50)
+    gate.open()
+    api.wait_for_request(lambda r: r.kind == "W", count=2)
+    assert api.sequence("services") == ["L(0)", "W(1)", "W(59)"]

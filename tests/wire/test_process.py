@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two processes and what a hook process is: descriptors, environment, umask, deaths."""
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import time
+
+import pytest
+from control import wait_until
+from fakeapi import service
+from harness import hook_settings
+from proctree import children, descendants, exists, fds, reap
+
+PROBE = r"""
+{ ls -l /proc/self/fd | sed 1d; } >"$d/fds.tmp" && mv "$d/fds.tmp" "$d/fds"
+umask >"$d/umask"; pwd >"$d/pwd"
+cat /proc/self/status >"$d/status"
+"""
+
+
+def test_a_hook_gets_a_clean_environment(api, daemon, hook):
+    api.apply(service("n/a"))
+    daemon(api, hooks={"h": hook}, environ={"LD_PRELOAD_NOT": "x", "HOME": "/root"})
+    env = hook.wait(1)[0].env
+    assert env["PATH"] == "/usr/sbin:/usr/bin:/sbin:/bin" and env["LANG"] == "C.UTF-8"
+    foreign = {name for name in env if not name.startswith("INFORMERD_")} - {"PATH", "LANG"}
+    assert not foreign
+
+
+def test_a_hook_has_three_descriptors_and_a_default_signal_state(api, daemon, new_hook):
+    hook = new_hook(extra=PROBE)
+    api.apply(service("n/a"))
+    daemon(api, hooks={"h": hook_settings(hook, umask="0027")})
+    wait_until((hook.folder / "status").exists)
+    wait_until(lambda: hook.ended() == 1)
+    numbers = re.findall(r" (\d+) -> ", (hook.folder / "fds").read_text())
+    assert set(numbers) - {"3"} == {"0", "1", "2"}, "3 is ls reading the folder"
+    assert len(numbers) <= 4
+    assert (hook.folder / "umask").read_text().strip() == "0027"
+    status = dict(line.split(":\t", 1) for line in
+                  (hook.folder / "status").read_text().splitlines() if ":\t" in line)
+    assert int(status["SigBlk"], 16) == 0
+    assert int(status["SigIgn"], 16) == 0
+
+
+def test_stdin_is_a_sealed_seekable_file(api, daemon, new_hook):
+    hook = new_hook()
+    probe = hook.folder / "probe"
+    probe.write_text(f"""#!/bin/sh
+cat /dev/stdin >{hook.folder}/one
+cat /dev/stdin >{hook.folder}/two
+(echo x >>/dev/stdin) 2>/dev/null || echo sealed >{hook.folder}/sealed
+readlink /proc/self/fd/0 >{hook.folder}/link
+touch {hook.folder}/done
+""")
+    probe.chmod(0o755)
+    api.apply(service("n/a"))
+    daemon(api, hooks={"h": hook_settings(hook, command=[probe])})
+    wait_until((hook.folder / "done").exists)
+    one, two = ((hook.folder / name).read_bytes() for name in ("one", "two"))
+    assert one == two and one.startswith(b"{")
+    assert (hook.folder / "sealed").exists()
+    assert "memfd" in (hook.folder / "link").read_text()
+
+
+def test_a_hook_leads_its_own_process_group(api, daemon, hook):
+    hook.block()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook})
+    hook.wait(1)
+    pid = int(hook.runs()[0].name.rpartition(".")[2])
+    assert pid in descendants(d.helper) and os.getpgid(pid) == pid
+    assert os.getpgid(pid) != os.getpgid(d.pid)
+    hook.release()
+
+
+def test_there_is_one_helper_and_no_zombies(api, daemon, hook):
+    for number in range(20):
+        api.apply(service(f"n/s{number}"))
+    d = daemon(api, hooks={"h": hook_settings(hook, concurrency=4)})
+    hook.wait(20)
+    d.caught_up(api)
+    assert children(d.pid) == {d.helper}
+    wait_until(lambda: not children(d.helper), 5, "finished hooks are reaped")
+
+
+def test_the_helper_holds_no_network_and_main_starts_nothing(api, daemon):
+    d = daemon(api).synced()
+    api.wait_watching("services")
+    inodes = {target for target in fds(d.helper).values() if target.startswith("socket:")}
+    tcp = set()
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/net/{name}") as table:
+            tcp |= {f"socket:[{line.split()[9]}]" for line in table if ":" in line.split()[0]}
+    assert not inodes & tcp
+
+
+def test_killing_the_helper_stops_main_with_an_error(api, daemon, hook):
+    hook.block()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook})
+    hook.wait(1)
+    below = descendants(d.pid)
+    os.kill(d.helper, signal.SIGKILL)
+    d.expected_exit = d.wait_exit(10)
+    assert d.expected_exit == 1
+    d.wait_problem("helper")
+    wait_until(lambda: all(reap(p) or not exists(p) for p in below), 5,
+               "the hook dies with the helper")
+
+
+def test_killing_main_ends_helper_and_hooks(api, daemon, new_hook):
+    hook, stubborn = new_hook(), new_hook(extra="trap '' TERM")
+    hook.block()
+    stubborn.block()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook, "s": hook_settings(stubborn, kill_grace="200ms")})
+    hook.wait(1)
+    stubborn.wait(1)
+    below = descendants(d.pid)
+    assert len(below) >= 3
+    d.process.kill()
+    d.expected_exit = d.wait_exit(5)
+    wait_until(lambda: all(reap(p) or not exists(p) for p in below), 8)
+
+
+def test_the_control_socket_is_private_and_taken_over_after_a_crash(api, daemon):
+    d = daemon(api).synced()
+    mode = stat.S_IMODE(d.control.path.stat().st_mode)
+    assert mode & 0o007 == 0
+    below = descendants(d.pid)
+    d.process.kill()
+    d.process.wait()
+    wait_until(lambda: all(reap(p) or not exists(p) for p in below), 8)
+    assert d.control.path.exists()
+    d.start().synced()
+    code, _ = d.stop()
+    assert code == 0 and not d.control.path.exists()
+
+
+def test_a_second_daemon_on_the_same_socket_is_refused(api, daemon):
+    first = daemon(api).synced()
+    second = daemon(api, control={"socket": first.control.path}, start=False)
+    second.start(wait=False)
+    second.expected_exit = second.wait_exit()
+    assert second.expected_exit != 0
+    assert str(first.control.path) in second.stderr()
+    assert first.control.alive()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("where", ["config", "hook", "folder"])
+def test_root_refuses_what_others_can_write(api, daemon, hook, where):
+    d = daemon(api, hooks={"h": hook}, start=False)
+    {"config": d.config, "hook": hook.path, "folder": hook.folder}[where].chmod(0o777)
+    d.start(wait=False)
+    d.expected_exit = d.wait_exit()
+    assert d.expected_exit == 78
+    assert "writ" in d.stderr()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_main_drops_its_user_and_hooks_run_as_named(api, daemon, new_hook):
+    as_user, as_root = new_hook(extra="id -un >$d/id"), new_hook(extra="id -un >$d/id")
+    as_user.folder.chmod(0o1777)
+    api.apply(service("n/a"))
+    d = daemon(api, user="nobody", start=False, hooks={
+        "plain": hook_settings(as_user), "root": hook_settings(as_root, user="root")})
+    os.chmod(as_user.folder.parent, 0o711)
+    for folder in list(as_user.folder.parents)[:6]:
+        if folder != folder.parent and str(folder).startswith("/tmp/"):
+            os.chmod(folder, os.stat(folder).st_mode | 0o011)
+    os.chmod(d.short, 0o755)
+    d.start()
+    wait_until(lambda: as_user.ended() == 1 and as_root.ended() == 1)
+    assert (as_user.folder / "id").read_text() == "nobody\n"
+    assert (as_root.folder / "id").read_text() == "root\n"
+    status = open(f"/proc/{d.pid}/status").read()
+    uid = int(subprocess.check_output(["id", "-u", "nobody"]))
+    assert re.search(rf"^Uid:\t{uid}\t{uid}\t{uid}\t{uid}$", status, re.M)
+    assert re.search(r"^CapEff:\t0+$", status, re.M) and re.search(r"^CapPrm:\t0+$", status, re.M)
+
+
+def notify_socket(folder):
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sock.bind(str(folder / "n"))
+    sock.settimeout(10)
+    return sock
+
+
+def test_ready_is_told_to_systemd_after_the_first_runs(api, daemon, hook):
+    hook.block()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook}, start=False)
+    with notify_socket(d.short) as sock:
+        d.environ["NOTIFY_SOCKET"] = str(d.short / "n")
+        d.start()
+        if b"libsystemd" not in open(f"/proc/{d.pid}/maps", "rb").read():
+            pytest.skip("built without libsystemd")
+        hook.wait(1)
+        assert not d.control.status()["ready"]
+        hook.release()
+        seen = b""
+        while b"READY=1" not in seen:
+            seen += sock.recv(4096) + b"\n"
+        assert hook.ended() == 1
+        wait_until(lambda: d.control.status()["ready"])
+        d.stop()
+        seen = b""
+        while b"STOPPING=1" not in seen:
+            seen += sock.recv(4096) + b"\n"
+
+
+def test_ready_comes_by_itself_after_ready_timeout(api, daemon):
+    api.stop_listening()
+    begin = time.monotonic()
+    d = daemon(api, limits={"ready_timeout": "500ms"})
+    wait_until(lambda: d.control.status()["ready"])
+    assert time.monotonic() - begin < 10
