@@ -40,7 +40,7 @@ static void finish(struct runner *r, struct run *run, bool ok, const char *text)
     else
         log_warn("hook failed", KV_STR("hook", hook), KV_STR("key", key), KV_U64("run", id),
                  KV_STR("result", text), KV_INT("attempt", attempt),
-                 KV_MS("retry_in", retry != NEVER_MS ? retry : 0));
+                 retry != NEVER_MS ? KV_MS("retry_in", retry) : (struct kv){.type = KV_TYPE_NONE});
     free(key);
     r->events->on_progress(r->arg);
 }
