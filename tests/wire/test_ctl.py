@@ -178,7 +178,7 @@ def test_a_failing_and_a_pending_hook_show(api, daemon, new_hook):
     wait_until(lambda: "9" in str(d.control.hook("bad")["last_error"]))
     now = d.control.hook("slow")
     assert now["running"] == 1 and now["pending"] >= 1 and now["oldest_pending_s"] >= 0
-    assert d.control.hook("bad")["pending"] == 2
+    wait_until(lambda: d.control.hook("bad")["pending"] == 2)
     slow.release()
 
 
