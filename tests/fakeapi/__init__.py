@@ -11,19 +11,36 @@
         api.kubeconfig("/some/dir/kubeconfig", ca=ca, token="t0k")
         api.bookmark()                                # a BOOKMARK at the current RV on every watch
         api.compact()                                 # older watches: 410 in the stream
-        api.stop_listening(); api.drop("rst"); api.listen()          # restart on the same port
+        api.stop_listening(); api.drop("rst"); api.listen()          # away for a while
+        api.restart("eof")                            # the same with an empty watch cache
+        api.restore(api.snapshot())                   # or an RV: etcd comes back from a backup
+        api.define("widgets.v1.example.com", kind="Widget", short_names=["wd"])     # a CRD
+        api.undefine("widgets.example.com")           # DELETED for each, end, 404 in text
 
-Without a script it answers like a server: paging, selectors, `resourceVersion`, history, discovery.
+Without a script it answers like a 1.33: paging, selectors, `resourceVersion`, history, discovery,
+and what else queries.py checks. Attributes switch it, before or while it runs:
+
+    watch_list (False)           sendInitialEvents: 422, or the stream that was asked for
+    bookmarks (True), bookmark_period (60 s)      its own, also 2 s before timeoutSeconds end, and
+                                 only if the RV has moved; api.bookmark(rv=5) sends any RV
+    too_large_wait (0 s)         how long a LIST or stream waits for an RV of the future
+    watch_cache (True)           LIST with resourceVersion=0 comes in one piece whatever the limit
+    partial_metadata (True), aggregated_discovery (True)     by Accept, else whole objects, plain
+    version                      the document at /version; break_group(), mend_group() for /apis
+    tokens, client_cns (None)    sets of credentials that are let in; else 401
+
 A script overrides requests one by one, in order; times=None serves for ever; see script.py:
 
         api.on_list("services", times=None).fail(403)                 # a Status; .cancel() ends it
         api.on_list("services").reply(body=b"<html>", type="text/html", end="rst")
         api.on_watch("services").stream(ev("ADDED", obj), b'{"type":', gate, RST)
+        api.on_stream("services").fail(429)                           # watch-list requests only
         api.on("GET", "/version").run(handler)                        # async def handler(exchange)
 
 `gate = Gate()` holds a script until the test calls gate.open(); gate.reached tells that it waits.
 Everything asked is in api.requests; api.wait_for_request(lambda r: r.kind == "W"), and
-api.sequence("services") == ["L(0)", "W(10)"] as in the scenarios. Call from any thread.
+api.sequence("services") == ["S(-)", "L(0)", "W(10)"] as in the scenarios; a request has kind, rv,
+limit, token, timeout_seconds, accept, path, query, time, conn_id. Call from any thread.
 """
 from .certs import Authority
 from .objects import (bookmark, custom_object, endpointslice, error_event, ev, service, simple,

@@ -15,7 +15,11 @@ _ids = itertools.count(1)
 
 
 class Request:
-    """One request as it came in, and what the connection knew about its peer."""
+    """One request as it came in: conn_id, index on it, monotonic time, and what it asked for.
+
+    kind: L list, W watch, S watch-list stream, G one object, "-" all else. rv, limit, token (of
+    `continue`) and timeout_seconds are None when the parameter is absent; accept is the header.
+    """
 
     def __init__(self, conn, method, target, headers, body):
         self.conn, self.method, self.target, self.headers, self.body = (conn, method, target,
@@ -27,10 +31,18 @@ class Request:
         self.time = time.monotonic()
         self.conn_id, self.index = conn.id, conn.requests
         self.kind, self.resource, self.namespace, self.name = "-", "", "", ""
-        self.status = None
+        self.group = self.table = self.status = None
+        self.form = ""
+        self.rv, self.token = self.query.get("resourceVersion"), self.query.get("continue")
+        self.limit, self.timeout_seconds = self._number("limit"), self._number("timeoutSeconds")
+        self.accept = self.header("accept")
 
     def header(self, name, default=""):
         return self.headers.get(name.lower(), default)
+
+    def _number(self, name):
+        text = self.query.get(name, "")
+        return int(text) if text.isdigit() else None
 
     def __repr__(self):
         return f"<{self.method} {self.target} conn={self.conn_id} status={self.status}>"

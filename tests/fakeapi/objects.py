@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects as an API server writes them, and the resources that the fake server knows."""
+import base64
 import itertools
 import json
+import re
 import uuid
 
 STAMP = "2026-01-02T03:04:05Z"
 _seed = itertools.count(1)
 
 
+VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
 class Resource:
     """One row of discovery: where a resource lives and how its lists are written."""
 
     def __init__(self, plural, kind, group="", version="v1", namespaced=True, custom=False,
-                 short=()):
+                 short=(), singular=None, verbs=VERBS):
         self.plural, self.kind, self.group, self.version = plural, kind, group, version
         self.namespaced, self.custom, self.short = namespaced, custom, list(short)
+        self.singular = kind.lower() if singular is None else singular
+        self.verbs = list(verbs)
 
     @property
     def api_version(self):
@@ -23,6 +30,19 @@ class Resource:
     @property
     def prefix(self):
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    @property
+    def full_name(self):
+        """As errors name it: widgets.example.com."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @classmethod
+    def named(cls, name, kind, **more):
+        """From "plural.version.group", or "plural.version" in the core group."""
+        plural, version, *group = name.split(".", 2)
+        if not re.fullmatch(r"v[0-9]+((alpha|beta)[0-9]+)?", version):
+            raise ValueError(f"{name}: wanted plural.version.group")
+        return cls(plural, kind, group[0] if group else "", version, **more)
 
 
 BUILTIN = [
@@ -33,7 +53,9 @@ BUILTIN = [
     Resource("pods", "Pod", short=["po"]),
     Resource("namespaces", "Namespace", namespaced=False, short=["ns"]),
     Resource("nodes", "Node", namespaced=False, short=["no"]),
+    Resource("bindings", "Binding", verbs=["create"]),
     Resource("endpointslices", "EndpointSlice", group="discovery.k8s.io"),
+    Resource("deployments", "Deployment", group="apps", short=["deploy"]),
 ]
 
 
@@ -108,23 +130,38 @@ def ev(kind, obj, rv=None):
     return {"type": kind, "object": obj}
 
 
-def bookmark(rv, kind="Service", api_version="v1", initial_end=False):
-    meta = {"resourceVersion": str(rv), "creationTimestamp": None}
+def blueprint(kind="Service", api_version="v1", custom=False):
+    """The annotation that carries an empty list of the kind."""
+    empty = {"kind": f"{kind}List", "apiVersion": api_version, "metadata": {}, "items": None}
+    if custom:
+        empty = {"apiVersion": api_version, "items": [], "kind": f"{kind}List"}
+    return base64.b64encode(compact(empty) + b"\n").decode()
+
+
+def bookmark(rv, kind="Service", api_version="v1", initial_end=False, custom=False):
+    meta = {"resourceVersion": str(rv)}
+    if not custom:
+        meta["creationTimestamp"] = None
     if initial_end:
-        meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+        meta["annotations"] = {"k8s.io/initial-events-end": "true",
+                               "kubernetes.io/initial-events-list-blueprint":
+                                   blueprint(kind, api_version, custom)}
     return ev("BOOKMARK", {"kind": kind, "apiVersion": api_version, "metadata": meta})
 
 
 REASONS = {400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound",
-           410: "Expired", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
-           503: "ServiceUnavailable", 504: "Timeout"}
+           405: "MethodNotAllowed", 406: "NotAcceptable", 410: "Expired", 422: "Invalid",
+           429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
 
 
-def status_object(code, reason=None, message=None, details=None):
-    """A meta/v1 Status as every error answer carries it."""
+def status_object(code, reason=None, message=None, details=None, token=None):
+    """A meta/v1 Status as every error answer carries it; token = metadata.continue."""
     reason = REASONS.get(code, "Unknown") if reason is None else reason
-    out = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-           "message": message or f"{reason} from the fake server", "reason": reason}
+    out = {"kind": "Status", "apiVersion": "v1", "metadata": {"continue": token} if token else {},
+           "status": "Failure",
+           "message": message or f"{reason} from the fake server"}
+    if reason:
+        out["reason"] = reason
     if details is not None:
         out["details"] = details
     out["code"] = code

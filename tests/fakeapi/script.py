@@ -28,8 +28,9 @@ import threading
 from .objects import compact, status_object
 
 TEXT = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
-        410: "Gone", 422: "Unprocessable Entity", 429: "Too Many Requests",
-        500: "Internal Server Error", 503: "Service Unavailable", 504: "Gateway Timeout"}
+        405: "Method Not Allowed", 406: "Not Acceptable", 410: "Gone", 422: "Unprocessable Entity",
+        429: "Too Many Requests", 500: "Internal Server Error", 503: "Service Unavailable",
+        504: "Gateway Timeout"}
 END, EOF, RST, STALL = "END", "EOF", "RST", "STALL"
 
 
@@ -130,8 +131,8 @@ class Exchange:
             "Content-Type": "application/json", "Cache-Control": "no-cache, private",
             "Transfer-Encoding": "chunked", **(headers or {})}))
 
-    async def event(self, event, sort=False):
-        await self.conn.send(self.chunk(compact(event, sort=sort) + b"\n"))
+    async def event(self, event):
+        await self.conn.send(self.chunk(compact(event) + b"\n"))
 
     async def end_stream(self):
         await self.conn.send(b"0\r\n\r\n")

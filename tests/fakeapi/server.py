@@ -10,12 +10,14 @@ import threading
 import time
 import traceback
 
-from . import answers
+from . import answers, discovery
 from .conn import Conn
 from .kubeconfig import write_kubeconfig
-from .objects import Resource, bookmark
+from .objects import Resource
+from .queries import classify
 from .script import Exchange, Rule
 from .store import Store
+from .watching import follow
 
 
 def make_context(leaf, low="TLSv1_2", high="TLSv1_3", client_ca=None, client_required=False,
@@ -51,7 +53,7 @@ def bind_socket(host):
 class FakeApi:
     """See the package's docstring. Every method may be called from any thread."""
 
-    def __init__(self, tls=None, host="127.0.0.1", tls_options=None):
+    def __init__(self, tls=None, host="127.0.0.1", tls_options=None, watch_list=False):
         self.store = Store()
         self.store.changed = self._store_changed
         self.leaf, self.host, self.port = tls, host, None
@@ -60,7 +62,13 @@ class FakeApi:
         self.client_cns = None
         self.tokens = None
         self.bookmarks = True
+        self.bookmark_period = 60
         self.watch_cache = True
+        self.watch_list = watch_list
+        self.too_large_wait = 0
+        self.partial_metadata = self.aggregated_discovery = True
+        self.version = dict(discovery.VERSION)
+        self.broken_groups = {}
         self.requests, self.tls_errors, self.errors = [], [], []
         self.conns, self.accepted, self.handshakes, self.resumptions = set(), 0, 0, 0
         self.by_tls = {}
@@ -137,6 +145,18 @@ class FakeApi:
         """Ends every open connection: close | eof | rst."""
         self.call(lambda: [conn.end(how) for conn in list(self.conns)])
 
+    def restart(self, how="rst", before=None):
+        """Down and up again on the same port: connections cut (rst | eof | close), watch cache
+        empty, so that a watch from an RV below the current one is too old. before() runs while
+        it is down."""
+        self.stop_listening()
+        self.drop(how)
+        self.wait(lambda: not self.conns, what="no connections")
+        if before is not None:
+            before()
+        self.store.expire()
+        self.listen()
+
     def set_tls(self, leaf, **options):
         """Another certificate (and options of make_context) for new connections."""
         self.leaf, self.context = leaf, make_context(leaf, **options)
@@ -176,6 +196,31 @@ class FakeApi:
     def remove_resource(self, plural):
         self.store.remove_resource(plural)
 
+    def define(self, name, kind, scope="Namespaced", short_names=(), singular=None, custom=True,
+               **more):
+        """A CRD appears: "widgets.v1.example.com". custom=False writes lists as built-ins do."""
+        return self.store.add_resource(Resource.named(
+            name, kind, namespaced=scope == "Namespaced", short=short_names, singular=singular,
+            custom=custom, **more))
+
+    def undefine(self, name):
+        """A CRD goes: DELETED for each object, the watches end, then 404 page not found."""
+        def remove():
+            table = self.store.undefine(name)
+            for watcher in list(self.watchers):
+                if watcher.table is table:
+                    watcher.finish("END")
+        self.call(remove)
+
+    def break_group(self, group, *versions, keep=False):
+        """Its server is away: 503 for its paths; aggregated discovery calls it Stale, with its
+        resources if keep. The group need not exist; versions default to those it has."""
+        known = discovery.groups_of(self).get(group, {})
+        self.broken_groups[group] = discovery.Broken(versions or known or ["v1"], keep)
+
+    def mend_group(self, group):
+        del self.broken_groups[group]
+
     def apply(self, *objects, rv=None, silent=False):
         """Creates or changes objects; silent = no watch ever hears of it. Returns the last one."""
         stored = None
@@ -193,13 +238,25 @@ class FakeApi:
         """Watches that start below the current RV get 410 in the stream; continue tokens expire."""
         self.store.compact(plural)
 
+    def snapshot(self):
+        """A backup of all objects and the RV, for restore()."""
+        return self.store.snapshot()
+
+    def restore(self, backup, how="END"):
+        """etcd comes back from a backup: a snapshot(), or an RV of the past. Objects and RV go
+        back, watches end (as in end_watches), history after it is gone and before it too old."""
+        def back():
+            self.store.restore(backup)
+            for watcher in list(self.watchers):
+                watcher.finish(how)
+        self.call(back)
+
     def bookmark(self, plural=None, rv=None):
         """A BOOKMARK (default: the current RV) on every open watch that asked for bookmarks."""
         def send():
             for watcher in list(self.watchers):
-                if plural in (None, watcher.table.resource.plural) and watcher.wants_bookmarks:
-                    res = watcher.table.resource
-                    watcher.push(bookmark(rv or self.rv, res.kind, res.api_version))
+                if plural in (None, watcher.table.resource.plural):
+                    watcher.bookmark_now(self.rv if rv is None else rv, forced=rv is not None)
         self.call(send)
 
     def end_watches(self, plural=None, how="END"):
@@ -245,6 +302,10 @@ class FakeApi:
 
     def on_watch(self, resource, times=1, where=None):
         return self.on(kind="W", resource=resource, times=times, where=where)
+
+    def on_stream(self, resource, times=1, where=None):
+        """For watch-list requests; on_watch() has the plain watches."""
+        return self.on(kind="S", resource=resource, times=times, where=where)
 
     def on_get(self, resource, times=1, where=None):
         return self.on(kind="G", resource=resource, times=times, where=where)
@@ -295,14 +356,14 @@ class FakeApi:
                     if r.resource == resource and kind in (None, r.kind)]
 
     def sequence(self, resource=None):
-        """["L(0)", "C(token)", "W(10)"]: lists, later pages, watches; "-" = no resourceVersion."""
+        """["L(0)", "C(token)", "W(10)", "S(-)"]: lists, later pages, watches, watch-list
+        streams; "-" = no resourceVersion."""
         out = []
         with self._cond:
             for request in self.requests:
-                if request.kind in ("L", "W") and resource in (None, request.resource):
-                    token = request.query.get("continue")
-                    kind = "C" if token else request.kind
-                    out.append(f"{kind}({token or request.query.get('resourceVersion') or '-'})")
+                if request.kind in ("L", "W", "S") and resource in (None, request.resource):
+                    kind = "C" if request.token else request.kind
+                    out.append(f"{kind}({request.token or request.rv or '-'})")
         return out
 
     def open_conns(self):
@@ -337,7 +398,7 @@ class FakeApi:
             self._cond.notify_all()
 
     async def serve(self, conn, request):
-        answers.classify(self.store, request)
+        classify(self.store, request)
         exchange = Exchange(self, conn, request)
         with self._cond:
             self.requests.append(request)
@@ -352,4 +413,4 @@ class FakeApi:
         await answers.answer(self, exchange)
 
     async def follow(self, exchange, rv):
-        await answers.follow(self, exchange, rv)
+        await follow(self, exchange, rv)

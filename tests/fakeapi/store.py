@@ -78,28 +78,49 @@ class Selection:
 
 
 class Table:
-    """One resource: its live objects and all its changes; `oldest` = first RV to watch from."""
+    """One resource: its live objects and its changes since RV `begin`; a watch from below `oldest`
+    is too old."""
 
     def __init__(self, resource):
         self.resource = resource
         self.objects = {}
         self.history = []
         self.oldest = 0
+        self.begin = 0
         self.encoded = {}
 
     def key_of(self, obj):
         meta = obj["metadata"]
         return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
 
-    def json_of(self, obj, in_list=False):
-        """The object's bytes; items of built-in lists come without kind and apiVersion."""
-        cache_key = (id(obj), in_list)
+    def json_of(self, obj, in_list=False, form=""):
+        """The object's bytes; items of built-in lists come without kind and apiVersion; form =
+        the meta.k8s.io version of PartialObjectMetadata."""
+        cache_key = (id(obj), in_list and not form, form)
         if cache_key not in self.encoded:
             shown = obj
-            if in_list and not self.resource.custom:
+            if form:
+                shown = {"kind": "PartialObjectMetadata", "apiVersion": form,
+                         "metadata": obj["metadata"]}
+            elif in_list and not self.resource.custom:
                 shown = {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
-            self.encoded[cache_key] = (obj, compact(shown, sort=self.resource.custom))
+            sort = self.resource.custom and not form
+            self.encoded[cache_key] = (obj, compact(shown, sort=sort))
         return self.encoded[cache_key][1]
+
+    def state_at(self, rv):
+        """The objects as they were at rv: what came later is undone."""
+        if rv < self.begin:
+            raise ValueError(f"{self.resource.plural}: no history back to {rv}")
+        objects = dict(self.objects)
+        for number, _kind, obj, old in reversed(self.history):
+            if number <= rv:
+                break
+            if old is None:
+                objects.pop(self.key_of(obj), None)
+            else:
+                objects[self.key_of(old)] = old
+        return objects
 
     def start_of(self, rv):
         """Index in history of the first change after rv."""
@@ -124,17 +145,26 @@ class Store:
         return resource
 
     def remove_resource(self, plural):
+        """Takes the resource away; its open watches hear nothing. Returns its table."""
         with self.lock:
             table = self.table(plural)
             res = table.resource
             del self.tables[(res.group, res.version, res.plural)]
+            return table
+
+    def undefine(self, plural):
+        """As when a CRD is deleted: each object first. Returns the table."""
+        with self.lock:
+            for key in sorted(self.table(plural).objects):
+                self.delete(plural, key)
+            return self.remove_resource(plural)
 
     def table(self, plural):
-        """The table of a plural name, of "plural.group", or of a Resource."""
+        """The table of a plural name, "plural.group", "plural.version.group", or a Resource."""
         if isinstance(plural, Resource):
-            plural = f"{plural.plural}.{plural.group}" if plural.group else plural.plural
-        for (group, _version, name), table in self.tables.items():
-            if plural in (name, f"{name}.{group}"):
+            plural = f"{plural.plural}.{plural.version}.{plural.group}"
+        for (group, version, name), table in self.tables.items():
+            if plural in (name, f"{name}.{group}", f"{name}.{version}.{group}"):
                 return table
         raise KeyError(f"no such resource: {plural}")
 
@@ -176,10 +206,9 @@ class Store:
             return gone
 
     def _record(self, table, rv, kind, obj, old, silent):
-        if silent:
-            return
-        table.history.append((rv, kind, obj, old))
-        self.changed(table)
+        table.history.append((rv, None if silent else kind, obj, old))
+        if not silent:
+            self.changed(table)
 
     def compact(self, plural=None):
         """Makes a watch from before now too old; continue tokens expire too."""
@@ -188,18 +217,43 @@ class Store:
             for table in [self.table(plural)] if plural else self.tables.values():
                 table.oldest = self.rv
 
-    def listing(self, table, select):
+    def expire(self):
+        """As an API server starts: its watch cache knows nothing older than now."""
         with self.lock:
-            keys = sorted(table.objects)
-            return self.rv, [table.objects[k] for k in keys if select(table.objects[k])]
+            for table in self.tables.values():
+                table.oldest = self.rv
 
-    def page(self, table, select, limit, token):
+    def snapshot(self):
+        """A backup for restore()."""
+        with self.lock:
+            return self.rv, {key: dict(table.objects) for key, table in self.tables.items()}
+
+    def restore(self, backup):
+        """Back to a snapshot, or to an RV of the history; what came after it never was."""
+        with self.lock:
+            if isinstance(backup, int):
+                backup = backup, {k: table.state_at(backup) for k, table in self.tables.items()}
+            self.rv, contents = backup
+            self.snapshots.clear()
+            for key, table in self.tables.items():
+                table.objects = dict(contents.get(key, {}))
+                table.history = []
+                table.oldest = table.begin = self.rv
+
+    def listing(self, table, select, rv=None):
+        """(RV, objects), now or as they were at rv."""
+        with self.lock:
+            objects = table.objects if rv is None else table.state_at(rv)
+            found = [objects[key] for key in sorted(objects) if select(objects[key])]
+            return self.rv if rv is None else rv, found
+
+    def page(self, table, select, limit, token, exact=None):
         """(rv, items, next token, items left); token None starts. KeyError: it expired."""
         with self.lock:
             if token:
                 rv, items = self.snapshots[token]
             else:
-                rv, items = self.listing(table, select)
+                rv, items = self.listing(table, select, exact)
             if not limit or len(items) <= limit:
                 return rv, items, "", 0
             rest = items[limit:]
@@ -212,6 +266,8 @@ class Store:
     def event_for(self, change, select):
         """(type, object) as a watcher with this selection sees a change, or None."""
         rv, kind, obj, old = change
+        if kind is None:
+            return None
         now, before = select(obj) and kind != "DELETED", select(old)
         if now:
             return ("MODIFIED" if before else "ADDED"), obj
