@@ -5,17 +5,17 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 #include "proto/json_in.h"
 
 enum { MAX_STEPS = 32, MAX_INDEX = 1000000 };
 
-enum step_kind { STEP_MEMBER, STEP_INDEX, STEP_ALL };
-
 struct step {
-    enum step_kind kind;
+    enum json_path_kind kind;
     char *name;
     size_t name_n;
     size_t index;
+    size_t at; /* where it begins in the text */
 };
 
 struct json_path {
@@ -36,7 +36,7 @@ static enum err_kind complain(const struct parser *p, const char *expected)
                    (size_t)(p->at - p->path->text) + 1, expected);
 }
 
-static struct step *add_step(struct parser *p, enum step_kind kind)
+static struct step *add_step(struct parser *p, enum json_path_kind kind)
 {
     struct step *s = &p->path->steps[p->path->count++];
 
@@ -46,7 +46,7 @@ static struct step *add_step(struct parser *p, enum step_kind kind)
 
 static void add_member(struct parser *p, struct buf *name)
 {
-    struct step *s = add_step(p, STEP_MEMBER);
+    struct step *s = add_step(p, JSON_PATH_MEMBER);
 
     s->name = mem_strndup(buf_cstr(name), name->len);
     s->name_n = name->len;
@@ -60,7 +60,7 @@ static enum err_kind parse_plain(struct parser *p)
 
     if (*p->at == '*' && strchr(".[", p->at[1]) != NULL) {
         p->at++;
-        add_step(p, STEP_ALL);
+        add_step(p, JSON_PATH_ALL);
         return ERR_OK;
     }
     while (strchr(".[]{}*'\" \t", *p->at) == NULL) {
@@ -107,7 +107,7 @@ static enum err_kind parse_index(struct parser *p)
         if (index > MAX_INDEX)
             return complain(p, "a smaller index");
     }
-    add_step(p, STEP_INDEX)->index = index;
+    add_step(p, JSON_PATH_INDEX)->index = index;
     return ERR_OK;
 }
 
@@ -122,7 +122,7 @@ static enum err_kind parse_bracket(struct parser *p)
         kind = parse_quoted(p, c);
     } else if (c == '*') {
         p->at++;
-        add_step(p, STEP_ALL);
+        add_step(p, JSON_PATH_ALL);
     } else if (c >= '0' && c <= '9') {
         kind = parse_index(p);
     } else {
@@ -140,11 +140,13 @@ static enum err_kind parse_steps(struct parser *p)
 
     if (*p->at == '.')
         p->at++;
+    p->path->steps[0].at = (size_t)(p->at - p->path->text);
     if (*p->at != '[')
         kind = parse_plain(p);
     while (kind == ERR_OK && *p->at != '\0') {
         if (p->path->count == MAX_STEPS)
             return complain(p, "the end: too many steps");
+        p->path->steps[p->path->count].at = (size_t)(p->at - p->path->text);
         if (*p->at == '[') {
             p->at++;
             kind = parse_bracket(p);
@@ -184,6 +186,24 @@ void json_path_destroy(struct json_path **p)
 const char *json_path_text(const struct json_path *p)
 {
     return p->text;
+}
+
+size_t json_path_length(const struct json_path *p)
+{
+    return p->count;
+}
+
+struct json_path_step json_path_step(const struct json_path *p, size_t i)
+{
+    const struct step *s = &p->steps[i];
+
+    ensure(i < p->count);
+    return (struct json_path_step){
+        .kind = s->kind,
+        .name = str_of(s->name, s->name_n),
+        .index = s->index,
+        .character = s->at + 1,
+    };
 }
 
 /* ---- Selecting: step i of a path is about what stands at depth i + 1. */
@@ -239,11 +259,11 @@ static size_t token_start(const struct selection *s)
 static bool fulfils(const struct step *step, const struct str *key, size_t index)
 {
     switch (step->kind) {
-    case STEP_MEMBER:
+    case JSON_PATH_MEMBER:
         return key != NULL && str_eq(*key, str_of(step->name, step->name_n));
-    case STEP_INDEX:
+    case JSON_PATH_INDEX:
         return key == NULL && step->index == index;
-    case STEP_ALL:
+    case JSON_PATH_ALL:
         break;
     }
     return true;

@@ -25,6 +25,21 @@ void json_path_destroy(struct json_path **p);
 /* The text it was parsed from. */
 const char *json_path_text(const struct json_path *p);
 
+enum json_path_kind { JSON_PATH_MEMBER, JSON_PATH_INDEX, JSON_PATH_ALL };
+
+struct json_path_step {
+    enum json_path_kind kind;
+    struct str name;  /* MEMBER; borrowed from the path */
+    size_t index;     /* INDEX */
+    size_t character; /* where it begins in the text, counted from 1 */
+};
+
+/* How many steps it has, at least 1. */
+size_t json_path_length(const struct json_path *p);
+
+/* Its step i, counted from 0. ALL goes to all elements of an array and all members of an object. */
+struct json_path_step json_path_step(const struct json_path *p, size_t i);
+
 /* Appends to out, for each of n paths in order, what it selects in the JSON text: a line "INDEX\n"
  * and then each selected value in document order, byte for byte as it stands there (white space
  * between tokens included), each followed by '\n'. Absent values and JSON null give the same bytes

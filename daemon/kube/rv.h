@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rv - which of two resourceVersions is the newer one; pure. Only meaningful inside one resource of
+ * one cluster, and only where both are written as numbers (PROTOCOL 1.15).
+ */
+#ifndef KUBE_RV_H
+#define KUBE_RV_H
+
+#include "base/str.h"
+
+enum rv_order { RV_OLDER, RV_SAME, RV_NEWER, RV_UNKNOWN };
+
+/* What a is relative to b. UNKNOWN: one of them is not digits alone, has a leading zero, is "0" or
+ * empty; equal ones of that sort, too. */
+enum rv_order rv_order(struct str a, struct str b);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/version.h"
+
+#include <stdbool.h>
+
+#include "proto/json_in.h"
+
+enum { DIGITS = 4 };
+
+struct scan {
+    unsigned *into; /* of the next value; NULL = nobody */
+    unsigned major;
+    unsigned minor;
+    bool has_major;
+    bool has_minor;
+};
+
+static bool read_number(struct str text, unsigned *out)
+{
+    size_t n = 0;
+
+    *out = 0;
+    while (n < text.n && n < DIGITS && text.p[n] >= '0' && text.p[n] <= '9')
+        *out = *out * 10 + (unsigned)(text.p[n++] - '0');
+    return n > 0;
+}
+
+static bool on_token(void *arg, const struct json_token *t)
+{
+    struct scan *s = arg;
+
+    if (t->depth != 1)
+        return true;
+    if (t->type == JSON_KEY) {
+        s->into = str_is(t->text, "major")   ? &s->major
+                  : str_is(t->text, "minor") ? &s->minor
+                                             : NULL;
+        return true;
+    }
+    if (t->type != JSON_STRING || s->into == NULL)
+        return true;
+    if (s->into == &s->major)
+        s->has_major = read_number(t->text, &s->major);
+    else
+        s->has_minor = read_number(t->text, &s->minor);
+    return true;
+}
+
+enum err_kind version_parse(struct str body, struct version *out, struct err *err)
+{
+    struct scan s = {0};
+    enum err_kind kind = json_in_scan(body, on_token, &s, err);
+
+    if (kind != ERR_OK)
+        return kind;
+    if (!s.has_major || !s.has_minor)
+        return err_set(err, ERR_PROTOCOL, 0, "the server does not tell its version");
+    *out = (struct version){s.major, s.minor};
+    return ERR_OK;
+}
