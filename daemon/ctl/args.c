@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ctl/units.h"
+
 static enum err_kind set_socket(struct args *a, const char *value, struct err *err)
 {
     if (value[0] == '\0')
@@ -29,6 +31,16 @@ static enum err_kind set_output(struct args *a, const char *value, struct err *e
     return err_set(err, ERR_CONFIG, 0, "-o %.40s: must be json, name, wide or table", value);
 }
 
+static enum err_kind set_timeout(struct args *a, const char *value, struct err *err)
+{
+    if (!units_parse_duration(str_c(value), &a->timeout_ms))
+        return err_set(err, ERR_CONFIG, 0,
+                       "--timeout %.40s: must be a duration like 30s (units: ms, s, min, h)",
+                       value);
+    a->timeout = value;
+    return ERR_OK;
+}
+
 static enum err_kind set_help(struct args *a, const char *value, struct err *err)
 {
     (void)value;
@@ -53,6 +65,7 @@ static const struct option {
 } table[] = {
     {"socket",  '\0', true,  set_socket },
     {"output",  'o',  true,  set_output },
+    {"timeout", '\0', true,  set_timeout},
     {"help",    'h',  false, set_help   },
     {"version", 'V',  false, set_version},
 };

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -20,6 +21,8 @@ enum args_output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_NAME, OUTPUT_JSON };
 struct args {
     const char *socket;
     enum args_output output;
+    const char *timeout; /* as it was written; NULL = not given */
+    uint64_t timeout_ms;
     bool help;
     bool version;
     const char *words[ARGS_WORDS]; /* the command and its arguments */

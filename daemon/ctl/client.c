@@ -133,15 +133,14 @@ static enum err_kind read_all(int fd, const char *path, struct http_in *in, stru
     return ERR_OK;
 }
 
-static enum err_kind talk(int fd, const char *path, const char *target, struct client_reply *out,
-                          struct err *err)
+static enum err_kind talk(int fd, const char *path, const struct http_request *request,
+                          struct client_reply *out, struct err *err)
 {
     static const struct http_in_events events = {on_head, on_body, on_end};
-    struct http_request request = {.method = "GET", .target = target, .host = "localhost"};
     struct http_in *in = http_in_create(HTTP_IN_RESPONSE, &limits, &events, out);
     struct buf bytes = {0};
 
-    http_out_request(&bytes, &request);
+    http_out_request(&bytes, request);
     enum err_kind kind = send_all(fd, path, buf_str(&bytes), err);
     if (kind == ERR_OK)
         kind = read_all(fd, path, in, err);
@@ -150,16 +149,17 @@ static enum err_kind talk(int fd, const char *path, const char *target, struct c
     return kind;
 }
 
-enum err_kind client_get(const char *path, const char *target, struct client_reply *out,
-                         struct err *err)
+enum err_kind client_ask(const char *path, const char *method, const char *target,
+                         struct client_reply *out, struct err *err)
 {
+    const struct http_request request = {.method = method, .target = target, .host = "localhost"};
     int fd = -1;
 
     *out = (struct client_reply){0};
     enum err_kind kind = open_socket(path, &fd, err);
     if (kind != ERR_OK)
         return kind;
-    kind = talk(fd, path, target, out, err);
+    kind = talk(fd, path, &request, out, err);
     close(fd);
     if (kind != ERR_OK)
         buf_free(&out->body);

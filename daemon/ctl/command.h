@@ -12,14 +12,14 @@ struct args;
 /* DESIGN 1.7. */
 enum command_exit {
     EXIT_FINE = 0,
-    EXIT_NO = 1, /* degraded, no such key, or the answer cannot be printed */
+    EXIT_NO = 1, /* degraded, differences found, no such key, or the answer cannot be printed */
     EXIT_UNREACHABLE = 2,
     EXIT_USAGE = 64,
     EXIT_NOT_ALLOWED = 77,
 };
 
-/* Runs the command that a names. What it has to say goes to out (for stdout) and complaint (for stderr, without
- * the name of the program). */
+/* Runs the command that a names. What it has to say goes to out (for stdout) and complaint (for
+ * stderr, without the name of the program). */
 enum command_exit command_run(const struct args *a, struct buf *out, struct buf *complaint);
 
 /* Appends how informerctl is used. */

@@ -92,3 +92,13 @@ bool reader_leads(const struct leaf *leaf, size_t from, const char *dotted)
     }
     return false;
 }
+
+uint64_t reader_whole(const struct leaf *leaf)
+{
+    struct str number = leaf->type == JSON_NUMBER ? leaf->text : str_c("");
+    uint64_t value = 0;
+
+    for (size_t i = 0; i < number.n && number.p[i] >= '0' && number.p[i] <= '9'; i++)
+        value = value * 10 + (uint64_t)(number.p[i] - '0');
+    return value;
+}

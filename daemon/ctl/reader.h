@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/err.h"
 #include "base/str.h"
@@ -30,5 +31,8 @@ enum err_kind reader_scan(struct str json, reader_cb *cb, void *arg, struct err 
 
 /* Does the way to the leaf, from its part at `from` on, read like this ("metadata.name")? */
 bool reader_leads(const struct leaf *leaf, size_t from, const char *dotted);
+
+/* What stands in front of the fraction of a number; 0 for anything else. */
+uint64_t reader_whole(const struct leaf *leaf);
 
 #endif

@@ -26,11 +26,15 @@ const struct view view_watches = {
       {"STATE", "state", VIEW_TEXT, false, false},
       {"SYNCED", "synced", VIEW_YES, false, false},
       {"STALE", "stale", VIEW_YES, false, false},
+      {"HELD", "held_reason", VIEW_TEXT, false, false},
       {"CONTACT", "contact_age_s", VIEW_SECONDS, false, false},
+      {"EVENT", "last_event_age_s", VIEW_SECONDS, true, false},
+      {"BOOKMARK", "last_bookmark_age_s", VIEW_SECONDS, true, false},
       {"OBJECTS", "objects", VIEW_TEXT, false, false},
       {"SIZE", "bytes", VIEW_BYTES, false, false},
       {"VERSION", "resource_version", VIEW_TEXT, true, false},
-      {"RELISTS", "relists", VIEW_TEXT, true, false},
+      {"RELISTS", "relists", VIEW_TEXT, false, false},
+      {"REASONS", "relists_by", VIEW_MEMBERS, true, false},
       {"ERROR", "last_error", VIEW_TEXT, false, false},
       },
 };
@@ -60,6 +64,14 @@ const struct view view_objects = {
       },
 };
 
+const struct view view_differences = {
+    "keys",
+    {
+      {"KEY", "key", VIEW_TEXT, false, true},
+      {"WHAT", "what", VIEW_TEXT, false, false},
+      },
+};
+
 /* Rows on their way from JSON to the consumer. */
 struct walk {
     const struct view *view;
@@ -81,15 +93,6 @@ static size_t column_count(const struct view *v)
     return n;
 }
 
-static uint64_t whole(struct str number)
-{
-    uint64_t value = 0;
-
-    for (size_t i = 0; i < number.n && number.p[i] >= '0' && number.p[i] <= '9'; i++)
-        value = value * 10 + (uint64_t)(number.p[i] - '0');
-    return value;
-}
-
 static void put_since(struct buf *out, struct str text, int64_t now_s)
 {
     int64_t then_s = 0;
@@ -108,9 +111,9 @@ static void put_value(struct buf *out, enum view_format format, const struct lea
     else if (leaf->type == JSON_NULL)
         return;
     else if (format == VIEW_SECONDS)
-        units_put_duration(out, whole(leaf->text));
+        units_put_duration(out, reader_whole(leaf));
     else if (format == VIEW_BYTES)
-        units_put_size(out, whole(leaf->text));
+        units_put_size(out, reader_whole(leaf));
     else if (format == VIEW_SINCE)
         put_since(out, leaf->text, now_s);
     else
@@ -141,6 +144,22 @@ static void enter_row(struct walk *w, struct str name)
             buf_append_str(&w->cells[i], name);
 }
 
+/* If the leaf is the value of this column, or one of its members. */
+static void put_in_cell(struct walk *w, size_t i, const struct leaf *leaf, size_t skip)
+{
+    const struct view_column *column = &w->view->columns[i];
+    struct buf *cell = &w->cells[i];
+
+    if (column->format == VIEW_MEMBERS) {
+        if (leaf->depth == skip + 2 && str_is(leaf->path[skip], column->path))
+            buf_printf(cell, "%s%.*s=%.*s", cell->len > 0 ? " " : "", STR_ARG(leaf->path[skip + 1]),
+                       STR_ARG(leaf->text));
+    } else if (reader_leads(leaf, skip, column->path)) {
+        buf_clear(cell);
+        put_value(cell, column->format, leaf, w->look->now_s);
+    }
+}
+
 static void on_leaf(void *arg, const struct leaf *leaf)
 {
     struct walk *w = arg;
@@ -150,14 +169,9 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         (w->look->rows == VIEW_GROUP && !str_is(leaf->path[0], w->view->group)))
         return;
     enter_row(w, skip > 0 ? leaf->path[skip - 1] : str_c(""));
-    for (size_t i = 0; i < column_count(w->view); i++) {
-        const struct view_column *column = &w->view->columns[i];
-
-        if (column->path != NULL && reader_leads(leaf, skip, column->path)) {
-            buf_clear(&w->cells[i]);
-            put_value(&w->cells[i], column->format, leaf, w->look->now_s);
-        }
-    }
+    for (size_t i = 0; i < column_count(w->view); i++)
+        if (w->view->columns[i].path != NULL)
+            put_in_cell(w, i, leaf, skip);
 }
 
 static enum err_kind walk(struct walk *w, struct str json, struct err *err)

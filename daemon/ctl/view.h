@@ -18,6 +18,7 @@ enum view_format {
     VIEW_BYTES,   /* a number of bytes: "1.2MiB" */
     VIEW_SINCE,   /* a time in the past: how long ago */
     VIEW_YES,     /* true: "yes", false: "no" */
+    VIEW_MEMBERS, /* an object of scalars: "expired=2 manual=1" */
 };
 
 struct view_column {
@@ -34,7 +35,7 @@ enum view_rows {
     VIEW_GROUP, /* each member of the member `group` is a row, with a name */
 };
 
-enum { VIEW_COLUMNS = 12 };
+enum { VIEW_COLUMNS = 16 };
 
 struct view {
     const char *group;
@@ -61,5 +62,6 @@ extern const struct view view_clusters;
 extern const struct view view_watches;
 extern const struct view view_hooks;
 extern const struct view view_objects;
+extern const struct view view_differences;
 
 #endif

@@ -105,6 +105,31 @@ static void test_times(void **state)
         assert_false(units_parse_time(str_c(bad[i]), &seconds));
 }
 
+static void test_timeouts_are_durations_as_in_the_settings(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t ms;
+    } good[] = {
+        {"0s",         0               },
+        {"500ms",      500             },
+        {"30s",        30000           },
+        {"2min",       120000          },
+        {"999999999h", 3599999996400000},
+    };
+    static const char *const bad[] = {"",   "5",  "s",   "5m",   "5 s",        "-5s",
+                                      "1d", "5S", "5sx", "1.5s", "1000000000s"};
+    uint64_t ms;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        assert_true(units_parse_duration(str_c(good[i].text), &ms));
+        assert_int_equal(ms, good[i].ms);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(units_parse_duration(str_c(bad[i]), &ms));
+}
+
 static void test_hostile_text_is_made_visible(void **state)
 {
     static const struct {
@@ -187,13 +212,17 @@ static const char status[] =
     "\"degraded\":[\"watch slices: forbidden: HTTP 403\"],"
     "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25}},"
     "\"watches\":{\"services\":{\"cluster\":\"prod\",\"resource\":\"services\","
-    "\"state\":\"watching\",\"synced\":true,\"stale\":false,\"contact_age_s\":3.7,"
-    "\"objects\":10000,\"bytes\":1258291,\"skipped\":0,\"resource_version\":\"99\",\"relists\":2,"
-    "\"last_error\":null},"
+    "\"state\":\"watching\",\"synced\":true,\"stale\":false,\"held\":true,\"contact_age_s\":3.7,"
+    "\"objects\":10000,\"bytes\":1258291,\"skipped\":0,\"resource_version\":\"99\",\"relists\":3,"
+    "\"last_error\":null,\"held_reason\":\"deletes\",\"held_deletes\":6000,"
+    "\"last_event_age_s\":300.5,\"last_bookmark_age_s\":8,"
+    "\"relists_by\":{\"expired\":2,\"manual\":1},\"events\":17,"
+    "\"audit\":{\"state\":\"idle\",\"runs\":4,\"differences\":0}},"
     "\"slices\":{\"cluster\":\"prod\",\"resource\":\"endpointslices.discovery.k8s.io\","
     "\"state\":\"forbidden\",\"synced\":false,\"stale\":false,\"contact_age_s\":null,\"objects\":0,"
     "\"bytes\":0,\"skipped\":0,\"resource_version\":null,\"relists\":0,"
-    "\"last_error\":\"HTTP 403\"}},"
+    "\"last_error\":\"HTTP 403\",\"held_reason\":null,\"last_event_age_s\":null,"
+    "\"last_bookmark_age_s\":null,\"relists_by\":{}}},"
     "\"hooks\":{\"print\":{\"pending\":2,\"running\":1,\"oldest_pending_s\":130,"
     "\"last_success\":\"2024-05-01T10:20:30Z\",\"last_error\":null,\"runs_ok\":5,"
     "\"runs_failed\":0}}}";
@@ -213,12 +242,12 @@ static void test_summary(void **state)
           "CLUSTER  SERVER                 CONTACT\n"
           "prod     https://10.0.0.1:6443  0s\n"
           "\n"
-          "WATCH     CLUSTER  RESOURCE                         STATE      SYNCED  STALE  CONTACT  "
-          "OBJECTS  SIZE    ERROR\n"
-          "services  prod     services                         watching   yes     no     3s       "
-          "10000    1.2MiB  -\n"
+          "WATCH     CLUSTER  RESOURCE                         STATE      SYNCED  STALE  HELD     "
+          "CONTACT  OBJECTS  SIZE    RELISTS  ERROR\n"
+          "services  prod     services                         watching   yes     no     deletes  "
+          "3s       10000    1.2MiB  3        -\n"
           "slices    prod     endpointslices.discovery.k8s.io  forbidden  no      no     -        "
-          "0        0B      HTTP 403\n"
+          "-        0        0B      0        HTTP 403\n"
           "\n"
           "HOOK   PENDING  OLDEST  RUNNING  OK  FAILED  SUCCESS  ERROR\n"
           "print  2        2m      1        5   0       3h       -\n");
@@ -238,8 +267,15 @@ static void test_wide_watches_and_names(void **state)
 
     (void)state;
     assert_int_equal(view_put_table(&out, &view_watches, &wide, str_c(status), &err), ERR_OK);
-    assert_non_null(strstr(buf_cstr(&out), "VERSION  RELISTS  ERROR\n"));
-    assert_non_null(strstr(buf_cstr(&out), "  99       2        -\n"));
+    assert_non_null(strstr(buf_cstr(&out),
+                           "CONTACT  EVENT  BOOKMARK  OBJECTS  SIZE    VERSION  RELISTS  "
+                           "REASONS             ERROR\n"));
+    assert_non_null(strstr(buf_cstr(&out),
+                           "  3s       5m     8s        10000    1.2MiB  99       3        "
+                           "expired=2 manual=1  -\n"));
+    assert_non_null(strstr(buf_cstr(&out),
+                           "  -        -      -         0        0B      -        0        "
+                           "-                   HTTP 403\n"));
     buf_clear(&out);
     assert_int_equal(view_put_keys(&out, &view_watches, VIEW_GROUP, str_c(status), &err), ERR_OK);
     check(&out, "services\nslices\n");
@@ -311,6 +347,12 @@ static void test_options(void **state)
     assert_int_equal(parse(&a, WORDS("--version")), ERR_OK);
     assert_true(a.version);
     assert_string_equal(a.socket, "/run/informerd/control.sock");
+    assert_null(a.timeout);
+    assert_int_equal(parse(&a, WORDS("verify", "w", "--timeout", "3s")), ERR_OK);
+    assert_string_equal(a.timeout, "3s");
+    assert_int_equal(a.timeout_ms, 3000);
+    assert_int_equal(parse(&a, WORDS("--timeout=3")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("--timeout")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("-x")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("-")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("--soc", "/x")), ERR_CONFIG);
@@ -347,6 +389,19 @@ static void test_exit_codes_without_a_daemon(void **state)
     expect_exit(WORDS("get"), EXIT_USAGE, "usage: informerctl get WATCH [KEY]");
     expect_exit(WORDS("status", "x"), EXIT_USAGE, "usage: informerctl status");
     expect_exit(WORDS("status", "-oname"), EXIT_USAGE, "no -o name");
+    expect_exit(WORDS("status", "--timeout=1s"), EXIT_USAGE, "status has no --timeout");
+    expect_exit(WORDS("relist"), EXIT_USAGE, "usage: informerctl relist WATCH");
+    expect_exit(WORDS("relist", "w", "x"), EXIT_USAGE, "usage: informerctl relist WATCH");
+    expect_exit(WORDS("relist", "w", "--timeout=1s"), EXIT_USAGE, "relist has no --timeout");
+    expect_exit(WORDS("verify"), EXIT_USAGE, "usage: informerctl verify WATCH [--timeout D]");
+    expect_exit(WORDS("guard", "accept"), EXIT_USAGE, "informerctl guard accept|reject WATCH");
+    expect_exit(WORDS("guard", "w", "accept"), EXIT_USAGE, "informerctl guard accept|reject WATCH");
+    expect_exit(WORDS("--socket=/nowhere", "verify", "w"), EXIT_UNREACHABLE,
+                "is informerd running?");
+    expect_exit(WORDS("--socket=/nowhere", "relist", "w"), EXIT_UNREACHABLE,
+                "is informerd running?");
+    expect_exit(WORDS("--socket=/nowhere", "guard", "reject", "w"), EXIT_UNREACHABLE,
+                "is informerd running?");
 }
 
 int main(void)
@@ -355,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_times),
+        cmocka_unit_test(test_timeouts_are_durations_as_in_the_settings),
         cmocka_unit_test(test_hostile_text_is_made_visible),
         cmocka_unit_test(test_columns_are_aligned),
         cmocka_unit_test(test_reader_gives_the_way_to_each_scalar),

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/ask.h"
+
+#include "ctl/args.h"
+#include "ctl/client.h"
+#include "ctl/reader.h"
+#include "ctl/units.h"
+
+static void on_error_leaf(void *arg, const struct leaf *leaf)
+{
+    if (reader_leads(leaf, 0, "error"))
+        units_put_visible(arg, leaf->text);
+}
+
+/* The daemon's refusal in its own words. */
+static enum command_exit refuse(const struct client_reply *reply, struct buf *complaint)
+{
+    struct err err = {0};
+    size_t before = complaint->len;
+
+    if (reader_scan(buf_str(&reply->body), on_error_leaf, complaint, &err) != ERR_OK ||
+        complaint->len == before)
+        buf_printf(complaint, "the daemon answered with status %d", reply->status);
+    buf_putc(complaint, '\n');
+    return reply->status == 403 ? EXIT_NOT_ALLOWED : EXIT_NO;
+}
+
+enum command_exit ask_daemon(const struct args *a, const struct ask *what, struct buf *json,
+                             struct buf *complaint)
+{
+    struct client_reply reply;
+    struct err err = {0};
+    enum err_kind kind = client_ask(a->socket, what->method, what->target, &reply, &err);
+
+    *json = (struct buf){0};
+    if (kind != ERR_OK) {
+        buf_printf(complaint, "%s\n", err.text);
+        return kind == ERR_FORBIDDEN ? EXIT_NOT_ALLOWED : EXIT_UNREACHABLE;
+    }
+    if (reply.status == 200 || reply.status == 202) {
+        *json = reply.body;
+        return EXIT_FINE;
+    }
+    enum command_exit code = refuse(&reply, complaint);
+    buf_free(&reply.body);
+    return code;
+}
+
+enum command_exit ask_unreadable(const struct args *a, const struct err *why, struct buf *complaint)
+{
+    buf_printf(complaint, "%s: is it informerd that answers there? %s\n", a->socket, why->text);
+    return EXIT_UNREACHABLE;
+}
