@@ -7,6 +7,7 @@
 #include "admin/health.h"
 #include "admin/report.h"
 #include "admin/target.h"
+#include "cache/audit.h"
 #include "cache/watch.h"
 #include "proto/json_out.h"
 
@@ -66,28 +67,32 @@ static void answer_hooks(struct call *c)
     report_put_hooks(&c->out->body, c->m, c->now_ms);
 }
 
-/* The watch of the path, whose objects the peer may see; NULL: refused. */
-static const struct watch *find_watch(struct call *c)
+/* The watch of the path; NULL: refused. */
+static struct watch *find_watch(struct call *c)
 {
-    const struct watch *w = NULL;
+    for (size_t i = 0; i < c->m->watch_count; i++)
+        if (str_is(c->target->part[2], c->m->watches[i].name))
+            return c->m->watches[i].watch;
+    admin_refuse(c->out, 404, "there is no watch of this name: informerctl watches lists them");
+    return NULL;
+}
 
-    for (size_t i = 0; w == NULL && i < c->m->watch_count; i++)
-        if (str_is(c->target->part[2], watch_name(c->m->watches[i])))
-            w = c->m->watches[i];
-    if (w == NULL) {
-        admin_refuse(c->out, 404, "there is no watch of this name: informerctl watches lists them");
-    } else if (strcmp(watch_resource(w), "secrets") == 0 && !c->req->privileged) {
-        admin_refuse(c->out, 403,
-                     "objects of Secrets are shown to root and to the user that informerd was "
-                     "started as");
-        w = NULL;
-    }
-    return w;
+/* The same, if the peer may see its objects. */
+static const struct watch *find_readable(struct call *c)
+{
+    const struct watch *w = find_watch(c);
+
+    if (w == NULL || c->req->privileged || strcmp(watch_resource(w), "secrets") != 0)
+        return w;
+    admin_refuse(c->out, 403,
+                 "objects of Secrets are shown to root and to the user that informerd was "
+                 "started as");
+    return NULL;
 }
 
 static void answer_objects(struct call *c)
 {
-    const struct watch *w = find_watch(c);
+    const struct watch *w = find_readable(c);
 
     if (w == NULL)
         return;
@@ -112,7 +117,7 @@ static void answer_objects(struct call *c)
 
 static void answer_object(struct call *c)
 {
-    const struct watch *w = find_watch(c);
+    const struct watch *w = find_readable(c);
     const struct object *o = NULL;
 
     if (w == NULL)
@@ -128,25 +133,132 @@ static void answer_object(struct call *c)
     buf_putc(&c->out->body, '\n');
 }
 
+static void answer_verify(struct call *c)
+{
+    const struct watch *w = find_readable(c);
+
+    if (w != NULL)
+        report_put_verify(&c->out->body, w, c->now_ms);
+}
+
+/* The watch of the path, if something can be done with it; NULL: refused. */
+static struct watch *find_active(struct call *c)
+{
+    struct watch *w = find_watch(c);
+
+    if (w == NULL || watch_wants(w) == NULL)
+        return w;
+    admin_refuse(c->out, 409,
+                 "the server has not told yet what the resource of this watch is: "
+                 "informerctl status says why");
+    return NULL;
+}
+
+/* number 0 = none. */
+static void accept(struct call *c, uint64_t number)
+{
+    struct json_out j = json_out_to(&c->out->body);
+
+    c->out->status = 202;
+    json_out_open(&j, '{');
+    json_out_key(&j, "started");
+    json_out_bool(&j, true);
+    if (number > 0) {
+        json_out_key(&j, "number");
+        json_out_u64(&j, number);
+    }
+    json_out_close(&j, '}');
+    buf_putc(&c->out->body, '\n');
+}
+
+static void start_relist(struct call *c)
+{
+    struct watch *w = find_active(c);
+
+    if (w == NULL)
+        return;
+    c->m->actions->relist(c->m->arg, w);
+    accept(c, 0);
+}
+
+static void start_verify(struct call *c)
+{
+    struct watch *w = find_active(c);
+
+    if (w == NULL)
+        return;
+    if (!watch_synced(w)) {
+        admin_refuse(c->out, 409, "the watch is not synced yet: there is nothing to compare");
+        return;
+    }
+    uint64_t number = audit_result(watch_audit(w))->runs + 1;
+    c->m->actions->verify(c->m->arg, w);
+    accept(c, number);
+}
+
+static void decide(struct call *c, bool accepted)
+{
+    struct watch *w = find_active(c);
+
+    if (w == NULL)
+        return;
+    if (c->m->actions->guard(c->m->arg, w, accepted))
+        accept(c, 0);
+    else
+        admin_refuse(c->out, 409, "the guard holds no list of this watch");
+}
+
+static void start_accept(struct call *c)
+{
+    decide(c, true);
+}
+
+static void start_reject(struct call *c)
+{
+    decide(c, false);
+}
+
+/* What POST does is for the privileged. */
 static const struct route {
+    const char *method;
     const char *pattern[TARGET_PARTS];
     void (*answer)(struct call *c);
 } routes[] = {
-    {{"livez"},                              answer_livez  },
-    {{"readyz"},                             answer_readyz },
-    {{"v1", "status"},                       answer_status },
-    {{"v1", "watches"},                      answer_watches},
-    {{"v1", "watches", "*", "objects"},      answer_objects},
-    {{"v1", "watches", "*", "objects", "*"}, answer_object },
-    {{"v1", "hooks"},                        answer_hooks  },
+    {"GET",  {"livez"},                                 answer_livez  },
+    {"GET",  {"readyz"},                                answer_readyz },
+    {"GET",  {"v1", "status"},                          answer_status },
+    {"GET",  {"v1", "watches"},                         answer_watches},
+    {"GET",  {"v1", "watches", "*", "objects"},         answer_objects},
+    {"GET",  {"v1", "watches", "*", "objects", "*"},    answer_object },
+    {"GET",  {"v1", "watches", "*", "verify"},          answer_verify },
+    {"POST", {"v1", "watches", "*", "verify"},          start_verify  },
+    {"POST", {"v1", "watches", "*", "relist"},          start_relist  },
+    {"POST", {"v1", "watches", "*", "guard", "accept"}, start_accept  },
+    {"POST", {"v1", "watches", "*", "guard", "reject"}, start_reject  },
+    {"GET",  {"v1", "hooks"},                           answer_hooks  },
 };
 
-static const struct route *find_route(const struct target *t)
+/* NULL: refused. */
+static const struct route *find_route(struct call *c)
 {
-    for (size_t i = 0; i < ARRAY_LEN(routes); i++)
-        if (target_fits(t, routes[i].pattern))
-            return &routes[i];
-    return NULL;
+    struct buf methods = {0};
+    const struct route *found = NULL;
+
+    for (size_t i = 0; found == NULL && i < ARRAY_LEN(routes); i++) {
+        if (!target_fits(c->target, routes[i].pattern))
+            continue;
+        buf_printf(&methods, "%s%s", methods.len > 0 ? " and " : "", routes[i].method);
+        if (str_is(c->req->method, routes[i].method))
+            found = &routes[i];
+    }
+    if (found == NULL && methods.len == 0) {
+        admin_refuse(c->out, 404, "there is nothing under this path");
+    } else if (found == NULL) {
+        buf_puts(&methods, " is all that is understood here");
+        admin_refuse(c->out, 405, buf_cstr(&methods));
+    }
+    buf_free(&methods);
+    return found;
 }
 
 void admin_handle(const struct admin_model *m, const struct admin_request *req, uint64_t now_ms,
@@ -160,12 +272,13 @@ void admin_handle(const struct admin_model *m, const struct admin_request *req, 
         admin_refuse(out, 400, "the path of the request cannot be read");
         return;
     }
-    const struct route *r = find_route(&t);
-    if (r == NULL)
-        admin_refuse(out, 404, "there is nothing under this path");
-    else if (!str_is(req->method, "GET"))
-        admin_refuse(out, 405, "only GET is understood here");
-    else
+    const struct route *r = find_route(&c);
+    if (r != NULL && strcmp(r->method, "POST") == 0 && !req->privileged)
+        admin_refuse(out, 403,
+                     "only root and the user that informerd was started as may have this done");
+    else if (r != NULL && strcmp(r->method, "POST") == 0 && m->stopping)
+        admin_refuse(out, 503, "informerd is stopping: it asks no server any more");
+    else if (r != NULL)
         r->answer(&c);
     target_fini(&t);
 }

@@ -26,25 +26,46 @@ struct admin_cluster {
     uint64_t contact_ms; /* when a part of a response came last, monotonic; 0 = never */
 };
 
-/* Everything is borrowed for the call and stays unchanged during it. */
+/* Several names may stand for one watch: equal watches share their streams. */
+struct admin_watch {
+    const char *name;
+    struct watch *watch;
+};
+
+/* What a privileged peer can have done. They run inside admin_handle(), which has made sure that
+ * the watch waits for no discovery. */
+struct admin_actions {
+    /* Has all streams of the watch list anew at once. */
+    void (*relist)(void *arg, struct watch *w);
+    /* Compares the watch, which is synced, with the server and changes nothing; joins a comparison
+     * that is under way. The watch's audit has begun or failed on return. */
+    void (*verify)(void *arg, struct watch *w);
+    /* A person decides about the lists that the guard holds. False: none is held. */
+    bool (*guard)(void *arg, struct watch *w, bool accept);
+};
+
+/* Everything is borrowed for the call; only actions change what it shows. */
 struct admin_model {
     const char *version;
     uint64_t pid;
     uint64_t started_ns; /* wall clock */
     uint64_t started_ms; /* the same moment on the clock of now_ms */
     bool ready;          /* READY=1 was said: DESIGN 1.6 */
+    bool stopping;       /* no server is asked any more: POST is refused */
     const struct admin_cluster *clusters;
     size_t cluster_count;
-    struct watch *const *watches;
+    const struct admin_watch *watches;
     size_t watch_count;
     const struct hooks *hooks;
+    const struct admin_actions *actions; /* needed for POST alone */
+    void *arg;                           /* for them */
 };
 
 /* Borrowed for the call. */
 struct admin_request {
     struct str method;
     struct str target; /* path and query as they came */
-    bool privileged;   /* root, or the uid that informerd was started as: may see Secrets */
+    bool privileged;   /* root, or the uid that informerd was started as: sees Secrets, may act */
 };
 
 struct admin_response {
@@ -53,9 +74,11 @@ struct admin_response {
     struct buf body;          /* the caller's, to be freed */
 };
 
-/* Answers GET of /livez, /readyz, /v1/status, /v1/watches, /v1/watches/NAME/objects[/KEY] and
- * /v1/hooks; the path is percent-decoded, the query ignored. Anything else is 400, 403, 404, 405 or
- * 503 with {"error": TEXT}. *out is overwritten. */
+/* Answers GET of /livez, /readyz, /v1/status, /v1/watches, /v1/watches/NAME/{objects[/KEY],verify}
+ * and /v1/hooks, and to the privileged POST of /v1/watches/NAME/{relist,verify,guard/accept,
+ * guard/reject}, whose bodies mean nothing. The path is percent-decoded, the query ignored.
+ * Anything else is 400, 403, 404, 405, 409 (not as things stand) or 503 with {"error": TEXT}. *out
+ * is overwritten. */
 void admin_handle(const struct admin_model *m, const struct admin_request *req, uint64_t now_ms,
                   struct admin_response *out);
 

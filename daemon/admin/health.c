@@ -15,16 +15,37 @@ static const char *trouble(const struct watch_status *s)
         return "forbidden";
     if (s->stale)
         return "stale";
-    return !s->synced && s->err->kind != ERR_OK ? "not synced" : NULL;
+    if (s->synced || s->err->kind == ERR_OK)
+        return NULL;
+    return strcmp(s->state, "waiting") == 0 ? "waiting" : "not synced";
 }
 
-static void put_reason(struct json_out *j, const struct watch *w, const struct watch_status *s)
+static void put_trouble(struct json_out *j, const char *name, const struct watch_status *s)
 {
     struct buf text = {0};
 
-    buf_printf(&text, "watch %s: %s", watch_name(w), trouble(s));
+    if (trouble(s) == NULL)
+        return;
+    buf_printf(&text, "watch %s: %s", name, trouble(s));
     if (s->err->kind != ERR_OK)
         buf_printf(&text, ": %s", s->err->text);
+    json_out_str(j, buf_str(&text));
+    buf_free(&text);
+}
+
+static void put_held(struct json_out *j, const struct admin_watch *w, const struct watch_status *s)
+{
+    struct buf text = {0};
+
+    if (s->held == NULL)
+        return;
+    buf_printf(&text, "watch %s: a list ", w->name);
+    if (strcmp(s->held, guard_reason_name(GUARD_BACKWARDS)) == 0)
+        buf_puts(&text, "whose version went backwards");
+    else
+        buf_printf(&text, "that would delete %zu of %zu objects", s->held_deletes,
+                   store_count(watch_store(w->watch)));
+    buf_printf(&text, " is held: informerctl guard accept|reject %s", w->name);
     json_out_str(j, buf_str(&text));
     buf_free(&text);
 }
@@ -33,10 +54,10 @@ void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64
 {
     json_out_open(j, '[');
     for (size_t i = 0; i < m->watch_count; i++) {
-        struct watch_status s = watch_status(m->watches[i], now_ms);
+        struct watch_status s = watch_status(m->watches[i].watch, now_ms);
 
-        if (trouble(&s) != NULL)
-            put_reason(j, m->watches[i], &s);
+        put_held(j, &m->watches[i], &s);
+        put_trouble(j, m->watches[i].name, &s);
     }
     json_out_close(j, ']');
 }
@@ -50,8 +71,8 @@ static void put_hook(struct buf *out, const struct hook *h)
     }
     buf_puts(out, "waits for its first run until these watches are synced:");
     for (size_t i = 0; i < h->source_count; i++)
-        if (!watch_synced(h->sources[i]))
-            buf_printf(out, " %s", watch_name(h->sources[i]));
+        if (!hook_source_synced(&h->sources[i]))
+            buf_printf(out, " %s", h->sources[i].name);
     buf_putc(out, '\n');
 }
 

@@ -11,8 +11,9 @@ struct admin_model;
 struct buf;
 struct json_out;
 
-/* Writes an array with one text per watch that is refused by the server, stale, or fails before its
- * first list is complete: "watch NAME: forbidden: ...". A short interruption is not among them. */
+/* Writes an array with a text for each watch that is refused by the server, stale, or fails before
+ * its first list is complete ("watch NAME: forbidden: ..."), and one for each whose guard holds a
+ * list. A short interruption is not among them. */
 void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms);
 
 /* Appends why informerd is not ready: a line per hook whose first run has not ended. */

@@ -5,6 +5,7 @@
 
 #include "admin/admin.h"
 #include "admin/health.h"
+#include "cache/audit.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
 #include "proto/json_out.h"
@@ -40,6 +41,12 @@ static void put_seconds(struct json_out *j, const char *key, bool known, uint64_
         json_out_null(j);
 }
 
+/* How long ago a moment was, in seconds; null when it never came. */
+static void put_age(struct json_out *j, const char *key, uint64_t then_ms, uint64_t now_ms)
+{
+    put_seconds(j, key, then_ms > 0, now_ms > then_ms ? now_ms - then_ms : 0);
+}
+
 static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
 {
     time_t s = (time_t)(wall_ns / NS_PER_S);
@@ -57,30 +64,80 @@ static void put_clusters(struct json_out *j, const struct admin_model *m, uint64
     json_out_open(j, '{');
     for (size_t i = 0; i < m->cluster_count; i++) {
         const struct admin_cluster *c = &m->clusters[i];
-        uint64_t age_ms = now_ms > c->contact_ms ? now_ms - c->contact_ms : 0;
 
         json_out_key(j, c->name);
         json_out_open(j, '{');
         put_member(j, "server", c->server);
-        put_seconds(j, "contact_age_s", c->contact_ms > 0, age_ms);
+        put_age(j, "contact_age_s", c->contact_ms, now_ms);
         json_out_close(j, '}');
     }
     json_out_close(j, '}');
 }
 
-static void put_watch(struct json_out *j, const struct watch *w, uint64_t now_ms)
+static void put_relists(struct json_out *j, const struct watch_status *s)
 {
+    json_out_key(j, "relists_by");
+    json_out_open(j, '{');
+    for (int why = 0; why < RELIST_REASONS; why++)
+        if (s->relists_by[why] > 0)
+            put_count(j, relist_reason_name((enum relist_reason)why), s->relists_by[why]);
+    json_out_close(j, '}');
+}
+
+static void put_state_of_audit(struct json_out *j, enum audit_state state)
+{
+    static const char *const names[] = {
+        [AUDIT_IDLE] = "idle",
+        [AUDIT_LISTING] = "listing",
+        [AUDIT_GRACE] = "grace",
+    };
+
+    put_member(j, "state", names[state]);
+}
+
+static void put_audit(struct json_out *j, const struct audit *a)
+{
+    const struct audit_result *r = audit_result(a);
+
+    json_out_key(j, "audit");
+    json_out_open(j, '{');
+    put_state_of_audit(j, audit_state(a));
+    put_count(j, "runs", r->runs);
+    json_out_key(j, "differences");
+    if (r->done_ms > 0 && r->err->kind == ERR_OK)
+        json_out_u64(j, r->differences);
+    else
+        json_out_null(j);
+    json_out_close(j, '}');
+}
+
+/* What DESIGN 1.7 does not promise. */
+static void put_more(struct json_out *j, const struct watch *w, const struct watch_status *s,
+                     uint64_t now_ms)
+{
+    put_member(j, "held_reason", s->held);
+    put_count(j, "held_deletes", s->held_deletes);
+    put_age(j, "last_event_age_s", s->event_ms, now_ms);
+    put_age(j, "last_bookmark_age_s", s->bookmark_ms, now_ms);
+    put_relists(j, s);
+    put_count(j, "events", s->events);
+    put_audit(j, watch_audit(w));
+}
+
+static void put_watch(struct json_out *j, const struct admin_watch *named, uint64_t now_ms)
+{
+    const struct watch *w = named->watch;
     struct watch_status s = watch_status(w, now_ms);
     bool has_rv = s.rv != NULL && s.rv[0] != '\0';
 
-    json_out_key(j, watch_name(w));
+    json_out_key(j, named->name);
     json_out_open(j, '{');
     put_member(j, "cluster", watch_cluster(w));
     put_member(j, "resource", watch_resource(w));
     put_member(j, "state", s.state);
     put_flag(j, "synced", s.synced);
     put_flag(j, "stale", s.stale);
-    put_flag(j, "held", false); /* there is no guard yet that could hold it */
+    put_flag(j, "held", s.held != NULL);
     put_seconds(j, "contact_age_s", s.contact, s.contact_age_ms);
     put_count(j, "objects", store_count(watch_store(w)));
     put_count(j, "bytes", store_bytes(watch_store(w)));
@@ -88,6 +145,7 @@ static void put_watch(struct json_out *j, const struct watch *w, uint64_t now_ms
     put_member(j, "resource_version", has_rv ? s.rv : NULL);
     put_count(j, "relists", s.relists);
     put_member(j, "last_error", s.err->kind != ERR_OK ? s.err->text : NULL);
+    put_more(j, w, &s, now_ms);
     json_out_close(j, '}');
 }
 
@@ -96,7 +154,7 @@ static void put_watches(struct json_out *j, const struct admin_model *m, uint64_
     json_out_key(j, "watches");
     json_out_open(j, '{');
     for (size_t i = 0; i < m->watch_count; i++)
-        put_watch(j, m->watches[i], now_ms);
+        put_watch(j, &m->watches[i], now_ms);
     json_out_close(j, '}');
 }
 
@@ -170,6 +228,37 @@ void report_put_hooks(struct buf *out, const struct admin_model *m, uint64_t now
 
     json_out_open(&j, '{');
     put_hooks(&j, m, now_ms);
+    json_out_close(&j, '}');
+    buf_putc(out, '\n');
+}
+
+static void put_differences(struct json_out *j, const struct audit_result *r)
+{
+    json_out_key(j, "keys");
+    json_out_open(j, '[');
+    for (size_t i = 0; i < r->n; i++) {
+        json_out_open(j, '{');
+        put_member(j, "key", r->v[i].key);
+        put_member(j, "what", r->v[i].what);
+        json_out_close(j, '}');
+    }
+    json_out_close(j, ']');
+}
+
+void report_put_verify(struct buf *out, const struct watch *w, uint64_t now_ms)
+{
+    const struct audit_result *r = audit_result(watch_audit(w));
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    put_count(&j, "number", r->runs);
+    put_state_of_audit(&j, audit_state(watch_audit(w)));
+    put_age(&j, "done_age_s", r->done_ms, now_ms);
+    put_flag(&j, "applied", r->applied);
+    put_count(&j, "compared", r->compared);
+    put_count(&j, "differences", r->differences);
+    put_differences(&j, r);
+    put_member(&j, "error", r->err->kind != ERR_OK ? r->err->text : NULL);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }

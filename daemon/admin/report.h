@@ -10,6 +10,7 @@
 
 struct admin_model;
 struct buf;
+struct watch;
 
 /* Appends the object of GET /v1/status. */
 void report_put_status(struct buf *out, const struct admin_model *m, uint64_t now_ms);
@@ -19,5 +20,10 @@ void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t n
 
 /* Appends {"hooks":{...}}. */
 void report_put_hooks(struct buf *out, const struct admin_model *m, uint64_t now_ms);
+
+/* Appends where the watch's comparison with the server stands and what the last one found: number
+ * of those that ended, state, done_age_s, applied, compared, differences, keys (the first ones)
+ * and error. */
+void report_put_verify(struct buf *out, const struct watch *w, uint64_t now_ms);
 
 #endif

@@ -35,6 +35,9 @@ static struct reflector_params reflector_params(const struct conf_tuning *t)
         .page_always = t->page_size.at.line > 0,
         .watch_min_s = (unsigned)((t->watch_timeout.min_ms + 999) / 1000),
         .watch_max_s = (unsigned)((t->watch_timeout.max_ms + 999) / 1000),
+        .start_jitter_ms = t->start_jitter.v,
+        .relist_jitter_ms = t->relist_jitter.v,
+        .watch_list = (enum watch_list)t->watch_list.v,
     };
 }
 
@@ -48,13 +51,47 @@ static uint64_t fresh_seed(void)
     return seed;
 }
 
+/* The lists of a watch as its parameters borrow them. */
+struct lists {
+    const char **namespaces;
+    const char **names;
+    const char **keep;
+    const char **drop;
+    char **match; /* expanded */
+};
+
+static struct lists make_lists(const struct conf_watch *w, const char *node_name)
+{
+    struct lists l = {
+        .namespaces = strings(&w->namespaces),
+        .names = strings(&w->names),
+        .keep = strings(&w->keep),
+        .drop = strings(&w->drop),
+        .match = mem_array(w->match.n + 1, sizeof(char *)),
+    };
+
+    for (size_t i = 0; i < w->match.n; i++)
+        l.match[i] = conf_expand(w->match.v[i].v, node_name);
+    return l;
+}
+
+static void free_lists(struct lists *l)
+{
+    for (size_t i = 0; l->match[i] != NULL; i++)
+        free(l->match[i]);
+    free(l->match);
+    free(l->namespaces);
+    free(l->names);
+    free(l->keep);
+    free(l->drop);
+}
+
 enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
                           struct watch **out, struct err *err)
 {
     const struct conf *conf = b->conf;
     const struct conf_cluster *c = conf_find_cluster(conf, w->cluster.v);
-    const char **namespaces = strings(&w->namespaces);
-    const char **names = strings(&w->names);
+    struct lists l = make_lists(w, b->node_name);
     char *labels = conf_expand(w->label_selector.v, b->node_name);
     char *fields = conf_expand(w->field_selector.v, b->node_name);
 
@@ -63,34 +100,47 @@ enum err_kind build_watch(const struct build_watches *b, const struct conf_watch
         .name = w->name.v,
         .cluster = c->name.v,
         .resource = w->resource.v,
-        .namespaces = namespaces,
+        .namespaces = l.namespaces,
         .namespace_count = w->namespaces.n,
-        .names = names,
+        .names = l.names,
         .name_count = w->names.n,
         .label_selector = labels,
         .field_selector = fields,
         .object_size = conf->limits.object_size.v,
+        .shape = {.keep = l.keep,
+                  .keep_count = w->keep.n,
+                  .drop = l.drop,
+                  .drop_count = w->drop.n,
+                  .match = (const char *const *)l.match,
+                  .match_count = w->match.n,
+                  .label_selector = labels},
         .reflector = reflector_params(&c->tuning),
+        .guard = {.relist_deletes = (unsigned)w->guard.relist_deletes.v,
+                  .at_least = (size_t)w->guard.at_least.v,
+                  .hold_ms = w->guard.hold.v},
+        .bookmark_timeout_ms = c->tuning.bookmark_timeout.v,
+        .list_idle_timeout_ms = c->tuning.list_idle_timeout.v,
+        .stale_after_ms = c->stale_after.v,
+        .confirm_deletes = w->confirm_deletes.v,
         .seed = fresh_seed(),
     };
     enum err_kind kind = watch_create(&p, b->events, b->arg, out, err);
-    free(namespaces);
-    free(names);
+    free_lists(&l);
     free(labels);
     free(fields);
     return kind;
 }
 
-static struct watch *source_named(const struct conf *conf, struct watch *const *watches,
+static struct watch *source_named(const struct conf *conf, const struct admin_watch *watches,
                                   const char *name)
 {
     const struct conf_watch *w = conf_find_watch(conf, name);
 
     ensure(w != NULL);
-    return watches[w - conf->watches];
+    return watches[w - conf->watches].watch;
 }
 
-enum err_kind build_hook(const struct conf *conf, size_t index, struct watch *const *watches,
+enum err_kind build_hook(const struct conf *conf, size_t index, const struct admin_watch *watches,
                          struct hook_params *p, struct err *err)
 {
     const struct conf_hook *h = &conf->hooks[index];
@@ -101,9 +151,10 @@ enum err_kind build_hook(const struct conf *conf, size_t index, struct watch *co
     free(paths);
     if (kind != ERR_OK)
         return kind;
-    struct watch **sources = mem_array(h->sources.n, sizeof(struct watch *));
+    struct hook_source *sources = mem_array(h->sources.n, sizeof(*sources));
     for (size_t i = 0; i < h->sources.n; i++)
-        sources[i] = source_named(conf, watches, h->sources.v[i].v);
+        sources[i] = (struct hook_source){.name = h->sources.v[i].v,
+                                          .watch = source_named(conf, watches, h->sources.v[i].v)};
     *p = (struct hook_params){
         .name = h->name.v,
         .index = index,
@@ -120,6 +171,22 @@ enum err_kind build_hook(const struct conf *conf, size_t index, struct watch *co
                            .factor = h->retry.factor.v}},
     };
     return ERR_OK;
+}
+
+static void free_const(const void *p)
+{
+    union {
+        const void *in;
+        void *out;
+    } u = {.in = p};
+
+    free(u.out);
+}
+
+void build_hook_fini(struct hook_params *p)
+{
+    free_const(p->sources);
+    p->sources = NULL;
 }
 
 static const char **hook_argv(const struct conf_hook *h)
@@ -196,16 +263,6 @@ enum err_kind build_helper(const struct conf *conf, const char *node_name, struc
             return err->kind;
     }
     return ERR_OK;
-}
-
-static void free_const(const void *p)
-{
-    union {
-        const void *in;
-        void *out;
-    } u = {.in = p};
-
-    free(u.out);
 }
 
 void build_helper_fini(struct helper_params *p)

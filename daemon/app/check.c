@@ -11,9 +11,42 @@
 #include "app/identity.h"
 #include "app/trust.h"
 #include "kube/selector.h"
+#include "kube/shape.h"
 #include "proto/json_path.h"
 
-static void check_watch(const struct conf *conf, const struct conf_watch *w, struct problems *p)
+typedef enum err_kind text_check(const char *text, struct err *err);
+
+static void check_text(const char *text, struct where at, const char *what, text_check *check,
+                       struct problems *p)
+{
+    struct err err;
+
+    if (check(text, &err) != ERR_OK)
+        problems_add(p, at, "%s: %s", what, err.text);
+}
+
+/* The same of a text in which ${node_name} is replaced. */
+static void check_expanded(const struct conf_str *s, const char *what, text_check *check,
+                           struct problems *p)
+{
+    char *text = conf_expand(s->v, "node");
+
+    check_text(text, s->at, what, check, p);
+    free(text);
+}
+
+static void check_shape(const struct conf_watch *w, struct problems *p)
+{
+    for (size_t i = 0; i < w->match.n; i++)
+        check_expanded(&w->match.v[i], "match", shape_check_match, p);
+    for (size_t i = 0; i < w->keep.n; i++)
+        check_text(w->keep.v[i].v, w->keep.v[i].at, "keep", shape_check_path, p);
+    for (size_t i = 0; i < w->drop.n; i++)
+        check_text(w->drop.v[i].v, w->drop.v[i].at, "drop", shape_check_path, p);
+}
+
+/* What is wrong with the watch as a whole: its resource, and whether namespaces fit that. */
+static void try_watch(const struct conf *conf, const struct conf_watch *w, struct problems *p)
 {
     static const struct watch_events none = {0};
     const struct build_watches b = {.conf = conf, .node_name = "node", .events = &none};
@@ -25,17 +58,15 @@ static void check_watch(const struct conf *conf, const struct conf_watch *w, str
     watch_destroy(&trial);
 }
 
-typedef enum err_kind selector_check(const char *text, struct err *err);
-
-static void check_selector(const struct conf_str *s, const char *setting, selector_check *check,
-                           struct problems *p)
+static void check_watch(const struct conf *conf, const struct conf_watch *w, struct problems *p)
 {
-    char *text = conf_expand(s->v, "node");
-    struct err err;
+    size_t before = problems_count(p);
 
-    if (check(text, &err) != ERR_OK)
-        problems_add(p, s->at, "%s: %s", setting, err.text);
-    free(text);
+    check_expanded(&w->label_selector, "label_selector", selector_check_labels, p);
+    check_expanded(&w->field_selector, "field_selector", selector_check_fields, p);
+    check_shape(w, p);
+    if (problems_count(p) == before)
+        try_watch(conf, w, p);
 }
 
 static void check_paths(const struct conf_hook *h, struct problems *p)
@@ -99,12 +130,6 @@ void check_settings(const struct conf *conf, struct problems *p)
 {
     for (size_t i = 0; i < conf->n_watches; i++)
         check_watch(conf, &conf->watches[i], p);
-    for (size_t i = 0; i < conf->n_watches; i++) {
-        check_selector(&conf->watches[i].label_selector, "label_selector", selector_check_labels,
-                       p);
-        check_selector(&conf->watches[i].field_selector, "field_selector", selector_check_fields,
-                       p);
-    }
     for (size_t i = 0; i < conf->n_hooks; i++) {
         check_paths(&conf->hooks[i], p);
         check_hook_user(conf, &conf->hooks[i], p);

@@ -13,16 +13,15 @@
 #include "app/build.h"
 #include "app/notify.h"
 #include "app/options.h"
+#include "app/site.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "io/cred.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/listener.h"
 #include "io/loop.h"
 #include "io/signals.h"
-#include "io/source.h"
 
 /* Bytes of output per stream and run that reach the log (DESIGN 1.2, log_limit). */
 #define LOG_LIMIT_BYTES ((uint64_t)64 * 1024)
@@ -40,13 +39,6 @@ enum daemon_state {
     DAEMON_KILLING,  /* they were told to */
 };
 
-/* One cluster with what hangs on it. */
-struct site {
-    struct daemon *daemon;
-    struct cluster *cluster;
-    struct cred *cred;
-};
-
 struct daemon {
     struct daemon_params params;
     enum daemon_state state;
@@ -57,11 +49,8 @@ struct daemon {
     struct loop *loop;
     struct signals *signals;
     struct helper_link *link;
-    struct site *sites; /* as conf->clusters */
-    struct watch **watches;
-    size_t watch_count;
-    struct source **sources;
-    size_t source_count;
+    struct site **sites;         /* as conf->clusters */
+    struct admin_watch *watches; /* as conf->watches; equal ones are one watch with several names */
     struct hooks hooks;
     struct runner_hook *runner_hooks;
     struct runner *runner;
@@ -79,22 +68,33 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
     hooks_delta(&dm->hooks, w, d, loop_now_ms(dm->loop));
 }
 
+static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    struct daemon *dm = arg;
+    uint64_t now_ms = loop_now_ms(dm->loop);
+
+    log_emit(stale ? LOG_LVL_WARN : LOG_LVL_INFO, stale ? "watch is stale" : "watch is fresh again",
+             LOG_FIELDS(KV_STR("cluster", watch_cluster(w)), KV_STR("watch", watch_name(w))));
+    hooks_stale(&dm->hooks, w, stale, wall_ns, now_ms);
+}
+
 static void tell_status(void *arg)
 {
     struct daemon *dm = arg;
     uint64_t now = loop_now_ms(dm->loop);
+    size_t n_watches = dm->params.conf->n_watches;
     size_t synced = 0;
     size_t trouble = 0;
     char text[sizeof(dm->status)];
 
-    for (size_t i = 0; i < dm->watch_count; i++) {
-        struct watch_status s = watch_status(dm->watches[i], now);
+    for (size_t i = 0; i < n_watches; i++) {
+        struct watch_status s = watch_status(dm->watches[i].watch, now);
 
         synced += s.synced;
         trouble += s.err->kind != ERR_OK;
     }
     int n = snprintf(text, sizeof(text), "%zu of %zu watches synced, %zu failing, %zu hooks",
-                     synced, dm->watch_count, trouble, dm->hooks.n);
+                     synced, n_watches, trouble, dm->hooks.n);
     if (n < 0 || strcmp(text, dm->status) == 0)
         return;
     memcpy(dm->status, text, sizeof(text));
@@ -121,16 +121,11 @@ static void check_ready(struct daemon *dm)
 
 static void on_progress(void *arg)
 {
-    struct daemon *dm = ((struct site *)arg)->daemon;
+    struct daemon *dm = arg;
 
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
         deadline_start(dm->tell, STATUS_EVERY_MS);
-}
-
-static void on_unauthorized(void *arg)
-{
-    cred_renew(((struct site *)arg)->cred);
 }
 
 static void check_stopped(struct daemon *dm)
@@ -154,8 +149,8 @@ static void stop(struct daemon *dm, const char *why)
     dm->state = DAEMON_STOPPING;
     log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
     notify_stopping();
-    for (size_t i = 0; i < dm->source_count; i++)
-        source_dispose(&dm->sources[i]);
+    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+        site_stop(dm->sites[i]);
     runner_stop(dm->runner);
     deadline_start(dm->timer, dm->params.conf->limits.stop_timeout.v);
     check_stopped(dm);
@@ -228,7 +223,7 @@ static void on_opened(void *arg, uint64_t tag, int fd, int error)
 {
     struct daemon *dm = arg;
 
-    cred_opened(dm->sites[tag / CRED_ITEMS].cred, tag, fd, error);
+    site_opened(dm->sites[tag / CRED_ITEMS], tag, fd, error);
 }
 
 static void on_started(void *arg, uint64_t run, pid_t pid)
@@ -248,83 +243,68 @@ static void on_lost(void *arg, const struct err *err)
     loop_stop(dm->loop);
 }
 
-static void add_source(struct site *site, struct watch *w, size_t feed)
-{
-    static const struct source_events events = {on_progress, on_unauthorized};
-    struct daemon *dm = site->daemon;
-    struct source_params p = {
-        .loop = dm->loop, .cluster = site->cluster, .watch = w, .feed = watch_feed(w, feed)};
-
-    dm->sources[dm->source_count++] = source_create(&p, &events, site);
-}
-
-/* The credentials of a cluster are there: its watches may begin. */
-static void on_cred_ready(void *arg)
-{
-    struct site *site = arg;
-    struct daemon *dm = site->daemon;
-
-    if (dm->state >= DAEMON_STOPPING)
-        return;
-    for (size_t i = 0; i < dm->watch_count; i++)
-        for (size_t f = 0; f < watch_feed_count(dm->watches[i]); f++)
-            if (strcmp(watch_cluster(dm->watches[i]), cluster_name(site->cluster)) == 0)
-                add_source(site, dm->watches[i], f);
-}
-
 static void build_site(struct daemon *dm, size_t i, const char *agent)
 {
-    const struct conf_cluster *c = &dm->params.conf->clusters[i];
-    const struct access *a = &dm->params.access->v[i];
-    const struct conf_backoff *b = &c->tuning.backoff;
-    struct site *site = &dm->sites[i];
-    struct cluster_params p = {
-        .name = c->name.v,
-        .url = &a->url,
-        .tls_server_name = a->tls_server_name,
-        .user_agent = agent,
-        .connect_timeout_ms = c->tuning.connect_timeout.v,
-        .tls_timeout_ms = c->tuning.tls_timeout.v,
-        .response_timeout_ms = c->tuning.response_timeout.v,
-        .list_idle_timeout_ms = c->tuning.list_idle_timeout.v,
-        .list_concurrency = (unsigned)c->tuning.list_concurrency.v,
-    };
-
-    site->daemon = dm;
-    site->cluster = cluster_create(dm->loop, &p);
-    struct cred_params cp = {
+    static const struct site_events events = {on_progress};
+    const struct site_params p = {
         .loop = dm->loop,
         .link = dm->link,
-        .cluster = site->cluster,
-        .tls = a->url.tls,
-        .retry = {.initial_ms = b->initial.v,
-                  .max_ms = b->max.v,
-                  .factor = b->factor.v,
-                  .jitter = b->jitter.v},
-        .seed = dm->started_ns,
+        .conf = &dm->params.conf->clusters[i],
+        .access = &dm->params.access->v[i],
+        .user_agent = agent,
         .tag = (uint64_t)i * CRED_ITEMS,
+        .seed = dm->started_ns,
     };
-    memcpy(cp.items, a->items, sizeof(cp.items));
-    site->cred = cred_create(&cp, on_cred_ready, site);
+
+    dm->sites[i] = site_create(&p, &events, dm);
+}
+
+/* An earlier watch that is equal to this one, or NULL. */
+static struct watch *equal_watch(const struct daemon *dm, size_t i)
+{
+    const struct conf *conf = dm->params.conf;
+
+    for (size_t k = 0; k < i; k++)
+        if (conf_watch_equal(&conf->watches[k], &conf->watches[i]))
+            return dm->watches[k].watch;
+    return NULL;
+}
+
+static struct watch *build_one(struct daemon *dm, size_t i)
+{
+    static const struct watch_events events = {on_delta, on_stale};
+    const struct build_watches b = {
+        .conf = dm->params.conf, .node_name = dm->params.node_name, .events = &events, .arg = dm};
+    struct watch *w = equal_watch(dm, i);
+    struct err err;
+
+    if (w == NULL && build_watch(&b, &dm->params.conf->watches[i], &w, &err) != ERR_OK)
+        panic("a checked watch cannot be built: %s", err.text);
+    return w;
 }
 
 static void build_watches(struct daemon *dm)
 {
-    static const struct watch_events events = {on_delta};
     const struct conf *conf = dm->params.conf;
-    const struct build_watches b = {
-        .conf = conf, .node_name = dm->params.node_name, .events = &events, .arg = dm};
-    size_t feeds = 0;
-    struct err err;
 
-    dm->watches = mem_array(conf->n_watches + 1, sizeof(struct watch *));
-    dm->watch_count = conf->n_watches;
+    dm->watches = mem_array(conf->n_watches + 1, sizeof(*dm->watches));
+    for (size_t i = 0; i < conf->n_watches; i++)
+        dm->watches[i] =
+            (struct admin_watch){.name = conf->watches[i].name.v, .watch = build_one(dm, i)};
+}
+
+/* Each watch goes to its cluster, once under whatever names it has. */
+static void add_watches(struct daemon *dm)
+{
+    const struct conf *conf = dm->params.conf;
+
     for (size_t i = 0; i < conf->n_watches; i++) {
-        if (build_watch(&b, &conf->watches[i], &dm->watches[i], &err) != ERR_OK)
-            panic("a checked watch cannot be built: %s", err.text);
-        feeds += watch_feed_count(dm->watches[i]);
+        const struct conf_watch *w = &conf->watches[i];
+        size_t site = (size_t)(conf_find_cluster(conf, w->cluster.v) - conf->clusters);
+
+        if (equal_watch(dm, i) == NULL)
+            site_add(dm->sites[site], dm->watches[i].watch, w->audit.v);
     }
-    dm->sources = mem_array(feeds + 1, sizeof(struct source *));
 }
 
 static void build_hooks(struct daemon *dm)
@@ -339,7 +319,7 @@ static void build_hooks(struct daemon *dm)
         if (build_hook(conf, i, dm->watches, &p, &err) != ERR_OK)
             panic("a checked hook cannot be built: %s", err.text);
         hooks_add(&dm->hooks, &p);
-        free(p.sources);
+        build_hook_fini(&p);
     }
     dm->runner_hooks = build_runner_hooks(conf);
 }
@@ -359,8 +339,40 @@ static void build_runner(struct daemon *dm)
     dm->runner = runner_create(&p, &events, dm);
 }
 
+/* Has the site of the watch carry out what was ordered of it. */
+static void poke(struct daemon *dm, struct watch *w)
+{
+    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+        if (site_poke(dm->sites[i], w))
+            return;
+}
+
+static void order_relist(void *arg, struct watch *w)
+{
+    watch_relist(w, RELIST_MANUAL);
+    poke(arg, w);
+}
+
+static void order_verify(void *arg, struct watch *w)
+{
+    struct daemon *dm = arg;
+
+    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+        if (site_verify(dm->sites[i], w))
+            return;
+}
+
+static bool order_guard(void *arg, struct watch *w, bool accept)
+{
+    if (!watch_guard(w, accept))
+        return false;
+    poke(arg, w);
+    return true;
+}
+
 static void answer(void *arg, const struct admin_request *req, struct admin_response *out)
 {
+    static const struct admin_actions actions = {order_relist, order_verify, order_guard};
     struct daemon *dm = arg;
     const struct conf *conf = dm->params.conf;
     struct admin_cluster *clusters = mem_array(conf->n_clusters + 1, sizeof(*clusters));
@@ -369,7 +381,7 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         clusters[i] = (struct admin_cluster){
             .name = conf->clusters[i].name.v,
             .server = dm->params.access->v[i].server,
-            .contact_ms = cluster_last_contact_ms(dm->sites[i].cluster),
+            .contact_ms = site_contact_ms(dm->sites[i]),
         };
     struct admin_model m = {
         .version = INFORMERD_VERSION,
@@ -377,10 +389,13 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         .started_ns = dm->started_ns,
         .started_ms = dm->started_ms,
         .ready = dm->state != DAEMON_STARTING,
+        .stopping = dm->state >= DAEMON_STOPPING,
         .clusters = clusters,
         .cluster_count = conf->n_clusters,
         .watches = dm->watches,
-        .watch_count = dm->watch_count,
+        .watch_count = conf->n_watches,
+        .actions = &actions,
+        .arg = dm,
         .hooks = &dm->hooks,
     };
     admin_handle(&m, req, loop_now_ms(dm->loop), out);
@@ -408,9 +423,10 @@ static void build(struct daemon *dm)
     build_watches(dm);
     build_hooks(dm);
     build_runner(dm);
-    dm->sites = mem_array(conf->n_clusters + 1, sizeof(*dm->sites));
+    dm->sites = mem_array(conf->n_clusters + 1, sizeof(struct site *));
     for (size_t i = 0; i < conf->n_clusters; i++)
         build_site(dm, i, agent);
+    add_watches(dm);
     dm->listener = listener_create(dm->loop, &(struct listener_params){
                                                  .fd = dm->params.control_fd,
                                                  .path = conf->control.socket.v,
@@ -424,12 +440,8 @@ static void build(struct daemon *dm)
 static void take_down(struct daemon *dm)
 {
     listener_dispose(&dm->listener);
-    for (size_t i = 0; i < dm->source_count; i++)
-        source_dispose(&dm->sources[i]);
-    for (size_t i = 0; i < dm->params.conf->n_clusters; i++) {
-        cred_dispose(&dm->sites[i].cred);
-        cluster_dispose(&dm->sites[i].cluster);
-    }
+    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+        site_dispose(&dm->sites[i]);
     runner_dispose(&dm->runner);
     helper_link_dispose(&dm->link);
     signals_dispose(&dm->signals);
@@ -437,10 +449,10 @@ static void take_down(struct daemon *dm)
     deadline_dispose(&dm->timer);
     loop_destroy(&dm->loop);
     hooks_fini(&dm->hooks);
-    for (size_t i = 0; i < dm->watch_count; i++)
-        watch_destroy(&dm->watches[i]);
+    for (size_t i = dm->params.conf->n_watches; i-- > 0;) /* the first of equal ones last */
+        if (equal_watch(dm, i) == NULL)
+            watch_destroy(&dm->watches[i].watch);
     free(dm->runner_hooks);
-    free(dm->sources);
     free(dm->watches);
     free(dm->sites);
 }
@@ -451,7 +463,7 @@ int daemon_run(const struct daemon_params *params)
 
     build(&dm);
     log_info("started", KV_STR("version", INFORMERD_VERSION), KV_STR("node", params->node_name),
-             KV_U64("watches", dm.watch_count), KV_U64("hooks", dm.hooks.n));
+             KV_U64("watches", params->conf->n_watches), KV_U64("hooks", dm.hooks.n));
     deadline_start(dm.timer, params->conf->limits.ready_timeout.v);
     deadline_start(dm.tell, 0);
     check_ready(&dm); /* a configuration without hooks */

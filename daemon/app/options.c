@@ -8,27 +8,29 @@
 #include "base/log.h"
 
 static const char usage[] =
-    "usage: informerd [-c FILE] [-t] [--log-level LEVEL] [--log-format FORMAT]\n"
+    "usage: informerd [-c FILE] [-t | --print-config] [--log-level LEVEL] [--log-format FORMAT]\n"
     "\n"
     "Keeps informer caches of Kubernetes resources and runs hooks when objects change.\n"
     "\n"
     "  -c, --config FILE      configuration (default /etc/informerd/informerd.conf)\n"
     "  -t, --check            read the whole configuration, print each problem, exit 0 or 78\n"
+    "      --print-config     print it with every default, and the number of connections\n"
     "      --log-level L      error, warn, info, debug or trace\n"
     "      --log-format F     auto, text, json or journal\n"
     "  -V, --version          print the version\n"
     "  -h, --help             print this text\n";
 
-enum { OPT_LOG_LEVEL = 256, OPT_LOG_FORMAT };
+enum { OPT_LOG_LEVEL = 256, OPT_LOG_FORMAT, OPT_PRINT_CONFIG };
 
 static const struct option long_options[] = {
-    {"config",     required_argument, NULL, 'c'           },
-    {"check",      no_argument,       NULL, 't'           },
-    {"log-level",  required_argument, NULL, OPT_LOG_LEVEL },
-    {"log-format", required_argument, NULL, OPT_LOG_FORMAT},
-    {"version",    no_argument,       NULL, 'V'           },
-    {"help",       no_argument,       NULL, 'h'           },
-    {NULL,         0,                 NULL, 0             },
+    {"config",       required_argument, NULL, 'c'             },
+    {"check",        no_argument,       NULL, 't'             },
+    {"print-config", no_argument,       NULL, OPT_PRINT_CONFIG},
+    {"log-level",    required_argument, NULL, OPT_LOG_LEVEL   },
+    {"log-format",   required_argument, NULL, OPT_LOG_FORMAT  },
+    {"version",      no_argument,       NULL, 'V'             },
+    {"help",         no_argument,       NULL, 'h'             },
+    {NULL,           0,                 NULL, 0               },
 };
 
 static int word_index(const char *const *words, const char *word)
@@ -59,6 +61,9 @@ static int take(struct options *o, int opt)
         return -1;
     case 't':
         o->check = true;
+        return -1;
+    case OPT_PRINT_CONFIG:
+        o->print_config = true;
         return -1;
     case OPT_LOG_LEVEL:
         return pick_word(&o->log_level, "--log-level", log_level_words, optarg);

@@ -18,9 +18,10 @@ enum exit_code {
 
 struct options {
     const char *config;
-    bool check;
-    int log_level;  /* index of log_level_words, or -1 = as configured */
-    int log_format; /* index of log_format_words, or -1 */
+    bool check;        /* only read the configuration and tell what is wrong */
+    bool print_config; /* the same, and print it if nothing is */
+    int log_level;     /* index of log_level_words, or -1 = as configured */
+    int log_format;    /* index of log_format_words, or -1 */
 };
 
 /* Reads argv into *o. Returns -1 to go on, else the exit code: after -h or -V, or a usage error that was

@@ -18,6 +18,7 @@
 #include "app/daemon.h"
 #include "app/identity.h"
 #include "base/log.h"
+#include "conf/conf_print.h"
 #include "io/listener.h"
 
 static bool print_problems(struct problems *p)
@@ -167,6 +168,25 @@ static int run_checked(const struct options *o, const struct conf *conf,
     return code;
 }
 
+static int print_config(const struct conf *conf)
+{
+    struct buf text = {0};
+
+    conf_print(conf, &text);
+    bool whole = fwrite(text.data, 1, text.len, stdout) == text.len && fflush(stdout) == 0;
+    buf_free(&text);
+    return whole ? EXIT_CODE_OK : EXIT_CODE_FAILED;
+}
+
+/* Of a configuration without problems. */
+static int run_chosen(const struct options *o, const struct conf *conf,
+                      const struct access_list *access)
+{
+    if (o->print_config)
+        return print_config(conf);
+    return o->check ? EXIT_CODE_OK : run_checked(o, conf, access);
+}
+
 int start_run(const struct options *o)
 {
     struct problems problems = {0};
@@ -184,7 +204,7 @@ int start_run(const struct options *o)
             check_surroundings(conf, &problems);
     }
     if (!print_problems(&problems) && conf != NULL)
-        code = o->check ? EXIT_CODE_OK : run_checked(o, conf, &access);
+        code = run_chosen(o, conf, &access);
     access_fini(&access);
     conf_destroy(&conf);
     return code;

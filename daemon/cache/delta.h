@@ -10,10 +10,17 @@
 
 #include "kube/object.h"
 
-enum delta_type { DELTA_ADDED, DELTA_MODIFIED, DELTA_DELETED, DELTA_LEFT };
+enum delta_type {
+    DELTA_ADDED,
+    DELTA_MODIFIED,
+    DELTA_DELETED,
+    DELTA_LEFT,  /* it is no longer selected, or is said to be there still */
+    DELTA_STALE, /* of a whole source, for hooks: no store sends them */
+    DELTA_FRESH,
+};
 
 /* How the difference was found (DESIGN 1.3). */
-enum delta_cause { CAUSE_WATCH, CAUSE_RELIST };
+enum delta_cause { CAUSE_WATCH, CAUSE_RELIST, CAUSE_AUDIT };
 
 /* Borrowed until the sink returns. A new uid under an old key comes as DELETED, then ADDED (DESIGN 1.4.4). */
 struct delta {

@@ -11,9 +11,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cache/guard.h"
+#include "cache/intake.h"
 #include "cache/reflector.h"
 #include "cache/store.h"
 #include "kube/resource.h"
+#include "kube/shape.h"
 #include "proto/http_in.h"
 
 /* ns, name and selectors are copied; everything else borrowed must outlive the feed. */
@@ -25,20 +28,26 @@ struct feed_params {
     const char *name;           /* NULL = all names */
     const char *label_selector; /* "" = none */
     const char *field_selector;
+    const struct shape *shape; /* NULL = everything is kept */
     size_t object_size;
     struct reflector_params reflector;
+    struct guard_params guard;
+    struct guard_window *window;   /* of the watch */
+    uint64_t bookmark_timeout_ms;  /* a stream that had a bookmark may be silent so long */
+    uint64_t list_idle_timeout_ms; /* and one that still sends its initial events */
     uint64_t seed;
     struct store *store;
     size_t part; /* of the store, filled by this feed alone */
 };
 
-enum feed_do { FEED_LIST, FEED_WATCH, FEED_WAIT };
+enum feed_do { FEED_LIST, FEED_STREAM, FEED_WATCH, FEED_WAIT };
 
 /* What the driver does next. */
 struct feed_action {
     enum feed_do what;
-    const char *target;   /* LIST, WATCH: request target; borrowed until the next call */
-    uint64_t deadline_ms; /* WATCH: the whole response must end within (PROTOCOL 2.8) */
+    const char *target;   /* LIST, STREAM, WATCH: request target; borrowed until the next call */
+    const char *accept;   /* for its Accept header; NULL = application/json */
+    uint64_t deadline_ms; /* STREAM, WATCH: the whole response must end within (PROTOCOL 2.8) */
     uint64_t wait_ms;     /* WAIT: then call feed_timer() */
 };
 
@@ -56,22 +65,52 @@ struct feed_action feed_start(struct feed *f, uint64_t now_ms);
 /* The response head of the request came. */
 void feed_head(struct feed *f, const struct http_head *head, uint64_t now_ms);
 
-/* Times of the bytes handed over. */
-struct feed_now {
-    uint64_t ms;      /* monotonic */
-    uint64_t wall_ns; /* for "received" */
-};
-
 /* A piece of its body. The store's sink may run before return. False: the stream is over (an error in it, or broken bytes); drop the
  * request and call feed_end() with NULL. */
 bool feed_body(struct feed *f, const char *data, size_t n, struct feed_now now) MUST_CHECK;
 
-/* The request is over: err NULL = its body is complete (or feed_body() said stop), else why it was not. A complete list
- * is committed: the sink may run. Returns what to do next. */
+/* The request is over: err NULL = its body is complete (or feed_body() or feed_overdue() said stop), else why it was not. A complete
+ * list is committed: the sink may run. Returns what to do next. */
 struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_now now);
 
 /* A FEED_WAIT is over. */
 struct feed_action feed_timer(struct feed *f, uint64_t now_ms);
+
+/* When the silence of the response under way is to be looked at, UINT64_MAX = never; it may have moved on
+ * by then, so a timer that asks again when it fires is enough. */
+uint64_t feed_due_ms(const struct feed *f);
+
+/* That time has come. True: too silent; drop the request and call feed_end() with NULL. */
+bool feed_overdue(struct feed *f, uint64_t now_ms) MUST_CHECK;
+
+/* Was something ordered (watch_relist(), watch_guard()) that the driver must carry out? It drops the request
+ * or the wait and calls feed_restart(). */
+bool feed_is_ordered(const struct feed *f);
+
+/* See above. */
+struct feed_action feed_restart(struct feed *f, struct feed_now now);
+
+/* Orders a list at once; for watch.c. */
+void feed_order(struct feed *f, enum relist_reason why);
+
+/* The resource it was created with has another path, version or kind now: lists that. For watch.c. */
+void feed_move(struct feed *f);
+
+/* A person decides about the held list; false: none is. For watch.c. */
+bool feed_guard(struct feed *f, bool accept);
+
+/* Whether the server can stream lists, as far as its version says (PROTOCOL 1.4). */
+void feed_can_stream(struct feed *f, bool can);
+
+/* Appends the target of a LIST of what the feed selects, without a version; for audits. limit 0 and next
+ * NULL are left out. */
+void feed_put_list_target(const struct feed *f, struct buf *out, unsigned limit, const char *next);
+
+/* The Accept header for it; NULL = application/json. */
+const char *feed_accept(const struct feed *f);
+
+/* What list readers of this feed must be created with; borrowed. */
+const struct object_rules *feed_rules(const struct feed *f);
 
 /* What people and hooks may know of it. */
 struct feed_status {
@@ -80,8 +119,11 @@ struct feed_status {
     bool connected;      /* a watch is established and not overdue */
     uint64_t contact_ms; /* when the last good byte came, 0 = never */
     uint64_t follow_ms;  /* while not connected: when it last was, or was listed; 0 = never */
+    uint64_t event_ms;   /* when the last event, the last bookmark came; 0 = never */
+    uint64_t bookmark_ms;
     const char *rv;
-    uint64_t lists;
+    const uint64_t *relists; /* by reason */
+    const struct guard *guard;
     uint64_t events;       /* of watches, bookmarks left out */
     uint64_t skipped;      /* events of a wrong kind, list items over object_size */
     const struct err *err; /* of the last failure; kind OK since the last success */
@@ -89,6 +131,9 @@ struct feed_status {
 
 /* Borrowed until the next call on f. */
 struct feed_status feed_status(const struct feed *f);
+
+/* The time of the last call that brought one. */
+uint64_t feed_now_ms(const struct feed *f);
 
 /* "namespace/name" of what it selects, for logs; "" = everything. */
 const char *feed_scope(const struct feed *f);

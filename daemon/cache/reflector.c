@@ -6,9 +6,20 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "kube/rv.h"
 
 /* A stream that ends sooner without an event is a server that does not mean it (PROTOCOL 1.7). */
 #define VERY_SHORT_MS 1000
+
+/* Streams that end sooner, and before their time, are resumed at once only so often in a row. */
+#define HASTY_MS      5000
+#define HASTY_STREAMS 5
+
+/* After so many streams without a word the version may be one of the future (PROTOCOL 1.23). */
+#define SILENT_STREAMS 2
+
+/* So often in a row a list as a stream may break off before it falls back to LIST. */
+#define BROKEN_STREAMS 3
 
 /* What the next list may ask for (PROTOCOL 1.3). */
 enum list_mode {
@@ -25,14 +36,24 @@ struct reflector {
     enum reflector_state state;
     enum reflector_do resume; /* after BACKOFF */
     enum list_mode mode;
-    char *rv;          /* NULL before the first list */
-    char *list_rv;     /* of page 1 of the list under way, NULL before it came */
-    char *next;        /* continue token of the next page, NULL on page 1 */
-    bool server_pages; /* a list from "0" came in pages: no watch cache, keep paging */
-    uint64_t since_ms; /* when the watch was asked for */
-    uint64_t well_ms;  /* the same of the first in a row that followed each other without a wait */
-    uint64_t events;   /* in this stream */
-    uint64_t lists;
+    char *rv;            /* to resume from; NULL before the first list */
+    char *mark;          /* of the last list or bookmark: what the server said of all that it has */
+    char *list_rv;       /* of page 1 of the list under way, NULL before it came */
+    char *next;          /* continue token of the next page, NULL on page 1 */
+    bool server_pages;   /* a list from "0" came in pages: no watch cache, keep paging */
+    bool can_stream;     /* WATCH_LIST_AUTO: as far as is known */
+    bool by_list;        /* the stream of this list was refused: LIST */
+    unsigned broken;     /* streams in a row that broke off before the end of the initial events */
+    unsigned silent;     /* in a row, without an event or bookmark */
+    unsigned hasty;      /* in a row, over before their time */
+    unsigned holds;      /* lists in a row that were held */
+    uint64_t since_ms;   /* when the stream was asked for */
+    uint64_t timeout_ms; /* that it was to last */
+    uint64_t well_ms; /* since_ms of the first in a row that followed each other without a wait */
+    uint64_t events;  /* in this stream */
+    enum relist_reason
+        why; /* of the list that is due or under way; RELIST_REASONS = none, or the first */
+    uint64_t relists[RELIST_REASONS];
 };
 
 struct reflector *reflector_create(const struct reflector_params *params, uint64_t seed)
@@ -41,6 +62,7 @@ struct reflector *reflector_create(const struct reflector_params *params, uint64
 
     ensure(params->watch_min_s > 0 && params->watch_min_s <= params->watch_max_s);
     r->params = *params;
+    r->why = RELIST_REASONS;
     rng_seed(&r->rng, seed);
     return r;
 }
@@ -53,6 +75,7 @@ void reflector_destroy(struct reflector **rp)
         return;
     *rp = NULL;
     free(r->rv);
+    free(r->mark);
     free(r->list_rv);
     free(r->next);
     free(r);
@@ -64,11 +87,18 @@ static void set(char **slot, struct str s)
     *slot = s.n > 0 ? mem_strndup(s.p, s.n) : NULL;
 }
 
-static const char *version_to_list(const struct reflector *r)
+/* A list is due that was not before. A list that is tried again keeps its first reason. */
+static void need_list(struct reflector *r, enum relist_reason why)
 {
-    if (r->mode == LIST_NEWEST || r->mode == LIST_NEWEST_ALL)
-        return NULL;
-    return r->rv != NULL ? r->rv : "0";
+    if (r->why != RELIST_REASONS || r->rv == NULL)
+        return;
+    r->why = why;
+    r->relists[why]++;
+}
+
+bool reflector_is_newest(const struct reflector *r)
+{
+    return r->mode == LIST_NEWEST || r->mode == LIST_NEWEST_ALL;
 }
 
 /* A limit with a real version goes past the server's watch cache (PROTOCOL 1.3). */
@@ -83,33 +113,57 @@ static unsigned list_limit(const struct reflector *r)
 
 static struct reflector_action ask_list(struct reflector *r)
 {
+    const char *from = r->rv != NULL ? r->rv : "0";
+
     r->state = REFLECTOR_LISTING;
     if (r->next != NULL) /* version and continue token exclude each other */
         return (struct reflector_action){
             .what = REFLECTOR_LIST, .next = r->next, .limit = r->params.page_size};
-    r->lists++;
     set(&r->list_rv, str_c(NULL));
     return (struct reflector_action){
-        .what = REFLECTOR_LIST, .rv = version_to_list(r), .limit = list_limit(r)};
+        .what = REFLECTOR_LIST, .rv = reflector_is_newest(r) ? NULL : from, .limit = list_limit(r)};
 }
 
-static struct reflector_action begin_list(struct reflector *r, enum list_mode mode)
+/* A request for a stream of events, of either kind. */
+static struct reflector_action ask_events(struct reflector *r, enum reflector_do what,
+                                          const char *rv, uint64_t now_ms)
+{
+    unsigned timeout_s =
+        (unsigned)rng_between(&r->rng, r->params.watch_min_s, r->params.watch_max_s);
+
+    r->state = what == REFLECTOR_WATCH ? REFLECTOR_WATCHING : REFLECTOR_STREAMING;
+    r->since_ms = now_ms;
+    r->timeout_ms = (uint64_t)timeout_s * 1000;
+    r->events = 0;
+    return (struct reflector_action){.what = what, .rv = rv, .timeout_s = timeout_s};
+}
+
+static bool wants_stream(const struct reflector *r)
+{
+    switch (r->params.watch_list) {
+    case WATCH_LIST_ON:
+        return !r->by_list;
+    case WATCH_LIST_AUTO:
+        return !r->by_list && r->can_stream && r->rv != NULL;
+    case WATCH_LIST_OFF:
+        break;
+    }
+    return false;
+}
+
+static struct reflector_action begin_list(struct reflector *r, enum list_mode mode, uint64_t now_ms)
 {
     set(&r->next, str_c(NULL));
     r->mode = mode;
-    return ask_list(r);
+    if (!wants_stream(r))
+        return ask_list(r);
+    return ask_events(r, REFLECTOR_STREAM, reflector_is_newest(r) ? NULL : r->rv, now_ms);
 }
 
 static struct reflector_action begin_watch(struct reflector *r, uint64_t now_ms)
 {
     ensure(r->rv != NULL);
-    r->state = REFLECTOR_WATCHING;
-    r->since_ms = now_ms;
-    r->events = 0;
-    return (struct reflector_action){
-        .what = REFLECTOR_WATCH,
-        .rv = r->rv,
-        .timeout_s = (unsigned)rng_between(&r->rng, r->params.watch_min_s, r->params.watch_max_s)};
+    return ask_events(r, REFLECTOR_WATCH, r->rv, now_ms);
 }
 
 /* The first watch behind a list or a wait. */
@@ -117,6 +171,13 @@ static struct reflector_action begin_watches(struct reflector *r, uint64_t now_m
 {
     r->well_ms = now_ms;
     return begin_watch(r, now_ms);
+}
+
+/* Is no wait: the streams before and behind it follow each other. */
+static struct reflector_action begin_probe(struct reflector *r)
+{
+    r->state = REFLECTOR_PROBING;
+    return (struct reflector_action){.what = REFLECTOR_PROBE, .limit = 1};
 }
 
 static struct reflector_action wait_then(struct reflector *r, enum reflector_do resume,
@@ -130,17 +191,59 @@ static struct reflector_action wait_then(struct reflector *r, enum reflector_do 
                                      .wait_ms = ms > at_least_ms ? ms : at_least_ms};
 }
 
+/* Ends the attempt to list: the next one begins afresh. */
+static struct reflector_action wait_to_list(struct reflector *r, uint64_t at_least_ms)
+{
+    struct reflector_action a = wait_then(r, REFLECTOR_LIST, at_least_ms);
+
+    r->mode = reflector_is_newest(r) ? LIST_NEWEST : LIST_FROM_RV;
+    r->by_list = false;
+    r->broken = 0;
+    if (r->rv != NULL)
+        a.wait_ms += rng_between(&r->rng, 0, r->params.relist_jitter_ms);
+    return a;
+}
+
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
 {
-    (void)now_ms;
+    uint64_t ms = rng_between(&r->rng, 0, r->params.start_jitter_ms);
+
     ensure(r->state == REFLECTOR_IDLE);
-    return begin_list(r, LIST_FROM_RV);
+    if (ms > 0)
+        return (struct reflector_action){.what = REFLECTOR_WAIT, .wait_ms = ms};
+    return begin_list(r, LIST_FROM_RV, now_ms);
+}
+
+/* The cache is what the server had at this version. */
+static void in_sync(struct reflector *r, struct str rv)
+{
+    set(&r->mark, rv);
+    set(&r->rv, rv);
+    set(&r->next, str_c(NULL));
+    r->mode = LIST_FROM_RV;
+    r->why = RELIST_REASONS;
+    r->by_list = false;
+    r->broken = 0;
+    r->silent = 0;
+    r->holds = 0;
+}
+
+static struct reflector_action probed(struct reflector *r, struct str rv, uint64_t now_ms)
+{
+    r->silent = 0;
+    if (!reflector_is_past(r, rv))
+        return begin_watch(r, now_ms);
+    need_list(r, RELIST_FUTURE);
+    return begin_list(r, LIST_NEWEST, now_ms);
 }
 
 struct reflector_action reflector_listed(struct reflector *r, struct str rv, struct str next,
                                          uint64_t now_ms)
 {
-    ensure(r->state == REFLECTOR_LISTING && rv.n > 0);
+    ensure(rv.n > 0);
+    if (r->state == REFLECTOR_PROBING)
+        return probed(r, rv, now_ms);
+    ensure(r->state == REFLECTOR_LISTING);
     if (r->list_rv == NULL)
         set(&r->list_rv, rv); /* the version that counts is that of page 1 */
     if (next.n > 0) {
@@ -149,17 +252,65 @@ struct reflector_action reflector_listed(struct reflector *r, struct str rv, str
         set(&r->next, next);
         return ask_list(r);
     }
-    set(&r->rv, str_c(r->list_rv));
-    set(&r->next, str_c(NULL));
-    r->mode = LIST_FROM_RV;
+    in_sync(r, str_c(r->list_rv));
     return begin_watches(r, now_ms);
+}
+
+void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms)
+{
+    ensure(r->state == REFLECTOR_STREAMING && rv.n > 0);
+    in_sync(r, rv);
+    r->state = REFLECTOR_WATCHING;
+    r->well_ms = now_ms;
+    r->events++;
+}
+
+bool reflector_is_past(const struct reflector *r, struct str rv)
+{
+    return r->rv != NULL && rv_order(rv, str_c(r->rv)) == RV_OLDER;
+}
+
+bool reflector_goes_back(const struct reflector *r, struct str rv)
+{
+    return r->mark != NULL && rv_order(rv, str_c(r->mark)) == RV_OLDER;
+}
+
+struct str reflector_list_rv(const struct reflector *r, struct str rv)
+{
+    return r->list_rv != NULL ? str_c(r->list_rv) : rv;
+}
+
+struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms)
+{
+    ensure(r->state == REFLECTOR_LISTING || r->state == REFLECTOR_STREAMING);
+    /* Holds that follow each other must not become a hot loop, whatever hold is set to. */
+    uint64_t ms = r->holds++ > 0 ? wait_then(r, REFLECTOR_LIST, wait_ms).wait_ms : wait_ms;
+
+    r->state = REFLECTOR_HELD;
+    r->mode = LIST_NEWEST;
+    r->by_list = false;
+    set(&r->next, str_c(NULL));
+    return (struct reflector_action){.what = REFLECTOR_WAIT, .wait_ms = ms};
 }
 
 void reflector_seen(struct reflector *r, struct str rv)
 {
-    ensure(r->state == REFLECTOR_WATCHING && rv.n > 0);
+    ensure((r->state == REFLECTOR_STREAMING || r->state == REFLECTOR_WATCHING) && rv.n > 0);
     r->events++;
-    set(&r->rv, rv);
+    if (r->state == REFLECTOR_WATCHING && !str_is(rv, "0")) /* as a start that is any version */
+        set(&r->rv, rv);
+}
+
+bool reflector_marked(struct reflector *r, struct str rv)
+{
+    if (reflector_goes_back(r, rv))
+        return false;
+    set(&r->mark, rv);
+    if (reflector_is_past(r, rv)) /* events must not come twice */
+        r->events++;
+    else
+        reflector_seen(r, rv);
+    return true;
 }
 
 /* Behind a proxy that ends every stream early, none alone would ever live long enough. */
@@ -169,86 +320,157 @@ static void note_health(struct reflector *r, uint64_t now_ms)
         backoff_reset(&r->backoff);
 }
 
-static struct reflector_action wait_to_list(struct reflector *r, uint64_t at_least_ms)
+static struct reflector_action list_instead(struct reflector *r)
 {
-    if (r->mode == LIST_FROM_RV_ALL)
-        r->mode = LIST_FROM_RV;
-    if (r->mode == LIST_NEWEST_ALL)
-        r->mode = LIST_NEWEST;
-    return wait_then(r, REFLECTOR_LIST, at_least_ms);
+    r->by_list = true;
+    return ask_list(r);
+}
+
+static struct reflector_action stream_broken(struct reflector *r, uint64_t now_ms)
+{
+    bool very_short = r->events == 0 && now_ms - r->since_ms < VERY_SHORT_MS;
+
+    if (very_short || ++r->broken >= BROKEN_STREAMS)
+        return list_instead(r);
+    return begin_list(r, r->mode, now_ms);
 }
 
 struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
 {
+    uint64_t lived_ms = now_ms - r->since_ms;
+    bool early = lived_ms < HASTY_MS && lived_ms + VERY_SHORT_MS < r->timeout_ms;
+
+    if (r->state == REFLECTOR_STREAMING)
+        return stream_broken(r, now_ms);
     ensure(r->state == REFLECTOR_WATCHING);
     note_health(r, now_ms);
-    if (r->events == 0 && now_ms - r->since_ms < VERY_SHORT_MS)
+    r->silent = r->events == 0 ? r->silent + 1 : 0;
+    r->hasty = early ? r->hasty + 1 : 0;
+    if (r->events == 0 && lived_ms < VERY_SHORT_MS) {
+        need_list(r, RELIST_EMPTY);
         return wait_to_list(r, 0);
-    return begin_watch(r, now_ms);
+    }
+    enum reflector_do next = r->silent >= SILENT_STREAMS ? REFLECTOR_PROBE : REFLECTOR_WATCH;
+    if (r->hasty > HASTY_STREAMS)
+        return wait_then(r, next, 0);
+    return next == REFLECTOR_PROBE ? begin_probe(r) : begin_watch(r, now_ms);
 }
 
 static struct reflector_action list_failed(struct reflector *r, enum err_kind kind,
-                                           uint64_t retry_after_ms)
+                                           uint64_t retry_after_ms, uint64_t now_ms)
 {
-    bool from_rv = r->mode == LIST_FROM_RV || r->mode == LIST_FROM_RV_ALL;
+    bool from_rv = !reflector_is_newest(r);
 
     if (kind == ERR_EXPIRED && r->next != NULL && r->mode == LIST_FROM_RV)
-        return begin_list(r, LIST_FROM_RV_ALL);
+        return begin_list(r, LIST_FROM_RV_ALL, now_ms);
     if (kind == ERR_EXPIRED && r->next != NULL && r->mode == LIST_NEWEST)
-        return begin_list(r, LIST_NEWEST_ALL);
+        return begin_list(r, LIST_NEWEST_ALL, now_ms);
     if ((kind == ERR_EXPIRED || kind == ERR_FUTURE) && from_rv)
-        return begin_list(r, LIST_NEWEST);
+        return begin_list(r, LIST_NEWEST, now_ms);
     return wait_to_list(r, retry_after_ms);
 }
 
-/* Does this error say nothing about the version we resume from? Then a list would only cost. */
-static bool keeps_version(enum err_kind kind)
+/* A server that does not know such streams says so with a 4xx (PROTOCOL 1.4). */
+static bool refuses_streams(const struct err *err)
 {
-    switch (kind) {
+    return err->kind == ERR_SERVER && err->code >= 400 && err->code < 500;
+}
+
+static struct reflector_action stream_failed(struct reflector *r, const struct err *err,
+                                             uint64_t retry_after_ms, uint64_t now_ms)
+{
+    switch (err->kind) {
     case ERR_IO:
     case ERR_CLOSED:
     case ERR_REFUSED:
-    case ERR_TIMEOUT:
     case ERR_TLS:
     case ERR_CREDENTIAL:
     case ERR_BUSY:
-    case ERR_UNAUTHORIZED: /* PROTOCOL 1.22, rule 10 */
-    case ERR_FORBIDDEN:
-        return true;
-    case ERR_OK:
-    case ERR_PROTOCOL:
-    case ERR_TOO_BIG:
-    case ERR_NOT_FOUND:
+    case ERR_UNAUTHORIZED:
+        return wait_to_list(r, retry_after_ms); /* a LIST would fare no better */
     case ERR_EXPIRED:
     case ERR_FUTURE:
+        if (reflector_is_newest(r) || r->rv == NULL)
+            return wait_to_list(r, retry_after_ms);
+        return begin_list(r, LIST_NEWEST, now_ms);
+    case ERR_OK:
+    case ERR_TIMEOUT:
+    case ERR_PROTOCOL:
+    case ERR_TOO_BIG:
+    case ERR_FORBIDDEN:
+    case ERR_NOT_FOUND:
     case ERR_SERVER:
     case ERR_CONFIG:
     case ERR_KINDS:
         break;
     }
-    return false;
+    if (refuses_streams(err))
+        r->can_stream = false;
+    return list_instead(r);
+}
+
+static struct reflector_action watch_failed(struct reflector *r, enum err_kind kind,
+                                            uint64_t retry_after_ms, uint64_t now_ms)
+{
+    enum relist_reason why = relist_reason_of(kind);
+
+    note_health(r, now_ms);
+    if (why == RELIST_REASONS)
+        return wait_then(r, REFLECTOR_WATCH, retry_after_ms);
+    need_list(r, why);
+    if (kind == ERR_FUTURE)
+        r->mode = LIST_NEWEST;
+    return wait_to_list(r, retry_after_ms);
 }
 
 struct reflector_action reflector_failed(struct reflector *r, const struct err *err,
                                          uint64_t retry_after_ms, uint64_t now_ms)
 {
-    if (r->state == REFLECTOR_LISTING)
-        return list_failed(r, err->kind, retry_after_ms);
-    ensure(r->state == REFLECTOR_WATCHING);
-    note_health(r, now_ms);
-    if (keeps_version(err->kind))
+    switch (r->state) {
+    case REFLECTOR_LISTING:
+        return list_failed(r, err->kind, retry_after_ms, now_ms);
+    case REFLECTOR_STREAMING:
+        return stream_failed(r, err, retry_after_ms, now_ms);
+    case REFLECTOR_PROBING: /* the version is as good as it was */
         return wait_then(r, REFLECTOR_WATCH, retry_after_ms);
-    if (err->kind == ERR_FUTURE)
-        r->mode = LIST_NEWEST;
-    return wait_to_list(r, retry_after_ms);
+    case REFLECTOR_WATCHING:
+        return watch_failed(r, err->kind, retry_after_ms, now_ms);
+    case REFLECTOR_IDLE:
+    case REFLECTOR_BACKOFF:
+    case REFLECTOR_HELD:
+        break;
+    }
+    panic("a reflector that asked for nothing has failed");
 }
 
 struct reflector_action reflector_timer(struct reflector *r, uint64_t now_ms)
 {
-    ensure(r->state == REFLECTOR_BACKOFF);
-    if (r->resume == REFLECTOR_WATCH)
+    if (r->state == REFLECTOR_BACKOFF && r->resume == REFLECTOR_WATCH)
         return begin_watches(r, now_ms);
-    return begin_list(r, r->mode);
+    if (r->state == REFLECTOR_BACKOFF && r->resume == REFLECTOR_PROBE) {
+        r->well_ms = now_ms;
+        return begin_probe(r);
+    }
+    ensure(r->state == REFLECTOR_BACKOFF || r->state == REFLECTOR_HELD ||
+           r->state == REFLECTOR_IDLE);
+    return begin_list(r, r->mode, now_ms);
+}
+
+struct reflector_action reflector_relist(struct reflector *r, enum relist_reason why,
+                                         uint64_t now_ms)
+{
+    need_list(r, why);
+    r->mode = LIST_NEWEST;
+    r->by_list = false;
+    r->broken = 0;
+    if (why == RELIST_BACKWARDS)
+        return wait_to_list(r, 0);
+    return begin_list(r, r->rv != NULL ? LIST_NEWEST : LIST_FROM_RV, now_ms);
+}
+
+void reflector_can_stream(struct reflector *r, bool can)
+{
+    r->can_stream = can;
 }
 
 enum reflector_state reflector_state(const struct reflector *r)
@@ -261,7 +483,12 @@ const char *reflector_rv(const struct reflector *r)
     return r->rv != NULL ? r->rv : "";
 }
 
-uint64_t reflector_lists(const struct reflector *r)
+const uint64_t *reflector_relists(const struct reflector *r)
 {
-    return r->lists;
+    return r->relists;
+}
+
+enum relist_reason reflector_why(const struct reflector *r)
+{
+    return r->why;
 }

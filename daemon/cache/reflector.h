@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reflector - decides what to ask the server next so that a cache stays equal to it: list, watch,
- * or wait; pure (PROTOCOL 1.2-1.9, 1.22). It sees versions and outcomes, never objects.
+ * reflector - decides what to ask the server next so that a cache stays equal to it: list, stream,
+ * watch, probe, or wait; pure (PROTOCOL 1.2-1.10, 1.22, 1.23). It sees versions and outcomes, never
+ * objects.
  */
 #ifndef CACHE_REFLECTOR_H
 #define CACHE_REFLECTOR_H
@@ -12,6 +13,14 @@
 #include "base/backoff.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cache/relist.h"
+
+/* How a list may come: by LIST alone, or as a stream that goes on as the watch (PROTOCOL 1.4). */
+enum watch_list {
+    WATCH_LIST_AUTO, /* the first by LIST; later ones as a stream if the server is known to be able */
+    WATCH_LIST_ON,   /* each as a stream, by LIST only when the server refuses */
+    WATCH_LIST_OFF,
+};
 
 struct reflector_params {
     struct backoff_params backoff;
@@ -20,24 +29,36 @@ struct reflector_params {
     bool page_always;        /* the user chose the page size: lists from a known RV page too */
     unsigned watch_min_s;    /* timeoutSeconds is drawn from [min, max] for each watch */
     unsigned watch_max_s;
+    uint64_t start_jitter_ms;  /* before the first request: drawn from [0, this] */
+    uint64_t relist_jitter_ms; /* the same, on top of the wait before a later list */
+    enum watch_list watch_list;
 };
 
 enum reflector_state {
-    REFLECTOR_IDLE,
+    REFLECTOR_IDLE, /* nothing was asked yet; start_jitter may run */
     REFLECTOR_LISTING,
+    REFLECTOR_STREAMING, /* a list as a stream whose end-of-initial-events has not come */
     REFLECTOR_WATCHING,
+    REFLECTOR_PROBING, /* watching, but asks first whether its version is one of the future */
     REFLECTOR_BACKOFF, /* the last error says why */
+    REFLECTOR_HELD,    /* a list was held back (guard); the next one comes later */
 };
 
-enum reflector_do { REFLECTOR_LIST, REFLECTOR_WATCH, REFLECTOR_WAIT };
+enum reflector_do {
+    REFLECTOR_LIST,
+    REFLECTOR_STREAM,
+    REFLECTOR_WATCH,
+    REFLECTOR_PROBE, /* a list of which only the version counts */
+    REFLECTOR_WAIT,
+};
 
 /* What to do next. The strings are borrowed until the next call on the reflector. */
 struct reflector_action {
     enum reflector_do what;
-    const char *rv;     /* LIST, WATCH: resourceVersion; NULL = leave the parameter out */
+    const char *rv;     /* resourceVersion; NULL = leave the parameter out */
     const char *next;   /* LIST: continue token; NULL = a new list begins, drop what is staged */
-    unsigned limit;     /* LIST: 0 = leave it out */
-    unsigned timeout_s; /* WATCH */
+    unsigned limit;     /* LIST, PROBE: 0 = leave it out */
+    unsigned timeout_s; /* WATCH, STREAM */
     uint64_t wait_ms;   /* WAIT: then call reflector_timer() */
 };
 
@@ -53,14 +74,39 @@ void reflector_destroy(struct reflector **r);
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms);
 
 /* A page of the list came whole: rv of the list, next = its continue token (empty on the last page,
- * after which the caller has committed the list). */
+ * after which the caller has committed the list). PROBE: rv is the server's newest. */
 struct reflector_action reflector_listed(struct reflector *r, struct str rv, struct str next,
                                          uint64_t now_ms);
 
-/* The watch delivered something with this version and it was applied (PROTOCOL 1.6). */
+/* The end of the initial events came, with their version, and the caller has committed them: the
+ * same stream goes on as the watch. */
+void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms);
+
+/* The version that counts of a list whose last page says rv: that of page 1. */
+struct str reflector_list_rv(const struct reflector *r, struct str rv);
+
+/* Is this version of a list or bookmark older than that of the last list or bookmark? Versions of events do not
+ * count: some servers number objects and collections apart (PROTOCOL 1.23). */
+bool reflector_goes_back(const struct reflector *r, struct str rv);
+
+/* Is it older than the version to resume from, that of an event maybe? */
+bool reflector_is_past(const struct reflector *r, struct str rv);
+
+/* Was the list under way asked for without a version? Then it shows the server's newest state. */
+bool reflector_is_newest(const struct reflector *r);
+
+/* The caller commits none of this list: lists anew after wait_ms, without a version. */
+struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
+
+/* The watch delivered an event of this version and it was applied (PROTOCOL 1.6). Initial events of a stream
+ * count as life, but their versions are not remembered. */
 void reflector_seen(struct reflector *r, struct str rv);
 
-/* An established watch ended: cleanly, cut off, or by a deadline (PROTOCOL 1.7). */
+/* The same of a bookmark; false: its version goes back, the stream cannot be trusted (PROTOCOL
+ * 1.23): end it with reflector_relist(). */
+bool reflector_marked(struct reflector *r, struct str rv) MUST_CHECK;
+
+/* An established watch or stream ended: cleanly, cut off, or by a deadline (PROTOCOL 1.7). */
 struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms);
 
 /* The list, the start of the watch, or (by an ERROR event or broken bytes) the watch itself failed.
@@ -71,13 +117,24 @@ struct reflector_action reflector_failed(struct reflector *r, const struct err *
 /* The wait is over. */
 struct reflector_action reflector_timer(struct reflector *r, uint64_t now_ms);
 
+/* Whatever is under way was dropped: lists anew at once, without a version. BACKWARDS waits for the
+ * backoff first. */
+struct reflector_action reflector_relist(struct reflector *r, enum relist_reason why,
+                                         uint64_t now_ms);
+
+/* Whether the server can stream lists, for WATCH_LIST_AUTO. Not known = it cannot. */
+void reflector_can_stream(struct reflector *r, bool can);
+
 /* What it is doing. */
 enum reflector_state reflector_state(const struct reflector *r);
 
 /* The version it would resume from; "" before the first list. */
 const char *reflector_rv(const struct reflector *r);
 
-/* Lists begun so far, without further pages. */
-uint64_t reflector_lists(const struct reflector *r);
+/* Times that a cache in sync had to be listed anew, by reason: RELIST_REASONS numbers. */
+const uint64_t *reflector_relists(const struct reflector *r);
+
+/* Why the list that is due or under way is made; RELIST_REASONS = it is the first, or none is. */
+enum relist_reason reflector_why(const struct reflector *r);
 
 #endif

@@ -16,10 +16,12 @@ struct entry {
     struct list link;
     size_t part;
     uint64_t seen; /* generation of the list that named it last */
+    uint64_t left; /* generation of the list that showed it as not selected last */
 };
 
 struct part {
     uint64_t generation; /* of the list under way, or the last one */
+    bool doubted;        /* its versions prove nothing */
     struct list staged;  /* entries in the order of the list */
 };
 
@@ -47,7 +49,7 @@ struct store *store_create(size_t parts, delta_sink *sink, void *arg)
     return s;
 }
 
-static struct part *part_at(struct store *s, size_t part)
+static struct part *part_at(const struct store *s, size_t part)
 {
     ensure(part < s->part_count);
     return &s->parts[part];
@@ -166,6 +168,12 @@ void store_begin(struct store *s, size_t part)
 {
     store_abort(s, part);
     part_at(s, part)->generation++;
+    part_at(s, part)->doubted = false;
+}
+
+void store_doubt(struct store *s, size_t part)
+{
+    part_at(s, part)->doubted = true;
 }
 
 void store_stage(struct store *s, size_t part, struct object *o)
@@ -181,7 +189,8 @@ void store_stage(struct store *s, size_t part, struct object *o)
         rekey(s, e, o);
     list_remove(&e->link);
     object_unref(&e->staged);
-    if (e->object != NULL && same_version(e->object, o))
+    if (e->object != NULL && same_version(e->object, o) &&
+        (!p->doubted || object_same(e->object, o)))
         return;
     e->staged = object_ref(o);
     list_append(&p->staged, &e->link);
@@ -195,10 +204,62 @@ void store_stage_kept(struct store *s, size_t part, struct str key)
         e->seen = part_at(s, part)->generation;
 }
 
-/* Takes what the list did not name out of the map; returns the objects, *n of them. */
-static struct object **take_vanished(struct store *s, size_t part, size_t *n)
+void store_unstage(struct store *s, size_t part, struct str key)
 {
-    struct object **gone = mem_array(map_count(&s->by_key) + 1, sizeof(struct object *));
+    struct entry *e = find(s, key);
+
+    ensure(part < s->part_count);
+    if (e == NULL)
+        return;
+    e->seen = 0;
+    e->left = 0;
+    if (e->staged != NULL)
+        drop_staged(s, e);
+}
+
+void store_stage_left(struct store *s, size_t part, const struct object *o)
+{
+    struct entry *e;
+
+    store_unstage(s, part, object_key(o));
+    e = find(s, object_key(o));
+    if (e != NULL && same_life(e->object, o))
+        e->left = part_at(s, part)->generation;
+}
+
+/* Is it stored, of this part, and not among what the list selects? */
+static bool vanishes(const struct store *s, const struct entry *e, size_t part)
+{
+    return e->object != NULL && e->part == part && e->seen != s->parts[part].generation;
+}
+
+size_t store_would_delete(const struct store *s, size_t part)
+{
+    const struct part *p = &s->parts[part];
+    size_t n = 0;
+
+    for (struct map_node *node = map_first(&s->by_key); node != NULL; node = map_next(node)) {
+        const struct entry *e = map_entry(node, struct entry, node);
+
+        n += vanishes(s, e, part) && e->left != p->generation;
+    }
+    list_each (pos, tmp, &p->staged) {
+        const struct entry *e = list_entry(pos, struct entry, link);
+
+        n += e->object != NULL && !same_life(e->object, e->staged);
+    }
+    return n;
+}
+
+struct vanished {
+    struct object *object; /* a reference */
+    enum delta_type type;
+};
+
+/* Takes what the list did not select out of the map; returns it, *n of them. */
+static struct vanished *take_vanished(struct store *s, size_t part, size_t *n)
+{
+    struct vanished *gone = mem_array(map_count(&s->by_key) + 1, sizeof(*gone));
     uint64_t generation = part_at(s, part)->generation;
 
     *n = 0;
@@ -206,33 +267,41 @@ static struct object **take_vanished(struct store *s, size_t part, size_t *n)
         struct entry *e = map_entry(node, struct entry, node);
 
         next = map_next(node);
-        if (e->part != part || e->seen == generation)
+        if (!vanishes(s, e, part))
             continue;
         account(s, e->object, NULL);
-        gone[(*n)++] = object_ref(e->object);
+        gone[(*n)++] = (struct vanished){object_ref(e->object),
+                                         e->left == generation ? DELTA_LEFT : DELTA_DELETED};
         free_entry(s, e);
     }
     return gone;
 }
 
-void store_commit(struct store *s, size_t part, uint64_t received_ns)
+static void tell_vanished(struct store *s, size_t part, struct delta as)
 {
-    struct part *p = part_at(s, part);
-    struct delta as = {.cause = CAUSE_RELIST, .received_ns = received_ns};
-    size_t gone_count;
-    struct object **gone = take_vanished(s, part, &gone_count);
+    size_t n;
+    struct vanished *gone = take_vanished(s, part, &n);
 
-    list_each (pos, tmp, &p->staged) {
+    list_each (pos, tmp, &s->parts[part].staged) {
         struct entry *e = list_entry(pos, struct entry, link);
 
         e->staged = swap_in(s, e, e->staged); /* now the old state */
     }
-    as.final_state_unknown = true;
-    for (size_t i = 0; i < gone_count; i++) {
-        emit(s, DELTA_DELETED, gone[i], as);
-        object_unref(&gone[i]);
+    for (size_t i = 0; i < n; i++) {
+        as.final_state_unknown = gone[i].type == DELTA_DELETED;
+        emit(s, gone[i].type, gone[i].object, as);
+        object_unref(&gone[i].object);
     }
     free(gone);
+}
+
+void store_commit(struct store *s, size_t part, enum delta_cause cause, uint64_t received_ns)
+{
+    struct part *p = part_at(s, part);
+    struct delta as = {.cause = cause, .received_ns = received_ns};
+
+    tell_vanished(s, part, as);
+    as.final_state_unknown = true;
     list_each (pos, tmp, &p->staged) {
         struct entry *e = list_entry(pos, struct entry, link);
 
@@ -268,6 +337,21 @@ void store_apply(struct store *s, size_t part, struct object *o, uint64_t receiv
         object_unref(&was);
     }
     emit(s, was == NULL ? DELTA_ADDED : DELTA_MODIFIED, o, as);
+    object_unref(&was);
+}
+
+void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
+{
+    struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
+    struct entry *e = find(s, object_key(o));
+
+    if (e == NULL || e->object == NULL)
+        return;
+    struct object *was = object_ref(e->object);
+    account(s, was, NULL);
+    free_entry(s, e);
+    as.final_state_unknown = !same_life(was, o);
+    emit(s, as.final_state_unknown ? DELTA_DELETED : DELTA_LEFT, was, as);
     object_unref(&was);
 }
 

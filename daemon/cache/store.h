@@ -23,6 +23,9 @@ void store_destroy(struct store **s);
 /* A list of this part begins; what an earlier unfinished one staged is dropped. */
 void store_begin(struct store *s, size_t part);
 
+/* Versions are in doubt in the list that has just begun: items are compared by their bytes as well. */
+void store_doubt(struct store *s, size_t part);
+
 /* An item of the list; takes a reference when it differs from what is stored (uid and RV; its bytes
  * when it has no RV). */
 void store_stage(struct store *s, size_t part, struct object *o);
@@ -30,15 +33,28 @@ void store_stage(struct store *s, size_t part, struct object *o);
 /* An item of the list that cannot be kept (over object_size): the old state stays, no DELETED. */
 void store_stage_kept(struct store *s, size_t part, struct str key);
 
-/* The list is complete: vanished objects are DELETED with final_state_unknown, then new and
+/* An item of the list that the watch does not select (match): if it is stored, commit says LEFT. */
+void store_stage_left(struct store *s, size_t part, const struct object *o);
+
+/* Initial events of a stream: the object is gone again; what was staged of its key is dropped. */
+void store_unstage(struct store *s, size_t part, struct str key);
+
+/* How many stored objects a commit would now delete: those not named, and those of another uid. */
+size_t store_would_delete(const struct store *s, size_t part);
+
+/* The list is complete: vanished objects are DELETED with final_state_unknown or LEFT, then new and
  * changed ones come in the order of the list. */
-void store_commit(struct store *s, size_t part, uint64_t received_ns);
+void store_commit(struct store *s, size_t part, enum delta_cause cause, uint64_t received_ns);
 
 /* The list failed: what was staged is dropped. Fine when none is under way. */
 void store_abort(struct store *s, size_t part);
 
 /* A watch says the object was added or modified; same uid and RV as stored changes nothing. */
 void store_apply(struct store *s, size_t part, struct object *o, uint64_t received_ns);
+
+/* A watch shows the object, but it is not selected (match): LEFT with the last state that was, if it is
+ * stored; DELETED if that was another uid. */
+void store_leave(struct store *s, const struct object *o, uint64_t received_ns);
 
 /* A watch says the object is gone; last is its last state. A key that is not stored changes nothing. */
 void store_remove(struct store *s, struct object *last, uint64_t received_ns);

@@ -6,6 +6,9 @@
 #include "base/mem.h"
 #include "conf/check.h"
 
+/* In the order of enum conf_watch_list. */
+static const char *const watch_list_words[] = {"auto", "on", "off", NULL};
+
 /* tests/lint/settings.py compares keys and defaults with config/informerd.conf. */
 #define ROW_STRUCT struct conf_backoff
 static const struct setting backoff_settings[] = {
@@ -26,10 +29,16 @@ static const struct setting tuning_settings[] = {
                 SETTING_RANGE(1, SETTING_YEAR_MS)),
     SETTING_ROW(MS, list_idle_timeout, SETTING_DEFAULT("\"60s\""),
                 SETTING_RANGE(1, SETTING_YEAR_MS)),
+    SETTING_ROW(MS, bookmark_timeout, SETTING_DEFAULT("\"150s\""),
+                SETTING_RANGE(1, SETTING_YEAR_MS)),
     SETTING_ROW(SPAN, watch_timeout, SETTING_DEFAULT("[ \"5min\", \"10min\" ]"),
                 SETTING_RANGE(1000, SETTING_YEAR_MS)),
-    SETTING_ROW(INT, page_size, SETTING_DEFAULT("500"), SETTING_RANGE(1, 1000000)),
+    SETTING_ROW(INT, page_size, SETTING_DEFAULT("500"), SETTING_RANGE(1, 1000000),
+                .written_counts = true),
     SETTING_ROW(INT, list_concurrency, SETTING_DEFAULT("4"), SETTING_RANGE(1, 1000)),
+    SETTING_ROW(MS, start_jitter, SETTING_DEFAULT("\"0s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_ROW(MS, relist_jitter, SETTING_DEFAULT("\"0s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_ROW(WORD, watch_list, SETTING_DEFAULT("\"auto\""), .words = watch_list_words),
     SETTING_ROW(GROUP, backoff, .group = backoff_settings),
     {.key = NULL},
 };
@@ -46,6 +55,7 @@ const struct setting cluster_conf_settings[] = {
     SETTING_ROW(STR, client_key_file, SETTING_DEFAULT("\"\""), .check = check_path),
     SETTING_ROW(STR, token_file, SETTING_DEFAULT("\"\""), .check = check_path),
     SETTING_ROW(STR, tls_server_name, SETTING_DEFAULT("\"\"")),
+    SETTING_ROW(MS, stale_after, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
     SETTING_ROW(GROUP, tuning, .group = tuning_settings),
     {.key = NULL},
 };

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "conf/cluster_conf.h"
 #include "conf/conf_file.h"
 #include "conf/hook_conf.h"
 #include "conf/main_conf.h"
+#include "conf/setting_print.h"
 #include "conf/watch_conf.h"
 
 static void check_all(struct conf *c, struct problems *p)
@@ -27,6 +29,42 @@ static void check_all(struct conf *c, struct problems *p)
                      "there are watches, but no cluster: add clusters : { NAME : { ... }; };");
 }
 
+/* A watch by its text: its settings, but not its name. */
+struct printed {
+    struct map_node node; /* in the map iff it is the first with this text */
+    struct buf text;
+    size_t first;
+};
+
+static void find_first(struct map *by_text, struct printed *p)
+{
+    struct map_node *node = map_get(by_text, buf_str(&p->text));
+
+    if (node != NULL)
+        p->first = map_entry(node, struct printed, node)->first;
+    else
+        map_put(by_text, &p->node, buf_str(&p->text));
+}
+
+/* Each watch is printed once: there may be thousands. */
+static void find_equal_watches(struct conf *c)
+{
+    struct map by_text = {0};
+    struct printed *v = mem_array(c->n_watches + 1, sizeof(*v));
+
+    for (size_t i = 0; i < c->n_watches; i++) {
+        v[i].first = i;
+        setting_print(watch_conf_settings, &c->watches[i], 0, &v[i].text);
+        find_first(&by_text, &v[i]);
+        c->watches[i].first = v[i].first;
+    }
+    for (struct map_node *n; (n = map_first(&by_text)) != NULL;)
+        map_remove(&by_text, n);
+    for (size_t i = 0; i < c->n_watches; i++)
+        buf_free(&v[i].text);
+    free(v);
+}
+
 struct conf *conf_read(const char *path, struct problems *p)
 {
     struct conf *c = mem_zalloc(sizeof(*c));
@@ -36,6 +74,8 @@ struct conf *conf_read(const char *path, struct problems *p)
         check_all(c, p);
     if (problems_count(p) > before)
         conf_destroy(&c);
+    else
+        find_equal_watches(c);
     return c;
 }
 
@@ -67,6 +107,11 @@ const struct conf_watch *conf_find_watch(const struct conf *c, const char *name)
         if (strcmp(c->watches[i].name.v, name) == 0)
             return &c->watches[i];
     return NULL;
+}
+
+bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b)
+{
+    return a->first == b->first;
 }
 
 char *conf_expand(const char *text, const char *node_name)

@@ -12,7 +12,10 @@ enum { LIST_MAX = 1000, SNAPSHOT_SETTLE_MIN_MS = 200, SNAPSHOT_SETTLE_MAX_MS = 2
 
 static const char *const modes[] = {"object", "snapshot", NULL};
 static const char *const existing_words[] = {"run", "skip", NULL};
-static const char *const events[] = {"added", "modified", "deleted", "left", NULL};
+
+/* In the order of the bits of enum conf_event. */
+static const char *const events[] = {"added", "modified", "deleted", "left",
+                                     "stale", "fresh",    NULL};
 
 static const char *mode_fault(const char *text)
 {
@@ -56,14 +59,14 @@ const struct setting hook_conf_settings[] = {
                 SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(MS, timeout, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
     SETTING_ROW(CODE, kill_signal, SETTING_DEFAULT("\"TERM\""), .code = value_signal,
-                .expects = "the name of a signal, such as \"TERM\""),
+                .put_code = value_put_signal, .expects = "the name of a signal, such as \"TERM\""),
     SETTING_ROW(MS, kill_grace, SETTING_DEFAULT("\"5s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(GROUP, retry, .group = retry_settings),
     SETTING_ROW(INT, concurrency, SETTING_DEFAULT("1"), SETTING_RANGE(1, 1000)),
     SETTING_ROW(STR, user, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(STR, group, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(CODE, umask, SETTING_DEFAULT("\"0022\""), .code = value_umask,
-                .expects = "a mode in octal digits, such as \"0022\""),
+                .put_code = value_put_umask, .expects = "a mode in octal digits, such as \"0022\""),
     SETTING_ROW(MAP, environment, SETTING_DEFAULT("{ }"), .check = check_variables,
                 .check_name = variable_fault),
     {.key = NULL},

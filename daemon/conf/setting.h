@@ -27,7 +27,7 @@ enum setting_type {
     SETTING_SIZE,  /* conf_size; "16MiB" */
     SETTING_WORD,  /* conf_word; one of words */
     SETTING_WORDS, /* conf_words; an array of some of words */
-    SETTING_CODE,  /* conf_int; a string that code turns into a number */
+    SETTING_CODE,  /* conf_int; a string that code turns into a number, and put_code back */
     SETTING_LIST,  /* conf_list; an array of strings; min and max count them */
     SETTING_SPAN,  /* conf_span; an array of two durations */
     SETTING_MAP,   /* conf_map; a group of NAME = "value" */
@@ -51,8 +51,15 @@ struct setting {
     const struct setting *group; /* GROUP, NAMED */
     struct setting_named named;  /* NAMED */
 
+    /* MS, SIZE: a word that stands for 0, whatever the range ("off"); NULL = there is none. */
+    const char *zero;
+
+    /* It matters whether anybody wrote the value: setting_print() comments a default out. */
+    bool written_counts;
+
     /* CODE: see conf/value.h; expects describes it for messages ("a signal such as \"TERM\""). */
     bool (*code)(const char *text, int64_t *out);
+    void (*put_code)(struct buf *out, int64_t value);
     const char *expects;
 
     /* One more rule for a string (STR unless empty, WORD, items of LIST, values of MAP) or a name

@@ -3,10 +3,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <libconfig.h>
 
+#include "base/mem.h"
 #include "base/panic.h"
 #include "conf/value.h"
 
@@ -81,26 +83,42 @@ struct quantity {
     const char *wrong; /* behind the refused text */
 };
 
-static bool quantity(const struct setting_reader *r, const struct setting *s,
-                     const config_setting_t *e, const struct quantity *q, uint64_t *out)
+/* Reads text; true if it keeps the range too. Else tail has what to say behind it. */
+static bool read_quantity(const struct setting *s, const struct quantity *q, const char *text,
+                          uint64_t *out, struct buf *tail)
 {
-    const char *text = setting_item_text(r, s, e, q->expected);
-    struct buf range = {0};
-
-    if (text == NULL)
-        return false;
+    if (s->zero != NULL && strcmp(text, s->zero) == 0) {
+        *out = 0;
+        return true;
+    }
     if (!q->read(text, out)) {
-        setting_item_report(r, e, ": \"%.40s\" %s", text, q->wrong);
+        buf_puts(tail, q->wrong);
         return false;
     }
     if (*out >= (uint64_t)s->min && *out <= (uint64_t)s->max)
         return true;
-    q->put(&range, (uint64_t)s->min);
-    buf_puts(&range, " to ");
-    q->put(&range, (uint64_t)s->max);
-    setting_item_report(r, e, ": \"%.40s\" is out of range: %s", text, buf_cstr(&range));
-    buf_free(&range);
+    buf_puts(tail, "is out of range: ");
+    q->put(tail, (uint64_t)s->min);
+    buf_puts(tail, " to ");
+    q->put(tail, (uint64_t)s->max);
     return false;
+}
+
+static bool quantity(const struct setting_reader *r, const struct setting *s,
+                     const config_setting_t *e, const struct quantity *q, uint64_t *out)
+{
+    char *or_zero = s->zero != NULL ? mem_printf(", or \"%s\"", s->zero) : mem_strdup("");
+    char *expected = mem_printf("%s%s", q->expected, or_zero);
+    const char *text = setting_item_text(r, s, e, expected);
+    struct buf tail = {0};
+    bool ok = text != NULL && read_quantity(s, q, text, out, &tail);
+
+    if (text != NULL && !ok)
+        setting_item_report(r, e, ": \"%.40s\" %s%s", text, buf_cstr(&tail), or_zero);
+    buf_free(&tail);
+    free(expected);
+    free(or_zero);
+    return ok;
 }
 
 bool setting_item_duration(const struct setting_reader *r, const struct setting *s,

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/panic.h"
+
 /* From small to large. */
 struct unit {
     const char *name;
@@ -121,6 +123,17 @@ bool value_umask(const char *text, int64_t *out)
     return true;
 }
 
+bool value_percent(const char *text, int64_t *out)
+{
+    const char *rest = NULL;
+    uint64_t n = 0;
+
+    if (!leading_number(text, &n, &rest) || n > 100 || strcmp(rest, "%") != 0)
+        return false;
+    *out = (int64_t)n;
+    return true;
+}
+
 void value_put_duration(struct buf *out, uint64_t ms)
 {
     if (ms == 0)
@@ -132,4 +145,24 @@ void value_put_duration(struct buf *out, uint64_t ms)
 void value_put_size(struct buf *out, uint64_t bytes)
 {
     put_with_unit(out, sizes, ARRAY_LEN(sizes), bytes);
+}
+
+void value_put_signal(struct buf *out, int64_t number)
+{
+    size_t i = 0;
+
+    while (i < ARRAY_LEN(signals) && signals[i].number != number)
+        i++;
+    ensure(i < ARRAY_LEN(signals));
+    buf_puts(out, signals[i].name);
+}
+
+void value_put_umask(struct buf *out, int64_t mode)
+{
+    buf_printf(out, "%04o", (unsigned)mode);
+}
+
+void value_put_percent(struct buf *out, int64_t percent)
+{
+    buf_printf(out, "%" PRId64 "%%", percent);
 }

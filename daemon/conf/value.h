@@ -24,10 +24,22 @@ bool value_signal(const char *text, int64_t *out) MUST_CHECK;
 /* "0022": one to four octal digits, at most 0777. */
 bool value_umask(const char *text, int64_t *out) MUST_CHECK;
 
+/* "50%": a whole percentage, at most 100. */
+bool value_percent(const char *text, int64_t *out) MUST_CHECK;
+
 /* Appends a duration in the largest unit that keeps it whole. */
 void value_put_duration(struct buf *out, uint64_t ms);
 
 /* Appends a size in the largest unit that keeps it whole. */
 void value_put_size(struct buf *out, uint64_t bytes);
+
+/* Appends the name of a signal that value_signal() gave. */
+void value_put_signal(struct buf *out, int64_t number);
+
+/* Appends a mode in four octal digits. */
+void value_put_umask(struct buf *out, int64_t mode);
+
+/* Appends a percentage. */
+void value_put_percent(struct buf *out, int64_t percent);
 
 #endif

@@ -6,8 +6,9 @@
 
 #include "base/mem.h"
 #include "conf/check.h"
+#include "conf/value.h"
 
-enum { NAMES_MAX = 1000, LABEL_MAX = 63 };
+enum { NAMES_MAX = 1000, PATHS_MAX = 1000, LABEL_MAX = 63, AT_LEAST_MAX = 1000000 };
 
 /* A namespace is a DNS label (RFC 1123). */
 static const char *namespace_fault(const char *text)
@@ -30,6 +31,39 @@ static const char *name_fault(const char *text)
     return NULL;
 }
 
+static const char *match_fault(const char *text)
+{
+    const char *wrong = check_filled(text);
+
+    return wrong != NULL ? wrong : check_variables(text);
+}
+
+static bool read_share(const char *text, int64_t *out)
+{
+    if (strcmp(text, "off") != 0)
+        return value_percent(text, out);
+    *out = CONF_GUARD_OFF;
+    return true;
+}
+
+static void put_share(struct buf *out, int64_t share)
+{
+    if (share == CONF_GUARD_OFF)
+        buf_puts(out, "off");
+    else
+        value_put_percent(out, share);
+}
+
+#define ROW_STRUCT struct conf_guard
+static const struct setting guard_settings[] = {
+    SETTING_ROW(CODE, relist_deletes, SETTING_DEFAULT("\"50%\""), .code = read_share,
+                .put_code = put_share, .expects = "a whole percentage up to \"100%\", or \"off\""),
+    SETTING_ROW(INT, at_least, SETTING_DEFAULT("10"), SETTING_RANGE(0, AT_LEAST_MAX)),
+    SETTING_ROW(MS, hold, SETTING_DEFAULT("\"60s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
+    {.key = NULL},
+};
+#undef ROW_STRUCT
+
 #define ROW_STRUCT struct conf_watch
 const struct setting watch_conf_settings[] = {
     SETTING_ROW(STR, cluster, SETTING_DEFAULT("\"\"")),
@@ -40,6 +74,16 @@ const struct setting watch_conf_settings[] = {
                 .check = name_fault),
     SETTING_ROW(STR, label_selector, SETTING_DEFAULT("\"\""), .check = check_variables),
     SETTING_ROW(STR, field_selector, SETTING_DEFAULT("\"\""), .check = check_variables),
+    SETTING_ROW(LIST, match, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, PATHS_MAX),
+                .check = match_fault),
+    SETTING_ROW(LIST, keep, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, PATHS_MAX),
+                .check = check_filled),
+    SETTING_ROW(LIST, drop, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, PATHS_MAX),
+                .check = check_filled),
+    SETTING_ROW(GROUP, guard, .group = guard_settings),
+    SETTING_ROW(BOOL, confirm_deletes, SETTING_DEFAULT("false")),
+    SETTING_ROW(MS, audit, SETTING_DEFAULT("\"off\""), SETTING_RANGE(1000, SETTING_YEAR_MS),
+                .zero = "off"),
     {.key = NULL},
 };
 #undef ROW_STRUCT

@@ -54,7 +54,7 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     h->index = p->index;
     h->mode = p->mode;
     h->existing = p->existing;
-    h->sources = mem_dup(p->sources, p->source_count * sizeof(struct watch *));
+    h->sources = hook_source_copy(p->sources, p->source_count);
     h->source_count = p->source_count;
     h->filter = p->filter;
     p->filter = (struct filter){0};
@@ -118,18 +118,45 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d, uin
     check_first(h);
 }
 
+/* The same watch may be several of its sources, under several names. */
+static void take_from(struct hook *h, const struct watch *w, const struct delta *d, uint64_t now_ms)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (hook_source_is(&h->sources[i], w))
+            take_delta(h, i, d, now_ms);
+}
+
 void hooks_delta(struct hooks *hs, const struct watch *w, const struct delta *d, uint64_t now_ms)
 {
     for (size_t i = 0; i < hs->n; i++)
-        for (size_t s = 0; s < hs->v[i]->source_count; s++)
-            if (hs->v[i]->sources[s] == w)
-                take_delta(hs->v[i], s, d, now_ms);
+        take_from(hs->v[i], w, d, now_ms);
+}
+
+/* In the queue the outage of a source is the life of an object without bytes: what holds for keys
+ * holds for it. */
+void hooks_stale(struct hooks *hs, const struct watch *w, bool stale, uint64_t wall_ns,
+                 uint64_t now_ms)
+{
+    struct object *outage =
+        object_create(&(struct object_parts){.rv_at = SIZE_MAX, .generation_at = SIZE_MAX});
+    const struct delta d = {.type = stale ? DELTA_STALE : DELTA_FRESH,
+                            .cause = CAUSE_WATCH,
+                            .object = outage,
+                            .received_ns = wall_ns};
+
+    for (size_t i = 0; i < hs->n; i++) {
+        const struct filter *f = &hs->v[i]->filter;
+
+        if (filter_takes(f, DELTA_STALE) || filter_takes(f, DELTA_FRESH))
+            take_from(hs->v[i], w, &d, now_ms);
+    }
+    object_unref(&outage);
 }
 
 static bool sources_synced(const struct hook *h)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (!watch_synced(h->sources[i]))
+        if (!hook_source_synced(&h->sources[i]))
             return false;
     return true;
 }
@@ -137,18 +164,15 @@ static bool sources_synced(const struct hook *h)
 /* The first runs are not delayed by settle: what is there has been quiet. */
 static void open_gate(struct hook *h)
 {
-    h->gate = GATE_FIRST;
-    queue_open(&h->queue, h->existing == HOOK_EXISTING_SKIP);
-    if (h->existing == HOOK_EXISTING_SKIP) {
-        h->gate = GATE_OPEN;
-        return;
-    }
-    if (h->mode == HOOK_SNAPSHOT) {
+    bool skip = h->existing == HOOK_EXISTING_SKIP;
+
+    h->gate = skip ? GATE_OPEN : GATE_FIRST;
+    queue_open(&h->queue, skip);
+    if (h->mode == HOOK_SNAPSHOT && unit_due(h, NULL))
         sched_hurry(&h->lane, &h->unit);
-        return;
-    }
-    list_each (pos, tmp, &h->queue.pending)
-        sched_hurry(&h->lane, &list_entry(pos, struct entry, pending)->unit);
+    if (h->mode == HOOK_OBJECT)
+        list_each (pos, tmp, &h->queue.pending)
+            sched_hurry(&h->lane, &list_entry(pos, struct entry, pending)->unit);
     check_first(h);
 }
 

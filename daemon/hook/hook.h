@@ -12,6 +12,7 @@
 
 #include "cache/watch.h"
 #include "hook/filter.h"
+#include "hook/hook_source.h"
 #include "hook/run.h"
 #include "hook/sched.h"
 
@@ -30,7 +31,7 @@ struct hook_params {
     size_t index;     /* in the configuration: what the helper knows it by */
     enum hook_mode mode;
     enum hook_existing existing;
-    struct watch **sources; /* copied; the watches must outlive the hook */
+    const struct hook_source *sources; /* copied, names too */
     size_t source_count;
     struct filter filter; /* taken */
     struct lane_params lane;
@@ -43,7 +44,7 @@ struct hook {
     enum hook_mode mode;
     enum hook_existing existing;
     enum hook_gate gate;
-    struct watch **sources;
+    struct hook_source *sources;
     size_t source_count;
     struct filter filter;
     struct queue queue;
@@ -75,6 +76,11 @@ void hooks_add(struct hooks *hs, struct hook_params *params);
 
 /* A watch changed: every hook with that source takes note. */
 void hooks_delta(struct hooks *hs, const struct watch *w, const struct delta *d, uint64_t now_ms);
+
+/* The watch became stale, or fresh again: hooks that take STALE or FRESH hear of it as they would of
+ * the life of an object: STALE begins it, FRESH ends it (DESIGN 1.4). */
+void hooks_stale(struct hooks *hs, const struct watch *w, bool stale, uint64_t wall_ns,
+                 uint64_t now_ms);
 
 /* A run that may start now, or NULL. It is under way until hooks_finish(). Also opens the gates of
  * hooks whose sources have synced. */

@@ -30,14 +30,25 @@ static void put_var(struct buf *out, const char *name, struct str value)
     buf_putc(out, '\0');
 }
 
+static const struct hook_source *source_of(const struct run *run, size_t i)
+{
+    return &run->hook->sources[run->events[i].entry->source];
+}
+
+/* STALE and FRESH are of the source, of no object in it. */
+static bool has_object(const struct queue_event *ev)
+{
+    return ev->type != DELTA_STALE && ev->type != DELTA_FRESH;
+}
+
 static void put_event_vars(struct buf *out, const struct run *run)
 {
     const struct queue_event *ev = &run->events[0].ev;
-    const struct watch *w = run->hook->sources[run->events[0].entry->source];
+    const struct hook_source *source = source_of(run, 0);
 
     put_var(out, "INFORMERD_EVENT", str_c(delta_type_name(ev->type)));
-    put_var(out, "INFORMERD_CLUSTER", str_c(watch_cluster(w)));
-    put_var(out, "INFORMERD_SOURCE", str_c(watch_name(w)));
+    put_var(out, "INFORMERD_CLUSTER", str_c(hook_source_cluster(source)));
+    put_var(out, "INFORMERD_SOURCE", str_c(source->name));
     put_var(out, "INFORMERD_NAMESPACE", object_namespace(ev->object));
     put_var(out, "INFORMERD_NAME", object_name(ev->object));
     put_var(out, "INFORMERD_UID", object_uid(ev->object));
@@ -80,32 +91,81 @@ static void put_member(struct json_out *j, const char *key, struct str value)
     json_out_str(j, value);
 }
 
+static void put_flag(struct json_out *j, const char *key, bool value)
+{
+    json_out_key(j, key);
+    json_out_bool(j, value);
+}
+
 enum with_object { WITHOUT_OBJECT, WITH_OBJECT };
 
-static void put_event(struct json_out *j, const struct watch *w, const struct queue_event *ev,
-                      enum with_object with)
+/* What an event says about its object: NULL = it has none, all of it is null. */
+static void put_identity(struct json_out *j, const struct object *o)
 {
-    const struct object *o = ev->object;
+    static const struct {
+        const char *key;
+        struct str (*value)(const struct object *o);
+    } rows[] = {
+        {"api_version",      object_api_version},
+        {"kind",             object_kind       },
+        {"namespace",        object_namespace  },
+        {"name",             object_name       },
+        {"uid",              object_uid        },
+        {"resource_version", object_rv         },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        json_out_key(j, rows[i].key);
+        if (o != NULL)
+            json_out_str(j, rows[i].value(o));
+        else
+            json_out_null(j);
+    }
+}
+
+static void put_object(struct json_out *j, const struct object *o)
+{
+    json_out_key(j, "object");
+    if (o != NULL)
+        object_put_json(json_out_raw(j), o);
+    else
+        json_out_null(j);
+}
+
+static void put_event(struct json_out *j, const struct hook_source *source,
+                      const struct queue_event *ev, enum with_object with)
+{
+    const struct object *o = has_object(ev) ? ev->object : NULL;
 
     json_out_open(j, '{');
     put_member(j, "type", str_c(delta_type_name(ev->type)));
     put_member(j, "cause", str_c(delta_cause_name(ev->cause)));
-    put_member(j, "cluster", str_c(watch_cluster(w)));
-    put_member(j, "source", str_c(watch_name(w)));
-    put_member(j, "api_version", object_api_version(o));
-    put_member(j, "kind", object_kind(o));
-    put_member(j, "namespace", object_namespace(o));
-    put_member(j, "name", object_name(o));
-    put_member(j, "uid", object_uid(o));
-    put_member(j, "resource_version", object_rv(o));
-    json_out_key(j, "final_state_unknown");
-    json_out_bool(j, ev->final_state_unknown);
+    put_member(j, "cluster", str_c(hook_source_cluster(source)));
+    put_member(j, "source", str_c(source->name));
+    put_identity(j, o);
+    put_flag(j, "final_state_unknown", ev->final_state_unknown);
     json_out_key(j, "received");
     put_time(j, ev->received_ns);
-    if (with == WITH_OBJECT) {
-        json_out_key(j, "object");
-        object_put_json(json_out_raw(j), o);
-    }
+    if (with == WITH_OBJECT)
+        put_object(j, o);
+    json_out_close(j, '}');
+}
+
+static void put_source(struct json_out *j, const struct hook_source *source, uint64_t now_ms)
+{
+    struct watch_status s = hook_source_status(source, now_ms);
+
+    json_out_key(j, source->name);
+    json_out_open(j, '{');
+    put_member(j, "cluster", str_c(hook_source_cluster(source)));
+    put_flag(j, "synced", s.synced);
+    put_flag(j, "stale", s.stale);
+    json_out_key(j, "age_s");
+    if (s.contact)
+        json_out_ms_as_s(j, s.contact_age_ms);
+    else
+        json_out_null(j);
+    put_flag(j, "held", s.held != NULL);
     json_out_close(j, '}');
 }
 
@@ -113,28 +173,9 @@ static void put_sources(struct json_out *j, const struct hook *h, uint64_t now_m
 {
     json_out_key(j, "sources");
     json_out_open(j, '{');
-    for (size_t i = 0; i < h->source_count; i++) {
-        struct watch_status s = watch_status(h->sources[i], now_ms);
-
-        json_out_key(j, watch_name(h->sources[i]));
-        json_out_open(j, '{');
-        put_member(j, "cluster", str_c(watch_cluster(h->sources[i])));
-        json_out_key(j, "synced");
-        json_out_bool(j, s.synced);
-        json_out_key(j, "stale");
-        json_out_bool(j, s.stale);
-        json_out_key(j, "age_s");
-        json_out_ms_as_s(j, s.contact_age_ms);
-        json_out_key(j, "held");
-        json_out_bool(j, false);
-        json_out_close(j, '}');
-    }
+    for (size_t i = 0; i < h->source_count; i++)
+        put_source(j, &h->sources[i], now_ms);
     json_out_close(j, '}');
-}
-
-static const struct watch *source_of(const struct run *run, size_t i)
-{
-    return run->hook->sources[run->events[i].entry->source];
 }
 
 static void put_changes(struct json_out *j, const struct run *run)
@@ -152,12 +193,12 @@ static void put_snapshot(struct json_out *j, const struct hook *h)
     json_out_key(j, "snapshot");
     json_out_open(j, '{');
     for (size_t i = 0; i < h->source_count; i++) {
-        if (!watch_synced(h->sources[i]))
+        if (!hook_source_synced(&h->sources[i]))
             continue;
-        const struct store *store = watch_store(h->sources[i]);
+        const struct store *store = hook_source_store(&h->sources[i]);
         struct object **all = store_sorted(store);
 
-        json_out_key(j, watch_name(h->sources[i]));
+        json_out_key(j, h->sources[i].name);
         json_out_open(j, '[');
         for (size_t k = 0; k < store_count(store); k++)
             object_put_json(json_out_raw(j), all[k]);

@@ -93,7 +93,7 @@ static struct entry *find_or_add(struct queue *q, size_t source, struct str key)
 
 bool queue_is_end(enum delta_type type)
 {
-    return type == DELTA_DELETED || type == DELTA_LEFT;
+    return type == DELTA_DELETED || type == DELTA_LEFT || type == DELTA_FRESH;
 }
 
 static bool same_life(const struct object *a, const struct object *b)
@@ -112,6 +112,17 @@ static bool announced_is_dead(const struct entry *e)
     return is_dead(e, e->announced);
 }
 
+/* Whatever brought the state, the hook hears what it is to the hook. STALE has nothing in it that
+ * could be modified. */
+static struct queue_event told_as(enum delta_type type, const struct queue_event *newest)
+{
+    struct queue_event ev = *newest;
+
+    if (ev.type != DELTA_STALE)
+        ev.type = type;
+    return ev;
+}
+
 size_t queue_events(const struct queue *q, const struct entry *e, struct queue_event out[2])
 {
     struct object *now = e->newest.object;
@@ -127,14 +138,17 @@ size_t queue_events(const struct queue *q, const struct entry *e, struct queue_e
     }
     if (now == NULL || n == 2) /* two events are what a key may have: the next life waits */
         return n;
-    if (e->handled == NULL || !same_life(e->handled, now)) {
-        out[n] = e->newest;
-        out[n++].type = DELTA_ADDED;
-    } else if (e->open || filter_changed(q->filter, e->handled, now)) {
-        out[n] = e->newest;
-        out[n++].type = DELTA_MODIFIED;
-    }
+    if (e->handled == NULL || !same_life(e->handled, now))
+        out[n++] = told_as(DELTA_ADDED, &e->newest);
+    else if (e->open || filter_changed(q->filter, e->handled, now))
+        out[n++] = told_as(DELTA_MODIFIED, &e->newest);
     return n;
+}
+
+static void forget_heir(struct entry *e)
+{
+    set(&e->heir, NULL);
+    set_event(&e->heir_gone, &no_event);
 }
 
 /* The end of the announced life is dealt with; the heir, if there is one, takes its place. */
@@ -143,8 +157,7 @@ static void forget_announced(struct entry *e)
     set(&e->handled, NULL);
     set(&e->announced, e->heir);
     set_event(&e->gone, &e->heir_gone);
-    set(&e->heir, NULL);
-    set_event(&e->heir_gone, &no_event);
+    forget_heir(e);
     e->open = e->announced != NULL;
     e->yields = false;
 }
@@ -187,6 +200,8 @@ static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
 {
     while (announced_is_dead(e) && !filter_takes(q->filter, e->gone.type))
         forget_announced(e);
+    if (is_dead(e, e->heir) && !filter_takes(q->filter, e->heir_gone.type))
+        forget_heir(e);
     if (q->is_open && e->newest.object != NULL && is_quiet(q, e))
         accept_newest(e);
     bool quiet = is_quiet(q, e);
@@ -207,10 +222,12 @@ static void note_end(struct entry *e, const struct delta *d, const struct queue_
 static void note_state(struct entry *e, const struct queue_event *ev)
 {
     set_event(&e->newest, ev);
-    if (e->announced != NULL && same_life(e->announced, ev->object))
+    if (e->announced != NULL && same_life(e->announced, ev->object)) {
         set_event(&e->gone, &no_event); /* it is back before its end was told */
-    else if (e->heir != NULL && same_life(e->heir, ev->object))
+        e->yields = false;
+    } else if (e->heir != NULL && same_life(e->heir, ev->object)) {
         set_event(&e->heir_gone, &no_event);
+    }
 }
 
 struct entry *queue_change(struct queue *q, size_t source, const struct delta *d, uint64_t now_ms)
@@ -267,12 +284,10 @@ void queue_ended(struct queue *q, struct entry *e)
 
 static void end_handled(struct entry *e, const struct queue_event *ev)
 {
-    if (e->heir != NULL && same_life(e->heir, ev->object)) {
-        set(&e->heir, NULL);
-        set_event(&e->heir_gone, &no_event);
-    } else if (e->announced != NULL && same_life(e->announced, ev->object)) {
+    if (e->heir != NULL && same_life(e->heir, ev->object))
+        forget_heir(e);
+    else if (e->announced != NULL && same_life(e->announced, ev->object))
         forget_announced(e);
-    }
 }
 
 static void state_handled(struct entry *e, const struct queue_event *ev)
@@ -303,13 +318,6 @@ void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms)
     settle_entry(q, e, now_ms);
 }
 
-static void skip(struct queue *q, struct entry *e)
-{
-    if (e->newest.object != NULL)
-        accept_newest(e);
-    settle_entry(q, e, 0);
-}
-
 static void mark_existing(struct queue *q, struct entry *e)
 {
     settle_entry(q, e, 0);
@@ -319,11 +327,18 @@ static void mark_existing(struct queue *q, struct entry *e)
     q->existing_left++;
 }
 
-void queue_open(struct queue *q, bool skip_existing)
+static void skip_existing(struct queue *q, struct entry *e)
+{
+    if (e->newest.object != NULL && e->newest.type != DELTA_STALE)
+        accept_newest(e);
+    mark_existing(q, e);
+}
+
+void queue_open(struct queue *q, bool skip)
 {
     ensure(!q->is_open);
     q->is_open = true;
-    each_entry(q, skip_existing ? skip : mark_existing);
+    each_entry(q, skip ? skip_existing : mark_existing);
 }
 
 bool queue_release(struct queue *q, struct entry *e)

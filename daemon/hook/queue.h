@@ -3,7 +3,8 @@
  * queue - what one hook still has to hear, one entry per key; pure. An entry compares three states
  * of its key: handled (a run for it succeeded), announced (a run with it was started) and newest
  * (in the cache). What is due follows from them, so states in between merge, memory is bounded by
- * keys, and a delete of an announced object is never lost (DESIGN 1.4).
+ * keys, and a delete of an announced object is never lost (DESIGN 1.4). That a source is stale is the
+ * life of an object of its own, with an empty key: STALE begins it, FRESH ends it.
  */
 #ifndef HOOK_QUEUE_H
 #define HOOK_QUEUE_H
@@ -65,7 +66,7 @@ void queue_init(struct queue *q, const struct filter *filter, size_t source_coun
 /* Drops all entries. */
 void queue_fini(struct queue *q);
 
-/* DELETED or LEFT? */
+/* DELETED, LEFT or FRESH? */
 bool queue_is_end(enum delta_type type);
 
 /* A change in the cache. Returns the entry, or NULL when nothing is left to know about the key. */
@@ -97,8 +98,9 @@ void queue_handled(struct queue *q, struct entry *e, const struct queue_event *e
 void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms);
 
 /* The hook sees its sources for the first time. Before this nothing counts as announced. What is due
- * is marked as existing (INFORMERD_REASON), or, with skip_existing, counts as handled. Once. */
-void queue_open(struct queue *q, bool skip_existing);
+ * is marked as existing (INFORMERD_REASON), or, with skip, counts as handled (but STALE: what
+ * is skipped is not up to date). Once. */
+void queue_open(struct queue *q, bool skip);
 
 /* Frees the entry if nothing is left to know about its key; true if it did. */
 bool queue_release(struct queue *q, struct entry *e);

@@ -11,12 +11,12 @@
 #include "base/panic.h"
 #include "io/exchange.h"
 #include "io/loop.h"
+#include "io/origin.h"
 #include "io/pool.h"
 #include "io/session.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 #include "proto/tls.h"
-#include "proto/url.h"
 
 /* How long after its handshake the leader may wait for a session (TLS 1.3 sends them later). */
 enum { LEAD_MS = 1000 };
@@ -24,16 +24,9 @@ enum { LEAD_MS = 1000 };
 struct cluster {
     uv_timer_t timer; /* for the next idle connection that gets too old; open until dispose */
     struct loop *loop;
-    struct cluster_params params; /* without its pointers to text, which are these: */
+    struct cluster_params params; /* without its pointers to text, which are the next two */
     char *name;
-    char *host;
-    char *prefix;
-    char *host_header;
-    char *tls_server_name; /* NULL = host */
-    char *user_agent;
-    char *token; /* NULL = none */
-    uint16_t port;
-    bool tls;
+    struct origin origin;
     struct session session;
     struct pool pool;
     struct list requests; /* all that are not disposed */
@@ -62,6 +55,7 @@ struct request {
     char *target;
     char *accept;
     bool list;
+    bool gated; /* needs a place in the list gate */
     uint64_t hard_deadline_ms;
     bool placed;  /* has a place in the list gate */
     bool follows; /* waits for the leader and fails with it */
@@ -87,6 +81,17 @@ static void enter(struct request *r, enum request_state state)
 static void dispatch_later(struct cluster *c)
 {
     loop_defer(c->loop, &c->dispatch);
+}
+
+void request_leave_gate(struct request *r)
+{
+    struct cluster *c = r->cluster;
+
+    if (c == NULL || !r->placed)
+        return;
+    c->lists--;
+    r->placed = false;
+    dispatch_later(c);
 }
 
 /* Gives back what others wait for. */
@@ -226,15 +231,8 @@ static void talk(struct request *r)
 {
     static const struct exchange_events events = {on_head, on_body, on_end};
     const struct cluster *c = r->cluster;
-    char *target = mem_printf("%s%s", c->prefix, r->target);
-    const struct http_request request = {
-        .method = "GET",
-        .target = target,
-        .host = c->host_header,
-        .accept = r->accept,
-        .bearer = c->token,
-        .user_agent = c->user_agent,
-    };
+    struct http_request request;
+    char *path;
     const struct exchange_params params = {
         .request = &request,
         .response_timeout_ms = c->params.response_timeout_ms,
@@ -242,9 +240,10 @@ static void talk(struct request *r)
         .hard_deadline_ms = r->hard_deadline_ms,
     };
 
+    origin_fill(&c->origin, r->target, r->accept, &path, &request);
     enter(r, RQ_TALKING);
     r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
-    free(target);
+    free(path);
 }
 
 static void on_lead_over(uv_timer_t *timer)
@@ -289,10 +288,10 @@ static void connect_fresh(struct request *r)
     static const struct conn_events events = {.on_open = on_open, .on_closed = on_connect_failed};
     struct cluster *c = r->cluster;
     const struct conn_params params = {
-        .host = c->host,
-        .port = c->port,
+        .host = c->origin.host,
+        .port = c->origin.port,
         .tls = c->session.ctx,
-        .server_name = c->tls_server_name,
+        .server_name = c->origin.tls_server_name,
         .resume = c->session.saved,
         .connect_timeout_ms = c->params.connect_timeout_ms,
         .tls_timeout_ms = c->params.tls_timeout_ms,
@@ -311,23 +310,24 @@ static void try_start(struct request *r)
     struct cluster *c = r->cluster;
     struct conn *idle = NULL;
 
-    if (r->list && !r->placed && c->lists >= c->params.list_concurrency)
+    if (r->gated && !r->placed && c->lists >= c->params.list_concurrency)
         return;
     if (!r->fresh)
         idle = pool_take(&c->pool);
-    if (idle == NULL && c->tls && c->session.ctx == NULL) {
+    if (idle == NULL && c->origin.tls && c->session.ctx == NULL) {
         struct err err;
 
-        err_set(&err, ERR_CREDENTIAL, 0, "%s: no usable certificates are loaded", c->host_header);
+        err_set(&err, ERR_CREDENTIAL, 0, "%s: no usable certificates are loaded",
+                c->origin.host_header);
         fail_later(r, &err);
         return;
     }
-    r->follows = idle == NULL && c->tls && !session_enter(&c->session, r);
+    r->follows = idle == NULL && c->origin.tls && !session_enter(&c->session, r);
     if (r->follows)
         return;
-    if (r->list && !r->placed)
+    if (r->gated && !r->placed)
         c->lists++;
-    r->placed = r->list;
+    r->placed = r->gated;
     r->reused = idle != NULL;
     r->conn = idle;
     if (idle != NULL)
@@ -350,7 +350,8 @@ struct request *cluster_request(struct cluster *c, const struct request_params *
     struct request *r =
         MEM_NEW(struct request, .cluster = c, .events = events, .arg = arg,
                 .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
-                .list = params->list, .hard_deadline_ms = params->hard_deadline_ms);
+                .list = params->list, .gated = params->list || params->stream,
+                .hard_deadline_ms = params->hard_deadline_ms);
 
     list_init(&r->link);
     list_init(&r->wait);
@@ -398,29 +399,15 @@ void request_dispose(struct request **rp)
     uv_close((uv_handle_t *)&r->timer, on_request_closed);
 }
 
-static const char *or_null(const char *s)
-{
-    return s != NULL && s[0] != '\0' ? s : NULL;
-}
-
 struct cluster *cluster_create(struct loop *loop, const struct cluster_params *params)
 {
     struct cluster *c = mem_zalloc(sizeof(*c));
-    struct buf header = {0};
 
     ensure(params->list_concurrency > 0);
-    url_put_host(&header, params->url);
-    c->host_header = mem_strdup(buf_cstr(&header));
-    buf_free(&header);
     c->loop = loop;
     c->params = *params;
     c->name = mem_strdup(params->name);
-    c->host = mem_strdup(params->url->host);
-    c->port = params->url->port;
-    c->tls = params->url->tls;
-    c->prefix = mem_strdup(params->url->prefix);
-    c->tls_server_name = mem_strdup(or_null(params->tls_server_name));
-    c->user_agent = mem_strdup(params->user_agent);
+    origin_init(&c->origin, params->url, params->tls_server_name, params->user_agent);
     list_init(&c->requests);
     list_init(&c->waiting);
     loop_task_init(&c->dispatch, on_dispatch);
@@ -437,12 +424,7 @@ void cluster_set_tls(struct cluster *c, struct tls_ctx *ctx)
 
 void cluster_set_token(struct cluster *c, const char *token)
 {
-    char *copy = mem_strdup(token);
-
-    if (c->token != NULL)
-        mem_wipe(c->token, strlen(c->token));
-    free(c->token);
-    c->token = copy;
+    origin_set_token(&c->origin, token);
 }
 
 uint64_t cluster_last_contact_ms(const struct cluster *c)
@@ -464,12 +446,8 @@ static void on_cluster_closed(uv_handle_t *timer)
 {
     struct cluster *c = container_of((uv_timer_t *)timer, struct cluster, timer);
 
+    origin_fini(&c->origin);
     free(c->name);
-    free(c->host);
-    free(c->prefix);
-    free(c->host_header);
-    free(c->tls_server_name);
-    free(c->user_agent);
     free(c);
 }
 
@@ -484,7 +462,6 @@ void cluster_dispose(struct cluster **cp)
         detach(list_entry(pos, struct request, link));
     pool_clear(&c->pool);
     session_set_ctx(&c->session, NULL);
-    cluster_set_token(c, NULL);
     loop_cancel(&c->dispatch);
     uv_close((uv_handle_t *)&c->timer, on_cluster_closed);
 }

@@ -45,6 +45,7 @@ struct request_params {
     const char *target; /* path and query, escaped, without the prefix of url; copied */
     const char *accept; /* NULL = application/json; copied */
     bool list;          /* takes a place in the list gate and has list_idle_timeout; else a watch */
+    bool stream;        /* takes a place in the list gate until request_leave_gate() */
     uint64_t hard_deadline_ms; /* from the head to the end of the body; 0 = none */
 };
 
@@ -73,6 +74,9 @@ void cluster_set_token(struct cluster *c, const char *token);
  * is repeated once on a fresh one. events must outlive the request. Never NULL. */
 struct request *cluster_request(struct cluster *c, const struct request_params *params,
                                 const struct request_events *events, void *arg);
+
+/* The initial events of a stream are there: what is left of it is a watch, others may list. */
+void request_leave_gate(struct request *r);
 
 /* The end for the user, at any time: *r is NULL; an unfinished request loses its connection. NULL
  * is fine. */

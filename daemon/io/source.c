@@ -12,12 +12,17 @@
 #include "io/deadline.h"
 #include "io/loop.h"
 
+/* Servers report an error of a watch behind a good head, at once. */
+enum { WELL_MS = 1000 };
+
 struct source {
     struct source_params params;
     const struct source_events *events;
     void *arg;
-    struct request *request; /* NULL while waiting */
-    struct deadline *wait;   /* the first start, and FEED_WAIT */
+    struct request *request;  /* NULL while waiting */
+    struct deadline *wait;    /* the first start, and FEED_WAIT */
+    struct deadline *silence; /* looks whether the response under way is too silent */
+    struct deadline *well;    /* a watch that lives until then has recovered */
     bool started;
     char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
 };
@@ -94,6 +99,11 @@ static void tell_well(struct source *s)
              field_unless_empty("scope", feed_scope(s->params.feed)));
 }
 
+static void on_well(void *arg)
+{
+    tell_well(arg);
+}
+
 static void tell_synced(const struct source *s)
 {
     log_info("watch synced", KV_STR("cluster", watch_cluster(s->params.watch)),
@@ -101,24 +111,42 @@ static void tell_synced(const struct source *s)
              KV_U64("objects", store_count(watch_store(s->params.watch))));
 }
 
+/* Have the bytes just handed over, or their end, completed the first lists of all streams? */
+static void look_synced(const struct source *s, bool was_synced)
+{
+    if (!was_synced && feed_status(s->params.feed).synced && watch_synced(s->params.watch))
+        tell_synced(s);
+}
+
+/* Bytes move the time on at which silence is too long; the timer finds that out when it fires. */
+static void watch_silence(struct source *s)
+{
+    uint64_t due_ms = feed_due_ms(s->params.feed);
+    uint64_t now_ms = loop_now_ms(s->params.loop);
+
+    if (due_ms != UINT64_MAX && !deadline_pending(s->silence))
+        deadline_start(s->silence, due_ms > now_ms ? due_ms - now_ms : 0);
+}
+
 /* The request is over: what next? */
 static void finish(struct source *s, const struct err *err)
 {
-    bool was_synced = watch_synced(s->params.watch);
+    bool was_synced = feed_status(s->params.feed).synced;
 
     request_dispose(&s->request);
+    deadline_stop(s->silence);
+    deadline_stop(s->well);
     struct feed_action a = feed_end(s->params.feed, err, now(s));
     const struct err *trouble = feed_status(s->params.feed).err;
-    if (!was_synced && watch_synced(s->params.watch))
-        tell_synced(s);
-    if (trouble->kind != ERR_OK && a.what == FEED_WAIT)
+    enum err_kind why = a.what == FEED_WAIT ? trouble->kind : ERR_OK;
+    look_synced(s, was_synced);
+    if (why != ERR_OK)
         tell_trouble(s, trouble, a.wait_ms);
-    else if (trouble->kind == ERR_OK && a.what == FEED_WATCH)
-        tell_well(s);
     act(s, a);
-    if (trouble->kind == ERR_UNAUTHORIZED)
-        s->events->on_unauthorized(s->arg);
-    s->events->on_progress(s->arg);
+    if (why != ERR_OK)
+        s->events->on_failed(s->arg, why);
+    else
+        s->events->on_change(s->arg);
 }
 
 static void on_head(void *arg, const struct http_head *head)
@@ -126,23 +154,48 @@ static void on_head(void *arg, const struct http_head *head)
     struct source *s = arg;
 
     feed_head(s->params.feed, head, loop_now_ms(s->params.loop));
-    if (feed_status(s->params.feed).connected)
-        tell_well(s);
+    if (s->logged[0] != '\0' && feed_status(s->params.feed).connected)
+        deadline_start(s->well, WELL_MS);
+    watch_silence(s);
+    s->events->on_change(s->arg);
 }
 
 static void on_body(void *arg, const char *data, size_t n)
 {
     struct source *s = arg;
+    struct feed_status was = feed_status(s->params.feed);
+    bool goes_on = feed_body(s->params.feed, data, n, now(s));
+    bool follows = feed_status(s->params.feed).connected;
 
-    if (feed_body(s->params.feed, data, n, now(s)))
-        s->events->on_progress(s->arg);
-    else
+    look_synced(s, was.synced);
+    if (!goes_on) {
         finish(s, NULL);
+        return;
+    }
+    if (follows) {
+        request_leave_gate(s->request);
+        tell_well(s);
+    }
+    watch_silence(s);
+    if (follows != was.connected)
+        s->events->on_change(s->arg);
+    else
+        s->events->on_data(s->arg);
 }
 
 static void on_end(void *arg, const struct err *err)
 {
     finish(arg, err);
+}
+
+static void on_silence(void *arg)
+{
+    struct source *s = arg;
+
+    if (feed_overdue(s->params.feed, loop_now_ms(s->params.loop)))
+        finish(s, NULL);
+    else
+        watch_silence(s);
 }
 
 static void act(struct source *s, struct feed_action a)
@@ -155,7 +208,9 @@ static void act(struct source *s, struct feed_action a)
     }
     s->request = cluster_request(s->params.cluster,
                                  &(struct request_params){.target = a.target,
+                                                          .accept = a.accept,
                                                           .list = a.what == FEED_LIST,
+                                                          .stream = a.what == FEED_STREAM,
                                                           .hard_deadline_ms = a.deadline_ms},
                                  &events, s);
 }
@@ -168,6 +223,19 @@ static void on_wait_over(void *arg)
 
     s->started = true;
     act(s, first ? feed_start(s->params.feed, ms) : feed_timer(s->params.feed, ms));
+    s->events->on_change(s->arg);
+}
+
+void source_poke(struct source *s)
+{
+    if (!s->started || !feed_is_ordered(s->params.feed))
+        return;
+    request_dispose(&s->request);
+    deadline_stop(s->silence);
+    deadline_stop(s->well);
+    deadline_stop(s->wait);
+    act(s, feed_restart(s->params.feed, now(s)));
+    s->events->on_change(s->arg);
 }
 
 struct source *source_create(const struct source_params *params, const struct source_events *events,
@@ -179,6 +247,8 @@ struct source *source_create(const struct source_params *params, const struct so
     s->events = events;
     s->arg = arg;
     s->wait = deadline_create(params->loop, on_wait_over, s);
+    s->silence = deadline_create(params->loop, on_silence, s);
+    s->well = deadline_create(params->loop, on_well, s);
     deadline_start(s->wait, 0);
     return s;
 }
@@ -192,5 +262,7 @@ void source_dispose(struct source **sp)
     *sp = NULL;
     request_dispose(&s->request);
     deadline_dispose(&s->wait);
+    deadline_dispose(&s->silence);
+    deadline_dispose(&s->well);
     free(s);
 }

@@ -21,17 +21,27 @@ struct source_params {
     struct feed *feed;
 };
 
-/* Both run on the stack of a callback of the loop, never inside source_create(). */
+/* They run on the stack of a callback of the loop, never inside a call of the user, one at a time
+ * and as the last thing: each may dispose the source. */
 struct source_events {
-    void (*on_progress)(void *arg);     /* deltas may have run, a first list may be complete */
-    void (*on_unauthorized)(void *arg); /* 401: is there a newer credential (PROTOCOL 2.4)? */
+    /* Bytes came and deltas may have run; feed_status() is else what it was. Comes for each piece
+     * of a response: do little. */
+    void (*on_data)(void *arg);
+    /* The same, and a list may be complete, a state may be another. */
+    void (*on_change)(void *arg);
+    /* The same, and a request failed for this reason: the feed waits, then tries again. */
+    void (*on_failed)(void *arg, enum err_kind why);
 };
 
 /* Starts the feed in the next turn of the loop. events must outlive the source. Never NULL. */
 struct source *source_create(const struct source_params *params, const struct source_events *events,
                              void *arg);
 
-/* The end for the user: *s is NULL, its request is dropped, no event comes any more. NULL is fine. */
+/* Carries out what was ordered of the feed (feed_is_ordered()), if anything was. */
+void source_poke(struct source *s);
+
+/* The end for the user: *s is NULL, its request is dropped, no event comes any more. NULL is
+ * fine. */
 void source_dispose(struct source **s);
 
 #endif

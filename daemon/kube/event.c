@@ -20,15 +20,16 @@ struct event_reader {
     struct object_scan *scan;
     char *kind;
     char *api_version;
-    size_t object_size;
+    struct object_rules rules; /* with the two above */
     event_cb *cb;
     void *arg;
     uint64_t fed;         /* position of the first byte not fed yet */
     uint64_t frame_start; /* the frame began there, or later */
+    unsigned deepest;     /* in the object: how deep tokens matter; 0 = not in it */
     enum member member;
-    bool in_object;
     bool has_type;
     bool has_object;
+    bool raw; /* the object was taken as it is */
     enum event_type type;
     enum err_kind failed;
     struct err err;
@@ -36,13 +37,14 @@ struct event_reader {
 
 static bool on_token(void *arg, const struct json_token *t);
 
-struct event_reader *event_reader_create(const char *kind, const char *api_version,
-                                         size_t object_size, event_cb *cb, void *arg)
+struct event_reader *event_reader_create(const struct object_rules *rules, event_cb *cb, void *arg)
 {
-    struct event_reader *r = MEM_NEW(
-        struct event_reader, .kind = mem_strdup(kind), .api_version = mem_strdup(api_version),
-        .object_size = object_size, .cb = cb, .arg = arg, .scan = object_scan_create(object_size));
+    struct event_reader *r = MEM_NEW(struct event_reader, .kind = mem_strdup(rules->kind),
+                                     .api_version = mem_strdup(rules->api_version), .rules = *rules,
+                                     .cb = cb, .arg = arg, .scan = object_scan_create(rules));
 
+    r->rules.kind = r->kind;
+    r->rules.api_version = r->api_version;
     r->json = json_in_create(JSON_IN_MAX_DEPTH, on_token, r);
     return r;
 }
@@ -71,7 +73,7 @@ static bool fail_too_big(struct event_reader *r)
 
     r->failed = err_set(&r->err, ERR_TOO_BIG, 0,
                         "watch event over object_size (%zu bytes)%s%.*s: raise limits.object_size",
-                        r->object_size, key.n > 0 ? ", object " : "", STR_ARG(key));
+                        r->rules.object_size, key.n > 0 ? ", object " : "", STR_ARG(key));
     return false;
 }
 
@@ -99,6 +101,10 @@ static const char *wrong_type(const struct event_reader *r)
     struct str kind = object_scan_kind(r->scan);
     struct str api_version = object_scan_api_version(r->scan);
 
+    if (object_scan_is_partial(r->scan))
+        return r->kind == NULL || r->api_version == NULL
+                   ? "it is a PartialObjectMetadata: the kind must be known to read it"
+                   : NULL;
     if (kind.n > 0 ? r->kind != NULL && !str_is(kind, r->kind) : r->kind == NULL)
         return kind.n > 0 ? "its kind is not that of the watch" : "it has no kind";
     if (api_version.n > 0 && r->api_version != NULL && !str_is(api_version, r->api_version))
@@ -130,6 +136,8 @@ static bool finish_bookmark(struct event_reader *r)
     if (e.why == NULL)
         e.why = object_scan_why_no_rv(r->scan);
     e.rv = object_scan_rv(r->scan);
+    if (e.why == NULL && str_is(e.rv, "0"))
+        e.why = "its metadata.resourceVersion is 0";
     e.initial_events_end = object_scan_initial_events_end(r->scan);
     return deliver(r, &e);
 }
@@ -148,26 +156,60 @@ static bool finish_object(struct event_reader *r)
         OBJECT_SCAN_OK)
         return fail_too_big(r);
     e.rv = object_rv(e.object);
+    e.selected = object_scan_selected(r->scan);
     bool go_on = deliver(r, &e);
     object_unref(&e.object);
     return go_on;
 }
 
-/* The frame ends at position end: only now both its members are known, in whatever order. */
-static bool finish_frame(struct event_reader *r, uint64_t end)
+static bool finish_by_type(struct event_reader *r)
 {
-    bool too_big = end - r->frame_start > (uint64_t)r->object_size + ENVELOPE_BYTES;
-
-    r->frame_start = end;
-    if (!r->has_type || !r->has_object)
-        return fail(r, r->has_type ? "no object in it" : "no type in it");
-    if (too_big || object_scan_too_big(r->scan))
+    if (object_scan_too_big(r->scan))
         return fail_too_big(r);
     if (r->type == EVENT_ERROR)
         return finish_error(r);
     if (r->type == EVENT_BOOKMARK)
         return finish_bookmark(r);
     return finish_object(r);
+}
+
+/* Nothing was cut as nobody knew the type: only now it is read as what it is. */
+static bool finish_late(struct event_reader *r)
+{
+    struct object_scan *raw = r->scan;
+
+    r->scan = object_scan_create(&r->rules);
+    object_scan_text(r->scan, object_scan_body(raw));
+    bool go_on = finish_by_type(r);
+    object_scan_destroy(&r->scan);
+    r->scan = raw;
+    return go_on;
+}
+
+/* The frame ends at position end: only now both its members are known, in whatever order. */
+static bool finish_frame(struct event_reader *r, uint64_t end)
+{
+    bool too_big = end - r->frame_start > (uint64_t)r->rules.object_size + ENVELOPE_BYTES;
+
+    r->frame_start = end;
+    if (!r->has_type || !r->has_object)
+        return fail(r, r->has_type ? "no object in it" : "no type in it");
+    if (too_big || object_scan_too_big(r->scan))
+        return fail_too_big(r);
+    return r->raw && r->type != EVENT_ERROR ? finish_late(r) : finish_by_type(r);
+}
+
+/* A Status must stay whole, and the type, which tells that it is one, may stand behind it. */
+static void begin_object(struct event_reader *r, const struct json_token *t)
+{
+    bool cuts = r->rules.shape != NULL || r->rules.partial;
+
+    r->has_object = true;
+    r->raw = cuts && (!r->has_type || r->type == EVENT_ERROR);
+    if (r->raw)
+        r->deepest = object_scan_begin_raw(r->scan, t->end, t->depth);
+    else
+        r->deepest = object_scan_begin(r->scan, t->end, t->depth);
 }
 
 static bool on_frame(struct event_reader *r, const struct json_token *t)
@@ -196,9 +238,7 @@ static bool on_member(struct event_reader *r, const struct json_token *t)
     if (r->member == M_OBJECT) {
         if (r->has_object || t->type != JSON_OBJECT)
             return fail(r, "not one object in it");
-        r->has_object = true;
-        r->in_object = true;
-        object_scan_begin(r->scan, t->end, t->depth);
+        begin_object(r, t);
     }
     return true;
 }
@@ -214,10 +254,10 @@ static bool on_token(void *arg, const struct json_token *t)
 {
     struct event_reader *r = arg;
 
-    if (!r->in_object)
+    if (r->deepest == 0)
         return on_envelope(r, t);
-    if (t->depth < OBJECT_DEPTH + OBJECT_SCAN_IGNORED)
-        r->in_object = !object_scan_token(r->scan, t);
+    if (t->depth <= r->deepest)
+        r->deepest = object_scan_token(r->scan, t);
     return true;
 }
 
@@ -231,7 +271,7 @@ enum err_kind event_reader_feed(struct event_reader *r, const char *data, size_t
     object_scan_save(r->scan);
     if (kind == ERR_OK && json_in_idle(r->json))
         r->frame_start = r->fed;
-    if (kind == ERR_OK && r->fed - r->frame_start > (uint64_t)r->object_size + ENVELOPE_BYTES)
+    if (kind == ERR_OK && r->fed - r->frame_start > (uint64_t)r->rules.object_size + ENVELOPE_BYTES)
         fail_too_big(r);
     if (r->failed == ERR_OK && kind != ERR_OK)
         r->failed = err_set(&r->err, kind, 0, "watch event: %s", json_err.text);

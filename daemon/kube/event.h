@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "kube/object.h"
+#include "kube/object_rules.h"
 #include "kube/status.h"
 
 enum event_type {
@@ -25,7 +26,8 @@ enum event_type {
 struct event {
     enum event_type type;
     struct object *object;       /* ADDED, MODIFIED, DELETED; take a reference to keep it */
-    struct str rv;               /* the above and BOOKMARK */
+    bool selected;               /* the above: match holds */
+    struct str rv;               /* the same and BOOKMARK */
     bool initial_events_end;     /* BOOKMARK */
     const struct status *status; /* ERROR */
     const char *why;             /* SKIPPED: a constant text for the log ... */
@@ -37,11 +39,10 @@ typedef bool event_cb(void *arg, const struct event *e);
 
 struct event_reader;
 
-/* kind and api_version (copied; NULL = any) are what objects must be, and what completes objects
- * that do not say it; object_size in bytes bounds an object, and with 4 KiB more its frame. Never
- * NULL. */
-struct event_reader *event_reader_create(const char *kind, const char *api_version,
-                                         size_t object_size, event_cb *cb, void *arg);
+/* rules are copied, but for the shape. Events are the same for a PartialObjectMetadata as for the
+ * object itself, where that may come. object_size bounds an object, and with 4 KiB more its frame.
+ * Never NULL. */
+struct event_reader *event_reader_create(const struct object_rules *rules, event_cb *cb, void *arg);
 
 /* Frees the reader and sets *r to NULL. NULL is fine. Not from inside its callback. */
 void event_reader_destroy(struct event_reader **r);

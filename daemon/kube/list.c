@@ -24,6 +24,7 @@ struct list_reader {
     char *want_kind;
     char *want_api_version;
     size_t object_size;
+    bool may_be_partial;
     const struct list_events *events;
     void *arg;
     uint64_t fed;  /* position of the first byte not fed yet */
@@ -32,7 +33,8 @@ struct list_reader {
     bool ended;
     bool in_metadata;
     bool in_items;
-    bool in_item;
+    unsigned deepest; /* in an item: how deep tokens matter; 0 = not in one */
+    bool partial;     /* it is a PartialObjectMetadataList */
     enum member member;
     enum meta meta;
     unsigned seen;          /* a bit for each member */
@@ -48,14 +50,14 @@ struct list_reader {
 
 static bool on_token(void *arg, const struct json_token *t);
 
-struct list_reader *list_reader_create(const char *kind, const char *api_version,
-                                       size_t object_size, const struct list_events *events,
-                                       void *arg)
+struct list_reader *list_reader_create(const struct object_rules *rules,
+                                       const struct list_events *events, void *arg)
 {
     struct list_reader *r =
-        MEM_NEW(struct list_reader, .want_kind = mem_strdup(kind),
-                .want_api_version = mem_strdup(api_version), .object_size = object_size,
-                .events = events, .arg = arg, .scan = object_scan_create(object_size));
+        MEM_NEW(struct list_reader, .want_kind = mem_strdup(rules->kind),
+                .want_api_version = mem_strdup(rules->api_version),
+                .object_size = rules->object_size, .may_be_partial = rules->partial,
+                .events = events, .arg = arg, .scan = object_scan_create(rules));
 
     r->json = json_in_create(JSON_IN_MAX_DEPTH, on_token, r);
     return r;
@@ -101,6 +103,14 @@ static struct str item_api_version(const struct list_reader *r)
     return r->want_api_version != NULL ? str_c(r->want_api_version) : buf_str(&r->api_version);
 }
 
+/* Such objects do not say what they are of. */
+static bool check_partial(struct list_reader *r)
+{
+    if (r->want_kind != NULL && r->want_api_version != NULL)
+        return true;
+    return fail(r, "it is of PartialObjectMetadata: the kind must be known to read it");
+}
+
 static bool check_kind(struct list_reader *r)
 {
     static const char suffix[] = "List";
@@ -111,22 +121,29 @@ static bool check_kind(struct list_reader *r)
         return fail(r, "unsupported Table: the server did not send plain objects");
     if (kind.n <= n || memcmp(kind.p + kind.n - n, suffix, n) != 0)
         return fail(r, "not a list but kind \"%.*s\"", STR_ARG(kind));
+    r->partial = r->may_be_partial && str_is(kind, "PartialObjectMetadataList");
+    if (r->partial)
+        return check_partial(r);
     buf_append(&r->kind, kind.p, kind.n - n);
     if (r->want_kind != NULL && !str_is(buf_str(&r->kind), r->want_kind))
         return fail(r, "wrong kind %.*s, expected %s", STR_ARG(buf_str(&r->kind)), r->want_kind);
     return true;
 }
 
+/* kind and apiVersion come in any order. */
 static bool check_api_version(struct list_reader *r)
 {
     struct str v = buf_str(&r->api_version);
+    bool meta = str_is(v, "meta.k8s.io/v1") || str_is(v, "meta.k8s.io/v1beta1");
+    const char *want = r->partial ? "meta.k8s.io/v1" : r->want_api_version;
 
-    if (r->want_api_version != NULL && !str_is(v, r->want_api_version))
-        return fail(r, "wrong apiVersion %.*s, expected %s", STR_ARG(v), r->want_api_version);
-    return true;
+    if ((r->seen & 1U << M_API_VERSION) == 0 || want == NULL || str_is(v, want))
+        return true;
+    if (meta && (r->partial || (r->may_be_partial && r->list_kind.len == 0)))
+        return true;
+    return fail(r, "wrong apiVersion %.*s, expected %s", STR_ARG(v), want);
 }
 
-/* kind and apiVersion come in any order. */
 static bool check_table(struct list_reader *r)
 {
     static const char group[] = "meta.k8s.io/";
@@ -151,24 +168,33 @@ static bool take_word(struct list_reader *r, struct buf *into, const struct json
     return true;
 }
 
-NOINLINE static bool finish_item(struct list_reader *r, uint64_t end)
+static bool check_item_kind(struct list_reader *r)
 {
     struct str own = object_scan_kind(r->scan);
     struct str kind = item_kind(r);
-    struct object *o = NULL;
 
-    r->in_item = false;
-    r->from = end;
+    if (object_scan_is_partial(r->scan))
+        return check_partial(r);
     if (own.n == 0 && kind.n == 0)
         return fail(r, "item %zu does not say its kind, nor did the list before it",
                     r->items + r->skipped);
     if (own.n > 0 && kind.n > 0 && !str_eq(own, kind))
         return fail(r, "item %zu is of the wrong kind %.*s, expected %.*s", r->items + r->skipped,
                     STR_ARG(own), STR_ARG(kind));
-    switch (object_scan_end(r->scan, kind, item_api_version(r), &o)) {
+    return true;
+}
+
+NOINLINE static bool finish_item(struct list_reader *r, uint64_t end)
+{
+    struct object *o = NULL;
+
+    r->from = end;
+    if (!check_item_kind(r))
+        return false;
+    switch (object_scan_end(r->scan, item_kind(r), item_api_version(r), &o)) {
     case OBJECT_SCAN_OK:
         r->items++;
-        r->events->on_item(r->arg, o);
+        r->events->on_item(r->arg, o, object_scan_selected(r->scan));
         object_unref(&o);
         break;
     case OBJECT_SCAN_TOO_BIG:
@@ -201,7 +227,8 @@ static bool top_value(struct list_reader *r, const struct json_token *t)
 {
     switch (r->member) {
     case M_KIND:
-        return take_word(r, &r->list_kind, t) && check_kind(r) && check_table(r);
+        return take_word(r, &r->list_kind, t) && check_kind(r) && check_table(r) &&
+               check_api_version(r);
     case M_API_VERSION:
         return take_word(r, &r->api_version, t) && check_table(r) && check_api_version(r);
     case M_METADATA:
@@ -255,11 +282,11 @@ static bool metadata_token(struct list_reader *r, const struct json_token *t)
 static bool check_size(struct list_reader *r, uint64_t pos)
 {
 
-    if (pos - r->from <= r->object_size + (r->in_item ? SKIP_BYTES : 0))
+    if (pos - r->from <= r->object_size + (r->deepest > 0 ? SKIP_BYTES : 0))
         return true;
     err_set(&r->err, ERR_TOO_BIG, 0, "list: %s is over %s (object_size is %zu bytes)",
-            r->in_item ? "an item" : "what stands beside its items",
-            r->in_item ? "object_size + 64 MiB" : "object_size", r->object_size);
+            r->deepest > 0 ? "an item" : "what stands beside its items",
+            r->deepest > 0 ? "object_size + 64 MiB" : "object_size", r->object_size);
     return false;
 }
 
@@ -277,8 +304,7 @@ NOINLINE static bool on_envelope(struct list_reader *r, const struct json_token 
         if (t->type != JSON_OBJECT)
             return fail(r, "item %zu is not an object", r->items + r->skipped);
         r->from = t->end - 1;
-        r->in_item = true;
-        object_scan_begin(r->scan, t->end, t->depth);
+        r->deepest = object_scan_begin(r->scan, t->end, t->depth);
     }
     return true;
 }
@@ -287,11 +313,12 @@ static bool on_token(void *arg, const struct json_token *t)
 {
     struct list_reader *r = arg;
 
-    if (!r->in_item)
+    if (r->deepest == 0)
         return on_envelope(r, t);
-    if (t->depth >= ITEM_DEPTH + OBJECT_SCAN_IGNORED || !object_scan_token(r->scan, t))
+    if (t->depth > r->deepest)
         return true;
-    return finish_item(r, t->end);
+    r->deepest = object_scan_token(r->scan, t);
+    return r->deepest > 0 || finish_item(r, t->end);
 }
 
 static enum err_kind give_err(const struct list_reader *r, struct err *err)
@@ -331,6 +358,8 @@ static void check_page(struct list_reader *r)
         fail(r, "not a list: it has no kind");
     else if (r->rv.len == 0)
         fail(r, "it has no metadata.resourceVersion");
+    else if (str_is(buf_str(&r->rv), "0"))
+        fail(r, "its metadata.resourceVersion is 0");
 }
 
 enum err_kind list_reader_end(struct list_reader *r, struct list_page *page, struct err *err)
@@ -342,8 +371,8 @@ enum err_kind list_reader_end(struct list_reader *r, struct list_page *page, str
         return give_err(r, err);
     page->rv = buf_str(&r->rv);
     page->next = buf_str(&r->next);
-    page->kind = buf_str(&r->kind);
-    page->api_version = buf_str(&r->api_version);
+    page->kind = r->partial ? str_c(r->want_kind) : buf_str(&r->kind);
+    page->api_version = r->partial ? str_c(r->want_api_version) : buf_str(&r->api_version);
     page->items = r->items;
     page->skipped = r->skipped;
     return ERR_OK;

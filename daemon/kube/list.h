@@ -6,40 +6,44 @@
 #ifndef KUBE_LIST_H
 #define KUBE_LIST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
 #include "kube/object.h"
+#include "kube/object_rules.h"
 
 /* What one page said; borrowed from the reader. */
 struct list_page {
     struct str rv;
     struct str next; /* continue token; empty = this is the last page */
-    struct str kind; /* of the items, from the list's kind without "List" */
+    struct str kind; /* of the items: from the list's kind without "List", or as rules say */
     struct str api_version;
     size_t items;   /* handed out */
     size_t skipped; /* over object_size */
 };
 
 struct list_events {
-    void (*on_item)(void *arg, struct object *o);  /* borrowed; take a reference to keep it */
+    /* The object is borrowed: take a reference to keep it. selected: match holds. */
+    void (*on_item)(void *arg, struct object *o, bool selected);
     void (*on_too_big)(void *arg, struct str key); /* an item over object_size; key may be empty */
 };
 
 struct list_reader;
 
-/* kind and api_version (copied; NULL = not known) are what the items must be, and complete those
- * that do not say it when the list has not said its own yet. object_size in bytes bounds what is
- * kept. events must outlive the reader. Never NULL. */
-struct list_reader *list_reader_create(const char *kind, const char *api_version,
-                                       size_t object_size, const struct list_events *events,
-                                       void *arg);
+/* rules are copied, but for the shape. What they say of the kind completes items that do not say it
+ * when the list has not said its own yet. A PartialObjectMetadataList gives the same items as the
+ * list itself, where that may come. object_size bounds what is kept. events must outlive the reader.
+ * Never NULL. */
+struct list_reader *list_reader_create(const struct object_rules *rules,
+                                       const struct list_events *events, void *arg);
 
 /* Frees the reader and sets *r to NULL. NULL is fine. Not from inside its callbacks. */
 void list_reader_destroy(struct list_reader **r);
 
 /* Feeds n bytes of the body; items come before return. ERR_PROTOCOL: no JSON, an item without
- * metadata.name or of another kind, a Table (PROTOCOL 1.3), an object that is no list. ERR_TOO_BIG:
+ * metadata.name or of another kind, a Table (PROTOCOL 1.3), an object that is no list, a
+ * PartialObjectMetadata when the rules do not say of what. ERR_TOO_BIG:
  * what stands before, between or behind the items is over object_size, an item is over object_size
  * + 64 MiB, or nested too deep. Feed nothing after an error. */
 enum err_kind list_reader_feed(struct list_reader *r, const char *data, size_t n,

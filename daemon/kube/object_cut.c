@@ -93,6 +93,7 @@ void object_cut_value(struct object_cut *c, uint64_t end, bool drop)
         c->open_comma = !c->any_member;
     } else {
         c->any_member = true;
+        c->open_comma = false; /* what was cut in it does not count here */
     }
     c->marked = end;
 }
@@ -102,7 +103,7 @@ size_t object_cut_text(struct object_cut *c, uint64_t end, struct str text, bool
     size_t behind = quoted ? 1 : 0;
 
     object_cut_take(c, end);
-    if (c->too_big || c->kept.len < text.n + 2 * behind)
+    if (c->too_big || c->cutting || c->kept.len < text.n + 2 * behind)
         return SIZE_MAX;
     size_t at = c->kept.len - behind - text.n;
     const char *kept = c->kept.data;

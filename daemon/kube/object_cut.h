@@ -26,6 +26,7 @@ struct object_cut {
     size_t cut_at;   /* in kept: where the last member was cut */
     bool too_big;    /* over limit: kept is of no use */
     bool cutting;    /* inside a member that is cut */
+    /* Of the innermost opened object; those around it have a member that stays: this one. */
     bool any_member; /* a member stays */
     bool open_comma; /* none stays so far: the comma behind the one cut must go too */
     struct buf kept;
@@ -46,17 +47,19 @@ void object_cut_done(struct object_cut *c);
 /* Takes the bytes up to position end. */
 void object_cut_take(struct object_cut *c, uint64_t end);
 
-/* Here ends the '{' of an object within the object whose members may be cut. */
+/* Here ends the '{' of an object whose members may be cut: the object itself, or one that is the
+ * value of a member that stays, or stands in arrays in such a value. What is done with each of its
+ * members must then be told. */
 void object_cut_open(struct object_cut *c, uint64_t end);
 
-/* The key of one of its members ends at position end; drop = cut this member and one comma. */
+/* The key of a member ends at position end; drop = cut this member and one comma. */
 void object_cut_key(struct object_cut *c, uint64_t end, bool drop);
 
-/* The value of that member ends at position end; same drop. */
+/* The value of that member ends at position end, and all that was opened in it; same drop. */
 void object_cut_value(struct object_cut *c, uint64_t end, bool drop);
 
 /* A scalar ends at position end: cuts its text out and leaves its quotes, if it has any. Returns
- * the place in kept, or SIZE_MAX when the text does not stand there as it is (escapes). */
+ * the place in kept, or SIZE_MAX when the text does not stand there as it is (escapes, cut). */
 size_t object_cut_text(struct object_cut *c, uint64_t end, struct str text, bool quoted);
 
 #endif

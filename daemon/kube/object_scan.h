@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * object_scan - finds identity, versions and the ranges to cut in one object while its tokens
- * stream by, and makes the struct object; pure. Shared by event and list.
+ * object_scan - finds identity and versions of one object while its tokens stream by, cuts what the
+ * shape leaves out, and makes the struct object; pure. Shared by event and list.
  */
 #ifndef KUBE_OBJECT_SCAN_H
 #define KUBE_OBJECT_SCAN_H
@@ -11,13 +11,15 @@
 #include <stdint.h>
 
 #include "kube/object.h"
+#include "kube/object_rules.h"
 #include "proto/json_in.h"
 
 struct object_scan; /* reusable: one per stream */
 
-/* limit = object_size in bytes: larger objects are scanned for their identity but not kept. Never
- * NULL. */
-struct object_scan *object_scan_create(size_t limit);
+/* Objects over object_size are scanned for their identity but not kept. apiVersion, kind,
+ * metadata.name, namespace, uid and resourceVersion stay whatever the shape, managedFields go.
+ * Never NULL. */
+struct object_scan *object_scan_create(const struct object_rules *rules);
 
 /* Frees the scan and sets *s to NULL. NULL is fine. */
 void object_scan_destroy(struct object_scan **s);
@@ -30,14 +32,19 @@ void object_scan_lend(struct object_scan *s, uint64_t start, const char *data, s
 void object_scan_save(struct object_scan *s);
 
 /* A new object begins with the '{' that ends at position end (json_token.end of its JSON_OBJECT, at
- * that token's depth); that byte must be in the lent chunk. */
-void object_scan_begin(struct object_scan *s, uint64_t end, unsigned depth);
+ * that token's depth); that byte must be in the lent chunk. Returns like object_scan_token(). */
+unsigned object_scan_begin(struct object_scan *s, uint64_t end, unsigned depth);
 
-/* Tokens that stand so much deeper than the object itself need not be handed over. */
-enum { OBJECT_SCAN_IGNORED = 4 };
+/* The like for an object of which all bytes are wanted and nothing is looked at:
+ * object_scan_body(), and no other answer. */
+unsigned object_scan_begin_raw(struct object_scan *s, uint64_t end, unsigned depth);
 
-/* One token inside the object, its own closing '}' included. True when that was the last. */
-bool object_scan_token(struct object_scan *s, const struct json_token *t);
+/* One token inside the object, its own closing '}' included. Returns how deep tokens matter next:
+ * deeper ones must not be handed over. 0 = that was the last. */
+unsigned object_scan_token(struct object_scan *s, const struct json_token *t);
+
+/* All of an object: text is one JSON object and nothing else, read without fault before. */
+void object_scan_text(struct object_scan *s, struct str text);
 
 enum object_scan_result {
     OBJECT_SCAN_OK,
@@ -46,7 +53,9 @@ enum object_scan_result {
 };
 
 /* After the last token, once. kind and api_version (may be empty) are put at the front when the
- * object has no such members of its own (DESIGN 1.3). *out (OK only, else NULL) is the caller's. */
+ * object has no such members of its own (DESIGN 1.3). Where PartialObjectMetadata may come, both
+ * always stand at the front: the object's own, or these if it is one. *out (OK only, else NULL) is
+ * the caller's. */
 enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
                                         struct str api_version, struct object **out);
 
@@ -69,10 +78,14 @@ struct str object_scan_rv(const struct object_scan *s);
 struct str object_scan_kind(const struct object_scan *s);
 /* The object's own apiVersion; empty if it has none. */
 struct str object_scan_api_version(const struct object_scan *s);
+/* Is it a PartialObjectMetadata, and may it be? Its own kind and apiVersion say nothing then. */
+bool object_scan_is_partial(const struct object_scan *s);
+/* Does match hold? After object_scan_end() was OK. */
+bool object_scan_selected(const struct object_scan *s);
 /* Is the annotation k8s.io/initial-events-end "true" (PROTOCOL 1.4)? */
 bool object_scan_initial_events_end(const struct object_scan *s);
-/* The kept bytes, after the last token and before object_scan_end(): without managedFields and the
- * values of RV and generation. Empty if over limit. */
+/* The kept bytes, after the last token and before object_scan_end(): without what is cut and the
+ * values of RV and generation; all of them after object_scan_begin_raw(). Empty if over limit. */
 struct str object_scan_body(const struct object_scan *s);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/resource.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 #include "proto/url.h"
 
 enum { LABEL_MAX = 63, GROUP_MAX = 253 };
@@ -21,7 +21,9 @@ struct builtin {
     enum resource_scope scope;
 };
 
-/* Groups and the version to ask for: what every supported server has (Kubernetes 1.30). */
+/* Groups and the version to ask for: what every supported server has (Kubernetes 1.30 to 1.36).
+ * Younger resources (servicecidrs, resourceclaims, ...) are not in the table: their version depends
+ * on the server, so discovery finds them. */
 #define CORE         "", "v1"
 #define APPS         "apps", "v1"
 #define BATCH        "batch", "v1"
@@ -136,8 +138,7 @@ static const struct builtin *find_builtin(struct str name, const char *group)
     return NULL;
 }
 
-/* v1, v2beta3, ... */
-static bool is_version(struct str s)
+bool resource_is_version(struct str s)
 {
     size_t i = 1;
 
@@ -156,79 +157,124 @@ static bool is_version(struct str s)
     return rest.n == 0 || (word > 0 && i == rest.n);
 }
 
-/* Small letters, digits and -, also points if it is a group. */
-static bool is_dns(struct str s, const char *punctuation, size_t max)
+bool resource_is_dns(struct str s, const char *punctuation, size_t max)
 {
     for (size_t i = 0; i < s.n; i++) {
         bool edge = i == 0 || i == s.n - 1;
         bool plain = (s.p[i] >= 'a' && s.p[i] <= 'z') || (s.p[i] >= '0' && s.p[i] <= '9');
 
-        if (!plain && (edge || strchr(punctuation, s.p[i]) == NULL))
+        if (!plain && (edge || s.p[i] == '\0' || strchr(punctuation, s.p[i]) == NULL))
+            return false;
+        if (s.p[i] == '.' && s.p[i - 1] == '.')
             return false;
     }
     return s.n > 0 && s.n <= max;
 }
 
-static void fill(struct resource *out, const struct builtin *b, struct str version)
+static char *small_letters(struct str s)
 {
-    *out = (struct resource){
-        .plural = mem_strdup(b->plural),
-        .group = mem_strdup(b->group),
-        .version = mem_strndup(version.p, version.n),
-        .kind = mem_strdup(b->kind),
-        .scope = b->scope,
-    };
+    char *out = mem_strndup(s.p, s.n);
+
+    for (size_t i = 0; i < s.n; i++)
+        if (out[i] >= 'A' && out[i] <= 'Z')
+            out[i] = (char)(out[i] - 'A' + 'a');
+    return out;
 }
 
-static enum err_kind parse_full(struct str name, struct str version, const char *group,
-                                struct resource *out, struct err *err)
-{
-    const struct builtin *b = find_builtin(name, group);
+/* The parts of a name; version.n 0 = none, group NULL = none. */
+struct parts {
+    struct str name;
+    struct str version;
+    const char *group;
+};
 
-    if (b != NULL) {
-        fill(out, b, version);
-        return ERR_OK;
+static struct parts split(const char *text)
+{
+    struct parts p = {.name = str_of(text, strcspn(text, "."))};
+    const char *rest = text + p.name.n;
+
+    if (*rest == '\0')
+        return p;
+    p.group = rest + 1;
+    struct str second = str_of(p.group, strcspn(p.group, "."));
+    if (p.group[second.n] == '.' && resource_is_version(second)) {
+        p.version = second;
+        p.group += second.n + 1;
     }
-    if (!is_dns(name, "-", LABEL_MAX) ||
-        (group[0] != '\0' && !is_dns(str_c(group), "-.", GROUP_MAX)))
+    return p;
+}
+
+static enum err_kind check_syntax(const char *text, const struct parts *p, struct err *err)
+{
+    char *name = small_letters(p->name);
+    char *group = small_letters(str_c(p->group));
+    bool core = p->version.n > 0 && group[0] == '\0';
+    bool name_fits = resource_is_dns(str_c(name), "-", LABEL_MAX);
+    bool fits =
+        name_fits && (p->group == NULL || core || resource_is_dns(str_c(group), "-.", GROUP_MAX));
+    bool lacks_point = fits && p->version.n == 0 && resource_is_version(str_c(group));
+
+    free(name);
+    free(group);
+    if (lacks_point)
+        return err_set(err, ERR_CONFIG, 0, "\"%s\" is no resource: write %s. for the core group",
+                       text, text);
+    if (!fits)
         return err_set(err, ERR_CONFIG, 0,
-                       "\"%.*s.%.*s.%s\" is no resource: the plural and the group are small "
-                       "letters, digits and -, such as widgets.v1.example.com",
-                       STR_ARG(name), STR_ARG(version), group);
-    *out = (struct resource){
-        .plural = mem_strndup(name.p, name.n),
-        .group = mem_strdup(group),
-        .version = mem_strndup(version.p, version.n),
-        .scope = SCOPE_UNKNOWN,
-    };
+                       "\"%.100s\" is no resource: write NAME, NAME.GROUP or NAME.VERSION.GROUP of "
+                       "letters, digits and -, such as services, deployments.apps or "
+                       "widgets.v1.example.com",
+                       text);
     return ERR_OK;
 }
 
 enum err_kind resource_parse(const char *text, struct resource *out, struct err *err)
 {
-    struct str name = str_of(text, strcspn(text, "."));
-    const char *rest = text[name.n] == '.' ? text + name.n + 1 : NULL;
-    struct str second = rest != NULL ? str_of(rest, strcspn(rest, ".")) : str_of(NULL, 0);
+    struct parts p = split(text);
+    enum err_kind kind = check_syntax(text, &p, err);
 
-    if (rest != NULL && is_version(second) && rest[second.n] == '.')
-        return parse_full(name, second, rest + second.n + 1, out, err);
-    if (rest != NULL && is_version(second) && rest[second.n] == '\0')
-        return err_set(err, ERR_CONFIG, 0, "\"%s\" is no resource: write %s. for the core group",
-                       text, text);
+    if (kind != ERR_OK)
+        return kind;
+    const struct builtin *b = find_builtin(p.name, p.group);
+    struct str version = p.version.n > 0 ? p.version : str_c(b != NULL ? b->version : NULL);
+    *out = (struct resource){
+        .text = mem_strdup(text),
+        .plural = b != NULL ? mem_strdup(b->plural) : small_letters(p.name),
+        .group = b != NULL         ? mem_strdup(b->group)
+                 : p.group != NULL ? small_letters(str_c(p.group))
+                                   : NULL,
+        .version = version.n > 0 ? mem_strndup(version.p, version.n) : NULL,
+        .kind = b != NULL ? mem_strdup(b->kind) : NULL,
+        .scope = b != NULL ? b->scope : SCOPE_UNKNOWN,
+    };
+    return ERR_OK;
+}
 
-    const struct builtin *b = find_builtin(name, rest);
-    if (b != NULL) {
-        fill(out, b, str_c(b->version));
-        return ERR_OK;
-    }
-    return err_set(err, ERR_CONFIG, 0,
-                   "\"%.100s\" is none of Kubernetes' own resources: any other is named with "
-                   "version and group, RESOURCE.VERSION.GROUP, such as widgets.v1.example.com",
-                   text);
+bool resource_is_known(const struct resource *r)
+{
+    return resource_has_path(r) && r->kind != NULL && r->scope != SCOPE_UNKNOWN;
+}
+
+bool resource_has_path(const struct resource *r)
+{
+    return r->group != NULL && r->version != NULL;
+}
+
+void resource_copy(struct resource *out, const struct resource *r)
+{
+    *out = (struct resource){
+        .text = mem_strdup(r->text),
+        .plural = mem_strdup(r->plural),
+        .group = mem_strdup(r->group),
+        .version = mem_strdup(r->version),
+        .kind = mem_strdup(r->kind),
+        .scope = r->scope,
+    };
 }
 
 void resource_fini(struct resource *r)
 {
+    free(r->text);
     free(r->plural);
     free(r->group);
     free(r->version);
@@ -238,6 +284,7 @@ void resource_fini(struct resource *r)
 
 void resource_put_path(struct buf *out, const struct resource *r, const char *ns)
 {
+    ensure(resource_has_path(r));
     buf_puts(out, r->group[0] != '\0' ? "/apis/" : "/api/");
     resource_put_api_version(out, r);
     if (ns != NULL && ns[0] != '\0') {
@@ -250,6 +297,7 @@ void resource_put_path(struct buf *out, const struct resource *r, const char *ns
 
 void resource_put_api_version(struct buf *out, const struct resource *r)
 {
+    ensure(resource_has_path(r));
     if (r->group[0] != '\0')
         buf_printf(out, "%s/", r->group);
     buf_puts(out, r->version);
@@ -258,6 +306,6 @@ void resource_put_api_version(struct buf *out, const struct resource *r)
 void resource_put_name(struct buf *out, const struct resource *r)
 {
     buf_puts(out, r->plural);
-    if (r->group[0] != '\0')
+    if (r->group != NULL && r->group[0] != '\0')
         buf_printf(out, ".%s", r->group);
 }

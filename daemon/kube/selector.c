@@ -13,6 +13,8 @@ struct cursor {
     const char *text;
     const char *at;
     const char *wanted; /* what was expected where it failed; NULL = all is well */
+    void (*key)(void *arg, struct str label); /* NULL = nobody asks for keys */
+    void *arg;
 };
 
 static bool fail(struct cursor *c, const char *wanted)
@@ -76,13 +78,18 @@ static bool take_key(struct cursor *c)
     const char *slash;
 
     skip_space(c);
+    const char *from = c->at;
     slash = c->at + strspn(c->at, "abcdefghijklmnopqrstuvwxyz0123456789-.");
     if (*slash == '/') {
         if (!take_name(c, PREFIX_MAX_BYTES, wanted))
             return false;
         c->at++;
     }
-    return take_name(c, NAME_MAX_BYTES, wanted);
+    if (!take_name(c, NAME_MAX_BYTES, wanted))
+        return false;
+    if (c->key != NULL)
+        c->key(c->arg, str_of(from, (size_t)(c->at - from)));
+    return true;
 }
 
 /* A value may be empty. */
@@ -161,21 +168,27 @@ static bool take_field(struct cursor *c)
     return take_field_value(c);
 }
 
+static bool take_all(struct cursor *c, bool (*take_one)(struct cursor *))
+{
+    bool good;
+
+    skip_space(c);
+    if (*c->at == '\0')
+        return true;
+    do {
+        good = take_one(c);
+    } while (good && take(c, ","));
+    skip_space(c);
+    if (good && *c->at != '\0')
+        good = fail(c, "a comma or the end");
+    return good;
+}
+
 static enum err_kind check(const char *text, bool (*take_one)(struct cursor *), struct err *err)
 {
     struct cursor c = {.text = text, .at = text};
 
-    skip_space(&c);
-    if (*c.at == '\0')
-        return ERR_OK;
-    bool good;
-    do {
-        good = take_one(&c);
-    } while (good && take(&c, ","));
-    skip_space(&c);
-    if (good && *c.at != '\0')
-        good = fail(&c, "a comma or the end");
-    if (good)
+    if (take_all(&c, take_one))
         return ERR_OK;
     return err_set(err, ERR_CONFIG, 0, "\"%s\": at character %zu: expected %s", text,
                    (size_t)(c.at - c.text) + 1, c.wanted);
@@ -184,6 +197,13 @@ static enum err_kind check(const char *text, bool (*take_one)(struct cursor *), 
 enum err_kind selector_check_labels(const char *text, struct err *err)
 {
     return check(text, take_requirement, err);
+}
+
+void selector_each_label(const char *text, void (*key)(void *arg, struct str label), void *arg)
+{
+    struct cursor c = {.text = text, .at = text, .key = key, .arg = arg};
+
+    (void)take_all(&c, take_requirement);
 }
 
 enum err_kind selector_check_fields(const char *text, struct err *err)

@@ -7,11 +7,16 @@
 #define KUBE_SELECTOR_H
 
 #include "base/err.h"
+#include "base/str.h"
 
 /* Label selector: requirements with commas between them, each one of KEY, !KEY, KEY=V, KEY==V,
  * KEY!=V, KEY in (V,...), KEY notin (V,...), KEY>N, KEY<N. ERR_CONFIG says at which character and
  * what was expected. "" is fine. */
 enum err_kind selector_check_labels(const char *text, struct err *err) MUST_CHECK;
+
+/* Calls key for each label key in a selector, a view of text, in their order; of one that the above
+ * does not take up to where it is wrong. */
+void selector_each_label(const char *text, void (*key)(void *arg, struct str label), void *arg);
 
 /* Field selector: PATH=V, PATH==V or PATH!=V with commas between them; a backslash takes the next
  * ',', '=' or '\' as it is. Errors as above. "" is fine. */

@@ -177,7 +177,7 @@ static void print_spread(const char *what, uint64_t *ns, size_t n)
 static void open_gate(struct bench *b)
 {
     static const char *const namespaces[] = {"*"};
-    static const struct watch_events events = {no_watch_delta};
+    static const struct watch_events events = {.on_delta = no_watch_delta};
     static const char list[] = "{\"kind\":\"ServiceList\",\"apiVersion\":\"v1\","
                                "\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[]}";
     struct watch_params p = {
@@ -207,9 +207,10 @@ static void build(struct bench *b, int fd)
     static const struct helper_link_events events = {on_started, on_exited, on_opened, on_lost};
     static const struct runner_hook hook = {
         .program = "/bin/true", .timeout_ms = 30000, .kill_signal = SIGTERM, .kill_grace_ms = 1000};
+    struct hook_source source = {.name = "services"};
     struct hook_params p = {
         .name = "true",
-        .sources = &b->watch,
+        .sources = &source,
         .source_count = 1,
         .lane = {.concurrency = 1, .retry = {.initial_ms = 1, .max_ms = 1}}
     };
@@ -217,6 +218,7 @@ static void build(struct bench *b, int fd)
     b->loop = loop_create();
     b->link = helper_link_create(b->loop, fd, &events, b);
     open_gate(b);
+    source.watch = b->watch;
     hooks_init(&b->hooks, 8, 1);
     if (filter_init(&p.filter, 0xf, NULL, 0, NULL) != ERR_OK)
         panic("filter");

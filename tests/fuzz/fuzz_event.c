@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/panic.h"
 #include "kube/event.h"
+#include "kube/shape.h"
 #include "proto/json_in.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -19,7 +20,8 @@ static bool on_event(void *arg, const struct event *e)
 {
     struct buf json = {0};
 
-    buf_printf(arg, "%d %d %.*s ", (int)e->type, e->initial_events_end, STR_ARG(e->rv));
+    buf_printf(arg, "%d %d %d %.*s ", (int)e->type, e->initial_events_end, e->selected,
+               STR_ARG(e->rv));
     if (e->object != NULL) {
         object_put_json(&json, e->object);
         ensure(json_in_scan(buf_str(&json), on_json, NULL, NULL) == ERR_OK);
@@ -35,9 +37,23 @@ static bool on_event(void *arg, const struct event *e)
     return true;
 }
 
-static bool read_all(struct str text, size_t piece, struct buf *seen)
+/* Something of everything a shape can ask. */
+static struct shape *make_shape(void)
 {
-    struct event_reader *r = event_reader_create("Pod", "v1", 300, on_event, seen);
+    static const char *const keep[] = {"metadata.labels", "spec.a[*].b", "spec.*.c"};
+    static const char *const drop[] = {"metadata.labels.x", "spec.a[*].b.c"};
+    static const char *const match[] = {"spec.a[*].x=1", "!spec.y", "metadata.labels.*!=z"};
+    const struct shape_params params = {keep, 3, drop, 2, match, 3, NULL};
+    struct shape *shape;
+
+    ensure(shape_create(&params, &shape, NULL) == ERR_OK);
+    return shape;
+}
+
+static bool read_all(struct str text, const struct shape *shape, size_t piece, struct buf *seen)
+{
+    const struct object_rules rules = {"Pod", "v1", 300, shape, shape != NULL};
+    struct event_reader *r = event_reader_create(&rules, on_event, seen);
     enum err_kind kind = ERR_OK;
     struct err err;
 
@@ -47,18 +63,26 @@ static bool read_all(struct str text, size_t piece, struct buf *seen)
     return kind == ERR_OK;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+static void compare(struct str text, const struct shape *shape, size_t piece)
 {
     struct buf whole = {0};
     struct buf pieces = {0};
 
-    if (n < 2 || data[0] == 0)
-        return 0;
-    struct str text = str_of((const char *)data + 1, n - 1);
-    bool ok = read_all(text, text.n, &whole);
-    ensure(ok == read_all(text, data[0], &pieces) || !ok); /* held back: an error may come late */
+    bool ok = read_all(text, shape, text.n, &whole);
+    ensure(ok == read_all(text, shape, piece, &pieces) || !ok); /* held back: it may come late */
     ensure(str_eq(buf_str(&whole), buf_str(&pieces)));
     buf_free(&whole);
     buf_free(&pieces);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct shape *shape = make_shape();
+
+    if (n > 1 && data[0] > 0) {
+        compare(str_of((const char *)data + 1, n - 1), NULL, data[0]);
+        compare(str_of((const char *)data + 1, n - 1), shape, data[0]);
+    }
+    shape_destroy(&shape);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/panic.h"
 #include "kube/list.h"
+#include "kube/shape.h"
 #include "proto/json_in.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -14,13 +15,14 @@ static bool on_json(void *arg, const struct json_token *t)
     return true;
 }
 
-static void on_item(void *arg, struct object *o)
+static void on_item(void *arg, struct object *o, bool selected)
 {
     struct buf json = {0};
 
     object_put_json(&json, o);
     ensure(json_in_scan(buf_str(&json), on_json, NULL, NULL) == ERR_OK);
     ensure(object_kind(o).n > 0);
+    buf_printf(arg, "%d ", selected);
     buf_append_str(arg, object_key(o));
     buf_append_str(arg, buf_str(&json));
     buf_free(&json);
@@ -31,10 +33,24 @@ static void on_too_big(void *arg, struct str key)
     buf_append_str(arg, key);
 }
 
-static bool read_all(struct str text, const char *kind_wanted, size_t piece, struct buf *seen)
+/* Something of everything a shape can ask. */
+static struct shape *make_shape(void)
+{
+    static const char *const keep[] = {"metadata.labels", "spec.a[*].b", "spec.*.c"};
+    static const char *const drop[] = {"metadata.labels.x", "spec.a[*].b.c"};
+    static const char *const match[] = {"spec.a[*].x=1", "!spec.y", "metadata.labels.*!=z"};
+    const struct shape_params params = {keep, 3, drop, 2, match, 3, NULL};
+    struct shape *shape;
+
+    ensure(shape_create(&params, &shape, NULL) == ERR_OK);
+    return shape;
+}
+
+static bool read_all(struct str text, const struct object_rules *rules, size_t piece,
+                     struct buf *seen)
 {
     static const struct list_events events = {on_item, on_too_big};
-    struct list_reader *r = list_reader_create(kind_wanted, NULL, 300, &events, seen);
+    struct list_reader *r = list_reader_create(rules, &events, seen);
     enum err_kind kind = ERR_OK;
     struct list_page page;
     struct err err;
@@ -50,19 +66,30 @@ static bool read_all(struct str text, const char *kind_wanted, size_t piece, str
     return kind == ERR_OK;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+static void compare(struct str text, const struct object_rules *rules, size_t piece)
 {
     struct buf whole = {0};
     struct buf pieces = {0};
 
-    if (n < 2 || data[0] == 0)
-        return 0;
-    struct str text = str_of((const char *)data + 1, n - 1);
-    const char *kind = data[0] % 2 == 0 ? "Pod" : NULL;
-    bool ok = read_all(text, kind, text.n, &whole);
-    ensure(ok == read_all(text, kind, data[0], &pieces));
+    bool ok = read_all(text, rules, text.n, &whole);
+    ensure(ok == read_all(text, rules, piece, &pieces));
     ensure(str_eq(buf_str(&whole), buf_str(&pieces)));
     buf_free(&whole);
     buf_free(&pieces);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct shape *shape = make_shape();
+
+    if (n > 1 && data[0] > 0) {
+        struct str text = str_of((const char *)data + 1, n - 1);
+        const char *kind = data[0] % 2 == 0 ? "Pod" : NULL;
+        const char *api_version = data[0] % 4 == 0 ? "v1" : NULL;
+
+        compare(text, &(struct object_rules){kind, NULL, 300, NULL, false}, data[0]);
+        compare(text, &(struct object_rules){kind, api_version, 300, shape, true}, data[0]);
+    }
+    shape_destroy(&shape);
     return 0;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/api.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"
 
+/* More versions than a simulation makes. */
+#define FAR_AWAY 1000000
+
 void api_init(struct api *a, struct clock *clock)
 {
-    *a = (struct api){.clock = clock, .rv = 10, .compacted = 1, .next_uid = 1};
+    *a = (struct api){.clock = clock, .rv = API_FIRST_RV, .compacted = 1, .next_uid = 2};
 }
 
 void api_fini(struct api *a)
@@ -48,52 +49,91 @@ size_t api_find(struct str text)
     panic("an unknown key: %.*s", STR_ARG(text));
 }
 
-static void record(struct api *a, size_t key, const char *type, const struct api_object *o)
+static void record(struct api *a, const struct api_event *e)
 {
     a->history = mem_realloc(a->history, (a->events + 1) * sizeof(*a->history));
-    a->history[a->events++] =
-        (struct api_event){.rv = a->rv, .key = key, .type = type, .object = *o};
+    a->history[a->events++] = *e;
 }
 
-static void set(struct api *a, size_t key, const char *type, struct api_object o)
+static void set(struct api *a, size_t key, enum api_change change, struct api_object o)
 {
     a->rv += clock_pick(a->clock, 1, 3); /* versions are sparse */
     o.rv = a->rv;
-    record(a, key, type, &o);
-    a->now[key] = o;
-    if (strcmp(type, "DELETED") == 0)
-        a->now[key] = (struct api_object){0};
+    record(a, &(struct api_event){.rv = a->rv,
+                                  .at_ms = a->clock->now_ms,
+                                  .key = key,
+                                  .change = change,
+                                  .object = o,
+                                  .before = a->now[key]});
+    a->now[key] = change == API_DELETED ? (struct api_object){0} : o;
+    if (change == API_DELETED)
+        a->was_deleted[o.uid] = true;
 }
 
 static void change(struct api *a, size_t key)
 {
     struct api_object o = a->now[key];
 
-    if (clock_percent(a->clock, 30))
+    if (clock_percent(a->clock, 20))
+        o.labelled = !o.labelled;
+    else if (clock_percent(a->clock, 20))
+        o.shown = !o.shown;
+    else if (clock_percent(a->clock, 30))
         o.noise++;
     else
         o.value =
             (unsigned)clock_pick(a->clock, 0, 3); /* few values, so that it often changes back */
-    set(a, key, "MODIFIED", o);
+    set(a, key, API_MODIFIED, o);
 }
 
 void api_mutate(struct api *a)
 {
     size_t key = clock_pick(a->clock, 0, API_KEYS - 1);
 
+    ensure(a->next_uid < API_LIVES);
     if (a->now[key].uid == 0)
-        set(a, key, "ADDED",
+        set(a, key, API_ADDED,
             (struct api_object){.uid = a->next_uid++,
-                                .value = (unsigned)clock_pick(a->clock, 0, 3)});
+                                .value = (unsigned)clock_pick(a->clock, 0, 3),
+                                .labelled = clock_percent(a->clock, 70),
+                                .shown = clock_percent(a->clock, 70)});
     else if (clock_percent(a->clock, 35))
-        set(a, key, "DELETED", a->now[key]);
+        set(a, key, API_DELETED, a->now[key]);
     else
         change(a, key);
+}
+
+void api_write_elsewhere(struct api *a, uint64_t versions)
+{
+    a->rv += versions;
+    record(a, &(struct api_event){.rv = a->rv, .at_ms = a->clock->now_ms, .change = API_ELSEWHERE});
 }
 
 void api_compact(struct api *a)
 {
     a->compacted = clock_pick(a->clock, a->compacted, a->rv);
+}
+
+void api_back_up(struct api *a)
+{
+    a->backup = (struct api_backup){.events = a->events, .rv = a->rv};
+    memcpy(a->backup.now, a->now, sizeof(a->now));
+    api_write_elsewhere(a, FAR_AWAY);
+}
+
+void api_restore(struct api *a)
+{
+    const struct api_backup *b = &a->backup;
+
+    ensure(b->rv > 0);
+    for (size_t key = 0; key < API_KEYS; key++)
+        if (a->now[key].uid != b->now[key].uid)
+            a->was_deleted[a->now[key].uid] = true;
+    memcpy(a->now, b->now, sizeof(a->now));
+    a->events = b->events;
+    a->rv = b->rv;
+    a->compacted = a->compacted < a->rv ? a->compacted : a->rv;
+    a->backup = (struct api_backup){0};
 }
 
 void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KEYS])
@@ -102,36 +142,24 @@ void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KE
     for (size_t i = 0; i < a->events && a->history[i].rv <= rv; i++) {
         const struct api_event *e = &a->history[i];
 
-        out[e->key] = e->object;
-        if (strcmp(e->type, "DELETED") == 0)
-            out[e->key] = (struct api_object){0};
+        if (e->change != API_ELSEWHERE)
+            out[e->key] = e->change == API_DELETED ? (struct api_object){0} : e->object;
     }
 }
 
-void api_put_object(struct buf *out, size_t key, const struct api_object *o, bool in_list)
+bool api_same(const struct api_object *a, const struct api_object *b)
 {
-    const char *slash = strchr(api_key(key), '/');
-
-    buf_puts(out, in_list ? "{" : "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",");
-    buf_printf(out,
-               "\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"u%" PRIu64 "\","
-               "\"resourceVersion\":\"%" PRIu64 "\",\"managedFields\":[{\"time\":\"%" PRIu64
-               "\"}]},\"data\":{\"value\":\"%u\",\"noise\":\"%u\"}}",
-               slash + 1, api_space_name(api_space(key)), o->uid, o->rv, o->rv, o->value, o->noise);
+    return a->uid == b->uid && a->rv == b->rv && a->value == b->value && a->noise == b->noise &&
+           a->labelled == b->labelled && a->shown == b->shown;
 }
 
-void api_put_event(struct buf *out, const struct api_event *e)
+bool view_selects(const struct view *v, size_t key, const struct api_object *o)
 {
-    buf_printf(out, "{\"type\":\"%s\",\"object\":", e->type);
-    api_put_object(out, e->key, &e->object, false);
-    buf_puts(out, "}\n");
+    return o->uid != 0 && (v->space == API_SPACES || v->space == api_space(key)) &&
+           (!v->labelled || o->labelled);
 }
 
-void api_put_status(struct buf *out, int code, const char *reason, const char *message)
+bool view_keeps(const struct view *v, size_t key, const struct api_object *o)
 {
-    buf_printf(
-        out,
-        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"%s\","
-        "\"reason\":\"%s\",\"details\":{\"causes\":[{\"message\":\"%s\"}]},\"code\":%d}",
-        message, reason, message, code);
+    return view_selects(v, key, o) && (!v->shown || o->shown);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api - a simulated API server: a handful of objects of one resource that are created, changed,
- * deleted and created again, their history, compaction, and how it answers LIST and WATCH at any
- * point of that history (PROTOCOL 1.3-1.8).
+ * api - what a simulated cluster has in its etcd: a handful of objects of one resource that are
+ * created, changed, relabelled, deleted and created again, their history, compaction, a backup and
+ * its restoration; and what views (watches) see of it.
  */
 #ifndef SIM_API_H
 #define SIM_API_H
@@ -17,20 +17,40 @@
 
 enum { API_KEYS = 12, API_SPACES = 2 };
 
+/* The version of a cluster in which nothing has happened. */
+enum { API_FIRST_RV = 10 };
+
+/* Objects in a simulation at most. */
+enum { API_LIVES = 4000 };
+
 /* One state of one key. uid 0 = there is no such object. */
 struct api_object {
     uint64_t uid;
     uint64_t rv;    /* of its last change */
     unsigned value; /* what hooks look at */
     unsigned noise; /* what the hook with changes_in does not look at */
+    bool labelled;  /* what a label selector asks for */
+    bool shown;     /* what match asks for */
 };
 
-/* One event: the object as it is from rv on. A DELETED has the last state, with the RV of the deletion. */
+enum api_change { API_ADDED, API_MODIFIED, API_DELETED, API_ELSEWHERE };
+
+/* One event: the object as it is from rv on. DELETED: the last state, with the RV of the deletion.
+ * ELSEWHERE: another resource was written, only the version moved. */
 struct api_event {
     uint64_t rv;
+    uint64_t at_ms;
     size_t key;
-    const char *type;
+    enum api_change change;
     struct api_object object;
+    struct api_object before;
+};
+
+/* How things were. */
+struct api_backup {
+    struct api_object now[API_KEYS];
+    size_t events;
+    uint64_t rv;
 };
 
 struct api {
@@ -39,11 +59,20 @@ struct api {
     struct api_event *history; /* all of it; what is compacted cannot be asked for */
     size_t events;
     uint64_t rv;
-    uint64_t compacted; /* versions below are gone */
-    uint64_t next_uid;
+    uint64_t compacted;          /* versions below are gone */
+    uint64_t next_uid;           /* from 2 on: 1 is left to what else has lives */
+    struct api_backup backup;    /* rv 0 = none */
+    bool was_deleted[API_LIVES]; /* by uid: once, or by the restoration */
 };
 
-/* An empty server. */
+/* What a watch sees. */
+struct view {
+    size_t space;  /* API_SPACES = all */
+    bool labelled; /* by a label selector: the server leaves the others out */
+    bool shown;    /* by match: the client does */
+};
+
+/* An empty cluster. */
 void api_init(struct api *a, struct clock *clock);
 /* Frees the history. */
 void api_fini(struct api *a);
@@ -51,8 +80,18 @@ void api_fini(struct api *a);
 /* One random change. */
 void api_mutate(struct api *a);
 
+/* Another resource was written by versions, so many. */
+void api_write_elsewhere(struct api *a, uint64_t versions);
+
 /* Forgets some of the history. */
 void api_compact(struct api *a);
+
+/* Keeps how things are. From here on versions are so far away that the restored cluster does not
+ * come to them again: what a client with such a version then cannot notice, nobody can. */
+void api_back_up(struct api *a);
+
+/* Objects and versions go back to the backup, which is then gone; uids do not. */
+void api_restore(struct api *a);
 
 /* "NAMESPACE/NAME" of a key. */
 const char *api_key(size_t key);
@@ -66,13 +105,13 @@ const char *api_space_name(size_t space);
 /* All objects as they were at rv. */
 void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KEYS]);
 
-/* Appends an object as the server writes it; in a list without kind and apiVersion. */
-void api_put_object(struct buf *out, size_t key, const struct api_object *o, bool in_list);
+/* Equal, versions too? */
+bool api_same(const struct api_object *a, const struct api_object *b);
 
-/* Appends a watch frame. */
-void api_put_event(struct buf *out, const struct api_event *e);
+/* Does the server show this state of a key to the view? Not if there is no such object. */
+bool view_selects(const struct view *v, size_t key, const struct api_object *o);
 
-/* Appends a Status. */
-void api_put_status(struct buf *out, int code, const char *reason, const char *message);
+/* And does it belong in the cache? */
+bool view_keeps(const struct view *v, size_t key, const struct api_object *o);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/heap.h"
 #include "base/rng.h"
 
@@ -23,13 +24,17 @@ struct clock {
     uint64_t now_ms;
     struct heap due;
     struct rng rng;
+    bool verbose;
 };
 
-/* Time begins at 1000 ms. */
-void clock_init(struct clock *c, uint64_t seed);
+/* Time begins at 1000 ms. verbose: clock_trace() prints. */
+void clock_init(struct clock *c, uint64_t seed, bool verbose);
 
 /* a->fn runs once, delay_ms from now; a set alarm is set anew. */
 void clock_set(struct clock *c, struct alarm *a, uint64_t delay_ms);
+
+/* The same at a time; a time that has passed means now. */
+void clock_set_at(struct clock *c, struct alarm *a, uint64_t at_ms);
 
 /* a->fn will not run. */
 void clock_clear(struct clock *c, struct alarm *a);
@@ -42,5 +47,8 @@ bool clock_percent(struct clock *c, unsigned percent);
 
 /* Uniform in [lo, hi]. */
 uint64_t clock_pick(struct clock *c, uint64_t lo, uint64_t hi);
+
+/* What happens now, for people who look at one seed. */
+void clock_trace(const struct clock *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 #endif

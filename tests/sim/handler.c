@@ -39,24 +39,38 @@ struct api_object handler_read(const struct object *o)
     out.rv = number_in(object_rv(o), 0);
     out.value = number_behind(text, "\"value\":\"");
     out.noise = number_behind(text, "\"noise\":\"");
+    out.labelled = strstr(text, "\"app\":\"x\"") != NULL;
+    out.shown = strstr(text, "\"on\":\"yes\"") != NULL;
     buf_free(&json);
     return out;
 }
 
 static bool is_end(const struct run_event *e)
 {
-    return e->ev.type == DELTA_DELETED || e->ev.type == DELTA_LEFT;
+    return e->ev.type == DELTA_DELETED || e->ev.type == DELTA_LEFT || e->ev.type == DELTA_FRESH;
 }
 
-/* The mark of a life of a source. */
-static unsigned char *handled_delete(struct handler *h, const struct run_event *e, uint64_t uid)
+/* The uid of what it is about. */
+static uint64_t life_of(const struct run_event *e)
 {
-    return &h->handled_deletes[uid * HANDLER_SOURCES + e->entry->source];
+    bool outage = e->ev.type == DELTA_STALE || e->ev.type == DELTA_FRESH;
+
+    return outage ? 1 : number_in(object_uid(e->ev.object), 1);
+}
+
+/* Was the end of the life handled? */
+static bool *ended(struct handler *h, const struct run_event *e, uint64_t uid)
+{
+    ensure(uid < API_LIVES);
+    return &h->ended[e->entry->source][uid];
 }
 
 static struct effect *effect_of(struct handler *h, const struct run_event *e)
 {
-    return &h->effects[e->entry->source][api_find(object_key(e->ev.object))];
+    bool outage = e->ev.type == DELTA_STALE || e->ev.type == DELTA_FRESH;
+    size_t key = outage ? HANDLER_OUTAGE : api_find(object_key(e->ev.object));
+
+    return &h->effects[e->entry->source][key];
 }
 
 static void complain(const struct handler *h, const struct run_event *e, const char *what)
@@ -66,13 +80,13 @@ static void complain(const struct handler *h, const struct run_event *e, const c
 
 static void take_end(struct handler *h, const struct run_event *e, struct effect *f, uint64_t uid)
 {
-    bool heirs = f->ending && uid == f->heir;
-    bool skipped = h->skips && f->uid == 0;
+    bool heirs = f->heir != 0 && uid == f->heir;
+    bool skipped = h->skips && f->uid == 0 && e->ev.type != DELTA_FRESH;
 
+    if (*ended(h, e, uid))
+        complain(h, e, "an end that was handled already");
     if (uid != f->uid && !heirs && !skipped)
         complain(h, e, "the end of a life that was not announced");
-    if (*handled_delete(h, e, uid) != 0)
-        complain(h, e, "an end that was handled already");
     f->ending = true;
 }
 
@@ -96,7 +110,7 @@ static void take_life(struct handler *h, const struct run_event *e, struct effec
 static void take_event(struct handler *h, const struct run_event *e)
 {
     struct effect *f = effect_of(h, e);
-    uint64_t uid = handler_read(e->ev.object).uid;
+    uint64_t uid = life_of(e);
 
     f->sure = false;
     f->running = true;
@@ -104,13 +118,15 @@ static void take_event(struct handler *h, const struct run_event *e)
         take_end(h, e, f, uid);
     else
         take_life(h, e, f, uid);
+    if (!is_end(e))
+        *ended(h, e, uid) = false;
 }
 
 static void take_snapshot(struct handler *h, const struct run *run)
 {
     memset(h->seen, 0, sizeof(h->seen));
     for (size_t s = 0; s < run->hook->source_count; s++) {
-        const struct store *store = watch_store(run->hook->sources[s]);
+        const struct store *store = hook_source_store(&run->hook->sources[s]);
         struct object **all = store_sorted(store);
 
         for (size_t i = 0; i < store_count(store); i++)
@@ -136,6 +152,13 @@ static void check_document(const struct run *run)
     buf_free(&found);
     buf_free(&out);
     json_path_destroy(&path);
+}
+
+void handler_forget(struct handler *h)
+{
+    memset(h->effects, 0, sizeof(h->effects));
+    memset(h->ended, 0, sizeof(h->ended));
+    h->snapshot_seen = false;
 }
 
 void handler_start(struct handler *h, const struct run *run)
@@ -169,7 +192,7 @@ uint64_t handler_plan(struct handler *h, bool *ok, bool *effect)
 static void apply(struct handler *h, const struct run_event *e, bool ok, bool effect)
 {
     struct effect *f = effect_of(h, e);
-    struct api_object o = handler_read(e->ev.object);
+    uint64_t uid = life_of(e);
 
     f->running = false;
     f->ending = false;
@@ -178,15 +201,20 @@ static void apply(struct handler *h, const struct run_event *e, bool ok, bool ef
             f->failed_deletes++;
             return;
         }
-        *handled_delete(h, e, o.uid) = 1;
-        if (f->uid == o.uid)
+        *ended(h, e, uid) = true;
+        if (f->uid == uid)
             *f = (struct effect){.uid = f->heir};
+        else if (f->heir == uid)
+            f->heir = 0;
         return;
     }
     if (!effect)
         return;
     f->applied = f->applied || ok;
     f->sure = ok;
+    if (e->ev.type == DELTA_STALE)
+        return;
+    struct api_object o = handler_read(e->ev.object);
     f->value = o.value;
     f->noise = o.noise;
 }

@@ -13,7 +13,9 @@
 #include "sim/api.h"
 #include "sim/clock.h"
 
-enum { HANDLER_SOURCES = 2 };
+/* The outage of a source is told as the life of an object: it stands behind the keys, its uid is 1.
+ */
+enum { HANDLER_SOURCES = 2, HANDLER_OUTAGE = API_KEYS, HANDLER_KEYS };
 
 /* What a hook's runs have made of a key. */
 struct effect {
@@ -29,13 +31,15 @@ struct effect {
     bool running;
 };
 
+/* Zero but for the first four. */
 struct handler {
     const char *name;
     struct clock *clock;
     unsigned percent; /* of runs that do not succeed */
     bool skips;       /* existing = "skip": lives it was not told of count as announced */
-    struct effect effects[HANDLER_SOURCES][API_KEYS];
-    unsigned char *handled_deletes; /* by uid and source */
+    struct effect effects[HANDLER_SOURCES][HANDLER_KEYS];
+    /* The end of this life was handled, and it was not told of since; by source. */
+    bool ended[HANDLER_SOURCES][API_LIVES];
     uint64_t runs;
     uint64_t failures;
     bool snapshot_seen;
@@ -46,10 +50,14 @@ struct handler {
 /* The bits of an object that the simulation looks at. */
 struct api_object handler_read(const struct object *o);
 
+/* The daemon has died, and all that its hook was told with it; the counts stay. */
+void handler_forget(struct handler *h);
+
 /* A run starts: panics if what it is told breaks a promise. */
 void handler_start(struct handler *h, const struct run *run);
 
-/* How long it will take, in ms; *ok = whether it will succeed, *effect = whether it will have its effect. */
+/* How long it will take, in ms; *ok = whether it will succeed, *effect = whether it will have its
+ * effect. */
 uint64_t handler_plan(struct handler *h, bool *ok, bool *effect);
 
 /* It ends. */

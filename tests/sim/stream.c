@@ -7,8 +7,12 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "sim/serve.h"
 
 enum { RESPONSE_TIMEOUT_MS = 30000, LIST_IDLE_MS = 60000 };
+
+/* More requests of one stream in 10 s are a hot loop. */
+enum { WINDOW_MS = 10000, WINDOW_REQUESTS = 40 };
 
 static void act(struct stream *s, struct feed_action a);
 
@@ -18,23 +22,24 @@ static struct feed_now now(const struct stream *s)
                              .wall_ns = s->net->clock->now_ms * 1000000};
 }
 
-static bool strikes(struct stream *s, enum fault fault)
+static void reset(struct stream *s)
 {
-    if (!clock_percent(s->net->clock, s->net->percent))
-        return false;
-    s->net->injected[fault]++;
-    return true;
+    buf_clear(&s->body);
+    clock_clear(s->net->clock, &s->alarm);
+    clock_clear(s->net->clock, &s->silence);
+    s->server = NULL;
+    s->cut = false;
 }
 
 static void end(struct stream *s, const struct err *err)
 {
-    buf_clear(&s->body);
-    clock_clear(s->net->clock, &s->alarm);
+    clock_trace(s->net->clock, "%p ends: %s", (void *)s->feed, err != NULL ? err->text : "cleanly");
+    reset(s);
     act(s, feed_end(s->feed, err, now(s)));
     s->on_progress(s->arg);
 }
 
-static void fail(struct stream *s, enum err_kind kind)
+void stream_fail(struct stream *s, enum err_kind kind)
 {
     struct err err;
 
@@ -42,170 +47,65 @@ static void fail(struct stream *s, enum err_kind kind)
     end(s, &err);
 }
 
-static uint64_t parameter(const struct stream *s, const char *name, bool *given)
+/* As io/source does it: bytes move the time on, the alarm finds that out when it fires. */
+static void watch_silence(struct stream *s)
 {
-    char key[64];
-    const char *at;
+    uint64_t due_ms = feed_due_ms(s->feed);
 
-    snprintf(key, sizeof(key), "%s=", name);
-    for (at = strstr(s->target, key); at != NULL; at = strstr(at + 1, key))
-        if (at[-1] == '?' || at[-1] == '&')
-            break;
-    *given = at != NULL;
-    return at != NULL ? strtoull(at + strlen(key), NULL, 10) : 0;
+    if (due_ms != UINT64_MAX && !s->silence.set)
+        clock_set_at(s->net->clock, &s->silence, due_ms);
 }
 
-static void head(struct stream *s, int status, int64_t retry_after_s, const char *type)
+/* Whoever has seen bookmarks on a stream does not wait for its end when they stay out. */
+static void check_patience(const struct stream *s)
+{
+    uint64_t silent_ms = s->net->clock->now_ms - s->heard_ms;
+
+    if (s->muted && s->marked && silent_ms > s->net->setup->bookmark_timeout_ms)
+        panic("a stream with bookmarks was silent for %" PRIu64 " ms", silent_ms);
+}
+
+/* When all that was sent has been read, the feed would resume behind it. */
+static void check_version(const struct stream *s)
+{
+    struct feed_status status = feed_status(s->feed);
+    bool following = s->state == STREAM_WATCHING && status.state == REFLECTOR_WATCHING;
+
+    if (following && s->body.len == 0 && strtoull(status.rv, NULL, 10) != s->serving.sent)
+        panic("told of version %" PRIu64 ", but it would resume from %s", s->serving.sent,
+              status.rv);
+}
+
+static void on_silence(struct alarm *a)
+{
+    struct stream *s = container_of(a, struct stream, silence);
+
+    if (feed_overdue(s->feed, s->net->clock->now_ms))
+        end(s, NULL);
+    else
+        watch_silence(s);
+}
+
+void stream_head(struct stream *s, int status, int64_t retry_after_s, const char *type)
 {
     struct http_head h = {
         .status = status, .retry_after_s = retry_after_s, .content_type = str_c(type)};
 
+    clock_trace(s->net->clock, "%p gets %d", (void *)s->feed, status);
+    s->heard_ms = s->net->clock->now_ms;
+    s->marked = false;
+    s->marking = false;
     feed_head(s->feed, &h, s->net->clock->now_ms);
+    watch_silence(s);
+    s->on_progress(s->arg);
 }
 
-static void answer(struct stream *s, int status)
+void stream_answer(struct stream *s, int status)
 {
     s->state = STREAM_BODY;
-    head(s, status, -1, "application/json");
-    s->cut = strikes(s, FAULT_CUT);
+    s->cut = net_strikes(s->net, FAULT_CUT);
     clock_set(s->net->clock, &s->alarm, clock_pick(s->net->clock, 0, 20));
-}
-
-static void refuse(struct stream *s, int code, const char *reason, const char *message)
-{
-    api_put_status(&s->body, code, reason, message);
-    answer(s, code);
-}
-
-static bool selected(const struct stream *s, size_t key)
-{
-    return s->space == API_SPACES || api_space(key) == s->space;
-}
-
-/* A page of the state at rv from a key on; the continue token says both. */
-static void put_page(struct stream *s, uint64_t rv, size_t from, uint64_t limit)
-{
-    struct api_object state[API_KEYS];
-    struct buf items = {0};
-    size_t count = 0;
-    size_t key = from;
-
-    api_state_at(s->net->api, rv, state);
-    for (; key < API_KEYS && (limit == 0 || count < limit); key++) {
-        if (!selected(s, key) || state[key].uid == 0)
-            continue;
-        if (count++ > 0)
-            buf_putc(&items, ',');
-        api_put_object(&items, key, &state[key], true);
-    }
-    buf_printf(&s->body, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",");
-    if (clock_percent(s->net->clock, 50)) { /* custom resources come with items first */
-        buf_printf(&s->body, "\"items\":[%.*s],", STR_ARG(buf_str(&items)));
-        buf_clear(&items);
-    }
-    buf_printf(&s->body, "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"", rv);
-    if (key < API_KEYS)
-        buf_printf(&s->body, ",\"continue\":\"%" PRIu64 "\"", rv * 100 + key);
-    buf_puts(&s->body, "}");
-    if (items.len > 0)
-        buf_printf(&s->body, ",\"items\":[%.*s]", STR_ARG(buf_str(&items)));
-    buf_puts(&s->body, "}\n");
-    buf_free(&items);
-}
-
-static void answer_page(struct stream *s, uint64_t token, uint64_t limit)
-{
-    uint64_t rv = token / 100;
-
-    if (rv < s->net->api->compacted) {
-        refuse(s, 410, "Expired", "The provided continue parameter is too old");
-        return;
-    }
-    put_page(s, rv, token % 100, limit);
-    answer(s, 200);
-}
-
-/* A cache that lags may show any version that it has not forgotten. */
-static uint64_t lagging_version(struct stream *s, uint64_t at_least)
-{
-    const struct api *a = s->net->api;
-    uint64_t oldest = at_least > a->compacted ? at_least : a->compacted;
-
-    if (s->net->percent == 0 || oldest > a->rv)
-        return a->rv;
-    return clock_pick(s->net->clock, oldest, a->rv);
-}
-
-static void answer_list(struct stream *s)
-{
-    bool given;
-    uint64_t limit = parameter(s, "limit", &given);
-    uint64_t token = parameter(s, "continue", &given);
-
-    if (given) {
-        answer_page(s, token, limit);
-        return;
-    }
-    uint64_t rv = parameter(s, "resourceVersion", &given);
-    if (given && rv > 0 && strikes(s, FAULT_LAGGING))
-        refuse(s, 504, "Timeout", "Too large resource version");
-    else if (given && rv > 0 && strikes(s, FAULT_GONE))
-        refuse(s, 410, "Expired", "too old");
-    else {
-        put_page(s, given ? lagging_version(s, rv) : s->net->api->rv, 0, limit);
-        answer(s, 200);
-    }
-}
-
-static void answer_watch(struct stream *s)
-{
-    bool given;
-    uint64_t rv = parameter(s, "resourceVersion", &given);
-    uint64_t timeout_s = parameter(s, "timeoutSeconds", &given);
-    uint64_t now_ms = s->net->clock->now_ms;
-
-    s->state = STREAM_WATCHING;
-    s->sent = rv;
-    s->ends_ms = now_ms + timeout_s * 1000;
-    head(s, 200, -1, "application/json");
-    if (rv < s->net->api->compacted) {
-        buf_puts(&s->body, "{\"type\":\"ERROR\",\"object\":");
-        api_put_status(&s->body, 410, "Expired", "too old resource version");
-        buf_puts(&s->body, "}\n");
-        s->ends_ms = now_ms;
-    } else if (strikes(s, FAULT_EMPTY)) {
-        s->ends_ms = now_ms;
-        s->sent = UINT64_MAX;
-    }
-    clock_set(s->net->clock, &s->alarm, clock_pick(s->net->clock, 0, 20));
-}
-
-/* The request has arrived: what comes back? */
-static void respond(struct stream *s)
-{
-    if (strikes(s, FAULT_REFUSED)) {
-        fail(s, ERR_REFUSED);
-    } else if (strikes(s, FAULT_CLOSED)) {
-        fail(s, ERR_CLOSED);
-    } else if (strikes(s, FAULT_SILENT)) {
-        s->state = STREAM_STALLED;
-        clock_set(s->net->clock, &s->alarm, RESPONSE_TIMEOUT_MS);
-    } else if (strikes(s, FAULT_BUSY)) {
-        s->state = STREAM_BODY;
-        head(s, 429, 1, "text/plain");
-        clock_set(s->net->clock, &s->alarm, 1);
-    } else if (strikes(s, FAULT_ERROR)) {
-        refuse(s, 500, "InternalError", "simulated");
-    } else if (strikes(s, FAULT_HTML)) {
-        s->state = STREAM_BODY;
-        head(s, 200, -1, "text/html");
-        buf_puts(&s->body, "<html>");
-        clock_set(s->net->clock, &s->alarm, 1);
-    } else if (s->action.what == FEED_LIST) {
-        answer_list(s);
-    } else {
-        answer_watch(s);
-    }
+    stream_head(s, status, -1, "application/json");
 }
 
 /* Hands over the next n bytes of the body. False: the stream is over. */
@@ -218,19 +118,27 @@ static bool hand_over(struct stream *s, size_t n)
         return false;
     }
     buf_consume(&s->body, n);
+    if (n > 0)
+        s->heard_ms = s->net->clock->now_ms;
+    if (s->marking && s->body.len == 0 && feed_status(s->feed).connected)
+        s->marked = true;
+    check_version(s);
+    watch_silence(s);
     s->on_progress(s->arg);
     return true;
 }
 
 static size_t piece(struct stream *s)
 {
-    return s->body.len == 0 ? 0 : clock_pick(s->net->clock, 1, s->body.len);
+    if (s->net->percent == 0 || s->body.len == 0 || clock_percent(s->net->clock, 50))
+        return s->body.len;
+    return clock_pick(s->net->clock, 1, s->body.len);
 }
 
 static void send_body(struct stream *s)
 {
     if (s->cut && clock_percent(s->net->clock, 50)) {
-        fail(s, ERR_CLOSED);
+        stream_fail(s, ERR_CLOSED);
         return;
     }
     if (!hand_over(s, piece(s)))
@@ -238,69 +146,45 @@ static void send_body(struct stream *s)
     if (s->body.len > 0)
         clock_set(s->net->clock, &s->alarm, clock_pick(s->net->clock, 0, 30));
     else if (s->cut)
-        fail(s, ERR_CLOSED);
+        stream_fail(s, ERR_CLOSED);
     else
         end(s, NULL);
 }
 
-/* Appends what happened since; with faults in between. */
-static void gather(struct stream *s)
+/* What was to happen to it happens; true: nothing more is to be done. */
+static bool meets_doom(struct stream *s)
 {
-    const struct api *a = s->net->api;
-    uint64_t upto = lagging_version(s, s->sent);
-
-    for (size_t i = 0; i < a->events; i++) {
-        const struct api_event *e = &a->history[i];
-
-        if (e->rv <= s->sent || e->rv > upto || !selected(s, e->key))
-            continue;
-        api_put_event(&s->body, e);
-        if (strikes(s, FAULT_DUPLICATE))
-            api_put_event(&s->body, e);
+    if (s->serving.doom_ms > s->net->clock->now_ms)
+        return false;
+    s->serving.doom_ms = UINT64_MAX;
+    net_count(s->net, s->serving.doom);
+    if (s->serving.doom == FAULT_HUNG) {
+        stream_hang(s);
+        return true;
     }
-    bool moved = upto > s->sent && s->sent != UINT64_MAX;
-    if (moved)
-        s->sent = upto;
-    if (moved && clock_percent(s->net->clock, 20))
-        buf_printf(
-            &s->body,
-            "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
-            "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"}}}\n",
-            upto);
-}
-
-static void break_stream(struct stream *s)
-{
-    if (strikes(s, FAULT_STREAM_ERROR)) {
-        buf_puts(&s->body, "{\"type\":\"ERROR\",\"object\":");
-        api_put_status(&s->body, 500, "InternalError", "simulated");
-        buf_puts(&s->body, "}\n");
-    } else if (strikes(s, FAULT_GARBAGE)) {
-        buf_puts(&s->body, "{\"type\":\"FOO\",\"object\":{}}");
+    if (s->serving.doom == FAULT_CUT) {
+        stream_lose(s);
+        return true;
     }
+    serve_break(s);
+    return false;
 }
 
 static void watch_on(struct stream *s)
 {
-    uint64_t now_ms = s->net->clock->now_ms;
+    struct clock *c = s->net->clock;
+    bool over = c->now_ms >= s->serving.ends_ms;
 
-    if (now_ms < s->ends_ms) {
-        gather(s);
-        if (clock_percent(s->net->clock, 20))
-            break_stream(s);
-    }
-    if (!hand_over(s, s->net->percent == 0 ? s->body.len : piece(s)))
+    if (!over)
+        serve_more(s);
+    if (meets_doom(s) || !hand_over(s, piece(s)))
         return;
-    if (clock_percent(s->net->clock, 10) && strikes(s, FAULT_CUT)) {
-        fail(s, ERR_IO);
-    } else if (clock_percent(s->net->clock, 5) && strikes(s, FAULT_STALL)) {
-        s->state = STREAM_STALLED;
-        clock_set(s->net->clock, &s->alarm, s->action.deadline_ms);
-    } else if (now_ms >= s->ends_ms && s->body.len == 0) {
+    if (s->body.len == 0 && (over || serve_cuts(s)))
         end(s, NULL);
-    } else {
-        clock_set(s->net->clock, &s->alarm, clock_pick(s->net->clock, 1, 400));
-    }
+    else if (s->body.len > 0)
+        clock_set(c, &s->alarm, clock_pick(c, 0, 100));
+    else
+        clock_set_at(c, &s->alarm, serve_next_ms(s));
 }
 
 static void on_alarm(struct alarm *a)
@@ -310,9 +194,13 @@ static void on_alarm(struct alarm *a)
     switch (s->state) {
     case STREAM_WAITING:
         act(s, feed_timer(s->feed, s->net->clock->now_ms));
+        s->on_progress(s->arg); /* behind a hold it may be time to become stale */
         break;
     case STREAM_ASKED:
-        respond(s);
+        serve_request(s);
+        break;
+    case STREAM_FRESHENING:
+        serve_fresh(s);
         break;
     case STREAM_BODY:
         send_body(s);
@@ -321,38 +209,106 @@ static void on_alarm(struct alarm *a)
         watch_on(s);
         break;
     case STREAM_STALLED:
-        fail(s, ERR_TIMEOUT);
+        check_patience(s);
+        stream_fail(s, ERR_TIMEOUT);
         break;
     }
 }
 
+static void count_request(struct stream *s)
+{
+    uint64_t now_ms = s->net->clock->now_ms;
+
+    if (strstr(s->target, "continue=") != NULL)
+        return;
+    if (now_ms - s->window_ms >= WINDOW_MS) {
+        s->window_ms = now_ms;
+        s->window_requests = 0;
+    }
+    if (++s->window_requests > s->net->busiest)
+        s->net->busiest = s->window_requests;
+    if (s->window_requests > WINDOW_REQUESTS)
+        panic("a hot loop: %" PRIu64 " requests in 10 s", s->window_requests);
+}
+
 static void act(struct stream *s, struct feed_action a)
 {
+    struct clock *c = s->net->clock;
+
     s->action = a;
-    s->alarm.fn = on_alarm;
     if (a.what == FEED_WAIT) {
+        clock_trace(c, "%p waits %llu ms", (void *)s->feed, (unsigned long long)a.wait_ms);
         s->state = STREAM_WAITING;
-        clock_set(s->net->clock, &s->alarm, a.wait_ms);
+        clock_set(c, &s->alarm, a.wait_ms);
         return;
     }
     int n = snprintf(s->target, sizeof(s->target), "%s", a.target);
     ensure(n > 0 && (size_t)n < sizeof(s->target));
+    clock_trace(c, "%p asks for %s", (void *)s->feed, s->target);
+    count_request(s);
     s->state = STREAM_ASKED;
-    clock_set(s->net->clock, &s->alarm, clock_pick(s->net->clock, 0, 50));
+    clock_set(c, &s->alarm, clock_pick(c, 0, 50));
 }
 
 void stream_start(struct stream *s)
 {
+    list_init(&s->link);
+    list_append(&s->net->streams, &s->link);
+    s->alarm.fn = on_alarm;
+    s->silence.fn = on_silence;
+    feed_can_stream(s->feed, s->net->setup->told_can_stream);
     act(s, feed_start(s->feed, s->net->clock->now_ms));
 }
 
 void stream_fini(struct stream *s)
 {
-    clock_clear(s->net->clock, &s->alarm);
+    reset(s);
+    list_remove(&s->link);
     buf_free(&s->body);
+}
+
+void stream_poke(struct stream *s)
+{
+    if (!feed_is_ordered(s->feed))
+        return;
+    reset(s);
+    act(s, feed_restart(s->feed, now(s)));
 }
 
 bool stream_is_current(const struct stream *s)
 {
-    return s->state == STREAM_WATCHING && s->body.len == 0 && s->sent == s->net->api->rv;
+    const struct serving *v = &s->serving;
+
+    return s->state == STREAM_WATCHING && s->body.len == 0 && v->initial_ms == UINT64_MAX &&
+           s->server->rv == s->net->api->rv && v->next == s->server->upto &&
+           v->after <= s->net->api->rv && feed_status(s->feed).connected;
+}
+
+void stream_wake(struct stream *s)
+{
+    if (s->state == STREAM_FRESHENING || (s->state == STREAM_WATCHING && s->body.len == 0))
+        clock_set(s->net->clock, &s->alarm, clock_pick(s->net->clock, 0, 20));
+}
+
+void stream_lose(struct stream *s)
+{
+    if (s->state == STREAM_WATCHING && clock_percent(s->net->clock, 50))
+        end(s, NULL);
+    else
+        stream_fail(s, ERR_CLOSED);
+}
+
+void stream_hang(struct stream *s)
+{
+    uint64_t wait_ms = RESPONSE_TIMEOUT_MS;
+
+    if (s->state == STREAM_BODY)
+        wait_ms = LIST_IDLE_MS;
+    else if (s->state == STREAM_WATCHING)
+        wait_ms = s->action.deadline_ms;
+    s->muted = s->state == STREAM_WATCHING;
+    s->state = STREAM_STALLED;
+    s->server = NULL; /* whatever becomes of it */
+    s->hung++;
+    clock_set(s->net->clock, &s->alarm, wait_ms);
 }

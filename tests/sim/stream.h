@@ -1,69 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream - one feed's connection to the simulated server, with everything that networks and
- * servers do to it; stands where io/source stands in the daemon.
+ * stream - one feed's connection to the simulated servers; stands where io/source stands in the
+ * daemon: carries out the feed's actions and hands it heads, bytes and ends.
  */
 #ifndef SIM_STREAM_H
 #define SIM_STREAM_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cache/feed.h"
-#include "sim/api.h"
-#include "sim/clock.h"
+#include "sim/net.h"
 
-/* XX(identifier, text) */
-#define FAULT_MAP(XX)                      \
-    XX(REFUSED, "refused")                 \
-    XX(CLOSED, "closed before the answer") \
-    XX(SILENT, "no answer")                \
-    XX(BUSY, "429")                        \
-    XX(ERROR, "500")                       \
-    XX(LAGGING, "too large RV")            \
-    XX(GONE, "410 on a list")              \
-    XX(HTML, "HTML with 200")              \
-    XX(CUT, "body cut off")                \
-    XX(STREAM_ERROR, "500 in the stream")  \
-    XX(GARBAGE, "garbage in the stream")   \
-    XX(DUPLICATE, "event twice")           \
-    XX(STALL, "stream stalled")            \
-    XX(EMPTY, "stream without an event")
-
-#define FAULT_ENUM(id, text) FAULT_##id,
-enum fault { FAULT_MAP(FAULT_ENUM) FAULTS };
-#undef FAULT_ENUM
-
-/* What all streams of a simulation share. */
-struct net {
-    struct clock *clock;
-    struct api *api;
-    unsigned percent; /* chance of a fault where one can happen; 0 = the network is well */
-    uint64_t injected[FAULTS];
+enum stream_state {
+    STREAM_WAITING,    /* as the feed wants it */
+    STREAM_ASKED,      /* the request is on its way */
+    STREAM_FRESHENING, /* the server waits until it is as new as it is asked to be */
+    STREAM_BODY,       /* an answer of some length comes in pieces */
+    STREAM_WATCHING,
+    STREAM_STALLED, /* nothing will come any more */
 };
 
-enum stream_state { STREAM_WAITING, STREAM_ASKED, STREAM_BODY, STREAM_WATCHING, STREAM_STALLED };
+/* What a server knows of a watch. */
+struct serving {
+    size_t next;          /* event of the history to look at */
+    uint64_t after;       /* events up to this version are not sent */
+    uint64_t sent;        /* version told last */
+    uint64_t ends_ms;     /* as the client asked for */
+    uint64_t bookmark_ms; /* UINT64_MAX = none */
+    uint64_t initial_ms;  /* when the end of the initial events may be told; UINT64_MAX = it was,
+                             or they were not asked for */
+    uint64_t doom_ms;     /* when that happens, UINT64_MAX = never: */
+    enum fault doom;
+};
 
 struct stream {
+    struct list link;
     struct net *net;
     struct feed *feed;
-    size_t space; /* API_SPACES = all */
+    struct view view;
     enum stream_state state;
     struct alarm alarm;
+    struct alarm silence;      /* looks whether the response is too silent */
     struct feed_action action; /* the one under way; its target is copied */
     char target[512];
-    struct buf body; /* bytes that the network still holds */
-    bool cut;        /* the body will end too early */
-    uint64_t sent;   /* WATCHING: version up to which events are in body or beyond */
-    uint64_t ends_ms;
+    struct server *server; /* that was asked; NULL = none */
+    uint64_t need_rv;      /* FRESHENING */
+    uint64_t patience_ms;  /* FRESHENING: till then */
+    uint64_t gone_token;   /* continue token that was answered by 410; 0 = none */
+    struct buf body;       /* bytes that the network still holds */
+    bool cut;              /* BODY: it will end too early */
+    struct serving serving;
+    unsigned hung; /* streams in a row that heard nothing from their server */
+    bool marking;  /* a bookmark is in the body, or was */
+    bool muted;    /* STALLED, and it was an established watch */
+    bool marked;   /* the feed has seen one on this stream, as a watch */
+    uint64_t heard_ms;
+    uint64_t window_ms; /* since then so many requests, further pages left out: */
+    uint64_t window_requests;
     void (*on_progress)(void *arg);
     void *arg;
 };
 
-/* Starts the feed. */
+/* Starts the feed; net, feed, view, on_progress and arg are set, the rest is zero. */
 void stream_start(struct stream *s);
 
 /* Releases what it holds. */
 void stream_fini(struct stream *s);
 
-/* Is the feed up to date with the server? */
+/* Carries out what was ordered of the feed. */
+void stream_poke(struct stream *s);
+
+/* Is the feed up to date with etcd, on a stream that will tell it more? */
 bool stream_is_current(const struct stream *s);
+
+/* Its server has moved on. */
+void stream_wake(struct stream *s);
+
+/* Its connection breaks, or ends as if all were well. */
+void stream_lose(struct stream *s);
+
+/* Nothing comes through any more. */
+void stream_hang(struct stream *s);
+
+/* For serve.c: the head of the response has come. */
+void stream_head(struct stream *s, int status, int64_t retry_after_s, const char *type);
+
+/* For serve.c: what is in body is the answer, with this status. */
+void stream_answer(struct stream *s, int status);
+
+/* For serve.c: the request is over without an answer. */
+void stream_fail(struct stream *s, enum err_kind kind);
 
 #endif

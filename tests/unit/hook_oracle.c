@@ -26,13 +26,23 @@ static bool takes(const struct oracle *o, enum delta_type type)
     return filter_takes(&o->hook->filter, type);
 }
 
+static bool is_end(enum delta_type type)
+{
+    return type == DELTA_DELETED || type == DELTA_LEFT;
+}
+
+static bool is_outage(const struct run_event *e)
+{
+    return e->ev.type == DELTA_STALE || e->ev.type == DELTA_FRESH;
+}
+
 static struct oracle_life *life_of(struct oracle_key *k, unsigned uid)
 {
     for (size_t i = 0; i < k->life_count; i++)
         if (k->lives[i].uid == uid)
             return &k->lives[i];
     assert_true(k->life_count < ORACLE_LIVES);
-    k->lives[k->life_count] = (struct oracle_life){.uid = uid};
+    k->lives[k->life_count] = (struct oracle_life){.uid = uid, .end = DELTA_DELETED};
     return &k->lives[k->life_count++];
 }
 
@@ -52,7 +62,7 @@ static bool differ(const struct oracle *o, unsigned x, unsigned y)
 
 static void take_effect(struct oracle_life *life, enum delta_type type, unsigned state)
 {
-    life->in_world = type != DELTA_DELETED;
+    life->in_world = !is_end(type);
     life->world = state;
 }
 
@@ -60,7 +70,16 @@ static bool may_be_skipped(const struct oracle *o, const struct oracle_life *lif
 {
     bool failed = o->hook->mode == HOOK_OBJECT && life->failed >= ORACLE_DELETED_ATTEMPTS;
 
-    return !life->told || !takes(o, DELTA_DELETED) || (failed && takes(o, DELTA_ADDED));
+    return !life->told || !takes(o, life->end) || (failed && takes(o, DELTA_ADDED));
+}
+
+/* Is the end of another life of the key still to be told? */
+static bool another_is_owed(const struct oracle *o, const struct oracle_key *k, unsigned uid)
+{
+    for (size_t i = 0; i < k->life_count; i++)
+        if (k->lives[i].uid != uid && !may_be_skipped(o, &k->lives[i]))
+            return true;
+    return false;
 }
 
 static bool another_is_told(struct oracle *o, struct oracle_key *k, unsigned uid)
@@ -72,7 +91,7 @@ static bool another_is_told(struct oracle *o, struct oracle_key *k, unsigned uid
             continue;
         if (!may_be_skipped(o, life))
             return true;
-        life->gave_way = life->gave_way || (life->told && takes(o, DELTA_DELETED));
+        life->excused = life->excused || (life->told && takes(o, life->end));
         life->told = false;
     }
     return false;
@@ -110,13 +129,16 @@ void oracle_delta(struct oracle *o, size_t source, const struct delta *d)
 
     if (d->type != DELTA_MODIFIED)
         o->keys[source][key].another = true;
-    if (d->type == DELTA_DELETED && !takes(o, DELTA_DELETED)) {
+    if (is_end(d->type))
+        life->end = d->type;
+    if (is_end(d->type) && !takes(o, d->type)) {
         life->told = life->handled = life->open = false;
+        life->excused = true;
         return;
     }
     if (d->type == DELTA_ADDED && o->keys[source][key].running == 0)
         life->failed = 0; /* it is back */
-    if (d->type != DELTA_DELETED)
+    if (!is_end(d->type))
         accept_untaken(o, source, key);
 }
 
@@ -125,6 +147,73 @@ void oracle_settled(struct oracle *o)
 {
     if (o->hook->queue.pending_count == 0)
         o->last_failed = false;
+}
+
+/* ---- Outages: what is promised for the life of a key, in words of their own. */
+
+/* A hook that does not take STALE is owed the end of what it was not told. */
+static void accept_outage(struct oracle *o, size_t source)
+{
+    struct oracle_outage *f = &o->outages[source];
+
+    if (o->gate_open && o->cache->stale[source] && !takes(o, DELTA_STALE))
+        f->told = f->handled = f->in_world = true;
+}
+
+void oracle_stale(struct oracle *o, size_t source)
+{
+    struct oracle_outage *f = &o->outages[source];
+
+    f->another = true;
+    accept_outage(o, source);
+    if (!o->cache->stale[source] && !takes(o, DELTA_FRESH))
+        f->told = f->handled = f->in_world = false;
+}
+
+static void start_outage(struct oracle *o, const struct run_event *e, uint64_t now_ms)
+{
+    size_t source = o->source_of[e->entry->source];
+    struct oracle_outage *f = &o->outages[source];
+    bool stale = e->ev.type == DELTA_STALE;
+
+    assert_true(takes(o, e->ev.type));
+    assert_false(f->running);
+    assert_int_equal(stale, o->cache->stale[source]); /* newest state wins */
+    assert_true(stale ? !f->handled : f->told);
+    if (o->hook->mode == HOOK_OBJECT && f->last_failed && !f->another)
+        assert_true(now_ms >= f->last_ms + o->initial_ms);
+    f->told = true;
+    f->handled = false;
+    f->another = false;
+    f->running = true;
+}
+
+static void end_outage(struct oracle *o, const struct run_event *e, bool ok, uint64_t now_ms)
+{
+    size_t source = o->source_of[e->entry->source];
+    struct oracle_outage *f = &o->outages[source];
+    bool stale = e->ev.type == DELTA_STALE;
+
+    f->running = false;
+    f->last_failed = !ok;
+    f->last_ms = now_ms;
+    if (ok || rng_between(o->rng, 0, 1) == 0)
+        f->in_world = stale;
+    if (!ok)
+        return;
+    f->told = f->handled = stale && (o->cache->stale[source] || takes(o, DELTA_FRESH));
+    accept_outage(o, source);
+}
+
+static void check_outage(const struct oracle *o, size_t source)
+{
+    const struct oracle_outage *f = &o->outages[source];
+
+    assert_false(f->running);
+    if (o->cache->stale[source])
+        assert_true(!takes(o, DELTA_STALE) || (f->told && f->handled && f->in_world));
+    else
+        assert_true(!takes(o, DELTA_FRESH) || (!f->told && !f->in_world));
 }
 
 void oracle_gate(struct oracle *o)
@@ -136,6 +225,7 @@ void oracle_gate(struct oracle *o)
         if ((o->sources & 1U << s) == 0)
             continue;
         assert_true(o->cache->synced[s]);
+        accept_outage(o, s);
         for (size_t k = 0; k < ORACLE_KEYS; k++) {
             if (o->cache->now[s][k] != 0 && o->hook->existing == HOOK_EXISTING_SKIP)
                 accept(o, s, k);
@@ -146,8 +236,11 @@ void oracle_gate(struct oracle *o)
         memcpy(o->handled, o->cache->now, sizeof(o->handled));
 }
 
-static void check_end(struct oracle *o, size_t source, size_t key, struct oracle_life *life)
+static void check_end(struct oracle *o, size_t source, size_t key, const struct queue_event *ev)
 {
+    struct oracle_life *life = life_of(&o->keys[source][key], number(object_uid(ev->object)));
+
+    assert_int_equal(ev->type, life->end);
     assert_true(life->told);
     assert_int_not_equal(uid_now(o, source, key), life->uid);
     life->handled = false;
@@ -174,12 +267,13 @@ static void check_state(struct oracle *o, size_t source, size_t key, const struc
     if (earlier == 0)
         another_is_told(o, k, life->uid); /* whose end failed too often: it gives way */
     life->told = life->open = true;
+    life->excused = false;
 }
 
 static void check_retry(const struct oracle *o, struct oracle_key *k, const struct queue_event *ev,
                         uint64_t now_ms)
 {
-    bool end = ev->type == DELTA_DELETED;
+    bool end = is_end(ev->type);
     unsigned uid = number(object_uid(ev->object));
 
     if (o->hook->mode == HOOK_OBJECT && k->last_failed && !k->another && k->last_end == end &&
@@ -201,12 +295,12 @@ static void start_event(struct oracle *o, const struct run *run, size_t i, uint6
 
     assert_true(takes(o, ev->type));
     assert_int_equal(k->running, second ? 1 : 0);
-    assert_true(before == NULL || before->type == DELTA_DELETED);
+    assert_true(before == NULL || is_end(before->type));
     check_retry(o, k, ev, now_ms);
-    if (second && ev->type == DELTA_DELETED && uid_now(o, source, key) != 0)
+    if (second && is_end(ev->type) && uid_now(o, source, key) != 0)
         o->held_now = true;
-    if (ev->type == DELTA_DELETED)
-        check_end(o, source, key, life_of(k, number(object_uid(ev->object))));
+    if (is_end(ev->type))
+        check_end(o, source, key, ev);
     else
         check_state(o, source, key, ev, before != NULL ? number(object_uid(before->object)) : 0);
     k->running++;
@@ -224,8 +318,12 @@ void oracle_started(struct oracle *o, const struct run *run, uint64_t now_ms)
         o->held_now = false;
         memcpy(o->started, o->cache->now, sizeof(o->started));
     }
-    for (size_t i = 0; i < run->event_count; i++)
-        start_event(o, run, i, now_ms);
+    for (size_t i = 0; i < run->event_count; i++) {
+        if (is_outage(&run->events[i]))
+            start_outage(o, &run->events[i], now_ms);
+        else
+            start_event(o, run, i, now_ms);
+    }
     o->running++;
 }
 
@@ -235,7 +333,7 @@ static void end_event(struct oracle *o, const struct run_event *e, bool ok, uint
     size_t key = key_index(e->ev.object);
     struct oracle_key *k = &o->keys[source][key];
     struct oracle_life *life = life_of(k, number(object_uid(e->ev.object)));
-    bool end = e->ev.type == DELTA_DELETED;
+    bool end = is_end(e->ev.type);
 
     k->running--;
     k->last_failed = !ok;
@@ -246,20 +344,29 @@ static void end_event(struct oracle *o, const struct run_event *e, bool ok, uint
         life->failed = ok || life->uid == uid_now(o, source, key) ? 0 : life->failed + 1;
     if (ok && end)
         life->told = life->handled = false;
-    if (!ok || end || (!takes(o, DELTA_DELETED) && life->uid != uid_now(o, source, key)))
+    bool again = life->uid == uid_now(o, source, key) && !another_is_owed(o, k, life->uid);
+
+    if (!ok || end || (!life->told && !again))
         return;
-    life->handled = true;
+    life->told = life->handled = true; /* told again, if its end was not taken meanwhile */
+    life->excused = false;
     life->state = number(object_rv(e->ev.object));
     life->open = false;
 }
 
 void oracle_ended(struct oracle *o, const struct run *run, bool ok, uint64_t now_ms)
 {
-    for (size_t i = 0; i < run->event_count; i++)
-        end_event(o, &run->events[i], ok, now_ms);
+    for (size_t i = 0; i < run->event_count; i++) {
+        if (is_outage(&run->events[i]))
+            end_outage(o, &run->events[i], ok, now_ms);
+        else
+            end_event(o, &run->events[i], ok, now_ms);
+    }
     for (size_t i = 0; i < run->event_count; i++) {
         size_t source = o->source_of[run->events[i].entry->source];
 
+        if (is_outage(&run->events[i]))
+            continue;
         accept_untaken(o, source, key_index(run->events[i].ev.object));
     }
     o->running--;
@@ -280,7 +387,7 @@ static void check_life(const struct oracle *o, size_t source, size_t key,
     if (life->uid == uid_now(o, source, key)) {
         assert_true(life->in_world || (o->hook->filter.events & 3) == 0);
         assert_true(!takes(o, DELTA_MODIFIED) || !differ(o, life->world, state));
-    } else if (takes(o, DELTA_DELETED) && !life->gave_way) {
+    } else if (takes(o, life->end) && !life->excused) {
         assert_false(life->told);
         assert_false(life->in_world);
     }
@@ -309,10 +416,13 @@ void oracle_quiet(struct oracle *o)
     if (h->mode == HOOK_SNAPSHOT && first)
         assert_true(o->any_good_run);
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {
-        for (size_t k = 0; k < ORACLE_KEYS && (o->sources & 1U << s) != 0; k++) {
+        if ((o->sources & 1U << s) == 0)
+            continue;
+        check_outage(o, s);
+        for (size_t k = 0; k < ORACLE_KEYS; k++) {
             for (size_t i = 0; i < o->keys[s][k].life_count; i++)
                 check_life(o, s, k, &o->keys[s][k].lives[i]);
-            if (h->mode == HOOK_SNAPSHOT && (h->filter.events & 7) == 7)
+            if (h->mode == HOOK_SNAPSHOT && (h->filter.events & 0xf) == 0xf)
                 check_snapshot(o, s, k);
         }
     }

@@ -33,19 +33,21 @@ struct oracle_cache {
     unsigned state_count;
     unsigned now[ORACLE_SOURCES][ORACLE_KEYS]; /* the state of a key, 0 = not there */
     bool synced[ORACLE_SOURCES];
+    bool stale[ORACLE_SOURCES];
 };
 
 /* One uid of a key, as the hook knows it. */
 struct oracle_life {
     unsigned uid;
-    bool told;       /* announced, and its end is not handled */
-    bool handled;    /* a run for it succeeded, and none for its end was started since */
-    unsigned state;  /* the one handled */
-    bool open;       /* a run was started since */
-    bool gave_way;   /* its end failed too often */
-    unsigned failed; /* runs for its end */
-    bool in_world;   /* what runs did is there */
-    unsigned world;  /* the state that they did it with */
+    bool told;           /* announced, and its end is not handled */
+    bool handled;        /* a run for it succeeded, and none for its end was started since */
+    unsigned state;      /* the one handled */
+    bool open;           /* a run was started since */
+    bool excused;        /* its end failed too often, or is none that the hook takes */
+    unsigned failed;     /* runs for its end */
+    enum delta_type end; /* how it ended last */
+    bool in_world;       /* what runs did is there */
+    unsigned world;      /* the state that they did it with */
 };
 
 struct oracle_key {
@@ -56,6 +58,17 @@ struct oracle_key {
     bool last_end;
     bool last_failed;
     bool another; /* a life began or ended since the last start */
+    uint64_t last_ms;
+};
+
+/* That a source is stale, as the hook knows it. */
+struct oracle_outage {
+    bool told;     /* announced (or not taken, but true), and its end is not handled */
+    bool handled;  /* a run for STALE succeeded, and none for FRESH was started since */
+    bool in_world; /* what runs for STALE did is there */
+    bool running;
+    bool last_failed;
+    bool another; /* it began or ended since the last start */
     uint64_t last_ms;
 };
 
@@ -70,6 +83,7 @@ struct oracle {
     uint64_t initial_ms;
     struct rng *rng;
     struct oracle_key keys[ORACLE_SOURCES][ORACLE_KEYS];
+    struct oracle_outage outages[ORACLE_SOURCES];
     unsigned handled[ORACLE_SOURCES][ORACLE_KEYS]; /* snapshot: the caches at the last good run */
     unsigned started[ORACLE_SOURCES][ORACLE_KEYS]; /* and at the one under way */
     bool any_good_run;
@@ -81,6 +95,9 @@ struct oracle {
 
 /* The cache has changed; before the hook hears of it. */
 void oracle_delta(struct oracle *o, size_t source, const struct delta *d);
+
+/* A source became stale or fresh; before the hook hears of it. */
+void oracle_stale(struct oracle *o, size_t source);
 
 /* After that, and after hooks_finish(). */
 void oracle_settled(struct oracle *o);

@@ -51,7 +51,8 @@ struct object *objects_make(const char *key, const char *uid, const char *rv, co
 {
     struct buf frame = {0};
     struct object *o = NULL;
-    struct event_reader *r = event_reader_create("ConfigMap", "v1", 1 << 20, take, &o);
+    const struct object_rules rules = {"ConfigMap", "v1", 1 << 20, NULL, false};
+    struct event_reader *r = event_reader_create(&rules, take, &o);
 
     objects_put_event(&frame, "ADDED", key, uid, rv, data);
     assert_int_equal(event_reader_feed(r, frame.data, frame.len, NULL), ERR_OK);
@@ -81,7 +82,11 @@ struct watch *objects_watch(const char *name, const struct watch_events *events,
                                            .reset_after_ms = 120000,
                                            .page_size = 500,
                                            .watch_min_s = 300,
-                                           .watch_max_s = 300}
+                                           .watch_max_s = 300},
+                             .guard = {.relist_deletes = GUARD_OFF,            .hold_ms = 60000      },
+                             .bookmark_timeout_ms = 150000,
+                             .list_idle_timeout_ms = 60000,
+                             .stale_after_ms = 30000
     },
                          events, arg, &w, &err),
                      ERR_OK);

@@ -82,18 +82,27 @@ void cluster_probe_init(struct cluster_probe *p, const char *scheme, uint16_t po
     cluster_probe_make(p, url);
 }
 
-void cluster_probe_start(struct cluster_probe *p, unsigned i, bool list, const char *target)
+static void start(struct cluster_probe *p, unsigned i, const struct request_params *params)
 {
     static const struct request_events events = {on_head, on_body, on_end};
     struct request_probe *rq = &p->rq[i];
-    const struct request_params params = {.target = target, .list = list};
 
     ensure(rq->r == NULL);
     buf_free(&rq->body);
     *rq = (struct request_probe){.of = p, .dispose = rq->dispose, .with_cluster = rq->with_cluster};
     p->calling = true;
-    rq->r = cluster_request(p->cluster, &params, &events, rq);
+    rq->r = cluster_request(p->cluster, params, &events, rq);
     p->calling = false;
+}
+
+void cluster_probe_start(struct cluster_probe *p, unsigned i, bool list, const char *target)
+{
+    start(p, i, &(struct request_params){.target = target, .list = list});
+}
+
+void cluster_probe_stream(struct cluster_probe *p, unsigned i, const char *target)
+{
+    start(p, i, &(struct request_params){.target = target, .stream = true});
 }
 
 void cluster_probe_run(struct cluster_probe *p, unsigned n)

@@ -52,6 +52,9 @@ void cluster_probe_make(struct cluster_probe *p, const char *url);
 /* Starts request i as a list or a watch of target. */
 void cluster_probe_start(struct cluster_probe *p, unsigned i, bool list, const char *target);
 
+/* Starts request i as a list that comes as a stream and goes on as a watch. */
+void cluster_probe_stream(struct cluster_probe *p, unsigned i, const char *target);
+
 /* Runs the loop until n more requests have ended. */
 void cluster_probe_run(struct cluster_probe *p, unsigned n);
 

@@ -3,12 +3,12 @@
 
 struct object_scan *scan;
 static bool begun;
-static bool complete;
+static unsigned deepest; /* how deep tokens matter; 0 = not in the object */
 
 int scan_set_up(void **state)
 {
     (void)state;
-    scan = object_scan_create(1 << 20);
+    scan = object_scan_create(&(struct object_rules){.object_size = 1 << 20});
     return 0;
 }
 
@@ -24,12 +24,13 @@ int scan_clean_up(void **state)
 static bool on_token(void *arg, const struct json_token *t)
 {
     (void)arg;
-    assert_false(complete);
-    if (begun) {
-        complete = object_scan_token(scan, t);
-    } else {
-        object_scan_begin(scan, t->end, t->depth);
+    if (!begun) {
+        deepest = object_scan_begin(scan, t->end, t->depth);
         begun = true;
+    } else {
+        assert_true(deepest > 0);
+        if (t->depth <= deepest)
+            deepest = object_scan_token(scan, t);
     }
     return true;
 }
@@ -39,7 +40,6 @@ void scan_feed(struct str text, size_t first, size_t piece)
     struct json_in *j = json_in_create(JSON_IN_MAX_DEPTH, on_token, NULL);
 
     begun = false;
-    complete = false;
     for (size_t i = 0, n = first; i < text.n; i += n, n = piece) {
         if (n > text.n - i)
             n = text.n - i;
@@ -49,7 +49,7 @@ void scan_feed(struct str text, size_t first, size_t piece)
         object_scan_save(scan);
         free(copy);
     }
-    assert_true(complete);
+    assert_true(begun && deepest == 0);
     json_in_destroy(&j);
 }
 

@@ -16,16 +16,18 @@ static void on_delta(void *arg, const struct delta *d)
     buf_printf(&t->heard, "%s%c%.*s:%.*s:%.*s%s", t->heard.len > 0 ? " " : "", "+~-x"[d->type],
                STR_ARG(object_key(d->object)), STR_ARG(object_uid(d->object)),
                STR_ARG(object_rv(d->object)), d -> final_state_unknown ? "?" : "");
+    if (d->cause == CAUSE_AUDIT)
+        buf_puts(&t->heard, "(audit)");
     assert_int_equal(d->received_ns, t->now.wall_ns);
 }
 
 static void put_action(struct talk *t)
 {
-    static const char *const names[] = {"LIST", "WATCH", "WAIT"};
+    static const char *const names[] = {"LIST", "STREAM", "WATCH", "WAIT"};
     const struct feed_action *a = &t->action;
 
     buf_puts(&t->next, names[a->what]);
-    if (a->what == FEED_WATCH)
+    if (a->what == FEED_WATCH || a->what == FEED_STREAM)
         buf_printf(&t->next, " %" PRIu64, a->deadline_ms);
     if (a->what != FEED_WAIT) {
         buf_printf(&t->next, " %s", a->target);
@@ -37,10 +39,28 @@ static void put_action(struct talk *t)
     put_action(t);
 }
 
-void talk_init(struct talk *t, const struct resource *resource)
+static struct shape *make_shape(const struct talk_setup *setup)
 {
+    struct shape *shape = NULL;
+    const struct shape_params p = {
+        .keep = &setup->keep,
+        .keep_count = setup->keep != NULL,
+        .match = &setup->match,
+        .match_count = setup->match != NULL,
+    };
+
+    if (p.keep_count + p.match_count > 0)
+        assert_int_equal(shape_create(&p, &shape, NULL), ERR_OK);
+    return shape;
+}
+
+void talk_init(struct talk *t, const struct resource *resource, const struct talk_setup *setup)
+{
+    unsigned percent = setup->relist_deletes > 0 ? setup->relist_deletes : GUARD_OFF;
+
     *t = (struct talk){
-        .now = {1000000, 42}
+        .now = {1000000, 42},
+          .shape = make_shape(setup)
     };
     t->store = store_create(1, on_delta, t);
     t->feed = feed_create(&(struct feed_params){
@@ -49,14 +69,21 @@ void talk_init(struct talk *t, const struct resource *resource)
         .resource = resource,
         .label_selector = "",
         .field_selector = "",
+        .shape = t->shape,
         .object_size = OBJECT_SIZE,
         .reflector = {.backoff = {800, 30000, 2, 0},
                       .reset_after_ms = 120000,
                       .page_size = 500,
                       .watch_min_s = 300,
-                      .watch_max_s = 300},
+                      .watch_max_s = 300,
+                      .watch_list = setup->watch_list},
+        .guard = {.relist_deletes = percent,            .hold_ms = setup->no_hold ? 0 : 60000      },
+        .window = &t->window,
+        .bookmark_timeout_ms = 150000,
+        .list_idle_timeout_ms = 60000,
         .store = t->store,
     });
+    feed_can_stream(t->feed, true);
     t->action = feed_start(t->feed, t->now.ms);
 }
 
@@ -64,6 +91,7 @@ void talk_fini(struct talk *t)
 {
     feed_destroy(&t->feed);
     store_destroy(&t->store);
+    shape_destroy(&t->shape);
     buf_free(&t->heard);
     buf_free(&t->next);
 }
@@ -113,7 +141,7 @@ void talk_answer(struct talk *t, const struct answer *a, size_t cut)
     t->now.wall_ns++;
     if (a->code != 0) {
         give_head(t, a);
-        t->now.ms += LIVED_MS;
+        t->now.ms += a->brief ? 0 : LIVED_MS;
         whole = give_body(t, a->body, cut);
     }
     t->action = feed_end(t->feed, whole && a->cut_off != ERR_OK ? &broken : NULL, t->now);
@@ -122,22 +150,22 @@ void talk_answer(struct talk *t, const struct answer *a, size_t cut)
     assert_string_equal(buf_cstr(&t->next), a->next);
 }
 
-static void play(const struct answer *answers, size_t n, size_t cut)
+static void play(const struct talk_setup *setup, const struct answer *answers, size_t n, size_t cut)
 {
     struct resource resource;
     struct talk t;
 
     assert_int_equal(resource_parse("configmaps", &resource, NULL), ERR_OK);
-    talk_init(&t, &resource);
+    talk_init(&t, &resource, setup);
     put_action(&t);
-    assert_string_equal(buf_cstr(&t.next), LIST_ZERO);
+    assert_string_equal(buf_cstr(&t.next), setup->watch_list == WATCH_LIST_ON ? STREAM : LIST_ZERO);
     for (size_t i = 0; i < n; i++)
         talk_answer(&t, &answers[i], cut);
     talk_fini(&t);
     resource_fini(&resource);
 }
 
-void talk_check(const struct answer *answers, size_t n)
+void talk_check(const struct talk_setup *setup, const struct answer *answers, size_t n)
 {
     size_t longest = 0;
 
@@ -145,6 +173,12 @@ void talk_check(const struct answer *answers, size_t n)
         if (answers[i].code != 0 && strlen(answers[i].body) > longest)
             longest = strlen(answers[i].body);
     for (size_t cut = 0; cut <= longest && cut < 3000; cut++)
-        play(answers, n, cut);
-    play(answers, n, SIZE_MAX);
+        play(setup, answers, n, cut);
+    play(setup, answers, n, SIZE_MAX);
+}
+
+void talk_play(struct talk *t, const struct answer *answers, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        talk_answer(t, &answers[i], 0);
 }

@@ -32,6 +32,19 @@
 #define ERROR_EVENT(code, reason, message) \
     "{\"type\":\"ERROR\",\"object\":" STATUS(code, reason, message) "}\n"
 
+#define INITIAL_END(rv)                                                                \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"," \
+    "\"metadata\":{"                                                                   \
+    "\"resourceVersion\":\"" rv "\",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}}}\n"
+
+/* Two objects, then the watch from 10. */
+#define SYNCED                                                                         \
+    {                                                                                  \
+        .code = 200,                                                                   \
+        .body = PAGE("10", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "")), \
+        .heard = "+ns/a:u1:3 +ns/b:u2:4", .next = WATCH("10")                          \
+    }
+
 /* What a feed does next. */
 #define PATH             "/api/v1/configmaps"
 #define LIST_ZERO        "LIST " PATH "?resourceVersion=0&limit=500"
@@ -42,6 +55,21 @@
 #define WATCH(rv)        \
     "WATCH 310000 " PATH \
     "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=" rv
+#define STREAM                                                                      \
+    "STREAM 310000 " PATH "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300" \
+    "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+#define STREAM_FROM(rv) STREAM "&resourceVersion=" rv
+#define PROBE           "LIST " PATH "?limit=1"
+#define HELD            "WAIT 60000, "
+
+/* What a talk is about, beside configmaps. */
+struct talk_setup {
+    enum watch_list watch_list; /* AUTO: of a server that can */
+    unsigned relist_deletes;    /* of the guard; 0 = off */
+    bool no_hold;               /* its hold is "0s", not 60 s */
+    const char *match;          /* NULL = none */
+    const char *keep;           /* NULL = everything */
+};
 
 /* One answer of the server. */
 struct answer {
@@ -50,12 +78,16 @@ struct answer {
     int64_t retry_after_s; /* 0 = not given */
     const char *body;
     enum err_kind cut_off; /* OK = the body is complete */
-    const char *heard;     /* "+ns/a:u1:7 ~ns/a:u1:8 -ns/a:u1:8?": "?" = final state unknown */
+    bool brief;            /* it is over at once, not after 2 s */
+    const char *heard;     /* "+ns/a:u1:7 ~ns/a:u1:8 -ns/a:u1:8? xns/b:u2:9" (left): "?" = final
+                              state unknown; "(audit)" = that is its cause */
     const char *next;      /* "WAIT MS, ..." goes on with what comes behind the wait */
 };
 
 struct talk {
+    struct shape *shape; /* NULL = everything */
     struct store *store;
+    struct guard_window window;
     struct feed *feed;
     struct feed_action action; /* the last one */
     struct feed_now now;
@@ -63,8 +95,8 @@ struct talk {
     struct buf next;
 };
 
-/* A feed of one resource ("configmaps") with its store, in LIST. Release with talk_fini(). */
-void talk_init(struct talk *t, const struct resource *resource);
+/* A feed of the resource with its store, which has begun its first list. Release with talk_fini(). */
+void talk_init(struct talk *t, const struct resource *resource, const struct talk_setup *setup);
 
 /* Frees it. */
 void talk_fini(struct talk *t);
@@ -73,7 +105,10 @@ void talk_fini(struct talk *t);
  * what the store heard and what comes next. */
 void talk_answer(struct talk *t, const struct answer *a, size_t cut);
 
-/* A whole conversation with configmaps, from the first list, once for every place to cut at. */
-void talk_check(const struct answer *answers, size_t n);
+/* A whole conversation about configmaps, from the first list, once for every place to cut at. */
+void talk_check(const struct talk_setup *setup, const struct answer *answers, size_t n);
+
+/* The like for a feed that is there, without cuts. */
+void talk_play(struct talk *t, const struct answer *answers, size_t n);
 
 #endif

@@ -4,16 +4,14 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "conf_files.h"
 
 /* A row of a table (clang-format 14 crashes on some with braces). */
 #define ROW(...)    \
@@ -21,85 +19,32 @@
         __VA_ARGS__ \
     }
 
-/* A folder of files for each test; it works in there, so that names in messages are short. */
-static int enter_folder(void **state)
-{
-    char *folder = mem_strdup("/tmp/test_conf.XXXXXX");
-
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(chdir(folder), 0);
-    assert_int_equal(mkdir("conf.d", 0700), 0);
-    *state = folder;
-    return 0;
-}
-
-static int leave_folder(void **state)
-{
-    static const char *const files[] = {"main.conf", "conf.d/a.conf", "conf.d/b.conf",
-                                        "conf.d/c.txt"};
-
-    for (size_t i = 0; i < ARRAY_LEN(files); i++)
-        (void)unlink(files[i]);
-    assert_int_equal(rmdir("conf.d"), 0);
-    assert_int_equal(chdir("/"), 0);
-    assert_int_equal(rmdir(*state), 0);
-    free(*state);
-    return 0;
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-
-    assert_non_null(f);
-    assert_int_equal(fputs(text, f) >= 0, 1);
-    assert_int_equal(fclose(f), 0);
-}
-
-/* Reads main.conf, expects exactly these problems. */
-static void expect_problems(const char *path, const char *expected)
-{
-    struct problems p = {0};
-    struct buf out = {0};
-    struct conf *c = conf_read(path, &p);
-
-    problems_put(&p, &out);
-    assert_string_equal(buf_cstr(&out), expected);
-    assert_int_equal(c == NULL, expected[0] != '\0');
-    conf_destroy(&c);
-    problems_free(&p);
-    buf_free(&out);
-}
-
 static void expect_problems_of(const char *text, const char *expected)
 {
-    write_file("main.conf", text);
-    expect_problems("main.conf", expected);
-}
-
-static struct conf *must_read(const char *path)
-{
-    struct problems p = {0};
-    struct buf out = {0};
-    struct conf *c = conf_read(path, &p);
-
-    problems_put(&p, &out);
-    assert_string_equal(buf_cstr(&out), "");
-    assert_non_null(c);
-    problems_free(&p);
-    buf_free(&out);
-    return c;
+    conf_files_write("main.conf", text);
+    conf_files_expect("main.conf", expected);
 }
 
 #define CLUSTER "clusters : { prod : { kubeconfig = \"/k\"; }; };\n"
 #define WATCH   "watches : { services : { resource = \"services\"; namespaces = [ \"*\" ]; }; };\n"
 #define HOOK    "hooks : { print : { sources = [ \"services\" ]; command = [ \"/bin/p\" ]; }; };\n"
 
+static void expect_default_watch(const struct conf_watch *w)
+{
+    assert_string_equal(w->cluster.v, "prod");
+    assert_int_equal(w->match.n + w->keep.n + w->drop.n, 0);
+    assert_int_equal(w->guard.relist_deletes.v, 50);
+    assert_int_equal(w->guard.at_least.v, 10);
+    assert_int_equal(w->guard.hold.v, 60000);
+    assert_false(w->confirm_deletes.v);
+    assert_int_equal(w->audit.v, 0);
+}
+
 static void test_shortest_config_has_all_defaults(void **state)
 {
     (void)state;
-    write_file("main.conf", CLUSTER WATCH HOOK);
-    struct conf *c = must_read("main.conf");
+    conf_files_write("main.conf", CLUSTER WATCH HOOK);
+    struct conf *c = conf_files_read("main.conf");
     const struct conf_tuning *t = &c->clusters[0].tuning;
     const struct conf_hook *h = &c->hooks[0];
 
@@ -116,8 +61,13 @@ static void test_shortest_config_has_all_defaults(void **state)
     assert_int_equal(t->watch_timeout.min_ms, 300000);
     assert_int_equal(t->watch_timeout.max_ms, 600000);
     assert_int_equal(t->page_size.v, 500);
+    assert_int_equal(t->bookmark_timeout.v, 150000);
+    assert_int_equal(t->start_jitter.v, 0);
+    assert_int_equal(t->relist_jitter.v, 0);
+    assert_int_equal(t->watch_list.v, CONF_WATCH_LIST_AUTO);
     assert_int_equal(t->backoff.initial.v, 800);
-    assert_string_equal(c->watches[0].cluster.v, "prod");
+    assert_int_equal(c->clusters[0].stale_after.v, 30000);
+    expect_default_watch(&c->watches[0]);
     assert_int_equal(h->mode.v, CONF_MODE_OBJECT);
     assert_int_equal(h->events.v, 15);
     assert_int_equal(h->existing.v, CONF_EXISTING_RUN);
@@ -136,20 +86,22 @@ static void test_shortest_config_has_all_defaults(void **state)
 static void test_all_hook_settings(void **state)
 {
     (void)state;
-    write_file("main.conf", CLUSTER WATCH
-               "hooks : { h : { sources = [ \"services\" ]; mode = \"snapshot\";\n"
-               " shell = \"cat\"; events = [ \"deleted\", \"left\" ]; changes_in = [ \"spec\" ];\n"
-               " existing = \"skip\"; timeout = \"1h\"; kill_signal = \"SIGINT\";\n"
-               " kill_grace = \"0s\"; retry : { initial = \"5s\"; factor = 1; max = \"5s\"; };\n"
-               " user = \"u\"; group = \"g\"; umask = \"077\";\n"
-               " environment : { A = \"x ${node_name}\"; PATH = \"/bin\"; }; }; };\n");
-    struct conf *c = must_read("main.conf");
+    conf_files_write(
+        "main.conf", CLUSTER WATCH
+        "hooks : { h : { sources = [ \"services\" ]; mode = \"snapshot\";\n"
+        " shell = \"cat\"; events = [ \"deleted\", \"left\", \"fresh\" ]; changes_in = [ \"spec\" "
+        "];\n"
+        " existing = \"skip\"; timeout = \"1h\"; kill_signal = \"SIGINT\";\n"
+        " kill_grace = \"0s\"; retry : { initial = \"5s\"; factor = 1; max = \"5s\"; };\n"
+        " user = \"u\"; group = \"g\"; umask = \"077\";\n"
+        " environment : { A = \"x ${node_name}\"; PATH = \"/bin\"; }; }; };\n");
+    struct conf *c = conf_files_read("main.conf");
     const struct conf_hook *h = &c->hooks[0];
 
     assert_int_equal(h->mode.v, CONF_MODE_SNAPSHOT);
     assert_string_equal(h->shell.v, "cat");
     assert_int_equal(h->command.n, 0);
-    assert_int_equal(h->events.v, CONF_EVENT_DELETED | CONF_EVENT_LEFT);
+    assert_int_equal(h->events.v, CONF_EVENT_DELETED | CONF_EVENT_LEFT | CONF_EVENT_FRESH);
     assert_string_equal(h->changes_in.v[0].v, "spec");
     assert_int_equal(h->existing.v, CONF_EXISTING_SKIP);
     assert_int_equal(h->settle.min_ms, 200);
@@ -166,12 +118,12 @@ static void test_all_hook_settings(void **state)
 static void test_plain_cluster(void **state)
 {
     (void)state;
-    write_file("main.conf",
-               "clusters : { a : { servers = [ \"https://h:6443\" ]; ca_file = \"/ca\";\n"
-               "client_cert_file = \"/c\"; client_key_file = \"/k\"; token_file = \"/t\";\n"
-               "tls_server_name = \"n\"; tuning : { page_size = 7; \n"
-               "backoff : { jitter = 0; }; }; }; };\n");
-    struct conf *c = must_read("main.conf");
+    conf_files_write("main.conf",
+                     "clusters : { a : { servers = [ \"https://h:6443\" ]; ca_file = \"/ca\";\n"
+                     "client_cert_file = \"/c\"; client_key_file = \"/k\"; token_file = \"/t\";\n"
+                     "tls_server_name = \"n\"; tuning : { page_size = 7; \n"
+                     "backoff : { jitter = 0; }; }; }; };\n");
+    struct conf *c = conf_files_read("main.conf");
 
     assert_string_equal(c->clusters[0].servers.v[0].v, "https://h:6443");
     assert_int_equal(c->clusters[0].tuning.page_size.v, 7);
@@ -276,8 +228,8 @@ static const struct {
     ROW("shell = \"x\"; mode = \"snapshot\"; concurrency = 2;",
         "hooks.h.concurrency must be 1 in mode \"snapshot\""),
     ROW("shell = \"x\"; events = [ ];", "hooks.h.events must not be empty"),
-    ROW("shell = \"x\"; events = [ \"stale\" ];",
-        "hooks.h.events[0]: \"stale\" is not one of added, modified, deleted, left"),
+    ROW("shell = \"x\"; events = [ \"stale\", \"old\" ];",
+        "hooks.h.events[1]: \"old\" is not one of added, modified, deleted, left, stale, fresh"),
     ROW("shell = \"x\"; umask = 22;",
         "hooks.h.umask must be a mode in octal digits, such as \"0022\", not a whole number"),
     ROW("shell = \"x\"; kill_signal = \"FOO\";",
@@ -313,11 +265,11 @@ static void test_hooks(void **state)
 static void test_files_unite(void **state)
 {
     (void)state;
-    write_file("main.conf", "include = [ \"conf.d/*.conf\" ];\n" CLUSTER);
-    write_file("conf.d/b.conf", HOOK);
-    write_file("conf.d/a.conf", WATCH);
-    write_file("conf.d/c.txt", "not read at all");
-    struct conf *c = must_read("./main.conf");
+    conf_files_write("main.conf", "include = [ \"conf.d/*.conf\" ];\n" CLUSTER);
+    conf_files_write("conf.d/b.conf", HOOK);
+    conf_files_write("conf.d/a.conf", WATCH);
+    conf_files_write("conf.d/c.txt", "not read at all");
+    struct conf *c = conf_files_read("./main.conf");
 
     assert_int_equal(c->n_files, 3);
     assert_string_equal(c->files[0], "./main.conf");
@@ -331,7 +283,7 @@ static void test_files_unite(void **state)
 static void test_same_name_in_two_files(void **state)
 {
     (void)state;
-    write_file("conf.d/a.conf", "\n\n" WATCH "user = \"x\"; usr = 1;\n");
+    conf_files_write("conf.d/a.conf", "\n\n" WATCH "user = \"x\"; usr = 1;\n");
     expect_problems_of(CLUSTER WATCH,
                        "conf.d/a.conf:3: watches.services is there already: main.conf:2\n"
                        "conf.d/a.conf:4: user may stand only in the main file, main.conf\n"
@@ -347,8 +299,8 @@ static void test_include_that_matches_nothing_is_fine(void **state)
 static void test_syntax_error_names_its_line(void **state)
 {
     (void)state;
-    write_file("conf.d/a.conf", WATCH "x = [ ;\n");
-    write_file("conf.d/b.conf", "hooks : { a : { timeout = 5; }; };\n");
+    conf_files_write("conf.d/a.conf", WATCH "x = [ ;\n");
+    conf_files_write("conf.d/b.conf", "hooks : { a : { timeout = 5; }; };\n");
     expect_problems_of(
         CLUSTER,
         "conf.d/a.conf:2: syntax error here or shortly before (a missing quote, semicolon or "
@@ -356,8 +308,8 @@ static void test_syntax_error_names_its_line(void **state)
         "conf.d/b.conf:1: hooks.a.timeout must be a duration in quotes, such as \"30s\", not a "
         "whole number\n"
         "conf.d/b.conf:1: hooks.a.sources is required\n");
-    write_file("conf.d/a.conf", "");
-    write_file("conf.d/b.conf", "");
+    conf_files_write("conf.d/a.conf", "");
+    conf_files_write("conf.d/b.conf", "");
     expect_problems_of("user = \"a\";\nuser = \"b\";\n", "main.conf:2: duplicate setting name\n");
 }
 
@@ -381,10 +333,10 @@ static void test_what_two_libconfigs_see_differently(void **state)
 static void test_files_that_cannot_be_read(void **state)
 {
     (void)state;
-    expect_problems("none.conf", "none.conf: cannot be read: No such file or directory\n");
-    expect_problems("conf.d", "conf.d: cannot be read: Is a directory\n");
-    write_file("main.conf", "");
-    expect_problems("main.conf", "");
+    conf_files_expect("none.conf", "none.conf: cannot be read: No such file or directory\n");
+    conf_files_expect("conf.d", "conf.d: cannot be read: Is a directory\n");
+    conf_files_write("main.conf", "");
+    conf_files_expect("main.conf", "");
 }
 
 static void test_expand(void **state)
@@ -416,7 +368,7 @@ static void test_cut_at_every_byte(void **state)
 
         memcpy(part, text, n);
         part[n] = '\0';
-        write_file("main.conf", part);
+        conf_files_write("main.conf", part);
         struct conf *c = conf_read("main.conf", &p);
         assert_int_equal(c == NULL, problems_count(&p) > 0);
         conf_destroy(&c);
@@ -428,7 +380,7 @@ static void test_cut_at_every_byte(void **state)
 static void test_shipped_configuration(void **state)
 {
     (void)state;
-    struct conf *c = must_read(TEST_DATA "/../../config/informerd.conf");
+    struct conf *c = conf_files_read(TEST_DATA "/../../config/informerd.conf");
 
     assert_int_equal(c->n_clusters, 1);
     assert_int_equal(c->n_watches, 2);
@@ -437,7 +389,7 @@ static void test_shipped_configuration(void **state)
     conf_destroy(&c);
 }
 
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter_folder, leave_folder)
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, conf_files_enter, conf_files_leave)
 
 int main(void)
 {

@@ -19,6 +19,7 @@ static bool on_event(void *arg, const struct event *e)
     buf_printf(&said, "%s", names[e->type]);
     if (e->object != NULL) {
         buf_puts(&said, " ");
+        assert_true(e->selected);
         object_put_json(&said, e->object);
         object_unref(&last);
         last = object_ref(e->object);
@@ -34,6 +35,13 @@ static bool on_event(void *arg, const struct event *e)
     return stop_after == 0 || --stop_after > 0;
 }
 
+static struct event_reader *reader_of(size_t object_size)
+{
+    const struct object_rules other = {"Pod", "v1", object_size, NULL, false};
+
+    return event_reader_create(&other, on_event, NULL);
+}
+
 static int clear(void **state)
 {
     (void)state;
@@ -46,7 +54,7 @@ static int clear(void **state)
 /* Feeds a body in pieces, the first one of another size. */
 static enum err_kind feed(struct str body, size_t first, size_t piece, struct err *err)
 {
-    struct event_reader *r = event_reader_create("Pod", "v1", 1000, on_event, NULL);
+    struct event_reader *r = reader_of(1000);
     enum err_kind kind = ERR_OK;
 
     buf_clear(&said);
@@ -184,7 +192,8 @@ static void test_any_kind(void **state)
     static const char body[] = "{\"type\":\"ADDED\",\"object\":" POD(
         "a", "1") "}"
                   "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}";
-    struct event_reader *r = event_reader_create(NULL, NULL, 1000, on_event, NULL);
+    struct event_reader *r =
+        event_reader_create(&(struct object_rules){.object_size = 1000}, on_event, NULL);
 
     (void)state;
     assert_int_equal(event_reader_feed(r, body, sizeof(body) - 1, NULL), ERR_OK);
@@ -273,7 +282,7 @@ static void test_endless(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
-        struct event_reader *r = event_reader_create("Pod", "v1", 1 << 20, on_event, NULL);
+        struct event_reader *r = reader_of(1 << 20);
         enum err_kind kind = event_reader_feed(r, starts[i], strlen(starts[i]), &err);
         size_t fed = 0;
 
@@ -283,7 +292,7 @@ static void test_endless(void **state)
         assert_true(fed <= (1 << 20) + 4096 + 16);
         event_reader_destroy(&r);
     }
-    struct event_reader *r = event_reader_create("Pod", "v1", 1 << 10, on_event, NULL);
+    struct event_reader *r = reader_of(1 << 10);
     for (int i = 0; i < 10000; i++)
         assert_int_equal(event_reader_feed(r, "\n   ", 4, &err), ERR_OK);
     event_reader_destroy(&r);
@@ -291,7 +300,7 @@ static void test_endless(void **state)
 
 static void test_deep_nesting_is_bounded(void **state)
 {
-    struct event_reader *r = event_reader_create("Pod", "v1", 1 << 20, on_event, NULL);
+    struct event_reader *r = reader_of(1 << 20);
     struct err err;
     enum err_kind kind = event_reader_feed(r, "{\"type\":\"ADDED\",\"object\":", 25, &err);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cache/feed: conversations of lists and watches, their bodies cut anywhere; more stand in test_feed_*.c. */
 #include "talk.h"
 
 #include <stdio.h>
@@ -8,21 +9,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+static const struct talk_setup plain = {.watch_list = WATCH_LIST_OFF};
+
 #define OK .code = 200
 #define CHECK(...)                                            \
     do {                                                      \
         static const struct answer answers[] = {__VA_ARGS__}; \
-        talk_check(answers, ARRAY_LEN(answers));              \
+        talk_check(&plain, answers, ARRAY_LEN(answers));      \
     } while (0)
 
-/* Two objects, then the watch from 10. */
-#define SYNCED                                                                             \
-    {                                                                                      \
-        OK, .body = PAGE("10", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "")), \
-            .heard = "+ns/a:u1:3 +ns/b:u2:4", .next = WATCH("10")                          \
-    }
-
-static void test_a_list_then_events_then_the_watch_again(void **state)
+static void test_s1_s21_a_list_then_events_then_the_watch_again(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -45,7 +41,7 @@ static void test_an_empty_list_is_a_list(void **state)
            .next = WATCH("10")});
 }
 
-static void test_pages_are_committed_together(void **state)
+static void test_s3_pages_are_committed_together(void **state)
 {
     (void)state;
     CHECK({OK, .body = PAGE("10", "t/1=", ITEM("a", "u1", "3", "")), .next = LIST_NEXT("t%2F1%3D")},
@@ -72,7 +68,7 @@ static void test_items_before_metadata(void **state)
          .heard = "+ns/a:u1:3 +ns/b:u2:3", .next = WATCH("10")});
 }
 
-static void test_a_relist_tells_the_differences_only(void **state)
+static void test_s34_s35_s51_a_relist_tells_the_differences_only(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -85,7 +81,7 @@ static void test_a_relist_tells_the_differences_only(void **state)
            .heard = "-ns/b:u2:4? +ns/d:u4:29 +ns/c:u3:28", .next = WATCH("30")});
 }
 
-static void test_an_expired_page_drops_what_was_staged(void **state)
+static void test_s8_an_expired_page_drops_what_was_staged(void **state)
 {
     (void)state;
     CHECK({OK, .body = PAGE("10", "t", ITEM("a", "u1", "3", "")), .next = LIST_NEXT("t")},
@@ -96,7 +92,23 @@ static void test_an_expired_page_drops_what_was_staged(void **state)
            .next = WATCH("12")});
 }
 
-static void test_a_version_that_the_server_refuses_is_left_out(void **state)
+/* A server that was restored from a backup gives its versions out a second time. */
+static void test_a_list_without_a_version_is_compared_by_bytes(void **state)
+{
+    (void)state;
+    CHECK(SYNCED,
+          {OK, .body = ERROR_EVENT("410", "Expired", "x"), .next = "WAIT 800, " LIST_FROM("10")},
+          {OK,
+           .body = PAGE("10", "", ITEM("a", "u1", "3", "\"x\":\"1\"") "," ITEM("b", "u2", "4", "")),
+           .next = WATCH("10")},
+          {OK, .body = ERROR_EVENT("410", "Expired", "x"), .next = "WAIT 1600, " LIST_FROM("10")},
+          {.code = 410, .body = STATUS("410", "Expired", "x"), .next = LIST_NEWEST},
+          {OK,
+           .body = PAGE("10", "", ITEM("a", "u1", "3", "\"x\":\"1\"") "," ITEM("b", "u2", "4", "")),
+           .heard = "~ns/a:u1:3", .next = WATCH("10")});
+}
+
+static void test_s9_s18_a_version_that_the_server_refuses_is_left_out(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -111,11 +123,12 @@ static void test_a_version_that_the_server_refuses_is_left_out(void **state)
            .next = LIST_NEWEST},
           {OK, .body = PAGE("4", "t", ""), .next = LIST_NEXT("t")},
           {.code = 410, .body = STATUS("410", "Expired", "x"), .next = LIST_ALL},
-          {OK, .body = PAGE("4", "", ITEM("a", "u1", "3", "")), .heard = "-ns/b:u2:4?",
-           .next = WATCH("4")});
+          {OK, .body = PAGE("4", "", ITEM("a", "u1", "3", "")), .next = HELD LIST_NEWEST},
+          {OK, .body = PAGE("5", "", ITEM("a", "u1", "3", "")), .heard = "-ns/b:u2:4?",
+           .next = WATCH("5")});
 }
 
-static void test_a_list_that_is_cut_off_changes_nothing(void **state)
+static void test_s2_a_list_that_is_cut_off_changes_nothing(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -188,17 +201,17 @@ static void test_html_with_200_is_no_answer(void **state)
            .next = "WAIT 6400, " LIST_FROM("10")});
 }
 
-static void test_half_a_frame_at_the_end_is_not_an_event(void **state)
+static void test_s24_half_a_frame_at_the_end_is_not_an_event(void **state)
 {
     (void)state;
     CHECK(SYNCED,
           {OK, .body = EVENT("MODIFIED", "a", "u1", "11") "{\"type\":\"DELETED\",\"object\":{\"ki",
            .heard = "~ns/a:u1:11", .next = WATCH("11")},
           {OK, .body = "{\"type\":\"DEL", .cut_off = ERR_CLOSED, .next = WATCH("11")},
-          {OK, .body = "", .cut_off = ERR_TIMEOUT, .next = WATCH("11")});
+          {OK, .body = BOOKMARK("12"), .cut_off = ERR_TIMEOUT, .next = WATCH("12")});
 }
 
-static void test_broken_frames_end_the_stream_and_list(void **state)
+static void test_s23_broken_frames_end_the_stream_and_list(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -213,7 +226,7 @@ static void test_broken_frames_end_the_stream_and_list(void **state)
            .next = "WAIT 3200, " LIST_FROM("12")});
 }
 
-static void test_busy_in_the_stream_waits_and_watches(void **state)
+static void test_s45_busy_in_the_stream_waits_and_watches(void **state)
 {
     (void)state;
     CHECK(SYNCED,
@@ -227,7 +240,7 @@ static void test_busy_in_the_stream_waits_and_watches(void **state)
           {OK, .body = ERROR_EVENT("504", "Timeout", "x"), .next = "WAIT 3200, " LIST_FROM("15")});
 }
 
-static void test_events_of_another_kind_are_skipped_and_keep_the_version(void **state)
+static void test_s20_events_of_another_kind_are_skipped_and_keep_the_version(void **state)
 {
     (void)state;
     CHECK(SYNCED, {OK,
@@ -291,7 +304,7 @@ static void check_oversize_frame(const char *fill)
     for (size_t i = 0; i < 5000 / strlen(fill); i++)
         buf_puts(&body, fill);
     answers[1].body = buf_cstr(&body);
-    talk_check(answers, 2);
+    talk_check(&plain, answers, 2);
     buf_free(&body);
 }
 
@@ -313,22 +326,23 @@ static int be_quiet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_list_then_events_then_the_watch_again),
+        cmocka_unit_test(test_s1_s21_a_list_then_events_then_the_watch_again),
         cmocka_unit_test(test_an_empty_list_is_a_list),
-        cmocka_unit_test(test_pages_are_committed_together),
+        cmocka_unit_test(test_s3_pages_are_committed_together),
         cmocka_unit_test(test_items_before_metadata),
-        cmocka_unit_test(test_a_relist_tells_the_differences_only),
-        cmocka_unit_test(test_an_expired_page_drops_what_was_staged),
-        cmocka_unit_test(test_a_version_that_the_server_refuses_is_left_out),
-        cmocka_unit_test(test_a_list_that_is_cut_off_changes_nothing),
+        cmocka_unit_test(test_s34_s35_s51_a_relist_tells_the_differences_only),
+        cmocka_unit_test(test_s8_an_expired_page_drops_what_was_staged),
+        cmocka_unit_test(test_a_list_without_a_version_is_compared_by_bytes),
+        cmocka_unit_test(test_s9_s18_a_version_that_the_server_refuses_is_left_out),
+        cmocka_unit_test(test_s2_a_list_that_is_cut_off_changes_nothing),
         cmocka_unit_test(test_a_watch_that_does_not_start_keeps_its_version),
         cmocka_unit_test(test_bodies_of_errors_may_be_anything),
         cmocka_unit_test(test_a_retry_after_without_measure_is_bounded),
         cmocka_unit_test(test_html_with_200_is_no_answer),
-        cmocka_unit_test(test_half_a_frame_at_the_end_is_not_an_event),
-        cmocka_unit_test(test_broken_frames_end_the_stream_and_list),
-        cmocka_unit_test(test_busy_in_the_stream_waits_and_watches),
-        cmocka_unit_test(test_events_of_another_kind_are_skipped_and_keep_the_version),
+        cmocka_unit_test(test_s24_half_a_frame_at_the_end_is_not_an_event),
+        cmocka_unit_test(test_s23_broken_frames_end_the_stream_and_list),
+        cmocka_unit_test(test_s45_busy_in_the_stream_waits_and_watches),
+        cmocka_unit_test(test_s20_events_of_another_kind_are_skipped_and_keep_the_version),
         cmocka_unit_test(test_lists_of_another_kind_are_refused),
         cmocka_unit_test(test_an_item_that_is_too_big_keeps_its_old_state),
         cmocka_unit_test(test_a_nul_in_a_version_or_token_is_a_broken_list),

@@ -8,7 +8,7 @@
 
 /* Two watches and the hooks that a test adds; runs are started and ended by hand. */
 
-enum { ALL = 0xf, INITIAL_MS = 1000 };
+enum { ALL = 0x3f, INITIAL_MS = 1000 };
 
 static struct hooks hooks;
 static struct watch *watches[2];
@@ -19,7 +19,7 @@ static void ignore(void *arg, struct watch *w, const struct delta *d)
     (void)arg, (void)w, (void)d;
 }
 
-static const struct watch_events watch_events = {ignore};
+static const struct watch_events watch_events = {.on_delta = ignore};
 
 static int set_up(void **state)
 {
@@ -43,6 +43,10 @@ static int clean_up(void **state)
 static struct hook *add(enum hook_mode mode, unsigned events, enum hook_existing existing,
                         size_t sources)
 {
+    const struct hook_source both[] = {
+        {"one", watches[0]},
+        {"two", watches[1]}
+    };
     struct filter filter;
 
     assert_int_equal(filter_init(&filter, events, NULL, 0, NULL), ERR_OK);
@@ -52,7 +56,7 @@ static struct hook *add(enum hook_mode mode, unsigned events, enum hook_existing
                   .index = hooks.n,
                   .mode = mode,
                   .existing = existing,
-                  .sources = watches,
+                  .sources = both,
                   .source_count = sources,
                   .filter = filter,
                   .lane = {.concurrency = 8,
@@ -235,6 +239,19 @@ static void test_a_delete_that_failed_five_times_gives_way(void **state)
     assert_int_equal(run->reason, RUN_CHANGE);
     assert_int_equal(run->attempt, 1);
     end(run, true);
+    assert_nothing();
+}
+
+static void test_a_left_that_failed_five_times_gives_way(void **state)
+{
+    (void)state;
+    add_object(ALL);
+    open_with("u1");
+    change(DELTA_LEFT, "ns/a", "u1", NULL);
+    change(DELTA_ADDED, "ns/a", "u2", NULL);
+    for (int i = 0; i < 5; i++)
+        fail_once(DELTA_LEFT, "u1");
+    pass(DELTA_ADDED, "u2");
     assert_nothing();
 }
 
@@ -427,6 +444,7 @@ int main(void)
         TEST(test_existing_objects_are_skipped_when_asked),
         TEST(test_a_hook_for_deletes_hears_of_what_existed),
         TEST(test_a_delete_that_failed_five_times_gives_way),
+        TEST(test_a_left_that_failed_five_times_gives_way),
         TEST(test_a_delete_goes_on_failing_until_there_is_a_next_life),
         TEST(test_a_delete_behind_failed_changes_has_tries_of_its_own),
         TEST(test_the_end_of_a_life_does_not_wait_for_its_ladder),

@@ -10,7 +10,7 @@
 /* Random programs of changes, relists, runs that succeed, fail, overlap and hang, in virtual time,
  * judged by hook_oracle. PROGRAM=N in the environment runs one of them, PROGRAMS=N so many. */
 
-enum { HOOKS = 3, PROGRAMS = 3000, STEPS = 90, INITIAL_MS = 100 };
+enum { HOOKS = 3, PROGRAMS = 3000, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f };
 
 static struct hooks hooks;
 static struct oracle oracles[HOOKS];
@@ -36,7 +36,7 @@ static void ignore_delta(void *arg, struct watch *w, const struct delta *d)
     (void)arg, (void)w, (void)d;
 }
 
-static const struct watch_events watch_events = {ignore_delta};
+static const struct watch_events watch_events = {.on_delta = ignore_delta};
 
 static unsigned state_of(const struct object *o)
 {
@@ -52,7 +52,9 @@ static void on_delta(void *arg, const struct delta *d)
     size_t source = (size_t)((struct store **)arg - stores);
     size_t key = (size_t)(object_name(d->object).p[1] - '0');
 
-    cache.now[source][key] = d->type == DELTA_DELETED ? 0 : state_of(d->object);
+    bool end = d->type == DELTA_DELETED || d->type == DELTA_LEFT;
+
+    cache.now[source][key] = end ? 0 : state_of(d->object);
     for (size_t i = 0; i < HOOKS; i++)
         if ((oracles[i].sources & 1U << source) != 0)
             oracle_delta(&oracles[i], source, d);
@@ -64,12 +66,11 @@ static void on_delta(void *arg, const struct delta *d)
 static struct filter random_filter(struct oracle *o)
 {
     static const char *const paths[] = {"data.a"};
-    unsigned events = pick(2) == 0 ? 7 : 1 + pick(7);
+    unsigned events = pick(2) == 0 ? ALL : 1 + pick(ALL);
     struct filter f;
 
     o->only_a = pick(3) == 0;
-    assert_int_equal(filter_init(&f, events | 1U << DELTA_LEFT, paths, o->only_a ? 1 : 0, NULL),
-                     ERR_OK);
+    assert_int_equal(filter_init(&f, events, paths, o->only_a ? 1 : 0, NULL), ERR_OK);
     return f;
 }
 
@@ -88,7 +89,7 @@ static struct lane_params random_lane(void)
 static void add_hook(size_t i)
 {
     struct oracle *o = &oracles[i];
-    struct watch *sources[ORACLE_SOURCES];
+    struct hook_source sources[ORACLE_SOURCES];
     size_t n = 0;
 
     *o = (struct oracle){.cache = &cache, .rng = &rng, .initial_ms = INITIAL_MS};
@@ -97,7 +98,7 @@ static void add_hook(size_t i)
         if ((o->sources & 1U << s) == 0)
             continue;
         o->source_of[n] = s;
-        sources[n++] = watches[s];
+        sources[n++] = (struct hook_source){.name = "s", .watch = watches[s]};
     }
     hooks_add(&hooks, &(struct hook_params){
                           .name = "h",
@@ -226,6 +227,9 @@ static void change_one(void)
     if (is != 0 && pick(3) == 0) {
         o = next_object(source, key, is);
         store_remove(stores[source], o, now);
+    } else if (is != 0 && pick(4) == 0) {
+        o = next_object(source, key, pick(4) > 0 ? is : ++uids);
+        store_leave(stores[source], o, now);
     } else {
         o = next_object(source, key, next_uid(source, key));
         store_apply(stores[source], 0, o, now);
@@ -240,10 +244,25 @@ static void relist(size_t source, bool empty)
         if (pick(3) == 0)
             continue;
         struct object *o = next_object(source, key, next_uid(source, key));
-        store_stage(stores[source], 0, o);
+        if (pick(6) == 0)
+            store_stage_left(stores[source], 0, o);
+        else
+            store_stage(stores[source], 0, o);
         object_unref(&o);
     }
-    store_commit(stores[source], 0, now);
+    store_commit(stores[source], 0, CAUSE_RELIST, now);
+}
+
+/* A source may say what is known already. */
+static void turn_stale(size_t source, bool stale)
+{
+    cache.stale[source] = stale;
+    for (size_t i = 0; i < HOOKS; i++)
+        if ((oracles[i].sources & 1U << source) != 0)
+            oracle_stale(&oracles[i], source);
+    hooks_stale(&hooks, watches[source], stale, now, now);
+    for (size_t i = 0; i < HOOKS; i++)
+        oracle_settled(&oracles[i]);
 }
 
 static void sync_source(size_t source)
@@ -255,7 +274,7 @@ static void sync_source(size_t source)
 
 static void step(void)
 {
-    unsigned what = pick(20);
+    unsigned what = pick(22);
 
     if (what < 8)
         change_one();
@@ -265,8 +284,10 @@ static void step(void)
         finish_one();
     else if (what < 19)
         advance();
-    else
+    else if (what < 20)
         sync_source(pick(ORACLE_SOURCES));
+    else
+        turn_stale(pick(ORACLE_SOURCES), pick(2) == 0);
     if (pick(4) > 0)
         pump();
 }
@@ -293,8 +314,10 @@ static void drain(void)
 
 static void check_nothing_is_kept(void)
 {
-    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
         relist(s, true);
+        turn_stale(s, false);
+    }
     drain();
     for (size_t i = 0; i < HOOKS; i++) {
         assert_int_equal(hooks.v[i]->queue.existing_left, 0);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kube/event.h"
+#include "kube/shape.h"
 
 #define PAIR(text, wanted) \
     {                      \
@@ -16,9 +17,10 @@
 static struct buf said;
 static struct object *last;
 
-static void on_item(void *arg, struct object *o)
+static void on_item(void *arg, struct object *o, bool selected)
 {
     (void)arg;
+    buf_puts(&said, selected ? "" : "not selected: ");
     object_put_json(&said, o);
     buf_putc(&said, '\n');
     object_unref(&last);
@@ -33,25 +35,20 @@ static void on_too_big(void *arg, struct str key)
 
 static const struct list_events events = {on_item, on_too_big};
 
-static const char *want_kind;
-static const char *want_api_version;
-static size_t object_size = 1000;
+static struct object_rules rules = {.object_size = 1000};
 
 static int clear(void **state)
 {
     (void)state;
     buf_free(&said);
     object_unref(&last);
-    want_kind = NULL;
-    want_api_version = NULL;
-    object_size = 1000;
+    rules = (struct object_rules){.object_size = 1000};
     return 0;
 }
 
 static enum err_kind feed(struct str body, size_t first, size_t piece, struct err *err)
 {
-    struct list_reader *r =
-        list_reader_create(want_kind, want_api_version, object_size, &events, NULL);
+    struct list_reader *r = list_reader_create(&rules, &events, NULL);
     enum err_kind kind = ERR_OK;
     struct list_page page;
 
@@ -132,8 +129,8 @@ static void test_custom_resource(void **state)
                item);
     buf_printf(&want, "%s\n1+0 W g/v1 rv=9 next=", item);
     assert_said(buf_cstr(&body), buf_cstr(&want));
-    want_kind = "W";
-    want_api_version = "g/v1";
+    rules.kind = "W";
+    rules.api_version = "g/v1";
     assert_said(buf_cstr(&body), buf_cstr(&want));
     buf_free(&body);
     buf_free(&want);
@@ -190,7 +187,7 @@ static void test_same_bytes_as_watch_event(void **state)
 
     (void)state;
     assert_int_equal(feed(str_c(list), sizeof(list), 1, &err), ERR_OK);
-    r = event_reader_create("Pod", "v1", 1000, on_event, &out);
+    r = event_reader_create(&(struct object_rules){"Pod", "v1", 1000, NULL, false}, on_event, &out);
     assert_int_equal(event_reader_feed(r, event, sizeof(event) - 1, &err), ERR_OK);
     buf_puts(&out, "\n1+0 Pod v1 rv=7 next=");
     assert_string_equal(buf_cstr(&said), buf_cstr(&out));
@@ -203,7 +200,7 @@ static void test_too_big_items_are_skipped(void **state)
     struct buf body = {0};
 
     (void)state;
-    object_size = 100;
+    rules.object_size = 100;
     buf_puts(&body, POD_LIST "\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM("a", "1"));
     for (int over = 0; over < 2; over++) {
         size_t head = body.len + 1;
@@ -274,8 +271,8 @@ static void test_what_is_no_list(void **state)
 static void test_what_was_expected(void **state)
 {
     (void)state;
-    want_kind = "Pod";
-    want_api_version = "v1";
+    rules.kind = "Pod";
+    rules.api_version = "v1";
     assert_said("{\"items\":[" ITEM("a", "1") "],\"kind\":\"PodList\",\"apiVersion\":\"v1\","
                                               "\"metadata\":{\"resourceVersion\":\"1\"}}",
                 POD("a", "1") "\n1+0 Pod v1 rv=1 next=");
@@ -323,6 +320,84 @@ static void test_everything_else_is_bounded(void **state)
         assert_int_equal(feed(buf_str(&body), piece, piece, &err), ERR_OK);
     }
     buf_free(&body);
+}
+
+/* ---- With a shape, and with PartialObjectMetadataList asked for. */
+
+#define PARTIAL "\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
+#define PARTIAL_ITEM(name, rv) \
+    "{" PARTIAL "\"metadata\":{\"name\":\"" name "\",\"resourceVersion\":\"" rv "\"}}"
+#define META "\"metadata\":{\"resourceVersion\":\"7\"},"
+#define PARTIAL_LIST(version) \
+    "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"" version "\"," META
+
+static void test_pruned_and_selected(void **state)
+{
+    const char *keep = "metadata.name";
+    const char *match = "spec.b=1";
+    const struct shape_params p = {
+        .keep = &keep, .keep_count = 1, .match = &match, .match_count = 1};
+    struct shape *shape;
+
+    (void)state;
+    assert_int_equal(shape_create(&p, &shape, NULL), ERR_OK);
+    rules.shape = shape;
+    assert_said(POD_LIST META
+                "\"items\":[{\"spec\":{\"b\":1},\"metadata\":{\"name\":\"a\",\"x\":[],"
+                "\"resourceVersion\":\"1\"}}," ITEM("b", "2") "]}",
+                POD("a", "1") "\nnot selected: " POD("b", "2") "\n2+0 Pod v1 rv=7 next=");
+    shape_destroy(&shape);
+}
+
+static void test_partial_or_not_is_the_same(void **state)
+{
+    static const char want[] = POD("a", "1") "\n" POD("b", "2") "\n2+0 Pod v1 rv=7 next=";
+
+    (void)state;
+    rules.kind = "Pod";
+    rules.api_version = "v1";
+    rules.partial = true;
+    assert_said(
+        PARTIAL_LIST("meta.k8s.io/v1") "\"items\":[" PARTIAL_ITEM("a", "1") "," ITEM("b", "2") "]}",
+        want);
+    assert_said(PARTIAL_LIST("meta.k8s.io/v1beta1") "\"items\":[" POD("a", "1") "," PARTIAL_ITEM(
+                    "b", "2") "]}",
+                want);
+    assert_said("{\"apiVersion\":\"meta.k8s.io/v1\",\"items\":[" PARTIAL_ITEM("a", "1") "," ITEM(
+                    "b", "2") "],\"kind\":\"PartialObjectMetadataList\"," META "\"x\":0}",
+                want);
+    assert_said(POD_LIST META "\"items\":[" POD("a", "1") "," PARTIAL_ITEM("b", "2") "]}", want);
+    assert_fails(PARTIAL_LIST("v1") "\"items\":[]}", ERR_PROTOCOL,
+                 "list: wrong apiVersion v1, expected meta.k8s.io/v1");
+    assert_fails("{\"apiVersion\":\"meta.k8s.io/v1\",\"kind\":\"PodList\"}", ERR_PROTOCOL,
+                 "list: wrong apiVersion meta.k8s.io/v1, expected v1");
+    assert_fails("{\"kind\":\"PodList\",\"apiVersion\":\"meta.k8s.io/v1\"}", ERR_PROTOCOL,
+                 "list: wrong apiVersion meta.k8s.io/v1, expected v1");
+    assert_fails("{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\"}", ERR_PROTOCOL,
+                 "list: unsupported Table");
+    assert_fails("{\"kind\":\"NodeList\",\"apiVersion\":\"v1\"}", ERR_PROTOCOL,
+                 "list: wrong kind Node, expected Pod");
+}
+
+static void test_partial_of_what(void **state)
+{
+    static const char of_what[] =
+        "list: it is of PartialObjectMetadata: the kind must be known to read it";
+
+    (void)state;
+    rules.partial = true;
+    assert_said(POD_LIST META "\"items\":[" POD("a", "1") "]}",
+                POD("a", "1") "\n1+0 Pod v1 rv=7 next=");
+    assert_fails(PARTIAL_LIST("meta.k8s.io/v1") "\"items\":[]}", ERR_PROTOCOL, of_what);
+    assert_fails("{\"items\":[" PARTIAL_ITEM("a", "1") "]}", ERR_PROTOCOL, of_what);
+    rules.kind = "Pod"; /* and the version is not known */
+    assert_fails(PARTIAL_LIST("meta.k8s.io/v1") "\"items\":[]}", ERR_PROTOCOL, of_what);
+    rules.api_version = "v1";
+    rules.partial = false;
+    assert_fails(PARTIAL_LIST("meta.k8s.io/v1") "\"items\":[]}", ERR_PROTOCOL,
+                 "list: wrong kind PartialObjectMetadata, expected Pod");
+    assert_fails(POD_LIST "\"items\":[" PARTIAL_ITEM("a", "1") "]}", ERR_PROTOCOL,
+                 "list: item 0 is of the wrong kind PartialObjectMetadata, expected Pod");
 }
 
 /* ---- Random lists of random items, with metadata before or behind them. */
@@ -394,6 +469,9 @@ int main(void)
         cmocka_unit_test_teardown(test_what_is_no_list, clear),
         cmocka_unit_test_teardown(test_what_was_expected, clear),
         cmocka_unit_test_teardown(test_everything_else_is_bounded, clear),
+        cmocka_unit_test_teardown(test_pruned_and_selected, clear),
+        cmocka_unit_test_teardown(test_partial_or_not_is_the_same, clear),
+        cmocka_unit_test_teardown(test_partial_of_what, clear),
         cmocka_unit_test_teardown(test_random_lists, clear),
     };
 

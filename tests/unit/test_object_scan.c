@@ -270,7 +270,7 @@ static void test_limit_is_exact(void **state)
             struct object_scan *saved = scan;
             struct object *o = NULL;
 
-            scan = object_scan_create(limit);
+            scan = object_scan_create(&(struct object_rules){.object_size = limit});
             scan_feed(str_of(text, n), cut, cut);
             assert_int_equal(object_scan_end(scan, str_c("K"), str_c("v1"), &o),
                              limit < n ? OBJECT_SCAN_TOO_BIG : OBJECT_SCAN_OK);

@@ -7,7 +7,7 @@
 #include "hook/payload.h"
 #include "proto/json_in.h"
 
-enum { ALL = 0xf };
+enum { ALL = 0x3f };
 
 /* 2023-11-14T22:13:20.000000042Z */
 #define WALL_NS 1700000000000000042U
@@ -18,11 +18,12 @@ enum { ALL = 0xf };
 #define ITEM(name, uid, rv, data)                                              \
     "{\"metadata\":{\"namespace\":\"ns\",\"name\":\"" name "\",\"uid\":\"" uid \
     "\",\"resourceVersion\":\"" rv "\"},\"data\":{" data "}}"
-#define SOURCE(name)                                                                          \
-    "\"" name "\":{\"cluster\":\"c\",\"synced\":true,\"stale\":false,\"age_s\":1.5,\"held\":" \
-    "false}"
+#define SOURCE_IS(name, stale, age, held)                                                \
+    "\"" name "\":{\"cluster\":\"c\",\"synced\":true,\"stale\":" stale ",\"age_s\":" age \
+    ",\"held\":" held "}"
+#define SOURCE(name) SOURCE_IS(name, "false", "1.5", "false")
 #define EVENT(type, cause, name, uid, rv, unknown)                                            \
-    "{\"type\":\"" type "\",\"cause\":\"" cause "\",\"cluster\":\"c\",\"source\":\"w0\","     \
+    "{\"type\":\"" type "\",\"cause\":\"" cause "\",\"cluster\":\"c\",\"source\":\"one\","    \
     "\"api_version\":\"v1\",\"kind\":\"ConfigMap\",\"namespace\":\"ns\",\"name\":\"" name     \
     "\",\"uid\":\"" uid "\",\"resource_version\":\"" rv "\",\"final_state_unknown\":" unknown \
     ",\"received\":\"2023-11-14T22:13:20.000000042Z\""
@@ -39,7 +40,7 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
     hooks_delta(&hooks, w, d, begin.ms);
 }
 
-static const struct watch_events watch_events = {on_delta};
+static const struct watch_events watch_events = {.on_delta = on_delta};
 
 static int set_up(void **state)
 {
@@ -63,13 +64,17 @@ static int clean_up(void **state)
 
 static void add(enum hook_mode mode, size_t sources)
 {
+    const struct hook_source both[] = {
+        {"one", watches[0]},
+        {"two", watches[1]}
+    };
     struct filter filter;
 
     assert_int_equal(filter_init(&filter, ALL, NULL, 0, NULL), ERR_OK);
     hooks_add(&hooks, &(struct hook_params){
                           .name = "h",
                           .mode = mode,
-                          .sources = watches,
+                          .sources = both,
                           .source_count = sources,
                           .filter = filter,
                           .lane = {.concurrency = 1, .retry = {100, 100, 1, 0}}
@@ -116,7 +121,7 @@ static void test_mode_object_is_one_event(void **state)
     objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":[ 1, 2 ]"), "9", begin);
     end(next());
     assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
-                 "\"existing\",\"sources\":{" SOURCE("w0") "},\"event\":" EVENT(
+                 "\"existing\",\"sources\":{" SOURCE("one") "},\"event\":" EVENT(
                      "ADDED", "relist", "a", "u1", "3",
                      "false") ",\"object\":" OBJECT("a", "u1", "3", "\"x\":[ 1, 2 ]") "}}\n");
 }
@@ -149,7 +154,7 @@ static void test_a_delete_carries_the_last_object(void **state)
     watch_says("{\"type\":\"DELETED\",\"object\":" OBJECT("a", "u1", "12", "\"x\":2") "}");
     end(next());
     assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-2\",\"attempt\":1,\"reason\":"
-                 "\"change\",\"sources\":{" SOURCE("w0") "},\"event\":" EVENT(
+                 "\"change\",\"sources\":{" SOURCE("one") "},\"event\":" EVENT(
                      "DELETED", "watch", "a", "u1", "12",
                      "false") ",\"object\":" OBJECT("a", "u1", "12", "\"x\":2") "}}\n");
 }
@@ -173,27 +178,25 @@ static void test_a_delete_found_by_a_relist_says_so(void **state)
 
 static void test_mode_snapshot_is_changes_and_everything_sorted_by_key(void **state)
 {
+    static const char items[] = ITEM("b", "u2", "4", "") "," ITEM("a", "u1", "3", "");
+    static const char changes[] = EVENT("ADDED", "relist", "b", "u2", "4", "false") "}," EVENT(
+        "ADDED", "relist", "a", "u1", "3", "false") "}";
+    static const char objects[] = OBJECT("a", "u1", "3", "") "," OBJECT("b", "u2", "4", "");
+    struct buf want = {0};
+
     (void)state;
     add(HOOK_SNAPSHOT, 2);
-    objects_sync(watches[0], ITEM("b", "u2", "4", "") "," ITEM("a", "u1", "3", ""), "9", begin);
+    objects_sync(watches[0], items, "9", begin);
     assert_null(hooks_next(&hooks, begin.ms));
     objects_sync(watches[1], "", "9", begin);
     end(next());
-    assert_input(
-        "{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
-        "\"existing\",\"sources\":{" SOURCE("w0") "," SOURCE("w1") "},\"changes\":[" EVENT(
-            "ADDED", "relist", "b", "u2", "4",
-            "false") "}," EVENT("ADDED", "relist", "a", "u1", "3",
-                                "false") "}],\"snapshot\":{\"w0\":[" OBJECT("a", "u1", "3",
-                                                                            "") "," OBJECT("b",
-                                                                                           "u2",
-                                                                                           "4",
-                                                                                           "") "],"
-                                                                                               "\"w"
-                                                                                               "1\""
-                                                                                               ":[]"
-                                                                                               "}}"
-                                                                                               "\n");
+    buf_printf(&want,
+               "{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
+               "\"existing\",\"sources\":{%s,%s},\"changes\":[%s],\"snapshot\":{\"one\":[%s],"
+               "\"two\":[]}}\n",
+               SOURCE("one"), SOURCE("two"), changes, objects);
+    assert_input(buf_cstr(&want));
+    buf_free(&want);
 }
 
 static void test_two_lives_of_a_key_are_two_changes(void **state)
@@ -208,7 +211,99 @@ static void test_two_lives_of_a_key_are_two_changes(void **state)
         strstr(buf_cstr(&out),
                "\"changes\":[" EVENT("DELETED", "watch", "a", "u1", "3", "true") "}," EVENT(
                    "ADDED", "watch", "a", "u2", "12",
-                   "false") "}],\"snapshot\":{\"w0\":[" OBJECT("a", "u2", "12", "") "]}}\n"));
+                   "false") "}],\"snapshot\":{\"one\":[" OBJECT("a", "u2", "12", "") "]}}\n"));
+}
+
+#define OUTAGE(type)                                                                    \
+    "{\"type\":\"" type "\",\"cause\":\"watch\",\"cluster\":\"c\",\"source\":\"one\","  \
+    "\"api_version\":null,\"kind\":null,\"namespace\":null,\"name\":null,\"uid\":null," \
+    "\"resource_version\":null,\"final_state_unknown\":false,"                          \
+    "\"received\":\"2023-11-14T22:13:20.000000042Z\""
+
+static void test_an_outage_is_an_event_without_an_object(void **state)
+{
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], "", "9", begin);
+    hooks_stale(&hooks, watches[0], true, WALL_NS, begin.ms);
+    end(next());
+    assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
+                 "\"existing\",\"sources\":{" SOURCE("one") "},\"event\":" OUTAGE(
+                     "STALE") ",\"object\":null}}\n");
+    hooks_stale(&hooks, watches[0], false, WALL_NS, begin.ms);
+    end(next());
+    assert_non_null(strstr(buf_cstr(&out), OUTAGE("FRESH") ",\"object\":null}}\n"));
+}
+
+static void test_in_mode_snapshot_an_outage_is_a_change(void **state)
+{
+    (void)state;
+    add(HOOK_SNAPSHOT, 1);
+    objects_sync(watches[0], "", "9", begin);
+    end(next());
+    hooks_stale(&hooks, watches[0], true, WALL_NS, begin.ms);
+    end(next());
+    assert_non_null(strstr(buf_cstr(&out), "\"changes\":[" OUTAGE("STALE") "}],\"snapshot\":"));
+}
+
+static void test_an_object_that_left_says_so(void **state)
+{
+    struct object *o = objects_make("ns/a", "u1", "3", NULL);
+
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], ITEM("a", "u1", "3", ""), "9", begin);
+    end(next());
+    on_delta(NULL, watches[0],
+             &(struct delta){
+                 .type = DELTA_LEFT, .cause = CAUSE_AUDIT, .object = o, .received_ns = WALL_NS});
+    end(next());
+    assert_non_null(strstr(buf_cstr(&out), EVENT("LEFT", "audit", "a", "u1", "3", "false")));
+    object_unref(&o);
+}
+
+/* Lists as often as the feed asks for it. */
+static void list_anew(const char *rv)
+{
+    struct feed *f = watch_feed(watches[0], 0);
+    struct buf body = {0};
+
+    buf_printf(&body,
+               "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
+               "\"resourceVersion\":\"%s\"},\"items\":[]}",
+               rv);
+    watch_relist(watches[0], RELIST_MANUAL);
+    struct feed_action action = feed_restart(f, begin);
+    for (int i = 0; action.what == FEED_LIST; i++) {
+        assert_true(i < 5);
+        action = objects_answer(f, buf_cstr(&body), begin);
+    }
+    buf_free(&body);
+}
+
+static void test_a_source_whose_list_is_held_back_says_so(void **state)
+{
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], ITEM("a", "u1", "3", ""), "9", begin);
+    struct run *run = next();
+    list_anew("5");
+    buf_clear(&out);
+    payload_put_json(&out, &context, run, begin.ms + 1500);
+    assert_non_null(strstr(buf_cstr(&out), SOURCE_IS("one", "false", "1.5", "true")));
+    end(run);
+}
+
+static void test_a_source_without_its_stream_is_stale(void **state)
+{
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], ITEM("a", "u1", "3", ""), "9", begin);
+    struct run *run = next();
+    buf_clear(&out);
+    payload_put_json(&out, &context, run, begin.ms + 30000);
+    assert_non_null(strstr(buf_cstr(&out), SOURCE_IS("one", "true", "30", "false")));
+    end(run);
 }
 
 /* NAME=VALUE strings with NUL behind each, as lines. */
@@ -235,11 +330,28 @@ static void test_the_environment_of_mode_object(void **state)
                                   "INFORMERD_NODE=n\"1\n"
                                   "INFORMERD_EVENT=ADDED\n"
                                   "INFORMERD_CLUSTER=c\n"
-                                  "INFORMERD_SOURCE=w0\n"
+                                  "INFORMERD_SOURCE=one\n"
                                   "INFORMERD_NAMESPACE=ns\n"
                                   "INFORMERD_NAME=a\n"
                                   "INFORMERD_UID=u1\n"
                                   "INFORMERD_RESOURCE_VERSION=3\n");
+    end(run);
+}
+
+static void test_the_environment_of_an_outage(void **state)
+{
+    (void)state;
+    add(HOOK_OBJECT, 1);
+    objects_sync(watches[0], "", "9", begin);
+    hooks_stale(&hooks, watches[0], true, WALL_NS, begin.ms);
+    struct run *run = next();
+    assert_non_null(strstr(env(run), "INFORMERD_EVENT=STALE\n"
+                                     "INFORMERD_CLUSTER=c\n"
+                                     "INFORMERD_SOURCE=one\n"
+                                     "INFORMERD_NAMESPACE=\n"
+                                     "INFORMERD_NAME=\n"
+                                     "INFORMERD_UID=\n"
+                                     "INFORMERD_RESOURCE_VERSION=\n"));
     end(run);
 }
 
@@ -289,7 +401,13 @@ int main(void)
         TEST(test_a_delete_found_by_a_relist_says_so),
         TEST(test_mode_snapshot_is_changes_and_everything_sorted_by_key),
         TEST(test_two_lives_of_a_key_are_two_changes),
+        TEST(test_an_outage_is_an_event_without_an_object),
+        TEST(test_in_mode_snapshot_an_outage_is_a_change),
+        TEST(test_an_object_that_left_says_so),
+        TEST(test_a_source_whose_list_is_held_back_says_so),
+        TEST(test_a_source_without_its_stream_is_stale),
         TEST(test_the_environment_of_mode_object),
+        TEST(test_the_environment_of_an_outage),
         TEST(test_the_environment_of_mode_snapshot),
         TEST(test_no_object_can_bring_a_variable_of_its_own),
     };

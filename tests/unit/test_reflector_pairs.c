@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "objects.h"
+/* cache/reflector: every failure in every state, and every pair of state and input. */
+#include "reflex.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,109 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cache/reflector.h"
-
-enum { INITIAL = 800, RESET_AFTER = 120000 };
-
-static const struct reflector_params defaults = {
-    .backoff = {.initial_ms = INITIAL, .max_ms = 30000, .factor = 2, .jitter = 0},
-    .reset_after_ms = RESET_AFTER,
-    .page_size = 500,
-    .watch_min_s = 300,
-    .watch_max_s = 600,
-};
-
-static struct reflector *r;
-static struct reflector_action last;
-static uint64_t now;
-
-static int set_up(void **state)
-{
-    (void)state;
-    now = 1000000;
-    r = reflector_create(&defaults, 1);
-    return 0;
-}
-
-static int clean_up(void **state)
-{
-    (void)state;
-    reflector_destroy(&r);
-    reflector_destroy(&r);
-    assert_null(r);
-    return 0;
-}
-
-/* ---- Inputs: each puts the answer in last. */
-
-static void start(void)
-{
-    last = reflector_start(r, now);
-}
-
-static void listed(const char *rv, const char *next)
-{
-    last = reflector_listed(r, str_c(rv), str_c(next), now);
-}
-
-static void ended_after(uint64_t ms)
-{
-    now += ms;
-    last = reflector_ended(r, now);
-}
-
-static void failed_asking(enum err_kind kind, uint64_t retry_after_ms)
-{
-    last = reflector_failed(r, &(struct err){.kind = kind}, retry_after_ms, now);
-}
-
-static void failed(enum err_kind kind)
-{
-    failed_asking(kind, 0);
-}
-
-static void timer(void)
-{
-    now += last.wait_ms;
-    last = reflector_timer(r, now);
-}
-
-/* ---- Checks of the answer. */
-
-static void assert_same_text(const char *got, const char *want)
-{
-    if (want == NULL)
-        assert_null(got);
-    else
-        assert_string_equal(got != NULL ? got : "(none)", want);
-}
-
-static void assert_list(const char *rv, const char *next, unsigned limit)
-{
-    assert_int_equal(last.what, REFLECTOR_LIST);
-    assert_int_equal(reflector_state(r), REFLECTOR_LISTING);
-    assert_same_text(last.rv, rv);
-    assert_same_text(last.next, next);
-    assert_int_equal(last.limit, limit);
-}
-
-static void assert_watch(const char *rv)
-{
-    assert_int_equal(last.what, REFLECTOR_WATCH);
-    assert_int_equal(reflector_state(r), REFLECTOR_WATCHING);
-    assert_same_text(last.rv, rv);
-    assert_same_text(reflector_rv(r), rv);
-    assert_in_range(last.timeout_s, 300, 600);
-    assert_null(last.next);
-    assert_int_equal(last.limit, 0);
-}
-
-static void assert_wait(uint64_t ms)
-{
-    assert_int_equal(last.what, REFLECTOR_WAIT);
-    assert_int_equal(reflector_state(r), REFLECTOR_BACKOFF);
-    assert_int_equal(last.wait_ms, ms);
-}
+#define INITIAL REFLEX_INITIAL
 
 enum at {
     AT_IDLE,
@@ -121,90 +20,164 @@ enum at {
     AT_WATCHING,
     AT_BACKOFF_TO_LIST,
     AT_BACKOFF_TO_WATCH,
+    AT_PROBING,
+    AT_HELD,
+    AT_STREAMING,   /* the first list */
+    AT_RESTREAMING, /* from a known version */
+    AT_STREAMING_NEWEST,
     AT_COUNT,
 };
 
-static void go_to(enum at at)
+static void go_to_streaming(enum at at)
 {
-    set_up(NULL);
-    if (at == AT_IDLE)
+    struct reflector_params p = reflex_defaults;
+
+    p.watch_list = WATCH_LIST_ON;
+    reflex_use(&p);
+    reflex_start();
+    if (at == AT_STREAMING)
         return;
-    start();
-    if (at >= AT_WATCHING || at == AT_RELISTING)
-        listed("5", "");
+    reflector_streamed(reflex.r, str_c("5"), reflex.now);
+    reflex_failed(ERR_SERVER);
+    reflex_timer();
+    if (at == AT_STREAMING_NEWEST)
+        reflex_failed(ERR_EXPIRED);
+}
+
+static void go_to_watching(enum at at)
+{
+    reflex_sync_at("5");
     switch (at) {
-    case AT_LISTING_PAGE_2:
-        listed("5", "next");
-        break;
-    case AT_LISTING_NEWEST:
-        failed(ERR_EXPIRED);
-        break;
     case AT_RELISTING:
-        failed(ERR_SERVER);
-        timer();
+        reflex_failed(ERR_SERVER);
+        reflex_timer();
         break;
     case AT_BACKOFF_TO_LIST:
-        failed(ERR_SERVER);
+        reflex_failed(ERR_SERVER);
         break;
     case AT_BACKOFF_TO_WATCH:
-        failed(ERR_BUSY);
+        reflex_failed(ERR_BUSY);
+        break;
+    case AT_PROBING:
+        reflex_ended_after(300000);
+        reflex_ended_after(300000);
+        break;
+    case AT_HELD:
+        reflex_relist(RELIST_MANUAL);
+        reflex_held(60000);
         break;
     case AT_IDLE:
     case AT_LISTING:
+    case AT_LISTING_PAGE_2:
+    case AT_LISTING_NEWEST:
     case AT_WATCHING:
+    case AT_STREAMING:
+    case AT_RESTREAMING:
+    case AT_STREAMING_NEWEST:
     case AT_COUNT:
         break;
     }
 }
 
+static void go_to(enum at at)
+{
+    if (at >= AT_STREAMING) {
+        go_to_streaming(at);
+        return;
+    }
+    reflex_set_up(NULL);
+    if (at >= AT_RELISTING) {
+        go_to_watching(at);
+        return;
+    }
+    if (at != AT_IDLE)
+        reflex_start();
+    if (at == AT_LISTING_PAGE_2)
+        reflex_listed("5", "next");
+    if (at == AT_LISTING_NEWEST)
+        reflex_failed(ERR_EXPIRED);
+}
+
 /* The answer to a failure: "w" = wait and watch again, "l" = wait and list again from the same
  * version, "n" = wait, then list the newest, "N" = list the newest at once, "A" = list all at once
- * without pages. In order of enum err_kind: ok io refused timeout closed tls, protocol too_big,
- * unauthorized forbidden, not_found expired, future, busy, server config, credential. */
+ * without pages, "L" = list at once from the same version; of streams "s" = wait and stream again
+ * from the same version, "S" = stream the newest at once, "t" = wait and do that. In order of enum
+ * err_kind: ok io refused timeout closed tls, protocol too_big, unauthorized forbidden, not_found
+ * expired, future, busy, server config, credential. */
 struct failure_row {
     enum at at;
     const char *answers;
-    const char *rv; /* of that list */
+    const char *rv; /* that it knows */
 };
 
 static const struct failure_row failures[] = {
-    {AT_LISTING,        "lllllllllllNNllll", "0" },
-    {AT_LISTING_PAGE_2, "lllllllllllANllll", "0" },
-    {AT_RELISTING,      "lllllllllllNNllll", "5" },
-    {AT_LISTING_NEWEST, "nnnnnnnnnnnnnnnnn", NULL},
-    {AT_WATCHING,       "lwwwwwllwwllnwllw", "5" },
+    {AT_LISTING,          "lllllllllllNNllll", "0"},
+    {AT_LISTING_PAGE_2,   "lllllllllllANllll", "0"},
+    {AT_RELISTING,        "lllllllllllNNllll", "5"},
+    {AT_LISTING_NEWEST,   "nnnnnnnnnnnnnnnnn", "-"},
+    {AT_WATCHING,         "lwwwwwllwwllnwllw", "5"},
+    {AT_PROBING,          "wwwwwwwwwwwwwwwww", "5"},
+    {AT_STREAMING,        "LssLssLLsLLttsLLs", "-"},
+    {AT_RESTREAMING,      "LssLssLLsLLSSsLLs", "5"},
+    {AT_STREAMING_NEWEST, "LttLttLLtLLtttLLt", "-"},
 };
+
+/* Of a list that is asked for from the version of the row. */
+static void want_list(const struct failure_row *row, bool at_once)
+{
+    bool zero = row->at == AT_STREAMING || strcmp(row->rv, "0") == 0;
+    bool pages = zero || strcmp(row->rv, "-") == 0;
+    bool second = row->at == AT_RELISTING; /* step of the ladder */
+    struct buf want = {0};
+
+    buf_printf(&want, "L(%s)%s", zero ? "0" : row->rv, pages ? " limit=500" : "");
+    if (at_once)
+        reflex_want(buf_cstr(&want));
+    else
+        reflex_want_wait_then(second ? 1600 : INITIAL, buf_cstr(&want));
+    buf_free(&want);
+}
+
+static void want_stream(const struct failure_row *row, const char *rv)
+{
+    struct buf want = {0};
+
+    buf_printf(&want, "S(%s)", rv);
+    reflex_want_wait_then(row->at == AT_STREAMING ? INITIAL : 1600, buf_cstr(&want));
+    buf_free(&want);
+}
 
 static void check_failure(const struct failure_row *row, enum err_kind kind)
 {
-    bool known = row->at == AT_RELISTING || row->at == AT_WATCHING;
-
     go_to(row->at);
-    failed(kind);
+    reflex_failed(kind);
     switch (row->answers[kind]) {
     case 'N':
-        assert_list(NULL, NULL, 500);
+        reflex_want("L(-) limit=500");
         break;
     case 'A':
-        assert_list("0", NULL, 0);
+        reflex_want("L(0)");
+        break;
+    case 'S':
+        reflex_want("S(-)");
         break;
     case 'w':
-        assert_wait(INITIAL);
-        timer();
-        assert_watch("5");
+        reflex_want_wait_then(INITIAL, "W(5)");
         break;
     case 'n':
-        assert_wait(INITIAL);
-        timer();
-        assert_list(NULL, NULL, 500);
+        reflex_want_wait_then(INITIAL, "L(-) limit=500");
+        break;
+    case 's':
+        want_stream(row, row->rv);
+        break;
+    case 't':
+        want_stream(row, "-");
         break;
     default:
-        assert_wait(row->at == AT_RELISTING ? 2 * INITIAL : INITIAL);
-        timer();
-        assert_list(row->rv, NULL, known ? 0 : 500);
+        want_list(row, row->answers[kind] == 'L');
         break;
     }
-    clean_up(NULL);
+    reflex_clean_up(NULL);
 }
 
 static void test_every_failure_in_every_state_has_its_answer(void **state)
@@ -217,48 +190,80 @@ static void test_every_failure_in_every_state_has_its_answer(void **state)
     }
 }
 
-enum input { IN_START, IN_LISTED, IN_PAGE, IN_SEEN, IN_ENDED, IN_FAILED, IN_TIMER, IN_COUNT };
+enum input {
+    IN_START,
+    IN_LISTED,
+    IN_PAGE,
+    IN_SEEN,
+    IN_ENDED,
+    IN_FAILED,
+    IN_TIMER,
+    IN_STREAMED,
+    IN_HELD,
+    IN_RELIST,
+    IN_COUNT
+};
+
+static void give_more(enum input in)
+{
+    if (in == IN_STREAMED)
+        reflector_streamed(reflex.r, str_c("9"), reflex.now);
+    if (in == IN_HELD)
+        reflex_held(60000);
+    if (in == IN_RELIST)
+        reflex_relist(RELIST_MANUAL);
+}
 
 static void give(enum input in)
 {
     switch (in) {
     case IN_START:
-        start();
+        reflex_start();
         break;
     case IN_LISTED:
-        listed("9", "");
+        reflex_listed("9", "");
         break;
     case IN_PAGE:
-        listed("9", "more");
+        reflex_listed("9", "more");
         break;
     case IN_SEEN:
-        reflector_seen(r, str_c("9"));
+        reflector_seen(reflex.r, str_c("9"));
         break;
     case IN_ENDED:
-        ended_after(5000);
+        reflex_ended_after(5000);
         break;
     case IN_FAILED:
-        failed(ERR_SERVER);
+        reflex_failed(ERR_SERVER);
         break;
     case IN_TIMER:
-        timer();
+        reflex.last.what = REFLECTOR_WAIT;
+        reflex_timer();
         break;
+    case IN_STREAMED:
+    case IN_HELD:
+    case IN_RELIST:
     case IN_COUNT:
+        give_more(in);
         break;
     }
 }
 
-/* 'x' = may not happen; else what it does: l(ist), w(atch), b(ackoff), '.' = goes on. In order of
- * enum input. */
+/* 'x' = may not happen; else the state it leads to: l(isting), s(treaming), w(atching), p(robing),
+ * b(ackoff), h(eld). In order of enum input. */
 static const char *const answers[AT_COUNT] = {
-    [AT_IDLE] = "lxxxxxx",
-    [AT_LISTING] = "xwlxxbx",
-    [AT_LISTING_PAGE_2] = "xwlxxbx",
-    [AT_LISTING_NEWEST] = "xwlxxbx",
-    [AT_RELISTING] = "xwlxxbx",
-    [AT_WATCHING] = "xxx.wbx",
-    [AT_BACKOFF_TO_LIST] = "xxxxxxl",
-    [AT_BACKOFF_TO_WATCH] = "xxxxxxw",
+    [AT_IDLE] = "lxxxxxlxxl",
+    [AT_LISTING] = "xwlxxbxxhl",
+    [AT_LISTING_PAGE_2] = "xwlxxbxxhl",
+    [AT_LISTING_NEWEST] = "xwlxxbxxhl",
+    [AT_RELISTING] = "xwlxxbxxhl",
+    [AT_WATCHING] = "xxxwwbxxxl",
+    [AT_BACKOFF_TO_LIST] = "xxxxxxlxxl",
+    [AT_BACKOFF_TO_WATCH] = "xxxxxxwxxl",
+    [AT_PROBING] = "xwwxxbxxxl",
+    [AT_HELD] = "xxxxxxlxxl",
+    [AT_STREAMING] = "xxxsslxwhs",
+    [AT_RESTREAMING] = "xxxsslxwhs",
+    [AT_STREAMING_NEWEST] = "xxxsslxwhs",
 };
 
 /* Does it end the program with a message? */
@@ -285,6 +290,11 @@ static bool aborts(enum at at, enum input in)
 
 static void check_pair(enum at at, enum input in)
 {
+    static const char letters[] = {
+        [REFLECTOR_IDLE] = 'i',     [REFLECTOR_LISTING] = 'l', [REFLECTOR_STREAMING] = 's',
+        [REFLECTOR_WATCHING] = 'w', [REFLECTOR_PROBING] = 'p', [REFLECTOR_BACKOFF] = 'b',
+        [REFLECTOR_HELD] = 'h',
+    };
     char want = answers[at][in];
 
     if (want == 'x') {
@@ -293,21 +303,8 @@ static void check_pair(enum at at, enum input in)
     }
     go_to(at);
     give(in);
-    switch (reflector_state(r)) {
-    case REFLECTOR_IDLE:
-        fail();
-        break;
-    case REFLECTOR_LISTING:
-        assert_int_equal(want, 'l');
-        break;
-    case REFLECTOR_WATCHING:
-        assert_true(want == 'w' || want == '.');
-        break;
-    case REFLECTOR_BACKOFF:
-        assert_int_equal(want, 'b');
-        break;
-    }
-    clean_up(NULL);
+    assert_int_equal(letters[reflector_state(reflex.r)], want);
+    reflex_clean_up(NULL);
 }
 
 static void test_every_pair_of_state_and_input_is_defined(void **state)

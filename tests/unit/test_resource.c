@@ -14,6 +14,8 @@
         __VA_ARGS__ \
     }
 
+#define LABEL_63 "a23456789012345678901234567890123456789012345678901234567890123"
+
 static const struct {
     const char *text;
     const char *path; /* in namespace "ns" */
@@ -48,6 +50,14 @@ static const struct {
         SCOPE_CLUSTER),
     ROW("widgets.v1.example.com", "/apis/example.com/v1/namespaces/ns/widgets",
         "widgets.example.com", NULL, SCOPE_UNKNOWN),
+    ROW("Widgets.v1.Example.com", "/apis/example.com/v1/namespaces/ns/widgets",
+        "widgets.example.com", NULL, SCOPE_UNKNOWN),
+    ROW("DEPLOYMENTS.v1.APPS", "/apis/apps/v1/namespaces/ns/deployments", "deployments.apps",
+        "Deployment", SCOPE_NAMESPACED),
+    ROW("sa", "/api/v1/namespaces/ns/serviceaccounts", "serviceaccounts", "ServiceAccount",
+        SCOPE_NAMESPACED),
+    ROW("cj", "/apis/batch/v1/namespaces/ns/cronjobs", "cronjobs.batch", "CronJob",
+        SCOPE_NAMESPACED),
     ROW("widgets.v2beta10.example.com", "/apis/example.com/v2beta10/namespaces/ns/widgets",
         "widgets.example.com", NULL, SCOPE_UNKNOWN),
 };
@@ -68,6 +78,8 @@ static void test_known_names(void **state)
         assert_string_equal(buf_cstr(&out), known[i].name);
         assert_int_equal(r.scope, known[i].scope);
         assert_int_equal(r.kind == NULL, known[i].kind == NULL);
+        assert_int_equal(resource_is_known(&r), known[i].kind != NULL);
+        assert_string_equal(r.text, known[i].text);
         if (r.kind != NULL)
             assert_string_equal(r.kind, known[i].kind);
         resource_fini(&r);
@@ -101,24 +113,85 @@ static void test_all_namespaces(void **state)
     buf_free(&out);
 }
 
+/* Names whose meaning only the server knows, and what is known of them. */
+static const struct {
+    const char *text;
+    const char *plural;
+    const char *group;
+    const char *name;
+} unknown[] = {
+    ROW("widgets", "widgets", NULL, "widgets"),
+    ROW("Widget", "widget", NULL, "widget"),
+    ROW("widgets.example.com", "widgets", "example.com", "widgets.example.com"),
+    ROW("WIDGETS.Example.COM", "widgets", "example.com", "widgets.example.com"),
+    ROW("services.apps", "services", "apps", "services.apps"),
+    ROW("endpointslices.discovery", "endpointslices", "discovery", "endpointslices.discovery"),
+    ROW("widgets.v.example.com", "widgets", "v.example.com", "widgets.v.example.com"),
+    ROW("widgets.v1gamma1.example.com", "widgets", "v1gamma1.example.com",
+        "widgets.v1gamma1.example.com"),
+    ROW("widgets.v1beta.example.com", "widgets", "v1beta.example.com",
+        "widgets.v1beta.example.com"),
+    ROW(LABEL_63, LABEL_63, NULL, LABEL_63),
+};
+
+static void test_names_for_discovery(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(unknown); i++) {
+        struct resource r;
+        struct buf out = {0};
+
+        assert_int_equal(resource_parse(unknown[i].text, &r, NULL), ERR_OK);
+        assert_false(resource_is_known(&r));
+        assert_false(resource_has_path(&r));
+        assert_string_equal(r.text, unknown[i].text);
+        assert_string_equal(r.plural, unknown[i].plural);
+        assert_int_equal(r.group == NULL, unknown[i].group == NULL);
+        if (r.group != NULL)
+            assert_string_equal(r.group, unknown[i].group);
+        assert_null(r.version);
+        resource_put_name(&out, &r);
+        assert_string_equal(buf_cstr(&out), unknown[i].name);
+        buf_free(&out);
+        resource_fini(&r);
+    }
+}
+
+static void test_a_copy_is_its_own(void **state)
+{
+    struct resource r;
+    struct resource copy;
+
+    (void)state;
+    assert_int_equal(resource_parse("widgets.v1.example.com", &r, NULL), ERR_OK);
+    assert_true(resource_has_path(&r));
+    assert_false(resource_is_known(&r));
+    resource_copy(&copy, &r);
+    resource_fini(&r);
+    assert_string_equal(copy.text, "widgets.v1.example.com");
+    assert_string_equal(copy.group, "example.com");
+    assert_null(copy.kind);
+    resource_fini(&copy);
+}
+
 static const struct {
     const char *text;
     const char *says; /* a part of the message */
 } wrong[] = {
-    ROW("", "RESOURCE.VERSION.GROUP"),
-    ROW(".", "RESOURCE.VERSION.GROUP"),
-    ROW("widgets", "RESOURCE.VERSION.GROUP"),
-    ROW("widgets.example.com", "RESOURCE.VERSION.GROUP"),
-    ROW("services.apps", "RESOURCE.VERSION.GROUP"),
+    ROW("", "NAME.VERSION.GROUP"),
+    ROW(".", "NAME.VERSION.GROUP"),
+    ROW("services.", "NAME.VERSION.GROUP"),
     ROW("services.v1", "write services.v1. for the core group"),
-    ROW("Widgets.v1.example.com", "small letters"),
-    ROW("widgets.v1.example.com.", "small letters"),
-    ROW("widgets.v1.a/b", "small letters"),
-    ROW("../x.v1.example.com", "RESOURCE.VERSION.GROUP"),
-    ROW(".v1.example.com", "small letters"),
-    ROW("widgets.v.example.com", "RESOURCE.VERSION.GROUP"),
-    ROW("widgets.v1gamma1.example.com", "RESOURCE.VERSION.GROUP"),
-    ROW("widgets.v1beta.example.com", "RESOURCE.VERSION.GROUP"),
+    ROW("widgets.v1.example.com.", "letters, digits and -"),
+    ROW("widgets.v1.a/b", "letters, digits and -"),
+    ROW("widgets/status", "letters, digits and -"),
+    ROW("wid gets", "letters, digits and -"),
+    ROW("-widgets", "letters, digits and -"),
+    ROW("../x.v1.example.com", "letters, digits and -"),
+    ROW("widgets..example.com", "letters, digits and -"),
+    ROW("widgets.example..com", "letters, digits and -"),
+    ROW(".v1.example.com", "letters, digits and -"),
+    ROW(LABEL_63 "4", "letters, digits and -"),
 };
 
 static void test_what_is_no_resource(void **state)
@@ -137,8 +210,8 @@ static void test_what_is_no_resource(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_names),
-        cmocka_unit_test(test_all_namespaces),
+        cmocka_unit_test(test_known_names),         cmocka_unit_test(test_all_namespaces),
+        cmocka_unit_test(test_names_for_discovery), cmocka_unit_test(test_a_copy_is_its_own),
         cmocka_unit_test(test_what_is_no_resource),
     };
 

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "conf/check.h"
 #include "conf/setting.h"
+#include "conf/setting_print.h"
 #include "conf/value.h"
 
 /* A row of a table (clang-format 14 crashes on some with braces). */
@@ -36,7 +37,9 @@ struct all {
     struct conf_int integer;
     struct conf_num number;
     struct conf_ms duration;
+    struct conf_ms maybe;
     struct conf_size size;
+    struct conf_size limit;
     struct conf_word word;
     struct conf_words words;
     struct conf_int code;
@@ -78,12 +81,14 @@ static const struct setting settings[] = {
     SETTING_ROW(INT, integer, SETTING_DEFAULT("7"), SETTING_RANGE(1, 100)),
     SETTING_ROW(NUM, number, SETTING_DEFAULT("1.5"), SETTING_RANGE(1, 10)),
     SETTING_ROW(MS, duration, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(1, 3600000)),
+    SETTING_ROW(MS, maybe, SETTING_DEFAULT("\"off\""), SETTING_RANGE(1000, 60000), .zero = "off"),
+    SETTING_ROW(SIZE, limit, SETTING_DEFAULT("\"1KiB\""), SETTING_RANGE(1, 1024), .zero = "none"),
     SETTING_ROW(SIZE, size, SETTING_DEFAULT("\"1MiB\""), SETTING_RANGE(1024, 1073741824)),
     SETTING_ROW(WORD, word, SETTING_DEFAULT("\"right\""), .words = sides),
     SETTING_ROW(WORDS, words, SETTING_DEFAULT("[ \"left\", \"both\" ]"), SETTING_RANGE(1, 9),
                 .words = sides),
     SETTING_ROW(CODE, code, SETTING_DEFAULT("\"TERM\""), .code = value_signal,
-                .expects = "the name of a signal"),
+                .put_code = value_put_signal, .expects = "the name of a signal"),
     SETTING_ROW(LIST, list, SETTING_DEFAULT("[ \"a\" ]"), SETTING_RANGE(0, 3), .check = no_x),
     SETTING_ROW(SPAN, span, SETTING_DEFAULT("[ \"1s\", \"2s\" ]"), SETTING_RANGE(0, 60000)),
     SETTING_ROW(MAP, map, SETTING_DEFAULT("{ A = \"1\"; }"), .check = check_filled,
@@ -126,6 +131,8 @@ static void test_defaults_stand_in_no_file(void **state)
     assert_int_equal(all.integer.v, 7);
     assert_true(all.number.v > 1.49 && all.number.v < 1.51);
     assert_int_equal(all.duration.v, 30000);
+    assert_int_equal(all.maybe.v, 0);
+    assert_int_equal(all.limit.v, 1024);
     assert_int_equal(all.size.v, 1048576);
     assert_int_equal(all.word.v, 1);
     assert_int_equal(all.words.v, 5);
@@ -148,7 +155,8 @@ static void test_every_value_has_its_line(void **state)
     (void)state;
     read_text(&all,
               "str = \"/a\";\nboolean = false;\ninteger = 100;\nnumber = 2;\nduration = \"1ms\";\n"
-              "size = \"1KiB\";\nword = \"both\";\nwords = [ \"right\" ];\ncode = \"SIGHUP\";\n"
+              "maybe = \"1s\"; limit = \"none\"; size = \"1KiB\";\nword = \"both\";\nwords = [ "
+              "\"right\" ];\ncode = \"SIGHUP\";\n"
               "list = [ \"b\",\n \"c\" ];\nspan = [ \"0s\", \"1min\" ];\nmap : { B = \"x\"; };\n"
               "group : { depth = 0; };\nnamed : { n1 : { colour = \"red\"; }; };\n",
               &out);
@@ -160,6 +168,9 @@ static void test_every_value_has_its_line(void **state)
     assert_int_equal(all.integer.v, 100);
     assert_true(all.number.v > 1.99 && all.number.v < 2.01);
     assert_int_equal(all.duration.v, 1);
+    assert_int_equal(all.maybe.v, 1000);
+    assert_int_equal(all.limit.v, 0);
+    assert_int_equal(all.limit.at.line, 6);
     assert_int_equal(all.size.v, 1024);
     assert_int_equal(all.word.v, 2);
     assert_int_equal(all.words.v, 2);
@@ -206,6 +217,13 @@ static const struct {
     ROW("size = \"16MB\";", "F:1: size: \"16MB\" is no size: a whole number and B, KiB, MiB or "
                             "GiB, such as \"16MiB\"\n"),
     ROW("size = \"1B\";", "F:1: size: \"1B\" is out of range: 1KiB to 1GiB\n"),
+    ROW("maybe = 1;", "F:1: maybe must be a duration in quotes, such as \"30s\", or \"off\", not a "
+                      "whole number\n"),
+    ROW("maybe = \"none\";",
+        "F:1: maybe: \"none\" is no duration: a whole number and ms, s, min, h "
+        "or d, such as \"30s\", or \"off\"\n"),
+    ROW("maybe = \"0s\";", "F:1: maybe: \"0s\" is out of range: 1s to 1min, or \"off\"\n"),
+    ROW("limit = \"2KiB\";", "F:1: limit: \"2KiB\" is out of range: 1B to 1KiB, or \"none\"\n"),
     ROW("word = \"up\";", "F:1: word: \"up\" is not one of left, right, both\n"),
     ROW("word = true;", "F:1: word must be a word in quotes, not true or false\n"),
     ROW("words = \"left\";",
@@ -332,6 +350,52 @@ static void test_units(void **state)
     assert_false(value_signal("SIG", &code));
 }
 
+static void test_print(void **state)
+{
+    struct all all;
+    struct buf out = {0};
+
+    (void)state;
+    read_text(&all,
+              "integer = 9; limit = \"none\"; map : { }; words = [ \"both\", \"left\" ];"
+              "named : { n : { colour = \"red\"; }; };",
+              &out);
+    setting_print(settings, &all, 1, &out);
+    assert_string_equal(buf_cstr(&out),
+                        " str = \"\";\n filled = \"f\";\n boolean = true;\n integer = 9;\n"
+                        " number = 1.5;\n duration = \"30s\";\n maybe = \"off\";\n"
+                        " limit = \"none\";\n size = \"1MiB\";\n word = \"right\";\n"
+                        " words = [ \"left\", \"both\" ];\n code = \"TERM\";\n"
+                        " list = [ \"a\" ];\n span = [ \"1s\", \"2s\" ];\n map : { };\n"
+                        " group : {\n   depth = 3;\n };\n"
+                        " named : {\n   n : {\n     colour = \"red\";\n"
+                        "     inner : {\n       depth = 3;\n     };\n   };\n };\n");
+    setting_fini(settings, &all);
+    buf_free(&out);
+}
+
+static void test_codes(void **state)
+{
+    static const char *const bad[] = {"", "%", "50", "50 %", "50%%", "101%", "-1%", "1.5%"};
+    struct buf out = {0};
+    int64_t code = 77;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_false(value_percent(bad[i], &code));
+    assert_int_equal(code, 77);
+    assert_true(value_percent("0%", &code));
+    value_put_percent(&out, code);
+    assert_true(value_percent("100%", &code));
+    value_put_percent(&out, code);
+    assert_true(value_umask("22", &code));
+    value_put_umask(&out, code);
+    assert_true(value_signal("SIGUSR2", &code));
+    value_put_signal(&out, code);
+    assert_string_equal(buf_cstr(&out), "0%100%0022USR2");
+    buf_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +405,8 @@ int main(void)
         cmocka_unit_test(test_refused_value_keeps_default_and_has_a_place),
         cmocka_unit_test(test_problems_are_bounded_and_sorted),
         cmocka_unit_test(test_units),
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_print),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

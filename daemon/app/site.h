@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * site - one cluster with all that hangs on it: connections, credentials, discovery, and the
+ * watches that are followed there.
+ */
+#ifndef APP_SITE_H
+#define APP_SITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "app/access.h"
+#include "cache/watch.h"
+#include "conf/conf.h"
+
+struct helper_link;
+struct loop;
+struct site;
+
+/* Borrowed; must outlive the site. */
+struct site_params {
+    struct loop *loop;
+    struct helper_link *link;
+    const struct conf_cluster *conf;
+    const struct access *access;
+    const char *user_agent;
+    uint64_t tag; /* of its credentials: CRED_ITEMS numbers from here on */
+    uint64_t seed;
+};
+
+/* Runs on the stack of a callback of the loop. */
+struct site_events {
+    void (*on_progress)(void *arg); /* deltas may have run, a watch may be synced or stale */
+};
+
+/* Loads the credentials. Never NULL. events must outlive it. */
+struct site *site_create(const struct site_params *params, const struct site_events *events,
+                         void *arg);
+
+/* A watch to follow as soon as the credentials are there; audit_ms 0 = no audits. */
+void site_add(struct site *s, struct watch *w, uint64_t audit_ms);
+
+/* What the helper opened for its credentials. */
+void site_opened(struct site *s, uint64_t tag, int fd, int error);
+
+/* Carries out what was ordered of a watch of its own; false: it is another's. */
+bool site_poke(struct site *s, struct watch *w);
+
+/* Compares a watch of its own with the server now; false: it is another's. */
+bool site_verify(struct site *s, struct watch *w);
+
+/* When (loop_now_ms) part of a response came last; 0 = never. */
+uint64_t site_contact_ms(const struct site *s);
+
+/* No requests any more: nothing comes from it from here on. */
+void site_stop(struct site *s);
+
+/* The end for the user: *s is NULL. NULL is fine. */
+void site_dispose(struct site **s);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/audit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "kube/rv.h"
+
+/* Whether a key is compared. */
+enum standing { LISTED, TOUCHED };
+
+/* A key that was listed or touched. */
+struct entry {
+    struct map_node node;
+    enum standing standing;
+    struct str uid;
+    struct str rv;
+    char text[]; /* key, uid and rv, one behind the other */
+};
+
+struct audit {
+    const struct store *store;
+    enum audit_state state;
+    bool apply;
+    uint64_t due_ms; /* GRACE */
+    struct map keys; /* empty while IDLE */
+    struct err err;
+    struct audit_difference *shown; /* result.v */
+    char **shown_keys;              /* theirs */
+    struct audit_result result;
+};
+
+/* A difference while they are looked for; the key is borrowed. */
+struct found {
+    struct str key;
+    const char *what;
+};
+
+struct comparison {
+    const struct audit *audit;
+    uint64_t compared;
+    struct found *v;
+    size_t n;
+    size_t room;
+};
+
+struct audit *audit_create(const struct store *s)
+{
+    struct audit *a = MEM_NEW(struct audit, .store = s);
+
+    a->result.err = &a->err;
+    return a;
+}
+
+static void remove_entry(struct audit *a, struct entry *e)
+{
+    map_remove(&a->keys, &e->node);
+    free(e);
+}
+
+static void forget_keys(struct audit *a)
+{
+    for (struct map_node *n = map_first(&a->keys), *next; n != NULL; n = next) {
+        next = map_next(n);
+        remove_entry(a, map_entry(n, struct entry, node));
+    }
+}
+
+static void forget_differences(struct audit *a)
+{
+    for (size_t i = 0; i < a->result.n; i++)
+        free(a->shown_keys[i]);
+    free(a->shown_keys);
+    free(a->shown);
+    a->shown_keys = NULL;
+    a->shown = NULL;
+    a->result.v = NULL;
+    a->result.n = 0;
+}
+
+void audit_destroy(struct audit **ap)
+{
+    struct audit *a = *ap;
+
+    if (a == NULL)
+        return;
+    *ap = NULL;
+    forget_keys(a);
+    forget_differences(a);
+    free(a);
+}
+
+static struct entry *find(const struct audit *a, struct str key)
+{
+    struct map_node *node = map_get(&a->keys, key);
+
+    return node != NULL ? map_entry(node, struct entry, node) : NULL;
+}
+
+static struct str put(char **at, struct str s)
+{
+    struct str copy = str_of(*at, s.n);
+
+    if (s.n > 0)
+        memcpy(*at, s.p, s.n);
+    *at += s.n;
+    return copy;
+}
+
+static struct entry *add(struct audit *a, struct str key, struct str uid, struct str rv)
+{
+    struct entry *e = mem_zalloc(sizeof(*e) + key.n + uid.n + rv.n);
+    char *at = e->text;
+    struct str kept = put(&at, key);
+
+    e->uid = put(&at, uid);
+    e->rv = put(&at, rv);
+    map_put(&a->keys, &e->node, kept);
+    return e;
+}
+
+void audit_begin(struct audit *a, bool apply)
+{
+    forget_keys(a);
+    a->apply = apply;
+    a->state = AUDIT_LISTING;
+}
+
+void audit_item(struct audit *a, const struct object *o)
+{
+    struct entry *e = find(a, object_key(o));
+
+    ensure(a->state == AUDIT_LISTING);
+    if (e != NULL && e->standing == TOUCHED)
+        return;
+    if (e != NULL)
+        remove_entry(a, e);
+    add(a, object_key(o), object_uid(o), object_rv(o));
+}
+
+void audit_touched(struct audit *a, struct str key)
+{
+    struct entry *e = find(a, key);
+
+    if (a->state == AUDIT_IDLE)
+        return;
+    if (e == NULL)
+        e = add(a, key, str_c(""), str_c(""));
+    e->standing = TOUCHED;
+}
+
+void audit_listed(struct audit *a, uint64_t due_ms)
+{
+    ensure(a->state == AUDIT_LISTING);
+    a->state = AUDIT_GRACE;
+    a->due_ms = due_ms;
+}
+
+uint64_t audit_due_ms(const struct audit *a)
+{
+    return a->state == AUDIT_GRACE ? a->due_ms : UINT64_MAX;
+}
+
+static void note(struct comparison *c, struct str key, const char *what)
+{
+    if (c->n == c->room) {
+        c->room = c->room > 0 ? c->room * 2 : 16;
+        c->v = mem_realloc(c->v, c->room * sizeof(*c->v));
+    }
+    c->v[c->n++] = (struct found){key, what};
+}
+
+static bool is_different(const struct object *cached, const struct entry *listed)
+{
+    if (str_eq(object_uid(cached), listed->uid) && str_eq(object_rv(cached), listed->rv))
+        return false;
+    return rv_order(object_rv(cached), listed->rv) != RV_NEWER;
+}
+
+static void compare_listed(struct comparison *c, const struct entry *e)
+{
+    struct str key = map_key(&e->node);
+    const struct object *cached = store_get(c->audit->store, key);
+
+    c->compared++;
+    if (cached == NULL)
+        note(c, key, "missing");
+    else if (is_different(cached, e))
+        note(c, key, "different");
+}
+
+/* Stored objects that were listed have been compared before. */
+static void compare_stored(void *arg, struct object *o)
+{
+    struct comparison *c = arg;
+
+    if (find(c->audit, object_key(o)) != NULL)
+        return;
+    c->compared++;
+    note(c, object_key(o), "extra");
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return str_cmp(((const struct found *)a)->key, ((const struct found *)b)->key);
+}
+
+static void keep_first(struct audit *a, const struct comparison *c)
+{
+    size_t n = c->n < AUDIT_KEYS ? c->n : AUDIT_KEYS;
+
+    a->shown = mem_array(n + 1, sizeof(*a->shown));
+    a->shown_keys = mem_array(n + 1, sizeof(*a->shown_keys));
+    for (size_t i = 0; i < n; i++) {
+        a->shown_keys[i] = mem_strndup(c->v[i].key.p, c->v[i].key.n);
+        a->shown[i] = (struct audit_difference){a->shown_keys[i], c->v[i].what};
+    }
+    a->result.v = a->shown;
+    a->result.n = n;
+}
+
+static void end(struct audit *a, const struct err *err, const struct comparison *c, uint64_t now_ms)
+{
+    struct audit_result *r = &a->result;
+
+    forget_differences(a);
+    a->err = *err;
+    r->done_ms = now_ms;
+    r->compared = c->compared;
+    r->differences = c->n;
+    r->total_differences += c->n;
+    r->applied = a->apply && err->kind == ERR_OK;
+    r->runs++;
+    keep_first(a, c);
+    forget_keys(a);
+    a->apply = false;
+    a->state = AUDIT_IDLE;
+}
+
+void audit_finish(struct audit *a, uint64_t now_ms)
+{
+    struct comparison c = {.audit = a};
+
+    ensure(a->state == AUDIT_GRACE);
+    for (struct map_node *n = map_first(&a->keys); n != NULL; n = map_next(n)) {
+        const struct entry *e = map_entry(n, struct entry, node);
+
+        if (e->standing == LISTED)
+            compare_listed(&c, e);
+    }
+    store_each(a->store, compare_stored, &c);
+    if (c.n > 0)
+        qsort(c.v, c.n, sizeof(*c.v), by_key);
+    end(a, &(struct err){0}, &c, now_ms);
+    free(c.v);
+}
+
+void audit_failed(struct audit *a, const struct err *err, uint64_t now_ms)
+{
+    end(a, err, &(struct comparison){0}, now_ms);
+}
+
+bool audit_applies(const struct audit *a)
+{
+    return a->apply;
+}
+
+enum audit_state audit_state(const struct audit *a)
+{
+    return a->state;
+}
+
+const struct audit_result *audit_result(const struct audit *a)
+{
+    return &a->result;
+}

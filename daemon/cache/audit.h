@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * audit - compares a watch's cache with a consistent list made beside its running streams, and
+ * disturbs neither; pure (DESIGN 1.2 audit, 1.7 verify). Only says what differs: nothing is applied
+ * here.
+ */
+#ifndef CACHE_AUDIT_H
+#define CACHE_AUDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "cache/store.h"
+
+/* For audit_listed(): so long from now. */
+#define AUDIT_GRACE_MS 5000
+
+/* Differences that are kept by name. */
+enum { AUDIT_KEYS = 100 };
+
+enum audit_state {
+    AUDIT_IDLE,
+    AUDIT_LISTING,
+    AUDIT_GRACE, /* the list is complete */
+};
+
+struct audit_difference {
+    const char *key;
+    const char *what; /* "missing" in the cache, "extra" in it, "different" version or life */
+};
+
+/* How the last comparison ended; zero but for err before the first. */
+struct audit_result {
+    uint64_t done_ms;                 /* when; 0 = there was none */
+    uint64_t compared;                /* keys */
+    uint64_t differences;             /* all of them */
+    bool applied;                     /* it did not fail, and differences are to be repaired */
+    const struct err *err;            /* why it failed; kind OK = it did not */
+    const struct audit_difference *v; /* the first AUDIT_KEYS differences, sorted by key */
+    size_t n;
+    uint64_t runs; /* comparisons that have ended, failed ones too */
+    uint64_t total_differences;
+};
+
+struct audit;
+
+/* s must outlive it. Never NULL. */
+struct audit *audit_create(const struct store *s);
+
+/* Frees it and sets *a to NULL. NULL is fine. */
+void audit_destroy(struct audit **a);
+
+/* A comparison begins; one that is under way begins anew. apply: differences are to be repaired by
+ * whoever asked for it. The list must be asked for after this, without a version. */
+void audit_begin(struct audit *a, bool apply);
+
+/* An item of the list that the watch selects; only key, uid and version are kept. While LISTING. */
+void audit_item(struct audit *a, const struct object *o);
+
+/* The store changed this key, or the list has it but does not show it: it is left out. Nothing
+ * happens while IDLE. */
+void audit_touched(struct audit *a, struct str key);
+
+/* The lists of all streams are complete; events that were on their way may come until due_ms. While
+ * LISTING. */
+void audit_listed(struct audit *a, uint64_t due_ms);
+
+/* When to call audit_finish(), UINT64_MAX = not before something else happens. */
+uint64_t audit_due_ms(const struct audit *a);
+
+/* Compares; audit_result() is the outcome. A cache that is newer than the list (PROTOCOL 1.15) is
+ * no difference. While GRACE. */
+void audit_finish(struct audit *a, uint64_t now_ms);
+
+/* The comparison failed, or could not begin; err is copied. In any state. */
+void audit_failed(struct audit *a, const struct err *err, uint64_t now_ms);
+
+/* Are the differences of the comparison under way to be repaired? False while IDLE. */
+bool audit_applies(const struct audit *a);
+
+/* What it is doing. */
+enum audit_state audit_state(const struct audit *a);
+
+/* Never NULL; valid, as what it points to, until the next comparison ends. */
+const struct audit_result *audit_result(const struct audit *a);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/confirm.h"
+
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/panic.h"
+
+/* A DELETED that is held back. */
+struct held {
+    struct map_node node;
+    struct list by_age;
+    struct list by_turn; /* waits for its GET; on no list while that is under way */
+    struct delta delta;  /* with a reference */
+    uint64_t until_ms;   /* then patience ends */
+};
+
+/* The GET under way. */
+enum asking {
+    ASKING_NONE,
+    ASKING_HELD, /* asked is held */
+    ASKING_LATE, /* what it was for has gone out */
+};
+
+struct confirm {
+    struct map by_key;
+    struct list by_age;
+    struct list by_turn;
+    enum asking asking;
+    struct held *asked;
+    uint64_t retry_ms; /* the wait after the next failure */
+    uint64_t next_ms;  /* no GET before */
+    delta_sink *sink;
+    void *arg;
+};
+
+struct confirm *confirm_create(delta_sink *sink, void *arg)
+{
+    struct confirm *c =
+        MEM_NEW(struct confirm, .sink = sink, .arg = arg, .retry_ms = CONFIRM_RETRY_MS);
+
+    list_init(&c->by_age);
+    list_init(&c->by_turn);
+    return c;
+}
+
+static void free_held(struct confirm *c, struct held *h)
+{
+    map_remove(&c->by_key, &h->node);
+    list_remove(&h->by_age);
+    list_remove(&h->by_turn);
+    object_unref(&h->delta.object);
+    free(h);
+}
+
+void confirm_destroy(struct confirm **cp)
+{
+    struct confirm *c = *cp;
+
+    if (c == NULL)
+        return;
+    *cp = NULL;
+    list_each (pos, tmp, &c->by_age)
+        free_held(c, list_entry(pos, struct held, by_age));
+    free(c);
+}
+
+static void hold(struct confirm *c, const struct delta *d, uint64_t now_ms)
+{
+    struct held *h = MEM_NEW(struct held, .delta = *d, .until_ms = now_ms + CONFIRM_PATIENCE_MS);
+
+    object_ref(h->delta.object);
+    list_init(&h->by_age);
+    list_init(&h->by_turn);
+    list_append(&c->by_age, &h->by_age);
+    list_append(&c->by_turn, &h->by_turn);
+    map_put(&c->by_key, &h->node, object_key(h->delta.object));
+}
+
+static void release(struct confirm *c, struct held *h, enum delta_type as)
+{
+    struct delta d = h->delta;
+
+    d.type = as;
+    if (as == DELTA_LEFT)
+        d.final_state_unknown = false;
+    if (c->asked == h) {
+        c->asked = NULL;
+        c->asking = ASKING_LATE;
+    }
+    object_ref(d.object);
+    free_held(c, h);
+    c->sink(c->arg, &d);
+    object_unref(&d.object);
+}
+
+/* What a later delta of the same key says of the held one. */
+static enum delta_type told_by(const struct held *h, const struct delta *d)
+{
+    bool same = str_eq(object_uid(h->delta.object), object_uid(d->object));
+
+    return same && d->type != DELTA_DELETED ? DELTA_LEFT : DELTA_DELETED;
+}
+
+void confirm_take(struct confirm *c, const struct delta *d, uint64_t now_ms)
+{
+    struct map_node *node = map_get(&c->by_key, object_key(d->object));
+
+    if (node != NULL) {
+        struct held *h = map_entry(node, struct held, node);
+
+        release(c, h, told_by(h, d));
+    }
+    if (d->type == DELTA_DELETED)
+        hold(c, d, now_ms);
+    else
+        c->sink(c->arg, d);
+}
+
+static struct held *first_in_turn(const struct confirm *c)
+{
+    struct list *first = list_first(&c->by_turn);
+
+    return first != NULL && c->asking == ASKING_NONE ? list_entry(first, struct held, by_turn)
+                                                     : NULL;
+}
+
+const struct object *confirm_next(const struct confirm *c, uint64_t now_ms)
+{
+    const struct held *h = first_in_turn(c);
+
+    return h != NULL && now_ms >= c->next_ms ? h->delta.object : NULL;
+}
+
+void confirm_started(struct confirm *c, uint64_t now_ms)
+{
+    ensure(confirm_next(c, now_ms) != NULL);
+    c->asked = first_in_turn(c);
+    c->asking = ASKING_HELD;
+    list_remove(&c->asked->by_turn);
+}
+
+static void wait_longer(struct confirm *c, uint64_t now_ms)
+{
+    c->next_ms = now_ms + c->retry_ms;
+    c->retry_ms *= 2;
+    if (c->retry_ms > CONFIRM_RETRY_MAX_MS)
+        c->retry_ms = CONFIRM_RETRY_MAX_MS;
+}
+
+void confirm_answer(struct confirm *c, enum confirm_answer answer, uint64_t now_ms)
+{
+    struct held *h = c->asked;
+
+    ensure(c->asking != ASKING_NONE);
+    if (answer == CONFIRM_NO_ANSWER)
+        wait_longer(c, now_ms);
+    else
+        c->retry_ms = CONFIRM_RETRY_MS;
+    if (h != NULL && answer == CONFIRM_NO_ANSWER)
+        list_append(&c->by_turn, &h->by_turn);
+    c->asked = NULL;
+    c->asking = ASKING_NONE;
+    if (h != NULL && answer != CONFIRM_NO_ANSWER)
+        release(c, h, answer == CONFIRM_SAME ? DELTA_LEFT : DELTA_DELETED);
+}
+
+/* The one that is held for the longest, or NULL. */
+static struct held *oldest(const struct confirm *c)
+{
+    struct list *first = list_first(&c->by_age);
+
+    return first != NULL ? list_entry(first, struct held, by_age) : NULL;
+}
+
+void confirm_tick(struct confirm *c, uint64_t now_ms)
+{
+    struct held *h;
+
+    while ((h = oldest(c)) != NULL && now_ms >= h->until_ms)
+        release(c, h, DELTA_DELETED);
+}
+
+uint64_t confirm_due_ms(const struct confirm *c)
+{
+    const struct held *h = oldest(c);
+    uint64_t due_ms = h != NULL ? h->until_ms : UINT64_MAX;
+
+    if (first_in_turn(c) != NULL && c->next_ms < due_ms)
+        return c->next_ms;
+    return due_ms;
+}
+
+size_t confirm_count(const struct confirm *c)
+{
+    return map_count(&c->by_key);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/guard.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+/* So long the deletes of all lists of a watch are counted together. */
+#define WINDOW_MS 60000
+
+static void roll_window(struct guard_window *w, uint64_t now_ms)
+{
+    if (w->deletes == 0 || now_ms - w->since_ms >= WINDOW_MS)
+        *w = (struct guard_window){.since_ms = now_ms};
+}
+
+static bool too_many_deletes(const struct guard *g, const struct guard_window *w,
+                             const struct guard_case *c)
+{
+    size_t before = c->objects + w->deletes;
+    size_t gone = c->deletes + w->deletes;
+
+    if (g->params.relist_deletes == GUARD_OFF || before < g->params.at_least || c->deletes == 0)
+        return false;
+    return gone * 100 > (size_t)g->params.relist_deletes * before;
+}
+
+static enum guard_reason suspect(const struct guard *g, const struct guard_window *w,
+                                 const struct guard_case *c)
+{
+    if (c->backwards)
+        return GUARD_BACKWARDS;
+    return too_many_deletes(g, w, c) ? GUARD_DELETES : GUARD_NOTHING;
+}
+
+static enum guard_verdict pass(struct guard *g, struct guard_window *w, const struct guard_case *c)
+{
+    g->state = GUARD_CLEAR;
+    g->reason = GUARD_NOTHING;
+    g->deletes = 0;
+    w->deletes += c->deletes;
+    return GUARD_PASS;
+}
+
+enum guard_verdict guard_judge(struct guard *g, struct guard_window *w, const struct guard_case *c,
+                               uint64_t now_ms)
+{
+    roll_window(w, now_ms);
+    enum guard_reason reason = suspect(g, w, c);
+    bool agrees = reason == g->reason && now_ms - g->since_ms >= g->params.hold_ms;
+
+    if (reason == GUARD_NOTHING || g->state == GUARD_ACCEPTED || (g->state == GUARD_HELD && agrees))
+        return pass(g, w, c);
+    if (g->state == GUARD_CLEAR || reason != g->reason || g->state == GUARD_REJECTED)
+        g->since_ms = now_ms;
+    if (g->state == GUARD_CLEAR)
+        g->state = GUARD_HELD;
+    g->reason = reason;
+    g->deletes = c->deletes;
+    return GUARD_HOLD;
+}
+
+uint64_t guard_wait_ms(const struct guard *g, uint64_t now_ms)
+{
+    uint64_t until_ms = g->since_ms + g->params.hold_ms;
+
+    return until_ms > now_ms ? until_ms - now_ms : 0;
+}
+
+bool guard_holds(const struct guard *g)
+{
+    return g->state != GUARD_CLEAR;
+}
+
+bool guard_accept(struct guard *g)
+{
+    if (!guard_holds(g))
+        return false;
+    g->state = GUARD_ACCEPTED;
+    return true;
+}
+
+bool guard_reject(struct guard *g)
+{
+    if (!guard_holds(g))
+        return false;
+    g->state = GUARD_REJECTED;
+    return true;
+}
+
+const char *guard_reason_name(enum guard_reason reason)
+{
+    static const char *const names[] = {NULL, "deletes", "backwards"};
+
+    return names[reason];
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/intake.h"
+
+#include "base/log.h"
+#include "kube/status.h"
+
+void intake_reset(struct intake *in)
+{
+    in->stop = INTAKE_GOES_ON;
+    in->failure = (struct err){0};
+    in->retry_after_s = 0;
+    in->had_bookmark = false;
+    in->skipped_here = 0;
+}
+
+static void ignore_item(void *arg, struct object *o, bool selected)
+{
+    (void)arg;
+    (void)o;
+    (void)selected;
+}
+
+static void ignore_too_big(void *arg, struct str key)
+{
+    (void)arg;
+    (void)key;
+}
+
+static void on_item(void *arg, struct object *o, bool selected)
+{
+    struct intake *in = arg;
+
+    if (selected)
+        store_stage(in->store, in->part, o);
+    else
+        store_stage_left(in->store, in->part, o);
+}
+
+static void log_skipped(struct intake *in, struct str key, const char *why)
+{
+    enum log_level level = in->skipped_here == 0 ? LOG_LVL_WARN : LOG_LVL_DEBUG;
+
+    in->skipped++;
+    in->skipped_here++;
+    log_emit(level, "object skipped",
+             LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
+                        KV_VIEW("key", key), KV_STR("why", why)));
+}
+
+static void on_too_big(void *arg, struct str key)
+{
+    struct intake *in = arg;
+
+    store_stage_kept(in->store, in->part, key);
+    log_skipped(in, key, "larger than limits.object_size; its old state stays");
+}
+
+const struct list_events intake_list_events = {on_item, on_too_big};
+const struct list_events intake_no_events = {ignore_item, ignore_too_big};
+
+static void log_held(const struct intake *in, size_t deletes)
+{
+    log_emit(LOG_LVL_WARN, "list held back",
+             LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
+                        KV_STR("because", guard_reason_name(in->guard.reason)),
+                        KV_U64("would_delete", deletes), KV_U64("objects", store_count(in->store)),
+                        KV_MS("hold", in->guard.params.hold_ms),
+                        KV_STR("remedy", "a second list confirms it, or informerctl guard "
+                                         "accept|reject")));
+}
+
+static enum intake_stop go_back(struct intake *in, struct str rv)
+{
+    err_set(&in->doubt, ERR_SERVER, 0,
+            "the server's resourceVersion went backwards, from %s to %.*s: was it restored from a "
+            "backup?",
+            reflector_rv(in->reflector), STR_ARG(rv));
+    return INTAKE_BACKWARDS;
+}
+
+static void log_applied(const struct intake *in, bool past, size_t deletes)
+{
+    log_emit(LOG_LVL_WARN,
+             past ? "resourceVersion went backwards: the list is applied" : "held list released",
+             LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
+                        KV_U64("deletes", deletes)));
+}
+
+enum intake_stop intake_commit(struct intake *in, struct str rv)
+{
+    struct store *store = in->store;
+    bool held = guard_holds(&in->guard);
+    enum relist_reason why = reflector_why(in->reflector);
+    bool past = reflector_is_past(in->reflector, rv);
+    struct guard_case c = {
+        .objects = store_count(store),
+        .deletes = store_would_delete(store, in->part),
+        .backwards = reflector_goes_back(in->reflector, rv),
+    };
+
+    if (c.backwards && !reflector_is_newest(in->reflector))
+        return go_back(in, rv);
+    if (guard_judge(&in->guard, in->window, &c, in->now.ms) == GUARD_HOLD) {
+        if (!held)
+            log_held(in, c.deletes);
+        return INTAKE_HELD;
+    }
+    if (held || past)
+        log_applied(in, past, c.deletes);
+    store_commit(store, in->part, why == RELIST_AUDIT ? CAUSE_AUDIT : CAUSE_RELIST,
+                 in->now.wall_ns);
+    in->synced = true;
+    return INTAKE_GOES_ON;
+}
+
+static bool initial_event(struct intake *in, const struct event *e)
+{
+    struct store *store = in->store;
+
+    if (e->type == EVENT_BOOKMARK) {
+        if (!e->initial_events_end)
+            return true;
+        in->stop = intake_commit(in, e->rv);
+        if (in->stop != INTAKE_GOES_ON)
+            return false;
+        reflector_streamed(in->reflector, e->rv, in->now.ms);
+        return true;
+    }
+    if (e->type == EVENT_DELETED)
+        store_unstage(store, in->part, object_key(e->object));
+    else
+        on_item(in, e->object, e->selected);
+    reflector_seen(in->reflector, e->rv);
+    return true;
+}
+
+static bool bookmark(struct intake *in, const struct event *e)
+{
+    in->had_bookmark = true;
+    in->bookmark_ms = in->now.ms;
+    if (reflector_marked(in->reflector, e->rv))
+        return true;
+    in->stop = go_back(in, e->rv);
+    return false;
+}
+
+static bool watch_event(struct intake *in, const struct event *e)
+{
+    struct store *store = in->store;
+
+    if (e->type == EVENT_BOOKMARK)
+        return bookmark(in, e);
+    if (e->type == EVENT_DELETED)
+        store_remove(store, e->object, in->now.wall_ns);
+    else if (e->selected)
+        store_apply(store, in->part, e->object, in->now.wall_ns);
+    else
+        store_leave(store, e->object, in->now.wall_ns);
+    in->events++;
+    in->event_ms = in->now.ms;
+    reflector_seen(in->reflector, e->rv);
+    return true;
+}
+
+bool intake_event(void *arg, const struct event *e)
+{
+    struct intake *in = arg;
+
+    switch (e->type) {
+    case EVENT_ADDED:
+    case EVENT_MODIFIED:
+    case EVENT_DELETED:
+    case EVENT_BOOKMARK:
+        break;
+    case EVENT_SKIPPED:
+        log_skipped(in, e->key, e->why);
+        return true;
+    case EVENT_ERROR:
+        status_to_err(e->status, &in->failure);
+        if (e->status->retry_after_s > 0)
+            in->retry_after_s = e->status->retry_after_s;
+        return false;
+    }
+    if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
+        return initial_event(in, e);
+    return watch_event(in, e);
+}

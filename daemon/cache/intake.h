@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * intake - carries the list items and events of one stream into the store, complete lists past the
+ * guard, and their versions to the reflector; pure. The inner side of feed, and only its.
+ */
+#ifndef CACHE_INTAKE_H
+#define CACHE_INTAKE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cache/guard.h"
+#include "cache/reflector.h"
+#include "cache/store.h"
+#include "kube/event.h"
+#include "kube/list.h"
+
+/* Times of the bytes handed over. */
+struct feed_now {
+    uint64_t ms;      /* monotonic */
+    uint64_t wall_ns; /* for "received" */
+};
+
+/* Why a response is ended although nothing failed. */
+enum intake_stop {
+    INTAKE_GOES_ON,
+    INTAKE_BACKWARDS, /* a list or bookmark of an older version; doubt says it in words */
+    INTAKE_HELD,      /* the guard holds the list */
+    INTAKE_OVERDUE,   /* too silent; for feed.c */
+};
+
+/* Zero-initialise but for the first six. */
+struct intake {
+    const char *cluster; /* with watch: for logs; borrowed as all else */
+    const char *watch;
+    struct store *store;
+    size_t part;
+    struct reflector *reflector;
+    struct guard_window *window;
+    struct guard guard;
+    struct feed_now now;
+    /* Of the response under way; see intake_reset(). */
+    enum intake_stop stop;
+    struct err failure; /* an ERROR event; kind OK = none */
+    int64_t retry_after_s;
+    bool had_bookmark;
+    uint64_t skipped_here;
+    /* For good. */
+    struct err doubt;
+    bool synced; /* a list was committed */
+    uint64_t event_ms;
+    uint64_t bookmark_ms;
+    uint64_t events;
+    uint64_t skipped;
+};
+
+/* A response begins. */
+void intake_reset(struct intake *in);
+
+/* The callbacks of list readers and event readers; arg is the struct intake. */
+extern const struct list_events intake_list_events;
+/* For a list of which only the version counts. */
+extern const struct list_events intake_no_events;
+/* One event, of the initial ones or of the watch, as the reflector's state says. False: see stop, failure. */
+bool intake_event(void *arg, const struct event *e);
+
+/* A list is complete, in either form, and has this version: commits it, unless the answer is another than GOES_ON. */
+enum intake_stop intake_commit(struct intake *in, struct str rv);
+
+#endif

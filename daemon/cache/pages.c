@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/pages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Empty pages are legal (everything on them was filtered out), but no server needs so many. */
+#define EMPTY_PAGES 1000
+
+/* One token is remembered, for twice as long each time: a circle of whatever length comes back to it
+ * (Brent's algorithm). */
+void pages_ask(struct pages *p, const char *token)
+{
+    if (token == NULL) {
+        pages_fini(p);
+        return;
+    }
+    free(p->token);
+    p->token = mem_strdup(token);
+    if (++p->asked <= p->span)
+        return;
+    p->asked = 0;
+    p->span = p->span * 2 + 1;
+    free(p->mark);
+    p->mark = mem_strdup(token);
+}
+
+static bool has_nul(struct str s)
+{
+    return s.n > 0 && memchr(s.p, '\0', s.n) != NULL;
+}
+
+enum err_kind pages_check(struct pages *p, const struct list_page *page, struct err *err)
+{
+    if (has_nul(page->rv) || has_nul(page->next))
+        return err_set(err, ERR_PROTOCOL, 0,
+                       "list: its resourceVersion or continue token has a NUL in it");
+    p->empty = page->items + page->skipped == 0 ? p->empty + 1 : 0;
+    if (page->next.n == 0)
+        return ERR_OK;
+    if (p->mark != NULL && str_is(page->next, p->mark))
+        return err_set(err, ERR_PROTOCOL, 0,
+                       "list: the server gives the same continue token again and again");
+    if (p->empty >= EMPTY_PAGES)
+        return err_set(err, ERR_PROTOCOL, 0, "list: %u pages in a row are empty", p->empty);
+    return ERR_OK;
+}
+
+void pages_fini(struct pages *p)
+{
+    free(p->token);
+    free(p->mark);
+    *p = (struct pages){0};
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query - what one stream of a watch selects, and the request targets that ask for it; pure.
+ */
+#ifndef CACHE_QUERY_H
+#define CACHE_QUERY_H
+
+#include "base/buf.h"
+#include "cache/reflector.h"
+#include "kube/resource.h"
+
+/* Texts are owned; NULL = none. */
+struct query {
+    const struct resource *resource; /* borrowed */
+    char *ns;
+    char *name;
+    char *labels;
+    char *fields;
+    char *scope;
+};
+
+/* Copies the texts; "" counts as none for selectors. The resource must outlive *q. Release with query_fini(). */
+void query_init(struct query *q, const struct resource *resource, const char *ns, const char *name);
+
+/* Copies the selectors ("" or NULL = none). */
+void query_select(struct query *q, const char *labels, const char *fields);
+
+/* Frees the texts. */
+void query_fini(struct query *q);
+
+/* Appends the target of a request (PROTOCOL 1.3-1.5). */
+void query_put_target(const struct query *q, struct buf *out, const struct reflector_action *a);
+
+/* "namespace/name" of what it selects, for logs; "" = everything. */
+const char *query_scope(const struct query *q);
+
+#endif

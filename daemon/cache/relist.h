@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * relist - why a cache that was in sync is listed anew; pure.
+ */
+#ifndef CACHE_RELIST_H
+#define CACHE_RELIST_H
+
+#include "base/err.h"
+
+/* XX(identifier, name): why a cache that was in sync is listed anew. */
+#define RELIST_MAP(XX)                                                             \
+    XX(EXPIRED, "expired")     /* the server has forgotten our version */          \
+    XX(FUTURE, "future")       /* our version is newer than the server's newest */ \
+    XX(EMPTY, "empty")         /* a stream ended at once without a word */         \
+    XX(ERROR, "error")         /* the stream or its start failed otherwise */      \
+    XX(BACKWARDS, "backwards") /* the server's version went backwards */           \
+    XX(MANUAL, "manual")       /* informerctl relist */                            \
+    XX(AUDIT, "audit")         /* an audit found differences */
+
+#define RELIST_ENUM(id, name) RELIST_##id,
+enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };
+#undef RELIST_ENUM
+
+/* Why a watch that ended with this error must list; RELIST_REASONS: the error says nothing about the version it
+ * would resume from, so that a list would only cost (PROTOCOL 1.8, 1.22 rule 10). */
+enum relist_reason relist_reason_of(enum err_kind kind);
+
+/* "expired", ...: for status and logs. */
+const char *relist_reason_name(enum relist_reason why);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conf_cluster - one cluster as it is configured: how to reach it, and how patient to be; pure. The
+ * settings behind it: cluster_conf.
+ */
+#ifndef CONF_CONF_CLUSTER_H
+#define CONF_CONF_CLUSTER_H
+
+#include "conf/where.h"
+
+struct conf_backoff {
+    struct conf_ms initial;
+    struct conf_num factor; /* >= 1 */
+    struct conf_ms max;     /* >= initial */
+    struct conf_num jitter; /* of each sleep d, drawn from [d, d * (1 + jitter)) */
+    struct conf_ms reset_after;
+};
+
+/* How a list comes: by LIST, or as the first events of a watch (sendInitialEvents). */
+enum conf_watch_list { CONF_WATCH_LIST_AUTO, CONF_WATCH_LIST_ON, CONF_WATCH_LIST_OFF };
+
+struct conf_tuning {
+    struct conf_ms connect_timeout;
+    struct conf_ms tls_timeout;
+    struct conf_ms response_timeout;
+    struct conf_ms list_idle_timeout;
+    struct conf_ms bookmark_timeout;
+    struct conf_span watch_timeout;
+    struct conf_int page_size;
+    struct conf_int list_concurrency;
+    struct conf_ms start_jitter;  /* 0 = none */
+    struct conf_ms relist_jitter; /* 0 = none */
+    struct conf_word watch_list;  /* enum conf_watch_list */
+    struct conf_backoff backoff;
+};
+
+/* Either kubeconfig (and context) or servers and the settings behind it. Paths are absolute. */
+struct conf_cluster {
+    struct conf_str name;
+    struct conf_str kubeconfig;
+    struct conf_str context;  /* "" = the current one */
+    struct conf_list servers; /* one URL in this release */
+    struct conf_str ca_file;
+    struct conf_str client_cert_file;
+    struct conf_str client_key_file;
+    struct conf_str token_file;
+    struct conf_str tls_server_name;
+    struct conf_ms stale_after;
+    struct conf_tuning tuning;
+};
+
+#endif

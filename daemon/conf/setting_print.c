@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/setting_print.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "conf/value.h"
+
+enum { STEP = 2 };
+
+/* As libconfig reads it back; bytes beyond ASCII stand for themselves. */
+static void put_string(struct buf *out, const char *text)
+{
+    static const char plain[] = "\"\\\n\r\t";
+    static const char escaped[] = "\"\\nrt";
+
+    buf_putc(out, '"');
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        const char *special = strchr(plain, c);
+
+        if (special != NULL)
+            buf_printf(out, "\\%c", escaped[special - plain]);
+        else if (c < ' ' || c == 0x7f)
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_putc(out, *text);
+    }
+    buf_putc(out, '"');
+}
+
+static void put_str(const struct setting *s, const void *slot, struct buf *out)
+{
+    (void)s;
+    put_string(out, ((const struct conf_str *)slot)->v);
+}
+
+static void put_bool(const struct setting *s, const void *slot, struct buf *out)
+{
+    (void)s;
+    buf_puts(out, ((const struct conf_bool *)slot)->v ? "true" : "false");
+}
+
+static void put_int(const struct setting *s, const void *slot, struct buf *out)
+{
+    (void)s;
+    buf_printf(out, "%" PRId64, ((const struct conf_int *)slot)->v);
+}
+
+/* The shortest text that means this number; with a point, so that it is none of the whole ones. */
+static void put_num(const struct setting *s, const void *slot, struct buf *out)
+{
+    double x = ((const struct conf_num *)slot)->v;
+    char text[40];
+
+    (void)s;
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, x);
+        double back = strtod(text, NULL);
+        if (!(back < x) && !(back > x))
+            break;
+    }
+    buf_puts(out, text);
+    if (strpbrk(text, ".e") == NULL)
+        buf_puts(out, ".0");
+}
+
+static void put_duration(const struct setting *s, uint64_t ms, struct buf *out)
+{
+    buf_putc(out, '"');
+    if (ms == 0 && s->zero != NULL)
+        buf_puts(out, s->zero);
+    else
+        value_put_duration(out, ms);
+    buf_putc(out, '"');
+}
+
+static void put_ms(const struct setting *s, const void *slot, struct buf *out)
+{
+    put_duration(s, ((const struct conf_ms *)slot)->v, out);
+}
+
+static void put_size(const struct setting *s, const void *slot, struct buf *out)
+{
+    uint64_t bytes = ((const struct conf_size *)slot)->v;
+
+    buf_putc(out, '"');
+    if (bytes == 0 && s->zero != NULL)
+        buf_puts(out, s->zero);
+    else
+        value_put_size(out, bytes);
+    buf_putc(out, '"');
+}
+
+static void put_word(const struct setting *s, const void *slot, struct buf *out)
+{
+    put_string(out, s->words[((const struct conf_word *)slot)->v]);
+}
+
+static void put_words(const struct setting *s, const void *slot, struct buf *out)
+{
+    unsigned mask = ((const struct conf_words *)slot)->v;
+    const char *before = "[ ";
+
+    for (unsigned i = 0; s->words[i] != NULL; i++) {
+        if ((mask & 1u << i) == 0)
+            continue;
+        buf_puts(out, before);
+        put_string(out, s->words[i]);
+        before = ", ";
+    }
+    buf_puts(out, " ]");
+}
+
+static void put_code(const struct setting *s, const void *slot, struct buf *out)
+{
+    buf_putc(out, '"');
+    s->put_code(out, ((const struct conf_int *)slot)->v);
+    buf_putc(out, '"');
+}
+
+static void put_list(const struct setting *s, const void *slot, struct buf *out)
+{
+    const struct conf_list *list = slot;
+
+    (void)s;
+    buf_puts(out, "[ ");
+    for (size_t i = 0; i < list->n; i++) {
+        buf_puts(out, i > 0 ? ", " : "");
+        put_string(out, list->v[i].v);
+    }
+    buf_puts(out, list->n > 0 ? " ]" : "]");
+}
+
+static void put_span(const struct setting *s, const void *slot, struct buf *out)
+{
+    const struct conf_span *span = slot;
+
+    buf_puts(out, "[ ");
+    put_duration(s, span->min_ms, out);
+    buf_puts(out, ", ");
+    put_duration(s, span->max_ms, out);
+    buf_puts(out, " ]");
+}
+
+static void put_map(const struct setting *s, const void *slot, struct buf *out)
+{
+    const struct conf_map *map = slot;
+
+    (void)s;
+    buf_puts(out, "{ ");
+    for (size_t i = 0; i < map->n; i++) {
+        buf_printf(out, "%s = ", map->v[i].name);
+        put_string(out, map->v[i].value);
+        buf_puts(out, "; ");
+    }
+    buf_puts(out, "}");
+}
+
+static void (*const puts_of[])(const struct setting *s, const void *slot, struct buf *out) = {
+    [SETTING_STR] = put_str,   [SETTING_BOOL] = put_bool,   [SETTING_INT] = put_int,
+    [SETTING_NUM] = put_num,   [SETTING_MS] = put_ms,       [SETTING_SIZE] = put_size,
+    [SETTING_WORD] = put_word, [SETTING_WORDS] = put_words, [SETTING_CODE] = put_code,
+    [SETTING_LIST] = put_list, [SETTING_SPAN] = put_span,   [SETTING_MAP] = put_map,
+};
+
+static void put_indent(struct buf *out, int indent)
+{
+    buf_printf(out, "%*s", indent, "");
+}
+
+static void put_open(struct buf *out, int indent, const char *name)
+{
+    put_indent(out, indent);
+    buf_printf(out, "%s : {\n", name);
+}
+
+static void put_close(struct buf *out, int indent)
+{
+    put_indent(out, indent);
+    buf_puts(out, "};\n");
+}
+
+static void put_named(const struct setting *s, const char *base, int indent, struct buf *out)
+{
+    const char *v = NULL;
+    size_t n = 0;
+
+    memcpy(&v, base + s->offset, sizeof(v)); /* a pointer to some struct */
+    memcpy(&n, base + s->named.count, sizeof(n));
+    for (size_t i = 0; i < n; i++) {
+        const char *element = v + i * s->named.size;
+
+        put_open(out, indent, ((const struct conf_str *)(const void *)element)->v);
+        setting_print(s->group, element, indent + STEP, out);
+        put_close(out, indent);
+    }
+}
+
+static void put_value(const struct setting *s, const void *slot, int indent, struct buf *out)
+{
+    bool written = ((const struct where *)slot)->line > 0;
+
+    ensure((size_t)s->type < ARRAY_LEN(puts_of));
+    put_indent(out, indent);
+    buf_printf(out, "%s%s %c ", s->written_counts && !written ? "# " : "", s->key,
+               s->type == SETTING_MAP ? ':' : '=');
+    puts_of[s->type](s, slot, out);
+    buf_puts(out, ";\n");
+}
+
+void setting_print(const struct setting *table, const void *base, int indent, struct buf *out)
+{
+    for (; table->key != NULL; table++) {
+        const char *slot = (const char *)base + table->offset;
+
+        if (table->type != SETTING_NAMED && table->type != SETTING_GROUP) {
+            put_value(table, slot, indent, out);
+            continue;
+        }
+        put_open(out, indent, table->key);
+        if (table->type == SETTING_NAMED)
+            put_named(table, base, indent + STEP, out);
+        else
+            setting_print(table->group, slot, indent + STEP, out);
+        put_close(out, indent);
+    }
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * auditor - compares one watch with its server now and then, and when asked to: makes the lists
+ * that the watch's audit wants; driver.
+ */
+#ifndef IO_AUDITOR_H
+#define IO_AUDITOR_H
+
+#include <stdint.h>
+
+struct auditor;
+struct cluster;
+struct loop;
+struct watch;
+
+/* How long a comparison is put off when the watch is not in sync at its time. */
+#define AUDITOR_PUT_OFF_MS 60000
+
+/* Borrowed; must outlive the auditor. */
+struct auditor_params {
+    struct loop *loop;
+    struct cluster *cluster;
+    struct watch *watch;
+    uint64_t interval_ms; /* 0 = only when asked to; the first one comes after [1, 2] of them */
+    unsigned page_size;   /* 0 = no paging */
+    uint64_t grace_ms;    /* from the last list to the comparison; 0 = AUDIT_GRACE_MS */
+    uint64_t seed;
+};
+
+/* They run on the stack of a callback of the loop, never inside a call of the user; each may
+ * dispose the auditor. */
+struct auditor_events {
+    /* A comparison that had begun has ended: audit_result(). If it is applied and found
+     * differences, the owner lists the watch anew (RELIST_AUDIT). */
+    void (*on_done)(void *arg);
+    /* Instead, after 401: is there a newer credential (PROTOCOL 2.4)? */
+    void (*on_unauthorized)(void *arg);
+};
+
+/* Never NULL. events must outlive the auditor. */
+struct auditor *auditor_create(const struct auditor_params *params,
+                               const struct auditor_events *events, void *arg);
+
+/* Compares now, without applying; a comparison under way (which may be applied) counts as this one.
+ * A watch that is not in sync fails at once: audit_result() says why, on_done does not run. It was
+ * resolved (watch_wants() is NULL). */
+void auditor_verify(struct auditor *a);
+
+/* The end for the user: *a is NULL, no event comes any more; a comparison under way has failed.
+ * NULL is fine. */
+void auditor_dispose(struct auditor **a);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/discovery.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "kube/api_doc.h"
+#include "kube/catalog.h"
+#include "kube/status.h"
+
+/* So many group versions may be lost before the server counts as lost. */
+enum { MAX_LOST = 3 };
+
+/* No server means more than an hour. */
+enum { MAX_RETRY_AFTER_S = 3600 };
+
+enum discovery_state {
+    DISCOVERY_IDLE,
+    DISCOVERY_CORE,     /* /api is next or under way */
+    DISCOVERY_GROUPS,   /* /apis */
+    DISCOVERY_VERSIONS, /* one group version after the other */
+    DISCOVERY_COMPLETE,
+};
+
+/* The two begins of everything: where the core group, and where all others are listed. */
+enum root { ROOT_CORE, ROOT_GROUPS, ROOTS };
+
+struct want {
+    char *text;
+    struct catalog_name readings[2];
+    size_t count;
+};
+
+struct discovery {
+    enum discovery_state state;
+    struct catalog catalog;
+    struct err root[ROOTS]; /* why it could not be asked; kind OK = it was, or was not yet */
+    struct want *wants;
+    size_t want_count;
+    struct catalog_version *asking; /* of VERSIONS */
+    struct buf target;
+    unsigned lost;
+    uint64_t retry_after_ms;
+};
+
+static const char aggregated[] = "application/json;g=apidiscovery.k8s.io;v=v2;as="
+                                 "APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;"
+                                 "v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+struct discovery *discovery_create(void)
+{
+    return mem_zalloc(sizeof(struct discovery));
+}
+
+static void forget(struct discovery *d)
+{
+    catalog_fini(&d->catalog);
+    for (size_t i = 0; i < d->want_count; i++)
+        free(d->wants[i].text);
+    free(d->wants);
+    buf_free(&d->target);
+    *d = (struct discovery){.state = DISCOVERY_IDLE};
+}
+
+void discovery_destroy(struct discovery **d)
+{
+    if (*d == NULL)
+        return;
+    forget(*d);
+    free(*d);
+    *d = NULL;
+}
+
+void discovery_begin(struct discovery *d)
+{
+    forget(d);
+    d->state = DISCOVERY_CORE;
+}
+
+void discovery_want(struct discovery *d, const struct resource *want)
+{
+    struct want w = {.text = mem_strdup(want->text)};
+
+    w.count = catalog_readings(w.text, w.readings);
+    d->wants = mem_realloc(d->wants, (d->want_count + 1) * sizeof(w));
+    d->wants[d->want_count++] = w;
+    if (d->state == DISCOVERY_COMPLETE)
+        d->state = DISCOVERY_VERSIONS;
+}
+
+static bool is_wanted(const struct discovery *d, const char *group)
+{
+    for (size_t i = 0; i < d->want_count; i++)
+        for (size_t k = 0; k < d->wants[i].count; k++)
+            if (catalog_concerns(&d->wants[i].readings[k], str_c(group)))
+                return true;
+    return false;
+}
+
+static struct catalog_version *unasked_in(struct catalog_group *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        if (g->versions[i].state == CATALOG_UNASKED)
+            return &g->versions[i];
+    return NULL;
+}
+
+/* The next group version that somebody needs, and its address. */
+static bool next_version(struct discovery *d)
+{
+    d->asking = NULL;
+    for (size_t i = 0; d->asking == NULL && i < d->catalog.count; i++) {
+        struct catalog_group *g = &d->catalog.groups[i];
+
+        if (unasked_in(g) == NULL || !is_wanted(d, g->name))
+            continue;
+        d->asking = unasked_in(g);
+        if (g->name[0] != '\0')
+            buf_printf(&d->target, "/apis/%s/%s", g->name, d->asking->name);
+        else
+            buf_printf(&d->target, "/api/%s", d->asking->name);
+    }
+    return d->asking != NULL;
+}
+
+bool discovery_next(struct discovery *d, struct discovery_request *out)
+{
+    buf_clear(&d->target);
+    if (d->state == DISCOVERY_IDLE || d->state == DISCOVERY_COMPLETE)
+        return false;
+    if (d->state == DISCOVERY_CORE)
+        buf_puts(&d->target, "/api");
+    if (d->state == DISCOVERY_GROUPS)
+        buf_puts(&d->target, "/apis");
+    if (d->state == DISCOVERY_VERSIONS && !next_version(d)) {
+        d->state = DISCOVERY_COMPLETE;
+        return false;
+    }
+    *out = (struct discovery_request){
+        .target = buf_cstr(&d->target),
+        .accept = d->state == DISCOVERY_VERSIONS ? "application/json" : aggregated,
+    };
+    return true;
+}
+
+/* The core group from /api, the others from /apis. */
+static enum err_kind take_groups(struct discovery *d, struct catalog *from, struct err *err)
+{
+    bool core = d->state == DISCOVERY_CORE;
+    enum err_kind kind = ERR_OK;
+
+    for (size_t i = 0; kind == ERR_OK && i < from->count; i++)
+        if ((from->groups[i].name[0] == '\0') == core)
+            kind = catalog_add_group(&d->catalog, &from->groups[i], err);
+    return kind;
+}
+
+static void take_resources(struct discovery *d, struct catalog_version *from)
+{
+    struct catalog_version *to = d->asking;
+
+    d->catalog.resources += from->count;
+    to->state = CATALOG_LISTED;
+    to->resources = from->resources;
+    to->count = from->count;
+    *from = (struct catalog_version){0};
+}
+
+static enum err_kind read_answer(struct discovery *d, struct str body, struct err *err)
+{
+    struct api_doc doc;
+    enum err_kind kind = api_doc_parse(body, &doc, err);
+
+    if (kind != ERR_OK)
+        return kind;
+    bool resources = doc.kind == API_DOC_RESOURCES;
+    if (resources != (d->state == DISCOVERY_VERSIONS))
+        kind = err_set(err, ERR_PROTOCOL, 0, "the answer is another list than was asked for");
+    else if (!resources)
+        kind = take_groups(d, &doc.groups, err);
+    else if (d->catalog.resources + doc.version.count > CATALOG_MAX_RESOURCES)
+        kind = err_set(err, ERR_TOO_BIG, 0, "the server lists more than %d resources",
+                       CATALOG_MAX_RESOURCES);
+    else
+        take_resources(d, &doc.version);
+    api_doc_fini(&doc);
+    return kind;
+}
+
+/* The request is over; err NULL = answered well. */
+static void finish(struct discovery *d, const struct err *err)
+{
+    switch (d->state) {
+    case DISCOVERY_CORE:
+        if (err != NULL)
+            d->root[ROOT_CORE] = *err;
+        d->state = DISCOVERY_GROUPS;
+        break;
+    case DISCOVERY_GROUPS:
+        if (err != NULL)
+            d->root[ROOT_GROUPS] = *err;
+        d->state = DISCOVERY_VERSIONS;
+        break;
+    case DISCOVERY_VERSIONS:
+        if (err != NULL)
+            catalog_set_failed(d->asking, err);
+        break;
+    case DISCOVERY_IDLE:
+    case DISCOVERY_COMPLETE:
+        panic("discovery: an answer without a request");
+    }
+}
+
+void discovery_answer(struct discovery *d, int code, int64_t retry_after_s, struct str body)
+{
+    struct status status;
+    struct err inner;
+    struct err err;
+    enum err_kind kind;
+
+    if (code == 200) {
+        kind = read_answer(d, body, &inner);
+    } else {
+        status_parse(&status, code, body);
+        if (retry_after_s > status.retry_after_s)
+            status.retry_after_s = retry_after_s;
+        if (status.retry_after_s > MAX_RETRY_AFTER_S)
+            status.retry_after_s = MAX_RETRY_AFTER_S;
+        kind = status_to_err(&status, &inner);
+        if (status.retry_after_s > 0 && d->retry_after_ms < (uint64_t)status.retry_after_s * 1000)
+            d->retry_after_ms = (uint64_t)status.retry_after_s * 1000;
+    }
+    if (kind != ERR_OK)
+        err_set(&err, kind, inner.code, "GET %s: %s", buf_cstr(&d->target), inner.text);
+    finish(d, kind != ERR_OK ? &err : NULL);
+}
+
+/* What was not asked so far is not asked any more in this round. */
+static void give_up(struct discovery *d, const struct err *err)
+{
+    if (d->state == DISCOVERY_CORE)
+        d->root[ROOT_CORE] = *err;
+    if (d->state == DISCOVERY_CORE || d->state == DISCOVERY_GROUPS)
+        d->root[ROOT_GROUPS] = *err;
+    for (size_t i = 0; i < d->catalog.count; i++) {
+        struct catalog_version *v;
+
+        while ((v = unasked_in(&d->catalog.groups[i])) != NULL)
+            catalog_set_failed(v, err);
+    }
+    d->state = DISCOVERY_COMPLETE;
+}
+
+void discovery_fail(struct discovery *d, const struct err *why)
+{
+    bool root = d->state != DISCOVERY_VERSIONS;
+    struct err err;
+
+    err_set(&err, why->kind, why->code, "GET %s: %s", buf_cstr(&d->target), why->text);
+    if (why->kind == ERR_TOO_BIG || why->kind == ERR_PROTOCOL || (!root && ++d->lost < MAX_LOST))
+        finish(d, &err);
+    else
+        give_up(d, &err);
+}
+
+/* A name that was asked for, while it is looked up. */
+struct lookup {
+    const struct discovery *d;
+    const struct resource *want;
+    struct catalog_name readings[2];
+    size_t count;
+};
+
+static const struct err *lost_root(const struct lookup *l)
+{
+    const struct catalog_name *n = &l->readings[0];
+    bool core = !n->has_group || n->group.n == 0;
+    bool groups = !n->has_group || n->group.n > 0;
+
+    if (groups && l->d->root[ROOT_GROUPS].kind != ERR_OK)
+        return &l->d->root[ROOT_GROUPS];
+    if (core && l->d->root[ROOT_CORE].kind != ERR_OK)
+        return &l->d->root[ROOT_CORE];
+    return NULL;
+}
+
+static bool may_be_in(const struct lookup *l, const struct catalog_group *g,
+                      const struct catalog_version *v)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const struct catalog_name *n = &l->readings[i];
+
+        if (catalog_concerns(n, str_c(g->name)) && (!n->has_version || str_is(n->version, v->name)))
+            return true;
+    }
+    return false;
+}
+
+/* The first version in this state that may have what is wanted. */
+static bool first_in(const struct lookup *l, enum catalog_state state, struct catalog_hit *out)
+{
+    for (size_t i = 0; i < l->d->catalog.count; i++) {
+        const struct catalog_group *g = &l->d->catalog.groups[i];
+
+        for (size_t k = 0; k < g->count; k++) {
+            *out = (struct catalog_hit){.group = g, .version = &g->versions[k]};
+            if (g->versions[k].state == state && may_be_in(l, g, &g->versions[k]))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool find(const struct lookup *l, bool watchable, struct catalog_hit *out)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (catalog_find(&l->d->catalog, &l->readings[i], watchable, out))
+            return true;
+    return false;
+}
+
+/* Discovery itself is not for us, or there is none (a proxy may let nothing else through). */
+static bool is_refused(const struct lookup *l)
+{
+    const struct err *root = lost_root(l);
+    struct catalog_hit hit;
+
+    if (root != NULL)
+        return root->kind == ERR_UNAUTHORIZED || root->kind == ERR_FORBIDDEN ||
+               root->kind == ERR_NOT_FOUND;
+    return first_in(l, CATALOG_FAILED, &hit) &&
+           (hit.version->err->kind == ERR_UNAUTHORIZED || hit.version->err->kind == ERR_FORBIDDEN);
+}
+
+static void fill(struct resource *out, const char *text, const struct catalog_hit *hit)
+{
+    *out = (struct resource){
+        .text = mem_strdup(text),
+        .plural = mem_strdup(hit->resource->plural),
+        .group = mem_strdup(hit->group->name),
+        .version = mem_strdup(hit->version->name),
+        .kind = mem_strdup(hit->resource->kind),
+        .scope = hit->resource->scope,
+    };
+}
+
+static enum err_kind no_such(const struct lookup *l, struct err *err)
+{
+    struct catalog_name bare = {.name = l->readings[0].name};
+    struct catalog_hit hit;
+    char hint[160] = "";
+
+    if (l->readings[0].has_group && catalog_find(&l->d->catalog, &bare, true, &hit))
+        snprintf(hint, sizeof(hint), " (it has %.60s.%s.%.60s)", hit.resource->plural,
+                 hit.version->name, hit.group->name);
+    return err_set(err, ERR_NOT_FOUND, 0,
+                   "the server has no resource \"%.100s\"%s: kubectl api-resources lists what it "
+                   "has; informerd looks again by itself",
+                   l->want->text, hint);
+}
+
+static enum err_kind explain(const struct lookup *l, struct err *err)
+{
+    const struct err *root = lost_root(l);
+    const char *text = l->want->text;
+    struct catalog_hit hit;
+
+    if (find(l, false, &hit))
+        return err_set(err, ERR_NOT_FOUND, 0,
+                       "\"%.100s\" is %.60s.%s.%.60s, which cannot be listed and watched", text,
+                       hit.resource->plural, hit.version->name, hit.group->name);
+    if (root != NULL)
+        return err_set(err, root->kind, root->code, "\"%.60s\" cannot be looked up: %s", text,
+                       root->text);
+    if (first_in(l, CATALOG_FAILED, &hit))
+        return err_set(err, hit.version->err->kind, hit.version->err->code,
+                       "\"%.60s\" is not in what could be asked; %.60s/%s could not: %s", text,
+                       hit.group->name, hit.version->name, hit.version->err->text);
+    return no_such(l, err);
+}
+
+enum err_kind discovery_find(const struct discovery *d, const struct resource *want,
+                             struct resource *found, struct err *err)
+{
+    struct lookup l = {.d = d, .want = want};
+    struct catalog_hit hit;
+
+    l.count = catalog_readings(want->text, l.readings);
+    if (d->state != DISCOVERY_COMPLETE || first_in(&l, CATALOG_UNASKED, &hit))
+        return err_set(err, ERR_BUSY, 0, "\"%.100s\" was not looked up yet", want->text);
+    if (find(&l, true, &hit)) {
+        fill(found, want->text, &hit);
+        return ERR_OK;
+    }
+    if (resource_has_path(want) && is_refused(&l)) {
+        resource_copy(found, want);
+        return ERR_OK;
+    }
+    return explain(&l, err);
+}
+
+uint64_t discovery_retry_after_ms(const struct discovery *d)
+{
+    return d->retry_after_ms;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void put_object(struct buf *out, size_t key, const struct api_object *o, bool in_list)
+{
+    const char *slash = strchr(api_key(key), '/');
+
+    buf_puts(out, in_list ? "{" : "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",");
+    buf_printf(out,
+               "\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"u%" PRIu64 "\","
+               "\"resourceVersion\":\"%" PRIu64 "\",\"labels\":{\"app\":\"%s\"},"
+               "\"managedFields\":[{\"time\":\"%" PRIu64 "\"}]},"
+               "\"data\":{\"value\":\"%u\",\"noise\":\"%u\",\"on\":\"%s\"}}",
+               slash + 1, api_space_name(api_space(key)), o->uid, o->rv, o->labelled ? "x" : "y",
+               o->rv, o->value, o->noise, o->shown ? "yes" : "no");
+}
+
+void answer_put_page(struct buf *out, const struct answer_page *p)
+{
+    struct buf items = {0};
+    uint64_t count = 0;
+    size_t key = p->from;
+
+    for (; key < API_KEYS && (p->limit == 0 || count < p->limit); key++) {
+        if (!view_selects(p->view, key, &p->state[key]))
+            continue;
+        if (count++ > 0)
+            buf_putc(&items, ',');
+        put_object(&items, key, &p->state[key], true);
+    }
+    buf_puts(out, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",");
+    if (p->items_first)
+        buf_printf(out, "\"items\":[%.*s],", STR_ARG(buf_str(&items)));
+    buf_printf(out, "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"", p->told_rv);
+    if (key < API_KEYS)
+        buf_printf(out, ",\"continue\":\"%" PRIu64 "\"", p->rv * 100 + key);
+    buf_puts(out, "}");
+    if (!p->items_first)
+        buf_printf(out, ",\"items\":[%.*s]", STR_ARG(buf_str(&items)));
+    buf_puts(out, "}\n");
+    buf_free(&items);
+}
+
+static void put_frame(struct buf *out, const char *type, size_t key, const struct api_object *o)
+{
+    buf_printf(out, "{\"type\":\"%s\",\"object\":", type);
+    put_object(out, key, o, false);
+    buf_puts(out, "}\n");
+}
+
+bool answer_put_event(struct buf *out, const struct view *v, const struct api_event *e)
+{
+    if (e->change == API_ELSEWHERE)
+        return false;
+    bool was = view_selects(v, e->key, &e->before);
+    bool is = e->change != API_DELETED && view_selects(v, e->key, &e->object);
+    struct api_object last = e->before; /* what leaves comes with its old state and the new RV */
+
+    last.rv = e->rv;
+    if (is)
+        put_frame(out, was ? "MODIFIED" : "ADDED", e->key, &e->object);
+    else if (was)
+        put_frame(out, "DELETED", e->key, &last);
+    return is || was;
+}
+
+void answer_put_added(struct buf *out, size_t key, const struct api_object *o)
+{
+    put_frame(out, "ADDED", key, o);
+}
+
+void answer_put_bookmark(struct buf *out, uint64_t rv, bool end)
+{
+    buf_printf(out,
+               "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+               "\"metadata\":{\"resourceVersion\":\"%" PRIu64
+               "\",\"creationTimestamp\":null%s}}}\n",
+               rv, end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+}
+
+void answer_put_status(struct buf *out, int code, const char *reason, const char *message)
+{
+    buf_printf(out,
+               "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
+               "\"message\":\"%s\",\"reason\":\"%s\",\"code\":%d}",
+               message, reason, code);
+}
+
+void answer_put_too_large(struct buf *out, size_t spelling)
+{
+    static const char *const details[] = {
+        "{\"causes\":[{\"reason\":\"ResourceVersionTooLarge\",\"message\":\"Too large resource "
+        "version\"}],\"retryAfterSeconds\":1}",
+        "{\"causes\":[{\"message\":\"Too large resource version\"}]}",
+        "{\"retryAfterSeconds\":1}",
+    };
+
+    buf_printf(out,
+               "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
+               "\"message\":\"Timeout: Too large resource version: 9, current: 1\","
+               "\"reason\":\"Timeout\",\"details\":%s,\"code\":504}",
+               details[spelling % 3]);
+}
+
+void answer_put_error(struct buf *out, int code, const char *reason, const char *message)
+{
+    buf_puts(out, "{\"type\":\"ERROR\",\"object\":");
+    answer_put_status(out, code, reason, message);
+    buf_puts(out, "}\n");
+}
+
+void answer_put_error_too_large(struct buf *out, size_t spelling)
+{
+    buf_puts(out, "{\"type\":\"ERROR\",\"object\":");
+    answer_put_too_large(out, spelling);
+    buf_puts(out, "}\n");
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * answer - the bytes of a simulated server: pages of lists, watch frames, Status objects
+ * (PROTOCOL 1.3-1.8, 1.23).
+ */
+#ifndef SIM_ANSWER_H
+#define SIM_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "sim/api.h"
+
+struct answer_page {
+    const struct view *view;
+    const struct api_object *state; /* API_KEYS of them, as of rv */
+    uint64_t rv;
+    uint64_t told_rv; /* that the page says to be of: only that of the first one counts */
+    size_t from;      /* the first key that may be on it */
+    uint64_t limit;   /* items at most; 0 = all */
+    bool items_first; /* as custom resources come */
+};
+
+/* Appends a page of a list. Its continue token is version * 100 + key. */
+void answer_put_page(struct buf *out, const struct answer_page *p);
+
+/* Appends the frame of an event as the view sees it; false: the view does not see it. */
+bool answer_put_event(struct buf *out, const struct view *v, const struct api_event *e);
+
+/* Appends the frame of an object that is there. */
+void answer_put_added(struct buf *out, size_t key, const struct api_object *o);
+
+/* Appends a bookmark; end: that of the initial events. */
+void answer_put_bookmark(struct buf *out, uint64_t rv, bool end);
+
+/* Appends a Status. */
+void answer_put_status(struct buf *out, int code, const char *reason, const char *message);
+
+/* Appends a Status that says "Too large resource version" in one of three spellings. */
+void answer_put_too_large(struct buf *out, size_t spelling);
+
+/* Appends an ERROR frame around what put_status would append. */
+void answer_put_error(struct buf *out, int code, const char *reason, const char *message);
+
+/* The same around "Too large resource version". */
+void answer_put_error_too_large(struct buf *out, size_t spelling);
+
+#endif

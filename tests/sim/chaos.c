@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/chaos.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+
+enum { SAMPLE_MS = 5000 };
+
+struct chaos {
+    uint64_t seed;
+    struct clock clock;
+    struct setup setup;
+    struct api api;
+    struct net net;
+    struct handler handlers[HOOKS];
+    struct oracle oracle;
+    struct life *life; /* NULL = down */
+    uint64_t lives;
+    uint64_t changes;
+    bool restored; /* once is all there is: see api_back_up() */
+    bool calm;
+    struct alarm change;
+    struct alarm elsewhere;
+    struct alarm disaster;
+    struct alarm birth;
+    struct alarm sample;
+    struct alarm heals[SERVERS];
+    uint64_t relists[RELIST_REASONS];
+};
+
+/* All that follows a change in etcd. */
+static void changed(struct chaos *x)
+{
+    oracle_note(&x->oracle);
+    net_poke(&x->net);
+}
+
+static void mutate(struct chaos *x, uint64_t times)
+{
+    for (; times > 0; times--, x->changes++) {
+        api_mutate(&x->api);
+        oracle_note(&x->oracle);
+    }
+    net_poke(&x->net);
+}
+
+static void on_change(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, change);
+
+    mutate(x, clock_pick(&x->clock, 1, 4));
+    clock_set(&x->clock, a, clock_pick(&x->clock, 1, x->setup.change_every_ms));
+}
+
+static void on_elsewhere(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, elsewhere);
+
+    api_write_elsewhere(&x->api, clock_pick(&x->clock, 1, 5));
+    net_poke(&x->net);
+    clock_set(&x->clock, a, clock_pick(&x->clock, 500, 15000) + (x->calm ? 30000 : 0));
+}
+
+static void on_look(void *arg, struct watch *w, size_t number)
+{
+    struct chaos *x = arg;
+
+    oracle_look(&x->oracle, w, number);
+}
+
+static void on_delta(void *arg, size_t watch, const struct delta *d)
+{
+    struct chaos *x = arg;
+
+    oracle_delta(&x->oracle, watch, d);
+}
+
+static void on_birth(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, birth);
+
+    clock_trace(&x->clock, "the daemon starts");
+    oracle_begin(&x->oracle);
+    x->life = life_create(&(struct life_params){.clock = &x->clock,
+                                                .net = &x->net,
+                                                .handlers = x->handlers,
+                                                .seed = x->seed + x->lives++ * 1000,
+                                                .on_look = on_look,
+                                                .on_delta = on_delta,
+                                                .arg = x});
+}
+
+static void end_life(struct chaos *x)
+{
+    for (size_t w = 0; w < WATCHES; w++) {
+        struct watch_status s = watch_status(x->life->watches[w], x->clock.now_ms);
+
+        for (size_t i = 0; i < RELIST_REASONS; i++)
+            x->relists[i] += s.relists_by[i];
+    }
+    life_destroy(&x->life);
+}
+
+static void crash(struct chaos *x)
+{
+    if (x->life == NULL)
+        return;
+    net_count(&x->net, FAULT_CRASH);
+    end_life(x);
+    clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 5000));
+}
+
+static struct server *some_server(struct chaos *x, size_t *number)
+{
+    *number = clock_pick(&x->clock, 0, SERVERS - 1);
+    return &x->net.servers[*number];
+}
+
+static void on_heal(struct chaos *x, size_t number)
+{
+    struct server *s = &x->net.servers[number];
+
+    s->away = false;
+    s->split = false;
+    server_poke(s);
+}
+
+static void on_heal_0(struct alarm *a)
+{
+    on_heal(container_of(a, struct chaos, heals[0]), 0);
+}
+
+static void on_heal_1(struct alarm *a)
+{
+    on_heal(container_of(a, struct chaos, heals[1]), 1);
+}
+
+static void on_heal_2(struct alarm *a)
+{
+    on_heal(container_of(a, struct chaos, heals[2]), 2);
+}
+
+static void take_away(struct chaos *x)
+{
+    size_t n;
+    struct server *s = some_server(x, &n);
+
+    if (clock_percent(&x->clock, 50)) {
+        net_take_away(&x->net, s);
+    } else {
+        net_count(&x->net, FAULT_SPLIT);
+        s->split = true;
+    }
+    clock_set(&x->clock, &x->heals[n], clock_pick(&x->clock, 500, x->setup.outage_ms));
+}
+
+static void restart(struct chaos *x)
+{
+    size_t n;
+
+    net_restart(&x->net, some_server(x, &n));
+}
+
+static void forget(struct chaos *x)
+{
+    net_count(&x->net, FAULT_COMPACTED);
+    api_compact(&x->api);
+    for (size_t i = 0; i < SERVERS; i++)
+        if (clock_percent(&x->clock, 70))
+            server_forget(&x->net.servers[i]);
+}
+
+static void restore(struct chaos *x)
+{
+    if (x->restored)
+        return;
+    if (x->api.backup.rv == 0) {
+        api_back_up(&x->api);
+        changed(x);
+        return;
+    }
+    net_count(&x->net, FAULT_RESTORE);
+    x->restored = true;
+    api_restore(&x->api);
+    oracle_note(&x->oracle);
+    for (size_t i = 0; i < SERVERS; i++)
+        net_restart(&x->net, &x->net.servers[i]);
+}
+
+static void order(struct chaos *x)
+{
+    size_t n = clock_pick(&x->clock, 0, WATCHES - 1);
+
+    if (x->life == NULL)
+        return;
+    net_count(&x->net, FAULT_ORDER);
+    watch_relist(x->life->watches[n], RELIST_MANUAL);
+    life_poke(x->life, n);
+    for (size_t i = 0; i < watch_feed_count(x->life->watches[n]); i++) {
+        enum reflector_state state = feed_status(watch_feed(x->life->watches[n], i)).state;
+
+        ensure(state == REFLECTOR_LISTING || state == REFLECTOR_STREAMING);
+    }
+}
+
+static void decide(struct chaos *x)
+{
+    bool accept = clock_percent(&x->clock, 50);
+
+    for (size_t n = 0; x->life != NULL && n < WATCHES; n++) {
+        oracle_decide(&x->oracle, x->life->watches[n], n, accept);
+        if (!watch_guard(x->life->watches[n], accept))
+            continue;
+        net_count(&x->net, accept ? FAULT_ACCEPT : FAULT_REJECT);
+        life_poke(x->life, n);
+    }
+}
+
+static void on_disaster(struct alarm *a)
+{
+    static void (*const disasters[])(struct chaos * x) = {take_away, restart, forget,
+                                                          restore,   order,   crash};
+    struct chaos *x = container_of(a, struct chaos, disaster);
+
+    if (clock_percent(&x->clock, x->setup.disaster_percent))
+        disasters[clock_pick(&x->clock, 0, ARRAY_LEN(disasters) - 1)](x);
+    if (clock_percent(&x->clock, 5))
+        decide(x);
+    clock_set(&x->clock, a, clock_pick(&x->clock, 100, 2000));
+}
+
+/* What a person has rejected only a person accepts, unless it looks well again. */
+static void accept_rejected(struct chaos *x)
+{
+    for (size_t n = 0; n < WATCHES; n++) {
+        struct watch *w = x->life->watches[n];
+        bool rejected = false;
+
+        for (size_t i = 0; i < watch_feed_count(w); i++)
+            if (feed_status(watch_feed(w, i)).guard->state == GUARD_REJECTED)
+                rejected = true;
+        if (!rejected)
+            continue;
+        net_count(&x->net, FAULT_ACCEPT);
+        oracle_decide(&x->oracle, w, n, true);
+        watch_guard(w, true);
+        life_poke(x->life, n);
+    }
+}
+
+static void on_sample(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, sample);
+
+    if (x->life != NULL)
+        oracle_sample(&x->oracle, x->life);
+    if (x->life != NULL && x->calm)
+        accept_rejected(x);
+    clock_set(&x->clock, a, SAMPLE_MS);
+}
+
+static void storm(struct chaos *x)
+{
+    x->net.percent = x->setup.fault_percent;
+    mutate(x, clock_pick(&x->clock, 0, 20));
+    clock_set(&x->clock, &x->birth, 0);
+    clock_set(&x->clock, &x->change, 1);
+    clock_set(&x->clock, &x->disaster, 1000);
+    clock_set(&x->clock, &x->sample, SAMPLE_MS);
+    if (x->setup.others)
+        clock_set(&x->clock, &x->elsewhere, 1);
+    uint64_t until_ms = x->clock.now_ms + x->setup.storm_ms;
+    while (clock_step(&x->clock, until_ms))
+        continue;
+}
+
+static bool is_quiet(const struct chaos *x)
+{
+    return x->life != NULL && life_is_quiet(x->life);
+}
+
+static void settle(struct chaos *x)
+{
+    uint64_t until_ms = x->clock.now_ms + setup_calm_ms(&x->setup);
+
+    while (!is_quiet(x) && clock_step(&x->clock, until_ms))
+        continue;
+    if (!is_quiet(x))
+        panic("it never becomes quiet");
+    oracle_check(&x->oracle, x->life);
+}
+
+/* Nothing is there for longer than stale_after: STALE, and FRESH when it is back. */
+static void drill(struct chaos *x)
+{
+    uint64_t until_ms = x->clock.now_ms + x->setup.stale_after_ms + 60000;
+
+    net_cut_off(&x->net);
+    while (clock_step(&x->clock, until_ms))
+        continue;
+    oracle_check_outage(&x->oracle, x->life);
+    net_heal(&x->net);
+    settle(x);
+}
+
+static void calm(struct chaos *x)
+{
+    clock_trace(&x->clock, "the storm is over");
+    x->calm = true;
+    x->net.percent = 0;
+    for (size_t i = 0; i < HOOKS; i++)
+        x->handlers[i].percent = 0;
+    clock_clear(&x->clock, &x->change);
+    clock_clear(&x->clock, &x->disaster);
+    for (size_t i = 0; i < SERVERS; i++)
+        clock_clear(&x->clock, &x->heals[i]);
+    net_heal(&x->net);
+    if (clock_percent(&x->clock, 50))
+        mutate(x, 1);
+    settle(x);
+    clock_trace(&x->clock, "all is quiet");
+    mutate(x, 3); /* are the streams what they seem? */
+    settle(x);
+    if (clock_percent(&x->clock, 25))
+        drill(x);
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void sum_up(const struct chaos *x, struct totals *t)
+{
+    t->seeds++;
+    t->virtual_ms += x->clock.now_ms;
+    t->changes += x->changes;
+    t->worst_ms = max(t->worst_ms, x->oracle.worst_ms);
+    t->worst_percent = max(t->worst_percent, x->oracle.worst_percent);
+    t->busiest = max(t->busiest, x->net.busiest);
+    for (size_t i = 0; i < HOOKS; i++) {
+        t->runs += x->handlers[i].runs;
+        t->failures += x->handlers[i].failures;
+    }
+    for (size_t i = 0; i < FAULTS; i++)
+        t->injected[i] += x->net.injected[i];
+    for (size_t i = 0; i < REQUESTS; i++)
+        t->requests[i] += x->net.requests[i];
+    for (size_t i = 0; i < RELIST_REASONS; i++)
+        t->relists[i] += x->relists[i];
+}
+
+static void begin(struct chaos *x, bool verbose)
+{
+    clock_init(&x->clock, x->seed, verbose);
+    setup_draw(&x->setup, &x->clock);
+    api_init(&x->api, &x->clock);
+    oracle_init(&x->oracle, &x->clock, &x->api, &x->setup);
+    net_init(&x->net, &x->clock, &x->api, &x->setup);
+    life_init_handlers(x->handlers, &x->clock, &x->setup);
+    x->change.fn = on_change;
+    x->elsewhere.fn = on_elsewhere;
+    x->disaster.fn = on_disaster;
+    x->birth.fn = on_birth;
+    x->sample.fn = on_sample;
+    x->heals[0].fn = on_heal_0;
+    x->heals[1].fn = on_heal_1;
+    x->heals[2].fn = on_heal_2;
+}
+
+void chaos_run(uint64_t seed, bool verbose, struct totals *totals)
+{
+    struct chaos *x = MEM_NEW(struct chaos, .seed = seed);
+
+    begin(x, verbose);
+    storm(x);
+    calm(x);
+    end_life(x);
+    sum_up(x, totals);
+    oracle_fini(&x->oracle);
+    api_fini(&x->api);
+    free(x);
+}

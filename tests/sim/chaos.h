@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chaos - one simulation: a cluster, its servers, a daemon that is killed and started again, and
+ * all that happens to them in a storm and in the calm behind it.
+ */
+#ifndef SIM_CHAOS_H
+#define SIM_CHAOS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sim/life.h"
+#include "sim/oracle.h"
+
+/* Sums over simulations. */
+struct totals {
+    uint64_t seeds;
+    uint64_t virtual_ms;
+    uint64_t changes;
+    uint64_t runs;
+    uint64_t failures;
+    uint64_t worst_ms; /* the longest silence of a stale cache */
+    uint64_t worst_percent;
+    uint64_t busiest;
+    uint64_t injected[FAULTS];
+    uint64_t requests[REQUESTS];
+    uint64_t relists[RELIST_REASONS];
+};
+
+/* Runs the simulation of a seed and adds to the sums; panics if a promise is broken. */
+void chaos_run(uint64_t seed, bool verbose, struct totals *totals);
+
+#endif

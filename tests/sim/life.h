@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * life - one process of the daemon without io/: its watches on simulated streams, its hooks as
+ * simulated programs. What it knew dies with it; what hooks did stays.
+ */
+#ifndef SIM_LIFE_H
+#define SIM_LIFE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/handler.h"
+#include "sim/stream.h"
+
+enum {
+    EVERYWHERE, /* the watches: all namespaces */
+    BY_SPACE,   /* one stream per namespace */
+    PICKED,     /* a label selector */
+    MATCHED,    /* match */
+    WATCHES,
+    FEEDS = WATCHES + API_SPACES - 1,
+};
+
+enum { PLAIN, WHOLE, NARROW, ENDS, LATER, SIGNS, HOOKS }; /* the hooks */
+
+/* Borrowed; outlives the life. */
+struct life_params {
+    struct clock *clock;
+    struct net *net;
+    struct handler *handlers; /* HOOKS of them */
+    uint64_t seed;
+    void (*on_look)(void *arg, struct watch *w, size_t number); /* its status may have changed */
+    void (*on_delta)(void *arg, size_t watch, const struct delta *d);
+    void *arg;
+};
+
+/* What calls of streams and alarms come with. */
+struct post {
+    struct life *life;
+    size_t watch;
+    struct alarm tick;
+    struct alarm confirm; /* when a confirmation of deletes has something to do */
+    struct alarm answer;  /* when the GET under way is answered */
+    char key[32];         /* that it asks for ... */
+    uint64_t uid;         /* ... and what the object was */
+};
+
+struct life {
+    struct life_params params;
+    struct watch *watches[WATCHES];
+    struct post posts[WATCHES];
+    bool stale[WATCHES]; /* as the watch has told last */
+    struct stream streams[FEEDS];
+    size_t stream_count;
+    struct hooks hooks;
+    struct list programs;
+    struct alarm wake;
+};
+
+/* What a watch sees. */
+const struct view *life_view(size_t watch);
+
+/* Which watch a hook has as its source. */
+size_t life_source(size_t hook, size_t source);
+
+/* The types of events that a hook takes. */
+unsigned life_events(size_t hook);
+
+/* Fills handlers[HOOKS]: their names and habits. */
+void life_init_handlers(struct handler *handlers, struct clock *clock, const struct setup *setup);
+
+/* A process starts. */
+struct life *life_create(const struct life_params *params);
+
+/* kill -9: its programs die as well. *l is NULL. */
+void life_destroy(struct life **l);
+
+/* Carries out what was ordered of a watch. */
+void life_poke(struct life *l, size_t watch);
+
+/* Are all streams up to date, and have the hooks nothing to do? */
+bool life_is_quiet(const struct life *l);
+
+#endif

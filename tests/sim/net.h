@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net - the servers behind one address and what networks and proxies do on the way to them; counts
+ * all of it.
+ */
+#ifndef SIM_NET_H
+#define SIM_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "sim/server.h"
+#include "sim/setup.h"
+
+/* XX(identifier, text): what goes wrong. */
+#define FAULT_MAP(XX)                                     \
+    XX(REFUSED, "connection refused")                     \
+    XX(CLOSED, "closed before the answer")                \
+    XX(SILENT, "no answer")                               \
+    XX(BUSY, "429")                                       \
+    XX(ERROR, "500")                                      \
+    XX(UNAUTHORIZED, "401")                               \
+    XX(FORBIDDEN, "403")                                  \
+    XX(HTML, "HTML with 200")                             \
+    XX(GONE, "410 on a list")                             \
+    XX(OLDER, "list older than asked for")                \
+    XX(BACK, "bookmark of an older version")              \
+    XX(GONE_PAGE, "410 on a continue token")              \
+    XX(GONE_WATCH, "410 on a watch")                      \
+    XX(TOO_LARGE, "too large version")                    \
+    XX(FUTURE, "watch from a version of the future")      \
+    XX(BEHIND, "server behind the version asked for")     \
+    XX(NO_STREAM, "streamed list refused")                \
+    XX(NO_ETCD, "server cut off from etcd asked")         \
+    XX(CUT, "body or stream cut off")                     \
+    XX(HUNG, "stream hung by a proxy")                    \
+    XX(CUTTER, "stream ended by a proxy after one frame") \
+    XX(STREAM_ERROR, "error in the stream")               \
+    XX(GARBAGE, "garbage in the stream")                  \
+    XX(DUPLICATE, "event twice")                          \
+    XX(EMPTY, "stream without an event")                  \
+    XX(COMPACTED, "compaction, or old events forgotten")  \
+    XX(RESTART, "server restarted")                       \
+    XX(RESTORE, "etcd restored from a backup")            \
+    XX(SPLIT, "server cut off from etcd")                 \
+    XX(AWAY, "server cut off from its clients")           \
+    XX(DRILL, "all servers gone for long")                \
+    XX(CRASH, "daemon killed")                            \
+    XX(ORDER, "relist by hand")                           \
+    XX(ACCEPT, "guard: accepted by hand")                 \
+    XX(REJECT, "guard: rejected by hand")
+
+#define FAULT_ENUM(id, text) FAULT_##id,
+enum fault { FAULT_MAP(FAULT_ENUM) FAULTS };
+#undef FAULT_ENUM
+
+/* XX(identifier, text): what is asked for. */
+#define REQUEST_MAP(XX)              \
+    XX(FIRST, "list from 0")         \
+    XX(NEWEST, "list of the newest") \
+    XX(SINCE, "list from a version") \
+    XX(PAGE, "further page")         \
+    XX(STREAM, "list as a stream")   \
+    XX(WATCH, "watch")               \
+    XX(PROBE, "probe")               \
+    XX(GET, "object whose deletion is to be confirmed")
+
+#define REQUEST_ENUM(id, text) REQUEST_##id,
+enum request { REQUEST_MAP(REQUEST_ENUM) REQUESTS };
+#undef REQUEST_ENUM
+
+enum { SERVERS = 3 };
+
+struct net {
+    struct clock *clock;
+    struct api *api;
+    const struct setup *setup;
+    struct server servers[SERVERS];
+    struct list streams; /* of the daemon that lives */
+    unsigned percent;    /* chance of a fault where one can happen; 0 = the network is well */
+    uint64_t injected[FAULTS];
+    uint64_t requests[REQUESTS];
+    uint64_t busiest; /* the most requests of a stream in 10 s, further pages left out */
+};
+
+/* All servers run. */
+void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup);
+
+/* Does this fault happen now? Counted if so. */
+bool net_strikes(struct net *n, enum fault fault);
+
+/* Counts and traces it. */
+void net_count(struct net *n, enum fault fault);
+
+/* Something happened in etcd. */
+void net_poke(struct net *n);
+
+/* A server is restarted: what hangs on it is cut off. */
+void net_restart(struct net *n, struct server *s);
+
+/* A server cannot be reached: what hangs on it is cut off, or hears nothing any more. */
+void net_take_away(struct net *n, struct server *s);
+
+/* No server can be reached: all streams are lost. */
+void net_cut_off(struct net *n);
+
+/* All servers can be reached, and reach etcd. */
+void net_heal(struct net *n);
+
+/* "429", "list from 0", ... */
+const char *net_fault_text(enum fault fault);
+/* See above. */
+const char *net_request_text(enum request request);
+
+#endif

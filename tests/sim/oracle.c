@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/oracle.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+
+static void add(struct sights *s, struct sight sight)
+{
+    s->v = mem_realloc(s->v, (s->n + 1) * sizeof(*s->v));
+    s->v[s->n++] = sight;
+}
+
+void oracle_note(struct oracle *o)
+{
+    for (size_t w = 0; w < WATCHES; w++)
+        for (size_t key = 0; key < API_KEYS; key++) {
+            const struct api_object *is = &o->api->now[key];
+            struct sights *s = &o->sights[w][key];
+            struct sight sight = {.from_ms = o->clock->now_ms};
+
+            if (view_keeps(life_view(w), key, is)) {
+                sight.uid = is->uid;
+                sight.rv = is->rv;
+            }
+            if (s->n == 0 || s->v[s->n - 1].uid != sight.uid || s->v[s->n - 1].rv != sight.rv)
+                add(s, sight);
+        }
+}
+
+void oracle_init(struct oracle *o, const struct clock *clock, const struct api *api,
+                 const struct setup *setup)
+{
+    *o = (struct oracle){
+        .clock = clock, .api = api, .setup = setup, .silence_ms = setup_silence_ms(setup)};
+    oracle_note(o);
+}
+
+void oracle_fini(struct oracle *o)
+{
+    for (size_t w = 0; w < WATCHES; w++)
+        for (size_t key = 0; key < API_KEYS; key++)
+            free(o->sights[w][key].v);
+}
+
+static uint64_t number_from(struct str text, size_t from)
+{
+    uint64_t n = 0;
+
+    for (size_t i = from; i < text.n; i++)
+        n = n * 10 + (uint64_t)(text.p[i] - '0');
+    return n;
+}
+
+void oracle_begin(struct oracle *o)
+{
+    for (size_t w = 0; w < WATCHES; w++) {
+        o->told_ms[w] = o->clock->now_ms;
+        o->objects[w] = 0;
+        o->bursts[w] = (struct burst){0};
+    }
+    memset(o->guarded, 0, sizeof(o->guarded));
+}
+
+/* Was what is applied now held for as long as it must be, or accepted by a person? */
+static bool was_held(const struct oracle *o, const struct guarded *g)
+{
+    uint64_t until_ms = g->held_ms + o->setup->guard.hold_ms;
+
+    return g->held_ms != 0 && (g->accepted || (!g->rejected && o->clock->now_ms >= until_ms));
+}
+
+static void look_at_feed(struct oracle *o, const struct feed_status *s, struct guarded *g)
+{
+    uint64_t rv = number_from(str_c(s->rv), 0);
+    bool marks = rv != g->rv && s->events == g->events;
+
+    if (marks && rv < g->mark && !was_held(o, g))
+        panic("the version went back from %" PRIu64 " to %" PRIu64 ", and nobody was asked",
+              g->mark, rv);
+    g->rv = rv;
+    g->events = s->events;
+    g->mark = marks || rv < g->mark ? rv : g->mark;
+    if (!guard_holds(s->guard))
+        *g = (struct guarded){.mark = g->mark, .rv = rv, .events = s->events};
+    else if (g->held_ms == 0)
+        g->held_ms = o->clock->now_ms;
+}
+
+void oracle_look(struct oracle *o, const struct watch *w, size_t number)
+{
+    struct watch_status s = watch_status(w, o->clock->now_ms);
+
+    if (s.stale || s.held != NULL || !s.synced)
+        o->told_ms[number] = o->clock->now_ms;
+    for (size_t i = 0; i < watch_feed_count(w); i++) {
+        struct feed_status feed = feed_status(watch_feed(w, i));
+
+        look_at_feed(o, &feed, &o->guarded[number][i]);
+    }
+}
+
+void oracle_decide(struct oracle *o, const struct watch *w, size_t number, bool accept)
+{
+    for (size_t i = 0; i < watch_feed_count(w); i++) {
+        struct guarded *g = &o->guarded[number][i];
+
+        if (!guard_holds(feed_status(watch_feed(w, i)).guard))
+            continue;
+        g->accepted = accept;
+        g->rejected = !accept;
+    }
+}
+
+/* What a list brings; for watches of one stream that are told of at once. */
+static void check_burst(struct oracle *o, size_t number, bool deleted)
+{
+    const struct guard_params *p = &o->setup->guard;
+    struct burst *b = &o->bursts[number];
+
+    if (b->at_ms != o->clock->now_ms)
+        *b = (struct burst){.at_ms = o->clock->now_ms, .before = o->objects[number]};
+    b->deletes += deleted;
+    if (p->relist_deletes == GUARD_OFF || b->before < p->at_least ||
+        b->deletes * 100 <= p->relist_deletes * b->before)
+        return;
+    if (!was_held(o, &o->guarded[number][0]))
+        panic("watch %zu: %zu of %zu objects deleted by a list that nobody held", number,
+              b->deletes, b->before);
+}
+
+void oracle_delta(struct oracle *o, size_t number, const struct delta *d)
+{
+    bool at_once = number == EVERYWHERE || number == MATCHED;
+    uint64_t uid = number_from(object_uid(d->object), 1);
+
+    if (d->cause == CAUSE_RELIST && at_once)
+        check_burst(o, number, d->type == DELTA_DELETED);
+    if (d->type == DELTA_DELETED && number != PICKED && !o->api->was_deleted[uid])
+        panic("watch %zu: %.*s is said to be deleted, and never was", number,
+              STR_ARG(object_key(d->object)));
+    if (d->type == DELTA_ADDED)
+        o->objects[number]++;
+    else if (d->type == DELTA_DELETED || d->type == DELTA_LEFT)
+        o->objects[number]--;
+}
+
+/* When what the cache shows of a key was no longer so; UINT64_MAX = it is. */
+static uint64_t outdated_ms(const struct oracle *o, const struct watch *w, size_t number,
+                            size_t key)
+{
+    const struct object *have = store_get(watch_store(w), str_c(api_key(key)));
+    const struct sights *s = &o->sights[number][key];
+    uint64_t uid = have != NULL ? number_from(object_uid(have), 1) : 0;
+    uint64_t rv = have != NULL ? number_from(object_rv(have), 0) : 0;
+
+    for (size_t i = s->n; i > 0; i--)
+        if (s->v[i - 1].uid == uid && s->v[i - 1].rv == rv)
+            return i == s->n ? UINT64_MAX : s->v[i].from_ms;
+    panic("watch %s: %s of version %" PRIu64 " never was", watch_name(w), api_key(key), rv);
+}
+
+static void sample(struct oracle *o, const struct watch *w, size_t number)
+{
+    oracle_look(o, w, number);
+    for (size_t key = 0; key < API_KEYS; key++) {
+        uint64_t since_ms = outdated_ms(o, w, number, key);
+
+        if (since_ms < o->told_ms[number])
+            since_ms = o->told_ms[number];
+        if (since_ms >= o->clock->now_ms)
+            continue;
+        uint64_t silent_ms = o->clock->now_ms - since_ms;
+        uint64_t percent = silent_ms * 100 / o->silence_ms;
+        o->worst_ms = silent_ms > o->worst_ms ? silent_ms : o->worst_ms;
+        o->worst_percent = percent > o->worst_percent ? percent : o->worst_percent;
+        if (silent_ms > o->silence_ms)
+            panic("watch %s: %s is silently stale for %" PRIu64 " s", watch_name(w), api_key(key),
+                  silent_ms / 1000);
+    }
+}
+
+/* Does it tell what its status says? An alarm of this very time may still be to come. */
+static void check_told(const struct oracle *o, const struct life *l, size_t number)
+{
+    bool is = watch_status(l->watches[number], o->clock->now_ms).stale;
+    bool was = watch_status(l->watches[number], o->clock->now_ms - 1).stale;
+
+    if (is == was && l->stale[number] != is)
+        panic("watch %s is %s, and did not tell", watch_name(l->watches[number]),
+              is ? "stale" : "fresh");
+}
+
+void oracle_sample(struct oracle *o, const struct life *l)
+{
+    for (size_t w = 0; w < WATCHES; w++) {
+        sample(o, l->watches[w], w);
+        check_told(o, l, w);
+    }
+}
+
+void oracle_check_outage(const struct oracle *o, const struct life *l)
+{
+    for (size_t w = 0; w < WATCHES; w++)
+        if (!watch_status(l->watches[w], o->clock->now_ms).stale)
+            panic("watch %s has no server, and is not stale", watch_name(l->watches[w]));
+    for (size_t i = 0; i < HOOKS; i++)
+        for (size_t s = 0; s < HANDLER_SOURCES; s++) {
+            const struct effect *f = &l->params.handlers[i].effects[s][HANDLER_OUTAGE];
+            bool takes = (life_events(i) & 1U << DELTA_STALE) != 0;
+
+            if (takes != (f->uid != 0 && f->sure))
+                panic("hook %s: does not know that source %zu is stale", l->params.handlers[i].name,
+                      s);
+        }
+}
+
+static void check_cache(const struct oracle *o, const struct watch *w, size_t number)
+{
+    const struct store *store = watch_store(w);
+    size_t count = 0;
+
+    for (size_t key = 0; key < API_KEYS; key++) {
+        const struct api_object *want = &o->api->now[key];
+        bool wanted = view_keeps(life_view(number), key, want);
+        struct object *have = store_get(store, str_c(api_key(key)));
+
+        if ((have != NULL) != wanted)
+            panic("watch %s: %s is %s", watch_name(w), api_key(key),
+                  have != NULL ? "extra" : "missing");
+        if (have == NULL)
+            continue;
+        struct api_object got = handler_read(have);
+        if (!api_same(&got, want))
+            panic("watch %s: %s differs", watch_name(w), api_key(key));
+        count++;
+    }
+    ensure(count == store_count(store));
+}
+
+static void check_status(const struct oracle *o, const struct watch *w)
+{
+    struct watch_status s = watch_status(w, o->clock->now_ms);
+
+    if (s.stale || s.held != NULL || !s.synced || s.err->kind != ERR_OK)
+        panic("watch %s: all is well, but it says: stale %d, held %s, synced %d, error %s",
+              watch_name(w), s.stale, s.held != NULL ? s.held : "nothing", s.synced, s.err->text);
+}
+
+static void check_effect(const struct handler *h, size_t hook, size_t key, const struct effect *f,
+                         const struct api_object *now)
+{
+    if (hook == LATER && f->uid == 0 && !f->applied)
+        return; /* was there before, and has not changed since */
+    if (f->uid != now->uid)
+        panic("hook %s: %s is life %" PRIu64 " for it, %" PRIu64 " in the cluster", h->name,
+              api_key(key), f->uid, now->uid);
+    if (now->uid == 0 || hook == ENDS)
+        return;
+    if (!f->sure || f->value != now->value || (hook != NARROW && f->noise != now->noise))
+        panic("hook %s: %s is value %u, noise %u for it, %u, %u in the cluster", h->name,
+              api_key(key), f->value, f->noise, now->value, now->noise);
+}
+
+/* Versions alone are no change. */
+static bool same_state(const struct api_object *a, const struct api_object *b)
+{
+    return a->uid == b->uid && a->value == b->value && a->noise == b->noise;
+}
+
+static void check_source(const struct oracle *o, const struct handler *h, size_t hook,
+                         size_t source)
+{
+    static const struct api_object none;
+    const struct view *view = life_view(life_source(hook, source));
+
+    if (h->effects[source][HANDLER_OUTAGE].uid != 0)
+        panic("hook %s: source %zu is stale for it", h->name, source);
+    for (size_t key = 0; key < API_KEYS && hook != SIGNS; key++) {
+        const struct api_object *is = &o->api->now[key];
+        const struct api_object *now = view_keeps(view, key, is) ? is : &none;
+
+        if (hook != WHOLE)
+            check_effect(h, hook, key, &h->effects[source][key], now);
+        else if (!h->snapshot_seen || !same_state(&h->snapshot[source][key], now))
+            panic("hook %s: its last snapshot is not what the cluster has of %s", h->name,
+                  api_key(key));
+    }
+}
+
+static void check_memory(const struct life *l)
+{
+    for (size_t i = 0; i < l->hooks.n; i++)
+        for (size_t s = 0; s < HANDLER_SOURCES; s++)
+            ensure(map_count(&l->hooks.v[i]->queue.by_key[s]) ==
+                   store_count(watch_store(l->watches[life_source(i, s)])));
+}
+
+void oracle_check(struct oracle *o, const struct life *l)
+{
+    for (size_t w = 0; w < WATCHES; w++) {
+        check_cache(o, l->watches[w], w);
+        check_status(o, l->watches[w]);
+    }
+    for (size_t i = 0; i < HOOKS; i++)
+        for (size_t s = 0; s < HANDLER_SOURCES; s++)
+            check_source(o, &l->params.handlers[i], i, s);
+    check_memory(l);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * oracle - what must hold: no cache is silently stale, none shows what never was, and when all is
+ * quiet caches and what hooks made of them are what the cluster has. Panics if not.
+ */
+#ifndef SIM_ORACLE_H
+#define SIM_ORACLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/life.h"
+
+/* A state of a key as a watch should see it, from then on; uid 0 = none. */
+struct sight {
+    uint64_t uid;
+    uint64_t rv;
+    uint64_t from_ms;
+};
+
+/* All states of a key that a watch should have seen. */
+struct sights {
+    struct sight *v;
+    size_t n;
+};
+
+/* What the guard of a stream has said, and what it was told. */
+struct guarded {
+    uint64_t held_ms; /* since then it holds a list; 0 = it does not */
+    bool accepted;    /* by hand, while it did */
+    bool rejected;
+    uint64_t mark;   /* version of the last list or bookmark */
+    uint64_t rv;     /* that the stream would resume from */
+    uint64_t events; /* that it has had */
+};
+
+/* Deletes of a watch that lists have brought at one time. */
+struct burst {
+    uint64_t at_ms;
+    size_t before; /* objects */
+    size_t deletes;
+};
+
+struct oracle {
+    const struct clock *clock;
+    const struct api *api;
+    const struct setup *setup;
+    uint64_t silence_ms; /* see setup_silence_ms() */
+    struct guarded guarded[WATCHES][API_SPACES];
+    size_t objects[WATCHES];
+    struct burst bursts[WATCHES];
+    struct sights sights[WATCHES][API_KEYS];
+    uint64_t told_ms[WATCHES]; /* when the watch last said that not all is well */
+    uint64_t worst_ms;         /* the longest silence ... */
+    uint64_t worst_percent;    /* ... and how much of silence_ms that is */
+};
+
+/* Nothing exists yet. */
+void oracle_init(struct oracle *o, const struct clock *clock, const struct api *api,
+                 const struct setup *setup);
+
+/* Frees what it holds. */
+void oracle_fini(struct oracle *o);
+
+/* Something happened in etcd. */
+void oracle_note(struct oracle *o);
+
+/* A daemon starts. */
+void oracle_begin(struct oracle *o);
+
+/* A watch tells of a change. */
+void oracle_delta(struct oracle *o, size_t number, const struct delta *d);
+
+/* Somebody is about to decide about what the guard holds. */
+void oracle_decide(struct oracle *o, const struct watch *w, size_t number, bool accept);
+
+/* The daemon's status may have changed. */
+void oracle_look(struct oracle *o, const struct watch *w, size_t number);
+
+/* Now and then: are caches older than they say? */
+void oracle_sample(struct oracle *o, const struct life *l);
+
+/* All servers are gone for long: does everybody know? */
+void oracle_check_outage(const struct oracle *o, const struct life *l);
+
+/* All is quiet. */
+void oracle_check(struct oracle *o, const struct life *l);
+
+#endif

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/serve.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/panic.h"
+#include "sim/answer.h"
+
+/* PROTOCOL 1.1: so long a read waits for a newer version; 1.20: bookmarks stand so long before the
+ * end; 1.4: so late comes the end of the initial events. */
+enum { PATIENCE_MS = 3000, LAST_BOOKMARK_MS = 2000, INITIAL_MS = 1250 };
+
+/* More streams in a row are not hung, or the cache is as old as chance wants it to be. */
+enum { HUNG_IN_A_ROW = 2 };
+
+static uint64_t parameter(const struct stream *s, const char *name, bool *given)
+{
+    char key[64];
+    const char *at;
+
+    snprintf(key, sizeof(key), "%s=", name);
+    for (at = strstr(s->target, key); at != NULL; at = strstr(at + 1, key))
+        if (at[-1] == '?' || at[-1] == '&')
+            break;
+    *given = at != NULL;
+    return at != NULL ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static uint64_t asked_version(const struct stream *s, bool *given)
+{
+    return parameter(s, "resourceVersion", given);
+}
+
+static size_t spelling(const struct stream *s)
+{
+    return clock_pick(s->net->clock, 0, 2);
+}
+
+static void refuse(struct stream *s, int code, const char *reason, const char *message)
+{
+    answer_put_status(&s->body, code, reason, message);
+    stream_answer(s, code);
+}
+
+static void refuse_too_large(struct stream *s)
+{
+    net_count(s->net, FAULT_TOO_LARGE);
+    answer_put_too_large(&s->body, spelling(s));
+    stream_answer(s, 504);
+}
+
+static void refuse_etcd(struct stream *s)
+{
+    net_count(s->net, FAULT_NO_ETCD);
+    refuse(s, 504, "Timeout", "request did not complete within requested timeout");
+}
+
+static void put_page(struct stream *s, const struct api_object *state, uint64_t rv, size_t from,
+                     uint64_t limit)
+{
+    answer_put_page(&s->body,
+                    &(struct answer_page){.view = &s->view,
+                                          .state = state,
+                                          .rv = rv,
+                                          .told_rv = from > 0 ? s->net->api->rv : rv,
+                                          .from = from,
+                                          .limit = limit,
+                                          .items_first = clock_percent(s->net->clock, 50)});
+    stream_answer(s, 200);
+}
+
+static void next_page(struct stream *s, uint64_t token, uint64_t limit)
+{
+    struct api_object state[API_KEYS];
+    struct api *a = s->net->api;
+    uint64_t rv = token / 100;
+
+    if (token == s->gone_token)
+        panic("a page that is gone is asked for again");
+    if (rv < a->rv && net_strikes(s->net, FAULT_GONE_PAGE))
+        a->compacted = rv + 1;
+    if (s->server->split) {
+        refuse_etcd(s);
+    } else if (rv < a->compacted || rv > a->rv) {
+        s->gone_token = token;
+        refuse(s, 410, "Expired", "The provided continue parameter is too old");
+    } else {
+        api_state_at(a, rv, state);
+        put_page(s, state, rv, token % 100, limit);
+    }
+}
+
+/* A read past the watch cache. */
+static void newest_page(struct stream *s, uint64_t limit)
+{
+    if (s->server->split)
+        refuse_etcd(s);
+    else
+        put_page(s, s->net->api->now, s->net->api->rv, 0, limit);
+}
+
+static void cached_list(struct stream *s)
+{
+    put_page(s, s->server->state, s->server->rv, 0, 0);
+}
+
+/* A server that does not care what version was asked for, and has nothing yet. */
+static void older_list(struct stream *s)
+{
+    static const struct api_object nothing[API_KEYS];
+
+    put_page(s, nothing, API_FIRST_RV / 2, 0, 0);
+}
+
+static void freshen(struct stream *s, uint64_t rv)
+{
+    s->state = STREAM_FRESHENING;
+    s->need_rv = rv;
+    s->patience_ms = s->net->clock->now_ms + PATIENCE_MS;
+    clock_set(s->net->clock, &s->alarm, 0);
+}
+
+static void list_since(struct stream *s, uint64_t rv, uint64_t limit)
+{
+    if (net_strikes(s->net, FAULT_GONE))
+        refuse(s, 410, "Gone", "too old");
+    else if (clock_percent(s->net->clock, 20) && net_strikes(s->net, FAULT_OLDER))
+        older_list(s);
+    else if (limit == 0 && s->net->setup->cached)
+        freshen(s, rv);
+    else if (rv > s->net->api->rv)
+        refuse_too_large(s);
+    else
+        newest_page(s, limit);
+}
+
+static void serve_list(struct stream *s)
+{
+    bool given;
+    uint64_t limit = parameter(s, "limit", &given);
+    uint64_t token = parameter(s, "continue", &given);
+
+    if (given) {
+        next_page(s, token, limit);
+        return;
+    }
+    s->gone_token = 0;
+    uint64_t rv = asked_version(s, &given);
+    if (given && rv > 0)
+        list_since(s, rv, limit);
+    else if (given && s->net->setup->cached)
+        cached_list(s);
+    else
+        newest_page(s, limit);
+}
+
+/* What will become of the stream? */
+static void draw_doom(struct stream *s)
+{
+    static const enum fault dooms[] = {FAULT_CUT, FAULT_HUNG, FAULT_STREAM_ERROR, FAULT_GARBAGE};
+    struct clock *c = s->net->clock;
+    struct serving *v = &s->serving;
+
+    v->doom_ms = UINT64_MAX;
+    if (!clock_percent(c, s->net->percent * 3))
+        return;
+    v->doom = dooms[clock_pick(c, 0, 3)];
+    if (v->doom == FAULT_HUNG && s->hung >= HUNG_IN_A_ROW)
+        return;
+    v->doom_ms = clock_percent(c, 30) ? c->now_ms : clock_pick(c, c->now_ms, v->ends_ms);
+}
+
+/* 200, and what the stream begins with. */
+static void establish(struct stream *s)
+{
+    struct clock *c = s->net->clock;
+    const struct setup *setup = s->net->setup;
+    uint64_t early = setup->bookmark_every_ms > 10000 ? LAST_BOOKMARK_MS : 0;
+    bool given;
+    uint64_t timeout_s = parameter(s, "timeoutSeconds", &given);
+
+    s->state = STREAM_WATCHING;
+    s->serving.sent = asked_version(s, &given);
+    s->serving.ends_ms = c->now_ms + timeout_s * 1000;
+    s->serving.bookmark_ms = UINT64_MAX;
+    s->serving.initial_ms = UINT64_MAX;
+    if (setup->bookmark_every_ms > 0)
+        s->serving.bookmark_ms = c->now_ms + setup->bookmark_every_ms;
+    if (s->serving.bookmark_ms > s->serving.ends_ms - early)
+        s->serving.bookmark_ms = s->serving.ends_ms - early;
+    draw_doom(s);
+    clock_set(c, &s->alarm, clock_pick(c, 0, 20));
+}
+
+static void put_initial(struct stream *s)
+{
+    for (size_t key = 0; key < API_KEYS; key++)
+        if (view_selects(&s->view, key, &s->server->state[key]))
+            answer_put_added(&s->body, key, &s->server->state[key]);
+}
+
+static void begin_stream(struct stream *s)
+{
+    establish(s);
+    put_initial(s);
+    s->serving.next = s->server->upto;
+    s->serving.after = s->server->rv;
+    s->serving.sent = s->server->rv;
+    if (s->net->setup->streams == STREAMS_SENT)
+        s->serving.initial_ms = s->net->clock->now_ms + clock_pick(s->net->clock, 0, INITIAL_MS);
+    stream_head(s, 200, -1, "application/json");
+}
+
+/* The answer is an end: at once, as the body has it. */
+static void begin_end(struct stream *s)
+{
+    establish(s);
+    s->serving.after = UINT64_MAX;
+    s->serving.ends_ms = s->net->clock->now_ms;
+    s->serving.doom_ms = UINT64_MAX;
+    stream_head(s, 200, -1, "application/json");
+}
+
+static void begin_watch(struct stream *s, uint64_t rv)
+{
+    const struct server *server = s->server;
+
+    if (rv > s->net->api->rv)
+        net_count(s->net, FAULT_FUTURE);
+    else if (rv > server->rv)
+        net_count(s->net, FAULT_BEHIND);
+    establish(s);
+    s->serving.after = rv;
+    s->serving.sent = rv;
+    s->serving.next = 0;
+    while (s->serving.next < server->upto && s->net->api->history[s->serving.next].rv <= rv)
+        s->serving.next++;
+    stream_head(s, 200, -1, "application/json");
+}
+
+static bool is_too_old(const struct stream *s, uint64_t rv)
+{
+    return rv < (s->net->setup->cached ? s->server->oldest : s->net->api->compacted);
+}
+
+static void too_old(struct stream *s)
+{
+    net_count(s->net, FAULT_GONE_WATCH);
+    if (!s->net->setup->cached) { /* 200 and nothing: see PROTOCOL 1.7 */
+        begin_end(s);
+    } else if (clock_percent(s->net->clock, 20)) {
+        refuse(s, 410, "Expired", "too old resource version");
+    } else {
+        answer_put_error(&s->body, 410, "Expired", "too old resource version");
+        begin_end(s);
+    }
+}
+
+static void serve_watch(struct stream *s)
+{
+    bool given;
+    uint64_t rv = asked_version(s, &given);
+
+    ensure(given && rv > 0);
+    if (is_too_old(s, rv))
+        too_old(s);
+    else if (net_strikes(s->net, FAULT_EMPTY))
+        begin_end(s);
+    else if (rv > s->server->rv && s->net->setup->future_fails)
+        freshen(s, rv);
+    else
+        begin_watch(s, rv);
+}
+
+static void serve_stream(struct stream *s)
+{
+    bool given;
+    uint64_t rv = asked_version(s, &given);
+
+    switch (s->net->setup->streams) {
+    case STREAMS_SENT:
+        freshen(s, given ? rv : s->net->api->rv);
+        return;
+    case STREAMS_OFF:
+        net_count(s->net, FAULT_NO_STREAM);
+        refuse(s, 422, "Invalid", "sendInitialEvents is forbidden for watch");
+        return;
+    case STREAMS_UNKNOWN:
+        net_count(s->net, FAULT_NO_STREAM);
+        refuse(s, 400, "BadRequest", "resourceVersionMatch is forbidden for watch");
+        return;
+    case STREAMS_IGNORED:
+    case STREAMS_KINDS:
+        break;
+    }
+    net_count(s->net, FAULT_NO_STREAM);
+    begin_stream(s);
+}
+
+void serve_fresh(struct stream *s)
+{
+    bool fresh = s->server->rv >= s->need_rv;
+
+    if (!fresh && s->net->clock->now_ms < s->patience_ms) {
+        clock_set_at(s->net->clock, &s->alarm, s->patience_ms);
+        return;
+    }
+    if (s->action.what == FEED_LIST) {
+        if (fresh)
+            cached_list(s);
+        else
+            refuse_too_large(s);
+        return;
+    }
+    if (!fresh) {
+        net_count(s->net, FAULT_TOO_LARGE);
+        answer_put_error_too_large(&s->body, spelling(s));
+        begin_end(s);
+    } else if (s->action.what == FEED_STREAM) {
+        begin_stream(s);
+    } else {
+        begin_watch(s, s->need_rv);
+    }
+}
+
+/* Only the newest state may confirm what is held back (DESIGN 1.6). */
+static void check_held(const struct stream *s)
+{
+    bool given;
+    bool lists = s->action.what == FEED_LIST || s->action.what == FEED_STREAM;
+
+    asked_version(s, &given);
+    if (lists && given && guard_holds(feed_status(s->feed).guard))
+        panic("a held list is to be confirmed by an old one");
+}
+
+static enum request kind_of(const struct stream *s)
+{
+    bool given;
+    bool probing = feed_status(s->feed).state == REFLECTOR_PROBING;
+
+    if (s->action.what != FEED_LIST)
+        return s->action.what == FEED_STREAM ? REQUEST_STREAM : REQUEST_WATCH;
+    parameter(s, "continue", &given);
+    if (given)
+        return REQUEST_PAGE;
+    uint64_t rv = asked_version(s, &given);
+    if (given)
+        return rv > 0 ? REQUEST_SINCE : REQUEST_FIRST;
+    return probing ? REQUEST_PROBE : REQUEST_NEWEST;
+}
+
+/* Something on the way, or in front of what would answer. True: it has dealt with the request. */
+static bool lost_on_the_way(struct stream *s)
+{
+    struct net *n = s->net;
+
+    if (s->server->away && clock_percent(n->clock, 50)) {
+        stream_fail(s, ERR_REFUSED);
+    } else if (s->server->away || net_strikes(n, FAULT_SILENT)) {
+        stream_hang(s);
+    } else if (net_strikes(n, FAULT_REFUSED)) {
+        stream_fail(s, ERR_REFUSED);
+    } else if (net_strikes(n, FAULT_CLOSED)) {
+        stream_fail(s, ERR_CLOSED);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool turned_away(struct stream *s)
+{
+    struct net *n = s->net;
+
+    if (net_strikes(n, FAULT_BUSY)) {
+        s->state = STREAM_BODY;
+        clock_set(n->clock, &s->alarm, 1);
+        stream_head(s, 429, 1, "text/plain");
+    } else if (net_strikes(n, FAULT_HTML)) {
+        s->state = STREAM_BODY;
+        buf_puts(&s->body, "<html>");
+        clock_set(n->clock, &s->alarm, 1);
+        stream_head(s, 200, -1, "text/html");
+    } else if (net_strikes(n, FAULT_ERROR)) {
+        refuse(s, 500, "InternalError", "simulated");
+    } else if (clock_percent(n->clock, 20) && net_strikes(n, FAULT_UNAUTHORIZED)) {
+        refuse(s, 401, "Unauthorized", "Unauthorized");
+    } else if (clock_percent(n->clock, 20) && net_strikes(n, FAULT_FORBIDDEN)) {
+        refuse(s, 403, "Forbidden", "simulated");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void serve_request(struct stream *s)
+{
+    struct net *n = s->net;
+
+    n->requests[kind_of(s)]++;
+    check_held(s);
+    s->server = &n->servers[clock_pick(n->clock, 0, SERVERS - 1)];
+    if (lost_on_the_way(s) || turned_away(s))
+        return;
+    if (s->action.what == FEED_LIST)
+        serve_list(s);
+    else if (s->action.what == FEED_STREAM)
+        serve_stream(s);
+    else
+        serve_watch(s);
+}
+
+static bool is_cut(const struct stream *s)
+{
+    return s->net->setup->cutter && s->net->percent > 0;
+}
+
+static void put_events(struct stream *s)
+{
+    struct serving *v = &s->serving;
+
+    if (is_cut(s) && v->initial_ms == UINT64_MAX && v->sent <= s->server->rv)
+        v->bookmark_ms = s->net->clock->now_ms; /* one frame there always is */
+
+    for (; v->next < s->server->upto; v->next++) {
+        const struct api_event *e = &s->net->api->history[v->next];
+
+        if (e->rv <= v->after || !answer_put_event(&s->body, &s->view, e))
+            continue;
+        v->sent = e->rv;
+        s->hung = 0;
+        if (clock_percent(s->net->clock, 10) && net_strikes(s->net, FAULT_DUPLICATE))
+            answer_put_event(&s->body, &s->view, e);
+    }
+}
+
+void serve_more(struct stream *s)
+{
+    struct serving *v = &s->serving;
+    uint64_t now_ms = s->net->clock->now_ms;
+
+    put_events(s);
+    if (now_ms >= v->initial_ms) {
+        v->initial_ms = UINT64_MAX;
+        v->sent = s->server->rv;
+        answer_put_bookmark(&s->body, s->server->rv, true);
+    }
+    if (now_ms < v->bookmark_ms || v->initial_ms != UINT64_MAX)
+        return;
+    bool last =
+        s->net->setup->bookmark_every_ms == 0 || v->bookmark_ms + LAST_BOOKMARK_MS >= v->ends_ms;
+    v->bookmark_ms = last ? UINT64_MAX : now_ms + s->net->setup->bookmark_every_ms;
+    if (!last && v->bookmark_ms + LAST_BOOKMARK_MS > v->ends_ms)
+        v->bookmark_ms = v->ends_ms - LAST_BOOKMARK_MS;
+    if (s->server->rv < v->sent || (s->server->rv == v->sent && !is_cut(s)))
+        return;
+    v->sent = s->server->rv;
+    s->hung = 0;
+    s->marking = true;
+    if (clock_percent(s->net->clock, 10) && net_strikes(s->net, FAULT_BACK))
+        answer_put_bookmark(&s->body, v->after > 1 ? v->after - 1 : 1, false);
+    answer_put_bookmark(&s->body, v->sent, false);
+}
+
+bool serve_cuts(struct stream *s)
+{
+    if (!is_cut(s) || s->serving.initial_ms != UINT64_MAX)
+        return false;
+    net_count(s->net, FAULT_CUTTER);
+    return true;
+}
+
+void serve_break(struct stream *s)
+{
+    if (s->serving.doom == FAULT_GARBAGE)
+        buf_puts(&s->body, "{\"type\":\"FOO\",\"object\":{}}");
+    else if (clock_percent(s->net->clock, 30))
+        answer_put_error(&s->body, 429, "TooManyRequests", "simulated");
+    else
+        answer_put_error(&s->body, 500, "InternalError", "context deadline exceeded");
+}
+
+uint64_t serve_next_ms(const struct stream *s)
+{
+    const struct serving *v = &s->serving;
+    uint64_t next = v->ends_ms;
+
+    next = v->bookmark_ms < next ? v->bookmark_ms : next;
+    next = v->initial_ms < next ? v->initial_ms : next;
+    return v->doom_ms < next ? v->doom_ms : next;
+}

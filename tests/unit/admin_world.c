@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin_world.h"
+
+#include <string.h>
+
+#include "proto/json_in.h"
+
+static void on_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    struct admin_world *t = arg;
+
+    hooks_delta(&t->hooks, w, d, WORLD_NOW_MS - 1500);
+}
+
+static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    (void)arg, (void)w, (void)stale, (void)wall_ns;
+}
+
+static const struct watch_events events = {on_delta, on_stale};
+
+static struct watch *new_watch(struct admin_world *t, const char *name, const char *resource)
+{
+    static const char *const all[] = {"*"};
+    struct watch_params p = {
+        .name = name,
+        .cluster = "prod",
+        .resource = resource,
+        .namespaces = all,
+        .namespace_count = 1,
+        .label_selector = "",
+        .field_selector = "",
+        .object_size = 1 << 20,
+        .reflector = {.backoff = {1000, 30000, 2, 0},
+                      .reset_after_ms = 120000,
+                      .page_size = 500,
+                      .watch_min_s = 300,
+                      .watch_max_s = 300,
+                      .watch_list = WATCH_LIST_OFF},
+        .guard = {.relist_deletes = 50,             .at_least = 10, .hold_ms = 60000},
+        .stale_after_ms = WORLD_STALE_MS,
+    };
+    struct watch *w = NULL;
+    struct err err = {0};
+
+    if (watch_create(&p, &events, t, &w, &err) != ERR_OK)
+        fail_msg("%s", err.text);
+    return w;
+}
+
+static void add_hook(struct admin_world *t, const char *name)
+{
+    const struct hook_source source = {"services", t->watches[WORLD_SERVICES].watch};
+    struct hook_params p = {
+        .name = name,
+        .mode = HOOK_OBJECT,
+        .sources = &source,
+        .source_count = 1,
+        .lane = {.concurrency = 1, .retry = {1000, 60000, 2, 0}},
+    };
+    struct err err = {0};
+
+    assert_int_equal(filter_init(&p.filter, 0xf, NULL, 0, &err), ERR_OK);
+    hooks_add(&t->hooks, &p);
+}
+
+static void note(struct admin_world *t, const char *what, const struct watch *w)
+{
+    buf_printf(&t->done, "%s %s;", what, watch_name(w));
+}
+
+static void on_relist(void *arg, struct watch *w)
+{
+    note(arg, "relist", w);
+}
+
+static void on_verify(void *arg, struct watch *w)
+{
+    note(arg, "verify", w);
+}
+
+static bool on_guard(void *arg, struct watch *w, bool accept)
+{
+    struct admin_world *t = arg;
+
+    note(t, accept ? "accept" : "reject", w);
+    return t->guard_holds;
+}
+
+static void fill_model(struct admin_world *t)
+{
+    static const struct admin_actions actions = {on_relist, on_verify, on_guard};
+
+    t->model = (struct admin_model){
+        .version = "1.2.3",
+        .pid = 77,
+        .started_ns = WORLD_STARTED_NS,
+        .started_ms = WORLD_STARTED_MS,
+        .clusters = t->clusters,
+        .cluster_count = ARRAY_LEN(t->clusters),
+        .watches = t->watches,
+        .watch_count = WORLD_NAMES,
+        .hooks = &t->hooks,
+        .actions = &actions,
+        .arg = t,
+    };
+}
+
+int admin_world_set_up(void **state)
+{
+    static struct admin_world world;
+    struct admin_world *t = &world;
+
+    memset(t, 0, sizeof(*t));
+    t->now_ms = WORLD_NOW_MS;
+    hooks_init(&t->hooks, 8, 1);
+    t->watches[WORLD_SERVICES] =
+        (struct admin_watch){"services", new_watch(t, "services", "services")};
+    t->watches[WORLD_PRIVATE] = (struct admin_watch){"private", new_watch(t, "private", "Secret")};
+    t->watches[WORLD_WIDGETS] =
+        (struct admin_watch){"widgets", new_watch(t, "widgets", "widgets.example.com")};
+    t->watches[WORLD_TWIN] = (struct admin_watch){"twin", t->watches[WORLD_SERVICES].watch};
+    add_hook(t, "print");
+    t->clusters[0] = (struct admin_cluster){"prod", "https://10.0.0.1:6443", WORLD_NOW_MS - 250};
+    t->clusters[1] = (struct admin_cluster){"test", "https://10.0.0.2:6443", 0};
+    fill_model(t);
+    *state = t;
+    return 0;
+}
+
+int admin_world_tear_down(void **state)
+{
+    struct admin_world *t = *state;
+
+    hooks_fini(&t->hooks);
+    for (size_t i = 0; i < WORLD_TWIN; i++)
+        watch_destroy(&t->watches[i].watch);
+    buf_free(&t->done);
+    return 0;
+}
+
+void admin_world_put_list(struct buf *out, const char *rv, size_t n)
+{
+    buf_printf(out,
+               "{\"kind\":\"ServiceList\",\"apiVersion\":\"v1\",\"metadata\":{"
+               "\"resourceVersion\":\"%s\"},\"items\":[",
+               rv);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out,
+                   "%s{\"metadata\":{\"name\":\"s%zu\",\"namespace\":\"b\",\"uid\":\"u%zu\","
+                   "\"resourceVersion\":\"1\"}}",
+                   i > 0 ? "," : "", i, i);
+    buf_puts(out, "]}");
+}
+
+void admin_world_list(struct admin_world *t, size_t watch, int status, const char *body)
+{
+    const struct http_head head = {
+        .status = status, .content_type = str_c("application/json"), .retry_after_s = -1};
+    const struct feed_now now = {WORLD_STARTED_MS + 1000, WORLD_STARTED_NS};
+    struct watch *w = t->watches[watch].watch;
+    struct feed *f = watch_feed(w, 0);
+
+    if (feed_status(f).state == REFLECTOR_IDLE) {
+        assert_int_equal(feed_start(f, WORLD_STARTED_MS).what, FEED_LIST);
+    } else {
+        watch_relist(w, RELIST_MANUAL);
+        assert_true(feed_is_ordered(f));
+        assert_int_equal(feed_restart(f, now).what, FEED_LIST);
+    }
+    feed_head(f, &head, now.ms);
+    assert_true(feed_body(f, body, strlen(body), now));
+    feed_end(f, NULL, now);
+}
+
+static bool any_token(void *arg, const struct json_token *t)
+{
+    (void)arg;
+    (void)t;
+    return true;
+}
+
+struct admin_response admin_world_ask(struct admin_world *t, const char *method, const char *target,
+                                      bool privileged)
+{
+    const struct admin_request req = {str_c(method), str_c(target), privileged};
+    struct admin_response r;
+    struct err err = {0};
+
+    admin_handle(&t->model, &req, t->now_ms, &r);
+    if (strcmp(r.content_type, "application/json") == 0 &&
+        json_in_scan(buf_str(&r.body), any_token, NULL, &err) != ERR_OK)
+        fail_msg("%s: %s: %s", target, err.text, buf_cstr(&r.body));
+    return r;
+}
+
+static struct admin_response ask(struct admin_world *t, const char *request, bool privileged)
+{
+    size_t n = strcspn(request, " ");
+    char method[16] = "";
+
+    assert_true(n < sizeof(method) && request[n] == ' ');
+    memcpy(method, request, n);
+    return admin_world_ask(t, method, request + n + 1, privileged);
+}
+
+static void check(struct admin_response r, const char *request, int status, const char *text)
+{
+    if (r.status != status || strstr(buf_cstr(&r.body), text) == NULL)
+        fail_msg("%s: %d %s, wanted %d %s", request, r.status, buf_cstr(&r.body), status, text);
+    buf_free(&r.body);
+}
+
+void admin_world_expect(struct admin_world *t, const char *request, int status, const char *text)
+{
+    check(ask(t, request, true), request, status, text);
+}
+
+void admin_world_expect_poor(struct admin_world *t, const char *request, int status,
+                             const char *text)
+{
+    check(ask(t, request, false), request, status, text);
+}
+
+void admin_world_lacks(struct admin_world *t, const char *request, const char *text)
+{
+    struct admin_response r = ask(t, request, true);
+
+    if (strstr(buf_cstr(&r.body), text) != NULL)
+        fail_msg("%s: %s, not wanted: %s", request, buf_cstr(&r.body), text);
+    buf_free(&r.body);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * discovery_probe - servers of both forms of discovery as tables of pages, and lookups in what a
+ * round against them has brought.
+ */
+#ifndef UNIT_DISCOVERY_PROBE_H
+#define UNIT_DISCOVERY_PROBE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "kube/discovery.h"
+
+#define STATUS(code, reason)                                                             \
+    "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"m\",\"reason\":\"" reason \
+    "\",\"code\":" #code "}"
+
+/* A row of a table (clang-format 14 makes a mess of some with braces). */
+#define ROW(...)    \
+    {               \
+        __VA_ARGS__ \
+    }
+
+/* What a server says; ends with NULL. A body that begins with "@v2", "@v2beta1" (aggregated) or
+ * "@old" (an APIResourceList, without GROUP and VERSION) is made of lines
+ * GROUP VERSION PLURAL KIND SCOPE [SHORT,SHORT [SINGULAR [VERB,VERB]]]; "-" is empty, the plural
+ * "Stale" a version that is. */
+struct page {
+    const char *target;
+    int code;
+    const char *body;
+};
+
+/* Two servers that serve much the same. */
+extern const struct page discovery_probe_new[3];
+/* See above. */
+extern const struct page discovery_probe_old[7];
+
+/* The page of a target, or the one that ends the table. */
+const struct page *discovery_probe_page(const struct page *pages, const char *target);
+
+/* The whole body of a page. */
+void discovery_probe_body(const struct page *p, struct buf *out);
+
+/* A name joins the round. */
+void discovery_probe_want(struct discovery *d, const char *text);
+
+/* Carries the round out; what is asked is added to asked. No page is 404, a page without a body a
+ * connection that was lost. */
+void discovery_probe_run(struct discovery *d, const struct page *pages, struct buf *asked);
+
+/* A round for these names (ends with NULL). Asserts what was asked, unless NULL. */
+struct discovery *discovery_probe_round(const struct page *pages, const char *const *names,
+                                        const char *asked);
+
+#define ROUND(pages, asked, ...) \
+    discovery_probe_round(pages, (const char *const[]){__VA_ARGS__, NULL}, asked)
+
+/* Looks a name up: PATH KIND SCOPE goes into out. */
+enum err_kind discovery_probe_find(const struct discovery *d, const char *text, struct buf *out,
+                                   struct err *err);
+
+/* Asserts what a name means. */
+void discovery_probe_found(const struct discovery *d, const char *text, const char *expected);
+
+/* Asserts that a name is not found, and a part of what is said of it. */
+void discovery_probe_missing(const struct discovery *d, const char *text, enum err_kind kind,
+                             const char *says);
+
+#endif

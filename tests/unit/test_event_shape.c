@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events of a watch with keep and match, and of one that asked for PartialObjectMetadata. */
+#include "kube/event.h"
+
+#include "json_ref.h"
+
+#include <string.h>
+
+#include "kube/shape.h"
+
+static struct buf said; /* one line an event */
+static struct object_rules rules = {"Pod", "v1", 1000, NULL, false};
+
+static bool on_event(void *arg, const struct event *e)
+{
+    static const char *const names[] = {"ADDED",    "MODIFIED", "DELETED",
+                                        "BOOKMARK", "ERROR",    "SKIPPED"};
+
+    (void)arg;
+    buf_puts(&said, names[e->type]);
+    if (e->object != NULL) {
+        buf_puts(&said, e->selected ? " " : " (not selected) ");
+        object_put_json(&said, e->object);
+        assert_true(str_is(object_kind(e->object), "Pod"));
+        assert_true(str_is(object_api_version(e->object), "v1"));
+    }
+    buf_printf(&said, " rv=%.*s%s", STR_ARG(e->rv), e->initial_events_end ? " end" : "");
+    if (e->status != NULL)
+        buf_printf(&said, " %d %s %s", e->status->code, e->status->reason, e->status->message);
+    if (e->why != NULL)
+        buf_printf(&said, " %.*s: %s", STR_ARG(e->key), e->why);
+    buf_putc(&said, '\n');
+    return true;
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    buf_free(&said);
+    rules = (struct object_rules){"Pod", "v1", 1000, NULL, false};
+    return 0;
+}
+
+/* However the body is cut. */
+static void assert_said(const char *body, const char *want)
+{
+    size_t size = strlen(body);
+
+    for (size_t piece = 1; piece <= size; piece++) {
+        struct event_reader *r = event_reader_create(&rules, on_event, NULL);
+
+        buf_clear(&said);
+        for (size_t i = 0; i < size; i += piece) {
+            size_t n = piece < size - i ? piece : size - i;
+            char *copy = mem_dup(body + i, n);
+
+            assert_int_equal(event_reader_feed(r, copy, n, NULL), ERR_OK);
+            free(copy);
+        }
+        event_reader_destroy(&r);
+        assert_string_equal(buf_cstr(&said), want);
+    }
+}
+
+#define POD(name, rv)                                                        \
+    "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name \
+    "\",\"resourceVersion\":\"" rv "\"}}"
+
+static struct shape *shape_of(const char *keep, const char *match)
+{
+    const struct shape_params p = {
+        .keep = &keep, .keep_count = 1, .match = &match, .match_count = 1};
+    struct shape *s = NULL;
+
+    assert_int_equal(shape_create(&p, &s, NULL), ERR_OK);
+    return s;
+}
+
+static void test_pruned_and_selected(void **state)
+{
+    struct shape *shape = shape_of("spec.a", "spec.b=1");
+
+    (void)state;
+    rules.shape = shape;
+    assert_said("{\"type\":\"ADDED\",\"object\":{\"spec\":{\"b\":1,\"a\":2},\"kind\":\"Pod\","
+                "\"metadata\":{\"labels\":{},\"name\":\"a\",\"resourceVersion\":\"1\"}}}\n"
+                "{\"type\":\"DELETED\",\"object\":" POD("a", "2") "}\n",
+                "ADDED {\"apiVersion\":\"v1\",\"spec\":{\"a\":2},\"kind\":\"Pod\",\"metadata\":{"
+                "\"name\":\"a\",\"resourceVersion\":\"1\"}} rv=1\n"
+                "DELETED (not selected) " POD("a", "2") " rv=2\n");
+    shape_destroy(&shape);
+}
+
+/* What is no object stays whole, and the order of members makes no difference. */
+static void test_pruning_spares_what_is_no_object(void **state)
+{
+    struct shape *shape = shape_of("spec.a", "!spec.b");
+
+    (void)state;
+    rules.shape = shape;
+    assert_said("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"metadata\":{},\"message\":"
+                "\"too old\",\"reason\":\"Expired\",\"code\":410}}"
+                "{\"object\":{\"code\":410,\"kind\":\"Status\",\"message\":\"too old\","
+                "\"reason\":\"Expired\"},\"type\":\"ERROR\"}"
+                "{\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"11\","
+                "\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}}},\"type\":\"BOOKMARK\"}"
+                "{\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\","
+                "\"managedFields\":[],\"generation\":3,\"resourceVersion\":\"12\"},\"status\":7},"
+                "\"type\":\"ADDED\"}"
+                "{\"object\":{\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}},\"type\":\"ADDED\"}"
+                "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"metadata\":{"
+                "\"resourceVersion\":\"13\",\"annotations\":{\"k8s.io/initial-events-end\":"
+                "\"true\"}}}}",
+                "ERROR rv= 410 Expired too old\n"
+                "ERROR rv= 410 Expired too old\n"
+                "BOOKMARK rv=11 end\n"
+                "ADDED " POD("a", "12") " rv=12\n"
+                                        "SKIPPED rv= a: its kind is not that of the watch\n"
+                                        "BOOKMARK rv=13 end\n");
+    shape_destroy(&shape);
+}
+
+/* ---- With PartialObjectMetadata asked for. */
+
+#define TYPED(kind, version, rest) \
+    "{\"kind\":\"" kind "\",\"apiVersion\":\"" version "\",\"metadata\":{" rest "}"
+#define NAMED(rv) "\"name\":\"a\",\"resourceVersion\":\"" rv "\""
+
+static void test_partial_or_not_is_the_same(void **state)
+{
+    struct shape *shape = shape_of("metadata.labels", "metadata.name=a");
+
+    (void)state;
+    rules.shape = shape;
+    rules.partial = true;
+    assert_said(
+        "{\"type\":\"ADDED\",\"object\":" TYPED(
+            "PartialObjectMetadata", "meta.k8s.io/v1",
+            NAMED("1")) "}}\n"
+                        "{\"type\":\"MODIFIED\",\"object\":" TYPED(
+                            "PartialObjectMetadata", "meta.k8s.io/v1beta1",
+                            NAMED(
+                                "2")) "}}\n"
+                                      "{\"type\":\"MODIFIED\",\"object\":" TYPED(
+                                          "Pod", "v1",
+                                          NAMED(
+                                              "3")) ",\"spec\":{}}}\n"
+                                                    "{\"object\":{\"spec\":1,\"apiVersion\":\"meta."
+                                                    "k8s.io/v1\",\"metadata\":{" NAMED(
+                                                        "4") "},\"kind\":\"PartialObjectMetadata\"}"
+                                                             ",\"type\":\"DELETED\"}"
+                                                             "{\"type\":\"BOOKMARK\","
+                                                             "\"object\":" TYPED(
+                                                                 "PartialObjectMetadata",
+                                                                 "meta.k8s.io/v1",
+                                                                 "\"resourceVersion\":\"5\"") "}}",
+        "ADDED " POD("a", "1") " rv=1\nMODIFIED " POD(
+            "a", "2") " rv=2\n"
+                      "MODIFIED " POD("a", "3") " rv=3\nDELETED " POD(
+                          "a", "4") " rv=4\nBOOKMARK rv=5\n");
+    shape_destroy(&shape);
+}
+
+static void test_partial_spares_a_status(void **state)
+{
+    (void)state;
+    rules.partial = true;
+    assert_said(
+        "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"message\":\"old\",\"code\":410}}"
+        "{\"object\":" POD("a", "1") ",\"type\":\"ERROR\"}"
+                                     "{\"type\":\"ERROR\",\"object\":" POD("a", "1") "}",
+        "ERROR rv= 410  old\n"
+        "ERROR rv= 0  a Pod instead of a Status\n"
+        "ERROR rv= 0  a Pod instead of a Status\n");
+}
+
+static void test_partial_of_what(void **state)
+{
+#define ADDED(object) "{\"type\":\"ADDED\",\"object\":" object "}}"
+    static const char body[] = ADDED(TYPED("PartialObjectMetadata", "meta.k8s.io/v1", NAMED("1")))
+        ADDED(TYPED("PartialObjectMetadata", "v1", NAMED("2")))
+            ADDED(TYPED("Node", "v1", NAMED("3")));
+
+    (void)state;
+    assert_said(body, "SKIPPED rv= a: its kind is not that of the watch\n"
+                      "SKIPPED rv= a: its kind is not that of the watch\n"
+                      "SKIPPED rv= a: its kind is not that of the watch\n");
+    rules.partial = true;
+    assert_said(body, "ADDED " POD("a", "1") " rv=1\n"
+                                             "SKIPPED rv= a: its kind is not that of the watch\n"
+                                             "SKIPPED rv= a: its kind is not that of the watch\n");
+    rules.kind = NULL;
+    assert_said(ADDED(TYPED("PartialObjectMetadata", "meta.k8s.io/v1", NAMED("1")))
+                    ADDED(TYPED("Pod", "v1", NAMED("3"))),
+                "SKIPPED rv= a: it is a PartialObjectMetadata: the kind must be known to read it\n"
+                "ADDED " POD("a", "3") " rv=3\n");
+}
+
+/* An object over object_size is one also when nothing of it would stay, in either order. */
+static void test_limit_is_of_what_comes(void **state)
+{
+    struct shape *shape = shape_of("spec.a", "spec.b");
+    struct buf object = {0};
+    struct err err;
+
+    (void)state;
+    rules.shape = shape;
+    buf_printf(&object,
+               "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\"},\"x\":\"%0900d\"}", 1);
+    for (size_t i = 0; i < 4; i++) {
+        struct event_reader *r;
+        char *body =
+            mem_printf("{\"%s\":%s,\"%s\":%s}", i % 2 == 0 ? "type" : "object",
+                       i % 2 == 0 ? "\"ADDED\"" : buf_cstr(&object), i % 2 == 0 ? "object" : "type",
+                       i % 2 == 0 ? buf_cstr(&object) : "\"ADDED\"");
+
+        rules.object_size = object.len - i / 2;
+        r = event_reader_create(&rules, on_event, NULL);
+        assert_int_equal(event_reader_feed(r, body, strlen(body), &err),
+                         i < 2 ? ERR_OK : ERR_TOO_BIG);
+        event_reader_destroy(&r);
+        free(body);
+    }
+    buf_free(&object);
+    shape_destroy(&shape);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_pruned_and_selected, clear),
+        cmocka_unit_test_teardown(test_pruning_spares_what_is_no_object, clear),
+        cmocka_unit_test_teardown(test_partial_or_not_is_the_same, clear),
+        cmocka_unit_test_teardown(test_partial_spares_a_status, clear),
+        cmocka_unit_test_teardown(test_partial_of_what, clear),
+        cmocka_unit_test_teardown(test_limit_is_of_what_comes, clear),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

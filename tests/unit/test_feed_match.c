@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/feed: objects that match leaves out, and what a watch of metadata alone asks for (DESIGN 1.2, 1.3,
+ * PROTOCOL 2.10). */
+#include "talk.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+static const struct talk_setup on_only = {.watch_list = WATCH_LIST_OFF, .match = "data.on=yes"};
+static const struct talk_setup on_streams = {.watch_list = WATCH_LIST_ON, .match = "data.on=yes"};
+
+#define OK .code = 200
+#define CHECK(setup, ...)                                     \
+    do {                                                      \
+        static const struct answer answers[] = {__VA_ARGS__}; \
+        talk_check(&(setup), answers, ARRAY_LEN(answers));    \
+    } while (0)
+#define ON                              "\"on\":\"yes\""
+#define OFF                             "\"on\":\"no\""
+#define SAYS(type, name, uid, rv, data) EVENT_OF(type, "ConfigMap", name, uid, rv, data)
+#define LISTED                                                                              \
+    {                                                                                       \
+        OK, .body = PAGE("10", "", ITEM("a", "u1", "3", ON) "," ITEM("b", "u2", "4", OFF)), \
+            .heard = "+ns/a:u1:3", .next = WATCH("10")                                      \
+    }
+
+static void test_a_watch_says_left_with_the_last_state_that_was_selected(void **state)
+{
+    (void)state;
+    CHECK(on_only, LISTED,
+          {OK,
+           .body = SAYS("MODIFIED", "b", "u2", "11", OFF) SAYS("MODIFIED", "a", "u1", "12", OFF)
+               SAYS("MODIFIED", "a", "u1", "13", OFF) SAYS("MODIFIED", "b", "u2", "14", ON),
+           .heard = "xns/a:u1:3 +ns/b:u2:14", .next = WATCH("14")});
+}
+
+static void test_a_relist_says_left_of_what_is_still_there(void **state)
+{
+    (void)state;
+    CHECK(on_only, LISTED,
+          {OK, .body = BOOKMARK("11") ERROR_EVENT("500", "InternalError", "x"),
+           .next = "WAIT 800, " LIST_FROM("11")},
+          {OK, .body = PAGE("20", "", ITEM("a", "u1", "12", OFF) "," ITEM("c", "u3", "13", ON)),
+           .heard = "xns/a:u1:3 +ns/c:u3:13", .next = WATCH("20")});
+}
+
+static void test_another_life_that_is_not_selected_is_a_delete(void **state)
+{
+    (void)state;
+    CHECK(on_only, LISTED,
+          {OK, .body = SAYS("ADDED", "a", "u9", "12", OFF), .heard = "-ns/a:u1:3?",
+           .next = WATCH("12")});
+    CHECK(on_only, LISTED,
+          {OK, .body = BOOKMARK("11") ERROR_EVENT("500", "InternalError", "x"),
+           .next = "WAIT 800, " LIST_FROM("11")},
+          {OK, .body = PAGE("20", "", ITEM("a", "u9", "12", OFF)), .heard = "-ns/a:u1:3?",
+           .next = WATCH("20")});
+}
+
+static void test_a_delete_is_one_whatever_match_says(void **state)
+{
+    (void)state;
+    CHECK(on_only, LISTED,
+          {OK, .body = SAYS("DELETED", "a", "u1", "12", OFF) SAYS("DELETED", "b", "u2", "13", ON),
+           .heard = "-ns/a:u1:12", .next = WATCH("13")});
+}
+
+static void test_initial_events_select_too(void **state)
+{
+    (void)state;
+    CHECK(on_streams,
+          {OK,
+           .body = SAYS("ADDED", "a", "u1", "3", ON) SAYS("ADDED", "b", "u2", "4", OFF)
+               SAYS("ADDED", "c", "u3", "5", ON) INITIAL_END("10"),
+           .heard = "+ns/a:u1:3 +ns/c:u3:5", .next = WATCH("10")},
+          {OK, .body = BOOKMARK("11") ERROR_EVENT("500", "InternalError", "x"),
+           .next = "WAIT 800, " STREAM_FROM("11")},
+          {OK,
+           .body = SAYS("ADDED", "a", "u1", "12", OFF) SAYS("ADDED", "c", "u3", "13", OFF)
+               SAYS("DELETED", "c", "u3", "14", OFF) INITIAL_END("20"),
+           .heard = "xns/a:u1:3 -ns/c:u3:5?", .next = WATCH("20")});
+}
+
+/* ---- PartialObjectMetadata. */
+
+#define AS      "application/json;as=PartialObjectMetadata"
+#define AS_REST ";g=meta.k8s.io;v=v1,application/json"
+
+static void answers(struct talk *t, const char *page, enum feed_do next, const char *accept)
+{
+    t->now.ms += 2000;
+    t->action = objects_answer(t->feed, page, t->now);
+    assert_int_equal(t->action.what, next);
+    if (accept == NULL)
+        assert_null(t->action.accept);
+    else
+        assert_string_equal(t->action.accept, accept);
+}
+
+static void check_accepts(const struct talk_setup *setup, const char *list, const char *events)
+{
+    struct resource configmaps;
+    struct talk t;
+
+    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
+    talk_init(&t, &configmaps, setup);
+    answers(&t, PAGE("10", "t", ""), FEED_LIST, list);
+    answers(&t, PAGE("10", "", ""), FEED_WATCH, events);
+    answers(&t, "\n", FEED_WATCH, events);
+    answers(&t, "\n", FEED_LIST, list); /* a probe */
+    answers(&t, PAGE("5", "", ""), FEED_LIST, list);
+    if (list == NULL)
+        assert_null(feed_accept(t.feed));
+    else
+        assert_string_equal(feed_accept(t.feed), list);
+    talk_fini(&t);
+    resource_fini(&configmaps);
+}
+
+static void test_metadata_alone_is_asked_for_as_such(void **state)
+{
+    static const struct talk_setup labels = {.watch_list = WATCH_LIST_OFF,
+                                             .keep = "metadata.labels"};
+    static const struct talk_setup data = {.watch_list = WATCH_LIST_OFF, .keep = "data"};
+    static const struct talk_setup both = {
+        .watch_list = WATCH_LIST_OFF, .keep = "metadata.labels", .match = "data.on=yes"};
+    static const struct talk_setup all = {.watch_list = WATCH_LIST_OFF};
+
+    (void)state;
+    check_accepts(&labels, AS "List" AS_REST, AS AS_REST);
+    check_accepts(&data, NULL, NULL);
+    check_accepts(&both, NULL, NULL);
+    check_accepts(&all, NULL, NULL);
+}
+
+static void test_metadata_alone_is_streamed_as_such(void **state)
+{
+    static const struct talk_setup streams = {.watch_list = WATCH_LIST_ON,
+                                              .keep = "metadata.labels"};
+    struct resource configmaps;
+    struct talk t;
+
+    (void)state;
+    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
+    talk_init(&t, &configmaps, &streams);
+    assert_int_equal(t.action.what, FEED_STREAM);
+    assert_string_equal(t.action.accept, AS AS_REST);
+    talk_fini(&t);
+    resource_fini(&configmaps);
+}
+
+static int be_quiet(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_watch_says_left_with_the_last_state_that_was_selected),
+        cmocka_unit_test(test_a_relist_says_left_of_what_is_still_there),
+        cmocka_unit_test(test_another_life_that_is_not_selected_is_a_delete),
+        cmocka_unit_test(test_a_delete_is_one_whatever_match_says),
+        cmocka_unit_test(test_initial_events_select_too),
+        cmocka_unit_test(test_metadata_alone_is_asked_for_as_such),
+        cmocka_unit_test(test_metadata_alone_is_streamed_as_such),
+    };
+
+    return cmocka_run_group_tests(tests, be_quiet, NULL);
+}

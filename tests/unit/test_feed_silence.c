@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/feed: deadlines and silence (PROTOCOL 2.8), probes (1.23), and what status says of it. */
+#include "talk.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+#define OK .code = 200
+#define CHECK(...)                                            \
+    do {                                                      \
+        static const struct answer answers[] = {__VA_ARGS__}; \
+        talk_check(&plain, answers, ARRAY_LEN(answers));      \
+    } while (0)
+
+static const struct talk_setup plain = {.watch_list = WATCH_LIST_OFF};
+
+static struct resource configmaps;
+static struct talk talk;
+
+/* It watches from 10. */
+static int set_up(void **state)
+{
+    static const struct answer synced = SYNCED;
+
+    (void)state;
+    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
+    talk_init(&talk, &configmaps, &plain);
+    talk_play(&talk, &synced, 1);
+    assert_int_equal(talk.action.what, FEED_WATCH);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    talk_fini(&talk);
+    resource_fini(&configmaps);
+    return 0;
+}
+
+static struct feed_status status(void)
+{
+    return feed_status(talk.feed);
+}
+
+static void head(void)
+{
+    feed_head(talk.feed, &(struct http_head){.status = 200, .retry_after_s = -1}, talk.now.ms);
+}
+
+static void body(const char *text)
+{
+    assert_true(feed_body(talk.feed, text, strlen(text), talk.now));
+}
+
+static void ends(const struct err *err, enum feed_do what, const char *query)
+{
+    talk.action = feed_end(talk.feed, err, talk.now);
+    assert_int_equal(talk.action.what, what);
+    assert_non_null(strstr(talk.action.target, query));
+}
+
+/* ---- Deadlines. */
+
+static void test_s58_a_stream_must_end_ten_seconds_behind_its_time(void **state)
+{
+    const struct err late = {.kind = ERR_TIMEOUT, .text = "deadline"};
+
+    (void)state;
+    assert_int_equal(talk.action.deadline_ms, 310000);
+    head();
+    talk.now.ms += 310000;
+    ends(&late, FEED_WATCH, "resourceVersion=10");
+}
+
+static void test_lists_have_no_deadline_of_the_whole(void **state)
+{
+    struct talk t;
+
+    (void)state;
+    talk_init(&t, &configmaps, &plain);
+    assert_int_equal(t.action.what, FEED_LIST);
+    assert_int_equal(t.action.deadline_ms, 0);
+    assert_int_equal(feed_due_ms(t.feed), UINT64_MAX);
+    talk_fini(&t);
+}
+
+static void test_a_stream_without_bookmarks_is_never_overdue(void **state)
+{
+    (void)state;
+    head();
+    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX);
+    body(EVENT("MODIFIED", "a", "u1", "11"));
+    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX);
+    assert_false(feed_overdue(talk.feed, talk.now.ms + 300000));
+}
+
+static void test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_list(void **state)
+{
+    (void)state;
+    head();
+    body(BOOKMARK("15"));
+    assert_int_equal(status().bookmark_ms, talk.now.ms);
+    talk.now.ms += 100000;
+    body(EVENT("MODIFIED", "a", "u1", "16"));
+    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 150000);
+    assert_false(feed_overdue(talk.feed, talk.now.ms + 149999));
+    talk.now.ms += 150000;
+    assert_true(feed_overdue(talk.feed, talk.now.ms));
+    ends(NULL, FEED_WATCH, "resourceVersion=16");
+    assert_int_equal(status().err->kind, ERR_OK);
+    for (int i = 0; i < RELIST_REASONS; i++)
+        assert_int_equal(status().relists[i], 0);
+    head(); /* and the next one has had none yet */
+    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX);
+}
+
+/* ---- Probes. */
+
+static void test_silent_streams_are_probed_and_go_on(void **state)
+{
+    (void)state;
+    CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
+          {OK, .body = PAGE("10", "more", ITEM("z", "u9", "9", "")), .next = WATCH("10")},
+          {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
+          {OK, .body = PAGE("17", "", ""), .next = WATCH("10")});
+}
+
+static void test_a_probe_that_fails_waits_and_watches(void **state)
+{
+    (void)state;
+    CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
+          {.code = 500, .body = "", .next = "WAIT 800, " WATCH("10")});
+    CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
+          {OK, .body = "{\"kind\":\"ConfigMapList\"", .next = "WAIT 800, " WATCH("10")});
+}
+
+/* The token of its page is no page of the list before. */
+static void test_the_token_of_a_probe_is_nobodys(void **state)
+{
+    (void)state;
+    CHECK({OK, .body = PAGE("10", "t", ITEM("a", "u1", "3", "")), .next = LIST_NEXT("t")},
+          {OK, .body = PAGE("10", "", ITEM("b", "u2", "4", "")), .heard = "+ns/a:u1:3 +ns/b:u2:4",
+           .next = WATCH("10")},
+          {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
+          {OK, .body = PAGE("9", "t", ITEM("a", "u1", "3", "")), .next = LIST_NEWEST});
+}
+
+/* ---- Status. */
+
+static void test_contact_is_the_last_good_byte(void **state)
+{
+    uint64_t listed_ms = talk.now.ms;
+
+    (void)state;
+    assert_int_equal(status().contact_ms, listed_ms);
+    talk.now.ms += 1000;
+    feed_head(talk.feed, &(struct http_head){.status = 429, .retry_after_s = -1}, talk.now.ms);
+    body("{}");
+    assert_int_equal(status().contact_ms, listed_ms);
+    assert_int_equal(feed_end(talk.feed, NULL, talk.now).what, FEED_WAIT);
+    feed_timer(talk.feed, talk.now.ms);
+    assert_int_equal(status().err->kind, ERR_BUSY);
+    head();
+    assert_int_equal(status().err->kind, ERR_OK); /* it is well again */
+    assert_int_equal(status().contact_ms, talk.now.ms);
+    talk.now.ms += 500;
+    body("\n");
+    assert_int_equal(status().contact_ms, talk.now.ms);
+    talk.now.ms += 500;
+    assert_false(feed_body(talk.feed, "oops", 4, talk.now));
+    assert_int_equal(status().contact_ms, talk.now.ms - 500);
+}
+
+static void test_events_and_bookmarks_have_their_times(void **state)
+{
+    (void)state;
+    assert_int_equal(status().event_ms, 0);
+    assert_int_equal(status().bookmark_ms, 0);
+    head();
+    body(EVENT("MODIFIED", "a", "u1", "11"));
+    assert_int_equal(status().event_ms, talk.now.ms);
+    assert_int_equal(status().bookmark_ms, 0);
+    talk.now.ms += 60000;
+    body(BOOKMARK("12"));
+    assert_int_equal(status().event_ms, talk.now.ms - 60000);
+    assert_int_equal(status().bookmark_ms, talk.now.ms);
+    assert_int_equal(status().events, 1);
+}
+
+static void test_a_watch_is_connected_from_its_head_to_its_end(void **state)
+{
+    (void)state;
+    assert_false(status().connected);
+    head();
+    assert_true(status().connected);
+    talk.now.ms += 4000;
+    ends(NULL, FEED_WATCH, "watch=true");
+    assert_false(status().connected);
+    assert_int_equal(status().follow_ms, talk.now.ms);
+}
+
+/* ---- Orders. */
+
+static void test_an_ordered_list_drops_what_is_under_way(void **state)
+{
+    (void)state;
+    head();
+    body(EVENT("MODIFIED", "a", "u1", "11"));
+    assert_false(feed_is_ordered(talk.feed));
+    feed_order(talk.feed, RELIST_MANUAL);
+    assert_true(feed_is_ordered(talk.feed));
+    talk.now.ms += 9000;
+    talk.action = feed_restart(talk.feed, talk.now);
+    assert_false(feed_is_ordered(talk.feed));
+    assert_string_equal(talk.action.target, PATH "?limit=500");
+    assert_int_equal(status().relists[RELIST_MANUAL], 1);
+    assert_int_equal(status().follow_ms, talk.now.ms);
+}
+
+static void test_what_an_audit_orders_has_its_cause(void **state)
+{
+    static const struct answer relisted = {.code = 200,
+                                           .body = PAGE("20", "", ITEM("b", "u2", "5", "")),
+                                           .heard = "-ns/a:u1:3?(audit) ~ns/b:u2:5(audit)",
+                                           .next = WATCH("20")};
+    static const struct answer then = {.code = 200,
+                                       .body = EVENT("MODIFIED", "b", "u2", "21"),
+                                       .heard = "~ns/b:u2:21",
+                                       .next = WATCH("21")};
+
+    (void)state;
+    feed_order(talk.feed, RELIST_AUDIT);
+    assert_int_equal(feed_restart(talk.feed, talk.now).what, FEED_LIST);
+    talk_play(&talk, &relisted, 1);
+    talk_play(&talk, &then, 1);
+}
+
+static void test_an_order_comes_before_a_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(feed_end(talk.feed, &(struct err){.kind = ERR_REFUSED}, talk.now).what,
+                     FEED_WAIT);
+    feed_order(talk.feed, RELIST_AUDIT);
+    assert_int_equal(feed_restart(talk.feed, talk.now).what, FEED_LIST);
+    assert_int_equal(status().relists[RELIST_AUDIT], 1);
+}
+
+static void test_a_list_that_fails_lets_go_of_what_it_staged(void **state)
+{
+    static const char half[] =
+        "{\"kind\":\"ConfigMapList\",\"metadata\":{\"resourceVersion\":\"20\"},"
+        "\"items\":[" ITEM("a", "other", "15", "");
+
+    (void)state;
+    feed_order(talk.feed, RELIST_MANUAL);
+    feed_restart(talk.feed, talk.now);
+    head();
+    body(half);
+    assert_int_equal(store_would_delete(talk.store, 0), 2); /* a's former life, and b */
+    assert_int_equal(feed_end(talk.feed, &(struct err){.kind = ERR_CLOSED}, talk.now).what,
+                     FEED_WAIT);
+    assert_int_equal(store_would_delete(talk.store, 0), 1); /* b: nothing of a is staged */
+}
+
+static int be_quiet(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    return 0;
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_s58_a_stream_must_end_ten_seconds_behind_its_time),
+        TEST(test_lists_have_no_deadline_of_the_whole),
+        TEST(test_a_stream_without_bookmarks_is_never_overdue),
+        TEST(test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_list),
+        cmocka_unit_test(test_silent_streams_are_probed_and_go_on),
+        cmocka_unit_test(test_a_probe_that_fails_waits_and_watches),
+        cmocka_unit_test(test_the_token_of_a_probe_is_nobodys),
+        TEST(test_contact_is_the_last_good_byte),
+        TEST(test_events_and_bookmarks_have_their_times),
+        TEST(test_a_watch_is_connected_from_its_head_to_its_end),
+        TEST(test_an_ordered_list_drops_what_is_under_way),
+        TEST(test_what_an_audit_orders_has_its_cause),
+        TEST(test_an_order_comes_before_a_wait),
+        TEST(test_a_list_that_fails_lets_go_of_what_it_staged),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, be_quiet, NULL);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/feed: lists as streams (PROTOCOL 1.4), their bodies cut anywhere. */
+#include "talk.h"
+
+#include <string.h>
+
+#include "base/log.h"
+
+static const struct talk_setup always = {.watch_list = WATCH_LIST_ON};
+static const struct talk_setup later = {.watch_list = WATCH_LIST_AUTO};
+
+#define OK    .code = 200
+#define BRIEF .code = 200, .brief = true
+#define CHECK(setup, ...)                                     \
+    do {                                                      \
+        static const struct answer answers[] = {__VA_ARGS__}; \
+        talk_check(&(setup), answers, ARRAY_LEN(answers));    \
+    } while (0)
+#define A_AND_B EVENT("ADDED", "a", "u1", "3") EVENT("ADDED", "b", "u2", "4")
+#define BOTH    "+ns/a:u1:3 +ns/b:u2:4"
+
+static void test_s65_initial_events_are_committed_together_and_the_stream_goes_on(void **state)
+{
+    (void)state;
+    CHECK(always,
+          {OK, .body = A_AND_B INITIAL_END("10") EVENT("MODIFIED", "a", "u1", "11"),
+           .heard = BOTH " ~ns/a:u1:11", .next = WATCH("11")},
+          {OK, .body = EVENT("DELETED", "a", "u1", "12"), .heard = "-ns/a:u1:12",
+           .next = WATCH("12")});
+}
+
+static void test_an_empty_list_is_one_as_a_stream_too(void **state)
+{
+    (void)state;
+    CHECK(always, {OK, .body = INITIAL_END("10"), .next = WATCH("10")});
+}
+
+static void test_s64_nothing_is_told_before_the_end_of_the_initial_events(void **state)
+{
+    (void)state;
+    CHECK(always, {OK, .body = A_AND_B BOOKMARK("10"), .next = STREAM});
+}
+
+static void test_an_annotation_other_than_true_is_an_ordinary_bookmark(void **state)
+{
+    (void)state;
+    CHECK(always, {OK,
+                   .body = A_AND_B "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\","
+                                   "\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"9\","
+                                   "\"annotations\":{\"k8s.io/initial-events-end\":\"false\"}}}}",
+                   .next = STREAM});
+}
+
+static void test_s67_the_final_set_counts(void **state)
+{
+    (void)state;
+    CHECK(always,
+          {OK,
+           .body = A_AND_B EVENT("MODIFIED", "a", "u1", "5") EVENT("DELETED", "b", "u2", "6")
+               EVENT("DELETED", "never", "u7", "7") INITIAL_END("10"),
+           .heard = "+ns/a:u1:5", .next = WATCH("10")});
+}
+
+static void test_s68_invalid_falls_back_to_a_list_in_the_same_cycle(void **state)
+{
+    (void)state;
+    CHECK(always,
+          {.code = 422,
+           .body = STATUS("422", "Invalid", "sendInitialEvents is forbidden for watch"),
+           .next = LIST_ZERO},
+          SYNCED);
+    CHECK(always, {OK, .body = ERROR_EVENT("500", "InternalError", "x"), .next = LIST_ZERO},
+          SYNCED);
+    CHECK(always, {.code = 403, .body = STATUS("403", "Forbidden", "x"), .next = LIST_ZERO},
+          SYNCED);
+    CHECK(always, {OK, .body = A_AND_B "{\"oops", .next = STREAM});
+    CHECK(always, {OK, .body = A_AND_B "oops", .next = LIST_ZERO}, SYNCED);
+}
+
+static void test_s69_busy_waits_and_streams(void **state)
+{
+    (void)state;
+    CHECK(always,
+          {.code = 429, .type = "text/plain", .body = "slow down", .next = "WAIT 800, " STREAM},
+          {OK, .body = ERROR_EVENT("429", "TooManyRequests", "x"), .next = "WAIT 1600, " STREAM},
+          {.cut_off = ERR_REFUSED, .next = "WAIT 3200, " STREAM},
+          {OK, .body = A_AND_B INITIAL_END("10"), .heard = BOTH, .next = WATCH("10")});
+}
+
+static void test_s70_a_stream_that_ends_early_drops_what_it_said(void **state)
+{
+    (void)state;
+    CHECK(always, {OK, .body = A_AND_B, .next = STREAM},
+          {OK, .body = EVENT("ADDED", "b", "u2", "4"), .cut_off = ERR_CLOSED, .next = STREAM},
+          {OK, .body = EVENT("ADDED", "c", "u3", "5") INITIAL_END("10"), .heard = "+ns/c:u3:5",
+           .next = WATCH("10")});
+}
+
+static void test_a_very_short_stream_falls_back_to_a_list(void **state)
+{
+    (void)state;
+    CHECK(always, {BRIEF, .body = "", .next = LIST_ZERO}, SYNCED);
+}
+
+static void test_three_broken_streams_fall_back_to_a_list(void **state)
+{
+    (void)state;
+    CHECK(always, {BRIEF, .body = A_AND_B, .next = STREAM},
+          {BRIEF, .body = A_AND_B, .next = STREAM}, {BRIEF, .body = A_AND_B, .next = LIST_ZERO},
+          SYNCED);
+}
+
+static void test_s71_s72_a_relist_streams_from_the_last_version_then_without(void **state)
+{
+    (void)state;
+    CHECK(later, SYNCED,
+          {OK, .body = BOOKMARK("20") ERROR_EVENT("410", "Expired", "x"),
+           .next = "WAIT 800, " STREAM_FROM("20")},
+          {OK, .body = ERROR_EVENT("410", "Expired", "x"), .next = STREAM},
+          {OK, .body = EVENT("ADDED", "b", "u2", "25") INITIAL_END("30"),
+           .heard = "-ns/a:u1:3? ~ns/b:u2:25", .next = WATCH("30")});
+}
+
+static void test_initial_events_of_another_kind_are_skipped(void **state)
+{
+    (void)state;
+    CHECK(always,
+          {OK, .body = EVENT_OF("ADDED", "Secret", "s", "u8", "11", "") A_AND_B INITIAL_END("10"),
+           .heard = BOTH, .next = WATCH("10")});
+}
+
+static void test_html_is_no_stream(void **state)
+{
+    (void)state;
+    CHECK(always, {OK, .type = "text/html", .body = "<html>", .next = LIST_ZERO});
+}
+
+/* ---- Silence of the initial events. */
+
+static struct resource configmaps;
+static struct talk talk;
+
+static int begin_to_stream(void **state)
+{
+    (void)state;
+    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
+    talk_init(&talk, &configmaps, &always);
+    assert_int_equal(talk.action.what, FEED_STREAM);
+    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX); /* no head yet */
+    feed_head(talk.feed, &(struct http_head){.status = 200, .retry_after_s = -1}, talk.now.ms);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    talk_fini(&talk);
+    resource_fini(&configmaps);
+    return 0;
+}
+
+static void body(const char *text)
+{
+    assert_true(feed_body(talk.feed, text, strlen(text), talk.now));
+}
+
+static void test_s64_a_pause_is_worth_a_warning_not_an_end(void **state)
+{
+    (void)state;
+    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 10000);
+    for (uint64_t s = 10; s < 60; s += 10) {
+        assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + s * 1000);
+        assert_false(feed_overdue(talk.feed, talk.now.ms + s * 1000));
+    }
+    talk.now.ms += 55000;
+    body(EVENT("ADDED", "a", "u1", "3"));
+    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 10000);
+}
+
+static void test_initial_events_that_stop_coming_end_the_stream(void **state)
+{
+    (void)state;
+    body(EVENT("ADDED", "a", "u1", "3"));
+    talk.now.ms += 60000;
+    assert_true(feed_overdue(talk.feed, talk.now.ms));
+    struct feed_action a = feed_end(talk.feed, NULL, talk.now);
+    assert_int_equal(a.what, FEED_LIST);
+    assert_int_equal(feed_status(talk.feed).err->kind, ERR_TIMEOUT);
+    assert_non_null(strstr(feed_status(talk.feed).err->text, "60 s"));
+    assert_int_equal(store_count(talk.store), 0);
+}
+
+static void test_the_watch_behind_the_initial_events_may_be_silent(void **state)
+{
+    (void)state;
+    assert_false(feed_status(talk.feed).connected);
+    body(INITIAL_END("10"));
+    assert_true(feed_status(talk.feed).connected);
+    assert_true(feed_status(talk.feed).synced);
+    assert_int_equal(feed_status(talk.feed).follow_ms, talk.now.ms);
+    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX);
+    body(BOOKMARK("11"));
+    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 150000);
+}
+
+static int be_quiet(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_s65_initial_events_are_committed_together_and_the_stream_goes_on),
+        cmocka_unit_test(test_an_empty_list_is_one_as_a_stream_too),
+        cmocka_unit_test(test_s64_nothing_is_told_before_the_end_of_the_initial_events),
+        cmocka_unit_test(test_an_annotation_other_than_true_is_an_ordinary_bookmark),
+        cmocka_unit_test(test_s67_the_final_set_counts),
+        cmocka_unit_test(test_s68_invalid_falls_back_to_a_list_in_the_same_cycle),
+        cmocka_unit_test(test_s69_busy_waits_and_streams),
+        cmocka_unit_test(test_s70_a_stream_that_ends_early_drops_what_it_said),
+        cmocka_unit_test(test_a_very_short_stream_falls_back_to_a_list),
+        cmocka_unit_test(test_three_broken_streams_fall_back_to_a_list),
+        cmocka_unit_test(test_s71_s72_a_relist_streams_from_the_last_version_then_without),
+        cmocka_unit_test(test_initial_events_of_another_kind_are_skipped),
+        cmocka_unit_test(test_html_is_no_stream),
+        cmocka_unit_test_setup_teardown(test_s64_a_pause_is_worth_a_warning_not_an_end,
+                                        begin_to_stream, end),
+        cmocka_unit_test_setup_teardown(test_initial_events_that_stop_coming_end_the_stream,
+                                        begin_to_stream, end),
+        cmocka_unit_test_setup_teardown(test_the_watch_behind_the_initial_events_may_be_silent,
+                                        begin_to_stream, end),
+    };
+
+    return cmocka_run_group_tests(tests, be_quiet, NULL);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/query: the target of each kind of request (PROTOCOL 1.3-1.5). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cache/query.h"
+
+#define PODS  "/api/v1/namespaces/a/pods"
+#define BASIC "watch=true&allowWatchBookmarks=true&timeoutSeconds=301"
+
+static void check(struct query *q, struct reflector_action a, const char *want)
+{
+    struct buf target = {0};
+
+    query_put_target(q, &target, &a);
+    assert_string_equal(buf_cstr(&target), want);
+    buf_free(&target);
+}
+
+static void test_each_request_has_its_parameters_and_no_others(void **state)
+{
+    struct resource pods;
+    struct query q;
+
+    (void)state;
+    assert_int_equal(resource_parse("pods", &pods, NULL), ERR_OK);
+    query_init(&q, &pods, "a", NULL);
+    query_select(&q, "", NULL);
+    check(&q, (struct reflector_action){.what = REFLECTOR_LIST}, PODS);
+    check(&q, (struct reflector_action){.what = REFLECTOR_LIST, .rv = "0", .limit = 500},
+          PODS "?resourceVersion=0&limit=500");
+    check(&q, (struct reflector_action){.what = REFLECTOR_LIST, .next = "a+/=", .limit = 4},
+          PODS "?limit=4&continue=a%2B%2F%3D");
+    check(&q, (struct reflector_action){.what = REFLECTOR_PROBE, .limit = 1}, PODS "?limit=1");
+    check(&q, (struct reflector_action){.what = REFLECTOR_WATCH, .rv = "7", .timeout_s = 301},
+          PODS "?" BASIC "&resourceVersion=7");
+    check(&q, (struct reflector_action){.what = REFLECTOR_STREAM, .timeout_s = 301},
+          PODS "?" BASIC "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+    check(&q, (struct reflector_action){.what = REFLECTOR_STREAM, .rv = "7", .timeout_s = 301},
+          PODS "?" BASIC
+               "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=7");
+    query_fini(&q);
+    query_fini(&q);
+    resource_fini(&pods);
+}
+
+static void test_selectors_and_the_name_stand_in_all_of_them(void **state)
+{
+    static const char all[] = "labelSelector=x%20in%20%28a%2Cb%29"
+                              "&fieldSelector=metadata.name%3Dp%2Cspec.nodeName%3Dn";
+    static const enum reflector_do dos[] = {REFLECTOR_LIST, REFLECTOR_STREAM, REFLECTOR_WATCH,
+                                            REFLECTOR_PROBE};
+    struct resource pods;
+    struct query q;
+
+    (void)state;
+    assert_int_equal(resource_parse("pods", &pods, NULL), ERR_OK);
+    query_init(&q, &pods, NULL, "p");
+    query_select(&q, "x in (a,b)", "spec.nodeName=n");
+    for (size_t i = 0; i < ARRAY_LEN(dos); i++) {
+        struct buf target = {0};
+
+        query_put_target(&q, &target, &(struct reflector_action){.what = dos[i], .next = "t"});
+        assert_non_null(strstr(buf_cstr(&target), all));
+        buf_free(&target);
+    }
+    query_fini(&q);
+    resource_fini(&pods);
+}
+
+static void test_the_scope_says_what_is_selected(void **state)
+{
+    static const struct {
+        const char *ns;
+        const char *name;
+        const char *want;
+    } table[] = {
+        {NULL, NULL, ""   },
+        {"a",  NULL, "a"  },
+        {NULL, "n",  "n"  },
+        {"a",  "n",  "a/n"},
+    };
+    struct resource pods;
+
+    (void)state;
+    assert_int_equal(resource_parse("pods", &pods, NULL), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
+        struct query q;
+
+        query_init(&q, &pods, table[i].ns, table[i].name);
+        query_select(&q, NULL, NULL);
+        assert_string_equal(query_scope(&q), table[i].want);
+        query_fini(&q);
+    }
+    resource_fini(&pods);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_request_has_its_parameters_and_no_others),
+        cmocka_unit_test(test_selectors_and_the_name_stand_in_all_of_them),
+        cmocka_unit_test(test_the_scope_says_what_is_selected),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/reflector: what it does when it cannot trust its version or the server: silence, probes, versions of the
+ * future or the past, held lists; and what counts as a relist (PROTOCOL 1.22, 1.23). */
+#include "reflex.h"
+
+static void seen(const char *rv)
+{
+    reflector_seen(reflex.r, str_c(rv));
+}
+
+static uint64_t relists(enum relist_reason why)
+{
+    return reflector_relists(reflex.r)[why];
+}
+
+static uint64_t all_relists(void)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < RELIST_REASONS; i++)
+        n += reflector_relists(reflex.r)[i];
+    return n;
+}
+
+/* ---- Versions that are too large (PROTOCOL 1.3, 1.10). */
+
+static void test_s9_too_large_is_followed_by_a_list_without_a_version(void **state)
+{
+    (void)state;
+    reflex_start();
+    reflex_listed("20", "");
+    reflex_failed(ERR_SERVER);
+    reflex_want_wait_then(800, "L(20)");
+    reflex_failed(ERR_FUTURE);
+    reflex_want("L(-) limit=500");
+    reflex_listed("30", "");
+    reflex_failed(ERR_SERVER);
+    reflex_want_wait_then(1600, "L(30)");
+    reflex_failed(ERR_FUTURE);
+    reflex_want("L(-) limit=500");
+}
+
+static void test_s11_too_large_is_never_repeated_whatever_retry_after_says(void **state)
+{
+    (void)state;
+    reflex_sync_at("20");
+    reflex_failed(ERR_SERVER);
+    reflex_timer();
+    reflex_want("L(20)");
+    reflex_failed_asking(ERR_FUTURE, 1000);
+    reflex_want("L(-) limit=500");
+}
+
+static void test_too_large_without_a_version_waits(void **state)
+{
+    (void)state;
+    reflex_sync_at("20");
+    reflex_failed(ERR_SERVER);
+    reflex_timer();
+    reflex_failed(ERR_FUTURE);
+    reflex_failed_asking(ERR_FUTURE, 1000);
+    reflex_want_wait_then(1600, "L(-) limit=500");
+    reflex_failed_asking(ERR_FUTURE, 7000);
+    reflex_want_wait_then(7000, "L(-) limit=500");
+}
+
+static void test_a_watch_from_the_future_lists_the_newest(void **state)
+{
+    (void)state;
+    reflex_sync_at("20");
+    reflex_failed(ERR_FUTURE);
+    assert_int_equal(relists(RELIST_FUTURE), 1);
+    reflex_want_wait_then(800, "L(-) limit=500");
+}
+
+static void test_s7_expired_is_followed_by_a_list_without_a_version_at_once(void **state)
+{
+    (void)state;
+    reflex_sync_at("10");
+    reflex_failed(ERR_SERVER);
+    reflex_want_wait_then(800, "L(10)");
+    reflex_failed(ERR_EXPIRED);
+    reflex_want("L(-) limit=500");
+    reflex_listed("30", "");
+    reflex_want("W(30)");
+}
+
+/* ---- Streams without a word (PROTOCOL 1.23). */
+
+static void make_silent(void)
+{
+    reflex_sync_at("50");
+    reflex_ended_after(300000);
+    reflex_want("W(50)");
+    reflex_ended_after(300000);
+    reflex_want("P(-) limit=1");
+}
+
+static void test_two_silent_streams_probe(void **state)
+{
+    (void)state;
+    make_silent();
+    assert_int_equal(all_relists(), 0);
+}
+
+static void test_a_word_between_silent_streams_counts_them_anew(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    reflex_ended_after(300000);
+    seen("51");
+    reflex_ended_after(300000);
+    reflex_want("W(51)");
+    assert_true(reflector_marked(reflex.r, str_c("52")));
+    reflex_ended_after(300000);
+    reflex_want("W(52)");
+    reflex_ended_after(300000);
+    reflex_want("W(52)");
+    reflex_ended_after(300000);
+    reflex_want("P(-) limit=1");
+}
+
+static void test_silence_before_a_list_does_not_count(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    reflex_ended_after(300000);
+    reflex_failed(ERR_SERVER);
+    reflex_want_wait_then(800, "L(50)");
+    reflex_listed("50", "");
+    reflex_ended_after(300000);
+    reflex_want("W(50)");
+}
+
+static void test_a_probe_that_is_not_older_watches_on(void **state)
+{
+    static const char *const fine[] = {"50", "51", "1000", "not-a-number", "0", "050"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(fine); i++) {
+        reflex_set_up(NULL);
+        make_silent();
+        reflex_listed(fine[i], "");
+        reflex_want("W(50)");
+        reflex_ended_after(300000);
+        reflex_want("W(50)"); /* silence counts anew */
+        reflex_ended_after(300000);
+        reflex_want("P(-) limit=1");
+        assert_int_equal(all_relists(), 0);
+    }
+}
+
+static void test_a_probe_that_is_older_lists_the_newest_at_once(void **state)
+{
+    (void)state;
+    make_silent();
+    reflex_listed("49", "");
+    reflex_want("L(-) limit=500");
+    assert_true(reflector_is_newest(reflex.r));
+    assert_true(reflector_goes_back(reflex.r, str_c("49")));
+    assert_int_equal(reflector_why(reflex.r), RELIST_FUTURE);
+    assert_int_equal(relists(RELIST_FUTURE), 1);
+}
+
+static void test_a_probe_that_fails_waits_and_watches(void **state)
+{
+    (void)state;
+    make_silent();
+    reflex_failed(ERR_FORBIDDEN);
+    reflex_want_wait_then(800, "W(50)");
+    assert_int_equal(all_relists(), 0);
+    reflex_ended_after(50000); /* still silent: one more stream is enough */
+    reflex_want("P(-) limit=1");
+}
+
+/* Silent streams that are cut off by a proxy each minute are probed, but not told apart from a wait. */
+static void test_a_probe_is_no_wait_between_healthy_streams(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    reflex_failed(ERR_BUSY);
+    reflex_want_wait_then(800, "W(50)");
+    reflex_ended_after(50000);
+    reflex_ended_after(50000);
+    reflex_want("P(-) limit=1");
+    reflex_listed("50", "");
+    reflex_ended_after(50000);
+    reflex_failed(ERR_BUSY);
+    reflex_want("wait 800");
+}
+
+/* ---- Versions of the past. */
+
+static void test_a_bookmark_that_goes_back_is_not_believed(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    assert_true(reflector_marked(reflex.r, str_c("60")));
+    assert_true(reflector_marked(reflex.r, str_c("60")));
+    assert_false(reflector_marked(reflex.r, str_c("59")));
+    assert_string_equal(reflector_rv(reflex.r), "60");
+    reflex_relist(RELIST_BACKWARDS);
+    assert_int_equal(relists(RELIST_BACKWARDS), 1);
+    reflex_want_wait_then(800, "L(-) limit=500");
+}
+
+static void test_a_bookmark_behind_an_event_moves_nothing_back(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    seen("70");
+    assert_true(reflector_marked(reflex.r, str_c("60")));
+    assert_string_equal(reflector_rv(reflex.r), "70");
+    assert_false(reflector_marked(reflex.r, str_c("59")));
+    assert_true(reflector_marked(reflex.r, str_c("71")));
+    assert_string_equal(reflector_rv(reflex.r), "71");
+}
+
+static void test_s20_an_event_that_goes_back_is_an_event(void **state)
+{
+    (void)state;
+    reflex_sync_at("7");
+    seen("55");
+    seen("32");
+    reflex_ended_after(5000);
+    reflex_want("W(32)");
+    assert_int_equal(all_relists(), 0);
+}
+
+/* A watch from it would begin with whatever the server has. */
+static void test_zero_is_no_version_to_resume_from(void **state)
+{
+    (void)state;
+    reflex_sync_at("7");
+    seen("0");
+    assert_true(reflector_marked(reflex.r, str_c("0")));
+    reflex_ended_after(5000);
+    reflex_want("W(7)");
+}
+
+static void test_versions_that_cannot_be_compared_never_go_back(void **state)
+{
+    (void)state;
+    reflex_sync_at("z");
+    assert_true(reflector_marked(reflex.r, str_c("a")));
+    assert_false(reflector_goes_back(reflex.r, str_c("1")));
+}
+
+static void test_s18_the_version_that_a_list_brings_is_the_one_to_resume_from(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    reflex_relist(RELIST_MANUAL);
+    reflex_want("L(-) limit=500");
+    reflex_listed("30", "");
+    reflex_want("W(30)");
+    assert_false(reflector_goes_back(reflex.r, str_c("30")));
+    assert_true(reflector_goes_back(reflex.r, str_c("29")));
+}
+
+static void test_backwards_versions_climb_the_ladder(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    for (unsigned i = 0, ms = 800; i < 4; i++, ms *= 2) {
+        reflex_relist(RELIST_BACKWARDS);
+        reflex_want_wait_then(ms, "L(-) limit=500");
+        reflex_listed("50", "");
+    }
+}
+
+/* ---- Held lists (DESIGN 1.6). */
+
+static void test_a_held_list_is_asked_for_again_without_a_version(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    reflex_failed(ERR_EXPIRED);
+    reflex_want_wait_then(800, "L(50)");
+    reflex_held(60000);
+    assert_int_equal(reflector_state(reflex.r), REFLECTOR_HELD);
+    reflex_want_wait_then(60000, "L(-) limit=500");
+}
+
+static void test_a_held_page_list_begins_anew(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    reflex_relist(RELIST_MANUAL);
+    reflex_listed("40", "t");
+    reflex_held(60000);
+    reflex_want_wait_then(60000, "L(-) limit=500");
+}
+
+static void test_holds_of_no_time_become_slower(void **state)
+{
+    (void)state;
+    reflex_sync_at("50");
+    reflex_relist(RELIST_MANUAL);
+    reflex_held(0);
+    reflex_want_wait_then(0, "L(-) limit=500");
+    reflex_held(0);
+    reflex_want_wait_then(800, "L(-) limit=500");
+    reflex_held(0);
+    reflex_want_wait_then(1600, "L(-) limit=500");
+    reflex_listed("51", "");
+    reflex_relist(RELIST_MANUAL);
+    reflex_held(0);
+    reflex_want_wait_then(0, "L(-) limit=500");
+}
+
+/* ---- What counts. */
+
+static void test_the_first_list_is_no_relist_however_often_it_fails(void **state)
+{
+    (void)state;
+    reflex_start();
+    reflex_failed(ERR_SERVER);
+    reflex_timer();
+    reflex_failed(ERR_FUTURE);
+    reflex_failed(ERR_EXPIRED);
+    reflex_timer();
+    assert_int_equal(reflector_why(reflex.r), RELIST_REASONS);
+    reflex_listed("7", "");
+    assert_int_equal(all_relists(), 0);
+}
+
+static void test_a_list_that_is_tried_again_counts_once_by_its_first_reason(void **state)
+{
+    (void)state;
+    reflex_sync_at("7");
+    reflex_failed(ERR_EXPIRED);
+    reflex_timer();
+    reflex_failed(ERR_SERVER);
+    reflex_timer();
+    reflex_failed(ERR_FUTURE);
+    reflex_failed(ERR_CLOSED);
+    reflex_timer();
+    reflex_relist(RELIST_MANUAL);
+    assert_int_equal(reflector_why(reflex.r), RELIST_EXPIRED);
+    reflex_held(1000);
+    reflex_timer();
+    reflex_listed("9", "");
+    assert_int_equal(reflector_why(reflex.r), RELIST_REASONS);
+    assert_int_equal(all_relists(), 1);
+    assert_int_equal(relists(RELIST_EXPIRED), 1);
+    reflex_relist(RELIST_MANUAL);
+    assert_int_equal(relists(RELIST_MANUAL), 1);
+}
+
+static void test_each_end_of_a_watch_has_its_reason(void **state)
+{
+    (void)state;
+    reflex_sync_at("7");
+    reflex_failed(ERR_PROTOCOL);
+    reflex_timer();
+    reflex_listed("7", "");
+    reflex_failed(ERR_TOO_BIG);
+    reflex_timer();
+    reflex_listed("7", "");
+    reflex_failed(ERR_EXPIRED);
+    reflex_timer();
+    reflex_listed("7", "");
+    reflex_ended_after(0);
+    reflex_timer();
+    reflex_listed("7", "");
+    reflex_relist(RELIST_AUDIT);
+    assert_int_equal(relists(RELIST_ERROR), 2);
+    assert_int_equal(relists(RELIST_EXPIRED), 1);
+    assert_int_equal(relists(RELIST_EMPTY), 1);
+    assert_int_equal(relists(RELIST_AUDIT), 1);
+    assert_int_equal(all_relists(), 5);
+}
+
+static void test_reasons_have_names(void **state)
+{
+    (void)state;
+    for (int i = 0; i < RELIST_REASONS; i++)
+        assert_true(*relist_reason_name((enum relist_reason)i) != '\0');
+    assert_string_equal(relist_reason_name(RELIST_EXPIRED), "expired");
+    assert_string_equal(relist_reason_name(RELIST_AUDIT), "audit");
+}
+
+static void test_an_order_before_the_first_list_asks_for_that(void **state)
+{
+    (void)state;
+    reflex_start();
+    reflex_relist(RELIST_MANUAL);
+    reflex_want("L(0) limit=500");
+    assert_int_equal(all_relists(), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, reflex_set_up, reflex_clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_s9_too_large_is_followed_by_a_list_without_a_version),
+        TEST(test_s11_too_large_is_never_repeated_whatever_retry_after_says),
+        TEST(test_too_large_without_a_version_waits),
+        TEST(test_a_watch_from_the_future_lists_the_newest),
+        TEST(test_s7_expired_is_followed_by_a_list_without_a_version_at_once),
+        TEST(test_two_silent_streams_probe),
+        TEST(test_a_word_between_silent_streams_counts_them_anew),
+        TEST(test_silence_before_a_list_does_not_count),
+        TEST(test_a_probe_that_is_not_older_watches_on),
+        TEST(test_a_probe_that_is_older_lists_the_newest_at_once),
+        TEST(test_a_probe_that_fails_waits_and_watches),
+        TEST(test_a_probe_is_no_wait_between_healthy_streams),
+        TEST(test_a_bookmark_that_goes_back_is_not_believed),
+        TEST(test_a_bookmark_behind_an_event_moves_nothing_back),
+        TEST(test_s20_an_event_that_goes_back_is_an_event),
+        TEST(test_zero_is_no_version_to_resume_from),
+        TEST(test_versions_that_cannot_be_compared_never_go_back),
+        TEST(test_s18_the_version_that_a_list_brings_is_the_one_to_resume_from),
+        TEST(test_backwards_versions_climb_the_ladder),
+        TEST(test_a_held_list_is_asked_for_again_without_a_version),
+        TEST(test_a_held_page_list_begins_anew),
+        TEST(test_holds_of_no_time_become_slower),
+        TEST(test_the_first_list_is_no_relist_however_often_it_fails),
+        TEST(test_a_list_that_is_tried_again_counts_once_by_its_first_reason),
+        TEST(test_each_end_of_a_watch_has_its_reason),
+        TEST(test_reasons_have_names),
+        TEST(test_an_order_before_the_first_list_asks_for_that),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/refusal: what an error response means, and how long it asks us to stay away (PROTOCOL 1.9, 1.10). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "cache/refusal.h"
+
+static struct refusal r;
+
+static int clean_up(void **state)
+{
+    (void)state;
+    refusal_reset(&r);
+    refusal_reset(&r);
+    return 0;
+}
+
+static enum err_kind reads(int code, int64_t retry_after_s, const char *body)
+{
+    struct err err = {0};
+
+    refusal_reset(&r);
+    refusal_head(&r, &(struct http_head){.status = code, .retry_after_s = retry_after_s});
+    if (*body != '\0')
+        assert_true(refusal_body(&r, body, strlen(body)));
+    refusal_read(&r, &err);
+    assert_int_equal(err.code, code);
+    return err.kind;
+}
+
+#define BODY(seconds) \
+    "{\"kind\":\"Status\",\"status\":\"Failure\",\"details\":{\"retryAfterSeconds\":" seconds "}}"
+
+static void test_s46_the_longer_of_head_and_body_counts(void **state)
+{
+    (void)state;
+    assert_int_equal(reads(429, 7, ""), ERR_BUSY);
+    assert_int_equal(refusal_wait_ms(&r, 0), 7000);
+    assert_int_equal(reads(429, -1, BODY("9")), ERR_BUSY);
+    assert_int_equal(refusal_wait_ms(&r, 0), 9000);
+    assert_int_equal(reads(429, 7, BODY("9")), ERR_BUSY);
+    assert_int_equal(refusal_wait_ms(&r, 0), 9000);
+    assert_int_equal(reads(429, 7, BODY("2")), ERR_BUSY);
+    assert_int_equal(refusal_wait_ms(&r, 0), 7000);
+    assert_int_equal(reads(429, -1, ""), ERR_BUSY);
+    assert_int_equal(refusal_wait_ms(&r, 0), 0);
+}
+
+static void test_503_with_retry_after_in_either_place_is_busy(void **state)
+{
+    (void)state;
+    assert_int_equal(reads(503, -1, ""), ERR_SERVER);
+    assert_int_equal(reads(503, 1, ""), ERR_BUSY);
+    assert_int_equal(reads(503, -1, BODY("1")), ERR_BUSY);
+}
+
+static void test_an_event_says_more_than_the_head_of_its_stream(void **state)
+{
+    (void)state;
+    assert_int_equal(refusal_wait_ms(&r, 0), 0);
+    assert_int_equal(refusal_wait_ms(&r, 4), 4000);
+    refusal_head(&r, &(struct http_head){.status = 200, .retry_after_s = 20});
+    assert_int_equal(refusal_wait_ms(&r, 4), 4000);
+    assert_int_equal(refusal_wait_ms(&r, -1), 20000);
+}
+
+static void test_no_wait_is_without_measure(void **state)
+{
+    (void)state;
+    assert_int_equal(refusal_wait_ms(&r, 299), 299000);
+    assert_int_equal(refusal_wait_ms(&r, 300), 300000);
+    assert_int_equal(refusal_wait_ms(&r, 301), 300000);
+    assert_int_equal(refusal_wait_ms(&r, INT64_MAX), 300000);
+    assert_int_equal(refusal_wait_ms(&r, INT64_MIN), 0);
+}
+
+static void test_only_the_beginning_of_a_body_is_kept(void **state)
+{
+    enum { PIECE = 40000 };
+    char *piece = mem_alloc(PIECE);
+
+    (void)state;
+    memset(piece, 'x', PIECE);
+    refusal_head(&r, &(struct http_head){.status = 500, .retry_after_s = -1});
+    assert_true(refusal_body(&r, piece, PIECE));
+    assert_false(refusal_body(&r, piece, PIECE));
+    assert_int_equal(r.body.len, 65536);
+    assert_false(refusal_body(&r, piece, PIECE));
+    assert_int_equal(r.body.len, 65536);
+    free(piece);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_s46_the_longer_of_head_and_body_counts, clean_up),
+        cmocka_unit_test_teardown(test_503_with_retry_after_in_either_place_is_busy, clean_up),
+        cmocka_unit_test_teardown(test_an_event_says_more_than_the_head_of_its_stream, clean_up),
+        cmocka_unit_test_teardown(test_no_wait_is_without_measure, clean_up),
+        cmocka_unit_test_teardown(test_only_the_beginning_of_a_body_is_kept, clean_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/store: what it tells of lists and events, case by case (PROTOCOL 1.11, DESIGN 1.3, 1.4.4). */
+#include "objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache/store.h"
+
+static struct store *store;
+static struct buf heard;
+
+/* "+a:uid:rv ~... -... x...": added, modified, deleted, left; "?" = final state unknown; "(...)" = a cause other
+ * than relist. */
+static void on_delta(void *arg, const struct delta *d)
+{
+    (void)arg;
+    buf_printf(&heard, "%s%c%.*s:%.*s:%.*s%s", heard.len > 0 ? " " : "", "+~-x"[d->type],
+               STR_ARG(object_key(d->object)), STR_ARG(object_uid(d->object)),
+               STR_ARG(object_rv(d->object)), d -> final_state_unknown ? "?" : "");
+    if (d->cause != CAUSE_RELIST)
+        buf_printf(&heard, "(%s)", delta_cause_name(d->cause));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    store = store_create(2, on_delta, NULL);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    store_destroy(&store);
+    store_destroy(&store);
+    assert_null(store);
+    buf_free(&heard);
+    return 0;
+}
+
+static void hears(const char *want)
+{
+    assert_string_equal(buf_cstr(&heard), want);
+    buf_clear(&heard);
+}
+
+/* ---- Inputs; 'of' is "key:uid:rv". */
+
+static struct object *object_of(const char *of)
+{
+    char text[64];
+    char *save = NULL;
+
+    assert_true(strlen(of) < sizeof(text));
+    memcpy(text, of, strlen(of) + 1);
+    const char *key = strtok_r(text, ":", &save);
+    const char *uid = strtok_r(NULL, ":", &save);
+    return objects_make(key, uid, strtok_r(NULL, ":", &save), NULL);
+}
+
+enum how { LISTED, NOT_SELECTED, APPLIED, LEFT, REMOVED };
+
+static void give(enum how how, const char *of)
+{
+    struct object *o = object_of(of);
+
+    switch (how) {
+    case LISTED:
+        store_stage(store, 0, o);
+        break;
+    case NOT_SELECTED:
+        store_stage_left(store, 0, o);
+        break;
+    case APPLIED:
+        store_apply(store, 0, o, 1);
+        break;
+    case LEFT:
+        store_leave(store, o, 1);
+        break;
+    case REMOVED:
+        store_remove(store, o, 1);
+        break;
+    }
+    object_unref(&o);
+}
+
+static void commit(void)
+{
+    store_commit(store, 0, CAUSE_RELIST, 1);
+}
+
+/* a and b are there. */
+static void fill(void)
+{
+    store_begin(store, 0);
+    give(LISTED, "a:u1:3");
+    give(LISTED, "b:u2:4");
+    commit();
+    hears("+a:u1:3 +b:u2:4");
+    store_begin(store, 0);
+}
+
+/* ---- Lists. */
+
+static void test_s34_deleted_comes_first_then_the_order_of_the_list(void **state)
+{
+    (void)state;
+    fill();
+    give(LISTED, "c:u3:9");
+    give(LISTED, "a:u1:8");
+    commit();
+    hears("-b:u2:4? +c:u3:9 ~a:u1:8");
+}
+
+static void test_s36_what_did_not_change_is_not_told(void **state)
+{
+    (void)state;
+    fill();
+    give(LISTED, "b:u2:4");
+    give(LISTED, "a:u1:3");
+    commit();
+    hears("");
+}
+
+static void test_s37_another_uid_is_deleted_and_added(void **state)
+{
+    (void)state;
+    fill();
+    give(LISTED, "a:u9:3");
+    give(LISTED, "b:u2:4");
+    assert_int_equal(store_would_delete(store, 0), 1);
+    commit();
+    hears("-a:u1:3? +a:u9:3");
+}
+
+static void test_the_cause_of_a_list_is_told(void **state)
+{
+    (void)state;
+    fill();
+    give(LISTED, "a:u1:5");
+    store_commit(store, 0, CAUSE_AUDIT, 1);
+    hears("-b:u2:4?(audit) ~a:u1:5(audit)");
+}
+
+static void test_a_list_replaces_its_own_part_alone(void **state)
+{
+    struct object *other = objects_make("z", "u7", "7", NULL);
+
+    (void)state;
+    store_begin(store, 1);
+    store_stage(store, 1, other);
+    store_commit(store, 1, CAUSE_RELIST, 1);
+    object_unref(&other);
+    hears("+z:u7:7");
+    fill();
+    assert_int_equal(store_would_delete(store, 0), 2);
+    commit();
+    assert_int_equal(store_count(store), 1);
+    assert_non_null(store_get(store, str_c("z")));
+}
+
+/* ---- LEFT: no longer selected by match. */
+
+static void test_an_item_that_is_not_selected_left(void **state)
+{
+    (void)state;
+    fill();
+    give(NOT_SELECTED, "a:u1:9");
+    give(LISTED, "b:u2:4");
+    assert_int_equal(store_would_delete(store, 0), 0);
+    commit();
+    hears("xa:u1:3");
+    assert_null(store_get(store, str_c("a")));
+}
+
+static void test_an_item_that_is_not_selected_and_not_stored_is_nothing(void **state)
+{
+    (void)state;
+    fill();
+    give(LISTED, "a:u1:3");
+    give(LISTED, "b:u2:4");
+    give(NOT_SELECTED, "c:u3:9");
+    commit();
+    hears("");
+    assert_int_equal(store_count(store), 2);
+}
+
+static void test_another_life_that_is_not_selected_is_a_delete(void **state)
+{
+    (void)state;
+    fill();
+    give(NOT_SELECTED, "a:u9:9");
+    give(LISTED, "b:u2:4");
+    assert_int_equal(store_would_delete(store, 0), 1);
+    commit();
+    hears("-a:u1:3?");
+}
+
+static void test_the_later_word_of_a_list_counts(void **state)
+{
+    (void)state;
+    fill();
+    give(NOT_SELECTED, "a:u1:8");
+    give(LISTED, "a:u1:9");
+    give(LISTED, "b:u2:8");
+    give(NOT_SELECTED, "b:u2:9");
+    commit();
+    hears("xb:u2:4 ~a:u1:9");
+}
+
+static void test_left_in_a_list_that_failed_is_forgotten(void **state)
+{
+    (void)state;
+    fill();
+    give(NOT_SELECTED, "a:u1:9");
+    store_abort(store, 0);
+    store_begin(store, 0);
+    give(LISTED, "b:u2:4");
+    commit();
+    hears("-a:u1:3?");
+}
+
+static void test_an_event_that_is_not_selected_left_with_the_last_state_that_was(void **state)
+{
+    (void)state;
+    fill();
+    give(LEFT, "a:u1:9");
+    give(LEFT, "a:u1:10"); /* it is not there any more */
+    hears("xa:u1:3(watch)");
+    assert_int_equal(store_count(store), 1);
+}
+
+static void test_an_event_of_another_life_that_is_not_selected_is_a_delete(void **state)
+{
+    (void)state;
+    fill();
+    give(LEFT, "a:u9:9");
+    hears("-a:u1:3?(watch)");
+}
+
+/* ---- Initial events of a stream. */
+
+static void test_s67_what_was_deleted_again_is_not_listed(void **state)
+{
+    (void)state;
+    fill();
+    give(LISTED, "a:u1:8");
+    give(LISTED, "b:u2:4");
+    give(LISTED, "c:u3:9");
+    store_unstage(store, 0, str_c("c"));
+    store_unstage(store, 0, str_c("a"));
+    store_unstage(store, 0, str_c("unknown"));
+    assert_int_equal(store_would_delete(store, 0), 1);
+    commit();
+    hears("-a:u1:3?");
+}
+
+static void test_what_left_and_was_deleted_then_is_a_delete(void **state)
+{
+    (void)state;
+    fill();
+    give(LISTED, "b:u2:4");
+    give(NOT_SELECTED, "a:u1:8");
+    store_unstage(store, 0, str_c("a"));
+    assert_int_equal(store_would_delete(store, 0), 1);
+    commit();
+    hears("-a:u1:3?");
+}
+
+/* ---- Events. */
+
+static void test_s28_s29_deletes_show_the_last_state_and_unknown_ones_nothing(void **state)
+{
+    (void)state;
+    fill();
+    give(REMOVED, "a:u1:9");
+    give(REMOVED, "a:u1:10");
+    hears("-a:u1:9(watch)");
+    give(REMOVED, "b:u9:11"); /* of another life: the one that we knew is gone, too */
+    hears("-b:u2:4?(watch)");
+}
+
+static void test_an_event_that_is_known_changes_nothing(void **state)
+{
+    (void)state;
+    fill();
+    give(APPLIED, "a:u1:3");
+    hears("");
+    give(APPLIED, "a:u1:5");
+    give(APPLIED, "a:u8:5");
+    hears("~a:u1:5(watch) -a:u1:5?(watch) +a:u8:5(watch)");
+}
+
+/* ---- Items without a version, items too big, walks. */
+
+static void relist_without_rv(const char *data)
+{
+    struct object *o = object_create(&(struct object_parts){.name = str_c("a"),
+                                                            .uid = str_c("u"),
+                                                            .body = str_c(data),
+                                                            .rv_at = SIZE_MAX,
+                                                            .generation_at = SIZE_MAX});
+
+    store_begin(store, 0);
+    store_stage(store, 0, o);
+    commit();
+    object_unref(&o);
+}
+
+static void test_items_without_a_version_are_compared_by_their_bytes(void **state)
+{
+    (void)state;
+    relist_without_rv("{\"a\":1}");
+    relist_without_rv("{\"a\":1}");
+    hears("+a:u:");
+    relist_without_rv("{\"a\":2}");
+    hears("~a:u:");
+}
+
+static void test_a_kept_item_that_is_not_stored_adds_nothing(void **state)
+{
+    (void)state;
+    store_begin(store, 0);
+    store_stage_kept(store, 0, str_c("a/b"));
+    store_stage_kept(store, 0, str_c(""));
+    commit();
+    assert_int_equal(store_count(store), 0);
+    hears("");
+}
+
+static void test_an_item_named_first_small_then_too_big_is_not_lost(void **state)
+{
+    (void)state;
+    store_begin(store, 0);
+    give(LISTED, "a:u:1");
+    store_stage_kept(store, 0, str_c("a"));
+    commit();
+    assert_int_equal(store_count(store), 1);
+}
+
+static void test_an_abort_without_a_list_is_fine(void **state)
+{
+    (void)state;
+    store_abort(store, 0);
+    store_begin(store, 0);
+    give(LISTED, "a:u:1");
+    store_abort(store, 0);
+    store_abort(store, 0);
+    assert_null(store_get(store, str_c("a")));
+}
+
+static void count_one(void *arg, struct object *o)
+{
+    size_t *n = arg;
+
+    assert_non_null(o);
+    ++*n;
+}
+
+static void test_staged_objects_are_seen_by_no_walk(void **state)
+{
+    size_t n = 0;
+
+    (void)state;
+    store_begin(store, 0);
+    give(LISTED, "a:u:1");
+    store_each(store, count_one, &n);
+    assert_int_equal(n, 0);
+    commit();
+    store_each(store, count_one, &n);
+    assert_int_equal(n, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_s34_deleted_comes_first_then_the_order_of_the_list),
+        TEST(test_s36_what_did_not_change_is_not_told),
+        TEST(test_s37_another_uid_is_deleted_and_added),
+        TEST(test_the_cause_of_a_list_is_told),
+        TEST(test_a_list_replaces_its_own_part_alone),
+        TEST(test_an_item_that_is_not_selected_left),
+        TEST(test_an_item_that_is_not_selected_and_not_stored_is_nothing),
+        TEST(test_another_life_that_is_not_selected_is_a_delete),
+        TEST(test_the_later_word_of_a_list_counts),
+        TEST(test_left_in_a_list_that_failed_is_forgotten),
+        TEST(test_an_event_that_is_not_selected_left_with_the_last_state_that_was),
+        TEST(test_an_event_of_another_life_that_is_not_selected_is_a_delete),
+        TEST(test_s67_what_was_deleted_again_is_not_listed),
+        TEST(test_what_left_and_was_deleted_then_is_a_delete),
+        TEST(test_s28_s29_deletes_show_the_last_state_and_unknown_ones_nothing),
+        TEST(test_an_event_that_is_known_changes_nothing),
+        TEST(test_items_without_a_version_are_compared_by_their_bytes),
+        TEST(test_a_kept_item_that_is_not_stored_adds_nothing),
+        TEST(test_an_item_named_first_small_then_too_big_is_not_lost),
+        TEST(test_an_abort_without_a_list_is_fine),
+        TEST(test_staged_objects_are_seen_by_no_walk),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/watch: resources that only discovery can tell (DESIGN 1.2; SCENARIOS 56). */
+#include "objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+static void on_delta(void *arg, struct watch *from, const struct delta *d)
+{
+    (void)arg;
+    (void)from;
+    (void)d;
+}
+
+static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
+{
+    (void)arg;
+    (void)from;
+    (void)stale;
+    (void)wall_ns;
+}
+
+static const struct watch_events events = {on_delta, on_stale};
+
+static struct watch *w;
+static struct err err;
+
+static enum err_kind make(const char *resource, const char *ns)
+{
+    const char *const namespaces[] = {ns};
+
+    err = (struct err){0};
+    return watch_create(
+        &(struct watch_params){
+            .name = "n",
+            .cluster = "c",
+            .resource = resource,
+            .namespaces = namespaces,
+            .namespace_count = ns != NULL,
+            .label_selector = "",
+            .field_selector = "",
+            .object_size = 4096,
+            .reflector = {.backoff = {800, 30000, 2, 0}, .watch_min_s = 300, .watch_max_s = 300},
+            .guard = {.relist_deletes = GUARD_OFF          },
+            .stale_after_ms = 30000,
+    },
+        &events, NULL, &w, &err);
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    watch_destroy(&w);
+    return 0;
+}
+
+static enum err_kind finds(const char *version, enum resource_scope scope)
+{
+    char *v = strdup(version);
+    char plural[] = "widgets";
+    char group[] = "example.com";
+    char kind[] = "Widget";
+    const struct resource found = {
+        .plural = plural, .group = group, .version = v, .kind = kind, .scope = scope};
+    enum err_kind result = watch_resolve(w, &found, &err);
+
+    free(v);
+    return result;
+}
+
+static void asks(const char *target)
+{
+    struct feed_action a = feed_start(watch_feed(w, 0), 1);
+
+    assert_int_equal(a.what, FEED_LIST);
+    assert_string_equal(a.target, target);
+}
+
+static void test_a_resource_of_the_table_wants_nothing(void **state)
+{
+    (void)state;
+    assert_int_equal(make("pods", "*"), ERR_OK);
+    assert_null(watch_wants(w));
+    assert_int_equal(watch_feed_count(w), 1);
+    assert_string_equal(watch_target(w)->plural, "pods");
+}
+
+static void test_an_unknown_one_has_no_streams_and_says_why(void **state)
+{
+    const struct err why = {.kind = ERR_NOT_FOUND, .text = "no such resource"};
+
+    (void)state;
+    assert_int_equal(make("widgets.example.com", "*"), ERR_OK);
+    assert_non_null(watch_wants(w));
+    assert_int_equal(watch_feed_count(w), 0);
+    assert_false(watch_synced(w));
+    assert_string_equal(watch_status(w, 5).state, "waiting");
+    assert_int_equal(watch_status(w, 5).err->kind, ERR_OK);
+    assert_int_equal(watch_tick(w, (struct feed_now){.ms = 5}), UINT64_MAX);
+    watch_relist(w, RELIST_MANUAL);
+    assert_false(watch_guard(w, true));
+    watch_unresolved(w, &why);
+    assert_string_equal(watch_status(w, 5).err->text, "no such resource");
+    assert_false(watch_status(w, 5).synced || watch_status(w, 5).stale);
+    watch_unresolved(w, &(struct err){.kind = ERR_FORBIDDEN, .text = "no"});
+    assert_string_equal(watch_status(w, 5).state, "forbidden");
+}
+
+static void test_s56_what_discovery_found_is_listed(void **state)
+{
+    (void)state;
+    assert_int_equal(make("widgets.example.com", "team"), ERR_OK);
+    watch_unresolved(w, &(struct err){.kind = ERR_NOT_FOUND, .text = "no such resource"});
+    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
+    assert_null(watch_wants(w));
+    assert_int_equal(watch_feed_count(w), 1);
+    assert_int_equal(watch_status(w, 5).err->kind, ERR_OK);
+    assert_string_equal(watch_resource(w), "widgets.example.com");
+    asks("/apis/example.com/v1/namespaces/team/widgets?resourceVersion=0");
+}
+
+static void test_a_cluster_scoped_one_is_listed_without_namespaces(void **state)
+{
+    (void)state;
+    assert_int_equal(make("widgets.example.com", NULL), ERR_OK);
+    assert_int_equal(finds("v1", SCOPE_CLUSTER), ERR_OK);
+    asks("/apis/example.com/v1/widgets?resourceVersion=0");
+    watch_destroy(&w);
+    assert_int_equal(make("widgets.example.com", "*"), ERR_OK);
+    assert_int_equal(finds("v1", SCOPE_CLUSTER), ERR_OK);
+    asks("/apis/example.com/v1/widgets?resourceVersion=0");
+}
+
+static void test_namespaces_of_a_cluster_scoped_one_are_an_error(void **state)
+{
+    (void)state;
+    assert_int_equal(make("widgets.example.com", "team"), ERR_OK);
+    assert_int_equal(finds("v1", SCOPE_CLUSTER), ERR_CONFIG);
+    assert_string_equal(err.text, "widgets is cluster-scoped: leave namespaces out");
+    assert_string_equal(watch_status(w, 5).err->text, err.text);
+    assert_int_equal(watch_feed_count(w), 0);
+    assert_non_null(watch_wants(w)); /* the CRD may change */
+    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
+    assert_int_equal(watch_feed_count(w), 1);
+}
+
+static void test_a_namespaced_one_needs_namespaces(void **state)
+{
+    (void)state;
+    assert_int_equal(make("widgets.example.com", NULL), ERR_OK);
+    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_CONFIG);
+    assert_non_null(strstr(err.text, "widgets is namespaced"));
+    assert_int_equal(watch_feed_count(w), 0);
+}
+
+static void test_another_version_is_listed_anew(void **state)
+{
+    (void)state;
+    assert_int_equal(make("widgets.example.com", "*"), ERR_OK);
+    assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
+    asks("/apis/example.com/v1beta1/widgets?resourceVersion=0");
+    assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
+    assert_false(feed_is_ordered(watch_feed(w, 0)));
+    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
+    assert_true(feed_is_ordered(watch_feed(w, 0)));
+    struct feed_action a = feed_restart(watch_feed(w, 0), (struct feed_now){.ms = 9});
+    assert_int_equal(a.what, FEED_LIST);
+    assert_string_equal(a.target, "/apis/example.com/v1/widgets?resourceVersion=0");
+}
+
+static void test_only_a_version_that_discovery_chose_can_be_lost(void **state)
+{
+    const struct err gone = {.kind = ERR_NOT_FOUND, .text = "404"};
+
+    (void)state;
+    assert_int_equal(make("widgets.example.com", "*"), ERR_OK);
+    assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
+    assert_false(watch_is_lost(w));
+    feed_start(watch_feed(w, 0), 1);
+    feed_end(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
+    assert_true(watch_is_lost(w));
+    watch_destroy(&w);
+    assert_int_equal(make("widgets.v1beta1.example.com", "*"), ERR_OK);
+    assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
+    feed_start(watch_feed(w, 0), 1);
+    feed_end(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
+    assert_false(watch_is_lost(w));
+}
+
+static int be_quiet(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_a_resource_of_the_table_wants_nothing, clean_up),
+        cmocka_unit_test_teardown(test_an_unknown_one_has_no_streams_and_says_why, clean_up),
+        cmocka_unit_test_teardown(test_s56_what_discovery_found_is_listed, clean_up),
+        cmocka_unit_test_teardown(test_a_cluster_scoped_one_is_listed_without_namespaces, clean_up),
+        cmocka_unit_test_teardown(test_namespaces_of_a_cluster_scoped_one_are_an_error, clean_up),
+        cmocka_unit_test_teardown(test_a_namespaced_one_needs_namespaces, clean_up),
+        cmocka_unit_test_teardown(test_another_version_is_listed_anew, clean_up),
+        cmocka_unit_test_teardown(test_only_a_version_that_discovery_chose_can_be_lost, clean_up),
+    };
+
+    return cmocka_run_group_tests(tests, be_quiet, NULL);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/watch: when a watch becomes stale and fresh again, told once each (DESIGN 1.2, 1.6). */
+#include "objects.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "talk.h"
+
+enum { STALE_AFTER = 30000 };
+
+static struct watch *w;
+static struct feed_now now;
+static struct buf told; /* "s" = became stale, "f" = became fresh */
+
+static void on_delta(void *arg, struct watch *from, const struct delta *d)
+{
+    (void)arg;
+    (void)from;
+    (void)d;
+}
+
+static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
+{
+    assert_ptr_equal(arg, &told);
+    assert_ptr_equal(from, w);
+    assert_int_equal(wall_ns, now.wall_ns);
+    buf_putc(&told, stale ? 's' : 'f');
+}
+
+static const struct watch_events events = {on_delta, on_stale};
+
+static void make(const char *const *namespaces, size_t n, unsigned relist_deletes)
+{
+    assert_int_equal(watch_create(
+                         &(struct watch_params){
+                             .name = "w",
+                             .cluster = "c",
+                             .resource = "configmaps",
+                             .namespaces = namespaces,
+                             .namespace_count = n,
+                             .label_selector = "",
+                             .field_selector = "",
+                             .object_size = 4096,
+                             .reflector = {.backoff = {800, 30000, 2, 0},
+                                           .reset_after_ms = 120000,
+                                           .page_size = 500,
+                                           .watch_min_s = 300,
+                                           .watch_max_s = 300},
+                             .guard = {.relist_deletes = relist_deletes,            .hold_ms = 60000      },
+                             .bookmark_timeout_ms = 150000,
+                             .list_idle_timeout_ms = 60000,
+                             .stale_after_ms = STALE_AFTER,
+    },
+                         &events, &told, &w, NULL),
+                     ERR_OK);
+}
+
+static int set_up(void **state)
+{
+    static const char *const two[] = {"a", "b"};
+
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    now = (struct feed_now){1000000, 7};
+    make(two, 2, 50);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    watch_destroy(&w);
+    buf_free(&told);
+    return 0;
+}
+
+static void tells(const char *want, uint64_t next_ms)
+{
+    assert_int_equal(watch_tick(w, now), next_ms);
+    assert_string_equal(buf_cstr(&told), want);
+    assert_int_equal(watch_tick(w, now), next_ms); /* once */
+    assert_string_equal(buf_cstr(&told), want);
+    buf_clear(&told);
+    now.wall_ns++;
+}
+
+static void head(size_t i)
+{
+    feed_head(watch_feed(w, i), &(struct http_head){.status = 200, .retry_after_s = -1}, now.ms);
+}
+
+/* Both streams follow; the first one has two objects. */
+static void sync_both(void)
+{
+    static const char *const pages[] = {
+        PAGE("10", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "")), PAGE("10", "", "")};
+
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+        feed_start(watch_feed(w, i), now.ms);
+        assert_int_equal(objects_answer(watch_feed(w, i), pages[i], now).what, FEED_WATCH);
+        head(i);
+    }
+}
+
+static void lose(size_t i)
+{
+    assert_int_equal(feed_end(watch_feed(w, i), &(struct err){.kind = ERR_CLOSED}, now).what,
+                     FEED_WATCH);
+    assert_int_equal(feed_end(watch_feed(w, i), &(struct err){.kind = ERR_REFUSED}, now).what,
+                     FEED_WAIT);
+}
+
+static void come_back(size_t i)
+{
+    assert_int_equal(feed_timer(watch_feed(w, i), now.ms).what, FEED_WATCH);
+    head(i);
+}
+
+static void test_streams_that_follow_are_fresh_for_ever(void **state)
+{
+    (void)state;
+    sync_both();
+    tells("", UINT64_MAX);
+    now.ms += (uint64_t)10 * STALE_AFTER;
+    tells("", UINT64_MAX);
+}
+
+static void test_one_lost_stream_makes_it_stale_and_its_return_fresh(void **state)
+{
+    (void)state;
+    sync_both();
+    now.ms += 5000;
+    lose(1);
+    tells("", now.ms + STALE_AFTER);
+    now.ms += STALE_AFTER - 1;
+    tells("", now.ms + 1);
+    assert_false(watch_status(w, now.ms).stale);
+    now.ms += 1;
+    tells("s", UINT64_MAX);
+    assert_true(watch_status(w, now.ms).stale);
+    now.ms += 100000;
+    tells("", UINT64_MAX);
+    come_back(1);
+    tells("f", UINT64_MAX);
+    assert_false(watch_status(w, now.ms).stale);
+}
+
+static void test_the_first_of_lost_streams_counts_and_all_must_return(void **state)
+{
+    (void)state;
+    sync_both();
+    now.ms += 5000;
+    lose(0);
+    uint64_t from_ms = now.ms + STALE_AFTER;
+    now.ms += 5000;
+    lose(1);
+    tells("", from_ms);
+    now.ms = from_ms;
+    tells("s", UINT64_MAX);
+    come_back(0);
+    now.ms += 5000;
+    tells("", UINT64_MAX);
+    come_back(1);
+    tells("f", UINT64_MAX);
+}
+
+static void test_nothing_is_stale_before_all_is_synced(void **state)
+{
+    (void)state;
+    feed_start(watch_feed(w, 0), now.ms);
+    feed_start(watch_feed(w, 1), now.ms);
+    assert_int_equal(objects_answer(watch_feed(w, 0), PAGE("10", "", ""), now).what, FEED_WATCH);
+    assert_int_equal(feed_end(watch_feed(w, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
+                     FEED_WAIT);
+    now.ms += (uint64_t)10 * STALE_AFTER;
+    tells("", UINT64_MAX);
+    assert_false(watch_status(w, now.ms).stale);
+    assert_int_equal(objects_answer(watch_feed(w, 1), PAGE("10", "", ""), now).what, FEED_WATCH);
+    tells("s", UINT64_MAX);
+}
+
+static struct feed_action hold_a_list(void)
+{
+    static const char broken[] = ERROR_EVENT("500", "InternalError", "x");
+    struct feed *f = watch_feed(w, 0);
+
+    now.ms += 5000;
+    assert_false(feed_body(f, broken, sizeof(broken) - 1, now));
+    assert_int_equal(feed_end(f, NULL, now).what, FEED_WAIT);
+    assert_int_equal(feed_timer(f, now.ms).what, FEED_LIST);
+    return objects_answer(f, PAGE("20", "", ""), now);
+}
+
+/* Its hold is longer than stale_after: waiting and asking again are no loss of contact. */
+static void test_a_held_list_makes_nothing_stale(void **state)
+{
+    struct feed *f = watch_feed(w, 0);
+
+    (void)state;
+    sync_both();
+    struct feed_action a = hold_a_list();
+    assert_int_equal(a.what, FEED_WAIT);
+    assert_string_equal(watch_status(w, now.ms).held, "deletes");
+    assert_int_equal(watch_status(w, now.ms).held_deletes, 2);
+    assert_string_equal(watch_status(w, now.ms).state, "waiting");
+    tells("", UINT64_MAX);
+    now.ms += a.wait_ms;
+    tells("", UINT64_MAX);
+    assert_int_equal(feed_timer(f, now.ms).what, FEED_LIST);
+    tells("", now.ms + STALE_AFTER);
+    now.ms += STALE_AFTER; /* now it is one */
+    tells("s", UINT64_MAX);
+}
+
+static void test_accepting_a_held_list_makes_nothing_stale(void **state)
+{
+    struct feed *f = watch_feed(w, 0);
+
+    (void)state;
+    sync_both();
+    hold_a_list();
+    now.ms += STALE_AFTER + 5000;
+    assert_true(watch_guard(w, true));
+    assert_true(feed_is_ordered(f));
+    assert_false(feed_is_ordered(watch_feed(w, 1)));
+    assert_int_equal(feed_restart(f, now).what, FEED_LIST);
+    tells("", now.ms + STALE_AFTER);
+    assert_int_equal(objects_answer(f, PAGE("20", "", ""), now).what, FEED_WATCH);
+    assert_null(watch_status(w, now.ms).held);
+    assert_false(watch_guard(w, true));
+}
+
+static void test_overdue_by_bookmarks_and_lost_is_stale(void **state)
+{
+    static const char bookmark[] = BOOKMARK("11");
+    struct feed *f = watch_feed(w, 0);
+
+    (void)state;
+    sync_both();
+    assert_true(feed_body(f, bookmark, sizeof(bookmark) - 1, now));
+    now.ms += 150000;
+    assert_true(feed_overdue(f, now.ms));
+    assert_int_equal(feed_end(f, NULL, now).what, FEED_WATCH);
+    tells("", now.ms + STALE_AFTER);
+    now.ms += STALE_AFTER;
+    tells("s", UINT64_MAX);
+}
+
+static void test_orders_go_to_all_streams(void **state)
+{
+    (void)state;
+    sync_both();
+    watch_relist(w, RELIST_MANUAL);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(feed_is_ordered(watch_feed(w, i)));
+        feed_restart(watch_feed(w, i), now);
+    }
+    assert_int_equal(watch_status(w, now.ms).relists, 2);
+    assert_int_equal(watch_status(w, now.ms).relists_by[RELIST_MANUAL], 2);
+    assert_string_equal(watch_status(w, now.ms).state, "listing");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_streams_that_follow_are_fresh_for_ever),
+        TEST(test_one_lost_stream_makes_it_stale_and_its_return_fresh),
+        TEST(test_the_first_of_lost_streams_counts_and_all_must_return),
+        TEST(test_nothing_is_stale_before_all_is_synced),
+        TEST(test_a_held_list_makes_nothing_stale),
+        TEST(test_accepting_a_held_list_makes_nothing_stale),
+        TEST(test_overdue_by_bookmarks_and_lost_is_stale),
+        TEST(test_orders_go_to_all_streams),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "told.h"
+
+struct told told;
+
+void told_init(unsigned events, const char *path)
+{
+    const char *const paths[] = {path};
+
+    told.now = 1000;
+    told.key = "ns/n";
+    assert_int_equal(filter_init(&told.filter, events, paths, path != NULL ? 1 : 0, NULL), ERR_OK);
+    queue_init(&told.queue, &told.filter, 1);
+}
+
+void told_fini(void)
+{
+    queue_fini(&told.queue);
+    filter_fini(&told.filter);
+    buf_free(&told.text);
+}
+
+int told_set_up(void **state)
+{
+    (void)state;
+    told_init(TOLD_ALL, NULL);
+    queue_open(&told.queue, false);
+    return 0;
+}
+
+int told_clean_up(void **state)
+{
+    (void)state;
+    told_fini();
+    return 0;
+}
+
+void told_restart(unsigned events, const char *path)
+{
+    told_fini();
+    told_init(events, path);
+    queue_open(&told.queue, false);
+}
+
+static struct entry *take(const struct delta *d, const char *key)
+{
+    told.key = key;
+    return queue_change(&told.queue, 0, d, told.now);
+}
+
+struct entry *told_change(enum delta_type type, const char *uid, const char *data)
+{
+    struct object *o = objects_make("ns/n", uid, "1", data);
+    struct entry *e =
+        take(&(struct delta){.type = type, .cause = CAUSE_WATCH, .object = o}, "ns/n");
+
+    object_unref(&o);
+    return e;
+}
+
+struct entry *told_stale(bool stale)
+{
+    struct object *o =
+        object_create(&(struct object_parts){.rv_at = SIZE_MAX, .generation_at = SIZE_MAX});
+    enum delta_type type = stale ? DELTA_STALE : DELTA_FRESH;
+    struct entry *e = take(&(struct delta){.type = type, .cause = CAUSE_WATCH, .object = o}, "");
+
+    object_unref(&o);
+    return e;
+}
+
+struct entry *told_entry(void)
+{
+    struct map_node *node = map_get(&told.queue.by_key[0], str_c(told.key));
+
+    return node != NULL ? map_entry(node, struct entry, node) : NULL;
+}
+
+static void put_event(const struct queue_event *ev)
+{
+    struct str uid = object_uid(ev->object);
+
+    buf_printf(&told.text, "%s%s", told.text.len > 0 ? " " : "", delta_type_name(ev->type));
+    if (uid.n > 0)
+        buf_printf(&told.text, " %.*s", STR_ARG(uid));
+}
+
+const char *told_due(void)
+{
+    struct queue_event ev[2];
+    struct entry *e = told_entry();
+    size_t n = e != NULL && queue_due(e) ? queue_events(&told.queue, e, ev) : 0;
+
+    buf_clear(&told.text);
+    for (size_t i = 0; i < n; i++)
+        if (filter_takes(&told.filter, ev[i].type))
+            put_event(&ev[i]);
+    assert_int_equal(told.queue.pending_count, n > 0 ? 1 : 0);
+    return buf_cstr(&told.text);
+}
+
+struct told_run told_start(size_t most)
+{
+    struct told_run run = {0};
+    struct entry *e = told_entry();
+    size_t n = queue_events(&told.queue, e, run.ev);
+
+    for (; run.n < n && run.n < most && filter_takes(&told.filter, run.ev[run.n].type); run.n++) {
+        object_ref(run.ev[run.n].object);
+        queue_started(e, &run.ev[run.n]);
+    }
+    return run;
+}
+
+void told_end(struct told_run run, bool ok)
+{
+    struct entry *e = told_entry();
+
+    for (size_t i = 0; i < run.n; i++)
+        queue_ended(&told.queue, e);
+    for (size_t i = 0; i < run.n && ok; i++)
+        queue_handled(&told.queue, e, &run.ev[i], told.now);
+    for (size_t i = 0; i < run.n; i++)
+        object_unref(&run.ev[i].object);
+    queue_release(&told.queue, e);
+}
+
+void told_run(bool ok)
+{
+    told_end(told_start(2), ok);
+}
