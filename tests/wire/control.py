@@ -41,11 +41,11 @@ class Control:
     def __init__(self, path):
         self.path = path
 
-    def ask(self, target):
-        """(status, headers, body bytes) of GET target."""
+    def ask(self, target, method="GET", body=None):
+        """(status, headers, body bytes) of a request."""
         conn = UnixConnection(self.path)
         try:
-            conn.request("GET", target)
+            conn.request(method, target, body=body)
             response = conn.getresponse()
             return response.status, response.headers, response.read()
         finally:
@@ -55,6 +55,21 @@ class Control:
         status, _headers, body = self.ask(target)
         assert status == 200, f"GET {target}: {status} {body[:300]!r}"
         return json.loads(body)
+
+    def post(self, target, status=202):
+        got, _headers, body = self.ask(target, "POST")
+        assert got == status, f"POST {target}: {got} {body[:300]!r}"
+        return json.loads(body)
+
+    def verify(self, name, timeout=15):
+        """The result of a comparison that starts now."""
+        target = f"/v1/watches/{name}/verify"
+        number = self.post(target)["number"]
+
+        def done():
+            result = self.get(target)
+            return result if result["number"] >= number else None
+        return wait_until(done, timeout, f"result {number} of {target}")
 
     def status(self):
         return self.get("/v1/status")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--check, command line, exit codes, include files."""
+"""--check, --print-config, command line, exit codes, include files."""
 import os
+import pwd
+import shutil
 import subprocess
 
 import confwriter
 import pytest
 from fakeapi import service
-from harness import INFORMERCTL, INFORMERD, check_config, hook_settings
+from harness import INFORMERCTL, INFORMERD, ROOT, check_config, hook_settings
 
 
 def run(*args):
@@ -40,7 +42,16 @@ PROBLEMS = {
     "unknown cluster": ({"watches": {"services": {"cluster": "mars"}}}, "mars"),
     "unknown mode": ({"hooks": {"h": {"mode": "telepathy"}}}, "telepathy"),
     "unknown event": ({"hooks": {"h": {"events": ["added", "born"]}}}, "born"),
-    "unknown resource": ({"watches": {"services": {"resource": "frobs"}}}, "frobs"),
+    "impossible resource": ({"watches": {"services": {"resource": "fro bs"}}}, "fro bs"),
+    "namespaces of what has none": ({"watches": {"nodes": {
+        "resource": "nodes", "namespaces": ["a"]}}}, "nodes"),
+    "keep": ({"watches": {"services": {"keep": ["spec", "spec..x["]}}}, "keep"),
+    "drop": ({"watches": {"services": {"drop": ["spec.x["]}}}, "drop"),
+    "match": ({"watches": {"services": {"match": ["a=b", "=${node_name}"]}}}, "match"),
+    "guard": ({"watches": {"services": {"guard": {"relist_deletes": "200%"}}}}, "200%"),
+    "audit": ({"watches": {"services": {"audit": "0s"}}}, "audit"),
+    "watch_list": ({"clusters": {"prod": {"tuning": {"watch_list": "maybe"}}}}, "maybe"),
+    "stale_after": ({"clusters": {"prod": {"stale_after": "off"}}}, "stale_after"),
     "namespaces missing": ({"watches": {"services": {"namespaces": None}}}, "namespaces"),
     "bad label selector": ({"watches": {"services": {"label_selector": "a in (b"}}},
                            "label_selector"),
@@ -161,3 +172,80 @@ def test_a_trailing_comma_is_reported(api, daemon, hook):
     assert done.returncode == 78
     told = done.stdout + done.stderr
     assert any(f"{d.config}:{n}:" in told for n in lines_of(d.config, '"services", ]')), told
+
+
+LISTS = """
+watches : { services : { resource = "services"; namespaces = [ "*" ];
+  match = [ "a=b",
+            "!spec.x",
+            "=${node_name}" ];
+  keep = [ "spec",
+           "spec[" ];
+  drop = [
+    "metadata.labels",
+    "metadata..x" ];
+}; };
+"""
+
+
+def test_each_wrong_entry_of_a_list_has_its_own_line(api, daemon):
+    d = daemon(api, watches={}, start=False)
+    before = confwriter.text({key: value for key, value in d.settings.items() if key != "watches"})
+    d.config.write_text(before + LISTS)
+    done = check_config(d.config)
+    assert done.returncode == 78
+    told = done.stdout + done.stderr
+    first = before.count("\n") + 1
+    numbers = [int(line.split(":")[1]) - first for line in told.splitlines()]
+    assert numbers == [4, 6, 9], told
+
+
+def print_config(path):
+    return subprocess.run([INFORMERD, "-c", path, "--print-config"], text=True, timeout=20,
+                          capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def expect_round_trip(path, folder):
+    """What is printed passes --check and is printed again as it is; returns it."""
+    printed = print_config(path)
+    assert printed.returncode == 0 and not printed.stderr
+    copy = folder / "printed.conf"
+    copy.write_text(printed.stdout)
+    copy.chmod(0o600)
+    done = check_config(copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert print_config(copy).stdout == printed.stdout
+    return printed.stdout
+
+
+def test_printed_config_is_the_whole_config(api, daemon, hook, tmp_path):
+    d = daemon(api, hooks={"h": hook}, include=["conf.d/*.conf"], start=False)
+    (d.folder / "conf.d").mkdir()
+    (d.folder / "conf.d/10.conf").write_text(confwriter.text({"watches": {
+        "more": {"resource": "endpoints", "namespaces": ["a", "b"], "names": ["x", "y"],
+                 "keep": ["metadata", "subsets[*].ports"], "match": ["a='\"\\'c'"]},
+        "again": {"resource": "services", "namespaces": ["*"]}}}))
+    text = expect_round_trip(d.config, tmp_path)
+    for part in ("include = [ ];", 'audit = "off";', 'watch_list = "auto";', 'stale_after = "30s";',
+                 'keep = [ "metadata", "subsets[*].ports" ];', r"""match = [ "a='\"\\'c'" ];""",
+                 "one per stream: 5", "watches.again: shares those of watches.services"):
+        assert part in text
+    assert not api.accepted
+
+
+def test_the_demo_config_can_be_printed(api, daemon, tmp_path):
+    d = daemon(api, start=False)
+    folder = shutil.copytree(ROOT / "tests/demo/config", tmp_path / "demo")
+    for path in (*folder.glob("*.conf"), *folder.glob("conf.d/*.conf")):
+        user = f'user = "{pwd.getpwuid(os.geteuid()).pw_name}";\n' * (path.parent == folder)
+        path.write_text(user + path.read_text().replace("@DIR@", str(folder)))
+    shutil.copy(d.settings["clusters"]["prod"]["kubeconfig"], folder / "kubeconfig")
+    text = expect_round_trip(folder / "informerd.conf", tmp_path)
+    assert "one per stream: 2" in text
+
+
+def test_a_wrong_config_is_not_printed(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook_settings(hook, timeout="x")}, start=False)
+    done = print_config(d.config)
+    assert done.returncode == 78 and not done.stdout
+    assert "timeout" in done.stderr and f"{d.config}:" in done.stderr

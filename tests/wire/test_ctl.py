@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control socket and informerctl: what they show, as tables and as JSON."""
 import json
+import os
+import shutil
 import socket
+import subprocess
 
 import pytest
 from control import wait_until
-from fakeapi import service
-from harness import hook_settings
+from fakeapi import Gate, service
+from harness import INFORMERCTL, hook_settings
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+MEMBERS = {"held_reason", "held_deletes", "last_event_age_s", "last_bookmark_age_s", "relists_by",
+           "events", "audit"}
 
 
 @pytest.fixture
@@ -31,6 +38,9 @@ def test_status_has_everything(running, api):
     assert watch["objects"] == 2 and watch["bytes"] > 200
     assert str(watch["resource_version"]) == str(api.rv)
     assert watch["relists"] == 0 and not watch["last_error"]
+    assert watch["held"] is False and MEMBERS <= set(watch)
+    assert watch["held_reason"] is None and watch["relists_by"] == {}
+    assert watch["audit"] == {"state": "idle", "runs": 0, "differences": None}
     hook = status["hooks"]["h"]
     assert (hook["pending"], hook["running"]) == (0, 0)
     assert hook["last_success"] and not hook["last_error"]
@@ -196,3 +206,281 @@ def test_the_log_is_json_or_text_as_asked(api, daemon):
     wait_until(lambda: "refused" in d.stderr())
     line = next(line for line in d.stderr().splitlines() if "refused" in line)
     assert 'watch="services"' in line and 'cluster="prod"' in line
+
+
+# ---- What a watch knows of itself
+
+def test_a_watch_tells_when_events_and_bookmarks_came(running, api):
+    assert running.control.watch("services")["last_event_age_s"] is None
+    api.apply(service("n/a", ports=[443]))
+    wait_until(lambda: running.control.watch("services")["events"] == 1)
+    running.caught_up(api)
+    api.apply(service("n/b", ports=[443]), silent=True)
+    api.bookmark()
+    wait_until(lambda: running.control.watch("services")["last_bookmark_age_s"] is not None)
+    now = running.control.watch("services")
+    assert 0 <= now["last_bookmark_age_s"] <= now["last_event_age_s"] < 60 and now["events"] == 1
+
+
+def test_ctl_watches_wide_shows_ages_and_relists_by_reason(running, api):
+    running.control.post("/v1/watches/services/relist")
+    running.control.wait_watch("services", relists=1, state="watching")
+    head, row = running.ctl("watches", "-o", "wide").stdout.splitlines()
+    for heading in ("HELD", "EVENT", "BOOKMARK", "RELISTS", "REASONS", "VERSION"):
+        assert heading in head.split()
+    assert "manual=1" in row.split() and str(api.rv) in row.split()
+    assert "REASONS" not in running.ctl("watches").stdout
+
+
+def test_equal_watches_show_under_each_of_their_names(api, daemon):
+    api.apply(service("n/a"))
+    watch = {"resource": "services", "namespaces": ["*"]}
+    d = daemon(api, watches={"one": watch, "two": watch}).synced()
+    assert set(d.control.status()["watches"]) == {"one", "two"}
+    assert d.ctl("get", "one", "-o", "name").stdout == d.ctl("get", "two", "-o", "name").stdout
+    assert d.ctl("relist", "two").returncode == 0
+    d.control.wait_watch("one", relists_by={"manual": 1})
+
+
+def test_a_watch_of_an_unknown_resource_waits_and_says_so(api, daemon):
+    d = daemon(api, watches={"w": {"resource": "widgets.example.com", "namespaces": ["*"]}})
+    watch = d.control.wait_watch("w", state="waiting")
+    assert watch["resource"] == "widgets.example.com" and watch["synced"] is False
+    done = wait_until(lambda: [r for r in d.control.status()["degraded"] if "widgets" in r])
+    assert done[0].startswith("watch w: waiting: ") and d.ctl("status").returncode == 1
+    for command in (["relist", "w"], ["verify", "w"], ["guard", "accept", "w"]):
+        refused = d.ctl(*command)
+        assert refused.returncode == 1 and "what the resource" in refused.stderr
+
+
+# ---- relist
+
+def test_relist_finds_what_no_watch_announced(running, api, hook):
+    api.delete("services", "n/a", silent=True)
+    api.apply(service("n/c"), silent=True)
+    done = running.ctl("relist", "services")
+    assert done.returncode == 0 and "services" in done.stdout, done.stderr
+    hook.wait(4)
+    running.caught_up(api)
+    assert sorted(hook.what()[2:]) == [("ADDED", "n/c"), ("DELETED", "n/a")]
+    watch = running.control.watch("services")
+    assert watch["relists"] == 1 and watch["relists_by"] == {"manual": 1}
+    assert running.control.keys("services") == ["n/b", "n/c"]
+
+
+def test_relist_without_differences_runs_no_hook(running, api, hook):
+    assert json.loads(running.ctl("relist", "services", "-o", "json").stdout) == {"started": True}
+    running.control.wait_watch("services", relists=1, state="watching")
+    running.caught_up(api)
+    assert len(hook.runs()) == 2
+
+
+def test_relist_ends_a_wait_for_the_backoff(api, daemon):
+    rule = api.on_list("services", times=None).fail(500)
+    d = daemon(api, tuning={"backoff": {"initial": "1h", "max": "1h"}})
+    d.control.wait_watch("services", state="backoff")
+    rule.cancel()
+    assert d.ctl("relist", "services").returncode == 0
+    d.synced()
+
+
+# ---- verify
+
+def list_body(api, *keys):
+    """These Services of the server as a list."""
+    return {"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": str(api.rv)},
+            "items": [api.get("services", key) for key in keys]}
+
+
+def test_verify_of_a_true_cache_finds_nothing(running, api):
+    done = running.ctl("verify", "services")
+    assert (done.returncode, done.stdout) == (0, "no differences (2 objects compared)\n"), done
+    watch = running.control.watch("services")
+    assert watch["audit"] == {"state": "idle", "runs": 1, "differences": 0}
+    assert watch["relists"] == 0
+
+
+def test_verify_shows_what_differs_and_changes_nothing(running, api, hook):
+    before = running.control.objects("services")
+    api.delete("services", "n/a", silent=True)
+    api.apply(service("n/b", ports=[443]), silent=True)
+    api.apply(service("n/c"), silent=True)
+    done = running.ctl("verify", "services")
+    assert done.returncode == 1, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[0] == ["KEY", "WHAT"]
+    assert sorted(rows[1:4]) == [["n/a", "extra"], ["n/b", "different"], ["n/c", "missing"]]
+    assert rows[-1][:2] == ["3", "differences"]
+    assert running.control.objects("services") == before and len(hook.runs()) == 2
+    result = json.loads(running.ctl("verify", "services", "-o", "json").stdout)
+    assert result["number"] == 2 and result["differences"] == 3 and result["applied"] is False
+    assert result["error"] is None and 0 <= result["done_age_s"] < 60
+    assert running.control.watch("services")["audit"]["differences"] == 3
+
+
+def test_verify_that_the_server_refuses_cannot_be_done(running, api):
+    api.on_list("services", times=None).fail(403)
+    done = running.ctl("verify", "services")
+    assert done.returncode == 1 and done.stdout == ""
+    assert "cannot be compared" in done.stderr and "403" in done.stderr
+    assert running.control.watch("services")["audit"] == {
+        "state": "idle", "runs": 1, "differences": None}
+    assert running.control.watch("services")["state"] == "watching"
+
+
+def test_two_verifies_at_once_share_one_comparison(running, api):
+    gate = Gate()
+    lists = len([r for r in api.requests if r.kind == "L"])
+    api.on_list("services").reply(hold=gate, body=list_body(api, "n/a", "n/b"))
+    first = running.control.post("/v1/watches/services/verify")
+    gate.wait_reached()
+    assert running.control.post("/v1/watches/services/verify") == first == {
+        "started": True, "number": 1}
+    assert running.control.watch("services")["audit"]["state"] == "listing"
+    short = running.ctl("verify", "services", "--timeout", "200ms")
+    assert short.returncode == 1 and "--timeout" in short.stderr
+    gate.open()
+    wait_until(lambda: running.control.watch("services")["audit"]["runs"] == 1)
+    assert len([r for r in api.requests if r.kind == "L"]) == lists + 1
+
+
+def test_verify_before_the_watch_is_synced_is_refused(api, daemon):
+    api.on_list("services", times=None).fail(500)
+    d = daemon(api)
+    d.control.wait_watch("services", state="backoff")
+    done = d.ctl("verify", "services")
+    assert done.returncode == 1 and "not synced" in done.stderr
+
+
+# ---- guard
+
+@pytest.fixture
+def twenty(api, daemon, hook):
+    """A daemon that has 20 objects and holds what would delete more than half of them."""
+    api.apply(*[service(f"n/s{i:02}") for i in range(20)])
+    d = daemon(api, hooks={"h": hook}, watches={"services": {
+        "resource": "services", "namespaces": ["*"], "guard": {"hold": "1h"}}})
+    hook.wait(20)
+    d.caught_up(api)
+    return d
+
+
+@pytest.fixture
+def held(twenty, api):
+    """The same after 12 were deleted unheard: it holds the list."""
+    for i in range(12):
+        api.delete("services", f"n/s{i:02}", silent=True)
+    assert twenty.ctl("relist", "services").returncode == 0
+    twenty.control.wait_watch("services", held=True)
+    return twenty
+
+
+def test_a_held_list_shows_and_changes_nothing(held, hook):
+    watch = held.control.watch("services")
+    assert (watch["held_reason"], watch["held_deletes"], watch["objects"]) == ("deletes", 12, 20)
+    assert held.control.status()["degraded"][0] == (
+        "watch services: a list that would delete 12 of 20 objects is held: "
+        "informerctl guard accept|reject services")
+    done = held.ctl("status")
+    assert done.returncode == 1 and "is held" in done.stdout and "deletes" in done.stdout.split()
+    assert len(hook.runs()) == 20
+
+
+def test_guard_accept_applies_the_list_at_once(held, api, hook):
+    assert held.ctl("guard", "accept", "services").returncode == 0
+    held.control.wait_watch("services", held=False, objects=8, state="watching")
+    hook.wait(32)
+    held.caught_up(api)
+    assert sorted(hook.what()[20:]) == [("DELETED", f"n/s{i:02}") for i in range(12)]
+    done = held.ctl("guard", "accept", "services")
+    assert done.returncode == 1 and "holds no list" in done.stderr
+
+
+def test_guard_reject_keeps_the_cache_until_a_list_looks_well_again(twenty, api, hook):
+    wrong = list_body(api, *[f"n/s{i:02}" for i in range(8)])
+    gate = Gate()
+    api.on_list("services").reply(body=wrong)
+    api.on_list("services").reply(body=wrong, hold=gate)
+    twenty.ctl("relist", "services")
+    twenty.control.wait_watch("services", held=True, held_deletes=12)
+    assert twenty.ctl("guard", "reject", "services").returncode == 0
+    twenty.ctl("relist", "services")
+    gate.wait_reached()
+    gate.open()
+    twenty.control.wait_watch("services", held=True, objects=20, state="waiting")
+    twenty.ctl("relist", "services")
+    twenty.control.wait_watch("services", held=False, objects=20, state="watching")
+    twenty.caught_up(api)
+    assert len(hook.runs()) == 20
+
+
+def test_guard_has_nothing_to_decide_when_nothing_is_held(running):
+    for word in ("accept", "reject"):
+        done = running.ctl("guard", word, "services")
+        assert done.returncode == 1 and "holds no list" in done.stderr
+
+
+# ---- Who may, and how
+
+@as_root
+def test_others_may_look_but_not_act(api, daemon):
+    """A member of the socket's group that is neither root nor who started the daemon."""
+    api.apply(service("n/a"))
+    d = daemon(api).synced()
+    d.short.chmod(0o755)
+    os.chown(d.control.path, -1, 65534)
+    program = shutil.copy(INFORMERCTL, d.short)
+
+    def run(*args):
+        return subprocess.run([program, "--socket", d.control.path, *args], text=True, cwd="/",
+                              capture_output=True, timeout=20, user=65534, group=65534,
+                              extra_groups=[])
+    assert run("get", "services", "-o", "name").stdout == "n/a\n"
+    for command in (["relist", "services"], ["verify", "services"],
+                    ["guard", "accept", "services"], ["guard", "reject", "services"]):
+        done = run(*command)
+        assert done.returncode == 77 and "only root" in done.stderr, (command, done)
+    watch = d.control.watch("services")
+    assert watch["relists"] == 0 and watch["audit"]["runs"] == 0
+
+
+@pytest.mark.parametrize("method,target,code", [
+    ("GET", "relist", 405), ("GET", "guard/accept", 405), ("GET", "guard/reject", 405),
+    ("POST", "objects", 405), ("DELETE", "verify", 405), ("PUT", "relist", 405),
+    ("POST", "guard", 404), ("POST", "guard/hold", 404), ("POST", "relists", 404)])
+def test_paths_have_their_methods(running, method, target, code):
+    status, _headers, body = running.control.ask(f"/v1/watches/services/{target}", method)
+    assert status == code and json.loads(body)["error"]
+    assert running.control.watch("services")["relists"] == 0
+
+
+@pytest.mark.parametrize("length", [0, 1, 60000])
+def test_a_body_means_nothing(running, length):
+    path = "/v1/watches/services/relist"
+    assert running.control.ask(path, "POST", body=b"x" * length)[0] == 202
+    running.control.wait_watch("services", relists=1)
+
+
+def test_posts_without_a_length_on_one_connection(running):
+    one = b"POST /v1/watches/services/guard/reject HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(10)
+        sock.connect(str(running.control.path))
+        sock.sendall(one * 2)
+        seen = b""
+        while seen.count(b"HTTP/1.1 409") < 2:
+            data = sock.recv(65536)
+            assert data, seen
+            seen += data
+
+
+def test_ctl_act_without_a_daemon_or_a_watch(running):
+    for command in (["relist", "none"], ["verify", "none"], ["guard", "accept", "none"]):
+        done = running.ctl(*command)
+        assert done.returncode == 1 and "no watch of this name" in done.stderr
+    assert running.ctl("guard", "maybe", "services").returncode == 64
+    assert running.ctl("verify", "services", "--timeout", "soon").returncode == 64
+    running.stop()
+    for command in (["relist", "services"], ["verify", "services"],
+                    ["guard", "accept", "services"]):
+        assert running.ctl(*command).returncode == 2

@@ -1,17 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 15, 41, 42, 46, 51, 52, 54: how streams end, and what waits how long."""
+"""SCENARIOS 15, 41-54, 56: how streams end, and what waits how long."""
+import datetime
 import email.utils
 import time
 
 import pytest
 from control import at_least, wait_until
-from fakeapi import END, RST, STALL, Gate, Pause, bookmark, error_event, ev, service
+from fakeapi import (END, RST, STALL, Gate, Pause, bookmark, custom_object, error_event, ev,
+                     service)
+from harness import hook_settings
 
 
 def gaps(requests, first, second):
     """Seconds between each request of kind `first` and the next one, where that is `second`."""
     return [b.time - a.time for a, b in zip(requests, requests[1:])
             if (a.kind, b.kind) == (first, second)]
+
+
+def ladder(initial, maximum, factor=2.0, jitter=0.0, **more):
+    return {"backoff": {"initial": f"{initial}ms", "max": f"{maximum}ms", "factor": factor,
+                        "jitter": jitter, **more}}
+
+
+def waits(d, count):
+    """[(milliseconds that it meant to wait, seconds from that line to the next one)] of the first
+    count waits after trouble, as the log tells them."""
+    def told():
+        lines = [e for e in d.log(msg="watch failed") if "retry_in_ms" in e]
+        return lines if len(lines) > count else None
+    lines = wait_until(told, 20, f"{count} waits that are over")
+    at = [datetime.datetime.fromisoformat(e["time"].replace("Z", "+00:00")) for e in lines]
+    return [(e["retry_in_ms"], (b - a).total_seconds())
+            for e, a, b in zip(lines, at, at[1:])][:count]
+
+
+def marked(d, api):
+    """A bookmark has come that is newer than all that came before."""
+    api.rv += 1
+    api.bookmark()
+    d.control.wait_watch("services", resource_version=str(api.rv))
 
 
 @pytest.mark.parametrize("phase", ["list", "list body", "watch", "backoff", "refused", "handshake"])
@@ -66,9 +93,22 @@ def test_s41_a_watch_that_closes_at_once_is_a_pause_and_a_list_not_a_hot_loop(ap
     assert spent >= 1.5 and len(api.of("services", "W")) < 8
 
 
-def test_s41_a_compacted_rv_answered_with_nothing_never_loops(api, daemon):
+def test_s43_a_stale_rv_answered_with_an_empty_200_for_ever_is_listed_ever_slower(api, daemon):
+    api.rv = 900
+    api.on_list("services", times=None).list([], rv=100)
+    api.on_watch("services", times=None, where=lambda r: r.rv == "100").reply(body=b"")
+    d = daemon(api, tuning=ladder(50, 800))
+    api.wait_for_request(lambda r: r.kind == "L", count=6)
+    pauses = gaps(api.of("services"), "W", "L")[:5]
+    assert all(map(at_least, (0.05, 0.1, 0.2, 0.4, 0.8), pauses))
+    assert api.sequence("services")[:6] == ["L(0)", "W(100)", "L(100)", "W(100)", "L(100)",
+                                            "W(100)"]
+    assert d.control.watch("services")["relists_by"]["empty"] >= 5
+
+
+def test_s43_watches_that_are_cut_before_their_head_never_loop(api, daemon):
     api.on_watch("services", times=None).drop("eof")
-    daemon(api, tuning={"backoff": {"initial": "50ms", "max": "400ms", "jitter": 0.0}})
+    daemon(api, tuning=ladder(50, 400))
     api.wait_for_request(lambda r: r.kind == "W", count=8)
     asked = api.of("services")
     fresh = [(a, b) for a, b in zip(asked, asked[1:]) if a.kind == "W" and a.index == 1]
@@ -98,6 +138,87 @@ def test_s42_the_connection_is_used_again_after_a_clean_end(api, daemon):
     daemon(api)
     first, second = (api.wait_for_request(lambda r: r.kind == "W", count=n) for n in (1, 2))
     assert first.conn_id == second.conn_id
+
+
+def test_s45_429_by_http_and_in_the_stream_climb_one_ladder_and_list_nothing(api, daemon):
+    api.on_watch("services").fail(429)
+    api.on_watch("services").stream(error_event(429), END)
+    api.on_watch("services").stream(bookmark(6), error_event(429), END)
+    api.on_watch("services").fail(429)
+    d = daemon(api, tuning=ladder(100, 2000))
+    asked = [api.wait_for_request(lambda r: r.kind == "W", count=n) for n in range(1, 6)]
+    pauses = [b.time - a.time for a, b in zip(asked, asked[1:])]
+    assert all(map(at_least, (0.1, 0.2, 0.4, 0.8), pauses))
+    assert [ms for ms, _ in waits(d, 3)] == [100, 200, 400]
+    assert api.sequence("services") == ["L(0)", "W(1)", "W(1)", "W(1)", "W(6)", "W(6)"]
+
+
+@pytest.mark.parametrize("code", [429, 503])
+def test_s46_retry_after_in_the_status_or_the_stream_counts_too(api, daemon, code):
+    details = {"retryAfterSeconds": 1}
+    api.on_watch("services").fail(code, details=details)
+    api.on_watch("services").stream(bookmark(6), error_event(429, details=details), END)
+    daemon(api)
+    asked = [api.wait_for_request(lambda r: r.kind == "W", count=n) for n in range(1, 4)]
+    assert at_least(1, asked[1].time - asked[0].time)
+    assert at_least(1, asked[2].time - asked[1].time)
+    assert api.sequence("services") == ["L(0)", "W(1)", "W(1)", "W(6)"]
+
+
+def test_s46_a_retry_after_of_a_day_is_capped(api, daemon):
+    api.on_list("services").fail(429, retry_after=86400)
+    d = daemon(api)
+    line = d.wait_problem("services", msg="watch failed")
+    assert line["retry_in_ms"] == 300000
+
+
+def test_s47_refused_connections_climb_the_ladder_and_the_watch_keeps_its_rv(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, tuning=ladder(100, 800, jitter=1.0))
+    d.caught_up(api)
+    marked(d, api)
+    rv = api.rv
+    api.stop_listening()
+    api.drop("rst")
+    seen = waits(d, 6)
+    for base, (meant, slept) in zip((100, 200, 400, 800, 800, 800), seen):
+        assert base <= meant < 2 * base and at_least(meant / 1000, slept), seen
+    assert len({ms / base for base, (ms, _) in zip((1, 2, 4, 8, 8, 8), seen)}) > 1, "no jitter"
+    api.apply(service("n/a"))
+    api.listen()
+    hook.wait_what("ADDED", "n/a")
+    assert api.sequence("services") == ["L(0)", "W(1)", f"W({rv})"]
+
+
+@pytest.mark.parametrize("initial,maximum,factor,wanted", [
+    (20, 300, 3.0, [20, 60, 180, 300, 300]), (50, 50, 2.0, [50, 50, 50]),
+    (30, 1000, 1.0, [30, 30, 30, 30]), (40, 500, 1.5, [40, 60, 90, 135])])
+def test_s48_initial_max_and_factor_are_those_of_the_config(api, daemon, initial, maximum, factor,
+                                                            wanted):
+    api.on_list("services", times=None).fail(500)
+    d = daemon(api, tuning=ladder(initial, maximum, factor))
+    seen = waits(d, len(wanted))
+    assert [meant for meant, _ in seen] == wanted
+    assert all(at_least(meant / 1000, slept) for meant, slept in seen)
+
+
+@pytest.mark.parametrize("lived,wanted", [(1.3, 50), (0.2, 400)], ids=["healthy", "not for long"])
+def test_s49_only_a_healthy_stream_starts_the_ladder_anew(api, daemon, lived, wanted):
+    api.on_list("services", times=3).fail(500)
+    api.rv = 6
+    api.on_watch("services").stream(bookmark(6), Pause(lived), bookmark(6), error_event(500))
+    api.on_watch("services").stream(error_event(500))
+    d = daemon(api, tuning=ladder(50, 5000, reset_after="1s"))
+    assert [meant for meant, _ in waits(d, 4)] == [50, 100, 200, wanted]
+
+
+def test_s50_an_error_500_in_the_stream_is_a_pause_and_a_list(api, daemon):
+    api.on_watch("services").stream(bookmark(6), error_event(500), END)
+    api.rv = 6
+    daemon(api, tuning=ladder(300, 300))
+    api.wait_for_request(lambda r: r.kind == "W", count=2)
+    asked = api.of("services")
+    assert api.sequence("services") == ["L(0)", "W(6)", "L(6)", "W(6)"]
+    assert at_least(0.3, asked[2].time - asked[1].time)
 
 
 @pytest.mark.parametrize("kind", ["L", "W"])
@@ -136,17 +257,13 @@ def test_s45_429_in_the_stream_keeps_the_rv_and_pauses(api, daemon):
     assert api.sequence("services") == ["L(0)", "W(1)", "W(6)"]
 
 
-@pytest.mark.parametrize("how", ["in-stream", "http"])
-def test_s51_expired_is_a_pause_and_a_list_at_the_last_rv_without_limit(api, daemon, hook, how):
+def expired(api, daemon, hook, how):
+    """A watch whose version the server has forgotten, told by how(rule, gate)."""
     api.apply(service("n/a"), service("n/b"))
     api.rv = 10
     gate = Gate()
-    if how == "http":
-        api.on_watch("services").fail(410, hold=gate)
-    else:
-        api.on_watch("services").stream(gate, error_event(410, "Expired"), END)
-    d = daemon(api, hooks={"h": hook},
-               tuning={"backoff": {"initial": "200ms", "max": "1s", "jitter": 0.0}})
+    how(api.on_watch("services"), gate)
+    d = daemon(api, hooks={"h": hook}, tuning=ladder(200, 1000))
     hook.wait(2)
     watch = api.wait_for_request(lambda r: r.kind == "W")
     api.delete("services", "n/b", silent=True)
@@ -159,6 +276,18 @@ def test_s51_expired_is_a_pause_and_a_list_at_the_last_rv_without_limit(api, dae
     d.caught_up(api)
     assert len(hook.runs()) == 3
     assert api.sequence("services") == ["L(0)", "W(10)", "L(10)", "W(11)"]
+    assert d.control.watch("services")["relists_by"] == {"expired": 1}
+
+
+def test_s51_expired_in_the_stream_is_a_pause_and_a_list_at_the_last_rv_without_limit(
+        api, daemon, hook):
+    expired(api, daemon, hook,
+            lambda rule, gate: rule.stream(gate, error_event(410, "Expired"), END))
+
+
+@pytest.mark.parametrize("reason", ["Expired", "Gone", ""])
+def test_s52_expired_as_http_status_is_the_same(api, daemon, hook, reason):
+    expired(api, daemon, hook, lambda rule, gate: rule.fail(410, reason, hold=gate))
 
 
 def test_s51_a_list_at_the_last_rv_that_is_expired_too_is_asked_without_rv_at_once(api, daemon):
@@ -197,14 +326,43 @@ def test_s54_forbidden_at_the_watch_keeps_the_rv_and_does_not_list(api, daemon):
     d.control.wait_watch("services", state="watching")
 
 
+@pytest.mark.parametrize("how", ["crd", "list"])
+def test_s56_a_resource_that_does_not_exist_yet_is_waited_for(api, daemon, new_hook, how):
+    """As its CRD is not there, or as only the LIST says so."""
+    fine, late = new_hook(), new_hook()
+    rule = None
+    if how == "list":
+        api.define("widgets.v1.example.com", kind="Widget")
+        rule = api.on_list("widgets", times=None).fail(404)
+    d = daemon(api, hooks={"fine": fine, "late": hook_settings(late, sources=["widgets"])},
+               watches={"services": {"resource": "services", "namespaces": ["*"]},
+                        "widgets": {"resource": "widgets.example.com", "namespaces": ["*"]}})
+    state = "backoff" if how == "list" else "waiting"
+    missing = d.control.wait_watch("widgets", state=state, synced=False)
+    api.apply(service("n/a"))
+    fine.wait_what("ADDED", "n/a")
+    wait_until(lambda: d.control.watch("widgets")["last_error"])
+    assert not late.runs() and missing["stale"] is False
+    if rule:
+        rule.cancel()
+    else:
+        api.define("widgets.v1.example.com", kind="Widget")
+    api.apply(custom_object("Widget", "n/w"))
+    late.wait_what("ADDED", "n/w")
+    d.control.wait_watch("widgets", state="watching", synced=True, last_error=None)
+    lines = [e for e in d.problems(watch="widgets")]
+    assert len(lines) == 1, lines
+    assert not d.problems(watch="services")
+
+
 @pytest.mark.parametrize("how", ["rst", "eof", "close"])
 def test_a_server_restart_on_its_port_resumes_at_the_rv_without_a_list(api, daemon, hook, how):
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook})
     hook.wait(1)
     api.wait_watching("services")
-    api.bookmark()
-    d.caught_up(api)
+    first = api.rv
+    marked(d, api)
     rv = api.rv
     api.stop_listening()
     api.drop(how)
@@ -214,7 +372,7 @@ def test_a_server_restart_on_its_port_resumes_at_the_rv_without_a_list(api, daem
     api.listen()
     hook.wait_what("ADDED", "n/b")
     d.caught_up(api)
-    assert api.sequence("services") == ["L(0)", f"W({rv})", f"W({rv})"]
+    assert api.sequence("services") == ["L(0)", f"W({first})", f"W({rv})"]
     assert len(hook.runs()) == 2
 
 
@@ -228,31 +386,13 @@ def test_connection_refused_climbs_the_ladder_and_then_goes_on(api, daemon, hook
     assert api.sequence("services")[0] == "L(0)"
 
 
-@pytest.mark.slow
-def test_a_silent_server_is_left_after_the_promised_time(api, daemon):
-    api.on_watch("services").stream(bookmark(5), STALL)
-    daemon(api, tuning={"watch_timeout": ["1s", "1s"]})
-    first = api.wait_for_request(lambda r: r.kind == "W")
-    assert first.query["timeoutSeconds"] == "1"
-    second = api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=25)
-    assert at_least(1, second.time - first.time)
-    assert second.query["resourceVersion"] == "5"
-
-
-def test_the_watch_timeout_is_drawn_anew_inside_the_interval(api, daemon):
-    api.on_watch("services", times=60).stream(bookmark(5), END)
-    daemon(api, tuning={"watch_timeout": ["5min", "10min"]})
-    api.wait_for_request(lambda r: r.kind == "W", count=60)
-    seconds = [int(r.query["timeoutSeconds"]) for r in api.of("services", "W")]
-    assert all(300 <= s <= 600 for s in seconds)
-    assert len(set(seconds)) > 20 and max(seconds) - min(seconds) > 100
-
-
 def test_a_server_that_ends_the_watch_at_its_timeout_is_asked_again(api, daemon, hook):
     daemon(api, hooks={"h": hook}, tuning={"watch_timeout": ["1s", "1s"]})
-    api.wait_for_request(lambda r: r.kind == "W", count=3)
-    api.apply(service("n/a"))
-    hook.wait_what("ADDED", "n/a")
+    for count in (1, 2, 3):
+        api.wait_for_request(lambda r: r.kind == "W", count=count)
+        api.wait_watching("services")
+        api.apply(service(f"n/s{count}"))
+        hook.wait_what("ADDED", f"n/s{count}")
     assert len(api.of("services", "L")) == 1
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 1-3, 12, 17: lists, pages, relists and what a hook sees of them."""
+"""SCENARIOS 1-3, 12-14: the first list, its pages, and what a hook sees of them."""
 import json
 
 import pytest
-from control import wait_until
+from control import at_least, wait_until
 from fakeapi import (END, STALL, Gate, bookmark, custom_object, error_event, ev, service, simple)
 from harness import hook_settings
 
@@ -128,19 +128,6 @@ def test_s3_all_pages_go_over_one_connection(api, daemon):
     assert len(pages) == 5 and len({p.conn_id for p in pages}) == 1
 
 
-def test_s3_an_expired_page_token_leads_to_a_complete_list(api, daemon, hook):
-    for number in range(8):
-        api.apply(service(f"n/s{number}"))
-    api.watch_cache = False
-    api.on_list("services", where=lambda r: "continue" in r.query).fail(410, "Expired")
-    d = daemon(api, tuning={"page_size": 4}, hooks={"h": hook})
-    hook.wait(8)
-    d.caught_up(api)
-    assert len(d.control.keys("services")) == 8
-    last = api.of("services", "L")[-1]
-    assert "continue" not in last.query
-
-
 def small_list(number, rv):
     """A list of three small objects as bytes; number stands in each."""
     items = [simple("ConfigMap", f"n/c{i}", uid=f"u{i}", data={"v": "äö\\u00e9\n\"" + str(i)})
@@ -205,58 +192,54 @@ def test_s12_a_watch_cut_at_every_byte_gives_the_same_events(api, daemon, hook):
     assert d.control.keys("services") == ["n/b"]
 
 
-def test_s17_a_relist_finds_the_delete_that_nobody_announced(api, daemon, hook):
-    api.apply(service("n/a", ports=[80]), service("n/b"), service("n/c"))
-    last = api.rv
-    d = daemon(api, hooks={"h": hook})
-    hook.wait(3)
-    api.wait_watching("services")
-    kept = api.get("services", "n/a")
-    api.delete("services", "n/a", silent=True)
-    api.apply(service("n/b", ports=[443]), silent=True)
-    api.apply(service("n/d"), silent=True)
-    api.end_watches(how=error_event(500))
-    hook.wait(6)
-    d.caught_up(api)
-    assert api.sequence("services")[:3] == ["L(0)", f"W({last})", f"L({last})"]
-    assert sorted(hook.what()[3:]) == [("ADDED", "n/d"), ("DELETED", "n/a"), ("MODIFIED", "n/b")]
-    gone = hook.wait_what("DELETED", "n/a").event
-    assert gone["final_state_unknown"] is True and gone["cause"] == "relist"
-    assert gone["object"]["spec"] == kept["spec"] and gone["uid"] == kept["metadata"]["uid"]
-    assert "managedFields" not in gone["object"]["metadata"]
-    changed = hook.wait_what("MODIFIED", "n/b").event
-    assert changed["final_state_unknown"] is False and changed["cause"] == "relist"
-
-
-def test_s17_a_delete_that_the_watch_announced_is_final_and_fires_once(api, daemon, hook):
-    api.apply(service("n/a"), service("n/b"))
-    d = daemon(api, hooks={"h": hook})
-    hook.wait(2)
-    api.delete("services", "n/a")
-    hook.wait(3)
-    api.end_watches(how=error_event(500))
-    api.wait_for_request(lambda r: r.kind == "W", count=2)
-    d.caught_up(api)
-    assert len(hook.runs()) == 3
-    gone = hook.runs()[2].event
-    assert gone["final_state_unknown"] is False and gone["cause"] == "watch"
-
-
-def test_a_relist_without_changes_fires_nothing(api, daemon, hook):
-    api.apply(*[service(f"n/s{i}") for i in range(20)])
-    d = daemon(api, hooks={"h": hook})
-    hook.wait(20)
-    api.wait_watching("services")
-    for count in range(1, 4):
-        api.end_watches(how=error_event(500))
-        api.wait_for_request(lambda r: r.kind == "W", count=count + 1)
-        api.wait_watching("services")
-    d.caught_up(api)
-    assert len(hook.runs()) == 20
-    assert d.control.watch("services")["relists"] >= 3
-
-
 def test_an_empty_list_counts_as_synced(api, daemon, hook):
     d = daemon(api, hooks={"h": hook_settings(hook, mode="snapshot", settle=["0s", "0s"])})
     d.synced()
     assert d.control.objects("services") == []
+
+
+TABLES = {
+    "Table": {"kind": "Table", "apiVersion": "meta.k8s.io/v1",
+              "metadata": {"resourceVersion": "5"}, "columnDefinitions": [], "rows": []},
+    "TableList": {"kind": "TableList", "apiVersion": "meta.k8s.io/v1beta1",
+                  "metadata": {"resourceVersion": "5"}, "items": []},
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_s13_a_table_is_an_error_that_fires_nothing(api, daemon, hook, kind):
+    api.apply(service("n/a"))
+    rule = api.on_list("services", times=None).reply(body=TABLES[kind])
+    d = daemon(api, hooks={"h": hook}, tuning={
+        "backoff": {"initial": "200ms", "max": "200ms", "jitter": 0.0}})
+    d.wait_problem("unsupported Table" if kind == "Table" else "wrong kind Table", watch="services")
+    first, second = api.wait(lambda: api.of("services", "L")[1:2] and api.of("services", "L"))[:2]
+    assert at_least(0.2, second.time - first.time)
+    watch = d.control.wait_watch("services", state="backoff")
+    assert not watch["synced"] and watch["objects"] == 0 and "Table" in watch["last_error"]
+    assert not hook.runs() and not api.of("services", "W")
+    rule.cancel()
+    d.caught_up(api)
+    assert hook.what() == [("ADDED", "n/a")]
+
+
+def test_s14_an_empty_first_page_and_an_empty_last_one_are_fine(api, daemon, hook):
+    only = api.apply(service("n/a"))
+    api.rv = 10
+    api.on_list("services").list([], rv=10, token="C1")
+    api.on_list("services").list([only], rv=11, token="C2")
+    api.on_list("services").list([], rv=12)
+    d = daemon(api, hooks={"h": hook})
+    d.caught_up(api)
+    assert hook.what() == [("ADDED", "n/a")]
+    assert api.sequence("services") == ["L(0)", "C(C1)", "C(C2)", "W(10)"], "page 1 has the RV"
+
+
+def test_s14_a_token_that_comes_again_is_no_loop(api, daemon, hook):
+    only = api.apply(service("n/a"))
+    api.on_list("services", times=2).list([only], rv=10, token="C1")
+    d = daemon(api, hooks={"h": hook})
+    d.wait_problem("services", "prod")
+    d.caught_up(api)
+    assert hook.what() == [("ADDED", "n/a")]
+    assert api.sequence("services") == ["L(0)", "C(C1)", "L(0)", "W(2)"]

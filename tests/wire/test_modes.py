@@ -57,7 +57,7 @@ def test_custom_resources_are_found_by_resource_version_group(api, daemon, hook)
     event = hook.wait(1)[0].event
     assert (event["api_version"], event["kind"]) == ("example.com/v1beta1", "Widget")
     assert event["object"]["spec"] == {"size": 3}
-    assert api.requests[0].path == "/apis/example.com/v1beta1/widgets"
+    assert api.of("widgets")[0].path == "/apis/example.com/v1beta1/widgets"
 
 
 def test_cluster_scoped_objects_have_no_namespace(api, daemon, hook):

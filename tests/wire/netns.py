@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two network namespaces of a test's own with one cable between them, which can be cut."""
+import contextlib
+import ctypes
+import os
+import pathlib
+import shutil
+import subprocess
+
+CLONE_NEWNET = 0x40000000
+CLIENT_IP, SERVER_IP = "192.0.2.1", "192.0.2.2"
+
+
+def missing():
+    """Why there can be no namespaces; "" = there can."""
+    if os.geteuid() != 0:
+        return "needs root for network namespaces"
+    if shutil.which("ip") is None:
+        return "needs ip(8) of iproute2"
+    name = f"ifd-try-{os.getpid()}"
+    done = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
+    subprocess.run(["ip", "netns", "del", name], capture_output=True)
+    return f"no network namespaces here: {done.stderr.strip()}" if done.returncode else ""
+
+
+def _enter(fd):
+    if ctypes.CDLL(None, use_errno=True).setns(fd, CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+class Cable:
+    """with Cable() as cable: CLIENT_IP in one namespace, SERVER_IP in the other."""
+
+    def __init__(self):
+        self.client, self.server = (f"ifd-{os.getpid()}-{end}" for end in ("client", "server"))
+
+    def __enter__(self):
+        try:
+            self._lay()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exc):
+        for name in (self.client, self.server):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+    @staticmethod
+    def _ip(*args):
+        subprocess.run(["ip", *args], check=True, capture_output=True, text=True)
+
+    def _lay(self):
+        for name in (self.client, self.server):
+            self._ip("netns", "add", name)
+            self._ip("-n", name, "link", "set", "lo", "up")
+        self._ip("-n", self.client, "link", "add", "cable", "type", "veth",
+                 "peer", "name", "cable", "netns", self.server)
+        for name, address in ((self.client, CLIENT_IP), (self.server, SERVER_IP)):
+            self._ip("-n", name, "addr", "add", f"{address}/24", "dev", "cable")
+            self._ip("-n", name, "link", "set", "cable", "up")
+
+    @contextlib.contextmanager
+    def inside(self, name):
+        """What this thread starts meanwhile, sockets and processes, lives in that namespace."""
+        home = os.open(f"/proc/{os.getpid()}/task/{_thread_id()}/ns/net", os.O_RDONLY)
+        there = os.open(pathlib.Path("/run/netns", name), os.O_RDONLY)
+        try:
+            _enter(there)
+            yield
+        finally:
+            _enter(home)
+            os.close(home)
+            os.close(there)
+
+    def cut(self):
+        """Whatever the server's side sends is lost without a word, answers to packets too."""
+        self._ip("-n", self.server, "route", "add", "blackhole", f"{CLIENT_IP}/32")
+
+    def mend(self):
+        self._ip("-n", self.server, "route", "del", "blackhole", f"{CLIENT_IP}/32")
+
+
+def _thread_id():
+    return ctypes.CDLL(None).gettid()
