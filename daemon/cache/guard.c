@@ -35,10 +35,12 @@ static enum guard_reason suspect(const struct guard *g, const struct guard_windo
 
 static enum guard_verdict pass(struct guard *g, struct guard_window *w, const struct guard_case *c)
 {
+    bool confirmed = guard_holds(g);
+
     g->state = GUARD_CLEAR;
     g->reason = GUARD_NOTHING;
     g->deletes = 0;
-    w->deletes += c->deletes;
+    w->deletes = confirmed ? 0 : w->deletes + c->deletes; /* what was confirmed counts no more */
     return GUARD_PASS;
 }
 

@@ -235,7 +235,6 @@ void source_poke(struct source *s)
     deadline_stop(s->well);
     deadline_stop(s->wait);
     act(s, feed_restart(s->params.feed, now(s)));
-    s->events->on_change(s->arg);
 }
 
 struct source *source_create(const struct source_params *params, const struct source_events *events,

@@ -85,6 +85,7 @@ struct rig {
     unsigned requests; /* for is_true */
     unsigned heard[HEARD_UNAUTHORIZED + 1];
     enum heard dispose_at;
+    bool calling; /* inside a call of the test: no event may come */
     unsigned deltas;
     int stale; /* as told last; -1 = never */
 };
@@ -110,6 +111,7 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 static void hear(struct rig *r, enum heard what)
 {
     assert_non_null(r->follower);
+    assert_false(r->calling);
     r->heard[what]++;
     if (r->dispose_at != what)
         return;
@@ -240,7 +242,9 @@ static void tear_down(struct rig *r)
 static void relist(struct rig *r)
 {
     watch_relist(r->watch, RELIST_MANUAL);
+    r->calling = true;
     follower_poke(r->follower);
+    r->calling = false;
 }
 
 static bool asks_for(struct rig *r, unsigned i, const char *path)

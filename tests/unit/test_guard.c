@@ -133,14 +133,15 @@ static void test_a_list_without_deletes_passes_whatever_was_before(void **state)
     passes(50, 0);
 }
 
-static void test_held_deletes_are_not_counted_before_they_are_applied(void **state)
+static void test_held_deletes_are_never_counted(void **state)
 {
     (void)state;
-    holds(100, 60);
-    assert_int_equal(window.deletes, 0);
+    passes(100, 10);
+    holds(90, 60);
+    assert_int_equal(window.deletes, 10);
     now += HOLD;
-    passes(100, 60);
-    assert_int_equal(window.deletes, 60);
+    passes(90, 60);
+    assert_int_equal(window.deletes, 0);
 }
 
 static void test_s19_a_second_list_after_the_hold_confirms(void **state)
@@ -154,6 +155,16 @@ static void test_s19_a_second_list_after_the_hold_confirms(void **state)
     now += 1;
     assert_int_equal(guard_wait_ms(&g, now), 0);
     passes(100, 100);
+}
+
+static void test_what_was_confirmed_counts_no_more(void **state)
+{
+    (void)state;
+    holds(100, 80);
+    now += HOLD;
+    passes(100, 80);
+    now += 1000;
+    passes(20, 5);
 }
 
 static void test_a_second_list_that_looks_well_ends_the_hold(void **state)
@@ -248,8 +259,9 @@ int main(void)
         cmocka_unit_test_setup(test_deletes_are_forgotten_after_a_minute, set_up),
         cmocka_unit_test_setup(test_the_minute_begins_at_its_first_delete, set_up),
         cmocka_unit_test_setup(test_a_list_without_deletes_passes_whatever_was_before, set_up),
-        cmocka_unit_test_setup(test_held_deletes_are_not_counted_before_they_are_applied, set_up),
+        cmocka_unit_test_setup(test_held_deletes_are_never_counted, set_up),
         cmocka_unit_test_setup(test_s19_a_second_list_after_the_hold_confirms, set_up),
+        cmocka_unit_test_setup(test_what_was_confirmed_counts_no_more, set_up),
         cmocka_unit_test_setup(test_a_second_list_that_looks_well_ends_the_hold, set_up),
         cmocka_unit_test_setup(test_a_list_that_is_held_for_another_reason_waits_anew, set_up),
         cmocka_unit_test_setup(test_a_version_that_goes_back_is_held_whatever_it_deletes, set_up),
