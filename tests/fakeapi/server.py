@@ -11,6 +11,7 @@ import time
 import traceback
 
 from . import answers, discovery
+from .asked import Asked
 from .conn import Conn
 from .kubeconfig import write_kubeconfig
 from .objects import Resource
@@ -357,14 +358,13 @@ class FakeApi:
 
     def sequence(self, resource=None):
         """["L(0)", "C(token)", "W(10)", "S(-)"]: lists, later pages, watches, watch-list
-        streams; "-" = no resourceVersion."""
-        out = []
-        with self._cond:
-            for request in self.requests:
-                if request.kind in ("L", "W", "S") and resource in (None, request.resource):
-                    kind = "C" if request.token else request.kind
-                    out.append(f"{kind}({request.token or request.rv or '-'})")
-        return out
+        streams; "-" = no resourceVersion. Compared with a longer list it waits for the rest."""
+        def read():
+            with self._cond:
+                return [f"{'C' if r.token else r.kind}({r.token or r.rv or '-'})"
+                        for r in self.requests
+                        if r.kind in ("L", "W", "S") and resource in (None, r.resource)]
+        return Asked(read)
 
     def open_conns(self):
         with self._cond:

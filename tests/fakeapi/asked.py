@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A list of what was asked that a test can compare without a race."""
+import time
+
+PATIENCE = 5
+
+
+class Asked(list):
+    """What has come so far. Compared with a longer list, or sliced and then compared, it waits until
+    as much has come: the client may be about to send what it shows to be doing already."""
+
+    def __init__(self, read):
+        super().__init__(read())
+        self._read = read
+
+    def __getitem__(self, at):
+        if isinstance(at, slice):
+            return Asked(lambda: self._read()[at])
+        return super().__getitem__(at)
+
+    def __eq__(self, other):
+        end = time.monotonic() + PATIENCE
+        while len(self) < len(other) and time.monotonic() < end:
+            time.sleep(0.01)
+            self[:] = self._read()
+        return list(self) == other
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = None
