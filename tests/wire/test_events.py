@@ -193,10 +193,10 @@ def test_s27_a_frame_over_the_limit_drops_the_stream_with_bounded_memory(api, da
                                              STALL)
     d = started(api, daemon, hook, tuning=SLOW)
     before = memory_kb(d.pid)
-    d.wait_problem("services", "object_size")
-    api.wait_for_request(lambda r: r.kind == "L", count=2)
+    d.wait_problem("services", "object_size", timeout=60)
+    api.wait_for_request(lambda r: r.kind == "L", count=2, timeout=60)
     assert api.sequence("services")[:3] == ["L(0)", "W(10)", "L(11)"]
-    api.wait_for_request(lambda r: r.kind == "W", count=6)
+    api.wait_for_request(lambda r: r.kind == "W", count=6, timeout=60)
     api.apply(service("n/later"))
     hook.wait_what("ADDED", "n/later")
     assert d.control.objects("services", "n/big") is None
@@ -208,8 +208,8 @@ def test_s27_object_size_is_the_limit_and_below_it_objects_pass(api, daemon, hoo
     api.on_watch("services").stream(big_event(MIB // 2, 12), big_event(20 * MIB, 13), STALL)
     d = started(api, daemon, hook, limits={"object_size": "1MiB"})
     before = memory_kb(d.pid)
-    hook.wait_what("ADDED", "n/big")
-    api.wait_for_request(lambda r: r.kind == "L", count=2)
+    hook.wait_what("ADDED", "n/big", timeout=60)
+    api.wait_for_request(lambda r: r.kind == "L", count=2, timeout=60)
     assert api.sequence("services")[2] == "L(12)"
     if not is_sanitized():
         assert memory_kb(d.pid) - before < 12 * 1024
