@@ -33,14 +33,14 @@ static enum guard_reason suspect(const struct guard *g, const struct guard_windo
     return too_many_deletes(g, w, c) ? GUARD_DELETES : GUARD_NOTHING;
 }
 
-static enum guard_verdict pass(struct guard *g, struct guard_window *w, const struct guard_case *c)
+static enum guard_verdict pass(struct guard *g, struct guard_window *w, const struct guard_case *c,
+                               enum guard_reason confirmed)
 {
-    bool confirmed = guard_holds(g);
-
     g->state = GUARD_CLEAR;
     g->reason = GUARD_NOTHING;
     g->deletes = 0;
-    w->deletes = confirmed ? 0 : w->deletes + c->deletes; /* what was confirmed counts no more */
+    /* What was confirmed counts no more. */
+    w->deletes = confirmed == GUARD_NOTHING ? w->deletes + c->deletes : 0;
     return GUARD_PASS;
 }
 
@@ -52,7 +52,7 @@ enum guard_verdict guard_judge(struct guard *g, struct guard_window *w, const st
     bool agrees = reason == g->reason && now_ms - g->since_ms >= g->params.hold_ms;
 
     if (reason == GUARD_NOTHING || g->state == GUARD_ACCEPTED || (g->state == GUARD_HELD && agrees))
-        return pass(g, w, c);
+        return pass(g, w, c, reason);
     if (g->state == GUARD_CLEAR || reason != g->reason || g->state == GUARD_REJECTED)
         g->since_ms = now_ms;
     if (g->state == GUARD_CLEAR)

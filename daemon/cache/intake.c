@@ -162,6 +162,14 @@ static bool watch_event(struct intake *in, const struct event *e)
     return true;
 }
 
+/* Initial events are a list: what one of them names is not gone. */
+static void skip_event(struct intake *in, const struct event *e)
+{
+    if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
+        store_stage_kept(in->store, in->part, e->key);
+    log_skipped(in, e->key, e->why);
+}
+
 bool intake_event(void *arg, const struct event *e)
 {
     struct intake *in = arg;
@@ -173,7 +181,7 @@ bool intake_event(void *arg, const struct event *e)
     case EVENT_BOOKMARK:
         break;
     case EVENT_SKIPPED:
-        log_skipped(in, e->key, e->why);
+        skip_event(in, e);
         return true;
     case EVENT_ERROR:
         status_to_err(e->status, &in->failure);

@@ -30,7 +30,8 @@ void store_doubt(struct store *s, size_t part);
  * when it has no RV). */
 void store_stage(struct store *s, size_t part, struct object *o);
 
-/* An item of the list that cannot be kept (over object_size): the old state stays, no DELETED. */
+/* An item of the list that cannot be used (over object_size, or an initial event of a wrong kind):
+ * the old state stays, no DELETED. */
 void store_stage_kept(struct store *s, size_t part, struct str key);
 
 /* An item of the list that the watch does not select (match): if it is stored, commit says LEFT. */

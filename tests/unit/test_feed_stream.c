@@ -129,6 +129,19 @@ static void test_initial_events_of_another_kind_are_skipped(void **state)
            .heard = BOTH, .next = WATCH("10")});
 }
 
+/* As an item over object_size in a list. */
+static void test_an_initial_event_that_is_skipped_deletes_nothing(void **state)
+{
+    (void)state;
+    CHECK(later, SYNCED,
+          {OK, .body = BOOKMARK("20") ERROR_EVENT("410", "Expired", "x"),
+           .next = "WAIT 800, " STREAM_FROM("20")},
+          {OK,
+           .body = EVENT_OF("ADDED", "Secret", "a", "u1", "21", "")
+               EVENT_OF("ADDED", "Secret", "new", "u8", "22", "") INITIAL_END("30"),
+           .heard = "-ns/b:u2:4?", .next = WATCH("30")});
+}
+
 static void test_html_is_no_stream(void **state)
 {
     (void)state;
@@ -225,6 +238,7 @@ int main(void)
         cmocka_unit_test(test_three_broken_streams_fall_back_to_a_list),
         cmocka_unit_test(test_s71_s72_a_relist_streams_from_the_last_version_then_without),
         cmocka_unit_test(test_initial_events_of_another_kind_are_skipped),
+        cmocka_unit_test(test_an_initial_event_that_is_skipped_deletes_nothing),
         cmocka_unit_test(test_html_is_no_stream),
         cmocka_unit_test_setup_teardown(test_s64_a_pause_is_worth_a_warning_not_an_end,
                                         begin_to_stream, end),

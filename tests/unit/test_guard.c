@@ -167,6 +167,18 @@ static void test_what_was_confirmed_counts_no_more(void **state)
     passes(20, 5);
 }
 
+/* Nobody confirmed what it deletes. */
+static void test_deletes_of_a_list_that_looks_well_again_are_counted(void **state)
+{
+    (void)state;
+    holds(100, 60);
+    now += 1000;
+    passes(100, 40);
+    assert_int_equal(window.deletes, 40);
+    now += 1000;
+    holds(60, 20);
+}
+
 static void test_a_second_list_that_looks_well_ends_the_hold(void **state)
 {
     (void)state;
@@ -262,6 +274,7 @@ int main(void)
         cmocka_unit_test_setup(test_held_deletes_are_never_counted, set_up),
         cmocka_unit_test_setup(test_s19_a_second_list_after_the_hold_confirms, set_up),
         cmocka_unit_test_setup(test_what_was_confirmed_counts_no_more, set_up),
+        cmocka_unit_test_setup(test_deletes_of_a_list_that_looks_well_again_are_counted, set_up),
         cmocka_unit_test_setup(test_a_second_list_that_looks_well_ends_the_hold, set_up),
         cmocka_unit_test_setup(test_a_list_that_is_held_for_another_reason_waits_anew, set_up),
         cmocka_unit_test_setup(test_a_version_that_goes_back_is_held_whatever_it_deletes, set_up),
