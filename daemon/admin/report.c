@@ -212,24 +212,26 @@ void report_put_status(struct buf *out, const struct admin_model *m, uint64_t no
     buf_putc(out, '\n');
 }
 
-void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t now_ms)
+/* A member of the status as an answer of its own. */
+static void put_alone(struct buf *out, const struct admin_model *m, uint64_t now_ms,
+                      void (*put)(struct json_out *, const struct admin_model *, uint64_t))
 {
     struct json_out j = json_out_to(out);
 
     json_out_open(&j, '{');
-    put_watches(&j, m, now_ms);
+    put(&j, m, now_ms);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }
 
+void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t now_ms)
+{
+    put_alone(out, m, now_ms, put_watches);
+}
+
 void report_put_hooks(struct buf *out, const struct admin_model *m, uint64_t now_ms)
 {
-    struct json_out j = json_out_to(out);
-
-    json_out_open(&j, '{');
-    put_hooks(&j, m, now_ms);
-    json_out_close(&j, '}');
-    buf_putc(out, '\n');
+    put_alone(out, m, now_ms, put_hooks);
 }
 
 static void put_differences(struct json_out *j, const struct audit_result *r)

@@ -9,6 +9,13 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
+/* The configuration's numbers are passed on as they are. */
+_Static_assert((int)CONF_GUARD_OFF == (int)GUARD_OFF, "relist_deletes");
+_Static_assert((int)CONF_WATCH_LIST_AUTO == (int)WATCH_LIST_AUTO &&
+                   (int)CONF_WATCH_LIST_ON == (int)WATCH_LIST_ON &&
+                   (int)CONF_WATCH_LIST_OFF == (int)WATCH_LIST_OFF,
+               "watch_list");
+
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h)
 {
     return h->user.v[0] != '\0' ? h->user.v : conf->user.v;

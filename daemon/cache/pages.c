@@ -17,8 +17,6 @@ void pages_ask(struct pages *p, const char *token)
         pages_fini(p);
         return;
     }
-    free(p->token);
-    p->token = mem_strdup(token);
     if (++p->asked <= p->span)
         return;
     p->asked = 0;
@@ -50,7 +48,6 @@ enum err_kind pages_check(struct pages *p, const struct list_page *page, struct 
 
 void pages_fini(struct pages *p)
 {
-    free(p->token);
     free(p->mark);
     *p = (struct pages){0};
 }

@@ -9,8 +9,7 @@
 
 /* Zero-initialised: no list is under way. */
 struct pages {
-    char *token;    /* the page under way was asked for with; NULL = the first one */
-    char *mark;     /* this page or an earlier one was; NULL = none yet */
+    char *mark;     /* a page was asked for with this token; NULL = none yet */
     unsigned asked; /* pages since that one */
     unsigned span;  /* pages till a newer one takes its place */
     unsigned empty; /* pages without an item in a row */

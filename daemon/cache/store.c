@@ -340,16 +340,26 @@ void store_apply(struct store *s, size_t part, struct object *o, uint64_t receiv
     object_unref(&was);
 }
 
-void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
+/* What was stored under the key, now the caller's reference; NULL: nothing was. */
+static struct object *take_out(struct store *s, struct str key)
 {
-    struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
-    struct entry *e = find(s, object_key(o));
+    struct entry *e = find(s, key);
 
     if (e == NULL || e->object == NULL)
-        return;
+        return NULL;
     struct object *was = object_ref(e->object);
     account(s, was, NULL);
     free_entry(s, e);
+    return was;
+}
+
+void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
+{
+    struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
+    struct object *was = take_out(s, object_key(o));
+
+    if (was == NULL)
+        return;
     as.final_state_unknown = !same_life(was, o);
     emit(s, as.final_state_unknown ? DELTA_DELETED : DELTA_LEFT, was, as);
     object_unref(&was);
@@ -358,13 +368,10 @@ void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
 void store_remove(struct store *s, struct object *last, uint64_t received_ns)
 {
     struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
-    struct entry *e = find(s, object_key(last));
+    struct object *was = take_out(s, object_key(last));
 
-    if (e == NULL || e->object == NULL)
+    if (was == NULL)
         return;
-    struct object *was = object_ref(e->object);
-    account(s, was, NULL);
-    free_entry(s, e);
     as.final_state_unknown = !same_life(was, last);
     emit(s, DELTA_DELETED, as.final_state_unknown ? was : last, as);
     object_unref(&was);

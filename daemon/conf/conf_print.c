@@ -10,11 +10,7 @@
 /* The first watch that this one is equal to: itself if none stands before it. */
 static const struct conf_watch *first_equal(const struct conf *c, const struct conf_watch *w)
 {
-    const struct conf_watch *first = c->watches;
-
-    while (first < w && !conf_watch_equal(first, w))
-        first++;
-    return first;
+    return &c->watches[w->first];
 }
 
 static size_t at_least_one(size_t n)

@@ -135,7 +135,7 @@ static void ask(struct auditor *a, const char *token)
     struct buf target = {0};
 
     pages_ask(&a->pages, token);
-    feed_put_list_target(f, &target, a->limit, a->pages.token);
+    feed_put_list_target(f, &target, a->limit, token);
     a->list = list_reader_create(feed_rules(f), &list_events, a);
     a->request =
         cluster_request(a->params.cluster,

@@ -124,13 +124,6 @@ static bool begins(struct str text, struct str with)
     return text.n >= with.n && strncasecmp(text.p, with.p, with.n) == 0;
 }
 
-static bool same_word(struct str a, const char *b)
-{
-    struct str word = str_c(b);
-
-    return b != NULL && a.n == word.n && begins(word, a);
-}
-
 bool catalog_concerns(const struct catalog_name *n, struct str group)
 {
     if (!n->has_group)
@@ -138,29 +131,15 @@ bool catalog_concerns(const struct catalog_name *n, struct str group)
     return begins(group, n->group) && (group.n == n->group.n || !n->has_version);
 }
 
-static bool is_short(const struct catalog_resource *r, struct str name)
-{
-    const char *at = r->shorts;
-
-    while (at != NULL && *at != '\0') {
-        size_t n = strcspn(at, " ");
-
-        if (n == name.n && strncasecmp(at, name.p, n) == 0)
-            return true;
-        at += n + (at[n] == ' ');
-    }
-    return false;
-}
-
 static bool matches(const struct catalog_resource *r, struct str name, enum match as)
 {
     switch (as) {
     case MATCH_PLURAL:
-        return same_word(name, r->plural);
+        return resource_is_word(name, r->plural);
     case MATCH_SHORT:
-        return is_short(r, name);
+        return resource_has_short(r->shorts, name);
     case MATCH_SINGULAR:
-        return same_word(name, r->singular) || same_word(name, r->kind);
+        return resource_is_word(name, r->singular) || resource_is_word(name, r->kind);
     case MATCHES:
         break;
     }
@@ -182,7 +161,7 @@ static bool find_in_group(const struct catalog_group *g, const struct catalog_na
     for (size_t i = 0; i < g->count; i++) {
         const struct catalog_version *v = &g->versions[i];
 
-        if (n->has_version && !same_word(n->version, v->name))
+        if (n->has_version && !resource_is_word(n->version, v->name))
             continue;
         *out = (struct catalog_hit){g, v, find_in(v, n->name, as, watchable)};
         if (out->resource != NULL)

@@ -88,8 +88,6 @@ void discovery_want(struct discovery *d, const struct resource *want)
     w.count = catalog_readings(w.text, w.readings);
     d->wants = mem_realloc(d->wants, (d->want_count + 1) * sizeof(w));
     d->wants[d->want_count++] = w;
-    if (d->state == DISCOVERY_COMPLETE)
-        d->state = DISCOVERY_VERSIONS;
 }
 
 static bool is_wanted(const struct discovery *d, const char *group)

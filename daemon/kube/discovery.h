@@ -34,7 +34,7 @@ void discovery_destroy(struct discovery **d);
 /* A new round: forgets everything, wants too. */
 void discovery_begin(struct discovery *d);
 
-/* This round shall also find want (its text is copied); at any time of the round. A server without
+/* This round shall also find want (its text is copied); any time before it is complete. A server without
  * the aggregated form is asked for the groups that matter to somebody only. */
 void discovery_want(struct discovery *d, const struct resource *want);
 

@@ -108,14 +108,14 @@ static const struct builtin builtins[] = {
         SCOPE_CLUSTER),
 };
 
-static bool same_word(struct str a, const char *b)
+bool resource_is_word(struct str text, const char *word)
 {
-    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
+    return word != NULL && text.n == strlen(word) && strncasecmp(text.p, word, text.n) == 0;
 }
 
-static bool is_short(const struct builtin *b, struct str name)
+bool resource_has_short(const char *shorts, struct str name)
 {
-    for (const char *at = b->shorts; *at != '\0'; at += strspn(at, " ")) {
+    for (const char *at = shorts; at != NULL && *at != '\0'; at += strspn(at, " ")) {
         size_t n = strcspn(at, " ");
 
         if (n == name.n && strncasecmp(at, name.p, n) == 0)
@@ -132,7 +132,8 @@ static const struct builtin *find_builtin(struct str name, const char *group)
         const struct builtin *b = &builtins[i];
 
         if ((group == NULL || strcasecmp(group, b->group) == 0) &&
-            (same_word(name, b->plural) || same_word(name, b->kind) || is_short(b, name)))
+            (resource_is_word(name, b->plural) || resource_is_word(name, b->kind) ||
+             resource_has_short(b->shorts, name)))
             return b;
     }
     return NULL;

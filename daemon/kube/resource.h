@@ -38,6 +38,12 @@ bool resource_has_path(const struct resource *r);
 /* Does a word look like a version: v1, v2beta3? */
 bool resource_is_version(struct str s);
 
+/* Is text this word of a resource (plural, singular, Kind), in any case? NULL = there is none. */
+bool resource_is_word(struct str text, const char *word);
+
+/* The like for its short names, separated by blanks. */
+bool resource_has_short(const char *shorts, struct str name);
+
 /* Can a word that a server gave stand in a path: 1 to max small letters, digits, and inside also
  * the bytes of punctuation ("-."), but no two points side by side? */
 bool resource_is_dns(struct str s, const char *punctuation, size_t max);

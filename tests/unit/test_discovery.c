@@ -85,7 +85,7 @@ static void test_a_want_may_join_a_round(void **state)
     discovery_destroy(&d);
 }
 
-/* An discovery_probe_new API whose server is down is there, but does not say what it has. */
+/* An aggregated API whose server is down is there, but does not say what it has. */
 static void test_stale_groups(void **state)
 {
     static const struct page pages[] = {

@@ -136,11 +136,14 @@ static void test_bookmarks(void **state)
         "\"metadata\":{\"resourceVersion\":\"10\"}}}"
         "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\","
         "\"metadata\":{}}}"
+        "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\","
+        "\"metadata\":{\"resourceVersion\":\"0\"}}}"
         "{\"object\":{\"kind\":\"Pod\",\"metadata\":{\"resourceVersion\":\"11\","
         "\"annotations\":{\"k8s.io/initial-events-end\":\"false\"}}},\"type\":\"BOOKMARK\"}",
         "BOOKMARK rv=9 end\n"
         "SKIPPED rv= : its kind is not that of the watch\n"
         "SKIPPED rv= : it has no metadata.resourceVersion\n"
+        "SKIPPED rv= : its metadata.resourceVersion is 0\n"
         "BOOKMARK rv=11\n");
 }
 

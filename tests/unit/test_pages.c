@@ -18,7 +18,7 @@ static int clean_up(void **state)
 {
     (void)state;
     pages_fini(&p);
-    assert_null(p.token);
+    assert_null(p.mark);
     return 0;
 }
 
@@ -71,7 +71,6 @@ static void test_tokens_that_differ_go_on(void **state)
         (void)snprintf(token, sizeof(token), "t%u", i);
         assert_int_equal(page(token, 1), ERR_OK);
         pages_ask(&p, token);
-        assert_string_equal(p.token, token);
     }
     assert_int_equal(page("", 1), ERR_OK);
 }
@@ -81,7 +80,6 @@ static void test_a_new_list_may_have_the_tokens_of_the_last_one(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         pages_ask(&p, NULL);
-        assert_null(p.token);
         assert_int_equal(page("a", 1), ERR_OK);
         pages_ask(&p, "a");
         assert_int_equal(page("b", 1), ERR_OK);

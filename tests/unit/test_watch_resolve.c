@@ -168,6 +168,11 @@ static void test_another_version_is_listed_anew(void **state)
     struct feed_action a = feed_restart(watch_feed(w, 0), (struct feed_now){.ms = 9});
     assert_int_equal(a.what, FEED_LIST);
     assert_string_equal(a.target, "/apis/example.com/v1/widgets?resourceVersion=0");
+    a = objects_answer(watch_feed(w, 0),
+                       "{\"kind\":\"WidgetList\",\"apiVersion\":\"example.com/v1\",\"metadata\":{"
+                       "\"resourceVersion\":\"7\"},\"items\":[]}",
+                       (struct feed_now){.ms = 10});
+    assert_int_equal(a.what, FEED_WATCH);
 }
 
 static void test_only_a_version_that_discovery_chose_can_be_lost(void **state)
@@ -181,6 +186,10 @@ static void test_only_a_version_that_discovery_chose_can_be_lost(void **state)
     feed_start(watch_feed(w, 0), 1);
     feed_end(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
     assert_true(watch_is_lost(w));
+    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
+    feed_restart(watch_feed(w, 0), (struct feed_now){.ms = 3});
+    feed_end(watch_feed(w, 0), &gone, (struct feed_now){.ms = 4});
+    assert_true(watch_is_lost(w)); /* another time */
     watch_destroy(&w);
     assert_int_equal(make("widgets.v1beta1.example.com", "*"), ERR_OK);
     assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
