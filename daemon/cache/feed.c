@@ -377,6 +377,7 @@ bool feed_overdue(struct feed *f, uint64_t now_ms)
         log_silence(f, LOG_LVL_WARN, "still waiting for the end of the initial events", silent_ms);
         return false;
     case PULSE_STUCK:
+        log_silence(f, LOG_LVL_WARN, "the initial events stand still: listing instead", silent_ms);
         err_set(&f->failure, ERR_TIMEOUT, 0,
                 "the server began to send the initial events, then nothing for %" PRIu64 " s",
                 silent_ms / 1000);

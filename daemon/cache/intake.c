@@ -90,6 +90,7 @@ enum intake_stop intake_commit(struct intake *in, struct str rv)
 {
     struct store *store = in->store;
     bool held = guard_holds(&in->guard);
+    enum guard_reason was = in->guard.reason;
     enum relist_reason why = reflector_why(in->reflector);
     bool past = reflector_is_past(in->reflector, rv);
     struct guard_case c = {
@@ -101,7 +102,7 @@ enum intake_stop intake_commit(struct intake *in, struct str rv)
     if (c.backwards && !reflector_is_newest(in->reflector))
         return go_back(in, rv);
     if (guard_judge(&in->guard, in->window, &c, in->now.ms) == GUARD_HOLD) {
-        if (!held)
+        if (in->guard.reason != was)
             log_held(in, c.deletes);
         return INTAKE_HELD;
     }

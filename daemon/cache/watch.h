@@ -64,7 +64,7 @@ const struct resource *watch_wants(const struct watch *w);
 
 /* Discovery has found the resource (copied): makes the feeds, or, if they are there and the resource is served
  * under another version now, has them list that. ERR_CONFIG: namespaces do not fit its scope; that is then the
- * watch's error, too. */
+ * watch's error, too, as long as it has no feeds. */
 enum err_kind watch_resolve(struct watch *w, const struct resource *found,
                             struct err *err) MUST_CHECK;
 

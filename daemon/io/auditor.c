@@ -8,15 +8,12 @@
 #include "base/rng.h"
 #include "cache/audit.h"
 #include "cache/pages.h"
+#include "cache/refusal.h"
 #include "cache/watch.h"
 #include "io/cluster.h"
 #include "io/deadline.h"
 #include "io/loop.h"
-#include "kube/status.h"
 #include "proto/http_in.h"
-
-/* Enough for a Status; more of an error body is not needed. */
-#define ERROR_BODY_BYTES ((size_t)65536)
 
 /* A comparison may begin anew once: without pages when its token expired, or after a stream of the
  * watch was lost meanwhile. */
@@ -36,9 +33,7 @@ struct auditor {
     struct pages pages;
     struct request *request; /* NULL while not LISTING */
     struct list_reader *list;
-    int http_code;
-    int64_t retry_after_s;
-    struct buf error_body;
+    struct refusal refusal;
 };
 
 static struct audit *audit(const struct auditor *a)
@@ -84,7 +79,7 @@ static void end_request(struct auditor *a)
 {
     request_dispose(&a->request);
     list_reader_destroy(&a->list);
-    buf_clear(&a->error_body);
+    refusal_reset(&a->refusal);
 }
 
 /* Who asked for a comparison is told by audit_result(). */
@@ -168,36 +163,33 @@ static void on_head(void *arg, const struct http_head *head)
 {
     struct auditor *a = arg;
 
-    a->http_code = head->status;
-    a->retry_after_s = head->retry_after_s;
-}
-
-static void on_body(void *arg, const char *data, size_t n)
-{
-    struct auditor *a = arg;
-    size_t room = ERROR_BODY_BYTES - a->error_body.len;
-    struct err err;
-
-    if (a->http_code != 200)
-        buf_append(&a->error_body, data, n < room ? n : room);
-    else if (list_reader_feed(a->list, data, n, &err) != ERR_OK)
-        fail(a, &err);
+    refusal_head(&a->refusal, head);
 }
 
 static void refused(struct auditor *a)
 {
-    struct status status;
     struct err err = {0};
 
-    status_parse(&status, a->http_code, buf_str(&a->error_body));
-    if (status.retry_after_s < a->retry_after_s)
-        status.retry_after_s = a->retry_after_s;
-    if (status_to_err(&status, &err) == ERR_EXPIRED && a->limit > 0) {
+    refusal_read(&a->refusal, &err);
+    if (err.kind == ERR_EXPIRED && a->limit > 0) {
         a->limit = 0;
         if (begin_anew(a))
             return;
     }
     fail(a, &err);
+}
+
+static void on_body(void *arg, const char *data, size_t n)
+{
+    struct auditor *a = arg;
+    struct err err;
+
+    if (a->refusal.code != 200) {
+        if (!refusal_body(&a->refusal, data, n))
+            refused(a);
+    } else if (list_reader_feed(a->list, data, n, &err) != ERR_OK) {
+        fail(a, &err);
+    }
 }
 
 static void all_listed(struct auditor *a)
@@ -234,7 +226,7 @@ static void on_end(void *arg, const struct err *err)
 
     if (err != NULL)
         fail(a, err);
-    else if (a->http_code != 200)
+    else if (a->refusal.code != 200)
         refused(a);
     else
         list_complete(a);
@@ -319,6 +311,5 @@ void auditor_dispose(struct auditor **ap)
     deadline_dispose(&a->next);
     deadline_dispose(&a->grace);
     pages_fini(&a->pages);
-    buf_free(&a->error_body);
     free(a);
 }

@@ -9,12 +9,12 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/confirm.h"
+#include "cache/refusal.h"
 #include "cache/watch.h"
 #include "io/cluster.h"
 #include "io/deadline.h"
 #include "io/loop.h"
 #include "kube/resource.h"
-#include "kube/status.h"
 #include "proto/http_in.h"
 #include "proto/json_in.h"
 #include "proto/url.h"
@@ -26,9 +26,6 @@
 
 /* No object that an API server sends is larger. */
 #define BODY_BYTES ((uint64_t)64 * 1024 * 1024)
-
-/* Enough for a Status; more of an error body is not needed. */
-#define ERROR_BODY_BYTES ((size_t)65536)
 
 enum { MEMBER_DEPTH = 1, UID_DEPTH = 2 };
 
@@ -44,8 +41,7 @@ struct confirmer {
     struct request *request; /* NULL = no GET is under way */
     struct deadline *slow;   /* it takes too long */
     struct buf uid;          /* of the object asked for */
-    int http_code;
-    struct buf error_body;
+    struct refusal refusal;
     struct json_in *json;
     uint64_t fed;
     enum place place;
@@ -94,17 +90,15 @@ static void end_request(struct confirmer *c)
 {
     request_dispose(&c->request);
     json_in_destroy(&c->json);
-    buf_clear(&c->error_body);
+    refusal_reset(&c->refusal);
     deadline_stop(c->slow);
 }
 
 /* What an error answer says; GONE is none. */
-static enum confirm_answer read_refusal(const struct confirmer *c, struct err *err)
+static enum confirm_answer read_refusal(struct confirmer *c, struct err *err)
 {
-    struct status status;
-
-    status_parse(&status, c->http_code, buf_str(&c->error_body));
-    return status_to_err(&status, err) == ERR_NOT_FOUND ? CONFIRM_GONE : CONFIRM_NO_ANSWER;
+    refusal_read(&c->refusal, err);
+    return err->kind == ERR_NOT_FOUND ? CONFIRM_GONE : CONFIRM_NO_ANSWER;
 }
 
 static enum confirm_answer read_object(struct confirmer *c, struct err *err)
@@ -127,7 +121,7 @@ static void finish(struct confirmer *c, const struct err *err)
 
     if (err != NULL)
         why = *err;
-    else if (c->http_code == 200)
+    else if (c->refusal.code == 200)
         answer = read_object(c, &why);
     else
         answer = read_refusal(c, &why);
@@ -165,16 +159,16 @@ static void on_head(void *arg, const struct http_head *head)
 {
     struct confirmer *c = arg;
 
-    c->http_code = head->status;
+    refusal_head(&c->refusal, head);
 }
 
 static void on_body(void *arg, const char *data, size_t n)
 {
     struct confirmer *c = arg;
-    size_t room = ERROR_BODY_BYTES - c->error_body.len;
 
-    if (c->http_code != 200) {
-        buf_append(&c->error_body, data, n < room ? n : room);
+    if (c->refusal.code != 200) {
+        if (!refusal_body(&c->refusal, data, n))
+            finish(c, NULL);
         return;
     }
     c->fed += n;
@@ -286,7 +280,6 @@ void confirmer_dispose(struct confirmer **cp)
     loop_cancel(&c->kick);
     deadline_dispose(&c->wake);
     deadline_dispose(&c->slow);
-    buf_free(&c->error_body);
     buf_free(&c->found);
     buf_free(&c->uid);
     free(c);

@@ -17,10 +17,11 @@ def missing():
         return "needs root for network namespaces"
     if shutil.which("ip") is None:
         return "needs ip(8) of iproute2"
-    name = f"ifd-try-{os.getpid()}"
-    done = subprocess.run(["ip", "netns", "add", name], capture_output=True, text=True)
-    subprocess.run(["ip", "netns", "del", name], capture_output=True)
-    return f"no network namespaces here: {done.stderr.strip()}" if done.returncode else ""
+    try:
+        with Cable():
+            return ""
+    except subprocess.CalledProcessError as refused:
+        return f"no network namespaces here: {refused.stderr.strip()}"
 
 
 def _enter(fd):
