@@ -32,32 +32,26 @@ bool filter_takes(const struct filter *f, enum delta_type type)
     return (f->events & 1U << type) != 0;
 }
 
-/* One path at a time: what several select stands one behind the other, and a number that moves from
- * one path to the next would not show. False too when the bytes cannot be scanned, which the reader
- * of the stream has ruled out. */
-static bool selects_same(const struct json_path *path, struct str a, struct str b)
+/* What the paths select in the object as JSON: one pass over its bytes. */
+static enum err_kind put_selected(const struct filter *f, const struct object *o, struct buf *out)
 {
-    struct buf was = {0};
-    struct buf is = {0};
-    bool same = json_path_select(&path, 1, a, &was, NULL) == ERR_OK &&
-                json_path_select(&path, 1, b, &is, NULL) == ERR_OK &&
-                str_eq(buf_str(&was), buf_str(&is));
+    struct buf json = {0};
 
-    buf_free(&was);
-    buf_free(&is);
-    return same;
+    object_put_json(&json, o);
+    enum err_kind kind = json_path_select((const struct json_path *const *)f->paths, f->path_count,
+                                          buf_str(&json), out, NULL);
+    buf_free(&json);
+    return kind;
 }
 
+/* False too when the bytes cannot be scanned, which the reader of the stream has ruled out. */
 static bool all_select_same(const struct filter *f, const struct object *a, const struct object *b)
 {
     struct buf was = {0};
     struct buf is = {0};
-    bool same = true;
+    bool same = put_selected(f, a, &was) == ERR_OK && put_selected(f, b, &is) == ERR_OK &&
+                str_eq(buf_str(&was), buf_str(&is));
 
-    object_put_json(&was, a);
-    object_put_json(&is, b);
-    for (size_t i = 0; same && i < f->path_count; i++)
-        same = selects_same(f->paths[i], buf_str(&was), buf_str(&is));
     buf_free(&was);
     buf_free(&is);
     return same;

@@ -149,13 +149,12 @@ size_t object_bytes(const struct object *o)
     return (size_t)(b.p + b.n - (const char *)o);
 }
 
-void object_put_json(struct buf *out, const struct object *o)
+static void put_with(struct buf *out, const struct object *o, struct str rv, struct str gen)
 {
     struct str b = body(o);
     bool rv_first = o->rv_at <= o->generation_at;
     size_t at[] = {rv_first ? o->rv_at : o->generation_at, rv_first ? o->generation_at : o->rv_at};
-    struct str value[] = {rv_first ? object_rv(o) : generation(o),
-                          rv_first ? generation(o) : object_rv(o)};
+    struct str value[] = {rv_first ? rv : gen, rv_first ? gen : rv};
     size_t done = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(at) && at[i] != SIZE_MAX; i++) {
@@ -164,6 +163,16 @@ void object_put_json(struct buf *out, const struct object *o)
         done = at[i];
     }
     buf_append(out, b.p + done, b.n - done);
+}
+
+void object_put_json(struct buf *out, const struct object *o)
+{
+    put_with(out, o, object_rv(o), generation(o));
+}
+
+void object_put_unversioned(struct buf *out, const struct object *o)
+{
+    put_with(out, o, str_c(""), str_c("0"));
 }
 
 struct digest object_digest(const struct object *o)

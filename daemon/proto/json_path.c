@@ -8,7 +8,7 @@
 #include "base/panic.h"
 #include "proto/json_in.h"
 
-enum { MAX_STEPS = 32, MAX_INDEX = 1000000 };
+enum { MAX_NAME = 1024 }; /* in json_path_put_member() */
 
 struct step {
     enum json_path_kind kind;
@@ -21,7 +21,7 @@ struct step {
 struct json_path {
     char *text;
     size_t count;
-    struct step steps[MAX_STEPS];
+    struct step steps[JSON_PATH_MAX_STEPS];
 };
 
 struct parser {
@@ -104,7 +104,7 @@ static enum err_kind parse_index(struct parser *p)
 
     for (; *p->at >= '0' && *p->at <= '9'; p->at++) {
         index = index * 10 + (size_t)(*p->at - '0');
-        if (index > MAX_INDEX)
+        if (index > JSON_PATH_MAX_INDEX)
             return complain(p, "a smaller index");
     }
     add_step(p, JSON_PATH_INDEX)->index = index;
@@ -144,7 +144,7 @@ static enum err_kind parse_steps(struct parser *p)
     if (*p->at != '[')
         kind = parse_plain(p);
     while (kind == ERR_OK && *p->at != '\0') {
-        if (p->path->count == MAX_STEPS)
+        if (p->path->count == JSON_PATH_MAX_STEPS)
             return complain(p, "the end: too many steps");
         p->path->steps[p->path->count].at = (size_t)(p->at - p->path->text);
         if (*p->at == '[') {
@@ -206,13 +206,64 @@ struct json_path_step json_path_step(const struct json_path *p, size_t i)
     };
 }
 
-/* ---- Selecting: step i of a path is about what stands at depth i + 1. */
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+}
 
-struct range {
-    size_t path;
-    size_t from;
-    size_t to;
-};
+static bool all_plain(struct str name)
+{
+    size_t i = 0;
+
+    while (i < name.n && is_plain(name.p[i]))
+        i++;
+    return name.n > 0 && i == name.n;
+}
+
+static bool has_control(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        if ((unsigned char)name.p[i] < 0x20 || name.p[i] == 0x7f)
+            return true;
+    }
+    return false;
+}
+
+static void put_quoted(struct buf *out, struct str name)
+{
+    buf_puts(out, "['");
+    for (size_t i = 0; i < name.n; i++) {
+        if (name.p[i] == '\'' || name.p[i] == '\\')
+            buf_putc(out, '\\');
+        buf_putc(out, name.p[i]);
+    }
+    buf_puts(out, "']");
+}
+
+bool json_path_put_member(struct buf *out, struct str name)
+{
+    if (name.n > MAX_NAME || has_control(name))
+        return false;
+    if (all_plain(name)) {
+        if (out->len > 0)
+            buf_putc(out, '.');
+        buf_append_str(out, name);
+    } else {
+        put_quoted(out, name);
+    }
+    return true;
+}
+
+bool json_path_put_index(struct buf *out, size_t index)
+{
+    if (index > JSON_PATH_MAX_INDEX)
+        return false;
+    buf_printf(out, "[%zu]", index);
+    return true;
+}
+
+/* ---- Selecting: step i of a path is about what stands at depth i + 1. */
 
 struct level {
     bool array;
@@ -221,29 +272,29 @@ struct level {
 
 struct walk {
     const struct json_path *path;
+    struct buf *out;
+    size_t count;     /* of values in out */
     unsigned matched; /* leading steps that the way to the current value fulfils */
     size_t from;      /* of the selected container that is open */
 };
 
+/* Takes one selected value: its first token (of a container: the last) and its bytes. */
+typedef void put_fn(struct walk *w, const struct json_token *t, struct str bytes);
+
 struct selection {
     struct str text;
+    put_fn *put;
     size_t last_end;
     unsigned deepest;
     size_t n;
     struct walk *walks;
-    struct level levels[MAX_STEPS + 1]; /* [d]: the container of what stands at depth d */
-    struct range *ranges;
-    size_t ranges_n;
-    size_t ranges_cap;
+    struct level levels[JSON_PATH_MAX_STEPS + 1]; /* [d]: the container of what stands at depth d */
 };
 
-static void add_range(struct selection *s, size_t path, size_t from, size_t to)
+static void put(const struct selection *s, struct walk *w, const struct json_token *t)
 {
-    if (s->ranges_n == s->ranges_cap) {
-        s->ranges_cap = s->ranges_cap > 0 ? 2 * s->ranges_cap : 32;
-        s->ranges = mem_realloc(s->ranges, s->ranges_cap * sizeof(*s->ranges));
-    }
-    s->ranges[s->ranges_n++] = (struct range){.path = path, .from = from, .to = to};
+    s->put(w, t, str_of(s->text.p + w->from, (size_t)t->end - w->from));
+    w->count++;
 }
 
 /* Where the token behind the last one begins. */
@@ -298,17 +349,17 @@ static void on_value(struct selection *s, const struct json_token *t)
             continue;
         w->from = token_start(s);
         if (!container)
-            add_range(s, i, w->from, (size_t)t->end);
+            put(s, w, t);
     }
 }
 
 static void on_end(struct selection *s, const struct json_token *t)
 {
     for (size_t i = 0; i < s->n; i++) {
-        const struct walk *w = &s->walks[i];
+        struct walk *w = &s->walks[i];
 
         if (w->matched == t->depth && w->path->count == t->depth)
-            add_range(s, i, w->from, (size_t)t->end);
+            put(s, w, t);
     }
 }
 
@@ -328,33 +379,70 @@ static bool on_token(void *arg, const struct json_token *t)
     return true;
 }
 
-static void put_selected(const struct selection *s, size_t path, struct buf *out)
+/* One pass: what paths[i] selects goes to out[i] by way of put. */
+static enum err_kind run(struct selection *s, const struct json_path *const *paths, struct buf *out,
+                         struct err *err)
 {
-    buf_printf(out, "%zu\n", path);
-    for (size_t i = 0; i < s->ranges_n; i++) {
-        const struct range *r = &s->ranges[i];
-
-        if (r->path != path)
-            continue;
-        buf_append(out, s->text.p + r->from, r->to - r->from);
-        buf_putc(out, '\n');
+    s->walks = mem_array(s->n, sizeof(*s->walks));
+    for (size_t i = 0; i < s->n; i++) {
+        s->walks[i].path = paths[i];
+        s->walks[i].out = &out[i];
+        if (paths[i]->count > s->deepest)
+            s->deepest = (unsigned)paths[i]->count;
     }
+    return json_in_scan(s->text, on_token, s, err);
+}
+
+static void put_line(struct walk *w, const struct json_token *t, struct str bytes)
+{
+    (void)t;
+    buf_append_str(w->out, bytes);
+    buf_putc(w->out, '\n');
 }
 
 enum err_kind json_path_select(const struct json_path *const *paths, size_t n, struct str text,
                                struct buf *out, struct err *err)
 {
-    struct selection s = {.text = text, .n = n, .walks = mem_array(n, sizeof(*s.walks))};
+    struct selection s = {.text = text, .put = put_line, .n = n};
+    struct buf *found = mem_array(n, sizeof(*found));
+    enum err_kind kind = run(&s, paths, found, err);
 
     for (size_t i = 0; i < n; i++) {
-        s.walks[i].path = paths[i];
-        if (paths[i]->count > s.deepest)
-            s.deepest = (unsigned)paths[i]->count;
+        if (kind == ERR_OK) {
+            buf_printf(out, "%zu\n", s.walks[i].count);
+            buf_append_str(out, buf_str(&found[i]));
+        }
+        buf_free(&found[i]);
     }
-    enum err_kind kind = json_in_scan(text, on_token, &s, err);
-    for (size_t i = 0; kind == ERR_OK && i < n; i++)
-        put_selected(&s, i, out);
+    free(found);
     free(s.walks);
-    free(s.ranges);
+    return kind;
+}
+
+static void put_word(struct walk *w, const struct json_token *t, struct str bytes)
+{
+    if (w->count > 0)
+        buf_putc(w->out, ' ');
+    buf_append_str(w->out, t->type == JSON_STRING ? t->text : bytes);
+}
+
+static enum err_kind check_value(const struct json_path *path, struct str value, struct err *err)
+{
+    if (value.n == 0 || memchr(value.p, '\0', value.n) == NULL)
+        return ERR_OK;
+    return err_set(err, ERR_CONFIG, 0,
+                   "path '%s': the value holds a NUL byte, which an environment variable cannot",
+                   path->text);
+}
+
+enum err_kind json_path_values(const struct json_path *const *paths, size_t n, struct str text,
+                               struct buf *out, struct err *err)
+{
+    struct selection s = {.text = text, .put = put_word, .n = n};
+    enum err_kind kind = run(&s, paths, out, err);
+
+    for (size_t i = 0; kind == ERR_OK && i < n; i++)
+        kind = check_value(paths[i], buf_str(&out[i]), err);
+    free(s.walks);
     return kind;
 }

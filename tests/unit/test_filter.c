@@ -79,6 +79,38 @@ static void test_a_value_that_moves_between_paths_counts(void **state)
     (void)state;
     assert_true(changed(&f, "\"a\":1", "\"b\":1"));
     assert_true(changed(&f, "\"a\":1,\"b\":2", "\"a\":2,\"b\":1"));
+    assert_true(changed(&f, "\"a\":0,\"b\":1", "\"a\":1,\"b\":0"));
+    filter_fini(&f);
+}
+
+/* SCENARIOS 40. */
+static void test_a_path_that_is_missing_null_or_of_another_type_is_null(void **state)
+{
+    static const char *const paths[] = {"data.a.b[0].c"};
+    static const char *const nothing[] = {
+        "",
+        "\"a\":null",
+        "\"a\":1",
+        "\"a\":\"b\"",
+        "\"a\":[]",
+        "\"a\":[{\"b\":[{\"c\":1}]}]",
+        "\"a\":{}",
+        "\"a\":{\"b\":null}",
+        "\"a\":{\"b\":{\"0\":{\"c\":1}}}",
+        "\"a\":{\"b\":[]}",
+        "\"a\":{\"b\":[1]}",
+        "\"a\":{\"b\":[{}]}",
+        "\"a\":{\"b\":[{\"c\":null}]}",
+        "\"a\":{\"b\":[{\"d\":1},{\"c\":1}]}",
+    };
+    struct filter f = with_paths(paths, 1);
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(nothing); i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_false(changed(&f, nothing[i], nothing[k]));
+        assert_true(changed(&f, nothing[i], "\"a\":{\"b\":[{\"c\":false}]}"));
+    }
     filter_fini(&f);
 }
 
@@ -116,6 +148,7 @@ int main(void)
         cmocka_unit_test(test_without_paths_any_byte_but_the_version_counts),
         cmocka_unit_test(test_with_paths_only_what_they_select_counts),
         cmocka_unit_test(test_a_value_that_moves_between_paths_counts),
+        cmocka_unit_test(test_a_path_that_is_missing_null_or_of_another_type_is_null),
         cmocka_unit_test(test_a_path_may_select_what_is_kept_beside_the_body),
         cmocka_unit_test(test_a_bad_path_is_named),
     };

@@ -54,18 +54,18 @@ static const char service[] =
 static void test_selects(void **state)
 {
     static const char *const cases[][2] = {
-        PAIR("metadata.name", "0\n\"a\"\n"),
-        PAIR(".metadata.name", "0\n\"a\"\n"),
-        PAIR("metadata.annotations['example.com/x']", "0\n\"1\"\n"),
-        PAIR("metadata.annotations[\"example.com/x\"]", "0\n\"1\"\n"),
-        PAIR("metadata.annotations.example\\.com/x", "0\n\"1\"\n"),
-        PAIR("metadata.annotations['it\\'s']", "0\n2\n"),
-        PAIR("['metadata']['name']", "0\n\"a\"\n"),
-        PAIR("metadata.annotations", "0\n{\"example.com/x\":\"1\",\"it's\":2}\n"),
-        PAIR("spec.ports[*].port", "0\n80\n443\n"),
-        PAIR("spec.ports[0].name", "0\n\"http\"\n"),
+        PAIR("metadata.name", "1\n\"a\"\n"),
+        PAIR(".metadata.name", "1\n\"a\"\n"),
+        PAIR("metadata.annotations['example.com/x']", "1\n\"1\"\n"),
+        PAIR("metadata.annotations[\"example.com/x\"]", "1\n\"1\"\n"),
+        PAIR("metadata.annotations.example\\.com/x", "1\n\"1\"\n"),
+        PAIR("metadata.annotations['it\\'s']", "1\n2\n"),
+        PAIR("['metadata']['name']", "1\n\"a\"\n"),
+        PAIR("metadata.annotations", "1\n{\"example.com/x\":\"1\",\"it's\":2}\n"),
+        PAIR("spec.ports[*].port", "2\n80\n443\n"),
+        PAIR("spec.ports[0].name", "1\n\"http\"\n"),
         PAIR("spec.ports[1].name", "0\n"),
-        PAIR("spec.ports[1]", "0\n{\"port\" : 443, \"x\":null}\n"),
+        PAIR("spec.ports[1]", "1\n{\"port\" : 443, \"x\":null}\n"),
         PAIR("spec.ports[2]", "0\n"),
         PAIR("spec.ports[1].x", "0\n"),
         PAIR("spec.ports.port", "0\n"),
@@ -73,21 +73,21 @@ static void test_selects(void **state)
         PAIR("spec.type", "0\n"),
         PAIR("spec.nothing.at.all", "0\n"),
         PAIR("metadata.name.first", "0\n"),
-        PAIR("metadata.*", "0\n\"a\"\n{\"example.com/x\":\"1\",\"it's\":2}\n"),
-        PAIR("spec.m[1]", "0\n[3,[4 , 5]]\n"),
-        PAIR("spec.m[1][1][0]", "0\n4\n"),
-        PAIR("spec.m[*][0]", "0\n1\n3\n"),
-        PAIR("spec.m[*][*]", "0\n1\n2\n3\n[4 , 5]\n"),
-        PAIR("spec.ports[*].*", "0\n\"http\"\n80\n443\n"),
-        PAIR("*.name", "0\n\"a\"\n"),
+        PAIR("metadata.*", "2\n\"a\"\n{\"example.com/x\":\"1\",\"it's\":2}\n"),
+        PAIR("spec.m[1]", "1\n[3,[4 , 5]]\n"),
+        PAIR("spec.m[1][1][0]", "1\n4\n"),
+        PAIR("spec.m[*][0]", "2\n1\n3\n"),
+        PAIR("spec.m[*][*]", "4\n1\n2\n3\n[4 , 5]\n"),
+        PAIR("spec.ports[*].*", "3\n\"http\"\n80\n443\n"),
+        PAIR("*.name", "1\n\"a\"\n"),
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_string_equal(select_one(service, cases[i][0]), cases[i][1]);
-    assert_string_equal(select_one("[1,{\"a\":2}]", "[1].a"), "0\n2\n");
+    assert_string_equal(select_one("[1,{\"a\":2}]", "[1].a"), "1\n2\n");
     assert_string_equal(select_one("12", "a"), "0\n");
-    assert_string_equal(select_one("{\"caf\\u00e9\":1}", "caf\xc3\xa9"), "0\n1\n");
+    assert_string_equal(select_one("{\"caf\\u00e9\":1}", "caf\xc3\xa9"), "1\n1\n");
 }
 
 static void test_many_paths_in_one_pass(void **state)
@@ -96,8 +96,27 @@ static void test_many_paths_in_one_pass(void **state)
                                         "spec.ports[0].port", NULL};
 
     (void)state;
-    assert_string_equal(select_all(service, paths), "0\n80\n443\n1\n2\n\"a\"\n3\n80\n");
+    assert_string_equal(select_all(service, paths), "2\n80\n443\n0\n1\n\"a\"\n1\n80\n");
     assert_string_equal(select_all(service, (const char *const[]){NULL}), "");
+}
+
+/* A value that moves from one path to the next one shows, whatever it looks like. */
+static void test_many_paths_are_told_apart(void **state)
+{
+    static const char *const texts[] = {
+        "{\"a\":[0,1],\"b\":[]}", "{\"a\":[0],\"b\":[1]}", "{\"a\":[],\"b\":[0,1]}",
+        "{\"a\":[1,0],\"b\":[]}", "{\"a\":[1],\"b\":[0]}", "{\"a\":[\"0\\n1\"],\"b\":[]}",
+    };
+    static const char *const paths[] = {"a[*]", "b[*]", NULL};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        char *one = mem_strdup(select_all(texts[i], paths));
+
+        for (size_t k = 0; k < ARRAY_LEN(texts); k++)
+            assert_int_equal(strcmp(one, select_all(texts[k], paths)) == 0, i == k);
+        free(one);
+    }
 }
 
 static void test_absent_is_null(void **state)
@@ -106,7 +125,140 @@ static void test_absent_is_null(void **state)
     char *absent = mem_strdup(select_one("{\"b\":1}", "a"));
     assert_string_equal(select_one("{\"a\": null ,\"b\":1}", "a"), absent);
     assert_string_not_equal(select_one("{\"a\":\"\"}", "a"), absent);
+    assert_string_equal(select_one("{\"a\":3}", "a.b[0].c"), absent);
+    assert_string_equal(select_one("{\"a\":{\"0\":1}}", "a[0]"), absent);
+    assert_string_equal(select_one("{\"a\":[1]}", "a.0"), absent);
+    assert_string_equal(select_one("null", "a"), absent);
     free(absent);
+}
+
+/* ---- Values for environment variables. */
+
+static enum err_kind values_of(const char *text, const char *const *paths, size_t n,
+                               struct buf *found, struct err *err)
+{
+    struct json_path *parsed[8] = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(json_path_parse(paths[i], &parsed[i], NULL), ERR_OK);
+        buf_free(&found[i]);
+    }
+    enum err_kind kind =
+        json_path_values((const struct json_path *const *)parsed, n, str_c(text), found, err);
+    for (size_t i = 0; i < n; i++)
+        json_path_destroy(&parsed[i]);
+    return kind;
+}
+
+static void test_values_are_written_as_kubectl_does(void **state)
+{
+    static const char text[] =
+        "{\"s\":\"a \\\"b\\\"\\n\\u00e9\", \"n\": -1.50e3 "
+        ",\"t\":true,\"f\":false,\"z\":null,\"e\":\"\",\n"
+        " \"o\" : { \"x\" : [1, \"\\u00e9\"] } "
+        ",\"l\":[\"p\",null,2,\"\",[3],{\"q\":4}],\"i\":[],\"w\":[\"\",\"\",\"x\"]}";
+    static const char *const cases[][2] = {
+        PAIR("s", "a \"b\"\n\xc3\xa9"),
+        PAIR("n", "-1.50e3"),
+        PAIR("t", "true"),
+        PAIR("f", "false"),
+        PAIR("z", ""),
+        PAIR("e", ""),
+        PAIR("absent", ""),
+        PAIR("s.absent", ""),
+        PAIR("o", "{ \"x\" : [1, \"\\u00e9\"] }"),
+        PAIR("o.x[1]", "\xc3\xa9"),
+        PAIR("l[*]", "p 2  [3] {\"q\":4}"),
+        PAIR("l[*].q", "4"),
+        PAIR("i", "[]"),
+        PAIR("i[*]", ""),
+        PAIR("w[*]", "  x"),
+    };
+    static const char *paths[ARRAY_LEN(cases)];
+    struct buf found[ARRAY_LEN(cases)] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(values_of(text, &cases[i][0], 1, found, NULL), ERR_OK);
+        assert_string_equal(buf_cstr(found), cases[i][1]);
+        paths[i] = cases[i][0];
+    }
+    for (size_t i = 0; i + 8 <= ARRAY_LEN(cases); i++) {
+        assert_int_equal(values_of(text, paths + i, 8, found, NULL), ERR_OK);
+        for (size_t k = 0; k < 8; k++)
+            assert_string_equal(buf_cstr(&found[k]), cases[i + k][1]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        buf_free(&found[i]);
+}
+
+static void test_a_value_with_nul_is_refused(void **state)
+{
+    static const char *const paths[] = {"a", "b", "c"};
+    struct buf found[3] = {0};
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(
+        values_of("{\"a\":\"1\",\"b\":\"x\\u0000y\",\"c\":\"\\u0000\"}", paths, 3, found, &err),
+        ERR_CONFIG);
+    assert_non_null(strstr(err.text, "path 'b': the value holds a NUL byte"));
+    /* As the bytes of a container it is an escape. */
+    assert_int_equal(values_of("{\"a\":[\"\\u0000\"]}", paths, 3, found, &err), ERR_OK);
+    assert_string_equal(buf_cstr(&found[0]), "[\"\\u0000\"]");
+    assert_int_equal(values_of("{\"a\":\"\\u0000\"", paths, 3, found, &err), ERR_CLOSED);
+    for (size_t i = 0; i < ARRAY_LEN(found); i++)
+        buf_free(&found[i]);
+}
+
+/* ---- Writing. */
+
+static void test_steps_are_read_back(void **state)
+{
+    static const char *const names[] = {
+        "a", "a-b_9", "",    "a.b/c", "it's", "\\",          "\\'",
+        "*", "[0]",   "a b", "{}",    "\"",   "caf\xc3\xa9", "0",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct json_path *p = NULL;
+
+        buf_clear(&out);
+        assert_true(json_path_put_member(&out, str_c(names[i])));
+        assert_true(json_path_put_index(&out, JSON_PATH_MAX_INDEX));
+        assert_true(json_path_put_member(&out, str_c(names[i])));
+        assert_int_equal(json_path_parse(buf_cstr(&out), &p, NULL), ERR_OK);
+        assert_int_equal(json_path_length(p), 3);
+        for (size_t k = 0; k < 3; k += 2) {
+            assert_int_equal(json_path_step(p, k).kind, JSON_PATH_MEMBER);
+            assert_true(str_is(json_path_step(p, k).name, names[i]));
+        }
+        assert_int_equal(json_path_step(p, 1).index, JSON_PATH_MAX_INDEX);
+        json_path_destroy(&p);
+    }
+}
+
+static void test_steps_are_one_line_and_bounded(void **state)
+{
+    char *name = mem_printf("%01025d", 0);
+
+    (void)state;
+    buf_puts(&out, "a");
+    for (int c = 0; c < 256; c++) {
+        const char one[] = {'x', (char)c};
+        bool fine = c >= 0x20 && c != 0x7f;
+
+        out.len = 1;
+        assert_int_equal(json_path_put_member(&out, str_of(one, 2)), fine);
+        assert_int_equal(out.len > 1, fine);
+    }
+    out.len = 1;
+    assert_false(json_path_put_member(&out, str_c(name)));
+    assert_false(json_path_put_index(&out, JSON_PATH_MAX_INDEX + 1));
+    assert_string_equal(buf_cstr(&out), "a");
+    assert_true(json_path_put_member(&out, str_c(name + 1)));
+    free(name);
 }
 
 static void test_bad_paths_say_where(void **state)
@@ -178,6 +330,8 @@ static size_t skip_value(size_t i)
     return k + 1;
 }
 
+static size_t naive_count;
+
 static void naive_put(size_t i, struct buf *want)
 {
     size_t from = i > 0 ? (size_t)gen.tokens.v[i - 1].end : 0;
@@ -187,6 +341,7 @@ static void naive_put(size_t i, struct buf *want)
         from++;
     buf_append(want, gen.text.data + from, to - from);
     buf_putc(want, '\n');
+    naive_count++;
 }
 
 /* Token i begins a value; steps are what is left of the path. */
@@ -215,8 +370,27 @@ static void naive_select(size_t i, const struct naive_step *steps, size_t n, str
     }
 }
 
+/* A step, and its text behind path. */
+static struct naive_step random_step(struct buf *path)
+{
+    size_t kind = gen_below(&gen, 4);
+    const char *name = gen_below(&gen, 2) == 0 ? "a" : "";
+    struct naive_step step = {kind == 0 ? name : NULL, (int)gen_below(&gen, 3)};
+
+    if (kind > 1)
+        step.index = -1;
+    if (kind == 0)
+        buf_printf(path, "['%s']", name);
+    else if (kind == 1)
+        buf_printf(path, "[%d]", step.index);
+    else
+        buf_puts(path, "[*]");
+    return step;
+}
+
 static void test_random_documents(void **state)
 {
+    struct buf values = {0};
     struct buf want = {0};
     struct buf path = {0};
     size_t selected = 0;
@@ -230,27 +404,19 @@ static void test_random_documents(void **state)
         buf_clear(&path);
         gen_value(&gen, 0, 5);
         size_t n = gen_below(&gen, ARRAY_LEN(steps)) + 1;
-        for (size_t i = 0; i < n; i++) {
-            size_t kind = gen_below(&gen, 4);
-            const char *name = gen_below(&gen, 2) == 0 ? "a" : "";
-
-            steps[i] = (struct naive_step){kind == 0 ? name : NULL, (int)gen_below(&gen, 3)};
-            if (kind > 1)
-                steps[i].index = -1;
-            if (kind == 0)
-                buf_printf(&path, "['%s']", name);
-            else if (kind == 1)
-                buf_printf(&path, "[%d]", steps[i].index);
-            else
-                buf_puts(&path, "[*]");
-        }
+        for (size_t i = 0; i < n; i++)
+            steps[i] = random_step(&path);
+        buf_clear(&values);
         buf_clear(&want);
-        buf_puts(&want, "0\n");
-        naive_select(0, steps, n, &want);
-        selected += want.len > 2;
+        naive_count = 0;
+        naive_select(0, steps, n, &values);
+        buf_printf(&want, "%zu\n", naive_count);
+        buf_append_str(&want, buf_str(&values));
+        selected += naive_count > 0;
         assert_string_equal(select_one(buf_cstr(&gen.text), buf_cstr(&path)), buf_cstr(&want));
     }
     assert_true(selected > 500);
+    buf_free(&values);
     buf_free(&want);
     buf_free(&path);
 }
@@ -260,7 +426,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_selects, clear),
         cmocka_unit_test_teardown(test_many_paths_in_one_pass, clear),
+        cmocka_unit_test_teardown(test_many_paths_are_told_apart, clear),
         cmocka_unit_test_teardown(test_absent_is_null, clear),
+        cmocka_unit_test_teardown(test_values_are_written_as_kubectl_does, clear),
+        cmocka_unit_test_teardown(test_a_value_with_nul_is_refused, clear),
+        cmocka_unit_test_teardown(test_steps_are_read_back, clear),
+        cmocka_unit_test_teardown(test_steps_are_one_line_and_bounded, clear),
         cmocka_unit_test_teardown(test_bad_paths_say_where, clear),
         cmocka_unit_test_teardown(test_bad_text_leaves_out_alone, clear),
         cmocka_unit_test_teardown(test_random_documents, clear),

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/json_diff.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+#include "proto/json_path.h"
+#include "proto/json_tree.h"
+#include "proto/path_list.h"
+
+/* Of a pair of values, one in each text. */
+enum outcome {
+    SAME,
+    TOLD,   /* they differ, and paths beneath say where */
+    UNTOLD, /* they differ, which their own path must say */
+};
+
+enum { ABSENT = -1 };
+
+/* The values at one place: their indices in the trees; ABSENT = this text has none. */
+struct pair {
+    long a;
+    long b;
+};
+
+struct diff {
+    struct json_tree a;
+    struct json_tree b;
+    size_t limit;
+    unsigned max_steps;
+    struct buf path; /* of the pair that is compared */
+    unsigned steps;  /* in path */
+    bool nameless;   /* ... which lies beneath it: no path can lead there */
+    struct buf found;
+    size_t found_n;
+    /* By number of steps: places that differ, and those that their own path says it of. */
+    size_t places[JSON_PATH_MAX_STEPS + 1];
+    size_t ends[JSON_PATH_MAX_STEPS + 1];
+};
+
+static enum outcome compare(struct diff *d, struct pair p);
+
+static void tell(struct diff *d)
+{
+    d->ends[d->steps]++;
+    if (d->found_n++ >= d->limit)
+        return;
+    buf_append_str(&d->found, d->steps > 0 ? buf_str(&d->path) : str_c("*"));
+    buf_putc(&d->found, '\n');
+}
+
+/* A member of two objects (name), or an element of two arrays (NULL, index). */
+static enum outcome compare_child(struct diff *d, struct pair p, const struct str *name,
+                                  size_t index)
+{
+    size_t length = d->path.len;
+    bool nameless = d->nameless;
+
+    if (!nameless)
+        d->nameless =
+            d->steps == d->max_steps || !(name != NULL ? json_path_put_member(&d->path, *name)
+                                                       : json_path_put_index(&d->path, index));
+    if (d->nameless) {
+        enum outcome o = compare(d, p);
+
+        d->nameless = nameless;
+        return o; /* nothing beneath could be told */
+    }
+    d->steps++;
+    enum outcome o = compare(d, p);
+    if (o == UNTOLD)
+        tell(d);
+    if (o != SAME)
+        d->places[d->steps]++;
+    d->steps--;
+    d->path.len = length;
+    return o == SAME ? SAME : TOLD;
+}
+
+static enum outcome worse(enum outcome a, enum outcome b)
+{
+    return a > b ? a : b;
+}
+
+static enum outcome compare_elements(struct diff *d, struct pair p)
+{
+    const struct json_value *a = d->a.v;
+    const struct json_value *b = d->b.v;
+    long end_a = a[p.a].next;
+    long end_b = b[p.b].next;
+    struct pair at = {p.a + 1, p.b + 1};
+    enum outcome o = SAME;
+
+    for (size_t i = 0; at.a < end_a || at.b < end_b; i++) {
+        struct pair child = {at.a < end_a ? at.a : ABSENT, at.b < end_b ? at.b : ABSENT};
+
+        o = worse(o, compare_child(d, child, NULL, i));
+        at.a = child.a != ABSENT ? a[at.a].next : at.a;
+        at.b = child.b != ABSENT ? b[at.b].next : at.b;
+    }
+    return o;
+}
+
+/* By name; those that an object has twice stay in their order. */
+static int by_name(const void *x, const void *y)
+{
+    const struct json_value *a = *(const struct json_value *const *)x;
+    const struct json_value *b = *(const struct json_value *const *)y;
+    int order = str_cmp(a->name, b->name);
+
+    return order != 0 ? order : (a > b) - (a < b);
+}
+
+struct members {
+    const struct json_value **v;
+    size_t n;
+};
+
+/* Those of the members from at up to end, sorted. */
+static struct members sorted_members(const struct json_tree *t, long at, long end)
+{
+    struct members m = {0};
+    size_t n = 0;
+
+    for (long i = at; i < end; i = t->v[i].next)
+        n++;
+    m.v = mem_array(n, sizeof(struct json_value *));
+    for (; at < end; at = t->v[at].next)
+        m.v[m.n++] = &t->v[at];
+    qsort(m.v, m.n, sizeof(struct json_value *), by_name);
+    return m;
+}
+
+/* The members from at on, which do not have the same names in the same order. */
+static enum outcome compare_sorted(struct diff *d, struct pair at, struct pair end)
+{
+    struct members a = sorted_members(&d->a, at.a, end.a);
+    struct members b = sorted_members(&d->b, at.b, end.b);
+    enum outcome o = SAME;
+
+    for (size_t i = 0, k = 0; i < a.n || k < b.n;) {
+        int order = i == a.n ? 1 : k == b.n ? -1 : str_cmp(a.v[i]->name, b.v[k]->name);
+        struct pair child = {order <= 0 ? a.v[i] - d->a.v : ABSENT,
+                             order >= 0 ? b.v[k] - d->b.v : ABSENT};
+
+        o = worse(o, compare_child(d, child, order <= 0 ? &a.v[i]->name : &b.v[k]->name, 0));
+        i += order <= 0;
+        k += order >= 0;
+    }
+    free(a.v);
+    free(b.v);
+    return o;
+}
+
+static enum outcome compare_members(struct diff *d, struct pair p)
+{
+    const struct json_value *a = d->a.v;
+    const struct json_value *b = d->b.v;
+    struct pair end = {a[p.a].next, b[p.b].next};
+    struct pair at = {p.a + 1, p.b + 1};
+    enum outcome o = SAME;
+
+    while (at.a < end.a && at.b < end.b && str_eq(a[at.a].name, b[at.b].name)) {
+        o = worse(o, compare_child(d, at, &a[at.a].name, 0));
+        at = (struct pair){a[at.a].next, b[at.b].next};
+    }
+    if (at.a < end.a || at.b < end.b)
+        o = worse(o, compare_sorted(d, at, end));
+    return o;
+}
+
+static enum outcome compare(struct diff *d, struct pair p)
+{
+    if (p.a == ABSENT || p.b == ABSENT)
+        return UNTOLD;
+    const struct json_value *a = &d->a.v[p.a];
+    const struct json_value *b = &d->b.v[p.b];
+    if (a->type != b->type)
+        return UNTOLD;
+    if (str_eq(a->bytes, b->bytes))
+        return SAME;
+    if (a->type == JSON_OBJECT)
+        return compare_members(d, p);
+    return a->type == JSON_ARRAY ? compare_elements(d, p) : UNTOLD;
+}
+
+static void compare_all(struct diff *d, unsigned max_steps)
+{
+    buf_clear(&d->found);
+    d->found_n = 0;
+    d->max_steps = max_steps;
+    if (compare(d, (struct pair){0, 0}) == UNTOLD)
+        tell(d);
+}
+
+/* The greatest number of steps at which the paths are at most limit. */
+static unsigned steps_that_fit(const struct diff *d)
+{
+    unsigned fit = 0;
+    size_t shorter = d->ends[0];
+
+    for (unsigned i = 1; i <= JSON_PATH_MAX_STEPS; i++) {
+        if (shorter + d->places[i] <= d->limit)
+            fit = i;
+        shorter += d->ends[i];
+    }
+    return fit;
+}
+
+enum err_kind json_diff(struct str a, struct str b, size_t limit, struct buf *lines,
+                        struct err *err)
+{
+    struct diff d = {.a = {.text = a}, .b = {.text = b}, .limit = limit};
+
+    ensure(limit > 0);
+    enum err_kind kind = json_tree_read(&d.a, err);
+    if (kind == ERR_OK)
+        kind = json_tree_read(&d.b, err);
+    if (kind == ERR_OK) {
+        compare_all(&d, JSON_PATH_MAX_STEPS);
+        if (d.found_n > limit)
+            compare_all(&d, steps_that_fit(&d));
+        path_list_sort(&d.found);
+        buf_append_str(lines, buf_str(&d.found));
+    }
+    json_tree_free(&d.a);
+    json_tree_free(&d.b);
+    buf_free(&d.path);
+    buf_free(&d.found);
+    return kind;
+}
