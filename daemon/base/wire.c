@@ -62,9 +62,67 @@ void wire_reply_encode(const struct wire_reply *reply, char out[WIRE_REPLY_SIZE]
         .id = reply->id,
         .cpu_us = reply->cpu_us,
         .value = reply->value,
+        .left = reply->left,
+        .left_pid = reply->left_pid,
     };
 
-    memcpy(image.stage, reply->stage, sizeof(image.stage));
-    image.stage[sizeof(image.stage) - 1] = '\0';
+    memcpy(image.stage, reply->stage, sizeof(image.stage) - 1);
+    memcpy(image.left_comm, reply->left_comm, sizeof(image.left_comm) - 1);
     memcpy(out, &image, sizeof(image));
+}
+
+static enum err_kind broken_reply(struct err *err, const char *what, size_t n)
+{
+    return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: %s (%zu)", what, n);
+}
+
+/* Printable ASCII up to the NUL. */
+static bool is_name(const char *s, size_t size)
+{
+    size_t n = 0;
+
+    while (n < size && s[n] >= ' ' && s[n] <= '~')
+        n++;
+    return n < size && s[n] == '\0';
+}
+
+static enum err_kind check_end(const struct wire_reply_image *image, struct err *err)
+{
+    bool is_left = image->left > 0;
+
+    if (image->how > WIRE_HOW_NOT_STARTED)
+        return broken_reply(err, "bad end of a run", image->how);
+    if (!is_name(image->stage, sizeof(image->stage)))
+        return broken_reply(err, "bad stage of a run", image->how);
+    if (!is_name(image->left_comm, sizeof(image->left_comm)) || (image->left_pid > 0) != is_left ||
+        image->left_pid < 0 || (image->left_comm[0] != '\0' && !is_left))
+        return broken_reply(err, "bad processes that are left", image->left);
+    return ERR_OK;
+}
+
+enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply, struct err *err)
+{
+    struct wire_reply_image image;
+    enum err_kind kind = ERR_OK;
+
+    if (message.n != sizeof(image))
+        return broken_reply(err, "bad length", message.n);
+    memcpy(&image, message.p, sizeof(image));
+    if (image.type < WIRE_STARTED || image.type > WIRE_OPENED)
+        return broken_reply(err, "unknown type", image.type);
+    if (image.type == WIRE_EXITED)
+        kind = check_end(&image, err);
+    if (kind != ERR_OK)
+        return kind;
+    *reply = (struct wire_reply){.type = (enum wire_reply_type)image.type, .id = image.id};
+    reply->value = image.value;
+    if (image.type != WIRE_EXITED)
+        return ERR_OK;
+    reply->how = (enum wire_how)image.how;
+    reply->cpu_us = image.cpu_us;
+    reply->left = image.left;
+    reply->left_pid = image.left_pid;
+    memcpy(reply->stage, image.stage, sizeof(reply->stage));
+    memcpy(reply->left_comm, image.left_comm, sizeof(reply->left_comm));
+    return ERR_OK;
 }

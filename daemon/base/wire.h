@@ -18,9 +18,10 @@ enum {
     WIRE_HEAD_SIZE = 16,       /* what every request starts with, and all of most */
     WIRE_ENV_MAX = 128 * 1024, /* fits a socket buffer of the kernel's default size */
     WIRE_REQUEST_MAX = WIRE_HEAD_SIZE + WIRE_ENV_MAX,
-    WIRE_REPLY_SIZE = 48,
+    WIRE_REPLY_SIZE = 72,
     WIRE_STAGE_SIZE = 16,
-    WIRE_RUN_FDS = 3 /* stdin, stdout, stderr */
+    WIRE_COMM_SIZE = 16, /* of a process, as the kernel cuts it */
+    WIRE_RUN_FDS = 3     /* stdin, stdout, stderr */
 };
 
 enum wire_request_type { WIRE_RUN = 1, WIRE_KILL, WIRE_OPEN };
@@ -41,8 +42,11 @@ struct wire_reply_image {
     uint64_t id;
     uint64_t cpu_us;
     int32_t value;
-    uint32_t unused;
+    uint32_t left;
     char stage[WIRE_STAGE_SIZE];
+    char left_comm[WIRE_COMM_SIZE];
+    int32_t left_pid;
+    uint32_t unused;
 };
 
 _Static_assert(sizeof(struct wire_request_image) == WIRE_HEAD_SIZE, "no padding");
@@ -61,7 +65,11 @@ struct wire_reply {
     enum wire_how how; /* EXITED */
     int32_t value;     /* STARTED: pid; EXITED: code, signal or errno; OPENED: errno or 0 */
     char stage[WIRE_STAGE_SIZE]; /* EXITED and not started: what failed ("exec"); else empty */
-    uint64_t cpu_us; /* EXITED: user and system time of the program and what it awaited */
+    uint64_t cpu_us;  /* EXITED: user and system time of the program and what it awaited */
+    uint32_t left;    /* EXITED: processes of the run that still live: a good end spares them, after
+                      * a bad one they could not be killed */
+    int32_t left_pid; /* one of them; 0 = none */
+    char left_comm[WIRE_COMM_SIZE]; /* its name, printable; "" = none */
 };
 
 /* Decodes one message that came with fd_count descriptors (RUN: 3, others: none); req->env is
@@ -79,5 +87,9 @@ bool wire_env_is_ours(const char *s) MUST_CHECK;
 
 /* Encodes a reply. */
 void wire_reply_encode(const struct wire_reply *reply, char out[WIRE_REPLY_SIZE]);
+
+/* Decodes one reply. ERR_PROTOCOL for what the helper never sends. */
+enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply,
+                                struct err *err) MUST_CHECK;
 
 #endif

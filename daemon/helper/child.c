@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -67,6 +68,12 @@ static int set_limits(const struct start *s)
     return result(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
+/* To the kernel this number means "leave it as it is", which is root. */
+static int check_id(uint32_t id)
+{
+    return id == UINT32_MAX ? EINVAL : 0;
+}
+
 static int set_groups(const struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
@@ -78,14 +85,20 @@ static int set_gid(const struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
 
-    return hook->change_user ? result(setresgid(hook->gid, hook->gid, hook->gid)) : 0;
+    if (!hook->change_user)
+        return 0;
+    int error = check_id(hook->gid);
+    return error != 0 ? error : result(setresgid(hook->gid, hook->gid, hook->gid));
 }
 
 static int set_uid(const struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
 
-    return hook->change_user ? result(setresuid(hook->uid, hook->uid, hook->uid)) : 0;
+    if (!hook->change_user)
+        return 0;
+    int error = check_id(hook->uid);
+    return error != 0 ? error : result(setresuid(hook->uid, hook->uid, hook->uid));
 }
 
 /* After the change of user, which clears it. */

@@ -88,6 +88,18 @@ static bool start_run(struct helper *h, const struct wire_request *req, struct c
     return is_started;
 }
 
+/* What INFORMERD_RUN is in a checked environment, borrowed; or NULL. */
+static const char *run_name(struct str env)
+{
+    static const char variable[] = "INFORMERD_RUN=";
+    size_t n = sizeof(variable) - 1;
+
+    for (const char *s = env.p; s < env.p + env.n; s += strlen(s) + 1)
+        if (strncmp(s, variable, n) == 0)
+            return s + n;
+    return NULL;
+}
+
 static void on_run(struct helper *h, const struct wire_request *req)
 {
     struct wire_reply reply = {.type = WIRE_STARTED, .id = req->id};
@@ -98,7 +110,7 @@ static void on_run(struct helper *h, const struct wire_request *req)
         reply_not_started(h, req->id, &why);
         return;
     }
-    runs_add(&h->runs, req->id, &h->params->hooks[req->number], child);
+    runs_add(&h->runs, req->id, &h->params->hooks[req->number], child, run_name(req->env));
     reply.value = child.pid;
     channel_reply(&h->channel, &reply, -1);
 }
@@ -216,12 +228,12 @@ static enum err_kind serve(struct helper *h, struct err *err)
             {.fd = h->signal_fd,  .events = POLLIN                       },
         };
 
-        if (poll(p, ARRAY_LEN(p), -1) < 0 && errno != EINTR)
+        if (poll(p, ARRAY_LEN(p), runs_wait_ms(&h->runs)) < 0 && errno != EINTR)
             return err_set(err, ERR_IO, errno, "poll: %s", strerrordesc_np(errno));
-        if ((p[1].revents & POLLIN) != 0) {
+        if ((p[1].revents & POLLIN) != 0)
             drain_signals(h);
+        if ((p[1].revents & POLLIN) != 0 || runs_wait_ms(&h->runs) == 0)
             runs_reap(&h->runs);
-        }
         if ((p[0].revents & POLLOUT) != 0)
             channel_flush(&h->channel);
         if ((p[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
@@ -234,8 +246,8 @@ static enum err_kind serve(struct helper *h, struct err *err)
  * means is main's decision. */
 static enum err_kind take_signals(struct helper *h, struct err *err)
 {
-    struct sigaction normal = {.sa_handler =
-                                   SIG_DFL}; /* ignored, children would not stay to be reaped */
+    /* Ignored, children would not stay to be reaped. */
+    struct sigaction normal = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
     sigset_t set;
 
     sigfillset(&set);
@@ -271,6 +283,8 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
 
     if (kind == ERR_OK)
         kind = take_signals(h, err);
+    if (kind == ERR_OK && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        kind = err_set(err, ERR_IO, errno, "subreaper: %s", strerrordesc_np(errno));
     if (kind != ERR_OK)
         return kind;
     channel_init(&h->channel, SOCKET_FD);

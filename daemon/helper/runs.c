@@ -16,31 +16,55 @@
 enum {
     FIRST_CAPACITY = 16,
     MAX_GRACE_MS = 60 * 1000,
-    LAST_WAIT_MS = 5 * 1000 /* for a process that even SIGKILL does not end soon */
+    LAST_WAIT_MS = 5 * 1000, /* for a process that even SIGKILL does not end soon */
+    RETRY_MS = 20,           /* to look for what escaped when no SIGCHLD says that some are gone */
+    MAX_WAIT_MS = 60 * 1000,
+    FREEZE_ROUNDS = 16
 };
 
-enum run_state { RUN_RUNNING, RUN_SIGNALED, RUN_KILLED, RUN_GIVEN_UP };
+enum run_state {
+    RUN_RUNNING,
+    RUN_SIGNALED,
+    RUN_KILLED,
+    RUN_CLEARING, /* its program is reaped; what it left is being killed */
+    RUN_GIVEN_UP
+};
 
 struct run {
     uint64_t id;
     const struct helper_hook *hook;
-    struct child child;
-    enum run_state state; /* from SIGNALED on its group is killed when it ends */
-    uint64_t deadline_ms; /* of runs_end_all() */
+    struct child child; /* its number is another's from CLEARING on */
+    char *name;
+    enum run_state state;         /* from SIGNALED on all of it is killed when it ends */
+    struct descent_set witnessed; /* descendants that were seen when it was signaled, or later: they
+                                   * may since have lost their parent and not have the name */
+    struct wire_reply end;        /* CLEARING: to be told */
+    uint64_t deadline_ms;         /* CLEARING, or of runs_end_all() */
+    uint64_t retry_ms;            /* CLEARING: when to look again */
 };
 
 void runs_init(struct runs *r, runs_end_cb *on_end, void *arg)
 {
     *r = (struct runs){.on_end = on_end, .arg = arg};
+    orphans_init(&r->orphans, "/proc", getpid());
+}
+
+static void drop_run(struct run *run)
+{
+    if (run->child.status_fd >= 0)
+        close(run->child.status_fd);
+    descent_set_free(&run->witnessed);
+    free(run->name);
 }
 
 void runs_fini(struct runs *r)
 {
     for (size_t i = 0; i < r->count; i++)
-        close(r->all[i].child.status_fd);
+        drop_run(&r->all[i]);
     free(r->all);
     r->all = NULL;
     r->count = 0;
+    orphans_fini(&r->orphans);
 }
 
 static struct run *find(const struct runs *r, uint64_t id)
@@ -54,7 +78,7 @@ static struct run *find(const struct runs *r, uint64_t id)
 static struct run *find_pid(const struct runs *r, pid_t pid)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (r->all[i].child.pid == pid)
+        if (r->all[i].child.pid == pid && r->all[i].state != RUN_CLEARING)
             return &r->all[i];
     return NULL;
 }
@@ -64,19 +88,134 @@ bool runs_has(const struct runs *r, uint64_t id)
     return find(r, id) != NULL;
 }
 
-void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struct child child)
+void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struct child child,
+              const char *name)
 {
     if (r->count == r->capacity) {
         r->capacity = r->capacity > 0 ? r->capacity * 2 : FIRST_CAPACITY;
         r->all = mem_realloc(r->all, r->capacity * sizeof(*r->all));
     }
-    r->all[r->count++] = (struct run){.id = id, .hook = hook, .child = child};
+    r->all[r->count++] =
+        (struct run){.id = id, .hook = hook, .child = child, .name = mem_strdup(name)};
 }
 
-static void signal_group(struct run *run, int signal_number)
+/* ---- What a run has besides its group */
+
+static bool is_program(const void *arg, pid_t pid)
 {
+    return find_pid(arg, pid) != NULL;
+}
+
+static bool update_orphans(struct runs *r)
+{
+    return orphans_update(&r->orphans, r->count - r->clearing, is_program, r);
+}
+
+static void witness(const struct runs *r, struct run *run)
+{
+    struct descent_set found = {0};
+    struct process program;
+
+    if (process_look(r->orphans.descent.proc, run->child.pid, &program) != PROCESS_ALIVE)
+        return;
+    descent_add(&found, &program);
+    descent_extend(&r->orphans.descent, &found);
+    for (size_t i = 1; i < found.count; i++) /* without the program itself */
+        descent_add(&run->witnessed, &found.all[i]);
+    descent_set_free(&found);
+}
+
+/* Those of the witnessed that live; forgets the others. */
+static void collect_witnessed(const struct runs *r, struct run *run, struct descent_set *out)
+{
+    struct descent_set *w = &run->witnessed;
+    size_t before = w->count;
+
+    w->count = 0;
+    for (size_t i = 0; i < before; i++)
+        if (process_is_alive(r->orphans.descent.proc, &w->all[i])) {
+            descent_add(out, &w->all[i]);
+            w->all[w->count++] = w->all[i];
+        }
+}
+
+/* Fills out with what is there of it, without its group. Who is dead when it is looked at has given its
+ * children away: so the witnessed are looked at before the orphans are. False if some orphans were dead,
+ * or it is not known whose they are: look again. */
+static bool collect(struct runs *r, struct run *run, struct descent_set *out)
+{
+    collect_witnessed(r, run, out);
+    bool is_known = update_orphans(r);
+    size_t dead = orphans_collect(&r->orphans, run->name, 0, out);
+    descent_extend(&r->orphans.descent, out);
+    return is_known && dead == 0;
+}
+
+/* one is any of them; NULL if there are none. */
+static void tell_left(struct wire_reply *reply, size_t count, const struct process *one)
+{
+    static const struct process nobody;
+    const struct process *p = one != NULL ? one : &nobody;
+
+    reply->left = (uint32_t)count;
+    reply->left_pid = p->pid;
+    memcpy(reply->left_comm, p->name, sizeof(reply->left_comm));
+}
+
+static void count_left(struct runs *r, const struct run *run, struct wire_reply *reply)
+{
+    struct descent_set left = {0};
+
+    update_orphans(r);
+    if (r->orphans.count == 0)
+        return;
+    orphans_collect(&r->orphans, run->name, run->child.pid, &left);
+    descent_extend(&r->orphans.descent, &left);
+    tell_left(reply, left.count, left.count > 0 ? &left.all[0] : NULL);
+    descent_set_free(&left);
+}
+
+/* Stops all, with those that they start meanwhile: what is killed while it forks leaves a child that may
+ * show nothing of where it came from. */
+static void freeze(const struct runs *r, struct descent_set *set)
+{
+    size_t n = 0;
+
+    for (int round = 0; n < set->count && round < FREEZE_ROUNDS; round++) {
+        for (; n < set->count; n++)
+            process_signal(r->orphans.descent.proc, &set->all[n], SIGSTOP);
+        descent_extend(&r->orphans.descent, set);
+    }
+}
+
+/* Kills what it sees of it. True once there is nothing but what may not be killed, which reply tells. */
+static bool clear(struct runs *r, struct run *run, struct wire_reply *reply)
+{
+    struct descent_set left = {0};
+    bool is_clear = collect(r, run, &left);
+
+    freeze(r, &left);
+    tell_left(reply, 0, NULL);
+    for (size_t i = 0; i < left.count; i++) {
+        enum process_sent sent = process_signal(r->orphans.descent.proc, &left.all[i], SIGKILL);
+
+        descent_add(&run->witnessed, &left.all[i]); /* it may lose what it was found by first */
+        if (sent != PROCESS_REFUSED)
+            is_clear = false; /* it has yet to go, or children of it may be orphans by now */
+        if (sent != PROCESS_WAS_GONE)
+            tell_left(reply, reply->left + 1, &left.all[i]);
+    }
+    descent_set_free(&left);
+    return is_clear;
+}
+
+static void signal_group(const struct runs *r, struct run *run, int signal_number)
+{
+    if (run->state == RUN_CLEARING)
+        return;
     if (run->state == RUN_RUNNING)
         run->state = RUN_SIGNALED;
+    witness(r, run);
     kill(-run->child.pid, signal_number);
 }
 
@@ -85,7 +224,28 @@ void runs_kill(struct runs *r, uint64_t id, int signal_number)
     struct run *run = find(r, id);
 
     if (run != NULL)
-        signal_group(run, signal_number);
+        signal_group(r, run, signal_number);
+}
+
+/* ---- Ends */
+
+static uint64_t now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static void forget(struct runs *r, struct run *run)
+{
+    struct wire_reply reply = run->end;
+
+    if (run->state == RUN_CLEARING)
+        r->clearing--;
+    drop_run(run);
+    *run = r->all[--r->count];
+    r->on_end(r->arg, &reply);
 }
 
 static uint64_t cpu_us(const struct rusage *usage)
@@ -94,30 +254,59 @@ static uint64_t cpu_us(const struct rusage *usage)
            (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
-/* The child is a zombie here. */
-static void end_run(struct runs *r, struct run *run, const siginfo_t *info)
+/* Forgets it when nothing is left, or that took too long. */
+static void go_on_clearing(struct runs *r, struct run *run, uint64_t now)
 {
-    struct wire_reply reply = {
+    run->retry_ms = now + RETRY_MS;
+    if (clear(r, run, &run->end) || now >= run->deadline_ms)
+        forget(r, run);
+}
+
+static void start_clearing(struct runs *r, struct run *run)
+{
+    uint64_t now = now_ms();
+
+    run->state = RUN_CLEARING;
+    run->deadline_ms = now + LAST_WAIT_MS;
+    r->clearing++;
+    go_on_clearing(r, run, now);
+}
+
+static void describe(struct run *run, const siginfo_t *info)
+{
+    struct child_failure why;
+
+    run->end = (struct wire_reply){
         .type = WIRE_EXITED,
         .id = run->id,
         .how = info->si_code == CLD_EXITED ? WIRE_HOW_EXITED : WIRE_HOW_SIGNALED,
         .value = info->si_status,
     };
-    bool is_good = reply.how == WIRE_HOW_EXITED && reply.value == 0;
-    struct child_failure why;
+    if (child_failed(&run->child, &why)) {
+        run->end.how = WIRE_HOW_NOT_STARTED;
+        run->end.value = why.error;
+        memcpy(run->end.stage, why.stage, sizeof(run->end.stage));
+    }
+}
+
+/* The child is a zombie here: its children are the helper's by now, its number is still its own. */
+static void end_run(struct runs *r, struct run *run, const siginfo_t *info)
+{
     struct rusage usage = {0};
 
-    if (!is_good || run->state != RUN_RUNNING)
+    describe(run, info);
+    bool is_good = run->end.how == WIRE_HOW_EXITED && run->end.value == 0;
+    bool is_spared = is_good && run->state == RUN_RUNNING;
+    if (is_spared)
+        count_left(r, run, &run->end);
+    else
         kill(-run->child.pid, SIGKILL);
     wait4(run->child.pid, NULL, 0, &usage);
-    reply.cpu_us = cpu_us(&usage);
-    if (child_failed(&run->child, &why)) {
-        reply.how = WIRE_HOW_NOT_STARTED;
-        reply.value = why.error;
-        memcpy(reply.stage, why.stage, sizeof(reply.stage));
-    }
-    *run = r->all[--r->count];
-    r->on_end(r->arg, &reply);
+    run->end.cpu_us = cpu_us(&usage);
+    if (is_spared || run->end.how == WIRE_HOW_NOT_STARTED)
+        forget(r, run);
+    else
+        start_clearing(r, run);
 }
 
 /* Takes one child that has ended; false when there is none. */
@@ -128,10 +317,13 @@ static bool reap_one(struct runs *r)
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
         return false;
     struct run *run = find_pid(r, info.si_pid);
-    if (run != NULL)
+    if (run != NULL) {
         end_run(r, run, &info);
-    else
-        waitpid(info.si_pid, NULL, 0); /* not one of ours */
+        return true;
+    }
+    waitpid(info.si_pid, NULL, 0);
+    orphans_forget(&r->orphans, info.si_pid);
+    r->is_one_reaped = true;
     return true;
 }
 
@@ -139,33 +331,70 @@ void runs_reap(struct runs *r)
 {
     while (reap_one(r))
         continue;
+    if (r->clearing == 0)
+        return;
+    uint64_t now = now_ms();
+    for (size_t i = r->count; i-- > 0;) /* from the end: a gap is filled from there */
+        if (r->all[i].state == RUN_CLEARING && (r->is_one_reaped || r->all[i].retry_ms <= now))
+            go_on_clearing(r, &r->all[i], now);
+    r->is_one_reaped = false;
 }
 
-static uint64_t now_ms(void)
+/* When something is due for a run. */
+static uint64_t due_ms(const struct run *run)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+    return run->state == RUN_CLEARING ? run->retry_ms : run->deadline_ms;
 }
 
-static void start_end(struct run *run, uint64_t now)
+static int shorter(int wait, uint64_t due, uint64_t now)
+{
+    uint64_t left = due > now ? due - now : 0;
+    int ms = left < MAX_WAIT_MS ? (int)left : MAX_WAIT_MS;
+
+    return wait < 0 || ms < wait ? ms : wait;
+}
+
+int runs_wait_ms(const struct runs *r)
+{
+    int wait = -1;
+
+    if (r->clearing == 0)
+        return wait;
+    uint64_t now = now_ms();
+    for (const struct run *run = r->all; run < r->all + r->count; run++)
+        if (run->state == RUN_CLEARING)
+            wait = shorter(wait, due_ms(run), now);
+    return wait;
+}
+
+/* ---- The end of all */
+
+static void start_end(const struct runs *r, struct run *run, uint64_t now)
 {
     uint64_t grace = run->hook->kill_grace_ms;
 
+    if (run->state == RUN_CLEARING)
+        return;
     run->deadline_ms = now + (grace < MAX_GRACE_MS ? grace : MAX_GRACE_MS);
-    signal_group(run, run->hook->kill_signal);
+    signal_group(r, run, run->hook->kill_signal);
 }
 
-static void escalate(struct run *run, uint64_t now)
+/* Its program is one that nothing ends: at least what escaped does. */
+static void give_up(struct runs *r, struct run *run)
 {
-    if (run->state == RUN_GIVEN_UP || now < run->deadline_ms)
+    run->state = RUN_GIVEN_UP;
+    clear(r, run, &run->end);
+}
+
+static void escalate(struct runs *r, struct run *run, uint64_t now)
+{
+    if (run->state == RUN_GIVEN_UP || run->state == RUN_CLEARING || now < run->deadline_ms)
         return;
     if (run->state == RUN_KILLED) {
-        run->state = RUN_GIVEN_UP;
+        give_up(r, run);
         return;
     }
-    signal_group(run, SIGKILL);
+    signal_group(r, run, SIGKILL);
     run->state = RUN_KILLED;
     run->deadline_ms = now + LAST_WAIT_MS;
 }
@@ -175,12 +404,9 @@ static int next_wait(const struct runs *r, uint64_t now)
 {
     int wait = -1;
 
-    for (const struct run *run = r->all; run < r->all + r->count; run++) {
-        int left = run->deadline_ms > now ? (int)(run->deadline_ms - now) : 0;
-
-        if (run->state != RUN_GIVEN_UP && (wait < 0 || left < wait))
-            wait = left;
-    }
+    for (const struct run *run = r->all; run < r->all + r->count; run++)
+        if (run->state != RUN_GIVEN_UP)
+            wait = shorter(wait, due_ms(run), now);
     return wait;
 }
 
@@ -192,7 +418,7 @@ void runs_end_all(struct runs *r, int signal_fd)
 
     runs_reap(r);
     for (size_t i = 0; i < r->count; i++)
-        start_end(&r->all[i], now);
+        start_end(r, &r->all[i], now);
     while ((wait = next_wait(r, now)) >= 0) {
         struct pollfd p = {.fd = signal_fd, .events = POLLIN};
 
@@ -201,6 +427,6 @@ void runs_end_all(struct runs *r, int signal_fd)
         runs_reap(r);
         now = now_ms();
         for (size_t i = 0; i < r->count; i++)
-            escalate(&r->all[i], now);
+            escalate(r, &r->all[i], now);
     }
 }

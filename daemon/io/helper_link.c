@@ -247,11 +247,12 @@ void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag)
 /* ---- Receiving */
 
 /* One reply and its descriptor (-1 = none). ERR_BUSY: nothing there. */
-static enum err_kind receive(const struct helper_link *l, struct wire_reply_image *reply, int *fd,
+static enum err_kind receive(const struct helper_link *l, struct wire_reply *reply, int *fd,
                              struct err *err)
 {
+    char bytes[WIRE_REPLY_SIZE];
     union control control;
-    struct iovec iov = {reply, sizeof(*reply)};
+    struct iovec iov = {bytes, sizeof(bytes)};
     struct msghdr msg = {.msg_iov = &iov,
                          .msg_iovlen = 1,
                          .msg_control = control.bytes,
@@ -268,56 +269,52 @@ static enum err_kind receive(const struct helper_link *l, struct wire_reply_imag
     const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
     if (c != NULL && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-    if ((size_t)n != sizeof(*reply) || (msg.msg_flags & MSG_TRUNC) != 0)
-        return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: bad length (%zd)", n);
-    return ERR_OK;
+    if ((msg.msg_flags & MSG_TRUNC) != 0)
+        return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: longer than %zd bytes", n);
+    return wire_reply_decode(str_of(bytes, (size_t)n), reply, err);
 }
 
-static enum err_kind broken(struct err *err, const char *what, uint32_t n)
-{
-    return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: %s (%u)", what, n);
-}
-
-static void deliver_exit(struct helper_link *l, const struct wire_reply_image *reply)
+static void deliver_exit(struct helper_link *l, const struct wire_reply *reply)
 {
     struct helper_link_exit end = {.run = reply->id,
                                    .how = (enum helper_link_how)reply->how,
                                    .value = reply->value,
-                                   .cpu_us = reply->cpu_us};
+                                   .cpu_us = reply->cpu_us,
+                                   .left = reply->left,
+                                   .left_pid = reply->left_pid};
 
     memcpy(end.stage, reply->stage, sizeof(end.stage));
+    memcpy(end.left_comm, reply->left_comm, sizeof(end.left_comm));
     l->events->on_exited(l->arg, &end);
 }
 
 /* fd is taken from here on when the result is ERR_OK. */
-static enum err_kind deliver(struct helper_link *l, const struct wire_reply_image *reply, int fd,
+static enum err_kind deliver(struct helper_link *l, const struct wire_reply *reply, int fd,
                              struct err *err)
 {
     bool is_file = reply->type == WIRE_OPENED && reply->value == 0;
 
     if (fd >= 0 && !is_file)
-        return broken(err, "a descriptor that nobody asked for, type", reply->type);
+        return err_set(err, ERR_PROTOCOL, 0,
+                       "reply of the helper: a descriptor that nobody asked for, type %d",
+                       (int)reply->type);
     switch (reply->type) {
     case WIRE_STARTED:
         l->events->on_started(l->arg, reply->id, reply->value);
-        return ERR_OK;
+        break;
     case WIRE_EXITED:
-        if (reply->how > HELPER_LINK_NOT_STARTED ||
-            memchr(reply->stage, '\0', sizeof(reply->stage)) == NULL)
-            return broken(err, "bad end of a run", reply->how);
         deliver_exit(l, reply);
-        return ERR_OK;
+        break;
     case WIRE_OPENED: /* a file without its descriptor: this process has too many open */
         l->events->on_opened(l->arg, reply->id, fd, is_file && fd < 0 ? EMFILE : reply->value);
-        return ERR_OK;
-    default:
-        return broken(err, "unknown type", reply->type);
+        break;
     }
+    return ERR_OK;
 }
 
 static enum err_kind receive_one(struct helper_link *l, struct err *err)
 {
-    struct wire_reply_image reply;
+    struct wire_reply reply = {0};
     int fd;
     enum err_kind kind = receive(l, &reply, &fd, err);
 

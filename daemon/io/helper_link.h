@@ -18,7 +18,8 @@ struct loop;
 
 enum {
     HELPER_LINK_ENV_MAX = WIRE_ENV_MAX, /* bytes of one run's environment */
-    HELPER_LINK_STAGE_SIZE = WIRE_STAGE_SIZE
+    HELPER_LINK_STAGE_SIZE = WIRE_STAGE_SIZE,
+    HELPER_LINK_COMM_SIZE = WIRE_COMM_SIZE
 };
 
 /* How a run ended, and what helper_link_exit.value is then. */
@@ -34,6 +35,10 @@ struct helper_link_exit {
     int value;
     char stage[HELPER_LINK_STAGE_SIZE]; /* not started: what failed ("exec", "setuid"); else "" */
     uint64_t cpu_us;                    /* user and system time of it and what it waited for */
+    unsigned left; /* processes of the run that still live: a success spares them; after another end
+                    * they could not be killed (within 5 s, or not at all) */
+    int32_t left_pid;                      /* one of them; 0 = none */
+    char left_comm[HELPER_LINK_COMM_SIZE]; /* the name of that one, printable */
 };
 
 /* All are called from the loop. Each may dispose the link. */
@@ -59,8 +64,8 @@ struct helper_link *helper_link_create(struct loop *loop, int fd,
 void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, struct str env,
                      const int fds[3]);
 
-/* Sends a signal (1-64) to the process group of a run; after that, what is left of the group when
- * the program ends gets SIGKILL. Nothing happens if it has ended. */
+/* Sends a signal (1-64) to the process group of a run; after that, what is left of the run when the
+ * program ends gets SIGKILL, in whatever group or session it is. Nothing happens if it has ended. */
 void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number);
 
 /* Opens a credential file by its number in helper_params; tag comes back in on_opened. */

@@ -42,8 +42,11 @@ struct reply {
     uint64_t id;
     uint64_t cpu_us;
     int32_t value;
-    uint32_t unused;
+    uint32_t left;
     char stage[16];
+    char left_comm[16];
+    int32_t left_pid;
+    uint32_t unused;
 };
 
 static const char *const plain_env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/orphans.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { FIRST_CAPACITY = 16, PATIENCE_MS = 1000 };
+
+enum orphan_state { ORPHAN_UNREAD, ORPHAN_READ };
+
+struct orphan {
+    pid_t pid;
+    enum orphan_state state;
+    uint64_t until_ms; /* UNREAD: then its environment counts as one without a run */
+    char *run;         /* its INFORMERD_RUN; NULL = none, or not read yet */
+};
+
+void orphans_init(struct orphans *o, const char *proc, pid_t self)
+{
+    *o = (struct orphans){0};
+    descent_open(&o->descent, proc, self);
+}
+
+void orphans_fini(struct orphans *o)
+{
+    for (size_t i = 0; i < o->count; i++)
+        free(o->all[i].run);
+    free(o->all);
+    descent_pids_free(&o->children);
+    descent_close(&o->descent);
+    *o = (struct orphans){.descent = o->descent};
+}
+
+/* Where pid is, or belongs. */
+static size_t place(const struct orphans *o, pid_t pid)
+{
+    size_t low = 0;
+    size_t high = o->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (o->all[middle].pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_at(const struct orphans *o, size_t at, pid_t pid)
+{
+    return at < o->count && o->all[at].pid == pid;
+}
+
+static uint64_t now_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static void insert(struct orphans *o, size_t at, pid_t pid)
+{
+    if (o->count == o->capacity) {
+        o->capacity = o->capacity > 0 ? o->capacity * 2 : FIRST_CAPACITY;
+        o->all = mem_realloc(o->all, o->capacity * sizeof(*o->all));
+    }
+    memmove(&o->all[at + 1], &o->all[at], (o->count - at) * sizeof(*o->all));
+    o->all[at] = (struct orphan){.pid = pid, .until_ms = now_ms() + PATIENCE_MS};
+    o->count++;
+    o->unread++;
+}
+
+void orphans_forget(struct orphans *o, pid_t pid)
+{
+    size_t at = place(o, pid);
+
+    if (!is_at(o, at, pid))
+        return;
+    if (o->all[at].state == ORPHAN_UNREAD)
+        o->unread--;
+    free(o->all[at].run);
+    o->count--;
+    memmove(&o->all[at], &o->all[at + 1], (o->count - at) * sizeof(*o->all));
+}
+
+static void take_new(struct orphans *o, orphans_is_program_cb *is_program, const void *arg)
+{
+    for (size_t i = 0; i < o->children.count; i++) {
+        pid_t pid = o->children.all[i];
+        size_t at = place(o, pid);
+
+        if (!is_at(o, at, pid) && !is_program(arg, pid))
+            insert(o, at, pid);
+    }
+}
+
+static void read_environments(struct orphans *o)
+{
+    uint64_t now = now_ms();
+
+    for (struct orphan *p = o->all; o->unread > 0 && p < o->all + o->count; p++) {
+        if (p->state == ORPHAN_READ)
+            continue;
+        if (process_variable(o->descent.proc, p->pid, "INFORMERD_RUN", &p->run) ==
+                PROCESS_VARIABLE_LATER &&
+            now < p->until_ms)
+            continue;
+        p->state = ORPHAN_READ;
+        o->unread--;
+    }
+}
+
+bool orphans_update(struct orphans *o, size_t programs, orphans_is_program_cb *is_program,
+                    const void *arg)
+{
+    descent_children(&o->descent, &o->children);
+    if (o->children.count != programs + o->count)
+        take_new(o, is_program, arg);
+    if (o->unread > 0)
+        read_environments(o);
+    return o->unread == 0;
+}
+
+static bool is_of(const struct orphan *p, const char *run, pid_t group)
+{
+    if (p->run != NULL && run != NULL && strcmp(p->run, run) == 0)
+        return true;
+    return group > 0 && getpgid(p->pid) == group;
+}
+
+size_t orphans_collect(const struct orphans *o, const char *run, pid_t group,
+                       struct descent_set *set)
+{
+    struct process found;
+    size_t dead = 0;
+
+    for (size_t i = 0; i < o->count; i++) {
+        if (!is_of(&o->all[i], run, group))
+            continue;
+        if (process_look(o->descent.proc, o->all[i].pid, &found) == PROCESS_ALIVE)
+            descent_add(set, &found);
+        else
+            dead++;
+    }
+    return dead;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as a message of main and as a reply of the helper: refused with a text, or what comes out is
+ * within its limits and, as a reply, the same when it is sent again. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+#include "base/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_request(struct str message, size_t fd_count)
+{
+    struct wire_request req;
+    struct err err = {0};
+    size_t count;
+
+    if (wire_request_decode(message, fd_count, &req, &err) != ERR_OK) {
+        ensure(err.kind == ERR_PROTOCOL && err.text[0] != '\0');
+        return;
+    }
+    ensure((req.type == WIRE_RUN) == (fd_count == WIRE_RUN_FDS));
+    ensure(req.env.n == message.n - WIRE_HEAD_SIZE && req.env.n <= WIRE_ENV_MAX);
+    if (wire_env_check(req.env, &count))
+        ensure(count <= req.env.n && (count > 0) == (req.env.n > 0));
+}
+
+static void read_reply(struct str message)
+{
+    struct wire_reply reply;
+    struct wire_reply again;
+    struct err err = {0};
+    char bytes[WIRE_REPLY_SIZE];
+
+    if (wire_reply_decode(message, &reply, &err) != ERR_OK) {
+        ensure(err.kind == ERR_PROTOCOL && err.text[0] != '\0');
+        return;
+    }
+    wire_reply_encode(&reply, bytes);
+    ensure(wire_reply_decode(str_of(bytes, sizeof(bytes)), &again, NULL) == ERR_OK);
+    ensure(again.type == reply.type && again.id == reply.id && again.how == reply.how);
+    ensure(again.value == reply.value && again.cpu_us == reply.cpu_us);
+    ensure(again.left == reply.left && again.left_pid == reply.left_pid);
+    ensure(strcmp(again.stage, reply.stage) == 0);
+    ensure(strcmp(again.left_comm, reply.left_comm) == 0);
+    ensure((reply.left > 0) == (reply.left_pid > 0));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *copy = mem_dup(data, size);
+    struct str message = str_of(copy, size);
+
+    read_request(message, 0);
+    read_request(message, WIRE_RUN_FDS);
+    read_reply(message);
+    free(copy);
+    return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * helped - main with its link to a real helper and real programs, for tests: what they are told, and
+ * what the system says about the helper.
+ */
+#ifndef UNIT_HELPED_H
+#define UNIT_HELPED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "helper/helper.h"
+#include "io/helper_link.h"
+#include "io/loop.h"
+
+enum {
+    HELPED_NOBODY = 65534,
+    HELPED_FDS = 6 /* of an idle helper: 0-2, socket, signals, children */
+};
+
+/* SHELL and those below run the script that they are given. */
+enum helped_hook { HELPED_TRUE, HELPED_SHELL, HELPED_AS_NOBODY, HELPED_SHORT_GRACE };
+
+struct helped {
+    struct loop *loop;
+    struct helper_link *link;
+    pid_t helper;
+    size_t started, exited, opened, lost; /* events so far */
+    struct helper_link_exit end;          /* the last one */
+    struct err err;                       /* of on_lost */
+    bool dispose;                         /* from inside the next event */
+    bool called;                          /* by a function of ours: no event may come now */
+};
+
+/* Runs the loop until the condition holds. */
+#define HELPED_AWAIT(w, condition) \
+    while (!(condition))           \
+    loop_run((w)->loop)
+
+/* Starts a helper of its own. An alarm ends a test that hangs. */
+void helped_open(struct helped *w);
+
+/* The same with hooks of one's own; the programs may use INFORMERD_SCRIPT. */
+void helped_open_with(struct helped *w, const struct helper_hook *hooks, size_t count);
+
+/* Ends it, if the test has not; fails if its exit code is not 0, or a handle leaked. */
+void helped_close(struct helped *w);
+
+/* Waits for its end: its exit code, or minus the signal. */
+int helped_wait(struct helped *w);
+
+/* Runs a script as run id with INFORMERD_RUN=run-<id>; takes in (its stdin), returns the reading end of
+ * its output. */
+int helped_run_with(struct helped *w, uint64_t id, enum helped_hook hook, int in,
+                    const char *script);
+
+/* The same with nothing to read. */
+int helped_run(struct helped *w, uint64_t id, enum helped_hook hook, const char *script);
+
+/* Everything that comes until the end, or until the first newline; valid until the next call. */
+const char *helped_read(int fd, bool one_line);
+
+/* The next line must be this one. */
+void helped_expect_line(int fd, const char *line);
+
+/* Nothing more may come: whoever held the other end is gone. Closes fd. */
+void helped_expect_eof(int fd);
+
+/* The descriptors that a process has open. */
+size_t helped_fds(pid_t pid);
+
+/* The children of a process, zombies too. */
+size_t helped_children(pid_t pid);
+
+/* Runs hook 0, which must be /bin/true or like it, until the helper has no child any more; then it must
+ * have no descriptor open that is a run's. */
+void helped_expect_clean(struct helped *w);
+
+/* The private memory of a process in KiB. */
+size_t helped_memory(pid_t pid);
+
+#endif

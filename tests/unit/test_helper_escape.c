@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run leaves behind: killed after a bad end wherever it went, told of and spared after a good
+ * one, reaped in any case. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "helped.h"
+
+/* All that inherited stdout is gone already. */
+static void expect_all_gone(int out)
+{
+    struct pollfd p = {.fd = out, .events = POLLIN};
+
+    assert_int_equal(poll(&p, 1, 0), 1);
+    assert_int_equal(p.revents, POLLHUP);
+    close(out);
+}
+
+/* The writing end of the stdin of a run that is up: it has said "ready". */
+static int start_ready(struct helped *w, uint64_t id, const char *script, int *out)
+{
+    int in[2];
+
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    *out = helped_run_with(w, id, HELPED_SHELL, in[0], script);
+    helped_expect_line(*out, "ready\n");
+    return in[1];
+}
+
+/* Ways out: of the group; of the family too; with a child whose environment is another; far down. */
+/* NOLINTBEGIN(bugprone-suspicious-missing-comma): some are too long for a line */
+static const char *const ways_out[] = {
+    "setsid sh -c 'echo ready; exec sleep 1000' &",
+    "(setsid sh -c 'echo ready; exec sleep 1000' &)",
+    "(setsid sh -c 'trap \"\" TERM HUP INT; echo ready; sleep 1000; sleep 1000' &)",
+    "setsid sh -c 'env -i sh -c \"echo ready; sleep 1000; :\" & wait' &",
+    "(setsid sh -c 'setsid sh -c \"(setsid sh -c \\\"echo ready; sleep 1000\\\" &) ; sleep 1000\"' "
+    "&)",
+};
+/* NOLINTEND(bugprone-suspicious-missing-comma) */
+
+static void test_failure_reaches_what_escaped(void **state)
+{
+    struct helped w;
+
+    (void)state;
+    helped_open(&w);
+    for (size_t i = 0; i < ARRAY_LEN(ways_out); i++) {
+        char *script = mem_printf("%s\nread x; exit 3", ways_out[i]);
+        int out;
+        int in = start_ready(&w, i, script, &out);
+
+        close(in);
+        HELPED_AWAIT(&w, w.exited == i + 1);
+        expect_all_gone(out);
+        assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 3 && w.end.run == i);
+        assert_true(w.end.left == 0 && w.end.left_pid == 0);
+        free(script);
+    }
+    helped_expect_clean(&w);
+    helped_close(&w);
+}
+
+static void test_kill_reaches_what_escaped(void **state)
+{
+    struct helped w;
+
+    (void)state;
+    helped_open(&w);
+    for (size_t i = 0; i < ARRAY_LEN(ways_out); i++) {
+        char *script = mem_printf("trap 'exit 0' TERM; %s\nread x; sleep 1000", ways_out[i]);
+        int out;
+        int in = start_ready(&w, i, script, &out);
+
+        helper_link_kill(w.link, i, i % 2 == 0 ? SIGTERM : SIGKILL); /* a good end is none now */
+        HELPED_AWAIT(&w, w.exited == i + 1);
+        expect_all_gone(out);
+        assert_int_equal(w.end.how, i % 2 == 0 ? HELPER_LINK_EXITED : HELPER_LINK_SIGNALED);
+        assert_int_equal(w.end.left, 0);
+        close(in);
+        free(script);
+    }
+    helped_expect_clean(&w);
+    helped_close(&w);
+}
+
+/* It has neither the name nor, in the end, the parent: but it had the parent when the run was killed. */
+static void test_kill_remembers_descendants(void **state)
+{
+    struct helped w;
+    int out;
+
+    (void)state;
+    helped_open(&w);
+    int in = start_ready(&w, 1, "env -i setsid sh -c 'echo ready; sleep 1000; :' & wait", &out);
+    helper_link_kill(w.link, 1, SIGTERM);
+    HELPED_AWAIT(&w, w.exited == 1);
+    expect_all_gone(out);
+    assert_int_equal(w.end.how, HELPER_LINK_SIGNALED);
+    close(in);
+    helped_close(&w);
+}
+
+/* Each new one is in a session of its own, and comes while others are being killed. */
+static void test_escaping_goes_on_while_being_killed(void **state)
+{
+    struct helped w;
+    int out;
+
+    (void)state;
+    helped_open(&w);
+    int in = start_ready(&w, 1,
+                         "(setsid sh -c 'i=0; while [ $i -lt 300 ]; do (setsid sleep 1000 &);"
+                         " i=$((i+1)); [ $i = 20 ] && echo ready; done; sleep 1000' &) ;"
+                         "read x; exit 1",
+                         &out);
+    close(in);
+    HELPED_AWAIT(&w, w.exited == 1);
+    expect_all_gone(out);
+    assert_int_equal(w.end.left, 0);
+    helped_expect_clean(&w);
+    helped_close(&w);
+}
+
+/* A run of which something stays: the script has its stdin and stdout, and the run ends when the script
+ * closes descriptor 6. */
+#define LEAVE(how, script) \
+    "exec 3>&1 4<&0; x=$( (" how " sh -c 'exec 6>&1 >&3; " script "' <&4 & ) ); exit 0"
+
+static void test_success_tells_what_is_left(void **state)
+{
+    static const struct {
+        const char *script;
+        unsigned left;
+    } runs[] = {
+        {LEAVE("",                             "exec 6>&-; read x; echo alive $x"), 1},
+        {LEAVE("setsid",                                    "exec 6>&-; read x; echo alive $x"),                                                          1},
+        {LEAVE("env -i",                                   "exec 6>&-; read x; echo alive $x"),             1}, /* in its group */
+        {LEAVE("env -i setsid","exec 6>&-; read x; echo alive $x"),0}, /* known limit */
+        {LEAVE("setsid",                "exec 5<&0; (exec 6>&-; read y; echo alive $y) <&5 & exec 6>&-; wait"),                                                  2},
+        {"x=$(true & sleep 0); exit 0",                                    0                                                         },
+    };
+    struct helped w;
+
+    (void)state;
+    helped_open(&w);
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        int in[2];
+
+        assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+        int out = helped_run_with(&w, i, HELPED_SHELL, in[0], runs[i].script);
+        HELPED_AWAIT(&w, w.exited == i + 1);
+        assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+        assert_int_equal(w.end.left, runs[i].left);
+        assert_string_equal(w.end.left_comm, runs[i].left > 0 ? "sh" : "");
+        assert_int_equal(w.end.left_pid > 0 && kill(w.end.left_pid, 0) == 0, runs[i].left > 0);
+        if (i + 1 < ARRAY_LEN(runs)) {
+            assert_int_equal(write(in[1], "yes\n", 4), 4);
+            helped_expect_line(out, "alive yes\n");
+        }
+        close(in[1]);
+        helped_expect_eof(out);
+    }
+    w.exited = 0;
+    helped_expect_clean(&w); /* reaped, too */
+    helped_close(&w);
+}
+
+/* Neither a failure nor a success of another run has anything to do with it. */
+static void test_runs_do_not_touch_each_other(void **state)
+{
+    struct helped w;
+    int out[2];
+    int in[2];
+
+    (void)state;
+    helped_open(&w);
+    in[0] = start_ready(&w, 1, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
+                        &out[0]);
+    HELPED_AWAIT(&w, w.exited == 1);
+    assert_int_equal(w.end.left, 1);
+    in[1] = start_ready(&w, 2, /* goes on */
+                        "exec 4<&0; (setsid sh -c 'echo ready; read x; echo alive $x' <&4 &); wait;"
+                        " while [ ! -e /proc/self/none ]; do sleep 1000; done",
+                        &out[1]);
+    close(helped_run(&w, 10, HELPED_SHELL, "exit 1"));
+    HELPED_AWAIT(&w, w.exited == 2);
+    close(helped_run(&w, 11, HELPED_SHELL, "sleep 1000"));
+    helper_link_kill(w.link, 11, SIGKILL);
+    HELPED_AWAIT(&w, w.exited == 3);
+    close(helped_run(&w, 12, HELPED_TRUE, ""));
+    HELPED_AWAIT(&w, w.exited == 4);
+    assert_true(w.end.value == 0 && w.end.left == 0);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(write(in[i], "yes\n", 4), 4);
+        helped_expect_line(out[i], "alive yes\n");
+        close(in[i]);
+    }
+    helped_expect_eof(out[0]);
+    helped_close(&w);
+    helped_expect_eof(out[1]);
+}
+
+static void test_end_of_main_reaches_what_escaped(void **state)
+{
+    struct helped w;
+    int out[ARRAY_LEN(ways_out) + 1];
+    int in[ARRAY_LEN(ways_out) + 1];
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* of those that outlive the helper */
+    helped_open(&w);
+    for (; n < ARRAY_LEN(ways_out); n++) {
+        char *script = mem_printf("%s\nread x; sleep 1000", ways_out[n]);
+
+        in[n] = start_ready(&w, n, script, &out[n]);
+        free(script);
+    }
+    in[n] = start_ready(&w, n, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
+                        &out[n]);
+    HELPED_AWAIT(&w, w.exited == 1);
+    helped_close(&w);
+    for (size_t i = 0; i < n; i++) {
+        expect_all_gone(out[i]);
+        close(in[i]);
+    }
+    assert_int_equal(write(in[n], "yes\n", 4), 4); /* what a success has left stays */
+    helped_expect_line(out[n], "alive yes\n");
+    close(in[n]);
+    helped_expect_eof(out[n]);
+    assert_true(wait(NULL) > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_failure_reaches_what_escaped),
+        cmocka_unit_test(test_kill_reaches_what_escaped),
+        cmocka_unit_test(test_kill_remembers_descendants),
+        cmocka_unit_test(test_escaping_goes_on_while_being_killed),
+        cmocka_unit_test(test_success_tells_what_is_left),
+        cmocka_unit_test(test_runs_do_not_touch_each_other),
+        cmocka_unit_test(test_end_of_main_reaches_what_escaped),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

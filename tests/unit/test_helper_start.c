@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs that cannot be started: why is told, and nothing is left of the attempt. Programs that are
+ * replaced or deleted while they run. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "helped.h"
+
+enum { BIG_ARGUMENT = 256 * 1024 };
+
+static const char *const plain_env[] = {"PATH=/usr/bin:/bin", NULL};
+
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* Hook 0 works, hook 1 does not. */
+static void open_pair(struct helped *w, struct helper_hook bad)
+{
+    const struct helper_hook hooks[] = {
+        {.argv = ARGV("/bin/true"), .env = plain_env},
+        bad
+    };
+
+    helped_open_with(w, hooks, ARRAY_LEN(hooks));
+}
+
+static void expect_not_started(struct helped *w, const char *stage, int error)
+{
+    size_t before = w->exited;
+
+    helped_expect_eof(helped_run(w, 1, 1, ""));
+    HELPED_AWAIT(w, w->exited > before);
+    assert_int_equal(w->end.run, 1);
+    assert_int_equal(w->end.how, HELPER_LINK_NOT_STARTED);
+    assert_int_equal(w->end.value, error);
+    assert_string_equal(w->end.stage, stage);
+    assert_int_equal(w->end.left, 0);
+    helped_expect_clean(w);
+    close(helped_run(w, 2, 0, "")); /* others are not affected */
+    HELPED_AWAIT(w, w->exited > before + 1 && w->end.run == 2);
+    assert_true(w->end.how == HELPER_LINK_EXITED && w->end.value == 0);
+}
+
+static void test_programs_that_are_none(void **state)
+{
+    char text[] = "/tmp/informerd-test-XXXXXX";
+    char script[] = "/tmp/informerd-test-XXXXXX";
+    int fds[] = {mkstemp(text), mkstemp(script)};
+    const struct {
+        const char *path;
+        int error;
+    } bad[] = {
+        {"/no/such/program", ENOENT },
+        {"/etc/passwd",      EACCES },
+        {"/tmp",             EACCES },
+        {text,               ENOEXEC},
+        {script,             ENOENT }, /* its interpreter */
+    };
+
+    (void)state;
+    assert_true(fds[0] >= 0 && fds[1] >= 0);
+    assert_int_equal(dprintf(fds[0], "true\n"), 5);
+    assert_int_equal(dprintf(fds[1], "#!/no/such/shell\n"), 17);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        assert_int_equal(fchmod(fds[i], 0755), 0);
+        close(fds[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct helped w;
+
+        open_pair(&w, (struct helper_hook){.argv = ARGV(bad[i].path), .env = plain_env});
+        expect_not_started(&w, "exec", bad[i].error);
+        helped_close(&w);
+    }
+    unlink(text);
+    unlink(script);
+}
+
+static void test_arguments_too_big(void **state)
+{
+    char *big = mem_printf("%*d", BIG_ARGUMENT, 0);
+    struct helped w;
+
+    (void)state;
+    open_pair(&w, (struct helper_hook){.argv = ARGV("/bin/true", big), .env = plain_env});
+    expect_not_started(&w, "exec", E2BIG);
+    helped_close(&w);
+    free(big);
+}
+
+/* Beside what test_helper_link shows: the helper's table of descriptors is full. */
+static void test_no_descriptors(void **state)
+{
+    const struct rlimit few = {HELPED_FDS, 4096};
+    const struct rlimit many = {1024, 4096};
+    struct helped w;
+
+    (void)state;
+    open_pair(&w, (struct helper_hook){.argv = ARGV("/bin/true"), .env = plain_env});
+    close(helped_run(&w, 1, 0, ""));
+    HELPED_AWAIT(&w, w.exited == 1);
+    assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &few, NULL), 0);
+    helped_expect_eof(helped_run(&w, 2, 0, ""));
+    HELPED_AWAIT(&w, w.exited == 2);
+    assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EMFILE);
+    assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &many, NULL), 0);
+    helped_expect_clean(&w);
+    close(helped_run(&w, 3, 0, ""));
+    HELPED_AWAIT(&w, w.exited == 3);
+    assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+    helped_close(&w);
+}
+
+/* What it was. */
+static rlim_t limit_processes(pid_t pid, rlim_t n)
+{
+    struct rlimit limit;
+
+    assert_int_equal(prlimit(pid, RLIMIT_NPROC, NULL, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+    assert_int_equal(prlimit(pid, RLIMIT_NPROC, &limit, NULL), 0);
+    return before;
+}
+
+/* The hook's user has too many processes: one, and may have none. */
+static void test_user_has_too_many_processes(void **state)
+{
+    struct helper_hook hook = {.argv = ARGV("/bin/sh", "-c", "echo ready; read x"),
+                               .env = plain_env};
+    struct helped w;
+    int in[2];
+
+    (void)state;
+    if (getuid() != 0)
+        skip(); /* needs another user */
+    hook.change_user = true;
+    hook.uid = hook.gid = HELPED_NOBODY;
+    open_pair(&w, hook);
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    int out = helped_run_with(&w, 3, 1, in[0], "");
+    helped_expect_line(out, "ready\n");
+    limit_processes(w.helper, 0);
+    helped_expect_eof(helped_run(&w, 1, 1, ""));
+    HELPED_AWAIT(&w, w.exited == 1);
+    assert_true(w.end.run == 1 && w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EAGAIN);
+    assert_string_equal(w.end.stage, "exec");
+    assert_int_equal(helped_children(w.helper), 1);
+    assert_int_equal(helped_fds(w.helper), HELPED_FDS + 1);
+    assert_int_equal(write(in[1], "go\n", 3), 3);
+    HELPED_AWAIT(&w, w.exited == 2);
+    assert_true(w.end.run == 3 && w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+    helped_expect_eof(out);
+    close(in[1]);
+    helped_expect_clean(&w);
+    helped_close(&w);
+}
+
+static pid_t pause_in_child(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        for (;;)
+            pause();
+    assert_true(pid > 0);
+    return pid;
+}
+
+/* The helper's user has: one besides the helper, which makes two, and may have two. */
+static void test_helper_has_too_many_processes(void **state)
+{
+    uid_t lonely = (uid_t)(100000 + getpid()); /* nobody else runs as this user */
+    struct helped w;
+
+    (void)state;
+    if (getuid() != 0)
+        skip(); /* needs another user */
+    rlim_t before = limit_processes(getpid(), 2);
+    assert_int_equal(setresuid(lonely, lonely, 0), 0);
+    open_pair(&w, (struct helper_hook){.argv = ARGV("/bin/true"), .env = plain_env});
+    assert_int_equal(setresuid(lonely, 0, 0), 0);
+    pid_t other = pause_in_child(); /* root may exceed the limit */
+    assert_int_equal(setresuid(0, 0, 0), 0);
+    limit_processes(getpid(), before);
+    helped_expect_eof(helped_run(&w, 1, 1, ""));
+    HELPED_AWAIT(&w, w.exited == 1);
+    assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EAGAIN);
+    assert_string_equal(w.end.stage, "fork");
+    assert_int_equal(helped_children(w.helper), 0);
+    assert_int_equal(helped_fds(w.helper), HELPED_FDS);
+    kill(other, SIGKILL);
+    assert_int_equal(waitpid(other, NULL, 0), other);
+    close(helped_run(&w, 2, 0, ""));
+    HELPED_AWAIT(&w, w.exited == 2);
+    assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+    helped_close(&w);
+}
+
+/* Never as root instead: -1 means "no change" to the kernel. */
+static void test_users_that_are_none(void **state)
+{
+    static const struct {
+        uid_t uid;
+        gid_t gid;
+        const char *stage;
+    } bad[] = {
+        {(uid_t)-1,     HELPED_NOBODY, "setuid"},
+        {HELPED_NOBODY, (gid_t)-1,     "setgid"},
+    };
+
+    (void)state;
+    if (getuid() != 0)
+        skip(); /* may not change users at all */
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct helper_hook hook = {.argv = ARGV("/bin/true"), .env = plain_env};
+        struct helped w;
+
+        hook.change_user = true;
+        hook.uid = bad[i].uid;
+        hook.gid = bad[i].gid;
+        open_pair(&w, hook);
+        expect_not_started(&w, bad[i].stage, EINVAL);
+        helped_close(&w);
+    }
+}
+
+/* ---- Its file is not the program's life */
+
+static void write_program(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+}
+
+struct program {
+    char dir[32];
+    char *path, *next;
+};
+
+static void make_program(struct program *p, const char *text)
+{
+    *p = (struct program){.dir = "/tmp/informerd-test-XXXXXX"};
+    assert_non_null(mkdtemp(p->dir));
+    p->path = mem_printf("%s/program", p->dir);
+    p->next = mem_printf("%s/next", p->dir);
+    write_program(p->path, text);
+}
+
+static void replace_program(struct program *p, const char *text)
+{
+    write_program(p->next, text);
+    assert_int_equal(rename(p->next, p->path), 0);
+}
+
+/* With its folder. */
+static void remove_program(struct program *p)
+{
+    assert_int_equal(unlink(p->path), 0);
+    assert_int_equal(rmdir(p->dir), 0);
+    free(p->path);
+    free(p->next);
+}
+
+static void expect_end(struct helped *w, uint64_t run, enum helper_link_how how, int value)
+{
+    size_t before = w->exited;
+
+    HELPED_AWAIT(w, w->exited > before);
+    assert_true(w->end.run == run && w->end.how == how && w->end.value == value);
+}
+
+static void test_program_is_replaced_and_deleted_while_running(void **state)
+{
+    struct helped w;
+    struct program p;
+    int in[2];
+
+    (void)state;
+    make_program(&p, "#!/bin/sh\necho old; read x; echo still $x\n");
+    open_pair(&w, (struct helper_hook){.argv = ARGV(p.path), .env = plain_env});
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    int out = helped_run_with(&w, 10, 1, in[0], "");
+    helped_expect_line(out, "old\n");
+    replace_program(&p, "#!/bin/sh\necho new\nexit 1\n");
+    int next = helped_run(&w, 11, 1, "");
+    expect_end(&w, 11, HELPER_LINK_EXITED, 1);
+    helped_expect_line(next, "new\n");
+    helped_expect_eof(next);
+    remove_program(&p);
+    helped_expect_eof(helped_run(&w, 12, 1, ""));
+    expect_end(&w, 12, HELPER_LINK_NOT_STARTED, ENOENT);
+    assert_int_equal(write(in[1], "here\n", 5), 5);
+    expect_end(&w, 10, HELPER_LINK_EXITED, 0);
+    helped_expect_line(out, "still here\n");
+    helped_expect_eof(out);
+    close(in[1]);
+    helped_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_programs_that_are_none),
+        cmocka_unit_test(test_arguments_too_big),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_user_has_too_many_processes),
+        cmocka_unit_test(test_helper_has_too_many_processes),
+        cmocka_unit_test(test_users_that_are_none),
+        cmocka_unit_test(test_program_is_replaced_and_deleted_while_running),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
