@@ -4,28 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/call.h"
 #include "admin/health.h"
+#include "admin/hook_call.h"
+#include "admin/journal.h"
 #include "admin/report.h"
+#include "admin/stream.h"
 #include "admin/target.h"
 #include "cache/audit.h"
 #include "cache/watch.h"
 #include "proto/json_out.h"
 
-#define JSON "application/json"
 #define TEXT "text/plain; charset=utf-8"
-
-/* One request on its way to its answer. */
-struct call {
-    const struct admin_model *m;
-    const struct admin_request *req;
-    const struct target *target;
-    uint64_t now_ms;
-    struct admin_response *out;
-};
 
 void admin_refuse(struct admin_response *out, int status, const char *text)
 {
-    *out = (struct admin_response){.status = status, .content_type = JSON};
+    *out = (struct admin_response){.status = status, .content_type = CALL_JSON};
     struct json_out j = json_out_to(&out->body);
 
     json_out_open(&j, '{');
@@ -49,7 +43,7 @@ static void answer_readyz(struct call *c)
         return;
     }
     c->out->status = 503;
-    health_put_not_ready(&c->out->body, c->m);
+    health_put_not_ready(&c->out->body, c->m, c->now_ms);
 }
 
 static void answer_status(struct call *c)
@@ -67,14 +61,21 @@ static void answer_hooks(struct call *c)
     report_put_hooks(&c->out->body, c->m, c->now_ms);
 }
 
-/* The watch of the path; NULL: refused. */
-static struct watch *find_watch(struct call *c)
+/* The watch of the path, under the name it was asked by; NULL: refused. */
+static const struct admin_watch *find_named(struct call *c)
 {
     for (size_t i = 0; i < c->m->watch_count; i++)
         if (str_is(c->target->part[2], c->m->watches[i].name))
-            return c->m->watches[i].watch;
+            return &c->m->watches[i];
     admin_refuse(c->out, 404, "there is no watch of this name: informerctl watches lists them");
     return NULL;
+}
+
+static struct watch *find_watch(struct call *c)
+{
+    const struct admin_watch *named = find_named(c);
+
+    return named != NULL ? named->watch : NULL;
 }
 
 /* The same, if the peer may see its objects. */
@@ -82,12 +83,7 @@ static const struct watch *find_readable(struct call *c)
 {
     const struct watch *w = find_watch(c);
 
-    if (w == NULL || c->req->privileged || strcmp(watch_resource(w), "secrets") != 0)
-        return w;
-    admin_refuse(c->out, 403,
-                 "objects of Secrets are shown to root and to the user that informerd was "
-                 "started as");
-    return NULL;
+    return w != NULL && call_may_see(c, watch_resource(w)) ? w : NULL;
 }
 
 static void answer_objects(struct call *c)
@@ -111,7 +107,7 @@ static void answer_objects(struct call *c)
         object_put_json(raw, objects[i]);
     }
     json_out_close(&j, ']');
-    buf_putc(&c->out->body, '\n');
+    call_end(c);
     free(objects);
 }
 
@@ -130,7 +126,7 @@ static void answer_object(struct call *c)
         return;
     }
     object_put_json(&c->out->body, o);
-    buf_putc(&c->out->body, '\n');
+    call_end(c);
 }
 
 static void answer_verify(struct call *c)
@@ -168,7 +164,7 @@ static void accept(struct call *c, uint64_t number)
         json_out_u64(&j, number);
     }
     json_out_close(&j, '}');
-    buf_putc(&c->out->body, '\n');
+    call_end(c);
 }
 
 static void start_relist(struct call *c)
@@ -218,24 +214,62 @@ static void start_reject(struct call *c)
     decide(c, false);
 }
 
+static void answer_events(struct call *c)
+{
+    c->out->content_type = CALL_NDJSON;
+    journal_put_all(&c->out->body, c->m->journal);
+}
+
+static void follow_events(struct call *c)
+{
+    c->out->content_type = CALL_NDJSON;
+    c->out->stream = admin_streams_follow_journal(c->m->streams);
+}
+
+static void follow_source(struct call *c)
+{
+    const struct admin_watch *named = find_named(c);
+
+    if (named == NULL || !call_may_see(c, watch_resource(named->watch)))
+        return;
+    c->out->content_type = CALL_NDJSON;
+    c->out->stream = admin_streams_follow(c->m->streams, named, c->now_ms);
+}
+
 /* What POST does is for the privileged. */
 static const struct route {
     const char *method;
     const char *pattern[TARGET_PARTS];
     void (*answer)(struct call *c);
 } routes[] = {
-    {"GET",  {"livez"},                                 answer_livez  },
-    {"GET",  {"readyz"},                                answer_readyz },
-    {"GET",  {"v1", "status"},                          answer_status },
-    {"GET",  {"v1", "watches"},                         answer_watches},
-    {"GET",  {"v1", "watches", "*", "objects"},         answer_objects},
-    {"GET",  {"v1", "watches", "*", "objects", "*"},    answer_object },
-    {"GET",  {"v1", "watches", "*", "verify"},          answer_verify },
-    {"POST", {"v1", "watches", "*", "verify"},          start_verify  },
-    {"POST", {"v1", "watches", "*", "relist"},          start_relist  },
-    {"POST", {"v1", "watches", "*", "guard", "accept"}, start_accept  },
-    {"POST", {"v1", "watches", "*", "guard", "reject"}, start_reject  },
-    {"GET",  {"v1", "hooks"},                           answer_hooks  },
+    {"GET",  {"livez"},                                 answer_livez    },
+    {"GET",  {"readyz"},                                answer_readyz   },
+    {"GET",  {"v1", "status"},                          answer_status   },
+    {"GET",  {"v1", "watches"},                         answer_watches  },
+    {"GET",  {"v1", "watches", "*", "objects"},         answer_objects  },
+    {"GET",  {"v1", "watches", "*", "objects", "*"},    answer_object   },
+    {"GET",  {"v1", "watches", "*", "verify"},          answer_verify   },
+    {"POST", {"v1", "watches", "*", "verify"},          start_verify    },
+    {"POST", {"v1", "watches", "*", "relist"},          start_relist    },
+    {"POST", {"v1", "watches", "*", "guard", "accept"}, start_accept    },
+    {"POST", {"v1", "watches", "*", "guard", "reject"}, start_reject    },
+    {"GET",  {"v1", "sources", "*", "stream"},          follow_source   },
+    {"GET",  {"v1", "events"},                          answer_events   },
+    {"GET",  {"v1", "events", "follow"},                follow_events   },
+    {"GET",  {"v1", "hooks"},                           answer_hooks    },
+    {"GET",  {"v1", "runs"},                            hook_call_runs  },
+    {"GET",  {"v1", "hooks", "*", "runs"},              hook_call_runs  },
+    {"GET",  {"v1", "hooks", "*", "why"},               hook_call_why   },
+    {"GET",  {"v1", "hooks", "*", "why", "*"},          hook_call_why   },
+    {"GET",  {"v1", "hooks", "*", "input"},             hook_call_input },
+    {"GET",  {"v1", "hooks", "*", "input", "*"},        hook_call_input },
+    {"GET",  {"v1", "hooks", "*", "order"},             hook_call_order },
+    {"POST", {"v1", "hooks", "*", "run"},               hook_call_run   },
+    {"POST", {"v1", "hooks", "*", "run", "*"},          hook_call_run   },
+    {"POST", {"v1", "pause"},                           hook_call_pause },
+    {"POST", {"v1", "resume"},                          hook_call_resume},
+    {"POST", {"v1", "hooks", "*", "pause"},             hook_call_pause },
+    {"POST", {"v1", "hooks", "*", "resume"},            hook_call_resume},
 };
 
 /* NULL: refused. */
@@ -267,7 +301,7 @@ void admin_handle(const struct admin_model *m, const struct admin_request *req, 
     struct target t;
     struct call c = {m, req, &t, now_ms, out};
 
-    *out = (struct admin_response){.status = 200, .content_type = JSON};
+    *out = (struct admin_response){.status = 200, .content_type = CALL_JSON};
     if (!target_parse(&t, req->target)) {
         admin_refuse(out, 400, "the path of the request cannot be read");
         return;
@@ -277,7 +311,7 @@ void admin_handle(const struct admin_model *m, const struct admin_request *req, 
         admin_refuse(out, 403,
                      "only root and the user that informerd was started as may have this done");
     else if (r != NULL && strcmp(r->method, "POST") == 0 && m->stopping)
-        admin_refuse(out, 503, "informerd is stopping: it asks no server any more");
+        admin_refuse(out, 503, "informerd is stopping: it begins nothing any more");
     else if (r != NULL)
         r->answer(&c);
     target_fini(&t);

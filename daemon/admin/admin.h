@@ -13,7 +13,12 @@
 #include "base/buf.h"
 #include "base/str.h"
 
+struct admin_stream;
+struct admin_streams;
+struct hook;
 struct hooks;
+struct journal;
+struct payload_context;
 struct watch;
 
 /* Objects of more bytes than this are not put into one answer: each answer is made whole in memory,
@@ -42,6 +47,10 @@ struct admin_actions {
     void (*verify)(void *arg, struct watch *w);
     /* A person decides about the lists that the guard holds. False: none is held. */
     bool (*guard)(void *arg, struct watch *w, bool accept);
+    /* Runs were ordered: has the schedule looked at soon. */
+    void (*kick)(void *arg);
+    /* Pauses the hook (hook_pause()), or lets it go on and has the schedule looked at. */
+    void (*pause)(void *arg, struct hook *h, bool paused);
 };
 
 /* Everything is borrowed for the call; only actions change what it shows. */
@@ -57,6 +66,10 @@ struct admin_model {
     const struct admin_watch *watches;
     size_t watch_count;
     const struct hooks *hooks;
+    uint64_t pending_ms; /* limits.pending: a key that waits longer is degraded; 0 = no limit */
+    const struct payload_context *context; /* what runs are told */
+    const struct journal *journal;
+    struct admin_streams *streams;
     const struct admin_actions *actions; /* needed for POST alone */
     void *arg;                           /* for them */
 };
@@ -72,11 +85,16 @@ struct admin_response {
     int status;
     const char *content_type; /* constant */
     struct buf body;          /* the caller's, to be freed */
+    /* Not NULL: the answer has no body and no end, its lines are pulled from here (admin/stream.h).
+     * The caller's, to be destroyed. */
+    struct admin_stream *stream;
 };
 
-/* Answers GET of /livez, /readyz, /v1/status, /v1/watches, /v1/watches/NAME/{objects[/KEY],verify}
- * and /v1/hooks, and to the privileged POST of /v1/watches/NAME/{relist,verify,guard/accept,
- * guard/reject}, whose bodies mean nothing. The path is percent-decoded, the query ignored.
+/* Answers GET of /livez, /readyz, /v1/status, /v1/watches, /v1/watches/NAME/{objects[/KEY],verify},
+ * /v1/sources/NAME/stream, /v1/hooks, /v1/runs, /v1/hooks/NAME/{runs,why[/KEY],input[/KEY],order},
+ * /v1/events and /v1/events/follow, and to the privileged POST of /v1/watches/NAME/{relist,verify,
+ * guard/accept,guard/reject}, /v1/pause, /v1/resume and /v1/hooks/NAME/{run[/KEY],pause,resume},
+ * whose bodies mean nothing. The path is percent-decoded, the query ignored.
  * Anything else is 400, 403, 404, 405, 409 (not as things stand) or 503 with {"error": TEXT}. *out
  * is overwritten. */
 void admin_handle(const struct admin_model *m, const struct admin_request *req, uint64_t now_ms,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin/health.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "admin/admin.h"
 #include "cache/watch.h"
-#include "hook/hook.h"
+#include "hook/why.h"
 #include "proto/json_out.h"
 
 /* NULL = nothing is wrong. */
@@ -50,6 +51,23 @@ static void put_held(struct json_out *j, const struct admin_watch *w, const stru
     buf_free(&text);
 }
 
+/* What nobody looks at: a run that hangs, a hook that is paused, one that fails again and again. */
+static void put_pending(struct json_out *j, const struct admin_model *m, const struct hook *h,
+                        uint64_t now_ms)
+{
+    uint64_t oldest_ms = hook_oldest_pending_ms(h, now_ms);
+    struct buf text = {0};
+
+    if (m->pending_ms == 0 || oldest_ms <= m->pending_ms)
+        return;
+    buf_printf(&text,
+               "hook %s: a key is pending for longer than limits.pending: %" PRIu64
+               " s, informerctl why %s tells why",
+               h->name, oldest_ms / 1000, h->name);
+    json_out_str(j, buf_str(&text));
+    buf_free(&text);
+}
+
 void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
 {
     json_out_open(j, '[');
@@ -59,27 +77,43 @@ void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64
         put_held(j, &m->watches[i], &s);
         put_trouble(j, m->watches[i].name, &s);
     }
+    for (size_t i = 0; i < m->hooks->n; i++)
+        put_pending(j, m, m->hooks->v[i], now_ms);
     json_out_close(j, ']');
 }
 
-static void put_hook(struct buf *out, const struct hook *h)
+static void put_unsynced(struct buf *out, const struct hook *h)
 {
-    buf_printf(out, "hook %s: ", h->name);
-    if (h->gate != GATE_CLOSED) {
-        buf_puts(out, "its first run has not ended\n");
-        return;
-    }
-    buf_puts(out, "waits for its first run until these watches are synced:");
+    buf_puts(out, "these watches are synced:");
     for (size_t i = 0; i < h->source_count; i++)
         if (!hook_source_synced(&h->sources[i]))
             buf_printf(out, " %s", h->sources[i].name);
     buf_putc(out, '\n');
 }
 
-void health_put_not_ready(struct buf *out, const struct admin_model *m)
+static void put_hook(struct buf *out, const struct admin_model *m, const struct hook *h,
+                     uint64_t now_ms)
+{
+    struct why w = why_hook(m->hooks, h, now_ms);
+
+    buf_printf(out, "hook %s: ", h->name);
+    if (h->gate == GATE_CLOSED && w.reason == WHY_NOT_SYNCED) {
+        buf_puts(out, "waits for its first run until ");
+        put_unsynced(out, h);
+        return;
+    }
+    buf_puts(out, "its first run has not ended");
+    if (w.reason != WHY_HANDLED && w.reason != WHY_RUNNING) {
+        buf_puts(out, ": ");
+        why_put_text(out, &w);
+    }
+    buf_putc(out, '\n');
+}
+
+void health_put_not_ready(struct buf *out, const struct admin_model *m, uint64_t now_ms)
 {
     buf_puts(out, "not ready\n");
     for (size_t i = 0; i < m->hooks->n; i++)
-        if (m->hooks->v[i]->gate != GATE_OPEN)
-            put_hook(out, m->hooks->v[i]);
+        if (!hook_first_ended(m->hooks->v[i]))
+            put_hook(out, m, m->hooks->v[i], now_ms);
 }

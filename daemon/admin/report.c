@@ -5,6 +5,7 @@
 
 #include "admin/admin.h"
 #include "admin/health.h"
+#include "admin/member.h"
 #include "cache/audit.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
@@ -12,40 +13,6 @@
 
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
-
-static void put_member(struct json_out *j, const char *key, const char *value)
-{
-    json_out_key(j, key);
-    json_out_cstr(j, value);
-}
-
-static void put_count(struct json_out *j, const char *key, uint64_t value)
-{
-    json_out_key(j, key);
-    json_out_u64(j, value);
-}
-
-static void put_flag(struct json_out *j, const char *key, bool value)
-{
-    json_out_key(j, key);
-    json_out_bool(j, value);
-}
-
-/* A duration, or null when there is none. */
-static void put_seconds(struct json_out *j, const char *key, bool known, uint64_t ms)
-{
-    json_out_key(j, key);
-    if (known)
-        json_out_ms_as_s(j, ms);
-    else
-        json_out_null(j);
-}
-
-/* How long ago a moment was, in seconds; null when it never came. */
-static void put_age(struct json_out *j, const char *key, uint64_t then_ms, uint64_t now_ms)
-{
-    put_seconds(j, key, then_ms > 0, now_ms > then_ms ? now_ms - then_ms : 0);
-}
 
 static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
 {
@@ -55,7 +22,7 @@ static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
 
     gmtime_r(&s, &tm);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    put_member(j, key, text);
+    member_text(j, key, text);
 }
 
 static void put_clusters(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
@@ -67,8 +34,8 @@ static void put_clusters(struct json_out *j, const struct admin_model *m, uint64
 
         json_out_key(j, c->name);
         json_out_open(j, '{');
-        put_member(j, "server", c->server);
-        put_age(j, "contact_age_s", c->contact_ms, now_ms);
+        member_text(j, "server", c->server);
+        member_age(j, "contact_age_s", c->contact_ms, now_ms);
         json_out_close(j, '}');
     }
     json_out_close(j, '}');
@@ -80,7 +47,7 @@ static void put_relists(struct json_out *j, const struct watch_status *s)
     json_out_open(j, '{');
     for (int why = 0; why < RELIST_REASONS; why++)
         if (s->relists_by[why] > 0)
-            put_count(j, relist_reason_name((enum relist_reason)why), s->relists_by[why]);
+            member_count(j, relist_reason_name((enum relist_reason)why), s->relists_by[why]);
     json_out_close(j, '}');
 }
 
@@ -92,7 +59,7 @@ static void put_state_of_audit(struct json_out *j, enum audit_state state)
         [AUDIT_GRACE] = "grace",
     };
 
-    put_member(j, "state", names[state]);
+    member_text(j, "state", names[state]);
 }
 
 static void put_audit(struct json_out *j, const struct audit *a)
@@ -102,7 +69,7 @@ static void put_audit(struct json_out *j, const struct audit *a)
     json_out_key(j, "audit");
     json_out_open(j, '{');
     put_state_of_audit(j, audit_state(a));
-    put_count(j, "runs", r->runs);
+    member_count(j, "runs", r->runs);
     json_out_key(j, "differences");
     if (r->done_ms > 0 && r->err->kind == ERR_OK)
         json_out_u64(j, r->differences);
@@ -115,12 +82,12 @@ static void put_audit(struct json_out *j, const struct audit *a)
 static void put_more(struct json_out *j, const struct watch *w, const struct watch_status *s,
                      uint64_t now_ms)
 {
-    put_member(j, "held_reason", s->held);
-    put_count(j, "held_deletes", s->held_deletes);
-    put_age(j, "last_event_age_s", s->event_ms, now_ms);
-    put_age(j, "last_bookmark_age_s", s->bookmark_ms, now_ms);
+    member_text(j, "held_reason", s->held);
+    member_count(j, "held_deletes", s->held_deletes);
+    member_age(j, "last_event_age_s", s->event_ms, now_ms);
+    member_age(j, "last_bookmark_age_s", s->bookmark_ms, now_ms);
     put_relists(j, s);
-    put_count(j, "events", s->events);
+    member_count(j, "events", s->events);
     put_audit(j, watch_audit(w));
 }
 
@@ -132,19 +99,19 @@ static void put_watch(struct json_out *j, const struct admin_watch *named, uint6
 
     json_out_key(j, named->name);
     json_out_open(j, '{');
-    put_member(j, "cluster", watch_cluster(w));
-    put_member(j, "resource", watch_resource(w));
-    put_member(j, "state", s.state);
-    put_flag(j, "synced", s.synced);
-    put_flag(j, "stale", s.stale);
-    put_flag(j, "held", s.held != NULL);
-    put_seconds(j, "contact_age_s", s.contact, s.contact_age_ms);
-    put_count(j, "objects", store_count(watch_store(w)));
-    put_count(j, "bytes", store_bytes(watch_store(w)));
-    put_count(j, "skipped", s.skipped);
-    put_member(j, "resource_version", has_rv ? s.rv : NULL);
-    put_count(j, "relists", s.relists);
-    put_member(j, "last_error", s.err->kind != ERR_OK ? s.err->text : NULL);
+    member_text(j, "cluster", watch_cluster(w));
+    member_text(j, "resource", watch_resource(w));
+    member_text(j, "state", s.state);
+    member_flag(j, "synced", s.synced);
+    member_flag(j, "stale", s.stale);
+    member_flag(j, "held", s.held != NULL);
+    member_seconds(j, "contact_age_s", s.contact, s.contact_age_ms);
+    member_count(j, "objects", store_count(watch_store(w)));
+    member_count(j, "bytes", store_bytes(watch_store(w)));
+    member_count(j, "skipped", s.skipped);
+    member_text(j, "resource_version", has_rv ? s.rv : NULL);
+    member_count(j, "relists", s.relists);
+    member_text(j, "last_error", s.err->kind != ERR_OK ? s.err->text : NULL);
     put_more(j, w, &s, now_ms);
     json_out_close(j, '}');
 }
@@ -163,25 +130,26 @@ static void put_last_success(struct json_out *j, const struct admin_model *m, co
     if (h->success_ms > 0)
         put_time(j, "last_success", m->started_ns + (h->success_ms - m->started_ms) * NS_PER_MS);
     else
-        put_member(j, "last_success", NULL);
+        member_text(j, "last_success", NULL);
 }
 
 static void put_hook(struct json_out *j, const struct admin_model *m, const struct hook *h,
                      uint64_t now_ms)
 {
+    uint64_t oldest_ms = hook_oldest_pending_ms(h, now_ms);
     size_t pending = hook_pending(h);
 
     json_out_key(j, h->name);
     json_out_open(j, '{');
-    put_count(j, "pending", pending);
-    put_count(j, "running", h->lane.running);
-    put_count(j, "parked", 0); /* nothing parks or pauses a hook yet */
-    put_flag(j, "paused", false);
-    put_seconds(j, "oldest_pending_s", pending > 0, hook_oldest_pending_ms(h, now_ms));
+    member_count(j, "pending", pending);
+    member_count(j, "running", h->lane.running);
+    member_count(j, "parked", hook_parked(h));
+    member_flag(j, "paused", h->paused);
+    member_seconds(j, "oldest_pending_s", pending > 0 || oldest_ms > 0, oldest_ms);
     put_last_success(j, m, h);
-    put_member(j, "last_error", h->last_error[0] != '\0' ? h->last_error : NULL);
-    put_count(j, "runs_ok", h->runs_ok);
-    put_count(j, "runs_failed", h->runs_failed);
+    member_text(j, "last_error", h->last_error[0] != '\0' ? h->last_error : NULL);
+    member_count(j, "runs_ok", h->runs_ok);
+    member_count(j, "runs_failed", h->runs_failed);
     json_out_close(j, '}');
 }
 
@@ -199,10 +167,10 @@ void report_put_status(struct buf *out, const struct admin_model *m, uint64_t no
     struct json_out j = json_out_to(out);
 
     json_out_open(&j, '{');
-    put_member(&j, "version", m->version);
-    put_count(&j, "pid", m->pid);
+    member_text(&j, "version", m->version);
+    member_count(&j, "pid", m->pid);
     put_time(&j, "started", m->started_ns);
-    put_flag(&j, "ready", m->ready);
+    member_flag(&j, "ready", m->ready);
     json_out_key(&j, "degraded");
     health_put_degraded(&j, m, now_ms);
     put_clusters(&j, m, now_ms);
@@ -240,8 +208,8 @@ static void put_differences(struct json_out *j, const struct audit_result *r)
     json_out_open(j, '[');
     for (size_t i = 0; i < r->n; i++) {
         json_out_open(j, '{');
-        put_member(j, "key", r->v[i].key);
-        put_member(j, "what", r->v[i].what);
+        member_text(j, "key", r->v[i].key);
+        member_text(j, "what", r->v[i].what);
         json_out_close(j, '}');
     }
     json_out_close(j, ']');
@@ -253,14 +221,14 @@ void report_put_verify(struct buf *out, const struct watch *w, uint64_t now_ms)
     struct json_out j = json_out_to(out);
 
     json_out_open(&j, '{');
-    put_count(&j, "number", r->runs);
+    member_count(&j, "number", r->runs);
     put_state_of_audit(&j, audit_state(watch_audit(w)));
-    put_age(&j, "done_age_s", r->done_ms, now_ms);
-    put_flag(&j, "applied", r->applied);
-    put_count(&j, "compared", r->compared);
-    put_count(&j, "differences", r->differences);
+    member_age(&j, "done_age_s", r->done_ms, now_ms);
+    member_flag(&j, "applied", r->applied);
+    member_count(&j, "compared", r->compared);
+    member_count(&j, "differences", r->differences);
     put_differences(&j, r);
-    put_member(&j, "error", r->err->kind != ERR_OK ? r->err->text : NULL);
+    member_text(&j, "error", r->err->kind != ERR_OK ? r->err->text : NULL);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }

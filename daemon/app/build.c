@@ -15,6 +15,19 @@ _Static_assert((int)CONF_WATCH_LIST_AUTO == (int)WATCH_LIST_AUTO &&
                    (int)CONF_WATCH_LIST_ON == (int)WATCH_LIST_ON &&
                    (int)CONF_WATCH_LIST_OFF == (int)WATCH_LIST_OFF,
                "watch_list");
+_Static_assert((int)CONF_MODE_OBJECT == (int)HOOK_OBJECT &&
+                   (int)CONF_MODE_BATCH == (int)HOOK_BATCH &&
+                   (int)CONF_MODE_SNAPSHOT == (int)HOOK_SNAPSHOT,
+               "mode");
+_Static_assert((int)CONF_EXISTING_RUN == (int)HOOK_EXISTING_RUN &&
+                   (int)CONF_EXISTING_SKIP == (int)HOOK_EXISTING_SKIP,
+               "existing");
+_Static_assert((int)CONF_REQUIRE_ALL == (int)HOOK_REQUIRE_ALL &&
+                   (int)CONF_REQUIRE_ANY == (int)HOOK_REQUIRE_ANY,
+               "require");
+_Static_assert((int)CONF_WHEN_STALE_RUN == (int)HOOK_STALE_RUN &&
+                   (int)CONF_WHEN_STALE_WAIT == (int)HOOK_STALE_WAIT,
+               "when_stale");
 
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h)
 {
@@ -147,17 +160,73 @@ static struct watch *source_named(const struct conf *conf, const struct admin_wa
     return watches[w - conf->watches].watch;
 }
 
+static enum err_kind hook_fields(const struct conf_map *map, struct hook_rules *r, struct err *err)
+{
+    r->fields = mem_array(map->n + 1, sizeof(*r->fields));
+    for (size_t i = 0; i < map->n; i++) {
+        struct hook_field *f = &r->fields[r->field_count];
+
+        if (json_path_parse(map->v[i].value, &f->path, err) != ERR_OK)
+            return err_wrap(err, "fields: %s", map->v[i].name);
+        f->name = mem_strdup(map->v[i].name);
+        r->field_count++;
+    }
+    return ERR_OK;
+}
+
+static enum err_kind hook_rules(const struct conf *conf, const struct conf_hook *h,
+                                struct hook_rules *r, struct err *err)
+{
+    *r = (struct hook_rules){
+        .mode = (enum hook_mode)h->mode.v,
+        .existing = (enum hook_existing)h->existing.v,
+        .require = (enum hook_require)h->require.v,
+        .when_stale = (enum hook_when_stale)h->when_stale.v,
+        .include_old = h->include_old.v,
+        .after = mem_array(h->after.n + 1, sizeof(size_t)),
+        .after_count = h->after.n,
+        .park_exit = mem_array(h->park_exit.n + 1, sizeof(int)),
+        .park_exit_count = h->park_exit.n,
+    };
+    for (size_t i = 0; i < h->after.n; i++)
+        r->after[i] = (size_t)(conf_find_hook(conf, h->after.v[i].v) - conf->hooks);
+    for (size_t i = 0; i < h->park_exit.n; i++)
+        r->park_exit[i] = (int)h->park_exit.v[i].v;
+    return hook_fields(&h->fields, r, err);
+}
+
+static struct lane_params lane_params(const struct conf_hook *h)
+{
+    return (struct lane_params){
+        .settle_ms = h->settle.min_ms,
+        .settle_max_ms = h->settle.max_ms,
+        .splay_ms = h->splay.v,
+        .min_interval_ms = h->min_interval.v,
+        .rerun_ms = h->rerun_every.v,
+        .concurrency = (unsigned)h->concurrency.v,
+        .retry = {.initial_ms = h->retry.initial.v,
+                  .max_ms = h->retry.max.v,
+                  .factor = h->retry.factor.v},
+        .attempts = (unsigned)h->retry.attempts.v,
+    };
+}
+
 enum err_kind build_hook(const struct conf *conf, size_t index, const struct admin_watch *watches,
                          struct hook_params *p, struct err *err)
 {
     const struct conf_hook *h = &conf->hooks[index];
     const char **paths = strings(&h->changes_in);
-    struct filter filter;
-    enum err_kind kind = filter_init(&filter, h->events.v, paths, h->changes_in.n, err);
+    struct hook_rules rules = {0};
+    struct filter filter = {0};
+    enum err_kind kind = hook_rules(conf, h, &rules, err);
 
+    if (kind == ERR_OK)
+        kind = filter_init(&filter, h->events.v, paths, h->changes_in.n, err);
     free(paths);
-    if (kind != ERR_OK)
+    if (kind != ERR_OK) {
+        hook_rules_fini(&rules);
         return kind;
+    }
     struct hook_source *sources = mem_array(h->sources.n, sizeof(*sources));
     for (size_t i = 0; i < h->sources.n; i++)
         sources[i] = (struct hook_source){.name = h->sources.v[i].v,
@@ -165,17 +234,11 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct adm
     *p = (struct hook_params){
         .name = h->name.v,
         .index = index,
-        .mode = h->mode.v == CONF_MODE_SNAPSHOT ? HOOK_SNAPSHOT : HOOK_OBJECT,
-        .existing = h->existing.v == CONF_EXISTING_SKIP ? HOOK_EXISTING_SKIP : HOOK_EXISTING_RUN,
+        .rules = rules,
         .sources = sources,
         .source_count = h->sources.n,
         .filter = filter,
-        .lane = {.settle_ms = h->settle.min_ms,
-                 .settle_max_ms = h->settle.max_ms,
-                 .concurrency = (unsigned)h->concurrency.v,
-                 .retry = {.initial_ms = h->retry.initial.v,
-                           .max_ms = h->retry.max.v,
-                           .factor = h->retry.factor.v}},
+        .lane = lane_params(h),
     };
     return ERR_OK;
 }
@@ -299,6 +362,7 @@ struct runner_hook *build_runner_hooks(const struct conf *conf)
             .timeout_ms = h->timeout.v,
             .kill_signal = (int)h->kill_signal.v,
             .kill_grace_ms = h->kill_grace.v,
+            .log_limit = h->log_limit.v,
         };
     }
     return v;

@@ -29,7 +29,7 @@ enum err_kind build_watch(const struct build_watches *b, const struct conf_watch
                           struct watch **out, struct err *err) MUST_CHECK;
 
 /* The parameters of one hook. watches holds one for each of the configuration, in its order; equal ones may be the
- * same. The filter goes to hooks_add(), which also copies the array at p->sources; build_hook_fini() frees that one.
+ * same. The filter and the rules go to hooks_add(), which also copies the array at p->sources; build_hook_fini() frees that one.
  * ERR_CONFIG as filter_init(). */
 enum err_kind build_hook(const struct conf *conf, size_t index, const struct admin_watch *watches,
                          struct hook_params *p, struct err *err) MUST_CHECK;

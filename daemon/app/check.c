@@ -10,6 +10,7 @@
 #include "app/build.h"
 #include "app/identity.h"
 #include "app/trust.h"
+#include "base/mem.h"
 #include "kube/selector.h"
 #include "kube/shape.h"
 #include "proto/json_path.h"
@@ -69,15 +70,28 @@ static void check_watch(const struct conf *conf, const struct conf_watch *w, str
         try_watch(conf, w, p);
 }
 
+static enum err_kind try_path(const char *text, struct err *err)
+{
+    struct json_path *path = NULL;
+    enum err_kind kind = json_path_parse(text, &path, err);
+
+    json_path_destroy(&path);
+    return kind;
+}
+
 static void check_paths(const struct conf_hook *h, struct problems *p)
 {
     for (size_t i = 0; i < h->changes_in.n; i++) {
-        struct json_path *path = NULL;
-        struct err err;
+        char *what = mem_printf("hooks.%s.changes_in[%zu]", h->name.v, i);
 
-        if (json_path_parse(h->changes_in.v[i].v, &path, &err) != ERR_OK)
-            problems_add(p, h->changes_in.v[i].at, "hook %s: changes_in: %s", h->name.v, err.text);
-        json_path_destroy(&path);
+        check_text(h->changes_in.v[i].v, h->changes_in.v[i].at, what, try_path, p);
+        free(what);
+    }
+    for (size_t i = 0; i < h->fields.n; i++) {
+        char *what = mem_printf("hooks.%s.fields.%s", h->name.v, h->fields.v[i].name);
+
+        check_text(h->fields.v[i].value, h->fields.v[i].at, what, try_path, p);
+        free(what);
     }
 }
 

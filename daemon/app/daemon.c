@@ -9,22 +9,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "admin/admin.h"
 #include "app/build.h"
+#include "app/control.h"
 #include "app/notify.h"
-#include "app/options.h"
+#include "app/once.h"
 #include "app/site.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
-#include "io/listener.h"
 #include "io/loop.h"
 #include "io/signals.h"
-
-/* Bytes of output per stream and run that reach the log (DESIGN 1.2, log_limit). */
-#define LOG_LIMIT_BYTES ((uint64_t)64 * 1024)
 
 /* After KILL a process is gone at once; a helper that does not say so is not waited for. */
 #define LAST_WAIT_MS 5000
@@ -42,7 +38,7 @@ enum daemon_state {
 struct daemon {
     struct daemon_params params;
     enum daemon_state state;
-    int exit_code;
+    int exit_code; /* --once has failed until it is done */
     uint64_t started_ns;
     uint64_t started_ms;
     char instance[32];
@@ -54,17 +50,18 @@ struct daemon {
     struct hooks hooks;
     struct runner_hook *runner_hooks;
     struct runner *runner;
-    struct listener *listener;
-    struct deadline
-        *timer; /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: the last wait */
-    struct deadline *tell; /* the next look at the status */
-    char status[160];      /* told to systemd last */
+    struct control *control;
+    struct deadline *timer; /* by state: ready_timeout, stop_timeout, the last wait */
+    struct deadline *tell;  /* the next look at the status */
+    struct deadline *once;  /* --timeout of --once */
+    char status[160];       /* told to systemd last */
 };
 
 static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     struct daemon *dm = arg;
 
+    control_delta(dm->control, w, d);
     hooks_delta(&dm->hooks, w, d, loop_now_ms(dm->loop));
 }
 
@@ -75,6 +72,7 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 
     log_emit(stale ? LOG_LVL_WARN : LOG_LVL_INFO, stale ? "watch is stale" : "watch is fresh again",
              LOG_FIELDS(KV_STR("cluster", watch_cluster(w)), KV_STR("watch", watch_name(w))));
+    control_stale(dm->control, w, stale, wall_ns);
     hooks_stale(&dm->hooks, w, stale, wall_ns, now_ms);
 }
 
@@ -87,6 +85,7 @@ static void tell_status(void *arg)
     size_t trouble = 0;
     char text[sizeof(dm->status)];
 
+    control_look(dm->control);
     for (size_t i = 0; i < n_watches; i++) {
         struct watch_status s = watch_status(dm->watches[i].watch, now);
 
@@ -123,6 +122,7 @@ static void on_progress(void *arg)
 {
     struct daemon *dm = arg;
 
+    control_progress(dm->control);
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
         deadline_start(dm->tell, STATUS_EVERY_MS);
@@ -134,12 +134,10 @@ static void check_stopped(struct daemon *dm)
         loop_stop(dm->loop);
 }
 
-static void on_runs(void *arg)
+static void stop_sites(struct daemon *dm)
 {
-    struct daemon *dm = arg;
-
-    check_ready(dm);
-    check_stopped(dm);
+    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
+        site_stop(dm->sites[i]);
 }
 
 static void stop(struct daemon *dm, const char *why)
@@ -149,11 +147,54 @@ static void stop(struct daemon *dm, const char *why)
     dm->state = DAEMON_STOPPING;
     log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
     notify_stopping();
-    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
-        site_stop(dm->sites[i]);
+    stop_sites(dm);
     runner_stop(dm->runner);
     deadline_start(dm->timer, dm->params.conf->limits.stop_timeout.v);
     check_stopped(dm);
+}
+
+static bool all_synced(const struct daemon *dm)
+{
+    for (size_t i = 0; i < dm->params.conf->n_watches; i++)
+        if (!watch_synced(dm->watches[i].watch))
+            return false;
+    return true;
+}
+
+/* Of --once: what is there once all has synced is what is run for. */
+static void check_once(struct daemon *dm, bool over)
+{
+    if (dm->params.once_ms == 0 || dm->state >= DAEMON_STOPPING)
+        return;
+    const struct once_look look = {.hooks = &dm->hooks, .synced = all_synced(dm), .over = over};
+    if (once_has_all(&look))
+        stop_sites(dm);
+    int code = once_judge(&look);
+    if (code == ONCE_GOES_ON)
+        return;
+    dm->exit_code = code;
+    stop(dm, over ? "--timeout has passed" : "--once: all is done");
+}
+
+static void on_once(void *arg)
+{
+    check_once(arg, true);
+}
+
+static void on_runs(void *arg)
+{
+    struct daemon *dm = arg;
+
+    check_ready(dm);
+    check_stopped(dm);
+    check_once(dm, false);
+}
+
+static void on_result(void *arg, const struct hook *hook, const struct history_run *ended)
+{
+    const struct daemon *dm = arg;
+
+    control_result(dm->control, hook, ended);
 }
 
 static uint64_t longest_grace_ms(const struct daemon *dm)
@@ -224,12 +265,6 @@ static void on_opened(void *arg, uint64_t tag, int fd, int error)
     struct daemon *dm = arg;
 
     site_opened(dm->sites[tag / CRED_ITEMS], tag, fd, error);
-}
-
-static void on_started(void *arg, uint64_t run, pid_t pid)
-{
-    (void)arg;
-    log_trace("hook process", KV_U64("run", run), KV_INT("pid", pid));
 }
 
 static void on_lost(void *arg, const struct err *err)
@@ -326,86 +361,67 @@ static void build_hooks(struct daemon *dm)
 
 static void build_runner(struct daemon *dm)
 {
-    static const struct runner_events events = {on_runs};
+    static const struct runner_events events = {on_result, on_runs};
     struct runner_params p = {
         .loop = dm->loop,
         .link = dm->link,
         .hooks = &dm->hooks,
         .by_index = dm->runner_hooks,
         .context = {.node = dm->params.node_name, .instance = dm->instance},
-        .log_limit = LOG_LIMIT_BYTES,
+        .dry_run = dm->params.dry_run,
     };
 
     dm->runner = runner_create(&p, &events, dm);
 }
 
-/* Has the site of the watch carry out what was ordered of it. */
-static void poke(struct daemon *dm, struct watch *w)
+static bool is_ready(void *arg)
 {
-    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
-        if (site_poke(dm->sites[i], w))
-            return;
+    const struct daemon *dm = arg;
+
+    return dm->state != DAEMON_STARTING;
 }
 
-static void order_relist(void *arg, struct watch *w)
+static bool is_stopping(void *arg)
 {
-    watch_relist(w, RELIST_MANUAL);
-    poke(arg, w);
+    const struct daemon *dm = arg;
+
+    return dm->state >= DAEMON_STOPPING;
 }
 
-static void order_verify(void *arg, struct watch *w)
+static void kick(void *arg)
 {
-    struct daemon *dm = arg;
+    const struct daemon *dm = arg;
 
-    for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
-        if (site_verify(dm->sites[i], w))
-            return;
+    runner_kick(dm->runner);
 }
 
-static bool order_guard(void *arg, struct watch *w, bool accept)
+static void build_control(struct daemon *dm)
 {
-    if (!watch_guard(w, accept))
-        return false;
-    poke(arg, w);
-    return true;
-}
-
-static void answer(void *arg, const struct admin_request *req, struct admin_response *out)
-{
-    static const struct admin_actions actions = {order_relist, order_verify, order_guard};
-    struct daemon *dm = arg;
-    const struct conf *conf = dm->params.conf;
-    struct admin_cluster *clusters = mem_array(conf->n_clusters + 1, sizeof(*clusters));
-
-    for (size_t i = 0; i < conf->n_clusters; i++)
-        clusters[i] = (struct admin_cluster){
-            .name = conf->clusters[i].name.v,
-            .server = dm->params.access->v[i].server,
-            .contact_ms = site_contact_ms(dm->sites[i]),
-        };
-    struct admin_model m = {
-        .version = INFORMERD_VERSION,
-        .pid = (uint64_t)getpid(),
+    const struct control_params p = {
+        .loop = dm->loop,
+        .conf = dm->params.conf,
+        .access = dm->params.access,
+        .sites = dm->sites,
+        .watches = dm->watches,
+        .hooks = &dm->hooks,
+        .node = dm->params.node_name,
+        .instance = dm->instance,
         .started_ns = dm->started_ns,
         .started_ms = dm->started_ms,
-        .ready = dm->state != DAEMON_STARTING,
-        .stopping = dm->state >= DAEMON_STOPPING,
-        .clusters = clusters,
-        .cluster_count = conf->n_clusters,
-        .watches = dm->watches,
-        .watch_count = conf->n_watches,
-        .actions = &actions,
+        .started_uid = dm->params.started_uid,
+        .is_ready = is_ready,
+        .is_stopping = is_stopping,
+        .kick = kick,
         .arg = dm,
-        .hooks = &dm->hooks,
     };
-    admin_handle(&m, req, loop_now_ms(dm->loop), out);
-    free(clusters);
+
+    dm->control = control_create(&p);
 }
 
 static void build(struct daemon *dm)
 {
     static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
-    static const struct helper_link_events link_events = {on_started, on_exited, on_opened,
+    static const struct helper_link_events link_events = {on_exited, on_opened,
                                                           on_lost};
     const struct conf *conf = dm->params.conf;
     char *agent =
@@ -417,6 +433,7 @@ static void build(struct daemon *dm)
     snprintf(dm->instance, sizeof(dm->instance), "%" PRIx64, dm->started_ns);
     dm->timer = deadline_create(dm->loop, on_timer, dm);
     dm->tell = deadline_create(dm->loop, tell_status, dm);
+    dm->once = deadline_create(dm->loop, on_once, dm);
     dm->signals =
         signals_create(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
@@ -424,30 +441,28 @@ static void build(struct daemon *dm)
     build_hooks(dm);
     build_runner(dm);
     dm->sites = mem_array(conf->n_clusters + 1, sizeof(struct site *));
+    build_control(dm);
     for (size_t i = 0; i < conf->n_clusters; i++)
         build_site(dm, i, agent);
     add_watches(dm);
-    dm->listener = listener_create(dm->loop, &(struct listener_params){
-                                                 .fd = dm->params.control_fd,
-                                                 .path = conf->control.socket.v,
-                                                 .started_uid = dm->params.started_uid,
-                                                 .handle = answer,
-                                                 .arg = dm,
-                                             });
+    if (dm->params.control_fd >= 0)
+        control_listen(dm->control, dm->params.control_fd);
     free(agent);
 }
 
 static void take_down(struct daemon *dm)
 {
-    listener_dispose(&dm->listener);
+    control_close(dm->control);
     for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
         site_dispose(&dm->sites[i]);
     runner_dispose(&dm->runner);
     helper_link_dispose(&dm->link);
     signals_dispose(&dm->signals);
     deadline_dispose(&dm->tell);
+    deadline_dispose(&dm->once);
     deadline_dispose(&dm->timer);
     loop_destroy(&dm->loop);
+    control_destroy(&dm->control);
     hooks_fini(&dm->hooks);
     for (size_t i = dm->params.conf->n_watches; i-- > 0;) /* the first of equal ones last */
         if (equal_watch(dm, i) == NULL)
@@ -459,13 +474,16 @@ static void take_down(struct daemon *dm)
 
 int daemon_run(const struct daemon_params *params)
 {
-    struct daemon dm = {.params = *params};
+    struct daemon dm = {.params = *params,
+                        .exit_code = params->once_ms > 0 ? EXIT_CODE_FAILED : EXIT_CODE_OK};
 
     build(&dm);
     log_info("started", KV_STR("version", INFORMERD_VERSION), KV_STR("node", params->node_name),
              KV_U64("watches", params->conf->n_watches), KV_U64("hooks", dm.hooks.n));
     deadline_start(dm.timer, params->conf->limits.ready_timeout.v);
     deadline_start(dm.tell, 0);
+    if (params->once_ms > 0)
+        deadline_start(dm.once, params->once_ms);
     check_ready(&dm); /* a configuration without hooks */
     loop_run(dm.loop);
     take_down(&dm);

@@ -6,6 +6,7 @@
 #ifndef APP_DAEMON_H
 #define APP_DAEMON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,8 +19,10 @@ struct daemon_params {
     const struct access_list *access;
     const char *node_name;
     int helper_fd;  /* taken */
-    int control_fd; /* taken */
+    int control_fd; /* taken; -1 = nobody can ask */
     uid_t started_uid;
+    bool dry_run;     /* hooks are not started */
+    uint64_t once_ms; /* not 0: --once, and how long it may take */
 };
 
 /* Runs until a signal ends it or the helper is lost. Returns the exit code. */

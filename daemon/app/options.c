@@ -6,26 +6,42 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "conf/value.h"
 
 static const char usage[] =
-    "usage: informerd [-c FILE] [-t | --print-config] [--log-level LEVEL] [--log-format FORMAT]\n"
+    "usage: informerd [-c FILE] [-t | --print-config] [--once [--timeout D]] [--dry-run]\n"
+    "                 [--log-level LEVEL] [--log-format FORMAT]\n"
     "\n"
     "Keeps informer caches of Kubernetes resources and runs hooks when objects change.\n"
     "\n"
     "  -c, --config FILE      configuration (default /etc/informerd/informerd.conf)\n"
     "  -t, --check            read the whole configuration, print each problem, exit 0 or 78\n"
     "      --print-config     print it with every default, and the number of connections\n"
+    "      --once             sync, run every due hook, end: 0; 1 if a hook failed, 69 if a\n"
+    "                         source could not sync\n"
+    "      --timeout D        of --once, such as 90s (default: limits.ready_timeout)\n"
+    "      --dry-run          start no hook, log what would run\n"
     "      --log-level L      error, warn, info, debug or trace\n"
     "      --log-format F     auto, text, json or journal\n"
     "  -V, --version          print the version\n"
     "  -h, --help             print this text\n";
 
-enum { OPT_LOG_LEVEL = 256, OPT_LOG_FORMAT, OPT_PRINT_CONFIG };
+enum {
+    OPT_LOG_LEVEL = 256,
+    OPT_LOG_FORMAT,
+    OPT_PRINT_CONFIG,
+    OPT_ONCE,
+    OPT_TIMEOUT,
+    OPT_DRY_RUN,
+};
 
 static const struct option long_options[] = {
     {"config",       required_argument, NULL, 'c'             },
     {"check",        no_argument,       NULL, 't'             },
     {"print-config", no_argument,       NULL, OPT_PRINT_CONFIG},
+    {"once",         no_argument,       NULL, OPT_ONCE        },
+    {"timeout",      required_argument, NULL, OPT_TIMEOUT     },
+    {"dry-run",      no_argument,       NULL, OPT_DRY_RUN     },
     {"log-level",    required_argument, NULL, OPT_LOG_LEVEL   },
     {"log-format",   required_argument, NULL, OPT_LOG_FORMAT  },
     {"version",      no_argument,       NULL, 'V'             },
@@ -53,6 +69,14 @@ static int pick_word(int *out, const char *option, const char *const *words, con
     return EXIT_CODE_USAGE;
 }
 
+static int pick_timeout(uint64_t *out, const char *text)
+{
+    if (value_duration(text, out) && *out > 0)
+        return -1;
+    fprintf(stderr, "informerd: --timeout: \"%s\" is no duration such as 90s\n", text);
+    return EXIT_CODE_USAGE;
+}
+
 static int take(struct options *o, int opt)
 {
     switch (opt) {
@@ -64,6 +88,14 @@ static int take(struct options *o, int opt)
         return -1;
     case OPT_PRINT_CONFIG:
         o->print_config = true;
+        return -1;
+    case OPT_ONCE:
+        o->once = true;
+        return -1;
+    case OPT_TIMEOUT:
+        return pick_timeout(&o->timeout_ms, optarg);
+    case OPT_DRY_RUN:
+        o->dry_run = true;
         return -1;
     case OPT_LOG_LEVEL:
         return pick_word(&o->log_level, "--log-level", log_level_words, optarg);
@@ -92,6 +124,10 @@ int options_parse(struct options *o, int argc, char **argv)
         code = take(o, opt);
     if (code >= 0)
         return code;
+    if (o->timeout_ms > 0 && !o->once) {
+        fputs("informerd: --timeout belongs to --once. Try informerd --help\n", stderr);
+        return EXIT_CODE_USAGE;
+    }
     if (optind == argc)
         return -1;
     fprintf(stderr, "informerd: %s: unexpected argument. Try informerd --help\n", argv[optind]);

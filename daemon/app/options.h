@@ -6,22 +6,27 @@
 #define APP_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Exit codes (sysexits; DESIGN 1.1). */
 enum exit_code {
     EXIT_CODE_OK = 0,
     EXIT_CODE_FAILED = 1,
     EXIT_CODE_USAGE = 64,
+    EXIT_CODE_UNAVAILABLE = 69,
     EXIT_CODE_NOPERM = 77,
     EXIT_CODE_CONFIG = 78,
 };
 
 struct options {
     const char *config;
-    bool check;        /* only read the configuration and tell what is wrong */
-    bool print_config; /* the same, and print it if nothing is */
-    int log_level;     /* index of log_level_words, or -1 = as configured */
-    int log_format;    /* index of log_format_words, or -1 */
+    bool check;          /* only read the configuration and tell what is wrong */
+    bool print_config;   /* the same, and print it if nothing is */
+    bool once;           /* sync, run what is due, end */
+    bool dry_run;        /* start no hook, say what would run */
+    uint64_t timeout_ms; /* of once; 0 = limits.ready_timeout */
+    int log_level;       /* index of log_level_words, or -1 = as configured */
+    int log_format;      /* index of log_format_words, or -1 */
 };
 
 /* Reads argv into *o. Returns -1 to go on, else the exit code: after -h or -V, or a usage error that was

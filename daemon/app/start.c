@@ -113,18 +113,44 @@ static void wait_for_helper(pid_t pid)
     }
 }
 
+static uint64_t once_ms(const struct options *o, const struct conf *conf)
+{
+    if (!o->once)
+        return 0;
+    return o->timeout_ms > 0 ? o->timeout_ms : conf->limits.ready_timeout.v;
+}
+
+/* --once and --dry-run are run beside the service, too: they can do without a socket. */
+static enum err_kind bind_control(const struct options *o, const struct conf *conf, int *fd,
+                                  struct err *err)
+{
+    enum err_kind kind = listener_bind(conf->control.socket.v, control_group(conf), fd, err);
+
+    if (kind == ERR_OK || (!o->once && !o->dry_run))
+        return kind;
+    log_info("no control socket", KV_ERR(err));
+    *fd = -1;
+    return ERR_OK;
+}
+
 /* The helper is forked while we still have the rights that hooks may need. */
-static int start_daemon(const struct conf *conf, const struct access_list *access,
-                        const char *node_name)
+static int start_daemon(const struct options *o, const struct conf *conf,
+                        const struct access_list *access, const char *node_name)
 {
     struct helper_params helper = {0};
     struct daemon_params p = {
-        .conf = conf, .access = access, .node_name = node_name, .started_uid = geteuid()};
+        .conf = conf,
+        .access = access,
+        .node_name = node_name,
+        .started_uid = geteuid(),
+        .dry_run = o->dry_run,
+        .once_ms = once_ms(o, conf),
+    };
     struct err err = {0};
     pid_t pid;
 
     if (build_helper(conf, node_name, &helper, &err) != ERR_OK ||
-        listener_bind(conf->control.socket.v, control_group(conf), &p.control_fd, &err) != ERR_OK) {
+        bind_control(o, conf, &p.control_fd, &err) != ERR_OK) {
         build_helper_fini(&helper);
         return complain(&err);
     }
@@ -163,7 +189,7 @@ static int run_checked(const struct options *o, const struct conf *conf,
     log_set_format((enum log_format)(o->log_format >= 0 ? o->log_format : conf->log.format.v));
     warn_surroundings(conf);
     char *node_name = access_node_name(access, conf);
-    int code = start_daemon(conf, access, node_name);
+    int code = start_daemon(o, conf, access, node_name);
     free(node_name);
     return code;
 }

@@ -108,7 +108,7 @@ enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply, st
     if (message.n != sizeof(image))
         return broken_reply(err, "bad length", message.n);
     memcpy(&image, message.p, sizeof(image));
-    if (image.type < WIRE_STARTED || image.type > WIRE_OPENED)
+    if (image.type < WIRE_EXITED || image.type > WIRE_OPENED)
         return broken_reply(err, "unknown type", image.type);
     if (image.type == WIRE_EXITED)
         kind = check_end(&image, err);

@@ -25,7 +25,7 @@ enum {
 };
 
 enum wire_request_type { WIRE_RUN = 1, WIRE_KILL, WIRE_OPEN };
-enum wire_reply_type { WIRE_STARTED = 1, WIRE_EXITED, WIRE_OPENED };
+enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED };
 enum wire_how { WIRE_HOW_EXITED, WIRE_HOW_SIGNALED, WIRE_HOW_NOT_STARTED };
 
 /* How every request begins; a RUN's environment follows. */
@@ -63,7 +63,7 @@ struct wire_reply {
     enum wire_reply_type type;
     uint64_t id;
     enum wire_how how; /* EXITED */
-    int32_t value;     /* STARTED: pid; EXITED: code, signal or errno; OPENED: errno or 0 */
+    int32_t value;     /* EXITED: code, signal or errno; OPENED: errno or 0 */
     char stage[WIRE_STAGE_SIZE]; /* EXITED and not started: what failed ("exec"); else empty */
     uint64_t cpu_us;  /* EXITED: user and system time of the program and what it awaited */
     uint32_t left;    /* EXITED: processes of the run that still live: a good end spares them, after

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "conf/cluster_conf.h"
 #include "conf/conf_file.h"
+#include "conf/hook_after.h"
 #include "conf/hook_conf.h"
 #include "conf/main_conf.h"
 #include "conf/setting_print.h"
@@ -24,6 +25,7 @@ static void check_all(struct conf *c, struct problems *p)
         watch_conf_check(c, &c->watches[i], p);
     for (size_t i = 0; i < c->n_hooks; i++)
         hook_conf_check(c, &c->hooks[i], p);
+    hook_after_check(c, p);
     if (c->n_watches > 0 && c->n_clusters == 0)
         problems_add(p, at,
                      "there are watches, but no cluster: add clusters : { NAME : { ... }; };");
@@ -106,6 +108,14 @@ const struct conf_watch *conf_find_watch(const struct conf *c, const char *name)
     for (size_t i = 0; i < c->n_watches; i++)
         if (strcmp(c->watches[i].name.v, name) == 0)
             return &c->watches[i];
+    return NULL;
+}
+
+const struct conf_hook *conf_find_hook(const struct conf *c, const char *name)
+{
+    for (size_t i = 0; i < c->n_hooks; i++)
+        if (strcmp(c->hooks[i].name.v, name) == 0)
+            return &c->hooks[i];
     return NULL;
 }
 

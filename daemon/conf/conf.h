@@ -26,6 +26,7 @@ struct conf_limits {
     struct conf_int hook_concurrency;
     struct conf_ms stop_timeout;
     struct conf_ms ready_timeout;
+    struct conf_ms pending; /* a key that is due for longer degrades health */
 };
 
 struct conf {
@@ -57,6 +58,9 @@ const struct conf_cluster *conf_find_cluster(const struct conf *c, const char *n
 
 /* The watch of that name, or NULL. */
 const struct conf_watch *conf_find_watch(const struct conf *c, const char *name);
+
+/* The hook of that name, or NULL. */
+const struct conf_hook *conf_find_hook(const struct conf *c, const char *name);
 
 /* Are two watches of one conf the same but for their names? Then one set of streams serves both.
  * Lists are the same in the same order only. */

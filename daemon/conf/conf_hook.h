@@ -8,8 +8,14 @@
 
 #include "conf/where.h"
 
-enum conf_mode { CONF_MODE_OBJECT, CONF_MODE_SNAPSHOT };
+enum conf_mode { CONF_MODE_OBJECT, CONF_MODE_BATCH, CONF_MODE_SNAPSHOT };
 enum conf_existing { CONF_EXISTING_RUN, CONF_EXISTING_SKIP };
+
+/* How many sources must be usable before the hook runs for the first time. */
+enum conf_require { CONF_REQUIRE_ALL, CONF_REQUIRE_ANY };
+
+/* WAIT: a stale source is not usable. */
+enum conf_when_stale { CONF_WHEN_STALE_RUN, CONF_WHEN_STALE_WAIT };
 
 /* Bits of conf_hook.events. */
 enum conf_event {
@@ -23,8 +29,9 @@ enum conf_event {
 
 struct conf_retry {
     struct conf_ms initial;
-    struct conf_num factor; /* >= 1 */
-    struct conf_ms max;     /* >= initial */
+    struct conf_num factor;   /* >= 1 */
+    struct conf_ms max;       /* >= initial */
+    struct conf_int attempts; /* failed runs in a row; 0 = forever */
 };
 
 struct conf_hook {
@@ -35,17 +42,28 @@ struct conf_hook {
     struct conf_str shell;       /* one line for /bin/sh -c, or "" and command is set */
     struct conf_words events;    /* enum conf_event */
     struct conf_list changes_in; /* paths, not parsed: proto/json_path.h */
+    struct conf_map fields;      /* paths, not parsed; empty but in mode object */
     struct conf_word existing;   /* enum conf_existing */
+    struct conf_word require;    /* enum conf_require */
+    struct conf_word when_stale; /* enum conf_when_stale; RUN if events have STALE */
+    struct conf_list after;      /* names of hooks; distinct, without cycles */
     struct conf_span settle;     /* quiet time, longest wait; the default depends on mode */
+    struct conf_ms min_interval; /* from start to start; 0 = none */
+    struct conf_ms splay;        /* 0 = none */
+    struct conf_ms rerun_every;  /* 0 = off */
     struct conf_ms timeout;
     struct conf_int kill_signal; /* number */
     struct conf_ms kill_grace;   /* 0 = KILL at once */
     struct conf_retry retry;
-    struct conf_int concurrency; /* 1 in mode snapshot */
+    struct conf_ints park_exit;  /* 1 to 255 */
+    struct conf_int concurrency; /* 1 but in mode object */
     struct conf_str user;        /* "" = the daemon's */
     struct conf_str group;       /* "" = the user's */
     struct conf_int umask;
-    struct conf_map environment; /* values: ${node_name} not yet replaced */
+    struct conf_map environment;   /* values: ${node_name} not yet replaced */
+    struct conf_bool include_old;  /* false in mode snapshot */
+    struct conf_size log_limit;    /* of each stream of one run */
+    struct conf_int input_version; /* 1 */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/hook_conf.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,26 +9,36 @@
 #include "conf/check.h"
 #include "conf/value.h"
 
-enum { LIST_MAX = 1000, SNAPSHOT_SETTLE_MIN_MS = 200, SNAPSHOT_SETTLE_MAX_MS = 2000 };
+enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 1 };
+enum { GROUPED_SETTLE_MIN_MS = 200, GROUPED_SETTLE_MAX_MS = 2000 };
 
-static const char *const modes[] = {"object", "snapshot", NULL};
+#define GIB (INT64_C(1024) * 1024 * 1024)
+
+static const char *const modes[] = {"object", "batch", "snapshot", NULL};
 static const char *const existing_words[] = {"run", "skip", NULL};
+static const char *const require_words[] = {"all", "any", NULL};
+static const char *const when_stale_words[] = {"run", "wait", NULL};
 
 /* In the order of the bits of enum conf_event. */
 static const char *const events[] = {"added", "modified", "deleted", "left",
                                      "stale", "fresh",    NULL};
 
-static const char *mode_fault(const char *text)
+/* Letters, digits and _. */
+static bool is_word(const char *name)
 {
-    return strcmp(text, "batch") == 0 ? "is not in this release: use \"object\" or \"snapshot\""
-                                      : NULL;
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+    return strspn(name, letters) == strlen(name);
+}
+
+static const char *field_fault(const char *name)
+{
+    return is_word(name) ? NULL : "becomes part of a variable: letters, digits and _ only";
 }
 
 static const char *variable_fault(const char *name)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-
-    if (strspn(name, letters) != strlen(name) || (name[0] >= '0' && name[0] <= '9'))
+    if (!is_word(name) || (name[0] >= '0' && name[0] <= '9'))
         return "is none that a program can read: letters, digits and _, no digit first";
     if (strncmp(name, "INFORMERD_", strlen("INFORMERD_")) == 0)
         return "is taken: INFORMERD_ is what informerd itself sets";
@@ -39,6 +50,8 @@ static const struct setting retry_settings[] = {
     SETTING_ROW(MS, initial, SETTING_DEFAULT("\"1s\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
     SETTING_ROW(NUM, factor, SETTING_DEFAULT("2.0"), SETTING_RANGE(1, 100)),
     SETTING_ROW(MS, max, SETTING_DEFAULT("\"5min\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
+    SETTING_ROW(INT, attempts, SETTING_DEFAULT("\"forever\""), SETTING_RANGE(1, ATTEMPTS_MAX),
+                .zero = "forever"),
     {.key = NULL},
 };
 #undef ROW_STRUCT
@@ -46,7 +59,7 @@ static const struct setting retry_settings[] = {
 #define ROW_STRUCT struct conf_hook
 const struct setting hook_conf_settings[] = {
     SETTING_ROW(LIST, sources, SETTING_RANGE(1, LIST_MAX), .check = check_filled),
-    SETTING_ROW(WORD, mode, SETTING_DEFAULT("\"object\""), .words = modes, .check = mode_fault),
+    SETTING_ROW(WORD, mode, SETTING_DEFAULT("\"object\""), .words = modes),
     SETTING_ROW(LIST, command, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
     SETTING_ROW(STR, shell, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(WORDS, events,
@@ -54,14 +67,25 @@ const struct setting hook_conf_settings[] = {
                 SETTING_RANGE(1, LIST_MAX), .words = events),
     SETTING_ROW(LIST, changes_in, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX),
                 .check = check_filled),
+    SETTING_ROW(MAP, fields, SETTING_DEFAULT("{ }"), .check = check_filled,
+                .check_name = field_fault),
     SETTING_ROW(WORD, existing, SETTING_DEFAULT("\"run\""), .words = existing_words),
+    SETTING_ROW(WORD, require, SETTING_DEFAULT("\"all\""), .words = require_words),
+    SETTING_ROW(WORD, when_stale, SETTING_DEFAULT("\"run\""), .words = when_stale_words),
+    SETTING_ROW(LIST, after, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX),
+                .check = check_filled),
     SETTING_ROW(SPAN, settle, SETTING_DEFAULT("[ \"0s\", \"0s\" ]"),
                 SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_ROW(MS, min_interval, SETTING_DEFAULT("\"0s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_ROW(MS, splay, SETTING_DEFAULT("\"0s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_ROW(MS, rerun_every, SETTING_DEFAULT("\"off\""), SETTING_RANGE(1, SETTING_YEAR_MS),
+                .zero = "off"),
     SETTING_ROW(MS, timeout, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
     SETTING_ROW(CODE, kill_signal, SETTING_DEFAULT("\"TERM\""), .code = value_signal,
                 .put_code = value_put_signal, .expects = "the name of a signal, such as \"TERM\""),
     SETTING_ROW(MS, kill_grace, SETTING_DEFAULT("\"5s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(GROUP, retry, .group = retry_settings),
+    SETTING_ROW(INTS, park_exit, SETTING_DEFAULT("[ ]"), SETTING_RANGE(1, EXIT_MAX)),
     SETTING_ROW(INT, concurrency, SETTING_DEFAULT("1"), SETTING_RANGE(1, 1000)),
     SETTING_ROW(STR, user, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(STR, group, SETTING_DEFAULT("\"\"")),
@@ -69,6 +93,9 @@ const struct setting hook_conf_settings[] = {
                 .put_code = value_put_umask, .expects = "a mode in octal digits, such as \"0022\""),
     SETTING_ROW(MAP, environment, SETTING_DEFAULT("{ }"), .check = check_variables,
                 .check_name = variable_fault),
+    SETTING_ROW(BOOL, include_old, SETTING_DEFAULT("false")),
+    SETTING_ROW(SIZE, log_limit, SETTING_DEFAULT("\"64KiB\""), SETTING_RANGE(1, GIB)),
+    SETTING_ROW(INT, input_version, SETTING_DEFAULT("1"), SETTING_RANGE(INT64_MIN, INT64_MAX)),
     {.key = NULL},
 };
 #undef ROW_STRUCT
@@ -101,16 +128,59 @@ static void check_sources(const struct conf *c, const struct conf_hook *h, struc
     free(what);
 }
 
-/* One run sees everything: there is nothing to run beside it, and changes are worth waiting for. */
-static void check_snapshot(struct conf_hook *h, struct problems *p)
+/* One run is told of everything: there is nothing to run beside it, and changes are worth waiting
+ * for. */
+static void check_grouped(struct conf_hook *h, struct problems *p)
 {
     if (h->concurrency.v != 1)
-        problems_add(p, h->concurrency.at, "hooks.%s.concurrency must be 1 in mode \"snapshot\"",
-                     h->name.v);
+        problems_add(p, h->concurrency.at, "hooks.%s.concurrency must be 1 in mode \"%s\"",
+                     h->name.v, modes[h->mode.v]);
+    if (h->fields.n > 0)
+        problems_add(p, h->fields.at,
+                     "hooks.%s.fields needs mode \"object\": in mode \"%s\" a run is told of many "
+                     "objects",
+                     h->name.v, modes[h->mode.v]);
     if (h->settle.at.line == 0) {
-        h->settle.min_ms = SNAPSHOT_SETTLE_MIN_MS;
-        h->settle.max_ms = SNAPSHOT_SETTLE_MAX_MS;
+        h->settle.min_ms = GROUPED_SETTLE_MIN_MS;
+        h->settle.max_ms = GROUPED_SETTLE_MAX_MS;
     }
+}
+
+/* What is refused because it would never do anything. */
+static void check_sense(const struct conf_hook *h, struct problems *p)
+{
+    if (h->when_stale.v == CONF_WHEN_STALE_WAIT && (h->events.v & CONF_EVENT_STALE) != 0)
+        problems_add(p, h->when_stale.at,
+                     "hooks.%s.when_stale: \"wait\" holds runs back while sources are stale, but "
+                     "events (line %d) has \"stale\": leave one of them out",
+                     h->name.v, h->events.at.line);
+    if (h->include_old.v && h->mode.v == CONF_MODE_SNAPSHOT)
+        problems_add(p, h->include_old.at,
+                     "hooks.%s.include_old needs mode \"object\" or \"batch\": the changes of a "
+                     "snapshot have no objects",
+                     h->name.v);
+    if (h->input_version.v != INPUT_VERSION)
+        problems_add(p, h->input_version.at,
+                     "hooks.%s.input_version: %" PRId64
+                     " is not understood: this release understands %d",
+                     h->name.v, h->input_version.v, INPUT_VERSION);
+}
+
+static void check_after(const struct conf *c, const struct conf_hook *h, struct problems *p)
+{
+    char *what = mem_printf("hooks.%s.after", h->name.v);
+
+    for (size_t i = 0; i < h->after.n; i++) {
+        const struct conf_str *name = &h->after.v[i];
+
+        if (strcmp(name->v, h->name.v) == 0)
+            problems_add(p, name->at, "%s[%zu]: \"%s\" is this hook itself: leave it out", what, i,
+                         name->v);
+        else if (conf_find_hook(c, name->v) == NULL)
+            problems_add(p, name->at, "%s[%zu]: there is no hook \"%.80s\"", what, i, name->v);
+    }
+    check_distinct(&h->after, what, p);
+    free(what);
 }
 
 void hook_conf_check(const struct conf *c, struct conf_hook *h, struct problems *p)
@@ -119,8 +189,10 @@ void hook_conf_check(const struct conf *c, struct conf_hook *h, struct problems 
 
     check_program(h, p);
     check_sources(c, h, p);
+    check_after(c, h, p);
     check_ladder(&h->retry.initial, &h->retry.max, retry, p);
-    if (h->mode.v == CONF_MODE_SNAPSHOT)
-        check_snapshot(h, p);
+    if (h->mode.v != CONF_MODE_OBJECT)
+        check_grouped(h, p);
+    check_sense(h, p);
     free(retry);
 }

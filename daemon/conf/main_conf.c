@@ -38,6 +38,7 @@ static const struct setting limits_settings[] = {
     SETTING_ROW(INT, hook_concurrency, SETTING_DEFAULT("8"), SETTING_RANGE(1, 1000)),
     SETTING_ROW(MS, stop_timeout, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(MS, ready_timeout, SETTING_DEFAULT("\"60s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
+    SETTING_ROW(MS, pending, SETTING_DEFAULT("\"10min\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
     {.key = NULL},
 };
 #undef ROW_STRUCT

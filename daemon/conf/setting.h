@@ -29,6 +29,7 @@ enum setting_type {
     SETTING_WORDS, /* conf_words; an array of some of words */
     SETTING_CODE,  /* conf_int; a string that code turns into a number, and put_code back */
     SETTING_LIST,  /* conf_list; an array of strings; min and max count them */
+    SETTING_INTS,  /* conf_ints; an array of whole numbers, none twice; min and max are theirs */
     SETTING_SPAN,  /* conf_span; an array of two durations */
     SETTING_MAP,   /* conf_map; a group of NAME = "value" */
     SETTING_GROUP, /* a struct of its own, read by the table group */
@@ -51,7 +52,7 @@ struct setting {
     const struct setting *group; /* GROUP, NAMED */
     struct setting_named named;  /* NAMED */
 
-    /* MS, SIZE: a word that stands for 0, whatever the range ("off"); NULL = there is none. */
+    /* INT, MS, SIZE: a word that stands for 0, whatever the range ("off"); NULL = there is none. */
     const char *zero;
 
     /* It matters whether anybody wrote the value: setting_print() comments a default out. */

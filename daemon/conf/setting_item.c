@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/setting_item.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,41 @@ bool setting_item_passes(const struct setting_reader *r, const struct setting *s
     return false;
 }
 
+/* What a message says of the row's word for 0; the caller frees it. */
+static char *or_zero(const struct setting *s)
+{
+    return s->zero != NULL ? mem_printf(", or \"%s\"", s->zero) : mem_strdup("");
+}
+
+static bool is_zero(const struct setting *s, const struct config_setting_t *e)
+{
+    const char *text = config_setting_get_string(e); /* NULL if it is none */
+
+    return s->zero != NULL && text != NULL && strcmp(text, s->zero) == 0;
+}
+
+bool setting_item_whole(const struct setting_reader *r, const struct setting *s,
+                        const struct config_setting_t *e, int64_t *out)
+{
+    int type = config_setting_type(e);
+    bool number = type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64;
+    int64_t n = number ? config_setting_get_int64(e) : 0;
+    char *zero = or_zero(s);
+    char *expected = mem_printf("a whole number without quotes%s", zero);
+    bool ok = is_zero(s, e) || (number && n >= s->min && n <= s->max);
+
+    if (ok)
+        *out = n;
+    else if (!number)
+        setting_item_mismatch(r, e, expected);
+    else
+        setting_item_report(r, e, ": %" PRId64 " is out of range: %" PRId64 " to %" PRId64 "%s", n,
+                            s->min, s->max, zero);
+    free(expected);
+    free(zero);
+    return ok;
+}
+
 /* A kind of quantity that is written as a number and a unit. */
 struct quantity {
     bool (*read)(const char *text, uint64_t *out);
@@ -87,10 +123,6 @@ struct quantity {
 static bool read_quantity(const struct setting *s, const struct quantity *q, const char *text,
                           uint64_t *out, struct buf *tail)
 {
-    if (s->zero != NULL && strcmp(text, s->zero) == 0) {
-        *out = 0;
-        return true;
-    }
     if (!q->read(text, out)) {
         buf_puts(tail, q->wrong);
         return false;
@@ -107,17 +139,20 @@ static bool read_quantity(const struct setting *s, const struct quantity *q, con
 static bool quantity(const struct setting_reader *r, const struct setting *s,
                      const config_setting_t *e, const struct quantity *q, uint64_t *out)
 {
-    char *or_zero = s->zero != NULL ? mem_printf(", or \"%s\"", s->zero) : mem_strdup("");
-    char *expected = mem_printf("%s%s", q->expected, or_zero);
+    if (is_zero(s, e)) {
+        *out = 0;
+        return true;
+    }
+    char *zero = or_zero(s);
+    char *expected = mem_printf("%s%s", q->expected, zero);
     const char *text = setting_item_text(r, s, e, expected);
     struct buf tail = {0};
     bool ok = text != NULL && read_quantity(s, q, text, out, &tail);
-
     if (text != NULL && !ok)
-        setting_item_report(r, e, ": \"%.40s\" %s%s", text, buf_cstr(&tail), or_zero);
+        setting_item_report(r, e, ": \"%.40s\" %s%s", text, buf_cstr(&tail), zero);
     buf_free(&tail);
     free(expected);
-    free(or_zero);
+    free(zero);
     return ok;
 }
 

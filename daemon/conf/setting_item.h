@@ -27,6 +27,10 @@ const char *setting_item_text(const struct setting_reader *r, const struct setti
 bool setting_item_passes(const struct setting_reader *r, const struct setting *s,
                          const struct config_setting_t *e, const char *text);
 
+/* Reads a whole number within the row's range; false after a report. */
+bool setting_item_whole(const struct setting_reader *r, const struct setting *s,
+                        const struct config_setting_t *e, int64_t *out);
+
 /* Reads a duration within the row's range, in ms; false after a report. */
 bool setting_item_duration(const struct setting_reader *r, const struct setting *s,
                            const struct config_setting_t *e, uint64_t *out);

@@ -46,8 +46,12 @@ static void put_bool(const struct setting *s, const void *slot, struct buf *out)
 
 static void put_int(const struct setting *s, const void *slot, struct buf *out)
 {
-    (void)s;
-    buf_printf(out, "%" PRId64, ((const struct conf_int *)slot)->v);
+    int64_t n = ((const struct conf_int *)slot)->v;
+
+    if (n == 0 && s->zero != NULL)
+        put_string(out, s->zero);
+    else
+        buf_printf(out, "%" PRId64, n);
 }
 
 /* The shortest text that means this number; with a point, so that it is none of the whole ones. */
@@ -135,6 +139,17 @@ static void put_list(const struct setting *s, const void *slot, struct buf *out)
     buf_puts(out, list->n > 0 ? " ]" : "]");
 }
 
+static void put_ints(const struct setting *s, const void *slot, struct buf *out)
+{
+    const struct conf_ints *ints = slot;
+
+    (void)s;
+    buf_puts(out, "[ ");
+    for (size_t i = 0; i < ints->n; i++)
+        buf_printf(out, "%s%" PRId64, i > 0 ? ", " : "", ints->v[i].v);
+    buf_puts(out, ints->n > 0 ? " ]" : "]");
+}
+
 static void put_span(const struct setting *s, const void *slot, struct buf *out)
 {
     const struct conf_span *span = slot;
@@ -164,7 +179,8 @@ static void (*const puts_of[])(const struct setting *s, const void *slot, struct
     [SETTING_STR] = put_str,   [SETTING_BOOL] = put_bool,   [SETTING_INT] = put_int,
     [SETTING_NUM] = put_num,   [SETTING_MS] = put_ms,       [SETTING_SIZE] = put_size,
     [SETTING_WORD] = put_word, [SETTING_WORDS] = put_words, [SETTING_CODE] = put_code,
-    [SETTING_LIST] = put_list, [SETTING_SPAN] = put_span,   [SETTING_MAP] = put_map,
+    [SETTING_LIST] = put_list, [SETTING_INTS] = put_ints,   [SETTING_SPAN] = put_span,
+    [SETTING_MAP] = put_map,
 };
 
 static void put_indent(struct buf *out, int indent)

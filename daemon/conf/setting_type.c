@@ -49,17 +49,9 @@ static void read_bool(const struct setting_reader *r, const struct setting *s, v
 static void read_int(const struct setting_reader *r, const struct setting *s, void *slot,
                      const config_setting_t *e)
 {
-    int type = config_setting_type(e);
+    int64_t n = 0;
 
-    if (type != CONFIG_TYPE_INT && type != CONFIG_TYPE_INT64) {
-        setting_item_mismatch(r, e, "a whole number without quotes");
-        return;
-    }
-    int64_t n = config_setting_get_int64(e);
-    if (n < s->min || n > s->max)
-        setting_item_report(r, e, ": %" PRId64 " is out of range: %" PRId64 " to %" PRId64, n,
-                            s->min, s->max);
-    else
+    if (setting_item_whole(r, s, e, &n))
         ((struct conf_int *)slot)->v = n;
 }
 
@@ -115,16 +107,23 @@ static void read_code(const struct setting_reader *r, const struct setting *s, v
         setting_item_report(r, e, ": \"%.40s\" is not %s", text, s->expects);
 }
 
+/* Is e an array or a list? Reports if not. */
+static bool is_array(const struct setting_reader *r, const config_setting_t *e, const char *expects)
+{
+    int type = config_setting_type(e);
+    bool ok = type == CONFIG_TYPE_ARRAY || type == CONFIG_TYPE_LIST;
+
+    if (!ok)
+        setting_item_mismatch(r, e, expects);
+    return ok;
+}
+
 /* Is e an array or a list of as many elements as the row allows? How many, or -1 after a report. */
 static int length_of(const struct setting_reader *r, const struct setting *s,
                      const config_setting_t *e, const char *expects)
 {
-    int type = config_setting_type(e);
-
-    if (type != CONFIG_TYPE_ARRAY && type != CONFIG_TYPE_LIST) {
-        setting_item_mismatch(r, e, expects);
+    if (!is_array(r, e, expects))
         return -1;
-    }
     int n = config_setting_length(e);
     if (n >= s->min && n <= s->max)
         return n;
@@ -192,6 +191,52 @@ static void read_list(const struct setting_reader *r, const struct setting *s, v
     *(struct conf_list *)slot = new;
 }
 
+static void fini_ints(void *slot)
+{
+    free(((struct conf_ints *)slot)->v);
+}
+
+static bool holds(const struct conf_ints *ints, int64_t n)
+{
+    for (size_t i = 0; i < ints->n; i++)
+        if (ints->v[i].v == n)
+            return true;
+    return false;
+}
+
+static void append_int(const struct setting_reader *r, const struct setting *s,
+                       struct conf_ints *ints, const config_setting_t *e)
+{
+    int64_t n = 0;
+
+    if (!setting_item_whole(r, s, e, &n))
+        return;
+    if (holds(ints, n))
+        setting_item_report(r, e, ": %" PRId64 " stands there twice", n);
+    else
+        ints->v[ints->n++] = (struct conf_int){setting_item_place(r, e), n};
+}
+
+static void read_ints(const struct setting_reader *r, const struct setting *s, void *slot,
+                      const config_setting_t *e)
+{
+    struct conf_ints new = {0};
+
+    if (!is_array(r, e, "an array of whole numbers, such as [ 1, 2 ]"))
+        return;
+    int n = config_setting_length(e);
+    if (n > 0)
+        new.v = mem_array((size_t)n, sizeof(*new.v));
+    for (int i = 0; i < n; i++)
+        append_int(r, s, &new, config_setting_get_elem(e, (unsigned)i));
+    if (new.n < (size_t)n) {
+        fini_ints(&new);
+        return;
+    }
+    fini_ints(slot);
+    *(struct conf_ints *)slot = new;
+}
+
 static void read_span(const struct setting_reader *r, const struct setting *s, void *slot,
                       const config_setting_t *e)
 {
@@ -199,11 +244,10 @@ static void read_span(const struct setting_reader *r, const struct setting *s, v
     struct conf_span *span = slot;
     uint64_t from = 0;
     uint64_t to = 0;
-    int type = config_setting_type(e);
 
-    if (type != CONFIG_TYPE_ARRAY && type != CONFIG_TYPE_LIST)
-        setting_item_mismatch(r, e, expects);
-    else if (config_setting_length(e) != 2)
+    if (!is_array(r, e, expects))
+        return;
+    if (config_setting_length(e) != 2)
         setting_item_report(r, e, " must be %s", expects);
     else if (!setting_item_duration(r, s, config_setting_get_elem(e, 0), &from) ||
              !setting_item_duration(r, s, config_setting_get_elem(e, 1), &to))
@@ -277,8 +321,9 @@ static const struct {
       [SETTING_WORDS] = {read_words, NULL     },
     [SETTING_CODE] = {read_code,  NULL     },
       [SETTING_LIST] = {read_list,  fini_list},
-    [SETTING_SPAN] = {read_span,  NULL     },
-      [SETTING_MAP] = {read_map,   fini_map },
+    [SETTING_INTS] = {read_ints,  fini_ints},
+      [SETTING_SPAN] = {read_span,  NULL     },
+    [SETTING_MAP] = {read_map,   fini_map },
 };
 
 void setting_type_read(const struct setting_reader *r, const struct setting *s, void *slot,

@@ -36,6 +36,13 @@ struct conf_num {
     double v;
 };
 
+/* Whole numbers in the order of the file, each with its own line. */
+struct conf_ints {
+    struct where at;
+    struct conf_int *v; /* NULL when n is 0 */
+    size_t n;
+};
+
 /* A duration in milliseconds. */
 struct conf_ms {
     struct where at;

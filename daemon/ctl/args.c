@@ -41,6 +41,22 @@ static enum err_kind set_timeout(struct args *a, const char *value, struct err *
     return ERR_OK;
 }
 
+static enum err_kind set_wait(struct args *a, const char *value, struct err *err)
+{
+    (void)value;
+    (void)err;
+    a->wait = true;
+    return ERR_OK;
+}
+
+static enum err_kind set_follow(struct args *a, const char *value, struct err *err)
+{
+    (void)value;
+    (void)err;
+    a->follow = true;
+    return ERR_OK;
+}
+
 static enum err_kind set_help(struct args *a, const char *value, struct err *err)
 {
     (void)value;
@@ -66,6 +82,8 @@ static const struct option {
     {"socket",  '\0', true,  set_socket },
     {"output",  'o',  true,  set_output },
     {"timeout", '\0', true,  set_timeout},
+    {"wait",    '\0', false, set_wait   },
+    {"follow",  'f',  false, set_follow },
     {"help",    'h',  false, set_help   },
     {"version", 'V',  false, set_version},
 };

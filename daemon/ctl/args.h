@@ -23,6 +23,8 @@ struct args {
     enum args_output output;
     const char *timeout; /* as it was written; NULL = not given */
     uint64_t timeout_ms;
+    bool wait;
+    bool follow;
     bool help;
     bool version;
     const char *words[ARGS_WORDS]; /* the command and its arguments */

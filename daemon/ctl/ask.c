@@ -12,8 +12,7 @@ static void on_error_leaf(void *arg, const struct leaf *leaf)
         units_put_visible(arg, leaf->text);
 }
 
-/* The daemon's refusal in its own words. */
-static enum command_exit refuse(const struct client_reply *reply, struct buf *complaint)
+enum command_exit ask_refused(const struct client_reply *reply, struct buf *complaint)
 {
     struct err err = {0};
     size_t before = complaint->len;
@@ -25,6 +24,12 @@ static enum command_exit refuse(const struct client_reply *reply, struct buf *co
     return reply->status == 403 ? EXIT_NOT_ALLOWED : EXIT_NO;
 }
 
+enum command_exit ask_failed(const struct err *why, struct buf *complaint)
+{
+    buf_printf(complaint, "%s\n", why->text);
+    return why->kind == ERR_FORBIDDEN ? EXIT_NOT_ALLOWED : EXIT_UNREACHABLE;
+}
+
 enum command_exit ask_daemon(const struct args *a, const struct ask *what, struct buf *json,
                              struct buf *complaint)
 {
@@ -33,15 +38,13 @@ enum command_exit ask_daemon(const struct args *a, const struct ask *what, struc
     enum err_kind kind = client_ask(a->socket, what->method, what->target, &reply, &err);
 
     *json = (struct buf){0};
-    if (kind != ERR_OK) {
-        buf_printf(complaint, "%s\n", err.text);
-        return kind == ERR_FORBIDDEN ? EXIT_NOT_ALLOWED : EXIT_UNREACHABLE;
-    }
+    if (kind != ERR_OK)
+        return ask_failed(&err, complaint);
     if (reply.status == 200 || reply.status == 202) {
         *json = reply.body;
         return EXIT_FINE;
     }
-    enum command_exit code = refuse(&reply, complaint);
+    enum command_exit code = ask_refused(&reply, complaint);
     buf_free(&reply.body);
     return code;
 }

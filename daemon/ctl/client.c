@@ -2,6 +2,7 @@
 #include "ctl/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -111,26 +112,40 @@ static void on_end(void *arg)
     (void)arg;
 }
 
-static enum err_kind read_all(int fd, const char *path, struct http_in *in, struct err *err)
+/* n = 0: the peer has closed. */
+static enum err_kind feed(struct http_in *in, const char *path, struct str bytes, struct err *err)
+{
+    enum err_kind kind;
+
+    if (bytes.n == 0)
+        kind = http_in_eof(in, err);
+    else
+        kind = http_in_feed(in, bytes.p, bytes.n, NULL, err);
+    return kind == ERR_OK ? ERR_OK : err_wrap(err, "%s", path);
+}
+
+static enum err_kind receive(int fd, const char *path, struct http_in *in, struct err *err)
 {
     char bytes[RECV_BYTES];
+    ssize_t n;
 
-    while (!http_in_done(in)) {
-        ssize_t n = recv(fd, bytes, sizeof(bytes), 0);
-        enum err_kind kind = ERR_OK;
+    do {
+        n = recv(fd, bytes, sizeof(bytes), 0);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return io_error(err, path);
+    return feed(in, path, str_of(bytes, (size_t)n), err);
+}
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return io_error(err, path);
-        if (n == 0)
-            kind = http_in_eof(in, err);
-        else
-            kind = http_in_feed(in, bytes, (size_t)n, NULL, err);
-        if (kind != ERR_OK)
-            return err_wrap(err, "%s", path);
-    }
-    return ERR_OK;
+static enum err_kind send_request(int fd, const char *path, const struct http_request *request,
+                                  struct err *err)
+{
+    struct buf bytes = {0};
+
+    http_out_request(&bytes, request);
+    enum err_kind kind = send_all(fd, path, buf_str(&bytes), err);
+    buf_free(&bytes);
+    return kind;
 }
 
 static enum err_kind talk(int fd, const char *path, const struct http_request *request,
@@ -138,13 +153,10 @@ static enum err_kind talk(int fd, const char *path, const struct http_request *r
 {
     static const struct http_in_events events = {on_head, on_body, on_end};
     struct http_in *in = http_in_create(HTTP_IN_RESPONSE, &limits, &events, out);
-    struct buf bytes = {0};
+    enum err_kind kind = send_request(fd, path, request, err);
 
-    http_out_request(&bytes, request);
-    enum err_kind kind = send_all(fd, path, buf_str(&bytes), err);
-    if (kind == ERR_OK)
-        kind = read_all(fd, path, in, err);
-    buf_free(&bytes);
+    while (kind == ERR_OK && !http_in_done(in))
+        kind = receive(fd, path, in, err);
     http_in_destroy(&in);
     return kind;
 }
@@ -163,5 +175,128 @@ enum err_kind client_ask(const char *path, const char *method, const char *targe
     close(fd);
     if (kind != ERR_OK)
         buf_free(&out->body);
+    return kind;
+}
+
+/* ---- Answers that go on */
+
+enum following { FOLLOWING, FOLLOWING_ENOUGH, FOLLOWING_TOO_LONG };
+
+struct follow {
+    enum following state;
+    const struct client_lines *lines;
+    struct client_reply *refusal;
+    struct buf text; /* that is not handed out yet */
+    size_t seen;     /* bytes of it without a newline */
+};
+
+static bool on_follow_head(void *arg, const struct http_head *head)
+{
+    struct follow *f = arg;
+
+    f->refusal->status = head->status;
+    return true;
+}
+
+/* Hands out what is whole. */
+static void hand_out(struct follow *f)
+{
+    size_t start = 0;
+    const char *newline = NULL;
+
+    while (f->state == FOLLOWING && f->seen < f->text.len &&
+           (newline = memchr(f->text.data + f->seen, '\n', f->text.len - f->seen)) != NULL) {
+        f->seen = (size_t)(newline - f->text.data) + 1;
+        if (!f->lines->on_line(f->lines->arg, str_of(f->text.data + start, f->seen - start)))
+            f->state = FOLLOWING_ENOUGH;
+        start = f->seen;
+    }
+    buf_consume(&f->text, start);
+    f->seen = f->text.len;
+}
+
+static bool on_follow_body(void *arg, const char *data, size_t n)
+{
+    struct follow *f = arg;
+
+    if (f->text.len + n > CLIENT_LINE_BYTES) {
+        f->state = FOLLOWING_TOO_LONG;
+        return false;
+    }
+    buf_append(&f->text, data, n);
+    if (f->refusal->status == 200)
+        hand_out(f);
+    return f->state == FOLLOWING;
+}
+
+/* Waits for the daemon, as long as somebody reads what comes. */
+static bool wait_for_more(int fd, int out_fd)
+{
+    struct pollfd p[2] = {
+        {.fd = fd, .events = POLLIN},
+        {.fd = out_fd       }
+    };
+
+    while (poll(p, 2, -1) < 0 && errno == EINTR)
+        continue;
+    return p[1].revents == 0;
+}
+
+static enum err_kind follow_on(int fd, const char *path, struct http_in *in, struct follow *f,
+                               struct err *err)
+{
+    static const struct timeval none = {0};
+    enum err_kind kind = ERR_OK;
+
+    while (kind == ERR_OK && !http_in_done(in) && f->refusal->status != 200)
+        kind = receive(fd, path, in, err);
+    ensure(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
+    while (kind == ERR_OK && !http_in_done(in)) {
+        if (!wait_for_more(fd, f->lines->out_fd))
+            return ERR_OK;
+        kind = receive(fd, path, in, err);
+    }
+    if (f->state == FOLLOWING_ENOUGH)
+        return ERR_OK;
+    if (f->state == FOLLOWING_TOO_LONG)
+        return err_set(err, ERR_TOO_BIG, 0, "%s: a line is longer than %zu MiB", path,
+                       CLIENT_LINE_BYTES >> 20);
+    if (kind == ERR_OK && f->refusal->status == 200)
+        return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", path);
+    return kind;
+}
+
+static enum err_kind follow(int fd, const char *path, const struct http_request *request,
+                            struct follow *f, struct err *err)
+{
+    static const struct http_in_events events = {on_follow_head, on_follow_body, on_end};
+    static const struct http_limits endless = {.head_bytes = 65536};
+    struct http_in *in = http_in_create(HTTP_IN_RESPONSE, &endless, &events, f);
+    enum err_kind kind = send_request(fd, path, request, err);
+
+    if (kind == ERR_OK)
+        kind = follow_on(fd, path, in, f, err);
+    http_in_destroy(&in);
+    return kind;
+}
+
+enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
+                            struct client_reply *refusal, struct err *err)
+{
+    const struct http_request request = {
+        .method = "GET", .target = target, .host = "localhost", .accept = "application/x-ndjson"};
+    struct follow f = {.lines = lines, .refusal = refusal};
+    int fd = -1;
+
+    *refusal = (struct client_reply){0};
+    enum err_kind kind = open_socket(path, &fd, err);
+    if (kind != ERR_OK)
+        return kind;
+    kind = follow(fd, path, &request, &f, err);
+    close(fd);
+    if (kind == ERR_OK && refusal->status != 200)
+        refusal->body = f.text;
+    else
+        buf_free(&f.text);
     return kind;
 }

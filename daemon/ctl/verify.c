@@ -2,15 +2,12 @@
 #include "ctl/verify.h"
 
 #include <inttypes.h>
-#include <time.h>
 
-#include "base/panic.h"
 #include "ctl/args.h"
 #include "ctl/ask.h"
 #include "ctl/reader.h"
 #include "ctl/units.h"
-#include "ctl/view.h"
-#include "proto/url.h"
+#include "ctl/verb.h"
 
 #define POLL_MS    100
 #define TIMEOUT_MS 120000
@@ -36,14 +33,6 @@ struct wait {
     struct buf json; /* the last answer */
     struct answer answer;
 };
-
-static uint64_t now_ms(void)
-{
-    struct timespec t;
-
-    ensure(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 static void on_leaf(void *arg, const struct leaf *leaf)
 {
@@ -87,7 +76,6 @@ static enum command_exit ask(struct wait *w, const char *method, struct buf *com
 /* Until the comparison of w->number has ended; w->answer is its result then. */
 static enum command_exit wait_for_end(struct wait *w, struct buf *complaint)
 {
-    static const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     const char *watch = w->args->words[1];
 
     for (;;) {
@@ -100,14 +88,14 @@ static enum command_exit wait_for_end(struct wait *w, struct buf *complaint)
                        watch);
             return EXIT_NO;
         }
-        if (now_ms() >= w->until_ms) {
+        if (verb_now_ms() >= w->until_ms) {
             buf_printf(complaint,
                        "%s: the comparison has not ended yet; it goes on, a longer --timeout waits "
                        "for it\n",
                        watch);
             return EXIT_NO;
         }
-        nanosleep(&pause, NULL);
+        verb_pause(POLL_MS);
     }
 }
 
@@ -159,12 +147,10 @@ enum command_exit verify_run(const struct args *a, struct buf *out, struct buf *
 {
     struct wait w = {
         .args = a,
-        .until_ms = now_ms() + (a->timeout != NULL ? a->timeout_ms : TIMEOUT_MS),
+        .until_ms = verb_now_ms() + (a->timeout != NULL ? a->timeout_ms : TIMEOUT_MS),
     };
 
-    buf_puts(&w.target, "/v1/watches/");
-    url_put_escaped(&w.target, str_c(a->words[1]));
-    buf_puts(&w.target, "/verify");
+    verb_put_path(&w.target, "watches", a->words[1], "verify", NULL);
     enum command_exit code = ask(&w, "POST", complaint);
     w.number = w.answer.number;
     if (code == EXIT_FINE)

@@ -46,10 +46,61 @@ const struct view view_hooks = {
       {"PENDING", "pending", VIEW_TEXT, false, false},
       {"OLDEST", "oldest_pending_s", VIEW_SECONDS, false, false},
       {"RUNNING", "running", VIEW_TEXT, false, false},
+      {"PARKED", "parked", VIEW_TEXT, false, false},
+      {"PAUSED", "paused", VIEW_YES, false, false},
       {"OK", "runs_ok", VIEW_TEXT, false, false},
       {"FAILED", "runs_failed", VIEW_TEXT, false, false},
       {"SUCCESS", "last_success", VIEW_SINCE, false, false},
       {"ERROR", "last_error", VIEW_TEXT, false, false},
+      },
+};
+
+const struct view view_runs = {
+    NULL,
+    {
+      {"RUN", "run", VIEW_TEXT, false, true},
+      {"HOOK", "hook", VIEW_TEXT, false, false},
+      {"ENDED", "ended", VIEW_SINCE, false, false},
+      {"TOOK", "took_s", VIEW_TOOK, false, false},
+      {"CPU", "cpu_s", VIEW_TOOK, true, false},
+      {"SOURCE", "source", VIEW_TEXT, true, false},
+      {"KEY", "key", VIEW_TEXT, false, false},
+      {"EVENT", "event", VIEW_TEXT, false, false},
+      {"EVENTS", "events", VIEW_TEXT, true, false},
+      {"REASON", "reason", VIEW_TEXT, false, false},
+      {"ATTEMPT", "attempt", VIEW_TEXT, false, false},
+      {"OUTCOME", "outcome", VIEW_TEXT, false, false},
+      {"RESULT", "result", VIEW_TEXT, false, false},
+      {"DROPPED", "dropped_bytes", VIEW_BYTES, true, false},
+      {"OUTPUT", "last_line", VIEW_TEXT, false, false},
+      },
+};
+
+const struct view view_whys = {
+    "units",
+    {
+      {"KEY", "key", VIEW_TEXT, false, true},
+      {"SOURCE", "source", VIEW_TEXT, false, false},
+      {"WHY", "text", VIEW_TEXT, false, false},
+      {"UNTIL", "until", VIEW_UNTIL, false, false},
+      {"FAILURES", "failures", VIEW_TEXT, false, false},
+      {"EVENT", "event.type", VIEW_TEXT, false, false},
+      {"CAUSE", "event.cause", VIEW_TEXT, true, false},
+      {"RECEIVED", "event.received", VIEW_SINCE, false, false},
+      {"DIGEST", "digest", VIEW_TEXT, false, false},
+      {"RUN", "last_run.run", VIEW_TEXT, false, false},
+      {"ENDED", "last_run.ended", VIEW_SINCE, false, false},
+      {"RESULT", "last_run.result", VIEW_TEXT, false, false},
+      },
+};
+
+const struct view view_pauses = {
+    "hooks",
+    {
+      {"HOOK", NULL, VIEW_TEXT, false, true},
+      {"PAUSED", "paused", VIEW_YES, false, false},
+      {"CHANGED", "changed", VIEW_YES, false, false},
+      {"RUNNING", "running", VIEW_TEXT, false, false},
       },
 };
 
@@ -103,6 +154,18 @@ static void put_since(struct buf *out, struct str text, int64_t now_s)
         units_put_duration(out, now_s > then_s ? (uint64_t)(now_s - then_s) : 0);
 }
 
+static void put_until(struct buf *out, struct str text, int64_t now_s)
+{
+    int64_t then_s = 0;
+
+    if (!units_parse_time(text, &then_s)) {
+        buf_append_str(out, text);
+        return;
+    }
+    buf_puts(out, "in ");
+    units_put_duration(out, then_s > now_s ? (uint64_t)(then_s - now_s) : 0);
+}
+
 static void put_value(struct buf *out, enum view_format format, const struct leaf *leaf,
                       int64_t now_s)
 {
@@ -116,6 +179,10 @@ static void put_value(struct buf *out, enum view_format format, const struct lea
         units_put_size(out, reader_whole(leaf));
     else if (format == VIEW_SINCE)
         put_since(out, leaf->text, now_s);
+    else if (format == VIEW_UNTIL)
+        put_until(out, leaf->text, now_s);
+    else if (format == VIEW_TOOK)
+        buf_printf(out, "%.*ss", STR_ARG(leaf->text));
     else
         buf_append_str(out, leaf->text);
 }
@@ -234,7 +301,8 @@ static void add_to_keys(struct walk *w)
         units_put_visible(w->out, buf_str(&w->cells[i]));
         more = true;
     }
-    buf_putc(w->out, '\n');
+    if (more)
+        buf_putc(w->out, '\n');
 }
 
 enum err_kind view_put_keys(struct buf *out, const struct view *v, enum view_rows rows,

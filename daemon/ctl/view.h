@@ -16,7 +16,9 @@ enum view_format {
     VIEW_TEXT,
     VIEW_SECONDS, /* a number of seconds: "3s" */
     VIEW_BYTES,   /* a number of bytes: "1.2MiB" */
+    VIEW_TOOK,    /* a number of seconds, as it is: "0.012s" */
     VIEW_SINCE,   /* a time in the past: how long ago */
+    VIEW_UNTIL,   /* a time to come: in how long */
     VIEW_YES,     /* true: "yes", false: "no" */
     VIEW_MEMBERS, /* an object of scalars: "expired=2 manual=1" */
 };
@@ -46,14 +48,14 @@ struct view {
 struct view_look {
     enum view_rows rows;
     bool wide;
-    int64_t now_s; /* wall clock, for VIEW_SINCE */
+    int64_t now_s; /* wall clock, for VIEW_SINCE and VIEW_UNTIL */
 };
 
 /* Appends the table. ERR_PROTOCOL: json is none; out is then as it was. */
 enum err_kind view_put_table(struct buf *out, const struct view *v, const struct view_look *look,
                              struct str json, struct err *err) MUST_CHECK;
 
-/* Appends the key of each row and a newline. Errors as above. */
+/* Appends the key of each row that has one, and a newline. Errors as above. */
 enum err_kind view_put_keys(struct buf *out, const struct view *v, enum view_rows rows,
                             struct str json, struct err *err) MUST_CHECK;
 
@@ -61,6 +63,9 @@ enum err_kind view_put_keys(struct buf *out, const struct view *v, enum view_row
 extern const struct view view_clusters;
 extern const struct view view_watches;
 extern const struct view view_hooks;
+extern const struct view view_runs;
+extern const struct view view_whys;
+extern const struct view view_pauses;
 extern const struct view view_objects;
 extern const struct view view_differences;
 

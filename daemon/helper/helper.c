@@ -102,17 +102,13 @@ static const char *run_name(struct str env)
 
 static void on_run(struct helper *h, const struct wire_request *req)
 {
-    struct wire_reply reply = {.type = WIRE_STARTED, .id = req->id};
     struct child_failure why;
     struct child child;
 
-    if (!start_run(h, req, &child, &why)) {
+    if (start_run(h, req, &child, &why))
+        runs_add(&h->runs, req->id, &h->params->hooks[req->number], child, run_name(req->env));
+    else
         reply_not_started(h, req->id, &why);
-        return;
-    }
-    runs_add(&h->runs, req->id, &h->params->hooks[req->number], child, run_name(req->env));
-    reply.value = child.pid;
-    channel_reply(&h->channel, &reply, -1);
 }
 
 /* A descriptor or -1 with errno set. Not blocked by a FIFO; links are followed (kubelet's are). */

@@ -11,48 +11,44 @@
 #include <stdint.h>
 
 #include "cache/watch.h"
-#include "hook/filter.h"
-#include "hook/hook_source.h"
+#include "hook/history.h"
+#include "hook/hook_params.h"
 #include "hook/run.h"
-#include "hook/sched.h"
-
-enum hook_mode { HOOK_OBJECT, HOOK_SNAPSHOT };
-enum hook_existing { HOOK_EXISTING_RUN, HOOK_EXISTING_SKIP };
 
 /* Where a hook stands with its first run. */
 enum hook_gate {
-    GATE_CLOSED, /* a source is not synced yet: nothing runs (DESIGN 1.4.1) */
-    GATE_FIRST, /* synced; mode object: an existing key has no ended run yet; snapshot: no handled one */
+    GATE_CLOSED, /* too few sources are synced, or another hook comes first (DESIGN 1.4.1) */
+    GATE_FIRST,  /* open; object: an existing key has no ended run yet; else: no handled one */
     GATE_OPEN,
 };
 
-struct hook_params {
-    const char *name; /* copied */
-    size_t index;     /* in the configuration: what the helper knows it by */
-    enum hook_mode mode;
-    enum hook_existing existing;
-    const struct hook_source *sources; /* copied, names too */
-    size_t source_count;
-    struct filter filter; /* taken */
-    struct lane_params lane;
+/* What a person wants run (informerctl run); the last one of a hook. */
+struct hook_order {
+    uint64_t number; /* 1, 2, ...; 0 = there was none */
+    size_t total;    /* units */
+    size_t left;     /* whose run has not ended */
+    size_t failed;
 };
 
-/* Read-only outside hook.c. */
+/* Read-only outside hook/. */
 struct hook {
     char *name;
     size_t index;
-    enum hook_mode mode;
-    enum hook_existing existing;
+    struct hook_rules rules;
     enum hook_gate gate;
     struct hook_source *sources;
     size_t source_count;
     struct filter filter;
     struct queue queue;
     struct lane lane;
-    struct unit unit; /* mode snapshot */
-    bool incomplete;  /* the last good run had held_back: one more is due, whatever becomes of it */
+    struct unit unit; /* batch, snapshot */
+    bool paused;
+    bool snapshot_due; /* snapshot: one more run is due, whatever becomes of the changes */
+    struct hook_order order;
+    struct history history;
     uint64_t runs_ok;
     uint64_t runs_failed;
+    uint64_t given_up;    /* of those the ones that used up the attempts of a unit */
     uint64_t success_ms;  /* when a run last succeeded, monotonic; 0 = never */
     char last_error[200]; /* of the last failed run; "" since the last success */
 };
@@ -74,6 +70,9 @@ void hooks_fini(struct hooks *hs);
 /* Adds a hook. */
 void hooks_add(struct hooks *hs, struct hook_params *params);
 
+/* A hook by its name, or NULL. */
+struct hook *hooks_find(const struct hooks *hs, struct str name);
+
 /* A watch changed: every hook with that source takes note. */
 void hooks_delta(struct hooks *hs, const struct watch *w, const struct delta *d, uint64_t now_ms);
 
@@ -86,22 +85,46 @@ void hooks_stale(struct hooks *hs, const struct watch *w, bool stale, uint64_t w
  * hooks whose sources have synced. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms);
 
-/* The run has ended; frees it. Returns in how many ms it will be tried again because it failed;
- * NEVER_MS = not for that reason. */
-uint64_t hooks_finish(struct hooks *hs, struct run *run, const struct run_result *result,
-                      uint64_t now_ms);
+/* What the end of a run led to. */
+struct hooks_verdict {
+    enum history_outcome outcome;
+    uint64_t retry_ms; /* it will be tried again in so long, as it failed; NEVER_MS = it will not */
+};
+
+/* The run has ended; frees it. */
+struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
+                                  const struct run_result *result, uint64_t now_ms);
 
 /* When to call hooks_next() again although nothing happened; NEVER_MS = never. */
 uint64_t hooks_wake_ms(const struct hooks *hs);
 
+/* Lets no run of the hook start, or lets them start again. */
+void hook_pause(struct hook *h, bool paused);
+
+/* A person wants a run now: of one key (object), of all (key.p NULL), or of the hook (batch,
+ * snapshot: key.p NULL). h->order tells what became of it. ERR_BUSY: paused, its first run is not due
+ * yet, or it waits for stale sources; ERR_NOT_FOUND: there is nothing to tell; ERR_CONFIG: the mode
+ * knows no keys. */
+enum err_kind hook_order(struct hook *h, struct str key, struct err *err) MUST_CHECK;
+
 /* Have all first runs ended, well or not (READY: DESIGN 1.6)? */
 bool hooks_ready(const struct hooks *hs);
 
-/* Keys that wait (running ones left out); mode snapshot: changed keys since the last handled run. */
+/* The same for one hook. */
+bool hook_first_ended(const struct hook *h);
+
+/* Is nothing running, and nothing due but what is parked and reruns? */
+bool hooks_quiet(const struct hooks *hs);
+
+/* Keys that wait (running and parked ones left out); batch and snapshot: changed keys since the last
+ * handled run. */
 size_t hook_pending(const struct hook *h);
 
-/* For how long the oldest key that is not handled has waited, running ones included: a hook that hangs
- * is seen here; in ms, 0 = none. */
+/* Parked units. */
+size_t hook_parked(const struct hook *h);
+
+/* For how long the oldest key that is neither handled nor parked has waited, running ones included: a
+ * hook that hangs is seen here; in ms, 0 = none. */
 uint64_t hook_oldest_pending_ms(const struct hook *h, uint64_t now_ms);
 
 #endif

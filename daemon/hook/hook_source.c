@@ -34,6 +34,11 @@ const char *hook_source_cluster(const struct hook_source *s)
     return watch_cluster(s->watch);
 }
 
+const char *hook_source_resource(const struct hook_source *s)
+{
+    return watch_resource(s->watch);
+}
+
 bool hook_source_synced(const struct hook_source *s)
 {
     return watch_synced(s->watch);

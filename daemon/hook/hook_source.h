@@ -16,6 +16,7 @@
 struct hook_source {
     const char *name;
     struct watch *watch; /* must outlive the hook */
+    bool stale;          /* as its watch said last; set by the hook */
 };
 
 /* Copies n sources with their names into one block; the caller frees it. */
@@ -26,6 +27,9 @@ bool hook_source_is(const struct hook_source *s, const struct watch *w);
 
 /* The name of its cluster. */
 const char *hook_source_cluster(const struct hook_source *s);
+
+/* What it holds, as people write it: "secrets". */
+const char *hook_source_resource(const struct hook_source *s);
 
 /* May its content be shown to hooks (DESIGN 1.4.1)? */
 bool hook_source_synced(const struct hook_source *s);

@@ -30,8 +30,26 @@ static void take(struct output *o, const char *data, size_t n, output_cb *cb, vo
     }
 }
 
+/* Moves only after every OUTPUT_TAIL_BYTES. */
+static void keep(struct output *o, const char *data, size_t n)
+{
+    size_t part = n < OUTPUT_TAIL_BYTES ? n : OUTPUT_TAIL_BYTES;
+
+    buf_append(&o->tail, data + n - part, part);
+    if (o->tail.len > 2 * OUTPUT_TAIL_BYTES)
+        buf_consume(&o->tail, o->tail.len - OUTPUT_TAIL_BYTES);
+}
+
+struct str output_tail(const struct output *o)
+{
+    size_t n = o->tail.len < OUTPUT_TAIL_BYTES ? o->tail.len : OUTPUT_TAIL_BYTES;
+
+    return str_of(o->tail.data + o->tail.len - n, n);
+}
+
 void output_feed(struct output *o, const char *data, size_t n, output_cb *cb, void *arg)
 {
+    keep(o, data, n);
     uint64_t room = o->limit - o->taken;
     size_t part = n < room ? n : (size_t)room;
 
@@ -45,4 +63,5 @@ void output_end(struct output *o, output_cb *cb, void *arg)
     if (o->line.len > 0)
         flush(o, cb, arg);
     buf_free(&o->line);
+    buf_free(&o->tail);
 }

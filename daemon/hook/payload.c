@@ -4,22 +4,18 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
+#include "base/mem.h"
+#include "base/wire.h"
+#include "hook/event_json.h"
 #include "proto/json_out.h"
 
 #define INPUT_VERSION 1
 
-const char *payload_reason(enum run_reason reason)
+void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint64_t id)
 {
-    static const char *const names[] = {"existing", "change", "retry"};
-
-    return names[reason];
-}
-
-void payload_put_run_id(struct buf *out, const struct payload_context *ctx, const struct run *run)
-{
-    buf_printf(out, "%s-%" PRIu64, ctx->instance, run->id);
+    buf_printf(out, "%s-%" PRIu64, ctx->instance, id);
 }
 
 static void put_var(struct buf *out, const char *name, struct str value)
@@ -33,12 +29,6 @@ static void put_var(struct buf *out, const char *name, struct str value)
 static const struct hook_source *source_of(const struct run *run, size_t i)
 {
     return &run->hook->sources[run->events[i].entry->source];
-}
-
-/* STALE and FRESH are of the source, of no object in it. */
-static bool has_object(const struct queue_event *ev)
-{
-    return ev->type != DELTA_STALE && ev->type != DELTA_FRESH;
 }
 
 static void put_event_vars(struct buf *out, const struct run *run)
@@ -55,34 +45,73 @@ static void put_event_vars(struct buf *out, const struct run *run)
     put_var(out, "INFORMERD_RESOURCE_VERSION", object_rv(ev->object));
 }
 
-void payload_put_env(struct buf *out, const struct payload_context *ctx, const struct run *run)
+static void put_field(struct buf *out, const struct hook_field *f, const struct buf *value)
+{
+    buf_printf(out, "INFORMERD_FIELD_%s=", f->name);
+    buf_append(out, value->data, value->len);
+    buf_putc(out, '\0');
+}
+
+/* The values of all fields in one pass over the object; of STALE and FRESH they are empty. */
+static enum err_kind read_fields(const struct run *run, struct buf *values, struct err *err)
+{
+    const struct hook_rules *r = &run->hook->rules;
+    const struct queue_event *ev = &run->events[0].ev;
+    struct buf json = {0};
+    enum err_kind kind = ERR_OK;
+
+    if (ev->type == DELTA_STALE || ev->type == DELTA_FRESH)
+        return ERR_OK;
+    const struct json_path **paths = mem_array(r->field_count, sizeof(*paths));
+    for (size_t i = 0; i < r->field_count; i++)
+        paths[i] = r->fields[i].path;
+    object_put_json(&json, ev->object);
+    kind = json_path_values(paths, r->field_count, buf_str(&json), values, err);
+    buf_free(&json);
+    free(paths);
+    return kind;
+}
+
+static enum err_kind put_fields(struct buf *out, const struct run *run, struct err *err)
+{
+    const struct hook_rules *r = &run->hook->rules;
+    struct buf *values = mem_array(r->field_count, sizeof(*values));
+    enum err_kind kind = read_fields(run, values, err);
+
+    for (size_t i = 0; i < r->field_count; i++) {
+        if (kind == ERR_OK)
+            put_field(out, &r->fields[i], &values[i]);
+        buf_free(&values[i]);
+    }
+    free(values);
+    if (kind != ERR_OK)
+        return err_wrap(err, "fields");
+    if (out->len <= WIRE_ENV_MAX)
+        return ERR_OK;
+    return err_set(err, ERR_TOO_BIG, 0,
+                   "fields: an environment of %zu bytes, and %d is all that a program can get: "
+                   "read the object from stdin instead",
+                   out->len, WIRE_ENV_MAX);
+}
+
+enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx,
+                              const struct run *run, struct err *err)
 {
     struct buf id = {0};
     char attempt[16];
 
-    payload_put_run_id(&id, ctx, run);
+    payload_put_run_id(&id, ctx, run->id);
     snprintf(attempt, sizeof(attempt), "%u", run->attempt);
     put_var(out, "INFORMERD_HOOK", str_c(run->hook->name));
     put_var(out, "INFORMERD_RUN", buf_str(&id));
     put_var(out, "INFORMERD_ATTEMPT", str_c(attempt));
-    put_var(out, "INFORMERD_REASON", str_c(payload_reason(run->reason)));
+    put_var(out, "INFORMERD_REASON", str_c(run_reason_name(run->reason)));
     put_var(out, "INFORMERD_NODE", str_c(ctx->node));
     buf_free(&id);
-    if (run->hook->mode == HOOK_OBJECT)
-        put_event_vars(out, run);
-}
-
-static void put_time(struct json_out *j, uint64_t wall_ns)
-{
-    time_t s = (time_t)(wall_ns / 1000000000U);
-    struct tm tm;
-    char day[32];
-    char text[48];
-
-    gmtime_r(&s, &tm);
-    strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text, sizeof(text), "%s.%09uZ", day, (unsigned)(wall_ns % 1000000000U));
-    json_out_cstr(j, text);
+    if (run->hook->rules.mode != HOOK_OBJECT)
+        return ERR_OK;
+    put_event_vars(out, run);
+    return run->hook->rules.field_count > 0 ? put_fields(out, run, err) : ERR_OK;
 }
 
 static void put_member(struct json_out *j, const char *key, struct str value)
@@ -99,56 +128,53 @@ static void put_flag(struct json_out *j, const char *key, bool value)
 
 enum with_object { WITHOUT_OBJECT, WITH_OBJECT };
 
-/* What an event says about its object: NULL = it has none, all of it is null. */
-static void put_identity(struct json_out *j, const struct object *o)
+static void put_changed(struct json_out *j, const struct buf *lines)
 {
-    static const struct {
-        const char *key;
-        struct str (*value)(const struct object *o);
-    } rows[] = {
-        {"api_version",      object_api_version},
-        {"kind",             object_kind       },
-        {"namespace",        object_namespace  },
-        {"name",             object_name       },
-        {"uid",              object_uid        },
-        {"resource_version", object_rv         },
+    const char *end = lines->data + lines->len;
+
+    json_out_key(j, "changed");
+    json_out_open(j, '[');
+    for (const char *at = lines->data; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+        json_out_str(j, str_of(at, (size_t)(newline - at)));
+        at = newline + 1;
+    }
+    json_out_close(j, ']');
+}
+
+static void put_event(struct json_out *j, const struct run *run, size_t i, enum with_object with)
+{
+    const struct run_event *re = &run->events[i];
+    const struct hook_source *source = source_of(run, i);
+    const struct event_json event = {
+        .type = re->ev.type,
+        .cause = re->ev.cause,
+        .cluster = hook_source_cluster(source),
+        .source = source->name,
+        .object = re->ev.object,
+        .final_state_unknown = re->ev.final_state_unknown,
+        .received_ns = re->ev.received_ns,
     };
 
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        json_out_key(j, rows[i].key);
-        if (o != NULL)
-            json_out_str(j, rows[i].value(o));
-        else
-            json_out_null(j);
+    event_json_open(j, &event);
+    put_changed(j, &re->changed);
+    if (with == WITH_OBJECT) {
+        event_json_object(j, "object", event_json_about(&event));
+        if (run->hook->rules.include_old)
+            event_json_object(j, "old_object", re->old);
     }
-}
-
-static void put_object(struct json_out *j, const struct object *o)
-{
-    json_out_key(j, "object");
-    if (o != NULL)
-        object_put_json(json_out_raw(j), o);
-    else
-        json_out_null(j);
-}
-
-static void put_event(struct json_out *j, const struct hook_source *source,
-                      const struct queue_event *ev, enum with_object with)
-{
-    const struct object *o = has_object(ev) ? ev->object : NULL;
-
-    json_out_open(j, '{');
-    put_member(j, "type", str_c(delta_type_name(ev->type)));
-    put_member(j, "cause", str_c(delta_cause_name(ev->cause)));
-    put_member(j, "cluster", str_c(hook_source_cluster(source)));
-    put_member(j, "source", str_c(source->name));
-    put_identity(j, o);
-    put_flag(j, "final_state_unknown", ev->final_state_unknown);
-    json_out_key(j, "received");
-    put_time(j, ev->received_ns);
-    if (with == WITH_OBJECT)
-        put_object(j, o);
     json_out_close(j, '}');
+}
+
+static void put_events(struct json_out *j, const char *key, const struct run *run,
+                       enum with_object with)
+{
+    json_out_key(j, key);
+    json_out_open(j, '[');
+    for (size_t i = 0; i < run->event_count; i++)
+        put_event(j, run, i, with);
+    json_out_close(j, ']');
 }
 
 static void put_source(struct json_out *j, const struct hook_source *source, uint64_t now_ms)
@@ -178,15 +204,6 @@ static void put_sources(struct json_out *j, const struct hook *h, uint64_t now_m
     json_out_close(j, '}');
 }
 
-static void put_changes(struct json_out *j, const struct run *run)
-{
-    json_out_key(j, "changes");
-    json_out_open(j, '[');
-    for (size_t i = 0; i < run->event_count; i++)
-        put_event(j, source_of(run, i), &run->events[i].ev, WITHOUT_OBJECT);
-    json_out_close(j, ']');
-}
-
 /* A source that is not synced is absent, never [] (DESIGN 1.3). */
 static void put_snapshot(struct json_out *j, const struct hook *h)
 {
@@ -214,7 +231,7 @@ void payload_put_json(struct buf *out, const struct payload_context *ctx, const 
     struct json_out j = json_out_to(out);
     struct buf id = {0};
 
-    payload_put_run_id(&id, ctx, run);
+    payload_put_run_id(&id, ctx, run->id);
     json_out_open(&j, '{');
     json_out_key(&j, "version");
     json_out_u64(&j, INPUT_VERSION);
@@ -223,14 +240,20 @@ void payload_put_json(struct buf *out, const struct payload_context *ctx, const 
     buf_free(&id);
     json_out_key(&j, "attempt");
     json_out_u64(&j, run->attempt);
-    put_member(&j, "reason", str_c(payload_reason(run->reason)));
+    put_member(&j, "reason", str_c(run_reason_name(run->reason)));
     put_sources(&j, run->hook, now_ms);
-    if (run->hook->mode == HOOK_OBJECT) {
+    switch (run->hook->rules.mode) {
+    case HOOK_OBJECT:
         json_out_key(&j, "event");
-        put_event(&j, source_of(run, 0), &run->events[0].ev, WITH_OBJECT);
-    } else {
-        put_changes(&j, run);
+        put_event(&j, run, 0, WITH_OBJECT);
+        break;
+    case HOOK_BATCH:
+        put_events(&j, "events", run, WITH_OBJECT);
+        break;
+    case HOOK_SNAPSHOT:
+        put_events(&j, "changes", run, WITHOUT_OBJECT);
         put_snapshot(&j, run->hook);
+        break;
     }
     json_out_close(&j, '}');
     buf_putc(out, '\n');

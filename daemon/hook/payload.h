@@ -19,16 +19,15 @@ struct payload_context {
 };
 
 /* Appends the run's id: "INSTANCE-N". */
-void payload_put_run_id(struct buf *out, const struct payload_context *ctx, const struct run *run);
+void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint64_t id);
 
-/* Appends NAME=VALUE strings, each ended by NUL. */
-void payload_put_env(struct buf *out, const struct payload_context *ctx, const struct run *run);
+/* Appends NAME=VALUE strings, each ended by NUL. An error means that the run cannot be told its
+ * fields: a value with a NUL (ERR_CONFIG), or too many bytes (ERR_TOO_BIG). out is then of no use. */
+enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx,
+                              const struct run *run, struct err *err) MUST_CHECK;
 
 /* Appends the input document and a newline. */
 void payload_put_json(struct buf *out, const struct payload_context *ctx, const struct run *run,
                       uint64_t now_ms);
-
-/* "existing", "change", "retry". */
-const char *payload_reason(enum run_reason reason);
 
 #endif

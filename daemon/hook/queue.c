@@ -10,7 +10,7 @@
 void queue_init(struct queue *q, const struct filter *filter, size_t source_count)
 {
     *q = (struct queue){.filter = filter, .source_count = source_count};
-    q->by_key = mem_array(source_count + 1, sizeof(*q->by_key));
+    q->sources = mem_array(source_count + 1, sizeof(*q->sources));
     list_init(&q->pending);
 }
 
@@ -45,7 +45,7 @@ static void clear_existing(struct queue *q, struct entry *e)
 static void free_entry(struct queue *q, struct entry *e)
 {
     clear_existing(q, e);
-    map_remove(&q->by_key[e->source], &e->node);
+    map_remove(&q->sources[e->source].by_key, &e->node);
     if (!list_is_empty(&e->pending))
         q->pending_count--;
     list_remove(&e->pending);
@@ -55,39 +55,51 @@ static void free_entry(struct queue *q, struct entry *e)
     set_event(&e->gone, &no_event);
     set(&e->heir, NULL);
     set_event(&e->heir_gone, &no_event);
+    free(e->told);
     free(e);
 }
 
-static void each_entry(struct queue *q, void (*fn)(struct queue *q, struct entry *e))
+void queue_each(struct queue *q, size_t source, void (*fn)(void *arg, struct entry *e), void *arg)
 {
-    for (size_t i = 0; i < q->source_count; i++) {
-        for (struct map_node *n = map_first(&q->by_key[i]), *next; n != NULL; n = next) {
-            next = map_next(n);
-            fn(q, map_entry(n, struct entry, node));
-        }
+    for (struct map_node *n = map_first(&q->sources[source].by_key), *next; n != NULL; n = next) {
+        next = map_next(n);
+        fn(arg, map_entry(n, struct entry, node));
     }
+}
+
+static void drop_entry(void *arg, struct entry *e)
+{
+    free_entry(arg, e);
 }
 
 void queue_fini(struct queue *q)
 {
-    each_entry(q, free_entry);
-    free(q->by_key);
+    for (size_t i = 0; i < q->source_count; i++)
+        queue_each(q, i, drop_entry, q);
+    free(q->sources);
     *q = (struct queue){0};
+}
+
+struct entry *queue_find(const struct queue *q, size_t source, struct str key)
+{
+    ensure(source < q->source_count);
+    struct map_node *node = map_get(&q->sources[source].by_key, key);
+
+    return node != NULL ? map_entry(node, struct entry, node) : NULL;
 }
 
 static struct entry *find_or_add(struct queue *q, size_t source, struct str key)
 {
-    ensure(source < q->source_count);
-    struct map_node *node = map_get(&q->by_key[source], key);
+    struct entry *e = queue_find(q, source, key);
 
-    if (node != NULL)
-        return map_entry(node, struct entry, node);
-    struct entry *e = mem_zalloc(sizeof(*e) + key.n + 1);
+    if (e != NULL)
+        return e;
+    e = mem_zalloc(sizeof(*e) + key.n + 1);
     memcpy(e->key, key.p, key.n);
     e->source = source;
     list_init(&e->pending);
     list_init(&e->unit.ready);
-    map_put(&q->by_key[source], &e->node, str_of(e->key, key.n));
+    map_put(&q->sources[source].by_key, &e->node, str_of(e->key, key.n));
     return e;
 }
 
@@ -123,6 +135,12 @@ static struct queue_event told_as(enum delta_type type, const struct queue_event
     return ev;
 }
 
+/* As what an unchanged object is told again. */
+static enum delta_type repeat_type(const struct queue *q)
+{
+    return filter_takes(q->filter, DELTA_MODIFIED) ? DELTA_MODIFIED : DELTA_ADDED;
+}
+
 size_t queue_events(const struct queue *q, const struct entry *e, struct queue_event out[2])
 {
     struct object *now = e->newest.object;
@@ -140,9 +158,35 @@ size_t queue_events(const struct queue *q, const struct entry *e, struct queue_e
         return n;
     if (e->handled == NULL || !same_life(e->handled, now))
         out[n++] = told_as(DELTA_ADDED, &e->newest);
-    else if (e->open || filter_changed(q->filter, e->handled, now))
+    else if (e->open)
+        out[n++] = told_as(repeat_type(q), &e->newest);
+    else if (filter_changed(q->filter, e->handled, now))
         out[n++] = told_as(DELTA_MODIFIED, &e->newest);
     return n;
+}
+
+bool queue_repeat(const struct queue *q, const struct entry *e, struct queue_event *out)
+{
+    enum delta_type type = repeat_type(q);
+
+    if (e->newest.object == NULL || e->newest.type == DELTA_STALE ||
+        !q->sources[e->source].is_open || !filter_takes(q->filter, type))
+        return false;
+    *out = told_as(type, &e->newest);
+    return true;
+}
+
+struct object *queue_base(const struct entry *e, const struct queue_event *ev)
+{
+    bool same = ev->type == DELTA_MODIFIED && e->handled != NULL;
+
+    return same && same_life(e->handled, ev->object) ? e->handled : NULL;
+}
+
+void queue_told(struct entry *e, struct str lines)
+{
+    free(e->told);
+    e->told = lines.n > 0 ? mem_strndup(lines.p, lines.n) : NULL;
 }
 
 static void forget_heir(struct entry *e)
@@ -160,6 +204,7 @@ static void forget_announced(struct entry *e)
     forget_heir(e);
     e->open = e->announced != NULL;
     e->yields = false;
+    queue_told(e, (struct str){0});
 }
 
 /* A run that is under way may still have the effects of an older state. */
@@ -168,6 +213,8 @@ static void accept_newest(struct entry *e)
     set(&e->handled, e->newest.object);
     set(&e->announced, e->newest.object);
     e->open = e->pins > 0;
+    if (!e->open)
+        queue_told(e, (struct str){0});
 }
 
 static void set_pending(struct queue *q, struct entry *e, bool due, uint64_t now_ms)
@@ -202,9 +249,11 @@ static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
         forget_announced(e);
     if (is_dead(e, e->heir) && !filter_takes(q->filter, e->heir_gone.type))
         forget_heir(e);
-    if (q->is_open && e->newest.object != NULL && is_quiet(q, e))
+    bool quiet = !q->sources[e->source].is_open || is_quiet(q, e);
+    if (quiet && q->sources[e->source].is_open && e->newest.object != NULL) {
         accept_newest(e);
-    bool quiet = is_quiet(q, e);
+        quiet = !e->open || is_quiet(q, e);
+    }
     if (quiet)
         clear_existing(q, e);
     set_pending(q, e, !quiet, now_ms);
@@ -230,26 +279,40 @@ static void note_state(struct entry *e, const struct queue_event *ev)
     }
 }
 
+bool queue_due(const struct entry *e)
+{
+    return !list_is_empty(&e->pending);
+}
+
+/* Is what is due another thing than before the newest state came, as the hook sees it? */
+static bool is_news(const struct queue *q, const struct entry *e, const struct object *was)
+{
+    const struct object *is = e->newest.object;
+
+    if (!queue_due(e) || was == is)
+        return false;
+    return was == NULL || is == NULL || !same_life(was, is) || filter_changed(q->filter, was, is);
+}
+
 struct entry *queue_change(struct queue *q, size_t source, const struct delta *d, uint64_t now_ms)
 {
     struct entry *e = find_or_add(q, source, object_key(d->object));
+    struct object *was = NULL;
     struct queue_event ev = {.type = d->type,
                              .cause = d->cause,
                              .object = d->object,
                              .final_state_unknown = d->final_state_unknown,
                              .received_ns = d->received_ns};
 
+    set(&was, e->newest.object);
     if (queue_is_end(d->type))
         note_end(e, d, &ev);
     else
         note_state(e, &ev);
     settle_entry(q, e, now_ms);
+    e->counts = is_news(q, e, was);
+    object_unref(&was);
     return queue_release(q, e) ? NULL : e;
-}
-
-bool queue_due(const struct entry *e)
-{
-    return !list_is_empty(&e->pending);
 }
 
 bool queue_new_matter(const struct queue *q, const struct entry *e)
@@ -300,6 +363,7 @@ static void state_handled(struct entry *e, const struct queue_event *ev)
         return;
     set(&e->handled, ev->object);
     e->open = false;
+    queue_told(e, (struct str){0});
 }
 
 void queue_handled(struct queue *q, struct entry *e, const struct queue_event *ev, uint64_t now_ms)
@@ -312,33 +376,43 @@ void queue_handled(struct queue *q, struct entry *e, const struct queue_event *e
     settle_entry(q, e, now_ms);
 }
 
+void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms)
+{
+    settle_entry(q, e, now_ms);
+}
+
 void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms)
 {
     e->yields = true;
     settle_entry(q, e, now_ms);
 }
 
-static void mark_existing(struct queue *q, struct entry *e)
+struct opening {
+    struct queue *q;
+    bool skip;
+    uint64_t now_ms;
+};
+
+static void open_entry(void *arg, struct entry *e)
 {
-    settle_entry(q, e, 0);
+    const struct opening *o = arg;
+
+    if (o->skip && e->newest.object != NULL && e->newest.type != DELTA_STALE)
+        accept_newest(e);
+    settle_entry(o->q, e, o->now_ms);
     if (!queue_due(e))
         return;
     e->existing = true;
-    q->existing_left++;
+    o->q->existing_left++;
 }
 
-static void skip_existing(struct queue *q, struct entry *e)
+void queue_open(struct queue *q, size_t source, bool skip, uint64_t now_ms)
 {
-    if (e->newest.object != NULL && e->newest.type != DELTA_STALE)
-        accept_newest(e);
-    mark_existing(q, e);
-}
+    struct opening o = {q, skip, now_ms};
 
-void queue_open(struct queue *q, bool skip)
-{
-    ensure(!q->is_open);
-    q->is_open = true;
-    each_entry(q, skip ? skip_existing : mark_existing);
+    ensure(!q->sources[source].is_open);
+    q->sources[source].is_open = true;
+    queue_each(q, source, open_entry, &o);
 }
 
 bool queue_release(struct queue *q, struct entry *e)

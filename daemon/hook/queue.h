@@ -42,22 +42,28 @@ struct entry {
     bool open;     /* a run was started since handled was set: it may have had effects */
     bool told_end; /* the last run was about an end */
     bool yields;   /* the end of the announced life waits behind the next life, if there is one */
+    bool counts;   /* the newest state changed what is due, as the filter sees it */
     bool existing; /* due since the hook first saw the source, and no run has ended yet */
     unsigned pins; /* events of runs under way that point here */
+    char *told;    /* lines of paths that runs since handled were told as changed; NULL = none */
     struct list pending; /* on the queue's list iff something is due */
     uint64_t pending_since_ms;
     struct unit unit; /* mode object */
     char key[];
 };
 
+struct queue_source {
+    struct map by_key;
+    bool is_open; /* queue_open() was called */
+};
+
 struct queue {
     const struct filter *filter;
-    struct map *by_key; /* one map per source */
+    struct queue_source *sources;
     size_t source_count;
     struct list pending; /* entries with something due, longest first */
     size_t pending_count;
     size_t existing_left; /* entries marked existing */
-    bool is_open;         /* queue_open() was called */
 };
 
 /* filter is borrowed and must outlive the queue. */
@@ -72,12 +78,28 @@ bool queue_is_end(enum delta_type type);
 /* A change in the cache. Returns the entry, or NULL when nothing is left to know about the key. */
 struct entry *queue_change(struct queue *q, size_t source, const struct delta *d, uint64_t now_ms);
 
+/* The entry of a key, or NULL: nothing is known about it. */
+struct entry *queue_find(const struct queue *q, size_t source, struct str key);
+
+/* fn for each entry of a source; it may release the one it is given. */
+void queue_each(struct queue *q, size_t source, void (*fn)(void *arg, struct entry *e), void *arg);
+
 /* Is something due for the entry? */
 bool queue_due(const struct entry *e);
 
 /* What is due, in order: at most DELETED or LEFT of the announced life, then ADDED or MODIFIED; or
  * the ends of two lives (DESIGN 1.4.3). Returns how many. */
 size_t queue_events(const struct queue *q, const struct entry *e, struct queue_event out[2]);
+
+/* What an entry is told again as though nothing is due: its newest state as MODIFIED, or as ADDED if
+ * the hook does not take that. False: there is none, or none that the hook takes. */
+bool queue_repeat(const struct queue *q, const struct entry *e, struct queue_event *out);
+
+/* The state that MODIFIED starts from: the last handled one of this life; NULL = none. */
+struct object *queue_base(const struct entry *e, const struct queue_event *ev);
+
+/* A run is told these paths (lines); forgotten when it, or a later one, is handled. */
+void queue_told(struct entry *e, struct str lines);
 
 /* Is what is due first something else than what the last run was about (another life, or the end of
  * that one)? Mode object. */
@@ -92,15 +114,18 @@ void queue_ended(struct queue *q, struct entry *e);
 /* The run succeeded: what it was about is handled. Its events in order. */
 void queue_handled(struct queue *q, struct entry *e, const struct queue_event *ev, uint64_t now_ms);
 
+/* The run failed: what it was about is due, though it may not have been before (a rerun). */
+void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms);
+
 /* The end of the announced life gives way: the next life is due instead as long as there is one, and
  * once a run for that is started the end is given up undelivered (DESIGN 1.4.2). For hooks that take
  * ADDED. */
 void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms);
 
-/* The hook sees its sources for the first time. Before this nothing counts as announced. What is due
- * is marked as existing (INFORMERD_REASON), or, with skip, counts as handled (but STALE: what
- * is skipped is not up to date). Once. */
-void queue_open(struct queue *q, bool skip);
+/* The hook sees a source for the first time. Before this nothing of it is due, and nothing counts as
+ * announced. What is due is marked as existing (INFORMERD_REASON), or, with skip, counts as handled
+ * (but STALE: what is skipped is not up to date). Once per source. */
+void queue_open(struct queue *q, size_t source, bool skip, uint64_t now_ms);
 
 /* Frees the entry if nothing is left to know about its key; true if it did. */
 bool queue_release(struct queue *q, struct entry *e);

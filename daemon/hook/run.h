@@ -1,27 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run - one execution of a hook, as data; pure.
+ * run - one execution of a hook, as data: what it is told, and how it ended; pure.
  */
 #ifndef HOOK_RUN_H
 #define HOOK_RUN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "hook/queue.h"
 
-enum run_reason { RUN_EXISTING, RUN_CHANGE, RUN_RETRY };
+struct hook;
+
+enum run_reason { RUN_EXISTING, RUN_CHANGE, RUN_RETRY, RUN_RERUN, RUN_RENEW, RUN_MANUAL };
 
 /* An event of the run and the entry it came from, which stays while the run lives. */
 struct run_event {
     struct queue_event ev; /* holds a reference of its object */
     struct entry *entry;
+    struct object *old; /* MODIFIED: the last handled state, a reference; NULL = there is none */
+    struct buf changed; /* MODIFIED: lines of paths (hook/changes) */
 };
 
 struct run {
     struct list link; /* of the runs under way */
-    uint64_t id;      /* unique in this process */
+    uint64_t id;      /* unique in this process; 0 = only looked at (run_preview()) */
+    uint64_t order;   /* of a person that it fulfils; 0 = none */
     struct hook *hook;
     struct unit *unit;
     enum run_reason reason;
@@ -32,10 +39,38 @@ struct run {
     bool held_back; /* mode snapshot: the snapshot shows a life that changes had no room for */
 };
 
-/* How a run ended. */
-struct run_result {
-    bool ok;
-    const char *text; /* "exit 3", "killed by signal KILL after the timeout of 30s"; borrowed */
+enum run_end {
+    RUN_EXITED, /* with a status */
+    RUN_FAILED, /* killed, timed out, not started */
+    RUN_UNFIT,  /* it cannot be told what it must be told: no use trying before a change */
 };
+
+/* How a run ended. Strings are borrowed. */
+struct run_result {
+    enum run_end end;
+    int status;       /* EXITED */
+    const char *text; /* "exit status 3", "timeout after 30000 ms: killed by signal 9" */
+    uint64_t wall_ns; /* when */
+    uint64_t cpu_us;  /* user and system time of the program and what it waited for */
+    struct str out;   /* the last of what it printed to stdout, whatever bytes they are */
+    struct str err;   /* the same of stderr */
+    uint64_t dropped; /* bytes of output over log_limit */
+};
+
+/* What a run of the unit would be told now, events in order; e is its entry in mode object, else
+ * NULL. Nothing changes but references. NULL: there is nothing to tell. Free with run_free(). */
+struct run *run_preview(struct hook *h, struct entry *e, uint64_t now_ms) MUST_CHECK;
+
+/* Takes note in the entries that a run with these events starts. */
+void run_announce(struct run *run);
+
+/* Frees it and what it refers to. Takes it off its list. */
+void run_free(struct run *run);
+
+/* The key of its event in mode object, else "". */
+const char *run_key(const struct run *run);
+
+/* "existing", "change", "retry", "rerun", "renew", "manual". */
+const char *run_reason_name(enum run_reason reason);
 
 #endif

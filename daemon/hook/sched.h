@@ -20,29 +20,38 @@
 
 enum unit_state {
     UNIT_IDLE,
-    UNIT_SETTLING, /* changed; waits for quiet */
+    UNIT_SETTLING, /* changed; waits for quiet, and for its part of splay */
     UNIT_READY,    /* waits for a slot */
     UNIT_RUNNING,
     UNIT_BACKOFF, /* failed; waits for the next try */
+    UNIT_PARKED,  /* failed; waits for a change */
+    UNIT_RESTING, /* nothing is due; waits for its rerun */
 };
 
 /* Embedded in its owner; zero-initialised is idle. */
 struct unit {
     enum unit_state state;
-    struct heap_node timer; /* SETTLING, BACKOFF */
+    struct heap_node timer; /* SETTLING, BACKOFF, RESTING */
     struct list ready;      /* READY */
     uint64_t first_ms;   /* the first change of this burst; RUNNING: since the start, or NEVER_MS */
     uint64_t changed_ms; /* the last change */
-    uint64_t ended_ms;   /* BACKOFF: when the last run ended */
+    uint64_t splay_ms;   /* SETTLING: drawn for this burst */
+    uint64_t ended_ms;   /* BACKOFF, PARKED: when the last run ended */
+    uint64_t rerun_at_ms; /* when it is due though nothing changes; 0 = never */
     struct backoff backoff;
     unsigned failures; /* in a row; the attempt of the next run is one more */
+    uint64_t order;    /* the owner's: the order of a person that it runs for; 0 = none */
 };
 
 struct lane_params {
-    uint64_t settle_ms;     /* quiet time after the last change */
-    uint64_t settle_max_ms; /* longest wait from the first change of a burst */
-    unsigned concurrency;   /* units at a time, >= 1 */
+    uint64_t settle_ms;       /* quiet time after the last change */
+    uint64_t settle_max_ms;   /* longest wait from the first change of a burst */
+    uint64_t splay_ms;        /* up to so long is added to each wait for quiet, and to each rerun */
+    uint64_t min_interval_ms; /* from one start to the next */
+    uint64_t rerun_ms;        /* from a start to the rerun; 0 = never */
+    unsigned concurrency;     /* units at a time, >= 1 */
     struct backoff_params retry;
+    unsigned attempts; /* then a unit is parked; 0 = for ever */
 };
 
 /* One hook's part of the schedule; embedded in its owner. */
@@ -52,6 +61,10 @@ struct lane {
     struct list ready;   /* units, first come first served */
     struct heap waiting; /* units by due time */
     unsigned running;
+    size_t parked;
+    uint64_t earliest_ms; /* of the next start: min_interval */
+    bool blocked;         /* its owner lets nothing start */
+    struct rng *rng;      /* the schedule's */
 };
 
 struct sched {
@@ -76,21 +89,42 @@ void sched_touch(struct lane *lane, struct unit *u, uint64_t now_ms);
  * key). Does nothing for a running unit but reset its ladder. */
 void sched_hurry(struct lane *lane, struct unit *u);
 
-/* Nothing is due for the unit any more. Does nothing for a running one. */
+/* The unit is due at once, whatever it waits for; its ladder stays (a person wants it). Does nothing
+ * for a running one. */
+void sched_now(struct lane *lane, struct unit *u);
+
+/* Nothing is due for the unit any more but its rerun. Does nothing for a running one. */
 void sched_drop(struct lane *lane, struct unit *u);
+
+/* Its rerun is due rerun_ms after since_ms, if the lane has any. NEVER_MS = there is nothing to
+ * run again. Not for a running one. */
+void sched_rest(struct lane *lane, struct unit *u, uint64_t since_ms);
+
+/* Lets nothing of the lane start, or lets it start again. Units still become ready. */
+void sched_block(struct lane *lane, bool blocked);
 
 /* A unit that may start now, or NULL; it counts as running from here on. *lane is its lane. */
 struct unit *sched_next(struct sched *s, uint64_t now_ms, struct lane **lane);
 
+/* It has something to run: min_interval counts from here. */
+void sched_started(struct lane *lane, uint64_t now_ms);
+
 enum sched_result {
     SCHED_DONE,   /* success, nothing more is due */
-    SCHED_AGAIN,  /* success, and something changed meanwhile */
+    SCHED_AGAIN,  /* something else is due than what has run, or it changed meanwhile */
     SCHED_FAILED, /* try again after the next step of the ladder */
+    SCHED_PARKED, /* not again until something changes */
 };
 
-/* The run of a unit has ended. */
+/* The run of a unit has ended. What changed while it ran counts as a change after its end. */
 void sched_done(struct sched *s, struct lane *lane, struct unit *u, enum sched_result result,
                 uint64_t now_ms);
+
+/* Is the run of the unit the last one of its attempts, so that it is parked if that fails? */
+bool sched_is_last_try(const struct lane *lane, const struct unit *u);
+
+/* Is there a slot for one more unit of the lane? */
+bool sched_has_slot(const struct sched *s, const struct lane *lane);
 
 /* When sched_next() may have something new although nothing happened; NEVER_MS = never. */
 uint64_t sched_wake_ms(const struct sched *s);

@@ -17,7 +17,8 @@
 struct capture {
     uv_poll_t poll;
     int fd;
-    int writer; /* -1 once taken */
+    int writer;   /* -1 once taken */
+    bool watched; /* libuv knows of poll */
     struct loop *loop;
     struct output output;
     const struct capture_events *events;
@@ -71,8 +72,6 @@ enum err_kind capture_create(struct loop *loop, uint64_t limit, const struct cap
     c->output.limit = limit;
     c->events = events;
     c->arg = arg;
-    uv_poll_init(loop_uv(loop), &c->poll, c->fd);
-    uv_poll_start(&c->poll, UV_READABLE | UV_DISCONNECT, on_readable);
     c->writer = fds[1];
     *out = c;
     return ERR_OK;
@@ -86,9 +85,28 @@ int capture_take_writer(struct capture *c)
     return fd;
 }
 
-void capture_drain(struct capture *c)
+void capture_watch(struct capture *c)
 {
-    (void)read_some(c);
+    if (c->watched)
+        return;
+    c->watched = true;
+    uv_poll_init(loop_uv(c->loop), &c->poll, c->fd);
+    uv_poll_start(&c->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+}
+
+bool capture_drain(struct capture *c)
+{
+    return read_some(c) == ENDED;
+}
+
+struct str capture_tail(const struct capture *c)
+{
+    return output_tail(&c->output);
+}
+
+uint64_t capture_dropped(const struct capture *c)
+{
+    return c->output.dropped;
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -105,10 +123,14 @@ uint64_t capture_dispose(struct capture **cp)
     *cp = NULL;
     output_end(&c->output, c->events->on_line, c->arg);
     uint64_t dropped = c->output.dropped;
-    uv_poll_stop(&c->poll);
+    if (c->watched)
+        uv_poll_stop(&c->poll);
     close(c->fd);
     if (c->writer >= 0)
         close(c->writer);
-    uv_close((uv_handle_t *)&c->poll, on_closed);
+    if (c->watched)
+        uv_close((uv_handle_t *)&c->poll, on_closed);
+    else
+        free(c);
     return dropped;
 }

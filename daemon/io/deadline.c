@@ -47,6 +47,11 @@ bool deadline_pending(const struct deadline *d)
     return uv_is_active((const uv_handle_t *)&d->timer) != 0;
 }
 
+uint64_t deadline_left_ms(const struct deadline *d)
+{
+    return deadline_pending(d) ? uv_timer_get_due_in(&d->timer) : UINT64_MAX;
+}
+
 static void on_timer_closed(uv_handle_t *timer)
 {
     free(container_of(timer, struct deadline, timer));

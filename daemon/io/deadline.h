@@ -25,6 +25,9 @@ void deadline_stop(struct deadline *d);
 /* Is cb still to come? False inside cb. */
 bool deadline_pending(const struct deadline *d);
 
+/* How long until cb comes, in ms; UINT64_MAX = it will not. */
+uint64_t deadline_left_ms(const struct deadline *d);
+
 /* The end for the user: *d is NULL, cb never runs again; the memory goes in a later turn. NULL is
  * fine, inside cb too. */
 void deadline_dispose(struct deadline **d);

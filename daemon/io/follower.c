@@ -58,7 +58,7 @@ static void on_tick(void *arg)
 
 static void look_soon(struct follower *f)
 {
-    if (!f->soon)
+    if (!f->soon && deadline_left_ms(f->tick) > LOOK_MS) /* becoming stale is not put off */
         deadline_start(f->tick, LOOK_MS);
     f->soon = true;
 }

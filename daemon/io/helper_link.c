@@ -299,9 +299,6 @@ static enum err_kind deliver(struct helper_link *l, const struct wire_reply *rep
                        "reply of the helper: a descriptor that nobody asked for, type %d",
                        (int)reply->type);
     switch (reply->type) {
-    case WIRE_STARTED:
-        l->events->on_started(l->arg, reply->id, reply->value);
-        break;
     case WIRE_EXITED:
         deliver_exit(l, reply);
         break;

@@ -43,9 +43,7 @@ struct helper_link_exit {
 
 /* All are called from the loop. Each may dispose the link. */
 struct helper_link_events {
-    /* The process exists; whether the program could be entered is told at its end. */
-    void (*on_started)(void *arg, uint64_t run, pid_t pid);
-    /* Once for each helper_link_run(), the last of this run, unless the link is lost before. */
+    /* Once for each helper_link_run(), unless the link is lost before. */
     void (*on_exited)(void *arg, const struct helper_link_exit *end);
     /* Once for each helper_link_open(): fd is the receiver's, or -1 and error is an errno. */
     void (*on_opened)(void *arg, uint64_t tag, int fd, int error);

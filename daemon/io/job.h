@@ -17,8 +17,8 @@ struct job_events {
                     struct job *job); /* output is over too, or was given up: dispose it */
 };
 
-/* Starts the run through the link. ERR_IO: no descriptors or no memory file; nothing was started then. params, run and events must
- * outlive the process. */
+/* Starts the run through the link. ERR_IO: no descriptors or no memory file; ERR_CONFIG, ERR_TOO_BIG: it cannot be told
+ * its fields (payload_put_env()). Nothing was started then, *out is NULL. params, run and events must outlive the process. */
 enum err_kind job_start(const struct runner_params *params, struct run *run,
                         const struct job_events *events, void *arg, struct job **out,
                         struct err *err) MUST_CHECK;
@@ -29,8 +29,9 @@ struct run *job_run(const struct job *j);
 /* The kill signal now, SIGKILL after the grace. */
 void job_kill(struct job *j);
 
-/* The process has ended: drains its output, fills text with how, and returns whether that is a success. A while later on_gone comes. */
-bool job_exited(struct job *j, const struct helper_link_exit *end, char *text, size_t n);
+/* The process has ended: drains its output and says how it went; what result borrows lives until the job is back in the
+ * loop. A while later on_gone comes. */
+void job_exited(struct job *j, const struct helper_link_exit *end, struct run_result *result);
 
 /* The end for the user: *j is NULL. NULL is fine. */
 void job_dispose(struct job **j);

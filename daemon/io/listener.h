@@ -20,6 +20,8 @@ struct loop;
 #define LISTENER_CLIENTS      64
 /* Answers not yet taken by their clients, all together; beyond, requests are answered with 503. */
 #define LISTENER_QUEUED_BYTES ((size_t)256 * 1024 * 1024)
+/* Answers that go on (admin/stream.h) at once; beyond, 503. */
+#define LISTENER_STREAMS      16
 
 /* Makes the socket, to be called before privileges are dropped: mode 0660, group as given ((gid_t)-1
  * = leave it). Clients may connect from here on, and wait. A socket at path on which nobody answers
@@ -31,10 +33,11 @@ struct listener_params {
     int fd;            /* of listener_bind(); taken */
     const char *path;  /* copied */
     uid_t started_uid; /* this user and root are privileged */
-    /* A client must send a whole request within, and take some of its answer; 0 = 30 s. */
+    /* A client must send a whole request within, and take some of its answer; 0 = 30 s. A stream
+     * that has nothing to tell may be quiet for ever. */
     uint64_t idle_ms;
-    /* One request: fills *out, whose body is taken. Runs on the stack of a callback of the loop; may dispose
-     * the listener. */
+    /* One request: fills *out, whose body and stream are taken. Runs on the stack of a callback of
+     * the loop; may dispose the listener. */
     void (*handle)(void *arg, const struct admin_request *req, struct admin_response *out);
     void *arg;
 };

@@ -26,11 +26,11 @@ static int create(const char *name)
     return fd < 0 && errno == EINVAL ? memfd_create(cut, flags) : fd;
 }
 
-/* 0 or an errno. */
+/* 0 or an errno. The position stays at the start, where the reader begins. */
 static int fill(int fd, struct str data)
 {
     for (size_t at = 0; at < data.n;) {
-        ssize_t n = write(fd, data.p + at, data.n - at);
+        ssize_t n = pwrite(fd, data.p + at, data.n - at, (off_t)at);
 
         if (n < 0 && errno != EINTR)
             return errno;
@@ -41,15 +41,6 @@ static int fill(int fd, struct str data)
     return 0;
 }
 
-/* A second descriptor of the file with a position of its own, for reading only. */
-static int open_again(int fd)
-{
-    char path[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
 enum err_kind memfile_create(const char *name, struct str data, int *fd, struct err *err)
 {
     int file = create(name);
@@ -57,12 +48,11 @@ enum err_kind memfile_create(const char *name, struct str data, int *fd, struct 
     if (file < 0)
         return err_set(err, ERR_IO, errno, "memory file: %s", strerrordesc_np(errno));
     int error = fill(file, data);
-    *fd = error == 0 ? open_again(file) : -1;
-    if (error == 0 && *fd < 0)
-        error = errno;
+    if (error == 0) {
+        *fd = file;
+        return ERR_OK;
+    }
     close(file);
-    if (error != 0)
-        return err_set(err, ERR_IO, error, "memory file of %zu bytes: %s", data.n,
-                       strerrordesc_np(error));
-    return ERR_OK;
+    return err_set(err, ERR_IO, error, "memory file of %zu bytes: %s", data.n,
+                   strerrordesc_np(error));
 }

@@ -19,29 +19,38 @@ struct runner {
     void *arg;
     enum runner_state state;
     struct list jobs;
-    size_t running; /* jobs with a run; the others linger for their output */
+    size_t running;  /* jobs with a run; the others linger for their output */
+    bool *left_told; /* by hook.index: it was said that its runs leave processes behind */
     struct loop_task kick;
     struct deadline *wake; /* when the schedule has something although nothing happened */
 };
 
-static void finish(struct runner *r, struct run *run, bool ok, const char *text)
+static void log_result(const struct hook *h, const struct history_run *ended, uint64_t retry_ms)
 {
-    struct run_result result = {.ok = ok, .text = text};
-    const char *hook = run->hook->name;
-    char *key = mem_strdup(run->hook->mode == HOOK_OBJECT ? run->events[0].entry->key : "");
-    uint64_t id = run->id;
-    uint64_t lived = loop_now_ms(r->params.loop) - run->started_ms;
-    unsigned attempt = run->attempt;
-    uint64_t retry = hooks_finish(r->params.hooks, run, &result, loop_now_ms(r->params.loop));
+    bool parked = ended->outcome == HISTORY_PARKED;
 
-    if (ok)
-        log_debug("hook done", KV_STR("hook", hook), KV_STR("key", key), KV_U64("run", id),
-                  KV_MS("took", lived));
-    else
-        log_warn("hook failed", KV_STR("hook", hook), KV_STR("key", key), KV_U64("run", id),
-                 KV_STR("result", text), KV_INT("attempt", attempt),
-                 retry != NEVER_MS ? KV_MS("retry_in", retry) : (struct kv){.type = KV_TYPE_NONE});
-    free(key);
+    if (ended->outcome == HISTORY_OK) {
+        log_debug("hook done", KV_STR("hook", h->name), KV_STR("key", ended->key),
+                  KV_U64("run", ended->id), KV_MS("took", ended->took_ms));
+        return;
+    }
+    log_warn(parked ? "hook failed and is parked until something changes" : "hook failed",
+             KV_STR("hook", h->name), KV_STR("key", ended->key), KV_U64("run", ended->id),
+             KV_STR("result", ended->text), KV_INT("attempt", ended->attempt),
+             retry_ms != NEVER_MS ? KV_MS("retry_in", retry_ms)
+                                  : (struct kv){.type = KV_TYPE_NONE});
+}
+
+static void finish(struct runner *r, struct run *run, const struct run_result *result)
+{
+    const struct hook *h = run->hook;
+    struct hooks_verdict v =
+        hooks_finish(r->params.hooks, run, result, loop_now_ms(r->params.loop));
+    const struct history_run *ended = history_get(&h->history, 0);
+
+    log_result(h, ended, v.retry_ms);
+    if (r->events->on_result != NULL)
+        r->events->on_result(r->arg, h, ended);
     r->events->on_progress(r->arg);
 }
 
@@ -51,14 +60,40 @@ static void on_gone(void *arg, struct job *job)
     job_dispose(&job);
 }
 
+/* What cannot be told is no better next time; what the system refused may be. */
+static void refuse(struct runner *r, struct run *run, const struct err *err)
+{
+    bool unfit = err->kind == ERR_CONFIG || err->kind == ERR_TOO_BIG;
+    const struct run_result result = {
+        .end = unfit ? RUN_UNFIT : RUN_FAILED, .text = err->text, .wall_ns = loop_wall_ns()};
+
+    finish(r, run, &result);
+}
+
+static void pretend(struct runner *r, struct run *run)
+{
+    const struct run_result result = {
+        .end = RUN_EXITED, .text = "not started: --dry-run", .wall_ns = loop_wall_ns()};
+    bool keyed = run->hook->rules.mode == HOOK_OBJECT;
+
+    log_info("would run hook", KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)),
+             KV_STR("event", keyed ? delta_type_name(run->events[0].ev.type) : ""),
+             KV_STR("reason", run_reason_name(run->reason)), KV_U64("events", run->event_count));
+    finish(r, run, &result);
+}
+
 static void start(struct runner *r, struct run *run)
 {
     static const struct job_events events = {on_gone};
     struct job *job;
     struct err err = {0};
 
+    if (r->params.dry_run) {
+        pretend(r, run);
+        return;
+    }
     if (job_start(&r->params, run, &events, r, &job, &err) != ERR_OK) {
-        finish(r, run, false, err.text);
+        refuse(r, run, &err);
         return;
     }
     list_append(&r->jobs, job_link(job));
@@ -100,6 +135,7 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     r->params = *params;
     r->events = events;
     r->arg = arg;
+    r->left_told = mem_array(params->hooks->n + 1, sizeof(*r->left_told));
     list_init(&r->jobs);
     loop_task_init(&r->kick, on_kick);
     r->wake = deadline_create(params->loop, on_wake, r);
@@ -122,16 +158,33 @@ static struct job *find(struct runner *r, uint64_t id)
     return NULL;
 }
 
+/* What a run leaves behind is told once per hook: one that means it does so every time. */
+static void log_left(struct runner *r, const struct run *run, const struct helper_link_exit *end)
+{
+    bool *told = &r->left_told[run->hook->index];
+    bool good = end->how == HELPER_LINK_EXITED && end->value == 0;
+
+    if (end->left == 0 || (good && *told))
+        return;
+    *told = *told || good;
+    log_warn(good ? "hook left processes behind, which go on: said once"
+                  : "processes of a failed hook could not be killed",
+             KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)), KV_U64("run", run->id),
+             KV_U64("processes", end->left), KV_INT("pid", end->left_pid),
+             KV_STR("program", end->left_comm));
+}
+
 void runner_exited(struct runner *r, const struct helper_link_exit *end)
 {
     struct job *job = find(r, end->run);
-    char text[200];
+    struct run_result result;
 
     ensure(job != NULL);
     struct run *run = job_run(job);
-    bool ok = job_exited(job, end, text, sizeof(text));
+    job_exited(job, end, &result);
     r->running--;
-    finish(r, run, ok, text);
+    log_left(r, run, end);
+    finish(r, run, &result);
     runner_kick(r);
 }
 
@@ -165,5 +218,6 @@ void runner_dispose(struct runner **rp)
     }
     loop_cancel(&r->kick);
     deadline_dispose(&r->wake);
+    free(r->left_told);
     free(r);
 }

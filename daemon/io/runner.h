@@ -6,6 +6,7 @@
 #ifndef IO_RUNNER_H
 #define IO_RUNNER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct runner_hook {
     uint64_t timeout_ms;
     int kill_signal; /* at the timeout; SIGKILL follows after kill_grace_ms */
     uint64_t kill_grace_ms;
+    uint64_t log_limit; /* bytes of output per stream and run that reach the log */
 };
 
 /* Borrowed; must outlive the runner. */
@@ -32,11 +34,13 @@ struct runner_params {
     struct hooks *hooks;
     const struct runner_hook *by_index; /* by hook.index */
     struct payload_context context;
-    uint64_t log_limit; /* bytes of output per stream and run that reach the log */
+    bool dry_run; /* starts nothing: says what it would start, which then counts as handled */
 };
 
 /* Called from the loop. */
 struct runner_events {
+    /* A run has ended. May be NULL. */
+    void (*on_result)(void *arg, const struct hook *hook, const struct history_run *ended);
     /* A run has ended, or the schedule was asked: READY or the end of a stop may be due. */
     void (*on_progress)(void *arg);
 };

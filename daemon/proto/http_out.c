@@ -29,12 +29,23 @@ void http_out_request(struct buf *out, const struct http_request *r)
     buf_puts(out, "\r\n");
 }
 
-void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes)
+static void put_status(struct buf *out, int status, const char *content_type)
 {
     ensure(status >= 200 && status <= 999);
     buf_printf(out, "HTTP/1.1 %d %s\r\n", status, http_out_reason(status));
     put_field(out, "Content-Type", "", content_type);
+}
+
+void http_out_response(struct buf *out, int status, const char *content_type, size_t body_bytes)
+{
+    put_status(out, status, content_type);
     buf_printf(out, "Content-Length: %zu\r\n\r\n", body_bytes);
+}
+
+void http_out_endless(struct buf *out, int status, const char *content_type)
+{
+    put_status(out, status, content_type);
+    buf_puts(out, "Connection: close\r\n\r\n");
 }
 
 const char *http_out_reason(int status)

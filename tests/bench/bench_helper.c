@@ -61,13 +61,6 @@ static void start_more(struct bench *b)
         start_one(b);
 }
 
-static void on_started(void *arg, uint64_t run, pid_t pid)
-{
-    (void)arg;
-    (void)run;
-    (void)pid;
-}
-
 static void on_exited(void *arg, const struct helper_link_exit *end)
 {
     struct bench *b = arg;
@@ -151,7 +144,7 @@ static size_t argument(int argc, char **argv, int i, size_t otherwise)
 
 int main(int argc, char **argv)
 {
-    static const struct helper_link_events events = {on_started, on_exited, on_opened, on_lost};
+    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
     static const char *const program[] = {"/bin/true", NULL};
     static const char *const fixed[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
     const struct helper_hook hook = {.argv = program, .env = fixed, .umask = 022};

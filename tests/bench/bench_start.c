@@ -112,21 +112,13 @@ static void start_next(struct bench *b)
 static void on_exited(void *arg, const struct helper_link_exit *end)
 {
     struct bench *b = arg;
-    char text[200];
     struct run *run = job_run(b->job);
-    bool ok = job_exited(b->job, end, text, sizeof(text));
+    struct run_result result;
 
-    if (!ok)
-        panic("hook: %s", text);
-    hooks_finish(&b->hooks, run, &(struct run_result){.ok = true, .text = text},
-                 loop_now_ms(b->loop));
-}
-
-static void on_started(void *arg, uint64_t run, pid_t pid)
-{
-    (void)arg;
-    (void)run;
-    (void)pid;
+    job_exited(b->job, end, &result);
+    if (result.end != RUN_EXITED || result.status != 0)
+        panic("hook: %s", result.text);
+    hooks_finish(&b->hooks, run, &result, loop_now_ms(b->loop));
 }
 
 static void on_opened(void *arg, uint64_t tag, int fd, int error)
@@ -204,7 +196,7 @@ static void open_gate(struct bench *b)
 
 static void build(struct bench *b, int fd)
 {
-    static const struct helper_link_events events = {on_started, on_exited, on_opened, on_lost};
+    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
     static const struct runner_hook hook = {
         .program = "/bin/true", .timeout_ms = 30000, .kill_signal = SIGTERM, .kill_grace_ms = 1000};
     struct hook_source source = {.name = "services"};
@@ -229,7 +221,6 @@ static void build(struct bench *b, int fd)
         .hooks = &b->hooks,
         .by_index = &hook,
         .context = {.node = "node", .instance = "bench"},
-        .log_limit = 65536
     };
     b->took_ns = mem_array(b->runs, sizeof(uint64_t));
     b->cpu_ns = mem_array(b->runs, sizeof(uint64_t));

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "kube/object.h"
 #include "sim/api.h"
 
 struct answer_page {
@@ -45,5 +46,14 @@ void answer_put_error(struct buf *out, int code, const char *reason, const char 
 
 /* The same around "Too large resource version". */
 void answer_put_error_too_large(struct buf *out, size_t spelling);
+
+/* The bits of an object that the simulation looks at. */
+struct api_object answer_read(const struct object *o);
+
+/* Its uid alone. */
+uint64_t answer_uid(const struct object *o);
+
+/* Is data.noise of this object something that no variable can hold? */
+bool answer_is_unfit(const struct object *o);
 
 #endif

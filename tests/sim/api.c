@@ -88,7 +88,8 @@ static void change(struct api *a, size_t key)
 
 void api_mutate(struct api *a)
 {
-    size_t key = clock_pick(a->clock, 0, API_KEYS - 1);
+    bool hot = clock_percent(a->clock, a->hot_percent);
+    size_t key = clock_pick(a->clock, 0, hot ? API_HOT_KEYS - 1 : API_KEYS - 1);
 
     ensure(a->next_uid < API_LIVES);
     if (a->now[key].uid == 0)

@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "sim/clock.h"
 
-enum { API_KEYS = 12, API_SPACES = 2 };
+enum { API_KEYS = 12, API_HOT_KEYS = 2, API_SPACES = 2 };
 
 /* The version of a cluster in which nothing has happened. */
 enum { API_FIRST_RV = 10 };
@@ -60,6 +60,7 @@ struct api {
     size_t events;
     uint64_t rv;
     uint64_t compacted;          /* versions below are gone */
+    unsigned hot_percent;        /* of the changes, to API_HOT_KEYS of the keys */
     uint64_t next_uid;           /* from 2 on: 1 is left to what else has lives */
     struct api_backup backup;    /* rv 0 = none */
     bool was_deleted[API_LIVES]; /* by uid: once, or by the restoration */

@@ -14,7 +14,9 @@ struct chaos {
     struct setup setup;
     struct api api;
     struct net net;
+    struct rules rules[HOOKS];
     struct handler handlers[HOOKS];
+    struct person person;
     struct oracle oracle;
     struct life *life; /* NULL = down */
     uint64_t lives;
@@ -28,6 +30,7 @@ struct chaos {
     struct alarm sample;
     struct alarm heals[SERVERS];
     uint64_t relists[RELIST_REASONS];
+    uint64_t features[FEATURES];
 };
 
 /* All that follows a change in etcd. */
@@ -86,10 +89,13 @@ static void on_birth(struct alarm *a)
     x->life = life_create(&(struct life_params){.clock = &x->clock,
                                                 .net = &x->net,
                                                 .handlers = x->handlers,
+                                                .rules = x->rules,
+                                                .features = x->features,
                                                 .seed = x->seed + x->lives++ * 1000,
                                                 .on_look = on_look,
                                                 .on_delta = on_delta,
                                                 .arg = x});
+    x->person.crew = &x->life->crew;
 }
 
 static void end_life(struct chaos *x)
@@ -100,6 +106,7 @@ static void end_life(struct chaos *x)
         for (size_t i = 0; i < RELIST_REASONS; i++)
             x->relists[i] += s.relists_by[i];
     }
+    x->person.crew = NULL;
     life_destroy(&x->life);
 }
 
@@ -269,6 +276,7 @@ static void storm(struct chaos *x)
     clock_set(&x->clock, &x->change, 1);
     clock_set(&x->clock, &x->disaster, 1000);
     clock_set(&x->clock, &x->sample, SAMPLE_MS);
+    person_come(&x->person, x->setup.person_percent);
     if (x->setup.others)
         clock_set(&x->clock, &x->elsewhere, 1);
     uint64_t until_ms = x->clock.now_ms + x->setup.storm_ms;
@@ -311,7 +319,8 @@ static void calm(struct chaos *x)
     x->calm = true;
     x->net.percent = 0;
     for (size_t i = 0; i < HOOKS; i++)
-        x->handlers[i].percent = 0;
+        x->handlers[i].well = true;
+    person_leave(&x->person);
     clock_clear(&x->clock, &x->change);
     clock_clear(&x->clock, &x->disaster);
     for (size_t i = 0; i < SERVERS; i++)
@@ -350,6 +359,8 @@ static void sum_up(const struct chaos *x, struct totals *t)
         t->requests[i] += x->net.requests[i];
     for (size_t i = 0; i < RELIST_REASONS; i++)
         t->relists[i] += x->relists[i];
+    for (size_t i = 0; i < FEATURES; i++)
+        t->features[i] += x->features[i];
 }
 
 static void begin(struct chaos *x, bool verbose)
@@ -357,9 +368,14 @@ static void begin(struct chaos *x, bool verbose)
     clock_init(&x->clock, x->seed, verbose);
     setup_draw(&x->setup, &x->clock);
     api_init(&x->api, &x->clock);
+    x->api.hot_percent = x->setup.hot_percent;
     oracle_init(&x->oracle, &x->clock, &x->api, &x->setup);
     net_init(&x->net, &x->clock, &x->api, &x->setup);
-    life_init_handlers(x->handlers, &x->clock, &x->setup);
+    rules_draw(x->rules, &x->clock, &x->setup);
+    rules_trace(x->rules, &x->clock);
+    for (size_t i = 0; i < HOOKS; i++)
+        x->handlers[i] = (struct handler){.rules = &x->rules[i], .clock = &x->clock};
+    person_init(&x->person, &x->clock);
     x->change.fn = on_change;
     x->elsewhere.fn = on_elsewhere;
     x->disaster.fn = on_disaster;

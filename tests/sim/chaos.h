@@ -11,6 +11,7 @@
 
 #include "sim/life.h"
 #include "sim/oracle.h"
+#include "sim/person.h"
 
 /* Sums over simulations. */
 struct totals {
@@ -25,6 +26,7 @@ struct totals {
     uint64_t injected[FAULTS];
     uint64_t requests[REQUESTS];
     uint64_t relists[RELIST_REASONS];
+    uint64_t features[FEATURES];
 };
 
 /* Runs the simulation of a seed and adds to the sums; panics if a promise is broken. */

@@ -10,25 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/handler.h"
+#include "sim/crew.h"
 #include "sim/stream.h"
 
-enum {
-    EVERYWHERE, /* the watches: all namespaces */
-    BY_SPACE,   /* one stream per namespace */
-    PICKED,     /* a label selector */
-    MATCHED,    /* match */
-    WATCHES,
-    FEEDS = WATCHES + API_SPACES - 1,
-};
-
-enum { PLAIN, WHOLE, NARROW, ENDS, LATER, SIGNS, HOOKS }; /* the hooks */
+enum { FEEDS = WATCHES + API_SPACES - 1 };
 
 /* Borrowed; outlives the life. */
 struct life_params {
     struct clock *clock;
     struct net *net;
-    struct handler *handlers; /* HOOKS of them */
+    struct handler *handlers;  /* HOOKS of them */
+    const struct rules *rules; /* the same */
+    uint64_t *features;        /* FEATURES counts */
     uint64_t seed;
     void (*on_look)(void *arg, struct watch *w, size_t number); /* its status may have changed */
     void (*on_delta)(void *arg, size_t watch, const struct delta *d);
@@ -53,22 +46,11 @@ struct life {
     bool stale[WATCHES]; /* as the watch has told last */
     struct stream streams[FEEDS];
     size_t stream_count;
-    struct hooks hooks;
-    struct list programs;
-    struct alarm wake;
+    struct crew crew;
 };
 
 /* What a watch sees. */
 const struct view *life_view(size_t watch);
-
-/* Which watch a hook has as its source. */
-size_t life_source(size_t hook, size_t source);
-
-/* The types of events that a hook takes. */
-unsigned life_events(size_t hook);
-
-/* Fills handlers[HOOKS]: their names and habits. */
-void life_init_handlers(struct handler *handlers, struct clock *clock, const struct setup *setup);
 
 /* A process starts. */
 struct life *life_create(const struct life_params *params);

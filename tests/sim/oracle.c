@@ -7,6 +7,8 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "sim/answer.h"
+#include "sim/world.h"
 
 static void add(struct sights *s, struct sight sight)
 {
@@ -207,15 +209,7 @@ void oracle_check_outage(const struct oracle *o, const struct life *l)
     for (size_t w = 0; w < WATCHES; w++)
         if (!watch_status(l->watches[w], o->clock->now_ms).stale)
             panic("watch %s has no server, and is not stale", watch_name(l->watches[w]));
-    for (size_t i = 0; i < HOOKS; i++)
-        for (size_t s = 0; s < HANDLER_SOURCES; s++) {
-            const struct effect *f = &l->params.handlers[i].effects[s][HANDLER_OUTAGE];
-            bool takes = (life_events(i) & 1U << DELTA_STALE) != 0;
-
-            if (takes != (f->uid != 0 && f->sure))
-                panic("hook %s: does not know that source %zu is stale", l->params.handlers[i].name,
-                      s);
-        }
+    world_check_outage(&l->crew);
 }
 
 static void check_cache(const struct oracle *o, const struct watch *w, size_t number)
@@ -233,7 +227,7 @@ static void check_cache(const struct oracle *o, const struct watch *w, size_t nu
                   have != NULL ? "extra" : "missing");
         if (have == NULL)
             continue;
-        struct api_object got = handler_read(have);
+        struct api_object got = answer_read(have);
         if (!api_same(&got, want))
             panic("watch %s: %s differs", watch_name(w), api_key(key));
         count++;
@@ -250,63 +244,12 @@ static void check_status(const struct oracle *o, const struct watch *w)
               watch_name(w), s.stale, s.held != NULL ? s.held : "nothing", s.synced, s.err->text);
 }
 
-static void check_effect(const struct handler *h, size_t hook, size_t key, const struct effect *f,
-                         const struct api_object *now)
-{
-    if (hook == LATER && f->uid == 0 && !f->applied)
-        return; /* was there before, and has not changed since */
-    if (f->uid != now->uid)
-        panic("hook %s: %s is life %" PRIu64 " for it, %" PRIu64 " in the cluster", h->name,
-              api_key(key), f->uid, now->uid);
-    if (now->uid == 0 || hook == ENDS)
-        return;
-    if (!f->sure || f->value != now->value || (hook != NARROW && f->noise != now->noise))
-        panic("hook %s: %s is value %u, noise %u for it, %u, %u in the cluster", h->name,
-              api_key(key), f->value, f->noise, now->value, now->noise);
-}
-
-/* Versions alone are no change. */
-static bool same_state(const struct api_object *a, const struct api_object *b)
-{
-    return a->uid == b->uid && a->value == b->value && a->noise == b->noise;
-}
-
-static void check_source(const struct oracle *o, const struct handler *h, size_t hook,
-                         size_t source)
-{
-    static const struct api_object none;
-    const struct view *view = life_view(life_source(hook, source));
-
-    if (h->effects[source][HANDLER_OUTAGE].uid != 0)
-        panic("hook %s: source %zu is stale for it", h->name, source);
-    for (size_t key = 0; key < API_KEYS && hook != SIGNS; key++) {
-        const struct api_object *is = &o->api->now[key];
-        const struct api_object *now = view_keeps(view, key, is) ? is : &none;
-
-        if (hook != WHOLE)
-            check_effect(h, hook, key, &h->effects[source][key], now);
-        else if (!h->snapshot_seen || !same_state(&h->snapshot[source][key], now))
-            panic("hook %s: its last snapshot is not what the cluster has of %s", h->name,
-                  api_key(key));
-    }
-}
-
-static void check_memory(const struct life *l)
-{
-    for (size_t i = 0; i < l->hooks.n; i++)
-        for (size_t s = 0; s < HANDLER_SOURCES; s++)
-            ensure(map_count(&l->hooks.v[i]->queue.by_key[s]) ==
-                   store_count(watch_store(l->watches[life_source(i, s)])));
-}
-
 void oracle_check(struct oracle *o, const struct life *l)
 {
     for (size_t w = 0; w < WATCHES; w++) {
         check_cache(o, l->watches[w], w);
         check_status(o, l->watches[w]);
     }
-    for (size_t i = 0; i < HOOKS; i++)
-        for (size_t s = 0; s < HANDLER_SOURCES; s++)
-            check_source(o, &l->params.handlers[i], i, s);
-    check_memory(l);
+    world_check(&l->crew, o->api);
+    watcher_check_quiet(&l->crew.watcher, &l->crew.hooks);
 }

@@ -55,10 +55,13 @@ static void draw_weather(struct setup *s, struct clock *c)
     static const uint64_t storms[] = {40000, 120000, 400000};
 
     s->fault_percent = (unsigned)clock_pick(c, 0, 20);
-    s->hook_percent = (unsigned)clock_pick(c, 0, 50);
+    s->hook_percent = (unsigned)clock_pick(c, 0, 70);
+    s->hook_slots = (unsigned)clock_pick(c, 0, 3);
+    s->person_percent = clock_percent(c, 60) ? (unsigned)clock_pick(c, 0, 40) : 0;
     s->disaster_percent = (unsigned)clock_pick(c, 0, 12);
     s->storm_ms = storms[clock_percent(c, 60) ? 0 : clock_pick(c, 1, 2)];
     s->change_every_ms = clock_percent(c, 70) ? 1500 : 15000;
+    s->hot_percent = clock_percent(c, 50) ? (unsigned)clock_pick(c, 0, 95) : 0;
     s->outage_ms = clock_pick(c, 1000, 40000);
 }
 

@@ -13,6 +13,14 @@
 #include "cache/reflector.h"
 #include "sim/clock.h"
 
+enum {
+    EVERYWHERE, /* the watches: all namespaces */
+    BY_SPACE,   /* one stream per namespace */
+    PICKED,     /* a label selector */
+    MATCHED,    /* match */
+    WATCHES,
+};
+
 /* What the servers make of a watch that asks for its initial events. */
 enum setup_streams {
     STREAMS_SENT,
@@ -39,9 +47,12 @@ struct setup {
     uint64_t lag_ms[3];
     unsigned fault_percent;    /* where a fault can happen */
     unsigned hook_percent;     /* of runs that fail, at most */
+    unsigned hook_slots;       /* beyond each hook's own */
+    unsigned person_percent;   /* of the moments at which somebody meddles with the hooks */
     unsigned disaster_percent; /* of the moments at which one can happen */
     uint64_t storm_ms;         /* faults and changes */
     uint64_t change_every_ms;  /* at most */
+    unsigned hot_percent;      /* see api.h */
     uint64_t outage_ms;        /* of a server, at most */
 };
 

@@ -6,6 +6,7 @@
  * too; and no cache may ever be stale for long without saying so.
  *
  *     sim [--seeds N] [--seed FIRST] [--jobs N] [--verbose]
+ *     sim --flood CHANGES [--seed N]
  *
  * A seed that fails is printed; --seed repeats it exactly.
  */
@@ -20,11 +21,13 @@
 #include "base/log.h"
 #include "base/panic.h"
 #include "sim/chaos.h"
+#include "sim/flood.h"
 
 struct options {
     uint64_t seeds;
     uint64_t first;
     uint64_t jobs;
+    uint64_t flood; /* changes; 0 = run simulations */
     bool verbose;
 };
 
@@ -83,6 +86,7 @@ static void add(struct totals *sum, const struct totals *t)
     add_all(sum->injected, t->injected, FAULTS);
     add_all(sum->requests, t->requests, REQUESTS);
     add_all(sum->relists, t->relists, RELIST_REASONS);
+    add_all(sum->features, t->features, FEATURES);
 }
 
 /* Runs a job in a process of its own; its sums come through the pipe, or none if it failed. */
@@ -147,6 +151,22 @@ static void print_totals(const struct totals *t)
     printf("relists by reason:\n");
     for (size_t i = 0; i < RELIST_REASONS; i++)
         print_row(t->relists[i], relist_reason_name((enum relist_reason)i));
+    printf("hooks:\n");
+    for (size_t i = 0; i < FEATURES; i++)
+        print_row(t->features[i], feature_text((enum feature)i));
+}
+
+/* What never happened was not tested. Fewer seeds prove nothing. */
+static bool has_all(const struct totals *t)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < FEATURES && t->seeds >= 300; i++)
+        if (t->features[i] == 0) {
+            printf("never happened: %s\n", feature_text((enum feature)i));
+            all = false;
+        }
+    return all;
 }
 
 static uint64_t take_number(int argc, char **argv, int *i)
@@ -168,10 +188,13 @@ static struct options parse(int argc, char **argv)
             o.first = take_number(argc, argv, &i);
         else if (strcmp(argv[i], "--jobs") == 0)
             o.jobs = take_number(argc, argv, &i);
+        else if (strcmp(argv[i], "--flood") == 0)
+            o.flood = take_number(argc, argv, &i);
         else if (strcmp(argv[i], "--verbose") == 0 || strcmp(argv[i], "-v") == 0)
             o.verbose = true;
         else
-            panic("usage: sim [--seeds N] [--seed FIRST] [--jobs N] [--verbose]");
+            panic("usage: sim [--seeds N] [--seed FIRST] [--jobs N] [--verbose], or "
+                  "sim --flood CHANGES [--seed N]");
     }
     o.jobs = o.jobs > 64 ? 64 : o.jobs;
     o.jobs = o.jobs > o.seeds ? o.seeds : o.jobs;
@@ -184,6 +207,10 @@ int main(int argc, char **argv)
     struct totals totals = {0};
 
     log_set_level(o.verbose ? LOG_LVL_TRACE : LOG_LVL_ERROR);
+    if (o.flood > 0) {
+        flood_run(o.flood, o.first);
+        return 0;
+    }
     signal(SIGABRT, on_signal);
     signal(SIGALRM, on_signal);
     fflush(stdout);
@@ -194,5 +221,5 @@ int main(int argc, char **argv)
         run_job(&o, 0, &totals);
     }
     print_totals(&totals);
-    return 0;
+    return has_all(&totals) ? 0 : 1;
 }

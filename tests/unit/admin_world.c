@@ -48,20 +48,50 @@ static struct watch *new_watch(struct admin_world *t, const char *name, const ch
     return w;
 }
 
-static void add_hook(struct admin_world *t, const char *name)
+struct hook *admin_world_add_hook(struct admin_world *t, struct world_hook params)
 {
-    const struct hook_source source = {"services", t->watches[WORLD_SERVICES].watch};
+    static const size_t order[] = {WORLD_SERVICES, WORLD_TWIN, WORLD_PRIVATE, WORLD_WIDGETS};
+    struct hook_source sources[ARRAY_LEN(order)];
     struct hook_params p = {
-        .name = name,
-        .mode = HOOK_OBJECT,
-        .sources = &source,
-        .source_count = 1,
-        .lane = {.concurrency = 1, .retry = {1000, 60000, 2, 0}},
+        .name = params.name,
+        .index = t->hooks.n,
+        .rules = params.rules,
+        .sources = sources,
+        .source_count = params.source_count,
+        .lane = params.lane,
     };
     struct err err = {0};
 
+    for (size_t i = 0; i < params.source_count; i++) {
+        const struct admin_watch *w = &t->watches[order[i]];
+
+        sources[i] = (struct hook_source){.name = w->name, .watch = w->watch};
+    }
+    p.rules.mode = params.mode;
+    if (p.lane.concurrency == 0)
+        p.lane.concurrency = 1;
+    if (p.lane.retry.initial_ms == 0)
+        p.lane.retry = (struct backoff_params){1000, 60000, 2, 0};
     assert_int_equal(filter_init(&p.filter, 0xf, NULL, 0, &err), ERR_OK);
     hooks_add(&t->hooks, &p);
+    return t->hooks.v[t->hooks.n - 1];
+}
+
+struct run *admin_world_start(struct admin_world *t)
+{
+    struct run *run = hooks_next(&t->hooks, t->now_ms);
+
+    assert_non_null(run);
+    return run;
+}
+
+void admin_world_run(struct admin_world *t, const char *failure)
+{
+    const struct run_result ok = {.text = "exit status 0", .wall_ns = WORLD_STARTED_NS};
+    const struct run_result failed = {
+        .end = RUN_FAILED, .text = failure, .wall_ns = WORLD_STARTED_NS};
+
+    hooks_finish(&t->hooks, admin_world_start(t), failure[0] == '\0' ? &ok : &failed, t->now_ms);
 }
 
 static void note(struct admin_world *t, const char *what, const struct watch *w)
@@ -87,9 +117,24 @@ static bool on_guard(void *arg, struct watch *w, bool accept)
     return t->guard_holds;
 }
 
+static void on_kick(void *arg)
+{
+    struct admin_world *t = arg;
+
+    buf_puts(&t->done, "kick;");
+}
+
+static void on_pause(void *arg, struct hook *h, bool paused)
+{
+    struct admin_world *t = arg;
+
+    hook_pause(h, paused);
+    buf_printf(&t->done, "%s %s;", paused ? "pause" : "resume", h->name);
+}
+
 static void fill_model(struct admin_world *t)
 {
-    static const struct admin_actions actions = {on_relist, on_verify, on_guard};
+    static const struct admin_actions actions = {on_relist, on_verify, on_guard, on_kick, on_pause};
 
     t->model = (struct admin_model){
         .version = "1.2.3",
@@ -101,6 +146,10 @@ static void fill_model(struct admin_world *t)
         .watches = t->watches,
         .watch_count = WORLD_NAMES,
         .hooks = &t->hooks,
+        .pending_ms = WORLD_PENDING_MS,
+        .context = &t->context,
+        .journal = t->journal,
+        .streams = t->streams,
         .actions = &actions,
         .arg = t,
     };
@@ -120,7 +169,10 @@ int admin_world_set_up(void **state)
     t->watches[WORLD_WIDGETS] =
         (struct admin_watch){"widgets", new_watch(t, "widgets", "widgets.example.com")};
     t->watches[WORLD_TWIN] = (struct admin_watch){"twin", t->watches[WORLD_SERVICES].watch};
-    add_hook(t, "print");
+    t->journal = journal_create();
+    t->streams = admin_streams_create(t->journal);
+    t->context = (struct payload_context){.node = "n1", .instance = "i"};
+    admin_world_add_hook(t, (struct world_hook){.name = "print", .source_count = 1});
     t->clusters[0] = (struct admin_cluster){"prod", "https://10.0.0.1:6443", WORLD_NOW_MS - 250};
     t->clusters[1] = (struct admin_cluster){"test", "https://10.0.0.2:6443", 0};
     fill_model(t);
@@ -132,6 +184,8 @@ int admin_world_tear_down(void **state)
 {
     struct admin_world *t = *state;
 
+    admin_streams_destroy(&t->streams);
+    journal_destroy(&t->journal);
     hooks_fini(&t->hooks);
     for (size_t i = 0; i < WORLD_TWIN; i++)
         watch_destroy(&t->watches[i].watch);

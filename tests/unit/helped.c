@@ -29,17 +29,6 @@ static void after_event(struct helped *w)
         helper_link_dispose(&w->link);
 }
 
-static void on_started(void *arg, uint64_t run, pid_t pid)
-{
-    struct helped *w = arg;
-
-    (void)run;
-    assert_non_null(w->link);
-    assert_true(pid > 0);
-    w->started++;
-    after_event(w);
-}
-
 static void on_exited(void *arg, const struct helper_link_exit *end)
 {
     struct helped *w = arg;
@@ -47,6 +36,7 @@ static void on_exited(void *arg, const struct helper_link_exit *end)
     assert_non_null(w->link);
     w->end = *end;
     w->exited++;
+    w->started += end->how != HELPER_LINK_NOT_STARTED;
     after_event(w);
 }
 
@@ -73,7 +63,7 @@ static void on_lost(void *arg, const struct err *err)
     after_event(w);
 }
 
-static const struct helper_link_events events = {on_started, on_exited, on_opened, on_lost};
+static const struct helper_link_events events = {on_exited, on_opened, on_lost};
 
 void helped_open_with(struct helped *w, const struct helper_hook *hooks, size_t count)
 {

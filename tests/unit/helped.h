@@ -28,11 +28,12 @@ struct helped {
     struct loop *loop;
     struct helper_link *link;
     pid_t helper;
-    size_t started, exited, opened, lost; /* events so far */
-    struct helper_link_exit end;          /* the last one */
-    struct err err;                       /* of on_lost */
-    bool dispose;                         /* from inside the next event */
-    bool called;                          /* by a function of ours: no event may come now */
+    size_t exited, opened, lost; /* events so far */
+    size_t started;              /* of those that exited, how many were programs before */
+    struct helper_link_exit end; /* the last one */
+    struct err err;              /* of on_lost */
+    bool dispose;                /* from inside the next event */
+    bool called;                 /* by a function of ours: no event may come now */
 };
 
 /* Runs the loop until the condition holds. */

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned number(struct str s)
+#include "oracle_outage.h"
+
+unsigned oracle_number(struct str s)
 {
     char text[16] = "";
 
@@ -13,7 +15,7 @@ static unsigned number(struct str s)
     return (unsigned)strtoul(text[0] == 'u' ? text + 1 : text, NULL, 10);
 }
 
-static size_t key_index(const struct object *o)
+size_t oracle_key_index(const struct object *o)
 {
     size_t i = (size_t)(object_name(o).p[1] - '0');
 
@@ -51,8 +53,7 @@ static unsigned uid_now(const struct oracle *o, size_t source, size_t key)
     return o->cache->states[o->cache->now[source][key]].uid;
 }
 
-/* Do two states of one life differ in what the hook looks at? */
-static bool differ(const struct oracle *o, unsigned x, unsigned y)
+bool oracle_differ(const struct oracle *o, unsigned x, unsigned y)
 {
     const struct oracle_state *a = &o->cache->states[x];
     const struct oracle_state *b = &o->cache->states[y];
@@ -68,7 +69,8 @@ static void take_effect(struct oracle_life *life, enum delta_type type, unsigned
 
 static bool may_be_skipped(const struct oracle *o, const struct oracle_life *life)
 {
-    bool failed = o->hook->mode == HOOK_OBJECT && life->failed >= ORACLE_DELETED_ATTEMPTS;
+    bool many = life->parked || life->failed >= ORACLE_DELETED_ATTEMPTS;
+    bool failed = o->hook->rules.mode == HOOK_OBJECT && many;
 
     return !life->told || !takes(o, life->end) || (failed && takes(o, DELTA_ADDED));
 }
@@ -93,6 +95,7 @@ static bool another_is_told(struct oracle *o, struct oracle_key *k, unsigned uid
             return true;
         life->excused = life->excused || (life->told && takes(o, life->end));
         life->told = false;
+        life->told_paths = 0;
     }
     return false;
 }
@@ -105,6 +108,8 @@ static void accept(struct oracle *o, size_t source, size_t key)
     life->told = life->handled = true;
     life->state = o->cache->now[source][key];
     life->open = k->running > 0;
+    if (!life->open)
+        life->told_paths = 0;
     take_effect(life, DELTA_ADDED, life->state);
 }
 
@@ -114,7 +119,7 @@ static void accept_untaken(struct oracle *o, size_t source, size_t key)
     struct oracle_key *k = &o->keys[source][key];
     unsigned uid = uid_now(o, source, key);
 
-    if (!o->gate_open || takes(o, DELTA_ADDED) || uid == 0)
+    if (!o->open[source] || takes(o, DELTA_ADDED) || uid == 0)
         return;
     if (life_of(k, uid)->told && life_of(k, uid)->handled)
         return;
@@ -124,254 +129,297 @@ static void accept_untaken(struct oracle *o, size_t source, size_t key)
 
 void oracle_delta(struct oracle *o, size_t source, const struct delta *d)
 {
-    size_t key = key_index(d->object);
-    struct oracle_life *life = life_of(&o->keys[source][key], number(object_uid(d->object)));
+    size_t key = oracle_key_index(d->object);
+    struct oracle_life *life = life_of(&o->keys[source][key], oracle_number(object_uid(d->object)));
 
-    if (d->type != DELTA_MODIFIED)
-        o->keys[source][key].another = true;
     if (is_end(d->type))
         life->end = d->type;
     if (is_end(d->type) && !takes(o, d->type)) {
         life->told = life->handled = life->open = false;
+        life->told_paths = 0;
         life->excused = true;
         return;
     }
+    if (d->type == DELTA_ADDED) /* it is back */
+        life->gives_way = life->parked = false;
     if (d->type == DELTA_ADDED && o->keys[source][key].running == 0)
-        life->failed = 0; /* it is back */
+        life->failed = 0;
     if (!is_end(d->type))
         accept_untaken(o, source, key);
 }
 
-/* When nothing is due any more, the failure is forgotten. */
-void oracle_settled(struct oracle *o)
+/* What differs from the handled state in what does not count is handled too. */
+static void settle_life(struct oracle *o, size_t source, size_t key)
 {
-    if (o->hook->queue.pending_count == 0)
-        o->last_failed = false;
+    unsigned now = o->cache->now[source][key];
+    struct oracle_life *life = life_of(&o->keys[source][key], o->cache->states[now].uid);
+
+    if (life->handled && !life->open && !oracle_differ(o, life->state, now))
+        life->state = now;
 }
 
-/* ---- Outages: what is promised for the life of a key, in words of their own. */
-
-/* A hook that does not take STALE is owed the end of what it was not told. */
-static void accept_outage(struct oracle *o, size_t source)
+void oracle_settled(struct oracle *o)
 {
-    struct oracle_outage *f = &o->outages[source];
-
-    if (o->gate_open && o->cache->stale[source] && !takes(o, DELTA_STALE))
-        f->told = f->handled = f->in_world = true;
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        for (size_t k = 0; k < ORACLE_KEYS; k++)
+            if (o->open[s] && o->cache->now[s][k] != 0)
+                settle_life(o, s, k);
 }
 
 void oracle_stale(struct oracle *o, size_t source)
 {
     struct oracle_outage *f = &o->outages[source];
 
-    f->another = true;
-    accept_outage(o, source);
+    oracle_accept_outage(o, source);
     if (!o->cache->stale[source] && !takes(o, DELTA_FRESH))
         f->told = f->handled = f->in_world = false;
 }
 
-static void start_outage(struct oracle *o, const struct run_event *e, uint64_t now_ms)
+/* ---- Sources are opened. */
+
+static void open_source(struct oracle *o, size_t s)
 {
-    size_t source = o->source_of[e->entry->source];
-    struct oracle_outage *f = &o->outages[source];
-    bool stale = e->ev.type == DELTA_STALE;
+    bool skip = o->hook->rules.existing == HOOK_EXISTING_SKIP;
 
-    assert_true(takes(o, e->ev.type));
-    assert_false(f->running);
-    assert_int_equal(stale, o->cache->stale[source]); /* newest state wins */
-    assert_true(stale ? !f->handled : f->told);
-    if (o->hook->mode == HOOK_OBJECT && f->last_failed && !f->another)
-        assert_true(now_ms >= f->last_ms + o->initial_ms);
-    f->told = true;
-    f->handled = false;
-    f->another = false;
-    f->running = true;
-}
-
-static void end_outage(struct oracle *o, const struct run_event *e, bool ok, uint64_t now_ms)
-{
-    size_t source = o->source_of[e->entry->source];
-    struct oracle_outage *f = &o->outages[source];
-    bool stale = e->ev.type == DELTA_STALE;
-
-    f->running = false;
-    f->last_failed = !ok;
-    f->last_ms = now_ms;
-    if (ok || rng_between(o->rng, 0, 1) == 0)
-        f->in_world = stale;
-    if (!ok)
+    assert_true(o->cache->synced[s]);
+    o->open[s] = o->opened = true;
+    oracle_accept_outage(o, s);
+    for (size_t k = 0; k < ORACLE_KEYS; k++) {
+        if (o->cache->now[s][k] != 0 && skip)
+            accept(o, s, k);
+        accept_untaken(o, s, k);
+    }
+    if (!skip)
         return;
-    f->told = f->handled = stale && (o->cache->stale[source] || takes(o, DELTA_FRESH));
-    accept_outage(o, source);
-}
-
-static void check_outage(const struct oracle *o, size_t source)
-{
-    const struct oracle_outage *f = &o->outages[source];
-
-    assert_false(f->running);
-    if (o->cache->stale[source])
-        assert_true(!takes(o, DELTA_STALE) || (f->told && f->handled && f->in_world));
-    else
-        assert_true(!takes(o, DELTA_FRESH) || (!f->told && !f->in_world));
+    memcpy(o->handled[s], o->cache->now[s], sizeof(o->handled[s]));
+    memcpy(o->started[s], o->cache->now[s], sizeof(o->started[s])); /* by a run under way, too */
 }
 
 void oracle_gate(struct oracle *o)
 {
-    if (o->gate_open || o->hook->gate == GATE_CLOSED)
-        return;
-    o->gate_open = true;
-    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
-        if ((o->sources & 1U << s) == 0)
-            continue;
-        assert_true(o->cache->synced[s]);
-        accept_outage(o, s);
-        for (size_t k = 0; k < ORACLE_KEYS; k++) {
-            if (o->cache->now[s][k] != 0 && o->hook->existing == HOOK_EXISTING_SKIP)
-                accept(o, s, k);
-            accept_untaken(o, s, k);
-        }
-    }
-    if (o->hook->existing == HOOK_EXISTING_SKIP)
-        memcpy(o->handled, o->cache->now, sizeof(o->handled));
+    for (size_t i = 0; i < o->hook->source_count; i++)
+        if (o->hook->queue.sources[i].is_open && !o->open[o->source_of[i]])
+            open_source(o, o->source_of[i]);
+}
+
+/* ---- Runs. */
+
+/* As what a hook is told what it knows. */
+static enum delta_type repeat_type(const struct oracle *o)
+{
+    return takes(o, DELTA_MODIFIED) ? DELTA_MODIFIED : DELTA_ADDED;
+}
+
+static bool repeats(const struct run *run)
+{
+    return run->reason == RUN_RERUN || run->reason == RUN_MANUAL;
 }
 
 static void check_end(struct oracle *o, size_t source, size_t key, const struct queue_event *ev)
 {
-    struct oracle_life *life = life_of(&o->keys[source][key], number(object_uid(ev->object)));
+    struct oracle_life *life =
+        life_of(&o->keys[source][key], oracle_number(object_uid(ev->object)));
 
     assert_int_equal(ev->type, life->end);
     assert_true(life->told);
     assert_int_not_equal(uid_now(o, source, key), life->uid);
+    assert_false(life->gives_way && uid_now(o, source, key) != 0);
     life->handled = false;
 }
 
+/* The bits of a list of paths. */
+static unsigned path_bits(struct str lines)
+{
+    static const char *const lists[] = {"", "data.a\n", "data.b\n", "data.a\ndata.b\n"};
+
+    for (unsigned i = 0; i < ARRAY_LEN(lists); i++)
+        if (str_is(lines, lists[i]))
+            return i;
+    fail_msg("changed: %.*s", STR_ARG(lines));
+    return 0;
+}
+
+static void check_changed(const struct oracle *o, struct oracle_life *life,
+                          const struct run_event *e)
+{
+    const struct oracle_state *was = &o->cache->states[life->state];
+    const struct oracle_state *is = &o->cache->states[oracle_number(object_rv(e->ev.object))];
+    unsigned differs = (was->a != is->a ? 1U : 0U) | (was->b != is->b ? 2U : 0U);
+
+    if (e->ev.type != DELTA_MODIFIED) {
+        assert_int_equal(e->changed.len, 0);
+        assert_null(e->old);
+        return;
+    }
+    life->told_paths |= differs;
+    assert_int_equal(path_bits(buf_str(&e->changed)), life->told_paths);
+    assert_int_equal(oracle_number(object_rv(e->old)), life->state);
+}
+
+/* What the hook knows already is told again if somebody wants it, and if a run since then may have
+ * had effects. */
+static void check_type(const struct oracle *o, const struct oracle_life *life,
+                       const struct run *run, const struct queue_event *ev)
+{
+    unsigned state = oracle_number(object_rv(ev->object));
+    bool due = life->open || oracle_differ(o, life->state, state);
+
+    if (!life->handled) {
+        assert_int_equal(ev->type, DELTA_ADDED);
+        assert_int_not_equal(run->reason, RUN_RERUN);
+        return;
+    }
+    assert_int_equal(ev->type, repeat_type(o));
+    assert_true(repeats(run) || life->open || (due && takes(o, DELTA_MODIFIED)));
+    if (o->hook->rules.mode == HOOK_OBJECT && takes(o, DELTA_MODIFIED) && due)
+        assert_int_not_equal(run->reason, RUN_RERUN);
+}
+
 /* earlier = a life whose end the same run tells before, 0 = none. */
-static void check_state(struct oracle *o, size_t source, size_t key, const struct queue_event *ev,
-                        unsigned earlier)
+static void check_state(struct oracle *o, size_t source, size_t key, const struct run *run,
+                        const struct run_event *e, unsigned earlier)
 {
     struct oracle_key *k = &o->keys[source][key];
-    unsigned state = number(object_rv(ev->object));
-    struct oracle_life *life = life_of(k, number(object_uid(ev->object)));
+    struct oracle_life *life = life_of(k, oracle_number(object_uid(e->ev.object)));
 
-    assert_int_equal(state, o->cache->now[source][key]); /* newest state wins */
-    if (ev->type == DELTA_ADDED) {
-        assert_false(life->handled);
-    } else {
-        assert_true(life->handled);
-        assert_true(life->open || differ(o, life->state, state));
-    }
+    assert_int_equal(oracle_number(object_rv(e->ev.object)),
+                     o->cache->now[source][key]); /* newest state wins */
+    check_type(o, life, run, &e->ev);
+    check_changed(o, life, e);
     for (size_t i = 0; i < k->life_count; i++)
         if (k->lives[i].uid != earlier && k->lives[i].uid != life->uid)
             assert_true(may_be_skipped(o, &k->lives[i]));
     if (earlier == 0)
-        another_is_told(o, k, life->uid); /* whose end failed too often: it gives way */
+        another_is_told(o, k, life->uid); /* whose end was given up: it gives way */
     life->told = life->open = true;
     life->excused = false;
 }
 
-static void check_retry(const struct oracle *o, struct oracle_key *k, const struct queue_event *ev,
-                        uint64_t now_ms)
+static void start_event(struct oracle *o, const struct run *run, size_t i)
 {
-    bool end = is_end(ev->type);
-    unsigned uid = number(object_uid(ev->object));
-
-    if (o->hook->mode == HOOK_OBJECT && k->last_failed && !k->another && k->last_end == end &&
-        k->last_uid == uid)
-        assert_true(now_ms >= k->last_ms + o->initial_ms);
-    k->another = false;
-    k->last_end = end;
-    k->last_uid = uid;
-}
-
-static void start_event(struct oracle *o, const struct run *run, size_t i, uint64_t now_ms)
-{
-    const struct queue_event *ev = &run->events[i].ev;
-    size_t source = o->source_of[run->events[i].entry->source];
-    size_t key = key_index(ev->object);
+    const struct run_event *e = &run->events[i];
+    size_t source = o->source_of[e->entry->source];
+    size_t key = oracle_key_index(e->ev.object);
     struct oracle_key *k = &o->keys[source][key];
-    bool second = i > 0 && run->events[i - 1].entry == run->events[i].entry;
+    bool second = i > 0 && run->events[i - 1].entry == e->entry;
     const struct queue_event *before = second ? &run->events[i - 1].ev : NULL;
 
-    assert_true(takes(o, ev->type));
+    assert_true(takes(o, e->ev.type));
     assert_int_equal(k->running, second ? 1 : 0);
     assert_true(before == NULL || is_end(before->type));
-    check_retry(o, k, ev, now_ms);
-    if (second && is_end(ev->type) && uid_now(o, source, key) != 0)
+    if (second && is_end(e->ev.type) && uid_now(o, source, key) != 0)
         o->held_now = true;
-    if (is_end(ev->type))
-        check_end(o, source, key, ev);
+    if (is_end(e->ev.type))
+        check_end(o, source, key, &e->ev);
     else
-        check_state(o, source, key, ev, before != NULL ? number(object_uid(before->object)) : 0);
+        check_state(o, source, key, run, e,
+                    before != NULL ? oracle_number(object_uid(before->object)) : 0);
     k->running++;
 }
 
-void oracle_started(struct oracle *o, const struct run *run, uint64_t now_ms)
+/* A rerun or an order of a batch tells of everything that is there. */
+static void check_whole(const struct oracle *o, const struct run *run)
 {
-    assert_true(o->gate_open);
-    if (o->hook->mode == HOOK_OBJECT) {
-        assert_int_equal(run->event_count, 1);
-    } else {
-        assert_int_equal(o->running, 0);
-        assert_true(!o->last_failed || now_ms >= o->last_ms + o->initial_ms);
-        assert_true(run->event_count > 0 || run->reason != RUN_CHANGE || o->held);
-        o->held_now = false;
-        memcpy(o->started, o->cache->now, sizeof(o->started));
+    size_t there = 0;
+    size_t told = 0;
+
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        for (size_t k = 0; k < ORACLE_KEYS; k++)
+            there += o->open[s] && o->cache->now[s][k] != 0;
+    for (size_t i = 0; i < run->event_count; i++) {
+        bool second = i > 0 && run->events[i - 1].entry == run->events[i].entry;
+
+        if (!second && !is_outage(&run->events[i]))
+            told += uid_now(o, o->source_of[run->events[i].entry->source],
+                            oracle_key_index(run->events[i].ev.object)) != 0;
     }
+    assert_int_equal(told, takes(o, repeat_type(o)) ? there : told);
+}
+
+static void start_whole(struct oracle *o, const struct run *run)
+{
+    bool batch = o->hook->rules.mode == HOOK_BATCH;
+
+    assert_int_equal(o->running, 0);
+    assert_true(run->event_count > 0 || !batch);
+    assert_true(run->event_count > 0 || run->reason != RUN_CHANGE || o->held || o->opened);
+    if (batch && repeats(run))
+        check_whole(o, run);
+    o->held_now = o->opened = false;
+    memcpy(o->started, o->cache->now, sizeof(o->started));
+}
+
+void oracle_started(struct oracle *o, const struct run *run)
+{
+    if (o->hook->rules.mode == HOOK_OBJECT)
+        assert_int_equal(run->event_count, 1);
+    else
+        start_whole(o, run);
     for (size_t i = 0; i < run->event_count; i++) {
         if (is_outage(&run->events[i]))
-            start_outage(o, &run->events[i], now_ms);
+            oracle_start_outage(o, &run->events[i]);
         else
-            start_event(o, run, i, now_ms);
+            start_event(o, run, i);
     }
     o->running++;
 }
 
-static void end_event(struct oracle *o, const struct run_event *e, bool ok, uint64_t now_ms)
+/* The run for the end of a life is over; next: there is another life. */
+static void end_life(const struct oracle *o, struct oracle_life *life, bool next, bool ok,
+                     bool parks)
+{
+    bool may = o->hook->rules.mode == HOOK_OBJECT && takes(o, DELTA_ADDED);
+
+    life->told_paths = ok ? 0 : life->told_paths;
+    life->failed = ok ? 0 : life->failed + 1;
+    life->parked = !ok && (life->parked || parks);
+    life->gives_way = may && !ok && next && (parks || life->failed >= ORACLE_DELETED_ATTEMPTS);
+    if (ok)
+        life->told = life->handled = false;
+}
+
+static void end_event(struct oracle *o, const struct run_event *e, bool ok, bool parks)
 {
     size_t source = o->source_of[e->entry->source];
-    size_t key = key_index(e->ev.object);
+    size_t key = oracle_key_index(e->ev.object);
     struct oracle_key *k = &o->keys[source][key];
-    struct oracle_life *life = life_of(k, number(object_uid(e->ev.object)));
+    struct oracle_life *life = life_of(k, oracle_number(object_uid(e->ev.object)));
     bool end = is_end(e->ev.type);
+    bool back = life->uid == uid_now(o, source, key);
 
     k->running--;
-    k->last_failed = !ok;
-    k->last_ms = now_ms;
     if (ok || rng_between(o->rng, 0, 1) == 0) /* a failed run may have had its effect */
-        take_effect(life, e->ev.type, number(object_rv(e->ev.object)));
+        take_effect(life, e->ev.type, oracle_number(object_rv(e->ev.object)));
     if (end)
-        life->failed = ok || life->uid == uid_now(o, source, key) ? 0 : life->failed + 1;
-    if (ok && end)
-        life->told = life->handled = false;
-    bool again = life->uid == uid_now(o, source, key) && !another_is_owed(o, k, life->uid);
+        end_life(o, life, !back && uid_now(o, source, key) != 0, ok, parks && !back);
+    if (end && back)
+        life->failed = 0;
+    bool again = back && !another_is_owed(o, k, life->uid);
 
     if (!ok || end || (!life->told && !again))
         return;
     life->told = life->handled = true; /* told again, if its end was not taken meanwhile */
     life->excused = false;
-    life->state = number(object_rv(e->ev.object));
+    life->state = oracle_number(object_rv(e->ev.object));
     life->open = false;
+    life->told_paths = 0;
 }
 
-void oracle_ended(struct oracle *o, const struct run *run, bool ok, uint64_t now_ms)
+void oracle_ended(struct oracle *o, const struct run *run, bool ok, bool parks)
 {
     for (size_t i = 0; i < run->event_count; i++) {
         if (is_outage(&run->events[i]))
-            end_outage(o, &run->events[i], ok, now_ms);
+            oracle_end_outage(o, &run->events[i], ok);
         else
-            end_event(o, &run->events[i], ok, now_ms);
+            end_event(o, &run->events[i], ok, parks);
     }
     for (size_t i = 0; i < run->event_count; i++) {
         size_t source = o->source_of[run->events[i].entry->source];
 
-        if (is_outage(&run->events[i]))
-            continue;
-        accept_untaken(o, source, key_index(run->events[i].ev.object));
+        if (!is_outage(&run->events[i]))
+            accept_untaken(o, source, oracle_key_index(run->events[i].ev.object));
     }
     o->running--;
-    o->last_failed = !ok;
-    o->last_ms = now_ms;
     if (!ok)
         return;
     o->any_good_run = true;
@@ -386,7 +434,7 @@ static void check_life(const struct oracle *o, size_t source, size_t key,
 
     if (life->uid == uid_now(o, source, key)) {
         assert_true(life->in_world || (o->hook->filter.events & 3) == 0);
-        assert_true(!takes(o, DELTA_MODIFIED) || !differ(o, life->world, state));
+        assert_true(!takes(o, DELTA_MODIFIED) || !oracle_differ(o, life->world, state));
     } else if (takes(o, life->end) && !life->excused) {
         assert_false(life->told);
         assert_false(life->in_world);
@@ -400,29 +448,29 @@ static void check_snapshot(const struct oracle *o, size_t source, size_t key)
     unsigned state = o->cache->now[source][key];
 
     assert_int_equal(o->cache->states[then].uid, o->cache->states[state].uid);
-    assert_false(differ(o, then, state));
+    assert_false(oracle_differ(o, then, state));
 }
 
 void oracle_quiet(struct oracle *o)
 {
     const struct hook *h = o->hook;
-    bool first = h->existing == HOOK_EXISTING_RUN;
+    bool first = h->rules.existing == HOOK_EXISTING_RUN;
 
     assert_int_equal(o->running, 0);
-    assert_true(o->gate_open);
     assert_int_equal(h->gate, GATE_OPEN);
     assert_int_equal(h->queue.pending_count, 0);
     assert_int_equal(hook_pending(h), 0);
-    if (h->mode == HOOK_SNAPSHOT && first)
+    if (h->rules.mode == HOOK_SNAPSHOT && first)
         assert_true(o->any_good_run);
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {
         if ((o->sources & 1U << s) == 0)
             continue;
-        check_outage(o, s);
+        assert_true(o->open[s]);
+        oracle_check_outage(o, s);
         for (size_t k = 0; k < ORACLE_KEYS; k++) {
             for (size_t i = 0; i < o->keys[s][k].life_count; i++)
                 check_life(o, s, k, &o->keys[s][k].lives[i]);
-            if (h->mode == HOOK_SNAPSHOT && (h->filter.events & 0xf) == 0xf)
+            if (h->rules.mode == HOOK_SNAPSHOT && (h->filter.events & 0xf) == 0xf)
                 check_snapshot(o, s, k);
         }
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_oracle - judges the runs of one hook by the guarantees of DESIGN 1.4, from the outside: it
- * sees the changes of the cache and the runs, and plays a world on which runs have effects, failed
- * ones perhaps. It asserts on the spot; pure.
+ * hook_oracle - judges what the runs of one hook are told by the guarantees of DESIGN 1.4, from the
+ * outside: it sees the changes of the cache and the runs, and plays a world on which runs have
+ * effects, failed ones perhaps. It asserts on the spot; pure.
  */
 #ifndef UNIT_HOOK_ORACLE_H
 #define UNIT_HOOK_ORACLE_H
@@ -41,10 +41,13 @@ struct oracle_life {
     unsigned uid;
     bool told;           /* announced, and its end is not handled */
     bool handled;        /* a run for it succeeded, and none for its end was started since */
-    unsigned state;      /* the one handled */
+    unsigned state;      /* the one handled; newer ones that do not count take its place */
     bool open;           /* a run was started since */
-    bool excused;        /* its end failed too often, or is none that the hook takes */
+    unsigned told_paths; /* bits: what runs since were told as changed; a, b */
+    bool excused;        /* its end was given up, or is none that the hook takes */
     unsigned failed;     /* runs for its end */
+    bool parked;         /* one of them parked the key: its end may be given up */
+    bool gives_way;      /* the last one was one too many: its end must */
     enum delta_type end; /* how it ended last */
     bool in_world;       /* what runs did is there */
     unsigned world;      /* the state that they did it with */
@@ -53,12 +56,7 @@ struct oracle_life {
 struct oracle_key {
     struct oracle_life lives[ORACLE_LIVES];
     size_t life_count;
-    unsigned running;  /* events of runs under way */
-    unsigned last_uid; /* of the last run */
-    bool last_end;
-    bool last_failed;
-    bool another; /* a life began or ended since the last start */
-    uint64_t last_ms;
+    unsigned running; /* events of runs under way */
 };
 
 /* That a source is stale, as the hook knows it. */
@@ -67,9 +65,6 @@ struct oracle_outage {
     bool handled;  /* a run for STALE succeeded, and none for FRESH was started since */
     bool in_world; /* what runs for STALE did is there */
     bool running;
-    bool last_failed;
-    bool another; /* it began or ended since the last start */
-    uint64_t last_ms;
 };
 
 struct oracle {
@@ -78,20 +73,27 @@ struct oracle {
     unsigned sources;                 /* bit per source */
     size_t source_of[ORACLE_SOURCES]; /* by the hook's own index */
     bool only_a;                      /* changes_in */
-    bool gate_open;
+    bool open[ORACLE_SOURCES];        /* by source */
     unsigned running;
-    uint64_t initial_ms;
     struct rng *rng;
     struct oracle_key keys[ORACLE_SOURCES][ORACLE_KEYS];
     struct oracle_outage outages[ORACLE_SOURCES];
     unsigned handled[ORACLE_SOURCES][ORACLE_KEYS]; /* snapshot: the caches at the last good run */
     unsigned started[ORACLE_SOURCES][ORACLE_KEYS]; /* and at the one under way */
     bool any_good_run;
-    bool held_now;    /* the run shows a life that its changes had no room for */
-    bool held;        /* the last good one did */
-    bool last_failed; /* snapshot */
-    uint64_t last_ms;
+    bool held_now; /* the run shows a life that its changes had no room for */
+    bool held;     /* the last good one did */
+    bool opened;   /* a source was, since the last start */
 };
+
+/* "u12" or "12" as a number, 0 = "". */
+unsigned oracle_number(struct str s);
+
+/* Which key an object has. */
+size_t oracle_key_index(const struct object *o);
+
+/* Do two states of one life differ in what the hook looks at? */
+bool oracle_differ(const struct oracle *o, unsigned x, unsigned y);
 
 /* The cache has changed; before the hook hears of it. */
 void oracle_delta(struct oracle *o, size_t source, const struct delta *d);
@@ -102,14 +104,14 @@ void oracle_stale(struct oracle *o, size_t source);
 /* After that, and after hooks_finish(). */
 void oracle_settled(struct oracle *o);
 
-/* hooks_next() was called: did the gate open? */
+/* hooks_next() was called: were sources opened? */
 void oracle_gate(struct oracle *o);
 
 /* A run was started. */
-void oracle_started(struct oracle *o, const struct run *run, uint64_t now_ms);
+void oracle_started(struct oracle *o, const struct run *run);
 
-/* It has ended; before hooks_finish(). */
-void oracle_ended(struct oracle *o, const struct run *run, bool ok, uint64_t now_ms);
+/* It has ended; before hooks_finish(). parks: the unit wants to be parked. */
+void oracle_ended(struct oracle *o, const struct run *run, bool ok, bool parks);
 
 /* Nothing is left to do: the world is what the cache is. */
 void oracle_quiet(struct oracle *o);

@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include "admin/admin.h"
+#include "admin/journal.h"
+#include "admin/stream.h"
 #include "io/deadline.h"
 #include "io/loop.h"
 
@@ -28,6 +30,8 @@ void rig_handle(void *arg, const struct admin_request *req, struct admin_respons
     if (str_is(req->target, "/big"))
         for (size_t i = 0; i < RIG_BIG_BYTES / 16; i++)
             buf_puts(&out->body, "0123456789abcdef");
+    else if (str_is(req->target, "/follow"))
+        out->stream = admin_streams_follow_journal(t->streams);
     else
         buf_printf(&out->body, "<%.*s>", STR_ARG(req->target));
     if (t->dispose)
@@ -91,6 +95,8 @@ int rig_set_up(void **state)
     snprintf(t->dir, sizeof(t->dir), "/tmp/test_listener.XXXXXX");
     assert_non_null(mkdtemp(t->dir));
     snprintf(t->path, sizeof(t->path), "%s/s", t->dir);
+    t->journal = journal_create();
+    t->streams = admin_streams_create(t->journal);
     t->loop = loop_create();
     t->tick = deadline_create(t->loop, on_tick, t);
     *state = t;
@@ -106,6 +112,8 @@ int rig_tear_down(void **state)
         buf_free(&t->peers[i].got);
     }
     listener_dispose(&t->listener);
+    admin_streams_destroy(&t->streams);
+    journal_destroy(&t->journal);
     deadline_dispose(&t->tick);
     loop_destroy(&t->loop);
     assert_int_equal(access(t->path, F_OK), -1); /* whatever happened, no socket stays */
@@ -140,6 +148,12 @@ void rig_say_many(struct rig_peer *p, const char *text, size_t times)
         buf_puts(&all, text);
     rig_say(p, buf_cstr(&all));
     buf_free(&all);
+}
+
+void rig_note(struct rig *t, size_t lines)
+{
+    for (size_t i = 0; i < lines; i++)
+        journal_hook(t->journal, 1, "print", str_c("default/web"), "parked");
 }
 
 bool rig_first_answered(struct rig *t)

@@ -33,6 +33,8 @@ struct rig {
     struct buf asked; /* "METHOD TARGET;" of each request */
     bool privileged;  /* of the last one */
     bool dispose;     /* from inside handle */
+    struct journal *journal;
+    struct admin_streams *streams; /* /follow follows the journal */
     /* What rig_run_until() waits for. */
     bool (*done)(struct rig *t);
     unsigned ticks;
@@ -47,7 +49,7 @@ int rig_tear_down(void **state);
 /* Makes socket and listener. idle_ms as in listener_params. */
 void rig_start(struct rig *t, uint64_t idle_ms);
 
-/* Answers a request: its target in angle brackets, or RIG_BIG_BYTES for /big. */
+/* Answers a request: its target in angle brackets, RIG_BIG_BYTES for /big, or a stream. */
 void rig_handle(void *arg, const struct admin_request *req, struct admin_response *out);
 
 /* One more client. */
@@ -61,6 +63,9 @@ void rig_say_many(struct rig_peer *p, const char *text, size_t times);
 
 /* Runs the loop, and the clients that read, until done. */
 void rig_run_until(struct rig *t, bool (*done)(struct rig *t));
+
+/* Writes so many lines of the journal. */
+void rig_note(struct rig *t, size_t lines);
 
 /* Conditions to wait for: a short answer to the first client is complete; it sees the end; a request came;
  * the loop has turned. */

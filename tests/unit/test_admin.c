@@ -71,7 +71,7 @@ static void test_status_of_a_synced_watch_and_a_hook_at_work(void **state)
     struct run *run;
 
     admin_world_list(t, WORLD_SERVICES, 200, services);
-    run = hooks_next(&t->hooks, NOW_MS);
+    run = hooks_next(&t->hooks, NOW_MS - 1500);
     assert_non_null(run);
     expect(t, "/v1/watches", 200,
            "\"synced\":true,\"stale\":false,\"held\":false,\"contact_age_s\":2.5,");
@@ -81,10 +81,10 @@ static void test_status_of_a_synced_watch_and_a_hook_at_work(void **state)
            "{\"hooks\":{\"print\":{\"pending\":1,\"running\":1,\"parked\":0,\"paused\":false,"
            "\"oldest_pending_s\":1.5,"
            "\"last_success\":null,");
-    hooks_finish(&t->hooks, run, &(struct run_result){.ok = true}, STARTED_MS + 2000);
+    hooks_finish(&t->hooks, run, &(struct run_result){.text = "exit status 0"}, STARTED_MS + 2000);
     run = hooks_next(&t->hooks, NOW_MS);
     expect(t, "/v1/hooks", 200, "\"last_success\":\"2024-05-01T10:20:32Z\",\"last_error\":null");
-    hooks_finish(&t->hooks, run, &(struct run_result){.text = "exit 3"}, NOW_MS);
+    hooks_finish(&t->hooks, run, &(struct run_result){.status = 3, .text = "exit 3"}, NOW_MS);
     expect(t, "/v1/hooks", 200, "\"last_error\":\"exit 3\",\"runs_ok\":1,\"runs_failed\":1}");
 }
 

@@ -138,7 +138,7 @@ static void test_nothing_begins_while_it_stops(void **state)
     for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
         snprintf(request, sizeof(request), "POST /v1/watches/services/%s", actions[i]);
         admin_world_expect(t, request, 503,
-                           "{\"error\":\"informerd is stopping: it asks no server any more\"}\n");
+                           "{\"error\":\"informerd is stopping: it begins nothing any more\"}\n");
     }
     expect_done(t, "");
     admin_world_expect(t, "GET /v1/watches/services/verify", 200, "{\"number\":0,");
@@ -183,12 +183,30 @@ static void test_watches_without_streams_cannot_be_acted_on(void **state)
 static void test_names_that_are_not_there(void **state)
 {
     static const char *const requests[] = {
-        "POST /v1/watches/none/relist",       "POST /v1/watches/none/verify",
-        "POST /v1/watches/none/guard/accept", "GET /v1/watches/none/verify",
-        "POST /v1/watches/services/guard",    "POST /v1/watches/services/guard/drop",
-        "POST /v1/watches/services/relist/x", "POST /v1/watches/services/guard/accept/x",
-        "POST /v1/watches//relist",           "POST /v1/watches/services/verify/",
+        "POST /v1/watches/none/relist",
+        "POST /v1/watches/none/verify",
+        "POST /v1/watches/none/guard/accept",
+        "GET /v1/watches/none/verify",
+        "POST /v1/watches/services/guard",
+        "POST /v1/watches/services/guard/drop",
+        "POST /v1/watches/services/relist/x",
+        "POST /v1/watches/services/guard/accept/x",
+        "POST /v1/watches//relist",
+        "POST /v1/watches/services/verify/",
         "POST /v1/watches/services",
+        "GET /v1/sources/none/stream",
+        "GET /v1/hooks/none/runs",
+        "GET /v1/hooks/none/why",
+        "GET /v1/hooks/none/input/b/s0",
+        "GET /v1/hooks/none/order",
+        "POST /v1/hooks/none/run",
+        "POST /v1/hooks/none/pause",
+        "POST /v1/hooks/none/resume",
+        "GET /v1/hooks/print/why/",
+        "POST /v1/hooks/print/pause/b/s0",
+        "GET /v1/runs/print",
+        "POST /v1/pause/print",
+        "GET /v1/events/x",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(requests); i++)
@@ -208,6 +226,22 @@ static void test_each_path_has_its_methods(void **state)
         {"/v1/watches/services/objects",      "GET"         },
         {"/v1/watches/services/objects/b/s0", "GET"         },
         {"/v1/hooks",                         "GET"         },
+        {"/v1/runs",                          "GET"         },
+        {"/v1/pause",                         "POST"        },
+        {"/v1/resume",                        "POST"        },
+        {"/v1/hooks/print/runs",              "GET"         },
+        {"/v1/hooks/print/why",               "GET"         },
+        {"/v1/hooks/print/why/b/s0",          "GET"         },
+        {"/v1/hooks/print/input",             "GET"         },
+        {"/v1/hooks/print/input/b/s0",        "GET"         },
+        {"/v1/hooks/print/order",             "GET"         },
+        {"/v1/hooks/print/run",               "POST"        },
+        {"/v1/hooks/print/run/b/s0",          "POST"        },
+        {"/v1/hooks/print/pause",             "POST"        },
+        {"/v1/hooks/print/resume",            "POST"        },
+        {"/v1/events",                        "GET"         },
+        {"/v1/events/follow",                 "GET"         },
+        {"/v1/sources/services/stream",       "GET"         },
         {"/v1/watches/services/relist",       "POST"        },
         {"/v1/watches/services/verify",       "GET and POST"},
         {"/v1/watches/services/guard/accept", "POST"        },
@@ -228,6 +262,7 @@ static void test_each_path_has_its_methods(void **state)
             if (!known)
                 assert_string_equal(buf_cstr(&r.body), text);
             buf_free(&r.body);
+            admin_stream_destroy(&r.stream);
         }
     }
 }

@@ -57,6 +57,7 @@ static void test_shortest_config_has_all_defaults(void **state)
     assert_int_equal(c->limits.hook_concurrency.v, 8);
     assert_int_equal(c->limits.stop_timeout.v, 30000);
     assert_int_equal(c->limits.ready_timeout.v, 60000);
+    assert_int_equal(c->limits.pending.v, 600000);
     assert_int_equal(t->connect_timeout.v, 10000);
     assert_int_equal(t->watch_timeout.min_ms, 300000);
     assert_int_equal(t->watch_timeout.max_ms, 600000);
@@ -222,11 +223,6 @@ static const struct {
         "hooks.h.shell cannot stand beside command: leave one of them out"),
     ROW("command = [ ];", "hooks.h needs command or shell"),
     ROW("shell = 5;", "hooks.h.shell must be a string in quotes, not a whole number"),
-    ROW("shell = \"x\"; mode = \"batch\";",
-        "hooks.h.mode: \"batch\" is not in this release: use \"object\" or \"snapshot\""),
-    ROW("shell = \"x\"; mode = \"all\";", "hooks.h.mode: \"all\" is not one of object, snapshot"),
-    ROW("shell = \"x\"; mode = \"snapshot\"; concurrency = 2;",
-        "hooks.h.concurrency must be 1 in mode \"snapshot\""),
     ROW("shell = \"x\"; events = [ ];", "hooks.h.events must not be empty"),
     ROW("shell = \"x\"; events = [ \"stale\", \"old\" ];",
         "hooks.h.events[1]: \"old\" is not one of added, modified, deleted, left, stale, fresh"),

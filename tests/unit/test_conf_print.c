@@ -36,6 +36,16 @@ static void same_map(const void *a, const void *b)
     }
 }
 
+static void same_ints(const void *a, const void *b)
+{
+    const struct conf_ints *left = a;
+    const struct conf_ints *right = b;
+
+    assert_int_equal(left->n, right->n);
+    for (size_t i = 0; i < left->n; i++)
+        assert_int_equal(left->v[i].v, right->v[i].v);
+}
+
 static void same_str(const void *a, const void *b)
 {
     assert_string_equal(((const struct conf_str *)a)->v, ((const struct conf_str *)b)->v);
@@ -81,6 +91,8 @@ static void same_value(const struct setting *s, const char *a, const char *b)
         same_list(a, b);
     else if (s->type == SETTING_MAP)
         same_map(a, b);
+    else if (s->type == SETTING_INTS)
+        same_ints(a, b);
     else
         assert_memory_equal(a + sizeof(struct where), b + sizeof(struct where), size_of(s->type));
     if (s->written_counts)
@@ -166,6 +178,46 @@ static void test_every_kind_of_value(void **state)
     expect_in(text, "kill_signal = \"WINCH\";\n");
     expect_in(text, "events = [ \"left\", \"fresh\" ];\n");
     expect_in(text, "environment : { A = \"1\\r\"; B = \"${node_name}\"; };\n");
+    free(text);
+}
+
+static void test_every_hook_setting(void **state)
+{
+    (void)state;
+    conf_files_write(
+        "main.conf",
+        "limits : { pending = \"90s\"; }; clusters : { c : { kubeconfig = \"/k\"; }; };\n"
+        "watches : { w : { resource = \"nodes\"; }; };\n"
+        "hooks : { a : { sources = [ \"w\" ]; shell = \"a\"; require = \"any\"; when_stale = "
+        "\"wait\";\n"
+        "  fields : { PORT = \"spec.ports[0].port\"; A_1 = \"metadata.annotations['a/b\\\\'c']\"; "
+        "};\n"
+        "  after = [ \"b\", \"d\" ]; min_interval = \"1500ms\"; splay = \"2min\"; rerun_every = "
+        "\"6h\";\n"
+        "  retry : { attempts = 3; }; park_exit = [ 2, 255, 1 ]; include_old = true;\n"
+        "  log_limit = \"1MiB\"; input_version = 1; };\n"
+        " b : { sources = [ \"w\" ]; shell = \"a\"; mode = \"batch\"; };\n"
+        " d : { sources = [ \"w\" ]; shell = \"a\"; retry : { attempts = \"forever\"; }; }; };\n");
+    char *text = expect_round_trip("main.conf");
+
+    expect_in(text, "  pending = \"90s\";\n");
+    expect_in(text, "    fields : { PORT = \"spec.ports[0].port\"; "
+                    "A_1 = \"metadata.annotations['a/b\\\\'c']\"; };\n");
+    expect_in(
+        text,
+        "    require = \"any\";\n    when_stale = \"wait\";\n    after = [ \"b\", \"d\" ];\n");
+    expect_in(text,
+              "    min_interval = \"1500ms\";\n    splay = \"2min\";\n    rerun_every = \"6h\";\n");
+    expect_in(text, "      attempts = 3;\n    };\n    park_exit = [ 2, 255, 1 ];\n");
+    expect_in(text, "    include_old = true;\n    log_limit = \"1MiB\";\n    input_version = 1;\n");
+    expect_in(text, "    mode = \"batch\";\n");
+    expect_in(text, "    settle = [ \"200ms\", \"2s\" ];\n    min_interval = \"0s\";\n"
+                    "    splay = \"0s\";\n    rerun_every = \"off\";\n");
+    expect_in(text, "      attempts = \"forever\";\n    };\n    park_exit = [ ];\n");
+    expect_in(text, "    fields : { };\n    existing = \"run\";\n    require = \"all\";\n"
+                    "    when_stale = \"run\";\n    after = [ ];\n");
+    expect_in(text,
+              "    include_old = false;\n    log_limit = \"64KiB\";\n    input_version = 1;\n");
     free(text);
 }
 
@@ -277,9 +329,10 @@ static void test_demo_configuration(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_FOLDER(test_every_kind_of_value),   IN_FOLDER(test_included_files_are_united),
-        IN_FOLDER(test_nothing_at_all),        IN_FOLDER(test_connections_are_counted),
-        IN_FOLDER(test_shipped_configuration), IN_FOLDER(test_demo_configuration),
+        IN_FOLDER(test_every_kind_of_value),       IN_FOLDER(test_every_hook_setting),
+        IN_FOLDER(test_included_files_are_united), IN_FOLDER(test_nothing_at_all),
+        IN_FOLDER(test_connections_are_counted),   IN_FOLDER(test_shipped_configuration),
+        IN_FOLDER(test_demo_configuration),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,7 +223,8 @@ static const char status[] =
     "\"bytes\":0,\"skipped\":0,\"resource_version\":null,\"relists\":0,"
     "\"last_error\":\"HTTP 403\",\"held_reason\":null,\"last_event_age_s\":null,"
     "\"last_bookmark_age_s\":null,\"relists_by\":{}}},"
-    "\"hooks\":{\"print\":{\"pending\":2,\"running\":1,\"oldest_pending_s\":130,"
+    "\"hooks\":{\"print\":{\"pending\":2,\"running\":1,\"parked\":3,\"paused\":true,"
+    "\"oldest_pending_s\":130,"
     "\"last_success\":\"2024-05-01T10:20:30Z\",\"last_error\":null,\"runs_ok\":5,"
     "\"runs_failed\":0}}}";
 
@@ -249,8 +250,8 @@ static void test_summary(void **state)
           "slices    prod     endpointslices.discovery.k8s.io  forbidden  no      no     -        "
           "-        0        0B      0        HTTP 403\n"
           "\n"
-          "HOOK   PENDING  OLDEST  RUNNING  OK  FAILED  SUCCESS  ERROR\n"
-          "print  2        2m      1        5   0       3h       -\n");
+          "HOOK   PENDING  OLDEST  RUNNING  PARKED  PAUSED  OK  FAILED  SUCCESS  ERROR\n"
+          "print  2        2m      1        3       yes     5   0       3h       -\n");
     assert_int_equal(summary_verdict(str_c(status), &degraded, &err), ERR_OK);
     assert_true(degraded);
     assert_int_equal(summary_verdict(str_c("{\"degraded\":[]}"), &degraded, &err), ERR_OK);
@@ -351,6 +352,13 @@ static void test_options(void **state)
     assert_int_equal(parse(&a, WORDS("verify", "w", "--timeout", "3s")), ERR_OK);
     assert_string_equal(a.timeout, "3s");
     assert_int_equal(a.timeout_ms, 3000);
+    assert_false(a.wait || a.follow);
+    assert_int_equal(parse(&a, WORDS("run", "h", "--wait")), ERR_OK);
+    assert_true(a.wait);
+    assert_int_equal(parse(&a, WORDS("events", "-f")), ERR_OK);
+    assert_true(a.follow);
+    assert_int_equal(parse(&a, WORDS("--wait=yes")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("-f1")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("--timeout=3")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("--timeout")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("-x")), ERR_CONFIG);

@@ -154,10 +154,14 @@ static void test_64_at_a_time(void **state)
     helped_open(&w);
     for (int i = 0; i < N; i++) {
         assert_int_equal(pipe2(in[i], O_CLOEXEC), 0);
-        out[i] = helped_run_with(&w, (uint64_t)i, HELPED_SHELL, in[i][0], "read x; echo got $x");
+        out[i] = helped_run_with(&w, (uint64_t)i, HELPED_SHELL, in[i][0],
+                                 "echo ready; read x; echo got $x");
     }
-    HELPED_AWAIT(&w, w.started == N);
-    assert_int_equal(w.exited, 0);
+    for (int i = 0; i < N; i++)
+        helped_expect_line(out[i], "ready\n");
+    close(helped_run(&w, N, HELPED_TRUE, ""));
+    HELPED_AWAIT(&w, w.exited > 0);
+    assert_int_equal(w.end.run, N); /* none of the others */
     for (int i = N - 1; i >= 0; i--) {
         char *line = mem_printf("got %d\n", i);
 
@@ -167,7 +171,7 @@ static void test_64_at_a_time(void **state)
         close(out[i]);
         free(line);
     }
-    HELPED_AWAIT(&w, w.exited == N);
+    HELPED_AWAIT(&w, w.exited == N + 1);
     helped_close(&w);
 }
 
@@ -291,24 +295,27 @@ static void test_dispose_from_any_event(void **state)
     struct helped w;
 
     (void)state;
-    for (int event = 0; event < 4; event++) {
+    for (int event = 0; event < 3; event++) {
+        int out[3];
+
         helped_open(&w);
         for (uint64_t id = 0; id < 3; id++)
-            if (event == 2)
-                helper_link_open(w.link, 0, id);
-            else
-                close(helped_run(&w, id, HELPED_SHELL, "exec sleep 1000"));
-        if (event == 1 || event == 3)
-            HELPED_AWAIT(&w, w.started == 3);
+            out[id] = helped_run(&w, id, HELPED_SHELL, "echo ready; exec sleep 1000");
+        for (int i = 0; i < 3; i++) {
+            helped_expect_line(out[i], "ready\n");
+            close(out[i]);
+            if (event == 0)
+                helper_link_kill(w.link, (uint64_t)i, SIGKILL);
+            if (event == 1)
+                helper_link_open(w.link, 0, (uint64_t)i);
+        }
         w.dispose = true;
-        if (event == 1)
-            helper_link_kill(w.link, 1, SIGKILL);
-        if (event == 3)
+        if (event == 2)
             kill(w.helper, SIGKILL);
         HELPED_AWAIT(&w, w.link == NULL);
         loop_run(w.loop);
-        assert_int_equal(w.started + w.exited + w.opened + w.lost, event % 2 == 0 ? 1 : 4);
-        assert_int_equal(helped_wait(&w), event == 3 ? -SIGKILL : 0);
+        assert_int_equal(w.exited + w.opened + w.lost, 1);
+        assert_int_equal(helped_wait(&w), event == 2 ? -SIGKILL : 0);
         w.helper = 0;
         helped_close(&w);
     }

@@ -44,8 +44,8 @@ static struct hook *add(enum hook_mode mode, unsigned events, enum hook_existing
                         size_t sources)
 {
     const struct hook_source both[] = {
-        {"one", watches[0]},
-        {"two", watches[1]}
+        {.name = "one", .watch = watches[0]},
+        {.name = "two", .watch = watches[1]}
     };
     struct filter filter;
 
@@ -54,13 +54,12 @@ static struct hook *add(enum hook_mode mode, unsigned events, enum hook_existing
               &(struct hook_params){
                   .name = "h",
                   .index = hooks.n,
-                  .mode = mode,
-                  .existing = existing,
+                  .rules = {.mode = mode,     .existing = existing                          },
                   .sources = both,
                   .source_count = sources,
                   .filter = filter,
                   .lane = {.concurrency = 8,
-                           .retry = {.initial_ms = INITIAL_MS, .max_ms = 8000, .factor = 2}},
+                            .retry = {.initial_ms = INITIAL_MS, .max_ms = 8000, .factor = 2}},
     });
     return hooks.v[hooks.n - 1];
 }
@@ -101,7 +100,9 @@ static struct run *starts(enum delta_type type, const char *uid)
 
 static uint64_t end(struct run *run, bool ok)
 {
-    return hooks_finish(&hooks, run, &(struct run_result){.ok = ok, .text = "exit 3"}, now);
+    const struct run_result result = {.status = ok ? 0 : 3, .text = "exit 3"};
+
+    return hooks_finish(&hooks, run, &result, now).retry_ms;
 }
 
 static void pass(enum delta_type type, const char *uid)

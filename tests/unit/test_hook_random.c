@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hook_oracle.h"
+#include "hook_warden.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,13 +7,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Random programs of changes, relists, runs that succeed, fail, overlap and hang, in virtual time,
- * judged by hook_oracle. PROGRAM=N in the environment runs one of them, PROGRAMS=N so many. */
+/* Random programs of changes, relists, pauses, orders, runs that succeed, fail, overlap and hang, in
+ * virtual time, judged by hook_oracle and hook_warden. PROGRAM=N in the environment runs one of them,
+ * PROGRAMS=N so many. */
 
-enum { HOOKS = 3, PROGRAMS = 3000, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f };
+enum { HOOKS = 3, PROGRAMS = 3000, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f, OBJECTS = 0xf };
 
 static struct hooks hooks;
 static struct oracle oracles[HOOKS];
+static struct hook_warden wardens[HOOKS];
 static struct oracle_cache cache;
 static struct watch *watches[ORACLE_SOURCES];
 static struct store *stores[ORACLE_SOURCES];
@@ -24,6 +26,7 @@ static uint64_t now;
 static unsigned uids;
 static unsigned last_uid[ORACLE_SOURCES][ORACLE_KEYS];
 static bool failing;
+static bool upwards; /* a hook may wait for the next one, else for the one before */
 static uint64_t program;
 
 static unsigned pick(unsigned n)
@@ -54,19 +57,25 @@ static void on_delta(void *arg, const struct delta *d)
 
     bool end = d->type == DELTA_DELETED || d->type == DELTA_LEFT;
 
+    unsigned was = cache.now[source][key];
     cache.now[source][key] = end ? 0 : state_of(d->object);
-    for (size_t i = 0; i < HOOKS; i++)
-        if ((oracles[i].sources & 1U << source) != 0)
-            oracle_delta(&oracles[i], source, d);
+    for (size_t i = 0; i < HOOKS; i++) {
+        if ((oracles[i].sources & 1U << source) == 0)
+            continue;
+        oracle_delta(&oracles[i], source, d);
+        if (d->type != DELTA_MODIFIED || oracle_differ(&oracles[i], was, cache.now[source][key]))
+            hook_warden_change(&wardens[i], source, key, d->type != DELTA_MODIFIED, end);
+    }
     hooks_delta(&hooks, watches[source], d, now);
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }
 
-static struct filter random_filter(struct oracle *o)
+static struct filter random_filter(struct oracle *o, enum hook_when_stale when_stale)
 {
     static const char *const paths[] = {"data.a"};
-    unsigned events = pick(2) == 0 ? ALL : 1 + pick(ALL);
+    unsigned all = when_stale == HOOK_STALE_WAIT ? OBJECTS : ALL; /* as the configuration demands */
+    unsigned events = pick(2) == 0 ? all : 1 + pick(all);
     struct filter f;
 
     o->only_a = pick(3) == 0;
@@ -81,8 +90,31 @@ static struct lane_params random_lane(void)
     return (struct lane_params){
         .settle_ms = settle,
         .settle_max_ms = settle + pick(300),
+        .splay_ms = pick(3) == 0 ? 100 : 0,
+        .min_interval_ms = pick(3) == 0 ? 1 + pick(400) : 0,
+        .rerun_ms = pick(3) == 0 ? 500 + pick(1500) : 0,
         .concurrency = 1 + pick(3),
-        .retry = {.initial_ms = INITIAL_MS, .max_ms = 1000, .factor = 2, .jitter = 0}
+        .retry = {.initial_ms = INITIAL_MS, .max_ms = 1000, .factor = 2, .jitter = 0},
+        .attempts = pick(2) == 0 ? 0 : 1 + pick(6),
+    };
+}
+
+/* Nobody waits for a hook that waits for him. */
+static struct hook_rules random_rules(size_t i)
+{
+    static const int park = WARDEN_PARK;
+    size_t before = upwards ? i + 1 : i - 1;
+    bool after = pick(4) == 0 && !(upwards ? i == HOOKS - 1 : i == 0);
+
+    return (struct hook_rules){
+        .mode = (enum hook_mode)pick(3),
+        .existing = pick(3) == 0 ? HOOK_EXISTING_SKIP : HOOK_EXISTING_RUN,
+        .require = pick(2) == 0 ? HOOK_REQUIRE_ALL : HOOK_REQUIRE_ANY,
+        .when_stale = pick(3) == 0 ? HOOK_STALE_WAIT : HOOK_STALE_RUN,
+        .after = after ? mem_dup(&before, sizeof(before)) : NULL,
+        .after_count = after,
+        .park_exit = mem_dup(&park, sizeof(park)),
+        .park_exit_count = 1,
     };
 }
 
@@ -90,27 +122,22 @@ static void add_hook(size_t i)
 {
     struct oracle *o = &oracles[i];
     struct hook_source sources[ORACLE_SOURCES];
-    size_t n = 0;
+    struct hook_params p = {.name = "h", .index = i, .rules = random_rules(i), .sources = sources};
 
-    *o = (struct oracle){.cache = &cache, .rng = &rng, .initial_ms = INITIAL_MS};
+    *o = (struct oracle){.cache = &cache, .rng = &rng};
     o->sources = 1 + pick((1U << ORACLE_SOURCES) - 1);
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {
         if ((o->sources & 1U << s) == 0)
             continue;
-        o->source_of[n] = s;
-        sources[n++] = (struct hook_source){.name = "s", .watch = watches[s]};
+        o->source_of[p.source_count] = s;
+        sources[p.source_count++] = (struct hook_source){.name = "s", .watch = watches[s]};
     }
-    hooks_add(&hooks, &(struct hook_params){
-                          .name = "h",
-                          .index = i,
-                          .mode = pick(2) == 0 ? HOOK_OBJECT : HOOK_SNAPSHOT,
-                          .existing = pick(3) == 0 ? HOOK_EXISTING_SKIP : HOOK_EXISTING_RUN,
-                          .sources = sources,
-                          .source_count = n,
-                          .filter = random_filter(o),
-                          .lane = random_lane(),
-                      });
+    p.filter = random_filter(o, p.rules.when_stale);
+    p.lane = random_lane();
+    hooks_add(&hooks, &p);
     o->hook = hooks.v[i];
+    wardens[i] = (struct hook_warden){.cache = &cache, .hook = o->hook};
+    memcpy(wardens[i].source_of, o->source_of, sizeof(o->source_of));
 }
 
 static void begin(uint64_t seed)
@@ -126,6 +153,7 @@ static void begin(uint64_t seed)
         watches[s] = objects_watch(s == 0 ? "w0" : "w1", &watch_events, NULL);
         stores[s] = store_create(1, on_delta, &stores[s]);
     }
+    upwards = pick(2) == 0;
     for (size_t i = 0; i < HOOKS; i++)
         add_hook(i);
     failing = true;
@@ -142,21 +170,42 @@ static void end(void)
 
 /* ---- Runs. */
 
+static struct run *next_run(void)
+{
+    struct run *run = hooks_next(&hooks, now);
+
+    for (size_t i = 0; i < HOOKS; i++) {
+        hook_warden_gate(&wardens[i], &hooks, now);
+        oracle_gate(&oracles[i]);
+    }
+    return run;
+}
+
 static void pump(void)
 {
-    struct run *run;
-
-    do {
-        run = hooks_next(&hooks, now);
-        for (size_t i = 0; i < HOOKS; i++)
-            oracle_gate(&oracles[i]);
-        if (run == NULL)
-            break;
-        oracle_started(&oracles[run->hook->index], run, now);
+    for (struct run *run; (run = next_run()) != NULL;) {
+        hook_warden_started(wardens, HOOKS, &hooks, run, now);
+        oracle_started(&oracles[run->hook->index], run);
         assert_true(running_count < ARRAY_LEN(running));
         running[running_count++] = run;
-    } while (true);
+    }
     assert_true(hooks_wake_ms(&hooks) > now);
+}
+
+static struct run_result random_result(void)
+{
+    struct run_result r = {.text = "exit 1"};
+    unsigned what = failing ? pick(10) : 0;
+
+    if (what < 4)
+        r.status = 0;
+    else if (what < 8)
+        r.status = 1;
+    else if (what < 9)
+        r.status = WARDEN_PARK;
+    else
+        r.end = pick(3) == 0 ? RUN_UNFIT : RUN_FAILED;
+    return r;
 }
 
 static void finish_one(void)
@@ -165,13 +214,15 @@ static void finish_one(void)
         return;
     size_t i = pick((unsigned)running_count);
     struct run *run = running[i];
-    struct oracle *o = &oracles[run->hook->index];
-    bool ok = !failing || pick(5) < 2;
+    size_t hook = run->hook->index;
+    struct run_result result = random_result();
+    bool ok = result.end == RUN_EXITED && result.status == 0;
 
     running[i] = running[--running_count];
-    oracle_ended(o, run, ok, now);
-    hooks_finish(&hooks, run, &(struct run_result){.ok = ok, .text = "exit 1"}, now);
-    oracle_settled(o);
+    hook_warden_ended(&wardens[hook], run, &result, now);
+    oracle_ended(&oracles[hook], run, ok, hook_warden_parks(&wardens[hook], run, &result));
+    hooks_finish(&hooks, run, &result, now);
+    oracle_settled(&oracles[hook]);
 }
 
 static void advance(void)
@@ -182,6 +233,37 @@ static void advance(void)
         now += pick(300);
     else if (wake > now)
         now = wake;
+}
+
+/* ---- People. */
+
+static void pause_one(void)
+{
+    size_t i = pick(HOOKS);
+    bool paused = pick(2) == 0;
+
+    hook_pause(hooks.v[i], paused);
+    wardens[i].paused = paused;
+}
+
+/* key ORACLE_KEYS + 1 = all. */
+static void order(size_t i, size_t key)
+{
+    struct err err = {0};
+    struct hook *h = hooks.v[i];
+    bool keyed = h->rules.mode == HOOK_OBJECT && key <= ORACLE_KEYS;
+
+    for (size_t s = 0; keyed && s < ORACLE_SOURCES; s++) {
+        char text[16] = "";
+
+        if (key < ORACLE_KEYS)
+            snprintf(text, sizeof(text), "s%zu/k%zu", s, key);
+        if (hook_order(h, str_c(text), &err) == ERR_OK)
+            hook_warden_ordered(&wardens[i], key);
+    }
+    if (keyed || hook_order(h, (struct str){0}, &err) != ERR_OK)
+        return;
+    hook_warden_ordered(&wardens[i], ORACLE_KEYS + 1);
 }
 
 /* ---- Changes. */
@@ -256,10 +338,15 @@ static void relist(size_t source, bool empty)
 /* A source may say what is known already. */
 static void turn_stale(size_t source, bool stale)
 {
+    bool was = cache.stale[source];
     cache.stale[source] = stale;
-    for (size_t i = 0; i < HOOKS; i++)
-        if ((oracles[i].sources & 1U << source) != 0)
-            oracle_stale(&oracles[i], source);
+    for (size_t i = 0; i < HOOKS; i++) {
+        if ((oracles[i].sources & 1U << source) == 0)
+            continue;
+        oracle_stale(&oracles[i], source);
+        if (was != stale)
+            hook_warden_change(&wardens[i], source, WARDEN_OUTAGE, true, !stale);
+    }
     hooks_stale(&hooks, watches[source], stale, now, now);
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
@@ -274,7 +361,7 @@ static void sync_source(size_t source)
 
 static void step(void)
 {
-    unsigned what = pick(22);
+    unsigned what = pick(25);
 
     if (what < 8)
         change_one();
@@ -286,29 +373,52 @@ static void step(void)
         advance();
     else if (what < 20)
         sync_source(pick(ORACLE_SOURCES));
-    else
+    else if (what < 22)
         turn_stale(pick(ORACLE_SOURCES), pick(2) == 0);
+    else if (what < 23)
+        pause_one();
+    else
+        order(pick(HOOKS), pick(ORACLE_KEYS + 2));
     if (pick(4) > 0)
         pump();
+}
+
+/* Whatever waits for a person gets one. */
+static void put_right(void)
+{
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        sync_source(s);
+        turn_stale(s, false);
+    }
+    for (size_t i = 0; i < HOOKS; i++) {
+        hook_pause(hooks.v[i], false);
+        wardens[i].paused = false;
+    }
+    pump();
+    for (size_t i = 0; i < HOOKS; i++)
+        if (hook_parked(hooks.v[i]) > 0)
+            order(i, ORACLE_KEYS + 1);
 }
 
 /* Everything succeeds from now on, until nothing is left to do. */
 static void drain(void)
 {
     failing = false;
-    for (size_t s = 0; s < ORACLE_SOURCES; s++)
-        sync_source(s);
+    put_right();
     pump();
-    for (int i = 0; running_count > 0 || hooks_wake_ms(&hooks) != NEVER_MS; i++) {
+    for (int i = 0; running_count > 0 || !hooks_quiet(&hooks); i++) {
         assert_true(i < 1000);
         if (running_count > 0)
             finish_one();
         else
             now = hooks_wake_ms(&hooks);
+        assert_int_not_equal(now, NEVER_MS);
         pump();
     }
-    for (size_t i = 0; i < HOOKS; i++)
+    for (size_t i = 0; i < HOOKS; i++) {
         oracle_quiet(&oracles[i]);
+        hook_warden_quiet(&wardens[i]);
+    }
     assert_true(hooks_ready(&hooks));
 }
 
@@ -322,7 +432,7 @@ static void check_nothing_is_kept(void)
     for (size_t i = 0; i < HOOKS; i++) {
         assert_int_equal(hooks.v[i]->queue.existing_left, 0);
         for (size_t s = 0; s < hooks.v[i]->source_count; s++)
-            assert_int_equal(map_count(&hooks.v[i]->queue.by_key[s]), 0);
+            assert_int_equal(map_count(&hooks.v[i]->queue.sources[s].by_key), 0);
     }
 }
 

@@ -43,12 +43,11 @@ static struct hook *add_with(enum hook_mode mode, unsigned events, enum hook_exi
     struct hook_params p = {
         .name = "h",
         .index = hooks.n,
-        .mode = mode,
-        .existing = existing,
+        .rules = {.mode = mode,     .existing = existing                          },
         .sources = sources,
         .source_count = 2,
         .lane = {.concurrency = 8,
-                 .retry = {.initial_ms = INITIAL_MS, .max_ms = 8000, .factor = 2}}
+                  .retry = {.initial_ms = INITIAL_MS, .max_ms = 8000, .factor = 2}}
     };
 
     assert_int_equal(filter_init(&p.filter, events, NULL, 0, NULL), ERR_OK);
@@ -59,8 +58,8 @@ static struct hook *add_with(enum hook_mode mode, unsigned events, enum hook_exi
 static struct hook *add(enum hook_mode mode, unsigned events)
 {
     const struct hook_source both[] = {
-        {"one", watches[0]},
-        {"two", watches[1]}
+        {.name = "one", .watch = watches[0]},
+        {.name = "two", .watch = watches[1]}
     };
 
     return add_with(mode, events, HOOK_EXISTING_RUN, both);
@@ -106,7 +105,9 @@ static struct run *starts(enum delta_type type, size_t source)
 
 static uint64_t end(struct run *run, bool ok)
 {
-    return hooks_finish(&hooks, run, &(struct run_result){.ok = ok, .text = "exit 3"}, now);
+    const struct run_result result = {.status = ok ? 0 : 3, .text = "exit 3"};
+
+    return hooks_finish(&hooks, run, &result, now).retry_ms;
 }
 
 static void pass(enum delta_type type, size_t source)
@@ -125,14 +126,14 @@ static void test_stale_and_fresh_are_runs_of_their_source(void **state)
     assert_int_equal(hook_pending(h), 1);
     pass(DELTA_STALE, 1);
     assert_nothing();
-    assert_int_equal(map_count(&h->queue.by_key[1]), 1);
-    assert_int_equal(map_count(&hooks.v[1]->queue.by_key[1]), 0);
+    assert_int_equal(map_count(&h->queue.sources[1].by_key), 1);
+    assert_int_equal(map_count(&hooks.v[1]->queue.sources[1].by_key), 0);
     stale(1, false);
     struct run *run = starts(DELTA_FRESH, 1);
     assert_int_equal(run->reason, RUN_CHANGE);
     assert_int_equal(end(run, true), NEVER_MS);
     assert_nothing();
-    assert_int_equal(map_count(&h->queue.by_key[1]), 0);
+    assert_int_equal(map_count(&h->queue.sources[1].by_key), 0);
 }
 
 static void test_each_source_has_its_own_outage(void **state)
@@ -210,8 +211,8 @@ static void test_fresh_never_gives_way(void **state)
 static void check_gate(enum hook_existing existing)
 {
     const struct hook_source both[] = {
-        {"one", watches[0]},
-        {"two", watches[1]}
+        {.name = "one", .watch = watches[0]},
+        {.name = "two", .watch = watches[1]}
     };
     struct hook *h = add_with(HOOK_OBJECT, ALL, existing, both);
 
@@ -248,8 +249,8 @@ static void test_skipping_what_exists_does_not_skip_stale(void **state)
 static void test_a_snapshot_hook_that_skips_runs_for_stale(void **state)
 {
     const struct hook_source both[] = {
-        {"one", watches[0]},
-        {"two", watches[1]}
+        {.name = "one", .watch = watches[0]},
+        {.name = "two", .watch = watches[1]}
     };
 
     (void)state;
@@ -291,8 +292,8 @@ static void test_in_mode_snapshot_outages_are_among_the_changes(void **state)
 static void test_a_watch_may_be_several_sources(void **state)
 {
     const struct hook_source both[] = {
-        {"one", watches[0]},
-        {"two", watches[0]}
+        {.name = "one", .watch = watches[0]},
+        {.name = "two", .watch = watches[0]}
     };
     struct object *o = objects_make("ns/a", "u1", "1", NULL);
 

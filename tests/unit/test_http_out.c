@@ -86,6 +86,30 @@ static void test_read_back(void **state)
     buf_free(&out);
 }
 
+/* Read back until the peer closes, and never reused. */
+static void test_endless(void **state)
+{
+    static const struct http_in_events events = {keep_head, no_body, nothing};
+    const struct http_limits limits = {1000, 0};
+    struct http_head head = {0};
+    struct buf out = {0};
+    struct http_in *h = http_in_create(HTTP_IN_RESPONSE, &limits, &events, &head);
+
+    (void)state;
+    http_out_endless(&out, 200, "application/x-ndjson");
+    assert_string_equal(
+        buf_cstr(&out),
+        "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n");
+    assert_int_equal(http_in_feed(h, out.data, out.len, NULL, NULL), ERR_OK);
+    assert_int_equal(head.status, 200);
+    assert_false(http_in_done(h));
+    assert_int_equal(http_in_eof(h, NULL), ERR_OK);
+    assert_true(http_in_done(h));
+    assert_false(http_in_reusable(h));
+    http_in_destroy(&h);
+    buf_free(&out);
+}
+
 static void test_reasons(void **state)
 {
     (void)state;
@@ -98,9 +122,8 @@ static void test_reasons(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_request),
-        cmocka_unit_test(test_response),
-        cmocka_unit_test(test_read_back),
+        cmocka_unit_test(test_request),   cmocka_unit_test(test_response),
+        cmocka_unit_test(test_read_back), cmocka_unit_test(test_endless),
         cmocka_unit_test(test_reasons),
     };
 

@@ -148,6 +148,33 @@ static void test_a_full_line_at_the_end_comes_once(void **state)
     free(text);
 }
 
+/* Whatever the limit says: what a program says last tells why it failed. */
+static void test_the_tail_is_the_last_bytes_whatever_was_logged(void **state)
+{
+    static const size_t lengths[] = {0,
+                                     1,
+                                     OUTPUT_TAIL_BYTES - 1,
+                                     OUTPUT_TAIL_BYTES,
+                                     OUTPUT_TAIL_BYTES + 1,
+                                     (size_t)5 * OUTPUT_TAIL_BYTES + 3};
+    static const size_t pieces[] = {1, 13, OUTPUT_TAIL_BYTES, 100000};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lengths) * ARRAY_LEN(pieces); i++) {
+        size_t n = lengths[i / ARRAY_LEN(pieces)];
+        size_t kept = n < OUTPUT_TAIL_BYTES ? n : OUTPUT_TAIL_BYTES;
+        char *text = letters(n, "");
+        struct output o = {.limit = i % 2 == 0 ? 10 : 1 << 20};
+
+        feed(&o, text, n, pieces[i % ARRAY_LEN(pieces)]);
+        assert_true(str_eq(output_tail(&o), str_of(text + n - kept, kept)));
+        assert_true(o.tail.len <= (size_t)2 * OUTPUT_TAIL_BYTES);
+        output_end(&o, on_line, &lines);
+        buf_free(&lines);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_zero_bytes_are_part_of_a_line),
         cmocka_unit_test(test_long_lines_are_cut_without_an_empty_one),
         cmocka_unit_test(test_a_full_line_at_the_end_comes_once),
+        cmocka_unit_test(test_the_tail_is_the_last_bytes_whatever_was_logged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ enum { ALL = 0x3f };
     "{\"type\":\"" type "\",\"cause\":\"" cause "\",\"cluster\":\"c\",\"source\":\"one\","    \
     "\"api_version\":\"v1\",\"kind\":\"ConfigMap\",\"namespace\":\"ns\",\"name\":\"" name     \
     "\",\"uid\":\"" uid "\",\"resource_version\":\"" rv "\",\"final_state_unknown\":" unknown \
-    ",\"received\":\"2023-11-14T22:13:20.000000042Z\""
+    ",\"received\":\"2023-11-14T22:13:20.000000042Z\",\"changed\":[]"
 
 static const struct payload_context context = {.node = "n\"1", .instance = "boot-7"};
 static const struct feed_now begin = {100000, WALL_NS};
@@ -65,19 +65,19 @@ static int clean_up(void **state)
 static void add(enum hook_mode mode, size_t sources)
 {
     const struct hook_source both[] = {
-        {"one", watches[0]},
-        {"two", watches[1]}
+        {.name = "one", .watch = watches[0]},
+        {.name = "two", .watch = watches[1]}
     };
     struct filter filter;
 
     assert_int_equal(filter_init(&filter, ALL, NULL, 0, NULL), ERR_OK);
     hooks_add(&hooks, &(struct hook_params){
                           .name = "h",
-                          .mode = mode,
+                          .rules = {.mode = mode              },
                           .sources = both,
                           .source_count = sources,
                           .filter = filter,
-                          .lane = {.concurrency = 1, .retry = {100, 100, 1, 0}}
+                          .lane = { .concurrency = 1, .retry = {100, 100, 1, 0}}
     });
 }
 
@@ -106,7 +106,7 @@ static void assert_input(const char *want)
 
 static void end(struct run *run)
 {
-    hooks_finish(&hooks, run, &(struct run_result){.ok = true}, begin.ms);
+    hooks_finish(&hooks, run, &(struct run_result){.text = "exit status 0"}, begin.ms);
 }
 
 static void watch_says(const char *events)
@@ -218,7 +218,7 @@ static void test_two_lives_of_a_key_are_two_changes(void **state)
     "{\"type\":\"" type "\",\"cause\":\"watch\",\"cluster\":\"c\",\"source\":\"one\","  \
     "\"api_version\":null,\"kind\":null,\"namespace\":null,\"name\":null,\"uid\":null," \
     "\"resource_version\":null,\"final_state_unknown\":false,"                          \
-    "\"received\":\"2023-11-14T22:13:20.000000042Z\""
+    "\"received\":\"2023-11-14T22:13:20.000000042Z\",\"changed\":[]"
 
 static void test_an_outage_is_an_event_without_an_object(void **state)
 {
@@ -310,7 +310,7 @@ static void test_a_source_without_its_stream_is_stale(void **state)
 static const char *env(const struct run *run)
 {
     buf_clear(&out);
-    payload_put_env(&out, &context, run);
+    assert_int_equal(payload_put_env(&out, &context, run, NULL), ERR_OK);
     assert_true(out.len > 0 && out.data[out.len - 1] == '\0');
     for (size_t i = 0; i < out.len; i++)
         out.data[i] = (char)(out.data[i] == '\0' ? '\n' : out.data[i]);
@@ -361,7 +361,7 @@ static void test_the_environment_of_mode_snapshot(void **state)
     add(HOOK_SNAPSHOT, 1);
     objects_sync(watches[0], "", "9", begin);
     struct run *run = next();
-    hooks_finish(&hooks, run, &(struct run_result){.ok = false, .text = "x"}, begin.ms);
+    hooks_finish(&hooks, run, &(struct run_result){.status = 1, .text = "x"}, begin.ms);
     run = hooks_next(&hooks, begin.ms + 100);
     assert_string_equal(env(run), "INFORMERD_HOOK=h\n"
                                   "INFORMERD_RUN=boot-7-2\n"

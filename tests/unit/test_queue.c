@@ -285,7 +285,7 @@ static void test_before_it_is_open_nothing_counts_as_announced(void **state)
     told_change(DELTA_DELETED, "u1", NULL);
     assert_null(told_entry());
     told_change(DELTA_ADDED, "u2", NULL);
-    queue_open(&told.queue, false);
+    queue_open(&told.queue, 0, false, told.now);
     told_change(DELTA_DELETED, "u2", NULL);
     assert_string_equal(told_due(), "DELETED u2");
 }

@@ -206,7 +206,7 @@ static void check_opened(bool skip)
     told_stale(false);
     assert_null(told_entry());
     told_stale(true);
-    queue_open(&told.queue, skip);
+    queue_open(&told.queue, 0, skip, told.now);
     assert_string_equal(told_due(), "STALE");
     assert_int_equal(told.queue.existing_left, 1);
     told_run(true);

@@ -43,7 +43,9 @@ struct all {
     struct conf_word word;
     struct conf_words words;
     struct conf_int code;
+    struct conf_int endless;
     struct conf_list list;
+    struct conf_ints ints;
     struct conf_span span;
     struct conf_map map;
     struct inner group;
@@ -90,6 +92,9 @@ static const struct setting settings[] = {
     SETTING_ROW(CODE, code, SETTING_DEFAULT("\"TERM\""), .code = value_signal,
                 .put_code = value_put_signal, .expects = "the name of a signal"),
     SETTING_ROW(LIST, list, SETTING_DEFAULT("[ \"a\" ]"), SETTING_RANGE(0, 3), .check = no_x),
+    SETTING_ROW(INT, endless, SETTING_DEFAULT("\"forever\""), SETTING_RANGE(1, 9),
+                .zero = "forever"),
+    SETTING_ROW(INTS, ints, SETTING_DEFAULT("[ 7 ]"), SETTING_RANGE(1, 255)),
     SETTING_ROW(SPAN, span, SETTING_DEFAULT("[ \"1s\", \"2s\" ]"), SETTING_RANGE(0, 60000)),
     SETTING_ROW(MAP, map, SETTING_DEFAULT("{ A = \"1\"; }"), .check = check_filled,
                 .check_name = no_x),
@@ -137,6 +142,10 @@ static void test_defaults_stand_in_no_file(void **state)
     assert_int_equal(all.word.v, 1);
     assert_int_equal(all.words.v, 5);
     assert_int_equal(all.list.n, 1);
+    assert_int_equal(all.endless.v, 0);
+    assert_int_equal(all.ints.n, 1);
+    assert_int_equal(all.ints.v[0].v, 7);
+    assert_int_equal(all.ints.v[0].at.line, 0);
     assert_int_equal(all.span.max_ms, 2000);
     assert_string_equal(all.map.v[0].value, "1");
     assert_int_equal(all.group.depth.v, 3);
@@ -158,7 +167,8 @@ static void test_every_value_has_its_line(void **state)
               "maybe = \"1s\"; limit = \"none\"; size = \"1KiB\";\nword = \"both\";\nwords = [ "
               "\"right\" ];\ncode = \"SIGHUP\";\n"
               "list = [ \"b\",\n \"c\" ];\nspan = [ \"0s\", \"1min\" ];\nmap : { B = \"x\"; };\n"
-              "group : { depth = 0; };\nnamed : { n1 : { colour = \"red\"; }; };\n",
+              "group : { depth = 0; };\nnamed : { n1 : { colour = \"red\"; }; };\n"
+              "endless = 9; ints = [ 1,\n 255 ];\n",
               &out);
     assert_string_equal(out.data, "");
     assert_string_equal(all.str.v, "/a");
@@ -178,6 +188,11 @@ static void test_every_value_has_its_line(void **state)
     assert_int_equal(all.list.n, 2);
     assert_string_equal(all.list.v[1].v, "c");
     assert_int_equal(all.list.v[1].at.line, 11);
+    assert_int_equal(all.endless.v, 9);
+    assert_int_equal(all.endless.at.line, 16);
+    assert_int_equal(all.ints.n, 2);
+    assert_int_equal(all.ints.v[1].v, 255);
+    assert_int_equal(all.ints.v[1].at.line, 17);
     assert_int_equal(all.span.min_ms, 0);
     assert_int_equal(all.span.max_ms, 60000);
     assert_int_equal(all.map.n, 1);
@@ -239,6 +254,18 @@ static const struct {
     ROW("list = [ \"a\", \"a\", \"a\", \"a\" ];", "F:1: list has 4 elements, 0 to 3 are allowed\n"),
     ROW("list = [ \"a\",\n\"x1\",\n\"x2\" ];",
         "F:2: list[1]: \"x1\" must not begin with x\nF:3: list[2]: \"x2\" must not begin with x\n"),
+    ROW("endless = \"never\";", "F:1: endless must be a whole number without quotes, or "
+                                "\"forever\", not a string\n"),
+    ROW("endless = 0;", "F:1: endless: 0 is out of range: 1 to 9, or \"forever\"\n"),
+    ROW("endless = 1.0;",
+        "F:1: endless must be a whole number without quotes, or \"forever\", not a "
+        "number\n"),
+    ROW("ints = 5;",
+        "F:1: ints must be an array of whole numbers, such as [ 1, 2 ], not a whole number\n"),
+    ROW("ints = [ \"1\" ];", "F:1: ints[0] must be a whole number without quotes, not a string\n"),
+    ROW("ints = [ 0,\n 256,\n 5 ];", "F:1: ints[0]: 0 is out of range: 1 to 255\n"
+                                     "F:2: ints[1]: 256 is out of range: 1 to 255\n"),
+    ROW("ints = [ 5,\n 6, 5 ];", "F:2: ints[2]: 5 stands there twice\n"),
     ROW("span = [ \"1s\" ];",
         "F:1: span must be an array of two durations, such as [ \"200ms\", \"2s\" ]\n"),
     ROW("span = \"1s\";", "F:1: span must be an array of two durations, such as [ \"200ms\", "
@@ -287,7 +314,10 @@ static void test_refused_value_keeps_default_and_has_a_place(void **state)
     struct buf out = {0};
 
     (void)state;
-    read_text(&all, "\nduration = \"x\"; list = [ \"x\" ];", &out);
+    read_text(&all, "\nduration = \"x\"; list = [ \"x\" ]; ints = [ 1, 0 ];", &out);
+    assert_int_equal(all.ints.n, 1);
+    assert_int_equal(all.ints.v[0].v, 7);
+    assert_int_equal(all.ints.at.line, 2);
     assert_int_equal(all.duration.v, 30000);
     assert_int_equal(all.duration.at.line, 2);
     assert_int_equal(all.list.n, 1);
@@ -366,7 +396,8 @@ static void test_print(void **state)
                         " number = 1.5;\n duration = \"30s\";\n maybe = \"off\";\n"
                         " limit = \"none\";\n size = \"1MiB\";\n word = \"right\";\n"
                         " words = [ \"left\", \"both\" ];\n code = \"TERM\";\n"
-                        " list = [ \"a\" ];\n span = [ \"1s\", \"2s\" ];\n map : { };\n"
+                        " list = [ \"a\" ];\n endless = \"forever\";\n ints = [ 7 ];\n span = [ "
+                        "\"1s\", \"2s\" ];\n map : { };\n"
                         " group : {\n   depth = 3;\n };\n"
                         " named : {\n   n : {\n     colour = \"red\";\n"
                         "     inner : {\n       depth = 3;\n     };\n   };\n };\n");

@@ -201,7 +201,6 @@ static enum err_kind decode_reply(const char *bytes, size_t n, struct wire_reply
 static void test_replies_come_back(void **state)
 {
     static const struct wire_reply replies[] = {
-        {.type = WIRE_STARTED,  .id = 1,              .value = 4711           },
         {.type = WIRE_OPENED,   .id = UINT64_MAX,     .value = 2              },
         {.type = WIRE_EXITED,   .id = 3,              .how = WIRE_HOW_SIGNALED, .value = 9, .cpu_us = UINT64_MAX},
         {.type = WIRE_EXITED, .how = WIRE_HOW_NOT_STARTED,                     .value = 2,                           .stage = "exec"},
@@ -359,15 +358,6 @@ struct world {
     int events; /* other than that */
 };
 
-static void on_started(void *arg, uint64_t run, pid_t pid)
-{
-    struct world *w = arg;
-
-    (void)run;
-    (void)pid;
-    w->events++;
-}
-
 static void on_exited(void *arg, const struct helper_link_exit *end)
 {
     struct world *w = arg;
@@ -398,7 +388,7 @@ static void on_lost(void *arg, const struct err *err)
 /* Sends one message to a link, which must be lost for that reason; the events before. */
 static int lost_after(const void *bytes, size_t n, int fd, enum err_kind kind)
 {
-    static const struct helper_link_events events = {on_started, on_exited, on_opened, on_lost};
+    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
     union {
         struct cmsghdr head;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -444,7 +434,7 @@ static void test_broken_helper(void **state)
     for (int type = 0; type < 5; type++) {
         memcpy(bad, good, sizeof(bad));
         bad[0] = (char)type;
-        bool is_known = type >= WIRE_STARTED && type <= WIRE_OPENED; /* without its descriptor */
+        bool is_known = type >= WIRE_EXITED && type <= WIRE_OPENED; /* without its descriptor */
         assert_int_equal(lost_after(bad, sizeof(bad), -1, is_known ? ERR_CLOSED : ERR_PROTOCOL),
                          is_known);
     }

@@ -24,7 +24,7 @@ int told_set_up(void **state)
 {
     (void)state;
     told_init(TOLD_ALL, NULL);
-    queue_open(&told.queue, false);
+    queue_open(&told.queue, 0, false, told.now);
     return 0;
 }
 
@@ -39,7 +39,7 @@ void told_restart(unsigned events, const char *path)
 {
     told_fini();
     told_init(events, path);
-    queue_open(&told.queue, false);
+    queue_open(&told.queue, 0, false, told.now);
 }
 
 static struct entry *take(const struct delta *d, const char *key)
@@ -71,9 +71,7 @@ struct entry *told_stale(bool stale)
 
 struct entry *told_entry(void)
 {
-    struct map_node *node = map_get(&told.queue.by_key[0], str_c(told.key));
-
-    return node != NULL ? map_entry(node, struct entry, node) : NULL;
+    return queue_find(&told.queue, 0, str_c(told.key));
 }
 
 static void put_event(const struct queue_event *ev)

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/journal.h"
+
+#include <stdlib.h>
+
+#include "admin/member.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "cache/watch.h"
+
+/* Positions and numbers only grow; modulo the size of the ring they say where something lies. */
+struct journal {
+    uint64_t first; /* number of the oldest line kept */
+    uint64_t next;
+    uint64_t end;                   /* position behind the last line */
+    uint64_t starts[JOURNAL_LINES]; /* of the lines kept */
+    struct buf line;                /* being written */
+    void (*on_line)(void *arg);
+    void *arg;
+    char ring[JOURNAL_BYTES];
+};
+
+struct journal *journal_create(void)
+{
+    struct journal *j = mem_zalloc(sizeof(*j));
+
+    j->first = j->next = 1;
+    return j;
+}
+
+void journal_destroy(struct journal **jp)
+{
+    struct journal *j = *jp;
+
+    if (j == NULL)
+        return;
+    *jp = NULL;
+    buf_free(&j->line);
+    free(j);
+}
+
+void journal_watch_lines(struct journal *j, void (*on_line)(void *arg), void *arg)
+{
+    j->on_line = on_line;
+    j->arg = arg;
+}
+
+/* ---- The ring */
+
+static uint64_t start_of(const struct journal *j, uint64_t seq)
+{
+    return seq == j->next ? j->end : j->starts[seq % JOURNAL_LINES];
+}
+
+/* Bytes up to the end of the ring; the rest goes to its beginning. */
+static size_t first_piece(uint64_t at, size_t n)
+{
+    size_t room = JOURNAL_BYTES - (size_t)(at % JOURNAL_BYTES);
+
+    return n < room ? n : room;
+}
+
+static bool fits(const struct journal *j, size_t n)
+{
+    return j->next - j->first < JOURNAL_LINES &&
+           j->end - start_of(j, j->first) + n <= JOURNAL_BYTES;
+}
+
+static void keep(struct journal *j, struct str line)
+{
+    size_t piece = first_piece(j->end, line.n);
+
+    ensure(line.n <= JOURNAL_BYTES);
+    while (!fits(j, line.n))
+        j->first++;
+    memcpy(j->ring + j->end % JOURNAL_BYTES, line.p, piece);
+    memcpy(j->ring, line.p + piece, line.n - piece);
+    j->starts[j->next % JOURNAL_LINES] = j->end;
+    j->end += line.n;
+    j->next++;
+}
+
+uint64_t journal_first(const struct journal *j)
+{
+    return j->first;
+}
+
+uint64_t journal_next(const struct journal *j)
+{
+    return j->next;
+}
+
+static void put_range(struct buf *out, const struct journal *j, uint64_t from, uint64_t to)
+{
+    size_t n = (size_t)(to - from);
+    size_t piece = first_piece(from, n);
+
+    buf_append(out, j->ring + from % JOURNAL_BYTES, piece);
+    buf_append(out, j->ring, n - piece);
+}
+
+void journal_put_line(struct buf *out, const struct journal *j, uint64_t seq)
+{
+    ensure(seq >= j->first && seq < j->next);
+    put_range(out, j, start_of(j, seq), start_of(j, seq + 1));
+}
+
+void journal_put_all(struct buf *out, const struct journal *j)
+{
+    put_range(out, j, start_of(j, j->first), j->end);
+}
+
+/* ---- Lines */
+
+static struct json_out begin(struct journal *j, uint64_t wall_ns, const char *what)
+{
+    struct json_out o = json_out_to(&j->line);
+
+    buf_clear(&j->line);
+    json_out_open(&o, '{');
+    member_time(&o, "time", wall_ns);
+    member_count(&o, "seq", j->next);
+    member_text(&o, "what", what);
+    return o;
+}
+
+static void end(struct journal *j, struct json_out *o)
+{
+    json_out_close(o, '}');
+    buf_putc(&j->line, '\n');
+    keep(j, buf_str(&j->line));
+    if (j->on_line != NULL)
+        j->on_line(j->arg);
+}
+
+/* Cut between two characters. */
+static void put_str(struct json_out *o, const char *key, struct str value)
+{
+    const unsigned char *p = (const unsigned char *)value.p;
+    size_t n = value.n;
+
+    if (n > JOURNAL_VALUE_BYTES) {
+        n = JOURNAL_VALUE_BYTES;
+        while (n > JOURNAL_VALUE_BYTES - 4 && (p[n] & 0xc0U) == 0x80U)
+            n--;
+    }
+    json_out_key(o, key);
+    json_out_str(o, str_of(value.p, n));
+}
+
+static void put_text(struct json_out *o, const char *key, const char *value)
+{
+    put_str(o, key, str_c(value));
+}
+
+void journal_change(struct journal *j, const struct watch *w, const struct delta *d)
+{
+    struct json_out o = begin(j, d->received_ns, "change");
+
+    put_text(&o, "type", delta_type_name(d->type));
+    put_text(&o, "cause", delta_cause_name(d->cause));
+    put_text(&o, "cluster", watch_cluster(w));
+    put_text(&o, "watch", watch_name(w));
+    put_str(&o, "key", object_key(d->object));
+    put_str(&o, "resource_version", object_rv(d->object));
+    end(j, &o);
+}
+
+void journal_watch(struct journal *j, uint64_t wall_ns, const struct watch *w, const char *state)
+{
+    struct json_out o = begin(j, wall_ns, "watch");
+
+    put_text(&o, "cluster", watch_cluster(w));
+    put_text(&o, "watch", watch_name(w));
+    put_text(&o, "state", state);
+    end(j, &o);
+}
+
+void journal_run(struct journal *j, uint64_t wall_ns, const struct journal_run *run)
+{
+    struct json_out o = begin(j, wall_ns, "run");
+
+    put_text(&o, "hook", run->hook);
+    put_str(&o, "run", run->run);
+    if (run->key.n > 0)
+        put_str(&o, "key", run->key);
+    if (run->type != NULL)
+        put_text(&o, "type", run->type);
+    put_text(&o, "reason", run->reason);
+    member_count(&o, "attempt", run->attempt);
+    member_flag(&o, "ok", run->ok);
+    put_text(&o, "result", run->result);
+    member_count(&o, "took_ms", run->took_ms);
+    end(j, &o);
+}
+
+void journal_hook(struct journal *j, uint64_t wall_ns, const char *hook, struct str key,
+                  const char *state)
+{
+    struct json_out o = begin(j, wall_ns, "hook");
+
+    put_text(&o, "hook", hook);
+    if (key.n > 0)
+        put_str(&o, "key", key);
+    put_text(&o, "state", state);
+    end(j, &o);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/runs.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "admin/admin.h"
+#include "admin/call.h"
+#include "admin/member.h"
+#include "base/mem.h"
+#include "hook/hook.h"
+#include "hook/payload.h"
+
+#define US_PER_S 1000000U
+
+static void put_id(struct json_out *j, const struct admin_model *m, const struct history_run *r)
+{
+    struct buf id = {0};
+
+    payload_put_run_id(&id, m->context, r->id);
+    member_str(j, "run", buf_str(&id));
+    buf_free(&id);
+}
+
+static void put_cpu(struct json_out *j, uint64_t us)
+{
+    json_out_key(j, "cpu_s");
+    buf_printf(json_out_raw(j), "%" PRIu64 ".%06" PRIu64, us / US_PER_S, us % US_PER_S);
+}
+
+static bool is_blank(char c)
+{
+    return c == '\n' || c == '\r' || c == ' ' || c == '\t' || c == '\0';
+}
+
+/* The last line with anything on it. */
+static struct str last_line(const struct buf *text)
+{
+    size_t end = text->len;
+    size_t start;
+
+    while (end > 0 && is_blank(text->data[end - 1]))
+        end--;
+    for (start = end; start > 0 && text->data[start - 1] != '\n'; start--)
+        continue;
+    return str_of(text->data + start, end - start);
+}
+
+/* What was printed last stands on stderr, if anything does: that is where errors go. */
+static void put_last_line(struct json_out *j, const struct history_run *r)
+{
+    struct str line = last_line(&r->err);
+
+    if (line.n == 0)
+        line = last_line(&r->out);
+    if (line.n > 0)
+        member_raw(j, "last_line", line);
+    else
+        member_text(j, "last_line", NULL);
+}
+
+static void put_output(struct json_out *j, const struct history_run *r, enum runs_detail detail)
+{
+    if (detail == RUNS_FULL) {
+        put_last_line(j, r);
+        member_raw(j, "stdout", buf_str(&r->out));
+        member_raw(j, "stderr", buf_str(&r->err));
+    } else if (detail == RUNS_SECRET) {
+        member_text(j, "last_line", NULL);
+        member_text(j, "stdout", NULL);
+        member_text(j, "stderr", NULL);
+    }
+}
+
+void runs_put(struct json_out *j, const struct admin_model *m, const struct hook *h,
+              const struct history_run *r, enum runs_detail detail)
+{
+    bool keyed = h->rules.mode == HOOK_OBJECT;
+
+    json_out_open(j, '{');
+    put_id(j, m, r);
+    member_text(j, "hook", h->name);
+    member_time(j, "ended", r->ended_ns);
+    member_seconds(j, "took_s", true, r->took_ms);
+    member_str(j, "source", str_c(r->source));
+    member_str(j, "key", str_c(r->key));
+    member_text(j, "event", keyed ? delta_type_name(r->type) : NULL);
+    member_count(j, "events", r->event_count);
+    member_text(j, "reason", run_reason_name(r->reason));
+    member_count(j, "attempt", r->attempt);
+    member_text(j, "outcome", history_outcome_name(r->outcome));
+    member_raw(j, "result", str_c(r->text));
+    put_cpu(j, r->cpu_us);
+    member_count(j, "dropped_bytes", r->dropped);
+    put_output(j, r, detail);
+    json_out_close(j, '}');
+}
+
+struct row {
+    const struct hook *hook;
+    const struct history_run *run;
+};
+
+/* By the time of the end; runs of one moment by their numbers. */
+static int compare(const void *a, const void *b)
+{
+    const struct history_run *x = ((const struct row *)a)->run;
+    const struct history_run *y = ((const struct row *)b)->run;
+
+    if (x->ended_ns != y->ended_ns)
+        return x->ended_ns < y->ended_ns ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static size_t collect(struct row *rows, const struct hook *h)
+{
+    for (size_t i = 0; i < h->history.n; i++)
+        rows[i] = (struct row){h, history_get(&h->history, i)};
+    return h->history.n;
+}
+
+void runs_put_all(struct buf *out, const struct admin_model *m, const struct hook *only,
+                  bool privileged)
+{
+    struct row *rows = mem_array(m->hooks->n * HISTORY_RUNS + 1, sizeof(*rows));
+    struct json_out j = json_out_to(out);
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->hooks->n; i++)
+        if (only == NULL || m->hooks->v[i] == only)
+            n += collect(rows + n, m->hooks->v[i]);
+    qsort(rows, n, sizeof(*rows), compare);
+    json_out_open(&j, '[');
+    for (size_t i = 0; i < n; i++) {
+        bool hidden = !privileged && call_gets_secrets(rows[i].hook);
+
+        runs_put(&j, m, rows[i].hook, rows[i].run, hidden ? RUNS_SECRET : RUNS_FULL);
+    }
+    json_out_close(&j, ']');
+    free(rows);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/stream.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/admin.h"
+#include "admin/journal.h"
+#include "admin/member.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "cache/watch.h"
+#include "hook/event_json.h"
+
+enum state {
+    STATE_WAITING,   /* for the watch to be synced */
+    STATE_LISTING,   /* what was there when it began */
+    STATE_FOLLOWING, /* what comes */
+    STATE_CUT,       /* it stayed behind and has still to be told */
+    STATE_OVER,
+};
+
+struct admin_streams {
+    struct list streams;
+    struct journal *journal;
+};
+
+struct change {
+    struct change *next;
+    struct delta delta; /* with a reference of its object; STALE and FRESH have none */
+};
+
+struct admin_stream {
+    struct list link;
+    enum state state;
+    bool asleep; /* EMPTY was said: ready is due when something comes */
+    void (*ready)(void *arg);
+    void *arg;
+    const char *complaint;
+    char *name;
+
+    const struct watch *watch; /* NULL: the journal is followed */
+    bool stale;                /* when it began */
+    struct object **objects;   /* LISTING: with references from object_at on */
+    size_t object_count;
+    size_t object_at;
+    struct change *first_change; /* in the order in which they came */
+    struct change *last_change;
+    size_t change_count;
+    size_t change_bytes;
+    size_t most_objects; /* that the watch held since the reader knew them all */
+    size_t most_bytes;
+
+    const struct journal *journal;
+    uint64_t seq; /* of the next line */
+};
+
+/* ---- Begin and end */
+
+static void on_line(void *arg);
+
+struct admin_streams *admin_streams_create(struct journal *journal)
+{
+    struct admin_streams *hub = MEM_NEW(struct admin_streams, .journal = journal);
+
+    list_init(&hub->streams);
+    journal_watch_lines(journal, on_line, hub);
+    return hub;
+}
+
+void admin_streams_destroy(struct admin_streams **hubp)
+{
+    struct admin_streams *hub = *hubp;
+
+    if (hub == NULL)
+        return;
+    *hubp = NULL;
+    ensure(list_is_empty(&hub->streams));
+    journal_watch_lines(hub->journal, NULL, NULL);
+    free(hub);
+}
+
+static struct admin_stream *new_stream(struct admin_streams *hub, const char *name)
+{
+    struct admin_stream *s = MEM_NEW(struct admin_stream, .name = mem_strdup(name));
+
+    list_init(&s->link);
+    list_append(&hub->streams, &s->link);
+    return s;
+}
+
+/* The reader knows all that the watch holds. */
+static void measure(struct admin_stream *s)
+{
+    s->most_objects = store_count(watch_store(s->watch));
+    s->most_bytes = store_bytes(watch_store(s->watch));
+}
+
+static void begin(struct admin_stream *s)
+{
+    const struct store *store = watch_store(s->watch);
+
+    s->state = STATE_LISTING;
+    s->objects = store_sorted(store);
+    s->object_count = store_count(store);
+    for (size_t i = 0; i < s->object_count; i++)
+        object_ref(s->objects[i]);
+    measure(s);
+}
+
+struct admin_stream *admin_streams_follow(struct admin_streams *hub, const struct admin_watch *w,
+                                          uint64_t now_ms)
+{
+    struct admin_stream *s = new_stream(hub, w->name);
+
+    s->watch = w->watch;
+    s->stale = watch_status(w->watch, now_ms).stale;
+    if (watch_synced(w->watch))
+        begin(s);
+    return s;
+}
+
+struct admin_stream *admin_streams_follow_journal(struct admin_streams *hub)
+{
+    struct admin_stream *s = new_stream(hub, "events");
+
+    s->state = STATE_FOLLOWING;
+    s->journal = hub->journal;
+    s->seq = journal_first(hub->journal);
+    return s;
+}
+
+static void drop_objects(struct admin_stream *s)
+{
+    while (s->object_at < s->object_count)
+        object_unref(&s->objects[s->object_at++]);
+    free(s->objects);
+    s->objects = NULL;
+}
+
+static void drop_change(struct admin_stream *s)
+{
+    struct change *c = s->first_change;
+
+    s->first_change = c->next;
+    s->change_count--;
+    if (c->delta.object != NULL)
+        s->change_bytes -= object_bytes(c->delta.object);
+    object_unref(&c->delta.object);
+    free(c);
+}
+
+static void drop_all(struct admin_stream *s)
+{
+    drop_objects(s);
+    while (s->first_change != NULL)
+        drop_change(s);
+}
+
+void admin_stream_destroy(struct admin_stream **sp)
+{
+    struct admin_stream *s = *sp;
+
+    if (s == NULL)
+        return;
+    *sp = NULL;
+    list_remove(&s->link);
+    drop_all(s);
+    free(s->name);
+    free(s);
+}
+
+/* ---- What comes */
+
+static void wake(struct admin_stream *s)
+{
+    if (!s->asleep)
+        return;
+    s->asleep = false;
+    if (s->ready != NULL)
+        s->ready(s->arg);
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* One list may replace all that there is at once, and that is no fault of the reader. */
+static bool is_behind(struct admin_stream *s)
+{
+    const struct store *store = watch_store(s->watch);
+
+    s->most_objects = larger(s->most_objects, store_count(store));
+    s->most_bytes = larger(s->most_bytes, store_bytes(store));
+    return s->change_count > ADMIN_STREAM_BACKLOG + 2 * s->most_objects ||
+           s->change_bytes > ADMIN_STREAM_BACKLOG_BYTES + s->most_bytes;
+}
+
+static void push(struct admin_stream *s, const struct delta *d)
+{
+    struct change *c = MEM_NEW(struct change, .delta = *d);
+
+    if (s->first_change == NULL)
+        s->first_change = c;
+    else
+        s->last_change->next = c;
+    s->last_change = c;
+    s->change_count++;
+    if (d->object != NULL) {
+        object_ref(d->object);
+        s->change_bytes += object_bytes(d->object);
+    }
+    if (is_behind(s)) {
+        s->state = STATE_CUT;
+        s->complaint = "the reader was too slow: it is too far behind what changes";
+        drop_all(s);
+    }
+    wake(s);
+}
+
+void admin_streams_delta(struct admin_streams *hub, const struct watch *w, const struct delta *d)
+{
+    list_each (pos, tmp, &hub->streams) {
+        struct admin_stream *s = list_entry(pos, struct admin_stream, link);
+
+        if (s->watch == w && (s->state == STATE_LISTING || s->state == STATE_FOLLOWING))
+            push(s, d);
+    }
+}
+
+void admin_streams_stale(struct admin_streams *hub, const struct watch *w, bool stale,
+                         uint64_t wall_ns)
+{
+    const struct delta d = {
+        .type = stale ? DELTA_STALE : DELTA_FRESH,
+        .cause = CAUSE_WATCH,
+        .received_ns = wall_ns,
+    };
+
+    admin_streams_delta(hub, w, &d);
+}
+
+void admin_streams_synced(struct admin_streams *hub)
+{
+    list_each (pos, tmp, &hub->streams) {
+        struct admin_stream *s = list_entry(pos, struct admin_stream, link);
+
+        if (s->state != STATE_WAITING || !watch_synced(s->watch))
+            continue;
+        begin(s);
+        wake(s);
+    }
+}
+
+static void on_line(void *arg)
+{
+    struct admin_streams *hub = arg;
+
+    list_each (pos, tmp, &hub->streams) {
+        struct admin_stream *s = list_entry(pos, struct admin_stream, link);
+
+        if (s->journal != NULL)
+            wake(s);
+    }
+}
+
+/* ---- What the reader gets */
+
+void admin_stream_on_ready(struct admin_stream *s, void (*ready)(void *arg), void *arg)
+{
+    s->ready = ready;
+    s->arg = arg;
+}
+
+/* A server may lay out its JSON on many lines; in strings a line end is always escaped. */
+static void end_line(struct buf *out, size_t start)
+{
+    for (size_t i = 0; i < 2; i++) {
+        char *at = out->data + start;
+        char *end = out->data + out->len;
+
+        while ((at = memchr(at, "\n\r"[i], (size_t)(end - at))) != NULL)
+            *at++ = ' ';
+    }
+    buf_putc(out, '\n');
+}
+
+static void put_event(const struct admin_stream *s, const struct delta *d, struct buf *out)
+{
+    struct json_out j = json_out_to(out);
+    const struct event_json ev = {
+        .type = d->type,
+        .cause = d->cause,
+        .cluster = watch_cluster(s->watch),
+        .source = s->name,
+        .object = d->object,
+        .final_state_unknown = d->final_state_unknown,
+        .received_ns = d->received_ns,
+    };
+    size_t start = out->len;
+
+    event_json_put(&j, &ev);
+    end_line(out, start);
+}
+
+static void put_synced(const struct admin_stream *s, struct buf *out)
+{
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    member_text(&j, "type", "SYNCED");
+    member_text(&j, "cluster", watch_cluster(s->watch));
+    member_text(&j, "source", s->name);
+    member_count(&j, "objects", s->object_count);
+    member_flag(&j, "stale", s->stale);
+    json_out_close(&j, '}');
+    buf_putc(out, '\n');
+}
+
+/* lost 0 = not said. */
+static void put_error(const struct admin_stream *s, uint64_t lost, struct buf *out)
+{
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    if (s->journal != NULL)
+        member_text(&j, "what", "error");
+    else
+        member_text(&j, "type", "ERROR");
+    member_text(&j, "error", s->complaint);
+    if (lost > 0)
+        member_count(&j, "lost", lost);
+    json_out_close(&j, '}');
+    buf_putc(out, '\n');
+}
+
+/* What one step of a stream gives; ENDED and EMPTY without a line. */
+static enum admin_stream_pulled put_object(struct admin_stream *s, struct buf *out)
+{
+    struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RELIST};
+
+    if (s->object_at == s->object_count) {
+        put_synced(s, out);
+        drop_objects(s);
+        s->state = STATE_FOLLOWING;
+        return ADMIN_STREAM_MORE;
+    }
+    d.object = s->objects[s->object_at++];
+    put_event(s, &d, out);
+    object_unref(&d.object);
+    return ADMIN_STREAM_MORE;
+}
+
+static enum admin_stream_pulled put_change(struct admin_stream *s, struct buf *out)
+{
+    if (s->first_change == NULL) {
+        measure(s);
+        return ADMIN_STREAM_EMPTY;
+    }
+    put_event(s, &s->first_change->delta, out);
+    drop_change(s);
+    return ADMIN_STREAM_MORE;
+}
+
+static enum admin_stream_pulled put_journal(struct admin_stream *s, struct buf *out)
+{
+    uint64_t first = journal_first(s->journal);
+
+    if (s->seq == journal_next(s->journal))
+        return ADMIN_STREAM_EMPTY;
+    if (s->seq < first) {
+        s->complaint = "the reader was too slow: lines are lost";
+        put_error(s, first - s->seq, out);
+        s->state = STATE_OVER;
+    } else {
+        journal_put_line(out, s->journal, s->seq++);
+    }
+    return ADMIN_STREAM_MORE;
+}
+
+static enum admin_stream_pulled step(struct admin_stream *s, struct buf *out)
+{
+    switch (s->state) {
+    case STATE_WAITING:
+        return ADMIN_STREAM_EMPTY;
+    case STATE_LISTING:
+        return put_object(s, out);
+    case STATE_FOLLOWING:
+        return s->journal != NULL ? put_journal(s, out) : put_change(s, out);
+    case STATE_CUT:
+        put_error(s, 0, out);
+        s->state = STATE_OVER;
+        return ADMIN_STREAM_MORE;
+    case STATE_OVER:
+        break;
+    }
+    return ADMIN_STREAM_ENDED;
+}
+
+enum admin_stream_pulled admin_stream_pull(struct admin_stream *s, struct buf *out, size_t max)
+{
+    size_t before = out->len;
+    enum admin_stream_pulled pulled = ADMIN_STREAM_MORE;
+
+    while (pulled == ADMIN_STREAM_MORE && out->len - before < max)
+        pulled = step(s, out);
+    s->asleep = pulled == ADMIN_STREAM_EMPTY;
+    return pulled;
+}
+
+const char *admin_stream_complaint(const struct admin_stream *s)
+{
+    return s->complaint;
+}
+
+const char *admin_stream_name(const struct admin_stream *s)
+{
+    return s->name;
+}

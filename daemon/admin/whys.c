@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/whys.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "admin/call.h"
+#include "admin/member.h"
+#include "admin/runs.h"
+#include "hook/why.h"
+
+#define NS_PER_MS 1000000U
+
+static void put_until(struct json_out *j, const struct admin_model *m, uint64_t until_ms)
+{
+    uint64_t ahead_ms = until_ms > m->started_ms ? until_ms - m->started_ms : 0;
+
+    member_time(j, "until", until_ms > 0 ? m->started_ns + ahead_ms * NS_PER_MS : 0);
+}
+
+static void put_event(struct json_out *j, const struct queue_event *ev)
+{
+    json_out_key(j, "event");
+    if (ev == NULL) {
+        json_out_null(j);
+        return;
+    }
+    json_out_open(j, '{');
+    member_text(j, "type", delta_type_name(ev->type));
+    member_text(j, "cause", delta_cause_name(ev->cause));
+    member_time(j, "received", ev->received_ns);
+    json_out_close(j, '}');
+}
+
+/* Of what the cache holds under the key, if it does. A digest of Secrets would confirm a guess. */
+static void put_digest(struct json_out *j, const struct call *c, const struct hook *h,
+                       const struct entry *e)
+{
+    char text[33];
+    struct digest d;
+
+    if (e == NULL || e->newest.object == NULL || e->newest.type == DELTA_STALE ||
+        (!c->req->privileged && call_gets_secrets(h))) {
+        member_text(j, "digest", NULL);
+        return;
+    }
+    d = object_digest(e->newest.object);
+    snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
+    member_text(j, "digest", text);
+}
+
+/* e is NULL for the hook as a whole. */
+static void put_unit(struct json_out *j, const struct call *c, const struct hook *h,
+                     const struct entry *e, const struct why *w)
+{
+    struct buf text = {0};
+
+    why_put_text(&text, w);
+    json_out_open(j, '{');
+    member_text(j, "source", e != NULL ? h->sources[e->source].name : NULL);
+    member_str(j, "key", str_c(e != NULL ? e->key : NULL));
+    member_text(j, "reason", why_reason_name(w->reason));
+    member_text(j, "of", w->of);
+    member_str(j, "text", buf_str(&text));
+    put_until(j, c->m, w->until_ms);
+    member_count(j, "failures", w->failures);
+    put_event(j, w->event);
+    put_digest(j, c, h, e);
+    json_out_key(j, "last_run");
+    if (w->last_run != NULL)
+        runs_put(j, c->m, h, w->last_run, RUNS_BRIEF);
+    else
+        json_out_null(j);
+    json_out_close(j, '}');
+    buf_free(&text);
+}
+
+static struct json_out begin(struct buf *out, const struct hook *h)
+{
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    member_text(&j, "hook", h->name);
+    json_out_key(&j, "units");
+    json_out_open(&j, '[');
+    return j;
+}
+
+static void end(struct json_out *j, size_t left_out)
+{
+    json_out_close(j, ']');
+    member_count(j, "left_out", left_out);
+    json_out_close(j, '}');
+}
+
+/* The keys that are not handled; returns how many are left out. */
+static size_t put_pending(struct json_out *j, const struct call *c, const struct hook *h)
+{
+    size_t n = 0;
+
+    list_each (pos, tmp, &h->queue.pending) {
+        const struct entry *e = list_entry(pos, struct entry, pending);
+        struct why w = why_entry(c->m->hooks, h, e, c->now_ms);
+
+        if (n++ == WHYS_KEYS)
+            break;
+        put_unit(j, c, h, e, &w);
+    }
+    return n > WHYS_KEYS ? h->queue.pending_count - WHYS_KEYS : 0;
+}
+
+void whys_put_hook(struct call *c, const struct hook *h)
+{
+    struct why w = why_hook(c->m->hooks, h, c->now_ms);
+    bool keyed = h->rules.mode == HOOK_OBJECT;
+    struct json_out j = begin(&c->out->body, h);
+    size_t left_out = 0;
+
+    if (!keyed || w.reason != WHY_HANDLED || h->queue.pending_count == 0)
+        put_unit(&j, c, h, NULL, &w);
+    if (keyed)
+        left_out = put_pending(&j, c, h);
+    end(&j, left_out);
+}
+
+static bool is_known(const struct hook *h, struct str key)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (queue_find(&h->queue, i, key) != NULL)
+            return true;
+    return false;
+}
+
+bool whys_put_key(struct call *c, const struct hook *h, struct str key)
+{
+    if (!is_known(h, key))
+        return false;
+    struct json_out j = begin(&c->out->body, h);
+    for (size_t i = 0; i < h->source_count; i++) {
+        const struct entry *e = queue_find(&h->queue, i, key);
+
+        if (e == NULL)
+            continue;
+        struct why w = why_entry(c->m->hooks, h, e, c->now_ms);
+
+        put_unit(&j, c, h, e, &w);
+    }
+    end(&j, 0);
+    return true;
+}

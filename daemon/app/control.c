@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/control.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "admin/journal.h"
+#include "admin/stream.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "hook/payload.h"
+#include "io/listener.h"
+
+/* What the journal has said of a watch. */
+struct seen {
+    bool synced;
+    bool held;
+};
+
+struct control {
+    struct control_params params;
+    struct journal *journal;
+    struct admin_streams *streams;
+    struct listener *listener;
+    struct seen *seen; /* as conf->watches */
+};
+
+/* Has the site of the watch carry out what was ordered of it. */
+static void poke(const struct control *c, struct watch *w)
+{
+    for (size_t i = 0; i < c->params.conf->n_clusters; i++)
+        if (site_poke(c->params.sites[i], w))
+            return;
+}
+
+static void order_relist(void *arg, struct watch *w)
+{
+    watch_relist(w, RELIST_MANUAL);
+    poke(arg, w);
+}
+
+static void order_verify(void *arg, struct watch *w)
+{
+    const struct control *c = arg;
+
+    for (size_t i = 0; i < c->params.conf->n_clusters; i++)
+        if (site_verify(c->params.sites[i], w))
+            return;
+}
+
+static bool order_guard(void *arg, struct watch *w, bool accept)
+{
+    if (!watch_guard(w, accept))
+        return false;
+    poke(arg, w);
+    return true;
+}
+
+static void order_kick(void *arg)
+{
+    const struct control *c = arg;
+
+    c->params.kick(c->params.arg);
+}
+
+static void order_pause(void *arg, struct hook *h, bool paused)
+{
+    const struct control *c = arg;
+
+    hook_pause(h, paused);
+    log_info(paused ? "hook is paused" : "hook goes on", KV_STR("hook", h->name));
+    journal_hook(c->journal, loop_wall_ns(), h->name, str_c(""), paused ? "paused" : "resumed");
+    order_kick(arg);
+}
+
+static void answer(void *arg, const struct admin_request *req, struct admin_response *out)
+{
+    static const struct admin_actions actions = {order_relist, order_verify, order_guard,
+                                                 order_kick, order_pause};
+    const struct control *c = arg;
+    const struct control_params *p = &c->params;
+    const struct payload_context context = {.node = p->node, .instance = p->instance};
+    struct admin_cluster *clusters = mem_array(p->conf->n_clusters + 1, sizeof(*clusters));
+
+    for (size_t i = 0; i < p->conf->n_clusters; i++)
+        clusters[i] = (struct admin_cluster){
+            .name = p->conf->clusters[i].name.v,
+            .server = p->access->v[i].server,
+            .contact_ms = site_contact_ms(p->sites[i]),
+        };
+    struct admin_model m = {
+        .version = INFORMERD_VERSION,
+        .pid = (uint64_t)getpid(),
+        .started_ns = p->started_ns,
+        .started_ms = p->started_ms,
+        .ready = p->is_ready(p->arg),
+        .stopping = p->is_stopping(p->arg),
+        .clusters = clusters,
+        .cluster_count = p->conf->n_clusters,
+        .watches = p->watches,
+        .watch_count = p->conf->n_watches,
+        .actions = &actions,
+        .arg = arg,
+        .hooks = p->hooks,
+        .pending_ms = p->conf->limits.pending.v,
+        .context = &context,
+        .journal = c->journal,
+        .streams = c->streams,
+    };
+    admin_handle(&m, req, loop_now_ms(p->loop), out);
+    free(clusters);
+}
+
+struct control *control_create(const struct control_params *params)
+{
+    struct control *c = MEM_NEW(struct control, .params = *params, .journal = journal_create());
+
+    c->streams = admin_streams_create(c->journal);
+    c->seen = mem_array(params->conf->n_watches + 1, sizeof(*c->seen));
+    return c;
+}
+
+void control_listen(struct control *c, int fd)
+{
+    const struct listener_params p = {
+        .fd = fd,
+        .path = c->params.conf->control.socket.v,
+        .started_uid = c->params.started_uid,
+        .handle = answer,
+        .arg = c,
+    };
+
+    c->listener = listener_create(c->params.loop, &p);
+}
+
+void control_delta(struct control *c, const struct watch *w, const struct delta *d)
+{
+    journal_change(c->journal, w, d);
+    admin_streams_delta(c->streams, w, d);
+}
+
+void control_stale(struct control *c, const struct watch *w, bool stale, uint64_t wall_ns)
+{
+    journal_watch(c->journal, wall_ns, w, stale ? "stale" : "fresh");
+    admin_streams_stale(c->streams, w, stale, wall_ns);
+}
+
+void control_progress(struct control *c)
+{
+    admin_streams_synced(c->streams);
+}
+
+void control_result(struct control *c, const struct hook *hook, const struct history_run *ended)
+{
+    const struct payload_context ctx = {.node = c->params.node, .instance = c->params.instance};
+    bool keyed = hook->rules.mode == HOOK_OBJECT;
+    struct buf id = {0};
+
+    payload_put_run_id(&id, &ctx, ended->id);
+    const struct journal_run line = {
+        .hook = hook->name,
+        .run = buf_str(&id),
+        .key = str_c(ended->key),
+        .type = keyed ? delta_type_name(ended->type) : NULL,
+        .reason = run_reason_name(ended->reason),
+        .attempt = ended->attempt,
+        .ok = ended->outcome == HISTORY_OK,
+        .result = ended->text,
+        .took_ms = ended->took_ms,
+    };
+    journal_run(c->journal, ended->ended_ns, &line);
+    if (ended->outcome == HISTORY_PARKED)
+        journal_hook(c->journal, ended->ended_ns, hook->name, str_c(ended->key), "parked");
+    buf_free(&id);
+}
+
+static void look_at(struct control *c, struct seen *seen, const struct watch *w)
+{
+    struct watch_status s = watch_status(w, loop_now_ms(c->params.loop));
+    struct seen is = {.synced = s.synced, .held = s.held != NULL};
+
+    if (is.synced && !seen->synced)
+        journal_watch(c->journal, loop_wall_ns(), w, "synced");
+    if (is.held != seen->held)
+        journal_watch(c->journal, loop_wall_ns(), w, is.held ? "held" : "released");
+    *seen = is;
+}
+
+/* A watch with several names stands there several times; its first one speaks. */
+void control_look(struct control *c)
+{
+    for (size_t i = 0; i < c->params.conf->n_watches; i++)
+        if (strcmp(watch_name(c->params.watches[i].watch), c->params.watches[i].name) == 0)
+            look_at(c, &c->seen[i], c->params.watches[i].watch);
+}
+
+void control_close(struct control *c)
+{
+    listener_dispose(&c->listener);
+}
+
+void control_destroy(struct control **cp)
+{
+    struct control *c = *cp;
+
+    if (c == NULL)
+        return;
+    *cp = NULL;
+    admin_streams_destroy(&c->streams);
+    journal_destroy(&c->journal);
+    free(c->seen);
+    free(c);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/once.h"
+
+static bool any_given_up(const struct hooks *hs)
+{
+    for (size_t i = 0; i < hs->n; i++)
+        if (hs->v[i]->given_up > 0)
+            return true;
+    return false;
+}
+
+static bool any_stale(const struct hook *h)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (h->sources[i].stale)
+            return true;
+    return false;
+}
+
+bool once_has_all(const struct once_look *look)
+{
+    for (size_t i = 0; i < look->hooks->n; i++)
+        if (any_stale(look->hooks->v[i]))
+            return false;
+    return look->synced;
+}
+
+int once_judge(const struct once_look *look)
+{
+    if (look->synced && hooks_quiet(look->hooks))
+        return any_given_up(look->hooks) ? EXIT_CODE_FAILED : EXIT_CODE_OK;
+    if (!look->over)
+        return ONCE_GOES_ON;
+    return look->synced ? EXIT_CODE_FAILED : EXIT_CODE_UNAVAILABLE;
+}

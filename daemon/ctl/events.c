@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctl/events.h"
+
+#include "ctl/args.h"
+#include "ctl/ask.h"
+#include "ctl/follow.h"
+#include "ctl/reader.h"
+#include "ctl/units.h"
+
+/* Time and kind stand first, without their names; numbers of lines are for programs. */
+static void on_leaf(void *arg, const struct leaf *leaf)
+{
+    struct buf *out = arg;
+
+    if (leaf->depth != 1 || str_is(leaf->path[0], "seq"))
+        return;
+    if (out->len > 0)
+        buf_putc(out, ' ');
+    if (!str_is(leaf->path[0], "time") && !str_is(leaf->path[0], "what")) {
+        units_put_visible(out, leaf->path[0]);
+        buf_putc(out, '=');
+    }
+    if (leaf->type == JSON_TRUE || leaf->type == JSON_FALSE)
+        buf_puts(out, leaf->type == JSON_TRUE ? "yes" : "no");
+    else
+        units_put_visible(out, leaf->text);
+}
+
+void events_put_line(struct buf *out, struct str line)
+{
+    struct buf text = {0};
+    struct err err = {0};
+
+    if (reader_scan(line, on_leaf, &text, &err) != ERR_OK) {
+        buf_clear(&text);
+        units_put_visible(&text, str_of(line.p, line.n - (line.p[line.n - 1] == '\n')));
+    }
+    buf_append_str(out, buf_str(&text));
+    buf_putc(out, '\n');
+    buf_free(&text);
+}
+
+static void put_lines(struct buf *out, struct str text)
+{
+    while (text.n > 0) {
+        const char *newline = memchr(text.p, '\n', text.n);
+        size_t n = newline != NULL ? (size_t)(newline - text.p) + 1 : text.n;
+
+        events_put_line(out, str_of(text.p, n));
+        text = str_of(text.p + n, text.n - n);
+    }
+}
+
+enum command_exit events_run(const struct args *a, struct buf *out, struct buf *complaint)
+{
+    bool raw = a->output == OUTPUT_JSON;
+    struct buf lines = {0};
+
+    if (a->follow)
+        return follow_daemon(a, "/v1/events/follow", raw ? NULL : events_put_line, complaint);
+    enum command_exit code = ask_daemon(a, &(struct ask){"GET", "/v1/events"}, &lines, complaint);
+    if (code == EXIT_FINE && raw)
+        buf_append_str(out, buf_str(&lines));
+    else if (code == EXIT_FINE)
+        put_lines(out, buf_str(&lines));
+    buf_free(&lines);
+    return code;
+}

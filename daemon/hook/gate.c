@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/gate.h"
+
+static bool usable(const struct hook *h, const struct hook_source *s)
+{
+    return hook_source_synced(s) && !(h->rules.when_stale == HOOK_STALE_WAIT && s->stale);
+}
+
+/* Are as many sources usable as `require` asks for? */
+static bool enough_usable(const struct hook *h)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < h->source_count; i++)
+        n += usable(h, &h->sources[i]);
+    return h->rules.require == HOOK_REQUIRE_ANY ? n > 0 : n == h->source_count;
+}
+
+const struct hook_source *gate_unsynced(const struct hook *h)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (!hook_source_synced(&h->sources[i]))
+            return &h->sources[i];
+    return NULL;
+}
+
+const struct hook_source *gate_stale(const struct hook *h)
+{
+    if (h->rules.when_stale != HOOK_STALE_WAIT || enough_usable(h))
+        return NULL;
+    for (size_t i = 0; i < h->source_count; i++)
+        if (hook_source_synced(&h->sources[i]) && h->sources[i].stale)
+            return &h->sources[i];
+    return NULL;
+}
+
+const struct hook *gate_before(const struct hooks *hs, const struct hook *h)
+{
+    for (size_t i = 0; i < h->rules.after_count; i++)
+        if (!hook_first_ended(hs->v[h->rules.after[i]]))
+            return hs->v[h->rules.after[i]];
+    return NULL;
+}
+
+void gate_block(struct hook *h)
+{
+    sched_block(&h->lane, h->paused || gate_stale(h) != NULL);
+}
+
+/* Every synced source that it has not seen. */
+static bool open_sources(struct hook *h, uint64_t now_ms)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < h->source_count; i++) {
+        if (h->queue.sources[i].is_open || !hook_source_synced(&h->sources[i]))
+            continue;
+        queue_open(&h->queue, i, h->rules.existing == HOOK_EXISTING_SKIP, now_ms);
+        any = true;
+    }
+    return any;
+}
+
+bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms)
+{
+    if (h->gate != GATE_CLOSED)
+        return open_sources(h, now_ms);
+    if (!enough_usable(h) || gate_before(hs, h) != NULL)
+        return false;
+    h->gate = GATE_FIRST;
+    return open_sources(h, now_ms);
+}

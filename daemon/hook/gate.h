@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate - when a hook may see its sources and run at all: require, after, when_stale, pause; pure.
+ * Used by hook and why alone.
+ */
+#ifndef HOOK_GATE_H
+#define HOOK_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hook/hook.h"
+
+/* Opens what may be opened: the gate when enough sources are usable and the hooks before it have had
+ * their first runs, and each synced source behind an open gate. True if the hook saw a source for
+ * the first time: its units are to be scheduled. */
+bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
+
+/* Tells the schedule whether the hook may start runs: not when paused, nor, with when_stale =
+ * "wait", when too few sources are fresh. */
+void gate_block(struct hook *h);
+
+/* The first source that is not synced (stale: that is stale and should not be), or NULL. */
+const struct hook_source *gate_unsynced(const struct hook *h);
+/* See above. */
+const struct hook_source *gate_stale(const struct hook *h);
+
+/* The first hook of `after` whose first runs have not ended, or NULL. */
+const struct hook *gate_before(const struct hooks *hs, const struct hook *h);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "hook/hook.h"
+
+static void clear(struct history_run *r)
+{
+    free(r->source);
+    free(r->key);
+    free(r->text);
+    buf_free(&r->out);
+    buf_free(&r->err);
+    *r = (struct history_run){0};
+}
+
+const char *history_outcome_name(enum history_outcome outcome)
+{
+    static const char *const names[] = {"ok", "failed", "parked"};
+
+    return names[outcome];
+}
+
+void history_add(struct history *h, const struct run *run, const struct run_result *result,
+                 enum history_outcome outcome, uint64_t now_ms)
+{
+    struct history_run *r = &h->v[h->next];
+    bool keyed = run->hook->rules.mode == HOOK_OBJECT;
+    const struct run_event *first = keyed ? &run->events[0] : NULL;
+
+    clear(r);
+    *r = (struct history_run){
+        .id = run->id,
+        .source = mem_strdup(keyed ? run->hook->sources[first->entry->source].name : ""),
+        .key = mem_strdup(keyed ? first->entry->key : ""),
+        .type = keyed ? first->ev.type : DELTA_MODIFIED,
+        .event_count = run->event_count,
+        .reason = run->reason,
+        .attempt = run->attempt,
+        .outcome = outcome,
+        .text = mem_strdup(result->text),
+        .ended_ns = result->wall_ns,
+        .took_ms = now_ms - run->started_ms,
+        .cpu_us = result->cpu_us,
+        .dropped = result->dropped,
+    };
+    buf_append_str(&r->out, result->out);
+    buf_append_str(&r->err, result->err);
+    h->next = (h->next + 1) % HISTORY_RUNS;
+    h->n += h->n < HISTORY_RUNS;
+}
+
+const struct history_run *history_get(const struct history *h, size_t i)
+{
+    return &h->v[(h->next + HISTORY_RUNS - 1 - i) % HISTORY_RUNS];
+}
+
+const struct history_run *history_of_key(const struct history *h, const char *source,
+                                         const char *key)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        const struct history_run *r = history_get(h, i);
+
+        if (strcmp(r->key, key) == 0 && strcmp(r->source, source) == 0)
+            return r;
+    }
+    return NULL;
+}
+
+void history_fini(struct history *h)
+{
+    for (size_t i = 0; i < HISTORY_RUNS; i++)
+        clear(&h->v[i]);
+    *h = (struct history){0};
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook_unit - what is due for a unit of a hook: a key in mode object, the whole hook else; pure. Used
+ * by the files of hook alone. e is the unit's entry, NULL in modes batch and snapshot.
+ */
+#ifndef HOOK_HOOK_UNIT_H
+#define HOOK_HOOK_UNIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hook/hook.h"
+
+/* Is there something for the unit to do, reruns left out? */
+bool hook_unit_due(const struct hook *h, const struct unit *u, const struct entry *e);
+
+/* Could it run again though nothing has changed? */
+bool hook_unit_repeats(const struct hook *h, const struct entry *e);
+
+/* Is there nothing that the hook could be told of the key, now or again? */
+bool hook_entry_over(const struct hook *h, const struct entry *e);
+
+/* A run that a person wanted has ended. */
+void hook_order_ended(struct hook *h, uint64_t number, bool ok);
+
+/* The unit has nothing to tell any more: what a person wants of it is void, which is no failure. */
+void hook_order_void(struct hook *h, struct unit *u);
+
+/* Has the end of a life failed so often, failures in all, or is it parked, so that the next life is
+ * heard first (DESIGN 1.4.2)? */
+bool hook_gives_way(const struct hook *h, const struct entry *e, unsigned failures, bool parked);
+
+/* Opens the gate for good once nothing of the first runs is left. */
+void hook_check_first(struct hook *h);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/run.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+#include "hook/changes.h"
+#include "hook/hook.h"
+
+const char *run_reason_name(enum run_reason reason)
+{
+    static const char *const names[] = {"existing", "change", "retry", "rerun", "renew", "manual"};
+
+    return names[reason];
+}
+
+const char *run_key(const struct run *run)
+{
+    return run->hook->rules.mode == HOOK_OBJECT ? run->events[0].entry->key : "";
+}
+
+/* What a MODIFIED is about: what differs from the last handled state, and all that runs since then
+ * were told: they may have had effects. The newest state differs from theirs nowhere else. */
+static struct buf changed_paths(const struct entry *e, const struct queue_event *ev)
+{
+    const struct object *base = queue_base(e, ev);
+    struct buf lines = {0};
+
+    if (base == NULL)
+        return lines;
+    lines = changes_between(base, ev->object);
+    if (e->told != NULL)
+        changes_unite(&lines, str_c(e->told));
+    return lines;
+}
+
+static void add_event(struct run *run, struct entry *e, const struct queue_event *ev)
+{
+    struct run_event *slot = &run->events[run->event_count++];
+    struct object *base = queue_base(e, ev);
+
+    *slot = (struct run_event){.ev = *ev, .entry = e, .changed = changed_paths(e, ev)};
+    slot->ev.object = object_ref(ev->object);
+    slot->old = base != NULL ? object_ref(base) : NULL;
+}
+
+/* Mode object: what is due first, or the newest state once more. */
+static void take_one(struct run *run, struct entry *e)
+{
+    const struct queue *q = &run->hook->queue;
+    struct queue_event due[2];
+
+    run->events = mem_array(1, sizeof(*run->events));
+    if ((queue_due(e) && queue_events(q, e, due) > 0) || queue_repeat(q, e, &due[0]))
+        add_event(run, e, &due[0]);
+}
+
+/* Everything that is due. */
+static void take_due(struct run *run)
+{
+    struct queue *q = &run->hook->queue;
+
+    list_each (pos, tmp, &q->pending) {
+        struct entry *e = list_entry(pos, struct entry, pending);
+        struct queue_event due[2];
+        size_t n = queue_events(q, e, due);
+
+        run->held_back =
+            run->held_back || (n == 2 && queue_is_end(due[1].type) && e->newest.object != NULL);
+        for (size_t i = 0; i < n; i++)
+            if (filter_takes(q->filter, due[i].type))
+                add_event(run, e, &due[i]);
+    }
+}
+
+static void repeat_entry(void *arg, struct entry *e)
+{
+    struct run *run = arg;
+    struct queue_event ev;
+
+    if (!queue_due(e) && queue_repeat(&run->hook->queue, e, &ev))
+        add_event(run, e, &ev);
+}
+
+/* Mode batch: a rerun, or a run that a person wants, tells of every object. */
+static void repeat_all(struct run *run)
+{
+    for (size_t i = 0; i < run->hook->source_count; i++)
+        queue_each(&run->hook->queue, i, repeat_entry, run);
+}
+
+static size_t known_keys(const struct queue *q)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < q->source_count; i++)
+        n += map_count(&q->sources[i].by_key);
+    return n;
+}
+
+/* e is NULL in modes batch and snapshot. */
+static enum run_reason reason_of(const struct hook *h, const struct unit *u, const struct entry *e)
+{
+    bool existing = e != NULL ? e->existing : h->gate == GATE_FIRST;
+    bool due = e != NULL ? queue_due(e) : h->queue.pending_count > 0 || h->snapshot_due;
+
+    if (u->order > 0)
+        return RUN_MANUAL;
+    if (u->failures > 0)
+        return RUN_RETRY;
+    if (existing)
+        return RUN_EXISTING;
+    return due ? RUN_CHANGE : RUN_RERUN;
+}
+
+struct run *run_preview(struct hook *h, struct entry *e, uint64_t now_ms)
+{
+    struct unit *u = e != NULL ? &e->unit : &h->unit;
+    struct run *run = MEM_NEW(struct run, .hook = h, .unit = u, .reason = reason_of(h, u, e),
+                              .attempt = u->failures + 1, .started_ms = now_ms);
+    bool whole = run->reason == RUN_MANUAL || run->reason == RUN_RERUN;
+
+    list_init(&run->link);
+    if (e != NULL) {
+        take_one(run, e);
+    } else {
+        size_t room = whole ? known_keys(&h->queue) : h->queue.pending_count;
+
+        run->events = mem_array(room * 2 + 1, sizeof(*run->events));
+        take_due(run);
+        if (whole && h->rules.mode == HOOK_BATCH)
+            repeat_all(run);
+    }
+    if (run->event_count > 0 || h->rules.mode == HOOK_SNAPSHOT)
+        return run;
+    run_free(run);
+    return NULL;
+}
+
+/* The two events of one entry share its notes. */
+void run_announce(struct run *run)
+{
+    for (size_t i = 0; i < run->event_count; i++) {
+        struct run_event *re = &run->events[i];
+
+        queue_started(re->entry, &re->ev);
+        if (re->ev.type == DELTA_MODIFIED)
+            queue_told(re->entry, buf_str(&re->changed));
+    }
+}
+
+void run_free(struct run *run)
+{
+    for (size_t i = 0; i < run->event_count; i++) {
+        object_unref(&run->events[i].ev.object);
+        object_unref(&run->events[i].old);
+        buf_free(&run->events[i].changed);
+    }
+    list_remove(&run->link);
+    free(run->events);
+    free(run);
+}

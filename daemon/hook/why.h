@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * why - what a key, or a hook as a whole, waits for: the answer of informerctl why; pure.
+ */
+#ifndef HOOK_WHY_H
+#define HOOK_WHY_H
+
+#include <stdint.h>
+
+#include "hook/hook.h"
+
+enum why_reason {
+    WHY_HANDLED, /* nothing is due */
+    WHY_RUNNING,
+    WHY_SETTLING,
+    WHY_MIN_INTERVAL,
+    WHY_BACKOFF,
+    WHY_PARKED,
+    WHY_GUARD,      /* a list of the source is held: what it says is not known here */
+    WHY_NOT_SYNCED, /* the source */
+    WHY_STALE,      /* the source, and the hook waits until it is not */
+    WHY_AFTER,      /* another hook, whose first runs have not ended */
+    WHY_SLOT,       /* too much else is running */
+    WHY_PAUSED,
+};
+
+/* One answer; all borrowed from the hooks. */
+struct why {
+    enum why_reason reason;
+    const char *of;    /* GUARD, NOT_SYNCED, STALE: the source; AFTER: the hook; else NULL */
+    uint64_t until_ms; /* SETTLING, MIN_INTERVAL, BACKOFF: monotonic; else 0 */
+    unsigned failures; /* in a row */
+    const struct queue_event *event;    /* the last one known, or NULL */
+    const struct history_run *last_run; /* or NULL */
+};
+
+/* About an entry of the hook, in any mode. */
+struct why why_entry(const struct hooks *hs, const struct hook *h, const struct entry *e,
+                     uint64_t now_ms);
+
+/* About the hook as a whole: its next run (batch, snapshot), or what keeps all its keys (object). */
+struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
+
+/* "handled", "running", "settling", "min_interval", "backoff", "parked", "guard", "not_synced",
+ * "stale", "after", "slot", "paused". */
+const char *why_reason_name(enum why_reason reason);
+
+/* Appends it in words, without the time: "source services not synced". */
+void why_put_text(struct buf *out, const struct why *w);
+
+#endif

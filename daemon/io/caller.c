@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/caller.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <uv.h>
+
+#include "admin/admin.h"
+#include "admin/stream.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "io/loop.h"
+#include "proto/http_in.h"
+#include "proto/http_out.h"
+
+/* What is under way to the reader of a stream at most, but for one line that is longer. */
+enum { PIECE_BYTES = 65536 };
+
+static const struct http_limits limits = {.head_bytes = 16384, .body_bytes = 65536};
+
+enum caller_state {
+    CALLER_READING,
+    CALLER_ANSWERING, /* an answer, or the last piece of a stream, is being written */
+    CALLER_STREAMING, /* a piece is being written, the next one follows */
+    CALLER_QUIET,     /* the stream has nothing to tell now */
+    CALLER_CLOSED,
+};
+
+struct caller {
+    struct caller_host *host;
+    struct list link;
+    enum caller_state state;
+    unsigned held; /* what libuv still knows: pipe, timer */
+    bool privileged;
+    uv_pipe_t pipe;
+    uv_timer_t timer;
+    uv_write_t write;
+    struct http_in *in; /* the message being read or answered */
+    struct buf method;
+    struct buf target;
+    struct buf rest; /* ANSWERING: bytes behind that message */
+    struct buf head; /* being written */
+    struct buf body;
+    bool keep;                   /* ANSWERING: another request may follow */
+    size_t unsent;               /* bytes at the last look of the timer */
+    struct admin_stream *stream; /* STREAMING, QUIET */
+    struct loop_task task;       /* QUIET: pulls from it */
+    bool half_closed;            /* STREAMING, QUIET: the peer has shut its side */
+};
+
+void caller_host_init(struct caller_host *host)
+{
+    list_init(&host->callers);
+    host->count = host->queued = host->streams = 0;
+}
+
+/* ---- The end of a caller */
+
+static void free_caller(struct caller *c)
+{
+    http_in_destroy(&c->in);
+    buf_free(&c->method);
+    buf_free(&c->target);
+    buf_free(&c->rest);
+    buf_free(&c->head);
+    buf_free(&c->body);
+    free(c);
+}
+
+static void let_go(struct caller *c)
+{
+    ensure(c->held > 0);
+    if (--c->held == 0)
+        free_caller(c);
+}
+
+static void on_pipe_closed(uv_handle_t *h)
+{
+    let_go(container_of(h, struct caller, pipe));
+}
+
+static void on_timer_closed(uv_handle_t *h)
+{
+    let_go(container_of(h, struct caller, timer));
+}
+
+static void on_timer(uv_timer_t *timer);
+
+/* A stream may be quiet for ever; only a peer that has shut its side has to be looked after, since
+ * its end is not read any more. */
+static void enter(struct caller *c, enum caller_state state)
+{
+    c->state = state;
+    if (state == CALLER_CLOSED || (state == CALLER_QUIET && !c->half_closed))
+        uv_timer_stop(&c->timer);
+    else
+        uv_timer_start(&c->timer, on_timer, c->host->idle_ms, 0);
+}
+
+static void end_stream(struct caller *c)
+{
+    if (c->stream == NULL)
+        return;
+    c->host->streams--;
+    loop_cancel(&c->task);
+    admin_stream_destroy(&c->stream);
+}
+
+/* The memory of the answer stays until libuv has let go of it. */
+static void close_caller(struct caller *c)
+{
+    struct caller_host *host = c->host;
+
+    if (c->state == CALLER_CLOSED)
+        return;
+    end_stream(c);
+    host->queued -= c->head.len + c->body.len;
+    enter(c, CALLER_CLOSED);
+    list_remove(&c->link);
+    host->count--;
+    uv_close((uv_handle_t *)&c->pipe, on_pipe_closed);
+    uv_close((uv_handle_t *)&c->timer, on_timer_closed);
+    host->on_gone(host->gone_arg);
+}
+
+/* Have both sides been shut? */
+static bool hung_up(const struct caller *c)
+{
+    struct pollfd p = {0};
+
+    return uv_fileno((const uv_handle_t *)&c->pipe, &p.fd) != 0 ||
+           (poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR)) != 0);
+}
+
+static bool makes_progress(struct caller *c)
+{
+    size_t before = c->unsent;
+
+    c->unsent = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+    return c->unsent < before;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct caller *c = container_of(timer, struct caller, timer);
+    bool alive = c->state == CALLER_QUIET ? !hung_up(c) : makes_progress(c);
+
+    if (alive) {
+        enter(c, c->state);
+        return;
+    }
+    if (c->state == CALLER_STREAMING)
+        log_warn("stream cut off: its reader took nothing for too long",
+                 KV_STR("stream", admin_stream_name(c->stream)), KV_U64("unsent", c->unsent));
+    else
+        log_debug("control client dropped: it was silent for too long",
+                  KV_U64("unsent", c->unsent));
+    close_caller(c);
+}
+
+/* ---- Reading */
+
+static void take(struct caller *c, const char *data, size_t n);
+
+static bool on_head(void *arg, const struct http_head *head)
+{
+    struct caller *c = arg;
+
+    buf_append_str(&c->method, head->method);
+    buf_append_str(&c->target, head->target);
+    return true;
+}
+
+static bool on_body(void *arg, const char *data, size_t n)
+{
+    (void)arg;
+    (void)data;
+    (void)n;
+    return true;
+}
+
+static void on_end(void *arg)
+{
+    (void)arg; /* answered when http_in_feed() has returned */
+}
+
+static const struct http_in_events in_events = {on_head, on_body, on_end};
+
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
+{
+    struct caller *c = container_of(h, struct caller, pipe);
+
+    (void)suggested;
+    *buf = uv_buf_init(loop_recv_buffer(c->host->loop), LOOP_RECV_BYTES);
+}
+
+/* A peer that has sent all it wants to send may still read a stream. */
+static void on_read_end(struct caller *c, ssize_t why)
+{
+    if (c->state == CALLER_READING || why != UV_EOF || hung_up(c)) {
+        close_caller(c);
+        return;
+    }
+    c->half_closed = true;
+    if (c->state == CALLER_QUIET)
+        enter(c, CALLER_QUIET);
+}
+
+/* What comes while a stream goes on means nothing. */
+static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
+{
+    struct caller *c = container_of(stream, struct caller, pipe);
+
+    if (nread < 0)
+        on_read_end(c, nread);
+    else if (nread > 0 && c->state == CALLER_READING)
+        take(c, buf->base, (size_t)nread);
+}
+
+/* The next request of the connection, of which some bytes may be here already. */
+static void read_next(struct caller *c)
+{
+    struct buf rest = c->rest;
+
+    c->rest = (struct buf){0};
+    http_in_destroy(&c->in);
+    c->in = http_in_create(HTTP_IN_REQUEST, &limits, &in_events, c);
+    buf_clear(&c->method);
+    buf_clear(&c->target);
+    enter(c, CALLER_READING);
+    if (rest.len > 0)
+        take(c, rest.data, rest.len);
+    buf_free(&rest);
+    if (c->state == CALLER_READING &&
+        uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+        close_caller(c);
+}
+
+/* ---- Answering */
+
+static void pull(struct caller *c);
+
+static void on_written(uv_write_t *req, int status)
+{
+    struct caller *c = container_of(req, struct caller, write);
+
+    if (c->state == CALLER_CLOSED)
+        return;
+    c->host->queued -= c->head.len + c->body.len;
+    buf_free(&c->head);
+    buf_clear(&c->body);
+    if (status < 0 || (c->state == CALLER_ANSWERING && !c->keep)) {
+        close_caller(c);
+    } else if (c->state == CALLER_STREAMING) {
+        pull(c);
+    } else {
+        buf_free(&c->body);
+        read_next(c);
+    }
+}
+
+/* Sends head and body, one of which may be empty; state while that lasts. */
+static void send_out(struct caller *c, enum caller_state state)
+{
+    uv_buf_t parts[2];
+    unsigned n = 0;
+
+    if (c->head.len > 0)
+        parts[n++] = uv_buf_init(c->head.data, (unsigned)c->head.len);
+    if (c->body.len > 0) {
+        parts[n] = uv_buf_init(c->body.data, 0);
+        parts[n++].len = c->body.len;
+    }
+    c->host->queued += c->head.len + c->body.len;
+    if (uv_write(&c->write, (uv_stream_t *)&c->pipe, parts, n, on_written) != 0) {
+        close_caller(c);
+        return;
+    }
+    c->unsent = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
+    loop_update_now(c->host->loop); /* a large answer takes long to make */
+    enter(c, state);
+}
+
+/* Takes the body of the response. */
+static void send_answer(struct caller *c, struct admin_response *r)
+{
+    http_out_response(&c->head, r->status, r->content_type, r->body.len);
+    if (str_is(buf_str(&c->method), "HEAD"))
+        buf_clear(&r->body);
+    c->body = r->body;
+    r->body = (struct buf){0};
+    send_out(c, CALLER_ANSWERING);
+}
+
+/* ---- Answers that go on */
+
+static void finish_stream(struct caller *c)
+{
+    if (admin_stream_complaint(c->stream) != NULL)
+        log_warn("stream cut off", KV_STR("stream", admin_stream_name(c->stream)),
+                 KV_STR("because", admin_stream_complaint(c->stream)));
+    end_stream(c);
+    uv_read_stop((uv_stream_t *)&c->pipe);
+    c->keep = false;
+    if (c->head.len + c->body.len > 0)
+        send_out(c, CALLER_ANSWERING);
+    else
+        close_caller(c);
+}
+
+/* The next piece; nothing is being written. */
+static void pull(struct caller *c)
+{
+    enum admin_stream_pulled pulled = admin_stream_pull(c->stream, &c->body, PIECE_BYTES);
+
+    if (pulled == ADMIN_STREAM_ENDED) {
+        finish_stream(c);
+    } else if (c->head.len + c->body.len > 0) {
+        send_out(c, CALLER_STREAMING);
+    } else {
+        buf_free(&c->body);
+        enter(c, CALLER_QUIET);
+    }
+}
+
+static void on_task(struct loop_task *task)
+{
+    pull(container_of(task, struct caller, task));
+}
+
+/* Whoever is writing pulls again anyway. */
+static void on_ready(void *arg)
+{
+    struct caller *c = arg;
+
+    if (c->state == CALLER_QUIET)
+        loop_defer(c->host->loop, &c->task);
+}
+
+/* Takes the stream of the response. */
+static void start_stream(struct caller *c, struct admin_response *r)
+{
+    http_out_endless(&c->head, r->status, r->content_type);
+    c->stream = r->stream;
+    r->stream = NULL;
+    c->host->streams++;
+    if (str_is(buf_str(&c->method), "HEAD")) {
+        finish_stream(c);
+        return;
+    }
+    admin_stream_on_ready(c->stream, on_ready, c);
+    pull(c);
+    if (c->state != CALLER_CLOSED && uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+        close_caller(c);
+}
+
+/* ---- Requests */
+
+static void ask(struct caller *c, struct admin_response *r)
+{
+    struct caller_host *host = c->host;
+    const struct admin_request req = {
+        .method = buf_str(&c->method),
+        .target = buf_str(&c->target),
+        .privileged = c->privileged,
+    };
+
+    if (host->queued > host->queued_most) {
+        admin_refuse(r, 503, "too many answers wait for their readers: try again");
+        return;
+    }
+    host->handle(host->handle_arg, &req, r);
+    if (c->state == CALLER_CLOSED || r->stream == NULL || host->streams < host->streams_most)
+        return;
+    admin_stream_destroy(&r->stream);
+    buf_free(&r->body);
+    admin_refuse(r, 503, "too many streams are open: end one of them");
+}
+
+static void answer(struct caller *c)
+{
+    struct admin_response r = {0};
+
+    ask(c, &r);
+    if (c->state == CALLER_ANSWERING && r.stream != NULL)
+        start_stream(c, &r);
+    else if (c->state == CALLER_ANSWERING)
+        send_answer(c, &r);
+    admin_stream_destroy(&r.stream);
+    buf_free(&r.body);
+}
+
+/* Bytes of the peer in state READING. */
+static void take(struct caller *c, const char *data, size_t n)
+{
+    struct admin_response refusal;
+    struct err err = {0};
+    size_t used = 0;
+    enum err_kind kind = http_in_feed(c->in, data, n, &used, &err);
+
+    if (kind == ERR_OK && !http_in_done(c->in))
+        return;
+    uv_read_stop((uv_stream_t *)&c->pipe);
+    enter(c, CALLER_ANSWERING);
+    if (kind != ERR_OK) {
+        admin_refuse(&refusal, 400, err.text);
+        c->keep = false;
+        send_answer(c, &refusal);
+        return;
+    }
+    c->keep = http_in_reusable(c->in);
+    buf_append(&c->rest, data + used, n - used);
+    answer(c);
+}
+
+/* ---- All of them */
+
+/* Who is at the other end, as the kernel knows it. */
+static bool is_privileged(const struct caller *c)
+{
+    struct ucred peer;
+    socklen_t n = sizeof(peer);
+    uv_os_fd_t fd;
+
+    if (uv_fileno((const uv_handle_t *)&c->pipe, &fd) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0)
+        return false;
+    return peer.uid == 0 || peer.uid == c->host->started_uid;
+}
+
+void caller_accept(struct caller_host *host, struct uv_stream_s *server)
+{
+    struct caller *c = MEM_NEW(struct caller, .host = host, .held = 2);
+
+    uv_pipe_init(loop_uv(host->loop), &c->pipe, 0);
+    uv_timer_init(loop_uv(host->loop), &c->timer);
+    loop_task_init(&c->task, on_task);
+    list_init(&c->link);
+    list_append(&host->callers, &c->link);
+    host->count++;
+    if (uv_accept(server, (uv_stream_t *)&c->pipe) != 0) {
+        close_caller(c);
+        return;
+    }
+    c->privileged = is_privileged(c);
+    read_next(c);
+}
+
+void caller_close_all(struct caller_host *host)
+{
+    list_each (pos, tmp, &host->callers)
+        close_caller(list_entry(pos, struct caller, link));
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * account - what one hook has been told of one key of a source, and what it must be told next, by
+ * DESIGN 1.4 and from the outside: as numbers of lives and states. That a source is stale is a life
+ * as well: ACCOUNT_OUTAGE is its key, 1 its uid.
+ */
+#ifndef SIM_ACCOUNT_H
+#define SIM_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sim/api.h"
+#include "sim/rules.h"
+
+enum { ACCOUNT_OUTAGE = API_KEYS, ACCOUNT_KEYS };
+
+/* What may differ between two states of one life. */
+enum { PATH_NOISE = 1, PATH_ON = 2, PATH_VALUE = 4, PATH_LABEL = 8 };
+
+struct account_event {
+    enum delta_type type;
+    uint64_t uid;
+};
+
+/* A change in the cache. */
+struct account_change {
+    enum delta_type type;
+    enum delta_cause cause;
+    bool state_unknown; /* an end of which the last state was not shown */
+    struct api_object is;
+};
+
+/* How a life ended. */
+struct account_gone {
+    enum delta_type type;
+    enum delta_cause cause;
+    bool state_unknown;
+};
+
+struct account {
+    bool outage;
+    struct api_object now;    /* in the cache; uid 0 = none */
+    enum delta_cause cause;   /* what brought it */
+    uint64_t announced;       /* the life that a run was started for and whose end is not handled */
+    uint64_t heir;            /* the next life, told together with an end that is not handled */
+    struct account_gone gone; /* how the announced life ended, if it has */
+    struct account_gone heir_gone;
+    struct api_object handled; /* the last state of the announced life that was handled */
+    uint64_t skipped;          /* this life counts as announced without any run */
+    bool open;                 /* a run was started since then */
+    bool yields;               /* its end has given way to the next life */
+    bool existing;             /* due since the source was first seen, and no run has ended */
+    bool due;
+    unsigned running;          /* events of runs under way */
+    unsigned paths;            /* told as changed since it was last handled */
+    struct account_event last; /* of the last run */
+};
+
+/* DELETED, LEFT or FRESH? */
+bool account_is_end(enum delta_type type);
+
+/* What differs: PATH_ bits. */
+unsigned account_differences(const struct api_object *a, const struct api_object *b);
+
+/* The cache changes before the hook may look. */
+void account_prepare(struct account *a, const struct account_change *c);
+
+/* The hook sees the source for the first time. True if an object was skipped. */
+bool account_see(struct account *a, const struct rules *r);
+
+/* The cache changes. True if what is due is not what it was, as the hook sees it. */
+bool account_change(struct account *a, const struct rules *r, const struct account_change *c);
+
+/* How the life ended whose end is due. */
+const struct account_gone *account_gone(const struct account *a, uint64_t uid);
+
+/* What is due, in order. Returns how many. */
+size_t account_events(const struct account *a, const struct rules *r, struct account_event out[2]);
+
+/* What it is told again though nothing is due; false = there is nothing. */
+bool account_repeats(const struct account *a, const struct rules *r, struct account_event *out);
+
+/* Is what is due something else than what the last run was about: another life, an end, or a life that
+ * was over in between? */
+bool account_new_matter(const struct account *a, const struct rules *r);
+
+/* Must the end that is due give way to the next life, after so many failures, or parked (mode
+ * object)? */
+bool account_must_yield(const struct account *a, const struct rules *r, unsigned failures,
+                        bool parked);
+
+/* It does. */
+void account_yield(struct account *a, const struct rules *r);
+
+/* What a MODIFIED must tell as changed: PATH_ bits. */
+unsigned account_paths(const struct account *a);
+
+/* A run with this event starts. */
+void account_begin(struct account *a, const struct account_event *ev);
+
+/* It is over; once for each account_begin(), before account_end(). */
+void account_over(struct account *a);
+
+/* How it went: told is the state that it was told. Events in order. */
+void account_end(struct account *a, const struct rules *r, const struct account_event *ev,
+                 const struct api_object *told, bool ok);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * feature - what hooks did in the simulations, counted: what never happens is not tested.
+ */
+#ifndef SIM_FEATURE_H
+#define SIM_FEATURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* XX(identifier, text). */
+#define FEATURE_MAP(XX)                                                           \
+    XX(OBJECT, "run in mode object")                                              \
+    XX(BATCH, "run in mode batch")                                                \
+    XX(SNAPSHOT, "run in mode snapshot")                                          \
+    XX(EXISTING, "reason existing")                                               \
+    XX(CHANGE, "reason change")                                                   \
+    XX(RETRY, "reason retry")                                                     \
+    XX(RERUN, "reason rerun")                                                     \
+    XX(MANUAL, "reason manual")                                                   \
+    XX(BEHIND_ANY, "run while another source is not synced")                      \
+    XX(LATE_SOURCE, "source seen after the first run")                            \
+    XX(WAITED_AFTER, "hook kept waiting by another hook's first run alone")       \
+    XX(WAITED_STALE, "hook stopped by a stale source")                            \
+    XX(PAUSED, "hook paused")                                                     \
+    XX(PAUSED_DUE, "hook resumed that was due")                                   \
+    XX(ORDER, "run ordered of one key, or of a hook in mode batch or snapshot")   \
+    XX(ORDER_ALL, "run ordered of all keys")                                      \
+    XX(ORDER_RUNNING, "run ordered of what runs")                                 \
+    XX(ORDER_VOID, "ordered run that had nothing to tell when its turn came")     \
+    XX(ORDER_REFUSED, "order refused")                                            \
+    XX(HOT_START, "source that kept changing when it was first seen")             \
+    XX(SKIPPED, "existing object skipped")                                        \
+    XX(BURST, "change while it settles")                                          \
+    XX(LIMIT, "burst cut by the limit of settle")                                 \
+    XX(MIN_INTERVAL, "start delayed by min_interval")                             \
+    XX(SPLAY, "start delayed by splay")                                           \
+    XX(SPLAY_RERUN, "rerun delayed by splay")                                     \
+    XX(NO_SLOT, "due without a slot")                                             \
+    XX(SHARED, "start in a shared slot")                                          \
+    XX(OWN_SLOT, "start in the own slot while another hook hangs")                \
+    XX(HANG, "run that hangs for minutes")                                        \
+    XX(TIMEOUT, "run that is killed at its timeout")                              \
+    XX(UNFIT, "run that cannot be told its fields")                               \
+    XX(PARK_EXIT, "parked by its exit status")                                    \
+    XX(PARK_ATTEMPTS, "parked when attempts were used up")                        \
+    XX(CHANGED_RUNNING, "failed run of what has changed meanwhile")               \
+    XX(UNPARKED, "unparked by a change")                                          \
+    XX(FORWARD, "retry brought forward by a change")                              \
+    XX(NEW_LADDER, "ladder begun anew by another matter")                         \
+    XX(GAVE_WAY, "DELETED that gave way to the next life")                        \
+    XX(NEXT_LIFE, "DELETED told, and ADDED of the next life")                     \
+    XX(TWO_ENDS, "ends of two lives in one run")                                  \
+    XX(CANCELLED, "change that was undone before it was told")                    \
+    XX(UNDONE, "change back to the handled state after a run that failed")        \
+    XX(OLD, "run that is told the last handled state")                            \
+    XX(MORE_PATHS, "changed: more than what differs from the last handled state") \
+    XX(OUTAGE, "STALE or FRESH told")
+
+#define FEATURE_ENUM(id, text) FEATURE_##id,
+enum feature { FEATURE_MAP(FEATURE_ENUM) FEATURES };
+#undef FEATURE_ENUM
+
+/* What it is. */
+const char *feature_text(enum feature feature);
+
+#endif

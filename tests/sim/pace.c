@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/pace.h"
+
+static uint64_t min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+void pace_init(struct pace *p)
+{
+    *p = (struct pace){.earliest_ms = NEVER_MS,
+                       .latest_ms = NEVER_MS,
+                       .rerun_earliest_ms = NEVER_MS,
+                       .rerun_latest_ms = NEVER_MS,
+                       .ordered_ms = NEVER_MS,
+                       .place_ms = NEVER_MS};
+}
+
+/* When it has been quiet for long enough, or unquiet for too long. */
+static uint64_t settled_ms(const struct pace *p, const struct lane_params *l)
+{
+    return min(p->last_ms + l->settle_ms, p->first_ms + l->settle_max_ms);
+}
+
+static void due_between(struct pace *p, uint64_t earliest_ms, uint64_t latest_ms)
+{
+    p->due = true;
+    p->parked = false;
+    p->earliest_ms = earliest_ms;
+    p->latest_ms = latest_ms;
+}
+
+static enum pace_effect come_forward(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+{
+    uint64_t at = max(now_ms, p->ended_ms + l->retry.initial_ms);
+    bool parked = p->parked;
+
+    if (!parked && at >= p->earliest_ms)
+        return PACE_NOTHING;
+    due_between(p, at, at);
+    return parked ? PACE_UNPARKED : PACE_FORWARD;
+}
+
+/* One that may have become ready already waits no longer. */
+static enum pace_effect extend(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+{
+    p->last_ms = now_ms;
+    uint64_t at = settled_ms(p, l);
+    if (now_ms < p->earliest_ms)
+        due_between(p, at, at + l->splay_ms);
+    else if (now_ms <= p->latest_ms)
+        p->latest_ms = max(p->latest_ms, at + l->splay_ms);
+    else
+        return PACE_NOTHING;
+    return at < now_ms + l->settle_ms ? PACE_LIMIT : PACE_BURST;
+}
+
+enum pace_effect pace_touch(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+{
+    p->news_ms = now_ms;
+    if (p->running) {
+        p->first_ms = p->changed ? p->first_ms : now_ms;
+        p->last_ms = now_ms;
+        p->changed = true;
+        return PACE_NOTHING;
+    }
+    if (p->failures > 0)
+        return come_forward(p, l, now_ms);
+    if (p->due)
+        return extend(p, l, now_ms);
+    p->first_ms = now_ms;
+    p->last_ms = now_ms;
+    due_between(p, settled_ms(p, l), settled_ms(p, l) + l->splay_ms);
+    if (now_ms >= p->rerun_earliest_ms) /* it is ready for its rerun */
+        p->earliest_ms = now_ms;
+    return PACE_NOTHING;
+}
+
+void pace_hurry(struct pace *p, uint64_t now_ms)
+{
+    p->failures = 0;
+    p->first_ms = now_ms;
+    p->last_ms = now_ms;
+    due_between(p, min(now_ms, p->earliest_ms), min(now_ms, p->latest_ms));
+}
+
+void pace_begin_hot(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+{
+    p->first_ms = now_ms;
+    p->last_ms = now_ms;
+    due_between(p, p->news_ms + l->settle_ms, settled_ms(p, l) + l->splay_ms);
+    p->news_ms = now_ms;
+}
+
+void pace_order(struct pace *p, uint64_t now_ms)
+{
+    p->ordered_ms = p->ordered_ms == NEVER_MS ? now_ms : p->ordered_ms;
+    if (p->parked)
+        due_between(p, now_ms, now_ms);
+}
+
+void pace_drop(struct pace *p)
+{
+    if (p->ordered_ms != NEVER_MS)
+        p->place_ms = pace_ready_ms(p);
+    p->failures = 0;
+    p->due = false;
+    p->parked = false;
+    p->earliest_ms = NEVER_MS;
+    p->latest_ms = NEVER_MS;
+}
+
+void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms)
+{
+    bool again = l->rerun_ms > 0 && since_ms != NEVER_MS;
+
+    p->rerun_earliest_ms = again ? since_ms + l->rerun_ms : NEVER_MS;
+    p->rerun_latest_ms = again ? since_ms + l->rerun_ms + l->splay_ms : NEVER_MS;
+}
+
+bool pace_may_run(const struct pace *p, bool can_repeat, uint64_t now_ms)
+{
+    if (p->ordered_ms != NEVER_MS)
+        return true;
+    if (p->due && now_ms >= p->earliest_ms)
+        return true;
+    return can_repeat && p->failures == 0 && now_ms >= p->rerun_earliest_ms;
+}
+
+bool pace_waits(const struct pace *p)
+{
+    return !p->running && (p->due || p->ordered_ms != NEVER_MS || p->rerun_latest_ms != NEVER_MS);
+}
+
+uint64_t pace_ready_ms(const struct pace *p)
+{
+    uint64_t due_ms = p->due ? p->earliest_ms : NEVER_MS;
+
+    return min(min(due_ms, p->rerun_earliest_ms), min(p->ordered_ms, p->place_ms));
+}
+
+uint64_t pace_deadline_ms(const struct pace *p, bool can_repeat, bool has_matter)
+{
+    if (p->running)
+        return NEVER_MS;
+    if (p->ordered_ms != NEVER_MS && has_matter)
+        return min(p->ordered_ms, p->latest_ms);
+    if (p->due)
+        return p->latest_ms;
+    return can_repeat && p->failures == 0 ? p->rerun_latest_ms : NEVER_MS;
+}
+
+void pace_begin(struct pace *p, uint64_t now_ms)
+{
+    unsigned failures = p->failures;
+
+    pace_drop(p);
+    p->failures = failures;
+    p->running = true;
+    p->changed = false;
+    p->started_ms = now_ms;
+    p->ordered_ms = NEVER_MS;
+    p->place_ms = NEVER_MS;
+    p->had_no_slot = false;
+    p->had_to_wait = false;
+    p->rerun_earliest_ms = NEVER_MS;
+    p->rerun_latest_ms = NEVER_MS;
+}
+
+/* What changed during the run has waited since then. */
+static void begin_burst(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+{
+    uint64_t earliest = now_ms;
+
+    p->failures = 0;
+    if (p->changed) {
+        earliest = settled_ms(p, l);
+    } else {
+        p->first_ms = now_ms;
+        p->last_ms = now_ms;
+        p->news_ms = now_ms;
+    }
+    p->last_ms = max(p->last_ms, p->news_ms);
+    due_between(p, earliest, max(now_ms, settled_ms(p, l) + l->splay_ms));
+}
+
+static uint64_t step_ms(const struct pace *p, const struct lane_params *l)
+{
+    double ms = (double)l->retry.initial_ms;
+
+    for (unsigned i = 1; i < p->failures && ms < (double)l->retry.max_ms; i++)
+        ms *= l->retry.factor;
+    return min((uint64_t)ms, l->retry.max_ms);
+}
+
+bool pace_is_spent(const struct pace *p, const struct lane_params *l, bool parks)
+{
+    return parks || (l->attempts > 0 && p->failures + 1 >= l->attempts);
+}
+
+static void fail(struct pace *p, const struct lane_params *l, bool parks, uint64_t now_ms)
+{
+    bool spent = pace_is_spent(p, l, parks);
+
+    p->failures++;
+    uint64_t ms = step_ms(p, l);
+    if (p->changed)
+        ms = min(ms, l->retry.initial_ms);
+    due_between(p, now_ms + ms, now_ms + ms);
+    if (!spent || p->changed || p->ordered_ms != NEVER_MS)
+        return;
+    p->parked = true;
+    p->earliest_ms = NEVER_MS;
+    p->latest_ms = NEVER_MS;
+}
+
+void pace_end(struct pace *p, const struct lane_params *l, const struct pace_end *end,
+              uint64_t now_ms)
+{
+    p->running = false;
+    p->ended_ms = now_ms;
+    if (p->ordered_ms != NEVER_MS)
+        p->ordered_ms = now_ms;
+    if (!end->due && p->ordered_ms != NEVER_MS && !end->ok)
+        p->failures++;
+    else if (!end->due)
+        p->failures = 0;
+    else if (end->ok || end->another)
+        begin_burst(p, l, now_ms);
+    else
+        fail(p, l, end->parks, now_ms);
+    p->changed = false;
+}

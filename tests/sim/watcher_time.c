@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is a run late, and does the hook core say of itself what is so? */
+#include <inttypes.h>
+
+#include "base/panic.h"
+#include "sim/watched.h"
+
+/* What was ordered of a hook that has nothing to tell ends without a run; so does a rerun, which is
+ * then due again later. */
+static void end_void(const struct watcher *w, struct watched *h, const struct account *a,
+                     struct pace *p)
+{
+    uint64_t now = w->clock->now_ms;
+
+    if (p->running || (p->ordered_ms == NEVER_MS && now < p->rerun_earliest_ms))
+        return;
+    if (watched_repeats(h, a) || watched_due(h, a))
+        return;
+    if (p->ordered_ms != NEVER_MS) {
+        watched_count(w, FEATURE_ORDER_VOID);
+        p->ordered_ms = NEVER_MS;
+        pace_drop(p);
+        if (h->rules->mode != HOOK_OBJECT)
+            pace_rest(p, &h->rules->lane, now);
+    } else {
+        p->rerun_latest_ms = now + h->rules->lane.rerun_ms + h->rules->lane.splay_ms;
+    }
+}
+
+static void look_at_unit(const struct watcher *w, struct watched *h, size_t source, size_t key,
+                         uint64_t by_ms)
+{
+    const struct account *a = &h->accounts[source][key];
+    struct pace *p = watched_pace(h, source, key);
+
+    if (!pace_waits(p))
+        return;
+    bool seen = h->is_open[source] || h->rules->mode != HOOK_OBJECT;
+    bool repeats = seen && watched_repeats(h, a);
+    uint64_t due_ms = pace_deadline_ms(p, repeats, repeats || watched_due(h, a));
+
+    if (due_ms > by_ms)
+        return;
+    if (!watched_has_slot(w, h))
+        p->had_no_slot = true;
+    else if (h->free_ms > by_ms)
+        p->had_to_wait = true;
+    else
+        panic("%s, source %zu, key %zu: should have run at %" PRIu64 ", it is %" PRIu64
+              " (free from %" PRIu64 ", %u failures)",
+              h->rules->name, source, key, due_ms, w->clock->now_ms, h->free_ms, p->failures);
+}
+
+static void look_at_hook(const struct watcher *w, struct watched *h, uint64_t by_ms)
+{
+    bool by_key = h->rules->mode == HOOK_OBJECT;
+    bool free = watched_has_slot(w, h) && h->free_ms <= w->clock->now_ms;
+
+    for (size_t s = 0; s < (by_key ? RULES_SOURCES : 1); s++)
+        for (size_t key = 0; key < (by_key ? ACCOUNT_KEYS : 1); key++) {
+            look_at_unit(w, h, s, key, by_ms);
+            if (free)
+                end_void(w, h, &h->accounts[s][key], watched_pace(h, s, key));
+        }
+}
+
+static void look(struct watcher *w, uint64_t by_ms)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        if (!watched_blocked(w, &w->hooks[i]))
+            look_at_hook(w, &w->hooks[i], by_ms);
+}
+
+/* Once at a time: what has happened since then may have let something start. */
+void watcher_before(struct watcher *w)
+{
+    if (w->looked_ms != w->clock->now_ms)
+        look(w, w->clock->now_ms - 1);
+    w->looked_ms = w->clock->now_ms;
+}
+
+void watcher_after(struct watcher *w)
+{
+    look(w, w->clock->now_ms);
+}
+
+/* Keys that wait, by the words of hook_pending(). */
+static size_t pending(const struct watched *h)
+{
+    bool by_key = h->rules->mode == HOOK_OBJECT;
+    size_t n = 0;
+
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < ACCOUNT_KEYS; key++) {
+            const struct pace *p = by_key ? &h->paces[s][key] : &h->paces[0][0];
+
+            n += h->accounts[s][key].due && !p->parked && !(by_key && p->running);
+        }
+    return n;
+}
+
+static size_t parked(const struct watched *h)
+{
+    size_t n = 0;
+
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < ACCOUNT_KEYS; key++)
+            n += h->paces[s][key].parked;
+    return n;
+}
+
+static void same(const struct watched *h, const char *what, size_t is, size_t should_be)
+{
+    if (is != should_be)
+        panic("%s: %s is %zu, not %zu", h->rules->name, what, is, should_be);
+}
+
+void watcher_compare(const struct watcher *w, const struct hooks *hooks)
+{
+    for (size_t i = 0; i < HOOKS; i++) {
+        const struct watched *h = &w->hooks[i];
+        const struct hook *is = hooks->v[i];
+
+        same(h, "gate", is->gate, h->gate);
+        same(h, "running", is->lane.running, h->running);
+        same(h, "parked", hook_parked(is), parked(h));
+        same(h, "pending", hook_pending(is), pending(h));
+        same(h, "first_ended", hook_first_ended(is), watched_first_ended(h));
+    }
+}
+
+static void check_unit(const struct watched *h, size_t source, size_t key)
+{
+    const struct pace *p = &h->paces[source][key];
+
+    if (p->running || p->ordered_ms != NEVER_MS || (p->due && !p->parked))
+        panic("%s, source %zu, key %zu: it is quiet, but not done", h->rules->name, source, key);
+    if (!p->parked && h->rules->mode == HOOK_OBJECT && h->accounts[source][key].due)
+        panic("%s, source %zu, key %zu: due, and it is quiet", h->rules->name, source, key);
+}
+
+static size_t known_keys(const struct watched *h, size_t source)
+{
+    size_t n = 0;
+
+    for (size_t key = 0; key < ACCOUNT_KEYS; key++) {
+        const struct account *a = &h->accounts[source][key];
+
+        n += a->now.uid != 0 || a->announced != 0;
+    }
+    return n;
+}
+
+void watcher_check_quiet(const struct watcher *w, const struct hooks *hooks)
+{
+    for (size_t i = 0; i < HOOKS; i++) {
+        const struct watched *h = &w->hooks[i];
+        const struct hook *is = hooks->v[i];
+
+        for (size_t s = 0; s < RULES_SOURCES; s++) {
+            for (size_t key = 0; key < ACCOUNT_KEYS; key++)
+                check_unit(h, s, key);
+            same(h, "entries", map_count(&is->queue.sources[s].by_key), known_keys(h, s));
+        }
+        same(h, "left of orders", is->order.left, 0);
+        if (h->rules->mode != HOOK_OBJECT && watched_due(h, NULL) && !h->paces[0][0].parked)
+            panic("%s: due, and it is quiet", h->rules->name);
+    }
+}
+
+bool watcher_is_parked(const struct watcher *w, size_t hook, size_t source, size_t key)
+{
+    const struct watched *h = &w->hooks[hook];
+
+    return h->rules->mode == HOOK_OBJECT ? h->paces[source][key].parked : h->paces[0][0].parked;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scripted - informerctl against a socket that answers from a script: what it asks, what it prints,
+ * its exit code.
+ */
+#ifndef UNIT_SCRIPTED_H
+#define UNIT_SCRIPTED_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ctl/command.h"
+
+/* One request on a connection of its own, and its answer. */
+struct scripted_exchange {
+    const char *request; /* "POST /v1/watches/w/relist" */
+    int status;
+    const char *body;
+};
+
+/* What informerctl must do. */
+struct scripted_wanted {
+    enum command_exit code;
+    const char *out;       /* NULL = anything */
+    const char *complaint; /* a part of it; "" = there is none */
+};
+
+/* Runs informerctl with these words (the last is NULL) against a daemon that knows the script (the
+ * last has no request), which must be asked all of it in this order. */
+void scripted_check(const struct scripted_exchange *script, const char *const *words,
+                    struct scripted_wanted wanted);
+
+#define WORDS(...)  ((const char *const[]){__VA_ARGS__, NULL})
+#define SCRIPT(...) ((const struct scripted_exchange[]){__VA_ARGS__, {0}})
+
+#endif

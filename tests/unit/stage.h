@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage - hooks over a few watches in virtual time: a test changes the caches, starts runs and ends
+ * them by hand; pure.
+ */
+#ifndef UNIT_STAGE_H
+#define UNIT_STAGE_H
+
+#include "objects.h"
+
+#include "hook/hook.h"
+
+enum { STAGE_WATCHES = 3, STAGE_ALL = 0x3f, STAGE_INITIAL_MS = 1000 };
+
+struct stage {
+    struct hooks hooks;
+    struct watch *watches[STAGE_WATCHES];
+    uint64_t now;
+};
+
+/* One at a time. */
+extern struct stage stage;
+
+/* A hook; what is 0 or NULL stands for what a test seldom cares for. */
+struct stage_hook {
+    struct hook_rules rules; /* without arrays */
+    unsigned events;         /* 0 = all */
+    const char *path;        /* of changes_in; NULL = any byte counts */
+    size_t sources;          /* the first so many watches; 0 = 1 */
+    int park_exit;           /* 0 = none */
+    size_t after;            /* the place of the hook that comes first, plus 1; 0 = none */
+    struct lane_params lane; /* concurrency 0 = 8; retry.initial_ms 0 = 1 s, 2 s, ... 8 s */
+};
+
+/* As cmocka wants them. */
+int stage_set_up(void **state);
+/* See above. */
+int stage_clean_up(void **state);
+
+/* Adds it as the next one, "h0", "h1", ... */
+struct hook *stage_add(const struct stage_hook *p);
+
+/* The watch has been listed and is empty; what the hooks know comes from stage_change(). */
+void stage_sync(size_t watch);
+
+/* The caches changed. */
+void stage_change(size_t watch, enum delta_type type, const char *key, const char *uid,
+                  const char *data);
+
+/* The watch became stale or fresh. */
+void stage_stale(size_t watch, bool is);
+
+/* Nothing may start now. */
+void stage_nothing(void);
+
+/* Nothing may start now, nor will it before ms; then it is that late. */
+void stage_waits_until(uint64_t ms);
+
+/* The run that starts now. */
+struct run *stage_next(void);
+
+/* The run that starts now has this one event. */
+struct run *stage_starts(enum delta_type type, const char *uid);
+
+/* Asserts on an event of a run. */
+void stage_event_is(const struct run *run, size_t i, enum delta_type type, const char *uid);
+
+/* The run ends with a status. */
+struct hooks_verdict stage_end(struct run *run, int status);
+
+/* stage_starts(), then it succeeds. */
+void stage_pass(enum delta_type type, const char *uid);
+
+/* stage_starts(), then it fails with status 1; its reason and attempt were these. */
+void stage_fail(enum delta_type type, const char *uid, enum run_reason reason, unsigned attempt);
+
+#endif

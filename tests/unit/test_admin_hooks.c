@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the control socket says of hooks: runs, why, input; and what it has them do. */
+#include "admin_world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "admin/whys.h"
+
+#define ENDED "\"2024-05-01T10:20:30.000000000Z\""
+
+static void sync_services(struct admin_world *t, size_t n)
+{
+    struct buf list = {0};
+
+    admin_world_put_list(&list, "42", n);
+    admin_world_list(t, WORLD_SERVICES, 200, buf_cstr(&list));
+    buf_free(&list);
+}
+
+static void sync_secrets(struct admin_world *t)
+{
+    admin_world_list(t, WORLD_PRIVATE, 200,
+                     "{\"kind\":\"SecretList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                     "\"resourceVersion\":\"42\"},\"items\":[{\"metadata\":{\"namespace\":\"b\","
+                     "\"name\":\"p\",\"uid\":\"u\",\"resourceVersion\":\"41\"}}]}");
+}
+
+static void expect_done(struct admin_world *t, const char *done)
+{
+    assert_string_equal(buf_cstr(&t->done), done);
+    buf_clear(&t->done);
+}
+
+static void expect_body(struct admin_world *t, const char *target, const char *body)
+{
+    struct admin_response r = admin_world_ask(t, "GET", target, true);
+
+    assert_int_equal(r.status, 200);
+    assert_string_equal(buf_cstr(&r.body), body);
+    buf_free(&r.body);
+}
+
+static void finish(struct admin_world *t, struct run *run, const char *out, const char *err)
+{
+    const struct run_result result = {
+        .end = RUN_FAILED,
+        .text = "killed by signal 9",
+        .wall_ns = WORLD_STARTED_NS,
+        .cpu_us = 1000512,
+        .out = str_c(out),
+        .err = str_c(err),
+        .dropped = 77,
+    };
+
+    hooks_finish(&t->hooks, run, &result, t->now_ms + 12);
+}
+
+static void test_a_run_with_everything(void **state)
+{
+    struct admin_world *t = *state;
+
+    expect_body(t, "/v1/runs", "[]\n");
+    expect_body(t, "/v1/hooks/print/runs", "[]\n");
+    sync_services(t, 1);
+    finish(t, admin_world_start(t), "to stdout\n", "first\nlast\n \n\n");
+    expect_body(t, "/v1/runs",
+                "[{\"run\":\"i-1\",\"hook\":\"print\",\"ended\":" ENDED ",\"took_s\":0.012,"
+                "\"source\":\"services\",\"key\":\"b/s0\",\"event\":\"ADDED\",\"events\":1,"
+                "\"reason\":\"existing\",\"attempt\":1,\"outcome\":\"failed\","
+                "\"result\":\"killed by signal 9\",\"cpu_s\":1.000512,\"dropped_bytes\":77,"
+                "\"last_line\":\"last\",\"stdout\":\"to stdout\\n\","
+                "\"stderr\":\"first\\nlast\\n \\n\\n\"}]\n");
+}
+
+static void test_runs_of_all_hooks_the_newest_last(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_response r;
+
+    admin_world_add_hook(
+        t, (struct world_hook){.name = "snap", .mode = HOOK_SNAPSHOT, .source_count = 1});
+    sync_services(t, 2);
+    admin_world_run(t, "");
+    admin_world_run(t, "");
+    admin_world_run(t, "oh no");
+    r = admin_world_ask(t, "GET", "/v1/runs", false);
+    const char *first = strstr(buf_cstr(&r.body), "\"run\":\"i-1\"");
+    const char *second = strstr(buf_cstr(&r.body), "\"run\":\"i-2\"");
+    const char *third = strstr(buf_cstr(&r.body), "\"run\":\"i-3\"");
+    assert_true(first != NULL && first < second && second < third);
+    buf_free(&r.body);
+    admin_world_expect(t, "GET /v1/hooks/snap/runs", 200,
+                       "\"source\":null,\"key\":null,\"event\":null,\"events\":2,"
+                       "\"reason\":\"existing\",\"attempt\":1,\"outcome\":\"ok\","
+                       "\"result\":\"exit status 0\"");
+    admin_world_lacks(t, "GET /v1/hooks/snap/runs", "\"hook\":\"print\"");
+    admin_world_lacks(t, "GET /v1/hooks/print/runs", "\"hook\":\"snap\"");
+}
+
+static void test_output_is_never_raw(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_response r;
+
+    sync_services(t, 1);
+    finish(t, admin_world_start(t), "gr\xc3\xbc\xc3\x9f", "\x1b[31mred\x7f\xc2\x9bm\xff\xc2\r");
+    r = admin_world_ask(t, "GET", "/v1/runs", false);
+    assert_non_null(
+        strstr(buf_cstr(&r.body),
+               "\"last_line\":\"\\u001b[31mred\\u007f\\u009bm\xef\xbf\xbd\xef\xbf\xbd\""));
+    assert_non_null(strstr(buf_cstr(&r.body), "\"stdout\":\"gr\xc3\xbc\xc3\x9f\""));
+    for (size_t i = 0; i + 1 < r.body.len; i++)
+        assert_in_range((unsigned char)r.body.data[i], 0x20, 0xff);
+    buf_free(&r.body);
+}
+
+static void test_what_hooks_of_secrets_print_is_secret(void **state)
+{
+    struct admin_world *t = *state;
+
+    admin_world_add_hook(t,
+                         (struct world_hook){.name = "s", .mode = HOOK_BATCH, .source_count = 3});
+    sync_services(t, 1);
+    sync_secrets(t);
+    finish(t, admin_world_start(t), "hush", "");
+    finish(t, admin_world_start(t), "hush", "");
+    admin_world_expect_poor(t, "GET /v1/hooks/print/runs", 200, "\"stdout\":\"hush\"");
+    admin_world_expect(t, "GET /v1/hooks/s/runs", 200, "\"stdout\":\"hush\"");
+    admin_world_expect_poor(t, "GET /v1/hooks/s/runs", 200,
+                            "\"last_line\":null,\"stdout\":null,\"stderr\":null}]");
+    admin_world_expect(t, "GET /v1/hooks/s/input", 200, "\"hook\":\"s\"");
+    admin_world_expect_poor(t, "GET /v1/hooks/s/input", 403, "objects of Secrets");
+}
+
+static void test_digests_of_secrets_are_secret(void **state)
+{
+    struct admin_world *t = *state;
+
+    admin_world_add_hook(t, (struct world_hook){.name = "s", .source_count = 3});
+    sync_services(t, 1);
+    sync_secrets(t);
+    admin_world_lacks(t, "GET /v1/hooks/s/why/b/p", "\"digest\":null");
+    admin_world_expect_poor(t, "GET /v1/hooks/s/why/b/p", 200, "\"digest\":null");
+}
+
+static void test_why_of_a_hook(void **state)
+{
+    struct admin_world *t = *state;
+
+    expect_body(t, "/v1/hooks/print/why",
+                "{\"hook\":\"print\",\"units\":[{\"source\":null,\"key\":null,"
+                "\"reason\":\"not_synced\",\"of\":\"services\","
+                "\"text\":\"source services not synced\",\"until\":null,\"failures\":0,"
+                "\"event\":null,\"digest\":null,\"last_run\":null}],\"left_out\":0}\n");
+    sync_services(t, 2);
+    admin_world_run(t, "oh no");
+    admin_world_expect(t, "GET /v1/hooks/print/why", 200,
+                       "[{\"source\":\"services\",\"key\":\"b/s0\",\"reason\":\"backoff\","
+                       "\"of\":null,\"text\":\"backoff\","
+                       "\"until\":\"2024-05-01T10:20:34.500000000Z\",\"failures\":1,");
+    admin_world_expect(t, "GET /v1/hooks/print/why", 200, "\"key\":\"b/s1\",\"reason\":\"slot\"");
+    admin_world_run(t, "");
+    t->now_ms += 1000;
+    admin_world_run(t, "");
+    admin_world_expect(t, "GET /v1/hooks/print/why", 200,
+                       "[{\"source\":null,\"key\":null,\"reason\":\"handled\",");
+    admin_world_expect(t, "GET /v1/hooks/print/why", 200,
+                       "\"event\":{\"type\":\"ADDED\",\"cause\":\"relist\",\"received\":");
+}
+
+static void test_why_of_a_key(void **state)
+{
+    struct admin_world *t = *state;
+    char digest[64];
+    struct digest d;
+
+    admin_world_add_hook(t, (struct world_hook){.name = "two", .source_count = 2});
+    sync_services(t, 1);
+    admin_world_run(t, "");
+    d = object_digest(store_get(watch_store(t->watches[WORLD_SERVICES].watch), str_c("b/s0")));
+    snprintf(digest, sizeof(digest), "\"digest\":\"%016llx%016llx\"", (unsigned long long)d.hi,
+             (unsigned long long)d.lo);
+    admin_world_expect(t, "GET /v1/hooks/print/why/b/s0", 200, digest);
+    admin_world_expect(t, "GET /v1/hooks/print/why/b%2fs0", 200,
+                       "{\"hook\":\"print\",\"units\":[{\"source\":\"services\",\"key\":\"b/s0\","
+                       "\"reason\":\"handled\",");
+    admin_world_expect(t, "GET /v1/hooks/print/why/b/s0", 200,
+                       "\"last_run\":{\"run\":\"i-1\",\"hook\":\"print\",");
+    admin_world_lacks(t, "GET /v1/hooks/print/why/b/s0", "stdout");
+    admin_world_expect(t, "GET /v1/hooks/print/why/b/none", 404, "knows of nothing under this key");
+    admin_world_expect(t, "GET /v1/hooks/two/why/b/s0", 200, "[{\"source\":\"services\",\"key\"");
+    admin_world_expect(t, "GET /v1/hooks/two/why/b/s0", 200, "},{\"source\":\"twin\",\"key\"");
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += strlen(what))
+        n++;
+    return n;
+}
+
+static void test_why_is_bounded(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_response r;
+
+    sync_services(t, WHYS_KEYS + 5);
+    hook_pause(t->hooks.v[0], true);
+    assert_null(hooks_next(&t->hooks, t->now_ms));
+    r = admin_world_ask(t, "GET", "/v1/hooks/print/why", true);
+    assert_int_equal(count(buf_cstr(&r.body), "\"source\":\"services\""), WHYS_KEYS);
+    assert_int_equal(count(buf_cstr(&r.body), "\"reason\":\"paused\""), WHYS_KEYS + 1);
+    assert_non_null(strstr(buf_cstr(&r.body), "],\"left_out\":5}\n"));
+    buf_free(&r.body);
+}
+
+/* But for the number of the run, which none has yet. */
+static void test_input_is_what_a_run_gets(void **state)
+{
+    struct admin_world *t = *state;
+    struct buf given = {0};
+
+    admin_world_expect(t, "GET /v1/hooks/print/input/b/s0", 409, "waits for its first run");
+    sync_services(t, 2);
+    admin_world_run(t, ""); /* b/s0 */
+    struct admin_response named = admin_world_ask(t, "GET", "/v1/hooks/print/input/b/s1", true);
+    struct admin_response due = admin_world_ask(t, "GET", "/v1/hooks/print/input", true);
+    struct run *run = admin_world_start(t);
+
+    run->id = 0;
+    payload_put_json(&given, &t->context, run, t->now_ms);
+    assert_string_equal(named.content_type, "application/json");
+    assert_string_equal(buf_cstr(&named.body), buf_cstr(&given));
+    assert_string_equal(buf_cstr(&due.body), buf_cstr(&given));
+    assert_non_null(strstr(buf_cstr(&given), "\"reason\":\"existing\""));
+    buf_free(&named.body);
+    buf_free(&due.body);
+    buf_free(&given);
+}
+
+static void test_input_of_what_is_handled_is_a_manual_one(void **state)
+{
+    struct admin_world *t = *state;
+
+    sync_services(t, 1);
+    admin_world_run(t, "");
+    admin_world_expect(t, "GET /v1/hooks/print/input/b/s0", 200,
+                       "{\"version\":1,\"hook\":\"print\",\"run\":\"i-0\",\"attempt\":1,"
+                       "\"reason\":\"manual\",\"sources\":{\"services\":{");
+    admin_world_expect(t, "GET /v1/hooks/print/input/b/s0", 200,
+                       "\"event\":{\"type\":\"MODIFIED\",");
+    admin_world_expect(t, "GET /v1/hooks/print/input", 404, "no key of the hook is due: name one");
+    admin_world_expect(t, "GET /v1/hooks/print/input/b/none", 404, "knows of nothing");
+    admin_world_expect(t, "GET /v1/hooks/print/why/b/s0", 200, "\"reason\":\"handled\"");
+}
+
+static void test_input_in_each_mode(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_response r;
+
+    admin_world_add_hook(
+        t, (struct world_hook){.name = "batch", .mode = HOOK_BATCH, .source_count = 1});
+    admin_world_add_hook(
+        t, (struct world_hook){.name = "snap", .mode = HOOK_SNAPSHOT, .source_count = 1});
+    admin_world_add_hook(t, (struct world_hook){.name = "two", .source_count = 2});
+    sync_services(t, 1);
+    for (size_t i = 0; i < 5; i++)
+        admin_world_run(t, "");
+    admin_world_expect(t, "GET /v1/hooks/batch/input", 200, "\"reason\":\"manual\"");
+    admin_world_expect(t, "GET /v1/hooks/batch/input", 200, "\"events\":[{\"type\":\"MODIFIED\",");
+    admin_world_expect(t, "GET /v1/hooks/snap/input", 200, "\"changes\":[],\"snapshot\":{");
+    admin_world_expect(t, "GET /v1/hooks/snap/input/b/s0", 400, "leave the key out");
+    r = admin_world_ask(t, "GET", "/v1/hooks/two/input/b/s0", true);
+    assert_string_equal(r.content_type, "application/x-ndjson");
+    assert_int_equal(count(buf_cstr(&r.body), "\n"), 2);
+    assert_int_equal(count(buf_cstr(&r.body), "\"source\":\"twin\""), 1);
+    buf_free(&r.body);
+}
+
+static void test_an_empty_batch_has_no_input(void **state)
+{
+    struct admin_world *t = *state;
+
+    admin_world_add_hook(
+        t, (struct world_hook){.name = "batch", .mode = HOOK_BATCH, .source_count = 1});
+    sync_services(t, 0);
+    assert_null(hooks_next(&t->hooks, t->now_ms));
+    admin_world_expect(t, "GET /v1/hooks/batch/input", 404, "nothing to tell");
+}
+
+static void test_orders(void **state)
+{
+    struct admin_world *t = *state;
+
+    admin_world_expect(t, "POST /v1/hooks/print/run", 409, "waits for its first run");
+    admin_world_expect(t, "GET /v1/hooks/print/order", 200,
+                       "{\"order\":0,\"units\":0,\"left\":0,\"failed\":0}\n");
+    sync_services(t, 2);
+    admin_world_run(t, "");
+    admin_world_run(t, "");
+    expect_done(t, "");
+    admin_world_expect(t, "POST /v1/hooks/print/run", 202, "{\"order\":1,\"units\":2}\n");
+    expect_done(t, "kick;");
+    admin_world_run(t, "oh no");
+    admin_world_expect(t, "GET /v1/hooks/print/order", 200,
+                       "{\"order\":1,\"units\":2,\"left\":1,\"failed\":1}\n");
+    admin_world_expect(t, "POST /v1/hooks/print/run/b/s1", 202, "{\"order\":2,\"units\":1}\n");
+    expect_done(t, "kick;");
+    admin_world_expect(t, "POST /v1/hooks/print/run/b/none", 404, "under the key b/none");
+    hook_pause(t->hooks.v[0], true);
+    admin_world_expect(t, "POST /v1/hooks/print/run", 409, "is paused: informerctl resume print");
+    expect_done(t, "");
+}
+
+static void test_orders_of_keys_are_for_mode_object(void **state)
+{
+    struct admin_world *t = *state;
+
+    admin_world_add_hook(
+        t, (struct world_hook){.name = "batch", .mode = HOOK_BATCH, .source_count = 1});
+    sync_services(t, 1);
+    admin_world_run(t, "");
+    admin_world_run(t, "");
+    admin_world_expect(t, "POST /v1/hooks/batch/run/b/s0", 400, "leave the key out");
+    admin_world_expect(t, "POST /v1/hooks/batch/run", 202, "{\"order\":1,\"units\":1}\n");
+}
+
+static void test_pauses(void **state)
+{
+    struct admin_world *t = *state;
+
+    admin_world_add_hook(t, (struct world_hook){.name = "b", .source_count = 1});
+    admin_world_expect(t, "POST /v1/hooks/b/pause", 200,
+                       "{\"hooks\":{\"b\":{\"paused\":true,\"changed\":true,\"running\":0}}}\n");
+    expect_done(t, "pause b;");
+    admin_world_expect(t, "GET /v1/hooks", 200, "\"paused\":true");
+    admin_world_expect(t, "POST /v1/pause", 200,
+                       "{\"hooks\":{\"print\":{\"paused\":true,\"changed\":true,\"running\":0},"
+                       "\"b\":{\"paused\":true,\"changed\":false,\"running\":0}}}\n");
+    expect_done(t, "pause print;");
+    admin_world_expect(t, "POST /v1/hooks/b/resume", 200,
+                       "{\"b\":{\"paused\":false,\"changed\":true,\"running\":0}}");
+    expect_done(t, "resume b;");
+    admin_world_expect(t, "POST /v1/resume", 200,
+                       "\"b\":{\"paused\":false,\"changed\":false,\"running\":0}}}");
+    expect_done(t, "resume print;");
+}
+
+static void test_what_is_done_with_hooks_is_for_the_privileged(void **state)
+{
+    static const char *const requests[] = {
+        "POST /v1/pause",
+        "POST /v1/resume",
+        "POST /v1/hooks/print/run",
+        "POST /v1/hooks/print/run/b/s0",
+        "POST /v1/hooks/print/pause",
+        "POST /v1/hooks/print/resume",
+    };
+    struct admin_world *t = *state;
+
+    sync_services(t, 1);
+    admin_world_run(t, "");
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++)
+        admin_world_expect_poor(t, requests[i], 403, "only root");
+    t->model.stopping = true;
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++)
+        admin_world_expect(t, requests[i], 503, "informerd is stopping");
+    expect_done(t, "");
+}
+
+static void test_what_waits_too_long_is_degraded(void **state)
+{
+    struct admin_world *t = *state;
+
+    sync_services(t, 1);
+    admin_world_run(t, "oh no");
+    t->now_ms += WORLD_PENDING_MS;
+    admin_world_lacks(t, "GET /v1/status", "limits.pending");
+    t->now_ms++;
+    admin_world_expect(t, "GET /v1/status", 200,
+                       "\"hook print: a key is pending for longer than limits.pending: 600 s, "
+                       "informerctl why print tells why\"]");
+    admin_world_start(t);
+    admin_world_expect(t, "GET /v1/hooks", 200, "\"pending\":0,\"running\":1,");
+    admin_world_expect(t, "GET /v1/hooks", 200, "\"oldest_pending_s\":600.001,");
+    admin_world_expect(t, "GET /v1/status", 200, "limits.pending");
+}
+
+static void test_events_are_the_journal(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_response r;
+
+    journal_hook(t->journal, WORLD_STARTED_NS, "print", str_c(""), "paused");
+    r = admin_world_ask(t, "GET", "/v1/events", false);
+    assert_string_equal(r.content_type, "application/x-ndjson");
+    assert_non_null(strstr(buf_cstr(&r.body), "\"hook\":\"print\",\"state\":\"paused\"}\n"));
+    buf_free(&r.body);
+    r = admin_world_ask(t, "GET", "/v1/events/follow", false);
+    assert_string_equal(admin_stream_name(r.stream), "events");
+    admin_stream_destroy(&r.stream);
+}
+
+static void test_sources_can_be_followed(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_response r = admin_world_ask(t, "GET", "/v1/sources/twin/stream", false);
+
+    assert_string_equal(admin_stream_name(r.stream), "twin");
+    admin_stream_destroy(&r.stream);
+    admin_world_expect_poor(t, "GET /v1/sources/private/stream", 403, "objects of Secrets");
+    r = admin_world_ask(t, "GET", "/v1/sources/private/stream", true);
+    assert_int_equal(r.status, 200);
+    admin_stream_destroy(&r.stream);
+}
+
+#define WITH_WORLD(test) \
+    cmocka_unit_test_setup_teardown(test, admin_world_set_up, admin_world_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_WORLD(test_a_run_with_everything),
+        WITH_WORLD(test_runs_of_all_hooks_the_newest_last),
+        WITH_WORLD(test_output_is_never_raw),
+        WITH_WORLD(test_what_hooks_of_secrets_print_is_secret),
+        WITH_WORLD(test_digests_of_secrets_are_secret),
+        WITH_WORLD(test_why_of_a_hook),
+        WITH_WORLD(test_why_of_a_key),
+        WITH_WORLD(test_why_is_bounded),
+        WITH_WORLD(test_input_is_what_a_run_gets),
+        WITH_WORLD(test_input_of_what_is_handled_is_a_manual_one),
+        WITH_WORLD(test_input_in_each_mode),
+        WITH_WORLD(test_an_empty_batch_has_no_input),
+        WITH_WORLD(test_orders),
+        WITH_WORLD(test_orders_of_keys_are_for_mode_object),
+        WITH_WORLD(test_pauses),
+        WITH_WORLD(test_what_is_done_with_hooks_is_for_the_privileged),
+        WITH_WORLD(test_what_waits_too_long_is_degraded),
+        WITH_WORLD(test_events_are_the_journal),
+        WITH_WORLD(test_sources_can_be_followed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

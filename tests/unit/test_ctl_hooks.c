@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What informerctl asks about hooks, what it makes of the answers, and its exit codes. */
+#include "scripted.h"
+
+#include "ctl/args.h"
+#include "ctl/events.h"
+#include "ctl/view.h"
+
+#define REFUSED "{\"error\":\"only root may\"}\n"
+
+/* 2024-05-01T10:20:30Z */
+enum { THEN_S = 1714558830 };
+
+static const char runs[] =
+    "[{\"run\":\"i-1\",\"hook\":\"h\",\"ended\":\"2024-05-01T10:20:30.000000001Z\",\"took_s\":0."
+    "012,"
+    "\"source\":\"services\",\"key\":\"n/a\",\"event\":\"ADDED\",\"events\":1,"
+    "\"reason\":\"existing\",\"attempt\":2,\"outcome\":\"failed\",\"result\":\"exit status 3\","
+    "\"cpu_s\":0.000512,\"dropped_bytes\":2048,\"last_line\":\"oh\\u001bno\",\"stdout\":\"\","
+    "\"stderr\":\"x\"},"
+    "{\"run\":\"i-2\",\"hook\":\"s\",\"ended\":\"2024-05-01T10:20:31.5Z\",\"took_s\":3,"
+    "\"source\":null,\"key\":null,\"event\":null,\"events\":7,\"reason\":\"change\","
+    "\"attempt\":1,\"outcome\":\"ok\",\"result\":\"exit status 0\",\"cpu_s\":0.000000,"
+    "\"dropped_bytes\":0,\"last_line\":null,\"stdout\":null,\"stderr\":null}]\n";
+
+static void check_table(const struct view *v, enum view_rows rows, bool wide, const char *json,
+                        const char *wanted)
+{
+    const struct view_look look = {.rows = rows, .wide = wide, .now_s = THEN_S + 60};
+    struct buf out = {0};
+    struct err err = {0};
+
+    assert_int_equal(view_put_table(&out, v, &look, str_c(json), &err), ERR_OK);
+    assert_string_equal(buf_cstr(&out), wanted);
+    buf_free(&out);
+}
+
+static void test_runs(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({"GET /v1/runs", 200, runs}), WORDS("runs", "-ojson"),
+                   (struct scripted_wanted){EXIT_FINE, runs, ""});
+    scripted_check(SCRIPT({"GET /v1/hooks/a%2Fb/runs", 200, runs}), WORDS("runs", "a/b", "-oname"),
+                   (struct scripted_wanted){EXIT_FINE, "i-1\ni-2\n", ""});
+    scripted_check(SCRIPT({"GET /v1/hooks/x/runs", 404, "{\"error\":\"there is no hook\"}"}),
+                   WORDS("runs", "x"), (struct scripted_wanted){EXIT_NO, "", "there is no hook"});
+    check_table(
+        &view_runs, VIEW_ARRAY, false, runs,
+        "RUN  HOOK  ENDED  TOOK    KEY  EVENT  REASON    ATTEMPT  OUTCOME  RESULT         OUTPUT\n"
+        "i-1  h     60s    0.012s  n/a  ADDED  existing  2        failed   exit status 3  "
+        "oh\\x1bno\n"
+        "i-2  s     59s    3s      -    -      change    1        ok       exit status 0  -\n");
+    check_table(
+        &view_runs, VIEW_ARRAY, true, runs,
+        "RUN  HOOK  ENDED  TOOK    CPU        SOURCE    KEY  EVENT  EVENTS  REASON    ATTEMPT  "
+        "OUTCOME  RESULT         DROPPED  OUTPUT\n"
+        "i-1  h     60s    0.012s  0.000512s  services  n/a  ADDED  1       existing  2        "
+        "failed   exit status 3  2.0KiB   oh\\x1bno\n"
+        "i-2  s     59s    3s      0.000000s  -         -    -      7       change    1        "
+        "ok       exit status 0  0B       -\n");
+}
+
+static const char why[] =
+    "{\"hook\":\"h\",\"units\":[{\"source\":null,\"key\":null,\"reason\":\"guard\","
+    "\"of\":\"services\",\"text\":\"guard of source services\",\"until\":null,\"failures\":0,"
+    "\"event\":null,\"digest\":null,\"last_run\":null},"
+    "{\"source\":\"services\",\"key\":\"n/a\",\"reason\":\"backoff\",\"of\":null,"
+    "\"text\":\"backoff\",\"until\":\"2024-05-01T10:21:33.5Z\",\"failures\":4,"
+    "\"event\":{\"type\":\"MODIFIED\",\"cause\":\"watch\","
+    "\"received\":\"2024-05-01T10:21:00.000000000Z\"},\"digest\":\"0a1b\","
+    "\"last_run\":{\"run\":\"i-9\",\"ended\":\"2024-05-01T10:21:20Z\","
+    "\"result\":\"exit status 3\"}}],\"left_out\":7}\n";
+
+static void test_why(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({"GET /v1/hooks/h/why", 200, why}), WORDS("why", "h", "-ojson"),
+                   (struct scripted_wanted){EXIT_FINE, why, ""});
+    scripted_check(SCRIPT({"GET /v1/hooks/h/why/n%2Fa", 200, why}),
+                   WORDS("why", "h", "n/a", "-oname"),
+                   (struct scripted_wanted){EXIT_FINE, "n/a\n", ""});
+    scripted_check(SCRIPT({"GET /v1/hooks/h/why/n%2Fb", 404, "{\"error\":\"nothing\"}"}),
+                   WORDS("why", "h", "n/b"), (struct scripted_wanted){EXIT_NO, "", "nothing"});
+    check_table(&view_whys, VIEW_GROUP, false, why,
+                "KEY  SOURCE    WHY                       UNTIL  FAILURES  EVENT     RECEIVED  "
+                "DIGEST  RUN  ENDED  RESULT\n"
+                "-    -         guard of source services  -      0         -         -         "
+                "-       -    -      -\n"
+                "n/a  services  backoff                   in 3s  4         MODIFIED  30s       "
+                "0a1b    i-9  10s    exit status 3\n");
+}
+
+static void test_why_says_what_is_left_out(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({"GET /v1/hooks/h/why", 200, "{\"units\":[],\"left_out\":7}"}),
+                   WORDS("why", "h"),
+                   (struct scripted_wanted){EXIT_FINE,
+                                            "KEY  SOURCE  WHY  UNTIL  FAILURES  EVENT  RECEIVED  "
+                                            "DIGEST  RUN  ENDED  RESULT\n\nand 7 more keys\n",
+                                            ""});
+    scripted_check(SCRIPT({"GET /v1/hooks/h/why", 200, "<html>"}), WORDS("why", "h"),
+                   (struct scripted_wanted){EXIT_UNREACHABLE, "", "is it informerd"});
+}
+
+static void test_input_is_printed_as_it_is(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({"GET /v1/hooks/h/input/n%2Fa", 200, "{\"version\":1 }"}),
+                   WORDS("input", "h", "n/a"),
+                   (struct scripted_wanted){EXIT_FINE, "{\"version\":1 }\n", ""});
+    scripted_check(SCRIPT({"GET /v1/hooks/h/input", 200, "{\"a\":1}\n{\"b\":2}\n"}),
+                   WORDS("input", "h", "-ojson"),
+                   (struct scripted_wanted){EXIT_FINE, "{\"a\":1}\n{\"b\":2}\n", ""});
+    scripted_check(SCRIPT({"GET /v1/hooks/h/input", 403, REFUSED}), WORDS("input", "h"),
+                   (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may"});
+}
+
+#define ORDER_3 "{\"order\":3,\"units\":2}\n"
+#define LEFT(order, left, failed) \
+    "{\"order\":" order ",\"units\":2,\"left\":" left ",\"failed\":" failed "}\n"
+#define RUN  "POST /v1/hooks/h/run"
+#define POLL "GET /v1/hooks/h/order"
+
+static void test_run_without_waiting(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}), WORDS("run", "h"),
+                   (struct scripted_wanted){EXIT_FINE, "h: 2 runs ordered\n", ""});
+    scripted_check(SCRIPT({RUN "/n%2Fa", 202, "{\"order\":1,\"units\":1}"}),
+                   WORDS("run", "h", "n/a"),
+                   (struct scripted_wanted){EXIT_FINE, "h: 1 run ordered\n", ""});
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}), WORDS("run", "h", "-ojson"),
+                   (struct scripted_wanted){EXIT_FINE, ORDER_3, ""});
+    scripted_check(SCRIPT({RUN, 409, "{\"error\":\"hook h is paused\"}"}), WORDS("run", "h"),
+                   (struct scripted_wanted){EXIT_NO, "", "hook h is paused"});
+    scripted_check(SCRIPT({RUN, 403, REFUSED}), WORDS("run", "h", "--wait"),
+                   (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may"});
+    scripted_check(SCRIPT({RUN, 202, "{}"}), WORDS("run", "h"),
+                   (struct scripted_wanted){EXIT_UNREACHABLE, "", "is it informerd"});
+}
+
+static void test_run_waits_until_nothing_is_left(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "2", "0")},
+                          {POLL, 200, LEFT("3", "1", "0")}, {POLL, 200, LEFT("3", "0", "0")}),
+                   WORDS("run", "h", "--wait"),
+                   (struct scripted_wanted){EXIT_FINE, "h: 2 runs succeeded\n", ""});
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "1", "1")},
+                          {POLL, 200, LEFT("3", "0", "1")}),
+                   WORDS("run", "h", "--wait"),
+                   (struct scripted_wanted){
+                       EXIT_NO, "", "h: 1 of 2 runs failed: informerctl runs h tells why\n"});
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "0", "1")}),
+                   WORDS("run", "h", "--wait", "-ojson"),
+                   (struct scripted_wanted){EXIT_NO, LEFT("3", "0", "1"), "1 of 2 runs failed"});
+}
+
+static void test_run_that_is_lost(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("4", "0", "0")}),
+                   WORDS("run", "h", "--wait"),
+                   (struct scripted_wanted){EXIT_NO, "", "another order came"});
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("0", "0", "0")}),
+                   WORDS("run", "h", "--wait"),
+                   (struct scripted_wanted){EXIT_NO, "", "informerd was started anew"});
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "1", "0")}),
+                   WORDS("run", "h", "--wait", "--timeout", "0s"),
+                   (struct scripted_wanted){EXIT_NO, "", "have not ended yet"});
+    scripted_check(SCRIPT({RUN, 202, ORDER_3}, {POLL, 200, LEFT("3", "0", "0")}),
+                   WORDS("run", "h", "--wait", "--timeout", "0s"),
+                   (struct scripted_wanted){EXIT_FINE, "h: 2 runs succeeded\n", ""});
+}
+
+#define PAUSED "{\"hooks\":{\"h\":{\"paused\":true,\"changed\":false,\"running\":2}}}\n"
+
+static void test_pause_and_resume(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({"POST /v1/hooks/h/pause", 200, PAUSED}), WORDS("pause", "h"),
+                   (struct scripted_wanted){EXIT_FINE,
+                                            "HOOK  PAUSED  CHANGED  RUNNING\n"
+                                            "h     yes     no       2\n",
+                                            ""});
+    scripted_check(SCRIPT({"POST /v1/pause", 200, PAUSED}), WORDS("pause", "-ojson"),
+                   (struct scripted_wanted){EXIT_FINE, PAUSED, ""});
+    scripted_check(SCRIPT({"POST /v1/hooks/h/resume", 200, PAUSED}), WORDS("resume", "h", "-oname"),
+                   (struct scripted_wanted){EXIT_FINE, "h\n", ""});
+    scripted_check(SCRIPT({"POST /v1/resume", 403, REFUSED}), WORDS("resume"),
+                   (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may"});
+}
+
+static const char lines[] =
+    "{\"time\":\"2024-05-01T10:20:30.5Z\",\"seq\":1,\"what\":\"change\",\"type\":\"ADDED\","
+    "\"key\":\"n/a\\u001b\"}\n"
+    "{\"time\":\"2024-05-01T10:20:31Z\",\"seq\":2,\"what\":\"run\",\"hook\":\"h\",\"ok\":true,"
+    "\"took_ms\":7}\n";
+
+static void test_events(void **state)
+{
+    (void)state;
+    scripted_check(
+        SCRIPT({"GET /v1/events", 200, lines}), WORDS("events"),
+        (struct scripted_wanted){EXIT_FINE,
+                                 "2024-05-01T10:20:30.5Z change type=ADDED key=n/a\\x1b\n"
+                                 "2024-05-01T10:20:31Z run hook=h ok=yes took_ms=7\n",
+                                 ""});
+    scripted_check(SCRIPT({"GET /v1/events", 200, lines}), WORDS("events", "-ojson"),
+                   (struct scripted_wanted){EXIT_FINE, lines, ""});
+    scripted_check(SCRIPT({"GET /v1/events", 200, ""}), WORDS("events"),
+                   (struct scripted_wanted){EXIT_FINE, "", ""});
+}
+
+static void test_a_line_that_is_no_json_stays_a_line(void **state)
+{
+    struct buf out = {0};
+
+    (void)state;
+    events_put_line(&out, str_c("{\"a\r\n"));
+    assert_string_equal(buf_cstr(&out), "{\"a\\x0d\n");
+    buf_free(&out);
+}
+
+static void test_streams_that_are_refused(void **state)
+{
+    (void)state;
+    scripted_check(SCRIPT({"GET /v1/sources/s%2F/stream", 404, "{\"error\":\"no watch\"}"}),
+                   WORDS("stream", "s/"), (struct scripted_wanted){EXIT_NO, "", "no watch"});
+    scripted_check(SCRIPT({"GET /v1/sources/s/stream", 403, REFUSED}), WORDS("stream", "s"),
+                   (struct scripted_wanted){EXIT_NOT_ALLOWED, "", "only root may"});
+    scripted_check(SCRIPT({"GET /v1/events/follow", 503, "{\"error\":\"too many\"}"}),
+                   WORDS("events", "-f"), (struct scripted_wanted){EXIT_NO, "", "too many"});
+}
+
+static void test_usage(void **state)
+{
+    static const struct scripted_exchange none[] = {{0}};
+
+    (void)state;
+    scripted_check(none, WORDS("runs", "a", "b"),
+                   (struct scripted_wanted){EXIT_USAGE, "", "usage: informerctl runs [HOOK]"});
+    scripted_check(none, WORDS("why"),
+                   (struct scripted_wanted){EXIT_USAGE, "", "usage: informerctl why HOOK [KEY]"});
+    scripted_check(none, WORDS("input", "h", "-oname"),
+                   (struct scripted_wanted){EXIT_USAGE, "", "input has no -o name"});
+    scripted_check(none, WORDS("run", "h", "--timeout=1s"),
+                   (struct scripted_wanted){EXIT_USAGE, "", "informerctl run HOOK [KEY] [--wait]"});
+    scripted_check(none, WORDS("run", "h", "-f"),
+                   (struct scripted_wanted){EXIT_USAGE, "", "run has no -f"});
+    scripted_check(none, WORDS("pause", "h", "--wait"),
+                   (struct scripted_wanted){EXIT_USAGE, "", "pause has no --wait"});
+    scripted_check(none, WORDS("events", "h"),
+                   (struct scripted_wanted){EXIT_USAGE, "", "usage: informerctl events [-f]"});
+    scripted_check(none, WORDS("stream"),
+                   (struct scripted_wanted){EXIT_USAGE, "", "usage: informerctl stream WATCH"});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_why),
+        cmocka_unit_test(test_why_says_what_is_left_out),
+        cmocka_unit_test(test_input_is_printed_as_it_is),
+        cmocka_unit_test(test_run_without_waiting),
+        cmocka_unit_test(test_run_waits_until_nothing_is_left),
+        cmocka_unit_test(test_run_that_is_lost),
+        cmocka_unit_test(test_pause_and_resume),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_a_line_that_is_no_json_stays_a_line),
+        cmocka_unit_test(test_streams_that_are_refused),
+        cmocka_unit_test(test_usage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

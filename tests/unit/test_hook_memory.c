@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+size_t __sanitizer_get_current_allocated_bytes(void); /* its header is not always installed */
+#else
+#include <malloc.h>
+#endif
+
+/* What hooks that do not get on keep: bounded by keys, however much changes (DESIGN 1.4.7). */
+
+enum {
+    KEYS = 1000,
+    BODY = 1024,
+    STATES = 6, /* that an entry may refer to: see struct entry */
+#if defined(__SANITIZE_ADDRESS__)
+    CHANGES = 100000,
+#else
+    CHANGES = 1000000,
+#endif
+};
+
+static unsigned uids[KEYS];
+static size_t at_start;
+
+static size_t bytes_in_use(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    return __sanitizer_get_current_allocated_bytes();
+#else
+    struct mallinfo2 m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+#endif
+}
+
+/* Each one is about another path. */
+static struct object *make(size_t key, size_t change)
+{
+    char name[16];
+    char uid[16];
+    char body[BODY + 1];
+    int n = snprintf(body, sizeof(body), "{\"data\":{\"a\":%zu,\"p%zu\":\"", change, change % 977);
+
+    memset(body + n, 'x', sizeof(body) - (size_t)n);
+    memcpy(body + BODY - 3, "\"}}", 4);
+    snprintf(name, sizeof(name), "n%zu", key);
+    snprintf(uid, sizeof(uid), "u%u", uids[key]);
+    return object_create(&(struct object_parts){.ns = str_c("ns"),
+                                                .name = str_c(name),
+                                                .uid = str_c(uid),
+                                                .rv = str_c("1"),
+                                                .kind = str_c("K"),
+                                                .api_version = str_c("v1"),
+                                                .body = str_of(body, BODY),
+                                                .rv_at = SIZE_MAX,
+                                                .generation_at = SIZE_MAX});
+}
+
+static void tell(enum delta_type type, size_t key, size_t change)
+{
+    struct object *o = make(key, change);
+
+    hooks_delta(&stage.hooks, stage.watches[0], &(struct delta){.type = type, .object = o},
+                stage.now);
+    object_unref(&o);
+}
+
+/* Most changes are MODIFIED; lives end and begin anew too. */
+static void change(size_t i)
+{
+    size_t key = i % KEYS;
+
+    stage.now++;
+    if (i / KEYS % 7 == 6) {
+        tell(DELTA_DELETED, key, i);
+        uids[key]++;
+        tell(DELTA_ADDED, key, i);
+    } else {
+        tell(DELTA_MODIFIED, key, i);
+    }
+}
+
+/* The bytes in use, which keys bound. */
+static size_t check_bound(void)
+{
+    const size_t state = BODY + 512;                 /* of an object, with its overhead */
+    const size_t entry = sizeof(struct entry) + 512; /* with its map, key and told paths */
+    size_t used = bytes_in_use() - at_start;
+
+    for (size_t i = 0; i < stage.hooks.n; i++) {
+        const struct queue *q = &stage.hooks.v[i]->queue;
+
+        assert_true(map_count(&q->sources[0].by_key) <= KEYS);
+        assert_true(q->pending_count <= KEYS);
+        assert_true(q->existing_left <= KEYS);
+    }
+    assert_true(used <= stage.hooks.n * KEYS * (entry + STATES * state));
+    return used;
+}
+
+static size_t max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add(enum hook_mode mode, int park_exit)
+{
+    stage_add(&(struct stage_hook){
+        .rules = {.mode = mode}, .park_exit = park_exit, .lane = {.concurrency = 1}});
+}
+
+/* Hooks that hang, and with park_exit ones that fail whenever they run. */
+static void check_mode(enum hook_mode mode, bool fails)
+{
+    size_t peak[2] = {0};
+
+    memset(uids, 0, sizeof(uids));
+    at_start = bytes_in_use();
+    add(mode, fails ? 75 : 0);
+    add(mode, 0);
+    hook_pause(stage.hooks.v[1], true);
+    for (size_t key = 0; key < KEYS; key++)
+        tell(DELTA_ADDED, key, 0);
+    stage_sync(0);
+    for (size_t i = 0; i < CHANGES; i++) {
+        struct run *run = i % 100 == 0 ? hooks_next(&stage.hooks, stage.now) : NULL;
+        size_t half = 2 * i / CHANGES;
+
+        change(i);
+        if (run != NULL && fails)
+            stage_end(run, i % 200 == 0 ? 75 : 1);
+        if (i % (CHANGES / 40) == 0)
+            peak[half] = max(peak[half], check_bound());
+    }
+    assert_true(peak[1] < peak[0] + peak[0] / 4); /* it does not grow */
+    assert_int_equal(stage.hooks.v[0]->lane.running, fails ? 0 : 1);
+    for (size_t key = 0; key < KEYS; key++)
+        tell(DELTA_DELETED, key, 0);
+    check_bound();
+}
+
+static void check_modes(void **state, bool fails)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        check_mode(modes[i], fails);
+        stage_clean_up(state);
+        stage_set_up(state);
+    }
+}
+
+static void test_hooks_that_hang_or_are_paused_keep_so_much_per_key(void **state)
+{
+    check_modes(state, false);
+}
+
+static void test_hooks_that_fail_keep_so_much_per_key(void **state)
+{
+    check_modes(state, true);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_hooks_that_hang_or_are_paused_keep_so_much_per_key),
+        TEST(test_hooks_that_fail_keep_so_much_per_key),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admin/stream: what a reader of a source gets, and in which order. */
+#include "streamed.h"
+
+#include <string.h>
+
+/* ---- A source */
+
+static void test_objects_then_a_sync_line_then_changes(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){"b/x", "a/y", "a/x", NULL}, "5");
+    streamed_follow("w");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(
+        buf_cstr(&streamed.out),
+        "{\"type\":\"ADDED\",\"cause\":\"relist\",\"cluster\":\"c\",\"source\":\"w\","
+        "\"api_version\":\"v1\",\"kind\":\"ConfigMap\",\"namespace\":\"a\",\"name\":\"x\","
+        "\"uid\":\"u\",\"resource_version\":\"5\",\"final_state_unknown\":false,\"received\":null,"
+        "\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":"
+        "\"a\","
+        "\"name\":\"x\",\"uid\":\"u\",\"resourceVersion\":\"5\"}}}\n"));
+    assert_non_null(strstr(buf_cstr(&streamed.out),
+                           "{\"type\":\"SYNCED\",\"cluster\":\"c\",\"source\":\"w\","
+                           "\"objects\":3,\"stale\":false}\n"));
+    assert_string_equal(streamed_sum_up(), "ADDED x;ADDED y;ADDED x;SYNCED ;");
+
+    streamed_say("MODIFIED", "a/x", "6");
+    streamed_say("DELETED", "a/y", "7");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    assert_non_null(
+        strstr(buf_cstr(&streamed.out), "\"received\":\"1970-01-01T00:00:01.000000001Z\""));
+    assert_non_null(strstr(buf_cstr(&streamed.out), "\"cause\":\"watch\""));
+    assert_string_equal(streamed_sum_up(), "MODIFIED x;DELETED y;");
+    streamed_expect(ADMIN_STREAM_EMPTY, "");
+    assert_null(admin_stream_complaint(streamed.stream));
+}
+
+static void test_a_source_without_objects(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed_follow("w");
+    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+}
+
+/* Another name of the watch is what the reader knows. */
+static void test_the_name_it_was_asked_by(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){"a/x", NULL}, "5");
+    streamed_follow("twin");
+    assert_string_equal(admin_stream_name(streamed.stream), "twin");
+    streamed_say("MODIFIED", "a/x", "6");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    for (const char *at = buf_cstr(&streamed.out); (at = strstr(at, "\"source\":\"")) != NULL; at++)
+        assert_memory_equal(at, "\"source\":\"twin\"", 15);
+    assert_null(strstr(buf_cstr(&streamed.out), "\"w\""));
+    assert_int_equal(streamed_lines(), 3);
+}
+
+/* What the reader gets is a state and all that follows from it, wherever it was when it changed. */
+static void test_changes_while_the_objects_are_told(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){"a", "b", "c", NULL}, "5");
+    streamed_follow("w");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
+    assert_string_equal(streamed_sum_up(), "ADDED a;");
+    streamed_say("DELETED", "c", "6");
+    streamed_say("MODIFIED", "a", "7");
+    streamed_say("ADDED", "d", "8");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
+    assert_string_equal(streamed_sum_up(), "ADDED b;");
+    streamed_say("DELETED", "d", "9");
+    streamed_expect(ADMIN_STREAM_EMPTY, "ADDED c;SYNCED ;DELETED c;MODIFIED a;ADDED d;DELETED d;");
+    assert_int_equal(streamed.woken, 0); /* nobody slept */
+}
+
+static void test_nothing_before_the_source_is_synced(void **state)
+{
+    (void)state;
+    streamed_follow("w");
+    streamed_expect(ADMIN_STREAM_EMPTY, "");
+    admin_streams_synced(streamed.hub);
+    assert_int_equal(streamed.woken, 0);
+    streamed_sync((const char *const[]){"a", NULL}, "5");
+    streamed_expect(ADMIN_STREAM_EMPTY, "");
+    admin_streams_synced(streamed.hub);
+    assert_int_equal(streamed.woken, 1);
+    admin_streams_synced(streamed.hub);
+    assert_int_equal(streamed.woken, 1);
+    streamed_expect(ADMIN_STREAM_EMPTY, "ADDED a;SYNCED ;");
+}
+
+static void test_ready_comes_once_after_empty(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed_follow("w");
+    streamed_say("ADDED", "a", "6");
+    assert_int_equal(streamed.woken, 0);
+    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;ADDED a;");
+    streamed_say("MODIFIED", "a", "7");
+    streamed_say("MODIFIED", "a", "8");
+    assert_int_equal(streamed.woken, 1);
+    streamed_expect(ADMIN_STREAM_EMPTY, "MODIFIED a;MODIFIED a;");
+    streamed_say("MODIFIED", "a", "9");
+    assert_int_equal(streamed.woken, 2);
+}
+
+static void test_stale_and_fresh_are_lines(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed_follow("w");
+    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    admin_streams_stale(streamed.hub, streamed.watch, true, STREAMED_WALL_NS);
+    assert_int_equal(streamed.woken, 1);
+    admin_streams_stale(streamed.hub, streamed.watch, false, STREAMED_WALL_NS);
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&streamed.out),
+                           "{\"type\":\"STALE\",\"cause\":\"watch\",\"cluster\":\"c\","
+                           "\"source\":\"w\",\"api_version\":null,"));
+    assert_non_null(strstr(buf_cstr(&streamed.out), "\"object\":null}\n"));
+    assert_string_equal(streamed_sum_up(), "STALE ;FRESH ;");
+}
+
+static void test_it_says_so_if_the_source_is_stale_already(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed.now.ms += 40000; /* the stream of events was never opened */
+    streamed_follow("w");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&streamed.out), "\"objects\":0,\"stale\":true}\n"));
+}
+
+static void no_delta(void *arg, struct watch *from, const struct delta *d)
+{
+    (void)arg;
+    (void)from;
+    (void)d;
+}
+
+static void no_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
+{
+    (void)arg;
+    (void)from;
+    (void)stale;
+    (void)wall_ns;
+}
+
+static void test_another_watch_is_not_heard(void **state)
+{
+    struct object *o = objects_make("a/x", "u", "1", NULL);
+    const struct delta d = {.type = DELTA_ADDED, .object = o, .received_ns = 1};
+    static const struct watch_events events = {no_delta, no_stale};
+    struct watch *other = objects_watch("other", &events, NULL);
+
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed_follow("w");
+    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    admin_streams_delta(streamed.hub, other, &d);
+    admin_streams_stale(streamed.hub, other, true, 1);
+    assert_int_equal(streamed.woken, 0);
+    streamed_expect(ADMIN_STREAM_EMPTY, "");
+    object_unref(&o);
+    watch_destroy(&other);
+}
+
+/* ---- Lines */
+
+static void test_an_object_on_many_lines_is_one(void **state)
+{
+    struct object *o = objects_make("a/x", "u", "1", "\r\n\"k\" :\n\t\"1\\n2\"\n");
+    const struct delta d = {.type = DELTA_ADDED, .object = o, .received_ns = 1};
+
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed_follow("w");
+    admin_streams_delta(streamed.hub, streamed.watch, &d);
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&streamed.out), "{  \"k\" : \t\"1\\n2\" }"));
+    assert_null(strchr(buf_cstr(&streamed.out), '\r'));
+    assert_string_equal(streamed_sum_up(), "SYNCED ;ADDED x;");
+    object_unref(&o);
+}
+
+static void test_pieces_are_as_large_as_asked(void **state)
+{
+    (void)state;
+    streamed_sync_many(1000, "u", "5");
+    streamed_follow("w");
+    for (size_t told = 0; told < 1000;) {
+        buf_clear(&streamed.out);
+        assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 4000),
+                         ADMIN_STREAM_MORE);
+        assert_in_range(streamed.out.len, 4000, 4500);
+        told += streamed_lines();
+        if (told + 20 > 1000)
+            break;
+    }
+    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
+}
+
+#define STREAMED(test) cmocka_unit_test_setup_teardown(test, streamed_set_up, streamed_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STREAMED(test_objects_then_a_sync_line_then_changes),
+        STREAMED(test_a_source_without_objects),
+        STREAMED(test_the_name_it_was_asked_by),
+        STREAMED(test_changes_while_the_objects_are_told),
+        STREAMED(test_nothing_before_the_source_is_synced),
+        STREAMED(test_ready_comes_once_after_empty),
+        STREAMED(test_stale_and_fresh_are_lines),
+        STREAMED(test_it_says_so_if_the_source_is_stale_already),
+        STREAMED(test_another_watch_is_not_heard),
+        STREAMED(test_an_object_on_many_lines_is_one),
+        STREAMED(test_pieces_are_as_large_as_asked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admin/stream: readers that stay behind what changes, or behind the journal, are cut off. */
+#include "streamed.h"
+
+#include <string.h>
+
+/* ---- Readers that stay behind */
+
+static void expect_cut(void)
+{
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_ENDED);
+    assert_non_null(
+        strstr(buf_cstr(&streamed.out), "{\"type\":\"ERROR\",\"error\":\"the reader was too slow"));
+    assert_string_equal(streamed_sum_up(), "ERROR ;");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_ENDED);
+    assert_int_equal(streamed.out.len, 0);
+    assert_non_null(admin_stream_complaint(streamed.stream));
+}
+
+static void test_too_many_changes_cut_it_off(void **state)
+{
+    struct object *o = objects_make("a/x", "u", "1", NULL);
+    const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
+
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed_follow("w");
+    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    for (size_t i = 0; i < ADMIN_STREAM_BACKLOG; i++)
+        admin_streams_delta(streamed.hub, streamed.watch, &d);
+    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY); /* just so */
+    assert_int_equal(streamed_lines(), ADMIN_STREAM_BACKLOG);
+    buf_clear(&streamed.out);
+    for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
+        admin_streams_delta(streamed.hub, streamed.watch, &d);
+    expect_cut();
+    admin_streams_delta(streamed.hub, streamed.watch, &d);
+    streamed_expect(ADMIN_STREAM_ENDED, "");
+    object_unref(&o);
+}
+
+/* It holds no object any more, before anybody pulls: ASan counts. */
+static void test_too_many_bytes_cut_it_off(void **state)
+{
+    struct buf data = {0};
+
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed_follow("w");
+    buf_puts(&data, "\"a\":\"");
+    for (size_t i = 0; i < (size_t)1000000; i++)
+        buf_putc(&data, 'x');
+    buf_puts(&data, "\"");
+    struct object *o = objects_make("a/x", "u", "1", buf_cstr(&data));
+    const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
+    for (size_t i = 0; i < ADMIN_STREAM_BACKLOG_BYTES / 1000000; i++)
+        admin_streams_delta(streamed.hub, streamed.watch, &d);
+    assert_null(admin_stream_complaint(streamed.stream));
+    admin_streams_delta(streamed.hub, streamed.watch, &d);
+    assert_non_null(admin_stream_complaint(streamed.stream));
+    expect_cut();
+    object_unref(&o);
+    buf_free(&data);
+}
+
+static void test_it_is_cut_off_while_the_objects_are_told(void **state)
+{
+    struct object *o = objects_make("a/x", "u", "1", NULL);
+    const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
+
+    (void)state;
+    streamed_sync_many(10, "u", "5");
+    streamed_follow("w");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
+    buf_clear(&streamed.out);
+    for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG + 20; i++)
+        admin_streams_delta(streamed.hub, streamed.watch, &d);
+    expect_cut();
+    object_unref(&o);
+}
+
+/* Twice as many changes as may wait come in one call, and the reader has no way to take one. */
+static void test_a_list_that_replaces_all_is_no_fault_of_the_reader(void **state)
+{
+    enum { MANY = ADMIN_STREAM_BACKLOG + 5000 };
+
+    (void)state;
+    streamed_sync_many(MANY, "u", "5");
+    streamed_follow("w");
+    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
+    streamed_ask_anew();
+    streamed_sync_many(MANY, "v", "6");
+    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
+    assert_int_equal(streamed_lines(), MANY + MANY);
+    streamed_ask_anew();
+    streamed_sync((const char *const[]){NULL}, "7");
+    streamed_ask_anew();
+    streamed_sync_many(MANY, "x", "8");
+    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
+    assert_int_equal(streamed_lines(), MANY + MANY);
+    assert_null(admin_stream_complaint(streamed.stream));
+}
+
+/* Not even when it has not got the objects yet. */
+static void test_all_objects_go_before_they_are_told(void **state)
+{
+    enum { MANY = ADMIN_STREAM_BACKLOG + 5000 };
+
+    (void)state;
+    streamed_sync_many(MANY, "u", "5");
+    streamed_follow("w");
+    streamed_ask_anew();
+    streamed_sync_many(0, "u", "6");
+    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
+    assert_int_equal(streamed_lines(), MANY + 1 + MANY);
+}
+
+/* What the source held once is no measure for what comes later. */
+static void test_a_source_that_shrank(void **state)
+{
+    struct object *o = objects_make("a/x", "u", "1", NULL);
+    const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
+
+    (void)state;
+    streamed_sync_many(100, "u", "5");
+    streamed_follow("w");
+    streamed_ask_anew();
+    streamed_sync_many(0, "u", "6");
+    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
+    buf_clear(&streamed.out);
+    for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
+        admin_streams_delta(streamed.hub, streamed.watch, &d);
+    expect_cut();
+    object_unref(&o);
+}
+
+static void test_destroyed_in_the_middle(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){"a", "b", NULL}, "5");
+    streamed_follow("w");
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
+    streamed_say("MODIFIED", "a", "6");
+    admin_stream_destroy(&streamed.stream);
+    assert_null(streamed.stream);
+    streamed_say("MODIFIED", "a", "7");
+    admin_stream_destroy(&streamed.stream);
+}
+
+/* ---- The journal */
+
+static void note(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        journal_hook(streamed.journal, 1, "h", str_c(""), "paused");
+}
+
+static void test_the_journal_is_followed_from_its_oldest_line(void **state)
+{
+    (void)state;
+    note(2);
+    streamed_follow_journal();
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    assert_int_equal(streamed_lines(), 2);
+    note(1);
+    assert_int_equal(streamed.woken, 1);
+    note(1);
+    assert_int_equal(streamed.woken, 1);
+    buf_clear(&streamed.out);
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&streamed.out), "\"seq\":3,"));
+    assert_non_null(strstr(buf_cstr(&streamed.out), "\"seq\":4,"));
+    assert_string_equal(admin_stream_name(streamed.stream), "events");
+}
+
+static void test_a_follower_of_the_journal_falls_behind(void **state)
+{
+    (void)state;
+    streamed_follow_journal();
+    note(10);
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
+    note(JOURNAL_LINES);
+    buf_clear(&streamed.out);
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_ENDED);
+    assert_string_equal(
+        buf_cstr(&streamed.out),
+        "{\"what\":\"error\",\"error\":\"the reader was too slow: lines are lost\",\"lost\":9}\n");
+    assert_non_null(admin_stream_complaint(streamed.stream));
+    note(1);
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_ENDED);
+}
+
+static void test_who_follows_a_source_hears_no_journal(void **state)
+{
+    (void)state;
+    streamed_sync((const char *const[]){NULL}, "5");
+    streamed_follow("w");
+    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    note(1);
+    assert_int_equal(streamed.woken, 0);
+    streamed_expect(ADMIN_STREAM_EMPTY, "");
+}
+
+#define STREAMED(test) cmocka_unit_test_setup_teardown(test, streamed_set_up, streamed_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STREAMED(test_too_many_changes_cut_it_off),
+        STREAMED(test_too_many_bytes_cut_it_off),
+        STREAMED(test_it_is_cut_off_while_the_objects_are_told),
+        STREAMED(test_a_list_that_replaces_all_is_no_fault_of_the_reader),
+        STREAMED(test_all_objects_go_before_they_are_told),
+        STREAMED(test_a_source_that_shrank),
+        STREAMED(test_destroyed_in_the_middle),
+        STREAMED(test_the_journal_is_followed_from_its_oldest_line),
+        STREAMED(test_a_follower_of_the_journal_falls_behind),
+        STREAMED(test_who_follows_a_source_hears_no_journal),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
