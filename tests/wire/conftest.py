@@ -68,6 +68,11 @@ def new_hook(factory):
 
 
 @pytest.fixture
+def new_program(factory):
+    return factory.program
+
+
+@pytest.fixture
 def hook(factory):
     """One recording hook."""
     return factory.hook()

@@ -3,6 +3,8 @@
 import http.client
 import json
 import socket
+import subprocess
+import threading
 import time
 import urllib.parse
 
@@ -33,6 +35,46 @@ def wait_until(condition, timeout=15, what="condition", interval=0.005):
 def at_least(seconds, measured):
     """Whether a pause was kept: timers of whole milliseconds may end one early."""
     return measured >= seconds - 0.005
+
+
+class Follower:
+    """A program that prints a line of JSON for each thing that happens: with d.follow(...) as f."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.lines = []
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.append(json.loads(line))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exc):
+        self.process.kill()
+        self.process.wait()
+        self._thread.join(5)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def wait(self, count, timeout=15):
+        wait_until(lambda: len(self.lines) >= count, timeout, f"{count} lines")
+        return self.lines
+
+    def wait_for(self, predicate, timeout=15):
+        """The first line that fits."""
+        return wait_until(lambda: [line for line in list(self.lines) if predicate(line)][:1],
+                          timeout, "a line")[0]
+
+    def wait_end(self, timeout=15):
+        """(exit code, what stands on stderr) once it has ended by itself."""
+        code = self.process.wait(timeout)
+        self._thread.join(5)
+        return code, self.process.stderr.read()
 
 
 class Control:

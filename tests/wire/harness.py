@@ -8,11 +8,12 @@ import signal
 import subprocess
 import tempfile
 import time
+from datetime import datetime
 
 import confwriter
 import proctree
-from control import Control, wait_until
-from hooks import Hook
+from control import Control, Follower, wait_until
+from hooks import Hook, Program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("INFORMERD_BUILD", ROOT / "build" / "dev")).resolve()
@@ -64,18 +65,24 @@ class Daemon:
 
     # Life
 
-    def start(self, wait=True):
+    def start(self, wait=True, flags=()):
         environ = {"PATH": os.environ["PATH"], "TZ": "UTC", "SECRET_OF_THE_PARENT": "1",
                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "detect_leaks=1"), "LC_ALL": "C",
                    "UBSAN_OPTIONS": os.environ.get("UBSAN_OPTIONS", "print_stacktrace=1"),
                    **self.environ}
         with open(self.stderr_file, "ab") as stderr:
             self.process = subprocess.Popen(
-                [INFORMERD, "-c", self.config], stdin=subprocess.DEVNULL, stdout=stderr,
+                [INFORMERD, "-c", self.config, *flags], stdin=subprocess.DEVNULL, stdout=stderr,
                 stderr=stderr, env=environ, cwd="/", start_new_session=True)
         if wait:
             self.wait_control()
         return self
+
+    def to_the_end(self, *flags, timeout=30):
+        """Runs it with these flags until it ends by itself; returns the exit code."""
+        self.start(wait=False, flags=flags)
+        self.expected_exit = self.wait_exit(timeout)
+        return self.expected_exit
 
     def wait_control(self, timeout=20):
         def up():
@@ -161,6 +168,11 @@ class Daemon:
         """The lines at warn or error with these values."""
         return self.log(level=("warn", "error"), **fields)
 
+    def starts(self, hook):
+        """[(seconds since 1970, key), ...] of this hook's runs, as the daemon decided them."""
+        return [(datetime.fromisoformat(entry["time"].replace("Z", "+00:00")).timestamp(),
+                 entry["key"]) for entry in self.log(msg="hook started", hook=hook)]
+
     def wait_problem(self, *words, timeout=15, **fields):
         """The first warn or error line with these fields whose text holds all the words."""
         def found():
@@ -179,6 +191,11 @@ class Daemon:
 
     def synced(self, *watches, timeout=15):
         self.control.wait_synced(*watches, timeout=timeout)
+        return self
+
+    def seen(self, api, watch="services", **more):
+        """Waits until this watch stands at the server's RV: its hooks know, and may still run."""
+        self.control.wait_watch(watch, resource_version=str(api.rv), **more)
         return self
 
     def caught_up(self, api, *watches, timeout=20):
@@ -203,6 +220,16 @@ class Daemon:
             raise AssertionError(f"not at {api.rv}: {self.control.status()['watches']}") from None
         self.control.wait_idle(timeout)
         return self
+
+    def ctl_json(self, *args, code=0):
+        """What informerctl prints with -o json, as a value."""
+        done = self.ctl(*args, "-o", "json")
+        assert done.returncode == code, f"{args}: {done.returncode} {done.stdout}{done.stderr}"
+        return json.loads(done.stdout)
+
+    def follow(self, *args):
+        """informerctl with a command that goes on: a Follower."""
+        return Follower([INFORMERCTL, "--socket", self.control.path, *args])
 
     def ctl(self, *args, timeout=20):
         """Runs informerctl against this daemon: CompletedProcess with text."""
@@ -234,6 +261,11 @@ class Factory:
         """A recording hook; `extra` is shell text that runs after the recording."""
         self.count += 1
         return Hook(self.folder / f"hook{self.count}", extra)
+
+    def program(self, text, shell="/bin/sh"):
+        """A script that records nothing; $d is its folder."""
+        self.count += 1
+        return Program(self.folder / f"program{self.count}", text, shell)
 
     def cluster(self, api, tuning=None, **credentials):
         """The group of a cluster for a fake server, with its kubeconfig written."""

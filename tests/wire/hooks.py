@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hook that records its input and environment, with knobs: exit codes, blocking."""
+"""A hook that records its input and environment, with knobs: exit codes, blocking; and programs
+that record nothing by themselves."""
 import json
 import os
 import shlex
@@ -16,16 +17,26 @@ while [ -e "$d/block" ] || [ -e "$d/block.$INFORMERD_NAME" ]; do sleep 0.02; don
 code=0
 [ -e "$d/exit" ] && read code <"$d/exit"
 [ -e "$d/exit.$INFORMERD_NAME" ] && read code <"$d/exit.$INFORMERD_NAME"
+[ -s "$d/exits" ] && read code <"$d/exits" && sed -i 1d "$d/exits"
+: >"$f.end"
 echo "end ${{f##*/}} $code" >>"$d/order"
 exit $code
 """
 
 
+def key_of_event(event):
+    """Its key; that of STALE and FRESH is the source's name."""
+    if event["name"] is None:
+        return event["source"]
+    return f"{event['namespace']}/{event['name']}" if event.get("namespace") else event["name"]
+
+
 class Run:
     """One start of the hook: env and the JSON from stdin."""
 
-    def __init__(self, name, data):
-        self.name = name
+    def __init__(self, path):
+        data = path.read_bytes()
+        self.name, self.path = path.name, path
         environ, _, self.raw = data.rpartition(b"\0")
         pairs = [entry.partition(b"=") for entry in environ.split(b"\0") if entry]
         self.env = {k.decode(): v.decode() for k, _, v in pairs}
@@ -37,8 +48,7 @@ class Run:
 
     @property
     def key(self):
-        namespace, name = self.event.get("namespace"), self.event["name"]
-        return f"{namespace}/{name}" if namespace else name
+        return key_of_event(self.event)
 
     @property
     def what(self):
@@ -46,11 +56,74 @@ class Run:
         return self.event["type"], self.key
 
     @property
+    def events(self):
+        """What it was told, in every mode."""
+        for name in ("events", "changes"):
+            if name in self.input:
+                return self.input[name]
+        return [self.input["event"]]
+
+    @property
+    def told(self):
+        """[(type, key), ...] in every mode."""
+        return [(event["type"], key_of_event(event)) for event in self.events]
+
+    @property
     def snapshot(self):
         return self.input["snapshot"]
 
+    @property
+    def attempt(self):
+        return self.input["attempt"]
+
+    @property
+    def reason(self):
+        return self.input["reason"]
+
+    @property
+    def port(self):
+        """The first port of the Service in the event of mode object."""
+        return port_of(self.event)
+
+    @property
+    def pid(self):
+        return int(self.name.rpartition(".")[2])
+
+    @property
+    def began(self):
+        """When it started, in seconds since 1970."""
+        return self.path.stat().st_mtime
+
+    @property
+    def ended(self):
+        return self.path.with_name(f"{self.name}.end").stat().st_mtime
+
     def __repr__(self):
         return f"<run {self.name} {self.input.get('event', self.input.get('changes'))}>"
+
+
+def port_of(event):
+    return event["object"]["spec"]["ports"][0]["port"]
+
+
+class Program:
+    """A shell script with a folder of its own, $d, for what it leaves there."""
+
+    def __init__(self, folder, text, shell="/bin/sh"):
+        self.folder = folder
+        folder.mkdir(mode=0o755)
+        self.path = folder / "program"
+        self.path.write_text(f"#!{shell}\nd={shlex.quote(str(folder))}\n{text}\n")
+        self.path.chmod(0o755)
+
+    def text(self, name, timeout=15):
+        """Waits until the script has put a full line into this file of its folder."""
+        file = self.folder / name
+        return wait_until(lambda: file.exists() and file.read_text().endswith("\n")
+                          and file.read_text(), timeout, f"{name} is written")
+
+    def pid(self, name):
+        return int(self.text(name).split()[0])
 
 
 class Hook:
@@ -63,6 +136,7 @@ class Hook:
         self.path.write_text(SCRIPT.format(folder=shlex.quote(str(folder)), extra=extra))
         self.path.chmod(0o755)
         self._parsed = {}
+        self._first = 0
 
     # Knobs
 
@@ -83,6 +157,13 @@ class Hook:
             new.write_text(f"{code}\n")
             os.replace(new, knob)
 
+    def exits(self, *codes):
+        """The next runs end with these codes, one after the other; for hooks without parallel
+        runs."""
+        new = self.folder / "exits.new"
+        new.write_text("".join(f"{code}\n" for code in codes))
+        os.replace(new, self.folder / "exits")
+
     def _knob(self, kind, name):
         return self.folder / (f"{kind}.{name}" if name else kind)
 
@@ -94,7 +175,11 @@ class Hook:
             lines = (self.folder / "order").read_text().splitlines(keepends=True)
         except FileNotFoundError:
             return []
-        return [tuple(line.split()) for line in lines if line.endswith("\n")]
+        return [tuple(line.split()) for line in lines[self._first:] if line.endswith("\n")]
+
+    def forget(self):
+        """From now on only later runs count; for an idle hook."""
+        self._first += len(self.order())
 
     def runs(self):
         out = []
@@ -102,12 +187,38 @@ class Hook:
             if entry[0] == "start":
                 name = entry[1]
                 if name not in self._parsed:
-                    self._parsed[name] = Run(name, (self.folder / name).read_bytes())
+                    self._parsed[name] = Run(self.folder / name)
                 out.append(self._parsed[name])
         return out
 
     def ended(self):
         return sum(entry[0] == "end" for entry in self.order())
+
+    def told(self):
+        """What each run was told: [[(type, key), ...], ...]."""
+        return [run.told for run in self.runs()]
+
+    def codes(self):
+        """{run name: exit code} of the runs that ended by themselves."""
+        return {entry[1]: int(entry[2]) for entry in self.order() if entry[0] == "end"}
+
+    def most_at_once(self):
+        """The largest number of runs that were under way at a time, and whether two of them were
+        for one key."""
+        keys = {run.name: run.told[0][1] for run in self.runs()}
+        active, most, twice = [], 0, False
+        for step in self.order():
+            if step[0] == "start":
+                twice = twice or keys[step[1]] in active
+                active.append(keys[step[1]])
+                most = max(most, len(active))
+            else:
+                active.remove(keys[step[1]])
+        return most, twice
+
+    def of(self, key):
+        """The runs of mode object for this key."""
+        return [run for run in self.runs() if run.key == key]
 
     def what(self):
         """[(type, key), ...] of all runs in object mode."""

@@ -32,7 +32,7 @@ def test_check_passes_a_good_config_and_asks_nobody(api, daemon, hook):
 
 PROBLEMS = {
     "unknown setting": ({"hooks": {"h": {"no_such_setting": 1}}}, "no_such_setting"),
-    "setting of a later release": ({"hooks": {"h": {"splay": "1s"}}}, "splay"),
+    "setting of a later release": ({"hooks": {"h": {"effect": "boot"}}}, "effect"),
     "unknown group": ({"colours": {"a": {"b": 1}}}, "colours"),
     "wrong type": ({"hooks": {"h": {"concurrency": "three"}}}, "concurrency"),
     "bad unit": ({"hooks": {"h": {"timeout": "5 parsecs"}}}, "timeout"),
@@ -57,6 +57,27 @@ PROBLEMS = {
                            "label_selector"),
     "bad field selector": ({"watches": {"services": {"field_selector": "a"}}}, "field_selector"),
     "bad path": ({"hooks": {"h": {"changes_in": ["spec..x["]}}}, "changes_in"),
+    "bad field": ({"hooks": {"h": {"fields": {"A": "spec", "PORT": "spec.ports["}}}}, "PORT"),
+    "name of a field": ({"hooks": {"h": {"fields": {"MY-PORT": "spec"}}}}, "MY-PORT"),
+    "fields of many objects": ({"hooks": {"h": {"mode": "batch", "fields": {"A": "spec"}}}},
+                               "fields"),
+    "concurrency of a batch": ({"hooks": {"h": {"mode": "batch", "concurrency": 2}}},
+                               "concurrency"),
+    "require": ({"hooks": {"h": {"require": "most"}}}, "most"),
+    "when_stale": ({"hooks": {"h": {"when_stale": "maybe"}}}, "maybe"),
+    "stale that waits": ({"hooks": {"h": {"when_stale": "wait", "events": ["stale"]}}},
+                         "when_stale"),
+    "after an unknown hook": ({"hooks": {"h": {"after": ["nobody"]}}}, "nobody"),
+    "after itself": ({"hooks": {"h": {"after": ["h"]}}}, "after"),
+    "min_interval": ({"hooks": {"h": {"min_interval": "off"}}}, "min_interval"),
+    "splay": ({"hooks": {"h": {"splay": 5}}}, "splay"),
+    "rerun_every": ({"hooks": {"h": {"rerun_every": "0s"}}}, "rerun_every"),
+    "attempts": ({"hooks": {"h": {"retry": {"attempts": 0}}}}, "attempts"),
+    "park_exit": ({"hooks": {"h": {"park_exit": [1, 256]}}}, "park_exit"),
+    "include_old": ({"hooks": {"h": {"include_old": 1}}}, "include_old"),
+    "log_limit": ({"hooks": {"h": {"log_limit": "none"}}}, "log_limit"),
+    "input_version": ({"hooks": {"h": {"input_version": 2}}}, "input_version"),
+    "pending": ({"limits": {"pending": "0s"}}, "pending"),
     "bad umask": ({"hooks": {"h": {"umask": "0999"}}}, "umask"),
     "bad signal": ({"hooks": {"h": {"kill_signal": "EXPLODE"}}}, "kill_signal"),
     "unknown user": ({"hooks": {"h": {"user": "no-such-user-here"}}},
@@ -99,6 +120,52 @@ def test_all_problems_are_told_in_one_go_and_nothing_starts(api, daemon, hook):
     d.expected_exit = d.wait_exit()
     assert d.expected_exit == 78 and "nonsense" in d.stderr()
     assert not api.accepted
+
+
+BAD_PATHS = """
+hooks : { h : { sources = [ "services" ]; shell = "true";
+  changes_in = [ "spec.ports[*].port",
+                 "spec.ports[x]" ];
+  fields : {
+    PORT = "spec.ports[0].port";
+    BAD = "metadata..name";
+  };
+}; };
+"""
+
+
+def test_s40_a_wrong_path_is_refused_with_its_line(api, daemon):
+    d = daemon(api, start=False)
+    before = d.config.read_text()
+    d.config.write_text(before + BAD_PATHS)
+    first = before.count("\n") + 1
+    told = check_config(d.config).stderr.splitlines()
+    assert [line.partition(": ")[0] for line in told] == \
+        [f"{d.config}:{first + 3}", f"{d.config}:{first + 6}"], told
+    assert "hooks.h.changes_in[1]" in told[0] and "[x]" in told[0]
+    assert "hooks.h.fields.BAD" in told[1] and "metadata..name" in told[1]
+    d.start(wait=False)
+    d.expected_exit = d.wait_exit()
+    assert d.expected_exit == 78 and "changes_in[1]" in d.stderr()
+    assert not api.accepted
+
+
+def test_hooks_that_wait_for_each_other_are_named(api, daemon, hook):
+    d = daemon(api, start=False, hooks={
+        "one": hook_settings(hook, after=["two"]), "two": hook_settings(hook, after=["three"]),
+        "three": hook_settings(hook, after=["one"]), "four": hook_settings(hook, after=["one"])})
+    done = check_config(d.config)
+    assert done.returncode == 78
+    (line,) = done.stderr.splitlines()
+    assert "hooks.three.after[0]" in line and "three before two before one before three" in line
+    assert int(line.split(":")[1]) in lines_of(d.config, '"one"')
+
+
+def test_a_batch_is_taken(api, daemon, hook):
+    d = daemon(api, start=False, hooks={"h": hook_settings(hook, mode="batch", include_old=True)})
+    done = check_config(d.config)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'settle = [ "200ms", "2s" ];' in print_config(d.config).stdout
 
 
 def test_a_syntax_error_has_its_line(api, daemon):
@@ -231,6 +298,28 @@ def test_printed_config_is_the_whole_config(api, daemon, hook, tmp_path):
                  "one per stream: 5", "watches.again: shares those of watches.services"):
         assert part in text
     assert not api.accepted
+
+
+EVERY_HOOK_SETTING = {
+    "fields": {"PORT": "spec.ports[0].port", "note_1": "metadata.annotations['a/b']"},
+    "require": "any", "when_stale": "wait", "after": ["last"], "min_interval": "1500ms",
+    "splay": "2min", "rerun_every": "6h", "park_exit": [2, 255], "include_old": True,
+    "log_limit": "1MiB", "input_version": 1,
+}
+
+
+def test_every_hook_setting_is_printed(api, daemon, hook, tmp_path):
+    d = daemon(api, start=False, limits={"pending": "90s"}, hooks={
+        "h": hook_settings(hook, retry={"attempts": 3}, **EVERY_HOOK_SETTING),
+        "last": hook_settings(hook, mode="batch", retry={"attempts": "forever"})})
+    text = expect_round_trip(d.config, tmp_path)
+    for part in ('pending = "90s";', """note_1 = "metadata.annotations['a/b']"; };""",
+                 'require = "any";', 'when_stale = "wait";', 'after = [ "last" ];',
+                 'min_interval = "1500ms";', 'splay = "2min";', 'rerun_every = "6h";',
+                 "attempts = 3;", 'attempts = "forever";', "park_exit = [ 2, 255 ];",
+                 "park_exit = [ ];", "include_old = true;", 'log_limit = "1MiB";',
+                 "input_version = 1;", 'mode = "batch";', 'rerun_every = "off";'):
+        assert part in text
 
 
 def test_the_demo_config_can_be_printed(api, daemon, tmp_path):

@@ -31,3 +31,7 @@ def test_what_is_left_out_has_no_test_of_its_number():
     both = [number for number, _title, _tests, remark in ROWS
             if scenarios.is_left_out(remark) and found.get(int(number))]
     assert not both, "left out, and yet there is a test: which is true?"
+
+
+def test_what_peers_lack_is_shown():
+    assert sorted(scenarios.tests("peers_")) == scenarios.PEERS

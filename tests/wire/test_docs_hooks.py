@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/hooks.md does what it says: every command is run, everything that it shows is compared."""
+import pytest
+
+from harness import BUILD, INFORMERD, ROOT, SANITIZER
+from tutorial import Tutorial, blocks_of, matches, plain
+
+
+@pytest.mark.slow
+def test_the_tutorial_of_hooks_works_as_written(tmp_path):
+    assert INFORMERD.exists(), f"{INFORMERD} is not built"
+    tutorial = Tutorial(ROOT / "docs" / "hooks.md", tmp_path, BUILD)
+    try:
+        tutorial.follow()
+    finally:
+        tutorial.close()
+    said = "".join(terminal.text() for terminal in tutorial.terminals.values())
+    assert not [word for word in SANITIZER if word in said], said
+
+
+def test_a_page_that_shows_something_else_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```sh\necho 2026-01-02T03:04:05Z took 5ms one\n```\n"
+                    "```text\n1999-01-02T03:04:05Z took  17ms two\n```\n")
+    command, shown = blocks_of(page.read_text())
+    said = plain(command.text)[0].removeprefix("echo ")
+    assert not matches(plain(shown.text), [said])
+    assert matches(plain(shown.text.replace("two", "one")), [said])
+    assert matches(["...", said], ["more", "lines", said])
+    assert not matches(["...", said], [said, "more"])

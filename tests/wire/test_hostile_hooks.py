@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that misbehave in every way: none affects another hook or key, none leaves anything."""
+import errno
+import os
+import resource
+import signal
+import subprocess
+
+import pytest
+from control import wait_until
+from fakeapi import service, simple
+from harness import check_config, hook_settings, is_sanitized
+from proctree import children, exists, fds, memory_kb
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+ONCE = {"initial": "1h", "max": "1h"}
+QUICK = {"initial": "10ms", "max": "20ms"}
+GIB = 1 << 30
+SIGNALS = ["HUP", "INT", "QUIT", "ILL", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "PIPE",
+           "ALRM", "TERM", "XCPU", "SYS", "RTMIN"]
+
+
+@pytest.fixture
+def beside(api, daemon, new_hook):
+    """beside(command or None, ...): a daemon with the hook "bad" and a good one, that is synced and
+    watches; works() shows that the good one gets its events while the bad one does what it does."""
+    class Scene:
+        good = new_hook()
+        daemon = None
+        count = before = 0
+
+        def start(self, command, **more):
+            settings = {"sources": ["services"], "command": command, "retry": ONCE, **more}
+            self.daemon = daemon(api, hooks={"bad": settings, "good": self.good}).synced()
+            api.wait_watching("services")
+            self.before = self.open_files()
+            return self.daemon
+
+        def works(self):
+            self.count += 1
+            api.apply(service(f"n/works{self.count}"))
+            self.good.wait_what("ADDED", f"n/works{self.count}")
+
+        def bad(self):
+            return self.daemon.control.hook("bad")
+
+        def wait_bad(self, ok=0, failed=0, timeout=20):
+            wait_until(lambda: self.bad()["runs_ok"] >= ok and self.bad()["runs_failed"] >= failed,
+                       timeout, "runs of the bad hook")
+
+        def clean(self):
+            """Nothing is left of any run: no process, no zombie, no pipe, no memory file."""
+            d = self.daemon
+            wait_until(lambda: all(h["running"] == 0 for h in d.control.status()["hooks"].values()))
+            wait_until(lambda: not children(d.helper), 5, "no process is left, dead or alive")
+            wait_until(lambda: self.open_files() <= self.before, 5, "nothing of the runs is open")
+
+        def open_files(self):
+            """How many pipes and memory files the daemon has."""
+            return len([target for pid in (self.daemon.pid, self.daemon.helper)
+                        for target in fds(pid).values() if target.startswith(("pipe:", "/memfd:"))])
+    return Scene()
+
+
+# ---- Standard streams
+
+@pytest.mark.parametrize("text", [
+    "exec 0<&-; sleep 0.05", "exec 0<&- 1>&- 2>&-; sleep 0.05", "exec 0</dev/null 1<&0 2<&0",
+    "true", "head -c 1 >/dev/null", "exec 1>&-; echo x", "exec 2>&1 1>/dev/full; :"],
+    ids=["closes stdin", "closes all", "reopens all", "never reads", "reads a byte",
+         "writes to a closed stdout", "full"])
+def test_hooks_that_do_not_use_their_streams(api, beside, new_program, text):
+    program = new_program(f"{text}\nexit 0")
+    beside.start([program.path])
+    for number in range(5):
+        api.apply(service(f"n/s{number}", annotations={"x": "y" * 200000}))
+    beside.wait_bad(ok=5)
+    beside.works()
+    beside.clean()
+    assert beside.bad()["runs_failed"] == 0
+
+
+@pytest.mark.parametrize("where", ["", ">&2"], ids=["stdout", "stderr"])
+def test_a_hook_that_writes_a_gigabyte(api, beside, new_program, where):
+    size = GIB // 8 if is_sanitized() else GIB
+    program = new_program(f"head -c {size} /dev/zero {where}; [ $? = 0 ] && echo ok >\"$d/ok\"")
+    d = beside.start([program.path], log_limit="16KiB", timeout="1min")
+    before = memory_kb(d.pid)
+    api.apply(service("n/a"))
+    beside.works()
+    beside.wait_bad(ok=1, timeout=60)
+    assert program.text("ok") == "ok\n", "nobody closed the pipe"
+    [line] = [e for e in d.problems(hook="bad", key="n/a") if "limit" in e["msg"]]
+    assert line["bytes"] >= size - 64 * 1024
+    beside.clean()
+    assert d.stderr_file.stat().st_size < 1_000_000
+    if not is_sanitized():
+        assert memory_kb(d.pid) - before < 4 * 1024
+
+
+# ---- Ends
+
+def test_hooks_that_die_by_each_signal(api, beside, new_program):
+    program = new_program('ulimit -c 0\n[ -e "$d/ok" ] || kill "-${INFORMERD_NAME#sig-}" $$')
+    d = beside.start([program.path])
+    keys = {int(getattr(signal, f"SIG{name}")): name for name in SIGNALS}
+    for number in keys:
+        api.apply(service(f"n/sig-{number}"))
+    beside.wait_bad(failed=len(keys))
+    for number in keys:
+        d.wait_problem(f"signal {number} ", hook="bad", key=f"n/sig-{number}")
+    beside.works()
+    (program.folder / "ok").touch()
+    for number in keys:
+        assert d.ctl("run", "bad", f"n/sig-{number}").returncode == 0
+    beside.wait_bad(ok=len(keys))
+    beside.clean()
+
+
+def test_each_exit_code_is_told(api, beside, new_program):
+    program = new_program('exit "${INFORMERD_NAME#code-}"')
+    d = beside.start([program.path], concurrency=4)
+    codes = [1, 2, 64, 126, 127, 128, 137, 255]
+    for code in codes:
+        api.apply(service(f"n/code-{code}"))
+    beside.wait_bad(failed=len(codes))
+    for code in codes:
+        line = d.wait_problem(hook="bad", key=f"n/code-{code}")
+        assert f"exit status {code}" in line["result"]
+
+
+def test_a_hook_that_stops_itself_is_killed_at_its_timeout(api, beside, new_program):
+    program = new_program("kill -STOP $$")
+    beside.start([program.path], timeout="200ms", kill_grace="100ms")
+    api.apply(service("n/a"))
+    beside.works()
+    beside.wait_bad(failed=1)
+    assert "timeout" in beside.bad()["last_error"]
+    beside.clean()
+
+
+def test_a_hook_that_ignores_every_signal_it_can_and_its_children_too(api, beside, new_program):
+    program = new_program(
+        'trap "" HUP INT QUIT USR1 USR2 TERM PIPE ALRM\n'
+        'for i in 1 2 3 4 5; do (setsid sleep 1000 & echo $! >>"$d/pids"; wait) & done\n'
+        'while [ "$(wc -l <"$d/pids" 2>/dev/null)" != 5 ]; do sleep 0.01; done\n'
+        'echo all >"$d/all"; while :; do sleep 1000; done')
+    beside.start([program.path], timeout="1s", kill_grace="100ms")
+    api.apply(service("n/a"))
+    program.text("all")
+    pids = [int(pid) for pid in (program.folder / "pids").read_text().split()]
+    try:
+        beside.works()
+        beside.wait_bad(failed=1)
+        wait_until(lambda: not any(map(exists, pids)), 5, "all of them are killed")
+        beside.clean()
+    finally:
+        for pid in pids:
+            if exists(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_fork_storm_after_a_failure_is_cleaned_up(api, beside, new_program):
+    program = new_program('i=0; while [ $i -lt 100 ]; do (setsid sleep 1000 </dev/null '
+                          '>/dev/null 2>&1 & echo $! >>"$d/pids"); i=$((i+1)); done\nexit 1')
+    beside.start([program.path])
+    api.apply(service("n/a"))
+    beside.wait_bad(failed=1)
+    pids = [int(pid) for pid in (program.folder / "pids").read_text().split()]
+    try:
+        assert len(pids) == 100
+        wait_until(lambda: not any(map(exists, pids)), 5, "all of them are killed")
+        beside.works()
+        beside.clean()
+    finally:
+        for pid in pids:
+            if exists(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+# ---- The program changes while it runs
+
+@pytest.mark.parametrize("how", ["replaced", "deleted", "emptied", "a folder"])
+def test_a_program_that_changes_while_it_runs(api, beside, new_program, how):
+    program = new_program('echo $$ >"$d/started"; while [ ! -e "$d/go" ]; do sleep 0.01; done')
+    beside.start(["/bin/sh", program.path] if how == "emptied" else [program.path], retry=QUICK)
+    text = program.path.read_text()
+    api.apply(service("n/a"))
+    program.text("started")
+    if how == "replaced":
+        new = program.path.with_name("new")
+        new.write_text('#!/bin/sh\nexit 7\n')
+        new.chmod(0o755)
+        new.rename(program.path)
+    elif how == "emptied":
+        program.path.write_text("\n")
+    else:
+        program.path.unlink()
+        if how == "a folder":
+            program.path.mkdir()
+    beside.works()
+    assert beside.bad()["running"] == 1 and beside.bad()["runs_failed"] == 0
+    (program.folder / "go").touch()
+    beside.wait_bad(ok=1)
+    if how == "a folder":
+        program.path.rmdir()
+    program.path.write_text(text)
+    program.path.chmod(0o755)
+    beside.wait_bad(ok=2)
+    beside.clean()
+
+
+# ---- Programs that cannot be started
+
+def breaks_as(program, name):
+    """Makes the program such that a start of it fails; returns what takes that back."""
+    path, aside = program.path, program.path.with_name("aside")
+    text = path.read_text()
+    if name in ("ENOENT", "ENOTDIR", "ELOOP"):
+        path.rename(aside)
+        if name == "ELOOP":
+            path.symlink_to(path)
+        elif name == "ENOTDIR":
+            program.folder.rename(program.folder.with_name("moved"))
+            program.folder.write_text("a file\n")
+    elif name == "EACCES":
+        path.chmod(0o644)
+    elif name == "ENOEXEC":
+        path.write_text("no interpreter\n")
+    elif name == "no interpreter":
+        path.write_text("#!/no/such/interpreter\n")
+
+    def heal():
+        if name == "ENOTDIR":
+            program.folder.unlink()
+            program.folder.with_name("moved").rename(program.folder)
+        path.unlink(missing_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+    return heal
+
+
+@pytest.mark.parametrize("name", ["ENOENT", "EACCES", "ENOEXEC", "ENOTDIR", "ELOOP",
+                                  "no interpreter"])
+def test_a_program_that_cannot_be_started_is_told_and_heals(api, beside, new_program, name):
+    program = new_program("exit 0")
+    d = beside.start([program.path], retry=QUICK)
+    heal = breaks_as(program, name)
+    api.apply(service("n/a"))
+    beside.wait_bad(failed=3)
+    code = getattr(errno, name, errno.ENOENT)
+    d.wait_problem(str(program.path), os.strerror(code), hook="bad", key="n/a")
+    assert os.strerror(code) in beside.bad()["last_error"]
+    beside.works()
+    heal()
+    beside.wait_bad(ok=1)
+    beside.clean()
+
+
+def test_a_program_that_is_being_written_is_busy(api, beside, new_program):
+    program = new_program("")
+    program.path.write_bytes(open("/bin/true", "rb").read())
+    d = beside.start([program.path], retry=QUICK)
+    with program.path.open("r+b"):
+        api.apply(service("n/a"))
+        beside.wait_bad(failed=3)
+        d.wait_problem(os.strerror(errno.ETXTBSY), hook="bad", key="n/a")
+        beside.works()
+    beside.wait_bad(ok=1)
+    beside.clean()
+
+
+def test_an_argument_that_is_too_long_for_the_kernel(api, beside):
+    d = beside.start(["/bin/true", "x" * 140000])
+    api.apply(service("n/a"))
+    beside.wait_bad(failed=1)
+    d.wait_problem("/bin/true", os.strerror(errno.E2BIG), hook="bad", key="n/a")
+    beside.works()
+    beside.clean()
+
+
+@as_root
+def test_a_user_who_may_start_no_process(api, beside):
+    d = beside.start(["/bin/true"], user="nobody", retry=QUICK)
+    before = resource.prlimit(d.helper, resource.RLIMIT_NPROC)
+    with subprocess.Popen(["/bin/sleep", "1000"], user="nobody", group="nogroup") as other:
+        resource.prlimit(d.helper, resource.RLIMIT_NPROC, (0, before[1]))
+        api.apply(service("n/a"))
+        beside.wait_bad(failed=3)
+        d.wait_problem(os.strerror(errno.EAGAIN), hook="bad", key="n/a")
+        resource.prlimit(d.helper, resource.RLIMIT_NPROC, before)
+        other.kill()
+    beside.wait_bad(ok=1)
+    beside.works()
+    beside.clean()
+
+
+def test_a_helper_without_descriptors(api, beside):
+    d = beside.start(["/bin/true"], retry=QUICK)
+    before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
+    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (max(fds(d.helper)) + 1, before[1]))
+    api.apply(service("n/a"))
+    d.wait_problem(os.strerror(errno.EMFILE), hook="bad", key="n/a")
+    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, before)
+    beside.wait_bad(ok=1)
+    beside.works()
+    beside.clean()
+
+
+def test_a_user_who_does_not_exist_is_a_config_error(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook_settings(hook, user="no-such-user-here")}, start=False)
+    done = check_config(d.config)
+    assert done.returncode == 78
+    assert f"{d.config}:" in done.stdout + done.stderr
+    assert "no-such-user-here" in done.stdout + done.stderr
+
+
+# ---- No leak
+
+def test_no_descriptor_and_no_process_leaks_over_500_runs_of_all_kinds(api, beside, new_program):
+    program = new_program(
+        'case $INFORMERD_NAME in *1) exit 1;; *2) kill -KILL $$;; *3) echo x; echo y >&2;;\n'
+        '*4) setsid sleep 0 & exit 0;; *5) setsid sleep 1000 & exit 9;; *6) exec 1>&- 2>&-;; esac')
+    d = beside.start([program.path], concurrency=4)
+
+    def round_(number, count):
+        for key in range(count):
+            api.apply(service(f"n/r{number}-{key}"))
+        wait_until(lambda: beside.bad()["runs_ok"] + beside.bad()["runs_failed"] >= total, 30)
+    total = 50
+    round_(0, 50)
+    wait_until(lambda: not children(d.helper), 5)
+    wait_until(lambda: beside.good.ended() == 50)
+    before = len(fds(d.pid)), len(fds(d.helper))
+    total = 550
+    round_(1, 500)
+    wait_until(lambda: not children(d.helper), 10, "no process is left, dead or alive")
+    wait_until(lambda: len(fds(d.pid)) <= before[0] and len(fds(d.helper)) <= before[1], 10,
+               "no descriptor is left")
+    assert beside.bad()["runs_failed"] == 3 * 55
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_leave_nothing(api, daemon):
+    count = 2000 if is_sanitized() else 10000
+    for number in range(count):
+        api.apply(simple("ConfigMap", f"n/c{number:05}", data={"v": "1"}))
+    d = daemon(api, log={"level": "warn"},
+               watches={"maps": {"resource": "configmaps", "namespaces": ["*"]}},
+               hooks={"h": {"sources": ["maps"], "command": ["/bin/true"], "concurrency": 4}})
+    wait_until(lambda: d.control.hook("h")["runs_ok"] >= 100, 20)
+    memory = memory_kb(d.helper, "VmRSS")
+    before = len(fds(d.pid)), len(fds(d.helper))
+    wait_until(lambda: d.control.hook("h")["runs_ok"] == count, 60)
+    assert d.control.hook("h")["runs_failed"] == 0
+    wait_until(lambda: not children(d.helper), 5)
+    wait_until(lambda: len(fds(d.pid)) <= before[0] and len(fds(d.helper)) <= before[1], 5)
+    if not is_sanitized():
+        assert memory_kb(d.helper, "VmRSS") <= memory + 512

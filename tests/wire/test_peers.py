@@ -1,0 +1,387 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What no other runner of scripts offers (the numbered list of what peers lack): freshness, bounds,
+isolation, identity, holds, barriers."""
+import json
+import os
+import time
+
+import pytest
+from control import at_least, wait_until
+from fakeapi import STALL, Gate, endpointslice, error_event, ev, service, simple
+from harness import hook_settings, is_sanitized
+from hooks import port_of
+from proctree import exists, memory_kb
+
+NOW = {"settle": ["0s", "0s"]}
+MODES = ["object", "batch", "snapshot"]
+ALL = ["added", "modified", "deleted", "left", "stale", "fresh"]
+NEVER = {"initial": "1h", "max": "1h"}
+TWO = {"services": {"resource": "services", "namespaces": ["*"]},
+       "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
+
+
+def started(api, daemon, hook, key="n/first", **more):
+    """A daemon that is through with one object, all that it knows."""
+    api.apply(service(key))
+    d = daemon(api, hooks={"h": hook_settings(hook, **more)})
+    hook.wait(1)
+    api.wait_watching("services")
+    d.caught_up(api)
+    hook.forget()
+    return d
+
+
+# ---- 5: contact lost, contact back
+
+@pytest.mark.parametrize("mode", MODES)
+def test_peers_05_a_hook_hears_that_contact_is_lost_and_that_it_is_back(api, factory, hook, mode):
+    api.apply(service("n/a"))
+    cluster = {**factory.cluster(api), "stale_after": "300ms"}
+    d = factory.daemon(clusters={"prod": cluster}, hooks={"h": hook_settings(
+        hook, mode=mode, events=ALL, **NOW)})
+    hook.wait(1)
+    api.wait_watching("services")
+    d.control.wait_idle()
+    api.stop_listening()
+    api.drop("rst")
+    stale = hook.wait(2)[1]
+    assert stale.told == [("STALE", "services")]
+    source = stale.input["sources"]["services"]
+    assert source["stale"] is True and source["synced"] is True and at_least(0.3, source["age_s"])
+    api.listen()
+    fresh = hook.wait(3)[2]
+    assert fresh.told == [("FRESH", "services")]
+    assert fresh.input["sources"]["services"]["stale"] is False
+    d.caught_up(api)
+    assert len(hook.runs()) == 3
+
+
+# ---- 7: memory bounded by keys
+
+@pytest.mark.parametrize("mode", MODES)
+def test_peers_07_a_blocked_hook_costs_memory_by_keys_and_not_by_changes(api, daemon, hook, mode):
+    keys, changes = 20, 20000
+    template = json.dumps(ev("MODIFIED", service("n/sKEY", ports=[99999], uid="u-KEY"), rv=77777))
+
+    def frames(first, count):
+        return "".join(template.replace("KEY", str(i % keys)).replace("99999", str(i % 60000 + 1))
+                       .replace("77777", str(100 + i)) + "\n"
+                       for i in range(first, first + count)).encode()
+    gates = Gate(), Gate()
+    api.on_watch("services").stream(gates[0], frames(0, 2000), gates[1],
+                                    *[frames(i, 1000) for i in range(2000, changes, 1000)], STALL)
+    hook.block()
+    api.apply(service("n/busy"))
+    d = daemon(api, log={"level": "info"}, hooks={"h": hook_settings(hook, mode=mode, **NOW)})
+    hook.wait(1)
+    gates[0].open()
+    d.control.wait_watch("services", resource_version=str(100 + 1999), objects=keys + 1)
+    before = memory_kb(d.pid, "VmRSS")
+    gates[1].open()
+    d.control.wait_watch("services", resource_version=str(100 + changes - 1), timeout=60)
+    if not is_sanitized():
+        assert memory_kb(d.pid, "VmRSS") - before < 1024
+    hook.release()
+    d.control.wait_idle()
+    later = [event for run in hook.runs()[1:] for event in run.events]
+    assert sorted(e["name"] for e in later) == sorted(f"s{i}" for i in range(keys))
+    assert {e["resource_version"] for e in later} == {
+        str(100 + i) for i in range(changes - keys, changes)}
+    assert len(hook.runs()) == (1 + keys if mode == "object" else 2)
+
+
+# ---- 9: one at a time per object, many objects, one global limit
+
+def test_peers_09_objects_run_in_parallel_each_once_under_one_limit(api, daemon, new_hook):
+    wide, other = new_hook(extra="sleep 0.05"), new_hook(extra="sleep 0.05")
+    d = daemon(api, limits={"hook_concurrency": 3}, hooks={
+        "wide": hook_settings(wide, concurrency=8), "other": other}).synced()
+    api.wait_watching("services")
+    most = 0
+    for port in range(1, 4):
+        for key in range(10):
+            api.apply(service(f"n/s{key}", ports=[port]))
+        d.seen(api)
+        running = [d.control.hook(name)["running"] for name in ("wide", "other")]
+        most = max(most, sum(running))
+    d.caught_up(api)
+    assert most <= 5, "a slot for each hook, and three"
+    at_once, twice = wide.most_at_once()
+    assert 2 <= at_once <= 4 and not twice, "its own slot and three"
+    assert other.most_at_once() == (1, False)
+    for hook in (wide, other):
+        assert {hook.of(f"n/s{key}")[-1].port for key in range(10)} == {3}
+
+
+# ---- 10: a failing key
+
+def test_peers_10_a_failing_key_has_its_own_ladder_the_newest_state_and_an_end(api, daemon, hook):
+    d = started(api, daemon, hook,
+                retry={"initial": "100ms", "factor": 2.0, "max": "1s", "attempts": 4})
+    hook.exit_with(1, "bad")
+    hook.exit_with(1, "worse")
+    api.apply(service("n/bad", ports=[1]), service("n/worse", ports=[1]))
+    hook.wait(2)
+    for number in range(5):
+        api.apply(service(f"n/s{number}"))
+    api.apply(service("n/bad", ports=[2]))
+    wait_until(lambda: d.control.hook("h")["parked"] == 2, what="both keys are parked")
+    for key in ("n/bad", "n/worse"):
+        tries = hook.of(key)
+        assert [run.attempt for run in tries] == [1, 2, 3, 4]
+        if key == "n/worse":
+            found = [b.began - a.ended for a, b in zip(tries, tries[1:])]
+            assert all(map(at_least, (0.1, 0.2, 0.4), found)), found
+    assert [run.port for run in hook.of("n/bad")][1:] == [2, 2, 2], "the newest state"
+    assert all(len(hook.of(f"n/s{i}")) == 1 for i in range(5)), "the others went on"
+    hook.exit_with(0, "bad")
+    api.apply(service("n/bad", ports=[3]))
+    hook.wait_for(lambda run: run.key == "n/bad" and run.port == 3)
+    wait_until(lambda: d.control.hook("h")["parked"] == 1)
+    assert len(hook.of("n/worse")) == 4
+
+
+# ---- 11: timeout, TERM, KILL, all of it
+
+def test_peers_11_a_timeout_ends_the_group_and_what_escaped_it(api, daemon, new_program):
+    program = new_program("""
+trap 'echo term >"$d/term"' TERM; echo $$ >"$d/pids"
+sleep 1000 & echo $! >>"$d/pids"
+setsid sh -c 'trap "" TERM; sleep 1000 & echo $! >>"$0/pids"; echo $$ >>"$0/pids"; wait' "$d" &
+while [ "$(wc -l <"$d/pids")" -lt 4 ]; do sleep 0.01; done
+echo all >"$d/all"
+while :; do wait; done
+""")
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": {
+        "sources": ["services"], "command": [program.path], "retry": NEVER, "timeout": "1s",
+        "kill_grace": "300ms"}})
+    program.text("all")
+    pids = [int(pid) for pid in (program.folder / "pids").read_text().split()]
+    try:
+        assert program.text("term") == "term\n", "TERM comes first"
+        wait_until(lambda: d.control.hook("h")["runs_failed"] == 1)
+        wait_until(lambda: not any(map(exists, pids)), 5, "nothing lives on")
+        line = d.wait_problem("timeout", hook="h", key="n/a")
+        assert "1000 ms" in line["result"]
+        [(start, _key)] = d.starts("h")
+        assert at_least(1.3, time.time() - start), "the timeout and the grace"
+    finally:
+        for pid in filter(exists, pids):
+            os.kill(pid, 9)
+
+
+# ---- 13: several clusters
+
+@pytest.mark.parametrize("mode", MODES)
+def test_peers_13_two_clusters_in_one_process_and_the_input_names_them(factory, new_api, hook,
+                                                                      mode):
+    north, south = new_api(), new_api()
+    north.tokens, south.tokens = {"token-of-north"}, {"token-of-south"}
+    old = north.apply(service("n/same", ports=[1])), south.apply(service("n/same", ports=[2]))
+    watches = {name: {"cluster": name, "resource": "services", "namespaces": ["*"]}
+               for name in ("north", "south")}
+    d = factory.daemon(
+        clusters={"north": factory.cluster(north, token="token-of-north"),
+                  "south": factory.cluster(south, token="token-of-south")},
+        watches=watches, hooks={"h": hook_settings(hook, mode=mode, sources=["north", "south"],
+                                                   **NOW)})
+    hook.wait(2 if mode == "object" else 1)
+    north.wait_watching("services")
+    south.wait_watching("services")
+    d.control.wait_idle()
+    events = {event["source"]: event for run in hook.runs() for event in run.events}
+    for name, obj in zip(("north", "south"), old):
+        assert events[name]["cluster"] == name and events[name]["name"] == "same"
+        assert events[name]["uid"] == obj["metadata"]["uid"]
+    run = hook.runs()[-1]
+    assert {n: s["cluster"] for n, s in run.input["sources"].items()} == {
+        "north": "north", "south": "south"}
+    if mode == "object":
+        assert {(r.env["INFORMERD_CLUSTER"], r.env["INFORMERD_SOURCE"], r.port)
+                for r in hook.runs()} == {("north", "north", 1), ("south", "south", 2)}
+    hook.forget()
+    south.delete("services", "n/same")
+    gone = hook.wait(1)[0].events
+    assert [(e["type"], e["cluster"], e["name"]) for e in gone] == [("DELETED", "south", "same")]
+    assert d.control.keys("north") == ["n/same"] and d.control.keys("south") == []
+
+
+# ---- 16: another uid is another object
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seen", [True, False], ids=["watched", "found by a relist"])
+def test_peers_16_delete_and_create_is_deleted_then_added(api, daemon, hook, mode, seen):
+    old = api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, **NOW)})
+    hook.wait(1)
+    api.wait_watching("services")
+    d.caught_up(api)
+    hook.forget()
+    hook.block()
+    api.apply(service("n/busy"))
+    hook.wait(1)
+    api.delete("services", "n/a", silent=not seen)
+    new = api.apply(service("n/a"), silent=not seen)
+    if not seen:
+        api.compact()
+        api.end_watches(how=error_event(410))
+    d.seen(api)
+    hook.release()
+    d.caught_up(api)
+    events = [event for run in hook.runs()[1:] for event in run.events]
+    assert [(e["type"], e["uid"]) for e in events] == [
+        ("DELETED", old["metadata"]["uid"]), ("ADDED", new["metadata"]["uid"])]
+    assert events[0]["final_state_unknown"] is not seen
+
+
+# ---- 17: what changed, and from what
+
+@pytest.mark.parametrize("mode", ["object", "batch"])
+def test_peers_17_a_change_comes_with_the_old_object_and_the_changed_paths(api, daemon, hook, mode):
+    d = started(api, daemon, hook, "n/a", mode=mode, include_old=True, **NOW)
+    changed = service("n/a", externalTrafficPolicy="Local")
+    api.apply(changed)
+    event = hook.wait(1)[0].events[0]
+    assert event["changed"] == ["spec.externalTrafficPolicy"]
+    assert "externalTrafficPolicy" not in event["old_object"]["spec"]
+    assert event["object"]["spec"]["externalTrafficPolicy"] == "Local"
+    d.caught_up(api)
+    api.apply(service("n/a", ports=[81], externalTrafficPolicy="Local"))
+    event = hook.wait(2)[1].events[0]
+    assert port_of({"object": event["old_object"]}) == 80 and port_of(event) == 81
+    assert set(event["changed"]) == {"spec.ports[0].name", "spec.ports[0].port",
+                                     "spec.ports[0].targetPort"}
+
+
+# ---- 20: up at once, down late
+
+@pytest.fixture
+def up_and_down(api, daemon, new_hook):
+    """(daemon, up, down): two hooks on one source whose objects carry role=x; n/a is there."""
+    up, down = new_hook(), new_hook()
+    api.apply(service("n/a", labels={"role": "x"}))
+    d = daemon(api, watches={"services": {
+        "resource": "services", "namespaces": ["*"], "match": ["metadata.labels.role=x"]}}, hooks={
+        "up": hook_settings(up, events=["added", "modified"], **NOW),
+        "down": hook_settings(down, events=["deleted", "left"], settle=["1s", "10s"])})
+    up.wait(1)
+    api.wait_watching("services")
+    d.caught_up(api)
+    up.forget()
+    return d, up, down
+
+
+def test_peers_20_who_leaves_and_comes_back_within_the_hold_never_left(api, up_and_down):
+    d, up, down = up_and_down
+    api.apply(service("n/a", labels={"role": "y"}))
+    d.seen(api, objects=0)
+    assert d.control.hook("down")["pending"] == 1
+    api.apply(service("n/a", ports=[81], labels={"role": "x"}))
+    assert up.wait(1)[0].port == 81, "adds are heard at once"
+    d.caught_up(api)
+    assert not down.runs()
+    api.apply(service("n/a", ports=[82], labels={"role": "y"}))
+    left = down.wait(1)[0]
+    assert left.what == ("LEFT", "n/a") and left.port == 81, "the last state that was selected"
+    d.caught_up(api)
+    assert len(down.runs()) == 1 and len(up.runs()) == 1
+
+
+def test_peers_20_removals_wait_while_additions_do_not(api, up_and_down):
+    d, up, down = up_and_down
+    first = api.get("services", "n/a")["metadata"]["uid"]
+    before = time.time()
+    api.delete("services", "n/a")
+    api.apply(service("n/b", labels={"role": "x"}))
+    assert up.wait_what("ADDED", "n/b").began < before + 5
+    gone = down.wait(1)[0]
+    assert gone.what == ("DELETED", "n/a") and gone.event["uid"] == first
+    assert at_least(1.0, d.starts("down")[0][0] - before)
+    assert d.starts("up")[1][0] < d.starts("down")[0][0]
+
+
+def test_peers_20_another_life_does_not_take_the_delete_of_the_first_one_back(api, up_and_down):
+    d, up, down = up_and_down
+    first = api.get("services", "n/a")["metadata"]["uid"]
+    api.delete("services", "n/a")
+    second = api.apply(service("n/a", ports=[81], labels={"role": "x"}))
+    assert up.wait(1)[0].event["uid"] == second["metadata"]["uid"]
+    gone = down.wait(1)[0]
+    assert gone.what == ("DELETED", "n/a") and gone.event["uid"] == first
+    d.caught_up(api)
+    assert len(down.runs()) == 1
+
+
+# ---- 21: never an empty set that is not true
+
+def test_peers_21_no_snapshot_ever_shows_the_empty_list_of_a_broken_server(api, daemon, hook):
+    keys = [f"n/s{i:02}" for i in range(12)]
+    api.apply(*map(service, keys))
+    d = daemon(api, watches={
+        "services": {"resource": "services", "namespaces": ["*"], "guard": {"hold": "1h"}},
+        "pods": {"resource": "pods", "namespaces": ["*"]}}, hooks={
+        "h": hook_settings(hook, mode="snapshot", sources=["services", "pods"], **NOW)})
+    hook.wait(1)
+    api.wait_watching("services")
+    api.wait_watching("pods")
+    rule = api.on_list("services", times=None).list([], rv=api.rv + 10)
+    api.end_watches("services", how=error_event(500))
+    d.control.wait_watch("services", held=True, objects=12)
+    api.apply(simple("Pod", "n/p"))
+    run = hook.wait_for(lambda run: run.snapshot["pods"])
+    assert len(run.snapshot["services"]) == 12 and run.input["sources"]["services"]["held"] is True
+    assert run.told == [("ADDED", "n/p")]
+    rule.cancel()
+    d.control.wait_idle()
+    assert {len(run.snapshot["services"]) for run in hook.runs()} == {12}
+
+
+# ---- 22: nothing before all of it is known
+
+@pytest.mark.parametrize("late", ["services", "endpointslices"])
+def test_peers_22_a_hook_over_two_sources_starts_when_both_are_known(api, daemon, hook, late):
+    gate = Gate()
+    api.on_list(late).hold(gate)
+    api.apply(service("n/a"), endpointslice("n/a-1", "a", ["10.0.0.1"]))
+    d = daemon(api, watches=TWO, hooks={"h": hook_settings(
+        hook, mode="snapshot", sources=["services", "slices"], **NOW)})
+    early = "slices" if late == "services" else "services"
+    gate.wait_reached()
+    d.synced(early)
+    assert not hook.runs()
+    assert {"services": "services", "endpointslices": "slices"}[late] in d.ctl("why", "h").stdout
+    gate.open()
+    run = hook.wait(1)[0]
+    d.caught_up(api)
+    assert [len(run.snapshot[name]) for name in ("services", "slices")] == [1, 1]
+    assert sorted(e["source"] for e in run.events) == ["services", "slices"]
+    assert len(hook.runs()) == 1
+
+
+# ---- 27: what scripts need to be idempotent
+
+@pytest.mark.parametrize("mode", MODES)
+def test_peers_27_runs_have_unique_ids_attempts_reasons_and_versions(api, daemon, hook, mode):
+    d = started(api, daemon, hook, mode=mode, **NOW)
+    hook.exits(1, 1)
+    stored = api.apply(service("n/a"))
+    hook.wait(3)
+    d.caught_up(api)
+    api.apply(service("n/a", ports=[81]))
+    hook.wait(4)
+    d.caught_up(api)
+    assert d.ctl("run", "h", *(["n/a"] if mode == "object" else []), "--wait").returncode == 0
+    runs = hook.runs()
+    assert [run.attempt for run in runs] == [1, 2, 3, 1, 1]
+    assert [run.reason for run in runs] == ["change", "retry", "retry", "change", "manual"]
+    assert len({run.input["run"] for run in runs}) == 5
+    for run in runs:
+        assert run.env["INFORMERD_RUN"] == run.input["run"]
+        assert run.env["INFORMERD_ATTEMPT"] == str(run.attempt)
+        assert run.env["INFORMERD_REASON"] == run.reason
+    for run in runs[:4]:
+        assert run.events[0]["uid"] == stored["metadata"]["uid"]
+    if mode == "object":
+        assert runs[3].env["INFORMERD_RESOURCE_VERSION"] == str(api.rv)
+        assert runs[3].env["INFORMERD_UID"] == stored["metadata"]["uid"]

@@ -1,0 +1,273 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what a page of docs/ tells its reader to type, and compares what the page shows.
+
+    tutorial.py --build DIR [--write] PAGE      --write puts what is seen into the page
+
+Fenced blocks, in their order:
+
+    ```sh               typed into one shell that stands in the checkout at first; status 0 at the end
+    ```sh terminal=2    stays in the foreground of terminal 2; what ran there gets Ctrl-C before
+    ```text, ```json    after sh: what it prints. That block only looks, then: it is typed again until
+                        it shows this
+    ```text terminal=2  lines that appear there, in this order, among others
+    ```conf             a hooks group: informerd --check finds no fault with it
+
+Times, run ids, ports, how long something took and blanks may differ; a line `...` stands for any lines.
+The checkout is a stand-in: its build/dev is --build, and `./dev build` only looks whether that is there.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from control import wait_until
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HOME = "/home/you/informerd"
+PATIENCE = 20
+SHIM = """#!/bin/sh
+[ "$1" != build ] || exec test -x build/dev/informerd
+exec {dev} "$@"
+"""
+CONF = """
+clusters : {{ tour : {{ kubeconfig = "{folder}/kubeconfig"; }}; }};
+watches  : {{ services : {{ resource = "services"; namespaces = [ "*" ]; }};
+              slices : {{ resource = "endpointslices"; namespaces = [ "*" ]; }}; }};
+"""
+VARIES = [
+    (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME"),
+    (r"\b[0-9a-f]{16}-\d+\b", "RUN"),
+    (r"\brun=\d+", "run=N"),
+    (r'\bnode="[^"]*"', "node=NODE"),
+    (r"\b[0-9a-f]{32}\b", "DIGEST"),
+    (r"127\.0\.0\.1:\d+", "127.0.0.1:PORT"),
+    (r'"(age_s|took_s|cpu_s)": ?[\d.]+', r'"\1": N'),
+    (r"\b\d+(\.\d+)?(us|ms|s)\b", "DURATION"),
+]
+
+
+class Block:
+    """One fenced block: its language, terminal (0 = the shell), text, and place in the page."""
+
+    def __init__(self, info, lines, number):
+        words = info.split()
+        self.lang = words[0] if words else ""
+        self.terminal = next((int(w[9:]) for w in words if w.startswith("terminal=")), 0)
+        self.text, self.number = "".join(f"{line}\n" for line in lines), number
+
+
+def blocks_of(text):
+    out, info, lines, begin = [], None, [], 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if info is None and line.startswith("```"):
+            info, lines, begin = line[3:].strip(), [], number
+        elif info is not None and line == "```":
+            out.append(Block(info, lines, begin))
+            info = None
+        elif info is not None:
+            lines.append(line)
+    return out
+
+
+def plain(text):
+    """Lines without what varies from run to run."""
+    for pattern, word in VARIES:
+        text = re.sub(pattern, word, text)
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def matches(shown, seen):
+    """Do the lines fit those of the page, whose `...` stands for any number?"""
+    if not shown:
+        return not seen
+    if shown[0] == "...":
+        return any(matches(shown[1:], seen[n:]) for n in range(len(seen) + 1))
+    return bool(seen) and shown[0] == seen[0] and matches(shown[1:], seen[1:])
+
+
+class Shell:
+    """A bash in which one block after the other is typed."""
+
+    def __init__(self, folder, scratch):
+        self.scratch = scratch
+        self.process = subprocess.Popen(
+            ["bash", "--norc", "--noprofile"], cwd=folder, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, start_new_session=True)
+
+    def type(self, text):
+        """(status, output) of a block."""
+        block, output, status = (self.scratch / name for name in ("block", "output", "status"))
+        status.unlink(missing_ok=True)
+        block.write_text(text)
+        self.process.stdin.write(f". '{block}' </dev/null >'{output}' 2>&1\n"
+                                 f"echo $? >'{status}.new'; mv '{status}.new' '{status}'\n")
+        self.process.stdin.flush()
+        wait_until(status.exists, 60, f"the end of: {text}")
+        return int(status.read_text()), output.read_text()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+
+
+class Terminal:
+    """A terminal with a program in the foreground."""
+
+    def __init__(self, folder, output):
+        self.folder, self.output, self.process, self.at = folder, output, None, 0
+
+    def run(self, text):
+        self.interrupt()
+        with open(self.output, "ab") as out:
+            self.process = subprocess.Popen(["bash", "-c", text], cwd=self.folder, stdout=out,
+                                            stderr=out, stdin=subprocess.DEVNULL,
+                                            start_new_session=True)
+
+    def interrupt(self):
+        """Ctrl-C."""
+        if self.process is None:
+            return
+        os.killpg(self.process.pid, signal.SIGINT)
+        code, self.process = self.process.wait(PATIENCE), None
+        assert code == 0, f"ended with {code} after Ctrl-C:\n{self.text()}"
+
+    def text(self):
+        return self.output.read_text(errors="replace") if self.output.exists() else ""
+
+    def finds(self, line, home):
+        """Goes on behind the next line like this one; False: it is not there yet."""
+        seen = plain(self.text().replace(home, HOME))
+        for n in range(self.at, len(seen)):
+            if seen[n] == line:
+                self.at = n + 1
+                return True
+        return False
+
+    def wait_line(self, line, home):
+        try:
+            wait_until(lambda: self.finds(line, home), PATIENCE)
+        except AssertionError:
+            raise AssertionError(f"not seen: {line}\nin:\n{self.text()}") from None
+
+
+class Tutorial:
+    """A page, and the stand-in for a checkout in which it is followed."""
+
+    def __init__(self, page, folder, build, write=False):
+        self.page, self.build, self.write = page, build, write
+        self.checkout, self.scratch = folder / "informerd", folder / "scratch"
+        for made in (self.checkout / "build", self.scratch):
+            made.mkdir(parents=True)
+        (self.checkout / "build" / "dev").symlink_to(build)
+        (self.checkout / "dev").write_text(SHIM.format(dir=ROOT, dev=ROOT / "dev"))
+        (self.checkout / "dev").chmod(0o755)
+        self.home = str(self.checkout)
+        self.shell = Shell(self.checkout, self.scratch)
+        self.terminals = {}
+        self.typed = None
+
+    def terminal(self, number):
+        if number not in self.terminals:
+            self.terminals[number] = Terminal(self.checkout, self.scratch / f"terminal{number}")
+        return self.terminals[number]
+
+    def follow(self):
+        """Does all that the page says; AssertionError: the page is wrong."""
+        text = self.page.read_text()
+        blocks = blocks_of(text)
+        for block, after in zip(blocks, blocks[1:] + [None]):
+            try:
+                text = self.do(block, after, text)
+            except AssertionError as error:
+                raise AssertionError(f"{self.page.name}:{block.number}: {error}") from None
+        for terminal in self.terminals.values():
+            terminal.interrupt()
+        if self.write:
+            self.page.write_text(text)
+
+    def do(self, block, after, text):
+        """One block; returns the page's text, which is another one when it is written."""
+        if block.lang == "sh" and block.terminal:
+            self.terminal(block.terminal).run(block.text)
+        elif block.lang == "sh" and is_output(after):
+            return self.look(block, after, text)
+        elif block.lang == "sh":
+            status, output = self.shell.type(block.text)
+            assert status == 0, f"status {status}: {output}"
+        elif block.lang == "conf":
+            self.check(block)
+        elif block.terminal:
+            for line in plain(block.text):
+                self.terminal(block.terminal).wait_line(line, self.home)
+        else:
+            assert block.lang in ("text", "json"), f"a block of what? {block.lang!r}"
+        return text
+
+    def look(self, block, after, text):
+        wanted, seen = plain(after.text), []
+        end = time.monotonic() + (3 if self.write else PATIENCE)
+        while time.monotonic() < end:
+            status, output = self.shell.type(block.text)
+            output = output.replace(self.home, HOME)
+            seen = plain(output)
+            if status == 0 and matches(wanted, seen):
+                return text
+        if self.write:
+            return text.replace(f"```{after.lang}\n{after.text}```", f"```{after.lang}\n{output}```", 1)
+        raise AssertionError(f"{block.text}showed (status {status}):\n{output}\nnot:\n{after.text}")
+
+    def check(self, block):
+        (self.scratch / "kubeconfig").write_text(json.dumps(KUBECONFIG))
+        config = self.scratch / "check.conf"
+        user = 'user = "root";' if os.geteuid() == 0 else ""
+        config.write_text(CONF.format(folder=self.scratch) + user + block.text)
+        done = subprocess.run([self.build / "informerd", "-c", config, "--check"], text=True,
+                              capture_output=True, timeout=PATIENCE)
+        problems = [line for line in done.stdout.splitlines() + done.stderr.splitlines()
+                    if "No such file" not in line]
+        assert not problems, "\n".join(problems)
+
+    def close(self):
+        for terminal in self.terminals.values():
+            if terminal.process is not None:
+                os.killpg(terminal.process.pid, signal.SIGKILL)
+                terminal.process.wait()
+        self.shell.close()
+
+
+KUBECONFIG = {
+    "apiVersion": "v1", "kind": "Config", "current-context": "c",
+    "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:6443"}}],
+    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+    "users": [{"name": "u", "user": {"token": "t"}}]}
+
+
+def is_output(block):
+    return block is not None and block.lang in ("text", "json") and not block.terminal
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--write", action="store_true", help="put what is seen into the page")
+    parser.add_argument("page", type=pathlib.Path)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="informerd-tour-") as folder:
+        tutorial = Tutorial(args.page, pathlib.Path(folder), args.build.resolve(), args.write)
+        try:
+            tutorial.follow()
+        finally:
+            tutorial.close()
+            for number, terminal in sorted(tutorial.terminals.items()):
+                print(f"--- terminal {number}\n{terminal.text().replace(tutorial.home, HOME)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
