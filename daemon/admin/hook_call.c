@@ -2,6 +2,7 @@
 #include "admin/hook_call.h"
 
 #include "admin/call.h"
+#include "admin/line.h"
 #include "admin/member.h"
 #include "admin/runs.h"
 #include "admin/whys.h"
@@ -94,20 +95,39 @@ static void put_input(struct call *c, struct hook *h, struct entry *e)
     run_free(run);
 }
 
-/* Mode object: a document for each source that has the key, or of the key that waits longest. */
-static void put_keyed(struct call *c, struct hook *h, struct str key)
+static size_t sources_with(const struct hook *h, struct str key)
 {
-    if (key.p == NULL && !list_is_empty(&h->queue.pending))
-        put_input(c, h, list_entry(list_first(&h->queue.pending), struct entry, pending));
-    for (size_t i = 0; key.p != NULL && i < h->source_count; i++) {
+    size_t n = 0;
+
+    for (size_t i = 0; i < h->source_count; i++)
+        n += queue_find(&h->queue, i, key) != NULL;
+    return n;
+}
+
+/* A document a line for each source that has the key; of one source the document as it is. */
+static void put_key(struct call *c, struct hook *h, struct str key)
+{
+    struct buf *out = &c->out->body;
+    bool lines = sources_with(h, key) > 1;
+
+    if (lines)
+        c->out->content_type = CALL_NDJSON;
+    for (size_t i = 0; i < h->source_count; i++) {
         struct entry *e = queue_find(&h->queue, i, key);
-        size_t before = c->out->body.len;
+        size_t start = out->len;
 
         if (e != NULL)
             put_input(c, h, e);
-        if (before > 0 && c->out->body.len > before)
-            c->out->content_type = CALL_NDJSON;
+        if (lines && out->len > start)
+            line_flatten(out->data + start, out->len - start - 1);
     }
+}
+
+/* Mode object: of the key that waits longest. */
+static void put_oldest(struct call *c, struct hook *h)
+{
+    if (!list_is_empty(&h->queue.pending))
+        put_input(c, h, list_entry(list_first(&h->queue.pending), struct entry, pending));
 }
 
 static void refuse_input(struct call *c, struct hook *h, struct str key)
@@ -140,10 +160,12 @@ void hook_call_input(struct call *c)
 
     if (h == NULL || !may_tell(c, h, key))
         return;
-    if (h->rules.mode == HOOK_OBJECT)
-        put_keyed(c, h, key);
-    else
+    if (h->rules.mode != HOOK_OBJECT)
         put_input(c, h, NULL);
+    else if (key.p != NULL)
+        put_key(c, h, key);
+    else
+        put_oldest(c, h);
     if (c->out->body.len == 0)
         refuse_input(c, h, key);
 }

@@ -3,10 +3,10 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "admin/admin.h"
 #include "admin/journal.h"
+#include "admin/line.h"
 #include "admin/member.h"
 #include "base/list.h"
 #include "base/mem.h"
@@ -275,19 +275,6 @@ void admin_stream_on_ready(struct admin_stream *s, void (*ready)(void *arg), voi
     s->arg = arg;
 }
 
-/* A server may lay out its JSON on many lines; in strings a line end is always escaped. */
-static void end_line(struct buf *out, size_t start)
-{
-    for (size_t i = 0; i < 2; i++) {
-        char *at = out->data + start;
-        char *end = out->data + out->len;
-
-        while ((at = memchr(at, "\n\r"[i], (size_t)(end - at))) != NULL)
-            *at++ = ' ';
-    }
-    buf_putc(out, '\n');
-}
-
 static void put_event(const struct admin_stream *s, const struct delta *d, struct buf *out)
 {
     struct json_out j = json_out_to(out);
@@ -303,7 +290,8 @@ static void put_event(const struct admin_stream *s, const struct delta *d, struc
     size_t start = out->len;
 
     event_json_put(&j, &ev);
-    end_line(out, start);
+    line_flatten(out->data + start, out->len - start);
+    buf_putc(out, '\n');
 }
 
 static void put_synced(const struct admin_stream *s, struct buf *out)

@@ -4,7 +4,7 @@
 static bool any_given_up(const struct hooks *hs)
 {
     for (size_t i = 0; i < hs->n; i++)
-        if (hs->v[i]->given_up > 0)
+        if (hs->v[i]->given_up > 0 && hook_parked(hs->v[i]) > 0)
             return true;
     return false;
 }

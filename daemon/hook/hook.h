@@ -48,7 +48,7 @@ struct hook {
     struct history history;
     uint64_t runs_ok;
     uint64_t runs_failed;
-    uint64_t given_up;    /* of those the ones that used up the attempts of a unit */
+    uint64_t given_up;    /* of those the ones that parked a unit though no park_exit said so */
     uint64_t success_ms;  /* when a run last succeeded, monotonic; 0 = never */
     char last_error[200]; /* of the last failed run; "" since the last success */
 };

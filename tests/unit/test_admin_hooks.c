@@ -281,6 +281,25 @@ static void test_input_in_each_mode(void **state)
     buf_free(&r.body);
 }
 
+static void test_each_of_several_inputs_is_a_line(void **state)
+{
+    struct admin_world *t = *state;
+    struct admin_response r;
+
+    admin_world_add_hook(t, (struct world_hook){.name = "two", .source_count = 2});
+    admin_world_list(
+        t, WORLD_SERVICES, 200,
+        "{\"kind\":\"ServiceList\",\"apiVersion\":\"v1\",\"metadata\":{"
+        "\"resourceVersion\":\"42\"},\"items\":[{\n\"metadata\":{\r\n\"namespace\":\"b\","
+        "\"name\":\"s\",\"uid\":\"u\",\"resourceVersion\":\"41\"}}]}");
+    for (size_t i = 0; i < 3; i++)
+        admin_world_run(t, "");
+    r = admin_world_ask(t, "GET", "/v1/hooks/two/input/b/s", true);
+    assert_int_equal(count(buf_cstr(&r.body), "\n"), 2);
+    assert_int_equal(count(buf_cstr(&r.body), "{\"version\":1,"), 2);
+    buf_free(&r.body);
+}
+
 static void test_an_empty_batch_has_no_input(void **state)
 {
     struct admin_world *t = *state;
@@ -435,6 +454,7 @@ int main(void)
         WITH_WORLD(test_input_is_what_a_run_gets),
         WITH_WORLD(test_input_of_what_is_handled_is_a_manual_one),
         WITH_WORLD(test_input_in_each_mode),
+        WITH_WORLD(test_each_of_several_inputs_is_a_line),
         WITH_WORLD(test_an_empty_batch_has_no_input),
         WITH_WORLD(test_orders),
         WITH_WORLD(test_orders_of_keys_are_for_mode_object),
