@@ -212,12 +212,12 @@ static void put_snapshot(struct json_out *j, const struct hook *h)
     for (size_t i = 0; i < h->source_count; i++) {
         if (!hook_source_synced(&h->sources[i]))
             continue;
-        const struct store *store = hook_source_store(&h->sources[i]);
-        struct object **all = store_sorted(store);
+        size_t n;
+        struct object **all = queue_sorted(&h->queue, i, &n);
 
         json_out_key(j, h->sources[i].name);
         json_out_open(j, '[');
-        for (size_t k = 0; k < store_count(store); k++)
+        for (size_t k = 0; k < n; k++)
             object_put_json(json_out_raw(j), all[k]);
         json_out_close(j, ']');
         free(all);

@@ -88,6 +88,30 @@ struct entry *queue_find(const struct queue *q, size_t source, struct str key)
     return node != NULL ? map_entry(node, struct entry, node) : NULL;
 }
 
+static int by_key(const void *a, const void *b)
+{
+    const struct object *const *x = a;
+    const struct object *const *y = b;
+
+    return str_cmp(object_key(*x), object_key(*y));
+}
+
+struct object **queue_sorted(const struct queue *q, size_t source, size_t *n)
+{
+    const struct map *keys = &q->sources[source].by_key;
+    struct object **v = mem_array(map_count(keys) + 1, sizeof(struct object *));
+
+    *n = 0;
+    for (struct map_node *node = map_first(keys); node != NULL; node = map_next(node)) {
+        const struct queue_event *ev = &map_entry(node, struct entry, node)->newest;
+
+        if (ev->object != NULL && ev->type != DELTA_STALE)
+            v[(*n)++] = ev->object;
+    }
+    qsort(v, *n, sizeof(struct object *), by_key);
+    return v;
+}
+
 static struct entry *find_or_add(struct queue *q, size_t source, struct str key)
 {
     struct entry *e = queue_find(q, source, key);

@@ -84,6 +84,11 @@ struct entry *queue_find(const struct queue *q, size_t source, struct str key);
 /* fn for each entry of a source; it may release the one it is given. */
 void queue_each(struct queue *q, size_t source, void (*fn)(void *arg, struct entry *e), void *arg);
 
+/* The objects of a source as changes have told of them, sorted by key; an array to free, the objects
+ * borrowed. That is not all that its cache says: a delete that is still to be confirmed is no change
+ * yet (confirm_deletes). */
+struct object **queue_sorted(const struct queue *q, size_t source, size_t *n) MUST_CHECK;
+
 /* Is something due for the entry? */
 bool queue_due(const struct entry *e);
 

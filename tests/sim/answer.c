@@ -152,21 +152,28 @@ uint64_t answer_uid(const struct object *o)
     return number_in(object_uid(o), 1);
 }
 
+struct api_object answer_parse(const char *json)
+{
+    struct api_object out = {0};
+
+    ensure(strstr(json, "managedFields") == NULL);
+    ensure(strncmp(json, "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",", 38) == 0);
+    out.uid = number_behind(json, "\"uid\":\"u");
+    out.rv = number_behind(json, "\"resourceVersion\":\"");
+    out.value = number_behind(json, "\"value\":\"");
+    out.noise = number_behind(json, "\"noise\":\"");
+    out.labelled = strstr(json, "\"app\":\"x\"") != NULL;
+    out.shown = strstr(json, "\"on\":\"yes\"") != NULL;
+    return out;
+}
+
 struct api_object answer_read(const struct object *o)
 {
     struct buf json = {0};
-    struct api_object out = {0};
 
     object_put_json(&json, o);
-    const char *text = buf_cstr(&json);
-    ensure(strstr(text, "managedFields") == NULL);
-    ensure(strncmp(text, "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",", 38) == 0);
-    out.uid = answer_uid(o);
-    out.rv = number_in(object_rv(o), 0);
-    out.value = number_behind(text, "\"value\":\"");
-    out.noise = number_behind(text, "\"noise\":\"");
-    out.labelled = strstr(text, "\"app\":\"x\"") != NULL;
-    out.shown = strstr(text, "\"on\":\"yes\"") != NULL;
+    struct api_object out = answer_parse(buf_cstr(&json));
+    ensure(out.uid == answer_uid(o));
     buf_free(&json);
     return out;
 }

@@ -47,7 +47,9 @@ void answer_put_error(struct buf *out, int code, const char *reason, const char 
 /* The same around "Too large resource version". */
 void answer_put_error_too_large(struct buf *out, size_t spelling);
 
-/* The bits of an object that the simulation looks at. */
+/* The bits of an object that the simulation looks at, from the text that stands first in json. */
+struct api_object answer_parse(const char *json);
+/* See above. */
 struct api_object answer_read(const struct object *o);
 
 /* Its uid alone. */

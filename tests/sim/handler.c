@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/panic.h"
 #include "hook/payload.h"
 #include "sim/answer.h"
@@ -23,16 +24,59 @@ static struct effect *effect_of(struct handler *h, const struct run_event *e)
     return &h->effects[e->entry->source][key];
 }
 
-static void take_snapshot(struct handler *h, const struct run *run)
+/* The next object in a text, or NULL. */
+static const char *next_object(const char *json)
 {
-    memset(h->seen, 0, sizeof(h->seen));
-    for (size_t s = 0; s < run->hook->source_count; s++) {
-        const struct store *store = hook_source_store(&run->hook->sources[s]);
-        struct object **all = store_sorted(store);
+    return strstr(json, "{\"kind\":");
+}
 
-        for (size_t i = 0; i < store_count(store); i++)
-            h->seen[s][api_find(object_key(all[i]))] = answer_read(all[i]);
-        free(all);
+static size_t key_of(const char *object)
+{
+    char key[8];
+    char name;
+    char space[5];
+
+    ensure(sscanf(strstr(object, "\"name\":"), "\"name\":\"%c\",\"namespace\":\"%4s", &name,
+                  space) == 2);
+    snprintf(key, sizeof(key), "%s/%c", space, name);
+    return api_find(str_c(key));
+}
+
+/* What the input shows of a source: objects, sorted by their keys. */
+static void take_source(struct handler *h, size_t source, const char *list)
+{
+    const char *last = "";
+    const char *end = strchr(list, ']');
+
+    for (const char *at = next_object(list); at != NULL && at < end; at = next_object(at + 1)) {
+        const char *behind = next_object(at + 1);
+        size_t n = (size_t)((behind != NULL && behind < end ? behind : end) - at);
+        char *object = mem_strndup(at, n);
+        size_t key = key_of(object);
+
+        ensure(strcmp(api_key(key), last) > 0);
+        last = api_key(key);
+        h->seen[source][key] = answer_parse(object);
+        free(object);
+    }
+}
+
+/* A source that is not synced is absent. */
+static void take_snapshot(struct handler *h, const struct run *run, const char *json)
+{
+    const char *snapshot = strstr(json, ",\"snapshot\":{");
+
+    ensure(snapshot != NULL);
+    memset(h->seen, 0, sizeof(h->seen));
+    for (size_t i = 0; i < run->hook->source_count; i++) {
+        const struct hook_source *s = &run->hook->sources[i];
+        char member[64];
+
+        snprintf(member, sizeof(member), "\"%s\":[", s->name);
+        const char *list = strstr(snapshot, member);
+        ensure((list != NULL) == hook_source_synced(s));
+        if (list != NULL)
+            take_source(h, i, list);
     }
 }
 
@@ -45,22 +89,7 @@ static size_t count_text(const char *in, const char *text)
     return n;
 }
 
-/* A source that is not synced is absent in a snapshot. */
-static void check_snapshot(const struct run *run, const char *json)
-{
-    const char *snapshot = strstr(json, ",\"snapshot\":{");
-
-    ensure(snapshot != NULL);
-    for (size_t i = 0; i < run->hook->source_count; i++) {
-        const struct hook_source *s = &run->hook->sources[i];
-        char member[64];
-
-        snprintf(member, sizeof(member), "\"%s\":[", s->name);
-        ensure((strstr(snapshot, member) != NULL) == hook_source_synced(s));
-    }
-}
-
-static void check_document(const struct handler *h, const struct run *run)
+static void take_document(struct handler *h, const struct run *run)
 {
     bool whole = h->rules->mode == HOOK_SNAPSHOT;
     size_t olds = h->rules->include_old && !whole ? run->event_count : 0;
@@ -78,7 +107,7 @@ static void check_document(const struct handler *h, const struct run *run)
     ensure(count_text(json, "\"old_object\":") == olds);
     ensure(count_text(json, ",\"changed\":[") == run->event_count);
     if (whole)
-        check_snapshot(run, json);
+        take_snapshot(h, run, json);
     buf_free(&found);
     buf_free(&out);
     json_path_destroy(&path);
@@ -109,7 +138,7 @@ void handler_forget(struct handler *h)
 void handler_start(struct handler *h, const struct run *run)
 {
     h->runs++;
-    check_document(h, run);
+    take_document(h, run);
     for (size_t i = 0; i < run->event_count; i++) {
         struct effect *f = effect_of(h, &run->events[i]);
 
@@ -119,8 +148,6 @@ void handler_start(struct handler *h, const struct run *run)
         else
             f->told = is_outage(&run->events[i]) ? 1 : answer_uid(run->events[i].ev.object);
     }
-    if (h->rules->mode == HOOK_SNAPSHOT)
-        take_snapshot(h, run);
 }
 
 static uint64_t draw_ms(const struct handler *h)

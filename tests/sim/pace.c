@@ -224,8 +224,10 @@ void pace_end(struct pace *p, const struct lane_params *l, const struct pace_end
 {
     p->running = false;
     p->ended_ms = now_ms;
-    if (p->ordered_ms != NEVER_MS)
+    if (p->ordered_ms != NEVER_MS) {
         p->ordered_ms = now_ms;
+        p->news_ms = end->ok && !p->changed ? now_ms : p->news_ms;
+    }
     if (!end->due && p->ordered_ms != NEVER_MS && !end->ok)
         p->failures++;
     else if (!end->due)

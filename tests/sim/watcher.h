@@ -23,6 +23,7 @@ struct watched {
     bool paused;
     unsigned running;
     uint64_t free_ms; /* from then on min_interval allows another start */
+    uint64_t held_ms; /* when it was last seen unable to start anything */
     bool whole_due;   /* snapshot: a run is due whatever becomes of the changes */
     bool held_back;   /* by the run under way: see run.h */
 };

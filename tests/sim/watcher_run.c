@@ -216,7 +216,15 @@ static void check_turn(struct watched *h, const struct pace *p)
         }
 }
 
-static void count_delays(const struct watcher *w, const struct pace *p, const struct run *run)
+/* Later than at first, and nothing was in the way. */
+static bool is_between(const struct watched *h, uint64_t now_ms, uint64_t first_ms,
+                       uint64_t last_ms)
+{
+    return now_ms > first_ms && now_ms <= last_ms && h->held_ms < first_ms && h->free_ms < first_ms;
+}
+
+static void count_delays(const struct watcher *w, const struct watched *h, const struct pace *p,
+                         const struct run *run)
 {
     uint64_t now = w->clock->now_ms;
 
@@ -226,9 +234,10 @@ static void count_delays(const struct watcher *w, const struct pace *p, const st
         watched_count(w, FEATURE_MIN_INTERVAL);
     if (p->had_no_slot || p->had_to_wait)
         return;
-    if (run->reason == RUN_RERUN && now > p->rerun_earliest_ms && now <= p->rerun_latest_ms)
+    if (run->reason == RUN_RERUN && p->news_ms < p->rerun_earliest_ms &&
+        is_between(h, now, p->rerun_earliest_ms, p->rerun_latest_ms))
         watched_count(w, FEATURE_SPLAY_RERUN);
-    else if (run->reason == RUN_CHANGE && now > p->earliest_ms && now <= p->latest_ms)
+    else if (run->reason == RUN_CHANGE && is_between(h, now, p->earliest_ms, p->latest_ms))
         watched_count(w, FEATURE_SPLAY);
 }
 
@@ -247,7 +256,7 @@ static void count_run(const struct watcher *w, const struct watched *h, const st
     watched_count(w, modes[h->rules->mode]);
     if (h->running > 0)
         watched_count(w, FEATURE_SHARED);
-    count_delays(w, p, run);
+    count_delays(w, h, p, run);
     for (size_t s = 0; s < RULES_SOURCES; s++)
         if (!w->synced[h->rules->sources[s]]) {
             watched_count(w, FEATURE_BEHIND_ANY);

@@ -56,6 +56,8 @@ static void look_at_hook(const struct watcher *w, struct watched *h, uint64_t by
     bool by_key = h->rules->mode == HOOK_OBJECT;
     bool free = watched_has_slot(w, h) && h->free_ms <= w->clock->now_ms;
 
+    if (!free)
+        h->held_ms = w->clock->now_ms;
     for (size_t s = 0; s < (by_key ? RULES_SOURCES : 1); s++)
         for (size_t key = 0; key < (by_key ? ACCOUNT_KEYS : 1); key++) {
             look_at_unit(w, h, s, key, by_ms);
@@ -66,9 +68,12 @@ static void look_at_hook(const struct watcher *w, struct watched *h, uint64_t by
 
 static void look(struct watcher *w, uint64_t by_ms)
 {
-    for (size_t i = 0; i < HOOKS; i++)
-        if (!watched_blocked(w, &w->hooks[i]))
+    for (size_t i = 0; i < HOOKS; i++) {
+        if (watched_blocked(w, &w->hooks[i]))
+            w->hooks[i].held_ms = w->clock->now_ms;
+        else
             look_at_hook(w, &w->hooks[i], by_ms);
+    }
 }
 
 /* Once at a time: what has happened since then may have let something start. */

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import harness  # noqa: E402
 import proctree  # noqa: E402
-from fakeapi import Authority, FakeApi  # noqa: E402
+from fakeapi import Authority, FakeApi, service  # noqa: E402
 
 proctree.become_subreaper()
 
@@ -76,3 +76,16 @@ def new_program(factory):
 def hook(factory):
     """One recording hook."""
     return factory.hook()
+
+
+@pytest.fixture
+def handled(api, daemon, hook):
+    """handled(obj, **settings): a daemon whose hook "h" is through with this one object."""
+    def make(obj=None, **settings):
+        api.apply(obj or service("n/a"))
+        d = daemon(api, hooks={"h": harness.hook_settings(hook, **settings)})
+        hook.wait(1)
+        api.wait_watching("services")
+        d.caught_up(api)
+        return d
+    return make

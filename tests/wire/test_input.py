@@ -12,19 +12,6 @@ MODES = ["object", "batch", "snapshot"]
 PORT = {"spec.ports[0].name", "spec.ports[0].port", "spec.ports[0].targetPort"}
 
 
-@pytest.fixture
-def handled(api, daemon, hook):
-    """handled(obj, ...): a daemon that is through with this object."""
-    def make(obj, **more):
-        api.apply(obj)
-        d = daemon(api, hooks={"h": hook_settings(hook, **more)})
-        hook.wait(1)
-        api.wait_watching("services")
-        d.caught_up(api)
-        return d
-    return make
-
-
 # ---- 38, 40: changes_in
 
 @pytest.mark.parametrize("mode", MODES)

@@ -17,19 +17,6 @@ MODES = ["object", "batch", "snapshot"]
 NEVER = {"initial": "1h", "max": "1h"}
 
 
-@pytest.fixture
-def made(api, daemon, hook):
-    """made(...): a daemon that is through with n/a."""
-    def make(**more):
-        api.apply(service("n/a"))
-        d = daemon(api, hooks={"h": hook_settings(hook, **more)})
-        hook.wait(1)
-        api.wait_watching("services")
-        d.caught_up(api)
-        return d
-    return make
-
-
 def why(d, *args):
     """(reason, until or None, the unit) of the one unit that is told."""
     [unit] = d.ctl_json("why", *args)["units"]
@@ -66,8 +53,8 @@ def test_runs_tell_exactly_how_each_run_ended(api, daemon, new_program):
         assert word in table.stdout
 
 
-def test_runs_are_a_ring_of_the_last_ones(api, made, hook):
-    d = made()
+def test_runs_are_a_ring_of_the_last_ones(api, handled, hook):
+    d = handled()
     for number in range(60):
         api.apply(service(f"n/s{number}"))
     d.caught_up(api)
@@ -77,14 +64,14 @@ def test_runs_are_a_ring_of_the_last_ones(api, made, hook):
 
 
 @pytest.mark.parametrize("mode", ["batch", "snapshot"])
-def test_runs_of_many_objects_have_no_key(made, mode):
-    [run] = made(mode=mode, **NOW).ctl_json("runs", "h")
+def test_runs_of_many_objects_have_no_key(handled, mode):
+    [run] = handled(mode=mode, **NOW).ctl_json("runs", "h")
     assert not run["key"] and run["events"] == 1 and run["event"] is None
     assert run["outcome"] == "ok" and run["reason"] == "existing"
 
 
-def test_a_parked_run_and_a_retry_say_so(api, made, hook):
-    d = made(park_exit=[7])
+def test_a_parked_run_and_a_retry_say_so(api, handled, hook):
+    d = handled(park_exit=[7])
     hook.exits(1, 7)
     api.apply(service("n/b"))
     wait_until(lambda: d.control.hook("h")["parked"] == 1)
@@ -95,8 +82,8 @@ def test_a_parked_run_and_a_retry_say_so(api, made, hook):
 
 # ---- why
 
-def test_why_names_one_reason_for_each_state_of_a_key(api, made, hook):
-    d = made(park_exit=[7], retry={"initial": "30min", "max": "1h"})
+def test_why_names_one_reason_for_each_state_of_a_key(api, handled, hook):
+    d = handled(park_exit=[7], retry={"initial": "30min", "max": "1h"})
     assert why(d, "h", "n/a")[:2] == ("handled", None)
     hook.block("busy")
     api.apply(service("n/busy"))
@@ -128,17 +115,17 @@ def test_why_names_one_reason_for_each_state_of_a_key(api, made, hook):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_why_tells_of_settle_and_min_interval(api, made, mode):
+def test_why_tells_of_settle_and_min_interval(api, handled, mode):
     key = ["n/b"] if mode == "object" else []
-    d = made(mode=mode, settle=["1h", "1h"])
+    d = handled(mode=mode, settle=["1h", "1h"])
     api.apply(service("n/b"))
     d.seen(api)
     reason, until, unit = why(d, "h", *key)
     assert reason == "settling" and until.endswith("Z") and "settling" in unit["text"]
 
 
-def test_why_tells_of_min_interval(api, made, hook):
-    d = made(min_interval="1h")
+def test_why_tells_of_min_interval(api, handled, hook):
+    d = handled(min_interval="1h")
     api.apply(service("n/b"))
     d.seen(api)
     assert why(d, "h", "n/b")[0] == "min_interval" and len(hook.runs()) == 1
@@ -178,8 +165,8 @@ def test_why_tells_of_a_guard(api, daemon, hook):
 # ---- input
 
 @pytest.mark.parametrize("mode", MODES)
-def test_input_is_what_the_next_run_gets(api, made, hook, mode):
-    d = made(mode=mode, **NOW)
+def test_input_is_what_the_next_run_gets(api, handled, hook, mode):
+    d = handled(mode=mode, **NOW)
     hook.block()
     api.apply(service("n/busy"))
     hook.wait(2)
@@ -204,8 +191,8 @@ def test_input_is_what_the_next_run_gets(api, made, hook, mode):
         assert shown.get("snapshot") == told.get("snapshot")
 
 
-def test_input_of_a_handled_key_is_what_a_manual_run_would_get(api, made, hook):
-    d = made()
+def test_input_of_a_handled_key_is_what_a_manual_run_would_get(api, handled, hook):
+    d = handled()
     shown = json.loads(d.ctl("input", "h", "n/a").stdout)
     assert shown["event"]["name"] == "a" and shown["event"]["object"]["kind"] == "Service"
     assert shown["reason"] == "manual" and len(hook.runs()) == 1
@@ -215,8 +202,8 @@ def test_input_of_a_handled_key_is_what_a_manual_run_would_get(api, made, hook):
 # ---- run
 
 @pytest.mark.parametrize("mode", MODES)
-def test_run_runs_again_and_waits_for_the_end(api, made, hook, mode):
-    d = made(mode=mode, settle=["1h", "1h"])
+def test_run_runs_again_and_waits_for_the_end(api, handled, hook, mode):
+    d = handled(mode=mode, settle=["1h", "1h"])
     key = ["n/a"] if mode == "object" else []
     done = d.ctl("run", "h", *key, "--wait")
     assert done.returncode == 0, done
@@ -232,8 +219,8 @@ def test_run_runs_again_and_waits_for_the_end(api, made, hook, mode):
     assert d.ctl("run", "h", *key, "--wait").returncode == 1
 
 
-def test_run_without_a_key_runs_all_of_them(api, made, hook):
-    d = made()
+def test_run_without_a_key_runs_all_of_them(api, handled, hook):
+    d = handled()
     api.apply(service("n/b"), service("n/c"))
     d.caught_up(api)
     hook.forget()
@@ -242,8 +229,8 @@ def test_run_without_a_key_runs_all_of_them(api, made, hook):
     assert {run.reason for run in hook.runs()} == {"manual"}
 
 
-def test_run_goes_round_backoff_and_parking(api, made, hook):
-    d = made(park_exit=[7], retry=NEVER)
+def test_run_goes_round_backoff_and_parking(api, handled, hook):
+    d = handled(park_exit=[7], retry=NEVER)
     hook.exit_with(7, "parked")
     hook.exit_with(1, "failing")
     api.apply(service("n/parked"), service("n/failing"))
@@ -257,8 +244,8 @@ def test_run_goes_round_backoff_and_parking(api, made, hook):
     assert d.control.hook("h")["parked"] == 0 and len(hook.runs()) == 5
 
 
-def test_run_without_wait_returns_at_once(made, hook):
-    d = made()
+def test_run_without_wait_returns_at_once(handled, hook):
+    d = handled()
     hook.block()
     assert d.ctl("run", "h", "n/a").returncode == 0
     hook.wait(2)
@@ -269,16 +256,16 @@ def test_run_without_wait_returns_at_once(made, hook):
     assert waits.wait(15) == 0
 
 
-def test_run_with_wait_and_a_timeout_that_passes_says_no(made, hook):
-    d = made()
+def test_run_with_wait_and_a_timeout_that_passes_says_no(handled, hook):
+    d = handled()
     hook.block()
     done = d.ctl("run", "h", "n/a", "--wait", "--timeout", "200ms")
     assert done.returncode == 1 and done.stderr
     hook.release()
 
 
-def test_run_is_refused_where_nothing_may_run(api, made, daemon, new_hook):
-    d = made()
+def test_run_is_refused_where_nothing_may_run(api, handled, daemon, new_hook):
+    d = handled()
     assert d.ctl("run", "h", "n/nobody").returncode == 1
     assert d.ctl("run", "nobody").returncode == 1
     assert d.ctl("pause", "h").returncode == 0
@@ -298,8 +285,8 @@ def test_run_is_refused_where_nothing_may_run(api, made, daemon, new_hook):
 # ---- pause, resume
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_paused_hook_starts_nothing_until_it_is_resumed(api, made, hook, mode):
-    d = made(mode=mode, **NOW)
+def test_a_paused_hook_starts_nothing_until_it_is_resumed(api, handled, hook, mode):
+    d = handled(mode=mode, **NOW)
     hook.block()
     api.apply(service("n/b"))
     hook.wait(2)
@@ -334,8 +321,8 @@ def test_pause_without_a_name_is_all_hooks(api, daemon, new_hook):
     one.wait(1)
 
 
-def test_the_table_of_hooks_shows_what_is_parked_and_paused(api, made, hook):
-    d = made(park_exit=[7])
+def test_the_table_of_hooks_shows_what_is_parked_and_paused(api, handled, hook):
+    d = handled(park_exit=[7])
     hook.exit_with(7, "b")
     hook.exit_with(7, "c")
     api.apply(service("n/b"), service("n/c"))
@@ -346,8 +333,8 @@ def test_the_table_of_hooks_shows_what_is_parked_and_paused(api, made, hook):
     assert (shown["HOOK"], shown["PARKED"], shown["PAUSED"]) == ("h", "2", "yes")
 
 
-def test_pausing_and_resuming_twice_is_no_harm(made, hook):
-    d = made()
+def test_pausing_and_resuming_twice_is_no_harm(handled, hook):
+    d = handled()
     for command in ("pause", "pause", "resume", "resume"):
         assert d.ctl(command, "h").returncode == 0
     assert d.ctl("run", "h", "n/a", "--wait").returncode == 0
@@ -359,8 +346,8 @@ COMMANDS = [["runs", "h"], ["why", "h"], ["why", "h", "n/a"], ["input", "h", "n/
             ["run", "h", "n/a"], ["pause", "h"], ["resume", "h"], ["events"]]
 
 
-def test_exit_codes(made):
-    d = made()
+def test_exit_codes(handled):
+    d = handled()
     for command in COMMANDS:
         assert d.ctl(*command).returncode == 0, command
     for command in (["runs", "none"], ["why", "none"], ["why", "h", "n/none"], ["input", "none"],

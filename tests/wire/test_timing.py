@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """SCENARIOS 80, 81, 95, 97: settle, min_interval, splay, rerun_every; times are the daemon's."""
+import functools
 import time
 from datetime import datetime
 
@@ -30,16 +31,9 @@ def pauses(times):
 
 
 @pytest.fixture
-def settled(api, daemon, hook):
+def settled(handled):
     """settled(mode=..., ...): a daemon that is through with n/first, so that settle counts."""
-    def make(**more):
-        api.apply(service("n/first"))
-        d = daemon(api, hooks={"h": hook_settings(hook, **more)})
-        hook.wait(1)
-        api.wait_watching("services")
-        d.caught_up(api)
-        return d
-    return make
+    return functools.partial(handled, service("n/first"))
 
 
 # ---- 95: settle
