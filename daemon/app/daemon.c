@@ -421,8 +421,7 @@ static void build_control(struct daemon *dm)
 static void build(struct daemon *dm)
 {
     static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
-    static const struct helper_link_events link_events = {on_exited, on_opened,
-                                                          on_lost};
+    static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
     const struct conf *conf = dm->params.conf;
     char *agent =
         mem_printf("informerd/%s (linux) node/%s", INFORMERD_VERSION, dm->params.node_name);

@@ -24,6 +24,13 @@ char *buf_reserve(struct buf *b, size_t n)
     return b->data + b->len;
 }
 
+void buf_make_room(struct buf *b, size_t n)
+{
+    char *at = buf_reserve(b, n);
+
+    (void)at;
+}
+
 void buf_append(struct buf *b, const void *data, size_t n)
 {
     if (n == 0)
@@ -44,21 +51,34 @@ void buf_puts(struct buf *b, const char *s)
 
 void buf_putc(struct buf *b, char c)
 {
-    buf_append(b, &c, 1);
+    *buf_reserve(b, 1) = c;
+    b->len++;
+}
+
+void buf_put_u64(struct buf *b, uint64_t v)
+{
+    char digits[20];
+    char *at = digits + sizeof(digits);
+
+    do
+        *--at = (char)('0' + v % 10);
+    while ((v /= 10) > 0);
+    buf_append(b, at, (size_t)(digits + sizeof(digits) - at));
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
 {
+    size_t room = b->cap - b->len;
     va_list ap;
     va_list again;
 
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(room > 0 ? b->data + b->len : NULL, room, fmt, ap);
     va_end(ap);
     ensure(n >= 0);
-    char *at = buf_reserve(b, (size_t)n + 1);
-    vsnprintf(at, (size_t)n + 1, fmt, again);
+    if ((size_t)n >= room)
+        vsnprintf(buf_reserve(b, (size_t)n + 1), (size_t)n + 1, fmt, again);
     va_end(again);
     b->len += (size_t)n;
 }

@@ -7,6 +7,7 @@
 #define BASE_BUF_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "base/str.h"
@@ -29,8 +30,14 @@ void buf_puts(struct buf *b, const char *s);
 /* Adds one byte. */
 void buf_putc(struct buf *b, char c);
 
+/* Adds a number in decimal. */
+void buf_put_u64(struct buf *b, uint64_t v);
+
 /* Adds formatted text. */
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Has room for n more bytes, so that adding them moves nothing. */
+void buf_make_room(struct buf *b, size_t n);
 
 /* Room for n more bytes behind len; returns where they go. The caller then adds to len. */
 char *buf_reserve(struct buf *b, size_t n) MUST_CHECK;

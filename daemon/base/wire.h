@@ -62,8 +62,8 @@ struct wire_request {
 struct wire_reply {
     enum wire_reply_type type;
     uint64_t id;
-    enum wire_how how; /* EXITED */
-    int32_t value;     /* EXITED: code, signal or errno; OPENED: errno or 0 */
+    enum wire_how how;           /* EXITED */
+    int32_t value;               /* EXITED: code, signal or errno; OPENED: errno or 0 */
     char stage[WIRE_STAGE_SIZE]; /* EXITED and not started: what failed ("exec"); else empty */
     uint64_t cpu_us;  /* EXITED: user and system time of the program and what it awaited */
     uint32_t left;    /* EXITED: processes of the run that still live: a good end spares them, after

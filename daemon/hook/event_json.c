@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/event_json.h"
 
-#include <stdio.h>
 #include <time.h>
 
 const struct object *event_json_about(const struct event_json *ev)
@@ -9,16 +8,28 @@ const struct object *event_json_about(const struct event_json *ev)
     return ev->type != DELTA_STALE && ev->type != DELTA_FRESH ? ev->object : NULL;
 }
 
+static void put_digits(char *at, size_t n, unsigned v)
+{
+    while (n-- > 0) {
+        at[n] = (char)('0' + v % 10);
+        v /= 10;
+    }
+}
+
 void event_json_time(struct json_out *j, uint64_t wall_ns)
 {
     time_t s = (time_t)(wall_ns / 1000000000U);
+    char text[] = "YYYY-MM-DDThh:mm:ss.nnnnnnnnnZ";
     struct tm tm;
-    char day[32];
-    char text[48];
 
     gmtime_r(&s, &tm);
-    strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(text, sizeof(text), "%s.%09uZ", day, (unsigned)(wall_ns % 1000000000U));
+    put_digits(text, 4, (unsigned)tm.tm_year + 1900);
+    put_digits(text + 5, 2, (unsigned)tm.tm_mon + 1);
+    put_digits(text + 8, 2, (unsigned)tm.tm_mday);
+    put_digits(text + 11, 2, (unsigned)tm.tm_hour);
+    put_digits(text + 14, 2, (unsigned)tm.tm_min);
+    put_digits(text + 17, 2, (unsigned)tm.tm_sec);
+    put_digits(text + 20, 9, (unsigned)(wall_ns % 1000000000U));
     json_out_cstr(j, text);
 }
 

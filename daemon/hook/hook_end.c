@@ -121,8 +121,8 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
     sched_done(&hs->sched, &h->lane, u, outcome(h, run, v.outcome, now_ms), now_ms);
     if (u->state == UNIT_BACKOFF)
         v.retry_ms = u->timer.due_ms - now_ms;
-    h->given_up += u->state == UNIT_PARKED &&
-                   (v.outcome == HISTORY_FAILED || result->end == RUN_UNFIT);
+    h->given_up +=
+        u->state == UNIT_PARKED && (v.outcome == HISTORY_FAILED || result->end == RUN_UNFIT);
     if (!ok) /* what wanted to be parked may be due again for another reason */
         v.outcome = u->state == UNIT_PARKED ? HISTORY_PARKED : HISTORY_FAILED;
     schedule_rerun(h, run);

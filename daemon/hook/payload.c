@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/payload.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +12,14 @@
 
 #define INPUT_VERSION 1
 
+/* Of an environment, and of a document without its objects. */
+#define USUAL_BYTES 1024
+
 void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint64_t id)
 {
-    buf_printf(out, "%s-%" PRIu64, ctx->instance, id);
+    buf_puts(out, ctx->instance);
+    buf_putc(out, '-');
+    buf_put_u64(out, id);
 }
 
 static void put_var(struct buf *out, const char *name, struct str value)
@@ -62,7 +66,7 @@ static enum err_kind read_fields(const struct run *run, struct buf *values, stru
 
     if (ev->type == DELTA_STALE || ev->type == DELTA_FRESH)
         return ERR_OK;
-    const struct json_path **paths = mem_array(r->field_count, sizeof(*paths));
+    const struct json_path **paths = mem_array(r->field_count, sizeof(struct json_path *));
     for (size_t i = 0; i < r->field_count; i++)
         paths[i] = r->fields[i].path;
     object_put_json(&json, ev->object);
@@ -100,6 +104,7 @@ enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx
     struct buf id = {0};
     char attempt[16];
 
+    buf_make_room(out, USUAL_BYTES);
     payload_put_run_id(&id, ctx, run->id);
     snprintf(attempt, sizeof(attempt), "%u", run->attempt);
     put_var(out, "INFORMERD_HOOK", str_c(run->hook->name));
@@ -231,6 +236,7 @@ void payload_put_json(struct buf *out, const struct payload_context *ctx, const 
     struct json_out j = json_out_to(out);
     struct buf id = {0};
 
+    buf_make_room(out, USUAL_BYTES);
     payload_put_run_id(&id, ctx, run->id);
     json_out_open(&j, '{');
     json_out_key(&j, "version");

@@ -130,7 +130,7 @@ static void enter(struct job *j, enum job_state state)
         break;
     case JOB_ENDED:
         watch_output(j);
-        deadline_start(j->deadline, is_silent(j) ? 0 : LINGER_MS); /* on_gone comes from the loop */
+        deadline_start(j->deadline, LINGER_MS);
         break;
     }
 }
@@ -295,7 +295,14 @@ void job_exited(struct job *j, const struct helper_link_exit *end, struct run_re
         .dropped = dropped(&j->streams[0]) + dropped(&j->streams[1]),
     };
     j->run = NULL;
-    enter(j, JOB_ENDED);
+}
+
+void job_let_go(struct job *j)
+{
+    if (!is_silent(j))
+        enter(j, JOB_ENDED);
+    else
+        j->events->on_gone(j->arg, j);
 }
 
 void job_dispose(struct job **jp)

@@ -13,8 +13,8 @@ struct job;
 
 /* All are called from the loop. */
 struct job_events {
-    void (*on_gone)(void *arg,
-                    struct job *job); /* output is over too, or was given up: dispose it */
+    /* Its output is over too, or was given up: dispose it. */
+    void (*on_gone)(void *arg, struct job *job);
 };
 
 /* Starts the run through the link. ERR_IO: no descriptors or no memory file; ERR_CONFIG, ERR_TOO_BIG: it cannot be told
@@ -29,9 +29,12 @@ struct run *job_run(const struct job *j);
 /* The kill signal now, SIGKILL after the grace. */
 void job_kill(struct job *j);
 
-/* The process has ended: drains its output and says how it went; what result borrows lives until the job is back in the
- * loop. A while later on_gone comes. */
+/* The process has ended: drains its output and says how it went; what result borrows lives until
+ * job_let_go(), which must follow. */
 void job_exited(struct job *j, const struct helper_link_exit *end, struct run_result *result);
+
+/* The result has been used. on_gone comes before this returns, or when the output is over or given up. */
+void job_let_go(struct job *j);
 
 /* The end for the user: *j is NULL. NULL is fine. */
 void job_dispose(struct job **j);

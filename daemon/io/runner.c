@@ -185,6 +185,7 @@ void runner_exited(struct runner *r, const struct helper_link_exit *end)
     r->running--;
     log_left(r, run, end);
     finish(r, run, &result);
+    job_let_go(job);
     runner_kick(r);
 }
 

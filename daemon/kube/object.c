@@ -157,6 +157,7 @@ static void put_with(struct buf *out, const struct object *o, struct str rv, str
     struct str value[] = {rv_first ? rv : gen, rv_first ? gen : rv};
     size_t done = 0;
 
+    buf_make_room(out, b.n + rv.n + gen.n);
     for (size_t i = 0; i < ARRAY_LEN(at) && at[i] != SIZE_MAX; i++) {
         buf_append(out, b.p + done, at[i] - done);
         buf_append_str(out, value[i]);

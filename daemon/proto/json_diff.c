@@ -27,6 +27,7 @@ struct pair {
 struct diff {
     struct json_tree a;
     struct json_tree b;
+    long start; /* the value of a that the text in b, which may be a part, takes the place of */
     size_t limit;
     unsigned max_steps;
     struct buf path; /* of the pair that is compared */
@@ -190,7 +191,7 @@ static void compare_all(struct diff *d, unsigned max_steps)
     buf_clear(&d->found);
     d->found_n = 0;
     d->max_steps = max_steps;
-    if (compare(d, (struct pair){0, 0}) == UNTOLD)
+    if (compare(d, (struct pair){d->start, 0}) == UNTOLD)
         tell(d);
 }
 
@@ -208,15 +209,92 @@ static unsigned steps_that_fit(const struct diff *d)
     return fit;
 }
 
+static bool is_container(const struct json_value *v)
+{
+    return v->type == JSON_OBJECT || v->type == JSON_ARRAY;
+}
+
+static const char *behind(const struct json_value *v)
+{
+    return v->bytes.p + v->bytes.n;
+}
+
+/* The bytes of a that are not in b: what stands before and behind is the same. */
+struct gap {
+    size_t from;
+    size_t to;
+};
+
+static struct gap find_gap(struct str a, struct str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    size_t front = 0;
+    size_t back = 0;
+
+    while (front < n && a.p[front] == b.p[front])
+        front++;
+    while (back < n - front && a.p[a.n - 1 - back] == b.p[b.n - 1 - back])
+        back++;
+    return (struct gap){front, a.n - back};
+}
+
+/* Steps into the object or array in the value at start between whose brackets the gap lies. False if
+ * there is none, or no path can lead there. */
+static bool step_in(struct diff *d, struct gap gap)
+{
+    const struct json_value *v = d->a.v;
+    const char *text = d->a.text.p;
+    size_t index = 0;
+    long i = d->start + 1;
+
+    while (i < v[d->start].next && !(is_container(&v[i]) && behind(&v[i]) > text + gap.to)) {
+        i = v[i].next;
+        index++;
+    }
+    if (i >= v[d->start].next || v[i].bytes.p >= text + gap.from || d->steps == JSON_PATH_MAX_STEPS)
+        return false;
+    if (!(v[d->start].type == JSON_OBJECT ? json_path_put_member(&d->path, v[i].name)
+                                          : json_path_put_index(&d->path, index)))
+        return false;
+    d->steps++;
+    d->start = i;
+    return true;
+}
+
+/* Of b only what must be read: a text in which one value is replaced by another, both in brackets, is
+ * the same but for that value. Often the gap does not end in the value that it begins in; then what
+ * would replace it is no JSON, and all of b is read. */
+static enum err_kind read_b(struct diff *d, struct str b, struct err *err)
+{
+    struct str a = d->a.text;
+    struct gap gap = find_gap(a, b);
+
+    while (step_in(d, gap))
+        continue;
+    if (d->start > 0) {
+        struct str part = d->a.v[d->start].bytes;
+
+        d->b.text = str_of(b.p + (part.p - a.p), part.n + b.n - a.n);
+        if (json_tree_read(&d->b, NULL) == ERR_OK)
+            return ERR_OK;
+        json_tree_free(&d->b);
+        buf_clear(&d->path);
+        d->steps = 0;
+        d->start = 0;
+    }
+    d->b.text = b;
+    return json_tree_read(&d->b, err);
+}
+
 enum err_kind json_diff(struct str a, struct str b, size_t limit, struct buf *lines,
                         struct err *err)
 {
-    struct diff d = {.a = {.text = a}, .b = {.text = b}, .limit = limit};
+    struct diff d = {.a = {.text = a}, .limit = limit};
 
     ensure(limit > 0);
     enum err_kind kind = json_tree_read(&d.a, err);
     if (kind == ERR_OK)
-        kind = json_tree_read(&d.b, err);
+        kind = read_b(&d, b, err);
     if (kind == ERR_OK) {
         compare_all(&d, JSON_PATH_MAX_STEPS);
         if (d.found_n > limit)

@@ -21,7 +21,8 @@
  * Of more than limit (>= 1) paths none has more than N steps, with the greatest N at which they are
  * at most limit. The whole document, when it comes to that, is the one path "*".
  * ERR_PROTOCOL, ERR_CLOSED or ERR_TOO_BIG as json_in_scan() if a or b is not one JSON value,
- * ERR_TOO_BIG also for one of more than a million values; lines is then as it was. */
+ * ERR_TOO_BIG also for more than a million values; lines is then as it was. Of b only the object or
+ * array in which it differs counts towards what is too big. */
 enum err_kind json_diff(struct str a, struct str b, size_t limit, struct buf *lines,
                         struct err *err) MUST_CHECK;
 

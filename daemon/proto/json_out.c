@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/json_out.h"
 
-#include <inttypes.h>
-
 #include "base/utf8.h"
 
 struct json_out json_out_to(struct buf *buf)
@@ -61,7 +59,7 @@ void json_out_cstr(struct json_out *j, const char *s)
 void json_out_u64(struct json_out *j, uint64_t v)
 {
     put_comma(j);
-    buf_printf(j->buf, "%" PRIu64, v);
+    buf_put_u64(j->buf, v);
 }
 
 void json_out_ms_as_s(struct json_out *j, uint64_t ms)
@@ -117,16 +115,23 @@ static void put_escape(struct buf *out, unsigned char c)
     }
 }
 
+/* As it stands, without a look at the bytes behind it. */
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
 void json_out_quote(struct buf *out, struct str s)
 {
     const unsigned char *p = (const unsigned char *)s.p;
     size_t plain = 0; /* start of the bytes that go out as they are */
 
+    buf_make_room(out, s.n + 2);
     buf_putc(out, '"');
     for (size_t i = 0; i < s.n;) {
-        size_t len = utf8_len(p + i, s.n - i);
+        size_t len = is_plain(p[i]) ? 1 : utf8_len(p + i, s.n - i);
 
-        if (len > 0 && p[i] >= 0x20 && p[i] != '"' && p[i] != '\\') {
+        if (len > 1 || is_plain(p[i])) {
             i += len;
             continue;
         }

@@ -119,6 +119,7 @@ static void on_exited(void *arg, const struct helper_link_exit *end)
     if (result.end != RUN_EXITED || result.status != 0)
         panic("hook: %s", result.text);
     hooks_finish(&b->hooks, run, &result, loop_now_ms(b->loop));
+    job_let_go(b->job);
 }
 
 static void on_opened(void *arg, uint64_t tag, int fd, int error)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,6 +66,38 @@ static void test_long_formats(void **state)
     buf_free(&b);
 }
 
+static void test_numbers(void **state)
+{
+    static const uint64_t numbers[] = {0, 9, 10, 4096, UINT32_MAX, UINT64_MAX};
+    struct buf b = {0};
+    struct buf want = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        buf_put_u64(&b, numbers[i]);
+        buf_printf(&want, "%" PRIu64, numbers[i]);
+        assert_string_equal(buf_cstr(&b), buf_cstr(&want));
+    }
+    buf_free(&b);
+    buf_free(&want);
+}
+
+static void test_room_is_kept(void **state)
+{
+    struct buf b = {0};
+
+    (void)state;
+    buf_puts(&b, "ab");
+    buf_make_room(&b, 5000);
+    const char *at = b.data;
+    for (int i = 0; i < 5000; i++)
+        buf_putc(&b, 'x');
+    assert_ptr_equal(b.data, at);
+    assert_int_equal(b.len, 5002);
+    assert_memory_equal(b.data, "abx", 3);
+    buf_free(&b);
+}
+
 /* A random program of appends and consumes leaves the bytes that it should. */
 static void test_random_program(void **state)
 {
@@ -115,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_appends),      cmocka_unit_test(test_consume),
+        cmocka_unit_test(test_numbers),      cmocka_unit_test(test_room_is_kept),
         cmocka_unit_test(test_long_formats), cmocka_unit_test(test_random_program),
         cmocka_unit_test(test_views),
     };

@@ -172,6 +172,42 @@ static void test_a_bad_text_leaves_lines_alone(void **state)
     buf_free(&many);
 }
 
+/* Only the part of b that differs is read. White space before b makes that all of it, which must
+ * give the same. */
+static void assert_part_is_enough(struct str a, struct str b, size_t limit)
+{
+    struct buf whole = {0};
+    struct buf got = {0};
+    struct buf want = {0};
+
+    buf_putc(&whole, ' ');
+    buf_append_str(&whole, b);
+    enum err_kind kind = json_diff(a, b, limit, &got, NULL);
+    assert_int_equal(kind, json_diff(a, buf_str(&whole), limit, &want, NULL));
+    assert_string_equal(buf_cstr(&got), buf_cstr(&want));
+    buf_free(&whole);
+    buf_free(&got);
+    buf_free(&want);
+}
+
+static void test_what_differs_may_end_elsewhere_than_it_begins(void **state)
+{
+    static const char *const cases[][3] = {
+        {"{\"a\":[1],\"b\":[2]}",     "{\"a\":[1,3],\"b\":[2]}",    "a[1]\n"            },
+        {"{\"a\":[1,[2]],\"b\":[2]}", "{\"a\":[1],\"b\":[[2],2]}",  "a[1]\nb[0]\nb[1]\n"},
+        {"{\"a\":{\"b\":1}}",         "{\"a\":{},\"c\":{\"b\":1}}", "a.b\nc\n"          },
+        {"[[1],[2]]",                 "[[1],[3],[2]]",              "[1][0]\n[2]\n"     },
+        {"[[],[]]",                   "[[],[],[]]",                 "[2]\n"             },
+        {"{\"a\":{\"b\":1}}",         "{\"a\":[1]}",                "a\n"               },
+        {"{\"a\":{\"b\":\"]\"}}",     "{\"a\":{\"b\":\"}\"}}",      "a.b\n"             },
+        {"{\"a\":[\"x\"]}",           "{\"a\":[\"\\u0078\"]}",      ""                  },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_diff(cases[i][0], cases[i][1], cases[i][2]);
+}
+
 static void test_names_that_stand_there_twice_go_in_pairs(void **state)
 {
     (void)state;
@@ -256,6 +292,39 @@ static void test_a_naive_diff_finds_the_same(void **state)
     }
     assert_true(w.told > 1000);
     assert_true(w.cut > 200);
+}
+
+/* Another value, or the same text with a few bytes overwritten, which may be no JSON any more. */
+static void spoil(struct gen *gen, struct buf *text)
+{
+    static const char bytes[] = "{}[],:\"\\01ax ";
+
+    for (size_t n = gen_below(gen, 3); n > 0; n--)
+        text->data[gen_below(gen, text->len)] = bytes[gen_below(gen, sizeof(bytes) - 1)];
+}
+
+static void test_a_part_of_the_other_text_is_enough(void **state)
+{
+    struct world w = {0};
+    size_t bad = 0;
+
+    (void)state;
+    for (uint64_t seed = 0; seed < 6000; seed++) {
+        struct buf a = {0};
+        struct buf b = {0};
+
+        world_init(&w, seed);
+        model_put(w.a, MODEL_EXACT, NULL, &a);
+        model_put(seed % 2 == 0 ? w.a : w.b, MODEL_EXACT, NULL, &b);
+        if (seed % 4 < 2)
+            spoil(&w.gen, &b);
+        bad += json_diff(buf_str(&b), str_c("1"), 1, &out, NULL) != ERR_OK;
+        assert_part_is_enough(buf_str(&a), buf_str(&b), gen_below(&w.gen, 12) + 1);
+        buf_free(&a);
+        buf_free(&b);
+        world_fini(&w);
+    }
+    assert_in_range(bad, 1000, 5000);
 }
 
 static struct str next_line(struct str *rest)
@@ -383,8 +452,10 @@ int main(void)
         cmocka_unit_test_teardown(test_paths_stay_within_bounds, clear),
         cmocka_unit_test_teardown(test_too_many_are_cut_to_their_first_steps, clear),
         cmocka_unit_test_teardown(test_a_bad_text_leaves_lines_alone, clear),
+        cmocka_unit_test_teardown(test_what_differs_may_end_elsewhere_than_it_begins, clear),
         cmocka_unit_test_teardown(test_names_that_stand_there_twice_go_in_pairs, clear),
         cmocka_unit_test(test_a_naive_diff_finds_the_same),
+        cmocka_unit_test_teardown(test_a_part_of_the_other_text_is_enough, clear),
         cmocka_unit_test(test_each_path_selects_something_else),
         cmocka_unit_test(test_each_leaf_that_differs_is_covered),
     };
