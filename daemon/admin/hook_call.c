@@ -3,12 +3,12 @@
 
 #include "admin/call.h"
 #include "admin/line.h"
-#include "admin/member.h"
 #include "admin/runs.h"
 #include "admin/whys.h"
 #include "cache/store.h"
 #include "hook/hook.h"
 #include "hook/payload.h"
+#include "proto/json_member.h"
 
 /* Where the name of a hook and the key stand: /v1/hooks/NAME/WHAT/KEY. */
 enum { AT_NAME = 2, AT_KEY = 4 };
@@ -177,11 +177,11 @@ static void put_order(struct call *c, const struct hook *h, bool whole)
     struct json_out j = json_out_to(&c->out->body);
 
     json_out_open(&j, '{');
-    member_count(&j, "order", h->order.number);
-    member_count(&j, "units", h->order.total);
+    json_member_count(&j, "order", h->order.number);
+    json_member_count(&j, "units", h->order.total);
     if (whole) {
-        member_count(&j, "left", h->order.left);
-        member_count(&j, "failed", h->order.failed);
+        json_member_count(&j, "left", h->order.left);
+        json_member_count(&j, "failed", h->order.failed);
     }
     json_out_close(&j, '}');
     call_end(c);
@@ -226,9 +226,9 @@ static void pause_one(struct call *c, struct json_out *j, struct hook *h, bool p
         c->m->actions->pause(c->m->arg, h, paused);
     json_out_key(j, h->name);
     json_out_open(j, '{');
-    member_flag(j, "paused", h->paused);
-    member_flag(j, "changed", changed);
-    member_count(j, "running", h->lane.running);
+    json_member_flag(j, "paused", h->paused);
+    json_member_flag(j, "changed", changed);
+    json_member_count(j, "running", h->lane.running);
     json_out_close(j, '}');
 }
 

@@ -3,11 +3,11 @@
 
 #include <stdlib.h>
 
-#include "admin/member.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/watch.h"
+#include "proto/json_member.h"
 
 /* Positions and numbers only grow; modulo the size of the ring they say where something lies. */
 struct journal {
@@ -119,9 +119,9 @@ static struct json_out begin(struct journal *j, uint64_t wall_ns, const char *wh
 
     buf_clear(&j->line);
     json_out_open(&o, '{');
-    member_time(&o, "time", wall_ns);
-    member_count(&o, "seq", j->next);
-    member_text(&o, "what", what);
+    json_member_time(&o, "time", wall_ns);
+    json_member_count(&o, "seq", j->next);
+    json_member_text(&o, "what", what);
     return o;
 }
 
@@ -188,10 +188,10 @@ void journal_run(struct journal *j, uint64_t wall_ns, const struct journal_run *
     if (run->type != NULL)
         put_text(&o, "type", run->type);
     put_text(&o, "reason", run->reason);
-    member_count(&o, "attempt", run->attempt);
-    member_flag(&o, "ok", run->ok);
+    json_member_count(&o, "attempt", run->attempt);
+    json_member_flag(&o, "ok", run->ok);
     put_text(&o, "result", run->result);
-    member_count(&o, "took_ms", run->took_ms);
+    json_member_count(&o, "took_ms", run->took_ms);
     end(j, &o);
 }
 

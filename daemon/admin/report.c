@@ -5,10 +5,10 @@
 
 #include "admin/admin.h"
 #include "admin/health.h"
-#include "admin/member.h"
 #include "cache/audit.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
+#include "proto/json_member.h"
 #include "proto/json_out.h"
 
 #define NS_PER_MS 1000000U
@@ -22,7 +22,7 @@ static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
 
     gmtime_r(&s, &tm);
     strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-    member_text(j, key, text);
+    json_member_text(j, key, text);
 }
 
 static void put_clusters(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
@@ -34,8 +34,8 @@ static void put_clusters(struct json_out *j, const struct admin_model *m, uint64
 
         json_out_key(j, c->name);
         json_out_open(j, '{');
-        member_text(j, "server", c->server);
-        member_age(j, "contact_age_s", c->contact_ms, now_ms);
+        json_member_text(j, "server", c->server);
+        json_member_age(j, "contact_age_s", c->contact_ms, now_ms);
         json_out_close(j, '}');
     }
     json_out_close(j, '}');
@@ -47,7 +47,7 @@ static void put_relists(struct json_out *j, const struct watch_status *s)
     json_out_open(j, '{');
     for (int why = 0; why < RELIST_REASONS; why++)
         if (s->relists_by[why] > 0)
-            member_count(j, relist_reason_name((enum relist_reason)why), s->relists_by[why]);
+            json_member_count(j, relist_reason_name((enum relist_reason)why), s->relists_by[why]);
     json_out_close(j, '}');
 }
 
@@ -59,7 +59,7 @@ static void put_state_of_audit(struct json_out *j, enum audit_state state)
         [AUDIT_GRACE] = "grace",
     };
 
-    member_text(j, "state", names[state]);
+    json_member_text(j, "state", names[state]);
 }
 
 static void put_audit(struct json_out *j, const struct audit *a)
@@ -69,7 +69,7 @@ static void put_audit(struct json_out *j, const struct audit *a)
     json_out_key(j, "audit");
     json_out_open(j, '{');
     put_state_of_audit(j, audit_state(a));
-    member_count(j, "runs", r->runs);
+    json_member_count(j, "runs", r->runs);
     json_out_key(j, "differences");
     if (r->done_ms > 0 && r->err->kind == ERR_OK)
         json_out_u64(j, r->differences);
@@ -82,12 +82,12 @@ static void put_audit(struct json_out *j, const struct audit *a)
 static void put_more(struct json_out *j, const struct watch *w, const struct watch_status *s,
                      uint64_t now_ms)
 {
-    member_text(j, "held_reason", s->held);
-    member_count(j, "held_deletes", s->held_deletes);
-    member_age(j, "last_event_age_s", s->event_ms, now_ms);
-    member_age(j, "last_bookmark_age_s", s->bookmark_ms, now_ms);
+    json_member_text(j, "held_reason", s->held);
+    json_member_count(j, "held_deletes", s->held_deletes);
+    json_member_age(j, "last_event_age_s", s->event_ms, now_ms);
+    json_member_age(j, "last_bookmark_age_s", s->bookmark_ms, now_ms);
     put_relists(j, s);
-    member_count(j, "events", s->events);
+    json_member_count(j, "events", s->events);
     put_audit(j, watch_audit(w));
 }
 
@@ -99,19 +99,19 @@ static void put_watch(struct json_out *j, const struct admin_watch *named, uint6
 
     json_out_key(j, named->name);
     json_out_open(j, '{');
-    member_text(j, "cluster", watch_cluster(w));
-    member_text(j, "resource", watch_resource(w));
-    member_text(j, "state", s.state);
-    member_flag(j, "synced", s.synced);
-    member_flag(j, "stale", s.stale);
-    member_flag(j, "held", s.held != NULL);
-    member_seconds(j, "contact_age_s", s.contact, s.contact_age_ms);
-    member_count(j, "objects", store_count(watch_store(w)));
-    member_count(j, "bytes", store_bytes(watch_store(w)));
-    member_count(j, "skipped", s.skipped);
-    member_text(j, "resource_version", has_rv ? s.rv : NULL);
-    member_count(j, "relists", s.relists);
-    member_text(j, "last_error", s.err->kind != ERR_OK ? s.err->text : NULL);
+    json_member_text(j, "cluster", watch_cluster(w));
+    json_member_text(j, "resource", watch_resource(w));
+    json_member_text(j, "state", s.state);
+    json_member_flag(j, "synced", s.synced);
+    json_member_flag(j, "stale", s.stale);
+    json_member_flag(j, "held", s.held != NULL);
+    json_member_seconds(j, "contact_age_s", s.contact, s.contact_age_ms);
+    json_member_count(j, "objects", store_count(watch_store(w)));
+    json_member_count(j, "bytes", store_bytes(watch_store(w)));
+    json_member_count(j, "skipped", s.skipped);
+    json_member_text(j, "resource_version", has_rv ? s.rv : NULL);
+    json_member_count(j, "relists", s.relists);
+    json_member_text(j, "last_error", s.err->kind != ERR_OK ? s.err->text : NULL);
     put_more(j, w, &s, now_ms);
     json_out_close(j, '}');
 }
@@ -130,7 +130,7 @@ static void put_last_success(struct json_out *j, const struct admin_model *m, co
     if (h->success_ms > 0)
         put_time(j, "last_success", m->started_ns + (h->success_ms - m->started_ms) * NS_PER_MS);
     else
-        member_text(j, "last_success", NULL);
+        json_member_text(j, "last_success", NULL);
 }
 
 static void put_hook(struct json_out *j, const struct admin_model *m, const struct hook *h,
@@ -141,15 +141,15 @@ static void put_hook(struct json_out *j, const struct admin_model *m, const stru
 
     json_out_key(j, h->name);
     json_out_open(j, '{');
-    member_count(j, "pending", pending);
-    member_count(j, "running", h->lane.running);
-    member_count(j, "parked", hook_parked(h));
-    member_flag(j, "paused", h->paused);
-    member_seconds(j, "oldest_pending_s", pending > 0 || oldest_ms > 0, oldest_ms);
+    json_member_count(j, "pending", pending);
+    json_member_count(j, "running", h->lane.running);
+    json_member_count(j, "parked", hook_parked(h));
+    json_member_flag(j, "paused", h->paused);
+    json_member_seconds(j, "oldest_pending_s", pending > 0 || oldest_ms > 0, oldest_ms);
     put_last_success(j, m, h);
-    member_text(j, "last_error", h->last_error[0] != '\0' ? h->last_error : NULL);
-    member_count(j, "runs_ok", h->runs_ok);
-    member_count(j, "runs_failed", h->runs_failed);
+    json_member_text(j, "last_error", h->last_error[0] != '\0' ? h->last_error : NULL);
+    json_member_count(j, "runs_ok", h->runs_ok);
+    json_member_count(j, "runs_failed", h->runs_failed);
     json_out_close(j, '}');
 }
 
@@ -167,10 +167,10 @@ void report_put_status(struct buf *out, const struct admin_model *m, uint64_t no
     struct json_out j = json_out_to(out);
 
     json_out_open(&j, '{');
-    member_text(&j, "version", m->version);
-    member_count(&j, "pid", m->pid);
+    json_member_text(&j, "version", m->version);
+    json_member_count(&j, "pid", m->pid);
     put_time(&j, "started", m->started_ns);
-    member_flag(&j, "ready", m->ready);
+    json_member_flag(&j, "ready", m->ready);
     json_out_key(&j, "degraded");
     health_put_degraded(&j, m, now_ms);
     put_clusters(&j, m, now_ms);
@@ -208,8 +208,8 @@ static void put_differences(struct json_out *j, const struct audit_result *r)
     json_out_open(j, '[');
     for (size_t i = 0; i < r->n; i++) {
         json_out_open(j, '{');
-        member_text(j, "key", r->v[i].key);
-        member_text(j, "what", r->v[i].what);
+        json_member_text(j, "key", r->v[i].key);
+        json_member_text(j, "what", r->v[i].what);
         json_out_close(j, '}');
     }
     json_out_close(j, ']');
@@ -221,14 +221,14 @@ void report_put_verify(struct buf *out, const struct watch *w, uint64_t now_ms)
     struct json_out j = json_out_to(out);
 
     json_out_open(&j, '{');
-    member_count(&j, "number", r->runs);
+    json_member_count(&j, "number", r->runs);
     put_state_of_audit(&j, audit_state(watch_audit(w)));
-    member_age(&j, "done_age_s", r->done_ms, now_ms);
-    member_flag(&j, "applied", r->applied);
-    member_count(&j, "compared", r->compared);
-    member_count(&j, "differences", r->differences);
+    json_member_age(&j, "done_age_s", r->done_ms, now_ms);
+    json_member_flag(&j, "applied", r->applied);
+    json_member_count(&j, "compared", r->compared);
+    json_member_count(&j, "differences", r->differences);
     put_differences(&j, r);
-    member_text(&j, "error", r->err->kind != ERR_OK ? r->err->text : NULL);
+    json_member_text(&j, "error", r->err->kind != ERR_OK ? r->err->text : NULL);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }

@@ -6,10 +6,10 @@
 
 #include "admin/admin.h"
 #include "admin/call.h"
-#include "admin/member.h"
 #include "base/mem.h"
 #include "hook/hook.h"
 #include "hook/payload.h"
+#include "proto/json_member.h"
 
 #define US_PER_S 1000000U
 
@@ -18,7 +18,7 @@ static void put_id(struct json_out *j, const struct admin_model *m, const struct
     struct buf id = {0};
 
     payload_put_run_id(&id, m->context, r->id);
-    member_str(j, "run", buf_str(&id));
+    json_member_str(j, "run", buf_str(&id));
     buf_free(&id);
 }
 
@@ -54,21 +54,21 @@ static void put_last_line(struct json_out *j, const struct history_run *r)
     if (line.n == 0)
         line = last_line(&r->out);
     if (line.n > 0)
-        member_raw(j, "last_line", line);
+        json_member_raw(j, "last_line", line);
     else
-        member_text(j, "last_line", NULL);
+        json_member_text(j, "last_line", NULL);
 }
 
 static void put_output(struct json_out *j, const struct history_run *r, enum runs_detail detail)
 {
     if (detail == RUNS_FULL) {
         put_last_line(j, r);
-        member_raw(j, "stdout", buf_str(&r->out));
-        member_raw(j, "stderr", buf_str(&r->err));
+        json_member_raw(j, "stdout", buf_str(&r->out));
+        json_member_raw(j, "stderr", buf_str(&r->err));
     } else if (detail == RUNS_SECRET) {
-        member_text(j, "last_line", NULL);
-        member_text(j, "stdout", NULL);
-        member_text(j, "stderr", NULL);
+        json_member_text(j, "last_line", NULL);
+        json_member_text(j, "stdout", NULL);
+        json_member_text(j, "stderr", NULL);
     }
 }
 
@@ -79,19 +79,19 @@ void runs_put(struct json_out *j, const struct admin_model *m, const struct hook
 
     json_out_open(j, '{');
     put_id(j, m, r);
-    member_text(j, "hook", h->name);
-    member_time(j, "ended", r->ended_ns);
-    member_seconds(j, "took_s", true, r->took_ms);
-    member_str(j, "source", str_c(r->source));
-    member_str(j, "key", str_c(r->key));
-    member_text(j, "event", keyed ? delta_type_name(r->type) : NULL);
-    member_count(j, "events", r->event_count);
-    member_text(j, "reason", run_reason_name(r->reason));
-    member_count(j, "attempt", r->attempt);
-    member_text(j, "outcome", history_outcome_name(r->outcome));
-    member_raw(j, "result", str_c(r->text));
+    json_member_text(j, "hook", h->name);
+    json_member_time(j, "ended", r->ended_ns);
+    json_member_seconds(j, "took_s", true, r->took_ms);
+    json_member_str(j, "source", str_c(r->source));
+    json_member_str(j, "key", str_c(r->key));
+    json_member_text(j, "event", keyed ? delta_type_name(r->type) : NULL);
+    json_member_count(j, "events", r->event_count);
+    json_member_text(j, "reason", run_reason_name(r->reason));
+    json_member_count(j, "attempt", r->attempt);
+    json_member_text(j, "outcome", history_outcome_name(r->outcome));
+    json_member_raw(j, "result", str_c(r->text));
     put_cpu(j, r->cpu_us);
-    member_count(j, "dropped_bytes", r->dropped);
+    json_member_count(j, "dropped_bytes", r->dropped);
     put_output(j, r, detail);
     json_out_close(j, '}');
 }

@@ -7,12 +7,12 @@
 #include "admin/admin.h"
 #include "admin/journal.h"
 #include "admin/line.h"
-#include "admin/member.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/watch.h"
 #include "hook/event_json.h"
+#include "proto/json_member.h"
 
 enum state {
     STATE_WAITING,   /* for the watch to be synced */
@@ -299,11 +299,11 @@ static void put_synced(const struct admin_stream *s, struct buf *out)
     struct json_out j = json_out_to(out);
 
     json_out_open(&j, '{');
-    member_text(&j, "type", "SYNCED");
-    member_text(&j, "cluster", watch_cluster(s->watch));
-    member_text(&j, "source", s->name);
-    member_count(&j, "objects", s->object_count);
-    member_flag(&j, "stale", s->stale);
+    json_member_text(&j, "type", "SYNCED");
+    json_member_text(&j, "cluster", watch_cluster(s->watch));
+    json_member_text(&j, "source", s->name);
+    json_member_count(&j, "objects", s->object_count);
+    json_member_flag(&j, "stale", s->stale);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }
@@ -315,12 +315,12 @@ static void put_error(const struct admin_stream *s, uint64_t lost, struct buf *o
 
     json_out_open(&j, '{');
     if (s->journal != NULL)
-        member_text(&j, "what", "error");
+        json_member_text(&j, "what", "error");
     else
-        member_text(&j, "type", "ERROR");
-    member_text(&j, "error", s->complaint);
+        json_member_text(&j, "type", "ERROR");
+    json_member_text(&j, "error", s->complaint);
     if (lost > 0)
-        member_count(&j, "lost", lost);
+        json_member_count(&j, "lost", lost);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }

@@ -5,9 +5,9 @@
 #include <stdio.h>
 
 #include "admin/call.h"
-#include "admin/member.h"
 #include "admin/runs.h"
 #include "hook/why.h"
+#include "proto/json_member.h"
 
 #define NS_PER_MS 1000000U
 
@@ -15,7 +15,7 @@ static void put_until(struct json_out *j, const struct admin_model *m, uint64_t 
 {
     uint64_t ahead_ms = until_ms > m->started_ms ? until_ms - m->started_ms : 0;
 
-    member_time(j, "until", until_ms > 0 ? m->started_ns + ahead_ms * NS_PER_MS : 0);
+    json_member_time(j, "until", until_ms > 0 ? m->started_ns + ahead_ms * NS_PER_MS : 0);
 }
 
 static void put_event(struct json_out *j, const struct queue_event *ev)
@@ -26,9 +26,9 @@ static void put_event(struct json_out *j, const struct queue_event *ev)
         return;
     }
     json_out_open(j, '{');
-    member_text(j, "type", delta_type_name(ev->type));
-    member_text(j, "cause", delta_cause_name(ev->cause));
-    member_time(j, "received", ev->received_ns);
+    json_member_text(j, "type", delta_type_name(ev->type));
+    json_member_text(j, "cause", delta_cause_name(ev->cause));
+    json_member_time(j, "received", ev->received_ns);
     json_out_close(j, '}');
 }
 
@@ -41,12 +41,12 @@ static void put_digest(struct json_out *j, const struct call *c, const struct ho
 
     if (e == NULL || e->newest.object == NULL || e->newest.type == DELTA_STALE ||
         (!c->req->privileged && call_gets_secrets(h))) {
-        member_text(j, "digest", NULL);
+        json_member_text(j, "digest", NULL);
         return;
     }
     d = object_digest(e->newest.object);
     snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
-    member_text(j, "digest", text);
+    json_member_text(j, "digest", text);
 }
 
 /* e is NULL for the hook as a whole. */
@@ -57,13 +57,13 @@ static void put_unit(struct json_out *j, const struct call *c, const struct hook
 
     why_put_text(&text, w);
     json_out_open(j, '{');
-    member_text(j, "source", e != NULL ? h->sources[e->source].name : NULL);
-    member_str(j, "key", str_c(e != NULL ? e->key : NULL));
-    member_text(j, "reason", why_reason_name(w->reason));
-    member_text(j, "of", w->of);
-    member_str(j, "text", buf_str(&text));
+    json_member_text(j, "source", e != NULL ? h->sources[e->source].name : NULL);
+    json_member_str(j, "key", str_c(e != NULL ? e->key : NULL));
+    json_member_text(j, "reason", why_reason_name(w->reason));
+    json_member_text(j, "of", w->of);
+    json_member_str(j, "text", buf_str(&text));
     put_until(j, c->m, w->until_ms);
-    member_count(j, "failures", w->failures);
+    json_member_count(j, "failures", w->failures);
     put_event(j, w->event);
     put_digest(j, c, h, e);
     json_out_key(j, "last_run");
@@ -80,7 +80,7 @@ static struct json_out begin(struct buf *out, const struct hook *h)
     struct json_out j = json_out_to(out);
 
     json_out_open(&j, '{');
-    member_text(&j, "hook", h->name);
+    json_member_text(&j, "hook", h->name);
     json_out_key(&j, "units");
     json_out_open(&j, '[');
     return j;
@@ -89,7 +89,7 @@ static struct json_out begin(struct buf *out, const struct hook *h)
 static void end(struct json_out *j, size_t left_out)
 {
     json_out_close(j, ']');
-    member_count(j, "left_out", left_out);
+    json_member_count(j, "left_out", left_out);
     json_out_close(j, '}');
 }
 

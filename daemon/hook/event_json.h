@@ -31,9 +31,6 @@ void event_json_object(struct json_out *j, const char *key, const struct object 
 /* Writes the whole event: what event_json_open() does, its object, the '}'. */
 void event_json_put(struct json_out *j, const struct event_json *ev);
 
-/* Writes a time as a string: RFC 3339 in UTC with nanoseconds. */
-void event_json_time(struct json_out *j, uint64_t wall_ns);
-
 /* The object that the event is about: STALE and FRESH are of the source, of no object in it (NULL). */
 const struct object *event_json_about(const struct event_json *ev);
 

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/wire.h"
 #include "hook/event_json.h"
-#include "proto/json_out.h"
+#include "proto/json_member.h"
 
 #define INPUT_VERSION 1
 
@@ -119,18 +119,6 @@ enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx
     return run->hook->rules.field_count > 0 ? put_fields(out, run, err) : ERR_OK;
 }
 
-static void put_member(struct json_out *j, const char *key, struct str value)
-{
-    json_out_key(j, key);
-    json_out_str(j, value);
-}
-
-static void put_flag(struct json_out *j, const char *key, bool value)
-{
-    json_out_key(j, key);
-    json_out_bool(j, value);
-}
-
 enum with_object { WITHOUT_OBJECT, WITH_OBJECT };
 
 static void put_changed(struct json_out *j, const struct buf *lines)
@@ -188,15 +176,15 @@ static void put_source(struct json_out *j, const struct hook_source *source, uin
 
     json_out_key(j, source->name);
     json_out_open(j, '{');
-    put_member(j, "cluster", str_c(hook_source_cluster(source)));
-    put_flag(j, "synced", s.synced);
-    put_flag(j, "stale", s.stale);
+    json_member_text(j, "cluster", hook_source_cluster(source));
+    json_member_flag(j, "synced", s.synced);
+    json_member_flag(j, "stale", s.stale);
     json_out_key(j, "age_s");
     if (s.contact)
         json_out_ms_as_s(j, s.contact_age_ms);
     else
         json_out_null(j);
-    put_flag(j, "held", s.held != NULL);
+    json_member_flag(j, "held", s.held != NULL);
     json_out_close(j, '}');
 }
 
@@ -241,12 +229,12 @@ void payload_put_json(struct buf *out, const struct payload_context *ctx, const 
     json_out_open(&j, '{');
     json_out_key(&j, "version");
     json_out_u64(&j, INPUT_VERSION);
-    put_member(&j, "hook", str_c(run->hook->name));
-    put_member(&j, "run", buf_str(&id));
+    json_member_text(&j, "hook", run->hook->name);
+    json_member_str(&j, "run", buf_str(&id));
     buf_free(&id);
     json_out_key(&j, "attempt");
     json_out_u64(&j, run->attempt);
-    put_member(&j, "reason", str_c(run_reason_name(run->reason)));
+    json_member_text(&j, "reason", run_reason_name(run->reason));
     put_sources(&j, run->hook, now_ms);
     switch (run->hook->rules.mode) {
     case HOOK_OBJECT:

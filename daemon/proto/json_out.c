@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/json_out.h"
 
+#include <time.h>
+
 #include "base/utf8.h"
 
 struct json_out json_out_to(struct buf *buf)
@@ -144,4 +146,29 @@ void json_out_quote(struct buf *out, struct str s)
     }
     buf_append(out, s.n > 0 ? s.p + plain : NULL, s.n - plain);
     buf_putc(out, '"');
+}
+
+static void put_digits(char *at, size_t n, unsigned v)
+{
+    while (n-- > 0) {
+        at[n] = (char)('0' + v % 10);
+        v /= 10;
+    }
+}
+
+void json_out_time(struct json_out *j, uint64_t wall_ns)
+{
+    time_t s = (time_t)(wall_ns / 1000000000U);
+    char text[] = "YYYY-MM-DDThh:mm:ss.nnnnnnnnnZ";
+    struct tm tm;
+
+    gmtime_r(&s, &tm);
+    put_digits(text, 4, (unsigned)tm.tm_year + 1900);
+    put_digits(text + 5, 2, (unsigned)tm.tm_mon + 1);
+    put_digits(text + 8, 2, (unsigned)tm.tm_mday);
+    put_digits(text + 11, 2, (unsigned)tm.tm_hour);
+    put_digits(text + 14, 2, (unsigned)tm.tm_min);
+    put_digits(text + 17, 2, (unsigned)tm.tm_sec);
+    put_digits(text + 20, 9, (unsigned)(wall_ns % 1000000000U));
+    json_out_cstr(j, text);
 }

@@ -39,6 +39,8 @@ void json_out_u64(struct json_out *j, uint64_t v);
 void json_out_ms_as_s(struct json_out *j, uint64_t ms);
 /* true or false. */
 void json_out_bool(struct json_out *j, bool v);
+/* A time as a string: RFC 3339 in UTC with nanoseconds. */
+void json_out_time(struct json_out *j, uint64_t wall_ns);
 /* null. */
 void json_out_null(struct json_out *j);
 /* Announces one raw value: puts the comma; the caller then appends valid JSON to the buffer. */

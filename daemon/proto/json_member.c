@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "admin/member.h"
+#include "proto/json_member.h"
 
-#include "hook/event_json.h"
-
-void member_text(struct json_out *j, const char *key, const char *value)
+void json_member_text(struct json_out *j, const char *key, const char *value)
 {
     json_out_key(j, key);
     json_out_cstr(j, value);
 }
 
-void member_str(struct json_out *j, const char *key, struct str value)
+void json_member_str(struct json_out *j, const char *key, struct str value)
 {
     json_out_key(j, key);
     if (value.n > 0)
@@ -18,19 +16,19 @@ void member_str(struct json_out *j, const char *key, struct str value)
         json_out_null(j);
 }
 
-void member_count(struct json_out *j, const char *key, uint64_t value)
+void json_member_count(struct json_out *j, const char *key, uint64_t value)
 {
     json_out_key(j, key);
     json_out_u64(j, value);
 }
 
-void member_flag(struct json_out *j, const char *key, bool value)
+void json_member_flag(struct json_out *j, const char *key, bool value)
 {
     json_out_key(j, key);
     json_out_bool(j, value);
 }
 
-void member_seconds(struct json_out *j, const char *key, bool known, uint64_t ms)
+void json_member_seconds(struct json_out *j, const char *key, bool known, uint64_t ms)
 {
     json_out_key(j, key);
     if (known)
@@ -39,16 +37,16 @@ void member_seconds(struct json_out *j, const char *key, bool known, uint64_t ms
         json_out_null(j);
 }
 
-void member_age(struct json_out *j, const char *key, uint64_t then_ms, uint64_t now_ms)
+void json_member_age(struct json_out *j, const char *key, uint64_t then_ms, uint64_t now_ms)
 {
-    member_seconds(j, key, then_ms > 0, now_ms > then_ms ? now_ms - then_ms : 0);
+    json_member_seconds(j, key, then_ms > 0, now_ms > then_ms ? now_ms - then_ms : 0);
 }
 
-void member_time(struct json_out *j, const char *key, uint64_t wall_ns)
+void json_member_time(struct json_out *j, const char *key, uint64_t wall_ns)
 {
     json_out_key(j, key);
     if (wall_ns > 0)
-        event_json_time(j, wall_ns);
+        json_out_time(j, wall_ns);
     else
         json_out_null(j);
 }
@@ -66,7 +64,7 @@ static size_t control_at(struct str text, size_t i, unsigned *code)
     return c == 0xc2 && next < 0xa0 ? 2 : 0;
 }
 
-void member_raw(struct json_out *j, const char *key, struct str bytes)
+void json_member_raw(struct json_out *j, const char *key, struct str bytes)
 {
     struct buf quoted = {0};
 
