@@ -82,7 +82,8 @@ static bool fits(struct call *c, const struct hook *h)
     return false;
 }
 
-/* Appends the document, of e in mode object. What is not due is told as a person would have it told. */
+/* Appends the document, of e in mode object. What is not due is told as a person would have it
+ * told. */
 static void put_input(struct call *c, struct hook *h, struct entry *e)
 {
     struct run *run = run_preview(h, e, c->now_ms);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_call - the answers of /v1/runs, /v1/pause, /v1/resume and what is below /v1/hooks/NAME; pure.
+ * hook_call - the answers of /v1/runs, /v1/pause, /v1/resume and what is below /v1/hooks/NAME;
+ * pure.
  */
 #ifndef ADMIN_HOOK_CALL_H
 #define ADMIN_HOOK_CALL_H

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* Lays a JSON value of n bytes out on one line. A server may use many: what ends one becomes a blank;
- * in strings it is always escaped. */
+/* Lays a JSON value of n bytes out on one line. A server may use many: what ends one becomes a
+ * blank; in strings it is always escaped. */
 void line_flatten(char *json, size_t n);
 
 #endif

@@ -29,7 +29,8 @@ struct admin_streams *admin_streams_create(struct journal *journal);
 /* Frees it and sets *hub to NULL; no stream may be open. NULL is fine. */
 void admin_streams_destroy(struct admin_streams **hub);
 
-/* What watch_events tell, for each stream that follows the watch. Not inside admin_stream_pull(). */
+/* What watch_events tell, for each stream that follows the watch. Not inside
+ * admin_stream_pull(). */
 void admin_streams_delta(struct admin_streams *hub, const struct watch *w, const struct delta *d);
 /* See above. */
 void admin_streams_stale(struct admin_streams *hub, const struct watch *w, bool stale,
@@ -39,9 +40,10 @@ void admin_streams_stale(struct admin_streams *hub, const struct watch *w, bool 
  * not inside a call of watch_events, where a store may be half changed. */
 void admin_streams_synced(struct admin_streams *hub);
 
-/* Follows the watch under the name it was asked by (copied); the watch must outlive the stream. Once
- * it is synced come ADDED for each object, sorted by key, {"type":"SYNCED","cluster":C,"source":S,
- * "objects":N,"stale":BOOL}, and each change from then on: EVENTs as in the hooks' input. Never NULL. */
+/* Follows the watch under the name it was asked by (copied); the watch must outlive the stream.
+ * Once it is synced come ADDED for each object, sorted by key,
+ * {"type":"SYNCED","cluster":C,"source":S, "objects":N,"stale":BOOL}, and each change from then on:
+ * EVENTs as in the hooks' input. Never NULL. */
 struct admin_stream *admin_streams_follow(struct admin_streams *hub, const struct admin_watch *w,
                                           uint64_t now_ms);
 

@@ -20,8 +20,8 @@ struct target {
     size_t count;
 };
 
-/* Cuts off the query and takes the path apart. False: no path, or a percent sign without two hex digits
- * behind it, or one that stands for NUL; nothing is to be released then. */
+/* Cuts off the query and takes the path apart. False: no path, or a percent sign without two hex
+ * digits behind it, or one that stands for NUL; nothing is to be released then. */
 bool target_parse(struct target *t, struct str text) MUST_CHECK;
 
 /* Do the parts fit a pattern of TARGET_PARTS words, where "*" takes any part that is not empty and

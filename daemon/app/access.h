@@ -27,11 +27,13 @@ struct access_list {
     size_t file_count;
 };
 
-/* Reads the kubeconfigs. What is wrong goes to p with the line of the setting or of the kubeconfig. conf must outlive the list. */
+/* Reads the kubeconfigs. What is wrong goes to p with the line of the setting or of the kubeconfig.
+ * conf must outlive the list. */
 void access_load(struct access_list *l, const struct conf *conf, struct problems *p);
 
-/* The name of this node: node_name of the configuration; else NAME of the first client certificate issued to
- * system:node:NAME; else the host name in lower case, as the kubelet has it. The caller frees it. */
+/* The name of this node: node_name of the configuration; else NAME of the first client certificate
+ * issued to system:node:NAME; else the host name in lower case, as the kubelet has it. The caller
+ * frees it. */
 char *access_node_name(const struct access_list *l, const struct conf *conf) MUST_CHECK;
 
 /* Frees everything, secrets wiped. */

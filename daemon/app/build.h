@@ -28,17 +28,17 @@ struct build_watches {
 enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
                           struct watch **out, struct err *err) MUST_CHECK;
 
-/* The parameters of one hook. watches holds one for each of the configuration, in its order; equal ones may be the
- * same. The filter and the rules go to hooks_add(), which also copies the array at p->sources; build_hook_fini() frees that one.
- * ERR_CONFIG as filter_init(). */
+/* The parameters of one hook. watches holds one for each of the configuration, in its order; equal
+ * ones may be the same. The filter and the rules go to hooks_add(), which also copies the array at
+ * p->sources; build_hook_fini() frees that one. ERR_CONFIG as filter_init(). */
 enum err_kind build_hook(const struct conf *conf, size_t index, const struct admin_watch *watches,
                          struct hook_params *p, struct err *err) MUST_CHECK;
 
 /* Frees what hooks_add() has copied. */
 void build_hook_fini(struct hook_params *p);
 
-/* What the helper must know of all hooks; borrowed strings of conf must outlive it. ERR_CONFIG: a user does not exist.
- * Release with build_helper_fini(). */
+/* What the helper must know of all hooks; borrowed strings of conf must outlive it. ERR_CONFIG: a
+ * user does not exist. Release with build_helper_fini(). */
 enum err_kind build_helper(const struct conf *conf, const char *node_name, struct helper_params *p,
                            struct err *err) MUST_CHECK;
 

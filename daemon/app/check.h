@@ -9,15 +9,16 @@
 #include "app/access.h"
 #include "conf/conf.h"
 
-/* What would keep the daemon from starting: resources, scopes, paths, users, trust in files (when started as root). */
+/* What would keep the daemon from starting: resources, scopes, paths, users, trust in files (when
+ * started as root). */
 void check_settings(const struct conf *conf, struct problems *p);
 
 /* Started as root: the files that say whom to trust must be root's own. */
 void check_authorities(const struct conf *conf, const struct access_list *access,
                        struct problems *p);
 
-/* What is wrong around it but may be mended while it runs: programs that are missing or not executable. --check prints these too; a start only
- * warns. */
+/* What is wrong around it but may be mended while it runs: programs that are missing or not
+ * executable. --check prints these too; a start only warns. */
 void check_surroundings(const struct conf *conf, struct problems *p);
 
 #endif

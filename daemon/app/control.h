@@ -55,8 +55,8 @@ void control_progress(struct control *c);
 /* See above. */
 void control_result(struct control *c, const struct hook *hook, const struct history_run *ended);
 
-/* Writes into the journal which watches have synced, and are held or no longer, since the last look:
- * for every now and then. */
+/* Writes into the journal which watches have synced, and are held or no longer, since the last
+ * look: for every now and then. */
 void control_look(struct control *c);
 
 /* The end of the socket: everybody is cut off. */

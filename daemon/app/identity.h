@@ -17,8 +17,8 @@ struct identity {
     size_t group_count;
 };
 
-/* Looks up a user, and a group that replaces the user's own one ("" = does not). ERR_CONFIG names what does not exist. Release with
- * identity_fini(). */
+/* Looks up a user, and a group that replaces the user's own one ("" = does not). ERR_CONFIG names
+ * what does not exist. Release with identity_fini(). */
 enum err_kind identity_find(const char *user, const char *group, struct identity *out,
                             struct err *err) MUST_CHECK;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notify - tells systemd how the service stands. With HAVE_LIBSYSTEMD and $NOTIFY_SOCKET; else does nothing.
+ * notify - tells systemd how the service stands. With HAVE_LIBSYSTEMD and $NOTIFY_SOCKET; else does
+ * nothing.
  */
 #ifndef APP_NOTIFY_H
 #define APP_NOTIFY_H

@@ -19,12 +19,12 @@ struct once_look {
     bool over;   /* --timeout has passed */
 };
 
-/* May the servers be left alone? Every watch is synced, and none that a hook sees is stale: the hook
- * may wait until it is fresh. */
+/* May the servers be left alone? Every watch is synced, and none that a hook sees is stale: the
+ * hook may wait until it is fresh. */
 bool once_has_all(const struct once_look *look);
 
-/* ONCE_GOES_ON, or the exit code: OK once every due unit is handled or parked, FAILED if one is not,
- * or has used up its attempts; UNAVAILABLE if a watch is not synced when the time is over. */
+/* ONCE_GOES_ON, or the exit code: OK once every due unit is handled or parked, FAILED if one is
+ * not, or has used up its attempts; UNAVAILABLE if a watch is not synced when the time is over. */
 int once_judge(const struct once_look *look);
 
 #endif

@@ -29,8 +29,8 @@ struct options {
     int log_format;      /* index of log_format_words, or -1 */
 };
 
-/* Reads argv into *o. Returns -1 to go on, else the exit code: after -h or -V, or a usage error that was
- * printed to stderr. */
+/* Reads argv into *o. Returns -1 to go on, else the exit code: after -h or -V, or a usage error
+ * that was printed to stderr. */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

@@ -47,8 +47,8 @@ static void open_std(void)
         close(fd);
 }
 
-/* Whoever started us may have blocked or ignored what ends us. A reader of our log that goes away is no reason
- * to go, nor is a SIGHUP before it has its handler. */
+/* Whoever started us may have blocked or ignored what ends us. A reader of our log that goes away
+ * is no reason to go, nor is a SIGHUP before it has its handler. */
 static void set_signals(void)
 {
     sigset_t none;
@@ -60,7 +60,8 @@ static void set_signals(void)
     signal(SIGHUP, SIG_IGN);
 }
 
-/* One watch is one connection: as many descriptors as we may have. Returns the limit programs get. */
+/* One watch is one connection: as many descriptors as we may have. Returns the limit programs
+ * get. */
 static rlim_t raise_descriptors(void)
 {
     struct rlimit limit;

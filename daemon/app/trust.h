@@ -8,9 +8,10 @@
 
 #include "base/err.h"
 
-/* Checks the file, every folder on the way to it and every link in between; a relative path is one from the working
- * folder. A sticky folder of root's counts as not writable for what is in it and root's; what does not exist is fine
- * unless others could make it. ERR_CONFIG names who else can write what. */
+/* Checks the file, every folder on the way to it and every link in between; a relative path is one
+ * from the working folder. A sticky folder of root's counts as not writable for what is in it and
+ * root's; what does not exist is fine unless others could make it. ERR_CONFIG names who else can
+ * write what. */
 enum err_kind trust_check(const char *path, struct err *err) MUST_CHECK;
 
 #endif

@@ -16,7 +16,8 @@
 const char *const log_level_words[] = {"error", "warn", "info", "debug", "trace", NULL};
 const char *const log_format_words[] = {"auto", "text", "json", "journal", NULL};
 
-/* How long a line waits for whoever reads stderr, once; then lines are dropped until there is room. */
+/* How long a line waits for whoever reads stderr, once; then lines are dropped until there is
+ * room. */
 #define STUCK_MS 100
 
 static enum log_level max_level = LOG_LVL_INFO;
@@ -161,7 +162,8 @@ static bool has_room(void)
     return !is_stuck;
 }
 
-/* A pipe that is writable takes PIPE_BUF bytes without blocking, in one piece: most lines never mix. */
+/* A pipe that is writable takes PIPE_BUF bytes without blocking, in one piece: most lines never
+ * mix. */
 static void write_line(const struct buf *out)
 {
     size_t done = 0;

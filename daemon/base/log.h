@@ -54,13 +54,15 @@ void log_set_format(enum log_format format);
 /* Would a line of this level be written? For work that only a log line needs. */
 bool log_enabled(enum log_level level);
 
-/* Words of the settings: "error" ... "trace", "auto" ... "journal"; NULL-terminated, in enum order. */
+/* Words of the settings: "error" ... "trace", "auto" ... "journal"; NULL-terminated, in enum
+ * order. */
 extern const char *const log_level_words[];
 extern const char *const log_format_words[];
 
 /* Writes one line to stderr: what the macros below call. Control bytes and invalid UTF-8 in values
- * come out escaped, so a value never makes a second line. fields end with KV_TYPE_END. Nobody waits for long for a
- * reader that has stopped: lines are dropped then, and counted in a line once there is room. */
+ * come out escaped, so a value never makes a second line. fields end with KV_TYPE_END. Nobody waits
+ * for long for a reader that has stopped: lines are dropped then, and counted in a line once there
+ * is room. */
 void log_emit(enum log_level level, const char *msg, const struct kv *fields);
 
 #define LOG_FIELDS(...)     ((const struct kv[]){__VA_ARGS__, {.type = KV_TYPE_END}})

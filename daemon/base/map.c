@@ -15,7 +15,8 @@ static unsigned map_hash(const void *key, size_t n)
     return (unsigned)XXH3_64bits(key, n);
 }
 
-/* NOLINTBEGIN(readability-function-size,readability-function-cognitive-complexity): uthash's macros */
+/* NOLINTBEGIN(readability-function-size,readability-function-cognitive-complexity): uthash's
+ * macros */
 struct map_node *map_get(const struct map *m, struct str key)
 {
     struct map_node *node = NULL;

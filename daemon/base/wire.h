@@ -78,8 +78,9 @@ struct wire_reply {
 enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wire_request *req,
                                   struct err *err) MUST_CHECK;
 
-/* Counts the strings of a RUN's environment. False unless each is NAME=VALUE with a NUL behind it
- * and a name that starts with INFORMERD_: with LD_PRELOAD a broken main could become a hook's user. */
+/* Counts the strings of a RUN's environment. False unless each is NAME=VALUE with a NUL behind
+ * it and a name that starts with INFORMERD_: with LD_PRELOAD a broken main could become a
+ * hook's user. */
 bool wire_env_check(struct str env, size_t *count) MUST_CHECK;
 
 /* Whether a string is NAME=... with a name that starts with INFORMERD_. */

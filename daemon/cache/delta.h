@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delta - one difference between what a store held and what it holds now, and who hears of it; pure.
+ * delta - one difference between what a store held and what it holds now, and who hears of it;
+ * pure.
  */
 #ifndef CACHE_DELTA_H
 #define CACHE_DELTA_H
@@ -22,7 +23,8 @@ enum delta_type {
 /* How the difference was found (DESIGN 1.3). */
 enum delta_cause { CAUSE_WATCH, CAUSE_RELIST, CAUSE_AUDIT };
 
-/* Borrowed until the sink returns. A new uid under an old key comes as DELETED, then ADDED (DESIGN 1.4.4). */
+/* Borrowed until the sink returns. A new uid under an old key comes as DELETED, then ADDED (DESIGN
+ * 1.4.4). */
 struct delta {
     enum delta_type type;
     enum delta_cause cause;

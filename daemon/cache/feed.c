@@ -129,8 +129,8 @@ static const char *accept_for(const struct feed *f, enum reflector_do what)
                     "application/json";
 }
 
-/* A list without a version may come from a server that was restored from a backup and gives versions out a second
- * time. */
+/* A list without a version may come from a server that was restored from a backup and gives
+ * versions out a second time. */
 static void begin_staging(struct feed *f)
 {
     store_begin(f->params.store, f->params.part);

@@ -65,26 +65,27 @@ struct feed_action feed_start(struct feed *f, uint64_t now_ms);
 /* The response head of the request came. */
 void feed_head(struct feed *f, const struct http_head *head, uint64_t now_ms);
 
-/* A piece of its body. The store's sink may run before return. False: the stream is over (an error in it, or broken bytes); drop the
- * request and call feed_end() with NULL. */
+/* A piece of its body. The store's sink may run before return. False: the stream is over (an error
+ * in it, or broken bytes); drop the request and call feed_end() with NULL. */
 bool feed_body(struct feed *f, const char *data, size_t n, struct feed_now now) MUST_CHECK;
 
-/* The request is over: err NULL = its body is complete (or feed_body() or feed_overdue() said stop), else why it was not. A complete
- * list is committed: the sink may run. Returns what to do next. */
+/* The request is over: err NULL = its body is complete (or feed_body() or feed_overdue() said
+ * stop), else why it was not. A complete list is committed: the sink may run. Returns what to do
+ * next. */
 struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_now now);
 
 /* A FEED_WAIT is over. */
 struct feed_action feed_timer(struct feed *f, uint64_t now_ms);
 
-/* When the silence of the response under way is to be looked at, UINT64_MAX = never; it may have moved on
- * by then, so a timer that asks again when it fires is enough. */
+/* When the silence of the response under way is to be looked at, UINT64_MAX = never; it may have
+ * moved on by then, so a timer that asks again when it fires is enough. */
 uint64_t feed_due_ms(const struct feed *f);
 
 /* That time has come. True: too silent; drop the request and call feed_end() with NULL. */
 bool feed_overdue(struct feed *f, uint64_t now_ms) MUST_CHECK;
 
-/* Was something ordered (watch_relist(), watch_guard()) that the driver must carry out? It drops the request
- * or the wait and calls feed_restart(). */
+/* Was something ordered (watch_relist(), watch_guard()) that the driver must carry out? It drops
+ * the request or the wait and calls feed_restart(). */
 bool feed_is_ordered(const struct feed *f);
 
 /* See above. */
@@ -93,7 +94,8 @@ struct feed_action feed_restart(struct feed *f, struct feed_now now);
 /* Orders a list at once; for watch.c. */
 void feed_order(struct feed *f, enum relist_reason why);
 
-/* The resource it was created with has another path, version or kind now: lists that. For watch.c. */
+/* The resource it was created with has another path, version or kind now: lists that. For
+ * watch.c. */
 void feed_move(struct feed *f);
 
 /* A person decides about the held list; false: none is. For watch.c. */
@@ -102,8 +104,8 @@ bool feed_guard(struct feed *f, bool accept);
 /* Whether the server can stream lists, as far as its version says (PROTOCOL 1.4). */
 void feed_can_stream(struct feed *f, bool can);
 
-/* Appends the target of a LIST of what the feed selects, without a version; for audits. limit 0 and next
- * NULL are left out. */
+/* Appends the target of a LIST of what the feed selects, without a version; for audits. limit 0 and
+ * next NULL are left out. */
 void feed_put_list_target(const struct feed *f, struct buf *out, unsigned limit, const char *next);
 
 /* The Accept header for it; NULL = application/json. */

@@ -62,10 +62,12 @@ void intake_reset(struct intake *in);
 extern const struct list_events intake_list_events;
 /* For a list of which only the version counts. */
 extern const struct list_events intake_no_events;
-/* One event, of the initial ones or of the watch, as the reflector's state says. False: see stop, failure. */
+/* One event, of the initial ones or of the watch, as the reflector's state says. False: see stop,
+ * failure. */
 bool intake_event(void *arg, const struct event *e);
 
-/* A list is complete, in either form, and has this version: commits it, unless the answer is another than GOES_ON. */
+/* A list is complete, in either form, and has this version: commits it, unless the answer is
+ * another than GOES_ON. */
 enum intake_stop intake_commit(struct intake *in, struct str rv);
 
 #endif

@@ -9,8 +9,8 @@
 /* Empty pages are legal (everything on them was filtered out), but no server needs so many. */
 #define EMPTY_PAGES 1000
 
-/* One token is remembered, for twice as long each time: a circle of whatever length comes back to it
- * (Brent's algorithm). */
+/* One token is remembered, for twice as long each time: a circle of whatever length comes back to
+ * it (Brent's algorithm). */
 void pages_ask(struct pages *p, const char *token)
 {
     if (token == NULL) {

@@ -19,7 +19,8 @@ struct query {
     char *scope;
 };
 
-/* Copies the texts; "" counts as none for selectors. The resource must outlive *q. Release with query_fini(). */
+/* Copies the texts; "" counts as none for selectors. The resource must outlive *q. Release with
+ * query_fini(). */
 void query_init(struct query *q, const struct resource *resource, const char *ns, const char *name);
 
 /* Copies the selectors ("" or NULL = none). */

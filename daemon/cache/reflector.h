@@ -85,8 +85,8 @@ void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms);
 /* The version that counts of a list whose last page says rv: that of page 1. */
 struct str reflector_list_rv(const struct reflector *r, struct str rv);
 
-/* Is this version of a list or bookmark older than that of the last list or bookmark? Versions of events do not
- * count: some servers number objects and collections apart (PROTOCOL 1.23). */
+/* Is this version of a list or bookmark older than that of the last list or bookmark? Versions of
+ * events do not count: some servers number objects and collections apart (PROTOCOL 1.23). */
 bool reflector_goes_back(const struct reflector *r, struct str rv);
 
 /* Is it older than the version to resume from, that of an event maybe? */
@@ -98,8 +98,8 @@ bool reflector_is_newest(const struct reflector *r);
 /* The caller commits none of this list: lists anew after wait_ms, without a version. */
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
 
-/* The watch delivered an event of this version and it was applied (PROTOCOL 1.6). Initial events of a stream
- * count as life, but their versions are not remembered. */
+/* The watch delivered an event of this version and it was applied (PROTOCOL 1.6). Initial events of
+ * a stream count as life, but their versions are not remembered. */
 void reflector_seen(struct reflector *r, struct str rv);
 
 /* The same of a bookmark; false: its version goes back, the stream cannot be trusted (PROTOCOL

@@ -6,7 +6,8 @@
 /* Enough for a Status; more of an error body is not needed. */
 #define BODY_BYTES 65536
 
-/* A page that says "back in a day" must not keep a watch dead for a day (API servers say 1..32 s). */
+/* A page that says "back in a day" must not keep a watch dead for a day (API servers say 1..32
+ * s). */
 #define RETRY_AFTER_MAX_S 300
 
 void refusal_head(struct refusal *r, const struct http_head *head)

@@ -21,8 +21,8 @@
 enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };
 #undef RELIST_ENUM
 
-/* Why a watch that ended with this error must list; RELIST_REASONS: the error says nothing about the version it
- * would resume from, so that a list would only cost (PROTOCOL 1.8, 1.22 rule 10). */
+/* Why a watch that ended with this error must list; RELIST_REASONS: the error says nothing about
+ * the version it would resume from, so that a list would only cost (PROTOCOL 1.8, 1.22 rule 10). */
 enum relist_reason relist_reason_of(enum err_kind kind);
 
 /* "expired", ...: for status and logs. */

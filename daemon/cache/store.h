@@ -23,7 +23,8 @@ void store_destroy(struct store **s);
 /* A list of this part begins; what an earlier unfinished one staged is dropped. */
 void store_begin(struct store *s, size_t part);
 
-/* Versions are in doubt in the list that has just begun: items are compared by their bytes as well. */
+/* Versions are in doubt in the list that has just begun: items are compared by their bytes as
+ * well. */
 void store_doubt(struct store *s, size_t part);
 
 /* An item of the list; takes a reference when it differs from what is stored (uid and RV; its bytes
@@ -53,11 +54,12 @@ void store_abort(struct store *s, size_t part);
 /* A watch says the object was added or modified; same uid and RV as stored changes nothing. */
 void store_apply(struct store *s, size_t part, struct object *o, uint64_t received_ns);
 
-/* A watch shows the object, but it is not selected (match): LEFT with the last state that was, if it is
- * stored; DELETED if that was another uid. */
+/* A watch shows the object, but it is not selected (match): LEFT with the last state that was, if
+ * it is stored; DELETED if that was another uid. */
 void store_leave(struct store *s, const struct object *o, uint64_t received_ns);
 
-/* A watch says the object is gone; last is its last state. A key that is not stored changes nothing. */
+/* A watch says the object is gone; last is its last state. A key that is not stored changes
+ * nothing. */
 void store_remove(struct store *s, struct object *last, uint64_t received_ns);
 
 /* The object of a key, borrowed, or NULL. */

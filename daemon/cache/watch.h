@@ -62,17 +62,17 @@ void watch_destroy(struct watch **w);
 /* What it needs discovery for; NULL = nothing, its feeds are there. */
 const struct resource *watch_wants(const struct watch *w);
 
-/* Discovery has found the resource (copied): makes the feeds, or, if they are there and the resource is served
- * under another version now, has them list that. ERR_CONFIG: namespaces do not fit its scope; that is then the
- * watch's error, too, as long as it has no feeds. */
+/* Discovery has found the resource (copied): makes the feeds, or, if they are there and the
+ * resource is served under another version now, has them list that. ERR_CONFIG: namespaces do not
+ * fit its scope; that is then the watch's error, too, as long as it has no feeds. */
 enum err_kind watch_resolve(struct watch *w, const struct resource *found,
                             struct err *err) MUST_CHECK;
 
 /* What it watches, as far as it is known. */
 const struct resource *watch_target(const struct watch *w);
 
-/* Was the version of its resource chosen by discovery, and does the server not know it any more (404)? Then it is
- * worth asking again. */
+/* Was the version of its resource chosen by discovery, and does the server not know it any more
+ * (404)? Then it is worth asking again. */
 bool watch_is_lost(const struct watch *w);
 
 /* Discovery has failed so far: what its status says. */

@@ -8,7 +8,8 @@
 
 #include "conf/setting.h"
 
-/* Appends every setting of base, defaults included, one to a line and indented by so many spaces. */
+/* Appends every setting of base, defaults included, one to a line and indented by so many
+ * spaces. */
 void setting_print(const struct setting *table, const void *base, int indent, struct buf *out);
 
 #endif

@@ -88,7 +88,8 @@ static const struct option {
     {"version", 'V',  false, set_version},
 };
 
-/* The option that a word is; *value is what is joined to it ("--socket=X", "-ojson"), NULL = nothing. */
+/* The option that a word is; *value is what is joined to it ("--socket=X", "-ojson"), NULL =
+ * nothing. */
 static const struct option *find(const char *word, const char **value)
 {
     *value = NULL;

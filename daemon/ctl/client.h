@@ -37,8 +37,8 @@ struct client_lines {
 
 /* Sends GET and hands out the lines of the answer for as long as they come; it may be quiet for
  * ever. ERR_OK: with refusal->status 200 it was enough; with any other refusal->body, the caller's
- * to be freed, says why. *refusal is overwritten. ERR_CLOSED: informerd has ended it. ERR_TOO_BIG: a
- * line. Other errors are those of client_ask(). */
+ * to be freed, says why. *refusal is overwritten. ERR_CLOSED: informerd has ended it. ERR_TOO_BIG:
+ * a line. Other errors are those of client_ask(). */
 enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
                             struct client_reply *refusal, struct err *err) MUST_CHECK;
 

@@ -11,8 +11,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Appends version, uptime, what is degraded, and the tables of clusters, watches and hooks. now_s: wall
- * clock. ERR_PROTOCOL: json is none; out may then hold a part. */
+/* Appends version, uptime, what is degraded, and the tables of clusters, watches and hooks. now_s:
+ * wall clock. ERR_PROTOCOL: json is none; out may then hold a part. */
 enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t now_s,
                           struct err *err) MUST_CHECK;
 

@@ -120,7 +120,8 @@ static size_t announced(unsigned char c)
     return c >= 0xf0 && c < 0xf5 ? 4 : 0;
 }
 
-/* The character that a well-formed sequence at p makes, and its length; length 0 = there is none. */
+/* The character that a well-formed sequence at p makes, and its length; length 0 = there is
+ * none. */
 static size_t decode(const unsigned char *p, size_t n, uint32_t *out)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};

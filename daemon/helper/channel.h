@@ -48,7 +48,8 @@ void channel_reply(struct channel *c, const struct wire_reply *reply, int fd);
 /* Sends what is queued, as far as the socket takes it. */
 void channel_flush(struct channel *c);
 
-/* Is a reply waiting for the socket? The helper reads no request meanwhile, so the queue stays short. */
+/* Is a reply waiting for the socket? The helper reads no request meanwhile, so the queue stays
+ * short. */
 bool channel_is_waiting(const struct channel *c) MUST_CHECK;
 
 #endif

@@ -74,8 +74,9 @@ static int open_list(const char *proc, pid_t pid, pid_t thread)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The kernel fills what it is given, a page at most, as far as whole entries fit: less is the end. Most
- * lists are short, and a page that is written after each fork is a page copied for each program. */
+/* The kernel fills what it is given, a page at most, as far as whole entries fit: less is the end.
+ * Most lists are short, and a page that is written after each fork is a page copied for each
+ * program. */
 static void read_list(int fd, struct buf *text)
 {
     size_t size = SHORT_READ;

@@ -43,15 +43,15 @@ void descent_open(struct descent *d, const char *proc, pid_t self);
 /* Closes the list. */
 void descent_close(struct descent *d);
 
-/* Fills out with the children of self, the dead ones too. Complete and safe to rely on: a child keeps
- * its number, and its place in the list, until self reaps it. */
+/* Fills out with the children of self, the dead ones too. Complete and safe to rely on: a child
+ * keeps its number, and its place in the list, until self reaps it. */
 void descent_children(struct descent *d, struct descent_pids *out);
 
 /* Adds a process unless it is there, or there are DESCENT_SET_MAX. */
 void descent_add(struct descent_set *set, const struct process *p);
 
-/* Adds all descendants of the members that are alive, as far as they can be seen at this moment: each was
- * a child of a member when it was looked at. Those forked meanwhile may be missing. */
+/* Adds all descendants of the members that are alive, as far as they can be seen at this moment:
+ * each was a child of a member when it was looked at. Those forked meanwhile may be missing. */
 void descent_extend(const struct descent *d, struct descent_set *set);
 
 /* Releases the memory; empty and usable again. */

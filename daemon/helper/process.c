@@ -30,8 +30,8 @@ enum {
     FIELD_ENV_END
 };
 
-/* Whether an environment that gave some bytes still does: it is that of the program that the process ran
- * when it was opened, and ends early when another replaces that while it is read. */
+/* Whether an environment that gave some bytes still does: it is that of the program that the
+ * process ran when it was opened, and ends early when another replaces that while it is read. */
 static bool is_whole(int fd)
 {
     char c;
@@ -88,8 +88,8 @@ static void copy_name(const char *from, const char *end, char out[WIRE_COMM_SIZE
     out[n] = '\0';
 }
 
-/* What there is of an environment in memory; nothing of that is to be relied on while exec builds it, or
- * when the process ends, both of which the absence of code tells. */
+/* What there is of an environment in memory; nothing of that is to be relied on while exec builds
+ * it, or when the process ends, both of which the absence of code tells. */
 enum env { ENV_ABSENT, ENV_EMPTY, ENV_FULL };
 
 static enum env judge_env(const char *fields)
@@ -156,8 +156,8 @@ static char *find_variable(const struct buf *env, const char *name)
     return NULL;
 }
 
-/* No byte came: was it cleared, or is it not there (yet, or any more)? What is there by now but was not
- * when it was read was replaced meanwhile. */
+/* No byte came: was it cleared, or is it not there (yet, or any more)? What is there by now but was
+ * not when it was read was replaced meanwhile. */
 static enum process_variable judge_empty(const char *proc, pid_t pid)
 {
     struct process p;
@@ -186,7 +186,8 @@ enum process_variable process_variable(const char *proc, pid_t pid, const char *
     return result;
 }
 
-/* 0 or an errno. Through fd if there is one: before Linux 5.3, or without descriptors, by number. */
+/* 0 or an errno. Through fd if there is one: before Linux 5.3, or without descriptors, by
+ * number. */
 static int send_signal(int fd, pid_t pid, int signal_number)
 {
     long rc = fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, signal_number, NULL, 0)

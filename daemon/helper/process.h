@@ -38,8 +38,8 @@ enum process_variable {
     PROCESS_VARIABLE_LATER /* it is being replaced (exec), ends or is dead, or there was no descriptor */
 };
 
-/* Looks at a process; proc is where procfs is mounted. out is filled if it is dead or alive; what is
- * not printable in its name is '?'. */
+/* Looks at a process; proc is where procfs is mounted. out is filled if it is dead or alive; what
+ * is not printable in its name is '?'. */
 enum process_state process_look(const char *proc, pid_t pid, struct process *out) MUST_CHECK;
 
 /* Does this very process live, not another with its number? */

@@ -139,9 +139,9 @@ static void collect_witnessed(const struct runs *r, struct run *run, struct desc
         }
 }
 
-/* Fills out with what is there of it, without its group. Who is dead when it is looked at has given its
- * children away: so the witnessed are looked at before the orphans are. False if some orphans were dead,
- * or it is not known whose they are: look again. */
+/* Fills out with what is there of it, without its group. Who is dead when it is looked at has given
+ * its children away: so the witnessed are looked at before the orphans are. False if some orphans
+ * were dead, or it is not known whose they are: look again. */
 static bool collect(struct runs *r, struct run *run, struct descent_set *out)
 {
     collect_witnessed(r, run, out);
@@ -175,8 +175,8 @@ static void count_left(struct runs *r, const struct run *run, struct wire_reply 
     descent_set_free(&left);
 }
 
-/* Stops all, with those that they start meanwhile: what is killed while it forks leaves a child that may
- * show nothing of where it came from. */
+/* Stops all, with those that they start meanwhile: what is killed while it forks leaves a child
+ * that may show nothing of where it came from. */
 static void freeze(const struct runs *r, struct descent_set *set)
 {
     size_t n = 0;
@@ -188,7 +188,8 @@ static void freeze(const struct runs *r, struct descent_set *set)
     }
 }
 
-/* Kills what it sees of it. True once there is nothing but what may not be killed, which reply tells. */
+/* Kills what it sees of it. True once there is nothing but what may not be killed, which reply
+ * tells. */
 static bool clear(struct runs *r, struct run *run, struct wire_reply *reply)
 {
     struct descent_set left = {0};

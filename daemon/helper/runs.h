@@ -38,26 +38,28 @@ void runs_fini(struct runs *r);
 /* Is there a run of this id? */
 bool runs_has(const struct runs *r, uint64_t id) MUST_CHECK;
 
-/* Takes over a started child. No other run may have its id. name is the value of INFORMERD_RUN in its
- * environment, copied; NULL = none. */
+/* Takes over a started child. No other run may have its id. name is the value of INFORMERD_RUN in
+ * its environment, copied; NULL = none. */
 void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struct child child,
               const char *name);
 
 /* Sends a signal to the group of a run; unknown ids have ended, which is no error. When the program
- * ends, all that is left of the run gets SIGKILL: its group, those that descend from it now, and those
- * with its name. */
+ * ends, all that is left of the run gets SIGKILL: its group, those that descend from it now, and
+ * those with its name. */
 void runs_kill(struct runs *r, uint64_t id, int signal_number);
 
-/* Reaps every child that has ended. A good end spares what the run has left, and tells of it. Otherwise
- * its group gets SIGKILL (while its first process is not reaped, the number cannot be used again), then
- * what escaped from there. on_end runs for each, after a bad end once nothing is left, or after 5 s. */
+/* Reaps every child that has ended. A good end spares what the run has left, and tells of it.
+ * Otherwise its group gets SIGKILL (while its first process is not reaped, the number cannot be
+ * used again), then what escaped from there. on_end runs for each, after a bad end once nothing is
+ * left, or after 5 s. */
 void runs_reap(struct runs *r);
 
 /* In how many milliseconds runs_reap() is due without SIGCHLD; -1 = it is not. */
 int runs_wait_ms(const struct runs *r) MUST_CHECK;
 
-/* Ends all: kill_signal to each group, SIGKILL after its grace, and returns once all are reaped and what
- * they have left is gone (or 5 s after SIGKILL). signal_fd delivers SIGCHLD. on_end runs for each. */
+/* Ends all: kill_signal to each group, SIGKILL after its grace, and returns once all are reaped and
+ * what they have left is gone (or 5 s after SIGKILL). signal_fd delivers SIGCHLD. on_end runs for
+ * each. */
 void runs_end_all(struct runs *r, int signal_fd);
 
 #endif

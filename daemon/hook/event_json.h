@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_json - the EVENT object of the hooks' input, of `informerctl stream` too (DESIGN 1.3); pure.
+ * event_json - the EVENT object of the hooks' input, of `informerctl stream` too (DESIGN 1.3);
+ * pure.
  */
 #ifndef HOOK_EVENT_JSON_H
 #define HOOK_EVENT_JSON_H
@@ -22,7 +23,8 @@ struct event_json {
     uint64_t received_ns; /* wall clock; 0 = not known, null */
 };
 
-/* Writes the '{' and all members from type to received; the caller adds what it likes and closes. */
+/* Writes the '{' and all members from type to received; the caller adds what it likes and
+ * closes. */
 void event_json_open(struct json_out *j, const struct event_json *ev);
 
 /* Writes a member with the object, or null. */
@@ -31,7 +33,8 @@ void event_json_object(struct json_out *j, const char *key, const struct object 
 /* Writes the whole event: what event_json_open() does, its object, the '}'. */
 void event_json_put(struct json_out *j, const struct event_json *ev);
 
-/* The object that the event is about: STALE and FRESH are of the source, of no object in it (NULL). */
+/* The object that the event is about: STALE and FRESH are of the source, of no object in it
+ * (NULL). */
 const struct object *event_json_about(const struct event_json *ev);
 
 #endif

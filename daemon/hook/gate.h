@@ -11,9 +11,9 @@
 
 #include "hook/hook.h"
 
-/* Opens what may be opened: the gate when enough sources are usable and the hooks before it have had
- * their first runs, and each synced source behind an open gate. True if the hook saw a source for
- * the first time: its units are to be scheduled. */
+/* Opens what may be opened: the gate when enough sources are usable and the hooks before it have
+ * had their first runs, and each synced source behind an open gate. True if the hook saw a source
+ * for the first time: its units are to be scheduled. */
 bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
 
 /* Tells the schedule whether the hook may start runs: not when paused, nor, with when_stale =

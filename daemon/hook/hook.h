@@ -76,8 +76,8 @@ struct hook *hooks_find(const struct hooks *hs, struct str name);
 /* A watch changed: every hook with that source takes note. */
 void hooks_delta(struct hooks *hs, const struct watch *w, const struct delta *d, uint64_t now_ms);
 
-/* The watch became stale, or fresh again: hooks that take STALE or FRESH hear of it as they would of
- * the life of an object: STALE begins it, FRESH ends it (DESIGN 1.4). */
+/* The watch became stale, or fresh again: hooks that take STALE or FRESH hear of it as they would
+ * of the life of an object: STALE begins it, FRESH ends it (DESIGN 1.4). */
 void hooks_stale(struct hooks *hs, const struct watch *w, bool stale, uint64_t wall_ns,
                  uint64_t now_ms);
 
@@ -102,9 +102,9 @@ uint64_t hooks_wake_ms(const struct hooks *hs);
 void hook_pause(struct hook *h, bool paused);
 
 /* A person wants a run now: of one key (object), of all (key.p NULL), or of the hook (batch,
- * snapshot: key.p NULL). h->order tells what became of it. ERR_BUSY: paused, its first run is not due
- * yet, or it waits for stale sources; ERR_NOT_FOUND: there is nothing to tell; ERR_CONFIG: the mode
- * knows no keys. */
+ * snapshot: key.p NULL). h->order tells what became of it. ERR_BUSY: paused, its first run is not
+ * due yet, or it waits for stale sources; ERR_NOT_FOUND: there is nothing to tell; ERR_CONFIG: the
+ * mode knows no keys. */
 enum err_kind hook_order(struct hook *h, struct str key, struct err *err) MUST_CHECK;
 
 /* Have all first runs ended, well or not (READY: DESIGN 1.6)? */
@@ -116,15 +116,15 @@ bool hook_first_ended(const struct hook *h);
 /* Is nothing running, and nothing due but what is parked and reruns? */
 bool hooks_quiet(const struct hooks *hs);
 
-/* Keys that wait (running and parked ones left out); batch and snapshot: changed keys since the last
- * handled run. */
+/* Keys that wait (running and parked ones left out); batch and snapshot: changed keys since the
+ * last handled run. */
 size_t hook_pending(const struct hook *h);
 
 /* Parked units. */
 size_t hook_parked(const struct hook *h);
 
-/* For how long the oldest key that is neither handled nor parked has waited, running ones included: a
- * hook that hangs is seen here; in ms, 0 = none. */
+/* For how long the oldest key that is neither handled nor parked has waited, running ones included:
+ * a hook that hangs is seen here; in ms, 0 = none. */
 uint64_t hook_oldest_pending_ms(const struct hook *h, uint64_t now_ms);
 
 #endif

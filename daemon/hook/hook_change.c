@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changes, until a run starts: hooks_delta(), hooks_stale(), hooks_next() of hook/hook.h. */
-#include "base/panic.h"
 #include "hook/gate.h"
 #include "hook/hook_unit.h"
 
-/* Nothing is due for the key, and no run is under way: its rerun counts from its last run, else from
- * now on, if there is anything to be told again. */
+/* Nothing is due for the key, and no run is under way: its rerun counts from its last run, else
+ * from now on, if there is anything to be told again. */
 static void rest_entry(struct hook *h, struct entry *e, uint64_t now_ms)
 {
     struct unit *u = &e->unit;
@@ -36,7 +35,8 @@ static void reschedule_entry(struct hook *h, struct entry *e, uint64_t now_ms)
         sched_touch(&h->lane, u, now_ms);
 }
 
-/* e is NULL when nothing is left to know about its key: in mode object there is nothing to do then. */
+/* e is NULL when nothing is left to know about its key: in mode object there is nothing to do
+ * then. */
 static void reschedule(struct hook *h, struct entry *e, uint64_t now_ms)
 {
     if (h->rules.mode == HOOK_OBJECT) {
@@ -126,7 +126,8 @@ static bool keeps_changing(const struct hook *h, const struct unit *u, uint64_t 
     return u->changed_ms > 0 && now_ms - u->changed_ms < h->lane.params.settle_ms;
 }
 
-/* The first runs are not delayed by settle, unless changes keep coming: what is there has been quiet. */
+/* The first runs are not delayed by settle, unless changes keep coming: what is there has been
+ * quiet. */
 static void start_first(struct hook *h, struct unit *u, uint64_t now_ms)
 {
     if (keeps_changing(h, u, now_ms))

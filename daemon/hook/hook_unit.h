@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_unit - what is due for a unit of a hook: a key in mode object, the whole hook else; pure. Used
- * by the files of hook alone. e is the unit's entry, NULL in modes batch and snapshot.
+ * hook_unit - what is due for a unit of a hook: a key in mode object, the whole hook else; pure.
+ * Used by the files of hook alone. e is the unit's entry, NULL in modes batch and snapshot.
  */
 #ifndef HOOK_HOOK_UNIT_H
 #define HOOK_HOOK_UNIT_H

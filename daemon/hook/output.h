@@ -13,7 +13,8 @@
 /* A longer line is cut into several. */
 #define OUTPUT_LINE_BYTES 4096
 
-/* The last bytes that are kept, over the limit or not: the reason of a failure stands at the end. */
+/* The last bytes that are kept, over the limit or not: the reason of a failure stands at the
+ * end. */
 #define OUTPUT_TAIL_BYTES ((size_t)2048)
 
 /* One line without its newline; borrowed until return. */

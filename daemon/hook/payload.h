@@ -22,7 +22,8 @@ struct payload_context {
 void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint64_t id);
 
 /* Appends NAME=VALUE strings, each ended by NUL. An error means that the run cannot be told its
- * fields: a value with a NUL (ERR_CONFIG), or too many bytes (ERR_TOO_BIG). out is then of no use. */
+ * fields: a value with a NUL (ERR_CONFIG), or too many bytes (ERR_TOO_BIG). out is then of no
+ * use. */
 enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx,
                               const struct run *run, struct err *err) MUST_CHECK;
 

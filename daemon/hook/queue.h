@@ -3,8 +3,8 @@
  * queue - what one hook still has to hear, one entry per key; pure. An entry compares three states
  * of its key: handled (a run for it succeeded), announced (a run with it was started) and newest
  * (in the cache). What is due follows from them, so states in between merge, memory is bounded by
- * keys, and a delete of an announced object is never lost (DESIGN 1.4). That a source is stale is the
- * life of an object of its own, with an empty key: STALE begins it, FRESH ends it.
+ * keys, and a delete of an announced object is never lost (DESIGN 1.4). That a source is stale is
+ * the life of an object of its own, with an empty key: STALE begins it, FRESH ends it.
  */
 #ifndef HOOK_QUEUE_H
 #define HOOK_QUEUE_H
@@ -37,7 +37,7 @@ struct entry {
     struct queue_event newest;    /* object NULL: not in the cache; else what brought it */
     struct queue_event gone;      /* object not NULL: the end of the announced life */
     struct object *heir;          /* not NULL: the life announced by a run that told gone as well,
-                                  as long as gone is not handled; mode snapshot */
+                                  as long as gone is not handled; modes batch, snapshot */
     struct queue_event heir_gone; /* object not NULL: the end of the heir */
     bool open;     /* a run was started since handled was set: it may have had effects */
     bool told_end; /* the last run was about an end */
@@ -84,9 +84,9 @@ struct entry *queue_find(const struct queue *q, size_t source, struct str key);
 /* fn for each entry of a source; it may release the one it is given. */
 void queue_each(struct queue *q, size_t source, void (*fn)(void *arg, struct entry *e), void *arg);
 
-/* The objects of a source as changes have told of them, sorted by key; an array to free, the objects
- * borrowed. That is not all that its cache says: a delete that is still to be confirmed is no change
- * yet (confirm_deletes). */
+/* The objects of a source as changes have told of them, sorted by key; an array to free, the
+ * objects borrowed. That is not all that its cache says: a delete that is still to be confirmed is
+ * no change yet (confirm_deletes). */
 struct object **queue_sorted(const struct queue *q, size_t source, size_t *n) MUST_CHECK;
 
 /* Is something due for the entry? */
@@ -96,8 +96,8 @@ bool queue_due(const struct entry *e);
  * the ends of two lives (DESIGN 1.4.3). Returns how many. */
 size_t queue_events(const struct queue *q, const struct entry *e, struct queue_event out[2]);
 
-/* What an entry is told again as though nothing is due: its newest state as MODIFIED, or as ADDED if
- * the hook does not take that. False: there is none, or none that the hook takes. */
+/* What an entry is told again as though nothing is due: its newest state as MODIFIED, or as ADDED
+ * if the hook does not take that. False: there is none, or none that the hook takes. */
 bool queue_repeat(const struct queue *q, const struct entry *e, struct queue_event *out);
 
 /* The state that MODIFIED starts from: the last handled one of this life; NULL = none. */
@@ -122,14 +122,14 @@ void queue_handled(struct queue *q, struct entry *e, const struct queue_event *e
 /* The run failed: what it was about is due, though it may not have been before (a rerun). */
 void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms);
 
-/* The end of the announced life gives way: the next life is due instead as long as there is one, and
- * once a run for that is started the end is given up undelivered (DESIGN 1.4.2). For hooks that take
- * ADDED. */
+/* The end of the announced life gives way: the next life is due instead as long as there is one,
+ * and once a run for that is started the end is given up undelivered (DESIGN 1.4.2). For hooks that
+ * take ADDED. */
 void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms);
 
-/* The hook sees a source for the first time. Before this nothing of it is due, and nothing counts as
- * announced. What is due is marked as existing (INFORMERD_REASON), or, with skip, counts as handled
- * (but STALE: what is skipped is not up to date). Once per source. */
+/* The hook sees a source for the first time. Before this nothing of it is due, and nothing counts
+ * as announced. What is due is marked as existing (INFORMERD_REASON), or, with skip, counts as
+ * handled (but STALE: what is skipped is not up to date). Once per source. */
 void queue_open(struct queue *q, size_t source, bool skip, uint64_t now_ms);
 
 /* Frees the entry if nothing is left to know about its key; true if it did. */

@@ -262,7 +262,8 @@ void sched_done(struct sched *s, struct lane *lane, struct unit *u, enum sched_r
     begin_burst(lane, u, u->first_ms != NEVER_MS ? u->first_ms : now_ms);
 }
 
-/* A lane that waits for min_interval is due when that is over; one without a slot when a run ends. */
+/* A lane that waits for min_interval is due when that is over; one without a slot when a run
+ * ends. */
 static uint64_t lane_wake_ms(const struct sched *s, const struct lane *lane)
 {
     const struct heap_node *node = heap_peek(&lane->waiting);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sched - which unit of work may start now, and when to ask again; pure. A unit is what runs one
- * at a time: a key of a hook in mode object, a whole hook in mode snapshot. Units belong to lanes,
- * one per hook: each lane owns one slot, and what goes beyond shares a common number (DESIGN 1.4.7).
+ * sched - which unit of work may start now, and when to ask again; pure. A unit is what runs one at
+ * a time: a key of a hook in mode object, a whole hook in the others. Units belong to lanes, one
+ * per hook: each lane owns one slot, and what goes beyond shares a common number (DESIGN 1.4.7).
  */
 #ifndef HOOK_SCHED_H
 #define HOOK_SCHED_H
@@ -89,8 +89,8 @@ void sched_touch(struct lane *lane, struct unit *u, uint64_t now_ms);
  * key). Does nothing for a running unit but reset its ladder. */
 void sched_hurry(struct lane *lane, struct unit *u);
 
-/* The unit is due at once, whatever it waits for; its ladder stays (a person wants it). Does nothing
- * for a running one. */
+/* The unit is due at once, whatever it waits for; its ladder stays (a person wants it). Does
+ * nothing for a running one. */
 void sched_now(struct lane *lane, struct unit *u);
 
 /* Nothing is due for the unit any more but its rerun. Does nothing for a running one. */

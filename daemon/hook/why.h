@@ -38,7 +38,8 @@ struct why {
 struct why why_entry(const struct hooks *hs, const struct hook *h, const struct entry *e,
                      uint64_t now_ms);
 
-/* About the hook as a whole: its next run (batch, snapshot), or what keeps all its keys (object). */
+/* About the hook as a whole: its next run (batch, snapshot), or what keeps all its keys
+ * (object). */
 struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
 
 /* "handled", "running", "settling", "min_interval", "backoff", "parked", "guard", "not_synced",

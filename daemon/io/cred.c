@@ -151,7 +151,8 @@ static enum err_kind use_tls(struct cred *c)
     return ERR_OK;
 }
 
-/* White space around a token is no part of it; anything else that cannot stand in a header is wrong. */
+/* White space around a token is no part of it; anything else that cannot stand in a header is
+ * wrong. */
 static enum err_kind use_token(struct cred *c)
 {
     const struct cred_source *src = &c->params.items[CRED_TOKEN];

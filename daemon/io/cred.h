@@ -37,10 +37,12 @@ struct cred_params {
     uint64_t tag; /* items are asked for with tags tag .. tag + CRED_ITEMS - 1 */
 };
 
-/* The cluster has its credentials for the first time: sources may start. Runs once, from the loop. */
+/* The cluster has its credentials for the first time: sources may start. Runs once, from the
+ * loop. */
 typedef void cred_ready_cb(void *arg);
 
-/* Starts reading in the next turn. What cannot be read or used is logged and tried again. Never NULL. */
+/* Starts reading in the next turn. What cannot be read or used is logged and tried again. Never
+ * NULL. */
 struct cred *cred_create(const struct cred_params *params, cred_ready_cb *ready, void *arg);
 
 /* The helper's answer for a tag of this object; takes fd. */

@@ -56,14 +56,16 @@ struct helper_link *helper_link_create(struct loop *loop, int fd,
                                        const struct helper_link_events *events, void *arg);
 
 /* Starts a hook by its number in helper_params. run is an id that no running one has. env holds
- * "NAME=VALUE\0" any number of times, borrowed; each name must start with INFORMERD_ and no value hold a
- * NUL, or the run ends as not started (EINVAL), above HELPER_LINK_ENV_MAX too (E2BIG). fds are stdin,
- * stdout, stderr; taken, whatever happens. Never blocks; ends in on_exited, never before it returns. */
+ * "NAME=VALUE\0" any number of times, borrowed; each name must start with INFORMERD_ and no value
+ * hold a NUL, or the run ends as not started (EINVAL), above HELPER_LINK_ENV_MAX too (E2BIG). fds
+ * are stdin, stdout, stderr; taken, whatever happens. Never blocks; ends in on_exited, never before
+ * it returns. */
 void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, struct str env,
                      const int fds[3]);
 
-/* Sends a signal (1-64) to the process group of a run; after that, what is left of the run when the
- * program ends gets SIGKILL, in whatever group or session it is. Nothing happens if it has ended. */
+/* Sends a signal (1-64) to the process group of a run; after that, what is left of the run when
+ * the program ends gets SIGKILL, in whatever group or session it is. Nothing happens if it has
+ * ended. */
 void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number);
 
 /* Opens a credential file by its number in helper_params; tag comes back in on_opened. */

@@ -17,8 +17,9 @@ struct job_events {
     void (*on_gone)(void *arg, struct job *job);
 };
 
-/* Starts the run through the link. ERR_IO: no descriptors or no memory file; ERR_CONFIG, ERR_TOO_BIG: it cannot be told
- * its fields (payload_put_env()). Nothing was started then, *out is NULL. params, run and events must outlive the process. */
+/* Starts the run through the link. ERR_IO: no descriptors or no memory file; ERR_CONFIG,
+ * ERR_TOO_BIG: it cannot be told its fields (payload_put_env()). Nothing was started then, *out is
+ * NULL. params, run and events must outlive the process. */
 enum err_kind job_start(const struct runner_params *params, struct run *run,
                         const struct job_events *events, void *arg, struct job **out,
                         struct err *err) MUST_CHECK;
@@ -33,7 +34,8 @@ void job_kill(struct job *j);
  * job_let_go(), which must follow. */
 void job_exited(struct job *j, const struct helper_link_exit *end, struct run_result *result);
 
-/* The result has been used. on_gone comes before this returns, or when the output is over or given up. */
+/* The result has been used. on_gone comes before this returns, or when the output is over or given
+ * up. */
 void job_let_go(struct job *j);
 
 /* The end for the user: *j is NULL. NULL is fine. */

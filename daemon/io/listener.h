@@ -23,10 +23,11 @@ struct loop;
 /* Answers that go on (admin/stream.h) at once; beyond, 503. */
 #define LISTENER_STREAMS      16
 
-/* Makes the socket, to be called before privileges are dropped: mode 0660, group as given ((gid_t)-1
- * = leave it). Clients may connect from here on, and wait. A socket at path on which nobody answers
- * any more is replaced. *fd is the caller's, or listener_create()'s. ERR_CONFIG: path is too long, is
- * something else, its folder is missing or closed to us. ERR_IO: another informerd answers there; anything else. */
+/* Makes the socket, to be called before privileges are dropped: mode 0660, group as given
+ * ((gid_t)-1 = leave it). Clients may connect from here on, and wait. A socket at path on which
+ * nobody answers any more is replaced. *fd is the caller's, or listener_create()'s. ERR_CONFIG:
+ * path is too long, is something else, its folder is missing or closed to us. ERR_IO: another
+ * informerd answers there; anything else. */
 enum err_kind listener_bind(const char *path, gid_t group, int *fd, struct err *err) MUST_CHECK;
 
 struct listener_params {
@@ -45,8 +46,8 @@ struct listener_params {
 /* Starts to answer. The process must ignore SIGPIPE. Never NULL. */
 struct listener *listener_create(struct loop *loop, const struct listener_params *params);
 
-/* The end for the user: *l is NULL, all clients are cut off, the socket is removed if it is still ours (and the
- * folder allows it). The memory goes in a later turn. NULL is fine. */
+/* The end for the user: *l is NULL, all clients are cut off, the socket is removed if it is still
+ * ours (and the folder allows it). The memory goes in a later turn. NULL is fine. */
 void listener_dispose(struct listener **l);
 
 #endif

@@ -11,9 +11,10 @@
 #include "base/str.h"
 
 /* Copies data into a new memory file. *fd is sealed, close-on-exec, at position 0, and the caller's
- * to close: whoever writes to it is refused (EPERM). name shows up in /proc/PID/fd and is cut to what the system takes. Its mode is
- * 0444: /dev/stdin opened by name is checked against the file's owner (main's user) and mode, and a
- * hook may run as any user; only who holds a descriptor can name it. ERR_IO if the system refuses. */
+ * to close: whoever writes to it is refused (EPERM). name shows up in /proc/PID/fd and is cut to what
+ * the system takes. Its mode is 0444: /dev/stdin opened by name is checked against the file's owner
+ * (main's user) and mode, and a hook may run as any user; only who holds a descriptor can name it.
+ * ERR_IO if the system refuses. */
 enum err_kind memfile_create(const char *name, struct str data, int *fd,
                              struct err *err) MUST_CHECK;
 

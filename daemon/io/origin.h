@@ -31,8 +31,8 @@ void origin_init(struct origin *o, const struct url *url, const char *tls_server
 /* The token from now on; copied; NULL = none. The one before is wiped. */
 void origin_set_token(struct origin *o, const char *token);
 
-/* Fills a GET of a target, whose prefix is put in front: *path is the caller's, to be freed when the
- * request was sent; all else is borrowed. */
+/* Fills a GET of a target, whose prefix is put in front: *path is the caller's, to be freed when
+ * the request was sent; all else is borrowed. */
 void origin_fill(const struct origin *o, const char *target, const char *accept, char **path,
                  struct http_request *out);
 

@@ -159,10 +159,11 @@ static struct job *find(struct runner *r, uint64_t id)
 }
 
 /* What a run leaves behind is told once per hook: one that means it does so every time. */
-static void log_left(struct runner *r, const struct run *run, const struct helper_link_exit *end)
+static void log_left(struct runner *r, const struct run *run, const struct helper_link_exit *end,
+                     const struct run_result *result)
 {
     bool *told = &r->left_told[run->hook->index];
-    bool good = end->how == HELPER_LINK_EXITED && end->value == 0;
+    bool good = result->end == RUN_EXITED && result->status == 0; /* a timeout is none */
 
     if (end->left == 0 || (good && *told))
         return;
@@ -183,7 +184,7 @@ void runner_exited(struct runner *r, const struct helper_link_exit *end)
     struct run *run = job_run(job);
     job_exited(job, end, &result);
     r->running--;
-    log_left(r, run, end);
+    log_left(r, run, end, &result);
     finish(r, run, &result);
     job_let_go(job);
     runner_kick(r);

@@ -34,8 +34,8 @@ void discovery_destroy(struct discovery **d);
 /* A new round: forgets everything, wants too. */
 void discovery_begin(struct discovery *d);
 
-/* This round shall also find want (its text is copied); any time before it is complete. A server without
- * the aggregated form is asked for the groups that matter to somebody only. */
+/* This round shall also find want (its text is copied); any time before it is complete. A server
+ * without the aggregated form is asked for the groups that matter to somebody only. */
 void discovery_want(struct discovery *d, const struct resource *want);
 
 /* The request to make now, to be answered before the next. False: the round is complete. */

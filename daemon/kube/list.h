@@ -33,8 +33,8 @@ struct list_reader;
 
 /* rules are copied, but for the shape. What they say of the kind completes items that do not say it
  * when the list has not said its own yet. A PartialObjectMetadataList gives the same items as the
- * list itself, where that may come. object_size bounds what is kept. events must outlive the reader.
- * Never NULL. */
+ * list itself, where that may come. object_size bounds what is kept. events must outlive the
+ * reader. Never NULL. */
 struct list_reader *list_reader_create(const struct object_rules *rules,
                                        const struct list_events *events, void *arg);
 

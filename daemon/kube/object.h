@@ -63,8 +63,8 @@ size_t object_bytes(const struct object *o);
 /* Appends the object as JSON, RV and generation in their places. */
 void object_put_json(struct buf *out, const struct object *o);
 
-/* The like with the same RV and generation for all objects: "" and 0. Two that are object_same() give
- * the same bytes. */
+/* The like with the same RV and generation for all objects: "" and 0. Two that are object_same()
+ * give the same bytes. */
 void object_put_unversioned(struct buf *out, const struct object *o);
 
 /* Digest of the bytes without RV, generation, managedFields (DESIGN 1.4.6). */

@@ -143,8 +143,8 @@ static void put_member(struct buf *out, const char *key, struct str value)
     buf_putc(out, ',');
 }
 
-/* Puts what the object does not say (any more) behind its '{', and shows it to match. An object with
- * a name is never empty, so that a comma is always right. */
+/* Puts what the object does not say (any more) behind its '{', and shows it to match. An object
+ * with a name is never empty, so that a comma is always right. */
 static void complete(struct object_scan *s, struct str kind, struct str api_version)
 {
     struct buf front = {0};

@@ -238,8 +238,8 @@ static struct gap find_gap(struct str a, struct str b)
     return (struct gap){front, a.n - back};
 }
 
-/* Steps into the object or array in the value at start between whose brackets the gap lies. False if
- * there is none, or no path can lead there. */
+/* Steps into the object or array in the value at start between whose brackets the gap lies. False
+ * if there is none, or no path can lead there. */
 static bool step_in(struct diff *d, struct gap gap)
 {
     const struct json_value *v = d->a.v;
@@ -261,9 +261,9 @@ static bool step_in(struct diff *d, struct gap gap)
     return true;
 }
 
-/* Of b only what must be read: a text in which one value is replaced by another, both in brackets, is
- * the same but for that value. Often the gap does not end in the value that it begins in; then what
- * would replace it is no JSON, and all of b is read. */
+/* Of b only what must be read: a text in which one value is replaced by another, both in brackets,
+ * is the same but for that value. Often the gap does not end in the value that it begins in; then
+ * what would replace it is no JSON, and all of b is read. */
 static enum err_kind read_b(struct diff *d, struct str b, struct err *err)
 {
     struct str a = d->a.text;

@@ -31,8 +31,8 @@ void json_member_age(struct json_out *j, const char *key, uint64_t then_ms, uint
 /* A time, RFC 3339 with nanoseconds; 0 gives null. */
 void json_member_time(struct json_out *j, const char *key, uint64_t wall_ns);
 
-/* A string of whatever bytes a program printed: broken UTF-8 becomes U+FFFD, and control characters,
- * those behind ASCII too, are escaped, so that a terminal may be shown the JSON. */
+/* A string of whatever bytes a program printed: broken UTF-8 becomes U+FFFD, and control
+ * characters, those behind ASCII too, are escaped, so that a terminal may be shown the JSON. */
 void json_member_raw(struct json_out *j, const char *key, struct str bytes);
 
 #endif

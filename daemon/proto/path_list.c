@@ -56,7 +56,8 @@ size_t path_list_sort(struct buf *list)
     return unique;
 }
 
-/* The lines of list as paths, NULL for one that is none; in *longest the most steps that one has. */
+/* The lines of list as paths, NULL for one that is none; in *longest the most steps that one
+ * has. */
 static struct json_path **parse_all(const struct buf *list, size_t n, size_t *longest)
 {
     struct json_path **paths = mem_array(n, sizeof(struct json_path *));

@@ -70,7 +70,8 @@ static enum err_kind parse_certs(mbedtls_x509_crt *out, struct str pem, const ch
     } else {
         int ret = mbedtls_x509_crt_parse(out, (const unsigned char *)text, strlen(text) + 1);
 
-        /* > 0: so many of them are of a kind the library does not know; a CA bundle may hold such. */
+        /* > 0: so many of them are of a kind the library does not know; a CA bundle may hold
+         * such. */
         if (ret < 0 || out->raw.p == NULL)
             kind = unusable(err, what, ret < 0 ? ret : MBEDTLS_ERR_X509_UNKNOWN_SIG_ALG);
     }

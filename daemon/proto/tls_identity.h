@@ -8,8 +8,8 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
-/* The common name of the first certificate in a PEM text: a new string for the caller, or NULL when there is none, it
- * cannot be parsed, or the name holds anything but printable ASCII. */
+/* The common name of the first certificate in a PEM text: a new string for the caller, or NULL when
+ * there is none, it cannot be parsed, or the name holds anything but printable ASCII. */
 char *tls_identity_common_name(struct str pem) MUST_CHECK;
 
 #endif
