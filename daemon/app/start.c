@@ -57,6 +57,7 @@ static void set_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of one input, not our end */
     signal(SIGHUP, SIG_IGN);
 }
 

@@ -20,10 +20,15 @@ const char *const log_format_words[] = {"auto", "text", "json", "journal", NULL}
  * room. */
 #define STUCK_MS 100
 
+/* In so long no more than STUCK_MS are spent on waiting. */
+#define WINDOW_MS 10000
+
 static enum log_level max_level = LOG_LVL_INFO;
 static enum log_format line_format = LOG_FMT_AUTO;
-static bool is_stuck;
-static bool is_torn; /* the end of the last line was dropped */
+static bool is_stuck;      /* it was waited for in vain since it last took something */
+static uint64_t window_us; /* when the current WINDOW_MS began */
+static uint64_t waited_us; /* for the reader, in it */
+static bool is_torn;       /* the end of the last line was dropped */
 static uint64_t dropped;
 
 void log_set_level(enum log_level level)
@@ -154,11 +159,39 @@ static void put_json(struct buf *out, enum log_level level, const char *msg, con
     buf_putc(out, '}');
 }
 
+static uint64_t now_us(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* How long may be waited now: a reader that is slow takes no more of our time than one that stands
+ * still. */
+static int patience_ms(uint64_t now)
+{
+    if (now - window_us >= (uint64_t)WINDOW_MS * 1000) {
+        window_us = now;
+        waited_us = 0;
+    }
+    return is_stuck || waited_us / 1000 >= STUCK_MS ? 0 : STUCK_MS - (int)(waited_us / 1000);
+}
+
 static bool has_room(void)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 
-    is_stuck = poll(&p, 1, is_stuck ? 0 : STUCK_MS) == 0;
+    if (poll(&p, 1, 0) != 0) {
+        is_stuck = false;
+        return true;
+    }
+    uint64_t since = now_us();
+    int patience = patience_ms(since);
+    if (patience == 0)
+        return false;
+    is_stuck = poll(&p, 1, patience) == 0;
+    waited_us += now_us() - since;
     return !is_stuck;
 }
 

@@ -74,6 +74,19 @@ static int check_id(uint32_t id)
     return id == UINT32_MAX ? EINVAL : 0;
 }
 
+/* The pipes are main's: without this a hook of another user could not open /dev/stderr by name. Where
+ * we lack the right to change it, it still can write to what it has. */
+static int open_output(const struct start *s)
+{
+    for (int n = STDOUT_FILENO; s->spec->hook->change_user && n <= STDERR_FILENO; n++) {
+        struct stat st;
+
+        if (fstat(n, &st) == 0 && S_ISFIFO(st.st_mode))
+            (void)fchmod(n, 0622);
+    }
+    return 0;
+}
+
 static int set_groups(const struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
@@ -142,6 +155,7 @@ static const struct {
     {"signals",     set_signals     },
     {"descriptors", set_descriptors },
     {"limits",      set_limits      },
+    {"output",      open_output     },
     {"setgroups",   set_groups      },
     {"setgid",      set_gid         },
     {"setuid",      set_uid         },

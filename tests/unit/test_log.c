@@ -4,8 +4,10 @@
 #include "json_ref.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAIR(text, wanted) \
@@ -164,6 +166,45 @@ static void test_errno_is_kept(void **state)
     CAUGHT(errno = ENOENT; log_info("m", KV_INT("a", 1)); assert_int_equal(errno, ENOENT));
 }
 
+/* 256 KiB of lines, of which the reader takes a page every few milliseconds: waiting for it each time
+ * would take most of a second. */
+static void test_a_slow_reader_costs_lines_not_time(void **state)
+{
+    int ends[2];
+    int status;
+    struct buf all = {0};
+    char page[4096];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        for (int i = 0; i < 1024; i++)
+            log_info("a line", KV_STR("text", "this is about a quarter of a kilobyte: 0123456789 "
+                                              "0123456789 0123456789 0123456789 0123456789 "
+                                              "0123456789 0123456789 0123456789 0123456789 "
+                                              "0123456789 0123456789 0123456789 0123456789"));
+        for (struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT}; poll(&p, 1, -1) != 1;)
+            continue;
+        log_info("the last line", KV_INT("n", 1));
+        _exit(0);
+    }
+    close(ends[1]);
+    for (ssize_t n; (n = read(ends[0], page, sizeof(page))) > 0;) {
+        buf_append(&all, page, (size_t)n);
+        poll(NULL, 0, 10);
+    }
+    close(ends[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_non_null(strstr(buf_cstr(&all), "log lines were dropped"));
+    assert_non_null(strstr(buf_cstr(&all), "the last line"));
+    buf_free(&all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup(test_values_stay_in_their_line, reset),
         cmocka_unit_test_setup(test_json, reset),
         cmocka_unit_test_setup(test_errno_is_kept, reset),
+        cmocka_unit_test_setup(test_a_slow_reader_costs_lines_not_time, reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

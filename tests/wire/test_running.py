@@ -193,8 +193,9 @@ def test_s101_the_input_is_gone_when_the_program_cannot_be_started(api, daemon, 
 
 
 @as_root
-def test_s101_a_hook_of_another_user_can_open_its_input_by_name(api, daemon, new_program):
-    program = new_program("id -u; wc -c </dev/stdin; head -c 1 /dev/stdin")
+def test_s101_a_hook_of_another_user_can_open_what_it_has_by_name(api, daemon, new_program):
+    program = new_program("id -u; wc -c </dev/stdin; head -c 1 /dev/stdin; echo\n"
+                          "echo out >/dev/stdout && echo err >/dev/stderr")
     program.folder.parent.chmod(0o755)
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": plain(program, user="nobody")}, start=False)
@@ -203,9 +204,10 @@ def test_s101_a_hook_of_another_user_can_open_its_input_by_name(api, daemon, new
             folder.chmod(folder.stat().st_mode | 0o011)
     d.start()
     succeeded(d)
-    wait_until(lambda: len(d.log(msg="hook output")) >= 3)
+    wait_until(lambda: len(d.log(msg="hook output")) >= 5)
     lines = [e["line"] for e in d.log(msg="hook output", stream="stdout")]
-    assert int(lines[0]) > 0 and int(lines[1]) > 500 and lines[2] == "{"
+    assert int(lines[0]) > 0 and int(lines[1]) > 500 and lines[2:] == ["{", "out"]
+    assert [e["line"] for e in d.log(msg="hook output", stream="stderr")] == ["err"]
 
 
 # ---- 102: not executable
