@@ -68,6 +68,18 @@ def memory_kb(pid, field="VmHWM"):
     return 0
 
 
+def kill(pids):
+    """Kills what is left of these, and returns once they are dead: a process takes its time to die,
+    and who looks too early finds it running."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    while any(exists(pid) for pid in pids):
+        time.sleep(0.002)
+
+
 def reap(pid):
     """Collects a dead orphan; true when it is gone."""
     try:

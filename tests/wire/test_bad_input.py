@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers and hooks that misbehave: one clear line, retried with backoff, nothing else touched."""
 import json
-import os
 import pathlib
 import time
 
@@ -9,7 +8,7 @@ import pytest
 from control import wait_until
 from fakeapi import END, EOF, STALL, Authority, ev, service, simple
 from harness import SERVICES, hook_settings
-from proctree import exists, fds
+from proctree import fds, kill
 
 BACKOFF = {"connect_timeout": "300ms", "tls_timeout": "300ms", "response_timeout": "300ms",
            "list_idle_timeout": "300ms",
@@ -322,9 +321,7 @@ def test_a_hook_that_forks(scene, api, tmp_path):
         assert d.control.hook("hydra")["last_success"]
         scene.others_work()
     finally:
-        for pid in pids.read_text().split():
-            if exists(int(pid)):
-                os.kill(int(pid), 9)
+        kill([int(pid) for pid in pids.read_text().split()])
 
 
 def test_a_hook_that_does_not_read_its_input(scene, api):

@@ -7,7 +7,7 @@ import pytest
 from control import at_least, wait_until
 from fakeapi import Gate, endpointslice, service
 from harness import hook_settings
-from proctree import descendants, exists
+from proctree import descendants, exists, kill
 
 TWO = {"services": {"resource": "services", "namespaces": ["*"]},
        "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
@@ -123,8 +123,7 @@ def test_s98_a_grandchild_that_holds_stdout_does_not_hold_the_run(api, daemon, n
         d.control.wait_idle(timeout=5)
         assert d.control.hook("h")["last_success"]
     finally:
-        for pid in (hook.folder / "child").read_text().split():
-            os.kill(int(pid), 9)
+        kill([int(pid) for pid in (hook.folder / "child").read_text().split()])
 
 
 def test_the_kill_signal_is_configurable_and_goes_to_the_group(api, daemon, new_hook):

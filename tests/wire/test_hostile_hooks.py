@@ -10,7 +10,7 @@ import pytest
 from control import wait_until
 from fakeapi import service, simple
 from harness import check_config, hook_settings, is_sanitized
-from proctree import children, exists, fds, memory_kb
+from proctree import children, exists, fds, kill, memory_kb
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 ONCE = {"initial": "1h", "max": "1h"}
@@ -155,9 +155,7 @@ def test_a_hook_that_ignores_every_signal_it_can_and_its_children_too(api, besid
         wait_until(lambda: not any(map(exists, pids)), 5, "all of them are killed")
         beside.clean()
     finally:
-        for pid in pids:
-            if exists(pid):
-                os.kill(pid, signal.SIGKILL)
+        kill(pids)
 
 
 def test_a_fork_storm_after_a_failure_is_cleaned_up(api, beside, new_program):
@@ -173,9 +171,7 @@ def test_a_fork_storm_after_a_failure_is_cleaned_up(api, beside, new_program):
         beside.works()
         beside.clean()
     finally:
-        for pid in pids:
-            if exists(pid):
-                os.kill(pid, signal.SIGKILL)
+        kill(pids)
 
 
 # ---- The program changes while it runs

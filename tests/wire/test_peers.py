@@ -2,7 +2,6 @@
 """What no other runner of scripts offers (the numbered list of what peers lack): freshness, bounds,
 isolation, identity, holds, barriers."""
 import json
-import os
 import time
 
 import pytest
@@ -10,7 +9,7 @@ from control import at_least, wait_until
 from fakeapi import STALL, Gate, endpointslice, error_event, ev, service, simple
 from harness import hook_settings, is_sanitized
 from hooks import port_of
-from proctree import exists, memory_kb
+from proctree import exists, kill, memory_kb
 
 NOW = {"settle": ["0s", "0s"]}
 MODES = ["object", "batch", "snapshot"]
@@ -167,8 +166,7 @@ while :; do wait; done
         [(start, _key)] = d.starts("h")
         assert at_least(1.3, time.time() - start), "the timeout and the grace"
     finally:
-        for pid in filter(exists, pids):
-            os.kill(pid, 9)
+        kill(pids)
 
 
 # ---- 13: several clusters

@@ -8,7 +8,7 @@ import pytest
 from control import wait_until
 from fakeapi import END, STALL, Gate, ev, service
 from harness import hook_settings, is_sanitized
-from proctree import descendants, exists, fds, memory_kb
+from proctree import descendants, exists, fds, kill, memory_kb
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 ONCE = {"initial": "1h", "max": "1h"}
@@ -33,13 +33,6 @@ def succeeded(d, hook="h", count=1):
     wait_until(lambda: d.control.hook(hook)["runs_ok"] >= count, what=f"{hook} has succeeded")
 
 
-def kill_all(pids):
-    for pid in pids:
-        if exists(pid):
-            os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not any(exists(pid) for pid in pids))
-
-
 def escaped(program):
     wait_until(lambda: (program.folder / "escaped").exists()
                and len((program.folder / "escaped").read_text().split()) == 2)
@@ -60,7 +53,7 @@ def test_s98_after_a_failed_run_what_escaped_its_group_is_killed(api, daemon, ne
         assert word in failed(d)
         wait_until(lambda: not any(map(exists, pids)), 5, "what it left behind is killed")
     finally:
-        kill_all(pids)
+        kill(pids)
 
 
 def test_s98_after_a_timeout_what_escaped_its_group_is_killed(api, daemon, new_program):
@@ -72,7 +65,7 @@ def test_s98_after_a_timeout_what_escaped_its_group_is_killed(api, daemon, new_p
         assert "timeout" in failed(d)
         wait_until(lambda: not any(map(exists, pids)), 5, "what it left behind is killed")
     finally:
-        kill_all(pids)
+        kill(pids)
 
 
 def test_s98_what_a_successful_run_leaves_behind_is_told_once_and_left_alone(api, daemon,
@@ -92,7 +85,7 @@ def test_s98_what_a_successful_run_leaves_behind_is_told_once_and_left_alone(api
         assert len([e for e in d.log(hook="h", key="n/a") if "left" in e["msg"]]) == 1
         assert len([e for e in d.log(hook="h") if "left" in e["msg"]]) == 1
     finally:
-        kill_all(pids)
+        kill(pids)
 
 
 def test_s98_the_run_of_another_key_is_not_killed_with_it(api, daemon, hook):
@@ -118,7 +111,7 @@ def test_s98_the_run_is_over_although_a_grandchild_floods_its_stdout(api, daemon
         d.control.wait_idle(timeout=5)
         assert d.stderr_file.stat().st_size < 3_000_000
     finally:
-        kill_all([pid])
+        kill([pid])
 
 
 # ---- 99: output
@@ -303,4 +296,4 @@ def test_s104_term_kills_what_escaped_a_running_hook(api, daemon, new_program):
         assert d.stop()[0] == 0
         wait_until(lambda: not any(map(exists, pids)), 5)
     finally:
-        kill_all(pids)
+        kill(pids)
