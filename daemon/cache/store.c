@@ -320,6 +320,22 @@ void store_commit(struct store *s, size_t part, enum delta_cause cause, uint64_t
     }
 }
 
+/* Makes o the object of e and tells it: as another life, as a change, or (quiet) not at all. */
+static void replace(struct store *s, struct entry *e, struct object *o, bool quiet, struct delta as)
+{
+    struct object *was = swap_in(s, e, object_ref(o));
+
+    if (was != NULL && !same_life(was, o)) {
+        as.final_state_unknown = true;
+        emit(s, DELTA_DELETED, was, as);
+        object_unref(&was);
+    }
+    as.final_state_unknown = false;
+    if (was == NULL || !quiet)
+        emit(s, was == NULL ? DELTA_ADDED : DELTA_MODIFIED, o, as);
+    object_unref(&was);
+}
+
 void store_apply(struct store *s, size_t part, struct object *o, uint64_t received_ns)
 {
     struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
@@ -329,15 +345,16 @@ void store_apply(struct store *s, size_t part, struct object *o, uint64_t receiv
         e = add_entry(s, part, o);
     else if (e->object != NULL && same_version(e->object, o))
         return;
-    struct object *was = swap_in(s, e, object_ref(o));
-    if (was != NULL && !same_life(was, o)) {
-        as.final_state_unknown = true;
-        emit(s, DELTA_DELETED, was, as);
-        as.final_state_unknown = false;
-        object_unref(&was);
-    }
-    emit(s, was == NULL ? DELTA_ADDED : DELTA_MODIFIED, o, as);
-    object_unref(&was);
+    replace(s, e, o, false, as);
+}
+
+void store_put(struct store *s, struct object *o, struct delta as)
+{
+    struct entry *e = find(s, object_key(o));
+
+    if (e == NULL)
+        e = add_entry(s, 0, o);
+    replace(s, e, o, e->object != NULL && object_same(e->object, o), as);
 }
 
 /* What was stored under the key, now the caller's reference; NULL: nothing was. */
@@ -374,6 +391,15 @@ void store_remove(struct store *s, struct object *last, uint64_t received_ns)
         return;
     as.final_state_unknown = !same_life(was, last);
     emit(s, DELTA_DELETED, as.final_state_unknown ? was : last, as);
+    object_unref(&was);
+}
+
+void store_drop(struct store *s, struct str key, struct delta as)
+{
+    struct object *was = take_out(s, key);
+
+    if (was != NULL)
+        emit(s, as.type, was, as);
     object_unref(&was);
 }
 

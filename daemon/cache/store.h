@@ -62,6 +62,15 @@ void store_leave(struct store *s, const struct object *o, uint64_t received_ns);
  * nothing. */
 void store_remove(struct store *s, struct object *last, uint64_t received_ns);
 
+/* For objects that are computed and not read from a server (views): o is the state of its key now,
+ * as says how that was found. One that differs by RV and generation alone takes the place of the
+ * old one silently. */
+void store_put(struct store *s, struct object *o, struct delta as);
+
+/* The like for a key that is gone: as.type is DELETED or LEFT. A key that is not stored changes
+ * nothing. */
+void store_drop(struct store *s, struct str key, struct delta as);
+
 /* The object of a key, borrowed, or NULL. */
 struct object *store_get(const struct store *s, struct str key);
 

@@ -441,6 +441,7 @@ static void add_status(struct watch_status *sum, const struct feed_status *s, ui
     uint64_t age = s->contact_ms > 0 && now_ms > s->contact_ms ? now_ms - s->contact_ms : 0;
 
     sum->synced = sum->synced && s->synced;
+    sum->relisting = sum->relisting || s->relisting;
     sum->contact = sum->contact && s->contact_ms > 0;
     sum->contact_age_ms = later(sum->contact_age_ms, age);
     sum->event_ms = later(sum->event_ms, s->event_ms);

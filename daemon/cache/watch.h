@@ -115,6 +115,7 @@ uint64_t watch_tick(struct watch *w, struct feed_now now);
 struct watch_status {
     const char *state; /* listing | watching | backoff | forbidden | waiting (DESIGN 1.7) */
     bool synced;
+    bool relisting;          /* a stream was synced, and has to be listed anew */
     bool stale;              /* synced once, and a stream is lost for stale_after */
     const char *held;        /* why the guard holds a list (guard_reason_name()); NULL = none is */
     size_t held_deletes;     /* that it holds back */

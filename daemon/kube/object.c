@@ -142,6 +142,22 @@ static struct str body(const struct object *o)
     return str_of(behind(object_kind(o)), o->body_n);
 }
 
+struct object_parts object_parts_of(const struct object *o)
+{
+    return (struct object_parts){
+        .ns = object_namespace(o),
+        .name = object_name(o),
+        .uid = object_uid(o),
+        .rv = object_rv(o),
+        .generation = generation(o),
+        .api_version = object_api_version(o),
+        .kind = object_kind(o),
+        .body = body(o),
+        .rv_at = o->rv_at,
+        .generation_at = o->generation_at,
+    };
+}
+
 size_t object_bytes(const struct object *o)
 {
     struct str b = body(o);

@@ -36,6 +36,9 @@ struct object_parts {
 /* One reference for the caller. Never NULL. */
 struct object *object_create(const struct object_parts *p);
 
+/* What it was made of, borrowed as long as it lives: for one that holds another. */
+struct object_parts object_parts_of(const struct object *o);
+
 /* One more reference; returns o. */
 struct object *object_ref(struct object *o);
 

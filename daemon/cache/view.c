@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cache/view_join.h"
+
+struct view {
+    char *name;
+    struct watch *services;
+    struct watch *slices;
+    struct view_join *join;
+    bool synced;
+    bool stale; /* as told last */
+    const struct view_events *events;
+    void *arg;
+};
+
+static void on_store_delta(void *arg, const struct delta *d)
+{
+    struct view *v = arg;
+
+    v->events->on_delta(v->arg, v, d);
+}
+
+static struct delta found(struct object *o)
+{
+    return (struct delta){.type = DELTA_ADDED, .cause = CAUSE_RELIST, .object = o};
+}
+
+static void load_service(void *arg, struct object *o)
+{
+    const struct view *v = arg;
+    const struct delta d = found(o);
+
+    view_join_service(v->join, &d);
+}
+
+static void load_slice(void *arg, struct object *o)
+{
+    const struct view *v = arg;
+    const struct delta d = found(o);
+
+    view_join_backends(v->join, &d);
+}
+
+struct view *view_create(const struct view_params *p, const struct view_events *events, void *arg)
+{
+    struct view *v = mem_zalloc(sizeof(*v));
+    bool slices = strcmp(watch_target(p->slices)->plural, "endpointslices") == 0;
+
+    v->name = mem_strdup(p->name);
+    v->services = p->services;
+    v->slices = p->slices;
+    v->events = events;
+    v->arg = arg;
+    v->join = view_join_create(
+        &(struct view_join_params){
+            .cluster = watch_cluster(p->services),
+            .node_name = p->node_name,
+            .from = slices ? VIEW_JOIN_SLICES : VIEW_JOIN_ENDPOINTS,
+            .local_only = p->local_only,
+            .hold_empty_ms = p->hold_empty_ms,
+        },
+        on_store_delta, v);
+    store_each(watch_store(v->services), load_service, v);
+    store_each(watch_store(v->slices), load_slice, v);
+    return v;
+}
+
+void view_destroy(struct view **vp)
+{
+    struct view *v = *vp;
+
+    if (v == NULL)
+        return;
+    *vp = NULL;
+    view_join_destroy(&v->join);
+    free(v->name);
+    free(v);
+}
+
+void view_delta(struct view *v, const struct watch *w, const struct delta *d)
+{
+    if (w == v->services)
+        view_join_service(v->join, d);
+    else if (w == v->slices)
+        view_join_backends(v->join, d);
+}
+
+/* Is there no better content of this watch on its way? */
+static bool is_settled(const struct watch_status *s)
+{
+    return !s->relisting || s->stale;
+}
+
+uint64_t view_tick(struct view *v, struct feed_now now)
+{
+    struct watch_status services = watch_status(v->services, now.ms);
+    struct watch_status slices = watch_status(v->slices, now.ms);
+    bool synced = services.synced && slices.synced;
+    bool shows = synced && is_settled(&services) && is_settled(&slices);
+    bool stale = v->synced && (services.stale || slices.stale);
+
+    if (shows) {
+        view_join_flush(v->join, now.ms, now.wall_ns);
+        v->synced = true;
+    }
+    if (stale != v->stale) {
+        v->stale = stale;
+        v->events->on_stale(v->arg, v, stale, now.wall_ns);
+    }
+    return shows ? view_join_due_ms(v->join) : UINT64_MAX;
+}
+
+const char *view_name(const struct view *v)
+{
+    return v->name;
+}
+
+const char *view_cluster(const struct view *v)
+{
+    return watch_cluster(v->services);
+}
+
+bool view_synced(const struct view *v)
+{
+    return v->synced;
+}
+
+bool view_stale(const struct view *v)
+{
+    return v->stale;
+}
+
+const struct watch *view_watch(const struct view *v, size_t i)
+{
+    return i == 0 ? v->services : v->slices;
+}
+
+const struct store *view_store(const struct view *v)
+{
+    return view_join_store(v->join);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Can a view be made of these watches? view_check() of cache/view.h. */
+#include <string.h>
+
+#include "base/panic.h"
+#include "cache/view.h"
+#include "kube/object_scan.h"
+#include "proto/json_path.h"
+
+/* What a watch of a view may be of, and an object of that kind with all that is looked at. A path
+ * that keep and drop leave out would be read as its default: a Pod that is not ready as ready. */
+struct need {
+    const char *plural;
+    const char *group;
+    const char *sample;
+    const char *node; /* needed for local_only */
+    const char *paths[10];
+};
+
+static const struct need services = {
+    .plural = "services",
+    .group = "",
+    .sample = "{\"metadata\":{\"namespace\":\"n\",\"name\":\"a\",\"uid\":\"u\"},\"spec\":{\"type\":"
+              "\"t\",\"ports\":[{\"name\":\"p\",\"protocol\":\"q\",\"port\":1}]}}",
+    .paths = {"spec.type", "spec.ports[*].name", "spec.ports[*].protocol", "spec.ports[*].port"},
+};
+
+static const struct need slices = {
+    .plural = "endpointslices",
+    .group = "discovery.k8s.io",
+    .sample =
+        "{\"metadata\":{\"namespace\":\"n\",\"name\":\"a\",\"uid\":\"u\",\"labels\":{"
+        "\"kubernetes.io/"
+        "service-name\":\"s\"}},\"addressType\":\"t\",\"endpoints\":[{\"addresses\":["
+        "\"a\"],\"conditions\":{\"ready\":true,\"serving\":true,\"terminating\":true},\"nodeName\":"
+        "\"n\"}],\"ports\":[{\"name\":\"p\",\"protocol\":\"q\",\"port\":1}]}",
+    .node = "endpoints[*].nodeName",
+    .paths = {"metadata.labels['kubernetes.io/service-name']", "addressType",
+              "endpoints[*].addresses[*]", "endpoints[*].conditions.ready",
+              "endpoints[*].conditions.serving", "endpoints[*].conditions.terminating",
+              "ports[*].name", "ports[*].protocol", "ports[*].port"},
+};
+
+static const struct need endpoints = {
+    .plural = "endpoints",
+    .group = "",
+    .sample = "{\"metadata\":{\"namespace\":\"n\",\"name\":\"a\",\"uid\":\"u\"},\"subsets\":[{"
+              "\"addresses\":[{\"ip\":\"a\",\"nodeName\":\"n\"}],\"ports\":[{\"name\":\"p\","
+              "\"protocol\":\"q\",\"port\":1}]}]}",
+    .node = "subsets[*].addresses[*].nodeName",
+    .paths = {"subsets[*].addresses[*].ip", "subsets[*].ports[*].name",
+              "subsets[*].ports[*].protocol", "subsets[*].ports[*].port"},
+};
+
+static bool is_of(const struct watch *w, const struct need *need)
+{
+    const struct resource *r = watch_target(w);
+
+    return strcmp(r->plural, need->plural) == 0 && r->group != NULL &&
+           strcmp(r->group, need->group) == 0;
+}
+
+/* Appends what the watch would keep of the sample. */
+static void put_kept(struct buf *out, const struct watch *w, const struct need *need)
+{
+    struct object_scan *scan = object_scan_create(feed_rules(watch_feed(w, 0)));
+    struct object *o = NULL;
+
+    object_scan_text(scan, str_c(need->sample));
+    if (object_scan_end(scan, str_c("k"), str_c("v"), &o) == OBJECT_SCAN_OK)
+        object_put_unversioned(out, o);
+    else
+        buf_puts(out, need->sample); /* over object_size: nothing is known */
+    object_unref(&o);
+    object_scan_destroy(&scan);
+}
+
+static bool selects(const char *text, struct str json)
+{
+    struct json_path *path = NULL;
+    struct buf value = {0};
+
+    ensure(json_path_parse(text, &path, NULL) == ERR_OK);
+    const struct json_path *const paths[] = {path};
+    ensure(json_path_values(paths, 1, json, &value, NULL) == ERR_OK);
+    bool any = value.len > 0;
+    json_path_destroy(&path);
+    buf_free(&value);
+    return any;
+}
+
+static enum err_kind check_kept(const char *setting, const struct watch *w, const struct need *need,
+                                bool local, struct err *err)
+{
+    const char *missing = NULL;
+    struct buf kept = {0};
+
+    if (watch_feed_count(w) == 0)
+        return ERR_OK; /* its version is for discovery to say */
+    put_kept(&kept, w, need);
+    for (size_t i = 0; i < ARRAY_LEN(need->paths) && need->paths[i] != NULL; i++)
+        if (missing == NULL && !selects(need->paths[i], buf_str(&kept)))
+            missing = need->paths[i];
+    if (missing == NULL && local && need->node != NULL && !selects(need->node, buf_str(&kept)))
+        missing = need->node;
+    buf_free(&kept);
+    if (missing == NULL)
+        return ERR_OK;
+    return err_set(err, ERR_CONFIG, 0,
+                   "%s: keep and drop of watch %s leave out %s, which the view needs", setting,
+                   watch_name(w), missing);
+}
+
+static enum err_kind tell_other(const char *setting, const struct watch *w, const char *wants,
+                                struct err *err)
+{
+    return err_set(err, ERR_CONFIG, 0, "%s: watch %s is of %s; a view of " VIEW_TYPE " needs %s",
+                   setting, watch_name(w), watch_resource(w), wants);
+}
+
+enum err_kind view_check(const struct view_params *p, struct err *err)
+{
+    const struct need *from = is_of(p->slices, &slices) ? &slices : &endpoints;
+
+    if (!is_of(p->services, &services))
+        return tell_other("services", p->services, "a watch of services", err);
+    if (!is_of(p->slices, from))
+        return tell_other("slices", p->slices, "a watch of endpointslices (or endpoints)", err);
+    if (strcmp(watch_cluster(p->services), watch_cluster(p->slices)) != 0)
+        return err_set(err, ERR_CONFIG, 0,
+                       "slices: watch %s is of cluster %s, watch %s of cluster %s; a view joins "
+                       "watches of one cluster",
+                       watch_name(p->slices), watch_cluster(p->slices), watch_name(p->services),
+                       watch_cluster(p->services));
+    if (p->local_only && p->node_name[0] == '\0')
+        return err_set(err, ERR_CONFIG, 0, "local_only: the name of this node is not known");
+    if (check_kept("services", p->services, &services, p->local_only, err) != ERR_OK)
+        return err->kind;
+    return check_kept("slices", p->slices, from, p->local_only, err);
+}

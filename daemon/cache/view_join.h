@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_join - Services joined with their slices: takes changes of both in any order, and says which
+ * joined objects really changed; pure. A change costs what its Service costs, not more. The inner
+ * side of view, which knows when what there is may be shown.
+ */
+#ifndef CACHE_VIEW_JOIN_H
+#define CACHE_VIEW_JOIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cache/delta.h"
+#include "cache/store.h"
+
+/* What says where the endpoints are. */
+enum view_join_from { VIEW_JOIN_SLICES, VIEW_JOIN_ENDPOINTS };
+
+/* Copied. */
+struct view_join_params {
+    const char *cluster;
+    const char *node_name; /* "" = not known, nothing is local */
+    enum view_join_from from;
+    bool local_only;
+    uint64_t hold_empty_ms;
+};
+
+struct view_join;
+
+/* The sink runs inside view_join_flush(), for ADDED, MODIFIED, DELETED, and LEFT of a Service that
+ * is said to be there still. Never NULL. */
+struct view_join *view_join_create(const struct view_join_params *params, delta_sink *sink,
+                                   void *arg);
+
+/* Frees it and sets *j to NULL; nothing is sent. NULL is fine. */
+void view_join_destroy(struct view_join **j);
+
+/* A Service has changed. STALE and FRESH are passed over. */
+void view_join_service(struct view_join *j, const struct delta *d);
+
+/* A slice (or Endpoints) has changed. */
+void view_join_backends(struct view_join *j, const struct delta *d);
+
+/* Joins what has changed since the last call, and ends holds that are over. wall_ns is the
+ * received_ns of the latter. */
+void view_join_flush(struct view_join *j, uint64_t now_ms, uint64_t wall_ns);
+
+/* When the next hold is over: flush then. UINT64_MAX = none holds. */
+uint64_t view_join_due_ms(const struct view_join *j);
+
+/* The joined objects. */
+const struct store *view_join_store(const struct view_join *j);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/backends.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "proto/json_pick.h"
+
+/* What tells a slice's Service (discovery/v1 LabelServiceName). */
+#define SERVICE_LABEL "kubernetes.io/service-name"
+
+/* Of one endpoint. A server takes 8. */
+#define MAX_HINTS 64
+
+struct str backends_str(const struct backends *b, struct backends_text t)
+{
+    if (t.n == 0)
+        return (struct str){0};
+    return str_of(b->text.data + t.at, t.n);
+}
+
+void backends_fini(struct backends *b)
+{
+    free(b->groups);
+    free(b->ports);
+    free(b->v);
+    free(b->hints);
+    buf_free(&b->text);
+    *b = (struct backends){0};
+}
+
+static struct backends_text keep(struct backends *b, struct str s)
+{
+    struct backends_text t = {(uint32_t)b->text.len, (uint32_t)s.n};
+
+    buf_append_str(&b->text, s);
+    return t;
+}
+
+/* Room for one more behind n elements: their memory grows at each power of two. */
+static void *room(void *v, unsigned n, size_t size)
+{
+    if ((n & (n - 1)) != 0)
+        return v;
+    return mem_realloc(v, (n > 0 ? 2 * (size_t)n : 1) * size);
+}
+
+/* What is kept for long takes no more than it needs. */
+static void *trim(void *v, unsigned n, size_t size)
+{
+    return n > 0 ? mem_realloc(v, n * size) : v;
+}
+
+static void trim_all(struct backends *b)
+{
+    b->groups = trim(b->groups, b->n_groups, sizeof(*b->groups));
+    b->ports = trim(b->ports, b->n_ports, sizeof(*b->ports));
+    b->v = trim(b->v, b->n, sizeof(*b->v));
+    b->hints = trim(b->hints, b->n_hints, sizeof(*b->hints));
+    if (b->text.len > 0) {
+        b->text.data = mem_realloc(b->text.data, b->text.len);
+        b->text.cap = b->text.len;
+    }
+}
+
+static struct backend_group *open_group(struct backends *b)
+{
+    b->groups = room(b->groups, b->n_groups, sizeof(*b->groups));
+    b->groups[b->n_groups] =
+        (struct backend_group){.first_port = b->n_ports, .first_backend = b->n};
+    return &b->groups[b->n_groups++];
+}
+
+static void close_group(struct backends *b, struct backend_group *g)
+{
+    g->port_count = b->n_ports - g->first_port;
+    g->backend_count = b->n - g->first_backend;
+}
+
+/* A port without a number would mean all of them: kube-proxy leaves it out. */
+static void add_port(struct backends *b, const struct json_tree *t, unsigned at)
+{
+    unsigned number = json_pick_number(t, at, "port", UINT16_MAX);
+    struct str protocol = json_pick_str(t, at, "protocol");
+
+    if (number == 0)
+        return;
+    b->ports = room(b->ports, b->n_ports, sizeof(*b->ports));
+    b->ports[b->n_ports++] = (struct backend_port){
+        .name = keep(b, json_pick_str(t, at, "name")),
+        .protocol = keep(b, protocol.n > 0 ? protocol : str_c("TCP")),
+        .number = (uint16_t)number,
+    };
+}
+
+/* A slice's port that has no name at all belongs to no port of a Service; an empty one is a
+ * name. */
+static void add_slice_ports(struct backends *b, const struct json_tree *t)
+{
+    unsigned ports = json_pick(t, 0, "ports");
+
+    for (unsigned at = json_pick_first(t, ports); at != JSON_PICK_NONE;
+         at = json_pick_next(t, ports, at)) {
+        unsigned name = json_pick(t, at, "name");
+
+        if (name != JSON_PICK_NONE && t->v[name].type == JSON_STRING)
+            add_port(b, t, at);
+    }
+}
+
+/* Inserts one hint into those of the endpoint that is being read, which are the last ones. */
+static void add_hint(struct backends *b, unsigned first, struct str zone)
+{
+    unsigned at = b->n_hints;
+    int order = -1;
+
+    while (at > first && (order = str_cmp(zone, backends_str(b, b->hints[at - 1]))) < 0)
+        at--;
+    if (zone.n == 0 || (at > first && order == 0) || b->n_hints - first == MAX_HINTS)
+        return;
+    b->hints = room(b->hints, b->n_hints, sizeof(*b->hints));
+    for (unsigned i = b->n_hints++; i > at; i--)
+        b->hints[i] = b->hints[i - 1];
+    b->hints[at] = keep(b, zone);
+}
+
+static void read_hints(struct backends *b, const struct json_tree *t, unsigned endpoint,
+                       struct backend *e)
+{
+    unsigned zones = json_pick(t, json_pick(t, endpoint, "hints"), "forZones");
+
+    e->first_hint = b->n_hints;
+    for (unsigned at = json_pick_first(t, zones); at != JSON_PICK_NONE;
+         at = json_pick_next(t, zones, at))
+        add_hint(b, e->first_hint, json_pick_str(t, at, "name"));
+    e->hint_count = b->n_hints - e->first_hint;
+}
+
+/* What a condition that is not said means: kube-proxy's endpointslicecache.go. False: not
+ * usable. */
+static bool read_state(const struct json_tree *t, unsigned endpoint, enum backend_state *state)
+{
+    unsigned conditions = json_pick(t, endpoint, "conditions");
+    bool ready = json_pick_bool(t, conditions, "ready", true);
+    bool serving = json_pick_bool(t, conditions, "serving", true);
+    bool terminating = json_pick_bool(t, conditions, "terminating", false);
+
+    *state = !ready ? BACKEND_DRAINING : terminating ? BACKEND_READY_ENDING : BACKEND_READY;
+    return ready || (serving && terminating);
+}
+
+static void read_target(struct backends *b, const struct json_tree *t, unsigned endpoint,
+                        struct backend *e)
+{
+    unsigned target = json_pick(t, endpoint, "targetRef");
+
+    e->node = keep(b, json_pick_str(t, endpoint, "nodeName"));
+    if (str_is(json_pick_str(t, target, "kind"), "Pod"))
+        e->pod = keep(b, json_pick_str(t, target, "name"));
+}
+
+static void add_backend(struct backends *b, const struct backend *e)
+{
+    b->v = room(b->v, b->n, sizeof(*b->v));
+    b->v[b->n++] = *e;
+}
+
+/* The first address is the endpoint; the API says that others are not for consumers. */
+static void add_slice_endpoint(struct backends *b, const struct json_tree *t, unsigned at)
+{
+    struct backend e = {0};
+    unsigned address = json_pick_first(t, json_pick(t, at, "addresses"));
+
+    if (!address_parse(json_pick_text(t, address), &e.address) || !read_state(t, at, &e.state))
+        return;
+    read_target(b, t, at, &e);
+    e.zone = keep(b, json_pick_str(t, at, "zone"));
+    read_hints(b, t, at, &e);
+    add_backend(b, &e);
+}
+
+static void read_slice(struct backends *b, const struct json_tree *t)
+{
+    unsigned labels = json_pick(t, json_pick(t, 0, "metadata"), "labels");
+    struct str type = json_pick_str(t, 0, "addressType");
+    unsigned endpoints = json_pick(t, 0, "endpoints");
+
+    b->service = keep(b, json_pick_str(t, labels, SERVICE_LABEL));
+    if (!str_is(type, "IPv4") && !str_is(type, "IPv6"))
+        return;
+    struct backend_group *group = open_group(b);
+    add_slice_ports(b, t);
+    for (unsigned at = json_pick_first(t, endpoints); at != JSON_PICK_NONE;
+         at = json_pick_next(t, endpoints, at))
+        add_slice_endpoint(b, t, at);
+    close_group(b, group);
+}
+
+/* notReadyAddresses are left out: those of Pods that end are in neither list. */
+static void read_subset(struct backends *b, const struct json_tree *t, unsigned subset)
+{
+    struct backend_group *group = open_group(b);
+    unsigned ports = json_pick(t, subset, "ports");
+    unsigned addresses = json_pick(t, subset, "addresses");
+
+    for (unsigned at = json_pick_first(t, ports); at != JSON_PICK_NONE;
+         at = json_pick_next(t, ports, at))
+        add_port(b, t, at);
+    for (unsigned at = json_pick_first(t, addresses); at != JSON_PICK_NONE;
+         at = json_pick_next(t, addresses, at)) {
+        struct backend e = {.state = BACKEND_READY};
+
+        if (!address_parse(json_pick_str(t, at, "ip"), &e.address))
+            continue;
+        read_target(b, t, at, &e);
+        add_backend(b, &e);
+    }
+    close_group(b, group);
+}
+
+static void read_endpoints(struct backends *b, const struct json_tree *t)
+{
+    unsigned subsets = json_pick(t, 0, "subsets");
+
+    b->service = keep(b, json_pick_str(t, json_pick(t, 0, "metadata"), "name"));
+    for (unsigned at = json_pick_first(t, subsets); at != JSON_PICK_NONE;
+         at = json_pick_next(t, subsets, at))
+        read_subset(b, t, at);
+}
+
+typedef void read_fn(struct backends *b, const struct json_tree *t);
+
+static enum err_kind read_with(read_fn *read, struct str json, struct backends *out,
+                               struct err *err)
+{
+    struct json_tree tree = {.text = json};
+    enum err_kind kind = json_tree_read(&tree, err);
+
+    *out = (struct backends){0};
+    if (kind == ERR_OK)
+        read(out, &tree);
+    trim_all(out);
+    json_tree_free(&tree);
+    return kind;
+}
+
+enum err_kind backends_read_slice(struct str json, struct backends *out, struct err *err)
+{
+    return read_with(read_slice, json, out, err);
+}
+
+enum err_kind backends_read_endpoints(struct str json, struct backends *out, struct err *err)
+{
+    return read_with(read_endpoints, json, out, err);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view_rig - Services, slices and Endpoints for tests out of a few words, and a join that they are
+ * given to; pure.
+ */
+#ifndef UNIT_VIEW_RIG_H
+#define UNIT_VIEW_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "cache/view_join.h"
+#include "kube/object.h"
+
+/* Parts of JSON texts. conditions: "" or "\"ready\":false". */
+#define PORT(name, number)      "{\"name\":\"" name "\",\"port\":" number ",\"protocol\":\"TCP\"}"
+#define ENDPOINT(address, more) "{\"addresses\":[\"" address "\"]," more "}"
+#define READY                   "\"conditions\":{\"ready\":true,\"serving\":true,\"terminating\":false}"
+#define NOT_READY               "\"conditions\":{\"ready\":false,\"serving\":false,\"terminating\":false}"
+#define DRAINING                "\"conditions\":{\"ready\":false,\"serving\":true,\"terminating\":true}"
+#define ENDED                   "\"conditions\":{\"ready\":false,\"serving\":false,\"terminating\":true}"
+#define ON(node)                ",\"nodeName\":\"" node "\""
+
+/* What is behind the identity of a slice: a line. */
+#define OF(service) ",\"labels\":{\"kubernetes.io/service-name\":\"" service "\"}"
+#define NO_LABEL    ""
+#define SLICE(labels, type, endpoints, ports) \
+    labels "},\"addressType\":\"" type "\",\"endpoints\":[" endpoints "],\"ports\":[" ports "]}\n"
+
+/* One object out of its JSON; one reference for the caller. */
+struct object *view_rig_object(const char *kind, const char *api_version, const char *json);
+
+/* key: "NS/NAME". spec: its JSON without braces. */
+struct object *view_rig_service(const char *key, const char *uid, const char *rv, const char *spec);
+
+/* rest: what SLICE() makes. */
+struct object *view_rig_slice(const char *key, const char *rv, const char *rest);
+
+/* subsets: JSON without brackets. */
+struct object *view_rig_endpoints(const char *key, const char *subsets);
+
+/* A join and what it said: "+ns/a ~ns/a -ns/a xns/a " (left). */
+struct view_rig {
+    struct view_join *join;
+    struct buf heard;
+    struct buf text;
+    uint64_t now_ms;
+};
+
+/* Makes the join; params NULL: cluster c, node n1, of slices. Release with view_rig_fini(). */
+void view_rig_init(struct view_rig *r, const struct view_join_params *params);
+
+/* Frees it. */
+void view_rig_fini(struct view_rig *r);
+
+/* One change of one side, which takes over the reference; nothing is flushed. */
+void view_rig_on_service(struct view_rig *r, enum delta_type type, struct object *o);
+
+/* See above. */
+void view_rig_on_slice(struct view_rig *r, enum delta_type type, struct object *o);
+
+/* Flushes and checks what was said. */
+void view_rig_says(struct view_rig *r, const char *want);
+
+/* What a path selects in the object of a key, as kubectl writes it; "-" = no such object. */
+const char *view_rig_get(struct view_rig *r, const char *key, const char *path);
+
+/* The whole object. */
+const char *view_rig_json(struct view_rig *r, const char *key);
+
+#endif
