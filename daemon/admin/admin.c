@@ -12,6 +12,9 @@
 #include "admin/stream.h"
 #include "admin/target.h"
 #include "cache/audit.h"
+#include "cache/content.h"
+#include "cache/store.h"
+#include "cache/view.h"
 #include "cache/watch.h"
 #include "proto/json_out.h"
 
@@ -61,46 +64,61 @@ static void answer_hooks(struct call *c)
     report_put_hooks(&c->out->body, c->m, c->now_ms);
 }
 
-/* The watch of the path, under the name it was asked by; NULL: refused. */
-static const struct admin_watch *find_named(struct call *c)
+/* The watch of the path; NULL: refused. */
+static struct watch *find_watch(struct call *c)
 {
     for (size_t i = 0; i < c->m->watch_count; i++)
         if (str_is(c->target->part[2], c->m->watches[i].name))
-            return &c->m->watches[i];
+            return c->m->watches[i].watch;
     admin_refuse(c->out, 404, "there is no watch of this name: informerctl watches lists them");
     return NULL;
 }
 
-static struct watch *find_watch(struct call *c)
+/* The watch or view of the path, under the name it was asked by (NULL: there is none). */
+static const char *source_named(const struct call *c, struct content *out)
 {
-    const struct admin_watch *named = find_named(c);
+    for (size_t i = 0; i < c->m->watch_count; i++) {
+        const struct admin_watch *w = &c->m->watches[i];
 
-    return named != NULL ? named->watch : NULL;
+        *out = (struct content){.watch = w->watch};
+        if (str_is(c->target->part[2], w->name))
+            return w->name;
+    }
+    for (size_t i = 0; i < c->m->view_count; i++) {
+        *out = (struct content){.view = c->m->views[i]};
+        if (str_is(c->target->part[2], view_name(c->m->views[i])))
+            return view_name(c->m->views[i]);
+    }
+    return NULL;
 }
 
-/* The same, if the peer may see its objects. */
-static const struct watch *find_readable(struct call *c)
+/* The same, if the peer may see its objects; NULL: refused. */
+static const char *find_readable(struct call *c, struct content *out)
 {
-    const struct watch *w = find_watch(c);
+    const char *name = source_named(c, out);
 
-    return w != NULL && call_may_see(c, watch_resource(w)) ? w : NULL;
+    if (name == NULL)
+        admin_refuse(c->out, 404,
+                     "there is no watch or view of this name: informerctl watches lists them");
+    return name != NULL && call_may_see(c, content_resource(*out)) ? name : NULL;
 }
 
 static void answer_objects(struct call *c)
 {
-    const struct watch *w = find_readable(c);
+    struct content source;
 
-    if (w == NULL)
+    if (find_readable(c, &source) == NULL)
         return;
-    if (store_bytes(watch_store(w)) > ADMIN_OBJECTS_BYTES) {
+    const struct store *store = content_store(source);
+    if (store_bytes(store) > ADMIN_OBJECTS_BYTES) {
         admin_refuse(c->out, 503, "the objects are too many for one answer: ask for single keys");
         return;
     }
-    struct object **objects = store_sorted(watch_store(w));
+    struct object **objects = store_sorted(store);
     struct json_out j = json_out_to(&c->out->body);
 
     json_out_open(&j, '[');
-    for (size_t i = 0; i < store_count(watch_store(w)); i++) {
+    for (size_t i = 0; i < store_count(store); i++) {
         struct buf *raw = json_out_raw(&j);
 
         buf_putc(raw, '\n');
@@ -113,15 +131,14 @@ static void answer_objects(struct call *c)
 
 static void answer_object(struct call *c)
 {
-    const struct watch *w = find_readable(c);
-    const struct object *o = NULL;
+    struct content source;
 
-    if (w == NULL)
+    if (find_readable(c, &source) == NULL)
         return;
-    o = store_get(watch_store(w), c->target->part[4]);
+    const struct object *o = store_get(content_store(source), c->target->part[4]);
     if (o == NULL) {
         admin_refuse(c->out, 404,
-                     "the watch has no object of this key: NAMESPACE/NAME, or NAME for "
+                     "it has no object of this key: NAMESPACE/NAME, or NAME for "
                      "cluster-scoped objects");
         return;
     }
@@ -131,9 +148,9 @@ static void answer_object(struct call *c)
 
 static void answer_verify(struct call *c)
 {
-    const struct watch *w = find_readable(c);
+    const struct watch *w = find_watch(c);
 
-    if (w != NULL)
+    if (w != NULL && call_may_see(c, watch_resource(w)))
         report_put_verify(&c->out->body, w, c->now_ms);
 }
 
@@ -228,12 +245,13 @@ static void follow_events(struct call *c)
 
 static void follow_source(struct call *c)
 {
-    const struct admin_watch *named = find_named(c);
+    struct content source;
+    const char *name = find_readable(c, &source);
 
-    if (named == NULL || !call_may_see(c, watch_resource(named->watch)))
+    if (name == NULL)
         return;
     c->out->content_type = CALL_NDJSON;
-    c->out->stream = admin_streams_follow(c->m->streams, named, c->now_ms);
+    c->out->stream = admin_streams_follow(c->m->streams, name, source, c->now_ms);
 }
 
 /* What POST does is for the privileged. */
@@ -246,13 +264,13 @@ static const struct route {
     {"GET",  {"readyz"},                                answer_readyz   },
     {"GET",  {"v1", "status"},                          answer_status   },
     {"GET",  {"v1", "watches"},                         answer_watches  },
-    {"GET",  {"v1", "watches", "*", "objects"},         answer_objects  },
-    {"GET",  {"v1", "watches", "*", "objects", "*"},    answer_object   },
     {"GET",  {"v1", "watches", "*", "verify"},          answer_verify   },
     {"POST", {"v1", "watches", "*", "verify"},          start_verify    },
     {"POST", {"v1", "watches", "*", "relist"},          start_relist    },
     {"POST", {"v1", "watches", "*", "guard", "accept"}, start_accept    },
     {"POST", {"v1", "watches", "*", "guard", "reject"}, start_reject    },
+    {"GET",  {"v1", "sources", "*", "objects"},         answer_objects  },
+    {"GET",  {"v1", "sources", "*", "objects", "*"},    answer_object   },
     {"GET",  {"v1", "sources", "*", "stream"},          follow_source   },
     {"GET",  {"v1", "events"},                          answer_events   },
     {"GET",  {"v1", "events", "follow"},                follow_events   },

@@ -19,6 +19,7 @@ struct hook;
 struct hooks;
 struct journal;
 struct payload_context;
+struct view;
 struct watch;
 
 /* Objects of more bytes than this are not put into one answer: each answer is made whole in memory,
@@ -65,6 +66,8 @@ struct admin_model {
     size_t cluster_count;
     const struct admin_watch *watches;
     size_t watch_count;
+    struct view *const *views;
+    size_t view_count;
     const struct hooks *hooks;
     uint64_t pending_ms; /* limits.pending: a key that waits longer is degraded; 0 = no limit */
     const struct payload_context *context; /* what runs are told */
@@ -90,13 +93,13 @@ struct admin_response {
     struct admin_stream *stream;
 };
 
-/* Answers GET of /livez, /readyz, /v1/status, /v1/watches, /v1/watches/NAME/{objects[/KEY],verify},
- * /v1/sources/NAME/stream, /v1/hooks, /v1/runs, /v1/hooks/NAME/{runs,why[/KEY],input[/KEY],order},
- * /v1/events and /v1/events/follow, and to the privileged POST of /v1/watches/NAME/{relist,verify,
- * guard/accept,guard/reject}, /v1/pause, /v1/resume and /v1/hooks/NAME/{run[/KEY],pause,resume},
- * whose bodies mean nothing. The path is percent-decoded, the query ignored.
- * Anything else is 400, 403, 404, 405, 409 (not as things stand) or 503 with {"error": TEXT}. *out
- * is overwritten. */
+/* Answers GET of /livez, /readyz, /v1/status, /v1/watches, /v1/watches/NAME/verify,
+ * /v1/sources/NAME/{objects[/KEY],stream}, /v1/hooks, /v1/runs,
+ * /v1/hooks/NAME/{runs,why[/KEY],input[/KEY],order}, /v1/events and /v1/events/follow, and to the
+ * privileged POST of /v1/watches/NAME/{relist,verify,guard/accept,guard/reject}, /v1/pause,
+ * /v1/resume and /v1/hooks/NAME/{run[/KEY],pause,resume}, whose bodies mean nothing. The path is
+ * percent-decoded, the query ignored. Anything else is 400, 403, 404, 405, 409 (not as things
+ * stand) or 503 with {"error": TEXT}. *out is overwritten. */
 void admin_handle(const struct admin_model *m, const struct admin_request *req, uint64_t now_ms,
                   struct admin_response *out);
 

@@ -84,9 +84,9 @@ void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64
 
 static void put_unsynced(struct buf *out, const struct hook *h)
 {
-    buf_puts(out, "these watches are synced:");
+    buf_puts(out, "these sources are synced:");
     for (size_t i = 0; i < h->source_count; i++)
-        if (!hook_source_synced(&h->sources[i]))
+        if (!content_synced(h->sources[i].of))
             buf_printf(out, " %s", h->sources[i].name);
     buf_putc(out, '\n');
 }

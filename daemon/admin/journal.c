@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "cache/watch.h"
+#include "cache/delta.h"
 #include "proto/json_member.h"
 
 /* Positions and numbers only grow; modulo the size of the ring they say where something lies. */
@@ -154,25 +154,35 @@ static void put_text(struct json_out *o, const char *key, const char *value)
     put_str(o, key, str_c(value));
 }
 
-void journal_change(struct journal *j, const struct watch *w, const struct delta *d)
+static const char *kind_of(struct content from)
+{
+    return from.view != NULL ? "view" : "watch";
+}
+
+/* Whose cache it is: "watch" or "view" with its name. */
+static void put_source(struct json_out *o, struct content from)
+{
+    put_text(o, "cluster", content_cluster(from));
+    put_text(o, kind_of(from), content_name(from));
+}
+
+void journal_change(struct journal *j, struct content from, const struct delta *d)
 {
     struct json_out o = begin(j, d->received_ns, "change");
 
     put_text(&o, "type", delta_type_name(d->type));
     put_text(&o, "cause", delta_cause_name(d->cause));
-    put_text(&o, "cluster", watch_cluster(w));
-    put_text(&o, "watch", watch_name(w));
+    put_source(&o, from);
     put_str(&o, "key", object_key(d->object));
     put_str(&o, "resource_version", object_rv(d->object));
     end(j, &o);
 }
 
-void journal_watch(struct journal *j, uint64_t wall_ns, const struct watch *w, const char *state)
+void journal_source(struct journal *j, uint64_t wall_ns, struct content from, const char *state)
 {
-    struct json_out o = begin(j, wall_ns, "watch");
+    struct json_out o = begin(j, wall_ns, kind_of(from));
 
-    put_text(&o, "cluster", watch_cluster(w));
-    put_text(&o, "watch", watch_name(w));
+    put_source(&o, from);
     put_text(&o, "state", state);
     end(j, &o);
 }

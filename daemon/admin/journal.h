@@ -12,11 +12,11 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "cache/content.h"
 
 struct buf;
 struct delta;
 struct journal;
-struct watch;
 
 /* Whichever is reached first: the oldest lines go. A line of 1000 is about 250 bytes long. */
 enum { JOURNAL_LINES = 1000, JOURNAL_BYTES = 256 * 1024 };
@@ -33,11 +33,11 @@ void journal_destroy(struct journal **j);
 /* on_line runs after each new line, inside the call that wrote it; it must not write one. */
 void journal_watch_lines(struct journal *j, void (*on_line)(void *arg), void *arg);
 
-/* Writes: the cache of the watch has changed. The time is d->received_ns. */
-void journal_change(struct journal *j, const struct watch *w, const struct delta *d);
+/* Writes: the cache of a watch, or a view, has changed. The time is d->received_ns. */
+void journal_change(struct journal *j, struct content from, const struct delta *d);
 
-/* Writes: a watch is now "stale", "fresh", "held", "released" or "synced". */
-void journal_watch(struct journal *j, uint64_t wall_ns, const struct watch *w, const char *state);
+/* Writes: a watch or view is now "stale", "fresh" or "synced", a watch "held" or "released". */
+void journal_source(struct journal *j, uint64_t wall_ns, struct content from, const char *state);
 
 /* A run that has ended; all borrowed. */
 struct journal_run {

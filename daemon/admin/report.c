@@ -6,6 +6,7 @@
 #include "admin/admin.h"
 #include "admin/health.h"
 #include "cache/audit.h"
+#include "cache/view.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
 #include "proto/json_member.h"
@@ -125,6 +126,29 @@ static void put_watches(struct json_out *j, const struct admin_model *m, uint64_
     json_out_close(j, '}');
 }
 
+static void put_views(struct json_out *j, const struct admin_model *m)
+{
+    json_out_key(j, "views");
+    json_out_open(j, '{');
+    for (size_t i = 0; i < m->view_count; i++) {
+        const struct view *v = m->views[i];
+
+        json_out_key(j, view_name(v));
+        json_out_open(j, '{');
+        json_member_count(j, "objects", store_count(view_store(v)));
+        json_member_flag(j, "synced", view_synced(v));
+        json_member_flag(j, "stale", view_stale(v));
+        json_out_close(j, '}');
+    }
+    json_out_close(j, '}');
+}
+
+static void put_sources(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
+{
+    put_watches(j, m, now_ms);
+    put_views(j, m);
+}
+
 static void put_last_success(struct json_out *j, const struct admin_model *m, const struct hook *h)
 {
     if (h->success_ms > 0)
@@ -174,7 +198,7 @@ void report_put_status(struct buf *out, const struct admin_model *m, uint64_t no
     json_out_key(&j, "degraded");
     health_put_degraded(&j, m, now_ms);
     put_clusters(&j, m, now_ms);
-    put_watches(&j, m, now_ms);
+    put_sources(&j, m, now_ms);
     put_hooks(&j, m, now_ms);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
@@ -194,7 +218,7 @@ static void put_alone(struct buf *out, const struct admin_model *m, uint64_t now
 
 void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t now_ms)
 {
-    put_alone(out, m, now_ms, put_watches);
+    put_alone(out, m, now_ms, put_sources);
 }
 
 void report_put_hooks(struct buf *out, const struct admin_model *m, uint64_t now_ms)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report - the state of clusters, watches and hooks as JSON; pure. The shapes are DESIGN 1.7's,
- * without the members of features that this release does not have.
+ * report - the state of clusters, watches, views and hooks as JSON; pure. The shapes are DESIGN
+ * 1.7's, without the members of features that this release does not have.
  */
 #ifndef ADMIN_REPORT_H
 #define ADMIN_REPORT_H
@@ -15,7 +15,7 @@ struct watch;
 /* Appends the object of GET /v1/status. */
 void report_put_status(struct buf *out, const struct admin_model *m, uint64_t now_ms);
 
-/* Appends {"watches":{...}}. */
+/* Appends {"watches":{...},"views":{...}}. */
 void report_put_watches(struct buf *out, const struct admin_model *m, uint64_t now_ms);
 
 /* Appends {"hooks":{...}}. */

@@ -4,18 +4,18 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "admin/admin.h"
 #include "admin/journal.h"
 #include "admin/line.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "cache/watch.h"
+#include "cache/content.h"
+#include "cache/store.h"
 #include "hook/event_json.h"
 #include "proto/json_member.h"
 
 enum state {
-    STATE_WAITING,   /* for the watch to be synced */
+    STATE_WAITING,   /* for the source to be synced */
     STATE_LISTING,   /* what was there when it began */
     STATE_FOLLOWING, /* what comes */
     STATE_CUT,       /* it stayed behind and has still to be told */
@@ -41,20 +41,20 @@ struct admin_stream {
     const char *complaint;
     char *name;
 
-    const struct watch *watch; /* NULL: the journal is followed */
-    bool stale;                /* when it began */
-    struct object **objects;   /* LISTING: with references from object_at on */
+    const struct journal *journal; /* NULL: a source is followed */
+    uint64_t seq;                  /* of the next line */
+
+    struct content source;
+    bool stale;              /* when it began */
+    struct object **objects; /* LISTING: with references from object_at on */
     size_t object_count;
     size_t object_at;
     struct change *first_change; /* in the order in which they came */
     struct change *last_change;
     size_t change_count;
     size_t change_bytes;
-    size_t most_objects; /* that the watch held since the reader knew them all */
+    size_t most_objects; /* that the source held since the reader knew them all */
     size_t most_bytes;
-
-    const struct journal *journal;
-    uint64_t seq; /* of the next line */
 };
 
 /* ---- Begin and end */
@@ -91,16 +91,16 @@ static struct admin_stream *new_stream(struct admin_streams *hub, const char *na
     return s;
 }
 
-/* The reader knows all that the watch holds. */
+/* The reader knows all that the source holds. */
 static void measure(struct admin_stream *s)
 {
-    s->most_objects = store_count(watch_store(s->watch));
-    s->most_bytes = store_bytes(watch_store(s->watch));
+    s->most_objects = store_count(content_store(s->source));
+    s->most_bytes = store_bytes(content_store(s->source));
 }
 
 static void begin(struct admin_stream *s)
 {
-    const struct store *store = watch_store(s->watch);
+    const struct store *store = content_store(s->source);
 
     s->state = STATE_LISTING;
     s->objects = store_sorted(store);
@@ -110,14 +110,14 @@ static void begin(struct admin_stream *s)
     measure(s);
 }
 
-struct admin_stream *admin_streams_follow(struct admin_streams *hub, const struct admin_watch *w,
-                                          uint64_t now_ms)
+struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char *name,
+                                          struct content source, uint64_t now_ms)
 {
-    struct admin_stream *s = new_stream(hub, w->name);
+    struct admin_stream *s = new_stream(hub, name);
 
-    s->watch = w->watch;
-    s->stale = watch_status(w->watch, now_ms).stale;
-    if (watch_synced(w->watch))
+    s->source = source;
+    s->stale = content_status(source, now_ms).stale;
+    if (content_synced(source))
         begin(s);
     return s;
 }
@@ -191,7 +191,7 @@ static size_t larger(size_t a, size_t b)
 /* One list may replace all that there is at once, and that is no fault of the reader. */
 static bool is_behind(struct admin_stream *s)
 {
-    const struct store *store = watch_store(s->watch);
+    const struct store *store = content_store(s->source);
 
     s->most_objects = larger(s->most_objects, store_count(store));
     s->most_bytes = larger(s->most_bytes, store_bytes(store));
@@ -221,17 +221,24 @@ static void push(struct admin_stream *s, const struct delta *d)
     wake(s);
 }
 
-void admin_streams_delta(struct admin_streams *hub, const struct watch *w, const struct delta *d)
+/* Does it follow the source, and know what it held when it began? */
+static bool takes_from(const struct admin_stream *s, struct content from)
+{
+    return s->journal == NULL && content_equal(s->source, from) &&
+           (s->state == STATE_LISTING || s->state == STATE_FOLLOWING);
+}
+
+void admin_streams_delta(struct admin_streams *hub, struct content from, const struct delta *d)
 {
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (s->watch == w && (s->state == STATE_LISTING || s->state == STATE_FOLLOWING))
+        if (takes_from(s, from))
             push(s, d);
     }
 }
 
-void admin_streams_stale(struct admin_streams *hub, const struct watch *w, bool stale,
+void admin_streams_stale(struct admin_streams *hub, struct content from, bool stale,
                          uint64_t wall_ns)
 {
     const struct delta d = {
@@ -240,7 +247,7 @@ void admin_streams_stale(struct admin_streams *hub, const struct watch *w, bool 
         .received_ns = wall_ns,
     };
 
-    admin_streams_delta(hub, w, &d);
+    admin_streams_delta(hub, from, &d);
 }
 
 void admin_streams_synced(struct admin_streams *hub)
@@ -248,7 +255,7 @@ void admin_streams_synced(struct admin_streams *hub)
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (s->state != STATE_WAITING || !watch_synced(s->watch))
+        if (s->state != STATE_WAITING || !content_synced(s->source))
             continue;
         begin(s);
         wake(s);
@@ -281,7 +288,7 @@ static void put_event(const struct admin_stream *s, const struct delta *d, struc
     const struct event_json ev = {
         .type = d->type,
         .cause = d->cause,
-        .cluster = watch_cluster(s->watch),
+        .cluster = content_cluster(s->source),
         .source = s->name,
         .object = d->object,
         .final_state_unknown = d->final_state_unknown,
@@ -300,7 +307,7 @@ static void put_synced(const struct admin_stream *s, struct buf *out)
 
     json_out_open(&j, '{');
     json_member_text(&j, "type", "SYNCED");
-    json_member_text(&j, "cluster", watch_cluster(s->watch));
+    json_member_text(&j, "cluster", content_cluster(s->source));
     json_member_text(&j, "source", s->name);
     json_member_count(&j, "objects", s->object_count);
     json_member_flag(&j, "stale", s->stale);

@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/content.h"
+
 struct admin_stream;
 struct admin_streams;
-struct admin_watch;
 struct buf;
 struct delta;
 struct journal;
-struct watch;
 
 /* Changes, and bytes of their objects, that may wait for a reader, beyond what one list that
  * replaces the whole source makes at once. */
@@ -29,23 +29,23 @@ struct admin_streams *admin_streams_create(struct journal *journal);
 /* Frees it and sets *hub to NULL; no stream may be open. NULL is fine. */
 void admin_streams_destroy(struct admin_streams **hub);
 
-/* What watch_events tell, for each stream that follows the watch. Not inside
+/* What watch_events and view_events tell, for each stream that follows the source. Not inside
  * admin_stream_pull(). */
-void admin_streams_delta(struct admin_streams *hub, const struct watch *w, const struct delta *d);
+void admin_streams_delta(struct admin_streams *hub, struct content from, const struct delta *d);
 /* See above. */
-void admin_streams_stale(struct admin_streams *hub, const struct watch *w, bool stale,
+void admin_streams_stale(struct admin_streams *hub, struct content from, bool stale,
                          uint64_t wall_ns);
 
-/* Something has come from a server: streams that wait for a watch that is synced now begin. Cheap;
- * not inside a call of watch_events, where a store may be half changed. */
+/* Something has come from a server: streams that wait for a source that is synced now begin. Cheap;
+ * not inside a call of those events, where a store may be half changed. */
 void admin_streams_synced(struct admin_streams *hub);
 
-/* Follows the watch under the name it was asked by (copied); the watch must outlive the stream.
- * Once it is synced come ADDED for each object, sorted by key,
- * {"type":"SYNCED","cluster":C,"source":S, "objects":N,"stale":BOOL}, and each change from then on:
- * EVENTs as in the hooks' input. Never NULL. */
-struct admin_stream *admin_streams_follow(struct admin_streams *hub, const struct admin_watch *w,
-                                          uint64_t now_ms);
+/* Follows a source under the name it was asked by (copied); it must outlive the stream. Once it is
+ * synced come ADDED for each object, sorted by key, {"type":"SYNCED","cluster":C,"source":S,
+ * "objects":N,"stale":BOOL}, and each change from then on: EVENTs as in the hooks' input. Never
+ * NULL. */
+struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char *name,
+                                          struct content source, uint64_t now_ms);
 
 /* Follows the journal: the lines that are kept, then those that come. Never NULL. */
 struct admin_stream *admin_streams_follow_journal(struct admin_streams *hub);

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
-/* The last part takes the rest, slashes included: /v1/watches/NAME/objects/NAMESPACE/NAME. */
+/* The last part takes the rest, slashes included: /v1/sources/NAME/objects/NAMESPACE/NAME. */
 enum { TARGET_PARTS = 5 };
 
 struct target {

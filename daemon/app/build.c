@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "app/identity.h"
+#include "app/sources.h"
 #include "base/mem.h"
 #include "base/panic.h"
 
@@ -151,13 +152,17 @@ enum err_kind build_watch(const struct build_watches *b, const struct conf_watch
     return kind;
 }
 
-static struct watch *source_named(const struct conf *conf, const struct admin_watch *watches,
-                                  const char *name)
+struct view_params build_view(const struct conf_view *v, struct watch *services,
+                              struct watch *slices, const char *node_name)
 {
-    const struct conf_watch *w = conf_find_watch(conf, name);
-
-    ensure(w != NULL);
-    return watches[w - conf->watches].watch;
+    return (struct view_params){
+        .name = v->name.v,
+        .services = services,
+        .slices = slices,
+        .node_name = node_name,
+        .local_only = v->local_only.v,
+        .hold_empty_ms = v->hold_empty.v,
+    };
 }
 
 static enum err_kind hook_fields(const struct conf_map *map, struct hook_rules *r, struct err *err)
@@ -211,7 +216,7 @@ static struct lane_params lane_params(const struct conf_hook *h)
     };
 }
 
-enum err_kind build_hook(const struct conf *conf, size_t index, const struct admin_watch *watches,
+enum err_kind build_hook(const struct conf *conf, size_t index, const struct sources *sources,
                          struct hook_params *p, struct err *err)
 {
     const struct conf_hook *h = &conf->hooks[index];
@@ -227,15 +232,15 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct adm
         hook_rules_fini(&rules);
         return kind;
     }
-    struct hook_source *sources = mem_array(h->sources.n, sizeof(*sources));
+    struct hook_source *v = mem_array(h->sources.n, sizeof(*v));
     for (size_t i = 0; i < h->sources.n; i++)
-        sources[i] = (struct hook_source){.name = h->sources.v[i].v,
-                                          .watch = source_named(conf, watches, h->sources.v[i].v)};
+        v[i] = (struct hook_source){.name = h->sources.v[i].v,
+                                    .of = sources_find(sources, h->sources.v[i].v)};
     *p = (struct hook_params){
         .name = h->name.v,
         .index = index,
         .rules = rules,
-        .sources = sources,
+        .sources = v,
         .source_count = h->sources.n,
         .filter = filter,
         .lane = lane_params(h),

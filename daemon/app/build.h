@@ -5,13 +5,15 @@
 #ifndef APP_BUILD_H
 #define APP_BUILD_H
 
-#include "admin/admin.h"
+#include "cache/view.h"
 #include "cache/watch.h"
 #include "conf/conf.h"
 #include "helper/helper.h"
 #include "hook/hook.h"
 #include "io/cluster.h"
 #include "io/runner.h"
+
+struct sources;
 
 /* The user a hook runs as: its own, else the daemon's. */
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h);
@@ -28,10 +30,13 @@ struct build_watches {
 enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
                           struct watch **out, struct err *err) MUST_CHECK;
 
-/* The parameters of one hook. watches holds one for each of the configuration, in its order; equal
- * ones may be the same. The filter and the rules go to hooks_add(), which also copies the array at
- * p->sources; build_hook_fini() frees that one. ERR_CONFIG as filter_init(). */
-enum err_kind build_hook(const struct conf *conf, size_t index, const struct admin_watch *watches,
+/* The parameters of one view of these watches; borrows from v. */
+struct view_params build_view(const struct conf_view *v, struct watch *services,
+                              struct watch *slices, const char *node_name);
+
+/* The parameters of one hook. The filter and the rules go to hooks_add(), which also copies the
+ * array at p->sources; build_hook_fini() frees that one. ERR_CONFIG as filter_init(). */
+enum err_kind build_hook(const struct conf *conf, size_t index, const struct sources *sources,
                          struct hook_params *p, struct err *err) MUST_CHECK;
 
 /* Frees what hooks_add() has copied. */

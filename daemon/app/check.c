@@ -46,17 +46,19 @@ static void check_shape(const struct conf_watch *w, struct problems *p)
         check_text(w->drop.v[i].v, w->drop.v[i].at, "drop", shape_check_path, p);
 }
 
-/* What is wrong with the watch as a whole: its resource, and whether namespaces fit that. */
-static void try_watch(const struct conf *conf, const struct conf_watch *w, struct problems *p)
+/* A watch that is never fed; NULL after a report, if there is anywhere to report to. What is wrong
+ * then is the watch as a whole: its resource, and whether namespaces fit that. */
+static struct watch *trial_watch(const struct conf *conf, const struct conf_watch *w,
+                                 struct problems *p)
 {
     static const struct watch_events none = {0};
     const struct build_watches b = {.conf = conf, .node_name = "node", .events = &none};
     struct watch *trial = NULL;
     struct err err;
 
-    if (build_watch(&b, w, &trial, &err) != ERR_OK)
+    if (build_watch(&b, w, &trial, &err) != ERR_OK && p != NULL)
         problems_add(p, w->resource.at, "watch %s: %s", w->name.v, err.text);
-    watch_destroy(&trial);
+    return trial;
 }
 
 static void check_watch(const struct conf *conf, const struct conf_watch *w, struct problems *p)
@@ -66,8 +68,37 @@ static void check_watch(const struct conf *conf, const struct conf_watch *w, str
     check_expanded(&w->label_selector, "label_selector", selector_check_labels, p);
     check_expanded(&w->field_selector, "field_selector", selector_check_fields, p);
     check_shape(w, p);
-    if (problems_count(p) == before)
-        try_watch(conf, w, p);
+    if (problems_count(p) > before)
+        return;
+    struct watch *trial = trial_watch(conf, w, p);
+    watch_destroy(&trial);
+}
+
+/* Which setting the text of view_check() begins with. */
+static struct where place_in_view(const struct conf_view *v, const char *text)
+{
+    if (strncmp(text, "services:", strlen("services:")) == 0)
+        return v->services.at;
+    if (strncmp(text, "slices:", strlen("slices:")) == 0)
+        return v->slices.at;
+    return v->local_only.at;
+}
+
+/* Its watches are fine but for what the view asks of them. */
+static void check_view(const struct conf *conf, const struct conf_view *v, struct problems *p)
+{
+    struct watch *services = trial_watch(conf, conf_find_watch(conf, v->services.v), NULL);
+    struct watch *slices = trial_watch(conf, conf_find_watch(conf, v->slices.v), NULL);
+    struct err err;
+
+    if (services != NULL && slices != NULL) {
+        const struct view_params params = build_view(v, services, slices, "node");
+
+        if (view_check(&params, &err) != ERR_OK)
+            problems_add(p, place_in_view(v, err.text), "views.%s.%s", v->name.v, err.text);
+    }
+    watch_destroy(&services);
+    watch_destroy(&slices);
 }
 
 static enum err_kind try_path(const char *text, struct err *err)
@@ -144,6 +175,8 @@ void check_settings(const struct conf *conf, struct problems *p)
 {
     for (size_t i = 0; i < conf->n_watches; i++)
         check_watch(conf, &conf->watches[i], p);
+    for (size_t i = 0; i < conf->n_views; i++)
+        check_view(conf, &conf->views[i], p);
     for (size_t i = 0; i < conf->n_hooks; i++) {
         check_paths(&conf->hooks[i], p);
         check_hook_user(conf, &conf->hooks[i], p);

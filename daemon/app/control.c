@@ -12,7 +12,7 @@
 #include "hook/payload.h"
 #include "io/listener.h"
 
-/* What the journal has said of a watch. */
+/* What the journal has said of a source. */
 struct seen {
     bool synced;
     bool held;
@@ -23,7 +23,7 @@ struct control {
     struct journal *journal;
     struct admin_streams *streams;
     struct listener *listener;
-    struct seen *seen; /* as conf->watches */
+    struct seen *seen; /* as conf->watches, then as conf->views */
 };
 
 /* Has the site of the watch carry out what was ordered of it. */
@@ -98,8 +98,10 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         .stopping = p->is_stopping(p->arg),
         .clusters = clusters,
         .cluster_count = p->conf->n_clusters,
-        .watches = p->watches,
+        .watches = sources_watches(p->sources),
         .watch_count = p->conf->n_watches,
+        .views = sources_views(p->sources),
+        .view_count = p->conf->n_views,
         .actions = &actions,
         .arg = arg,
         .hooks = p->hooks,
@@ -117,7 +119,7 @@ struct control *control_create(const struct control_params *params)
     struct control *c = MEM_NEW(struct control, .params = *params, .journal = journal_create());
 
     c->streams = admin_streams_create(c->journal);
-    c->seen = mem_array(params->conf->n_watches + 1, sizeof(*c->seen));
+    c->seen = mem_array(params->conf->n_watches + params->conf->n_views + 1, sizeof(*c->seen));
     return c;
 }
 
@@ -134,16 +136,16 @@ void control_listen(struct control *c, int fd)
     c->listener = listener_create(c->params.loop, &p);
 }
 
-void control_delta(struct control *c, const struct watch *w, const struct delta *d)
+void control_delta(struct control *c, struct content from, const struct delta *d)
 {
-    journal_change(c->journal, w, d);
-    admin_streams_delta(c->streams, w, d);
+    journal_change(c->journal, from, d);
+    admin_streams_delta(c->streams, from, d);
 }
 
-void control_stale(struct control *c, const struct watch *w, bool stale, uint64_t wall_ns)
+void control_stale(struct control *c, struct content from, bool stale, uint64_t wall_ns)
 {
-    journal_watch(c->journal, wall_ns, w, stale ? "stale" : "fresh");
-    admin_streams_stale(c->streams, w, stale, wall_ns);
+    journal_source(c->journal, wall_ns, from, stale ? "stale" : "fresh");
+    admin_streams_stale(c->streams, from, stale, wall_ns);
 }
 
 void control_progress(struct control *c)
@@ -175,24 +177,29 @@ void control_result(struct control *c, const struct hook *hook, const struct his
     buf_free(&id);
 }
 
-static void look_at(struct control *c, struct seen *seen, const struct watch *w)
+static void look_at(struct control *c, struct seen *seen, struct content source)
 {
-    struct watch_status s = watch_status(w, loop_now_ms(c->params.loop));
-    struct seen is = {.synced = s.synced, .held = s.held != NULL};
+    struct content_status s = content_status(source, loop_now_ms(c->params.loop));
+    struct seen is = {.synced = s.synced, .held = s.held && source.watch != NULL};
 
     if (is.synced && !seen->synced)
-        journal_watch(c->journal, loop_wall_ns(), w, "synced");
+        journal_source(c->journal, loop_wall_ns(), source, "synced");
     if (is.held != seen->held)
-        journal_watch(c->journal, loop_wall_ns(), w, is.held ? "held" : "released");
+        journal_source(c->journal, loop_wall_ns(), source, is.held ? "held" : "released");
     *seen = is;
 }
 
 /* A watch with several names stands there several times; its first one speaks. */
 void control_look(struct control *c)
 {
-    for (size_t i = 0; i < c->params.conf->n_watches; i++)
-        if (strcmp(watch_name(c->params.watches[i].watch), c->params.watches[i].name) == 0)
-            look_at(c, &c->seen[i], c->params.watches[i].watch);
+    const struct admin_watch *watches = sources_watches(c->params.sources);
+    struct seen *seen = c->seen;
+
+    for (size_t i = 0; i < c->params.conf->n_watches; i++, seen++)
+        if (strcmp(watch_name(watches[i].watch), watches[i].name) == 0)
+            look_at(c, seen, (struct content){.watch = watches[i].watch});
+    for (size_t i = 0; i < c->params.conf->n_views; i++, seen++)
+        look_at(c, seen, (struct content){.view = sources_views(c->params.sources)[i]});
 }
 
 void control_close(struct control *c)

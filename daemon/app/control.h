@@ -12,6 +12,7 @@
 #include "admin/admin.h"
 #include "app/access.h"
 #include "app/site.h"
+#include "app/sources.h"
 #include "conf/conf.h"
 #include "hook/hook.h"
 #include "io/loop.h"
@@ -23,8 +24,8 @@ struct control_params {
     struct loop *loop;
     const struct conf *conf;
     const struct access_list *access;
-    struct site *const *sites;         /* as conf->clusters */
-    const struct admin_watch *watches; /* as conf->watches */
+    struct site *const *sites; /* as conf->clusters */
+    const struct sources *sources;
     struct hooks *hooks;
     const char *node;
     const char *instance; /* part of the ids of runs */
@@ -45,18 +46,18 @@ struct control *control_create(const struct control_params *params);
 /* Starts to answer on fd (of listener_bind()), which is taken. */
 void control_listen(struct control *c, int fd);
 
-/* What happens, for those who follow it. A delta, inside watch_events; the watch became stale or
+/* What happens, for those who follow it. A delta, inside sources_events; a source became stale or
  * fresh; something came from a server; a run has ended. */
-void control_delta(struct control *c, const struct watch *w, const struct delta *d);
+void control_delta(struct control *c, struct content from, const struct delta *d);
 /* See above. */
-void control_stale(struct control *c, const struct watch *w, bool stale, uint64_t wall_ns);
+void control_stale(struct control *c, struct content from, bool stale, uint64_t wall_ns);
 /* See above. */
 void control_progress(struct control *c);
 /* See above. */
 void control_result(struct control *c, const struct hook *hook, const struct history_run *ended);
 
-/* Writes into the journal which watches have synced, and are held or no longer, since the last
- * look: for every now and then. */
+/* Writes into the journal which watches and views have synced, and which watches are held or no
+ * longer, since the last look: for every now and then. */
 void control_look(struct control *c);
 
 /* The end of the socket: everybody is cut off. */

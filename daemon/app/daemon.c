@@ -14,6 +14,7 @@
 #include "app/notify.h"
 #include "app/once.h"
 #include "app/site.h"
+#include "app/sources.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -45,8 +46,8 @@ struct daemon {
     struct loop *loop;
     struct signals *signals;
     struct helper_link *link;
-    struct site **sites;         /* as conf->clusters */
-    struct admin_watch *watches; /* as conf->watches; equal ones are one watch with several names */
+    struct site **sites; /* as conf->clusters */
+    struct sources *sources;
     struct hooks hooks;
     struct runner_hook *runner_hooks;
     struct runner *runner;
@@ -57,23 +58,20 @@ struct daemon {
     char status[160];       /* told to systemd last */
 };
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
+static void on_delta(void *arg, struct content from, const struct delta *d)
 {
     struct daemon *dm = arg;
 
-    control_delta(dm->control, w, d);
-    hooks_delta(&dm->hooks, w, d, loop_now_ms(dm->loop));
+    control_delta(dm->control, from, d);
+    hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
 }
 
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct content from, bool stale, uint64_t wall_ns)
 {
     struct daemon *dm = arg;
-    uint64_t now_ms = loop_now_ms(dm->loop);
 
-    log_emit(stale ? LOG_LVL_WARN : LOG_LVL_INFO, stale ? "watch is stale" : "watch is fresh again",
-             LOG_FIELDS(KV_STR("cluster", watch_cluster(w)), KV_STR("watch", watch_name(w))));
-    control_stale(dm->control, w, stale, wall_ns);
-    hooks_stale(&dm->hooks, w, stale, wall_ns, now_ms);
+    control_stale(dm->control, from, stale, wall_ns);
+    hooks_stale(&dm->hooks, from, stale, wall_ns, loop_now_ms(dm->loop));
 }
 
 static void tell_status(void *arg)
@@ -87,7 +85,7 @@ static void tell_status(void *arg)
 
     control_look(dm->control);
     for (size_t i = 0; i < n_watches; i++) {
-        struct watch_status s = watch_status(dm->watches[i].watch, now);
+        struct watch_status s = watch_status(sources_watches(dm->sources)[i].watch, now);
 
         synced += s.synced;
         trouble += s.err->kind != ERR_OK;
@@ -122,6 +120,7 @@ static void on_progress(void *arg)
 {
     struct daemon *dm = arg;
 
+    sources_progress(dm->sources);
     control_progress(dm->control);
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
@@ -153,20 +152,13 @@ static void stop(struct daemon *dm, const char *why)
     check_stopped(dm);
 }
 
-static bool all_synced(const struct daemon *dm)
-{
-    for (size_t i = 0; i < dm->params.conf->n_watches; i++)
-        if (!watch_synced(dm->watches[i].watch))
-            return false;
-    return true;
-}
-
 /* Of --once: what is there once all has synced is what is run for. */
 static void check_once(struct daemon *dm, bool over)
 {
     if (dm->params.once_ms == 0 || dm->state >= DAEMON_STOPPING)
         return;
-    const struct once_look look = {.hooks = &dm->hooks, .synced = all_synced(dm), .over = over};
+    const struct once_look look = {
+        .hooks = &dm->hooks, .synced = sources_synced(dm->sources), .over = over};
     if (once_has_all(&look))
         stop_sites(dm);
     int code = once_judge(&look);
@@ -294,52 +286,13 @@ static void build_site(struct daemon *dm, size_t i, const char *agent)
     dm->sites[i] = site_create(&p, &events, dm);
 }
 
-/* An earlier watch that is equal to this one, or NULL. */
-static struct watch *equal_watch(const struct daemon *dm, size_t i)
+static void build_sources(struct daemon *dm)
 {
-    const struct conf *conf = dm->params.conf;
+    static const struct sources_events events = {on_delta, on_stale, on_progress};
+    const struct sources_params p = {
+        .loop = dm->loop, .conf = dm->params.conf, .node_name = dm->params.node_name};
 
-    for (size_t k = 0; k < i; k++)
-        if (conf_watch_equal(&conf->watches[k], &conf->watches[i]))
-            return dm->watches[k].watch;
-    return NULL;
-}
-
-static struct watch *build_one(struct daemon *dm, size_t i)
-{
-    static const struct watch_events events = {on_delta, on_stale};
-    const struct build_watches b = {
-        .conf = dm->params.conf, .node_name = dm->params.node_name, .events = &events, .arg = dm};
-    struct watch *w = equal_watch(dm, i);
-    struct err err;
-
-    if (w == NULL && build_watch(&b, &dm->params.conf->watches[i], &w, &err) != ERR_OK)
-        panic("a checked watch cannot be built: %s", err.text);
-    return w;
-}
-
-static void build_watches(struct daemon *dm)
-{
-    const struct conf *conf = dm->params.conf;
-
-    dm->watches = mem_array(conf->n_watches + 1, sizeof(*dm->watches));
-    for (size_t i = 0; i < conf->n_watches; i++)
-        dm->watches[i] =
-            (struct admin_watch){.name = conf->watches[i].name.v, .watch = build_one(dm, i)};
-}
-
-/* Each watch goes to its cluster, once under whatever names it has. */
-static void add_watches(struct daemon *dm)
-{
-    const struct conf *conf = dm->params.conf;
-
-    for (size_t i = 0; i < conf->n_watches; i++) {
-        const struct conf_watch *w = &conf->watches[i];
-        size_t site = (size_t)(conf_find_cluster(conf, w->cluster.v) - conf->clusters);
-
-        if (equal_watch(dm, i) == NULL)
-            site_add(dm->sites[site], dm->watches[i].watch, w->audit.v);
-    }
+    dm->sources = sources_create(&p, &events, dm);
 }
 
 static void build_hooks(struct daemon *dm)
@@ -351,7 +304,7 @@ static void build_hooks(struct daemon *dm)
     for (size_t i = 0; i < conf->n_hooks; i++) {
         struct hook_params p;
 
-        if (build_hook(conf, i, dm->watches, &p, &err) != ERR_OK)
+        if (build_hook(conf, i, dm->sources, &p, &err) != ERR_OK)
             panic("a checked hook cannot be built: %s", err.text);
         hooks_add(&dm->hooks, &p);
         build_hook_fini(&p);
@@ -402,7 +355,7 @@ static void build_control(struct daemon *dm)
         .conf = dm->params.conf,
         .access = dm->params.access,
         .sites = dm->sites,
-        .watches = dm->watches,
+        .sources = dm->sources,
         .hooks = &dm->hooks,
         .node = dm->params.node_name,
         .instance = dm->instance,
@@ -436,14 +389,14 @@ static void build(struct daemon *dm)
     dm->signals =
         signals_create(dm->loop, signal_numbers, ARRAY_LEN(signal_numbers), on_signal, dm);
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
-    build_watches(dm);
+    build_sources(dm);
     build_hooks(dm);
     build_runner(dm);
     dm->sites = mem_array(conf->n_clusters + 1, sizeof(struct site *));
     build_control(dm);
     for (size_t i = 0; i < conf->n_clusters; i++)
         build_site(dm, i, agent);
-    add_watches(dm);
+    sources_follow(dm->sources, dm->sites);
     if (dm->params.control_fd >= 0)
         control_listen(dm->control, dm->params.control_fd);
     free(agent);
@@ -460,14 +413,12 @@ static void take_down(struct daemon *dm)
     deadline_dispose(&dm->tell);
     deadline_dispose(&dm->once);
     deadline_dispose(&dm->timer);
+    sources_close(dm->sources);
     loop_destroy(&dm->loop);
     control_destroy(&dm->control);
     hooks_fini(&dm->hooks);
-    for (size_t i = dm->params.conf->n_watches; i-- > 0;) /* the first of equal ones last */
-        if (equal_watch(dm, i) == NULL)
-            watch_destroy(&dm->watches[i].watch);
+    sources_destroy(&dm->sources);
     free(dm->runner_hooks);
-    free(dm->watches);
     free(dm->sites);
 }
 

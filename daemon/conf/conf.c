@@ -13,6 +13,7 @@
 #include "conf/hook_conf.h"
 #include "conf/main_conf.h"
 #include "conf/setting_print.h"
+#include "conf/view_conf.h"
 #include "conf/watch_conf.h"
 
 static void check_all(struct conf *c, struct problems *p)
@@ -23,6 +24,8 @@ static void check_all(struct conf *c, struct problems *p)
         cluster_conf_check(&c->clusters[i], p);
     for (size_t i = 0; i < c->n_watches; i++)
         watch_conf_check(c, &c->watches[i], p);
+    for (size_t i = 0; i < c->n_views; i++)
+        view_conf_check(c, &c->views[i], p);
     for (size_t i = 0; i < c->n_hooks; i++)
         hook_conf_check(c, &c->hooks[i], p);
     hook_after_check(c, p);
@@ -108,6 +111,14 @@ const struct conf_watch *conf_find_watch(const struct conf *c, const char *name)
     for (size_t i = 0; i < c->n_watches; i++)
         if (strcmp(c->watches[i].name.v, name) == 0)
             return &c->watches[i];
+    return NULL;
+}
+
+const struct conf_view *conf_find_view(const struct conf *c, const char *name)
+{
+    for (size_t i = 0; i < c->n_views; i++)
+        if (strcmp(c->views[i].name.v, name) == 0)
+            return &c->views[i];
     return NULL;
 }
 

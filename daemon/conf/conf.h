@@ -8,6 +8,7 @@
 
 #include "conf/conf_cluster.h"
 #include "conf/conf_hook.h"
+#include "conf/conf_view.h"
 #include "conf/conf_watch.h"
 #include "conf/problems.h"
 #include "conf/where.h"
@@ -36,10 +37,12 @@ struct conf {
     struct conf_log log;
     struct conf_control control;
     struct conf_limits limits;
-    struct conf_cluster *clusters; /* in the order of the files, as the next two */
+    struct conf_cluster *clusters; /* in the order of the files, as the next three */
     size_t n_clusters;
     struct conf_watch *watches;
     size_t n_watches;
+    struct conf_view *views; /* no name is that of a watch */
+    size_t n_views;
     struct conf_hook *hooks;
     size_t n_hooks;
     char **files; /* that were read, the main file first; the places of values point here */
@@ -58,6 +61,9 @@ const struct conf_cluster *conf_find_cluster(const struct conf *c, const char *n
 
 /* The watch of that name, or NULL. */
 const struct conf_watch *conf_find_watch(const struct conf *c, const char *name);
+
+/* The view of that name, or NULL. */
+const struct conf_view *conf_find_view(const struct conf *c, const char *name);
 
 /* The hook of that name, or NULL. */
 const struct conf_hook *conf_find_hook(const struct conf *c, const char *name);

@@ -36,7 +36,7 @@ struct conf_retry {
 
 struct conf_hook {
     struct conf_str name;
-    struct conf_list sources;    /* names of watches; distinct, at least one */
+    struct conf_list sources;    /* names of watches and views; distinct, at least one */
     struct conf_word mode;       /* enum conf_mode */
     struct conf_list command;    /* argv with an absolute program, or empty and shell is set */
     struct conf_str shell;       /* one line for /bin/sh -c, or "" and command is set */

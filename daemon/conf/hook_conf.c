@@ -121,9 +121,10 @@ static void check_sources(const struct conf *c, const struct conf_hook *h, struc
     char *what = mem_printf("hooks.%s.sources", h->name.v);
 
     for (size_t i = 0; i < h->sources.n; i++)
-        if (conf_find_watch(c, h->sources.v[i].v) == NULL)
-            problems_add(p, h->sources.v[i].at, "%s[%zu]: there is no watch \"%.80s\"", what, i,
-                         h->sources.v[i].v);
+        if (conf_find_watch(c, h->sources.v[i].v) == NULL &&
+            conf_find_view(c, h->sources.v[i].v) == NULL)
+            problems_add(p, h->sources.v[i].at, "%s[%zu]: there is no watch or view \"%.80s\"",
+                         what, i, h->sources.v[i].v);
     check_distinct(&h->sources, what, p);
     free(what);
 }

@@ -8,6 +8,7 @@
 #include "conf/cluster_conf.h"
 #include "conf/conf.h"
 #include "conf/hook_conf.h"
+#include "conf/view_conf.h"
 #include "conf/watch_conf.h"
 
 enum { INCLUDES_MAX = 100, NODE_NAME_MAX = 253, USER_NAME_MAX = 255 };
@@ -56,6 +57,8 @@ const struct setting main_conf_settings[] = {
                 .named = {sizeof(struct conf_cluster), offsetof(ROW_STRUCT, n_clusters)}),
     SETTING_ROW(NAMED, watches, .group = watch_conf_settings,
                 .named = {sizeof(struct conf_watch), offsetof(ROW_STRUCT, n_watches)}),
+    SETTING_ROW(NAMED, views, .group = view_conf_settings,
+                .named = {sizeof(struct conf_view), offsetof(ROW_STRUCT, n_views)}),
     SETTING_ROW(NAMED, hooks, .group = hook_conf_settings,
                 .named = {sizeof(struct conf_hook), offsetof(ROW_STRUCT, n_hooks)}),
     {.key = NULL},

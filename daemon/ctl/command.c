@@ -5,6 +5,7 @@
 
 #include "ctl/args.h"
 #include "ctl/command_hooks.h"
+#include "ctl/reader.h"
 #include "ctl/summary.h"
 #include "ctl/verb.h"
 #include "ctl/verify.h"
@@ -37,17 +38,46 @@ static void put_watches_target(struct buf *out, const struct args *a)
 
 static enum err_kind print_watches(struct verb_call *c, struct err *err)
 {
-    return verb_put_rows(c, &view_watches, VIEW_GROUP, err);
+    const struct view_look look = {
+        .rows = VIEW_GROUP, .wide = c->args->output == OUTPUT_WIDE, .now_s = verb_now_s()};
+
+    if (verb_put_rows(c, &view_watches, VIEW_GROUP, err) != ERR_OK)
+        return err->kind;
+    if (c->args->output == OUTPUT_JSON)
+        return ERR_OK;
+    if (c->args->output == OUTPUT_NAME)
+        return view_put_keys(c->out, &view_views, VIEW_GROUP, c->json, err);
+    return view_put_below(c->out, &view_views, &look, c->json, err);
 }
 
 static void put_objects_target(struct buf *out, const struct args *a)
 {
-    verb_put_path(out, "watches", a->words[1], "objects", a->words[2]);
+    verb_put_path(out, "sources", a->words[1], "objects", a->words[2]);
+}
+
+/* A member of the objects that are asked for. */
+struct trait {
+    const char *name;
+    size_t depth;
+    bool found;
+};
+
+static void look_for_trait(void *arg, const struct leaf *leaf)
+{
+    struct trait *t = arg;
+
+    t->found = t->found || (leaf->depth == t->depth && str_is(leaf->path[t->depth - 1], t->name));
 }
 
 static enum err_kind print_objects(struct verb_call *c, struct err *err)
 {
-    return verb_put_rows(c, &view_objects, c->args->word_count > 2 ? VIEW_ONE : VIEW_ARRAY, err);
+    enum view_rows rows = c->args->word_count > 2 ? VIEW_ONE : VIEW_ARRAY;
+    struct trait count = {.name = "local_ready", .depth = rows == VIEW_ONE ? 1 : 2};
+    enum err_kind kind = reader_scan(c->json, look_for_trait, &count, err);
+
+    if (kind != ERR_OK && c->args->output != OUTPUT_JSON)
+        return err_wrap(err, "the answer cannot be read");
+    return verb_put_rows(c, count.found ? &view_endpoints : &view_objects, rows, err);
 }
 
 /* What was done, for people. */
@@ -98,7 +128,7 @@ static enum err_kind print_guard(struct verb_call *c, struct err *err)
 static const struct verb status_command = {
     .name = "status",
     .arguments = "",
-    .help = "is all well? version, clusters, watches, hooks",
+    .help = "is all well? version, clusters, watches, views, hooks",
     .method = "GET",
     .put_target = put_status_target,
     .print = print_status,
@@ -107,7 +137,7 @@ static const struct verb status_command = {
 static const struct verb watches_command = {
     .name = "watches",
     .arguments = "",
-    .help = "the watches: state, freshness, size",
+    .help = "watches and views: state, freshness, size",
     .options = VERB_NAMES,
     .method = "GET",
     .put_target = put_watches_target,
@@ -116,7 +146,7 @@ static const struct verb watches_command = {
 
 static const struct verb get_command = {
     .name = "get",
-    .arguments = "WATCH [KEY]",
+    .arguments = "SOURCE [KEY]",
     .help = "cached objects; KEY is NAMESPACE/NAME, or NAME",
     .min = 1,
     .max = 2,

@@ -67,7 +67,8 @@ static void put_head(struct buf *out, const struct summary *s, int64_t now_s)
 enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t now_s,
                           struct err *err)
 {
-    static const struct view *const views[] = {&view_clusters, &view_watches, &view_hooks};
+    static const struct view *const views[] = {&view_clusters, &view_watches, &view_views,
+                                               &view_hooks};
     const struct view_look look = {.rows = VIEW_GROUP, .wide = wide, .now_s = now_s};
     struct summary s = {0};
     enum err_kind kind = reader_scan(json, on_leaf, &s, err);
@@ -76,6 +77,10 @@ enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t n
         put_head(out, &s, now_s);
     fini(&s);
     for (size_t i = 0; kind == ERR_OK && i < ARRAY_LEN(views); i++) {
+        if (views[i] == &view_views) {
+            kind = view_put_below(out, views[i], &look, json, err);
+            continue;
+        }
         buf_putc(out, '\n');
         kind = view_put_table(out, views[i], &look, json, err);
     }

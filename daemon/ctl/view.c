@@ -39,6 +39,16 @@ const struct view view_watches = {
       },
 };
 
+const struct view view_views = {
+    "views",
+    {
+      {"VIEW", NULL, VIEW_TEXT, false, true},
+      {"SYNCED", "synced", VIEW_YES, false, false},
+      {"STALE", "stale", VIEW_YES, false, false},
+      {"OBJECTS", "objects", VIEW_TEXT, false, false},
+      },
+};
+
 const struct view view_hooks = {
     "hooks",
     {
@@ -112,6 +122,20 @@ const struct view view_objects = {
       {"AGE", "metadata.creationTimestamp", VIEW_SINCE, false, false},
       {"VERSION", "metadata.resourceVersion", VIEW_TEXT, true, false},
       {"UID", "metadata.uid", VIEW_TEXT, true, false},
+      },
+};
+
+/* Objects of a view: service_endpoints. */
+const struct view view_endpoints = {
+    NULL,
+    {
+      {"NAMESPACE", "namespace", VIEW_TEXT, false, true},
+      {"NAME", "name", VIEW_TEXT, false, true},
+      {"TYPE", "service.spec.type", VIEW_TEXT, false, false},
+      {"READY", "ready", VIEW_TEXT, false, false},
+      {"LOCAL", "local_ready", VIEW_TEXT, false, false},
+      {"HELD", "held", VIEW_YES, false, false},
+      {"UID", "uid", VIEW_TEXT, true, false},
       },
 };
 
@@ -271,8 +295,17 @@ static void add_to_table(struct walk *w)
     table_add(w->table, cells);
 }
 
-enum err_kind view_put_table(struct buf *out, const struct view *v, const struct view_look *look,
-                             struct str json, struct err *err)
+/* before NULL: whether it has rows or not; else only if it has, behind that text. */
+static void put_behind(struct buf *out, const char *before, const struct table *t)
+{
+    if (before != NULL && table_rows(t) == 0)
+        return;
+    buf_puts(out, before != NULL ? before : "");
+    table_put(out, t);
+}
+
+static enum err_kind put_rows(struct buf *out, const struct view *v, const struct view_look *look,
+                              struct str json, const char *before, struct err *err)
 {
     struct walk w = {.view = v, .look = look, .row = add_to_table};
     const char *headings[VIEW_COLUMNS];
@@ -284,9 +317,21 @@ enum err_kind view_put_table(struct buf *out, const struct view *v, const struct
     w.table = table_create(headings, n);
     enum err_kind kind = walk(&w, json, err);
     if (kind == ERR_OK)
-        table_put(out, w.table);
+        put_behind(out, before, w.table);
     table_destroy(&w.table);
     return kind;
+}
+
+enum err_kind view_put_table(struct buf *out, const struct view *v, const struct view_look *look,
+                             struct str json, struct err *err)
+{
+    return put_rows(out, v, look, json, NULL, err);
+}
+
+enum err_kind view_put_below(struct buf *out, const struct view *v, const struct view_look *look,
+                             struct str json, struct err *err)
+{
+    return put_rows(out, v, look, json, "\n", err);
 }
 
 static void add_to_keys(struct walk *w)

@@ -55,6 +55,10 @@ struct view_look {
 enum err_kind view_put_table(struct buf *out, const struct view *v, const struct view_look *look,
                              struct str json, struct err *err) MUST_CHECK;
 
+/* The like below another table: a blank line goes before it; without rows it appends nothing. */
+enum err_kind view_put_below(struct buf *out, const struct view *v, const struct view_look *look,
+                             struct str json, struct err *err) MUST_CHECK;
+
 /* Appends the key of each row that has one, and a newline. Errors as above. */
 enum err_kind view_put_keys(struct buf *out, const struct view *v, enum view_rows rows,
                             struct str json, struct err *err) MUST_CHECK;
@@ -62,11 +66,13 @@ enum err_kind view_put_keys(struct buf *out, const struct view *v, enum view_row
 /* The tables of this program. */
 extern const struct view view_clusters;
 extern const struct view view_watches;
+extern const struct view view_views;
 extern const struct view view_hooks;
 extern const struct view view_runs;
 extern const struct view view_whys;
 extern const struct view view_pauses;
 extern const struct view view_objects;
+extern const struct view view_endpoints;
 extern const struct view view_differences;
 
 #endif

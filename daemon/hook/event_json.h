@@ -17,7 +17,7 @@ struct event_json {
     enum delta_type type;
     enum delta_cause cause;
     const char *cluster;
-    const char *source;          /* the name of the watch that the reader knows */
+    const char *source;          /* the name of the watch or view that the reader knows */
     const struct object *object; /* of STALE and FRESH it is not looked at */
     bool final_state_unknown;
     uint64_t received_ns; /* wall clock; 0 = not known, null */

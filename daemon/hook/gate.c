@@ -3,7 +3,7 @@
 
 static bool usable(const struct hook *h, const struct hook_source *s)
 {
-    return hook_source_synced(s) && !(h->rules.when_stale == HOOK_STALE_WAIT && s->stale);
+    return content_synced(s->of) && !(h->rules.when_stale == HOOK_STALE_WAIT && s->stale);
 }
 
 /* Are as many sources usable as `require` asks for? */
@@ -19,7 +19,7 @@ static bool enough_usable(const struct hook *h)
 const struct hook_source *gate_unsynced(const struct hook *h)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (!hook_source_synced(&h->sources[i]))
+        if (!content_synced(h->sources[i].of))
             return &h->sources[i];
     return NULL;
 }
@@ -29,7 +29,7 @@ const struct hook_source *gate_stale(const struct hook *h)
     if (h->rules.when_stale != HOOK_STALE_WAIT || enough_usable(h))
         return NULL;
     for (size_t i = 0; i < h->source_count; i++)
-        if (hook_source_synced(&h->sources[i]) && h->sources[i].stale)
+        if (content_synced(h->sources[i].of) && h->sources[i].stale)
             return &h->sources[i];
     return NULL;
 }
@@ -53,7 +53,7 @@ static bool open_sources(struct hook *h, uint64_t now_ms)
     bool any = false;
 
     for (size_t i = 0; i < h->source_count; i++) {
-        if (h->queue.sources[i].is_open || !hook_source_synced(&h->sources[i]))
+        if (h->queue.sources[i].is_open || !content_synced(h->sources[i].of))
             continue;
         queue_open(&h->queue, i, h->rules.existing == HOOK_EXISTING_SKIP, now_ms);
         any = true;

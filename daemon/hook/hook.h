@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cache/watch.h"
+#include "cache/content.h"
+#include "cache/delta.h"
 #include "hook/history.h"
 #include "hook/hook_params.h"
 #include "hook/run.h"
@@ -73,12 +74,12 @@ void hooks_add(struct hooks *hs, struct hook_params *params);
 /* A hook by its name, or NULL. */
 struct hook *hooks_find(const struct hooks *hs, struct str name);
 
-/* A watch changed: every hook with that source takes note. */
-void hooks_delta(struct hooks *hs, const struct watch *w, const struct delta *d, uint64_t now_ms);
+/* A source changed: every hook with that source takes note. */
+void hooks_delta(struct hooks *hs, struct content from, const struct delta *d, uint64_t now_ms);
 
-/* The watch became stale, or fresh again: hooks that take STALE or FRESH hear of it as they would
- * of the life of an object: STALE begins it, FRESH ends it (DESIGN 1.4). */
-void hooks_stale(struct hooks *hs, const struct watch *w, bool stale, uint64_t wall_ns,
+/* A source became stale, or fresh again: hooks that take STALE or FRESH hear of it as they would of
+ * the life of an object: STALE begins it, FRESH ends it (DESIGN 1.4). */
+void hooks_stale(struct hooks *hs, struct content from, bool stale, uint64_t wall_ns,
                  uint64_t now_ms);
 
 /* A run that may start now, or NULL. It is under way until hooks_finish(). Also opens the gates of

@@ -49,7 +49,7 @@ static void reschedule(struct hook *h, struct entry *e, uint64_t now_ms)
     }
 }
 
-/* What the watch says before the hook may look at it: does it keep changing? */
+/* What a source says before the hook may look at it: does it keep changing? */
 static void note_early(struct hook *h, struct entry *e, const struct delta *d, uint64_t now_ms)
 {
     if (d->cause != CAUSE_WATCH)
@@ -76,31 +76,31 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d, uin
     hook_check_first(h);
 }
 
-/* The same watch may be several of its sources, under several names. */
-static void take_from(struct hook *h, const struct watch *w, const struct delta *d, uint64_t now_ms)
+/* The same content may be several of its sources, under several names. */
+static void take_from(struct hook *h, struct content from, const struct delta *d, uint64_t now_ms)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (hook_source_is(&h->sources[i], w))
+        if (content_equal(h->sources[i].of, from))
             take_delta(h, i, d, now_ms);
 }
 
-void hooks_delta(struct hooks *hs, const struct watch *w, const struct delta *d, uint64_t now_ms)
+void hooks_delta(struct hooks *hs, struct content from, const struct delta *d, uint64_t now_ms)
 {
     for (size_t i = 0; i < hs->n; i++)
-        take_from(hs->v[i], w, d, now_ms);
+        take_from(hs->v[i], from, d, now_ms);
 }
 
-static void note_stale(struct hook *h, const struct watch *w, bool stale)
+static void note_stale(struct hook *h, struct content from, bool stale)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (hook_source_is(&h->sources[i], w))
+        if (content_equal(h->sources[i].of, from))
             h->sources[i].stale = stale;
     gate_block(h);
 }
 
 /* In the queue the outage of a source is the life of an object without bytes: what holds for keys
  * holds for it. */
-void hooks_stale(struct hooks *hs, const struct watch *w, bool stale, uint64_t wall_ns,
+void hooks_stale(struct hooks *hs, struct content from, bool stale, uint64_t wall_ns,
                  uint64_t now_ms)
 {
     struct object *outage =
@@ -113,9 +113,9 @@ void hooks_stale(struct hooks *hs, const struct watch *w, bool stale, uint64_t w
     for (size_t i = 0; i < hs->n; i++) {
         struct hook *h = hs->v[i];
 
-        note_stale(h, w, stale);
+        note_stale(h, from, stale);
         if (filter_takes(&h->filter, DELTA_STALE) || filter_takes(&h->filter, DELTA_FRESH))
-            take_from(h, w, &d, now_ms);
+            take_from(h, from, &d, now_ms);
     }
     object_unref(&outage);
 }

@@ -99,7 +99,7 @@ static void start_next(struct bench *b)
     uint64_t cpu_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t before = clock_ns(CLOCK_MONOTONIC);
 
-    hooks_delta(&b->hooks, b->watch, &d, loop_now_ms(b->loop));
+    hooks_delta(&b->hooks, (struct content){.watch = b->watch}, &d, loop_now_ms(b->loop));
     struct run *run = hooks_next(&b->hooks, loop_now_ms(b->loop));
     ensure(run != NULL);
     if (job_start(&b->params, run, &events, b, &b->job, &err) != ERR_OK)
@@ -211,7 +211,7 @@ static void build(struct bench *b, int fd)
     b->loop = loop_create();
     b->link = helper_link_create(b->loop, fd, &events, b);
     open_gate(b);
-    source.watch = b->watch;
+    source.of.watch = b->watch;
     hooks_init(&b->hooks, 8, 1);
     if (filter_init(&p.filter, 0xf, NULL, 0, NULL) != ERR_OK)
         panic("filter");

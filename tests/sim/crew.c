@@ -143,14 +143,15 @@ void crew_delta(struct crew *c, size_t watch, const struct delta *d)
 {
     watcher_before(&c->watcher);
     watcher_delta(&c->watcher, watch, d);
-    hooks_delta(&c->hooks, c->params.watches[watch], d, now(c));
+    hooks_delta(&c->hooks, (struct content){.watch = c->params.watches[watch]}, d, now(c));
 }
 
 void crew_stale(struct crew *c, size_t watch, bool stale, uint64_t wall_ns)
 {
     watcher_before(&c->watcher);
     watcher_stale(&c->watcher, watch, stale);
-    hooks_stale(&c->hooks, c->params.watches[watch], stale, wall_ns, now(c));
+    hooks_stale(&c->hooks, (struct content){.watch = c->params.watches[watch]}, stale, wall_ns,
+                now(c));
 }
 
 void crew_pause(struct crew *c, size_t hook, bool paused)
@@ -190,9 +191,9 @@ static void add_hook(struct crew *c, size_t number)
 
     for (size_t i = 0; i < RULES_SOURCES; i++) {
         struct watch *w = c->params.watches[c->params.rules[number].sources[i]];
-        bool twice = i > 0 && w == sources[0].watch;
+        bool twice = i > 0 && w == sources[0].of.watch;
 
-        sources[i] = (struct hook_source){.name = twice ? again : watch_name(w), .watch = w};
+        sources[i] = (struct hook_source){.name = twice ? again : watch_name(w), .of.watch = w};
     }
     p.sources = sources;
     hooks_add(&c->hooks, &p);

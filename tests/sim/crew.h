@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/watch.h"
 #include "sim/handler.h"
 #include "sim/watcher.h"
 

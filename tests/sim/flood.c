@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "cache/watch.h"
 #include "hook/hook.h"
 #include "sim/clock.h"
 
@@ -70,7 +71,7 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     struct flood *x = arg;
 
-    hooks_delta(&x->hooks, w, d, x->clock.now_ms);
+    hooks_delta(&x->hooks, (struct content){.watch = w}, d, x->clock.now_ms);
 }
 
 static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
@@ -109,7 +110,7 @@ static void add_watch(struct flood *x)
 static void add_hook(struct flood *x, enum hook_mode mode)
 {
     static const char *const names[] = {"object", "batch", "snapshot"};
-    const struct hook_source source = {.name = "all", .watch = x->watch};
+    const struct hook_source source = {.name = "all", .of.watch = x->watch};
     struct hook_params p = {
         .name = names[mode],
         .index = mode,

@@ -74,7 +74,7 @@ static void take_snapshot(struct handler *h, const struct run *run, const char *
 
         snprintf(member, sizeof(member), "\"%s\":[", s->name);
         const char *list = strstr(snapshot, member);
-        ensure((list != NULL) == hook_source_synced(s));
+        ensure((list != NULL) == content_synced(s->of));
         if (list != NULL)
             take_source(h, i, list);
     }

@@ -9,7 +9,7 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     struct admin_world *t = arg;
 
-    hooks_delta(&t->hooks, w, d, WORLD_NOW_MS - 1500);
+    hooks_delta(&t->hooks, (struct content){.watch = w}, d, WORLD_NOW_MS - 1500);
 }
 
 static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
@@ -65,7 +65,7 @@ struct hook *admin_world_add_hook(struct admin_world *t, struct world_hook param
     for (size_t i = 0; i < params.source_count; i++) {
         const struct admin_watch *w = &t->watches[order[i]];
 
-        sources[i] = (struct hook_source){.name = w->name, .watch = w->watch};
+        sources[i] = (struct hook_source){.name = w->name, .of.watch = w->watch};
     }
     p.rules.mode = params.mode;
     if (p.lane.concurrency == 0)

@@ -64,7 +64,7 @@ struct hook *stage_add(const struct stage_hook *p)
 
     snprintf(name, sizeof(name), "h%zu", stage.hooks.n);
     for (size_t i = 0; i < params.source_count; i++)
-        sources[i] = (struct hook_source){.name = names[i], .watch = stage.watches[i]};
+        sources[i] = (struct hook_source){.name = names[i], .of.watch = stage.watches[i]};
     if (params.lane.concurrency == 0)
         params.lane.concurrency = 8;
     if (params.lane.retry.initial_ms == 0)
@@ -88,14 +88,14 @@ void stage_change(size_t watch, enum delta_type type, const char *key, const cha
 {
     struct object *o = objects_make(key, uid, "1", data);
 
-    hooks_delta(&stage.hooks, stage.watches[watch], &(struct delta){.type = type, .object = o},
-                stage.now);
+    hooks_delta(&stage.hooks, (struct content){.watch = stage.watches[watch]},
+                &(struct delta){.type = type, .object = o}, stage.now);
     object_unref(&o);
 }
 
 void stage_stale(size_t watch, bool is)
 {
-    hooks_stale(&stage.hooks, stage.watches[watch], is, 77, stage.now);
+    hooks_stale(&stage.hooks, (struct content){.watch = stage.watches[watch]}, is, 77, stage.now);
 }
 
 void stage_nothing(void)

@@ -12,13 +12,13 @@ struct streamed streamed;
 static void on_delta(void *arg, struct watch *from, const struct delta *d)
 {
     (void)arg;
-    admin_streams_delta(streamed.hub, from, d);
+    admin_streams_delta(streamed.hub, (struct content){.watch = from}, d);
 }
 
 static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
 {
     (void)arg;
-    admin_streams_stale(streamed.hub, from, stale, wall_ns);
+    admin_streams_stale(streamed.hub, (struct content){.watch = from}, stale, wall_ns);
 }
 
 static void on_ready(void *arg)
@@ -57,7 +57,7 @@ int streamed_tear_down(void **state)
 void streamed_follow(const char *name)
 {
     streamed.stream = admin_streams_follow(
-        streamed.hub, &(struct admin_watch){name, streamed.watch}, streamed.now.ms);
+        streamed.hub, name, (struct content){.watch = streamed.watch}, streamed.now.ms);
     admin_stream_on_ready(streamed.stream, on_ready, &streamed.woken);
 }
 

@@ -111,7 +111,7 @@ static void test_watches_that_wait_for_discovery(void **state)
            "\"state\":\"waiting\",\"synced\":false,\"stale\":false,\"held\":false,"
            "\"contact_age_s\":null,\"objects\":0,");
     expect(t, "/v1/status", 200, "\"degraded\":[],");
-    expect_body(t, "/v1/watches/widgets/objects", "[]\n");
+    expect_body(t, "/v1/sources/widgets/objects", "[]\n");
     err_set(&err, ERR_NOT_FOUND, 404, "the server has no resource widgets.example.com");
     watch_unresolved(t->watches[WORLD_WIDGETS].watch, &err);
     expect(t, "/v1/status", 200,
@@ -171,7 +171,7 @@ static void test_all_names_of_a_watch_show_it(void **state)
     expect(t, "/v1/status", 200, "\"degraded\":[\"watch services: forbidden: ");
     expect(t, "/v1/status", 200, ",\"watch twin: forbidden: ");
     admin_world_list(t, WORLD_SERVICES, 200, services);
-    expect(t, "/v1/watches/twin/objects/a/dns", 200, "\"u2\"");
+    expect(t, "/v1/sources/twin/objects/a/dns", 200, "\"u2\"");
 }
 
 static void test_held_lists_are_degraded(void **state)
@@ -218,7 +218,7 @@ static void test_health(void **state)
 
     expect(t, "/livez", 200, "ok\n");
     expect(t, "/readyz", 503,
-           "not ready\nhook print: waits for its first run until these watches are synced: "
+           "not ready\nhook print: waits for its first run until these sources are synced: "
            "services\n");
     admin_world_list(t, WORLD_SERVICES, 200, services);
     assert_non_null(hooks_next(&t->hooks, NOW_MS));
@@ -235,19 +235,19 @@ static void test_objects_come_sorted_and_byte_exact(void **state)
     struct admin_world *t = *state;
     struct admin_response r;
 
-    expect_body(t, "/v1/watches/services/objects", "[]\n");
+    expect_body(t, "/v1/sources/services/objects", "[]\n");
     admin_world_list(t, WORLD_SERVICES, 200, services);
-    r = admin_world_ask(t, "GET", "/v1/watches/services/objects", false);
+    r = admin_world_ask(t, "GET", "/v1/sources/services/objects", false);
     assert_non_null(strstr(buf_cstr(&r.body), dns));
     assert_true(strstr(buf_cstr(&r.body), "\"dns\"") < strstr(buf_cstr(&r.body), "\"web\""));
     assert_int_equal(r.body.data[0], '[');
     buf_free(&r.body);
-    expect(t, "/v1/watches/services/objects/a/dns", 200, dns);
-    expect(t, "/v1/watches/services/objects/a%2Fdns", 200, dns);
-    expect(t, "/v1/watches/services/objects/%61/d%6Es?x=/y", 200, dns);
-    expect(t, "/v1/watches/services/objects/a/none", 404, "{\"error\":\"the watch has no object");
-    expect(t, "/v1/watches/none/objects", 404, "{\"error\":\"there is no watch");
-    expect(t, "/v1/watches/none/objects/a/dns", 404, "{\"error\":\"there is no watch");
+    expect(t, "/v1/sources/services/objects/a/dns", 200, dns);
+    expect(t, "/v1/sources/services/objects/a%2Fdns", 200, dns);
+    expect(t, "/v1/sources/services/objects/%61/d%6Es?x=/y", 200, dns);
+    expect(t, "/v1/sources/services/objects/a/none", 404, "{\"error\":\"it has no object");
+    expect(t, "/v1/sources/none/objects", 404, "{\"error\":\"there is no watch or view");
+    expect(t, "/v1/sources/none/objects/a/dns", 404, "{\"error\":\"there is no watch or view");
 }
 
 static void test_secrets_are_for_the_privileged(void **state)
@@ -256,11 +256,11 @@ static void test_secrets_are_for_the_privileged(void **state)
     struct admin_response r;
 
     admin_world_list(t, WORLD_PRIVATE, 200, secrets);
-    expect(t, "/v1/watches/private/objects", 403, "{\"error\":\"objects of Secrets");
-    expect(t, "/v1/watches/private/objects/a/s", 403, "{\"error\":\"objects of Secrets");
-    expect(t, "/v1/watches/private/objects/a/none", 403, "{\"error\":\"objects of Secrets");
+    expect(t, "/v1/sources/private/objects", 403, "{\"error\":\"objects of Secrets");
+    expect(t, "/v1/sources/private/objects/a/s", 403, "{\"error\":\"objects of Secrets");
+    expect(t, "/v1/sources/private/objects/a/none", 403, "{\"error\":\"objects of Secrets");
     expect(t, "/v1/watches", 200, "\"resource\":\"secrets\"");
-    r = admin_world_ask(t, "GET", "/v1/watches/private/objects/a/s", true);
+    r = admin_world_ask(t, "GET", "/v1/sources/private/objects/a/s", true);
     assert_int_equal(r.status, 200);
     assert_non_null(strstr(buf_cstr(&r.body), "aHVzaA=="));
     buf_free(&r.body);
@@ -277,8 +277,8 @@ static void test_what_is_not_there(void **state)
                                           "/v1//status",
                                           "/v2/status",
                                           "/v1/watches/services",
-                                          "/v1/watches/services/objects/",
-                                          "/v1/watches//objects",
+                                          "/v1/sources/services/objects/",
+                                          "/v1/sources//objects",
                                           "/metrics",
                                           "/livez/x"};
     static const char *const broken[] = {"",
@@ -288,7 +288,7 @@ static void test_what_is_not_there(void **state)
                                          "/v1/%",
                                          "/v1/%4",
                                          "/v1/%zz",
-                                         "/v1/watches/%00/objects",
+                                         "/v1/sources/%00/objects",
                                          "http://x/v1/status"};
     static const char *const methods[] = {"POST", "HEAD", "DELETE", "get"};
 
@@ -307,7 +307,7 @@ static void test_what_is_not_there(void **state)
 /* Each byte of a target may be missing: nothing is read beyond its end (the sanitizers watch). */
 static void test_targets_cut_at_every_byte(void **state)
 {
-    static const char whole[] = "/v1/watches/a%2Fb/objects/%6e%2f/x?k=%";
+    static const char whole[] = "/v1/sources/a%2Fb/objects/%6e%2f/x?k=%";
 
     (void)state;
     for (size_t n = 0; n < sizeof(whole); n++) {

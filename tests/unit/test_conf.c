@@ -152,7 +152,7 @@ static void test_everything_wrong_in_one_go(void **state)
         "main.conf:3: clusters.prod.kubeconfig: \"k\" must be an absolute path\n"
         "main.conf:4: watches.services.resource is required\n"
         "main.conf:4: watches.services.cluster: there is no cluster \"dev\"\n"
-        "main.conf:6: hooks.a.sources[0]: there is no watch \"service\"\n"
+        "main.conf:6: hooks.a.sources[0]: there is no watch or view \"service\"\n"
         "main.conf:7: hooks.a.timeout: \"30\" is no duration: a whole number and ms, s, min, h or "
         "d, such as \"30s\"\n"
         "main.conf:7: hooks.a.command[0]: \"x\" must be an absolute path\n"

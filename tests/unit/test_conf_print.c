@@ -153,7 +153,10 @@ static void test_every_kind_of_value(void **state)
         "watches : { w : { resource = \"pods\"; namespaces = [ \"*\" ]; match = [ \"a='\\\\\\\"'\","
         " \"!b\" ]; audit = \"2d\"; confirm_deletes = true; guard : { relist_deletes = \"off\"; };"
         " }; };\n"
-        "hooks : { h : { sources = [ \"w\" ]; shell = \"a\"; mode = \"snapshot\"; umask = \"7\";\n"
+        "views : { v : { type = \"service_endpoints\"; services = \"w\"; slices = \"w\";\n"
+        "  local_only = true; hold_empty = \"90s\"; }; };\n"
+        "hooks : { h : { sources = [ \"w\", \"v\" ]; shell = \"a\"; mode = \"snapshot\"; umask = "
+        "\"7\";\n"
         "  kill_signal = \"SIGWINCH\"; events = [ \"fresh\", \"left\" ];\n"
         "  environment : { A = \"1\\r\"; B = \"${node_name}\"; }; }; };\n");
     char *text = expect_round_trip("main.conf");
@@ -173,6 +176,9 @@ static void test_every_kind_of_value(void **state)
     expect_in(text, "relist_deletes = \"off\";\n");
     expect_in(text, "confirm_deletes = true;\n");
     expect_in(text, "audit = \"2d\";\n");
+    expect_in(text, "  v : {\n    type = \"service_endpoints\";\n    services = \"w\";\n"
+                    "    slices = \"w\";\n    local_only = true;\n"
+                    "    hold_empty = \"90s\";\n  };\n");
     expect_in(text, "settle = [ \"200ms\", \"2s\" ];\n");
     expect_in(text, "umask = \"0007\";\n");
     expect_in(text, "kill_signal = \"WINCH\";\n");
@@ -248,7 +254,7 @@ static void test_nothing_at_all(void **state)
     char *text = expect_round_trip("main.conf");
 
     expect_in(text, "user = \"informerd\";\n");
-    expect_in(text, "clusters : {\n};\nwatches : {\n};\nhooks : {\n};\n\n"
+    expect_in(text, "clusters : {\n};\nwatches : {\n};\nviews : {\n};\nhooks : {\n};\n\n"
                     "# Connections that stay open, one per stream: 0\n");
     free(text);
 }

@@ -394,7 +394,7 @@ static void test_exit_codes_without_a_daemon(void **state)
     expect_exit(WORDS("--socket=/dev/null", "status"), EXIT_UNREACHABLE, "/dev/null");
     expect_exit(WORDS("fly"), EXIT_USAGE, "unknown command fly");
     expect_exit(WORDS("-ojson"), EXIT_USAGE, "a command is missing");
-    expect_exit(WORDS("get"), EXIT_USAGE, "usage: informerctl get WATCH [KEY]");
+    expect_exit(WORDS("get"), EXIT_USAGE, "usage: informerctl get SOURCE [KEY]");
     expect_exit(WORDS("status", "x"), EXIT_USAGE, "usage: informerctl status");
     expect_exit(WORDS("status", "-oname"), EXIT_USAGE, "no -o name");
     expect_exit(WORDS("status", "--timeout=1s"), EXIT_USAGE, "status has no --timeout");

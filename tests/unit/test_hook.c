@@ -44,8 +44,8 @@ static struct hook *add(enum hook_mode mode, unsigned events, enum hook_existing
                         size_t sources)
 {
     const struct hook_source both[] = {
-        {.name = "one", .watch = watches[0]},
-        {.name = "two", .watch = watches[1]}
+        {.name = "one", .of.watch = watches[0]},
+        {.name = "two", .of.watch = watches[1]}
     };
     struct filter filter;
 
@@ -78,7 +78,8 @@ static void change(enum delta_type type, const char *key, const char *uid, const
 {
     struct object *o = objects_make(key, uid, "1", data);
 
-    hooks_delta(&hooks, watches[0], &(struct delta){.type = type, .object = o}, now);
+    hooks_delta(&hooks, (struct content){.watch = watches[0]},
+                &(struct delta){.type = type, .object = o}, now);
     object_unref(&o);
 }
 

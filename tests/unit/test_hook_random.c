@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* Random programs of changes, relists, pauses, orders, runs that succeed, fail, overlap and hang, in
- * virtual time, judged by hook_oracle and hook_warden. PROGRAM=N in the environment runs one of them,
- * PROGRAMS=N so many. */
+/* Random programs of changes, relists, pauses, orders, runs that succeed, fail, overlap and hang,
+ * in virtual time, judged by hook_oracle and hook_warden. PROGRAM=N in the environment runs one of
+ * them, PROGRAMS=N so many. */
 
 enum { HOOKS = 3, PROGRAMS = 3000, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f, OBJECTS = 0xf };
 
@@ -66,7 +66,7 @@ static void on_delta(void *arg, const struct delta *d)
         if (d->type != DELTA_MODIFIED || oracle_differ(&oracles[i], was, cache.now[source][key]))
             hook_warden_change(&wardens[i], source, key, d->type != DELTA_MODIFIED, end);
     }
-    hooks_delta(&hooks, watches[source], d, now);
+    hooks_delta(&hooks, (struct content){.watch = watches[source]}, d, now);
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }
@@ -130,7 +130,7 @@ static void add_hook(size_t i)
         if ((o->sources & 1U << s) == 0)
             continue;
         o->source_of[p.source_count] = s;
-        sources[p.source_count++] = (struct hook_source){.name = "s", .watch = watches[s]};
+        sources[p.source_count++] = (struct hook_source){.name = "s", .of.watch = watches[s]};
     }
     p.filter = random_filter(o, p.rules.when_stale);
     p.lane = random_lane();
@@ -347,7 +347,7 @@ static void turn_stale(size_t source, bool stale)
         if (was != stale)
             hook_warden_change(&wardens[i], source, WARDEN_OUTAGE, true, !stale);
     }
-    hooks_stale(&hooks, watches[source], stale, now, now);
+    hooks_stale(&hooks, (struct content){.watch = watches[source]}, stale, now, now);
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }

@@ -58,8 +58,8 @@ static struct hook *add_with(enum hook_mode mode, unsigned events, enum hook_exi
 static struct hook *add(enum hook_mode mode, unsigned events)
 {
     const struct hook_source both[] = {
-        {.name = "one", .watch = watches[0]},
-        {.name = "two", .watch = watches[1]}
+        {.name = "one", .of.watch = watches[0]},
+        {.name = "two", .of.watch = watches[1]}
     };
 
     return add_with(mode, events, HOOK_EXISTING_RUN, both);
@@ -73,7 +73,7 @@ static void sync_all(void)
 
 static void stale(size_t watch, bool is)
 {
-    hooks_stale(&hooks, watches[watch], is, 77, now);
+    hooks_stale(&hooks, (struct content){.watch = watches[watch]}, is, 77, now);
 }
 
 static void assert_nothing(void)
@@ -211,8 +211,8 @@ static void test_fresh_never_gives_way(void **state)
 static void check_gate(enum hook_existing existing)
 {
     const struct hook_source both[] = {
-        {.name = "one", .watch = watches[0]},
-        {.name = "two", .watch = watches[1]}
+        {.name = "one", .of.watch = watches[0]},
+        {.name = "two", .of.watch = watches[1]}
     };
     struct hook *h = add_with(HOOK_OBJECT, ALL, existing, both);
 
@@ -249,8 +249,8 @@ static void test_skipping_what_exists_does_not_skip_stale(void **state)
 static void test_a_snapshot_hook_that_skips_runs_for_stale(void **state)
 {
     const struct hook_source both[] = {
-        {.name = "one", .watch = watches[0]},
-        {.name = "two", .watch = watches[1]}
+        {.name = "one", .of.watch = watches[0]},
+        {.name = "two", .of.watch = watches[1]}
     };
 
     (void)state;
@@ -269,7 +269,8 @@ static void test_in_mode_snapshot_outages_are_among_the_changes(void **state)
     struct hook *h = add(HOOK_SNAPSHOT, ALL);
     sync_all();
     end(hooks_next(&hooks, now), true);
-    hooks_delta(&hooks, watches[0], &(struct delta){.type = DELTA_ADDED, .object = o}, now);
+    hooks_delta(&hooks, (struct content){.watch = watches[0]},
+                &(struct delta){.type = DELTA_ADDED, .object = o}, now);
     stale(0, true);
     struct run *run = hooks_next(&hooks, now);
     assert_non_null(run);
@@ -292,8 +293,8 @@ static void test_in_mode_snapshot_outages_are_among_the_changes(void **state)
 static void test_a_watch_may_be_several_sources(void **state)
 {
     const struct hook_source both[] = {
-        {.name = "one", .watch = watches[0]},
-        {.name = "two", .watch = watches[0]}
+        {.name = "one", .of.watch = watches[0]},
+        {.name = "two", .of.watch = watches[0]}
     };
     struct object *o = objects_make("ns/a", "u1", "1", NULL);
 
@@ -304,7 +305,8 @@ static void test_a_watch_may_be_several_sources(void **state)
     assert_ptr_not_equal(h->sources[1].name, both[1].name);
     objects_sync(watches[0], "", "1", (struct feed_now){now, now});
     end(hooks_next(&hooks, now), true);
-    hooks_delta(&hooks, watches[0], &(struct delta){.type = DELTA_ADDED, .object = o}, now);
+    hooks_delta(&hooks, (struct content){.watch = watches[0]},
+                &(struct delta){.type = DELTA_ADDED, .object = o}, now);
     stale(0, true);
     struct run *run = hooks_next(&hooks, now);
     assert_non_null(run);

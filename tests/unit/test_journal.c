@@ -110,8 +110,8 @@ static void test_what_each_line_says(void **state)
                               .took_ms = 15};
 
     (void)state;
-    journal_change(journal, w, &d);
-    journal_watch(journal, 1000000000, w, "stale");
+    journal_change(journal, (struct content){.watch = w}, &d);
+    journal_source(journal, 1000000000, (struct content){.watch = w}, "stale");
     journal_run(journal, 2000000000, &run);
     run.key = str_c("");
     run.type = NULL;
@@ -206,7 +206,7 @@ static void test_no_value_breaks_a_line(void **state)
     (void)state;
     journal_run(journal, 1, &run);
     journal_hook(journal, 1, bad, str_c(bad), bad);
-    journal_watch(journal, 1, w, bad);
+    journal_source(journal, 1, (struct content){.watch = w}, bad);
     assert_int_equal(check_lines(), 3);
     for (size_t i = 0; i < out.len; i++)
         assert_true((unsigned char)out.data[i] >= 0x20 || out.data[i] == '\n');

@@ -37,7 +37,7 @@ static struct buf out;
 static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     (void)arg;
-    hooks_delta(&hooks, w, d, begin.ms);
+    hooks_delta(&hooks, (struct content){.watch = w}, d, begin.ms);
 }
 
 static const struct watch_events watch_events = {.on_delta = on_delta};
@@ -65,8 +65,8 @@ static int clean_up(void **state)
 static void add(enum hook_mode mode, size_t sources)
 {
     const struct hook_source both[] = {
-        {.name = "one", .watch = watches[0]},
-        {.name = "two", .watch = watches[1]}
+        {.name = "one", .of.watch = watches[0]},
+        {.name = "two", .of.watch = watches[1]}
     };
     struct filter filter;
 
@@ -225,12 +225,12 @@ static void test_an_outage_is_an_event_without_an_object(void **state)
     (void)state;
     add(HOOK_OBJECT, 1);
     objects_sync(watches[0], "", "9", begin);
-    hooks_stale(&hooks, watches[0], true, WALL_NS, begin.ms);
+    hooks_stale(&hooks, (struct content){.watch = watches[0]}, true, WALL_NS, begin.ms);
     end(next());
     assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
                  "\"existing\",\"sources\":{" SOURCE("one") "},\"event\":" OUTAGE(
                      "STALE") ",\"object\":null}}\n");
-    hooks_stale(&hooks, watches[0], false, WALL_NS, begin.ms);
+    hooks_stale(&hooks, (struct content){.watch = watches[0]}, false, WALL_NS, begin.ms);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), OUTAGE("FRESH") ",\"object\":null}}\n"));
 }
@@ -241,7 +241,7 @@ static void test_in_mode_snapshot_an_outage_is_a_change(void **state)
     add(HOOK_SNAPSHOT, 1);
     objects_sync(watches[0], "", "9", begin);
     end(next());
-    hooks_stale(&hooks, watches[0], true, WALL_NS, begin.ms);
+    hooks_stale(&hooks, (struct content){.watch = watches[0]}, true, WALL_NS, begin.ms);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), "\"changes\":[" OUTAGE("STALE") "}],\"snapshot\":"));
 }
@@ -343,7 +343,7 @@ static void test_the_environment_of_an_outage(void **state)
     (void)state;
     add(HOOK_OBJECT, 1);
     objects_sync(watches[0], "", "9", begin);
-    hooks_stale(&hooks, watches[0], true, WALL_NS, begin.ms);
+    hooks_stale(&hooks, (struct content){.watch = watches[0]}, true, WALL_NS, begin.ms);
     struct run *run = next();
     assert_non_null(strstr(env(run), "INFORMERD_EVENT=STALE\n"
                                      "INFORMERD_CLUSTER=c\n"

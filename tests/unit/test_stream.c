@@ -118,9 +118,11 @@ static void test_stale_and_fresh_are_lines(void **state)
     streamed_sync((const char *const[]){NULL}, "5");
     streamed_follow("w");
     streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
-    admin_streams_stale(streamed.hub, streamed.watch, true, STREAMED_WALL_NS);
+    admin_streams_stale(streamed.hub, (struct content){.watch = streamed.watch}, true,
+                        STREAMED_WALL_NS);
     assert_int_equal(streamed.woken, 1);
-    admin_streams_stale(streamed.hub, streamed.watch, false, STREAMED_WALL_NS);
+    admin_streams_stale(streamed.hub, (struct content){.watch = streamed.watch}, false,
+                        STREAMED_WALL_NS);
     assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
                      ADMIN_STREAM_EMPTY);
     assert_non_null(strstr(buf_cstr(&streamed.out),
@@ -167,8 +169,8 @@ static void test_another_watch_is_not_heard(void **state)
     streamed_sync((const char *const[]){NULL}, "5");
     streamed_follow("w");
     streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
-    admin_streams_delta(streamed.hub, other, &d);
-    admin_streams_stale(streamed.hub, other, true, 1);
+    admin_streams_delta(streamed.hub, (struct content){.watch = other}, &d);
+    admin_streams_stale(streamed.hub, (struct content){.watch = other}, true, 1);
     assert_int_equal(streamed.woken, 0);
     streamed_expect(ADMIN_STREAM_EMPTY, "");
     object_unref(&o);
@@ -185,7 +187,7 @@ static void test_an_object_on_many_lines_is_one(void **state)
     (void)state;
     streamed_sync((const char *const[]){NULL}, "5");
     streamed_follow("w");
-    admin_streams_delta(streamed.hub, streamed.watch, &d);
+    admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
     assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
                      ADMIN_STREAM_EMPTY);
     assert_non_null(strstr(buf_cstr(&streamed.out), "{  \"k\" : \t\"1\\n2\" }"));

@@ -124,7 +124,7 @@ class Control:
 
     def objects(self, name, key=None):
         """The cached objects, or the one of a key; None when the key is not there."""
-        target = f"/v1/watches/{name}/objects"
+        target = f"/v1/sources/{name}/objects"
         if key is None:
             return self.get(target)
         status, _headers, body = self.ask(f"{target}/{urllib.parse.quote(key)}")

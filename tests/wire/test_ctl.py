@@ -47,7 +47,7 @@ def test_status_has_everything(running, api):
 
 
 def test_the_parts_are_those_of_the_status(running):
-    assert set(running.control.get("/v1/watches")) == {"watches"}
+    assert set(running.control.get("/v1/watches")) == {"watches", "views"}
     assert set(running.control.get("/v1/watches")["watches"]["services"]) == set(
         running.control.watch("services"))
     assert set(running.control.get("/v1/hooks")["hooks"]["h"]) == set(running.control.hook("h"))
@@ -64,8 +64,8 @@ def test_objects_are_an_array_or_one(running, api):
 
 
 @pytest.mark.parametrize("target,code", [
-    ("/v1/nothing", 404), ("/", 404), ("/v1/watches/none/objects", 404),
-    ("/v1/watches/services/objects/n/none", 404), ("/v1/../v1/status", 404)])
+    ("/v1/nothing", 404), ("/", 404), ("/v1/sources/none/objects", 404),
+    ("/v1/sources/services/objects/n/none", 404), ("/v1/../v1/status", 404)])
 def test_what_is_not_there_is_404_with_a_json_error(running, target, code):
     status, headers, body = running.control.ask(target)
     assert status == code and headers["Content-Type"].startswith("application/json")
@@ -446,12 +446,17 @@ def test_others_may_look_but_not_act(api, daemon):
 
 @pytest.mark.parametrize("method,target,code", [
     ("GET", "relist", 405), ("GET", "guard/accept", 405), ("GET", "guard/reject", 405),
-    ("POST", "objects", 405), ("DELETE", "verify", 405), ("PUT", "relist", 405),
+    ("GET", "objects", 404), ("DELETE", "verify", 405), ("PUT", "relist", 405),
     ("POST", "guard", 404), ("POST", "guard/hold", 404), ("POST", "relists", 404)])
 def test_paths_have_their_methods(running, method, target, code):
     status, _headers, body = running.control.ask(f"/v1/watches/services/{target}", method)
     assert status == code and json.loads(body)["error"]
     assert running.control.watch("services")["relists"] == 0
+
+
+@pytest.mark.parametrize("target", ["objects", "objects/n/a", "stream"])
+def test_sources_are_only_read(running, target):
+    assert running.control.ask(f"/v1/sources/services/{target}", "POST")[0] == 405
 
 
 @pytest.mark.parametrize("length", [0, 1, 60000])

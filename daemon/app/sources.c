@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/sources.h"
+
+#include <stdlib.h>
+
+#include "app/build.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "cache/view.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+
+struct sources {
+    struct sources_params params;
+    const struct sources_events *events;
+    void *arg;
+    struct admin_watch *watches; /* as conf->watches */
+    struct view **views;         /* as conf->views; NULL until it is made */
+    struct deadline *look;       /* when time changes a view */
+};
+
+static void tell_stale(struct sources *s, struct content from, bool stale, uint64_t wall_ns)
+{
+    static const char *const texts[2][2] = {
+        {"watch is fresh again", "watch is stale"},
+        {"view is fresh again",  "view is stale" },
+    };
+    bool view = from.view != NULL;
+
+    log_emit(stale ? LOG_LVL_WARN : LOG_LVL_INFO, texts[view][stale],
+             LOG_FIELDS(KV_STR("cluster", content_cluster(from)),
+                        KV_STR(view ? "view" : "watch", content_name(from))));
+    s->events->on_stale(s->arg, from, stale, wall_ns);
+}
+
+/* ---- Watches */
+
+static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    const struct sources *s = arg;
+
+    s->events->on_delta(s->arg, (struct content){.watch = w}, d);
+    for (size_t i = 0; i < s->params.conf->n_views; i++)
+        view_delta(s->views[i], w, d);
+}
+
+static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    tell_stale(arg, (struct content){.watch = w}, stale, wall_ns);
+}
+
+/* An earlier watch that is equal to this one, or NULL. */
+static struct watch *equal_watch(const struct sources *s, size_t i)
+{
+    const struct conf *conf = s->params.conf;
+
+    for (size_t k = 0; k < i; k++)
+        if (conf_watch_equal(&conf->watches[k], &conf->watches[i]))
+            return s->watches[k].watch;
+    return NULL;
+}
+
+static struct watch *make_watch(struct sources *s, size_t i)
+{
+    static const struct watch_events events = {on_watch_delta, on_watch_stale};
+    const struct build_watches b = {
+        .conf = s->params.conf, .node_name = s->params.node_name, .events = &events, .arg = s};
+    struct watch *w = equal_watch(s, i);
+    struct err err;
+
+    if (w == NULL && build_watch(&b, &s->params.conf->watches[i], &w, &err) != ERR_OK)
+        panic("a checked watch cannot be built: %s", err.text);
+    return w;
+}
+
+static struct watch *watch_named(const struct sources *s, const char *name)
+{
+    const struct conf_watch *w = conf_find_watch(s->params.conf, name);
+
+    return w != NULL ? s->watches[w - s->params.conf->watches].watch : NULL;
+}
+
+/* ---- Views */
+
+static void on_view_delta(void *arg, struct view *v, const struct delta *d)
+{
+    const struct sources *s = arg;
+
+    s->events->on_delta(s->arg, (struct content){.view = v}, d);
+}
+
+static void on_view_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
+{
+    tell_stale(arg, (struct content){.view = v}, stale, wall_ns);
+}
+
+static struct view *make_view(struct sources *s, const struct conf_view *v)
+{
+    static const struct view_events events = {on_view_delta, on_view_stale};
+    const struct view_params p = build_view(v, watch_named(s, v->services.v),
+                                            watch_named(s, v->slices.v), s->params.node_name);
+
+    return view_create(&p, &events, s);
+}
+
+static uint64_t look_at(struct view *v, struct feed_now now)
+{
+    bool was_synced = view_synced(v);
+    uint64_t next_ms = view_tick(v, now);
+
+    if (!was_synced && view_synced(v))
+        log_info("view synced", KV_STR("cluster", view_cluster(v)), KV_STR("view", view_name(v)),
+                 KV_U64("objects", store_count(view_store(v))));
+    return next_ms;
+}
+
+void sources_progress(struct sources *s)
+{
+    const struct feed_now now = {.ms = loop_now_ms(s->params.loop), .wall_ns = loop_wall_ns()};
+    uint64_t soonest_ms = UINT64_MAX;
+
+    for (size_t i = 0; i < s->params.conf->n_views; i++) {
+        uint64_t next_ms = look_at(s->views[i], now);
+
+        if (next_ms < soonest_ms)
+            soonest_ms = next_ms;
+    }
+    if (soonest_ms == UINT64_MAX)
+        deadline_stop(s->look);
+    else
+        deadline_start(s->look, soonest_ms > now.ms ? soonest_ms - now.ms : 0);
+}
+
+static void on_look(void *arg)
+{
+    const struct sources *s = arg;
+
+    s->events->on_progress(s->arg);
+}
+
+/* ---- All of them */
+
+struct sources *sources_create(const struct sources_params *params,
+                               const struct sources_events *events, void *arg)
+{
+    const struct conf *conf = params->conf;
+    struct sources *s = MEM_NEW(struct sources, .params = *params, .events = events, .arg = arg);
+
+    s->look = deadline_create(params->loop, on_look, s);
+    s->watches = mem_array(conf->n_watches + 1, sizeof(*s->watches));
+    for (size_t i = 0; i < conf->n_watches; i++)
+        s->watches[i] =
+            (struct admin_watch){.name = conf->watches[i].name.v, .watch = make_watch(s, i)};
+    s->views = mem_array(conf->n_views + 1, sizeof(struct view *));
+    for (size_t i = 0; i < conf->n_views; i++)
+        s->views[i] = make_view(s, &conf->views[i]);
+    return s;
+}
+
+void sources_follow(struct sources *s, struct site *const *sites)
+{
+    const struct conf *conf = s->params.conf;
+
+    for (size_t i = 0; i < conf->n_watches; i++) {
+        const struct conf_watch *w = &conf->watches[i];
+        size_t site = (size_t)(conf_find_cluster(conf, w->cluster.v) - conf->clusters);
+
+        if (equal_watch(s, i) == NULL)
+            site_add(sites[site], s->watches[i].watch, w->audit.v);
+    }
+}
+
+bool sources_synced(const struct sources *s)
+{
+    for (size_t i = 0; i < s->params.conf->n_watches; i++)
+        if (!watch_synced(s->watches[i].watch))
+            return false;
+    for (size_t i = 0; i < s->params.conf->n_views; i++)
+        if (!view_synced(s->views[i]))
+            return false;
+    return true;
+}
+
+const struct admin_watch *sources_watches(const struct sources *s)
+{
+    return s->watches;
+}
+
+struct view *const *sources_views(const struct sources *s)
+{
+    return s->views;
+}
+
+struct content sources_find(const struct sources *s, const char *name)
+{
+    const struct conf_view *v = conf_find_view(s->params.conf, name);
+
+    if (v != NULL)
+        return (struct content){.view = s->views[v - s->params.conf->views]};
+    struct watch *w = watch_named(s, name);
+    ensure(w != NULL);
+    return (struct content){.watch = w};
+}
+
+void sources_close(struct sources *s)
+{
+    deadline_dispose(&s->look);
+}
+
+void sources_destroy(struct sources **sp)
+{
+    struct sources *s = *sp;
+
+    if (s == NULL)
+        return;
+    *sp = NULL;
+    for (size_t i = 0; i < s->params.conf->n_views; i++)
+        view_destroy(&s->views[i]);
+    for (size_t i = s->params.conf->n_watches; i-- > 0;) /* the first of equal ones last */
+        if (equal_watch(s, i) == NULL)
+            watch_destroy(&s->watches[i].watch);
+    free(s->views);
+    free(s->watches);
+    free(s);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sources - all that hooks may look at: the watches of the configuration, of which equal ones are
+ * one, and the views that are made of them.
+ */
+#ifndef APP_SOURCES_H
+#define APP_SOURCES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "admin/admin.h"
+#include "app/site.h"
+#include "cache/content.h"
+#include "cache/delta.h"
+#include "conf/conf.h"
+
+struct loop;
+struct sources;
+
+/* Everything is borrowed and must outlive it. */
+struct sources_params {
+    struct loop *loop;
+    const struct conf *conf; /* checked */
+    const char *node_name;
+};
+
+/* What watches and views tell. on_delta and on_stale run inside calls on a watch, for views inside
+ * sources_progress() or on the stack of a timer, behind which on_progress runs. */
+struct sources_events {
+    void (*on_delta)(void *arg, struct content from, const struct delta *d);
+    void (*on_stale)(void *arg, struct content from, bool stale, uint64_t wall_ns);
+    void (*on_progress)(void *arg); /* time has changed a view */
+};
+
+/* Never NULL. */
+struct sources *sources_create(const struct sources_params *params,
+                               const struct sources_events *events, void *arg);
+
+/* Gives each watch, once under whatever names it has, to its site (as conf->clusters). */
+void sources_follow(struct sources *s, struct site *const *sites);
+
+/* Something has come from a server, or a watch became stale or fresh: views look. */
+void sources_progress(struct sources *s);
+
+/* Is all of it synced? */
+bool sources_synced(const struct sources *s);
+
+/* As conf->watches; equal ones are one watch with several names. */
+const struct admin_watch *sources_watches(const struct sources *s);
+
+/* As conf->views. */
+struct view *const *sources_views(const struct sources *s);
+
+/* What the configuration calls so. */
+struct content sources_find(const struct sources *s, const char *name);
+
+/* Time changes nothing any more. */
+void sources_close(struct sources *s);
+
+/* Frees it and sets *s to NULL; after sources_close(), once the loop, hooks and readers are gone.
+ * NULL is fine. */
+void sources_destroy(struct sources **s);
+
+#endif

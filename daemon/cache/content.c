@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/content.h"
+
+#include "cache/view.h"
+#include "cache/watch.h"
+
+bool content_equal(struct content a, struct content b)
+{
+    return a.watch == b.watch && a.view == b.view;
+}
+
+const char *content_name(struct content c)
+{
+    return c.view != NULL ? view_name(c.view) : watch_name(c.watch);
+}
+
+const char *content_cluster(struct content c)
+{
+    return c.view != NULL ? view_cluster(c.view) : watch_cluster(c.watch);
+}
+
+const char *content_resource(struct content c)
+{
+    return c.view != NULL ? VIEW_TYPE : watch_resource(c.watch);
+}
+
+bool content_synced(struct content c)
+{
+    return c.view != NULL ? view_synced(c.view) : watch_synced(c.watch);
+}
+
+const struct store *content_store(struct content c)
+{
+    return c.view != NULL ? view_store(c.view) : watch_store(c.watch);
+}
+
+static struct content_status of_watch(const struct watch *w, uint64_t now_ms)
+{
+    struct watch_status s = watch_status(w, now_ms);
+
+    return (struct content_status){
+        .synced = s.synced,
+        .stale = s.stale,
+        .held = s.held != NULL,
+        .contact = s.contact,
+        .contact_age_ms = s.contact_age_ms,
+    };
+}
+
+static struct content_status of_view(const struct view *v, uint64_t now_ms)
+{
+    struct content_status sum = {.synced = view_synced(v), .stale = view_stale(v), .contact = true};
+
+    for (size_t i = 0; i < VIEW_WATCHES; i++) {
+        struct content_status s = of_watch(view_watch(v, i), now_ms);
+
+        sum.held = sum.held || s.held;
+        sum.contact = sum.contact && s.contact;
+        if (s.contact_age_ms > sum.contact_age_ms)
+            sum.contact_age_ms = s.contact_age_ms;
+    }
+    if (!sum.contact)
+        sum.contact_age_ms = 0;
+    return sum;
+}
+
+struct content_status content_status(struct content c, uint64_t now_ms)
+{
+    return c.view != NULL ? of_view(c.view, now_ms) : of_watch(c.watch, now_ms);
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A view beside its watches, as hooks, streams, the journal and the control socket see it. */
+#include "cache/content.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "admin/admin.h"
+#include "admin/journal.h"
+#include "admin/stream.h"
+#include "base/compiler.h"
+#include "base/log.h"
+#include "cache/view.h"
+#include "cache/watch.h"
+#include "hook/hook.h"
+#include "hook/payload.h"
+#include "hook/why.h"
+
+enum { STALE_AFTER = 30000 };
+
+#define SERVICE                                                                            \
+    "{\"metadata\":{\"namespace\":\"s\",\"name\":\"a\",\"uid\":\"u\",\"resourceVersion\":" \
+    "\"3\"},\"spec\":{\"ports\":[{\"port\":80}]}}"
+
+static struct watch *services;
+static struct watch *slices;
+static struct view *view;
+static struct hooks hooks;
+static struct journal *journal;
+static struct admin_streams *streams;
+static struct feed_now now;
+
+static struct content from_view(void)
+{
+    return (struct content){.view = view};
+}
+
+static void tell(struct content from, const struct delta *d)
+{
+    journal_change(journal, from, d);
+    admin_streams_delta(streams, from, d);
+    hooks_delta(&hooks, from, d, now.ms);
+}
+
+static void tell_stale(struct content from, bool stale, uint64_t wall_ns)
+{
+    journal_source(journal, wall_ns, from, stale ? "stale" : "fresh");
+    admin_streams_stale(streams, from, stale, wall_ns);
+    hooks_stale(&hooks, from, stale, wall_ns, now.ms);
+}
+
+static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg;
+    tell((struct content){.watch = w}, d);
+    view_delta(view, w, d);
+}
+
+static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    (void)arg;
+    tell_stale((struct content){.watch = w}, stale, wall_ns);
+}
+
+static void on_view_delta(void *arg, struct view *v, const struct delta *d)
+{
+    (void)arg;
+    tell((struct content){.view = v}, d);
+}
+
+static void on_view_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
+{
+    (void)arg;
+    tell_stale((struct content){.view = v}, stale, wall_ns);
+}
+
+static struct watch *make_watch(const char *resource)
+{
+    static const struct watch_events events = {on_watch_delta, on_watch_stale};
+    static const char *const everywhere[] = {"*"};
+    struct watch *w = NULL;
+    const struct watch_params p = {
+        .name = resource,
+        .cluster = "c",
+        .resource = resource,
+        .namespaces = everywhere,
+        .namespace_count = 1,
+        .label_selector = "",
+        .field_selector = "",
+        .object_size = 4096,
+        .reflector = {.backoff = {.initial_ms = 800, .max_ms = 30000, .factor = 2},
+                      .reset_after_ms = 120000,
+                      .page_size = 500,
+                      .watch_min_s = 300,
+                      .watch_max_s = 300},
+        .guard = {.relist_deletes = 50,                                           .at_least = 1,     .hold_ms = 60000},
+        .bookmark_timeout_ms = 150000,
+        .list_idle_timeout_ms = 60000,
+        .stale_after_ms = STALE_AFTER,
+    };
+
+    assert_int_equal(watch_create(&p, &events, NULL, &w, NULL), ERR_OK);
+    return w;
+}
+
+static int set_up(void **state)
+{
+    static const struct view_events events = {on_view_delta, on_view_stale};
+
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    now = (struct feed_now){1000000, 1700000000000000000U};
+    hooks_init(&hooks, 8, 1);
+    journal = journal_create();
+    streams = admin_streams_create(journal);
+    services = make_watch("services");
+    slices = make_watch("endpointslices");
+    view = view_create(
+        &(struct view_params){
+            .name = "v", .services = services, .slices = slices, .node_name = "n"},
+        &events, NULL);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    hooks_fini(&hooks);
+    admin_streams_destroy(&streams);
+    journal_destroy(&journal);
+    view_destroy(&view);
+    watch_destroy(&services);
+    watch_destroy(&slices);
+    return 0;
+}
+
+static struct hook *add_hook(const char *name, struct content of)
+{
+    const struct hook_source source = {.name = name, .of = of};
+    struct filter filter;
+
+    assert_int_equal(filter_init(&filter, 0x3f, NULL, 0, NULL), ERR_OK);
+    hooks_add(&hooks, &(struct hook_params){
+                          .name = name,
+                          .sources = &source,
+                          .source_count = 1,
+                          .filter = filter,
+                          .lane = {.concurrency = 1, .retry = {100, 100, 1, 0}}
+    });
+    return hooks.v[hooks.n - 1];
+}
+
+/* The answer to a list; the watch begins then. */
+static void list(struct watch *w, const char *items)
+{
+    const struct http_head head = {.status = 200, .retry_after_s = -1};
+    struct feed *f = watch_feed(w, 0);
+    char body[1024];
+
+    if (feed_status(f).state == REFLECTOR_IDLE) {
+        assert_int_equal(feed_start(f, now.ms).what, FEED_LIST);
+    } else {
+        watch_relist(w, RELIST_MANUAL);
+        assert_int_equal(feed_restart(f, now).what, FEED_LIST);
+    }
+    feed_head(f, &head, now.ms);
+    snprintf(body, sizeof(body),
+             "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"10\"},"
+             "\"items\":[%s]}",
+             w == slices ? "EndpointSlice" : "Service", w == slices ? "discovery.k8s.io/v1" : "v1",
+             items);
+    assert_true(feed_body(f, body, strlen(body), now));
+    if (feed_end(f, NULL, now).what == FEED_WATCH)
+        feed_head(f, &head, now.ms);
+    view_tick(view, now);
+    admin_streams_synced(streams);
+}
+
+static void sync_all(void)
+{
+    list(services, SERVICE);
+    list(slices, "");
+    assert_true(view_synced(view));
+}
+
+static void expect_in(struct str text, const char *part)
+{
+    struct buf copy = {0};
+
+    buf_append_str(&copy, text);
+    if (strstr(buf_cstr(&copy), part) == NULL)
+        fail_msg("\"%s\" is not in\n%s", part, buf_cstr(&copy));
+    buf_free(&copy);
+}
+
+static void test_a_view_is_none_of_its_watches(void **state)
+{
+    struct content a = {.watch = services};
+    struct content b = {.watch = slices};
+
+    (void)state;
+    assert_true(content_equal(a, a) && content_equal(from_view(), from_view()));
+    assert_false(content_equal(a, b) || content_equal(a, from_view()));
+    assert_false(content_equal(from_view(), (struct content){.view = NULL}));
+    assert_string_equal(content_name(a), "services");
+    assert_string_equal(content_name(from_view()), "v");
+    assert_string_equal(content_cluster(from_view()), "c");
+    assert_string_equal(content_resource(a), "services");
+    assert_string_equal(content_resource(from_view()), "service_endpoints");
+    sync_all();
+    assert_ptr_equal(content_store(a), watch_store(services));
+    assert_int_equal(store_count(content_store(from_view())), 1);
+    assert_int_equal(store_count(content_store(b)), 0);
+}
+
+static void test_a_view_is_as_good_as_the_worse_of_its_watches(void **state)
+{
+    struct content_status s = content_status(from_view(), now.ms);
+
+    (void)state;
+    assert_false(s.synced || s.stale || s.held || s.contact);
+    list(slices, "");
+    now.ms += 400;
+    s = content_status(from_view(), now.ms);
+    assert_false(s.synced || content_synced(from_view()) || s.contact);
+    assert_int_equal(s.contact_age_ms, 0);
+    list(services, SERVICE);
+    now.ms += 100;
+    s = content_status(from_view(), now.ms);
+    assert_true(s.synced && s.contact && !s.stale && !s.held && content_synced(from_view()));
+    assert_int_equal(s.contact_age_ms, 500);
+    list(slices, "");
+    assert_int_equal(content_status((struct content){.watch = slices}, now.ms).contact_age_ms, 0);
+    assert_int_equal(content_status(from_view(), now.ms).contact_age_ms, 100);
+    list(services, "");
+    assert_true(content_status((struct content){.watch = services}, now.ms).held);
+    s = content_status(from_view(), now.ms);
+    assert_true(s.held && s.synced);
+}
+
+static void test_hooks_hear_of_their_own_source_alone(void **state)
+{
+    const struct payload_context context = {.node = "n", .instance = "i"};
+    struct hook *of_view = add_hook("of_view", from_view());
+    struct hook *of_watch = add_hook("of_watch", (struct content){.watch = services});
+    struct buf out = {0};
+
+    (void)state;
+    list(services, SERVICE);
+    struct run *run = hooks_next(&hooks, now.ms);
+    assert_non_null(run);
+    assert_ptr_equal(run->hook, of_watch);
+    assert_null(hooks_next(&hooks, now.ms));
+    struct why why = why_hook(&hooks, of_view, now.ms);
+    assert_int_equal(why.reason, WHY_NOT_SYNCED);
+    assert_string_equal(why.of, "of_view");
+    list(slices, "");
+    run = hooks_next(&hooks, now.ms);
+    assert_non_null(run);
+    assert_ptr_equal(run->hook, of_view);
+    payload_put_json(&out, &context, run, now.ms);
+    expect_in(buf_str(&out), "\"sources\":{\"of_view\":{\"cluster\":\"c\",\"synced\":true,"
+                             "\"stale\":false,\"age_s\":0,\"held\":false}}");
+    expect_in(buf_str(&out), "\"cluster\":\"c\",\"source\":\"of_view\",\"api_version\":"
+                             "\"informerd/v1\",\"kind\":\"ServiceEndpoints\",\"namespace\":\"s\"");
+    assert_null(hooks_next(&hooks, now.ms));
+    buf_free(&out);
+}
+
+static void test_a_stale_watch_makes_hooks_of_the_view_stale(void **state)
+{
+    const struct hook *of_view = add_hook("of_view", from_view());
+    const struct hook *of_slices = add_hook("of_slices", (struct content){.watch = slices});
+
+    (void)state;
+    sync_all();
+    feed_end(watch_feed(services, 0), NULL, now);
+    now.ms += STALE_AFTER;
+    watch_tick(services, now);
+    assert_false(of_view->sources[0].stale);
+    view_tick(view, now);
+    assert_true(of_view->sources[0].stale && !of_slices->sources[0].stale);
+    assert_true(content_status(from_view(), now.ms).stale);
+}
+
+static struct buf ask(const char *target, int status)
+{
+    const struct admin_watch watches[] = {
+        {"services", services},
+        {"slices",   slices  }
+    };
+    const struct admin_model m = {
+        .version = "1",
+        .watches = watches,
+        .watch_count = ARRAY_LEN(watches),
+        .views = &view,
+        .view_count = 1,
+        .hooks = &hooks,
+        .journal = journal,
+        .streams = streams,
+    };
+    struct admin_response r;
+
+    admin_handle(&m, &(struct admin_request){str_c("GET"), str_c(target), false}, now.ms, &r);
+    assert_int_equal(r.status, status);
+    if (r.stream != NULL) {
+        while (admin_stream_pull(r.stream, &r.body, 1000) == ADMIN_STREAM_MORE)
+            continue;
+        admin_stream_destroy(&r.stream);
+    }
+    return r.body;
+}
+
+static void expect(const char *target, int status, const char *part)
+{
+    struct buf body = ask(target, status);
+
+    expect_in(buf_str(&body), part);
+    buf_free(&body);
+}
+
+static void test_the_control_socket_shows_views(void **state)
+{
+    static const char object[] = "{\"cluster\":\"c\",\"namespace\":\"s\",\"name\":\"a\",";
+
+    (void)state;
+    expect("/v1/status", 200,
+           ",\"views\":{\"v\":{\"objects\":0,\"synced\":false,\"stale\":false}},"
+           "\"hooks\":{");
+    expect("/v1/sources/v/objects", 200, "[]");
+    sync_all();
+    expect("/v1/watches", 200,
+           "\"views\":{\"v\":{\"objects\":1,\"synced\":true,\"stale\":false}}}");
+    expect("/v1/sources/v/objects", 200, object);
+    expect("/v1/sources/v/objects/s/a", 200, object);
+    expect("/v1/sources/v/objects/s/b", 404, "no object of this key");
+    expect("/v1/sources/slices/objects", 200, "[]");
+    expect("/v1/sources/w/objects", 404, "there is no watch or view of this name");
+    expect("/v1/watches/v/verify", 404, "there is no watch of this name");
+    expect("/v1/sources/v/stream", 200, object);
+    expect(
+        "/v1/sources/v/stream", 200,
+        "{\"type\":\"SYNCED\",\"cluster\":\"c\",\"source\":\"v\",\"objects\":1,\"stale\":false}");
+}
+
+static void test_a_stream_takes_what_its_source_says_alone(void **state)
+{
+    struct admin_stream *s = admin_streams_follow(streams, "v", from_view(), now.ms);
+    struct admin_stream *events = admin_streams_follow_journal(streams);
+    struct buf out = {0};
+
+    (void)state;
+    list(services, SERVICE);
+    assert_int_equal(admin_stream_pull(s, &out, 1), ADMIN_STREAM_EMPTY);
+    list(slices, "");
+    while (admin_stream_pull(s, &out, 1) == ADMIN_STREAM_MORE)
+        continue;
+    expect_in(buf_str(&out), "{\"type\":\"SYNCED\"");
+    buf_clear(&out);
+    list(services, SERVICE);
+    tell_stale((struct content){.watch = services}, true, 1);
+    assert_int_equal(admin_stream_pull(s, &out, 1), ADMIN_STREAM_EMPTY);
+    assert_int_equal(out.len, 0);
+    tell_stale(from_view(), true, 1);
+    admin_stream_pull(s, &out, 1);
+    expect_in(buf_str(&out), "{\"type\":\"STALE\",\"cause\":\"watch\",\"cluster\":\"c\","
+                             "\"source\":\"v\"");
+    admin_stream_destroy(&s);
+    admin_stream_destroy(&events);
+    buf_free(&out);
+}
+
+static void test_the_journal_says_which_is_a_view(void **state)
+{
+    struct buf lines = {0};
+
+    (void)state;
+    sync_all();
+    tell_stale(from_view(), true, 1);
+    journal_put_all(&lines, journal);
+    expect_in(buf_str(&lines), "\"what\":\"change\",\"type\":\"ADDED\",\"cause\":\"relist\","
+                               "\"cluster\":\"c\",\"watch\":\"services\",\"key\":\"s/a\"");
+    expect_in(buf_str(&lines), "\"what\":\"change\",\"type\":\"ADDED\",\"cause\":\"relist\","
+                               "\"cluster\":\"c\",\"view\":\"v\",\"key\":\"s/a\"");
+    expect_in(buf_str(&lines), "\"what\":\"view\",\"cluster\":\"c\",\"view\":\"v\",\"state\":"
+                               "\"stale\"}");
+    buf_free(&lines);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_view_is_none_of_its_watches, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_view_is_as_good_as_the_worse_of_its_watches, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_hooks_hear_of_their_own_source_alone, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_a_stale_watch_makes_hooks_of_the_view_stale, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_the_control_socket_shows_views, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_stream_takes_what_its_source_says_alone, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_the_journal_says_which_is_a_view, set_up, clean_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
