@@ -106,6 +106,15 @@ void access_load(struct access_list *l, const struct conf *conf, struct problems
     }
 }
 
+enum err_kind access_read_item(const struct cred_source *item, struct buf *out, struct err *err)
+{
+    if (item->data == NULL && item->path != NULL)
+        return read_file(item->path, out, err);
+    if (item->data != NULL)
+        buf_puts(out, item->data);
+    return ERR_OK;
+}
+
 /* NAME, the caller's, or NULL. */
 static char *name_in_certificate(const struct cred_source *cert)
 {
@@ -114,9 +123,7 @@ static char *name_in_certificate(const struct cred_source *cert)
     char *name = NULL;
     struct err err;
 
-    if (cert->data != NULL)
-        buf_puts(&pem, cert->data);
-    else if (cert->path != NULL && read_file(cert->path, &pem, &err) != ERR_OK)
+    if (access_read_item(cert, &pem, &err) != ERR_OK)
         buf_clear(&pem); /* the daemon will say so when it needs the certificate */
     char *subject = pem.len > 0 ? tls_identity_common_name(buf_str(&pem)) : NULL;
     if (subject != NULL && strncmp(subject, prefix, sizeof(prefix) - 1) == 0)

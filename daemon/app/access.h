@@ -6,6 +6,7 @@
 #ifndef APP_ACCESS_H
 #define APP_ACCESS_H
 
+#include "base/buf.h"
 #include "conf/conf.h"
 #include "io/cred.h"
 #include "kube/kubeconfig.h"
@@ -35,6 +36,11 @@ void access_load(struct access_list *l, const struct conf *conf, struct problems
  * issued to system:node:NAME; else the host name in lower case, as the kubelet has it. The caller
  * frees it. */
 char *access_node_name(const struct access_list *l, const struct conf *conf) MUST_CHECK;
+
+/* Appends what a credential is, from the configuration or its file as it is now; nothing if there is
+ * none. The caller wipes it. ERR_CONFIG: the file cannot be read. */
+enum err_kind access_read_item(const struct cred_source *item, struct buf *out,
+                               struct err *err) MUST_CHECK;
 
 /* Frees everything, secrets wiped. */
 void access_fini(struct access_list *l);

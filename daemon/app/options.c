@@ -9,7 +9,8 @@
 #include "conf/value.h"
 
 static const char usage[] =
-    "usage: informerd [-c FILE] [-t | --print-config] [--once [--timeout D]] [--dry-run]\n"
+    "usage: informerd [-c FILE] [-t | --print-config | --print-rbac [--subject S]]\n"
+    "                 [--once [--timeout D]] [--dry-run]\n"
     "                 [--log-level LEVEL] [--log-format FORMAT]\n"
     "\n"
     "Keeps informer caches of Kubernetes resources and runs hooks when objects change.\n"
@@ -17,6 +18,9 @@ static const char usage[] =
     "  -c, --config FILE      configuration (default /etc/informerd/informerd.conf)\n"
     "  -t, --check            read the whole configuration, print each problem, exit 0 or 78\n"
     "      --print-config     print it with every default, and the number of connections\n"
+    "      --print-rbac       print the smallest roles and bindings that it needs, as YAML\n"
+    "      --subject S        of --print-rbac, who is bound: User:NAME, Group:NAME or\n"
+    "                         ServiceAccount:NAMESPACE:NAME (default: whom the credential names)\n"
     "      --once             sync, run every due hook, end: 0; 1 if a hook failed, 69 if a\n"
     "                         source could not sync\n"
     "      --timeout D        of --once, such as 90s (default: limits.ready_timeout)\n"
@@ -30,6 +34,8 @@ enum {
     OPT_LOG_LEVEL = 256,
     OPT_LOG_FORMAT,
     OPT_PRINT_CONFIG,
+    OPT_PRINT_RBAC,
+    OPT_SUBJECT,
     OPT_ONCE,
     OPT_TIMEOUT,
     OPT_DRY_RUN,
@@ -39,6 +45,8 @@ static const struct option long_options[] = {
     {"config",       required_argument, NULL, 'c'             },
     {"check",        no_argument,       NULL, 't'             },
     {"print-config", no_argument,       NULL, OPT_PRINT_CONFIG},
+    {"print-rbac",   no_argument,       NULL, OPT_PRINT_RBAC  },
+    {"subject",      required_argument, NULL, OPT_SUBJECT     },
     {"once",         no_argument,       NULL, OPT_ONCE        },
     {"timeout",      required_argument, NULL, OPT_TIMEOUT     },
     {"dry-run",      no_argument,       NULL, OPT_DRY_RUN     },
@@ -77,6 +85,16 @@ static int pick_timeout(uint64_t *out, const char *text)
     return EXIT_CODE_USAGE;
 }
 
+static int pick_subject(struct rbac_subject *out, const char *text)
+{
+    struct err err;
+
+    if (rbac_parse_subject(text, out, &err) == ERR_OK)
+        return -1;
+    fprintf(stderr, "informerd: --subject: %s\n", err.text);
+    return EXIT_CODE_USAGE;
+}
+
 static int take(struct options *o, int opt)
 {
     switch (opt) {
@@ -89,6 +107,11 @@ static int take(struct options *o, int opt)
     case OPT_PRINT_CONFIG:
         o->print_config = true;
         return -1;
+    case OPT_PRINT_RBAC:
+        o->print_rbac = true;
+        return -1;
+    case OPT_SUBJECT:
+        return pick_subject(&o->subject, optarg);
     case OPT_ONCE:
         o->once = true;
         return -1;
@@ -113,6 +136,20 @@ static int take(struct options *o, int opt)
     }
 }
 
+/* argument: the first that is no option, NULL = none. */
+static int check_whole(const struct options *o, const char *argument)
+{
+    if (o->timeout_ms > 0 && !o->once)
+        fputs("informerd: --timeout belongs to --once. Try informerd --help\n", stderr);
+    else if (o->subject.name.n > 0 && !o->print_rbac)
+        fputs("informerd: --subject belongs to --print-rbac. Try informerd --help\n", stderr);
+    else if (argument != NULL)
+        fprintf(stderr, "informerd: %s: unexpected argument. Try informerd --help\n", argument);
+    else
+        return -1;
+    return EXIT_CODE_USAGE;
+}
+
 int options_parse(struct options *o, int argc, char **argv)
 {
     int opt;
@@ -124,12 +161,5 @@ int options_parse(struct options *o, int argc, char **argv)
         code = take(o, opt);
     if (code >= 0)
         return code;
-    if (o->timeout_ms > 0 && !o->once) {
-        fputs("informerd: --timeout belongs to --once. Try informerd --help\n", stderr);
-        return EXIT_CODE_USAGE;
-    }
-    if (optind == argc)
-        return -1;
-    fprintf(stderr, "informerd: %s: unexpected argument. Try informerd --help\n", argv[optind]);
-    return EXIT_CODE_USAGE;
+    return check_whole(o, optind < argc ? argv[optind] : NULL);
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kube/rbac.h"
+
 /* Exit codes (sysexits; DESIGN 1.1). */
 enum exit_code {
     EXIT_CODE_OK = 0,
@@ -20,13 +22,15 @@ enum exit_code {
 
 struct options {
     const char *config;
-    bool check;          /* only read the configuration and tell what is wrong */
-    bool print_config;   /* the same, and print it if nothing is */
-    bool once;           /* sync, run what is due, end */
-    bool dry_run;        /* start no hook, say what would run */
-    uint64_t timeout_ms; /* of once; 0 = limits.ready_timeout */
-    int log_level;       /* index of log_level_words, or -1 = as configured */
-    int log_format;      /* index of log_format_words, or -1 */
+    bool check;                  /* only read the configuration and tell what is wrong */
+    bool print_config;           /* the same, and print it if nothing is */
+    bool print_rbac;             /* print the roles that it needs */
+    bool once;                   /* sync, run what is due, end */
+    bool dry_run;                /* start no hook, say what would run */
+    uint64_t timeout_ms;         /* of once; 0 = limits.ready_timeout */
+    struct rbac_subject subject; /* of print_rbac; no name = to be found out */
+    int log_level;               /* index of log_level_words, or -1 = as configured */
+    int log_format;              /* index of log_format_words, or -1 */
 };
 
 /* Reads argv into *o. Returns -1 to go on, else the exit code: after -h or -V, or a usage error

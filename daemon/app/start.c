@@ -17,6 +17,7 @@
 #include "app/check.h"
 #include "app/daemon.h"
 #include "app/identity.h"
+#include "app/rbac.h"
 #include "base/log.h"
 #include "conf/conf_print.h"
 #include "io/listener.h"
@@ -212,6 +213,8 @@ static int run_chosen(const struct options *o, const struct conf *conf,
 {
     if (o->print_config)
         return print_config(conf);
+    if (o->print_rbac)
+        return rbac_print(conf, access, o->subject.name.n > 0 ? &o->subject : NULL);
     return o->check ? EXIT_CODE_OK : run_checked(o, conf, access);
 }
 

@@ -5,11 +5,28 @@
 #ifndef PROTO_TLS_IDENTITY_H
 #define PROTO_TLS_IDENTITY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/compiler.h"
 #include "base/str.h"
+
+/* Whom an API server takes the holder of a certificate for. */
+struct tls_identity {
+    char *user;    /* the common name, as Go has it: the last one */
+    char **groups; /* the organizations */
+    size_t group_count;
+};
 
 /* The common name of the first certificate in a PEM text: a new string for the caller, or NULL when
  * there is none, it cannot be parsed, or the name holds anything but printable ASCII. */
 char *tls_identity_common_name(struct str pem) MUST_CHECK;
+
+/* Reads the first certificate of a PEM text. False, with *out zeroed: there is none, it cannot be
+ * parsed, has no common name, or a name that is no UTF-8. Release with tls_identity_fini(). */
+bool tls_identity_read(struct str pem, struct tls_identity *out) MUST_CHECK;
+
+/* Frees it; *id is zeroed. */
+void tls_identity_fini(struct tls_identity *id);
 
 #endif

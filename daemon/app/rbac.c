@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/rbac.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kube/resource.h"
+#include "kube/token.h"
+#include "proto/tls_identity.h"
+
+#define WHY_IDENTITY \
+    "the uid of this namespace is the identity of the cluster; asked for from a later release on"
+#define WHY_PLURAL "must be the plural: kubectl api-resources has it"
+
+/* Whom a credential names. */
+struct holder {
+    struct rbac_subject subject; /* borrows from the rest */
+    struct tls_identity identity;
+    char *account;
+};
+
+static void free_holder(struct holder *h)
+{
+    tls_identity_fini(&h->identity);
+    free(h->account);
+}
+
+static enum err_kind from_certificate(struct holder *h, struct str pem, struct err *err)
+{
+    if (!tls_identity_read(pem, &h->identity))
+        return err_set(err, ERR_CREDENTIAL, 0, "the client certificate has no readable CN");
+    h->subject = (struct rbac_subject){.kind = RBAC_USER, .name = str_c(h->identity.user)};
+    return ERR_OK;
+}
+
+/* Another sub than a service account's need not be the user's name: the server may take another
+ * claim, or put a prefix before it. */
+static enum err_kind from_token(struct holder *h, struct str token, struct err *err)
+{
+    static const char prefix[] = "system:serviceaccount:";
+    struct err ignored;
+    char *sub = token_subject(token);
+
+    if (sub != NULL && strncmp(sub, prefix, sizeof(prefix) - 1) == 0)
+        h->account = mem_printf("ServiceAccount:%s", sub + sizeof(prefix) - 1);
+    free(sub);
+    if (h->account == NULL || rbac_parse_subject(h->account, &h->subject, &ignored) != ERR_OK)
+        return err_set(err, ERR_CREDENTIAL, 0, "the token is not that of a service account");
+    return ERR_OK;
+}
+
+/* A server looks at the certificate first. */
+static enum err_kind find_holder(struct holder *h, const struct access *a, struct err *err)
+{
+    bool certificate = a->items[CRED_CERT].data != NULL || a->items[CRED_CERT].path != NULL;
+    const struct cred_source *item = &a->items[certificate ? CRED_CERT : CRED_TOKEN];
+    struct buf text = {0};
+    enum err_kind kind = access_read_item(item, &text, err);
+
+    if (kind == ERR_OK && item->data == NULL && item->path == NULL)
+        kind = err_set(err, ERR_CREDENTIAL, 0, "there is no client certificate and no token");
+    else if (kind == ERR_OK)
+        kind = certificate ? from_certificate(h, buf_str(&text), err)
+                           : from_token(h, buf_str(&text), err);
+    mem_wipe(text.data, text.cap);
+    buf_free(&text);
+    return kind;
+}
+
+/* One namespace of a watch; each of its names is a list and a watch with fieldSelector
+ * metadata.name=NAME, for which servers look at resourceNames. */
+static void grant_space(struct rbac *rbac, const struct conf_watch *w, struct rbac_grant *g)
+{
+    for (size_t i = 0; i < w->names.n; i++) {
+        g->name = w->names.v[i].v;
+        rbac_grant(rbac, g);
+    }
+    if (w->names.n == 0)
+        rbac_grant(rbac, g);
+}
+
+static void grant_watch(struct rbac *rbac, const struct conf_watch *w, const struct resource *r)
+{
+    struct rbac_grant g = {
+        .ns = "",
+        .group = r->group,
+        .plural = r->plural,
+        .name = "",
+        .verbs = RBAC_LIST | RBAC_WATCH | (w->confirm_deletes.v ? RBAC_GET : 0u),
+        .why = resource_is_known(r) ? "" : WHY_PLURAL,
+    };
+    bool everywhere = w->namespaces.n == 0 || strcmp(w->namespaces.v[0].v, "*") == 0;
+
+    for (size_t i = 0; i < w->namespaces.n && !everywhere; i++) {
+        g.ns = w->namespaces.v[i].v;
+        grant_space(rbac, w, &g);
+    }
+    if (everywhere)
+        grant_space(rbac, w, &g);
+}
+
+static void take_watch(struct rbac *rbac, const struct conf_watch *w, struct problems *p)
+{
+    struct resource r = {0};
+    struct err err;
+
+    if (resource_parse(w->resource.v, &r, &err) != ERR_OK)
+        problems_add(p, w->resource.at, "watches.%s.resource: %s", w->name.v, err.text);
+    else if (!resource_has_path(&r))
+        problems_add(p, w->resource.at,
+                     "watches.%s.resource: \"%s\" is none of Kubernetes' own, so only a server "
+                     "knows its group: write RESOURCE.VERSION.GROUP with the plural, as kubectl "
+                     "api-resources has them, such as widgets.v1.example.com",
+                     w->name.v, w->resource.v);
+    else
+        grant_watch(rbac, w, &r);
+    resource_fini(&r);
+}
+
+static void put_groups(const struct holder *h, struct buf *out)
+{
+    for (size_t i = 0; i < h->identity.group_count; i++) {
+        struct rbac_subject group = {.kind = RBAC_GROUP, .name = str_c(h->identity.groups[i])};
+
+        buf_puts(out, "# Or for all whose certificate has the same O: --subject ");
+        rbac_put_subject(&group, out);
+        buf_putc(out, '\n');
+    }
+}
+
+static void put_cluster(struct rbac *rbac, const struct conf_cluster *c, const struct holder *h,
+                        struct buf *out)
+{
+    static const struct rbac_grant identity = {
+        .ns = "",
+        .group = "",
+        .plural = "namespaces",
+        .name = "kube-system",
+        .verbs = RBAC_GET,
+        .why = WHY_IDENTITY,
+    };
+
+    rbac_grant(rbac, &identity);
+    buf_printf(out, "# cluster %s, for ", c->name.v);
+    rbac_put_subject(&h->subject, out);
+    buf_puts(out,
+             "\n# Discovery needs nothing: system:discovery is for all who are authenticated.\n");
+    put_groups(h, out);
+    rbac_put(rbac, &h->subject, out);
+}
+
+/* Those of one cluster; false when there are none. */
+static bool take_watches(struct rbac *rbac, const struct conf *conf, const struct conf_cluster *c,
+                         struct problems *p)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < conf->n_watches; i++) {
+        const struct conf_watch *w = &conf->watches[i];
+
+        if (conf_find_cluster(conf, w->cluster.v) != c)
+            continue;
+        take_watch(rbac, w, p);
+        any = true;
+    }
+    return any;
+}
+
+/* False: nobody is named. */
+static bool print_cluster(const struct conf_cluster *c, const struct access *a, struct rbac *rbac,
+                          const struct rbac_subject *given, struct buf *out)
+{
+    struct holder h = {0};
+    struct err err;
+    bool known = true;
+
+    if (given != NULL)
+        h.subject = *given;
+    else
+        known = find_holder(&h, a, &err) == ERR_OK;
+    if (known)
+        put_cluster(rbac, c, &h, out);
+    else
+        fprintf(stderr,
+                "informerd: cluster %s: %s: say who it is with --subject User:NAME, Group:NAME or "
+                "ServiceAccount:NAMESPACE:NAME\n",
+                c->name.v, err.text);
+    free_holder(&h);
+    return known;
+}
+
+static int put_clusters(const struct conf *conf, const struct access_list *access,
+                        const struct rbac_subject *subject, struct buf *out)
+{
+    struct problems p = {0};
+    struct buf told = {0};
+    bool known = true;
+
+    for (size_t i = 0; i < conf->n_clusters; i++) {
+        const struct conf_cluster *c = &conf->clusters[i];
+        struct rbac *rbac = rbac_create();
+
+        if (take_watches(rbac, conf, c, &p))
+            known = print_cluster(c, &access->v[i], rbac, subject, out) && known;
+        else
+            buf_printf(out, "# cluster %s: no watch is of it\n", c->name.v);
+        rbac_destroy(&rbac);
+    }
+    problems_put(&p, &told);
+    fputs(buf_cstr(&told), stderr);
+    buf_free(&told);
+    int code = problems_count(&p) > 0 ? EXIT_CODE_CONFIG : known ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+    problems_free(&p);
+    return code;
+}
+
+int rbac_print(const struct conf *conf, const struct access_list *access,
+               const struct rbac_subject *subject)
+{
+    struct buf out = {0};
+    int code = put_clusters(conf, access, subject, &out);
+
+    if (code == EXIT_CODE_OK &&
+        (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0))
+        code = EXIT_CODE_FAILED;
+    buf_free(&out);
+    return code;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/token.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "kube/base64.h"
+#include "proto/json_pick.h"
+#include "proto/json_tree.h"
+
+/* RFC 7515 2: base64url without padding. */
+static bool decode(struct str text, struct buf *out)
+{
+    struct buf standard = {0};
+
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+
+        buf_putc(&standard, (char)(c == '-' ? '+' : c == '_' ? '/' : c));
+    }
+    while (standard.len % 4 != 0)
+        buf_putc(&standard, '=');
+    bool good = base64_decode(buf_str(&standard), out);
+    buf_free(&standard);
+    return good;
+}
+
+/* The part between the two points; empty = it is no JWT. */
+static struct str payload_of(struct str token)
+{
+    const char *first = memchr(token.p, '.', token.n);
+    size_t rest = first != NULL ? token.n - (size_t)(first + 1 - token.p) : 0;
+    const char *second = rest > 0 ? memchr(first + 1, '.', rest) : NULL;
+
+    return second != NULL ? str_of(first + 1, (size_t)(second - first - 1)) : str_of("", 0);
+}
+
+char *token_subject(struct str token)
+{
+    struct str payload = token.n > 0 ? payload_of(token) : str_of("", 0);
+    struct buf json = {0};
+    struct json_tree tree = {0};
+    char *subject = NULL;
+    struct err err;
+
+    if (payload.n > 0 && decode(payload, &json)) {
+        tree.text = buf_str(&json);
+        if (json_tree_read(&tree, &err) == ERR_OK) {
+            struct str sub = json_pick_str(&tree, 0, "sub");
+
+            if (sub.n > 0 && memchr(sub.p, '\0', sub.n) == NULL)
+                subject = mem_strndup(sub.p, sub.n);
+        }
+        json_tree_free(&tree);
+    }
+    buf_free(&json);
+    return subject;
+}

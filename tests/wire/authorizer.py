@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RBAC as an API server applies it: which printed role allows which request."""
+import re
+
+import yaml
+
+GROUP = "rbac.authorization.k8s.io"
+VERBS = {"G": "get", "L": "list", "W": "watch", "S": "watch"}
+
+
+class Roles:
+    """What `informerd --print-rbac` printed for one cluster. Every role is bound, and every binding
+    has its role and the one subject, or it is an error."""
+
+    def __init__(self, text):
+        self.documents = list(yaml.safe_load_all(text))
+        roles, bindings = {}, {}
+        for document in self.documents:
+            assert document["apiVersion"] == f"{GROUP}/v1"
+            meta, kind = document["metadata"], document["kind"]
+            into = bindings if kind.endswith("Binding") else roles
+            into[kind.removesuffix("Binding"), meta.get("namespace"), meta["name"]] = document
+        assert len(roles) + len(bindings) == len(self.documents)
+        assert {(kind, space, b["roleRef"]["name"]) for (kind, space, _), b in bindings.items()} \
+            == set(roles)
+        for (kind, space, _name), binding in bindings.items():
+            assert binding["roleRef"]["kind"] == kind and binding["roleRef"]["apiGroup"] == GROUP
+            assert (kind == "Role") == (space is not None)
+        subjects = [binding["subjects"] for binding in bindings.values()]
+        assert all(entry == subjects[0] and len(entry) == 1 for entry in subjects)
+        self.subject = subjects[0][0] if subjects else None
+        self.names = {name for _kind, _space, name in roles}
+        self.rules = [(space, rule) for (_kind, space, _name), role in roles.items()
+                      for rule in role["rules"]]
+
+    def grants(self):
+        """{(namespace or None, group, resource, name or None, verb)}; each may stand only once."""
+        out = [(space, group, resource, name, verb) for space, rule in self.rules
+               for group in rule["apiGroups"] for resource in rule["resources"]
+               for name in rule.get("resourceNames", [None]) for verb in rule["verbs"]]
+        assert len(out) == len(set(out))
+        return set(out)
+
+    def allowing(self, request):
+        """The grants of which each is enough for this request of the fake server."""
+        name = request.name or name_selected(request.query.get("fieldSelector", ""))
+        return {grant for grant in self.grants()
+                if grant[0] in (None, request.namespace or None)
+                and grant[1:3] == (request.group, request.resource)
+                and grant[3] in (None, name) and grant[4] == VERBS[request.kind]}
+
+
+def name_selected(selector):
+    """The name that a list or watch counts as being for: k8s.io/apiserver, RequestInfoFactory."""
+    match = re.search(r"(?:^|,)metadata\.name==?([^,!=]+)", selector)
+    return match[1] if match else None
