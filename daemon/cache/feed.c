@@ -449,12 +449,17 @@ const struct object_rules *feed_rules(const struct feed *f)
     return &f->rules;
 }
 
+bool feed_settled(const struct feed *f)
+{
+    return f->in.synced &&
+           (reflector_why(f->reflector) == RELIST_REASONS || guard_holds(&f->in.guard));
+}
+
 struct feed_status feed_status(const struct feed *f)
 {
     return (struct feed_status){
         .state = reflector_state(f->reflector),
         .synced = f->in.synced,
-        .relisting = reflector_why(f->reflector) != RELIST_REASONS && !guard_holds(&f->in.guard),
         .connected = f->pulse.state == PULSE_FOLLOWS && f->failure.kind == ERR_OK,
         .contact_ms = f->pulse.contact_ms,
         .follow_ms = f->pulse.follow_ms,

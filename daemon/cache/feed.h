@@ -114,11 +114,13 @@ const char *feed_accept(const struct feed *f);
 /* What list readers of this feed must be created with; borrowed. */
 const struct object_rules *feed_rules(const struct feed *f);
 
+/* Is the first list committed, and no other one on its way? One that the guard holds is not. */
+bool feed_settled(const struct feed *f);
+
 /* What people and hooks may know of it. */
 struct feed_status {
     enum reflector_state state;
     bool synced;         /* the first list was committed */
-    bool relisting;      /* it was, and is to be listed anew; false while the guard holds that */
     bool connected;      /* a watch is established and not overdue */
     uint64_t contact_ms; /* when the last good byte came, 0 = never */
     uint64_t follow_ms;  /* while not connected: when it last was, or was listed; 0 = never */

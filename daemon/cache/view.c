@@ -91,28 +91,26 @@ void view_delta(struct view *v, const struct watch *w, const struct delta *d)
 }
 
 /* Is there no better content of this watch on its way? */
-static bool is_settled(const struct watch_status *s)
+static bool is_settled(const struct watch *w)
 {
-    return !s->relisting || s->stale;
+    return watch_settled(w) || watch_stale(w);
 }
 
 uint64_t view_tick(struct view *v, struct feed_now now)
 {
-    struct watch_status services = watch_status(v->services, now.ms);
-    struct watch_status slices = watch_status(v->slices, now.ms);
-    bool synced = services.synced && slices.synced;
-    bool shows = synced && is_settled(&services) && is_settled(&slices);
-    bool stale = v->synced && (services.stale || slices.stale);
+    bool wants = !v->synced || view_join_wants(v->join, now.ms);
+    bool shows = wants && is_settled(v->services) && is_settled(v->slices);
 
     if (shows) {
         view_join_flush(v->join, now.ms, now.wall_ns);
         v->synced = true;
     }
+    bool stale = v->synced && (watch_stale(v->services) || watch_stale(v->slices));
     if (stale != v->stale) {
         v->stale = stale;
         v->events->on_stale(v->arg, v, stale, now.wall_ns);
     }
-    return shows ? view_join_due_ms(v->join) : UINT64_MAX;
+    return wants && !shows ? UINT64_MAX : view_join_due_ms(v->join);
 }
 
 const char *view_name(const struct view *v)

@@ -72,7 +72,8 @@ void view_destroy(struct view **v);
 void view_delta(struct view *v, const struct watch *w, const struct delta *d);
 
 /* Looks at its watches and the clock: to be called when something was fed to a watch, when one
- * became stale or fresh, and at the time (ms) that it returned last; UINT64_MAX = only then. */
+ * became stale or fresh, and at the time (ms) that it returned last; UINT64_MAX = only then. Cheap
+ * if nothing has happened. */
 uint64_t view_tick(struct view *v, struct feed_now now);
 
 /* The setting's name, and the cluster's. */

@@ -171,18 +171,10 @@ static bool is_gone(const struct delta *d)
     return d->type == DELTA_DELETED || d->type == DELTA_LEFT;
 }
 
-static bool is_of_source(const struct delta *d)
-{
-    return d->type == DELTA_STALE || d->type == DELTA_FRESH;
-}
-
 void view_join_service(struct view_join *j, const struct delta *d)
 {
-    struct joint *t;
+    struct joint *t = joint_of(j, object_key(d->object));
 
-    if (is_of_source(d))
-        return;
-    t = joint_of(j, object_key(d->object));
     set_service(j, t, is_gone(d) ? NULL : d->object);
     mark(j, t, d);
     t->gone = t->as;
@@ -236,12 +228,9 @@ static void add_slice(struct view_join *j, const struct delta *d, struct backend
 /* A slice that has another label now leaves one Service and comes to another. */
 void view_join_backends(struct view_join *j, const struct delta *d)
 {
-    struct map_node *was;
+    struct map_node *was = map_get(&j->slices, object_key(d->object));
     struct backends b = {0};
 
-    if (is_of_source(d))
-        return;
-    was = map_get(&j->slices, object_key(d->object));
     if (was != NULL) {
         struct slice *s = map_entry(was, struct slice, node);
 
@@ -327,6 +316,11 @@ void view_join_flush(struct view_join *j, uint64_t now_ms, uint64_t wall_ns)
         t->as = over;
         renew(j, t, now_ms);
     }
+}
+
+bool view_join_wants(const struct view_join *j, uint64_t now_ms)
+{
+    return !list_is_empty(&j->changed) || view_join_due_ms(j) <= now_ms;
 }
 
 uint64_t view_join_due_ms(const struct view_join *j)

@@ -35,7 +35,7 @@ struct view_join *view_join_create(const struct view_join_params *params, delta_
 /* Frees it and sets *j to NULL; nothing is sent. NULL is fine. */
 void view_join_destroy(struct view_join **j);
 
-/* A Service has changed. STALE and FRESH are passed over. */
+/* A Service has changed: never STALE or FRESH. */
 void view_join_service(struct view_join *j, const struct delta *d);
 
 /* A slice (or Endpoints) has changed. */
@@ -44,6 +44,9 @@ void view_join_backends(struct view_join *j, const struct delta *d);
 /* Joins what has changed since the last call, and ends holds that are over. wall_ns is the
  * received_ns of the latter. */
 void view_join_flush(struct view_join *j, uint64_t now_ms, uint64_t wall_ns);
+
+/* Is there anything to be joined? */
+bool view_join_wants(const struct view_join *j, uint64_t now_ms);
 
 /* When the next hold is over: flush then. UINT64_MAX = none holds. */
 uint64_t view_join_due_ms(const struct view_join *j);

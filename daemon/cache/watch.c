@@ -353,6 +353,20 @@ bool watch_synced(const struct watch *w)
     return w->feed_count > 0;
 }
 
+bool watch_settled(const struct watch *w)
+{
+    size_t n = 0;
+
+    while (n < w->feed_count && feed_settled(w->feeds[n]))
+        n++;
+    return n > 0 && n == w->feed_count;
+}
+
+bool watch_stale(const struct watch *w)
+{
+    return w->stale;
+}
+
 void watch_relist(struct watch *w, enum relist_reason why)
 {
     for (size_t i = 0; i < w->feed_count; i++)
@@ -441,7 +455,6 @@ static void add_status(struct watch_status *sum, const struct feed_status *s, ui
     uint64_t age = s->contact_ms > 0 && now_ms > s->contact_ms ? now_ms - s->contact_ms : 0;
 
     sum->synced = sum->synced && s->synced;
-    sum->relisting = sum->relisting || s->relisting;
     sum->contact = sum->contact && s->contact_ms > 0;
     sum->contact_age_ms = later(sum->contact_age_ms, age);
     sum->event_ms = later(sum->event_ms, s->event_ms);

@@ -101,6 +101,12 @@ struct confirm *watch_confirm(const struct watch *w);
 /* Were all its streams listed once? Stays true (DESIGN 1.4.1). */
 bool watch_synced(const struct watch *w);
 
+/* The like, and no stream is listed anew, unless the guard holds that list. */
+bool watch_settled(const struct watch *w);
+
+/* As it has told last. */
+bool watch_stale(const struct watch *w);
+
 /* Have all streams list anew at once; the driver carries it out (feed_is_ordered()). */
 void watch_relist(struct watch *w, enum relist_reason why);
 
@@ -115,7 +121,6 @@ uint64_t watch_tick(struct watch *w, struct feed_now now);
 struct watch_status {
     const char *state; /* listing | watching | backoff | forbidden | waiting (DESIGN 1.7) */
     bool synced;
-    bool relisting;          /* a stream was synced, and has to be listed anew */
     bool stale;              /* synced once, and a stream is lost for stale_after */
     const char *held;        /* why the guard holds a list (guard_reason_name()); NULL = none is */
     size_t held_deletes;     /* that it holds back */

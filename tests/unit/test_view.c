@@ -7,14 +7,15 @@
 
 #include "base/log.h"
 #include "cache/view.h"
+#include "view_rig.h"
 
-enum { STALE_AFTER = 30000, HOLD = 60000 };
+enum { STALE_AFTER = VIEW_RIG_STALE_AFTER };
 
 #define SERVICE(name, more)                                                                     \
     "{\"metadata\":{\"namespace\":\"s\",\"name\":\"" name "\",\"uid\":\"u" name                 \
     "\",\"resourceVersion\":\"3\"},\"spec\":{\"ports\":[{\"name\":\"http\",\"port\":80}]}" more \
     "}"
-#define SLICE(name, service, address)                                                              \
+#define SLICE_AT(name, service, address)                                                           \
     "{\"metadata\":{\"namespace\":\"s\",\"name\":\"" name "\",\"uid\":\"u" name                    \
     "\",\"resourceVersion\":\"" address "\",\"labels\":{\"kubernetes.io/service-name\":\"" service \
     "\"}},\"addressType\":\"IPv4\",\"endpoints\":[{\"addresses\":[\"10.0.0." address               \
@@ -25,6 +26,7 @@ static struct watch *slices;
 static struct view *view;
 static struct feed_now now;
 static struct buf said;
+static uint64_t due_ms; /* that its last tick has returned */
 
 static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
 {
@@ -60,36 +62,9 @@ static void on_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
 static const struct watch_events watch_events = {on_watch_delta, on_watch_stale};
 static const struct view_events view_events = {on_delta, on_stale};
 
-/* What the next watch keeps; NULL = everything. */
-static const char *keep;
-
-static struct watch *make_watch(const char *name, const char *cluster, const char *resource)
+static struct watch *make_watch(const char *name, const char *resource)
 {
-    static const char *const everywhere[] = {"*"};
-    struct watch *w = NULL;
-    const struct watch_params p = {
-        .name = name,
-        .cluster = cluster,
-        .resource = resource,
-        .namespaces = everywhere,
-        .namespace_count = 1,
-        .label_selector = "",
-        .field_selector = "",
-        .object_size = 4096,
-        .shape = {.keep = &keep,            .keep_count = keep != NULL},
-        .reflector = { .backoff = {.initial_ms = 800, .max_ms = 30000, .factor = 2},
-                  .reset_after_ms = 120000,
-                  .page_size = 500,
-                  .watch_min_s = 300,
-                  .watch_max_s = 300},
-        .guard = {                                     .relist_deletes = 50,                        .at_least = 2,                               .hold_ms = HOLD},
-        .bookmark_timeout_ms = 150000,
-        .list_idle_timeout_ms = 60000,
-        .stale_after_ms = STALE_AFTER,
-    };
-
-    assert_int_equal(watch_create(&p, &watch_events, &said, &w, NULL), ERR_OK);
-    return w;
+    return view_rig_watch(name, "c", resource, &(struct shape_params){0}, &watch_events, &said);
 }
 
 static struct view_params params(void)
@@ -98,22 +73,25 @@ static struct view_params params(void)
         .name = "v", .services = services, .slices = slices, .node_name = "n1"};
 }
 
-static void make_view(void)
+static void make_view_of(struct view_params p)
 {
-    const struct view_params p = params();
-
     assert_int_equal(view_check(&p, NULL), ERR_OK);
     view = view_create(&p, &view_events, &said);
     assert_string_equal(view_name(view), "v");
     assert_string_equal(view_cluster(view), "c");
 }
 
+static void make_view(void)
+{
+    make_view_of(params());
+}
+
 static int set_up(void **state)
 {
     (void)state;
     now = (struct feed_now){1000000, 7};
-    services = make_watch("services", "c", "services");
-    slices = make_watch("slices", "c", "endpointslices");
+    services = make_watch("services", "services");
+    slices = make_watch("slices", "endpointslices");
     make_view();
     return 0;
 }
@@ -132,13 +110,40 @@ static int clean_up(void **state)
 static void says(const char *want)
 {
     buf_clear(&said);
-    assert_int_equal(view_tick(view, now), UINT64_MAX);
+    watch_tick(services, now);
+    watch_tick(slices, now);
+    due_ms = view_tick(view, now);
     assert_string_equal(buf_cstr(&said), want);
     buf_clear(&said);
     view_tick(view, now);
     assert_string_equal(buf_cstr(&said), "");
     now.ms += 10;
     now.wall_ns++;
+}
+
+static const char *kind_of(const struct watch *w)
+{
+    const char *plural = watch_target(w)->plural;
+
+    return strcmp(plural, "services") == 0         ? "Service"
+           : strcmp(plural, "endpointslices") == 0 ? "EndpointSlice"
+                                                   : "Endpoints";
+}
+
+static const char *api_version_of(const struct watch *w)
+{
+    return strcmp(watch_target(w)->plural, "endpointslices") == 0 ? "discovery.k8s.io/v1" : "v1";
+}
+
+/* The object of s/a. */
+static void shows(const char *part)
+{
+    struct buf json = {0};
+
+    object_put_json(&json, store_get(view_store(view), str_c("s/a")));
+    if (strstr(buf_cstr(&json), part) == NULL)
+        fail_msg("%s is not in %s", part, buf_cstr(&json));
+    buf_free(&json);
 }
 
 /* The whole list of a watch. */
@@ -150,8 +155,7 @@ static void answer(struct watch *w, const char *items, const char *rv, enum feed
     snprintf(body, sizeof(body),
              "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"%s\"},"
              "\"items\":[%s]}",
-             w == slices ? "EndpointSlice" : "Service", w == slices ? "discovery.k8s.io/v1" : "v1",
-             rv, items);
+             kind_of(w), api_version_of(w), rv, items);
     assert_int_equal(objects_answer(f, body, now).what, next);
     if (next == FEED_WATCH)
         feed_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, now.ms);
@@ -175,15 +179,14 @@ static void event(struct watch *w, const char *type, const char *object)
 
     snprintf(body, sizeof(body),
              "{\"type\":\"%s\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\",%s}\n", type,
-             w == slices ? "EndpointSlice" : "Service", w == slices ? "discovery.k8s.io/v1" : "v1",
-             object + 1);
+             kind_of(w), api_version_of(w), object + 1);
     assert_true(feed_body(watch_feed(w, 0), body, strlen(body), now));
 }
 
 static void sync_both(void)
 {
     first_list(services, SERVICE("a", ""));
-    first_list(slices, SLICE("x", "a", "1"));
+    first_list(slices, SLICE_AT("x", "a", "1"));
     says("+s/a! ");
 }
 
@@ -195,19 +198,30 @@ static void test_nothing_before_all_is_synced(void **state)
     says("");
     assert_false(view_synced(view));
     assert_int_equal(store_count(view_store(view)), 0);
-    first_list(slices, SLICE("x", "a", "1"));
+    first_list(slices, SLICE_AT("x", "a", "1"));
     assert_false(view_synced(view));
     says("+s/a! ");
     assert_true(view_synced(view));
     assert_int_equal(store_count(view_store(view)), 1);
 }
 
+static void test_an_empty_cluster_is_synced(void **state)
+{
+    (void)state;
+    first_list(slices, "");
+    first_list(services, "");
+    says("");
+    assert_true(view_synced(view));
+    event(services, "ADDED", SERVICE("a", ""));
+    says("+s/a ");
+}
+
 static void test_events(void **state)
 {
     (void)state;
     sync_both();
-    event(slices, "MODIFIED", SLICE("x", "a", "2"));
-    event(slices, "ADDED", SLICE("y", "a", "3"));
+    event(slices, "MODIFIED", SLICE_AT("x", "a", "2"));
+    event(slices, "ADDED", SLICE_AT("y", "a", "3"));
     says("~s/a ");
     event(services, "DELETED", SERVICE("a", ""));
     says("-s/a ");
@@ -224,7 +238,7 @@ static void test_two_lists_are_one_change(void **state)
     answer(services, SERVICE("a", "") "," SERVICE("b", ""), "20", FEED_WATCH);
     says("");
     assert_int_equal(store_count(view_store(view)), 1);
-    answer(slices, SLICE("x", "a", "2") "," SLICE("y", "b", "3"), "20", FEED_WATCH);
+    answer(slices, SLICE_AT("x", "a", "2") "," SLICE_AT("y", "b", "3"), "20", FEED_WATCH);
     says("+s/b ~s/a ");
 }
 
@@ -235,8 +249,19 @@ static void test_one_list_delays_the_other_watch(void **state)
     list_anew(slices);
     event(services, "ADDED", SERVICE("b", ""));
     says("");
-    answer(slices, SLICE("x", "a", "1") "," SLICE("y", "b", "3"), "20", FEED_WATCH);
+    answer(slices, SLICE_AT("x", "a", "1") "," SLICE_AT("y", "b", "3"), "20", FEED_WATCH);
     says("+s/b ");
+}
+
+static void test_the_other_list_delays_as_well(void **state)
+{
+    (void)state;
+    sync_both();
+    list_anew(services);
+    event(slices, "MODIFIED", SLICE_AT("x", "a", "2"));
+    says("");
+    answer(services, SERVICE("a", ""), "20", FEED_WATCH);
+    says("~s/a ");
 }
 
 /* A stream that ends, and is taken up again from where it was, has nothing that is half. */
@@ -255,7 +280,7 @@ static void test_a_held_list_delays_nothing(void **state)
 {
     (void)state;
     first_list(services, SERVICE("a", ""));
-    first_list(slices, SLICE("x", "a", "1") "," SLICE("y", "a", "2"));
+    first_list(slices, SLICE_AT("x", "a", "1") "," SLICE_AT("y", "a", "2"));
     says("+s/a! ");
     list_anew(slices);
     says("");
@@ -280,8 +305,27 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
     event(services, "DELETED", SERVICE("b", ""));
     says("-s/b ");
     feed_timer(watch_feed(slices, 0), now.ms);
-    answer(slices, SLICE("x", "a", "2"), "20", FEED_WATCH);
+    answer(slices, SLICE_AT("x", "a", "2"), "20", FEED_WATCH);
     says("~s/a fresh ");
+}
+
+/* Synced for the first time by what one watch has from before it was lost. */
+static void test_the_first_look_may_be_a_stale_one(void **state)
+{
+    (void)state;
+    first_list(services, SERVICE("a", ""));
+    list_anew(services);
+    assert_int_equal(
+        feed_end(watch_feed(services, 0), &(struct err){.kind = ERR_REFUSED}, now).what, FEED_WAIT);
+    now.ms += STALE_AFTER - 100;
+    first_list(slices, SLICE_AT("x", "a", "1"));
+    says("");
+    assert_false(view_stale(view));
+    now.ms += 1000;
+    says("+s/a! stale ");
+    feed_timer(watch_feed(services, 0), now.ms);
+    answer(services, SERVICE("a", ""), "20", FEED_WATCH);
+    says("fresh ");
 }
 
 static void test_a_view_of_watches_that_are_full(void **state)
@@ -291,76 +335,82 @@ static void test_a_view_of_watches_that_are_full(void **state)
     view_destroy(&view);
     make_view();
     says("+s/a! ");
-    event(slices, "MODIFIED", SLICE("x", "a", "2"));
+    shows("\"ready\":1,");
+    event(slices, "MODIFIED", SLICE_AT("x", "a", "2"));
     says("~s/a ");
 }
 
-static void refuses(struct view_params p, const char *why)
+static void test_nothing_is_stale_before_it_is_synced(void **state)
 {
-    struct err err = {0};
-
-    assert_int_equal(view_check(&p, &err), ERR_CONFIG);
-    assert_string_equal(err.text, why);
-}
-
-static void test_what_it_cannot_join(void **state)
-{
-    struct watch *other = make_watch("other", "d", "endpoints");
-    struct watch *pods = make_watch("pods", "c", "pods");
-    struct view_params p = params();
-
     (void)state;
-    p.services = pods;
-    refuses(p, "services: watch pods is of pods; a view of service_endpoints needs a watch of "
-               "services");
-    p = params();
-    p.slices = pods;
-    refuses(p, "slices: watch pods is of pods; a view of service_endpoints needs a watch of "
-               "endpointslices (or endpoints)");
-    p = params();
-    p.slices = other;
-    refuses(p, "slices: watch other is of cluster d, watch services of cluster c; a view joins "
-               "watches of one cluster");
-    watch_destroy(&other);
-    watch_destroy(&pods);
+    first_list(services, SERVICE("a", ""));
+    assert_int_equal(
+        feed_end(watch_feed(services, 0), &(struct err){.kind = ERR_REFUSED}, now).what, FEED_WAIT);
+    now.ms += 200000;
+    says("");
+    assert_true(watch_stale(services));
+    assert_false(view_stale(view));
 }
 
-/* A condition that is not there would count as ready. */
-static void test_what_must_be_kept(void **state)
+/* And while a list is on its way nothing ends by time. */
+static void test_a_hold_is_over_by_time(void **state)
 {
     struct view_params p = params();
 
     (void)state;
+    view_destroy(&view);
+    p.hold_empty_ms = 5000;
+    make_view_of(p);
+    first_list(services, SERVICE("a", ""));
+    first_list(slices, SLICE_AT("x", "a", "1"));
+    says("+s/a! ");
+    assert_int_equal(due_ms, UINT64_MAX);
+    event(slices, "DELETED", SLICE_AT("x", "a", "1"));
+    const uint64_t over_ms = now.ms + 5000;
+    says("~s/a ");
+    shows("\"held\":true,");
+    assert_int_equal(due_ms, over_ms);
+    now.ms = over_ms - 1;
+    says("");
+    assert_int_equal(due_ms, over_ms);
+    list_anew(services);
+    now.ms = over_ms;
+    says("");
+    assert_int_equal(due_ms, UINT64_MAX);
+    answer(services, SERVICE("a", ""), "20", FEED_WATCH);
+    says("~s/a ");
+    shows("\"held\":false,");
+    assert_int_equal(due_ms, UINT64_MAX);
+}
+
+static void test_endpoints_of_this_node_only(void **state)
+{
+    static const char subsets[] =
+        "{\"metadata\":{\"namespace\":\"s\",\"name\":\"a\",\"uid\":\"e\",\"resourceVersion\":\"2\"}"
+        ","
+        "\"subsets\":[{\"addresses\":[{\"ip\":\"10.0.0.1\",\"nodeName\":\"n1\"},{\"ip\":\"10.0.0."
+        "2\","
+        "\"nodeName\":\"n2\"}],\"ports\":[{\"name\":\"http\",\"port\":8080}]}]}";
+
+    (void)state;
+    view_destroy(&view);
+    watch_destroy(&slices);
+    slices = make_watch("slices", "endpoints");
+    struct view_params p = params();
     p.local_only = true;
-    p.node_name = "";
-    refuses(p, "local_only: the name of this node is not known");
-    keep = "spec.ports";
-    struct watch *w = make_watch("w", "c", "services");
-    p = params();
-    p.services = w;
-    refuses(p, "services: keep and drop of watch w leave out spec.type, which the view needs");
-    watch_destroy(&w);
-    keep = "subsets[*].addresses[*].ip";
-    w = make_watch("w", "c", "endpoints");
-    p = params();
-    p.slices = w;
-    refuses(p,
-            "slices: keep and drop of watch w leave out subsets[*].ports[*].name, which the view "
-            "needs");
-    watch_destroy(&w);
-    keep = "subsets";
-    w = make_watch("w", "c", "endpoints");
-    p.slices = w;
-    p.local_only = true;
-    assert_int_equal(view_check(&p, NULL), ERR_OK);
-    watch_destroy(&w);
-    keep = NULL;
+    make_view_of(p);
+    first_list(services, SERVICE("a", ""));
+    first_list(slices, subsets);
+    says("+s/a! ");
+    shows("\"ready\":1,\"local_ready\":1,");
+    shows("\"use\":[{\"address\":\"10.0.0.1\",");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_nothing_before_all_is_synced, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_an_empty_cluster_is_synced, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_events, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_two_lists_are_one_change, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_one_list_delays_the_other_watch, set_up, clean_up),
@@ -368,9 +418,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_held_list_delays_nothing, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_list_that_fails_makes_the_view_stale, set_up,
                                         clean_up),
+        cmocka_unit_test_setup_teardown(test_the_first_look_may_be_a_stale_one, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_the_other_list_delays_as_well, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_nothing_is_stale_before_it_is_synced, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_a_hold_is_over_by_time, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_endpoints_of_this_node_only, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_view_of_watches_that_are_full, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_what_it_cannot_join, set_up, clean_up),
-        cmocka_unit_test_setup_teardown(test_what_must_be_kept, set_up, clean_up),
     };
 
     log_set_level(LOG_LVL_ERROR);

@@ -3,6 +3,7 @@
 #include "view_rig.h"
 
 #include "base/log.h"
+#include "cache/view_pick.h"
 
 #define HTTP    PORT("http", "8080")
 #define SERVICE "\"clusterIP\":\"10.0.0.1\",\"ports\":[{\"name\":\"http\",\"port\":80}]"
@@ -192,6 +193,30 @@ static void test_left_stays_left(void **state)
     view_rig_says(&rig, "xs/a ");
 }
 
+/* Whether the last state is known is that of the Service, and of ends alone. */
+static void test_an_end_without_its_last_state(void **state)
+{
+    struct delta gone = {.cause = CAUSE_RELIST, .final_state_unknown = true, .received_ns = 5};
+
+    (void)state;
+    service(DELTA_ADDED, "s/a", "u", SERVICE);
+    service(DELTA_ADDED, "s/b", "v", SERVICE);
+    slice(DELTA_ADDED, "s/x", SLICE(OF("b"), "IPv4", ONE, HTTP));
+    view_rig_says(&rig, "+s/a +s/b ");
+    gone.type = DELTA_DELETED;
+    gone.object = view_rig_service("s/a", "u", "7", SERVICE);
+    view_join_service(rig.join, &gone);
+    object_unref(&gone.object);
+    view_rig_says(&rig, "-s/a? ");
+    assert_int_equal(rig.last.cause, CAUSE_RELIST);
+    assert_int_equal(rig.last.received_ns, 5);
+    service(DELTA_MODIFIED, "s/b", "v", NAMED);
+    gone.object = view_rig_slice("s/x", "9", SLICE(OF("b"), "IPv4", ONE, HTTP));
+    view_join_backends(rig.join, &gone);
+    object_unref(&gone.object);
+    view_rig_says(&rig, "xs/b ");
+}
+
 static void test_external_names_are_left_out(void **state)
 {
     (void)state;
@@ -218,35 +243,83 @@ static void test_shapes_that_nobody_expects(void **state)
     assert_string_equal(view_rig_get(&rig, "s/a", "ready"), "0");
 }
 
-/* A thousand ports of one name times a thousand addresses: nobody has that, but it can be
+/* Appends a subset: so many addresses, each the same, times so many numbers of a port. */
+static void put_subset(struct buf *out, unsigned addresses, const char *port, unsigned numbers)
+{
+    buf_puts(out, out->len > 0 ? ",{\"addresses\":[" : "{\"addresses\":[");
+    for (unsigned i = 0; i < addresses; i++)
+        buf_printf(out, "%s{\"ip\":\"10.1.0.1\"}", i > 0 ? "," : "");
+    buf_puts(out, "],\"ports\":[");
+    for (unsigned i = 0; i < numbers; i++)
+        buf_printf(out, "%s{\"name\":\"%s\",\"port\":%u}", i > 0 ? "," : "", port, i + 1);
+    buf_puts(out, "]}");
+}
+
+static void set_subsets(struct buf *subsets)
+{
+    view_rig_on_slice(&rig, DELTA_MODIFIED, view_rig_endpoints("s/a", buf_cstr(subsets)));
+    buf_clear(subsets);
+}
+
+/* Hundreds of ports of one name times hundreds of addresses: nobody has that, but it can be
  * written. */
 static void test_more_than_a_cluster_can_have(void **state)
 {
     const struct view_join_params params = {
         .cluster = "c", .node_name = "n1", .from = VIEW_JOIN_ENDPOINTS};
-    struct buf subset = {0};
+    struct buf subsets = {0};
 
     (void)state;
     view_rig_fini(&rig);
     view_rig_init(&rig, &params);
-    buf_puts(&subset, "{\"addresses\":[{\"ip\":\"10.1.0.1\"}");
-    for (unsigned i = 0; i < 1000; i++)
-        buf_printf(&subset, ",{\"ip\":\"10.2.%u.%u\"}", i / 250, i % 250);
-    buf_puts(&subset, "],\"ports\":[{\"name\":\"http\",\"port\":1}");
-    for (unsigned i = 0; i < 1000; i++)
-        buf_printf(&subset, ",{\"name\":\"http\",\"port\":%u}", i + 2);
-    buf_puts(&subset, "]}");
-    view_rig_on_slice(&rig, DELTA_ADDED,
-                      view_rig_endpoints("s/a", "{\"addresses\":[{\"ip\":\"10.1.0.1\"}],\"ports\":"
-                                                "[{\"name\":\"http\",\"port\":1}]}"));
-    service(DELTA_ADDED, "s/a", "u", SERVICE);
+    service(DELTA_ADDED, "s/a", "u",
+            "\"ports\":[{\"name\":\"http\",\"port\":80},{\"name\":\"b\",\"port\":81}]");
+    put_subset(&subsets, 1, "http", 1);
+    set_subsets(&subsets);
     view_rig_says(&rig, "+s/a ");
-    view_rig_on_slice(&rig, DELTA_MODIFIED, view_rig_endpoints("s/a", buf_cstr(&subset)));
+    put_subset(&subsets, VIEW_PICK_MAX / 400, "http", 400);
+    put_subset(&subsets, 1, "http", 1);
+    set_subsets(&subsets);
+    view_rig_says(&rig, ""); /* one too many */
+    uses("s/a", "10.1.0.1");
+    put_subset(&subsets, VIEW_PICK_MAX / 400, "http", 400);
+    set_subsets(&subsets);
+    view_rig_says(&rig, "~s/a ");
+    put_subset(&subsets, 1, "http", 1);
+    set_subsets(&subsets);
+    view_rig_says(&rig, "~s/a ");
+    /* all ports together: what is in use, each once */
+    put_subset(&subsets, 1, "http", 1);
+    put_subset(&subsets, VIEW_PICK_MAX / 400, "b", 400);
+    set_subsets(&subsets);
     view_rig_says(&rig, "");
     uses("s/a", "10.1.0.1");
-    view_rig_on_slice(&rig, DELTA_MODIFIED, view_rig_endpoints("s/a", ""));
+    put_subset(&subsets, 0, "http", 0);
+    set_subsets(&subsets);
     view_rig_says(&rig, "~s/a ");
-    buf_free(&subset);
+    uses("s/a", "");
+    buf_free(&subsets);
+}
+
+/* A server takes 8. */
+static void test_more_hints_than_anybody_has(void **state)
+{
+    struct buf rest = {0};
+    size_t n = 1;
+
+    (void)state;
+    buf_puts(&rest, OF("a") "},\"addressType\":\"IPv4\",\"ports\":[" HTTP "],\"endpoints\":[{"
+                            "\"addresses\":[\"10.1.0.1\"],\"hints\":{\"forZones\":[");
+    for (unsigned i = 0; i < 70; i++)
+        buf_printf(&rest, "%s{\"name\":\"z%u\"}", i > 0 ? "," : "", i);
+    buf_puts(&rest, "]}}]}");
+    service(DELTA_ADDED, "s/a", "u", SERVICE);
+    slice(DELTA_ADDED, "s/x", buf_cstr(&rest));
+    view_rig_says(&rig, "+s/a ");
+    for (const char *at = view_rig_get(&rig, "s/a", "ports[0].use[0].hints[*]"); *at != '\0'; at++)
+        n += *at == ' ';
+    assert_int_equal(n, 64);
+    buf_free(&rest);
 }
 
 static void up(const char *endpoints)
@@ -272,6 +345,7 @@ static void test_hold_empty(void **state)
     view_rig_says(&rig, "~s/a ");
     held("true");
     uses("s/a", "10.1.0.1");
+    assert_int_equal(rig.last.received_ns, 0);
     assert_string_equal(view_rig_get(&rig, "s/a", "ready"), "0");
     assert_int_equal(view_join_due_ms(rig.join), rig.now_ms + 30000);
     rig.now_ms += 29999;
@@ -279,6 +353,8 @@ static void test_hold_empty(void **state)
     view_rig_says(&rig, "");
     rig.now_ms += 1;
     view_rig_says(&rig, "~s/a ");
+    assert_int_equal(rig.last.cause, CAUSE_WATCH);
+    assert_int_equal(rig.last.received_ns, 7); /* the time of the flush: nobody told it */
     held("false");
     uses("s/a", "");
     assert_int_equal(view_join_due_ms(rig.join), UINT64_MAX);
@@ -362,9 +438,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_only_real_changes_are_told, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_another_life, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_left_stays_left, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_an_end_without_its_last_state, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_external_names_are_left_out, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_shapes_that_nobody_expects, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_more_than_a_cluster_can_have, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_more_hints_than_anybody_has, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_hold_empty, set_up_hold, clean_up),
         cmocka_unit_test_setup_teardown(test_a_hold_ends_when_something_comes, set_up_hold,
                                         clean_up),

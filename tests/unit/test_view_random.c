@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/view_join: 100 000 random changes of Services and slices, by events in any order, late
- * and twice, and by lists, against what view_model works out from nothing. VIEW_SEED=N runs one
- * seed. */
+/* cache/view_join: 100 000 random changes of Services and slices (or Endpoints), by events in any
+ * order, late and twice, and by lists, against what view_model works out from nothing. VIEW_SEED=N
+ * runs one seed. */
 #include "view_rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/rng.h"
@@ -23,7 +24,8 @@ struct world {
     struct store *service_cache;
     struct store *slice_cache;
     struct view_join *join;
-    struct buf heard[MODEL_SERVICES]; /* what deltas say that the view holds, without versions */
+    bool has_endpoints[MODEL_SERVICES]; /* the cache */
+    struct buf heard[MODEL_SERVICES];   /* what deltas say that the view holds, without versions */
     uint64_t now_ms;
     unsigned rv;
     unsigned changes;
@@ -160,8 +162,45 @@ static void show_service(struct world *w, unsigned i)
     note_service(w, i);
 }
 
+static struct object *endpoints_object(struct world *w, unsigned i, bool *any)
+{
+    struct buf json = {0};
+
+    *any = model_put_endpoints(&json, &w->model, i, ++w->rv) > 0;
+    struct object *o = view_rig_object("Endpoints", "v1", buf_cstr(&json));
+    buf_free(&json);
+    return o;
+}
+
+static void show_endpoints(struct world *w, unsigned i)
+{
+    bool any;
+    struct object *o = endpoints_object(w, i, &any);
+
+    if (any || w->has_endpoints[i])
+        show(w, w->slice_cache, o, any);
+    else
+        object_unref(&o);
+    w->has_endpoints[i] = any;
+}
+
+/* The Endpoints that have it change, and those that had it. */
+static void show_subset(struct world *w, unsigned i)
+{
+    const struct model_slice was = w->model.slices[i];
+
+    w->model.slices[i] = w->slices[i];
+    for (unsigned k = 0; k < MODEL_SERVICES; k++)
+        if (model_is_of(&was, k) || model_is_of(&w->slices[i], k))
+            show_endpoints(w, k);
+}
+
 static void show_slice(struct world *w, unsigned i)
 {
+    if (w->model.of_endpoints) {
+        show_subset(w, i);
+        return;
+    }
     const struct model_slice *last = &w->model.slices[i];
     bool exists = w->slices[i].exists;
 
@@ -189,10 +228,28 @@ static void list_services(struct world *w)
     store_commit(w->service_cache, 0, CAUSE_RELIST, 1);
 }
 
+static void list_endpoints(struct world *w)
+{
+    memcpy(w->model.slices, w->slices, sizeof(w->slices));
+    store_begin(w->slice_cache, 0);
+    for (unsigned i = 0; i < MODEL_SERVICES; i++) {
+        struct object *o = endpoints_object(w, i, &w->has_endpoints[i]);
+
+        if (w->has_endpoints[i])
+            store_stage(w->slice_cache, 0, o);
+        object_unref(&o);
+    }
+    store_commit(w->slice_cache, 0, CAUSE_RELIST, 1);
+}
+
 static void list_slices(struct world *w)
 {
     unsigned first = draw(w, MODEL_SLICES);
 
+    if (w->model.of_endpoints) {
+        list_endpoints(w);
+        return;
+    }
     store_begin(w->slice_cache, 0);
     for (unsigned k = 0; k < MODEL_SLICES; k++) {
         unsigned i = (first + k) % MODEL_SLICES;
@@ -348,8 +405,11 @@ static unsigned run(uint64_t seed)
     rng_seed(&w.rng, seed);
     w.model.local_only = draw(&w, 3) == 0;
     w.model.hold_ms = draw(&w, 2) == 0 ? 1000 : 0;
+    w.model.of_endpoints = draw(&w, 4) == 0;
     const struct view_join_params p = {.cluster = "c",
                                        .node_name = "n1",
+                                       .from = w.model.of_endpoints ? VIEW_JOIN_ENDPOINTS
+                                                                    : VIEW_JOIN_SLICES,
                                        .local_only = w.model.local_only,
                                        .hold_empty_ms = w.model.hold_ms};
     w.join = view_join_create(&p, hear, &w);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/view_join: which endpoints of which slices a port of a Service uses, by kube-proxy's rules.
- * Each case names where kube-proxy has its rule (files in pkg/proxy of kubernetes/kubernetes). */
+ * Each case names where kube-proxy has its rule. */
 #include "view_rig.h"
 
 #include <stdlib.h>
@@ -18,10 +18,23 @@
 #define B(more)  ENDPOINT("10.1.0.2", more)
 #define V6(more) ENDPOINT("fd00::1", more)
 
+/* Whose rules these are: files and functions of kubernetes/kubernetes, pkg/proxy. */
+#define CATEGORIZE  "topology.go, CategorizeEndpoints"
+#define ADD         "endpointslicecache.go, addEndpoints"
+#define BY_PORT     "endpointslicecache.go, endpointInfoByServicePort"
+#define KEYS        "endpointslicecache.go, endpointSliceCacheKeys"
+#define TYPES       "endpointschangetracker.go, supportedEndpointSliceAddressTypes"
+#define LOCAL_READY "endpointschangetracker.go, LocalReadyEndpoints"
+#define IS_READY    "endpoint.go, IsReady"
+#define SKIP        "util/utils.go, ShouldSkipService"
+#define DEFAULTS    "pkg/apis/discovery/v1/defaults.go, SetDefaults_EndpointPort"
+#define OURS        "DESIGN 1.5; kube-proxy has another rule, or none"
+
 enum whose { ALL, LOCAL };
 
 struct rule {
     const char *name;
+    const char *source;
     const char *use;   /* address:port/state of each */
     const char *ready; /* and local_ready */
     enum whose whose;
@@ -35,118 +48,138 @@ struct rule {
     }
 
 static const struct rule rules[] = {
-    /* topology.go, CategorizeEndpoints: ready endpoints only, if there are any. */
-    RULE("ready", "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+    RULE("ready", CATEGORIZE, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY) "," B(NOT_READY), HTTP)),
-    RULE("ready beside draining", "10.1.0.2:8080/ready", "1 0", ALL, SERVICE,
+    RULE("ready beside draining", CATEGORIZE, "10.1.0.2:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(DRAINING) "," B(READY), HTTP)),
-    /* topology.go, CategorizeEndpoints: none ready, then serving and terminating ones. */
-    RULE("fallback", "10.1.0.1:8080/draining", "0 0", ALL, SERVICE,
+    RULE("fallback", CATEGORIZE, "10.1.0.1:8080/draining", "0 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(DRAINING) "," B(ENDED), HTTP)),
-    RULE("nothing is usable", "", "0 0", ALL, SERVICE,
+    RULE("nothing is usable", CATEGORIZE, "", "0 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(NOT_READY) "," B(ENDED), HTTP)),
-    RULE("serving but not terminating is not usable", "", "0 0", ALL, SERVICE,
+    RULE("serving but not terminating is not usable", CATEGORIZE, "", "0 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A("\"conditions\":{\"ready\":false,\"serving\":true}"), HTTP)),
-    /* topology.go, CategorizeEndpoints: the local list has a fallback of its own. */
-    RULE("local only", "10.1.0.2:8080/draining", "0 0", LOCAL, SERVICE,
+    RULE("local only", CATEGORIZE, "10.1.0.2:8080/draining", "0 0", LOCAL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY OTHER) "," B(DRAINING SELF), HTTP)),
-    RULE("not only local", "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+    RULE("not only local", CATEGORIZE, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY OTHER) "," B(DRAINING SELF), HTTP)),
-    RULE("local only, nobody is", "", "0 0", LOCAL, SERVICE,
+    RULE("local only, nobody is", CATEGORIZE, "", "0 0", LOCAL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY OTHER) "," B(READY), HTTP)),
-    /* endpointslicecache.go, addEndpoints: conditions that are not there. */
-    RULE("no conditions", "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+    RULE("no conditions", ADD, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", "{\"addresses\":[\"10.1.0.1\"]}", HTTP)),
-    RULE("conditions are null", "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+    RULE("conditions are null", ADD, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4",
                A("\"conditions\":{\"ready\":null,\"serving\":null,\"terminating\":null}"), HTTP)),
-    RULE("serving is not said", "10.1.0.1:8080/draining", "0 0", ALL, SERVICE,
+    RULE("serving is not said", ADD, "10.1.0.1:8080/draining", "0 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A("\"conditions\":{\"ready\":false,\"terminating\":true}"), HTTP)),
-    /* endpoint.go, IsReady: publishNotReadyAddresses shows as ready, even of a Pod that ends. */
-    RULE("published although it ends", "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+    RULE("published although it ends", IS_READY, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4",
                A("\"conditions\":{\"ready\":true,\"serving\":false,\"terminating\":true}"), HTTP)),
-    /* The same: the Service's own field decides nothing. */
-    RULE("publishNotReadyAddresses", "", "0 0", ALL, SERVICE ",\"publishNotReadyAddresses\":true",
-         SLICE(OF("a"), "IPv4", A(NOT_READY), HTTP)),
-    /* endpointslicecache.go, addEndpoints: the first address counts, no address is passed over. */
-    RULE("several addresses", "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+    RULE("publishNotReadyAddresses", IS_READY, "", "0 0", ALL,
+         SERVICE ",\"publishNotReadyAddresses\":true", SLICE(OF("a"), "IPv4", A(NOT_READY), HTTP)),
+    RULE("several addresses", ADD, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", "{\"addresses\":[\"10.1.0.1\",\"10.1.0.9\"]},{\"addresses\":[]},{}",
                HTTP)),
-    /* endpointslicecache.go, addEndpoints: ParseIPSloppy and String. */
-    RULE("spelling", "10.1.0.1:8080/ready fd00::1:8080/ready", "2 0", ALL, SERVICE,
+    RULE("spelling", ADD, "10.1.0.1:8080/ready fd00::1:8080/ready", "2 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", ENDPOINT("010.1.000.1", READY), HTTP)
              SLICE(OF("a"), "IPv6", ENDPOINT("FD00:0:0::0001", READY), HTTP)),
-    RULE("no addresses at all", "", "0 0", ALL, SERVICE,
-         SLICE(OF("a"), "IPv4",
-               ENDPOINT("10.1.0", READY) "," ENDPOINT("10.1.0.256", READY) "," ENDPOINT("", READY),
-               HTTP)),
-    /* endpointslicecache.go, addEndpoints: an endpoint that moves, or whose address is reused. */
-    RULE("twice", "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+    RULE(
+        "no addresses at all", ADD, "", "0 0", ALL, SERVICE,
+        SLICE(
+            OF("a"), "IPv4",
+            ENDPOINT("10.1.0", READY) "," ENDPOINT("10.1.0.256", READY) "," ENDPOINT(
+                "",
+                READY) "," ENDPOINT("10.1.0.1.5",
+                                    READY) "," ENDPOINT("10.1.0.1 ",
+                                                        READY) "," ENDPOINT("fd00::1\\u0000",
+                                                                            READY) "," ENDPOINT("fd"
+                                                                                                "00"
+                                                                                                "::"
+                                                                                                ":"
+                                                                                                "1",
+                                                                                                READY),
+            HTTP)),
+    RULE("twice", ADD, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY), HTTP)
              SLICE(OF("a"), "IPv4", A(READY) "," A(READY), HTTP)),
-    RULE("twice, the running one counts", "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+    RULE("twice, the running one counts", ADD, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(DRAINING), HTTP) SLICE(OF("a"), "IPv4", A(READY), HTTP)),
-    RULE("twice, one is not usable", "10.1.0.1:8080/draining", "0 0", ALL, SERVICE,
+    RULE("twice, one is not usable (addEndpoints at c2c7d507: none is)", OURS,
+         "10.1.0.1:8080/draining", "0 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(NOT_READY), HTTP) SLICE(OF("a"), "IPv4", A(DRAINING), HTTP)),
-    /* endpointslicecache.go at 04791b49, addEndpoints: local wins. Later versions leave it open. */
-    RULE("twice, on two nodes: ours counts", "10.1.0.1:8080/ready", "1 1", ALL, SERVICE,
+    RULE("twice, on two nodes: ours counts (addEndpoints at 04791b49: the same)", OURS,
+         "10.1.0.1:8080/ready", "1 1", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY ON("n0")), HTTP)
              SLICE(OF("a"), "IPv4", A(READY SELF), HTTP)),
-    /* endpointslicecache.go, endpointInfoByServicePort: name and protocol; no name, no number. */
-    RULE("another port", "", "0 0", ALL, SERVICE,
+    RULE("the largest number", BY_PORT, "10.1.0.1:65535/ready", "1 0", ALL, SERVICE,
+         SLICE(OF("a"), "IPv4", A(READY), PORT("http", "65535"))),
+    RULE("another port", BY_PORT, "", "0 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY), PORT("https", "8443"))),
-    RULE("another protocol", "", "0 0", ALL, SERVICE,
+    RULE("another protocol", BY_PORT, "", "0 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY), "{\"name\":\"http\",\"port\":1,\"protocol\":\"UDP\"}")),
-    /* No rule of kube-proxy's: the server's default. */
-    RULE("TCP is the default", "10.1.0.1:1/ready", "1 0", ALL, SERVICE,
+    RULE("TCP is the default", DEFAULTS, "10.1.0.1:1/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY), "{\"name\":\"http\",\"port\":1}")),
-    RULE("ports that are none", "", "0 0", ALL, SERVICE,
+    RULE("ports that are none", BY_PORT, "", "0 0", ALL, SERVICE,
          SLICE(
              OF("a"), "IPv4", A(READY),
              "{\"name\":\"http\"},{\"name\":\"http\",\"port\":null},{\"name\":\"http\",\"port\":0},"
              "{\"port\":1},{\"name\":null,\"port\":2},{\"name\":\"http\",\"port\":65536}")),
-    RULE("a port without a name is named by the empty string", "10.1.0.1:1/ready", "1 0", ALL,
-         "\"ports\":[{\"port\":80}]",
+    RULE("a port without a name is named by the empty string", BY_PORT, "10.1.0.1:1/ready", "1 0",
+         ALL, "\"ports\":[{\"port\":80}]",
          SLICE(OF("a"), "IPv4", A(READY), "{\"name\":\"\",\"port\":1},{\"port\":2}")),
-    RULE("the target is the slice's business: two numbers for one name",
+    RULE("the target is the slice's business: two numbers for one name", BY_PORT,
          "10.1.0.1:81/ready 10.1.0.2:82/ready", "2 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4", A(READY), PORT("http", "81"))
              SLICE(OF("a"), "IPv4", B(READY), PORT("http", "82"))),
-    /* endpointschangetracker.go, supportedEndpointSliceAddressTypes. */
-    RULE("FQDN", "", "0 0", ALL, SERVICE,
+    RULE("FQDN", TYPES, "", "0 0", ALL, SERVICE,
          SLICE(OF("a"), "FQDN", ENDPOINT("example.com", READY), HTTP)
              SLICE(OF("a"), "FQDN", A(READY), HTTP)),
-    RULE("both families, in order", "10.1.0.1:8080/ready 10.1.0.2:8080/ready fd00::1:8080/ready",
-         "3 1", ALL, SERVICE,
+    RULE("no type, another type", TYPES, "", "0 0", ALL, SERVICE,
+         SLICE(OF("a"), "IPv5", A(READY), HTTP) SLICE(OF("a"), "", B(READY), HTTP)),
+    RULE("both families, in order", OURS,
+         "10.1.0.1:8080/ready 10.1.0.2:8080/ready fd00::1:8080/ready", "3 1", ALL, SERVICE,
          SLICE(OF("a"), "IPv6", V6(READY SELF), HTTP)
              SLICE(OF("a"), "IPv4", B(READY) "," A(READY), HTTP)),
-    RULE("a fallback is of the whole port (DESIGN 1.5), not of one family", "fd00::1:8080/ready",
-         "1 0", ALL, SERVICE,
+    RULE("a fallback is of the whole port (DESIGN 1.5), not of one family", OURS,
+         "fd00::1:8080/ready", "1 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv6", V6(READY), HTTP) SLICE(OF("a"), "IPv4", A(DRAINING), HTTP)),
-    RULE("order is by bytes, not by text",
+    RULE("order is by bytes, not by text", OURS,
          "10.1.0.2:8080/ready 10.1.0.9:8080/ready 10.1.0.10:8080/ready", "3 0", ALL, SERVICE,
          SLICE(OF("a"), "IPv4",
                ENDPOINT("10.1.0.10", READY) "," ENDPOINT("10.1.0.9", READY) "," B(READY), HTTP)),
-    /* endpointslicecache.go, endpointSliceCacheKeys: whose a slice is. */
-    RULE("slices of others", "", "0 0", ALL, SERVICE,
+    RULE("slices of others", KEYS, "", "0 0", ALL, SERVICE,
          SLICE(OF("b"), "IPv4", A(READY), HTTP) SLICE(NO_LABEL, "IPv4", A(READY), HTTP)
              SLICE(OF(""), "IPv4", A(READY), HTTP)),
-    /* endpointschangetracker.go, LocalReadyEndpoints: by address, over all ports, without draining
-     * ones; what its health checks and externalTrafficPolicy: Local go by. */
-    RULE("counts are of addresses", "10.1.0.1:8080/ready 10.1.0.1:8443/ready 10.1.0.2:8443/ready",
-         "2 1", ALL,
+    RULE("counts are of addresses", LOCAL_READY,
+         "10.1.0.1:8080/ready 10.1.0.1:8443/ready 10.1.0.2:8443/ready", "2 1", ALL,
          "\"ports\":[{\"name\":\"http\",\"port\":80},{\"name\":\"https\",\"port\":443}]",
          SLICE(OF("a"), "IPv4", A(READY SELF), HTTP "," PORT("https", "8443"))
              SLICE(OF("a"), "IPv4", B(READY OTHER), PORT("https", "8443"))),
-    RULE("a draining one counts for nothing", "10.1.0.1:8080/draining", "0 0", ALL, SERVICE,
-         SLICE(OF("a"), "IPv4", A(DRAINING SELF), HTTP)),
-    /* util/utils.go, ShouldSkipService: it leaves headless ones out; DESIGN 1.5 takes them in. */
-    RULE("headless", "10.1.0.1:8080/ready", "1 0", ALL,
+    RULE("a draining one counts for nothing", LOCAL_READY, "10.1.0.1:8080/draining", "0 0", ALL,
+         SERVICE, SLICE(OF("a"), "IPv4", A(DRAINING SELF), HTTP)),
+    RULE("headless ones are not left out (DESIGN 1.5)", SKIP, "10.1.0.1:8080/ready", "1 0", ALL,
          "\"clusterIP\":\"None\",\"ports\":[{\"name\":\"http\",\"port\":80}]",
          SLICE(OF("a"), "IPv4", A(READY), HTTP)),
-    RULE("headless without ports", "", "0 0", ALL, "\"clusterIP\":\"None\"",
+    RULE("headless without ports", SKIP, "", "0 0", ALL, "\"clusterIP\":\"None\"",
          SLICE(OF("a"), "IPv4", A(READY), "")),
+    RULE("ready is null, and it ends", ADD, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+         SLICE(OF("a"), "IPv4", A("\"conditions\":{\"ready\":null,\"terminating\":true}"), HTTP)),
+    RULE("nothing is said but that it is not ready", ADD, "", "0 0", ALL, SERVICE,
+         SLICE(OF("a"), "IPv4", A("\"conditions\":{\"ready\":false}"), HTTP)),
+    RULE("a fallback does not care who else is gone", CATEGORIZE, "10.1.0.1:8080/draining", "0 0",
+         ALL, SERVICE,
+         SLICE(OF("a"), "IPv4",
+               A(DRAINING) "," B("\"conditions\":{\"ready\":false,\"serving\":true}"), HTTP)),
+    RULE("a fallback of each port", CATEGORIZE, "10.1.0.1:8080/ready 10.1.0.2:8443/draining", "1 0",
+         ALL, "\"ports\":[{\"name\":\"http\",\"port\":80},{\"name\":\"https\",\"port\":443}]",
+         SLICE(OF("a"), "IPv4", A(READY), HTTP)
+             SLICE(OF("a"), "IPv4", B(DRAINING), PORT("https", "8443"))),
+    RULE("an IPv4 address in IPv6 clothes", ADD, "10.1.0.1:8080/ready", "1 0", ALL, SERVICE,
+         SLICE(OF("a"), "IPv4", ENDPOINT("::ffff:10.1.0.1", READY), HTTP)),
+    RULE("a label of its Service takes no Service out", OURS, "10.1.0.1:8080/ready", "1 0", ALL,
+         SERVICE,
+         SLICE(",\"labels\":{\"service.kubernetes.io/headless\":\"\",\"service.kubernetes.io/"
+               "service-proxy-name\":\"x\",\"kubernetes.io/service-name\":\"a\"}",
+               "IPv4", A(READY), HTTP)),
 };
 
 static void uses(struct view_rig *r, struct buf *out)
@@ -213,7 +246,7 @@ static void test_slices(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-        print_message("  %s\n", rules[i].name);
+        print_message("  %s (%s)\n", rules[i].name, rules[i].source);
         check(&rules[i], false);
         check(&rules[i], true);
     }

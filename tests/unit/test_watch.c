@@ -347,6 +347,35 @@ static void test_the_worst_stream_speaks_for_all(void **state)
     watch_destroy(&made);
 }
 
+static void sync_stream(struct feed *f)
+{
+    assert_int_equal(objects_answer(f, PAGE("10", "", ""), now).what, FEED_WATCH);
+}
+
+static void test_it_is_settled_when_each_stream_is(void **state)
+{
+    static const struct scope scope = {
+        .resource = "cm", .namespaces = {"a", "b"}
+    };
+    struct watch *made = NULL;
+
+    (void)state;
+    assert_int_equal(create(&scope, &made, NULL), ERR_OK);
+    for (size_t i = 0; i < 2; i++) {
+        assert_false(watch_settled(made));
+        assert_int_equal(feed_start(watch_feed(made, i), now.ms).what, FEED_LIST);
+        sync_stream(watch_feed(made, i));
+    }
+    assert_true(watch_settled(made));
+    feed_order(watch_feed(made, 1), RELIST_MANUAL);
+    assert_int_equal(feed_restart(watch_feed(made, 1), now).what, FEED_LIST);
+    assert_false(watch_settled(made));
+    assert_true(watch_synced(made));
+    sync_stream(watch_feed(made, 1));
+    assert_true(watch_settled(made));
+    watch_destroy(&made);
+}
+
 static void test_names_are_those_of_the_settings(void **state)
 {
     (void)state;
@@ -370,6 +399,7 @@ int main(void)
         TEST(test_answers_without_meaning_do_not_keep_it_fresh),
         TEST(test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh),
         TEST(test_the_worst_stream_speaks_for_all),
+        TEST(test_it_is_settled_when_each_stream_is),
         TEST(test_names_are_those_of_the_settings),
     };
 #undef TEST

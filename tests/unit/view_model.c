@@ -97,6 +97,54 @@ void model_put_slice(struct buf *out, unsigned i, const struct model_slice *s)
     buf_puts(out, "}");
 }
 
+bool model_is_of(const struct model_slice *s, unsigned i)
+{
+    return s->exists && s->space == i / 3 && s->service == i % 3;
+}
+
+static void put_addresses(struct buf *out, const struct model_slice *s, bool ready)
+{
+    buf_printf(out, "\"%s\":[", ready ? "addresses" : "notReadyAddresses");
+    for (unsigned k = 0; k < s->endpoint_count; k++) {
+        const struct model_endpoint *e = &s->endpoints[k];
+
+        if ((e->ready != MODEL_FALSE) != ready)
+            continue;
+        buf_puts(out, out->data[out->len - 1] == '[' ? "{\"ip\":\"" : ",{\"ip\":\"");
+        put_address(out, s->v6, e->address);
+        buf_puts(out, "\"");
+        if (e->node > 0)
+            buf_printf(out, ",\"nodeName\":\"n%u\"", e->node);
+        if (e->pod > 0)
+            buf_printf(out, ",\"targetRef\":{\"kind\":\"Pod\",\"name\":\"p%u\"}", e->pod);
+        buf_puts(out, "}");
+    }
+    buf_puts(out, "],");
+}
+
+unsigned model_put_endpoints(struct buf *out, const struct model *m, unsigned i, unsigned rv)
+{
+    unsigned n = 0;
+
+    buf_printf(out,
+               "{\"kind\":\"Endpoints\",\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":\"s%u\","
+               "\"name\":\"%c\",\"uid\":\"e%u\",\"resourceVersion\":\"%u\"},\"subsets\":[",
+               i / 3, (char)('a' + i % 3), i, rv);
+    for (unsigned k = 0; k < MODEL_SLICES; k++) {
+        const struct model_slice *s = &m->slices[k];
+
+        if (!model_is_of(s, i))
+            continue;
+        buf_puts(out, n++ > 0 ? ",{" : "{");
+        put_addresses(out, s, true);
+        put_addresses(out, s, false);
+        put_ports(out, s->ports, s->port_count);
+        buf_puts(out, "}");
+    }
+    buf_puts(out, "]}");
+    return n;
+}
+
 /* One endpoint of a port: what stands for it in "use", and by which text it is found in order. */
 struct candidate {
     char place[64]; /* family, address, number: sorts as they should */
@@ -192,21 +240,41 @@ static void consider(struct candidates *all, const struct candidate *c)
     all->v[all->n++] = *c;
 }
 
+/* Endpoints do not say more of an address than whether it is ready, where it is, and whose. */
+static struct model_endpoint seen(const struct model *m, const struct model_endpoint *e)
+{
+    struct model_endpoint out = *e;
+
+    if (m->of_endpoints) {
+        out.serving = out.terminating = MODEL_FALSE;
+        out.zone = 0;
+        memset(out.hints, 0, sizeof(out.hints));
+    }
+    return out;
+}
+
+/* A port of Endpoints that has no name has the empty one, as that of a Service. */
+static bool is_port(const struct model *m, const struct model_port *p,
+                    const struct model_port *wanted)
+{
+    unsigned name = m->of_endpoints ? name_of(p) : p->name;
+
+    return name == name_of(wanted) && p->udp == wanted->udp && p->number > 0;
+}
+
 static void collect_slice(const struct model *m, const struct model_slice *s,
                           const struct model_port *port, struct candidates *all)
 {
     for (unsigned k = 0; k < s->port_count * s->endpoint_count; k++) {
         const struct model_port *p = &s->ports[k % s->port_count];
-        const struct model_endpoint *e = &s->endpoints[k / s->port_count];
-        bool ready = is_true(e->ready, true);
-        bool drains = is_true(e->serving, true) && is_true(e->terminating, false);
+        const struct model_endpoint e = seen(m, &s->endpoints[k / s->port_count]);
+        bool ready = is_true(e.ready, true);
+        bool drains = is_true(e.serving, true) && is_true(e.terminating, false);
         struct candidate c;
 
-        if (p->name != name_of(port) || p->udp != port->udp || p->number == 0)
+        if (!is_port(m, p, port) || (m->local_only && e.node != 1) || (!ready && !drains))
             continue;
-        if ((m->local_only && e->node != 1) || (!ready && !drains))
-            continue;
-        describe(&c, s, e, p->number);
+        describe(&c, s, &e, p->number);
         consider(all, &c);
     }
 }
@@ -229,12 +297,9 @@ static void collect(const struct model *m, unsigned service, const struct model_
                     struct candidates *all)
 {
     all->n = 0;
-    for (unsigned i = 0; i < MODEL_SLICES; i++) {
-        const struct model_slice *s = &m->slices[i];
-
-        if (s->exists && s->space == service / 3 && s->service == service % 3)
-            collect_slice(m, s, port, all);
-    }
+    for (unsigned i = 0; i < MODEL_SLICES; i++)
+        if (model_is_of(&m->slices[i], service))
+            collect_slice(m, &m->slices[i], port, all);
     only_ready(all);
 }
 

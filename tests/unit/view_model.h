@@ -70,7 +70,9 @@ struct model_last {
     struct buf uses;
 };
 
+/* In a cluster of Endpoints a slice is a subset of its Service's Endpoints. */
 struct model {
+    bool of_endpoints;
     struct model_service services[MODEL_SERVICES];
     struct model_slice slices[MODEL_SLICES];
     bool local_only;
@@ -82,6 +84,12 @@ struct model {
 void model_put_service(struct buf *out, unsigned i, const struct model_service *s);
 /* See above. */
 void model_put_slice(struct buf *out, unsigned i, const struct model_slice *s);
+
+/* Appends the Endpoints of Service i: its slices as subsets. Returns how many these are. */
+unsigned model_put_endpoints(struct buf *out, const struct model *m, unsigned i, unsigned rv);
+
+/* Is the slice one of Service i? */
+bool model_is_of(const struct model_slice *s, unsigned i);
 
 /* Appends what the view should say of Service i now; nothing = it should not have it. Remembers for
  * how long something must be held: call it for each Service each time the view was asked. */

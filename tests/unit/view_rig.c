@@ -78,10 +78,43 @@ struct object *view_rig_endpoints(const char *key, const char *subsets)
     return o;
 }
 
+struct watch *view_rig_watch(const char *name, const char *cluster, const char *resource,
+                             const struct shape_params *shape, const struct watch_events *events,
+                             void *arg)
+{
+    static const char *const everywhere[] = {"*"};
+    struct watch *w = NULL;
+    const struct watch_params p = {
+        .name = name,
+        .cluster = cluster,
+        .resource = resource,
+        .namespaces = everywhere,
+        .namespace_count = 1,
+        .label_selector = "",
+        .field_selector = "",
+        .object_size = 4096,
+        .shape = *shape,
+        .reflector = {.backoff = {.initial_ms = 800, .max_ms = 30000, .factor = 2},
+                      .reset_after_ms = 120000,
+                      .page_size = 500,
+                      .watch_min_s = 300,
+                      .watch_max_s = 300},
+        .guard = {.relist_deletes = 50,                                           .at_least = 2,     .hold_ms = VIEW_RIG_GUARD},
+        .bookmark_timeout_ms = 150000,
+        .list_idle_timeout_ms = 60000,
+        .stale_after_ms = VIEW_RIG_STALE_AFTER,
+    };
+
+    assert_int_equal(watch_create(&p, events, arg, &w, NULL), ERR_OK);
+    return w;
+}
+
 static void hear(void *arg, const struct delta *d)
 {
     struct view_rig *r = arg;
 
+    r->last = *d;
+    r->last.object = NULL;
     buf_putc(&r->heard, "+~-x"[d->type]);
     buf_append_str(&r->heard, object_key(d->object));
     if (d->final_state_unknown)

@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "cache/view_join.h"
+#include "cache/watch.h"
 #include "kube/object.h"
 
 /* Parts of JSON texts. conditions: "" or "\"ready\":false". */
@@ -44,12 +45,21 @@ struct object *view_rig_slice(const char *key, const char *rv, const char *rest)
 /* subsets: JSON without brackets. */
 struct object *view_rig_endpoints(const char *key, const char *subsets);
 
+/* stale_after and guard.hold of the watches below; their guard begins with two objects. */
+enum { VIEW_RIG_STALE_AFTER = 30000, VIEW_RIG_GUARD = 60000 };
+
+/* A watch in all namespaces, without jitter. Never NULL. */
+struct watch *view_rig_watch(const char *name, const char *cluster, const char *resource,
+                             const struct shape_params *shape, const struct watch_events *events,
+                             void *arg);
+
 /* A join and what it said: "+ns/a ~ns/a -ns/a xns/a " (left). */
 struct view_rig {
     struct view_join *join;
     struct buf heard;
     struct buf text;
     uint64_t now_ms;
+    struct delta last; /* its object is gone */
 };
 
 /* Makes the join; params NULL: cluster c, node n1, of slices. Release with view_rig_fini(). */

@@ -5,7 +5,7 @@ import json
 import confwriter
 import pytest
 from control import wait_until
-from fakeapi import Gate, endpointslice, service
+from fakeapi import Gate, endpointslice, service, simple
 from harness import check_config, hook_settings
 from test_config import expect_round_trip
 
@@ -191,6 +191,81 @@ def test_a_view_is_not_synced_before_both_watches_are(api, viewed, hook, late):
                                                        "stale": False}
 
 
+@pytest.mark.parametrize("code, state", [(403, "forbidden"), (404, "backoff")])
+def test_a_view_waits_for_a_watch_that_is_refused_or_missing(api, viewed, new_hook, code, state):
+    """The others go on meanwhile, and it is there as soon as the watch is, all Services at once."""
+    api.apply(slice_of("n/a-1", "a", ["10.0.0.1"]))
+    rule = api.on_list("endpointslices", times=None).fail(code)
+    hook, plain = new_hook(), new_hook()
+    d = viewed({"h": hook, "plain": hook_settings(plain, sources=["services"])})
+    d.control.wait_watch("slices", state=state, synced=False)
+    api.apply(service("n/a"), service("n/b"))
+    plain.wait(2)
+    d.caught_up(api, "services")
+    assert d.control.status()["views"]["backends"] == {"objects": 0, "synced": False,
+                                                       "stale": False}
+    assert not hook.runs() and "backends not synced" in str(d.ctl_json("why", "h"))
+    rule.cancel()
+    told = {run.key: used(run.event["object"]) for run in hook.wait(2)}
+    assert told == {"n/a": ["10.0.0.1:8080 ready"], "n/b": []}
+    d.caught_up(api)
+    assert len(hook.runs()) == 2
+
+
+def test_a_watch_that_becomes_forbidden_keeps_the_view(api, factory, viewed, hook):
+    """While it has to list anew the view waits, and goes on once that watch is stale."""
+    api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
+    d = viewed({"h": hook}, clusters={"prod": {**factory.cluster(api), "stale_after": "300ms"}})
+    hook.wait(1)
+    api.wait_watching("endpointslices")
+    rule = api.on(resource="endpointslices", times=None).fail(403)
+    api.drop("eof")
+    d.control.wait_watch("slices", state="forbidden")
+    api.apply(service("n/b"))
+    assert used(hook.wait_what("ADDED", "n/b").event["object"]) == []
+    wait_until(lambda: d.control.status()["views"]["backends"] == {"objects": 2, "synced": True,
+                                                                   "stale": True})
+    assert used(d.ctl_json("get", "backends", "n/a")) == ["10.0.0.1:8080 ready"]
+    api.apply(slice_of("n/b-1", "b", ["10.0.0.2"]))
+    rule.cancel()
+    assert used(hook.wait_what("MODIFIED", "n/b").event["object"]) == ["10.0.0.2:8080 ready"]
+    d.caught_up(api)
+    assert len(hook.runs()) == 3
+
+
+def test_endpoints_where_there_are_no_slices(api, viewed, hook):
+    def endpoints(key, *ips):
+        subsets = [{"addresses": [{"ip": ip, "nodeName": "here"} for ip in ips],
+                    "notReadyAddresses": [{"ip": "10.0.0.99"}],
+                    "ports": [{"name": "p80", "port": 8080, "protocol": "TCP"}]}]
+        return simple("Endpoints", key, subsets=subsets)
+    api.apply(service("n/a"), endpoints("n/a", "10.0.0.2", "10.0.0.1"))
+    watches = {**WATCHES, "slices": {"resource": "endpoints", "namespaces": ["*"]}}
+    d = viewed({"h": hook}, watches=watches, node_name="here")
+    first = hook.wait(1)[0].event["object"]
+    assert used(first) == ["10.0.0.1:8080 ready", "10.0.0.2:8080 ready"]
+    assert (first["ready"], first["local_ready"]) == (2, 2)
+    api.wait_watching("endpoints")
+    api.apply(endpoints("n/a", "10.0.0.1", "10.0.0.2"))
+    d.caught_up(api)
+    assert len(hook.runs()) == 1
+    api.delete("endpoints", "n/a")
+    assert used(hook.wait(2)[1].event["object"]) == []
+
+
+def test_what_is_held_is_forgotten_by_a_restart(api, viewed, hook):
+    api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
+    d = viewed({"h": hook}, {"hold_empty": "1h"})
+    hook.wait(1)
+    api.wait_watching("endpointslices")
+    api.apply(slice_of("n/a-1", "a", []))
+    assert hook.wait(2)[1].event["object"]["held"]
+    d.stop()
+    d.start()
+    after = hook.wait(3)[2].event["object"]
+    assert not after["held"] and used(after) == []
+
+
 def test_a_view_is_stale_when_a_watch_is_and_hooks_hear_of_it(api, factory, viewed, hook):
     api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
     cluster = {**factory.cluster(api), "stale_after": "200ms"}
@@ -250,9 +325,30 @@ def test_once_waits_for_views(api, viewed, hook):
     assert sorted(run.key for run in hook.runs()) == ["n/a", "n/b"]
 
 
-def test_once_is_69_when_a_view_cannot_sync(api, viewed, hook):
+def test_once_waits_for_the_watch_that_is_late(api, viewed, hook):
+    """Each Service once, and never without its endpoints."""
+    api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]), service("n/b"))
+    api.on_list("endpointslices", times=3).fail(404)
+    d = viewed({"h": hook}, start=False)
+    assert d.to_the_end("--once") == 0
+    assert sorted((run.key, used(run.event["object"])) for run in hook.runs()) == [
+        ("n/a", ["10.0.0.1:8080 ready"]), ("n/b", [])]
+
+
+def test_once_is_1_when_a_hook_of_a_view_fails(api, viewed, new_hook):
+    api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
+    hook = new_hook()
+    hook.exits(3)
+    d = viewed({"h": hook_settings(hook, sources=["backends"],
+                                     retry={"attempts": 1})}, start=False)
+    assert d.to_the_end("--once") == 1
+    assert [run.what for run in hook.runs()] == [("ADDED", "n/a")]
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_once_is_69_when_a_view_cannot_sync(api, viewed, hook, code):
     api.apply(service("n/a"))
-    api.on_list("endpointslices", times=1000).fail(403)
+    api.on_list("endpointslices", times=None).fail(code)
     d = viewed({"h": hook}, start=False)
     assert d.to_the_end("--once", "--timeout", "500ms") == 69
     assert not hook.runs()
