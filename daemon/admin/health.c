@@ -61,9 +61,12 @@ static void put_pending(struct json_out *j, const struct admin_model *m, const s
     if (m->pending_ms == 0 || oldest_ms <= m->pending_ms)
         return;
     buf_printf(&text,
-               "hook %s: a key is pending for longer than limits.pending: %" PRIu64
+               "hook %s: %s for longer than limits.pending: %" PRIu64
                " s, informerctl why %s tells why",
-               h->name, oldest_ms / 1000, h->name);
+               h->name,
+               apply_age_ms(&h->apply, now_ms) == oldest_ms ? "what it wrote is not applied"
+                                                            : "a key is pending",
+               oldest_ms / 1000, h->name);
     json_out_str(j, buf_str(&text));
     buf_free(&text);
 }
@@ -94,7 +97,8 @@ static void put_unsynced(struct buf *out, const struct hook *h)
 static void put_hook(struct buf *out, const struct admin_model *m, const struct hook *h,
                      uint64_t now_ms)
 {
-    struct why w = why_hook(m->hooks, h, now_ms);
+    bool applies = h->gate == GATE_APPLY;
+    struct why w = applies ? why_apply(m->hooks, h, now_ms) : why_hook(m->hooks, h, now_ms);
 
     buf_printf(out, "hook %s: ", h->name);
     if (h->gate == GATE_CLOSED && w.reason == WHY_NOT_SYNCED) {
@@ -102,7 +106,8 @@ static void put_hook(struct buf *out, const struct admin_model *m, const struct 
         put_unsynced(out, h);
         return;
     }
-    buf_puts(out, "its first run has not ended");
+    buf_puts(out,
+             applies ? "what its first runs wrote is not applied" : "its first run has not ended");
     if (w.reason != WHY_HANDLED && w.reason != WHY_RUNNING) {
         buf_puts(out, ": ");
         why_put_text(out, &w);

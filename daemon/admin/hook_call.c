@@ -83,7 +83,7 @@ static bool fits(struct call *c, const struct hook *h)
 }
 
 /* Appends the document, of e in mode object. What is not due is told as a person would have it
- * told. */
+ * told; that a file is to be removed is told to no program. */
 static void put_input(struct call *c, struct hook *h, struct entry *e)
 {
     struct run *run = run_preview(h, e, c->now_ms);
@@ -92,7 +92,8 @@ static void put_input(struct call *c, struct hook *h, struct entry *e)
         return;
     if (run->reason == RUN_RERUN)
         run->reason = RUN_MANUAL;
-    payload_put_json(&c->out->body, c->m->context, run, c->now_ms);
+    if (run->kind != RUN_REMOVE)
+        payload_put_json(&c->out->body, c->m->context, run, c->now_ms);
     run_free(run);
 }
 
@@ -127,13 +128,18 @@ static void put_key(struct call *c, struct hook *h, struct str key)
 /* Mode object: of the key that waits longest. */
 static void put_oldest(struct call *c, struct hook *h)
 {
-    if (!list_is_empty(&h->queue.pending))
-        put_input(c, h, list_entry(list_first(&h->queue.pending), struct entry, pending));
+    list_each (pos, tmp, &h->queue.pending) {
+        put_input(c, h, list_entry(pos, struct entry, pending));
+        if (c->out->body.len > 0)
+            break;
+    }
 }
 
 static void refuse_input(struct call *c, struct hook *h, struct str key)
 {
-    if (key.p != NULL)
+    if (key.p != NULL && sources_with(h, key) > 0 && h->files.template != NULL)
+        admin_refuse(c->out, 404, "the key has ended, its file is removed: no program is told");
+    else if (key.p != NULL)
         refuse_key(c);
     else if (h->rules.mode == HOOK_OBJECT)
         admin_refuse(c->out, 404, "no key of the hook is due: name one");
@@ -229,7 +235,7 @@ static void pause_one(struct call *c, struct json_out *j, struct hook *h, bool p
     json_out_open(j, '{');
     json_member_flag(j, "paused", h->paused);
     json_member_flag(j, "changed", changed);
-    json_member_count(j, "running", h->lane.running);
+    json_member_count(j, "running", hook_running(h));
     json_out_close(j, '}');
 }
 

@@ -197,10 +197,16 @@ void journal_run(struct journal *j, uint64_t wall_ns, const struct journal_run *
         put_str(&o, "key", run->key);
     if (run->type != NULL)
         put_text(&o, "type", run->type);
+    if (run->program != NULL)
+        put_text(&o, "program", run->program);
     put_text(&o, "reason", run->reason);
     json_member_count(&o, "attempt", run->attempt);
     json_member_flag(&o, "ok", run->ok);
     put_text(&o, "result", run->result);
+    if (run->became != NULL) {
+        put_text(&o, "file", run->file);
+        put_text(&o, "became", run->became);
+    }
     json_member_count(&o, "took_ms", run->took_ms);
     end(j, &o);
 }

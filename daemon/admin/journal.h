@@ -42,9 +42,12 @@ void journal_source(struct journal *j, uint64_t wall_ns, struct content from, co
 /* A run that has ended; all borrowed. */
 struct journal_run {
     const char *hook;
-    struct str run;     /* its id, as in INFORMERD_RUN */
-    struct str key;     /* mode object; else empty */
-    const char *type;   /* of its event, mode object; else NULL */
+    struct str run;      /* its id, as in INFORMERD_RUN */
+    struct str key;      /* mode object; else empty */
+    const char *type;    /* of its event, mode object; else NULL */
+    const char *program; /* run_kind_name(); NULL = the command */
+    const char *file;    /* what became of it is told as well; NULL = nothing did */
+    const char *became;
     const char *reason; /* as in INFORMERD_REASON */
     unsigned attempt;
     bool ok;

@@ -9,6 +9,7 @@
 #include "cache/view.h"
 #include "cache/watch.h"
 #include "hook/hook.h"
+#include "hook/why.h"
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
@@ -157,6 +158,16 @@ static void put_last_success(struct json_out *j, const struct admin_model *m, co
         json_member_text(j, "last_success", NULL);
 }
 
+static void put_apply(struct json_out *j, const struct admin_model *m, const struct hook *h,
+                      uint64_t now_ms)
+{
+    struct why w = why_apply(m->hooks, h, now_ms);
+
+    json_member_text(j, "apply", why_reason_name(w.reason));
+    json_member_count(j, "applies_ok", h->apply.runs_ok);
+    json_member_count(j, "applies_failed", h->apply.runs_failed);
+}
+
 static void put_hook(struct json_out *j, const struct admin_model *m, const struct hook *h,
                      uint64_t now_ms)
 {
@@ -166,14 +177,16 @@ static void put_hook(struct json_out *j, const struct admin_model *m, const stru
     json_out_key(j, h->name);
     json_out_open(j, '{');
     json_member_count(j, "pending", pending);
-    json_member_count(j, "running", h->lane.running);
+    json_member_count(j, "running", hook_running(h));
     json_member_count(j, "parked", hook_parked(h));
     json_member_flag(j, "paused", h->paused);
     json_member_seconds(j, "oldest_pending_s", pending > 0 || oldest_ms > 0, oldest_ms);
     put_last_success(j, m, h);
-    json_member_text(j, "last_error", h->last_error[0] != '\0' ? h->last_error : NULL);
+    json_member_text(j, "last_error", hook_last_error(h));
     json_member_count(j, "runs_ok", h->runs_ok);
     json_member_count(j, "runs_failed", h->runs_failed);
+    if (h->apply.wanted)
+        put_apply(j, m, h, now_ms);
     json_out_close(j, '}');
 }
 

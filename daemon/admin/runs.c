@@ -75,21 +75,22 @@ static void put_output(struct json_out *j, const struct history_run *r, enum run
 void runs_put(struct json_out *j, const struct admin_model *m, const struct hook *h,
               const struct history_run *r, enum runs_detail detail)
 {
-    bool keyed = h->rules.mode == HOOK_OBJECT;
-
     json_out_open(j, '{');
     put_id(j, m, r);
     json_member_text(j, "hook", h->name);
+    json_member_text(j, "program", run_kind_name(r->kind));
     json_member_time(j, "ended", r->ended_ns);
     json_member_seconds(j, "took_s", true, r->took_ms);
     json_member_str(j, "source", str_c(r->source));
     json_member_str(j, "key", str_c(r->key));
-    json_member_text(j, "event", keyed ? delta_type_name(r->type) : NULL);
+    json_member_text(j, "event", r->keyed ? delta_type_name(r->type) : NULL);
     json_member_count(j, "events", r->event_count);
     json_member_text(j, "reason", run_reason_name(r->reason));
     json_member_count(j, "attempt", r->attempt);
     json_member_text(j, "outcome", history_outcome_name(r->outcome));
     json_member_raw(j, "result", str_c(r->text));
+    json_member_text(j, "file", r->file);
+    json_member_text(j, "became", run_file_name(r->became));
     put_cpu(j, r->cpu_us);
     json_member_count(j, "dropped_bytes", r->dropped);
     put_output(j, r, detail);

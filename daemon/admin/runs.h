@@ -21,8 +21,9 @@ enum runs_detail {
     RUNS_FULL,
 };
 
-/* Writes an object: run, hook, ended, took_s, source, key, event, events, reason, attempt, outcome,
- * result, cpu_s, dropped_bytes, and, but for BRIEF, last_line, stdout, stderr. */
+/* Writes an object: run, hook, program, ended, took_s, source, key, event, events, reason, attempt,
+ * outcome, result, file, became, cpu_s, dropped_bytes, and, but for BRIEF, last_line, stdout,
+ * stderr. */
 void runs_put(struct json_out *j, const struct admin_model *m, const struct hook *h,
               const struct history_run *r, enum runs_detail detail);
 

@@ -49,14 +49,18 @@ static void put_digest(struct json_out *j, const struct call *c, const struct ho
     json_member_text(j, "digest", text);
 }
 
-/* e is NULL for the hook as a whole. */
+/* e is NULL for the hook as a whole, and for apply. */
 static void put_unit(struct json_out *j, const struct call *c, const struct hook *h,
                      const struct entry *e, const struct why *w)
 {
     struct buf text = {0};
+    bool is_apply = w->is_apply;
 
+    if (is_apply)
+        buf_puts(&text, "apply: ");
     why_put_text(&text, w);
     json_out_open(j, '{');
+    json_member_text(j, "program", is_apply ? "apply" : "command");
     json_member_text(j, "source", e != NULL ? h->sources[e->source].name : NULL);
     json_member_str(j, "key", str_c(e != NULL ? e->key : NULL));
     json_member_text(j, "reason", why_reason_name(w->reason));
@@ -118,6 +122,11 @@ void whys_put_hook(struct call *c, const struct hook *h)
 
     if (!keyed || w.reason != WHY_HANDLED || h->queue.pending_count == 0)
         put_unit(&j, c, h, NULL, &w);
+    if (h->apply.wanted) {
+        struct why apply = why_apply(c->m->hooks, h, c->now_ms);
+
+        put_unit(&j, c, h, NULL, &apply);
+    }
     if (keyed)
         left_out = put_pending(&j, c, h);
     end(&j, left_out);

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include "app/identity.h"
+#include "app/outputs.h"
 #include "app/sources.h"
 #include "base/mem.h"
 #include "base/panic.h"
+
+enum { APPLY_SETTLE_MIN_MS = 200, APPLY_SETTLE_MAX_MS = 2000 };
 
 /* The configuration's numbers are passed on as they are. */
 _Static_assert((int)CONF_GUARD_OFF == (int)GUARD_OFF, "relist_deletes");
@@ -216,8 +219,22 @@ static struct lane_params lane_params(const struct conf_hook *h)
     };
 }
 
+/* Of its apply, which is one for all keys: it waits for the end of a burst. */
+static struct lane_params apply_params(const struct conf_hook *h)
+{
+    bool settles = h->settle.at.line > 0;
+    struct lane_params p = lane_params(h);
+
+    p.settle_ms = settles ? h->settle.min_ms : APPLY_SETTLE_MIN_MS;
+    p.settle_max_ms = settles ? h->settle.max_ms : APPLY_SETTLE_MAX_MS;
+    p.splay_ms = 0;
+    p.rerun_ms = 0;
+    p.concurrency = 1;
+    return p;
+}
+
 enum err_kind build_hook(const struct conf *conf, size_t index, const struct sources *sources,
-                         struct hook_params *p, struct err *err)
+                         const char *node_name, struct hook_params *p, struct err *err)
 {
     const struct conf_hook *h = &conf->hooks[index];
     const char **paths = strings(&h->changes_in);
@@ -244,6 +261,9 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct sou
         .source_count = h->sources.n,
         .filter = filter,
         .lane = lane_params(h),
+        .output = outputs_template(h, node_name),
+        .applies = h->apply.n > 0,
+        .apply = apply_params(h),
     };
     return ERR_OK;
 }
@@ -261,7 +281,9 @@ static void free_const(const void *p)
 void build_hook_fini(struct hook_params *p)
 {
     free_const(p->sources);
+    free_const(p->output);
     p->sources = NULL;
+    p->output = NULL;
 }
 
 static const char **hook_argv(const struct conf_hook *h)
@@ -315,6 +337,8 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     out->kill_grace_ms = h->kill_grace.v;
     out->kill_signal = (int)h->kill_signal.v;
     out->change_user = geteuid() == 0;
+    if (outputs_fill(h, node_name, out, err) != ERR_OK)
+        return err_wrap(err, "hook %s", h->name.v);
     if (!out->change_user)
         return ERR_OK;
     if (identity_find(build_hook_user(conf, h), h->group.v, &id, err) != ERR_OK)
@@ -350,6 +374,7 @@ void build_helper_fini(struct helper_params *p)
         free_const(h->env);
         free_const(h->argv);
         free_const(h->groups);
+        outputs_fini(h);
     }
     free_const(p->hooks);
     *p = (struct helper_params){0};
@@ -364,6 +389,8 @@ struct runner_hook *build_runner_hooks(const struct conf *conf)
 
         v[i] = (struct runner_hook){
             .program = h->command.n > 0 ? h->command.v[0].v : "/bin/sh",
+            .check = h->check.n > 0 ? h->check.v[0].v : NULL,
+            .apply = h->apply.n > 0 ? h->apply.v[0].v : NULL,
             .timeout_ms = h->timeout.v,
             .kill_signal = (int)h->kill_signal.v,
             .kill_grace_ms = h->kill_grace.v,

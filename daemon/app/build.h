@@ -35,9 +35,9 @@ struct view_params build_view(const struct conf_view *v, struct watch *services,
                               struct watch *slices, const char *node_name);
 
 /* The parameters of one hook. The filter and the rules go to hooks_add(), which also copies the
- * array at p->sources; build_hook_fini() frees that one. ERR_CONFIG as filter_init(). */
+ * array at p->sources and p->output; build_hook_fini() frees these. ERR_CONFIG as filter_init(). */
 enum err_kind build_hook(const struct conf *conf, size_t index, const struct sources *sources,
-                         struct hook_params *p, struct err *err) MUST_CHECK;
+                         const char *node_name, struct hook_params *p, struct err *err) MUST_CHECK;
 
 /* Frees what hooks_add() has copied. */
 void build_hook_fini(struct hook_params *p);

@@ -9,7 +9,9 @@
 
 #include "app/build.h"
 #include "app/identity.h"
+#include "app/outputs.h"
 #include "app/trust.h"
+#include "base/compiler.h"
 #include "base/mem.h"
 #include "kube/selector.h"
 #include "kube/shape.h"
@@ -150,12 +152,48 @@ static void check_hook_user(const struct conf *conf, const struct conf_hook *h, 
         check_user(build_hook_user(conf, h), h->group.v, at, p);
 }
 
+static void check_output_owner(const struct conf_hook *h, struct problems *p)
+{
+    uid_t uid;
+    gid_t gid;
+    struct err err;
+
+    if (h->output_owner.v[0] == '\0')
+        return;
+    if (identity_find_owner(h->output_owner.v, &uid, &gid, &err) != ERR_OK)
+        problems_add(p, h->output_owner.at, "hook %s: output_owner: %s", h->name.v, err.text);
+    else if (!identity_may_own(uid, gid))
+        problems_add(p, h->output_owner.at,
+                     "hook %s: output_owner \"%s\" needs informerd to be started as root",
+                     h->name.v, h->output_owner.v);
+}
+
 static void check_trust(const char *path, struct where at, struct problems *p)
 {
     struct err err;
 
     if (trust_check(path, &err) != ERR_OK)
         problems_add(p, at, "%s", err.text);
+}
+
+typedef void program_check(const struct conf_hook *h, const struct conf_str *program,
+                           struct problems *p);
+
+/* Those that are named by a path. */
+static void each_program(const struct conf_hook *h, program_check *check, struct problems *p)
+{
+    const struct conf_list *const all[] = {&h->command, &h->check, &h->apply};
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (all[i]->n > 0)
+            check(h, &all[i]->v[0], p);
+}
+
+static void check_program_trust(const struct conf_hook *h, const struct conf_str *program,
+                                struct problems *p)
+{
+    (void)h;
+    check_trust(program->v, program->at, p);
 }
 
 static void check_root_start(const struct conf *conf, struct problems *p)
@@ -167,8 +205,7 @@ static void check_root_start(const struct conf *conf, struct problems *p)
         if (conf->clusters[i].kubeconfig.v[0] != '\0')
             check_trust(conf->clusters[i].kubeconfig.v, conf->clusters[i].kubeconfig.at, p);
     for (size_t i = 0; i < conf->n_hooks; i++)
-        if (conf->hooks[i].command.n > 0)
-            check_trust(conf->hooks[i].command.v[0].v, conf->hooks[i].command.v[0].at, p);
+        each_program(&conf->hooks[i], check_program_trust, p);
 }
 
 void check_settings(const struct conf *conf, struct problems *p)
@@ -180,6 +217,7 @@ void check_settings(const struct conf *conf, struct problems *p)
     for (size_t i = 0; i < conf->n_hooks; i++) {
         check_paths(&conf->hooks[i], p);
         check_hook_user(conf, &conf->hooks[i], p);
+        check_output_owner(&conf->hooks[i], p);
     }
     if (geteuid() == 0)
         check_root_start(conf, p);
@@ -197,19 +235,35 @@ void check_authorities(const struct conf *conf, const struct access_list *access
     }
 }
 
+static void check_program_is_there(const struct conf_hook *h, const struct conf_str *program,
+                                   struct problems *p)
+{
+    struct stat st;
+
+    if (stat(program->v, &st) != 0)
+        problems_add(p, program->at, "hook %s: %s: %s", h->name.v, program->v, strerror(errno));
+    else if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
+        problems_add(p, program->at, "hook %s: %s is not an executable file: chmod +x", h->name.v,
+                     program->v);
+}
+
+static void check_output_folder(const struct conf_hook *h, struct problems *p)
+{
+    char *folder = outputs_folder(h);
+    struct stat st;
+
+    if (folder != NULL && stat(folder, &st) != 0)
+        problems_add(p, h->output.at, "hook %s: output: folder %s: %s", h->name.v, folder,
+                     strerror(errno));
+    else if (folder != NULL && !S_ISDIR(st.st_mode))
+        problems_add(p, h->output.at, "hook %s: output: %s is no folder", h->name.v, folder);
+    free(folder);
+}
+
 void check_surroundings(const struct conf *conf, struct problems *p)
 {
     for (size_t i = 0; i < conf->n_hooks; i++) {
-        const struct conf_hook *h = &conf->hooks[i];
-        struct stat st;
-
-        if (h->command.n == 0)
-            continue;
-        const struct conf_str *program = &h->command.v[0];
-        if (stat(program->v, &st) != 0)
-            problems_add(p, program->at, "hook %s: %s: %s", h->name.v, program->v, strerror(errno));
-        else if (!S_ISREG(st.st_mode) || (st.st_mode & 0111) == 0)
-            problems_add(p, program->at, "hook %s: %s is not an executable file: chmod +x",
-                         h->name.v, program->v);
+        each_program(&conf->hooks[i], check_program_is_there, p);
+        check_output_folder(&conf->hooks[i], p);
     }
 }

@@ -156,7 +156,6 @@ void control_progress(struct control *c)
 void control_result(struct control *c, const struct hook *hook, const struct history_run *ended)
 {
     const struct payload_context ctx = {.node = c->params.node, .instance = c->params.instance};
-    bool keyed = hook->rules.mode == HOOK_OBJECT;
     struct buf id = {0};
 
     payload_put_run_id(&id, &ctx, ended->id);
@@ -164,7 +163,10 @@ void control_result(struct control *c, const struct hook *hook, const struct his
         .hook = hook->name,
         .run = buf_str(&id),
         .key = str_c(ended->key),
-        .type = keyed ? delta_type_name(ended->type) : NULL,
+        .type = ended->keyed ? delta_type_name(ended->type) : NULL,
+        .program = ended->kind != RUN_COMMAND ? run_kind_name(ended->kind) : NULL,
+        .file = ended->file,
+        .became = run_file_name(ended->became),
         .reason = run_reason_name(ended->reason),
         .attempt = ended->attempt,
         .ok = ended->outcome == HISTORY_OK,

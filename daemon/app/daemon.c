@@ -304,7 +304,7 @@ static void build_hooks(struct daemon *dm)
     for (size_t i = 0; i < conf->n_hooks; i++) {
         struct hook_params p;
 
-        if (build_hook(conf, i, dm->sources, &p, &err) != ERR_OK)
+        if (build_hook(conf, i, dm->sources, dm->params.node_name, &p, &err) != ERR_OK)
             panic("a checked hook cannot be built: %s", err.text);
         hooks_add(&dm->hooks, &p);
         build_hook_fini(&p);

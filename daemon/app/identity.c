@@ -30,16 +30,23 @@ static void find_groups(const char *user, struct identity *id)
     id->group_count = (size_t)n;
 }
 
+static enum err_kind find_user(const char *name, const struct passwd **out, struct err *err)
+{
+    *out = getpwnam(name);
+    if (*out != NULL)
+        return ERR_OK;
+    return err_set(err, ERR_CONFIG, 0,
+                   "user %s does not exist: create it (systemd-sysusers), or name another", name);
+}
+
 enum err_kind identity_find(const char *user, const char *group, struct identity *out,
                             struct err *err)
 {
-    const struct passwd *pw = getpwnam(user);
+    const struct passwd *pw;
     struct identity id = {0};
 
-    if (pw == NULL)
-        return err_set(err, ERR_CONFIG, 0,
-                       "user %s does not exist: create it (systemd-sysusers), or name another",
-                       user);
+    if (find_user(user, &pw, err) != ERR_OK)
+        return err->kind;
     id.uid = pw->pw_uid;
     id.gid = pw->pw_gid;
     if (group[0] != '\0' && find_group(group, &id.gid, err) != ERR_OK)
@@ -47,6 +54,40 @@ enum err_kind identity_find(const char *user, const char *group, struct identity
     find_groups(user, &id);
     *out = id;
     return ERR_OK;
+}
+
+enum err_kind identity_find_owner(const char *text, uid_t *uid, gid_t *gid, struct err *err)
+{
+    const char *colon = strchrnul(text, ':');
+    char *user = mem_strndup(text, (size_t)(colon - text));
+    const struct passwd *pw = NULL;
+    enum err_kind kind = user[0] != '\0' ? find_user(user, &pw, err) : ERR_OK;
+
+    free(user);
+    *uid = pw != NULL ? pw->pw_uid : (uid_t)-1;
+    *gid = (gid_t)-1;
+    if (kind == ERR_OK && colon[0] != '\0')
+        kind = find_group(colon + 1, gid, err);
+    return kind;
+}
+
+static bool is_member(gid_t gid)
+{
+    int n = getgroups(0, NULL);
+    gid_t *groups = mem_array((size_t)n + 1, sizeof(*groups));
+    bool found = gid == getegid();
+
+    n = getgroups(n, groups);
+    for (int i = 0; i < n; i++)
+        found = found || groups[i] == gid;
+    free(groups);
+    return found;
+}
+
+bool identity_may_own(uid_t uid, gid_t gid)
+{
+    return geteuid() == 0 ||
+           ((uid == (uid_t)-1 || uid == geteuid()) && (gid == (gid_t)-1 || is_member(gid)));
 }
 
 void identity_fini(struct identity *id)

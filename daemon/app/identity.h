@@ -5,9 +5,11 @@
 #ifndef APP_IDENTITY_H
 #define APP_IDENTITY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/compiler.h"
 #include "base/err.h"
 
 struct identity {
@@ -21,6 +23,14 @@ struct identity {
  * what does not exist. Release with identity_fini(). */
 enum err_kind identity_find(const char *user, const char *group, struct identity *out,
                             struct err *err) MUST_CHECK;
+
+/* Looks up "USER", "USER:GROUP" or ":GROUP"; what is not named becomes -1. ERR_CONFIG as above. */
+enum err_kind identity_find_owner(const char *text, uid_t *uid, gid_t *gid,
+                                  struct err *err) MUST_CHECK;
+
+/* Is a file of that owner (of identity_find_owner()) one that this process can make without being
+ * root? */
+bool identity_may_own(uid_t uid, gid_t gid) MUST_CHECK;
 
 /* Frees it. */
 void identity_fini(struct identity *id);

@@ -25,9 +25,12 @@ enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wi
         return broken(err, "bytes behind its end", message.n);
     if (fd_count != (is_run ? WIRE_RUN_FDS : 0))
         return broken(err, "wrong number of descriptors", fd_count);
+    if (head.program >= (is_run ? WIRE_PROGRAM_COUNT : 1) || head.unused != 0)
+        return broken(err, "unknown program", head.program);
     *req = (struct wire_request){
         .type = (enum wire_request_type)head.type,
         .number = head.number,
+        .program = (enum wire_program)head.program,
         .id = head.id,
         .env = str_of(message.p + sizeof(head), message.n - sizeof(head)),
     };
@@ -64,6 +67,7 @@ void wire_reply_encode(const struct wire_reply *reply, char out[WIRE_REPLY_SIZE]
         .value = reply->value,
         .left = reply->left,
         .left_pid = reply->left_pid,
+        .killed = reply->killed,
     };
 
     memcpy(image.stage, reply->stage, sizeof(image.stage) - 1);
@@ -94,6 +98,8 @@ static enum err_kind check_end(const struct wire_reply_image *image, struct err 
         return broken_reply(err, "bad end of a run", image->how);
     if (!is_name(image->stage, sizeof(image->stage)))
         return broken_reply(err, "bad stage of a run", image->how);
+    if (image->killed > 1)
+        return broken_reply(err, "bad mark of a kill", image->killed);
     if (!is_name(image->left_comm, sizeof(image->left_comm)) || (image->left_pid > 0) != is_left ||
         image->left_pid < 0 || (image->left_comm[0] != '\0' && !is_left))
         return broken_reply(err, "bad processes that are left", image->left);
@@ -122,6 +128,7 @@ enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply, st
     reply->cpu_us = image.cpu_us;
     reply->left = image.left;
     reply->left_pid = image.left_pid;
+    reply->killed = image.killed != 0;
     memcpy(reply->stage, image.stage, sizeof(reply->stage));
     memcpy(reply->left_comm, image.left_comm, sizeof(reply->left_comm));
     return ERR_OK;

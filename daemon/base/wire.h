@@ -15,7 +15,7 @@
 #include "base/str.h"
 
 enum {
-    WIRE_HEAD_SIZE = 16,       /* what every request starts with, and all of most */
+    WIRE_HEAD_SIZE = 24,       /* what every request starts with, and all of most */
     WIRE_ENV_MAX = 128 * 1024, /* fits a socket buffer of the kernel's default size */
     WIRE_REQUEST_MAX = WIRE_HEAD_SIZE + WIRE_ENV_MAX,
     WIRE_REPLY_SIZE = 72,
@@ -28,11 +28,33 @@ enum wire_request_type { WIRE_RUN = 1, WIRE_KILL, WIRE_OPEN };
 enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED };
 enum wire_how { WIRE_HOW_EXITED, WIRE_HOW_SIGNALED, WIRE_HOW_NOT_STARTED };
 
+/* Of a hook, which a RUN starts. OUTPUT and REMOVE are the helper's own: they write and remove the
+ * hook's file, and answer with one of the stages below. */
+enum wire_program {
+    WIRE_PROGRAM_COMMAND,
+    WIRE_PROGRAM_OUTPUT, /* stdin is a sealed file: what the hook's file is to hold */
+    WIRE_PROGRAM_REMOVE,
+    WIRE_PROGRAM_APPLY
+};
+enum { WIRE_PROGRAM_COUNT = WIRE_PROGRAM_APPLY + 1 };
+
+/* Stages of OUTPUT and REMOVE that end with EXITED. Of CHECK value is the check's exit code, or with
+ * SIGNALED its signal; of the others 0. With NOT_STARTED the stage is the step that failed. */
+#define WIRE_SAME     "same" /* the file was as wanted, or there was none to remove */
+#define WIRE_WRITTEN  "written"
+#define WIRE_REMOVED  "removed"
+#define WIRE_CHECK    "check"
+/* NOT_STARTED: the names of the object make no path; trying again does not help. value is EINVAL or
+ * ENAMETOOLONG. */
+#define WIRE_TEMPLATE "template"
+
 /* How every request begins; a RUN's environment follows. */
 struct wire_request_image {
     uint32_t type;
-    uint32_t number; /* hook, signal, file */
-    uint64_t id;     /* run, tag */
+    uint32_t number;  /* hook, signal, file */
+    uint64_t id;      /* run, tag */
+    uint32_t program; /* RUN; else 0 */
+    uint32_t unused;  /* 0 */
 };
 
 /* The whole of a reply. */
@@ -46,7 +68,7 @@ struct wire_reply_image {
     char stage[WIRE_STAGE_SIZE];
     char left_comm[WIRE_COMM_SIZE];
     int32_t left_pid;
-    uint32_t unused;
+    uint32_t killed;
 };
 
 _Static_assert(sizeof(struct wire_request_image) == WIRE_HEAD_SIZE, "no padding");
@@ -54,9 +76,10 @@ _Static_assert(sizeof(struct wire_reply_image) == WIRE_REPLY_SIZE, "no padding")
 
 struct wire_request {
     enum wire_request_type type;
-    uint32_t number; /* RUN: hook, KILL: signal, OPEN: file */
-    uint64_t id;     /* RUN, KILL: run; OPEN: a tag that comes back */
-    struct str env;  /* RUN: "NAME=VALUE\0" any number of times, unchecked */
+    uint32_t number;           /* RUN: hook, KILL: signal, OPEN: file */
+    enum wire_program program; /* RUN */
+    uint64_t id;               /* RUN, KILL: run; OPEN: a tag that comes back */
+    struct str env;            /* RUN: "NAME=VALUE\0" any number of times, unchecked */
 };
 
 struct wire_reply {
@@ -64,12 +87,14 @@ struct wire_reply {
     uint64_t id;
     enum wire_how how;           /* EXITED */
     int32_t value;               /* EXITED: code, signal or errno; OPENED: errno or 0 */
-    char stage[WIRE_STAGE_SIZE]; /* EXITED and not started: what failed ("exec"); else empty */
+    char stage[WIRE_STAGE_SIZE]; /* EXITED and not started: what failed ("exec"); of OUTPUT and
+                                  * REMOVE what came of it (WIRE_SAME, ...); else empty */
     uint64_t cpu_us;  /* EXITED: user and system time of the program and what it awaited */
     uint32_t left;    /* EXITED: processes of the run that still live: a good end spares them, after
                       * a bad one they could not be killed */
     int32_t left_pid; /* one of them; 0 = none */
     char left_comm[WIRE_COMM_SIZE]; /* its name, printable; "" = none */
+    bool killed;                    /* EXITED: a KILL for it was carried out before its end */
 };
 
 /* Decodes one message that came with fd_count descriptors (RUN: 3, others: none); req->env is

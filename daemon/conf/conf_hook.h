@@ -64,6 +64,11 @@ struct conf_hook {
     struct conf_bool include_old;  /* false in mode snapshot */
     struct conf_size log_limit;    /* of each stream of one run */
     struct conf_int input_version; /* 1 */
+    struct conf_str output;        /* base/path_template.h; "" = none, then none of the rest */
+    struct conf_int output_mode;
+    struct conf_str output_owner; /* "USER", "USER:GROUP", ":GROUP", or "" */
+    struct conf_list check;       /* argv with an absolute program, or empty; ${file} as it is */
+    struct conf_list apply;       /* as check; no ${file} in mode object */
 };
 
 #endif

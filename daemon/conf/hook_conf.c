@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "conf/check.h"
+#include "conf/hook_output.h"
 #include "conf/value.h"
 
 enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 1 };
@@ -96,6 +97,12 @@ const struct setting hook_conf_settings[] = {
     SETTING_ROW(BOOL, include_old, SETTING_DEFAULT("false")),
     SETTING_ROW(SIZE, log_limit, SETTING_DEFAULT("\"64KiB\""), SETTING_RANGE(1, GIB)),
     SETTING_ROW(INT, input_version, SETTING_DEFAULT("1"), SETTING_RANGE(INT64_MIN, INT64_MAX)),
+    SETTING_ROW(STR, output, SETTING_DEFAULT("\"\"")),
+    SETTING_ROW(CODE, output_mode, SETTING_DEFAULT("\"0644\""), .code = value_umask,
+                .put_code = value_put_umask, .expects = "a mode in octal digits, such as \"0644\""),
+    SETTING_ROW(STR, output_owner, SETTING_DEFAULT("\"\""), .check = hook_output_owner_fault),
+    SETTING_ROW(LIST, check, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
+    SETTING_ROW(LIST, apply, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX)),
     {.key = NULL},
 };
 #undef ROW_STRUCT
@@ -195,5 +202,6 @@ void hook_conf_check(const struct conf *c, struct conf_hook *h, struct problems 
     if (h->mode.v != CONF_MODE_OBJECT)
         check_grouped(h, p);
     check_sense(h, p);
+    hook_output_check(c, h, p);
     free(retry);
 }

@@ -38,16 +38,16 @@ static void put_watches_target(struct buf *out, const struct args *a)
 
 static enum err_kind print_watches(struct verb_call *c, struct err *err)
 {
-    const struct view_look look = {
-        .rows = VIEW_GROUP, .wide = c->args->output == OUTPUT_WIDE, .now_s = verb_now_s()};
+    const struct listing_look look = {
+        .rows = LISTING_GROUP, .wide = c->args->output == OUTPUT_WIDE, .now_s = verb_now_s()};
 
-    if (verb_put_rows(c, &view_watches, VIEW_GROUP, err) != ERR_OK)
+    if (verb_put_rows(c, &listing_watches, LISTING_GROUP, err) != ERR_OK)
         return err->kind;
     if (c->args->output == OUTPUT_JSON)
         return ERR_OK;
     if (c->args->output == OUTPUT_NAME)
-        return view_put_keys(c->out, &view_views, VIEW_GROUP, c->json, err);
-    return view_put_below(c->out, &view_views, &look, c->json, err);
+        return listing_put_keys(c->out, &listing_views, LISTING_GROUP, c->json, err);
+    return listing_put_below(c->out, &listing_views, &look, c->json, err);
 }
 
 static void put_objects_target(struct buf *out, const struct args *a)
@@ -71,13 +71,13 @@ static void look_for_trait(void *arg, const struct leaf *leaf)
 
 static enum err_kind print_objects(struct verb_call *c, struct err *err)
 {
-    enum view_rows rows = c->args->word_count > 2 ? VIEW_ONE : VIEW_ARRAY;
-    struct trait count = {.name = "local_ready", .depth = rows == VIEW_ONE ? 1 : 2};
+    enum listing_rows rows = c->args->word_count > 2 ? LISTING_ONE : LISTING_ARRAY;
+    struct trait count = {.name = "local_ready", .depth = rows == LISTING_ONE ? 1 : 2};
     enum err_kind kind = reader_scan(c->json, look_for_trait, &count, err);
 
     if (kind != ERR_OK && c->args->output != OUTPUT_JSON)
         return err_wrap(err, "the answer cannot be read");
-    return verb_put_rows(c, count.found ? &view_endpoints : &view_objects, rows, err);
+    return verb_put_rows(c, count.found ? &listing_endpoints : &listing_objects, rows, err);
 }
 
 /* What was done, for people. */

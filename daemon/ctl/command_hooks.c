@@ -17,7 +17,7 @@ static void put_hooks_target(struct buf *out, const struct args *a)
 
 static enum err_kind print_hooks(struct verb_call *c, struct err *err)
 {
-    return verb_put_rows(c, &view_hooks, VIEW_GROUP, err);
+    return verb_put_rows(c, &listing_hooks, LISTING_GROUP, err);
 }
 
 const struct verb command_hooks_list = {
@@ -40,7 +40,7 @@ static void put_runs_target(struct buf *out, const struct args *a)
 
 static enum err_kind print_runs(struct verb_call *c, struct err *err)
 {
-    return verb_put_rows(c, &view_runs, VIEW_ARRAY, err);
+    return verb_put_rows(c, &listing_runs, LISTING_ARRAY, err);
 }
 
 const struct verb command_hooks_runs = {
@@ -72,7 +72,7 @@ static enum err_kind print_why(struct verb_call *c, struct err *err)
     uint64_t left_out = 0;
 
     if (reader_scan(c->json, on_left_out, &left_out, err) != ERR_OK ||
-        verb_put_rows(c, &view_whys, VIEW_GROUP, err) != ERR_OK)
+        verb_put_rows(c, &listing_whys, LISTING_GROUP, err) != ERR_OK)
         return err->kind;
     if (left_out > 0 && c->args->output != OUTPUT_JSON && c->args->output != OUTPUT_NAME)
         buf_printf(c->out, "\nand %" PRIu64 " more keys\n", left_out);
@@ -141,7 +141,7 @@ static void put_pause_target(struct buf *out, const struct args *a)
 
 static enum err_kind print_pause(struct verb_call *c, struct err *err)
 {
-    return verb_put_rows(c, &view_pauses, VIEW_GROUP, err);
+    return verb_put_rows(c, &listing_pauses, LISTING_GROUP, err);
 }
 
 const struct verb command_hooks_pause = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/summary.h"
 
+#include "ctl/listing.h"
 #include "ctl/reader.h"
 #include "ctl/units.h"
-#include "ctl/view.h"
 
 /* What stands in front of the tables. */
 struct summary {
@@ -67,22 +67,22 @@ static void put_head(struct buf *out, const struct summary *s, int64_t now_s)
 enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t now_s,
                           struct err *err)
 {
-    static const struct view *const views[] = {&view_clusters, &view_watches, &view_views,
-                                               &view_hooks};
-    const struct view_look look = {.rows = VIEW_GROUP, .wide = wide, .now_s = now_s};
+    static const struct listing *const listings[] = {&listing_clusters, &listing_watches,
+                                                     &listing_views, &listing_hooks};
+    const struct listing_look look = {.rows = LISTING_GROUP, .wide = wide, .now_s = now_s};
     struct summary s = {0};
     enum err_kind kind = reader_scan(json, on_leaf, &s, err);
 
     if (kind == ERR_OK)
         put_head(out, &s, now_s);
     fini(&s);
-    for (size_t i = 0; kind == ERR_OK && i < ARRAY_LEN(views); i++) {
-        if (views[i] == &view_views) {
-            kind = view_put_below(out, views[i], &look, json, err);
+    for (size_t i = 0; kind == ERR_OK && i < ARRAY_LEN(listings); i++) {
+        if (listings[i] == &listing_views) {
+            kind = listing_put_below(out, listings[i], &look, json, err);
             continue;
         }
         buf_putc(out, '\n');
-        kind = view_put_table(out, views[i], &look, json, err);
+        kind = listing_put_table(out, listings[i], &look, json, err);
     }
     return kind;
 }

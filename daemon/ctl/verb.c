@@ -35,19 +35,19 @@ void verb_put_json(struct verb_call *c)
         buf_putc(c->out, '\n');
 }
 
-enum err_kind verb_put_rows(struct verb_call *c, const struct view *v, enum view_rows rows,
+enum err_kind verb_put_rows(struct verb_call *c, const struct listing *l, enum listing_rows rows,
                             struct err *err)
 {
-    const struct view_look look = {
+    const struct listing_look look = {
         .rows = rows,
         .wide = c->args->output == OUTPUT_WIDE,
         .now_s = verb_now_s(),
     };
 
     if (c->args->output == OUTPUT_NAME)
-        return view_put_keys(c->out, v, rows, c->json, err);
+        return listing_put_keys(c->out, l, rows, c->json, err);
     if (c->args->output != OUTPUT_JSON)
-        return view_put_table(c->out, v, &look, c->json, err);
+        return listing_put_table(c->out, l, &look, c->json, err);
     verb_put_json(c);
     return ERR_OK;
 }

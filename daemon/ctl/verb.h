@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "ctl/command.h"
-#include "ctl/view.h"
+#include "ctl/listing.h"
 
 struct args;
 struct verb_call;
@@ -56,7 +56,7 @@ enum command_exit verb_ask(const struct verb *v, const struct args *a, struct bu
 void verb_put_json(struct verb_call *c);
 
 /* Appends the answer as -o says: a table, keys, or as it is. ERR_PROTOCOL: it is no JSON. */
-enum err_kind verb_put_rows(struct verb_call *c, const struct view *v, enum view_rows rows,
+enum err_kind verb_put_rows(struct verb_call *c, const struct listing *l, enum listing_rows rows,
                             struct err *err) MUST_CHECK;
 
 /* Appends the path "/v1/" folder "/" name "/" what, and "/" key if that is not NULL. */

@@ -116,13 +116,13 @@ static void put_total(struct buf *out, const struct answer *a)
 
 static enum err_kind put_result(struct buf *out, const struct wait *w, struct err *err)
 {
-    const struct view_look look = {.rows = VIEW_GROUP};
+    const struct listing_look look = {.rows = LISTING_GROUP};
     struct str json = buf_str(&w->json);
 
     if (w->args->output == OUTPUT_NAME)
-        return view_put_keys(out, &view_differences, VIEW_GROUP, json, err);
+        return listing_put_keys(out, &listing_differences, LISTING_GROUP, json, err);
     if (w->answer.differences > 0 &&
-        view_put_table(out, &view_differences, &look, json, err) != ERR_OK)
+        listing_put_table(out, &listing_differences, &look, json, err) != ERR_OK)
         return err->kind;
     put_total(out, &w->answer);
     return ERR_OK;

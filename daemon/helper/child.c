@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "helper/fds.h"
 
 enum { STATUS_FD = 3, NOT_ENTERED = 127 };
@@ -27,10 +28,15 @@ static int result(int rc)
     return rc < 0 ? errno : 0;
 }
 
+/* Work stays who the helper is. */
+static bool changes_user(const struct start *s)
+{
+    return s->spec->argv != NULL && s->spec->hook->change_user;
+}
+
 static int set_group(const struct start *s)
 {
-    (void)s;
-    return result(setpgid(0, 0));
+    return s->spec->shares_group ? 0 : result(setpgid(0, 0));
 }
 
 /* Signals stay blocked until the exec. */
@@ -78,7 +84,7 @@ static int check_id(uint32_t id)
  * we lack the right to change it, it still can write to what it has. */
 static int open_output(const struct start *s)
 {
-    for (int n = STDOUT_FILENO; s->spec->hook->change_user && n <= STDERR_FILENO; n++) {
+    for (int n = STDOUT_FILENO; changes_user(s) && n <= STDERR_FILENO; n++) {
         struct stat st;
 
         if (fstat(n, &st) == 0 && S_ISFIFO(st.st_mode))
@@ -91,14 +97,14 @@ static int set_groups(const struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
 
-    return hook->change_user ? result(setgroups(hook->group_count, hook->groups)) : 0;
+    return changes_user(s) ? result(setgroups(hook->group_count, hook->groups)) : 0;
 }
 
 static int set_gid(const struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
 
-    if (!hook->change_user)
+    if (!changes_user(s))
         return 0;
     int error = check_id(hook->gid);
     return error != 0 ? error : result(setresgid(hook->gid, hook->gid, hook->gid));
@@ -108,7 +114,7 @@ static int set_uid(const struct start *s)
 {
     const struct helper_hook *hook = s->spec->hook;
 
-    if (!hook->change_user)
+    if (!changes_user(s))
         return 0;
     int error = check_id(hook->uid);
     return error != 0 ? error : result(setresuid(hook->uid, hook->uid, hook->uid));
@@ -119,7 +125,7 @@ static int set_death_signal(const struct start *s)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         return errno;
-    return getppid() != s->parent ? ESRCH : 0; /* the helper died before that */
+    return getppid() != s->parent ? ESRCH : 0; /* it died before that */
 }
 
 static int set_folder(const struct start *s)
@@ -139,9 +145,11 @@ static char *const *exec_strings(const char *const *strings)
 
 static int enter_program(const struct start *s)
 {
-    const char *const *argv = s->spec->hook->argv;
+    const char *const *argv = s->spec->argv;
     sigset_t none;
 
+    if (argv == NULL)
+        return 0;
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
     return result(execve(argv[0], exec_strings(argv), exec_strings(s->spec->env)));
@@ -164,35 +172,39 @@ static const struct {
     {"exec",        enter_program   },
 };
 
-static void explain(struct child_failure *why, const char *stage, int error)
+struct child_report child_refusal(const char *stage, int error)
 {
-    *why = (struct child_failure){.error = error};
-    strncpy(why->stage, stage, sizeof(why->stage) - 1);
+    struct child_report report = {.how = WIRE_HOW_NOT_STARTED, .value = error};
+
+    strncpy(report.stage, stage, sizeof(report.stage) - 1);
+    return report;
 }
 
 NORETURN static void be_child(struct start *s)
 {
-    struct child_failure why;
-    size_t i = 0;
-    int error;
+    struct child_report report = {.how = WIRE_HOW_EXITED};
+    int error = 0;
 
-    while ((error = steps[i].run(s)) == 0) {
-        if (steps[i].run == set_descriptors)
+    for (size_t i = 0; i < ARRAY_LEN(steps) && error == 0; i++) {
+        error = steps[i].run(s); /* of a program the last returns only to fail */
+        if (error != 0)
+            report = child_refusal(steps[i].stage, error);
+        else if (steps[i].run == set_descriptors)
             s->status_fd = STATUS_FD;
-        i++; /* the last step returns only to fail */
     }
-    explain(&why, steps[i].stage, error);
-    ssize_t n = write(s->status_fd, &why, sizeof(why));
+    if (error == 0)
+        s->spec->work(s->spec, &report);
+    ssize_t n = write(s->status_fd, &report, sizeof(report));
     (void)n; /* a reader that is gone needs no answer */
     _exit(NOT_ENTERED);
 }
 
-bool child_start(const struct child_spec *spec, struct child *out, struct child_failure *why)
+bool child_start(const struct child_spec *spec, struct child *out, struct child_report *why)
 {
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
-        explain(why, "pipe", errno);
+        *why = child_refusal("pipe", errno);
         return false;
     }
     struct start start = {spec, getpid(), ends[1]};
@@ -204,19 +216,20 @@ bool child_start(const struct child_spec *spec, struct child *out, struct child_
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        explain(why, "fork", error);
+        *why = child_refusal("fork", error);
         return false;
     }
-    setpgid(pid, pid); /* the child does so too: whoever is first, a kill finds the group */
+    if (!spec->shares_group)
+        setpgid(pid, pid); /* the child does so too: whoever is first, a kill finds the group */
     *out = (struct child){pid, ends[0]};
     return true;
 }
 
-bool child_failed(struct child *c, struct child_failure *why)
+bool child_reported(struct child *c, struct child_report *out)
 {
-    ssize_t n = read(c->status_fd, why, sizeof(*why));
+    ssize_t n = read(c->status_fd, out, sizeof(*out));
 
     close(c->status_fd);
     c->status_fd = -1;
-    return n == (ssize_t)sizeof(*why);
+    return n == (ssize_t)sizeof(*out);
 }

@@ -20,6 +20,7 @@
 #include "helper/channel.h"
 #include "helper/child.h"
 #include "helper/fds.h"
+#include "helper/output_run.h"
 #include "helper/runs.h"
 
 enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
@@ -39,10 +40,10 @@ static void reply_end(void *arg, const struct wire_reply *reply)
     channel_reply(&h->channel, reply, -1);
 }
 
-static void reply_not_started(struct helper *h, uint64_t id, const struct child_failure *why)
+static void reply_not_started(struct helper *h, uint64_t id, const struct child_report *why)
 {
     struct wire_reply reply = {
-        .type = WIRE_EXITED, .id = id, .how = WIRE_HOW_NOT_STARTED, .value = why->error};
+        .type = WIRE_EXITED, .id = id, .how = WIRE_HOW_NOT_STARTED, .value = why->value};
 
     memcpy(reply.stage, why->stage, sizeof(reply.stage));
     channel_reply(&h->channel, &reply, -1);
@@ -65,23 +66,42 @@ static const char **make_env(const struct helper_hook *hook, struct str sent, si
     return env;
 }
 
+static void choose_program(struct child_spec *spec, enum wire_program program)
+{
+    switch (program) {
+    case WIRE_PROGRAM_COMMAND:
+        spec->argv = spec->hook->argv;
+        break;
+    case WIRE_PROGRAM_OUTPUT:
+        spec->work = output_run_write;
+        break;
+    case WIRE_PROGRAM_REMOVE:
+        spec->work = output_run_remove;
+        break;
+    case WIRE_PROGRAM_APPLY:
+        spec->argv = spec->hook->apply;
+        break;
+    }
+}
+
 static bool start_run(struct helper *h, const struct wire_request *req, struct child *child,
-                      struct child_failure *why)
+                      struct child_report *why)
 {
     const struct helper_hook *hook = &h->params->hooks[req->number];
     struct child_spec spec = {.hook = hook, .nofile_soft = h->params->nofile_soft};
     size_t env_count;
 
     if (h->message.fds_lost) {
-        *why = (struct child_failure){"receive", EMFILE};
+        *why = child_refusal("receive", EMFILE);
         return false;
     }
     if (!wire_env_check(req->env, &env_count)) {
-        *why = (struct child_failure){"environment", EINVAL};
+        *why = child_refusal("environment", EINVAL);
         return false;
     }
     const char **env = make_env(hook, req->env, env_count);
     spec.env = env;
+    choose_program(&spec, req->program);
     memcpy(spec.fds, h->message.fds, sizeof(spec.fds));
     bool is_started = child_start(&spec, child, why);
     free(env);
@@ -102,7 +122,7 @@ static const char *run_name(struct str env)
 
 static void on_run(struct helper *h, const struct wire_request *req)
 {
-    struct child_failure why;
+    struct child_report why;
     struct child child;
 
     if (start_run(h, req, &child, &why))
@@ -142,6 +162,20 @@ static void on_open(struct helper *h, const struct wire_request *req)
     channel_reply(&h->channel, &reply, fd);
 }
 
+static bool has_program(const struct helper_hook *hook, enum wire_program program)
+{
+    switch (program) {
+    case WIRE_PROGRAM_COMMAND:
+        break;
+    case WIRE_PROGRAM_OUTPUT:
+    case WIRE_PROGRAM_REMOVE:
+        return hook->output != NULL;
+    case WIRE_PROGRAM_APPLY:
+        return hook->apply != NULL;
+    }
+    return true;
+}
+
 /* Requests name only what there is: anything else is a bug of main. */
 static enum err_kind check_request(const struct helper *h, const struct wire_request *req,
                                    struct err *err)
@@ -150,6 +184,9 @@ static enum err_kind check_request(const struct helper *h, const struct wire_req
 
     if (req->type == WIRE_RUN && req->number >= p->hook_count)
         return err_set(err, ERR_PROTOCOL, 0, "message from main: no hook %u", req->number);
+    if (req->type == WIRE_RUN && !has_program(&p->hooks[req->number], req->program))
+        return err_set(err, ERR_PROTOCOL, 0, "message from main: hook %u has no program %d",
+                       req->number, (int)req->program);
     if (req->type == WIRE_RUN && runs_has(&h->runs, req->id))
         return err_set(err, ERR_PROTOCOL, 0, "message from main: a second run with the same id");
     if (req->type == WIRE_KILL && (req->number < 1 || req->number >= NSIG))
@@ -175,6 +212,7 @@ static enum err_kind on_message(struct helper *h, struct err *err)
         on_run(h, &req);
         break;
     case WIRE_KILL:
+        runs_reap(&h->runs); /* what has ended before ends as it did, however late that is read */
         runs_kill(&h->runs, req.id, (int)req.number);
         break;
     case WIRE_OPEN:

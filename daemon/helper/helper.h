@@ -16,11 +16,23 @@
 #include "base/compiler.h"
 #include "base/err.h"
 
+/* The file that a hook's stdout becomes (DESIGN 1.5). */
+struct helper_output {
+    const char *path; /* a template: path_template.h */
+    mode_t mode;
+    bool set_owner; /* else a new file is the helper's */
+    uid_t uid;      /* (uid_t)-1 leaves it; of set_owner */
+    gid_t gid;      /* (gid_t)-1 leaves it; of set_owner */
+};
+
 struct helper_hook {
-    const char *name;        /* for log lines */
-    const char *const *argv; /* ends with NULL; argv[0] is the path of the program */
-    const char *const *env;  /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
-    const gid_t *groups;     /* all supplementary groups */
+    const char *name;         /* for log lines */
+    const char *const *argv;  /* ends with NULL; argv[0] is the path of the program */
+    const char *const *check; /* like argv; ${file} in it is the new file's path; NULL = none */
+    const char *const *apply; /* like argv; NULL = none */
+    const struct helper_output *output; /* NULL = none */
+    const char *const *env; /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
+    const gid_t *groups;    /* all supplementary groups */
     size_t group_count;
     uint64_t kill_grace_ms; /* at the end of main: from kill_signal to SIGKILL, at most 60 s */
     int kill_signal;

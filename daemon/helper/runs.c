@@ -275,18 +275,19 @@ static void start_clearing(struct runs *r, struct run *run)
 
 static void describe(struct run *run, const siginfo_t *info)
 {
-    struct child_failure why;
+    struct child_report report;
 
     run->end = (struct wire_reply){
         .type = WIRE_EXITED,
         .id = run->id,
         .how = info->si_code == CLD_EXITED ? WIRE_HOW_EXITED : WIRE_HOW_SIGNALED,
         .value = info->si_status,
+        .killed = run->state != RUN_RUNNING,
     };
-    if (child_failed(&run->child, &why)) {
-        run->end.how = WIRE_HOW_NOT_STARTED;
-        run->end.value = why.error;
-        memcpy(run->end.stage, why.stage, sizeof(run->end.stage));
+    if (child_reported(&run->child, &report)) {
+        run->end.how = report.how;
+        run->end.value = report.value;
+        memcpy(run->end.stage, report.stage, sizeof(run->end.stage));
     }
 }
 

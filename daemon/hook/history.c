@@ -12,6 +12,7 @@ static void clear(struct history_run *r)
     free(r->source);
     free(r->key);
     free(r->text);
+    free(r->file);
     buf_free(&r->out);
     buf_free(&r->err);
     *r = (struct history_run){0};
@@ -28,12 +29,14 @@ void history_add(struct history *h, const struct run *run, const struct run_resu
                  enum history_outcome outcome, uint64_t now_ms)
 {
     struct history_run *r = &h->v[h->next];
-    bool keyed = run->hook->rules.mode == HOOK_OBJECT;
-    const struct run_event *first = keyed ? &run->events[0] : NULL;
+    const struct run_event *first = run_keyed(run);
+    bool keyed = first != NULL;
 
     clear(r);
     *r = (struct history_run){
         .id = run->id,
+        .kind = run->kind,
+        .keyed = keyed,
         .source = mem_strdup(keyed ? run->hook->sources[first->entry->source].name : ""),
         .key = mem_strdup(keyed ? first->entry->key : ""),
         .type = keyed ? first->ev.type : DELTA_MODIFIED,
@@ -42,6 +45,8 @@ void history_add(struct history *h, const struct run *run, const struct run_resu
         .attempt = run->attempt,
         .outcome = outcome,
         .text = mem_strdup(result->text),
+        .file = mem_strdup(run->file),
+        .became = result->file,
         .ended_ns = result->wall_ns,
         .took_ms = now_ms - run->started_ms,
         .cpu_us = result->cpu_us,
@@ -64,9 +69,17 @@ const struct history_run *history_of_key(const struct history *h, const char *so
     for (size_t i = 0; i < h->n; i++) {
         const struct history_run *r = history_get(h, i);
 
-        if (strcmp(r->key, key) == 0 && strcmp(r->source, source) == 0)
+        if (r->kind != RUN_APPLY && strcmp(r->key, key) == 0 && strcmp(r->source, source) == 0)
             return r;
     }
+    return NULL;
+}
+
+const struct history_run *history_of_apply(const struct history *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (history_get(h, i)->kind == RUN_APPLY)
+            return history_get(h, i);
     return NULL;
 }
 

@@ -15,17 +15,22 @@ enum { HISTORY_RUNS = 32 };
 
 enum history_outcome { HISTORY_OK, HISTORY_FAILED, HISTORY_PARKED };
 
+/* Of apply there is no event, in any mode. */
 struct history_run {
     uint64_t id;
-    char *source;         /* object: of its event; else "" */
-    char *key;            /* object: of its event; else "" */
-    enum delta_type type; /* object: of its event */
+    enum run_kind kind;
+    bool keyed;           /* object: about one event */
+    char *source;         /* of that; else "" */
+    char *key;            /* of that; else "" */
+    enum delta_type type; /* of that */
     size_t event_count;
     enum run_reason reason;
     unsigned attempt;
     enum history_outcome outcome;
-    char *text;        /* as run_result.text */
-    uint64_t ended_ns; /* wall clock */
+    char *text;           /* as run_result.text */
+    char *file;           /* its path; NULL = none */
+    enum run_file became; /* of the file */
+    uint64_t ended_ns;    /* wall clock */
     uint64_t took_ms;
     uint64_t cpu_us;
     uint64_t dropped; /* bytes of output over log_limit */
@@ -47,9 +52,12 @@ void history_add(struct history *h, const struct run *run, const struct run_resu
 /* The i-th run, newest first, 0 <= i < h->n. */
 const struct history_run *history_get(const struct history *h, size_t i);
 
-/* The newest run for a key of a source, or NULL. */
+/* The newest run for a key of a source, or of the hook for "" and "", or NULL. */
 const struct history_run *history_of_key(const struct history *h, const char *source,
                                          const char *key);
+
+/* The newest run of apply, or NULL. */
+const struct history_run *history_of_apply(const struct history *h);
 
 /* "ok", "failed", "parked". */
 const char *history_outcome_name(enum history_outcome outcome);

@@ -18,6 +18,7 @@ void hooks_init(struct hooks *hs, unsigned shared_slots, uint64_t seed)
 static void free_hook(struct hook *h)
 {
     queue_fini(&h->queue);
+    files_fini(&h->files);
     filter_fini(&h->filter);
     history_fini(&h->history);
     hook_rules_fini(&h->rules);
@@ -64,6 +65,8 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     list_init(&h->unit.ready);
     queue_init(&h->queue, &h->filter, h->source_count);
     sched_add(&hs->sched, &h->lane, &p->lane);
+    files_init(&h->files, p->output);
+    apply_init(&h->apply, &hs->sched, p->applies ? &p->apply : NULL);
     hs->v = mem_realloc(hs->v, (hs->n + 1) * sizeof(struct hook *));
     hs->v[hs->n++] = h;
 }
@@ -78,7 +81,12 @@ struct hook *hooks_find(const struct hooks *hs, struct str name)
 
 uint64_t hooks_wake_ms(const struct hooks *hs)
 {
-    return sched_wake_ms(&hs->sched);
+    uint64_t soonest = sched_wake_ms(&hs->sched);
+
+    for (size_t i = 0; i < hs->n; i++)
+        if (apply_wake_ms(&hs->v[i]->apply) < soonest)
+            soonest = apply_wake_ms(&hs->v[i]->apply);
+    return soonest;
 }
 
 void hook_pause(struct hook *h, bool paused)
@@ -118,7 +126,8 @@ static const struct entry *oldest_pending(const struct hook *h)
 /* A rerun may be ready to start; nobody waits for it. */
 static bool is_quiet(const struct hook *h)
 {
-    if (h->gate == GATE_CLOSED || h->lane.running > 0 || h->order.left > 0)
+    if (h->gate == GATE_CLOSED || h->lane.running > 0 || h->order.left > 0 ||
+        apply_waits(&h->apply))
         return false;
     if (h->rules.mode == HOOK_OBJECT)
         return oldest_pending(h) == NULL;
@@ -133,7 +142,7 @@ bool hooks_quiet(const struct hooks *hs)
     return true;
 }
 
-size_t hook_pending(const struct hook *h)
+static size_t pending_keys(const struct hook *h)
 {
     size_t others = 0;
 
@@ -147,14 +156,40 @@ size_t hook_pending(const struct hook *h)
     return h->queue.pending_count - others;
 }
 
+size_t hook_pending(const struct hook *h)
+{
+    bool runs = h->apply.unit.state == UNIT_RUNNING;
+
+    return pending_keys(h) + (apply_waits(&h->apply) && !runs);
+}
+
 size_t hook_parked(const struct hook *h)
 {
-    return h->lane.parked;
+    return h->lane.parked + h->apply.lane.parked;
+}
+
+unsigned hook_running(const struct hook *h)
+{
+    return h->lane.running + h->apply.lane.running;
+}
+
+size_t hook_denied(const struct hook *h)
+{
+    return h->lane.denied + h->apply.lane.denied;
+}
+
+const char *hook_last_error(const struct hook *h)
+{
+    const char *text = h->last_error[0] != '\0' ? h->last_error : h->apply.last_error;
+
+    return text[0] != '\0' ? text : NULL;
 }
 
 uint64_t hook_oldest_pending_ms(const struct hook *h, uint64_t now_ms)
 {
     const struct entry *e = oldest_pending(h);
+    uint64_t key_ms = e != NULL ? now_ms - e->pending_since_ms : 0;
+    uint64_t apply_ms = apply_age_ms(&h->apply, now_ms);
 
-    return e != NULL ? now_ms - e->pending_since_ms : 0;
+    return apply_ms > key_ms ? apply_ms : key_ms;
 }

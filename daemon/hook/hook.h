@@ -12,6 +12,8 @@
 
 #include "cache/content.h"
 #include "cache/delta.h"
+#include "hook/apply.h"
+#include "hook/files.h"
 #include "hook/history.h"
 #include "hook/hook_params.h"
 #include "hook/run.h"
@@ -20,6 +22,7 @@
 enum hook_gate {
     GATE_CLOSED, /* too few sources are synced, or another hook comes first (DESIGN 1.4.1) */
     GATE_FIRST,  /* open; object: an existing key has no ended run yet; else: no handled one */
+    GATE_APPLY,  /* those have ended; what they wrote has not been applied yet, well or not */
     GATE_OPEN,
 };
 
@@ -43,6 +46,8 @@ struct hook {
     struct queue queue;
     struct lane lane;
     struct unit unit; /* batch, snapshot */
+    struct files files;
+    struct apply apply;
     bool paused;
     bool snapshot_due; /* snapshot: one more run is due, whatever becomes of the changes */
     struct hook_order order;
@@ -51,7 +56,7 @@ struct hook {
     uint64_t runs_failed;
     uint64_t given_up;    /* of those the ones that parked a unit though no park_exit said so */
     uint64_t success_ms;  /* when a run last succeeded, monotonic; 0 = never */
-    char last_error[200]; /* of the last failed run; "" since the last success */
+    char last_error[200]; /* of the last failed or denied run; "" since the last success */
 };
 
 struct hooks {
@@ -92,7 +97,8 @@ struct hooks_verdict {
     uint64_t retry_ms; /* it will be tried again in so long, as it failed; NEVER_MS = it will not */
 };
 
-/* The run has ended; frees it. */
+/* The run has ended; frees it. One that ended with RUN_NO_MEANS was none: it counts for nothing and
+ * is not in the history; its outcome is HISTORY_FAILED. */
 struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
                                   const struct run_result *result, uint64_t now_ms);
 
@@ -114,18 +120,27 @@ bool hooks_ready(const struct hooks *hs);
 /* The same for one hook. */
 bool hook_first_ended(const struct hook *h);
 
-/* Is nothing running, and nothing due but what is parked and reruns? */
+/* Is nothing running or to be applied, and nothing due but what is parked and reruns? */
 bool hooks_quiet(const struct hooks *hs);
 
 /* Keys that wait (running and parked ones left out); batch and snapshot: changed keys since the
- * last handled run. */
+ * last handled run. Files that wait to be applied are one more. */
 size_t hook_pending(const struct hook *h);
 
-/* Parked units. */
+/* Runs under way. */
+unsigned hook_running(const struct hook *h);
+
+/* Units whose last run the system had no means to start, apply included. */
+size_t hook_denied(const struct hook *h);
+
+/* Why the last run, or that of apply, failed: "apply: exit status 1"; NULL = both succeeded. */
+const char *hook_last_error(const struct hook *h);
+
+/* Parked units, apply included. */
 size_t hook_parked(const struct hook *h);
 
-/* For how long the oldest key that is neither handled nor parked has waited, running ones included:
- * a hook that hangs is seen here; in ms, 0 = none. */
+/* For how long the oldest key that is neither handled nor parked has waited, running ones included,
+ * or the oldest file to be applied: a hook that hangs is seen here; in ms, 0 = none. */
 uint64_t hook_oldest_pending_ms(const struct hook *h, uint64_t now_ms);
 
 #endif

@@ -157,7 +157,7 @@ static void schedule_entry(void *arg, struct entry *e)
 static void schedule_whole(struct hook *h, struct unit *u, uint64_t now_ms)
 {
     if (hook_unit_due(h, u, NULL)) {
-        if (u->failures == 0 && u->state != UNIT_RUNNING)
+        if (u->failures == 0 && !u->denied && u->state != UNIT_RUNNING)
             start_first(h, u, now_ms);
         else
             sched_touch(&h->lane, u, now_ms);
@@ -202,7 +202,26 @@ static bool look_at_sources(struct hooks *hs, uint64_t now_ms)
 
 static struct hook *hook_of(struct lane *lane)
 {
+    if (lane->of == LANE_APPLY)
+        return container_of(lane, struct hook, apply.lane);
     return container_of(lane, struct hook, lane);
+}
+
+static void number_run(struct hooks *hs, struct run *run)
+{
+    run->id = hs->next_id++;
+    run->order = run->unit->order;
+    run->unit->order = 0;
+    list_append(&hs->runs, &run->link);
+}
+
+static struct run *start_apply(struct hooks *hs, struct hook *h, uint64_t now_ms)
+{
+    struct run *run = run_of_apply(h, now_ms);
+
+    number_run(hs, run);
+    apply_started(&h->apply, now_ms);
+    return run;
 }
 
 static struct run *start_run(struct hooks *hs, struct hook *h, struct unit *u, uint64_t now_ms)
@@ -212,12 +231,9 @@ static struct run *start_run(struct hooks *hs, struct hook *h, struct unit *u, u
 
     if (run == NULL)
         return NULL;
-    run->id = hs->next_id++;
-    run->order = u->order;
-    u->order = 0;
+    number_run(hs, run);
     h->snapshot_due = false; /* until the run fails, or more comes */
     sched_started(&h->lane, now_ms);
-    list_append(&hs->runs, &run->link);
     run_announce(run);
     return run;
 }
@@ -231,6 +247,24 @@ static void end_void(struct hooks *hs, struct hook *h, struct unit *u, uint64_t 
     hook_check_first(h);
 }
 
+static void hold_applies(struct hooks *hs, uint64_t now_ms)
+{
+    for (size_t i = 0; i < hs->n; i++) {
+        struct hook *h = hs->v[i];
+
+        apply_hold(&h->apply, h->paused || h->gate < GATE_APPLY, sched_is_busy(&h->lane, now_ms),
+                   now_ms);
+    }
+}
+
+/* Starts what the schedule says may start; NULL: there is nothing to tell. */
+static struct run *start_unit(struct hooks *hs, struct lane *lane, struct unit *u, uint64_t now_ms)
+{
+    if (lane->of == LANE_APPLY)
+        return start_apply(hs, hook_of(lane), now_ms);
+    return start_run(hs, hook_of(lane), u, now_ms);
+}
+
 /* A void may be the end of first runs that another hook waits for. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
 {
@@ -240,8 +274,9 @@ struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
     do {
         while (look_at_sources(hs, now_ms))
             continue;
+        hold_applies(hs, now_ms);
         u = sched_next(&hs->sched, now_ms, &lane);
-        struct run *run = u != NULL ? start_run(hs, hook_of(lane), u, now_ms) : NULL;
+        struct run *run = u != NULL ? start_unit(hs, lane, u, now_ms) : NULL;
 
         if (run != NULL)
             return run;

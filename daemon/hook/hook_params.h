@@ -47,6 +47,9 @@ struct hook_params {
     size_t source_count;
     struct filter filter; /* taken */
     struct lane_params lane;
+    const char *output;       /* copied: the template of its file (files_init()); NULL = none */
+    bool applies;             /* what it writes is to be applied by a program */
+    struct lane_params apply; /* of that; concurrency 1 */
 };
 
 /* Frees the arrays and what they own. */

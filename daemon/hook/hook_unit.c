@@ -46,6 +46,13 @@ bool hook_gives_way(const struct hook *h, const struct entry *e, unsigned failur
            !queue_new_matter(&h->queue, e);
 }
 
+/* What the first runs wrote does not settle, as they do not. */
+void hook_end_first(struct hook *h)
+{
+    h->gate = apply_due(&h->apply) ? GATE_APPLY : GATE_OPEN;
+    apply_hurry(&h->apply);
+}
+
 void hook_check_first(struct hook *h)
 {
     bool left = h->rules.mode == HOOK_OBJECT
@@ -53,5 +60,5 @@ void hook_check_first(struct hook *h)
                     : h->lane.running > 0 || hook_unit_due(h, &h->unit, NULL);
 
     if (h->gate == GATE_FIRST && !left)
-        h->gate = GATE_OPEN;
+        hook_end_first(h);
 }

@@ -30,7 +30,10 @@ void hook_order_void(struct hook *h, struct unit *u);
  * heard first (DESIGN 1.4.2)? */
 bool hook_gives_way(const struct hook *h, const struct entry *e, unsigned failures, bool parked);
 
-/* Opens the gate for good once nothing of the first runs is left. */
+/* Nothing of the first runs is left: what they wrote is applied, and the gate open for good. */
+void hook_end_first(struct hook *h);
+
+/* hook_end_first() if that is so. */
 void hook_check_first(struct hook *h);
 
 #endif

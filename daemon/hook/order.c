@@ -32,6 +32,18 @@ static void want_unit(struct hook *h, struct unit *u)
     sched_now(&h->lane, u);
 }
 
+/* What is to be applied, or could not be: once more behind what the command may write now. One
+ * that is under way has what was written before. */
+static void want_apply(struct hook *h)
+{
+    if (h->apply.unit.state == UNIT_RUNNING)
+        return;
+    h->apply.unit.order = h->order.number;
+    h->order.total++;
+    h->order.left++;
+    sched_now(&h->apply.lane, &h->apply.unit);
+}
+
 /* A batch is one unit, whatever there is to tell of. */
 static void want_entry(void *arg, struct entry *e)
 {
@@ -68,6 +80,8 @@ enum err_kind hook_order(struct hook *h, struct str key, struct err *err)
         want_unit(h, &h->unit);
     else
         want_entries(h, key);
+    if (key.p == NULL && apply_due(&h->apply))
+        want_apply(h);
     if (h->order.total > 0)
         return ERR_OK;
     h->order = last; /* nobody runs for this one */

@@ -113,10 +113,12 @@ enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx
     put_var(out, "INFORMERD_REASON", str_c(run_reason_name(run->reason)));
     put_var(out, "INFORMERD_NODE", str_c(ctx->node));
     buf_free(&id);
-    if (run->hook->rules.mode != HOOK_OBJECT)
+    if (run_keyed(run) == NULL)
         return ERR_OK;
     put_event_vars(out, run);
-    return run->hook->rules.field_count > 0 ? put_fields(out, run, err) : ERR_OK;
+    if (run->kind == RUN_REMOVE || run->hook->rules.field_count == 0)
+        return ERR_OK;
+    return put_fields(out, run, err);
 }
 
 enum with_object { WITHOUT_OBJECT, WITH_OBJECT };
@@ -218,6 +220,23 @@ static void put_snapshot(struct json_out *j, const struct hook *h)
     json_out_close(j, '}');
 }
 
+static void put_what_happened(struct json_out *j, const struct run *run)
+{
+    switch (run->hook->rules.mode) {
+    case HOOK_OBJECT:
+        json_out_key(j, "event");
+        put_event(j, run, 0, WITH_OBJECT);
+        break;
+    case HOOK_BATCH:
+        put_events(j, "events", run, WITH_OBJECT);
+        break;
+    case HOOK_SNAPSHOT:
+        put_events(j, "changes", run, WITHOUT_OBJECT);
+        put_snapshot(j, run->hook);
+        break;
+    }
+}
+
 void payload_put_json(struct buf *out, const struct payload_context *ctx, const struct run *run,
                       uint64_t now_ms)
 {
@@ -236,19 +255,8 @@ void payload_put_json(struct buf *out, const struct payload_context *ctx, const 
     json_out_u64(&j, run->attempt);
     json_member_text(&j, "reason", run_reason_name(run->reason));
     put_sources(&j, run->hook, now_ms);
-    switch (run->hook->rules.mode) {
-    case HOOK_OBJECT:
-        json_out_key(&j, "event");
-        put_event(&j, run, 0, WITH_OBJECT);
-        break;
-    case HOOK_BATCH:
-        put_events(&j, "events", run, WITH_OBJECT);
-        break;
-    case HOOK_SNAPSHOT:
-        put_events(&j, "changes", run, WITHOUT_OBJECT);
-        put_snapshot(&j, run->hook);
-        break;
-    }
+    if (run->kind != RUN_APPLY)
+        put_what_happened(&j, run);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }

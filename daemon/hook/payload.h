@@ -23,11 +23,11 @@ void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint
 
 /* Appends NAME=VALUE strings, each ended by NUL. An error means that the run cannot be told its
  * fields: a value with a NUL (ERR_CONFIG), or too many bytes (ERR_TOO_BIG). out is then of no
- * use. */
+ * use. What removes a file is told no fields. */
 enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx,
                               const struct run *run, struct err *err) MUST_CHECK;
 
-/* Appends the input document and a newline. */
+/* Appends the input document and a newline; of apply without anything that happened. */
 void payload_put_json(struct buf *out, const struct payload_context *ctx, const struct run *run,
                       uint64_t now_ms);
 

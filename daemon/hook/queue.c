@@ -369,6 +369,12 @@ void queue_ended(struct queue *q, struct entry *e)
     e->pins--;
 }
 
+void queue_denied(struct entry *e)
+{
+    ensure(e->pins > 0);
+    e->pins--;
+}
+
 static void end_handled(struct entry *e, const struct queue_event *ev)
 {
     if (e->heir != NULL && same_life(e->heir, ev->object))

@@ -116,10 +116,13 @@ void queue_started(struct entry *e, const struct queue_event *ev);
 /* The run with one event of the entry is over; once per queue_started(), before queue_handled(). */
 void queue_ended(struct queue *q, struct entry *e);
 
+/* In place of queue_ended() if it was none: no run for the key has ended. */
+void queue_denied(struct entry *e);
+
 /* The run succeeded: what it was about is handled. Its events in order. */
 void queue_handled(struct queue *q, struct entry *e, const struct queue_event *ev, uint64_t now_ms);
 
-/* The run failed: what it was about is due, though it may not have been before (a rerun). */
+/* The run failed, or was denied: what it was about is due, though it may not have been before (a rerun). */
 void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms);
 
 /* The end of the announced life gives way: the next life is due instead as long as there is one,

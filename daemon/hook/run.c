@@ -15,9 +15,32 @@ const char *run_reason_name(enum run_reason reason)
     return names[reason];
 }
 
+const char *run_kind_name(enum run_kind kind)
+{
+    static const char *const names[] = {"command", "remove", "apply"};
+
+    return names[kind];
+}
+
+const char *run_file_name(enum run_file file)
+{
+    static const char *const names[] = {NULL, "same", "written", "removed"};
+
+    return names[file];
+}
+
+const struct run_event *run_keyed(const struct run *run)
+{
+    bool keyed = run->hook->rules.mode == HOOK_OBJECT && run->kind != RUN_APPLY;
+
+    return keyed ? &run->events[0] : NULL;
+}
+
 const char *run_key(const struct run *run)
 {
-    return run->hook->rules.mode == HOOK_OBJECT ? run->events[0].entry->key : "";
+    const struct run_event *re = run_keyed(run);
+
+    return re != NULL ? re->entry->key : "";
 }
 
 /* What a MODIFIED is about: what differs from the last handled state, and all that runs since then
@@ -43,6 +66,15 @@ static void add_event(struct run *run, struct entry *e, const struct queue_event
     *slot = (struct run_event){.ev = *ev, .entry = e, .changed = changed_paths(e, ev)};
     slot->ev.object = object_ref(ev->object);
     slot->old = base != NULL ? object_ref(base) : NULL;
+}
+
+/* The end of a key whose file is the hook's output is told to nobody: the file goes. */
+static enum run_kind kind_of(const struct run *run)
+{
+    const struct run_event *re = run_keyed(run);
+    bool ends = re != NULL && run->event_count > 0 && queue_is_end(re->ev.type);
+
+    return ends && run->hook->files.template != NULL ? RUN_REMOVE : RUN_COMMAND;
 }
 
 /* Mode object: what is due first, or the newest state once more. */
@@ -132,10 +164,33 @@ struct run *run_preview(struct hook *h, struct entry *e, uint64_t now_ms)
         if (whole && h->rules.mode == HOOK_BATCH)
             repeat_all(run);
     }
+    run->kind = kind_of(run);
     if (run->event_count > 0 || h->rules.mode == HOOK_SNAPSHOT)
         return run;
     run_free(run);
     return NULL;
+}
+
+static enum run_reason reason_of_apply(const struct hook *h, const struct unit *u)
+{
+    bool again = u->failures > 0;
+
+    if (u->order > 0)
+        return RUN_MANUAL;
+    if (again)
+        return RUN_RETRY;
+    return h->gate == GATE_OPEN ? RUN_CHANGE : RUN_EXISTING;
+}
+
+struct run *run_of_apply(struct hook *h, uint64_t now_ms)
+{
+    struct unit *u = &h->apply.unit;
+    struct run *run =
+        MEM_NEW(struct run, .hook = h, .unit = u, .kind = RUN_APPLY,
+                .reason = reason_of_apply(h, u), .attempt = u->failures + 1, .started_ms = now_ms);
+
+    list_init(&run->link);
+    return run;
 }
 
 /* The two events of one entry share its notes. */
@@ -159,5 +214,6 @@ void run_free(struct run *run)
     }
     list_remove(&run->link);
     free(run->events);
+    free(run->file);
     free(run);
 }

@@ -114,7 +114,8 @@ void sched_touch(struct lane *lane, struct unit *u, uint64_t now_ms)
         break;
     case UNIT_BACKOFF:
     case UNIT_PARKED:
-        come_forward(lane, u, now_ms);
+        if (!u->denied)
+            come_forward(lane, u, now_ms);
         break;
     case UNIT_RUNNING:
         if (u->first_ms == NEVER_MS)
@@ -125,8 +126,16 @@ void sched_touch(struct lane *lane, struct unit *u, uint64_t now_ms)
     }
 }
 
-static void reset_ladder(struct unit *u)
+static void set_denied(struct lane *lane, struct unit *u, bool denied)
 {
+    lane->denied += denied;
+    lane->denied -= u->denied;
+    u->denied = denied;
+}
+
+static void reset_ladder(struct lane *lane, struct unit *u)
+{
+    set_denied(lane, u, false);
     backoff_reset(&u->backoff);
     u->failures = 0;
 }
@@ -139,7 +148,7 @@ void sched_now(struct lane *lane, struct unit *u)
 
 void sched_hurry(struct lane *lane, struct unit *u)
 {
-    reset_ladder(u);
+    reset_ladder(lane, u);
     sched_now(lane, u);
 }
 
@@ -148,7 +157,7 @@ void sched_drop(struct lane *lane, struct unit *u)
     if (u->state == UNIT_RUNNING)
         return;
     rest(lane, u);
-    reset_ladder(u);
+    reset_ladder(lane, u);
 }
 
 void sched_rest(struct lane *lane, struct unit *u, uint64_t since_ms)
@@ -172,6 +181,14 @@ static void wake_due(struct lane *lane, uint64_t now_ms)
 
     while ((node = heap_peek(&lane->waiting)) != NULL && node->due_ms <= now_ms)
         make_ready(lane, container_of(node, struct unit, timer));
+}
+
+bool sched_is_busy(const struct lane *lane, uint64_t now_ms)
+{
+    const struct heap_node *node = heap_peek(&lane->waiting);
+    bool ready = !list_is_empty(&lane->ready) || (node != NULL && node->due_ms <= now_ms);
+
+    return lane->running > 0 || (ready && !lane->blocked);
 }
 
 bool sched_has_slot(const struct sched *s, const struct lane *lane)
@@ -220,6 +237,12 @@ void sched_started(struct lane *lane, uint64_t now_ms)
     lane->earliest_ms = now_ms + lane->params.min_interval_ms;
 }
 
+void sched_unstarted(struct lane *lane, uint64_t started_ms)
+{
+    if (lane->earliest_ms == started_ms + lane->params.min_interval_ms)
+        lane->earliest_ms = started_ms;
+}
+
 bool sched_is_last_try(const struct lane *lane, const struct unit *u)
 {
     return lane->params.attempts > 0 && u->failures + 1 >= lane->params.attempts;
@@ -250,11 +273,16 @@ void sched_done(struct sched *s, struct lane *lane, struct unit *u, enum sched_r
         s->shared_used--;
     leave(lane, u, UNIT_IDLE);
     u->ended_ms = now_ms;
+    set_denied(lane, u, result == SCHED_DENIED);
+    if (result == SCHED_DENIED) {
+        wait_until(lane, u, UNIT_BACKOFF, now_ms + SCHED_DENIED_MS);
+        return;
+    }
     if (result == SCHED_FAILED || result == SCHED_PARKED) {
         back_off(s, lane, u, result);
         return;
     }
-    reset_ladder(u);
+    reset_ladder(lane, u);
     if (result == SCHED_DONE)
         return;
     if (u->first_ms == NEVER_MS)

@@ -2,7 +2,8 @@
 /*
  * sched - which unit of work may start now, and when to ask again; pure. A unit is what runs one at
  * a time: a key of a hook in mode object, a whole hook in the others. Units belong to lanes, one
- * per hook: each lane owns one slot, and what goes beyond shares a common number (DESIGN 1.4.7).
+ * per hook and one per `apply`: each lane owns one slot, and what goes beyond shares a common
+ * number (DESIGN 1.4.7).
  */
 #ifndef HOOK_SCHED_H
 #define HOOK_SCHED_H
@@ -18,12 +19,15 @@
 
 #define NEVER_MS UINT64_MAX
 
+/* What the system had no means to start is tried again so much later. */
+#define SCHED_DENIED_MS 1000
+
 enum unit_state {
     UNIT_IDLE,
     UNIT_SETTLING, /* changed; waits for quiet, and for its part of splay */
     UNIT_READY,    /* waits for a slot */
     UNIT_RUNNING,
-    UNIT_BACKOFF, /* failed; waits for the next try */
+    UNIT_BACKOFF, /* failed, or was denied; waits for the next try */
     UNIT_PARKED,  /* failed; waits for a change */
     UNIT_RESTING, /* nothing is due; waits for its rerun */
 };
@@ -40,8 +44,12 @@ struct unit {
     uint64_t rerun_at_ms; /* when it is due though nothing changes; 0 = never */
     struct backoff backoff;
     unsigned failures; /* in a row; the attempt of the next run is one more */
+    bool denied;       /* the system had no means to start its last run */
     uint64_t order;    /* the owner's: the order of a person that it runs for; 0 = none */
 };
+
+/* What a hook's lane is for. */
+enum lane_of { LANE_COMMAND, LANE_APPLY };
 
 struct lane_params {
     uint64_t settle_ms;       /* quiet time after the last change */
@@ -54,7 +62,7 @@ struct lane_params {
     unsigned attempts; /* then a unit is parked; 0 = for ever */
 };
 
-/* One hook's part of the schedule; embedded in its owner. */
+/* A part of the schedule, a hook's runs or its applies; embedded in its owner. */
 struct lane {
     struct lane_params params;
     struct list link;    /* of the schedule's ring */
@@ -62,9 +70,11 @@ struct lane {
     struct heap waiting; /* units by due time */
     unsigned running;
     size_t parked;
+    size_t denied;        /* units */
     uint64_t earliest_ms; /* of the next start: min_interval */
     bool blocked;         /* its owner lets nothing start */
     struct rng *rng;      /* the schedule's */
+    enum lane_of of;
 };
 
 struct sched {
@@ -81,8 +91,8 @@ void sched_init(struct sched *s, unsigned shared, uint64_t seed);
 void sched_add(struct sched *s, struct lane *lane, const struct lane_params *params);
 
 /* Something changed for the unit: it settles, or, after a failure, its next try comes forward, but
- * not before retry.initial after the last end (DESIGN 1.3). For a running unit only the time is
- * noted: its owner says in sched_done() whether more is due. */
+ * not before retry.initial after the last end (DESIGN 1.3). A denied one waits as it does. For a
+ * running unit only the time is noted: its owner says in sched_done() whether more is due. */
 void sched_touch(struct lane *lane, struct unit *u, uint64_t now_ms);
 
 /* The unit is due without settling; a new ladder begins (first run after sync; another life of a
@@ -109,11 +119,15 @@ struct unit *sched_next(struct sched *s, uint64_t now_ms, struct lane **lane);
 /* It has something to run: min_interval counts from here. */
 void sched_started(struct lane *lane, uint64_t now_ms);
 
+/* What started at started_ms was none: if nothing has started since, min_interval does not count. */
+void sched_unstarted(struct lane *lane, uint64_t started_ms);
+
 enum sched_result {
     SCHED_DONE,   /* success, nothing more is due */
     SCHED_AGAIN,  /* something else is due than what has run, or it changed meanwhile */
     SCHED_FAILED, /* try again after the next step of the ladder */
     SCHED_PARKED, /* not again until something changes */
+    SCHED_DENIED, /* it was not started: once more after SCHED_DENIED_MS, the ladder stays */
 };
 
 /* The run of a unit has ended. What changed while it ran counts as a change after its end. */
@@ -122,6 +136,9 @@ void sched_done(struct sched *s, struct lane *lane, struct unit *u, enum sched_r
 
 /* Is the run of the unit the last one of its attempts, so that it is parked if that fails? */
 bool sched_is_last_try(const struct lane *lane, const struct unit *u);
+
+/* Is a unit of the lane running, or could it start but for slots and min_interval? */
+bool sched_is_busy(const struct lane *lane, uint64_t now_ms);
 
 /* Is there a slot for one more unit of the lane? */
 bool sched_has_slot(const struct sched *s, const struct lane *lane);

@@ -12,7 +12,8 @@ const char *why_reason_name(enum why_reason reason)
         [WHY_BACKOFF] = "backoff",   [WHY_PARKED] = "parked",
         [WHY_GUARD] = "guard",       [WHY_NOT_SYNCED] = "not_synced",
         [WHY_STALE] = "stale",       [WHY_AFTER] = "after",
-        [WHY_SLOT] = "slot",         [WHY_PAUSED] = "paused",
+        [WHY_SLOT] = "slot",         [WHY_HOLDING] = "holding",
+        [WHY_PAUSED] = "paused",
     };
 
     return names[reason];
@@ -71,17 +72,18 @@ static bool blame_gate(struct why *w, const struct hooks *hs, const struct hook 
     return true;
 }
 
-/* The unit is due, and the hook may start runs. */
-static void blame_unit(struct why *w, const struct hook *h, const struct unit *u, uint64_t now_ms)
+/* The unit is due, and the lane may start runs. */
+static void blame_unit(struct why *w, const struct lane *lane, const struct unit *u,
+                       uint64_t now_ms)
 {
     bool waits = u->state == UNIT_SETTLING || u->state == UNIT_BACKOFF;
 
     if (waits && now_ms < u->timer.due_ms) {
         w->reason = u->state == UNIT_SETTLING ? WHY_SETTLING : WHY_BACKOFF;
         w->until_ms = u->timer.due_ms;
-    } else if (now_ms < h->lane.earliest_ms) {
+    } else if (now_ms < lane->earliest_ms) {
         w->reason = WHY_MIN_INTERVAL;
-        w->until_ms = h->lane.earliest_ms;
+        w->until_ms = lane->earliest_ms;
     } else {
         w->reason = WHY_SLOT;
     }
@@ -97,7 +99,7 @@ static void blame(struct why *w, const struct hooks *hs, const struct hook *h, c
     else if (u->state == UNIT_PARKED)
         w->reason = WHY_PARKED;
     else if (!blame_gate(w, hs, h, now_ms))
-        blame_unit(w, h, u, now_ms);
+        blame_unit(w, &h->lane, u, now_ms);
 }
 
 static const struct queue_event *event_of(const struct entry *e)
@@ -111,7 +113,10 @@ static const struct queue_event *event_of(const struct entry *e)
 
 static const struct history_run *newest_run(const struct hook *h)
 {
-    return h->history.n > 0 ? history_get(&h->history, 0) : NULL;
+    for (size_t i = 0; i < h->history.n; i++)
+        if (history_get(&h->history, i)->kind != RUN_APPLY)
+            return history_get(&h->history, i);
+    return NULL;
 }
 
 struct why why_entry(const struct hooks *hs, const struct hook *h, const struct entry *e,
@@ -160,6 +165,34 @@ static const struct hook_source *troubled(const struct hook *h, uint64_t now_ms)
         if (!content_synced(h->sources[i].of) || is_held(&h->sources[i], now_ms))
             return &h->sources[i];
     return NULL;
+}
+
+/* It is due and nothing has settled against it. */
+static void blame_command(struct why *w, const struct hook *h)
+{
+    w->reason = WHY_HOLDING;
+    w->until_ms = apply_is_held(&h->apply) ? h->apply.held_ms : 0;
+}
+
+struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_ms)
+{
+    const struct unit *u = &h->apply.unit;
+    struct why w = {
+        .last_run = history_of_apply(&h->history), .failures = u->failures, .is_apply = true};
+
+    if (u->state == UNIT_IDLE)
+        return w;
+    if (u->state == UNIT_RUNNING)
+        w.reason = WHY_RUNNING;
+    else if (u->state == UNIT_PARKED)
+        w.reason = WHY_PARKED;
+    else if (h->paused || h->gate == GATE_CLOSED)
+        blame_gate(&w, hs, h, now_ms);
+    else if (u->state == UNIT_READY && h->apply.lane.blocked)
+        blame_command(&w, h);
+    else
+        blame_unit(&w, &h->apply.lane, u, now_ms);
+    return w;
 }
 
 struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_ms)

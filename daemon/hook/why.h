@@ -21,6 +21,7 @@ enum why_reason {
     WHY_STALE,      /* the source, and the hook waits until it is not */
     WHY_AFTER,      /* another hook, whose first runs have not ended */
     WHY_SLOT,       /* too much else is running */
+    WHY_HOLDING,    /* apply: the hook's command is running or about to */
     WHY_PAUSED,
 };
 
@@ -28,8 +29,9 @@ enum why_reason {
 struct why {
     enum why_reason reason;
     const char *of;    /* GUARD, NOT_SYNCED, STALE: the source; AFTER: the hook; else NULL */
-    uint64_t until_ms; /* SETTLING, MIN_INTERVAL, BACKOFF: monotonic; else 0 */
+    uint64_t until_ms; /* SETTLING, MIN_INTERVAL, BACKOFF, HOLDING: monotonic; else 0 */
     unsigned failures; /* in a row */
+    bool is_apply;     /* by why_apply() */
     const struct queue_event *event;    /* the last one known, or NULL */
     const struct history_run *last_run; /* or NULL */
 };
@@ -38,12 +40,15 @@ struct why {
 struct why why_entry(const struct hooks *hs, const struct hook *h, const struct entry *e,
                      uint64_t now_ms);
 
+/* About what the hook wrote: why it is not applied yet. HANDLED: it is, or there is nothing. */
+struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
+
 /* About the hook as a whole: its next run (batch, snapshot), or what keeps all its keys
  * (object). */
 struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
 
 /* "handled", "running", "settling", "min_interval", "backoff", "parked", "guard", "not_synced",
- * "stale", "after", "slot", "paused". */
+ * "stale", "after", "slot", "holding", "paused". */
 const char *why_reason_name(enum why_reason reason);
 
 /* Appends it in words, without the time: "source services not synced". */

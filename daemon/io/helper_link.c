@@ -208,11 +208,11 @@ static void send_queued(struct helper_link *l)
     listen_to(l);
 }
 
-void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, struct str env,
-                     const int fds[3])
+void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, enum wire_program program,
+                     struct str env, const int fds[3])
 {
     struct message m = {
-        .head = {WIRE_RUN, hook, run},
+        .head = {WIRE_RUN, hook, run, program, 0},
           .env = env, .fd_count = FDS_MAX
     };
 
@@ -228,7 +228,7 @@ void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, struct 
 void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number)
 {
     struct message m = {
-        .head = {WIRE_KILL, (uint32_t)signal_number, run}
+        .head = {WIRE_KILL, (uint32_t)signal_number, run, 0, 0}
     };
 
     ensure(signal_number > 0 && signal_number < NSIG);
@@ -238,7 +238,7 @@ void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number)
 void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag)
 {
     struct message m = {
-        .head = {WIRE_OPEN, file, tag}
+        .head = {WIRE_OPEN, file, tag, 0, 0}
     };
 
     submit(l, &m);
@@ -281,7 +281,8 @@ static void deliver_exit(struct helper_link *l, const struct wire_reply *reply)
                                    .value = reply->value,
                                    .cpu_us = reply->cpu_us,
                                    .left = reply->left,
-                                   .left_pid = reply->left_pid};
+                                   .left_pid = reply->left_pid,
+                                   .killed = reply->killed};
 
     memcpy(end.stage, reply->stage, sizeof(end.stage));
     memcpy(end.left_comm, reply->left_comm, sizeof(end.left_comm));

@@ -6,6 +6,7 @@
 #ifndef IO_HELPER_LINK_H
 #define IO_HELPER_LINK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -33,12 +34,14 @@ struct helper_link_exit {
     uint64_t run;
     enum helper_link_how how;
     int value;
-    char stage[HELPER_LINK_STAGE_SIZE]; /* not started: what failed ("exec", "setuid"); else "" */
+    char stage[HELPER_LINK_STAGE_SIZE]; /* not started: what failed ("exec", "setuid"); of OUTPUT
+                                         * and REMOVE what came of it (WIRE_SAME, ...); else "" */
     uint64_t cpu_us;                    /* user and system time of it and what it waited for */
     unsigned left; /* processes of the run that still live: a success spares them; after another end
                     * they could not be killed (within 5 s, or not at all) */
     int32_t left_pid;                      /* one of them; 0 = none */
     char left_comm[HELPER_LINK_COMM_SIZE]; /* the name of that one, printable */
+    bool killed; /* helper_link_kill() had an effect: it had not ended by then */
 };
 
 /* All are called from the loop. Each may dispose the link. */
@@ -55,13 +58,13 @@ struct helper_link_events {
 struct helper_link *helper_link_create(struct loop *loop, int fd,
                                        const struct helper_link_events *events, void *arg);
 
-/* Starts a hook by its number in helper_params. run is an id that no running one has. env holds
- * "NAME=VALUE\0" any number of times, borrowed; each name must start with INFORMERD_ and no value
- * hold a NUL, or the run ends as not started (EINVAL), above HELPER_LINK_ENV_MAX too (E2BIG). fds
- * are stdin, stdout, stderr; taken, whatever happens. Never blocks; ends in on_exited, never before
- * it returns. */
-void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, struct str env,
-                     const int fds[3]);
+/* Starts a program of a hook, by its number in helper_params, which must have it. run is an id that
+ * no running one has. env holds "NAME=VALUE\0" any number of times, borrowed; each name must start
+ * with INFORMERD_ and no value hold a NUL, or the run ends as not started (EINVAL), above
+ * HELPER_LINK_ENV_MAX too (E2BIG). fds are stdin, stdout, stderr; taken, whatever happens. Never
+ * blocks; ends in on_exited, never before it returns. */
+void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, enum wire_program program,
+                     struct str env, const int fds[3]);
 
 /* Sends a signal (1-64) to the process group of a run; after that, what is left of the run when
  * the program ends gets SIGKILL, in whatever group or session it is. Nothing happens if it has

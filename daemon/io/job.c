@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/job.h"
 
-#include <inttypes.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/capture.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
+#include "io/job_end.h"
+#include "io/job_fds.h"
 #include "io/loop.h"
 #include "io/memfile.h"
 
@@ -27,74 +28,40 @@ enum job_state {
     JOB_RUNNING,
     JOB_TERMINATING, /* kill_signal was sent; SIGKILL follows */
     JOB_KILLED,      /* SIGKILL was sent */
-    JOB_ENDED,       /* the process is gone; its output lingers */
-};
-
-enum { JOB_STREAMS = 2 };
-
-/* What it prints to stdout or to stderr. */
-struct job_stream {
-    struct job *job;
-    const char *name;
-    struct capture *capture; /* NULL once it is over */
-    struct buf tail;         /* the last of it, once it is over */
-    uint64_t dropped;
+    JOB_TAKING,      /* the command is gone; what it printed is not over */
+    JOB_ENDED,       /* the run is over; its output lingers */
 };
 
 struct job {
     struct list link;
     enum job_state state;
-    bool timed_out;
+    enum job_cut cut;
+    enum wire_program program; /* under way */
     const struct runner_params *params;
     const struct runner_hook *hook;
     struct run *run; /* NULL once ENDED */
     uint64_t id;
     char *name; /* of the hook, and of the key: the lines may outlive the run */
     char *key;
-    struct job_stream streams[JOB_STREAMS];
-    struct deadline *deadline; /* of the state */
-    char text[200];            /* how it ended */
+    struct buf env; /* until the last program has started */
+    struct job_fds fds;
+    struct helper_link_exit exit; /* of the last program that ended */
+    uint64_t cpu_us;              /* of those before */
+    struct digest digest;         /* of what was taken */
+    struct deadline *deadline;    /* of the state */
     const struct job_events *events;
     void *arg;
 };
 
-static void on_line(void *arg, struct str line)
-{
-    const struct job_stream *s = arg;
-
-    log_info("hook output", KV_STR("hook", s->job->name), KV_STR("key", s->job->key),
-             KV_U64("run", s->job->id), KV_STR("stream", s->name), KV_VIEW("line", line));
-}
-
-static void end_stream(struct job_stream *s)
-{
-    if (s->capture == NULL)
-        return;
-    buf_append_str(&s->tail, capture_tail(s->capture));
-    s->dropped = capture_dispose(&s->capture);
-    if (s->dropped > 0)
-        log_warn("hook output over log_limit was dropped", KV_STR("hook", s->job->name),
-                 KV_STR("key", s->job->key), KV_U64("run", s->job->id), KV_STR("stream", s->name),
-                 KV_U64("bytes", s->dropped));
-}
-
-static bool is_silent(const struct job *j)
-{
-    return j->streams[0].capture == NULL && j->streams[1].capture == NULL;
-}
-
 static void check_gone(struct job *j)
 {
-    if (j->state == JOB_ENDED && is_silent(j))
+    if (j->state == JOB_ENDED && printed_is_over(&j->fds.printed))
         j->events->on_gone(j->arg, j);
 }
 
-static void on_eof(void *arg)
+static void on_printed(void *arg)
 {
-    struct job_stream *s = arg;
-
-    end_stream(s);
-    check_gone(s->job);
+    check_gone(arg);
 }
 
 static uint64_t young_ms(const struct job *j)
@@ -102,37 +69,124 @@ static uint64_t young_ms(const struct job *j)
     return j->hook->timeout_ms < YOUNG_MS ? j->hook->timeout_ms : YOUNG_MS;
 }
 
-static void watch_output(struct job *j)
-{
-    for (size_t i = 0; i < JOB_STREAMS; i++)
-        if (j->streams[i].capture != NULL)
-            capture_watch(j->streams[i].capture);
-}
-
 static void enter(struct job *j, enum job_state state)
 {
     j->state = state;
+    if (state != JOB_YOUNG && state != JOB_KILLED)
+        job_fds_watch(&j->fds);
     switch (state) {
     case JOB_YOUNG:
         deadline_start(j->deadline, young_ms(j));
         break;
     case JOB_RUNNING:
-        watch_output(j);
         deadline_start(j->deadline, j->hook->timeout_ms - young_ms(j));
         break;
     case JOB_TERMINATING:
-        watch_output(j);
         helper_link_kill(j->params->link, j->id, j->hook->kill_signal);
         deadline_start(j->deadline, j->hook->kill_grace_ms);
         break;
     case JOB_KILLED:
         helper_link_kill(j->params->link, j->id, SIGKILL);
         break;
+    case JOB_TAKING:
     case JOB_ENDED:
-        watch_output(j);
         deadline_start(j->deadline, LINGER_MS);
         break;
     }
+}
+
+static bool is_alive(const struct job *j)
+{
+    return j->state == JOB_YOUNG || j->state == JOB_RUNNING;
+}
+
+/* ---- The end of the run */
+
+/* What there is to read now comes before the result. */
+static void over(struct job *j, struct run_result *result)
+{
+    struct run *run = j->run;
+
+    job_fds_last(&j->fds);
+    result->wall_ns = loop_wall_ns();
+    result->cpu_us = j->cpu_us + j->exit.cpu_us;
+    result->out = printed_drain(&j->fds.printed, PRINTED_STDOUT);
+    result->err = printed_drain(&j->fds.printed, PRINTED_STDERR);
+    result->dropped = printed_dropped(&j->fds.printed);
+    result->digest = j->digest;
+    j->run = NULL;
+    j->events->on_over(j->arg, run, &j->exit, result);
+    enter(j, JOB_ENDED);
+    check_gone(j);
+}
+
+/* By what its last program did. */
+static void end_run(struct job *j)
+{
+    const struct job_end end = {j->program, j->hook, j->run->file, j->cut, &j->exit};
+    char text[JOB_END_TEXT];
+    struct run_result result = {0};
+
+    job_end_judge(&end, text, &result);
+    over(j, &result);
+}
+
+/* The command succeeded, and yet there is no file. */
+static void fail_run(struct job *j, const char *text)
+{
+    struct run_result result = {.end = RUN_FAILED, .text = text};
+
+    over(j, &result);
+}
+
+/* ---- Programs */
+
+static void launch(struct job *j, enum wire_program program, const int fds[WIRE_RUN_FDS])
+{
+    j->program = program;
+    helper_link_run(j->params->link, j->id, (uint32_t)j->run->hook->index, program,
+                    buf_str(&j->env), fds);
+    enter(j, JOB_YOUNG);
+    log_debug(program == WIRE_PROGRAM_OUTPUT ? "hook's file is written" : "hook started",
+              KV_STR("hook", j->name), KV_STR("key", j->key), KV_U64("run", j->id),
+              KV_STR("program", run_kind_name(j->run->kind)), KV_INT("attempt", j->run->attempt));
+}
+
+/* What the command printed is whole: the helper makes the file of it. */
+static void write_file(struct job *j)
+{
+    int fds[WIRE_RUN_FDS] = {-1, -1, -1};
+    struct err err = {0};
+
+    j->cpu_us = j->exit.cpu_us;
+    j->cut = JOB_CUT_NONE;             /* one that came too late */
+    if (taken_is_full(j->fds.taken)) { /* by what was read after its end */
+        j->cut = JOB_CUT_FULL;
+        end_run(j);
+    } else if (job_fds_second(&j->fds, &j->digest, fds, &err) == ERR_OK) {
+        launch(j, WIRE_PROGRAM_OUTPUT, fds);
+    } else {
+        job_fds_close(fds);
+        fail_run(j, err.text);
+    }
+}
+
+static void on_full(void *arg)
+{
+    struct job *j = arg;
+
+    if (!is_alive(j))
+        return;
+    j->cut = JOB_CUT_FULL;
+    enter(j, JOB_TERMINATING);
+}
+
+static void on_taken(void *arg)
+{
+    struct job *j = arg;
+
+    if (j->state == JOB_TAKING)
+        write_file(j);
 }
 
 static void on_deadline(void *arg)
@@ -144,15 +198,18 @@ static void on_deadline(void *arg)
         enter(j, JOB_RUNNING);
         break;
     case JOB_RUNNING:
-        j->timed_out = true;
+        j->cut = JOB_CUT_TIMEOUT;
         enter(j, JOB_TERMINATING);
         break;
     case JOB_TERMINATING:
         enter(j, JOB_KILLED);
         break;
+    case JOB_TAKING:
+        fail_run(j, "output: a process that the command left behind still holds its stdout, so it "
+                    "may not be whole");
+        break;
     case JOB_ENDED:
-        end_stream(&j->streams[0]);
-        end_stream(&j->streams[1]);
+        printed_give_up(&j->fds.printed);
         check_gone(j);
         break;
     case JOB_KILLED:
@@ -160,40 +217,34 @@ static void on_deadline(void *arg)
     }
 }
 
-static enum err_kind open_output(struct job *j, int fds[3], struct err *err)
-{
-    static const struct capture_events events = {on_line, on_eof};
-    static const char *const names[JOB_STREAMS] = {"stdout", "stderr"};
+/* ---- The start */
 
-    for (size_t i = 0; i < JOB_STREAMS; i++) {
-        struct job_stream *s = &j->streams[i];
-
-        s->job = j;
-        s->name = names[i];
-        if (capture_create(j->params->loop, j->hook->log_limit, &events, s, &s->capture, err) !=
-            ERR_OK)
-            return err->kind;
-        fds[i + 1] = capture_take_writer(s->capture);
-    }
-    return ERR_OK;
-}
-
-static enum err_kind open_input(struct job *j, int fds[3], struct err *err)
+static enum err_kind open_input(struct job *j, int *fd, struct err *err)
 {
     struct buf json = {0};
 
+    if (j->run->kind == RUN_REMOVE) {
+        *fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        return *fd >= 0 ? ERR_OK : err_set(err, ERR_IO, errno, "/dev/null: %s", strerror(errno));
+    }
     payload_put_json(&json, &j->params->context, j->run, loop_now_ms(j->params->loop));
-    enum err_kind kind = memfile_create("informerd-input", buf_str(&json), &fds[0], err);
+    enum err_kind kind = memfile_create("informerd-input", buf_str(&json), fd, err);
     buf_free(&json);
     return kind;
 }
 
-static void launch(struct job *j, struct str env, const int fds[3])
+static bool takes_output(const struct run *run)
 {
-    helper_link_run(j->params->link, j->id, (uint32_t)j->run->hook->index, env, fds);
-    enter(j, JOB_YOUNG);
-    log_debug("hook started", KV_STR("hook", j->name), KV_STR("key", j->key), KV_U64("run", j->id),
-              KV_INT("attempt", j->run->attempt));
+    return run->kind == RUN_COMMAND && run->file != NULL;
+}
+
+/* The input comes last: it is what costs most. */
+static enum err_kind open_fds(struct job *j, int fds[WIRE_RUN_FDS], struct err *err)
+{
+    static const struct taken_events events = {on_full, on_taken};
+    enum err_kind kind = job_fds_first(&j->fds, takes_output(j->run), &events, j, fds, err);
+
+    return kind == ERR_OK ? open_input(j, &fds[STDIN_FILENO], err) : kind;
 }
 
 static struct job *create(const struct runner_params *params, struct run *run,
@@ -206,8 +257,26 @@ static struct job *create(const struct runner_params *params, struct run *run,
     list_init(&j->link);
     j->name = mem_strdup(run->hook->name);
     j->key = mem_strdup(run_key(run));
+    j->fds = (struct job_fds){
+        .loop = params->loop,
+        .spare = -1,
+        .printed.run = {j->name, j->key, j->id, j->hook->log_limit, on_printed, j},
+    };
     j->deadline = deadline_create(params->loop, on_deadline, j);
     return j;
+}
+
+static enum wire_program program_of(const struct run *run)
+{
+    switch (run->kind) {
+    case RUN_REMOVE:
+        return WIRE_PROGRAM_REMOVE;
+    case RUN_APPLY:
+        return WIRE_PROGRAM_APPLY;
+    case RUN_COMMAND:
+        break;
+    }
+    return WIRE_PROGRAM_COMMAND;
 }
 
 enum err_kind job_start(const struct runner_params *params, struct run *run,
@@ -215,25 +284,21 @@ enum err_kind job_start(const struct runner_params *params, struct run *run,
                         struct err *err)
 {
     struct job *j = create(params, run, events, arg);
-    int fds[3] = {-1, -1, -1};
-    struct buf env = {0};
-    enum err_kind kind = payload_put_env(&env, &params->context, run, err);
+    int fds[WIRE_RUN_FDS] = {-1, -1, -1};
+    enum err_kind kind = payload_put_env(&j->env, &params->context, run, err);
 
     if (kind == ERR_OK)
-        kind = open_input(j, fds, err);
-    if (kind == ERR_OK)
-        kind = open_output(j, fds, err);
-    if (kind == ERR_OK)
-        launch(j, buf_str(&env), fds);
-    buf_free(&env);
+        kind = open_fds(j, fds, err);
     *out = j;
-    if (kind == ERR_OK)
-        return ERR_OK;
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    job_dispose(out);
-    return kind;
+    if (kind != ERR_OK) {
+        job_fds_close(fds);
+        job_dispose(out);
+        return kind;
+    }
+    launch(j, program_of(run), fds);
+    if (!takes_output(run))
+        buf_free(&j->env);
+    return ERR_OK;
 }
 
 struct run *job_run(const struct job *j)
@@ -243,66 +308,26 @@ struct run *job_run(const struct job *j)
 
 void job_kill(struct job *j)
 {
-    if (j->state == JOB_YOUNG || j->state == JOB_RUNNING)
+    if (is_alive(j))
         enter(j, JOB_TERMINATING);
+    else if (j->state == JOB_TAKING)
+        fail_run(j, "output: informerd stops before it was written");
 }
 
-static void describe(const struct job *j, const struct helper_link_exit *end, char *text, size_t n)
+void job_exited(struct job *j, const struct helper_link_exit *end)
 {
-    char how[160];
+    const struct job_end command = {j->program, j->hook, j->run->file, j->cut, end};
+    bool goes_on = takes_output(j->run) && j->program == WIRE_PROGRAM_COMMAND;
 
-    if (end->how == HELPER_LINK_NOT_STARTED)
-        snprintf(how, sizeof(how), "%s could not be started: %s: %s", j->hook->program, end->stage,
-                 strerror(end->value));
-    else if (end->how == HELPER_LINK_SIGNALED)
-        snprintf(how, sizeof(how), "killed by signal %d (%s)", end->value, strsignal(end->value));
+    j->exit = *end;
+    if (!goes_on || !job_end_is_good(&command))
+        end_run(j);
+    else if (!is_alive(j) && j->cut == JOB_CUT_NONE)
+        fail_run(j, "output: informerd stops before it was written");
+    else if (taken_drain(j->fds.taken))
+        write_file(j);
     else
-        snprintf(how, sizeof(how), "exit status %d", end->value);
-    if (j->timed_out)
-        snprintf(text, n, "timeout after %" PRIu64 " ms: %s", j->hook->timeout_ms, how);
-    else
-        snprintf(text, n, "%s", how);
-}
-
-/* What there is to read now comes before the result. */
-static struct str drain(struct job_stream *s)
-{
-    if (s->capture != NULL && capture_drain(s->capture))
-        end_stream(s);
-    return s->capture != NULL ? capture_tail(s->capture) : buf_str(&s->tail);
-}
-
-static uint64_t dropped(const struct job_stream *s)
-{
-    return s->capture != NULL ? capture_dropped(s->capture) : s->dropped;
-}
-
-void job_exited(struct job *j, const struct helper_link_exit *end, struct run_result *result)
-{
-    bool exited = end->how == HELPER_LINK_EXITED && !j->timed_out;
-    struct str out = drain(&j->streams[0]);
-    struct str err = drain(&j->streams[1]);
-
-    describe(j, end, j->text, sizeof(j->text));
-    *result = (struct run_result){
-        .end = exited ? RUN_EXITED : RUN_FAILED,
-        .status = end->value,
-        .text = j->text,
-        .wall_ns = loop_wall_ns(),
-        .cpu_us = end->cpu_us,
-        .out = out,
-        .err = err,
-        .dropped = dropped(&j->streams[0]) + dropped(&j->streams[1]),
-    };
-    j->run = NULL;
-}
-
-void job_let_go(struct job *j)
-{
-    if (!is_silent(j))
-        enter(j, JOB_ENDED);
-    else
-        j->events->on_gone(j->arg, j);
+        enter(j, JOB_TAKING);
 }
 
 void job_dispose(struct job **jp)
@@ -313,11 +338,9 @@ void job_dispose(struct job **jp)
         return;
     *jp = NULL;
     list_remove(&j->link);
-    for (size_t i = 0; i < JOB_STREAMS; i++) {
-        end_stream(&j->streams[i]);
-        buf_free(&j->streams[i].tail);
-    }
+    job_fds_fini(&j->fds);
     deadline_dispose(&j->deadline);
+    buf_free(&j->env);
     free(j->name);
     free(j->key);
     free(j);

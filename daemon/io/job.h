@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job - one run as a process: its pipes, its deadline, its end; driver. Used by runner alone.
+ * job - one run as processes: its programs one after the other, their pipes, deadlines and ends;
+ * driver. A run of a hook with output is its command, whose stdout is taken, and then the helper
+ * that writes the file. Used by runner alone.
  */
 #ifndef IO_JOB_H
 #define IO_JOB_H
@@ -11,32 +13,32 @@
 /* Owned by the runner until job_events.on_gone. */
 struct job;
 
-/* All are called from the loop. */
+/* All are called from the loop or from job_exited() and job_kill(). */
 struct job_events {
-    /* Its output is over too, or was given up: dispose it. */
+    /* The run is over: job_run() is NULL from here on. end is how its last program ended; that and
+     * what result borrows live until return. */
+    void (*on_over)(void *arg, struct run *run, const struct helper_link_exit *end,
+                    const struct run_result *result);
+    /* After on_over: its output is over too, or was given up: dispose it. */
     void (*on_gone)(void *arg, struct job *job);
 };
 
-/* Starts the run through the link. ERR_IO: no descriptors or no memory file; ERR_CONFIG,
+/* Starts the run through the link. ERR_IO: no descriptors or no memory file, err.code is the errno
+ * (means_lacking() with MEANS_MEMORY_FILE covers both); ERR_CONFIG,
  * ERR_TOO_BIG: it cannot be told its fields (payload_put_env()). Nothing was started then, *out is
  * NULL. params, run and events must outlive the process. */
 enum err_kind job_start(const struct runner_params *params, struct run *run,
                         const struct job_events *events, void *arg, struct job **out,
                         struct err *err) MUST_CHECK;
 
-/* The run it is; NULL after job_exited(). */
+/* The run it is; NULL after on_over. */
 struct run *job_run(const struct job *j);
 
-/* The kill signal now, SIGKILL after the grace. */
+/* The kill signal now, SIGKILL after the grace. No further program is started. */
 void job_kill(struct job *j);
 
-/* The process has ended: drains its output and says how it went; what result borrows lives until
- * job_let_go(), which must follow. */
-void job_exited(struct job *j, const struct helper_link_exit *end, struct run_result *result);
-
-/* The result has been used. on_gone comes before this returns, or when the output is over or given
- * up. */
-void job_let_go(struct job *j);
+/* A program of it has ended: the next one is started, or the run is over. */
+void job_exited(struct job *j, const struct helper_link_exit *end);
 
 /* The end for the user: *j is NULL. NULL is fine. */
 void job_dispose(struct job **j);

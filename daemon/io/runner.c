@@ -10,6 +10,11 @@
 #include "io/helper_link.h"
 #include "io/job.h"
 #include "io/loop.h"
+#include "io/shortage.h"
+
+/* Starting runs may take so much of a turn of the loop; inputs of megabytes take long. Then others
+ * have theirs. */
+#define STARTING_MS 5
 
 enum runner_state { RUNNER_ON, RUNNER_STOPPING };
 
@@ -19,7 +24,8 @@ struct runner {
     void *arg;
     enum runner_state state;
     struct list jobs;
-    size_t running;  /* jobs with a run; the others linger for their output */
+    size_t running; /* jobs with a run; the others linger for their output */
+    struct shortage shortage;
     bool *left_told; /* by hook.index: it was said that its runs leave processes behind */
     struct loop_task kick;
     struct deadline *wake; /* when the schedule has something although nothing happened */
@@ -41,17 +47,53 @@ static void log_result(const struct hook *h, const struct history_run *ended, ui
                                   : (struct kv){.type = KV_TYPE_NONE});
 }
 
+/* What was no run is no news of the hook. */
 static void finish(struct runner *r, struct run *run, const struct run_result *result)
 {
     const struct hook *h = run->hook;
     struct hooks_verdict v =
         hooks_finish(r->params.hooks, run, result, loop_now_ms(r->params.loop));
-    const struct history_run *ended = history_get(&h->history, 0);
 
-    log_result(h, ended, v.retry_ms);
-    if (r->events->on_result != NULL)
-        r->events->on_result(r->arg, h, ended);
+    if (result->end == RUN_NO_MEANS) {
+        shortage_begin(&r->shortage, h, result);
+    } else {
+        const struct history_run *ended = history_get(&h->history, 0);
+
+        log_result(h, ended, v.retry_ms);
+        if (r->events->on_result != NULL)
+            r->events->on_result(r->arg, h, ended);
+    }
+    shortage_check(&r->shortage, r->params.hooks);
     r->events->on_progress(r->arg);
+}
+
+/* What a run leaves behind is told once per hook: one that means it does so every time. */
+static void log_left(struct runner *r, const struct run *run, const struct helper_link_exit *end,
+                     const struct run_result *result)
+{
+    bool *told = &r->left_told[run->hook->index];
+    bool well = end->how == HELPER_LINK_EXITED && end->value == 0 && !end->killed;
+    bool good = well || (result->end == RUN_EXITED && result->status == 0); /* no timeout */
+
+    if (end->left == 0 || (good && *told))
+        return;
+    *told = *told || good;
+    log_warn(good ? "hook left processes behind, which go on: said once"
+                  : "processes of a failed hook could not be killed",
+             KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)), KV_U64("run", run->id),
+             KV_U64("processes", end->left), KV_INT("pid", end->left_pid),
+             KV_STR("program", end->left_comm));
+}
+
+static void on_over(void *arg, struct run *run, const struct helper_link_exit *end,
+                    const struct run_result *result)
+{
+    struct runner *r = arg;
+
+    r->running--;
+    log_left(r, run, end, result);
+    finish(r, run, result);
+    runner_kick(r);
 }
 
 static void on_gone(void *arg, struct job *job)
@@ -63,31 +105,58 @@ static void on_gone(void *arg, struct job *job)
 /* What cannot be told is no better next time; what the system refused may be. */
 static void refuse(struct runner *r, struct run *run, const struct err *err)
 {
-    bool unfit = err->kind == ERR_CONFIG || err->kind == ERR_TOO_BIG;
-    const struct run_result result = {
-        .end = unfit ? RUN_UNFIT : RUN_FAILED, .text = err->text, .wall_ns = loop_wall_ns()};
+    struct run_result result = {.end = RUN_FAILED, .text = err->text, .wall_ns = loop_wall_ns()};
+
+    if (err->kind == ERR_IO)
+        result.means = means_lacking(MEANS_MEMORY_FILE, err->code);
+    if (result.means != MEANS_ENOUGH)
+        result.end = RUN_NO_MEANS;
+    else if (err->kind == ERR_CONFIG || err->kind == ERR_TOO_BIG)
+        result.end = RUN_UNFIT;
+    finish(r, run, &result);
+}
+
+/* Nothing is started, and that is right. */
+static void skip(struct runner *r, struct run *run, const char *text)
+{
+    static const enum run_file became[] = {RUN_FILE_WRITTEN, RUN_FILE_REMOVED, RUN_FILE_NONE};
+    const struct run_result result = {.end = RUN_EXITED,
+                                      .text = text,
+                                      .wall_ns = loop_wall_ns(),
+                                      .file =
+                                          run->file != NULL ? became[run->kind] : RUN_FILE_NONE};
 
     finish(r, run, &result);
 }
 
 static void pretend(struct runner *r, struct run *run)
 {
-    const struct run_result result = {
-        .end = RUN_EXITED, .text = "not started: --dry-run", .wall_ns = loop_wall_ns()};
-    bool keyed = run->hook->rules.mode == HOOK_OBJECT;
+    static const char *const what[] = {"would run hook", "would remove a file", "would apply"};
+    static const char *const becomes[] = {"writes", "removes", ""};
+    const struct run_event *re = run_keyed(run);
 
-    log_info("would run hook", KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)),
-             KV_STR("event", keyed ? delta_type_name(run->events[0].ev.type) : ""),
-             KV_STR("reason", run_reason_name(run->reason)), KV_U64("events", run->event_count));
-    finish(r, run, &result);
+    log_info(what[run->kind], KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)),
+             KV_STR("event", re != NULL ? delta_type_name(re->ev.type) : ""),
+             KV_STR("reason", run_reason_name(run->reason)), KV_U64("events", run->event_count),
+             run->file != NULL ? KV_STR(becomes[run->kind], run->file)
+                               : (struct kv){.type = KV_TYPE_NONE});
+    skip(r, run, "not started: --dry-run");
 }
 
 static void start(struct runner *r, struct run *run)
 {
-    static const struct job_events events = {on_gone};
+    static const struct job_events events = {on_over, on_gone};
     struct job *job;
     struct err err = {0};
 
+    if (files_claim(run, &err) != ERR_OK) {
+        refuse(r, run, &err);
+        return;
+    }
+    if (run->kind == RUN_REMOVE && run->file == NULL) {
+        skip(r, run, "it has no file");
+        return;
+    }
     if (r->params.dry_run) {
         pretend(r, run);
         return;
@@ -100,14 +169,30 @@ static void start(struct runner *r, struct run *run)
     r->running++;
 }
 
-static void start_due(struct runner *r)
+/* False if there may be more to start than this turn has time for. */
+static bool start_some(struct runner *r)
 {
+    uint64_t until_ms = loop_now_ms(r->params.loop) + STARTING_MS;
     struct run *run;
 
-    loop_update_now(r->params.loop);
-    while (r->state == RUNNER_ON &&
-           (run = hooks_next(r->params.hooks, loop_now_ms(r->params.loop))) != NULL)
+    while (r->state == RUNNER_ON) {
+        if (loop_now_ms(r->params.loop) >= until_ms)
+            return false;
+        run = hooks_next(r->params.hooks, loop_now_ms(r->params.loop));
+        if (run == NULL)
+            break;
         start(r, run);
+        loop_update_now(r->params.loop);
+    }
+    return true;
+}
+
+static void start_due(struct runner *r)
+{
+    loop_update_now(r->params.loop);
+    if (!start_some(r))
+        runner_kick(r);
+    shortage_check(&r->shortage, r->params.hooks);
     uint64_t due = hooks_wake_ms(r->params.hooks);
     uint64_t now = loop_now_ms(r->params.loop);
     if (r->state == RUNNER_ON && due != NEVER_MS)
@@ -136,6 +221,7 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     r->events = events;
     r->arg = arg;
     r->left_told = mem_array(params->hooks->n + 1, sizeof(*r->left_told));
+    shortage_init(&r->shortage, params->hooks->n);
     list_init(&r->jobs);
     loop_task_init(&r->kick, on_kick);
     r->wake = deadline_create(params->loop, on_wake, r);
@@ -158,36 +244,12 @@ static struct job *find(struct runner *r, uint64_t id)
     return NULL;
 }
 
-/* What a run leaves behind is told once per hook: one that means it does so every time. */
-static void log_left(struct runner *r, const struct run *run, const struct helper_link_exit *end,
-                     const struct run_result *result)
-{
-    bool *told = &r->left_told[run->hook->index];
-    bool good = result->end == RUN_EXITED && result->status == 0; /* a timeout is none */
-
-    if (end->left == 0 || (good && *told))
-        return;
-    *told = *told || good;
-    log_warn(good ? "hook left processes behind, which go on: said once"
-                  : "processes of a failed hook could not be killed",
-             KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)), KV_U64("run", run->id),
-             KV_U64("processes", end->left), KV_INT("pid", end->left_pid),
-             KV_STR("program", end->left_comm));
-}
-
 void runner_exited(struct runner *r, const struct helper_link_exit *end)
 {
     struct job *job = find(r, end->run);
-    struct run_result result;
 
     ensure(job != NULL);
-    struct run *run = job_run(job);
-    job_exited(job, end, &result);
-    r->running--;
-    log_left(r, run, end, &result);
-    finish(r, run, &result);
-    job_let_go(job);
-    runner_kick(r);
+    job_exited(job, end);
 }
 
 void runner_stop(struct runner *r)
@@ -220,6 +282,7 @@ void runner_dispose(struct runner **rp)
     }
     loop_cancel(&r->kick);
     deadline_dispose(&r->wake);
+    shortage_fini(&r->shortage);
     free(r->left_told);
     free(r);
 }

@@ -18,11 +18,16 @@ struct helper_link_exit;
 struct loop;
 struct runner;
 
+/* What a command may print to become a file. */
+enum { RUNNER_OUTPUT_MIB = 64 };
+
 /* Of one hook. */
 struct runner_hook {
     const char *program; /* command[0]: for messages */
-    uint64_t timeout_ms;
-    int kill_signal; /* at the timeout; SIGKILL follows after kill_grace_ms */
+    const char *check;   /* of its output; the same; NULL = none */
+    const char *apply;   /* the same */
+    uint64_t timeout_ms; /* of each of its programs, and of writing the file */
+    int kill_signal;     /* at the timeout; SIGKILL follows after kill_grace_ms */
     uint64_t kill_grace_ms;
     uint64_t log_limit; /* bytes of output per stream and run that reach the log */
 };

@@ -49,7 +49,8 @@ static void start_one(struct bench *b)
 
     ensure(memfile_create("bench", b->document, &doc, NULL) == ERR_OK);
     ensure(pipe2(out, O_CLOEXEC | O_NONBLOCK) == 0 && pipe2(err, O_CLOEXEC | O_NONBLOCK) == 0);
-    helper_link_run(b->link, b->started, 0, str_of(env, sizeof(env)), (int[]){doc, out[1], err[1]});
+    helper_link_run(b->link, b->started, 0, WIRE_PROGRAM_COMMAND, str_of(env, sizeof(env)),
+                    (int[]){doc, out[1], err[1]});
     b->took_ns[b->started++] = now_ns() - begin;
     close(out[0]);
     close(err[0]);

@@ -76,6 +76,17 @@ static struct object *make_object(size_t number, unsigned version)
 
 static void start_next(struct bench *b);
 
+static void on_over(void *arg, struct run *run, const struct helper_link_exit *end,
+                    const struct run_result *result)
+{
+    struct bench *b = arg;
+
+    (void)end;
+    if (result->end != RUN_EXITED || result->status != 0)
+        panic("hook: %s", result->text);
+    hooks_finish(&b->hooks, run, result, loop_now_ms(b->loop));
+}
+
 static void on_gone(void *arg, struct job *job)
 {
     struct bench *b = arg;
@@ -92,7 +103,7 @@ static void on_gone(void *arg, struct job *job)
 /* What the daemon does between "this object has changed" and "the helper knows". */
 static void start_next(struct bench *b)
 {
-    static const struct job_events events = {on_gone};
+    static const struct job_events events = {on_over, on_gone};
     struct object *o = make_object(b->done, (unsigned)b->done + 2);
     struct delta d = {.type = DELTA_ADDED, .object = o};
     struct err err;
@@ -111,15 +122,9 @@ static void start_next(struct bench *b)
 
 static void on_exited(void *arg, const struct helper_link_exit *end)
 {
-    struct bench *b = arg;
-    struct run *run = job_run(b->job);
-    struct run_result result;
+    const struct bench *b = arg;
 
-    job_exited(b->job, end, &result);
-    if (result.end != RUN_EXITED || result.status != 0)
-        panic("hook: %s", result.text);
-    hooks_finish(&b->hooks, run, &result, loop_now_ms(b->loop));
-    job_let_go(b->job);
+    job_exited(b->job, end);
 }
 
 static void on_opened(void *arg, uint64_t tag, int fd, int error)

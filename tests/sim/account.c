@@ -17,7 +17,7 @@ unsigned account_differences(const struct api_object *a, const struct api_object
 {
     return (a->noise != b->noise ? PATH_NOISE : 0U) | (a->shown != b->shown ? PATH_ON : 0U) |
            (a->value != b->value ? PATH_VALUE : 0U) |
-           (a->labelled != b->labelled ? PATH_LABEL : 0U);
+           (a->labelled != b->labelled ? PATH_LABEL : 0U) | (a->uses != b->uses ? PATH_USES : 0U);
 }
 
 static bool is_over(const struct account *a, uint64_t life)

@@ -17,7 +17,7 @@
 enum { ACCOUNT_OUTAGE = API_KEYS, ACCOUNT_KEYS };
 
 /* What may differ between two states of one life. */
-enum { PATH_NOISE = 1, PATH_ON = 2, PATH_VALUE = 4, PATH_LABEL = 8 };
+enum { PATH_NOISE = 1, PATH_ON = 2, PATH_VALUE = 4, PATH_LABEL = 8, PATH_USES = 16 };
 
 struct account_event {
     enum delta_type type;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/panic.h"
+#include "sim/viewed.h"
 
 /* Now and then what hooks with `fields` are to make a variable of is none. */
 enum { UNFIT_EVERY = 5 };
@@ -15,18 +16,35 @@ static bool is_unfit(const struct api_object *o)
     return o->noise % UNFIT_EVERY == UNFIT_EVERY - 1;
 }
 
-static void put_object(struct buf *out, size_t key, const struct api_object *o, bool in_list)
+/* "kind":"ConfigMap" and so on, without what comes behind the kind's name. */
+static void put_kind(struct buf *out, const struct lens *v, const char *suffix)
+{
+    static const char *const kinds[] = {"ConfigMap", "Service", "EndpointSlice"};
+
+    buf_printf(out, "\"kind\":\"%s%s\",\"apiVersion\":\"%s\",", kinds[v->kind], suffix,
+               v->kind == LENS_SLICE ? "discovery.k8s.io/v1" : "v1");
+}
+
+static void put_object(struct buf *out, const struct lens *v, size_t key,
+                       const struct api_object *o)
 {
     const char *slash = strchr(api_key(key), '/');
 
-    buf_puts(out, in_list ? "{" : "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",");
     buf_printf(out,
                "\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"u%" PRIu64 "\","
-               "\"resourceVersion\":\"%" PRIu64 "\",\"labels\":{\"app\":\"%s\"},"
-               "\"managedFields\":[{\"time\":\"%" PRIu64 "\"}]},"
-               "\"data\":{\"value\":\"%u\",\"noise\":\"%u%s\",\"on\":\"%s\"}}",
-               slash + 1, api_space_name(api_space(key)), o->uid, o->rv, o->labelled ? "x" : "y",
+               "\"resourceVersion\":\"%" PRIu64 "\",\"labels\":{\"app\":\"%s\"",
+               slash + 1, api_space_name(api_space(key)), o->uid, o->rv, o->labelled ? "x" : "y");
+    if (v->kind == LENS_SLICE)
+        viewed_put_owner(out, key, o);
+    buf_printf(out,
+               "},\"managedFields\":[{\"time\":\"%" PRIu64 "\"}]},"
+               "\"data\":{\"value\":\"%u\",\"noise\":\"%u%s\",\"on\":\"%s\"}",
                o->rv, o->value, o->noise, is_unfit(o) ? "\\u0000" : "", o->shown ? "yes" : "no");
+    if (v->kind == LENS_SERVICE)
+        viewed_put_spec(out, o);
+    else if (v->kind == LENS_SLICE)
+        viewed_put_endpoints(out, key, o);
+    buf_puts(out, "}");
 }
 
 void answer_put_page(struct buf *out, const struct answer_page *p)
@@ -36,13 +54,13 @@ void answer_put_page(struct buf *out, const struct answer_page *p)
     size_t key = p->from;
 
     for (; key < API_KEYS && (p->limit == 0 || count < p->limit); key++) {
-        if (!view_selects(p->view, key, &p->state[key]))
+        if (!lens_selects(p->lens, key, &p->state[key]))
             continue;
-        if (count++ > 0)
-            buf_putc(&items, ',');
-        put_object(&items, key, &p->state[key], true);
+        buf_puts(&items, count++ > 0 ? ",{" : "{");
+        put_object(&items, p->lens, key, &p->state[key]);
     }
-    buf_puts(out, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",");
+    buf_puts(out, "{");
+    put_kind(out, p->lens, "List");
     if (p->items_first)
         buf_printf(out, "\"items\":[%.*s],", STR_ARG(buf_str(&items)));
     buf_printf(out, "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"", p->told_rv);
@@ -55,41 +73,43 @@ void answer_put_page(struct buf *out, const struct answer_page *p)
     buf_free(&items);
 }
 
-static void put_frame(struct buf *out, const char *type, size_t key, const struct api_object *o)
+static void put_frame(struct buf *out, const struct lens *v, const char *type, size_t key,
+                      const struct api_object *o)
 {
-    buf_printf(out, "{\"type\":\"%s\",\"object\":", type);
-    put_object(out, key, o, false);
+    buf_printf(out, "{\"type\":\"%s\",\"object\":{", type);
+    put_kind(out, v, "");
+    put_object(out, v, key, o);
     buf_puts(out, "}\n");
 }
 
-bool answer_put_event(struct buf *out, const struct view *v, const struct api_event *e)
+bool answer_put_event(struct buf *out, const struct lens *v, const struct api_event *e)
 {
     if (e->change == API_ELSEWHERE)
         return false;
-    bool was = view_selects(v, e->key, &e->before);
-    bool is = e->change != API_DELETED && view_selects(v, e->key, &e->object);
+    bool was = lens_selects(v, e->key, &e->before);
+    bool is = e->change != API_DELETED && lens_selects(v, e->key, &e->object);
     struct api_object last = e->before; /* what leaves comes with its old state and the new RV */
 
     last.rv = e->rv;
     if (is)
-        put_frame(out, was ? "MODIFIED" : "ADDED", e->key, &e->object);
+        put_frame(out, v, was ? "MODIFIED" : "ADDED", e->key, &e->object);
     else if (was)
-        put_frame(out, "DELETED", e->key, &last);
+        put_frame(out, v, "DELETED", e->key, &last);
     return is || was;
 }
 
-void answer_put_added(struct buf *out, size_t key, const struct api_object *o)
+void answer_put_added(struct buf *out, const struct lens *v, size_t key, const struct api_object *o)
 {
-    put_frame(out, "ADDED", key, o);
+    put_frame(out, v, "ADDED", key, o);
 }
 
-void answer_put_bookmark(struct buf *out, uint64_t rv, bool end)
+void answer_put_bookmark(struct buf *out, const struct lens *v, uint64_t rv, bool end)
 {
-    buf_printf(out,
-               "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
-               "\"metadata\":{\"resourceVersion\":\"%" PRIu64
-               "\",\"creationTimestamp\":null%s}}}\n",
-               rv, end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+    buf_puts(out, "{\"type\":\"BOOKMARK\",\"object\":{");
+    put_kind(out, v, "");
+    buf_printf(
+        out, "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\",\"creationTimestamp\":null%s}}}\n",
+        rv, end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
 }
 
 void answer_put_status(struct buf *out, int code, const char *reason, const char *message)
@@ -157,13 +177,15 @@ struct api_object answer_parse(const char *json)
     struct api_object out = {0};
 
     ensure(strstr(json, "managedFields") == NULL);
-    ensure(strncmp(json, "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",", 38) == 0);
+    json = strstr(json, "{\"kind\":\"");
+    ensure(json != NULL && strstr(json, "\",\"apiVersion\":\"") != NULL);
     out.uid = number_behind(json, "\"uid\":\"u");
     out.rv = number_behind(json, "\"resourceVersion\":\"");
     out.value = number_behind(json, "\"value\":\"");
     out.noise = number_behind(json, "\"noise\":\"");
     out.labelled = strstr(json, "\"app\":\"x\"") != NULL;
     out.shown = strstr(json, "\"on\":\"yes\"") != NULL;
+    out.uses = viewed_uses(json);
     return out;
 }
 
@@ -182,5 +204,5 @@ bool answer_is_unfit(const struct object *o)
 {
     const struct api_object is = answer_read(o);
 
-    return is_unfit(&is);
+    return !viewed_is(o) && is_unfit(&is);
 }

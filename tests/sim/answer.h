@@ -14,7 +14,7 @@
 #include "sim/api.h"
 
 struct answer_page {
-    const struct view *view;
+    const struct lens *lens;
     const struct api_object *state; /* API_KEYS of them, as of rv */
     uint64_t rv;
     uint64_t told_rv; /* that the page says to be of: only that of the first one counts */
@@ -26,14 +26,15 @@ struct answer_page {
 /* Appends a page of a list. Its continue token is version * 100 + key. */
 void answer_put_page(struct buf *out, const struct answer_page *p);
 
-/* Appends the frame of an event as the view sees it; false: the view does not see it. */
-bool answer_put_event(struct buf *out, const struct view *v, const struct api_event *e);
+/* Appends the frame of an event as the watch sees it; false: it does not see it. */
+bool answer_put_event(struct buf *out, const struct lens *v, const struct api_event *e);
 
 /* Appends the frame of an object that is there. */
-void answer_put_added(struct buf *out, size_t key, const struct api_object *o);
+void answer_put_added(struct buf *out, const struct lens *v, size_t key,
+                      const struct api_object *o);
 
 /* Appends a bookmark; end: that of the initial events. */
-void answer_put_bookmark(struct buf *out, uint64_t rv, bool end);
+void answer_put_bookmark(struct buf *out, const struct lens *v, uint64_t rv, bool end);
 
 /* Appends a Status. */
 void answer_put_status(struct buf *out, int code, const char *reason, const char *message);
@@ -47,7 +48,8 @@ void answer_put_error(struct buf *out, int code, const char *reason, const char 
 /* The same around "Too large resource version". */
 void answer_put_error_too_large(struct buf *out, size_t spelling);
 
-/* The bits of an object that the simulation looks at, from the text that stands first in json. */
+/* The bits of an object that the simulation looks at, from the one that stands first in json; one
+ * of the view begins with its Service. */
 struct api_object answer_parse(const char *json);
 /* See above. */
 struct api_object answer_read(const struct object *o);
@@ -55,7 +57,8 @@ struct api_object answer_read(const struct object *o);
 /* Its uid alone. */
 uint64_t answer_uid(const struct object *o);
 
-/* Is data.noise of this object something that no variable can hold? */
+/* Is data.noise of this object something that no variable can hold? Those of the view have
+ * none. */
 bool answer_is_unfit(const struct object *o);
 
 #endif

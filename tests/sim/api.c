@@ -151,16 +151,21 @@ void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KE
 bool api_same(const struct api_object *a, const struct api_object *b)
 {
     return a->uid == b->uid && a->rv == b->rv && a->value == b->value && a->noise == b->noise &&
-           a->labelled == b->labelled && a->shown == b->shown;
+           a->labelled == b->labelled && a->shown == b->shown && a->uses == b->uses;
 }
 
-bool view_selects(const struct view *v, size_t key, const struct api_object *o)
+static bool has_key(const struct lens *v, size_t key)
 {
-    return o->uid != 0 && (v->space == API_SPACES || v->space == api_space(key)) &&
-           (!v->labelled || o->labelled);
+    return v->kind == LENS_CONFIG || (v->kind == LENS_SLICE) == (key < API_SLICES);
 }
 
-bool view_keeps(const struct view *v, size_t key, const struct api_object *o)
+bool lens_selects(const struct lens *v, size_t key, const struct api_object *o)
 {
-    return view_selects(v, key, o) && (!v->shown || o->shown);
+    return o->uid != 0 && has_key(v, key) &&
+           (v->space == API_SPACES || v->space == api_space(key)) && (!v->labelled || o->labelled);
+}
+
+bool lens_keeps(const struct lens *v, size_t key, const struct api_object *o)
+{
+    return lens_selects(v, key, o) && (!v->shown || o->shown);
 }

@@ -2,7 +2,7 @@
 /*
  * api - what a simulated cluster has in its etcd: a handful of objects of one resource that are
  * created, changed, relabelled, deleted and created again, their history, compaction, a backup and
- * its restoration; and what views (watches) see of it.
+ * its restoration; and what watches see of it.
  */
 #ifndef SIM_API_H
 #define SIM_API_H
@@ -16,6 +16,9 @@
 #include "sim/clock.h"
 
 enum { API_KEYS = 12, API_HOT_KEYS = 2, API_SPACES = 2 };
+
+/* Who looks for EndpointSlices sees the keys below, who looks for Services the others. */
+enum { API_SLICES = 8 };
 
 /* The version of a cluster in which nothing has happened. */
 enum { API_FIRST_RV = 10 };
@@ -31,6 +34,7 @@ struct api_object {
     unsigned noise; /* what the hook with changes_in does not look at */
     bool labelled;  /* what a label selector asks for */
     bool shown;     /* what match asks for */
+    unsigned uses;  /* in the view: see viewed.h */
 };
 
 enum api_change { API_ADDED, API_MODIFIED, API_DELETED, API_ELSEWHERE };
@@ -66,8 +70,12 @@ struct api {
     bool was_deleted[API_LIVES]; /* by uid: once, or by the restoration */
 };
 
+/* As what it shows objects. */
+enum lens_kind { LENS_CONFIG, LENS_SERVICE, LENS_SLICE };
+
 /* What a watch sees. */
-struct view {
+struct lens {
+    enum lens_kind kind;
     size_t space;  /* API_SPACES = all */
     bool labelled; /* by a label selector: the server leaves the others out */
     bool shown;    /* by match: the client does */
@@ -109,10 +117,10 @@ void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KE
 /* Equal, versions too? */
 bool api_same(const struct api_object *a, const struct api_object *b);
 
-/* Does the server show this state of a key to the view? Not if there is no such object. */
-bool view_selects(const struct view *v, size_t key, const struct api_object *o);
+/* Does the server show this state of a key to the watch? Not if there is no such object. */
+bool lens_selects(const struct lens *v, size_t key, const struct api_object *o);
 
 /* And does it belong in the cache? */
-bool view_keeps(const struct view *v, size_t key, const struct api_object *o);
+bool lens_keeps(const struct lens *v, size_t key, const struct api_object *o);
 
 #endif

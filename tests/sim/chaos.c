@@ -374,7 +374,11 @@ static void begin(struct chaos *x, bool verbose)
     rules_draw(x->rules, &x->clock, &x->setup);
     rules_trace(x->rules, &x->clock);
     for (size_t i = 0; i < HOOKS; i++)
-        x->handlers[i] = (struct handler){.rules = &x->rules[i], .clock = &x->clock};
+        x->handlers[i] = (struct handler){
+            .rules = &x->rules[i],
+            .clock = &x->clock,
+            .shelf = {.rules = &x->rules[i], .clock = &x->clock, .features = x->features},
+        };
     person_init(&x->person, &x->clock);
     x->change.fn = on_change;
     x->elsewhere.fn = on_elsewhere;

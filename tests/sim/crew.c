@@ -38,7 +38,7 @@ static void check_verdict(const struct crew *c, const struct program *p,
 
     if (pace->ordered_ms != NEVER_MS)
         return;
-    if (pace->failures > 0 && !pace->parked)
+    if ((pace->failures > 0 || pace->denied) && !pace->parked)
         retry_ms = pace->earliest_ms - now(c);
     if ((v->outcome == HISTORY_OK) != ok || v->retry_ms != retry_ms ||
         (pace->parked && v->outcome != HISTORY_PARKED))
@@ -46,10 +46,46 @@ static void check_verdict(const struct crew *c, const struct program *p,
               history_outcome_name(v->outcome), v->retry_ms, retry_ms);
 }
 
+/* Of apply. */
+static void end_apply(struct program *p)
+{
+    struct crew *c = p->crew;
+    size_t hook = p->run->hook->index;
+    const struct run_result result = {
+        .end = p->plan.end, .status = p->plan.status, .text = "simulated", .wall_ns = 1};
+
+    watcher_before(&c->watcher);
+    clock_trace(c->params.clock, "%s: apply %" PRIu64 " ends: %d, status %d", p->run->hook->name,
+                p->run->id, (int)p->plan.end, p->plan.status);
+    shelf_end_apply(&c->params.handlers[hook].shelf, &result);
+    watcher_end_apply(&c->watcher, hook, result.end == RUN_NO_MEANS);
+    hooks_finish(&c->hooks, p->run, &result, now(c));
+    free_program(p);
+    crew_start_due(c, c->synced);
+}
+
+/* Of the command, or a removal. */
+static void end_files(struct crew *c, const struct program *p, bool ok, struct run_result *result)
+{
+    size_t hook = p->run->hook->index;
+    struct handler *h = &c->params.handlers[hook];
+
+    if (p->run->file == NULL)
+        return;
+    shelf_end(&h->shelf, p->run, ok, p->plan.writes, handler_render_run(h, p->run), result);
+    if (ok && shelf_release(&h->shelf, p->run))
+        watcher_unpark(&c->watcher, hook);
+}
+
 static void on_program_end(struct alarm *a)
 {
     struct program *p = container_of(a, struct program, alarm);
     struct crew *c = p->crew;
+
+    if (p->run->kind == RUN_APPLY) {
+        end_apply(p);
+        return;
+    }
     size_t hook = p->run->hook->index;
     bool ok = p->plan.end == RUN_EXITED && p->plan.status == 0;
     struct run_result result = {
@@ -59,6 +95,7 @@ static void on_program_end(struct alarm *a)
     clock_trace(c->params.clock, "%s: run %" PRIu64 " ends: %s, status %d", p->run->hook->name,
                 p->run->id, ok ? "well" : "badly", p->plan.status);
     handler_end(&c->params.handlers[hook], p->run, ok, p->plan.effect);
+    end_files(c, p, ok, &result);
     const struct pace *pace = watcher_end(&c->watcher, p->run, &result);
     struct hooks_verdict v = hooks_finish(&c->hooks, p->run, &result, now(c));
     check_verdict(c, p, &v, pace);
@@ -95,8 +132,48 @@ static void count_start(const struct crew *c, const struct program *p)
 
     features[FEATURE_TIMEOUT] += p->plan.ms == HANDLER_TIMEOUT_MS;
     features[FEATURE_HANG] += p->plan.ms == HANDLER_LONG_MS;
-    if (p->run->hook->lane.running == 1 && somebody_hangs(c, p->run->hook))
+    if (p->run->kind != RUN_APPLY && p->run->hook->lane.running == 1 &&
+        somebody_hangs(c, p->run->hook))
         features[FEATURE_OWN_SLOT]++;
+}
+
+/* Whose file it is was settled before it starts. */
+static struct handler_plan plan_run(struct handler *h, struct run *run)
+{
+    bool nothing;
+    struct err err;
+    bool refused = shelf_claim(&h->shelf, run, &nothing);
+    bool is = files_claim(run, &err) != ERR_OK;
+
+    if (is != refused)
+        panic("%s, key %s: its file is %s", h->rules->name, run_key(run),
+              is ? err.text : "another one's");
+    handler_start(h, run);
+    if (refused)
+        return (struct handler_plan){.end = RUN_UNFIT};
+    if (run->kind == RUN_REMOVE && (run->file == NULL) != nothing)
+        panic("%s, key %s: removes %s", h->rules->name, run_key(run),
+              nothing ? "what is not its own" : "nothing");
+    if (nothing)
+        return (struct handler_plan){.end = RUN_EXITED, .effect = true};
+    return handler_plan(h, run);
+}
+
+static void look_at_shelf(struct crew *c, size_t hook)
+{
+    const struct watched *h = &c->watcher.hooks[hook];
+    const struct shelf_view v = {
+        .shut = h->paused || h->gate<GATE_APPLY, .busy = h->running> 0,
+        .awake = h->running > 0 || watcher_is_awake(&c->watcher, hook),
+    };
+
+    shelf_look(&c->params.handlers[hook].shelf, &v);
+}
+
+static void look_at_shelves(struct crew *c)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        look_at_shelf(c, i);
 }
 
 static void start(struct crew *c, struct run *run)
@@ -108,22 +185,29 @@ static void start(struct crew *c, struct run *run)
     list_init(&p->link);
     list_append(&c->programs, &p->link);
     trace_start(c, run);
-    watcher_begin(&c->watcher, run);
-    handler_start(h, run);
-    p->plan = handler_plan(h, run);
+    if (run->kind == RUN_APPLY) {
+        shelf_begin_apply(&h->shelf, run);
+        p->plan = handler_plan_apply(h);
+    } else {
+        watcher_begin(&c->watcher, run);
+        p->plan = plan_run(h, run);
+    }
+    look_at_shelf(c, run->hook->index);
     count_start(c, p);
     clock_set(c->params.clock, &p->alarm, p->plan.ms);
 }
 
-void crew_start_due(struct crew *c, const bool synced[WATCHES])
+void crew_start_due(struct crew *c, const bool synced[SOURCES])
 {
     struct run *run;
 
     memmove(c->synced, synced, sizeof(c->synced));
     watcher_before(&c->watcher);
     watcher_open(&c->watcher, synced);
+    look_at_shelves(c);
     while ((run = hooks_next(&c->hooks, now(c))) != NULL)
         start(c, run);
+    look_at_shelves(c);
     watcher_after(&c->watcher);
     watcher_compare(&c->watcher, &c->hooks);
     uint64_t due = hooks_wake_ms(&c->hooks);
@@ -139,19 +223,25 @@ static void on_wake(struct alarm *a)
     crew_start_due(c, c->synced);
 }
 
-void crew_delta(struct crew *c, size_t watch, const struct delta *d)
+static struct content content(const struct crew *c, size_t number)
 {
-    watcher_before(&c->watcher);
-    watcher_delta(&c->watcher, watch, d);
-    hooks_delta(&c->hooks, (struct content){.watch = c->params.watches[watch]}, d, now(c));
+    if (number == VIEWED)
+        return (struct content){.view = c->params.view};
+    return (struct content){.watch = c->params.watches[number]};
 }
 
-void crew_stale(struct crew *c, size_t watch, bool stale, uint64_t wall_ns)
+void crew_delta(struct crew *c, size_t number, const struct delta *d)
 {
     watcher_before(&c->watcher);
-    watcher_stale(&c->watcher, watch, stale);
-    hooks_stale(&c->hooks, (struct content){.watch = c->params.watches[watch]}, stale, wall_ns,
-                now(c));
+    watcher_delta(&c->watcher, number, d);
+    hooks_delta(&c->hooks, content(c, number), d, now(c));
+}
+
+void crew_stale(struct crew *c, size_t number, bool stale, uint64_t wall_ns)
+{
+    watcher_before(&c->watcher);
+    watcher_stale(&c->watcher, number, stale);
+    hooks_stale(&c->hooks, content(c, number), stale, wall_ns, now(c));
 }
 
 void crew_pause(struct crew *c, size_t hook, bool paused)
@@ -180,6 +270,8 @@ void crew_order(struct crew *c, size_t hook, size_t key)
     if (is != want)
         panic("%s, key %.*s: the order ends with %d, not %d", c->params.rules[hook].name,
               STR_ARG(name), is, want);
+    if (is == ERR_OK && key == ACCOUNT_KEYS)
+        shelf_order(&c->params.handlers[hook].shelf);
     crew_start_due(c, c->synced);
 }
 
@@ -190,10 +282,10 @@ static void add_hook(struct crew *c, size_t number)
     static const char *const again = "again";
 
     for (size_t i = 0; i < RULES_SOURCES; i++) {
-        struct watch *w = c->params.watches[c->params.rules[number].sources[i]];
-        bool twice = i > 0 && w == sources[0].of.watch;
+        struct content of = content(c, c->params.rules[number].sources[i]);
+        bool twice = i > 0 && content_equal(of, sources[0].of);
 
-        sources[i] = (struct hook_source){.name = twice ? again : watch_name(w), .of.watch = w};
+        sources[i] = (struct hook_source){.name = twice ? again : content_name(of), .of = of};
     }
     p.sources = sources;
     hooks_add(&c->hooks, &p);
@@ -205,8 +297,11 @@ void crew_init(struct crew *c, const struct crew_params *params)
     list_init(&c->programs);
     hooks_init(&c->hooks, params->slots, params->seed);
     watcher_init(&c->watcher, params->clock, params->rules, params->slots, params->features);
-    for (size_t i = 0; i < HOOKS; i++)
+    for (size_t i = 0; i < HOOKS; i++) {
         add_hook(c, i);
+        shelf_begin_life(&params->handlers[i].shelf);
+        c->watcher.hooks[i].shelf = &params->handlers[i].shelf;
+    }
 }
 
 void crew_fini(struct crew *c)

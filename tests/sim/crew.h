@@ -20,7 +20,8 @@ struct crew_params {
     struct handler *handlers;  /* HOOKS of them */
     const struct rules *rules; /* the same */
     struct watch **watches;    /* WATCHES of them */
-    unsigned slots;            /* beyond each hook's own */
+    const struct view *view;
+    unsigned slots; /* beyond each hook's own */
     uint64_t seed;
     uint64_t *features; /* FEATURES counts */
 };
@@ -29,7 +30,7 @@ struct crew {
     struct crew_params params;
     struct hooks hooks;
     struct watcher watcher;
-    bool synced[WATCHES]; /* as they were told last */
+    bool synced[SOURCES]; /* as they were told last */
     struct list programs;
     struct alarm wake;
 };
@@ -40,14 +41,14 @@ void crew_init(struct crew *c, const struct crew_params *params);
 /* Its programs die as well. */
 void crew_fini(struct crew *c);
 
-/* A watch tells of a change. */
-void crew_delta(struct crew *c, size_t watch, const struct delta *d);
+/* A watch tells of a change, or the view. */
+void crew_delta(struct crew *c, size_t number, const struct delta *d);
 
-/* A watch is stale, or fresh again. */
-void crew_stale(struct crew *c, size_t watch, bool stale, uint64_t wall_ns);
+/* One of them is stale, or fresh again. */
+void crew_stale(struct crew *c, size_t number, bool stale, uint64_t wall_ns);
 
-/* Starts what may start; synced: which watches are. */
-void crew_start_due(struct crew *c, const bool synced[WATCHES]);
+/* Starts what may start; synced: which of them are. */
+void crew_start_due(struct crew *c, const bool synced[SOURCES]);
 
 /* A person stops a hook, or lets it go on. */
 void crew_pause(struct crew *c, size_t hook, bool paused);

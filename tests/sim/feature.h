@@ -41,6 +41,8 @@
     XX(OWN_SLOT, "start in the own slot while another hook hangs")                \
     XX(HANG, "run that hangs for minutes")                                        \
     XX(TIMEOUT, "run that is killed at its timeout")                              \
+    XX(DENIED, "run that the system had no means to start")                       \
+    XX(DENIED_ORDER, "the same of one that was ordered")                          \
     XX(UNFIT, "run that cannot be told its fields")                               \
     XX(PARK_EXIT, "parked by its exit status")                                    \
     XX(PARK_ATTEMPTS, "parked when attempts were used up")                        \
@@ -55,6 +57,29 @@
     XX(UNDONE, "change back to the handled state after a run that failed")        \
     XX(OLD, "run that is told the last handled state")                            \
     XX(MORE_PATHS, "changed: more than what differs from the last handled state") \
+    XX(VIEW_NOTHING, "change of its watches that changes nothing in the view")    \
+    XX(VIEW_MOVED, "slice that moved to another Service")                         \
+    XX(VIEW_DRAINING, "draining endpoints in use")                                \
+    XX(VIEW_HELD, "endpoints held")                                               \
+    XX(VIEW_LET_GO, "held endpoints let go by time")                              \
+    XX(VIEW_NAME, "Service that became an ExternalName, or left")                 \
+    XX(VIEW_LIFE, "Service that was another one at the next look")                \
+    XX(VIEW_STALE, "view that went on while it was stale")                        \
+    XX(FILE_SAME, "file that was as it should be")                                \
+    XX(FILE_FOUND, "the same, and may never have been applied")                   \
+    XX(FILE_LATE, "file in place though the run failed")                          \
+    XX(FILE_REMOVED, "file removed")                                              \
+    XX(FILE_TAKEN, "key refused, as its file is another one's")                   \
+    XX(FILE_NOT_OWN, "end of such a key")                                         \
+    XX(FILE_FREED, "file that another key may have now")                          \
+    XX(APPLY, "files applied")                                                    \
+    XX(APPLY_FIRST, "files of first runs applied")                                \
+    XX(APPLY_RETRY, "apply tried again")                                          \
+    XX(APPLY_AGAIN, "file written while apply ran")                               \
+    XX(APPLY_HELD, "apply beside its command, held back long enough")             \
+    XX(APPLY_ORDERED, "apply that a person waits for")                            \
+    XX(APPLY_PARKED, "apply parked when attempts were used up")                   \
+    XX(APPLY_DENIED, "apply that the system had no means to start")               \
     XX(OUTAGE, "STALE or FRESH told")
 
 #define FEATURE_ENUM(id, text) FEATURE_##id,

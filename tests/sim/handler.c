@@ -30,6 +30,19 @@ static const char *next_object(const char *json)
     return strstr(json, "{\"kind\":");
 }
 
+/* Where the array ends that json is in. */
+static const char *end_of_array(const char *json)
+{
+    size_t depth = 1;
+
+    for (; depth > 0; json++) {
+        ensure(*json != '\0');
+        depth += *json == '[';
+        depth -= *json == ']';
+    }
+    return json - 1;
+}
+
 static size_t key_of(const char *object)
 {
     char key[8];
@@ -46,7 +59,7 @@ static size_t key_of(const char *object)
 static void take_source(struct handler *h, size_t source, const char *list)
 {
     const char *last = "";
-    const char *end = strchr(list, ']');
+    const char *end = end_of_array(list);
 
     for (const char *at = next_object(list); at != NULL && at < end; at = next_object(at + 1)) {
         const char *behind = next_object(at + 1);
@@ -76,7 +89,7 @@ static void take_snapshot(struct handler *h, const struct run *run, const char *
         const char *list = strstr(snapshot, member);
         ensure((list != NULL) == content_synced(s->of));
         if (list != NULL)
-            take_source(h, i, list);
+            take_source(h, i, list + strlen(member));
     }
 }
 
@@ -118,7 +131,7 @@ static bool is_fit(const struct handler *h, const struct run *run)
 {
     struct buf env = {0};
     struct err err;
-    bool odd = h->rules->fields && !is_outage(&run->events[0]) &&
+    bool odd = h->rules->fields && run->kind == RUN_COMMAND && !is_outage(&run->events[0]) &&
                answer_is_unfit(run->events[0].ev.object);
     bool fit = payload_put_env(&env, &context, run, &err) == ERR_OK;
 
@@ -132,6 +145,7 @@ static bool is_fit(const struct handler *h, const struct run *run)
 void handler_forget(struct handler *h)
 {
     memset(h->effects, 0, sizeof(h->effects));
+    shelf_begin_life(&h->shelf);
     h->snapshot_seen = false;
 }
 
@@ -174,15 +188,67 @@ static struct handler_plan fail(struct handler *h)
     return p;
 }
 
+/* The command succeeds; its file is not written, fails in the check, or is in place and yet the run
+ * fails, as the disk did not say that it has it. */
+static struct handler_plan fail_file(struct handler *h, const struct run *run)
+{
+    bool writes = run->kind == RUN_COMMAND && clock_percent(h->clock, 30);
+
+    h->failures++;
+    return (struct handler_plan){
+        .ms = draw_ms(h), .end = RUN_FAILED, .effect = writes, .writes = writes};
+}
+
 struct handler_plan handler_plan(struct handler *h, const struct run *run)
 {
     if (!is_fit(h, run)) {
         h->failures++;
         return (struct handler_plan){.end = RUN_UNFIT};
     }
+    if (!h->well && clock_percent(h->clock, h->rules->denied_percent))
+        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = RUN_NO_MEANS};
     if (!h->well && clock_percent(h->clock, h->rules->percent))
         return fail(h);
-    return (struct handler_plan){.ms = draw_ms(h), .end = RUN_EXITED, .effect = true};
+    if (!h->well && h->rules->output && clock_percent(h->clock, h->rules->file_percent))
+        return fail_file(h, run);
+    return (struct handler_plan){
+        .ms = draw_ms(h), .end = RUN_EXITED, .effect = true, .writes = true};
+}
+
+struct handler_plan handler_plan_apply(struct handler *h)
+{
+    if (!h->well && clock_percent(h->clock, h->rules->denied_percent))
+        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = RUN_NO_MEANS};
+    if (!h->well && clock_percent(h->clock, h->rules->apply_percent))
+        return fail(h);
+    return (struct handler_plan){.ms = draw_ms(h), .end = RUN_EXITED};
+}
+
+/* What hooks with output make of a state: they do not look at noise. */
+static uint64_t render_effect(const struct effect *f)
+{
+    return f->uid * 10007 + f->value * UINT64_C(101) + 1;
+}
+
+uint64_t handler_render(const struct handler *h, size_t source, size_t key)
+{
+    uint64_t sum = 7;
+
+    if (h->rules->mode == HOOK_OBJECT)
+        return render_effect(&h->effects[source][key]);
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t k = 0; k < API_KEYS; k++)
+            sum = sum * 31 + render_effect(&h->effects[s][k]);
+    return sum;
+}
+
+uint64_t handler_render_run(const struct handler *h, const struct run *run)
+{
+    const struct run_event *e = run_keyed(run);
+
+    if (e == NULL)
+        return handler_render(h, 0, 0);
+    return handler_render(h, e->entry->source, api_find(object_key(e->ev.object)));
 }
 
 static void apply(struct handler *h, const struct run_event *e, bool ok, bool effect)
@@ -202,6 +268,7 @@ static void apply(struct handler *h, const struct run_event *e, bool ok, bool ef
     struct api_object o = answer_read(e->ev.object);
     f->value = o.value;
     f->noise = o.noise;
+    f->uses = o.uses;
 }
 
 void handler_end(struct handler *h, const struct run *run, bool ok, bool effect)

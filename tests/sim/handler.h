@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/account.h"
+#include "sim/shelf.h"
 
 /* What a hook's runs have made of a key. */
 struct effect {
@@ -18,12 +18,14 @@ struct effect {
     bool sure;     /* the last run succeeded */
     unsigned value;
     unsigned noise;
+    unsigned uses;
 };
 
 /* Zero but for the first three. */
 struct handler {
     const struct rules *rules;
     struct clock *clock;
+    struct shelf shelf;
     bool well; /* no run fails */
     struct effect effects[RULES_SOURCES][ACCOUNT_KEYS];
     uint64_t runs;
@@ -39,6 +41,7 @@ struct handler_plan {
     enum run_end end;
     int status;
     bool effect;
+    bool writes; /* its file, though the run may fail */
 };
 
 /* The daemon has died, and all that its hook was told with it; the counts stay. */
@@ -49,6 +52,15 @@ void handler_start(struct handler *h, const struct run *run);
 
 /* What will become of it. */
 struct handler_plan handler_plan(struct handler *h, const struct run *run);
+
+/* What will become of a run of apply. */
+struct handler_plan handler_plan_apply(struct handler *h);
+
+/* What its file must hold, by what its runs have made of a key (mode object), or of all. */
+uint64_t handler_render(const struct handler *h, size_t source, size_t key);
+
+/* The same of the file of a run that has just ended. */
+uint64_t handler_render_run(const struct handler *h, const struct run *run);
 
 /* Of one that will hang. */
 enum { HANDLER_TIMEOUT_MS = 30000, HANDLER_LONG_MS = 240000 };

@@ -11,13 +11,17 @@
 #include "cache/confirm.h"
 #include "sim/answer.h"
 
-const struct view *life_view(size_t watch)
+const struct lens *life_lens(size_t watch)
 {
-    static const struct view everything = {.space = API_SPACES};
-    static const struct view picked = {.space = API_SPACES, .labelled = true};
-    static const struct view matched = {.space = API_SPACES, .shown = true};
+    static const struct lens everything = {.space = API_SPACES};
+    static const struct lens picked = {.space = API_SPACES, .labelled = true};
+    static const struct lens matched = {.space = API_SPACES, .shown = true};
+    static const struct lens services = {.kind = LENS_SERVICE, .space = API_SPACES};
+    static const struct lens slices = {.kind = LENS_SLICE, .space = API_SPACES};
+    static const struct lens *const all[WATCHES] = {&everything, &everything, &picked,
+                                                    &matched,    &services,   &slices};
 
-    return watch == PICKED ? &picked : watch == MATCHED ? &matched : &everything;
+    return all[watch];
 }
 
 /* DESIGN 1.4.1, asked of each stream by itself. */
@@ -32,10 +36,13 @@ static bool watch_is_synced(const struct watch *w)
 /* Hooks may look at what streams have brought. */
 static void start_due(struct life *l)
 {
-    bool synced[WATCHES];
+    bool synced[SOURCES];
 
+    viewed_look(&l->viewed);
     for (size_t i = 0; i < WATCHES; i++)
         synced[i] = watch_is_synced(l->watches[i]);
+    synced[VIEWED] = view_synced(l->viewed.view);
+    ensure(!synced[VIEWED] || (synced[SERVICES] && synced[SLICES]));
     crew_start_due(&l->crew, synced);
 }
 
@@ -130,6 +137,40 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
     clock_trace(l->params.clock, "%s: %s %.*s %.*s", watch_name(w), delta_type_name(d->type),
                 STR_ARG(object_key(d->object)), STR_ARG(object_rv(d->object)));
     crew_delta(&l->crew, number, d);
+    viewed_delta(&l->viewed, w, d);
+}
+
+static void on_view_delta(void *arg, const struct delta *d)
+{
+    struct life *l = arg;
+
+    crew_delta(&l->crew, VIEWED, d);
+}
+
+static void on_view_stale(void *arg, bool stale, uint64_t wall_ns)
+{
+    struct life *l = arg;
+
+    crew_stale(&l->crew, VIEWED, stale, wall_ns);
+}
+
+static void on_view_time(void *arg)
+{
+    start_due(arg);
+}
+
+static void add_view(struct life *l)
+{
+    static const struct viewed_events events = {on_view_delta, on_view_stale, on_view_time};
+
+    viewed_init(&l->viewed,
+                &(struct viewed_params){.clock = l->params.clock,
+                                        .services = l->watches[SERVICES],
+                                        .slices = l->watches[SLICES],
+                                        .hold_empty_ms = l->params.net->setup->hold_empty_ms,
+                                        .features = l->params.features,
+                                        .events = &events,
+                                        .arg = l});
 }
 
 static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
@@ -151,13 +192,16 @@ static void add_watch(struct life *l, size_t number)
     static const char *const all[] = {"*"};
     static const char *const spaces[] = {"east", "west"};
     static const char *const match[] = {"data.on=yes"};
-    static const char *const names[] = {"everywhere", "by-space", "picked", "matched"};
+    static const char *const names[] = {"everywhere", "by-space", "picked",
+                                        "matched",    "services", "slices"};
     const struct setup *s = l->params.net->setup;
     struct err err;
     struct watch_params p = {
         .name = names[number],
         .cluster = "sim",
-        .resource = "configmaps",
+        .resource = number == SERVICES ? "services"
+                    : number == SLICES ? "endpointslices"
+                                       : "configmaps",
         .namespaces = number == BY_SPACE ? spaces : all,
         .namespace_count = number == BY_SPACE ? API_SPACES : 1,
         .label_selector = number == PICKED ? "app=x" : "",
@@ -192,12 +236,12 @@ static void add_streams(struct life *l, size_t number)
         *s = (struct stream){
             .net = l->params.net,
             .feed = watch_feed(w, i),
-            .view = *life_view(number),
+            .lens = *life_lens(number),
             .on_progress = on_progress,
             .arg = &l->posts[number],
         };
         if (number == BY_SPACE)
-            s->view.space = i;
+            s->lens.space = i;
         stream_start(s);
     }
 }
@@ -209,10 +253,12 @@ struct life *life_create(const struct life_params *params)
     l->params = *params;
     for (size_t i = 0; i < WATCHES; i++)
         add_watch(l, i);
+    add_view(l);
     crew_init(&l->crew, &(struct crew_params){.clock = params->clock,
                                               .handlers = params->handlers,
                                               .rules = params->rules,
                                               .watches = l->watches,
+                                              .view = l->viewed.view,
                                               .slots = params->net->setup->hook_slots,
                                               .seed = params->seed,
                                               .features = params->features});
@@ -229,6 +275,7 @@ void life_destroy(struct life **lp)
     for (size_t i = 0; i < l->stream_count; i++)
         stream_fini(&l->streams[i]);
     crew_fini(&l->crew);
+    viewed_fini(&l->viewed);
     for (size_t i = 0; i < WATCHES; i++) {
         clock_clear(l->params.clock, &l->posts[i].tick);
         clock_clear(l->params.clock, &l->posts[i].confirm);
@@ -254,5 +301,5 @@ bool life_is_quiet(const struct life *l)
     for (size_t i = 0; i < WATCHES; i++)
         if (watch_confirm(l->watches[i]) != NULL && confirm_count(watch_confirm(l->watches[i])) > 0)
             return false;
-    return crew_is_quiet(&l->crew);
+    return viewed_is_quiet(&l->viewed) && crew_is_quiet(&l->crew);
 }

@@ -12,6 +12,7 @@
 
 #include "sim/crew.h"
 #include "sim/stream.h"
+#include "sim/viewed.h"
 
 enum { FEEDS = WATCHES + API_SPACES - 1 };
 
@@ -44,13 +45,14 @@ struct life {
     struct watch *watches[WATCHES];
     struct post posts[WATCHES];
     bool stale[WATCHES]; /* as the watch has told last */
+    struct viewed viewed;
     struct stream streams[FEEDS];
     size_t stream_count;
     struct crew crew;
 };
 
 /* What a watch sees. */
-const struct view *life_view(size_t watch);
+const struct lens *life_lens(size_t watch);
 
 /* A process starts. */
 struct life *life_create(const struct life_params *params);

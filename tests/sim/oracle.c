@@ -24,7 +24,7 @@ void oracle_note(struct oracle *o)
             struct sights *s = &o->sights[w][key];
             struct sight sight = {.from_ms = o->clock->now_ms};
 
-            if (view_keeps(life_view(w), key, is)) {
+            if (lens_keeps(life_lens(w), key, is)) {
                 sight.uid = is->uid;
                 sight.rv = is->rv;
             }
@@ -202,6 +202,7 @@ void oracle_sample(struct oracle *o, const struct life *l)
         sample(o, l->watches[w], w);
         check_told(o, l, w);
     }
+    viewed_sample(&l->viewed);
 }
 
 void oracle_check_outage(const struct oracle *o, const struct life *l)
@@ -209,6 +210,7 @@ void oracle_check_outage(const struct oracle *o, const struct life *l)
     for (size_t w = 0; w < WATCHES; w++)
         if (!watch_status(l->watches[w], o->clock->now_ms).stale)
             panic("watch %s has no server, and is not stale", watch_name(l->watches[w]));
+    ensure(view_stale(l->viewed.view));
     world_check_outage(&l->crew);
 }
 
@@ -219,7 +221,7 @@ static void check_cache(const struct oracle *o, const struct watch *w, size_t nu
 
     for (size_t key = 0; key < API_KEYS; key++) {
         const struct api_object *want = &o->api->now[key];
-        bool wanted = view_keeps(life_view(number), key, want);
+        bool wanted = lens_keeps(life_lens(number), key, want);
         struct object *have = store_get(store, str_c(api_key(key)));
 
         if ((have != NULL) != wanted)
@@ -250,6 +252,7 @@ void oracle_check(struct oracle *o, const struct life *l)
         check_cache(o, l->watches[w], w);
         check_status(o, l->watches[w]);
     }
+    viewed_check(&l->viewed, o->api->now);
     world_check(&l->crew, o->api);
     watcher_check_quiet(&l->crew.watcher, &l->crew.hooks);
 }

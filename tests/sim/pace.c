@@ -69,6 +69,11 @@ enum pace_effect pace_touch(struct pace *p, const struct lane_params *l, uint64_
         p->changed = true;
         return PACE_NOTHING;
     }
+    if (p->denied) { /* it waits as it did */
+        if (!p->due)
+            due_between(p, p->denied_ms, p->denied_ms);
+        return PACE_NOTHING;
+    }
     if (p->failures > 0)
         return come_forward(p, l, now_ms);
     if (p->due)
@@ -84,6 +89,7 @@ enum pace_effect pace_touch(struct pace *p, const struct lane_params *l, uint64_
 void pace_hurry(struct pace *p, uint64_t now_ms)
 {
     p->failures = 0;
+    p->denied = false;
     p->first_ms = now_ms;
     p->last_ms = now_ms;
     due_between(p, min(now_ms, p->earliest_ms), min(now_ms, p->latest_ms));
@@ -99,7 +105,7 @@ void pace_begin_hot(struct pace *p, const struct lane_params *l, uint64_t now_ms
 
 void pace_order(struct pace *p, uint64_t now_ms)
 {
-    p->ordered_ms = p->ordered_ms == NEVER_MS ? now_ms : p->ordered_ms;
+    p->ordered_ms = min(p->ordered_ms, now_ms);
     if (p->parked)
         due_between(p, now_ms, now_ms);
 }
@@ -109,6 +115,7 @@ void pace_drop(struct pace *p)
     if (p->ordered_ms != NEVER_MS)
         p->place_ms = pace_ready_ms(p);
     p->failures = 0;
+    p->denied = false;
     p->due = false;
     p->parked = false;
     p->earliest_ms = NEVER_MS;
@@ -125,7 +132,7 @@ void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms)
 
 bool pace_may_run(const struct pace *p, bool can_repeat, uint64_t now_ms)
 {
-    if (p->ordered_ms != NEVER_MS)
+    if (now_ms >= p->ordered_ms)
         return true;
     if (p->due && now_ms >= p->earliest_ms)
         return true;
@@ -219,11 +226,34 @@ static void fail(struct pace *p, const struct lane_params *l, bool parks, uint64
     p->latest_ms = NEVER_MS;
 }
 
+/* Neither the ladder nor what was ordered goes on, or is given up. */
+static void deny(struct pace *p, const struct lane_params *l, const struct pace_end *end,
+                 uint64_t now_ms)
+{
+    bool ordered = p->ordered_ms != NEVER_MS;
+
+    p->denied_ms = now_ms + SCHED_DENIED_MS;
+    p->denied = (end->due || ordered) && !end->another;
+    if (ordered)
+        p->ordered_ms = p->denied ? p->denied_ms : now_ms;
+    if (end->another)
+        begin_burst(p, l, now_ms);
+    else if (end->due)
+        due_between(p, p->denied_ms, p->denied_ms);
+    else if (!ordered)
+        p->failures = 0;
+    p->changed = false;
+}
+
 void pace_end(struct pace *p, const struct lane_params *l, const struct pace_end *end,
               uint64_t now_ms)
 {
     p->running = false;
     p->ended_ms = now_ms;
+    if (end->denied) {
+        deny(p, l, end, now_ms);
+        return;
+    }
     if (p->ordered_ms != NEVER_MS) {
         p->ordered_ms = now_ms;
         p->news_ms = end->ok && !p->changed ? now_ms : p->news_ms;

@@ -14,6 +14,7 @@
 struct pace {
     bool running;
     bool parked;
+    bool denied; /* the last run could not be started; since then it waits for denied_ms */
     bool due;
     bool changed;        /* since the run under way started */
     uint64_t first_ms;   /* the first change of the burst */
@@ -21,6 +22,7 @@ struct pace {
     uint64_t news_ms;    /* the last change, of a source that is not seen yet too; 0 = none */
     uint64_t started_ms; /* the last run */
     uint64_t ended_ms;
+    uint64_t denied_ms;
     unsigned failures;    /* in a row */
     uint64_t earliest_ms; /* with what is due; NEVER_MS = not as things are */
     uint64_t latest_ms;
@@ -75,6 +77,7 @@ void pace_begin(struct pace *p, uint64_t now_ms);
 /* How a run ended. */
 struct pace_end {
     bool ok;
+    bool denied;  /* it was none */
     bool parks;   /* no use trying again before a change */
     bool due;     /* something is due */
     bool another; /* something else than what failed */

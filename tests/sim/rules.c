@@ -53,11 +53,28 @@ static void draw_lane(struct lane_params *l, struct clock *c, bool object_mode)
         l->attempts = (unsigned)clock_pick(c, 1, 6);
 }
 
+static void draw_output(struct rules *r, struct clock *c)
+{
+    struct lane_params *l = &r->apply;
+
+    r->output = rules_take_all(r) && !rules_take_outages(r) && clock_percent(c, 60);
+    r->applies = r->output && clock_percent(c, 80);
+    *l = r->lane;
+    l->concurrency = 1;
+    l->splay_ms = l->rerun_ms = 0;
+    if (clock_percent(c, 50)) {
+        l->settle_ms = 200;
+        l->settle_max_ms = 2000;
+    }
+    r->apply_percent = (unsigned)clock_pick(c, 0, 50);
+    r->file_percent = (unsigned)clock_pick(c, 0, 30);
+}
+
 static void draw_one(struct rules *r, size_t number, struct clock *c, const struct setup *s)
 {
     snprintf(r->name, sizeof(r->name), "hook-%zu", number);
     for (size_t i = 0; i < RULES_SOURCES; i++)
-        r->sources[i] = clock_pick(c, 0, WATCHES - 1);
+        r->sources[i] = clock_pick(c, 0, SOURCES - 1);
     r->events = draw_events(c);
     r->mode = clock_percent(c, 55)   ? HOOK_OBJECT
               : clock_percent(c, 50) ? HOOK_BATCH
@@ -72,8 +89,10 @@ static void draw_one(struct rules *r, size_t number, struct clock *c, const stru
     if (clock_percent(c, 35))
         r->park_exit = (unsigned)clock_pick(c, 1, (1U << RULES_STATUSES) - 1) << 1;
     draw_lane(&r->lane, c, r->mode == HOOK_OBJECT);
+    draw_output(r, c);
     r->percent = (unsigned)clock_pick(c, 0, s->hook_percent);
     r->hang_percent = (unsigned)clock_pick(c, 0, 40);
+    r->denied_percent = clock_percent(c, 30) ? (unsigned)clock_pick(c, 1, 60) : 0;
     r->slow_percent = clock_percent(c, 80) ? 5 : 60;
 }
 
@@ -116,6 +135,10 @@ void rules_trace(const struct rules v[HOOKS], const struct clock *clock)
                     ", attempts %u, %u %% fail",
                     l->settle_ms, l->settle_max_ms, l->splay_ms, l->min_interval_ms, l->rerun_ms,
                     l->concurrency, l->retry.initial_ms, l->attempts, r->percent);
+        if (r->output)
+            clock_trace(clock, "    output%s: settle %" PRIu64 " %" PRIu64 ", attempts %u",
+                        r->applies ? " and apply" : "", r->apply.settle_ms, r->apply.settle_max_ms,
+                        r->apply.attempts);
     }
 }
 
@@ -158,7 +181,7 @@ static void fill_rules(struct hook_rules *to, const struct rules *r)
 struct hook_params rules_params(const struct rules *v, size_t number)
 {
     const struct rules *r = &v[number];
-    const char *path = "data.value";
+    static const char *const paths[] = {"data.value", "service.data.value"};
     struct err err;
     struct hook_params p = {
         .name = r->name,
@@ -170,10 +193,14 @@ struct hook_params rules_params(const struct rules *v, size_t number)
                   .include_old = r->include_old},
         .source_count = RULES_SOURCES,
         .lane = r->lane,
+        .applies = r->applies,
+        .apply = r->apply,
     };
 
+    if (r->output)
+        p.output = r->mode == HOOK_OBJECT ? "/files/${namespace}/${name}" : "/files/all";
     fill_rules(&p.rules, r);
-    if (filter_init(&p.filter, r->events, &path, r->narrow ? 1 : 0, &err) != ERR_OK)
+    if (filter_init(&p.filter, r->events, paths, r->narrow ? ARRAY_LEN(paths) : 0, &err) != ERR_OK)
         panic("%s", err.text);
     return p;
 }

@@ -15,7 +15,7 @@ enum { HOOKS = 6, RULES_SOURCES = 2, RULES_STATUSES = 4 };
 
 struct rules {
     char name[16];
-    size_t sources[RULES_SOURCES]; /* watches; perhaps the same one under two names */
+    size_t sources[RULES_SOURCES]; /* perhaps the same one under two names */
     unsigned events;               /* bit 1 << enum delta_type */
     bool narrow;                   /* changes_in: data.value */
     bool fields;                   /* data.noise is to become a variable, which it cannot always */
@@ -27,9 +27,15 @@ struct rules {
     unsigned after;     /* bit 1 << hook */
     unsigned park_exit; /* bit 1 << status; statuses are 1 to RULES_STATUSES */
     struct lane_params lane;
-    unsigned percent;      /* of runs that fail */
-    unsigned hang_percent; /* of those */
-    unsigned slow_percent; /* of runs that do not hang */
+    bool output; /* what it prints becomes a file, of each key in mode object */
+    bool applies;
+    struct lane_params apply;
+    unsigned apply_percent;  /* of its runs that fail */
+    unsigned file_percent;   /* of files that cannot be written, or fail in the check */
+    unsigned percent;        /* of runs that fail */
+    unsigned hang_percent;   /* of those */
+    unsigned denied_percent; /* of runs that cannot be started */
+    unsigned slow_percent;   /* of runs that do not hang */
 };
 
 /* Draws the settings of all hooks. */

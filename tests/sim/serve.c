@@ -61,7 +61,7 @@ static void put_page(struct stream *s, const struct api_object *state, uint64_t 
                      uint64_t limit)
 {
     answer_put_page(&s->body,
-                    &(struct answer_page){.view = &s->view,
+                    &(struct answer_page){.lens = &s->lens,
                                           .state = state,
                                           .rv = rv,
                                           .told_rv = from > 0 ? s->net->api->rv : rv,
@@ -197,8 +197,8 @@ static void establish(struct stream *s)
 static void put_initial(struct stream *s)
 {
     for (size_t key = 0; key < API_KEYS; key++)
-        if (view_selects(&s->view, key, &s->server->state[key]))
-            answer_put_added(&s->body, key, &s->server->state[key]);
+        if (lens_selects(&s->lens, key, &s->server->state[key]))
+            answer_put_added(&s->body, &s->lens, key, &s->server->state[key]);
 }
 
 static void begin_stream(struct stream *s)
@@ -428,12 +428,12 @@ static void put_events(struct stream *s)
     for (; v->next < s->server->upto; v->next++) {
         const struct api_event *e = &s->net->api->history[v->next];
 
-        if (e->rv <= v->after || !answer_put_event(&s->body, &s->view, e))
+        if (e->rv <= v->after || !answer_put_event(&s->body, &s->lens, e))
             continue;
         v->sent = e->rv;
         s->hung = 0;
         if (clock_percent(s->net->clock, 10) && net_strikes(s->net, FAULT_DUPLICATE))
-            answer_put_event(&s->body, &s->view, e);
+            answer_put_event(&s->body, &s->lens, e);
     }
 }
 
@@ -446,7 +446,7 @@ void serve_more(struct stream *s)
     if (now_ms >= v->initial_ms) {
         v->initial_ms = UINT64_MAX;
         v->sent = s->server->rv;
-        answer_put_bookmark(&s->body, s->server->rv, true);
+        answer_put_bookmark(&s->body, &s->lens, s->server->rv, true);
     }
     if (now_ms < v->bookmark_ms || v->initial_ms != UINT64_MAX)
         return;
@@ -461,8 +461,8 @@ void serve_more(struct stream *s)
     s->hung = 0;
     s->marking = true;
     if (clock_percent(s->net->clock, 10) && net_strikes(s->net, FAULT_BACK))
-        answer_put_bookmark(&s->body, v->after > 1 ? v->after - 1 : 1, false);
-    answer_put_bookmark(&s->body, v->sent, false);
+        answer_put_bookmark(&s->body, &s->lens, v->after > 1 ? v->after - 1 : 1, false);
+    answer_put_bookmark(&s->body, &s->lens, v->sent, false);
 }
 
 bool serve_cuts(struct stream *s)

@@ -76,6 +76,7 @@ void setup_draw(struct setup *s, struct clock *c)
         .hold_ms = clock_pick(c, 0, 20000),
     };
     s->stale_after_ms = clock_pick(c, 0, 30000);
+    s->hold_empty_ms = clock_percent(c, 50) ? clock_pick(c, 1, 20000) : 0;
     s->list_idle_timeout_ms = clock_pick(c, 10000, 60000);
 }
 
@@ -91,5 +92,5 @@ uint64_t setup_silence_ms(const struct setup *s)
 
 uint64_t setup_calm_ms(const struct setup *s)
 {
-    return 4 * stream_ms(s) + 4 * s->guard.hold_ms + 300000;
+    return 4 * stream_ms(s) + 4 * s->guard.hold_ms + s->hold_empty_ms + 300000;
 }

@@ -18,8 +18,13 @@ enum {
     BY_SPACE,   /* one stream per namespace */
     PICKED,     /* a label selector */
     MATCHED,    /* match */
+    SERVICES,   /* the view's, as are */
+    SLICES,
     WATCHES,
 };
+
+/* What hooks look at: watches, and the view. */
+enum { VIEWED = WATCHES, SOURCES };
 
 /* What the servers make of a watch that asks for its initial events. */
 enum setup_streams {
@@ -34,6 +39,7 @@ struct setup {
     struct reflector_params reflector;
     struct guard_params guard;
     uint64_t stale_after_ms;
+    uint64_t hold_empty_ms; /* of the view */
     uint64_t bookmark_timeout_ms;
     uint64_t list_idle_timeout_ms;
     bool told_can_stream; /* what discovery says, right or wrong */

@@ -38,7 +38,7 @@ struct stream {
     struct list link;
     struct net *net;
     struct feed *feed;
-    struct view view;
+    struct lens lens;
     enum stream_state state;
     struct alarm alarm;
     struct alarm silence;      /* looks whether the response is too silent */
@@ -62,7 +62,7 @@ struct stream {
     void *arg;
 };
 
-/* Starts the feed; net, feed, view, on_progress and arg are set, the rest is zero. */
+/* Starts the feed; net, feed, lens, on_progress and arg are set, the rest is zero. */
 void stream_start(struct stream *s);
 
 /* Releases what it holds. */

@@ -39,9 +39,9 @@ bool watched_repeats(const struct watched *h, const struct account *a)
 
 static bool usable(const struct watcher *w, const struct watched *h, size_t source)
 {
-    size_t watch = h->rules->sources[source];
+    size_t number = h->rules->sources[source];
 
-    return w->synced[watch] && !(h->rules->when_stale == HOOK_STALE_WAIT && w->stale[watch]);
+    return w->synced[number] && !(h->rules->when_stale == HOOK_STALE_WAIT && w->stale[number]);
 }
 
 bool watched_has_sources(const struct watcher *w, const struct watched *h)
@@ -90,6 +90,11 @@ static bool any_existing(const struct watched *h)
     return false;
 }
 
+void watched_end_first(struct watched *h)
+{
+    h->gate = shelf_end_first(h->shelf) ? GATE_APPLY : GATE_OPEN;
+}
+
 void watched_check_first(struct watched *h)
 {
     bool left;
@@ -101,7 +106,7 @@ void watched_check_first(struct watched *h)
     else
         left = h->running > 0 || h->paces[0][0].ordered_ms != NEVER_MS || watched_due(h, NULL);
     if (!left)
-        h->gate = GATE_OPEN;
+        watched_end_first(h);
 }
 
 void watched_count(const struct watcher *w, enum feature f)

@@ -28,6 +28,9 @@ bool watched_has_slot(const struct watcher *w, const struct watched *h);
 /* Its first run has ended, well or not. */
 bool watched_first_ended(const struct watched *h);
 
+/* Nothing of the first runs is left. */
+void watched_end_first(struct watched *h);
+
 /* Have the first runs ended by now? */
 void watched_check_first(struct watched *h);
 

@@ -123,14 +123,14 @@ static void take(struct watcher *w, struct watched *h, const struct change *c)
     watched_check_first(h);
 }
 
-static void take_from(struct watcher *w, struct watched *h, size_t watch, struct change *c)
+static void take_from(struct watcher *w, struct watched *h, size_t number, struct change *c)
 {
     for (c->source = 0; c->source < RULES_SOURCES; c->source++)
-        if (h->rules->sources[c->source] == watch)
+        if (h->rules->sources[c->source] == number)
             take(w, h, c);
 }
 
-void watcher_delta(struct watcher *w, size_t watch, const struct delta *d)
+void watcher_delta(struct watcher *w, size_t number, const struct delta *d)
 {
     struct change c = {
         .key = api_find(object_key(d->object)),
@@ -138,10 +138,10 @@ void watcher_delta(struct watcher *w, size_t watch, const struct delta *d)
     };
 
     for (size_t i = 0; i < HOOKS; i++)
-        take_from(w, &w->hooks[i], watch, &c);
+        take_from(w, &w->hooks[i], number, &c);
 }
 
-void watcher_stale(struct watcher *w, size_t watch, bool stale)
+void watcher_stale(struct watcher *w, size_t number, bool stale)
 {
     struct change c = {
         .key = ACCOUNT_OUTAGE,
@@ -151,12 +151,12 @@ void watcher_stale(struct watcher *w, size_t watch, bool stale)
 
     for (size_t i = 0; i < HOOKS; i++)
         was[i] = watched_blocked(w, &w->hooks[i]);
-    w->stale[watch] = stale;
+    w->stale[number] = stale;
     for (size_t i = 0; i < HOOKS; i++) {
         if (!was[i] && watched_blocked(w, &w->hooks[i]))
             watched_count(w, FEATURE_WAITED_STALE);
         if (rules_take_outages(&w->rules[i]))
-            take_from(w, &w->hooks[i], watch, &c);
+            take_from(w, &w->hooks[i], number, &c);
     }
 }
 
@@ -194,7 +194,7 @@ static void see_whole(const struct watcher *w, struct watched *h)
 
     if (r->mode == HOOK_SNAPSHOT && r->existing == HOOK_EXISTING_RUN)
         h->whole_due = true;
-    if (p->running || p->failures > 0) {
+    if (p->running || p->failures > 0 || p->denied) {
         if (watched_due(h, NULL))
             touch(w, h, p);
     } else if (watched_due(h, NULL)) {
@@ -213,7 +213,7 @@ static bool see_sources(struct watcher *w, struct watched *h)
             continue;
         h->is_open[s] = true;
         any = true;
-        if (h->gate == GATE_OPEN)
+        if (h->gate >= GATE_APPLY)
             watched_count(w, FEATURE_LATE_SOURCE);
         for (size_t key = 0; key < ACCOUNT_KEYS; key++)
             if (account_see(&h->accounts[s][key], h->rules))
@@ -252,11 +252,11 @@ static bool look_at_hook(struct watcher *w, struct watched *h)
     return any;
 }
 
-void watcher_open(struct watcher *w, const bool synced[WATCHES])
+void watcher_open(struct watcher *w, const bool synced[SOURCES])
 {
     bool any = true;
 
-    for (size_t i = 0; i < WATCHES; i++)
+    for (size_t i = 0; i < SOURCES; i++)
         w->synced[i] = synced[i];
     while (any) {
         any = false;
@@ -272,6 +272,41 @@ static bool anything_due(struct watched *h)
             if (watched_pace(h, s, key)->due && !watched_pace(h, s, key)->parked)
                 return true;
     return false;
+}
+
+void watcher_end_apply(struct watcher *w, size_t hook, bool denied)
+{
+    struct watched *h = &w->hooks[hook];
+
+    if (h->gate == GATE_APPLY && !denied)
+        h->gate = GATE_OPEN;
+}
+
+static bool is_awake(const struct pace *p, uint64_t now_ms)
+{
+    return pace_waits(p) && (p->ordered_ms != NEVER_MS || p->earliest_ms <= now_ms ||
+                             p->rerun_earliest_ms <= now_ms);
+}
+
+bool watcher_is_awake(const struct watcher *w, size_t hook)
+{
+    const struct watched *h = &w->hooks[hook];
+
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < ACCOUNT_KEYS; key++)
+            if (is_awake(&h->paces[s][key], w->clock->now_ms))
+                return true;
+    return false;
+}
+
+void watcher_unpark(struct watcher *w, size_t hook)
+{
+    struct watched *h = &w->hooks[hook];
+
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < ACCOUNT_KEYS; key++)
+            if (h->accounts[s][key].due && h->paces[s][key].parked)
+                touch(w, h, &h->paces[s][key]);
 }
 
 void watcher_pause(struct watcher *w, size_t hook, bool paused)

@@ -10,10 +10,12 @@
 #include "sim/clock.h"
 #include "sim/feature.h"
 #include "sim/pace.h"
+#include "sim/shelf.h"
 
 /* One hook. */
 struct watched {
     const struct rules *rules;
+    struct shelf *shelf;
     struct account accounts[RULES_SOURCES][ACCOUNT_KEYS];
     struct pace paces[RULES_SOURCES][ACCOUNT_KEYS]; /* mode object; else only the first */
     enum hook_gate gate;
@@ -32,8 +34,8 @@ struct watcher {
     const struct clock *clock;
     const struct rules *rules; /* HOOKS of them */
     unsigned slots;            /* beyond each hook's own */
-    bool synced[WATCHES];
-    bool stale[WATCHES];
+    bool synced[SOURCES];
+    bool stale[SOURCES];
     struct watched hooks[HOOKS];
     uint64_t *features; /* FEATURES counts */
     uint64_t looked_ms; /* when it last looked whether one is late */
@@ -43,14 +45,14 @@ struct watcher {
 void watcher_init(struct watcher *w, const struct clock *clock, const struct rules *rules,
                   unsigned slots, uint64_t *features);
 
-/* A watch tells of a change. */
-void watcher_delta(struct watcher *w, size_t watch, const struct delta *d);
+/* A watch tells of a change, or the view. */
+void watcher_delta(struct watcher *w, size_t number, const struct delta *d);
 
-/* A watch is stale, or fresh again. */
-void watcher_stale(struct watcher *w, size_t watch, bool stale);
+/* One of them is stale, or fresh again. */
+void watcher_stale(struct watcher *w, size_t number, bool stale);
 
 /* Hooks may look at their sources now: all that are synced. */
-void watcher_open(struct watcher *w, const bool synced[WATCHES]);
+void watcher_open(struct watcher *w, const bool synced[SOURCES]);
 
 /* A person stops a hook, or lets it go on. */
 void watcher_pause(struct watcher *w, size_t hook, bool paused);
@@ -67,6 +69,15 @@ bool watcher_parks(const struct rules *r, const struct run_result *result);
 /* A run ends. Returns how its unit stands then. */
 const struct pace *watcher_end(struct watcher *w, const struct run *run,
                                const struct run_result *result);
+
+/* A run of apply ends; denied: it was none. */
+void watcher_end_apply(struct watcher *w, size_t hook, bool denied);
+
+/* Keys that were refused may have the file that they wanted. */
+void watcher_unpark(struct watcher *w, size_t hook);
+
+/* May a run of the hook's command be ready to start, but for slots and min_interval? */
+bool watcher_is_awake(const struct watcher *w, size_t hook);
 
 /* Something is about to happen: nothing may have had to start before now. */
 void watcher_before(struct watcher *w);

@@ -6,6 +6,7 @@
 
 #include "base/panic.h"
 #include "sim/answer.h"
+#include "sim/viewed.h"
 #include "sim/watched.h"
 
 static struct account *account_of(struct watched *h, const struct run_event *e)
@@ -42,6 +43,11 @@ static void check_paths(const struct run_event *e, unsigned bits)
 {
     char want[128];
 
+    if (viewed_has_part(e->ev.object)) {
+        if (viewed_paths(&e->changed) != bits)
+            complain(e, "other paths are told as changed");
+        return;
+    }
     snprintf(want, sizeof(want), "%s%s%s%s", (bits & PATH_NOISE) != 0 ? "data.noise\n" : "",
              (bits & PATH_ON) != 0 ? "data.on\n" : "",
              (bits & PATH_VALUE) != 0 ? "data.value\n" : "",
@@ -312,20 +318,25 @@ bool watcher_parks(const struct rules *r, const struct run_result *result)
            (result->end == RUN_EXITED && (r->park_exit & 1U << result->status) != 0);
 }
 
-static void note_result(struct watched *h, bool ok)
+static void note_result(struct watched *h, bool ok, bool denied)
 {
     bool snapshot = h->rules->mode == HOOK_SNAPSHOT;
 
-    h->tried = h->tried || !ok;
+    h->tried = h->tried || (!ok && !denied);
     h->whole_due = snapshot && (h->whole_due || !ok || h->held_back);
     if (ok && h->gate == GATE_FIRST && h->rules->mode != HOOK_OBJECT)
-        h->gate = GATE_OPEN;
+        watched_end_first(h);
 }
 
-static void note_events(struct watched *h, const struct run *run, bool ok)
+static void note_events(struct watched *h, const struct run *run, bool ok, bool denied)
 {
-    for (size_t i = 0; i < run->event_count; i++)
-        account_over(account_of(h, &run->events[i]));
+    for (size_t i = 0; i < run->event_count; i++) {
+        struct account *a = account_of(h, &run->events[i]);
+        bool existing = a->existing;
+
+        account_over(a);
+        a->existing = existing && denied;
+    }
     for (size_t i = 0; i < run->event_count; i++) {
         const struct run_event *e = &run->events[i];
         const struct account_event ev = told(e);
@@ -340,6 +351,10 @@ static void note_events(struct watched *h, const struct run *run, bool ok)
 static void count_failure(const struct watcher *w, const struct pace *p, const struct pace_end *end,
                           const struct run_result *result)
 {
+    if (end->denied) {
+        watched_count(w, p->ordered_ms != NEVER_MS ? FEATURE_DENIED_ORDER : FEATURE_DENIED);
+        return;
+    }
     if (result->end == RUN_UNFIT)
         watched_count(w, FEATURE_UNFIT);
     if (p->changed)
@@ -350,10 +365,11 @@ static void count_failure(const struct watcher *w, const struct pace *p, const s
 
 /* Mode object: the run has failed. */
 static bool is_another(const struct watcher *w, const struct watched *h, struct account *a,
-                       const struct pace *p, bool parks)
+                       const struct pace *p, const struct pace_end *end)
 {
-    if (account_must_yield(a, h->rules, p->failures + 1,
-                           pace_is_spent(p, &h->rules->lane, parks))) {
+    bool spent = !end->denied && pace_is_spent(p, &h->rules->lane, end->parks);
+
+    if (account_must_yield(a, h->rules, p->failures + !end->denied, spent)) {
         watched_count(w, FEATURE_GAVE_WAY);
         account_yield(a, h->rules);
     }
@@ -368,6 +384,16 @@ static void void_order(const struct watcher *w, struct pace *p)
     p->ordered_ms = NEVER_MS;
 }
 
+/* It was none: min_interval does not count from it, and who wanted it waits on. */
+static void take_back(const struct watcher *w, struct watched *h, struct pace *p,
+                      const struct run *run)
+{
+    if (h->free_ms == run->started_ms + h->rules->lane.min_interval_ms)
+        h->free_ms = run->started_ms;
+    if (run->order > 0 && p->ordered_ms == NEVER_MS)
+        p->ordered_ms = w->clock->now_ms;
+}
+
 const struct pace *watcher_end(struct watcher *w, const struct run *run,
                                const struct run_result *result)
 {
@@ -375,13 +401,16 @@ const struct pace *watcher_end(struct watcher *w, const struct run *run,
     bool by_key = h->rules->mode == HOOK_OBJECT;
     struct account *a = by_key ? account_of(h, &run->events[0]) : NULL;
     struct pace *p = by_key ? pace_of(h, a) : &h->paces[0][0];
-    struct pace_end end = {.ok = result->end == RUN_EXITED && result->status == 0};
+    struct pace_end end = {.ok = result->end == RUN_EXITED && result->status == 0,
+                           .denied = result->end == RUN_NO_MEANS};
 
     h->running--;
-    note_result(h, end.ok);
-    note_events(h, run, end.ok);
+    note_result(h, end.ok, end.denied);
+    note_events(h, run, end.ok, end.denied);
+    if (end.denied)
+        take_back(w, h, p, run);
     end.parks = watcher_parks(h->rules, result);
-    end.another = by_key && !end.ok && is_another(w, h, a, p, end.parks);
+    end.another = by_key && !end.ok && is_another(w, h, a, p, &end);
     end.due = watched_due(h, a);
     if (by_key && !end.due && !watched_repeats(h, a))
         void_order(w, p);

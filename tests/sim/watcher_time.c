@@ -12,7 +12,7 @@ static void end_void(const struct watcher *w, struct watched *h, const struct ac
 {
     uint64_t now = w->clock->now_ms;
 
-    if (p->running || (p->ordered_ms == NEVER_MS && now < p->rerun_earliest_ms))
+    if (p->running || now < (p->ordered_ms == NEVER_MS ? p->rerun_earliest_ms : p->ordered_ms))
         return;
     if (watched_repeats(h, a) || watched_due(h, a))
         return;
@@ -101,7 +101,7 @@ static size_t pending(const struct watched *h)
 
             n += h->accounts[s][key].due && !p->parked && !(by_key && p->running);
         }
-    return n;
+    return n + (shelf_due(h->shelf) && !h->shelf->parked && !h->shelf->running);
 }
 
 static size_t parked(const struct watched *h)
@@ -111,7 +111,7 @@ static size_t parked(const struct watched *h)
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < ACCOUNT_KEYS; key++)
             n += h->paces[s][key].parked;
-    return n;
+    return n + h->shelf->parked;
 }
 
 static void same(const struct watched *h, const char *what, size_t is, size_t should_be)
@@ -168,6 +168,7 @@ void watcher_check_quiet(const struct watcher *w, const struct hooks *hooks)
             same(h, "entries", map_count(&is->queue.sources[s].by_key), known_keys(h, s));
         }
         same(h, "left of orders", is->order.left, 0);
+        shelf_check_quiet(h->shelf);
         if (h->rules->mode != HOOK_OBJECT && watched_due(h, NULL) && !h->paces[0][0].parked)
             panic("%s: due, and it is quiet", h->rules->name);
     }

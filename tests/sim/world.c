@@ -31,8 +31,9 @@ static void check_effect(const struct rules *r, size_t key, const struct effect 
         complain(r, key, f, now);
     if (was_told && (f->uid != now->uid || !f->sure))
         complain(r, key, f, now);
+    bool differs = f->noise != now->noise || f->uses != now->uses;
     if (was_told && rules_take(r, DELTA_MODIFIED) &&
-        (f->value != now->value || (!r->narrow && f->noise != now->noise)))
+        (f->value != now->value || (!r->narrow && differs)))
         complain(r, key, f, now);
 }
 
@@ -46,40 +47,69 @@ static void check_snapshot(const struct handler *h, size_t source, size_t key,
     if (skips && (now->uid == a->skipped || !h->snapshot_seen))
         return;
     if (!h->snapshot_seen || seen->uid != now->uid || seen->value != now->value ||
-        (!h->rules->narrow && seen->noise != now->noise))
+        (!h->rules->narrow && (seen->noise != now->noise || seen->uses != now->uses)))
         panic("%s: its last snapshot is not what the cluster has of %s", h->rules->name,
               api_key(key));
 }
 
-static void check_source(const struct crew *c, size_t hook, size_t source, const struct api *api)
+/* What a source must have of a key. */
+static struct api_object truth(const struct api *api, size_t number, size_t key)
 {
     static const struct api_object none;
+
+    if (number == VIEWED)
+        return viewed_truth(api->now, key);
+    return lens_keeps(life_lens(number), key, &api->now[key]) ? api->now[key] : none;
+}
+
+static void check_source(const struct crew *c, size_t hook, size_t source, const struct api *api)
+{
     const struct handler *h = &c->params.handlers[hook];
     const struct watched *w = &c->watcher.hooks[hook];
-    const struct view *view = life_view(h->rules->sources[source]);
 
     if (rules_take(h->rules, DELTA_FRESH) && h->effects[source][ACCOUNT_OUTAGE].uid != 0 &&
         !watcher_is_parked(&c->watcher, hook, source, ACCOUNT_OUTAGE))
         panic("%s: source %zu is stale for it", h->rules->name, source);
     for (size_t key = 0; key < API_KEYS; key++) {
-        const struct api_object *is = &api->now[key];
-        const struct api_object *now = view_keeps(view, key, is) ? is : &none;
+        const struct api_object now = truth(api, h->rules->sources[source], key);
         const struct account *a = &w->accounts[source][key];
 
         if (watcher_is_parked(&c->watcher, hook, source, key))
             continue;
         if (h->rules->mode != HOOK_SNAPSHOT)
-            check_effect(h->rules, key, &h->effects[source][key], a, now);
+            check_effect(h->rules, key, &h->effects[source][key], a, &now);
         else if (rules_take_all(h->rules))
-            check_snapshot(h, source, key, a, now);
+            check_snapshot(h, source, key, a, &now);
     }
+}
+
+/* What runs made of the keys is looked at elsewhere; it must be what the file says. One without an
+ * owner must have been removed with its key, unless that ended while there was no daemon. */
+static void check_file(const struct crew *c, size_t hook, size_t key)
+{
+    const struct handler *h = &c->params.handlers[hook];
+    const struct shelf_file *f = &h->shelf.files[key];
+    size_t source = f->owner > 0 ? f->owner - 1 : 0;
+    bool by_key = h->rules->mode == HOOK_OBJECT;
+    bool wanted = by_key ? h->effects[source][key].uid != 0 : f->owner > 0;
+
+    if (f->left || watcher_is_parked(&c->watcher, hook, source, key))
+        return;
+    if (f->owner == 0 ? f->is : f->is != wanted)
+        panic("%s: the file of %s is %s", h->rules->name, api_key(key),
+              f->is ? "extra" : "missing");
+    if (f->is && f->bytes != handler_render(h, source, key))
+        panic("%s: the file of %s is not what it should be", h->rules->name, api_key(key));
 }
 
 void world_check(const struct crew *c, const struct api *api)
 {
-    for (size_t i = 0; i < HOOKS; i++)
+    for (size_t i = 0; i < HOOKS; i++) {
         for (size_t s = 0; s < RULES_SOURCES; s++)
             check_source(c, i, s, api);
+        for (size_t key = 0; key < (c->params.rules[i].mode == HOOK_OBJECT ? API_KEYS : 1); key++)
+            check_file(c, i, key);
+    }
 }
 
 void world_check_outage(const struct crew *c)

@@ -130,7 +130,8 @@ int helped_run_with(struct helped *w, uint64_t id, enum helped_hook hook, int in
     buf_printf(&env, "INFORMERD_RUN=run-%llu", (unsigned long long)id);
     buf_putc(&env, '\0');
     w->called = true;
-    helper_link_run(w->link, id, hook, buf_str(&env), (int[]){in, out[1], error});
+    helper_link_run(w->link, id, hook, WIRE_PROGRAM_COMMAND, buf_str(&env),
+                    (int[]){in, out[1], error});
     w->called = false;
     buf_free(&env);
     return out[0];

@@ -50,6 +50,15 @@ static void fill_rules(struct hook_rules *r, const struct stage_hook *p)
     }
 }
 
+static void fill_lane(struct lane_params *lane, unsigned concurrency)
+{
+    if (lane->concurrency == 0)
+        lane->concurrency = concurrency;
+    if (lane->retry.initial_ms == 0)
+        lane->retry =
+            (struct backoff_params){.initial_ms = STAGE_INITIAL_MS, .max_ms = 8000, .factor = 2};
+}
+
 struct hook *stage_add(const struct stage_hook *p)
 {
     static const char *const names[] = {"one", "two", "three"};
@@ -60,16 +69,20 @@ struct hook *stage_add(const struct stage_hook *p)
                                  .rules = p->rules,
                                  .sources = sources,
                                  .source_count = p->sources > 0 ? p->sources : 1,
-                                 .lane = p->lane};
+                                 .lane = p->lane,
+                                 .output = p->output,
+                                 .applies = p->applies,
+                                 .apply = p->apply};
 
     snprintf(name, sizeof(name), "h%zu", stage.hooks.n);
     for (size_t i = 0; i < params.source_count; i++)
         sources[i] = (struct hook_source){.name = names[i], .of.watch = stage.watches[i]};
-    if (params.lane.concurrency == 0)
-        params.lane.concurrency = 8;
-    if (params.lane.retry.initial_ms == 0)
-        params.lane.retry =
-            (struct backoff_params){.initial_ms = STAGE_INITIAL_MS, .max_ms = 8000, .factor = 2};
+    fill_lane(&params.lane, 8);
+    fill_lane(&params.apply, 1);
+    if (params.apply.settle_max_ms == 0) {
+        params.apply.settle_ms = 200;
+        params.apply.settle_max_ms = 2000;
+    }
     fill_rules(&params.rules, p);
     assert_int_equal(filter_init(&params.filter, p->events > 0 ? p->events : STAGE_ALL, &p->path,
                                  p->path != NULL ? 1 : 0, NULL),
@@ -143,6 +156,27 @@ struct hooks_verdict stage_end(struct run *run, int status)
     const struct run_result result = {.status = status, .text = status == 0 ? "ok" : "exit"};
 
     return hooks_finish(&stage.hooks, run, &result, stage.now);
+}
+
+void stage_end_file(struct run *run, enum run_file became, uint64_t number)
+{
+    const struct run_result result = {
+        .text = "ok", .file = became, .digest = {number, number}
+    };
+
+    assert_non_null(run->file);
+    hooks_finish(&stage.hooks, run, &result, stage.now);
+}
+
+struct run *stage_applies(enum run_reason reason, unsigned attempt)
+{
+    struct run *run = stage_next();
+
+    assert_int_equal(run->kind, RUN_APPLY);
+    assert_int_equal(run->event_count, 0);
+    assert_int_equal(run->reason, reason);
+    assert_int_equal(run->attempt, attempt);
+    return run;
 }
 
 void stage_pass(enum delta_type type, const char *uid)

@@ -30,6 +30,9 @@ struct stage_hook {
     int park_exit;           /* 0 = none */
     size_t after;            /* the place of the hook that comes first, plus 1; 0 = none */
     struct lane_params lane; /* concurrency 0 = 8; retry.initial_ms 0 = 1 s, 2 s, ... 8 s */
+    const char *output;      /* NULL = none */
+    bool applies;
+    struct lane_params apply; /* the same, concurrency 1; settle_max_ms 0 = settle [200, 2000] */
 };
 
 /* As cmocka wants them. */
@@ -67,6 +70,12 @@ void stage_event_is(const struct run *run, size_t i, enum delta_type type, const
 
 /* The run ends with a status. */
 struct hooks_verdict stage_end(struct run *run, int status);
+
+/* The run ends well, and its file was so; what it holds is told apart by number. */
+void stage_end_file(struct run *run, enum run_file became, uint64_t number);
+
+/* The run that starts now is one of apply. */
+struct run *stage_applies(enum run_reason reason, unsigned attempt);
 
 /* stage_starts(), then it succeeds. */
 void stage_pass(enum delta_type type, const char *uid);

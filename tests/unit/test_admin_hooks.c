@@ -65,10 +65,12 @@ static void test_a_run_with_everything(void **state)
     sync_services(t, 1);
     finish(t, admin_world_start(t), "to stdout\n", "first\nlast\n \n\n");
     expect_body(t, "/v1/runs",
-                "[{\"run\":\"i-1\",\"hook\":\"print\",\"ended\":" ENDED ",\"took_s\":0.012,"
+                "[{\"run\":\"i-1\",\"hook\":\"print\",\"program\":\"command\",\"ended\":" ENDED
+                ",\"took_s\":0.012,"
                 "\"source\":\"services\",\"key\":\"b/s0\",\"event\":\"ADDED\",\"events\":1,"
                 "\"reason\":\"existing\",\"attempt\":1,\"outcome\":\"failed\","
-                "\"result\":\"killed by signal 9\",\"cpu_s\":1.000512,\"dropped_bytes\":77,"
+                "\"result\":\"killed by signal 9\",\"file\":null,\"became\":null,"
+                "\"cpu_s\":1.000512,\"dropped_bytes\":77,"
                 "\"last_line\":\"last\",\"stdout\":\"to stdout\\n\","
                 "\"stderr\":\"first\\nlast\\n \\n\\n\"}]\n");
 }
@@ -148,23 +150,26 @@ static void test_why_of_a_hook(void **state)
 {
     struct admin_world *t = *state;
 
-    expect_body(t, "/v1/hooks/print/why",
-                "{\"hook\":\"print\",\"units\":[{\"source\":null,\"key\":null,"
-                "\"reason\":\"not_synced\",\"of\":\"services\","
-                "\"text\":\"source services not synced\",\"until\":null,\"failures\":0,"
-                "\"event\":null,\"digest\":null,\"last_run\":null}],\"left_out\":0}\n");
+    expect_body(
+        t, "/v1/hooks/print/why",
+        "{\"hook\":\"print\",\"units\":[{\"program\":\"command\",\"source\":null,\"key\":null,"
+        "\"reason\":\"not_synced\",\"of\":\"services\","
+        "\"text\":\"source services not synced\",\"until\":null,\"failures\":0,"
+        "\"event\":null,\"digest\":null,\"last_run\":null}],\"left_out\":0}\n");
     sync_services(t, 2);
     admin_world_run(t, "oh no");
-    admin_world_expect(t, "GET /v1/hooks/print/why", 200,
-                       "[{\"source\":\"services\",\"key\":\"b/s0\",\"reason\":\"backoff\","
-                       "\"of\":null,\"text\":\"backoff\","
-                       "\"until\":\"2024-05-01T10:20:34.500000000Z\",\"failures\":1,");
+    admin_world_expect(
+        t, "GET /v1/hooks/print/why", 200,
+        "[{\"program\":\"command\",\"source\":\"services\",\"key\":\"b/s0\",\"reason\":\"backoff\","
+        "\"of\":null,\"text\":\"backoff\","
+        "\"until\":\"2024-05-01T10:20:34.500000000Z\",\"failures\":1,");
     admin_world_expect(t, "GET /v1/hooks/print/why", 200, "\"key\":\"b/s1\",\"reason\":\"slot\"");
     admin_world_run(t, "");
     t->now_ms += 1000;
     admin_world_run(t, "");
-    admin_world_expect(t, "GET /v1/hooks/print/why", 200,
-                       "[{\"source\":null,\"key\":null,\"reason\":\"handled\",");
+    admin_world_expect(
+        t, "GET /v1/hooks/print/why", 200,
+        "[{\"program\":\"command\",\"source\":null,\"key\":null,\"reason\":\"handled\",");
     admin_world_expect(t, "GET /v1/hooks/print/why", 200,
                        "\"event\":{\"type\":\"ADDED\",\"cause\":\"relist\",\"received\":");
 }
@@ -183,14 +188,17 @@ static void test_why_of_a_key(void **state)
              (unsigned long long)d.lo);
     admin_world_expect(t, "GET /v1/hooks/print/why/b/s0", 200, digest);
     admin_world_expect(t, "GET /v1/hooks/print/why/b%2fs0", 200,
-                       "{\"hook\":\"print\",\"units\":[{\"source\":\"services\",\"key\":\"b/s0\","
+                       "{\"hook\":\"print\",\"units\":[{\"program\":\"command\","
+                       "\"source\":\"services\",\"key\":\"b/s0\","
                        "\"reason\":\"handled\",");
     admin_world_expect(t, "GET /v1/hooks/print/why/b/s0", 200,
                        "\"last_run\":{\"run\":\"i-1\",\"hook\":\"print\",");
     admin_world_lacks(t, "GET /v1/hooks/print/why/b/s0", "stdout");
     admin_world_expect(t, "GET /v1/hooks/print/why/b/none", 404, "knows of nothing under this key");
-    admin_world_expect(t, "GET /v1/hooks/two/why/b/s0", 200, "[{\"source\":\"services\",\"key\"");
-    admin_world_expect(t, "GET /v1/hooks/two/why/b/s0", 200, "},{\"source\":\"twin\",\"key\"");
+    admin_world_expect(t, "GET /v1/hooks/two/why/b/s0", 200,
+                       "[{\"program\":\"command\",\"source\":\"services\",\"key\"");
+    admin_world_expect(t, "GET /v1/hooks/two/why/b/s0", 200,
+                       "},{\"program\":\"command\",\"source\":\"twin\",\"key\"");
 }
 
 static size_t count(const char *text, const char *what)

@@ -241,7 +241,7 @@ static const struct {
     ROW("shell = \"x\"; environment : { A = \"s3cret ${x}\"; };",
         "hooks.h.environment.A: the value names an unknown variable: only ${node_name} is "
         "replaced"),
-    ROW("shell = \"x\"; output = \"/x\";", "unknown setting hooks.h.output"),
+    ROW("shell = \"x\"; effect = \"disk\";", "unknown setting hooks.h.effect"),
 };
 
 static void test_hooks(void **state)

@@ -177,11 +177,6 @@ static const struct {
         "unknown setting hooks.h.retry.attempt: did you mean attempts?"),
     ROW("effect = \"disk\";", "unknown setting hooks.h.effect"),
     ROW("files = [ ];", "unknown setting hooks.h.files: did you mean fields?"),
-    ROW("output = \"/x\";", "unknown setting hooks.h.output"),
-    ROW("output_mode = \"0644\";", "unknown setting hooks.h.output_mode"),
-    ROW("output_owner = \"\";", "unknown setting hooks.h.output_owner"),
-    ROW("check = [ ];", "unknown setting hooks.h.check"),
-    ROW("apply = [ ];", "unknown setting hooks.h.apply"),
 };
 
 static void test_each_mistake_is_named(void **state)

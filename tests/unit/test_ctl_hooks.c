@@ -4,7 +4,7 @@
 
 #include "ctl/args.h"
 #include "ctl/events.h"
-#include "ctl/view.h"
+#include "ctl/listing.h"
 
 #define REFUSED "{\"error\":\"only root may\"}\n"
 
@@ -23,14 +23,14 @@ static const char runs[] =
     "\"attempt\":1,\"outcome\":\"ok\",\"result\":\"exit status 0\",\"cpu_s\":0.000000,"
     "\"dropped_bytes\":0,\"last_line\":null,\"stdout\":null,\"stderr\":null}]\n";
 
-static void check_table(const struct view *v, enum view_rows rows, bool wide, const char *json,
-                        const char *wanted)
+static void check_table(const struct listing *l, enum listing_rows rows, bool wide,
+                        const char *json, const char *wanted)
 {
-    const struct view_look look = {.rows = rows, .wide = wide, .now_s = THEN_S + 60};
+    const struct listing_look look = {.rows = rows, .wide = wide, .now_s = THEN_S + 60};
     struct buf out = {0};
     struct err err = {0};
 
-    assert_int_equal(view_put_table(&out, v, &look, str_c(json), &err), ERR_OK);
+    assert_int_equal(listing_put_table(&out, l, &look, str_c(json), &err), ERR_OK);
     assert_string_equal(buf_cstr(&out), wanted);
     buf_free(&out);
 }
@@ -45,19 +45,19 @@ static void test_runs(void **state)
     scripted_check(SCRIPT({"GET /v1/hooks/x/runs", 404, "{\"error\":\"there is no hook\"}"}),
                    WORDS("runs", "x"), (struct scripted_wanted){EXIT_NO, "", "there is no hook"});
     check_table(
-        &view_runs, VIEW_ARRAY, false, runs,
+        &listing_runs, LISTING_ARRAY, false, runs,
         "RUN  HOOK  ENDED  TOOK    KEY  EVENT  REASON    ATTEMPT  OUTCOME  RESULT         OUTPUT\n"
         "i-1  h     60s    0.012s  n/a  ADDED  existing  2        failed   exit status 3  "
         "oh\\x1bno\n"
         "i-2  s     59s    3s      -    -      change    1        ok       exit status 0  -\n");
     check_table(
-        &view_runs, VIEW_ARRAY, true, runs,
-        "RUN  HOOK  ENDED  TOOK    CPU        SOURCE    KEY  EVENT  EVENTS  REASON    ATTEMPT  "
-        "OUTCOME  RESULT         DROPPED  OUTPUT\n"
-        "i-1  h     60s    0.012s  0.000512s  services  n/a  ADDED  1       existing  2        "
-        "failed   exit status 3  2.0KiB   oh\\x1bno\n"
-        "i-2  s     59s    3s      0.000000s  -         -    -      7       change    1        "
-        "ok       exit status 0  0B       -\n");
+        &listing_runs, LISTING_ARRAY, true, runs,
+        "RUN  HOOK  PROGRAM  ENDED  TOOK    CPU        SOURCE    KEY  EVENT  EVENTS  REASON    "
+        "ATTEMPT  OUTCOME  RESULT         FILE  DROPPED  OUTPUT\n"
+        "i-1  h     -        60s    0.012s  0.000512s  services  n/a  ADDED  1       existing  "
+        "2        failed   exit status 3  -     2.0KiB   oh\\x1bno\n"
+        "i-2  s     -        59s    3s      0.000000s  -         -    -      7       change    "
+        "1        ok       exit status 0  -     0B       -\n");
 }
 
 static const char why[] =
@@ -81,7 +81,7 @@ static void test_why(void **state)
                    (struct scripted_wanted){EXIT_FINE, "n/a\n", ""});
     scripted_check(SCRIPT({"GET /v1/hooks/h/why/n%2Fb", 404, "{\"error\":\"nothing\"}"}),
                    WORDS("why", "h", "n/b"), (struct scripted_wanted){EXIT_NO, "", "nothing"});
-    check_table(&view_whys, VIEW_GROUP, false, why,
+    check_table(&listing_whys, LISTING_GROUP, false, why,
                 "KEY  SOURCE    WHY                       UNTIL  FAILURES  EVENT     RECEIVED  "
                 "DIGEST  RUN  ENDED  RESULT\n"
                 "-    -         guard of source services  -      0         -         -         "

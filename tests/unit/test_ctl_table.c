@@ -10,11 +10,11 @@
 
 #include "ctl/args.h"
 #include "ctl/command.h"
+#include "ctl/listing.h"
 #include "ctl/reader.h"
 #include "ctl/summary.h"
 #include "ctl/table.h"
 #include "ctl/units.h"
-#include "ctl/view.h"
 
 /* 2024-05-01T10:20:30Z */
 enum { THEN_S = 1714558830 };
@@ -262,12 +262,12 @@ static void test_summary(void **state)
 
 static void test_wide_watches_and_names(void **state)
 {
-    const struct view_look wide = {.rows = VIEW_GROUP, .wide = true, .now_s = THEN_S};
+    const struct listing_look wide = {.rows = LISTING_GROUP, .wide = true, .now_s = THEN_S};
     struct buf out = {0};
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(view_put_table(&out, &view_watches, &wide, str_c(status), &err), ERR_OK);
+    assert_int_equal(listing_put_table(&out, &listing_watches, &wide, str_c(status), &err), ERR_OK);
     assert_non_null(strstr(buf_cstr(&out),
                            "CONTACT  EVENT  BOOKMARK  OBJECTS  SIZE    VERSION  RELISTS  "
                            "REASONS             ERROR\n"));
@@ -278,9 +278,11 @@ static void test_wide_watches_and_names(void **state)
                            "  -        -      -         0        0B      -        0        "
                            "-                   HTTP 403\n"));
     buf_clear(&out);
-    assert_int_equal(view_put_keys(&out, &view_watches, VIEW_GROUP, str_c(status), &err), ERR_OK);
+    assert_int_equal(listing_put_keys(&out, &listing_watches, LISTING_GROUP, str_c(status), &err),
+                     ERR_OK);
     check(&out, "services\nslices\n");
-    assert_int_equal(view_put_keys(&out, &view_hooks, VIEW_GROUP, str_c(status), &err), ERR_OK);
+    assert_int_equal(listing_put_keys(&out, &listing_hooks, LISTING_GROUP, str_c(status), &err),
+                     ERR_OK);
     check(&out, "print\n");
     buf_free(&out);
 }
@@ -293,25 +295,29 @@ static const char objects[] =
 
 static void test_objects(void **state)
 {
-    struct view_look look = {.rows = VIEW_ARRAY, .now_s = THEN_S + 90};
+    struct listing_look look = {.rows = LISTING_ARRAY, .now_s = THEN_S + 90};
     struct buf out = {0};
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(view_put_table(&out, &view_objects, &look, str_c(objects), &err), ERR_OK);
+    assert_int_equal(listing_put_table(&out, &listing_objects, &look, str_c(objects), &err),
+                     ERR_OK);
     check(&out, "NAMESPACE  NAME        AGE\n"
                 "n          web\\x1b[1m  90s\n"
                 "-          node-1      -\n");
-    assert_int_equal(view_put_keys(&out, &view_objects, VIEW_ARRAY, str_c(objects), &err), ERR_OK);
+    assert_int_equal(listing_put_keys(&out, &listing_objects, LISTING_ARRAY, str_c(objects), &err),
+                     ERR_OK);
     check(&out, "n/web\\x1b[1m\nnode-1\n");
-    look.rows = VIEW_ONE;
+    look.rows = LISTING_ONE;
     look.wide = true;
-    assert_int_equal(view_put_table(&out, &view_objects, &look,
-                                    str_c("{\"metadata\":{\"name\":\"x\",\"uid\":\"u\"}}"), &err),
+    assert_int_equal(listing_put_table(&out, &listing_objects, &look,
+                                       str_c("{\"metadata\":{\"name\":\"x\",\"uid\":\"u\"}}"),
+                                       &err),
                      ERR_OK);
     check(&out, "NAMESPACE  NAME  AGE  VERSION  UID\n"
                 "-          x     -    -        u\n");
-    assert_int_equal(view_put_table(&out, &view_objects, &look, str_c("{\"a"), &err), ERR_CLOSED);
+    assert_int_equal(listing_put_table(&out, &listing_objects, &look, str_c("{\"a"), &err),
+                     ERR_CLOSED);
     check(&out, "");
     buf_free(&out);
 }

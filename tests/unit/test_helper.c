@@ -114,11 +114,13 @@ struct head {
     uint32_t type;
     uint32_t number;
     uint64_t id;
+    uint32_t program;
+    uint32_t unused;
 };
 
 static void send_head(const struct peer *p, uint32_t type, uint32_t number, uint64_t id)
 {
-    struct head head = {type, number, id};
+    struct head head = {type, number, id, 0, 0};
 
     send_bytes(p, &head, sizeof(head), NULL, 0);
 }
@@ -128,7 +130,7 @@ static void send_run(const struct peer *p, uint64_t id, struct str env, const in
     char *bytes = malloc(sizeof(struct head) + env.n);
 
     assert_non_null(bytes);
-    memcpy(bytes, &(struct head){WIRE_RUN, 0, id}, sizeof(struct head));
+    memcpy(bytes, &(struct head){WIRE_RUN, 0, id, 0, 0}, sizeof(struct head));
     if (env.n > 0)
         memcpy(bytes + sizeof(struct head), env.p, env.n);
     send_bytes(p, bytes, sizeof(struct head) + env.n, fds, 3);

@@ -227,7 +227,8 @@ static void test_a_slow_helper(void **state)
         int fds[3] = {null_fd, fcntl(null_fd, F_DUPFD_CLOEXEC, 3),
                       fcntl(null_fd, F_DUPFD_CLOEXEC, 3)};
 
-        helper_link_run(w.link, i, HELPED_TRUE, str_of(env, strlen(env) + 1), fds);
+        helper_link_run(w.link, i, HELPED_TRUE, WIRE_PROGRAM_COMMAND, str_of(env, strlen(env) + 1),
+                        fds);
     }
     helper_link_kill(w.link, 12345, SIGTERM);
     kill(w.helper, SIGCONT);

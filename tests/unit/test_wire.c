@@ -19,12 +19,19 @@
 #include "io/helper_link.h"
 #include "io/loop.h"
 
+static void put_u32(char *out, size_t at, uint32_t value)
+{
+    memcpy(out + at, &value, sizeof(value));
+}
+
 static size_t request(char *out, uint32_t type, uint32_t number, uint64_t id)
 {
-    memcpy(out, &type, sizeof(type));
-    memcpy(out + 4, &number, sizeof(number));
+    put_u32(out, 0, type);
+    put_u32(out, 4, number);
     memcpy(out + 8, &id, sizeof(id));
-    return 16;
+    put_u32(out, 16, 0);
+    put_u32(out, 20, 0);
+    return WIRE_HEAD_SIZE;
 }
 
 /* A copy of exactly n bytes, so that a sanitizer sees the first one too many. */
@@ -105,10 +112,31 @@ static void test_what_main_never_sends(void **state)
     free(big);
 }
 
+static void test_programs(void **state)
+{
+    char bytes[64];
+    struct wire_request req;
+
+    (void)state;
+    for (uint32_t type = WIRE_RUN; type <= WIRE_OPEN; type++)
+        for (uint32_t program = 0; program <= WIRE_PROGRAM_COUNT; program++) {
+            size_t n = request(bytes, type, 1, 1);
+            bool is_run = type == WIRE_RUN;
+            bool good = is_run ? program < WIRE_PROGRAM_COUNT : program == 0;
+
+            put_u32(bytes, 16, program);
+            assert_int_equal(decode(bytes, n, is_run ? 3 : 0, &req), good ? ERR_OK : ERR_PROTOCOL);
+            assert_true(!good || req.program == (enum wire_program)program);
+            put_u32(bytes, 20, 1); /* kept for later */
+            assert_int_equal(decode(bytes, n, is_run ? 3 : 0, &req), ERR_PROTOCOL);
+        }
+    assert_int_equal(decode("", 0, 0, &req), ERR_PROTOCOL); /* frees the copy */
+}
+
 static void test_random_bytes(void **state)
 {
     struct rng rng;
-    char bytes[40];
+    char bytes[48];
     struct wire_request req;
 
     (void)state;
@@ -123,6 +151,8 @@ static void test_random_bytes(void **state)
         if (i % 2 == 0) {
             bytes[0] = (char)(r >> 32 & 3);
             bytes[1] = bytes[2] = bytes[3] = 0;
+            put_u32(bytes, 16, (uint32_t)(r >> 40 & 3));
+            put_u32(bytes, 20, 0);
         }
         size_t count = 0;
         if (decode(bytes, r % (sizeof(bytes) + 1), r >> 16 & 3, &req) == ERR_OK)
@@ -149,108 +179,6 @@ static void test_environment(void **state)
     assert_false(wire_env_check(ENV("INFORMERD_A=b\0PATH=/x\0"), &n));
     assert_false(wire_env_check(ENV("INFORMER"), &n));
     assert_false(wire_env_check(ENV("\0"), &n));
-}
-
-static void test_replies(void **state)
-{
-    struct wire_reply reply = {.type = WIRE_EXITED,
-                               .id = 0x1122334455667788,
-                               .how = WIRE_HOW_NOT_STARTED,
-                               .value = -2,
-                               .cpu_us = 99,
-                               .left = 3,
-                               .left_pid = 77};
-    char out[WIRE_REPLY_SIZE];
-    uint32_t u32;
-    uint64_t u64;
-    int32_t i32;
-
-    (void)state;
-    memset(reply.stage, 'x', sizeof(reply.stage)); /* not ended: the encoder ends it */
-    memset(reply.left_comm, 'y', sizeof(reply.left_comm));
-    wire_reply_encode(&reply, out);
-    memcpy(&u32, out, sizeof(u32));
-    assert_int_equal(u32, WIRE_EXITED);
-    memcpy(&u32, out + 4, sizeof(u32));
-    assert_int_equal(u32, WIRE_HOW_NOT_STARTED);
-    memcpy(&u64, out + 8, sizeof(u64));
-    assert_true(u64 == reply.id);
-    memcpy(&u64, out + 16, sizeof(u64));
-    assert_true(u64 == 99);
-    memcpy(&i32, out + 24, sizeof(i32));
-    assert_int_equal(i32, -2);
-    memcpy(&u32, out + 28, sizeof(u32));
-    assert_int_equal(u32, 3);
-    assert_int_equal(strnlen(out + 32, WIRE_STAGE_SIZE), WIRE_STAGE_SIZE - 1);
-    assert_int_equal(strnlen(out + 48, WIRE_COMM_SIZE), WIRE_COMM_SIZE - 1);
-    memcpy(&i32, out + 64, sizeof(i32));
-    assert_int_equal(i32, 77);
-}
-
-static enum err_kind decode_reply(const char *bytes, size_t n, struct wire_reply *reply)
-{
-    char *copy = mem_dup(bytes, n); /* exactly so many */
-    struct err err = {0};
-    enum err_kind kind = wire_reply_decode(str_of(copy, n), reply, &err);
-
-    free(copy);
-    assert_true(kind == ERR_OK || (kind == ERR_PROTOCOL && err.text[0] != '\0'));
-    return kind;
-}
-
-static void test_replies_come_back(void **state)
-{
-    static const struct wire_reply replies[] = {
-        {.type = WIRE_OPENED,   .id = UINT64_MAX,     .value = 2              },
-        {.type = WIRE_EXITED,   .id = 3,              .how = WIRE_HOW_SIGNALED, .value = 9, .cpu_us = UINT64_MAX},
-        {.type = WIRE_EXITED, .how = WIRE_HOW_NOT_STARTED,                     .value = 2,                           .stage = "exec"},
-        {.type = WIRE_EXITED,           .left = 2,.left_pid = INT32_MAX,.left_comm = "a b"},
-        {.type = WIRE_EXITED,  .left = UINT32_MAX,      .left_pid = 1                  },
-    };
-    char bytes[WIRE_REPLY_SIZE];
-    struct wire_reply back;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
-        const struct wire_reply *r = &replies[i];
-
-        wire_reply_encode(r, bytes);
-        assert_int_equal(decode_reply(bytes, sizeof(bytes), &back), ERR_OK);
-        assert_true(back.type == r->type && back.id == r->id && back.how == r->how);
-        assert_true(back.value == r->value && back.cpu_us == r->cpu_us && back.left == r->left);
-        assert_int_equal(back.left_pid, r->left_pid);
-        assert_string_equal(back.stage, r->stage);
-        assert_string_equal(back.left_comm, r->left_comm);
-        for (size_t cut = 0; cut < sizeof(bytes); cut++)
-            assert_int_equal(decode_reply(bytes, cut, &back), ERR_PROTOCOL);
-    }
-}
-
-static void test_what_the_helper_never_sends(void **state)
-{
-    static const struct wire_reply bad[] = {
-        {.type = WIRE_EXITED, .how = WIRE_HOW_NOT_STARTED + 1},
-        {.type = WIRE_EXITED,                   .stage = "a\nb"},
-        {.type = WIRE_EXITED,.left = 1}, /* who? */
-        {.type = WIRE_EXITED, .left = 1, .left_pid = -1},
-        {.type = WIRE_EXITED,                   .left_pid = 1}, /* none is left */
-        {.type = WIRE_EXITED,          .left_comm = "sh"},
-        {.type = WIRE_EXITED,                   .left = 1, .left_pid = 1, .left_comm = "\033[2J"},
-        {.type = WIRE_OPENED + 1},
-        {.id = 1},
-    };
-    char bytes[WIRE_REPLY_SIZE];
-    struct wire_reply back;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        wire_reply_encode(&bad[i], bytes);
-        assert_int_equal(decode_reply(bytes, sizeof(bytes), &back), ERR_PROTOCOL);
-    }
-    wire_reply_encode(&(struct wire_reply){.type = WIRE_EXITED, .left = 1, .left_pid = 1}, bytes);
-    assert_int_equal(decode_reply(bytes, sizeof(bytes), &back), ERR_OK);
-    memset(bytes + 48, 'x', WIRE_COMM_SIZE); /* no end */
-    assert_int_equal(decode_reply(bytes, sizeof(bytes), &back), ERR_PROTOCOL);
 }
 
 /* ---- A helper whose main is broken: it says nothing, ends, and is no crash */
@@ -304,18 +232,18 @@ static void test_broken_main(void **state)
         size_t size, fd_count;
     } bad[] = {
         {0,         0,  0,                    0}, /* empty: not the end */
-        {WIRE_KILL, 15, 15,                   0},
-        {WIRE_KILL, 15, 17,                   0},
-        {WIRE_KILL, 15, 16,                   1},
-        {WIRE_KILL, 0,  16,                   0},
-        {WIRE_KILL, 65, 16,                   0},
-        {WIRE_OPEN, 1,  16,                   0},
-        {WIRE_RUN,  1,  16,                   3},
-        {WIRE_RUN,  0,  16,                   0},
-        {WIRE_RUN,  0,  16,                   2},
-        {WIRE_RUN,  0,  16,                   4},
+        {WIRE_KILL, 15, WIRE_HEAD_SIZE - 1,   0},
+        {WIRE_KILL, 15, WIRE_HEAD_SIZE + 1,   0},
+        {WIRE_KILL, 15, WIRE_HEAD_SIZE,       1},
+        {WIRE_KILL, 0,  WIRE_HEAD_SIZE,       0},
+        {WIRE_KILL, 65, WIRE_HEAD_SIZE,       0},
+        {WIRE_OPEN, 1,  WIRE_HEAD_SIZE,       0},
+        {WIRE_RUN,  1,  WIRE_HEAD_SIZE,       3},
+        {WIRE_RUN,  0,  WIRE_HEAD_SIZE,       0},
+        {WIRE_RUN,  0,  WIRE_HEAD_SIZE,       2},
+        {WIRE_RUN,  0,  WIRE_HEAD_SIZE,       4},
         {WIRE_RUN,  0,  WIRE_REQUEST_MAX + 1, 3},
-        {9,         0,  16,                   0},
+        {9,         0,  WIRE_HEAD_SIZE,       0},
     };
     char *bytes = mem_zalloc(WIRE_REQUEST_MAX + 1);
     size_t answered;
@@ -454,16 +382,10 @@ static void test_broken_helper(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requests),
-        cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_what_main_never_sends),
-        cmocka_unit_test(test_random_bytes),
-        cmocka_unit_test(test_environment),
-        cmocka_unit_test(test_replies),
-        cmocka_unit_test(test_replies_come_back),
-        cmocka_unit_test(test_what_the_helper_never_sends),
-        cmocka_unit_test(test_broken_main),
-        cmocka_unit_test(test_garbage_to_a_helper),
+        cmocka_unit_test(test_requests),      cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_programs),      cmocka_unit_test(test_what_main_never_sends),
+        cmocka_unit_test(test_random_bytes),  cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_broken_main),   cmocka_unit_test(test_garbage_to_a_helper),
         cmocka_unit_test(test_broken_helper),
     };
 

@@ -175,7 +175,7 @@ def test_a_hook_that_found_no_descriptors_runs_once_there_are_some(api, daemon, 
     old = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (1, old[1]))
     api.apply(service("n/a"))
-    d.wait_problem("hook failed", "open files")
+    d.wait_problem("no means to start runs", "open files")
     resource.prlimit(d.pid, resource.RLIMIT_NOFILE, old)
     hook.wait(1)
 

@@ -78,6 +78,22 @@ PROBLEMS = {
     "log_limit": ({"hooks": {"h": {"log_limit": "none"}}}, "log_limit"),
     "input_version": ({"hooks": {"h": {"input_version": 2}}}, "input_version"),
     "pending": ({"limits": {"pending": "0s"}}, "pending"),
+    "output": ({"hooks": {"h": {"output": "/x/${uid}"}}}, "output"),
+    "output without a name": ({"hooks": {"h": {"output": "/x/y"}}}, "${name}"),
+    "output_mode": ({"hooks": {"h": {"output": "/x/${name}", "output_mode": "u=rw"}}},
+                    "output_mode"),
+    "output_owner": ({"hooks": {"h": {"output": "/x/${name}", "output_owner": "no-such-owner"}}},
+                     "no-such-owner"),
+    "group of output_owner": ({"hooks": {"h": {"output": "/x/${name}",
+                                               "output_owner": ":no-such-group"}}},
+                              "no-such-group"),
+    "check of nothing": ({"hooks": {"h": {"check": ["/bin/true"]}}}, "check"),
+    "apply that is no path": ({"hooks": {"h": {"output": "/x/${name}", "apply": ["reload"]}}},
+                              "apply"),
+    "program of check": ({"hooks": {"h": {"output": "/tmp/${name}",
+                                          "check": ["/no/such/check"]}}}, "/no/such/check"),
+    "folder of output": ({"hooks": {"h": {"output": "/no/such/folder/${name}"}}},
+                         "/no/such/folder"),
     "bad umask": ({"hooks": {"h": {"umask": "0999"}}}, "umask"),
     "bad signal": ({"hooks": {"h": {"kill_signal": "EXPLODE"}}}, "kill_signal"),
     "unknown user": ({"hooks": {"h": {"user": "no-such-user-here"}}},
@@ -304,7 +320,8 @@ EVERY_HOOK_SETTING = {
     "fields": {"PORT": "spec.ports[0].port", "note_1": "metadata.annotations['a/b']"},
     "require": "any", "when_stale": "wait", "after": ["last"], "min_interval": "1500ms",
     "splay": "2min", "rerun_every": "6h", "park_exit": [2, 255], "include_old": True,
-    "log_limit": "1MiB", "input_version": 1,
+    "log_limit": "1MiB", "input_version": 1, "output": "/tmp/${node_name}/${namespace}-${name}",
+    "output_mode": "0600", "check": ["/bin/true", "${file}"], "apply": ["/bin/true"],
 }
 
 
@@ -318,6 +335,8 @@ def test_every_hook_setting_is_printed(api, daemon, hook, tmp_path):
                  'min_interval = "1500ms";', 'splay = "2min";', 'rerun_every = "6h";',
                  "attempts = 3;", 'attempts = "forever";', "park_exit = [ 2, 255 ];",
                  "park_exit = [ ];", "include_old = true;", 'log_limit = "1MiB";',
+                 'output = "/tmp/${node_name}/${namespace}-${name}";', 'output_mode = "0600";',
+                 'check = [ "/bin/true", "${file}" ];', 'apply = [ "/bin/true" ];', 'output = "";',
                  "input_version = 1;", 'mode = "batch";', 'rerun_every = "off";'):
         assert part in text
 

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 
 import pytest
 from control import wait_until
@@ -137,6 +138,28 @@ def test_a_hook_that_stops_itself_is_killed_at_its_timeout(api, beside, new_prog
     beside.wait_bad(failed=1)
     assert "timeout" in beside.bad()["last_error"]
     beside.clean()
+
+
+@pytest.mark.parametrize("who", ["main", "helper"])
+def test_a_run_that_ends_in_time_while_informerd_stands_still(api, beside, new_program, who):
+    program = new_program('echo >"$d/started"; while [ ! -e "$d/go" ]; do sleep 0.01; done\n'
+                          'echo >"$d/end"')
+    d = beside.start([program.path], timeout="1s")
+    api.apply(service("n/a"))
+    program.text("started")
+    time.sleep(0.1)  # its deadline is the timeout now, no more that of a young run
+    pid = d.pid if who == "main" else d.helper
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        (program.folder / "go").touch()
+        program.text("end")
+        time.sleep(1)  # past the timeout
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    beside.wait_bad(ok=1)
+    beside.works()
+    beside.clean()
+    assert beside.bad()["runs_failed"] == 0 and not d.problems(hook="bad")
 
 
 def test_a_hook_that_ignores_every_signal_it_can_and_its_children_too(api, beside, new_program):
@@ -275,32 +298,88 @@ def test_an_argument_that_is_too_long_for_the_kernel(api, beside):
     beside.clean()
 
 
+# ---- What the system has no means to start
+
+def wait_short(d, what, code):
+    """The shortage is told, and the hook shows it."""
+    line = d.wait_problem(os.strerror(code), short_of=what)
+    assert line["hook"] == "bad" and line["advice"]
+    wait_until(lambda: os.strerror(code) in (d.control.hook("bad")["last_error"] or ""))
+
+
+def check_told_once(d, what):
+    """One line when it begins, one when it is over; none for each run."""
+    wait_until(lambda: d.log(level="info", short_of=what), 5, "the end of the shortage is told")
+    assert len(d.problems(short_of=what)) == 1 and len(d.log(level="info", short_of=what)) == 1
+    assert not d.problems(hook="bad", key="n/a"), "it is nothing of the hook"
+    assert d.control.hook("bad")["last_error"] is None
+    assert d.control.hook("bad")["runs_failed"] == 0
+
+
 @as_root
 def test_a_user_who_may_start_no_process(api, beside):
-    d = beside.start(["/bin/true"], user="nobody", retry=QUICK)
+    d = beside.start(["/bin/true"], user="nobody", retry={"attempts": 1})
     before = resource.prlimit(d.helper, resource.RLIMIT_NPROC)
     with subprocess.Popen(["/bin/sleep", "1000"], user="nobody", group="nogroup") as other:
         resource.prlimit(d.helper, resource.RLIMIT_NPROC, (0, before[1]))
         api.apply(service("n/a"))
-        beside.wait_bad(failed=3)
-        d.wait_problem(os.strerror(errno.EAGAIN), hook="bad", key="n/a")
+        wait_short(d, "processes", errno.EAGAIN)
+        beside.works()
+        assert beside.bad()["runs_failed"] == beside.bad()["parked"] == 0
         resource.prlimit(d.helper, resource.RLIMIT_NPROC, before)
         other.kill()
-    beside.wait_bad(ok=1)
+    beside.wait_bad(ok=2)
     beside.works()
     beside.clean()
+    check_told_once(d, "processes")
 
 
 def test_a_helper_without_descriptors(api, beside):
-    d = beside.start(["/bin/true"], retry=QUICK)
+    d = beside.start(["/bin/true"], retry={"attempts": 1})
     before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
     resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (max(fds(d.helper)) + 1, before[1]))
     api.apply(service("n/a"))
-    d.wait_problem(os.strerror(errno.EMFILE), hook="bad", key="n/a")
+    wait_short(d, "descriptors", errno.EMFILE)
     resource.prlimit(d.helper, resource.RLIMIT_NOFILE, before)
     beside.wait_bad(ok=1)
     beside.works()
     beside.clean()
+    check_told_once(d, "descriptors")
+
+
+def test_a_daemon_without_descriptors(api, beside):
+    d = beside.start(["/bin/true"], retry={"attempts": 1})
+    before = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (max(fds(d.pid)) + 1, before[1]))
+    api.apply(service("n/a"))
+    d.wait_problem(os.strerror(errno.EMFILE), short_of="descriptors")
+    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, before)
+    beside.wait_bad(ok=1)
+    beside.works()
+    beside.clean()
+    check_told_once(d, "descriptors")
+
+
+def test_first_runs_and_orders_wait_for_means(api, daemon, new_program):
+    first = new_program('while [ ! -e "$d/go" ]; do sleep 0.01; done')
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={
+        "first": {"sources": ["services"], "command": [first.path]},
+        "bad": {"sources": ["services"], "command": ["/bin/false"], "after": ["first"],
+                "retry": ONCE}})
+    wait_until(lambda: d.control.hook("first")["running"] == 1)
+    before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
+    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (max(fds(d.helper)) + 1, before[1]))
+    (first.folder / "go").touch()
+    wait_short(d, "descriptors", errno.EMFILE)
+    assert not d.control.status()["ready"]
+    order = d.ctl("run", "bad", "--wait", "--timeout", "1500ms")
+    assert order.returncode == 1 and "not ended yet" in order.stderr, "it outlives a try"
+    assert not d.control.status()["ready"] and d.control.hook("bad")["runs_failed"] == 0
+    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, before)
+    wait_until(lambda: d.control.status()["ready"], what="READY, as the first run has ended")
+    [run] = d.ctl_json("runs", "bad")
+    assert run["outcome"] == "failed" and run["attempt"] == 1 and run["reason"] == "manual"
 
 
 def test_a_user_who_does_not_exist_is_a_config_error(api, daemon, hook):

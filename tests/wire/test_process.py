@@ -163,6 +163,19 @@ def test_root_refuses_what_others_can_write(api, daemon, hook, where):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize("program", ["check", "apply"])
+def test_root_refuses_programs_of_a_file_that_others_can_write(api, daemon, hook, new_hook, program):
+    other = new_hook()
+    other.path.chmod(0o777)
+    d = daemon(api, start=False, hooks={"h": hook_settings(
+        hook, output=f"{hook.folder}/${{name}}", **{program: [str(other.path)]})})
+    d.start(wait=False)
+    d.expected_exit = d.wait_exit()
+    assert d.expected_exit == 78
+    assert "writ" in d.stderr() and str(other.path) in d.stderr()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_main_drops_its_user_and_hooks_run_as_named(api, daemon, new_hook):
     as_user, as_root = new_hook(extra="id -un >$d/id"), new_hook(extra="id -un >$d/id")
     as_user.folder.chmod(0o1777)

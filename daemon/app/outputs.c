@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/identity.h"
+#include "base/mem.h"
+#include "base/path_template.h"
+
+char *outputs_template(const struct conf_hook *h, const char *node_name)
+{
+    return h->output.v[0] != '\0' ? conf_expand(h->output.v, node_name) : NULL;
+}
+
+char *outputs_folder(const struct conf_hook *h)
+{
+    static const struct path_template_values any = {
+        {"a", "a", "a", "a"}
+    };
+    struct buf path = {0};
+    size_t fixed = 0;
+    char *folder = NULL;
+
+    if (h->output.v[0] != '\0' &&
+        path_template_expand(h->output.v, &any, &path, &fixed, NULL) == ERR_OK)
+        folder = mem_strndup(path.data, fixed);
+    buf_free(&path);
+    return folder;
+}
+
+/* An array of copies, to be freed with them; NULL if there is no program. */
+static char **copy_argv(const struct conf_list *list, const char *file)
+{
+    char **argv = list->n > 0 ? mem_array(list->n + 1, sizeof(*argv)) : NULL;
+
+    for (size_t i = 0; i < list->n; i++)
+        argv[i] =
+            file != NULL ? path_template_put_file(list->v[i].v, file) : mem_strdup(list->v[i].v);
+    return argv;
+}
+
+/* A name of a node is taken as it comes. */
+static enum err_kind check_template(const char *template, struct err *err)
+{
+    unsigned used;
+
+    if (path_template_check(template, &used, err) == ERR_OK)
+        return ERR_OK;
+    return err_wrap(err, "output \"%.160s\"", template);
+}
+
+enum err_kind outputs_fill(const struct conf_hook *h, const char *node_name,
+                           struct helper_hook *out, struct err *err)
+{
+    char *template = outputs_template(h, node_name);
+    struct helper_output *o;
+
+    if (template == NULL)
+        return ERR_OK;
+    o = MEM_NEW(struct helper_output, .path = template, .mode = (mode_t)h->output_mode.v,
+                .set_owner = h->output_owner.v[0] != '\0');
+    out->output = o;
+    out->check = (const char *const *)copy_argv(&h->check, NULL);
+    out->apply =
+        (const char *const *)copy_argv(&h->apply, h->mode.v != CONF_MODE_OBJECT ? template : NULL);
+    if (check_template(template, err) != ERR_OK)
+        return err->kind;
+    return o->set_owner ? identity_find_owner(h->output_owner.v, &o->uid, &o->gid, err) : ERR_OK;
+}
+
+static void free_const(const void *p)
+{
+    void *memory;
+
+    memcpy(&memory, &p, sizeof(memory)); /* made here, const for its users only */
+    free(memory);
+}
+
+static void free_argv(const char *const *argv)
+{
+    for (size_t i = 0; argv != NULL && argv[i] != NULL; i++)
+        free_const(argv[i]);
+    free_const(argv);
+}
+
+void outputs_fini(const struct helper_hook *h)
+{
+    free_argv(h->check);
+    free_argv(h->apply);
+    if (h->output != NULL)
+        free_const(h->output->path);
+    free_const(h->output);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/output_check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path_template.h"
+
+/* Never freed: the process ends soon. */
+static const char *const *make_argv(const char *const *check, const char *file)
+{
+    size_t n = 0;
+
+    while (check[n] != NULL)
+        n++;
+    const char **argv = mem_array(n + 1, sizeof(*argv));
+    argv[0] = check[0];
+    for (size_t i = 1; i < n; i++)
+        argv[i] = path_template_put_file(check[i], file);
+    return argv;
+}
+
+/* Above those that a child takes for itself. */
+static bool open_fds(int fds[WIRE_RUN_FDS])
+{
+    fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    fds[1] = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    fds[2] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    return fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0;
+}
+
+static void wait_for(struct child *child, struct child_report *out)
+{
+    siginfo_t info = {0};
+
+    while (waitid(P_PID, (id_t)child->pid, &info, WEXITED) < 0 && errno == EINTR)
+        continue;
+    if (child_reported(child, out)) {
+        char stage[WIRE_STAGE_SIZE];
+
+        snprintf(stage, sizeof(stage), "%.9s check", out->stage);
+        memcpy(out->stage, stage, sizeof(stage));
+        return;
+    }
+    *out = (struct child_report){
+        .how = info.si_code == CLD_EXITED ? WIRE_HOW_EXITED : WIRE_HOW_SIGNALED,
+        .value = info.si_status,
+        .stage = WIRE_CHECK,
+    };
+}
+
+bool output_check_run(const struct child_spec *spec, const char *file, struct child_report *out)
+{
+    struct child_spec check = {
+        .hook = spec->hook,
+        .argv = make_argv(spec->hook->check, file),
+        .env = spec->env,
+        .nofile_soft = spec->nofile_soft,
+        .shares_group = true,
+    };
+    struct child child;
+
+    if (!open_fds(check.fds)) {
+        *out = child_refusal("files check", errno);
+        return false;
+    }
+    if (!child_start(&check, &child, out))
+        return false;
+    wait_for(&child, out);
+    return out->how == WIRE_HOW_EXITED && out->value == 0;
+}

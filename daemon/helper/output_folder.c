@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/output_folder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { FOLDER_MODE = 0755, FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
+
+static void add(struct output_folder *f, int fd, char *name)
+{
+    f->fds = mem_realloc(f->fds, (f->count + 1) * sizeof(*f->fds));
+    f->names = mem_realloc(f->names, (f->count + 1) * sizeof(*f->names));
+    f->fds[f->count] = fd;
+    f->names[f->count++] = name;
+}
+
+/* A folder right inside another; never a link. -1 with errno set. */
+static int open_inside(int parent, const char *name)
+{
+    const struct open_how how = {
+        .flags = FOLDER_FLAGS,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+    };
+    long fd = syscall(SYS_openat2, parent, name, &how, sizeof(how));
+
+    if (fd < 0 && errno == ENOSYS) /* Linux < 5.6; for a single name it is the same */
+        fd = openat(parent, name, FOLDER_FLAGS | O_NOFOLLOW);
+    return (int)fd;
+}
+
+/* 0 or an errno. That it exists is none: others may make it at the same time. */
+static int make_inside(int parent, const char *name)
+{
+    return mkdirat(parent, name, FOLDER_MODE) < 0 && errno != EEXIST ? errno : 0;
+}
+
+/* Some file systems cannot do it for folders, and say EINVAL. */
+static int sync_one(int fd)
+{
+    return fsync(fd) < 0 && errno != EINVAL ? errno : 0;
+}
+
+/* Opens the next one; name is taken. */
+static int enter(struct output_folder *f, char *name, bool make)
+{
+    int parent = output_folder_fd(f);
+    int fd = open_inside(parent, name);
+    int error = fd < 0 ? errno : 0;
+
+    if (error == ENOENT && make) {
+        error = make_inside(parent, name);
+        fd = error == 0 ? open_inside(parent, name) : -1;
+        if (error == 0 && fd < 0)
+            error = errno;
+    }
+    if (error == 0)
+        add(f, fd, name);
+    else
+        free(name);
+    return error;
+}
+
+static int open_fixed(struct output_folder *f, const char *path, size_t fixed)
+{
+    char *name = mem_strndup(path, fixed);
+    int fd = open(name, FOLDER_FLAGS);
+    int error = fd < 0 ? errno : 0;
+
+    free(name);
+    if (fd >= 0)
+        add(f, fd, NULL);
+    return error;
+}
+
+int output_folder_open(struct output_folder *f, const char *path, size_t fixed, bool make)
+{
+    const char *at = path + fixed;
+    int error = open_fixed(f, path, fixed);
+
+    at += *at == '/';
+    for (const char *end; error == 0 && (end = strchr(at, '/')) != NULL; at = end + 1)
+        error = enter(f, mem_strndup(at, (size_t)(end - at)), make);
+    return error;
+}
+
+int output_folder_fd(const struct output_folder *f)
+{
+    return f->fds[f->count - 1];
+}
+
+void output_folder_prune(const struct output_folder *f)
+{
+    size_t i = f->count;
+
+    while (i > 1 && unlinkat(f->fds[i - 2], f->names[i - 1], AT_REMOVEDIR) == 0) {
+        int error = sync_one(f->fds[i - 2]);
+
+        (void)error; /* an empty folder that comes back after a power cut harms nobody */
+        i--;
+    }
+}
+
+int output_folder_sync(const struct output_folder *f)
+{
+    int error = 0;
+
+    for (size_t i = f->count; error == 0 && i > 0; i--)
+        error = sync_one(f->fds[i - 1]);
+    return error;
+}
+
+void output_folder_close(struct output_folder *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        close(f->fds[i]);
+        free(f->names[i]);
+    }
+    free(f->fds);
+    free(f->names);
+    *f = (struct output_folder){0};
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/output_run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/path_template.h"
+#include "helper/output_check.h"
+#include "helper/output_file.h"
+#include "helper/output_folder.h"
+
+/* The end of another object's file takes the folder away if it is empty at that moment. */
+enum { FOLDER_TRIES = 100 };
+
+struct output_run {
+    const struct child_spec *spec;
+    struct buf path;
+    size_t fixed; /* bytes of it */
+    struct output_folder folder;
+    struct output_file file;
+    off_t size;         /* of stdin */
+    const char *result; /* NULL = not done yet */
+    bool is_removed;
+    struct child_report *report; /* how the check failed */
+};
+
+static int result(int rc)
+{
+    return rc < 0 ? errno : 0;
+}
+
+static const char *file_name(struct output_run *r)
+{
+    return strrchr(buf_cstr(&r->path), '/') + 1;
+}
+
+/* The signal to end that has come, or 0. */
+static int told_signal(const struct output_run *r)
+{
+    const int deadly[] = {r->spec->hook->kill_signal, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+    sigset_t pending;
+
+    sigemptyset(&pending);
+    sigpending(&pending);
+    for (size_t i = 0; i < ARRAY_LEN(deadly); i++)
+        if (deadly[i] > 0 && sigismember(&pending, deadly[i]) == 1)
+            return deadly[i];
+    return 0;
+}
+
+static bool is_told(void *arg)
+{
+    return told_signal(arg) != 0;
+}
+
+/* ---- Steps: 0 or an errno */
+
+static const char *value_of(const char *const *env, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (; *env != NULL; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            return *env + n + 1;
+    return NULL;
+}
+
+static int expand(struct output_run *r)
+{
+    const char *const *env = r->spec->env;
+    struct path_template_values values = {
+        {
+         [PATH_TEMPLATE_NAMESPACE] = value_of(env, "INFORMERD_NAMESPACE"),
+         [PATH_TEMPLATE_NAME] = value_of(env, "INFORMERD_NAME"),
+         [PATH_TEMPLATE_CLUSTER] = value_of(env, "INFORMERD_CLUSTER"),
+         }
+    };
+    enum err_kind kind =
+        path_template_expand(r->spec->hook->output->path, &values, &r->path, &r->fixed, NULL);
+
+    if (kind == ERR_OK)
+        return 0;
+    return kind == ERR_TOO_BIG ? ENAMETOOLONG : EINVAL;
+}
+
+static int measure_input(struct output_run *r)
+{
+    struct stat st;
+    int error = result(fstat(STDIN_FILENO, &st));
+
+    if (error == 0 && !S_ISREG(st.st_mode))
+        error = EINVAL;
+    r->size = error == 0 ? st.st_size : 0;
+    return error;
+}
+
+static int open_folder(struct output_run *r, bool make)
+{
+    int error;
+
+    output_folder_close(&r->folder);
+    error = output_folder_open(&r->folder, buf_cstr(&r->path), r->fixed, make);
+    if (error == 0)
+        output_file_init(&r->file, r->spec->hook, output_folder_fd(&r->folder), file_name(r));
+    return error;
+}
+
+static int make_folder(struct output_run *r)
+{
+    int error = open_folder(r, true);
+
+    for (int n = 0; error == ENOENT && r->folder.count > 0 && n < FOLDER_TRIES; n++)
+        error = open_folder(r, true);
+    return error;
+}
+
+static int look(struct output_run *r)
+{
+    bool exists;
+
+    return output_file_look(&r->file, &exists);
+}
+
+static int compare(struct output_run *r)
+{
+    if (output_file_is_same(&r->file, STDIN_FILENO, r->size))
+        r->result = WIRE_SAME;
+    return 0;
+}
+
+static int create(struct output_run *r)
+{
+    int error = output_file_create(&r->file);
+
+    for (int n = 0; error == ENOENT && n < FOLDER_TRIES; n++) {
+        error = make_folder(r);
+        if (error == 0)
+            error = output_file_create(&r->file);
+    }
+    return error;
+}
+
+static int fill(struct output_run *r)
+{
+    return output_file_fill(&r->file, STDIN_FILENO, r->size, is_told, r);
+}
+
+static int own(struct output_run *r)
+{
+    return output_file_own(&r->file);
+}
+
+static int sync_file(struct output_run *r)
+{
+    return result(fsync(r->file.fd));
+}
+
+static int check(struct output_run *r)
+{
+    struct buf file = {0};
+
+    if (r->spec->hook->check == NULL)
+        return 0;
+    buf_append(&file, r->path.data, (size_t)(file_name(r) - r->path.data));
+    buf_puts(&file, r->file.temp);
+    bool is_good = output_check_run(r->spec, buf_cstr(&file), r->report);
+    buf_free(&file);
+    return is_good ? 0 : ECANCELED;
+}
+
+static int commit(struct output_run *r)
+{
+    return is_told(r) ? EINTR : output_file_commit(&r->file);
+}
+
+static int sync_written(struct output_run *r)
+{
+    r->result = WIRE_WRITTEN;
+    return output_folder_sync(&r->folder);
+}
+
+/* Without its folder there is nothing to remove. */
+static int find_folder(struct output_run *r)
+{
+    int error = open_folder(r, false);
+
+    if (error == ENOENT)
+        r->result = WIRE_SAME;
+    return error == ENOENT ? 0 : error;
+}
+
+static int remove_file(struct output_run *r)
+{
+    return output_file_remove(&r->file, &r->is_removed);
+}
+
+static int sync_removed(struct output_run *r)
+{
+    r->result = r->is_removed ? WIRE_REMOVED : WIRE_SAME;
+    return output_folder_sync(&r->folder);
+}
+
+/* ---- Sequences */
+
+struct step {
+    const char *stage;
+    int (*run)(struct output_run *r);
+};
+
+static const struct step write_steps[] = {
+    {WIRE_TEMPLATE,  expand       },
+    {"input",        measure_input},
+    {"folder",       make_folder  },
+    {"target",       look         },
+    {WIRE_SAME,      compare      },
+    {"create",       create       },
+    {"write",        fill         },
+    {"owner",        own          },
+    {"fsync",        sync_file    },
+    {WIRE_CHECK,     check        },
+    {"rename",       commit       },
+    {"fsync folder", sync_written },
+};
+
+static const struct step remove_steps[] = {
+    {WIRE_TEMPLATE,  expand      },
+    {"folder",       find_folder },
+    {"target",       look        },
+    {"remove",       remove_file },
+    {"fsync folder", sync_removed},
+};
+
+static void explain(const struct output_run *r, const struct step *step, int error)
+{
+    int signal_number = told_signal(r);
+
+    if (step->run == check) /* it has reported */
+        return;
+    if (error == EINTR && signal_number != 0)
+        *r->report = (struct child_report){.how = WIRE_HOW_SIGNALED, .value = signal_number};
+    else
+        *r->report = child_refusal(step->stage, error);
+}
+
+static void walk(struct output_run *r, const struct step *steps, size_t count)
+{
+    int error = 0;
+
+    umask(0); /* modes are what they are set to */
+    for (size_t i = 0; i < count && error == 0 && r->result == NULL; i++) {
+        error = steps[i].run(r);
+        if (error != 0)
+            explain(r, &steps[i], error);
+    }
+    output_file_drop(&r->file);
+    output_folder_prune(&r->folder);
+    output_folder_close(&r->folder);
+    buf_free(&r->path);
+    if (error != 0)
+        return;
+    *r->report = (struct child_report){.how = WIRE_HOW_EXITED};
+    strncpy(r->report->stage, r->result, sizeof(r->report->stage) - 1);
+}
+
+void output_run_write(const struct child_spec *spec, struct child_report *out)
+{
+    struct output_run r = {.spec = spec, .file.fd = -1, .report = out};
+
+    walk(&r, write_steps, ARRAY_LEN(write_steps));
+}
+
+void output_run_remove(const struct child_spec *spec, struct child_report *out)
+{
+    struct output_run r = {.spec = spec, .file.fd = -1, .report = out};
+
+    walk(&r, remove_steps, ARRAY_LEN(remove_steps));
+}

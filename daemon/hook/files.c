@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/path_template.h"
+#include "hook/hook.h"
+
+void files_init(struct files *f, const char *template)
+{
+    *f = (struct files){.template = mem_strdup(template)};
+}
+
+static void drop(struct files *f, struct file *file)
+{
+    map_remove(&f->by_path, &file->node);
+    free(file->key);
+    free(file);
+}
+
+void files_fini(struct files *f)
+{
+    for (struct map_node *n = map_first(&f->by_path), *next; n != NULL; n = next) {
+        next = map_next(n);
+        drop(f, map_entry(n, struct file, node));
+    }
+    free(f->template);
+    *f = (struct files){0};
+}
+
+/* The run's one event in mode object, else NULL. */
+static const struct run_event *event_of(const struct run *run)
+{
+    return run->hook->rules.mode == HOOK_OBJECT ? &run->events[0] : NULL;
+}
+
+static size_t source_of(const struct run *run)
+{
+    return event_of(run) != NULL ? event_of(run)->entry->source : 0;
+}
+
+/* "" stands for a name with a NUL, too: neither is a file name. */
+static char *name_of(struct str name)
+{
+    bool whole = name.n > 0 && memchr(name.p, '\0', name.n) == NULL;
+
+    return whole ? mem_strndup(name.p, name.n) : mem_strdup("");
+}
+
+static enum err_kind expand(const struct run *run, struct buf *path, struct err *err)
+{
+    const struct files *f = &run->hook->files;
+    const struct run_event *re = event_of(run);
+    struct path_template_values values = {0};
+
+    if (re == NULL)
+        return path_template_expand(f->template, &values, path, NULL, err);
+    char *namespace = name_of(object_namespace(re->ev.object));
+    char *name = name_of(object_name(re->ev.object));
+    values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
+    values.of[PATH_TEMPLATE_NAME] = name;
+    values.of[PATH_TEMPLATE_CLUSTER] = content_cluster(run->hook->sources[re->entry->source].of);
+    enum err_kind kind = path_template_expand(f->template, &values, path, NULL, err);
+    free(namespace);
+    free(name);
+    return kind;
+}
+
+static struct file *find(const struct files *f, struct str path)
+{
+    struct map_node *node = map_get(&f->by_path, path);
+
+    return node != NULL ? map_entry(node, struct file, node) : NULL;
+}
+
+static void add(struct run *run, struct str path)
+{
+    struct file *file = mem_zalloc(sizeof(*file) + path.n + 1);
+
+    memcpy(file->path, path.p, path.n);
+    file->source = source_of(run);
+    file->key = mem_strdup(run_key(run));
+    map_put(&run->hook->files.by_path, &file->node, str_of(file->path, path.n));
+}
+
+static bool has(const struct run *run, const struct file *file)
+{
+    return file->source == source_of(run) && strcmp(file->key, run_key(run)) == 0;
+}
+
+/* What would tell the two keys apart. */
+static const char *advice(const struct run *run, const struct file *file)
+{
+    const struct hook_source *sources = run->hook->sources;
+    const char *one = content_cluster(sources[file->source].of);
+    const char *other = content_cluster(sources[source_of(run)].of);
+
+    if (strcmp(one, other) != 0)
+        return "put ${cluster} into output as a folder";
+    if (strcmp(file->key, run_key(run)) != 0)
+        return "put ${namespace} into output as a folder";
+    return "make a hook for each source";
+}
+
+static enum err_kind refuse(const struct run *run, struct file *file, struct err *err)
+{
+    file->contested = true;
+    return err_set(err, ERR_CONFIG, 0, "%s is the file of %s of source %s already: %s", file->path,
+                   file->key, run->hook->sources[file->source].name, advice(run, file));
+}
+
+static enum err_kind claim(struct run *run, struct str path, struct err *err)
+{
+    struct file *file = find(&run->hook->files, path);
+
+    if (file != NULL && !has(run, file))
+        return run->kind == RUN_REMOVE ? ERR_OK : refuse(run, file, err);
+    if (file == NULL)
+        add(run, path);
+    run->file = mem_strndup(path.p, path.n);
+    return ERR_OK;
+}
+
+enum err_kind files_claim(struct run *run, struct err *err)
+{
+    struct buf path = {0};
+
+    if (run->hook->files.template == NULL || run->kind == RUN_APPLY)
+        return ERR_OK;
+    enum err_kind kind = expand(run, &path, err);
+    if (kind == ERR_OK)
+        kind = claim(run, buf_str(&path), err);
+    else if (run->kind == RUN_REMOVE)
+        kind = ERR_OK;
+    buf_free(&path);
+    return kind == ERR_OK ? ERR_OK : err_wrap(err, "output");
+}
+
+bool files_ended(const struct run *run, const struct run_result *result)
+{
+    struct file *file = run->file != NULL ? find(&run->hook->files, str_c(run->file)) : NULL;
+    struct file was;
+
+    if (file == NULL || result->file == RUN_FILE_NONE)
+        return false;
+    was = *file;
+    if (run->kind == RUN_REMOVE)
+        return result->file == RUN_FILE_REMOVED || was.seen;
+    file->seen = true;
+    file->digest = result->digest;
+    return result->file == RUN_FILE_WRITTEN || !was.seen || !digest_eq(was.digest, result->digest);
+}
+
+bool files_forget(const struct run *run)
+{
+    struct files *f = &run->hook->files;
+    struct file *file = run->file != NULL ? find(f, str_c(run->file)) : NULL;
+
+    if (file == NULL)
+        return false;
+    bool contested = file->contested;
+    drop(f, file);
+    return contested;
+}

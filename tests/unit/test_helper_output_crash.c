@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Output files when the system or somebody else stops the writing: a full disk, one that cannot be
+ * written, kill -9 at any moment. The file is the old or the new one, whole, at any time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "outbox.h"
+
+enum { DISK = 1024 * 1024 };
+
+/* Bytes that tell whether they are all there: the same letter, and one at the end. */
+static char *filled(size_t n, char letter)
+{
+    char *bytes = mem_alloc(n + 1);
+
+    memset(bytes, letter, n);
+    bytes[n - 1] = '.';
+    bytes[n] = '\0';
+    return bytes;
+}
+
+/* Whoever calls it sees mounts of its own from here on. False if that is not allowed. */
+static bool own_mounts(void)
+{
+    return unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static void test_full_disk(void **state)
+{
+    struct outbox o;
+
+    (void)state;
+    if (!own_mounts())
+        skip(); /* not root: there is no small disk to be had */
+    char *small = filled(1000, 'a');
+    char *big = filled((size_t)2 * DISK, 'b');
+    outbox_init(&o, "/${namespace}/f");
+    assert_int_equal(mount("none", o.folder, "tmpfs", 0, "size=1m,mode=755"), 0);
+    outbox_start(&o);
+    outbox_refuse(&o, big, "write", ENOSPC);
+    assert_int_equal(outbox_count(&o, ""), 0);
+    outbox_write(&o, small, WIRE_WRITTEN);
+    outbox_refuse(&o, big, "write", ENOSPC);
+    outbox_expect_file(&o, "shop/f", small);
+    assert_int_equal(outbox_count(&o, "shop"), 1);
+    small[0] = 'c';
+    outbox_write(&o, small, WIRE_WRITTEN); /* there is room again */
+    helped_close(&o.w);
+    assert_int_equal(umount(o.folder), 0);
+    assert_int_equal(rmdir(o.folder), 0);
+    close(o.out);
+    free(o.template);
+    free(small);
+    free(big);
+}
+
+static void test_no_inodes(void **state)
+{
+    struct outbox o;
+
+    (void)state;
+    if (!own_mounts())
+        skip(); /* not root */
+    outbox_init(&o, "/${namespace}/f");
+    assert_int_equal(mount("none", o.folder, "tmpfs", 0, "nr_inodes=2,mode=755"), 0);
+    outbox_start(&o);
+    outbox_refuse(&o, "x", "create", ENOSPC); /* there is room for the folder only */
+    assert_int_equal(outbox_count(&o, ""), 0);
+    helped_close(&o.w);
+    assert_int_equal(umount(o.folder), 0);
+    assert_int_equal(rmdir(o.folder), 0);
+    close(o.out);
+    free(o.template);
+}
+
+static void test_read_only_disk(void **state)
+{
+    struct outbox o;
+
+    (void)state;
+    if (!own_mounts())
+        skip(); /* not root */
+    outbox_init(&o, "/f");
+    outbox_put(&o, "f", "old");
+    assert_int_equal(mount(o.folder, o.folder, NULL, MS_BIND, NULL), 0);
+    assert_int_equal(mount(NULL, o.folder, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
+    outbox_start(&o);
+    outbox_refuse(&o, "x", "create", EROFS);
+    outbox_expect_file(&o, "f", "old");
+    outbox_write(&o, "old", WIRE_SAME);
+    outbox_begin(&o, WIRE_PROGRAM_REMOVE, "shop", "web", "");
+    outbox_await(&o);
+    outbox_expect(&o, HELPER_LINK_NOT_STARTED, EROFS, "remove");
+    assert_int_equal(umount(o.folder), 0);
+    outbox_close(&o);
+}
+
+/* A helper that is no root, in a folder that is not its own. */
+static void test_read_only_folder(void **state)
+{
+    struct outbox o;
+    uid_t before = geteuid();
+
+    (void)state;
+    outbox_init(&o, "/${name}/f");
+    assert_int_equal(chmod(o.folder, 0555), 0);
+    if (before == 0)
+        assert_int_equal(seteuid(HELPED_NOBODY), 0);
+    outbox_start(&o);
+    assert_int_equal(seteuid(before), 0);
+    outbox_refuse(&o, "x", "folder", EACCES);
+    assert_int_equal(outbox_count(&o, ""), 0);
+    assert_int_equal(chmod(o.folder, 0755), 0);
+    outbox_close(&o);
+}
+
+/* ---- Kills */
+
+/* The file is whole: 'a's or 'b's of their own number, and the end. */
+static void expect_whole(const struct outbox *o, size_t a, size_t b)
+{
+    char *bytes = mem_alloc(a + b);
+    int fd = open(outbox_path(o, "shop/f"), O_RDONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    ssize_t n = read(fd, bytes, a + b);
+    close(fd);
+    assert_true(n == (ssize_t)a || n == (ssize_t)b);
+    for (ssize_t i = 0; i < n - 1; i++)
+        assert_int_equal(bytes[i], n == (ssize_t)a ? 'a' : 'b');
+    assert_int_equal(bytes[n - 1], '.');
+    free(bytes);
+}
+
+static void wait_ns(uint64_t ns)
+{
+    struct timespec start;
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((uint64_t)(now.tv_sec - start.tv_sec) * 1000000000 + (uint64_t)now.tv_nsec -
+               (uint64_t)start.tv_nsec <
+           ns);
+}
+
+static uint64_t measure_ns(struct outbox *o, const char *bytes)
+{
+    struct timespec start;
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    outbox_write(o, bytes, WIRE_WRITTEN);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec);
+}
+
+/* By the group of the run, as at the end of a timeout's grace; the helper goes on. */
+static void test_kills_of_a_run(void **state)
+{
+    enum { KILLS = 200, A = 700001, B = 300007 };
+    char *bytes[] = {filled(A, 'a'), filled(B, 'b')};
+    size_t killed = 0;
+    struct outbox o;
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 7);
+    outbox_open(&o, "/${namespace}/f");
+    uint64_t took = measure_ns(&o, bytes[0]);
+    for (int i = 0; i < KILLS; i++) {
+        outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", bytes[rng_between(&rng, 0, 1)]);
+        wait_ns(rng_between(&rng, 0, took + took / 2));
+        helper_link_kill(o.w.link, o.id, SIGKILL);
+        outbox_await(&o);
+        killed += o.w.end.how == HELPER_LINK_SIGNALED;
+        expect_whole(&o, A, B);
+    }
+    assert_true(killed > 0);
+    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", bytes[1]);
+    outbox_await(&o);
+    assert_int_equal(o.w.end.value, 0);
+    assert_int_equal(outbox_count(&o, "shop"), 1);
+    outbox_close(&o);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/* Of the helper, by its number: what it was doing dies with it. */
+static void test_kills_of_the_helper(void **state)
+{
+    enum { KILLS = 30, A = 700001, B = 300007 };
+    char *bytes[] = {filled(A, 'a'), filled(B, 'b')};
+    struct outbox o;
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 8);
+    outbox_open(&o, "/${namespace}/f");
+    uint64_t took = measure_ns(&o, bytes[0]);
+    for (int i = 0; i < KILLS; i++) {
+        outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", bytes[rng_between(&rng, 0, 1)]);
+        wait_ns(rng_between(&rng, 0, took + took / 2));
+        assert_int_equal(kill(o.w.helper, SIGKILL), 0);
+        assert_int_equal(helped_wait(&o.w), -SIGKILL);
+        helped_expect_eof(o.out); /* the writer is gone */
+        o.out = -1;
+        o.w.helper = -1;
+        helped_close(&o.w);
+        expect_whole(&o, A, B);
+        outbox_start(&o);
+        o.id = 0;
+    }
+    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", bytes[1]);
+    outbox_await(&o);
+    assert_int_equal(o.w.end.value, 0);
+    assert_int_equal(outbox_count(&o, "shop"), 1);
+    outbox_close(&o);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+/* Other objects' files come and go, and the folder with them. */
+NORETURN static void race(const char *folder)
+{
+    enum { PAUSE_NS = 100000 };
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* whatever becomes of the test */
+    for (unsigned i = 0;; i++) {
+        int rc = i % 4 == 0 ? mkdir(folder, 0755) : rmdir(folder);
+
+        (void)rc;
+        wait_ns(PAUSE_NS);
+    }
+}
+
+static void test_folder_comes_and_goes(void **state)
+{
+    enum { RUNS = 80 };
+    struct outbox o;
+    int status;
+
+    (void)state;
+    outbox_open(&o, "/${namespace}/f");
+    char *folder = mem_strdup(outbox_path(&o, "shop"));
+    pid_t racer = fork();
+    if (racer == 0)
+        race(folder);
+    for (int i = 0; i < RUNS; i++) {
+        outbox_write(&o, "x", WIRE_WRITTEN);
+        outbox_expect_file(&o, "shop/f", "x");
+        outbox_remove(&o, WIRE_REMOVED);
+    }
+    assert_int_equal(kill(racer, SIGKILL), 0);
+    assert_int_equal(waitpid(racer, &status, 0), racer);
+    assert_true(WIFSIGNALED(status));
+    free(folder);
+    outbox_close(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_no_inodes),
+        cmocka_unit_test(test_read_only_disk),
+        cmocka_unit_test(test_read_only_folder),
+        cmocka_unit_test(test_kills_of_a_run),
+        cmocka_unit_test(test_kills_of_the_helper),
+        cmocka_unit_test(test_folder_comes_and_goes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "stage.h"
+
+#include "hook/why.h"
+
+/* Runs that the system has no means to start: they say nothing about their hook. */
+
+enum { ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
+
+static void deny(struct run *run)
+{
+    const struct run_result result = {
+        .end = RUN_NO_MEANS, .means = MEANS_PROCESSES, .text = "fork: no more"};
+    struct hook *h = run->hook;
+    uint64_t failed = h->runs_failed;
+    size_t known = h->history.n;
+    struct hooks_verdict v = hooks_finish(&stage.hooks, run, &result, stage.now);
+
+    assert_int_equal(v.retry_ms, SCHED_DENIED_MS);
+    assert_int_equal(h->runs_failed, failed);
+    assert_int_equal(h->history.n, known);
+    assert_int_equal(h->lane.denied, 1);
+    assert_string_equal(h->last_error, "fork: no more");
+}
+
+static struct run *starts(enum delta_type type, const char *uid, enum run_reason reason,
+                          unsigned attempt)
+{
+    struct run *run = stage_starts(type, uid);
+
+    assert_int_equal(run->reason, reason);
+    assert_int_equal(run->attempt, attempt);
+    return run;
+}
+
+static struct hook *add_handled(struct stage_hook p)
+{
+    struct hook *h = stage_add(&p);
+
+    stage_sync(0);
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_pass(DELTA_ADDED, "u1");
+    return h;
+}
+
+static void test_no_attempt_is_used_up_and_the_ladder_stays(void **state)
+{
+    (void)state;
+    struct hook *h = add_handled((struct stage_hook){.lane = {.attempts = 3}});
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    for (int i = 0; i < 10; i++) {
+        deny(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
+        stage_waits_until(stage.now + SCHED_DENIED_MS);
+    }
+    stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+    assert_int_equal(h->lane.denied, 0);
+    stage_waits_until(stage.now + 1000);
+    stage_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
+    stage_waits_until(stage.now + 2000);
+    for (int i = 0; i < 10; i++) {
+        deny(starts(DELTA_MODIFIED, "u1", RUN_RETRY, 3));
+        stage_waits_until(stage.now + SCHED_DENIED_MS);
+    }
+    assert_int_equal(hook_parked(h), 0);
+    stage_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 3);
+    assert_int_equal(hook_parked(h), 1);
+}
+
+static void test_a_success_ends_it(void **state)
+{
+    (void)state;
+    struct hook *h = add_handled((struct stage_hook){0});
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(stage_next());
+    assert_false(hooks_quiet(&stage.hooks));
+    assert_int_equal(hook_pending(h), 1);
+    stage.now += SCHED_DENIED_MS;
+    stage_pass(DELTA_MODIFIED, "u1");
+    assert_int_equal(h->lane.denied, 0);
+    assert_string_equal(h->last_error, "");
+    assert_true(hooks_quiet(&stage.hooks));
+}
+
+static void test_a_change_does_not_bring_it_forward(void **state)
+{
+    (void)state;
+    add_handled(
+        (struct stage_hook){.lane = {.retry = {.initial_ms = 10, .max_ms = 100, .factor = 2}}});
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(stage_next());
+    uint64_t at = stage.now + SCHED_DENIED_MS;
+    stage.now += 20;
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
+    stage_waits_until(at);
+    stage_pass(DELTA_MODIFIED, "u1");
+}
+
+static void test_what_is_due_no_more_is_forgotten(void **state)
+{
+    (void)state;
+    struct hook *h = stage_add(&(struct stage_hook){.events = 1U << DELTA_MODIFIED});
+    stage_sync(0);
+    stage_nothing();
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(stage_next());
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
+    assert_int_equal(h->lane.denied, 0);
+    stage_waits_until(NEVER_MS);
+}
+
+static void test_a_delete_does_not_give_way(void **state)
+{
+    (void)state;
+    add_handled((struct stage_hook){.events = ADDED_DELETED});
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    for (int i = 0; i < 8; i++) {
+        deny(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1));
+        stage.now += SCHED_DENIED_MS;
+    }
+    stage_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
+    for (unsigned attempt = 2; attempt < 5; attempt++) {
+        stage_waits_until(stage.now + (STAGE_INITIAL_MS << (attempt - 2)));
+        stage_fail(DELTA_DELETED, "u1", RUN_RETRY, attempt);
+    }
+    stage_waits_until(stage.now + 8000);
+    deny(starts(DELTA_DELETED, "u1", RUN_RETRY, 5));
+    stage.now += SCHED_DENIED_MS;
+    stage_fail(DELTA_DELETED, "u1", RUN_RETRY, 5);
+    stage_pass(DELTA_ADDED, "u2");
+}
+
+static void first_run(enum hook_mode mode)
+{
+    struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = mode}});
+
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_sync(0);
+    for (int i = 0; i < 3; i++) {
+        deny(starts(DELTA_ADDED, "u1", RUN_EXISTING, 1));
+        assert_false(hook_first_ended(h));
+        stage.now += SCHED_DENIED_MS;
+    }
+    stage_fail(DELTA_ADDED, "u1", RUN_EXISTING, 1);
+    assert_true(hook_first_ended(h));
+}
+
+static void test_the_first_run_of_an_object_has_not_ended(void **state)
+{
+    (void)state;
+    first_run(HOOK_OBJECT);
+}
+
+static void test_the_first_batch_has_not_ended(void **state)
+{
+    (void)state;
+    first_run(HOOK_BATCH);
+}
+
+static void test_the_first_snapshot_has_not_ended(void **state)
+{
+    (void)state;
+    first_run(HOOK_SNAPSHOT);
+}
+
+static void test_who_ordered_it_waits(void **state)
+{
+    struct err err;
+
+    (void)state;
+    struct hook *h = add_handled((struct stage_hook){0});
+    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    for (int i = 0; i < 3; i++) {
+        deny(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1));
+        assert_int_equal(h->order.left, 1);
+        stage_waits_until(stage.now + SCHED_DENIED_MS);
+    }
+    stage_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
+    assert_int_equal(h->order.left, 0);
+    assert_int_equal(h->order.failed, 0);
+}
+
+static void test_another_order_is_tried_at_once(void **state)
+{
+    struct err err;
+
+    (void)state;
+    struct hook *h = add_handled((struct stage_hook){0});
+    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    struct run *run = stage_next();
+    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK); /* while it is under way */
+    deny(run);
+    stage_nothing();
+    stage.now += 10;
+    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    stage_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
+    assert_int_equal(h->order.left, 0);
+    stage_waits_until(NEVER_MS);
+}
+
+static void test_min_interval_does_not_count_from_it(void **state)
+{
+    (void)state;
+    struct hook *h = stage_add(&(struct stage_hook){.lane = {.min_interval_ms = 60000}});
+    stage_sync(0);
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+    deny(stage_starts(DELTA_ADDED, "u1"));
+    stage_pass(DELTA_ADDED, "u2"); /* another key has its turn */
+    assert_int_equal(h->lane.denied, 1);
+    uint64_t started = stage.now;
+    stage_waits_until(started + SCHED_DENIED_MS);
+    stage_waits_until(started + 60000);
+    stage_pass(DELTA_ADDED, "u1");
+    assert_int_equal(h->lane.denied, 0);
+}
+
+static void test_why_tells_when_it_is_tried_again(void **state)
+{
+    (void)state;
+    struct hook *h = add_handled((struct stage_hook){0});
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(stage_next());
+    struct why w = why_entry(&stage.hooks, h, queue_find(&h->queue, 0, str_c("ns/a")), stage.now);
+    assert_int_equal(w.reason, WHY_BACKOFF);
+    assert_int_equal(w.until_ms, stage.now + SCHED_DENIED_MS);
+    assert_int_equal(w.failures, 0);
+}
+
+#define STAGED(test) cmocka_unit_test_setup_teardown(test, stage_set_up, stage_clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STAGED(test_no_attempt_is_used_up_and_the_ladder_stays),
+        STAGED(test_a_success_ends_it),
+        STAGED(test_a_change_does_not_bring_it_forward),
+        STAGED(test_what_is_due_no_more_is_forgotten),
+        STAGED(test_a_delete_does_not_give_way),
+        STAGED(test_the_first_run_of_an_object_has_not_ended),
+        STAGED(test_the_first_batch_has_not_ended),
+        STAGED(test_the_first_snapshot_has_not_ended),
+        STAGED(test_who_ordered_it_waits),
+        STAGED(test_another_order_is_tried_at_once),
+        STAGED(test_min_interval_does_not_count_from_it),
+        STAGED(test_why_tells_when_it_is_tried_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

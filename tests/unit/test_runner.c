@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many runs with much input each start together: the loop goes on between them. */
+#include "stage.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "io/helper_link.h"
+#include "io/loop.h"
+#include "io/runner.h"
+
+enum { HOOKS = 12, OBJECTS = 8, BYTES = 768 * 1024 };
+
+struct scene {
+    struct loop *loop;
+    struct runner *runner;
+    struct loop_task look; /* in every turn */
+    size_t seen[HOOKS];    /* how many runs were under way, when that was news */
+    size_t seen_count;
+};
+
+static void on_exited(void *arg, const struct helper_link_exit *end)
+{
+    (void)arg, (void)end;
+}
+
+static void on_opened(void *arg, uint64_t tag, int fd, int error)
+{
+    (void)arg, (void)tag, (void)fd, (void)error;
+}
+
+static void on_lost(void *arg, const struct err *err)
+{
+    (void)arg, (void)err;
+}
+
+static void on_progress(void *arg)
+{
+    (void)arg;
+}
+
+static void look(struct loop_task *task)
+{
+    struct scene *s = container_of(task, struct scene, look);
+    size_t running = runner_running(s->runner);
+
+    if (running > 0 && (s->seen_count == 0 || s->seen[s->seen_count - 1] != running))
+        s->seen[s->seen_count++] = running;
+    if (running == HOOKS)
+        loop_stop(s->loop);
+    else
+        loop_defer(s->loop, task);
+}
+
+static void add_hooks(struct runner_hook by_index[HOOKS])
+{
+    char *data = mem_alloc(BYTES + 8);
+
+    memcpy(data, "\"a\":\"", 5);
+    memset(data + 5, 'x', BYTES);
+    data[5 + BYTES] = '"';
+    data[6 + BYTES] = '\0';
+    for (size_t i = 0; i < HOOKS; i++) {
+        stage_add(&(struct stage_hook){.rules = {.mode = HOOK_SNAPSHOT}});
+        by_index[i] = (struct runner_hook){
+            .program = "/bin/true", .timeout_ms = 3600000, .kill_signal = SIGTERM};
+    }
+    for (int i = 0; i < OBJECTS; i++) {
+        char key[] = {'n', 's', '/', (char)('a' + i), '\0'};
+
+        stage_change(0, DELTA_ADDED, key, key + 3, data);
+    }
+    stage_sync(0);
+    free(data);
+}
+
+static void test_other_work_goes_on_between_many_starts(void **state)
+{
+    static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
+    static const struct runner_events events = {.on_progress = on_progress};
+    struct runner_hook by_index[HOOKS];
+    struct scene s = {.loop = loop_create()};
+    int ends[2];
+
+    (void)state;
+    add_hooks(by_index);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    struct helper_link *link = helper_link_create(s.loop, ends[0], &link_events, NULL);
+    s.runner = runner_create(
+        &(struct runner_params){
+            .loop = s.loop,
+            .link = link,
+            .hooks = &stage.hooks,
+            .by_index = by_index,
+            .context = {.node = "n", .instance = "i"}
+    },
+        &events, &s);
+    loop_task_init(&s.look, look);
+    loop_defer(s.loop, &s.look);
+    runner_kick(s.runner);
+    loop_run(s.loop);
+    assert_true(s.seen_count > 1); /* 72 MiB are not copied in the time of one turn */
+    assert_int_equal(s.seen[s.seen_count - 1], HOOKS);
+    runner_dispose(&s.runner);
+    helper_link_dispose(&link);
+    close(ends[1]);
+    loop_destroy(&s.loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_other_work_goes_on_between_many_starts, stage_set_up,
+                                        stage_clean_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
