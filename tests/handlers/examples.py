@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""informerd with an example of config/conf.d as it stands there, but for the places of files."""
+import pathlib
+import shutil
+
+import confwriter
+
+CONFIG = pathlib.Path(__file__).resolve().parents[2] / "config"
+
+
+class Starter:
+    """Called by tests as the fixture `example`."""
+
+    def __init__(self, api, factory, folder, systemctl):
+        self.api, self.factory, self.folder, self.systemctl = api, factory, folder, systemctl
+        self.hooks = folder / "hooks"   # a copy of config/hooks
+
+    def __call__(self, name, replace=None, clusters=None, start=True, **settings):
+        """A daemon whose conf.d holds this example. `replace`: {text: text}, each of which must be
+        in the example; /etc/informerd/hooks and /usr/bin/systemctl are replaced anyway."""
+        settings = confwriter.merge({"include": ["conf.d/*.conf"]}, settings)
+        clusters = clusters or {"prod": self.factory.cluster(self.api)}
+        made = self.factory.daemon(start=False, clusters=clusters, watches={}, **settings)
+        made.settings = {key: item for key, item in made.settings.items() if item != {}}
+        made.write_config()
+        (made.folder / "conf.d").mkdir()
+        made.example = made.folder / "conf.d" / f"{name}.conf"
+        made.example.write_text(self.text(name, replace or {}))
+        return made.start() if start else made
+
+    def text(self, name, replace):
+        """The example with the test's places in it."""
+        self.copy_hooks()
+        text = (CONFIG / "conf.d" / f"{name}.conf.example").read_text()
+        for old, new in replace.items():
+            assert old in text, f"{old} is not in the example {name}"
+            text = text.replace(old, str(new))
+        text = text.replace("/usr/bin/systemctl", str(self.systemctl.path))
+        return text.replace("/etc/informerd/hooks", str(self.hooks))
+
+    def copy_hooks(self):
+        """What hooks may be run is checked: the copy belongs to who runs the test."""
+        if not self.hooks.exists():
+            shutil.copytree(CONFIG / "hooks", self.hooks, copy_function=shutil.copy)
+            for path in self.hooks.iterdir():
+                path.chmod(0o755 if path.read_bytes()[:2] == b"#!" else 0o644)
