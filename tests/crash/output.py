@@ -1,0 +1,424 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kills informerd, its helper and its hooks while they write files, and looks for broken ones.
+
+    output.py --build DIR [--kills N] [--seed N] [--keep]
+
+Three hooks, one of each mode, write files of 1 byte to 300 kB, each of which ends in its own
+checksum, with check and apply, while a fake API server changes their objects without pause. N times
+something gets SIGKILL at a random point: the main process, the helper, both, a command, a check, an
+apply, or the child that writes the file. A daemon that ends is started again. Meanwhile another
+process reads all files again and again.
+
+Never may a file be half, empty or, once it is there, missing. Every 20 kills the changes pause:
+then, after one more kill, every file must come to have the newest state, and apply to have seen it.
+At the end, after a last quiet pass, there must be no temporary file either.
+Prints what happened; exit status 1 if something of that did not hold.
+"""
+import argparse
+import collections
+import errno
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "wire")]
+
+import hook as programs  # noqa: E402
+import proctree  # noqa: E402
+
+KEYS = [f"k{number}" for number in range(8)]
+TARGETS = ["main", "helper", "both", "command", "check", "apply", "writer"]
+LARGEST = 300 * 1000
+ENDS = TARGETS[:3]  # who is killed when the daemon has to start again
+MEET_S = 3.0        # how long a victim is waited for
+PAUSE_EVERY = 20    # kills
+
+
+# ---- The reader: a process of its own
+
+def read_whole(path, lacks):
+    """Reads a file at one go: 1, or 0 if there is none; broken ones are reported on stdout."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        if error.errno != errno.ENOENT:
+            raise
+        return 0
+    try:
+        data = b""
+        while chunk := os.read(fd, 1 << 20):
+            data += chunk
+    finally:
+        os.close(fd)
+    if not programs.is_whole(data):
+        print(json.dumps({"broken": str(path), "size": len(data), "head": repr(data[:80])}))
+        lacks.append(path)
+    return 1
+
+
+def read_all(folder, seen, lacks):
+    """One round over the files; how many were read."""
+    count = 0
+    for name in ("all.txt", "some.txt"):
+        there = read_whole(folder / name, lacks)
+        if seen.get(name) and not there:
+            print(json.dumps({"missing": name}))
+        seen[name] = seen.get(name) or there
+        count += there
+    for key in KEYS:
+        count += read_whole(folder / "each" / "n" / f"{key}.txt", lacks)
+    return count
+
+
+def watch(folder):
+    """Reads the files until SIGTERM, then says how often."""
+    end = []
+    signal.signal(signal.SIGTERM, lambda *_: end.append(True))
+    os.nice(5)
+    seen, lacks, count = {}, [], 0
+    while not end and len(lacks) < 20:
+        count += read_all(folder, seen, lacks)
+    print(json.dumps({"reads": count}), flush=True)
+
+
+# ---- The churn
+
+class Churn(threading.Thread):
+    """Changes objects in bursts until it is told to end, but not while `lock` is held."""
+
+    def __init__(self, api, rng):
+        super().__init__(daemon=True)
+        self.api, self.rng = api, rng
+        self.objects, self.serial = {}, 0
+        self.end, self.lock = threading.Event(), threading.Lock()
+
+    def apply(self, key):
+        from fakeapi import simple
+        self.serial += 1
+        size = int(LARGEST ** self.rng.random())
+        obj = simple("ConfigMap", f"n/{key}", data={"serial": str(self.serial), "size": str(size)})
+        if key in self.objects:
+            obj["metadata"]["uid"] = self.objects[key]["metadata"]["uid"]
+        self.objects[key] = obj
+        self.api.apply(obj)
+
+    def delete(self, key):
+        del self.objects[key]
+        self.api.delete("configmaps", f"n/{key}")
+
+    def burst(self):
+        for _ in range(self.rng.randint(1, 8)):
+            key = self.rng.choice(KEYS)
+            if key in self.objects and self.rng.random() < 0.2:
+                self.delete(key)
+            else:
+                self.apply(key)
+            self.end.wait(self.rng.uniform(0, 0.02))
+
+    def run(self):
+        while not self.end.is_set():
+            with self.lock:
+                self.burst()
+            self.end.wait(self.rng.uniform(0, 0.3))
+
+
+# ---- The victims
+
+class Subject:
+    """The daemon under attack."""
+
+    def __init__(self, made):
+        self.daemon, self.starts = made, 0
+
+    def start(self):
+        self.daemon.start(wait=False)
+        self.starts += 1
+
+    def pids(self, target):
+        """Who is of this kind now."""
+        main = self.daemon.pid
+        helper = sorted(proctree.children(main))[:1]
+        if target in ("main", "helper", "both"):
+            return {"main": [main], "helper": helper, "both": [main, *helper][:2]}[target]
+        if not helper:
+            return []
+        if target == "writer":
+            mine = proctree.command(helper[0])
+            return [pid for pid in proctree.children(helper[0]) if proctree.command(pid) == mine]
+        word = f"hook.py {target}"
+        return [pid for pid in proctree.descendants(helper[0]) if word in proctree.command(pid)]
+
+    def meet(self, target, rng):
+        """Waits for one of this kind; those of kind both are two."""
+        end = time.monotonic() + MEET_S
+        while time.monotonic() < end and self.daemon.process.poll() is None:
+            found = self.pids(target)
+            if target == "both" and len(found) == 2 or target != "both" and found:
+                return found if target == "both" else [rng.choice(found)]
+            time.sleep(0.0005)
+        return []
+
+    def after(self, patience=30):
+        """If main or helper was killed: the other ends by itself, and all that they started. Then
+        starts them again, as systemd would. What stayed, as text."""
+        if self.daemon.process.poll() is None and proctree.children(self.daemon.pid):
+            return None
+        try:
+            self.daemon.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            return f"main did not end within {patience} s of the death of its helper"
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            for pid in proctree.children() - self.known:
+                proctree.reap(pid)
+            if not proctree.children() - self.known:
+                self.start()
+                return None
+            time.sleep(0.002)
+        left = [f"{pid} {proctree.command(pid)}" for pid in proctree.children() - self.known]
+        return f"still running {patience} s after the death of helper and main: {left}"
+
+
+def kill_one(subject, rng, killed, targets):
+    """Kills somebody; what was wrong, or None."""
+    time.sleep(rng.uniform(0, 0.12))
+    target = rng.choice(targets)
+    victims = subject.meet(target, rng)
+    time.sleep(rng.uniform(0, 0.008) if rng.random() < 0.7 else 0)
+    for pid in victims:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            victims = []
+    killed[target] += bool(victims)
+    killed["missed"] += not victims
+    if victims and target in ("main", "helper", "both"):
+        while proctree.exists(victims[0]):
+            time.sleep(0.001)
+    return subject.after()
+
+
+# ---- The setting
+
+def settings_of(folder):
+    """The hooks: one of each mode."""
+    python = ["/usr/bin/python3", "-I", str(folder / "hook.py")]
+    base = {"sources": ["maps"], "command": [*python, "command"], "timeout": "20s",
+            "check": [*python, "check", "${file}", str(folder / "notes")],
+            "retry": {"initial": "20ms", "factor": 2.0, "max": "160ms"}}
+    files = folder / "files"
+
+    def hook(mode, output, note, target, **more):
+        return {**base, "mode": mode, "output": str(files / output),
+                "apply": [*python, "apply", target, str(folder / note)], **more}
+    quick = ["20ms", "200ms"]
+    return {
+        "each": hook("object", "each/${namespace}/${name}.txt", "applied.each",
+                     str(files / "each"), concurrency=4),
+        "some": hook("batch", "some.txt", "applied.some", "${file}", settle=quick),
+        "all": hook("snapshot", "all.txt", "applied.all", "${file}", settle=quick)}
+
+
+class Campaign:
+    """Everything of one campaign; `problems` is what must not be."""
+
+    def __init__(self, options, folder):
+        import harness
+        from fakeapi import Authority, FakeApi
+        harness.BUILD = options.build
+        harness.INFORMERD = options.build / "informerd"
+        self.options, self.folder = options, folder
+        self.rng = random.Random(options.seed)
+        self.killed, self.problems = collections.Counter(), []
+        (folder / "files" / "each").mkdir(parents=True)
+        shutil.copy(HERE / "hook.py", folder / "hook.py")
+        authority = Authority(folder)
+        self.api = FakeApi(tls=authority.server()).start()
+        self.api.kubeconfig(folder / "kubeconfig", ca=authority)
+        cluster = {"kubeconfig": folder / "kubeconfig", "tuning": harness.TUNING}
+        made = harness.Daemon(folder, {
+            "log": {"level": "info"}, "clusters": {"prod": cluster},
+            "watches": {"maps": {"resource": "configmaps", "namespaces": ["*"]}},
+            "hooks": settings_of(folder)})
+        self.churn = Churn(self.api, random.Random(options.seed + 1))
+        self.subject = Subject(made)
+        self.temps, self.judged = set(), 0
+
+    def run(self):
+        for key in KEYS[:4]:
+            self.churn.apply(key)
+        self.reader = subprocess.Popen(
+            [sys.executable, __file__, "--watch", self.folder / "files"], stdout=subprocess.PIPE,
+            text=True)
+        self.subject.known = proctree.children()
+        self.subject.start()
+        self.churn.start()
+        try:
+            self.attack()
+            if not self.problems:
+                self.calm()
+        finally:
+            self.stop()
+
+    def attack(self):
+        pauses = 0
+        while self.count() < self.options.kills and not self.problems:
+            self.kill(TARGETS)
+            if self.count() // PAUSE_EVERY > pauses:
+                pauses = self.count() // PAUSE_EVERY
+                self.pause()
+
+    def count(self):
+        return sum(self.killed.values()) - self.killed["missed"]
+
+    def kill(self, targets):
+        wrong = kill_one(self.subject, self.rng, self.killed, targets)
+        self.problems += [wrong] if wrong else []
+        self.temps |= {path.name for path in self.hidden()}
+
+    def pause(self):
+        """Nothing changes any more, then all is killed: what was under way comes to its end."""
+        with self.churn.lock:
+            starts = self.subject.starts
+            while self.subject.starts == starts and not self.problems:
+                self.kill(ENDS)
+            if not self.problems:
+                self.settle()
+                self.judge()
+
+    def hidden(self):
+        return list((self.folder / "files").rglob(".*"))
+
+    def settle(self):
+        made = self.subject.daemon
+        made.wait_control()
+        made.caught_up(self.api, timeout=120)
+
+    def calm(self):
+        """The last quiet pass. What was deleted while the daemon was down it cannot know: that is
+        created and deleted once more."""
+        self.churn.end.set()
+        self.churn.join()
+        self.settle()
+        gone = set(KEYS) - set(self.churn.objects)
+        for key in gone:
+            self.churn.apply(key)
+        self.settle()
+        for key in gone:
+            self.churn.delete(key)
+        self.churn.apply(KEYS[0])
+        self.settle()
+        self.judge()
+        self.problems += [f"left over: {path}" for path in self.hidden()]
+        extra = set(self.there()) - set(self.wanted())
+        self.problems += [f"it should be gone: {name}" for name in extra]
+        code, _seconds = self.subject.daemon.stop()
+        if code != 0:
+            self.problems.append(f"exit code {code} after SIGTERM")
+
+    def wanted(self):
+        """{name: content} of the files that there must be."""
+        objects = sorted(self.churn.objects.values(), key=lambda obj: obj["metadata"]["name"])
+        out = {f"each/n/{obj['metadata']['name']}.txt": programs.file_of(obj) for obj in objects}
+        out["all.txt"] = programs.file_of_all(objects)
+        if objects:     # a batch of nothing does not run
+            out["some.txt"] = programs.file_of(programs.newest(objects))
+        return out
+
+    def there(self):
+        files = self.folder / "files"
+        return {str(path.relative_to(files)): path.read_bytes()
+                for path in files.rglob("[!.]*.txt")}
+
+    def judge(self):
+        """Nothing is under way: is all as it should be?"""
+        there, wanted = self.there(), self.wanted()
+        for name in wanted:
+            if there.get(name) != wanted[name]:
+                self.problems.append(f"{name} is not the newest state but {there.get(name)!r:.100}"
+                                     f", wanted {wanted[name]!r:.100}")
+        for note, target in (("each", "each"), ("some", "some.txt"), ("all", "all.txt")):
+            seen = (self.folder / f"applied.{note}").read_text()
+            if seen != programs.state_of(self.folder / "files" / target):
+                self.problems.append(f"apply of {note} has not run since the last write")
+        self.judged += 1
+
+    def stop(self):
+        self.churn.end.set()
+        made = self.subject.daemon
+        if made.running():
+            made.process.kill()
+            made.process.wait()
+        self.reader.terminate()
+        told = [json.loads(line) for line in self.reader.communicate(timeout=20)[0].splitlines()]
+        self.reads = sum(entry.pop("reads", 0) for entry in told)
+        self.problems += [str(entry) for entry in told if entry]
+        self.api.stop()
+        self.problems += [f"fake server: {error}" for error in self.api.errors]
+        self.problems += proctree.kill_orphans(set())
+        notes = self.folder / "notes"
+        self.problems += notes.read_text().splitlines() if notes.exists() else []
+        text = made.stderr()
+        self.problems += [f"sanitizer: {word}" for word in ("Sanitizer", "runtime error:")
+                          if word in text]
+        made.cleanup()
+
+
+def figures(campaign, seconds):
+    """The table: what was killed and what was seen."""
+    text = campaign.subject.daemon.stderr()
+    rows = [("kills", campaign.count())]
+    rows += [(f"  of {target}", campaign.killed[target]) for target in TARGETS]
+    rows += [("who was waited for and did not come", campaign.killed["missed"]),
+             ("starts of informerd", campaign.subject.starts),
+             ("changes of objects", campaign.api.rv),
+             ("runs that failed", text.count('"msg":"hook failed"')),
+             ("pauses in which all was compared", campaign.judged),
+             ("files read by the watching process", campaign.reads),
+             ("temporary files seen after kills", len(campaign.temps)),
+             ("problems", len(campaign.problems)), ("seconds", round(seconds, 1))]
+    return "\n".join(f"{name:<40} {value:>9}" for name, value in rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve())
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--keep", action="store_true", help="leave the folder of the campaign")
+    parser.add_argument("--watch", type=pathlib.Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.watch:
+        return watch(options.watch)
+    if options.build is None:
+        parser.error("--build is required")
+    proctree.become_subreaper()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="informerd-crash-"))
+    print(f"seed {options.seed}", flush=True)
+    began = time.monotonic()
+    campaign = Campaign(options, folder)
+    try:
+        campaign.run()
+    finally:
+        print(figures(campaign, time.monotonic() - began))
+        for problem in campaign.problems:
+            print(f"WRONG: {problem}")
+        if options.keep or campaign.problems:
+            print(f"kept: {folder}")
+        else:
+            shutil.rmtree(folder)
+    return 1 if campaign.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
