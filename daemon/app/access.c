@@ -10,12 +10,15 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "kube/resource.h"
 #include "proto/tls_identity.h"
 
 /* Without a CA of the cluster's own: the system's (PROTOCOL 2.5). */
 #define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"
 
 #define MAX_KUBECONFIG_BYTES ((size_t)1024 * 1024)
+
+enum { NODE_NAME_MAX = 253 };
 
 static enum err_kind read_file(const char *path, struct buf *out, struct err *err)
 {
@@ -115,20 +118,29 @@ enum err_kind access_read_item(const struct cred_source *item, struct buf *out, 
     return ERR_OK;
 }
 
-/* NAME, the caller's, or NULL. */
-static char *name_in_certificate(const struct cred_source *cert)
+/* The name of the node whose kubelet the user is, or NULL. */
+static const char *node_of(const char *user)
 {
     static const char prefix[] = "system:node:";
+    const char *name = user + sizeof(prefix) - 1;
+
+    if (strncmp(user, prefix, sizeof(prefix) - 1) != 0)
+        return NULL;
+    return resource_is_dns(str_c(name), "-.", NODE_NAME_MAX) ? name : NULL;
+}
+
+/* NAME, the caller's, or NULL. A file that cannot be read is told when the certificate is needed. */
+static char *name_in_certificate(const struct cred_source *cert)
+{
+    struct tls_identity identity = {0};
     struct buf pem = {0};
     char *name = NULL;
     struct err err;
 
-    if (access_read_item(cert, &pem, &err) != ERR_OK)
-        buf_clear(&pem); /* the daemon will say so when it needs the certificate */
-    char *subject = pem.len > 0 ? tls_identity_common_name(buf_str(&pem)) : NULL;
-    if (subject != NULL && strncmp(subject, prefix, sizeof(prefix) - 1) == 0)
-        name = mem_strdup(subject + sizeof(prefix) - 1);
-    free(subject);
+    if (access_read_item(cert, &pem, &err) == ERR_OK && pem.len > 0 &&
+        tls_identity_read(buf_str(&pem), &identity))
+        name = mem_strdup(node_of(identity.user));
+    tls_identity_fini(&identity);
     mem_wipe(pem.data, pem.cap); /* a kubelet's file holds the key, too */
     buf_free(&pem);
     return name;

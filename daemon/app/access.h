@@ -37,8 +37,8 @@ void access_load(struct access_list *l, const struct conf *conf, struct problems
  * frees it. */
 char *access_node_name(const struct access_list *l, const struct conf *conf) MUST_CHECK;
 
-/* Appends what a credential is, from the configuration or its file as it is now; nothing if there is
- * none. The caller wipes it. ERR_CONFIG: the file cannot be read. */
+/* Appends what a credential is, from the configuration or its file as it is now; nothing if there
+ * is none. The caller wipes it. ERR_CONFIG: the file cannot be read. */
 enum err_kind access_read_item(const struct cred_source *item, struct buf *out,
                                struct err *err) MUST_CHECK;
 

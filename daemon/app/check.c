@@ -13,6 +13,7 @@
 #include "app/trust.h"
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "helper/output_base.h"
 #include "kube/selector.h"
 #include "kube/shape.h"
 #include "proto/json_path.h"
@@ -247,16 +248,28 @@ static void check_program_is_there(const struct conf_hook *h, const struct conf_
                      program->v);
 }
 
+static const char *folder_advice(int error)
+{
+    if (error == ENOENT)
+        return ": make it; only folders below a ${variable} are made";
+    if (error == ELOOP)
+        return ": a link stands on the way that others than root may have put there: name the "
+               "folder that it leads to";
+    return "";
+}
+
+/* As the helper will open it. */
 static void check_output_folder(const struct conf_hook *h, struct problems *p)
 {
     char *folder = outputs_folder(h);
-    struct stat st;
+    int fd = -1;
+    int error = folder != NULL ? output_base_open(folder, &fd) : 0;
 
-    if (folder != NULL && stat(folder, &st) != 0)
-        problems_add(p, h->output.at, "hook %s: output: folder %s: %s", h->name.v, folder,
-                     strerror(errno));
-    else if (folder != NULL && !S_ISDIR(st.st_mode))
-        problems_add(p, h->output.at, "hook %s: output: %s is no folder", h->name.v, folder);
+    if (error != 0)
+        problems_add(p, h->output.at, "hook %s: output: folder %s: %s%s", h->name.v, folder,
+                     strerror(error), folder_advice(error));
+    if (fd >= 0)
+        close(fd);
     free(folder);
 }
 

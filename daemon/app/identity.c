@@ -15,7 +15,9 @@ static enum err_kind find_group(const char *name, gid_t *gid, struct err *err)
     const struct group *g = getgrnam(name); /* before the loop runs: one thread */
 
     if (g == NULL)
-        return err_set(err, ERR_CONFIG, 0, "group %s does not exist", name);
+        return err_set(err, ERR_CONFIG, 0,
+                       "group %s does not exist: create it (systemd-sysusers), or name another",
+                       name);
     *gid = g->gr_gid;
     return ERR_OK;
 }

@@ -177,9 +177,10 @@ static void warn_surroundings(const struct conf *conf)
     struct buf text = {0};
 
     check_surroundings(conf, &p);
-    if (problems_count(&p) > 0) {
-        problems_put(&p, &text);
-        log_warn("hooks that cannot run now", KV_VIEW("problems", buf_str(&text)));
+    problems_put(&p, &text);
+    for (const char *line = text.data, *end; line < text.data + text.len; line = end + 1) {
+        end = memchr(line, '\n', text.len - (size_t)(line - text.data));
+        log_warn("a hook cannot run now", KV_VIEW("problem", str_of(line, (size_t)(end - line))));
     }
     buf_free(&text);
     problems_free(&p);

@@ -89,8 +89,26 @@ static enum err_kind check_variables(struct str text, unsigned *used, struct err
     return ERR_OK;
 }
 
+/* Whether no value could make it short enough. */
+static enum err_kind check_lengths(const char *template, struct err *err)
+{
+    static const struct path_template_values shortest = {
+        {"a", "a", "a", "a"}
+    };
+    struct buf path = {0};
+    enum err_kind kind = path_template_expand(template, &shortest, &path, NULL, err);
+
+    buf_free(&path);
+    if (kind == ERR_TOO_BIG)
+        return err_set(err, ERR_CONFIG, 0,
+                       "must have at most %d bytes in a component, and %d in all",
+                       PATH_TEMPLATE_COMPONENT_MAX, PATH_TEMPLATE_PATH_MAX);
+    return kind;
+}
+
 enum err_kind path_template_check(const char *template, unsigned *used, struct err *err)
 {
+    enum err_kind kind;
     struct str rest = str_c(template);
     const char *fault = NULL;
     bool is_last = false;
@@ -105,7 +123,8 @@ enum err_kind path_template_check(const char *template, unsigned *used, struct e
     }
     if (fault != NULL)
         return err_set(err, ERR_CONFIG, 0, "%s", fault);
-    return check_variables(str_c(template), used, err);
+    kind = check_variables(str_c(template), used, err);
+    return kind == ERR_OK ? check_lengths(template, err) : kind;
 }
 
 static enum err_kind check_value(int variable, const char *value, struct err *err)

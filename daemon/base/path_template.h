@@ -34,9 +34,9 @@ struct path_template_values {
 };
 
 /* Checks a template: absolute, no "..", ".", empty or reserved component, no variable but
- * ${namespace}, ${name}, ${cluster} and ${node_name}, no other "$", a file name at the end. *used
- * gets a bit 1u << variable for each that occurs. ERR_CONFIG with a text that follows the
- * setting's name ("must ..."). */
+ * ${namespace}, ${name}, ${cluster} and ${node_name}, no other "$", a file name at the end, and not
+ * too long even with values of one byte. *used gets a bit 1u << variable for each that occurs.
+ * ERR_CONFIG with a text that follows the setting's name ("must ..."). */
 enum err_kind path_template_check(const char *template, unsigned *used, struct err *err) MUST_CHECK;
 
 /* Appends the path to out, without a NUL. *fixed (may be NULL) gets how many of its bytes are the

@@ -18,10 +18,10 @@ enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wi
     if (message.n < sizeof(head) || message.n > WIRE_REQUEST_MAX)
         return broken(err, "bad length", message.n);
     memcpy(&head, message.p, sizeof(head));
-    if (head.type < WIRE_RUN || head.type > WIRE_OPEN)
+    if (head.type < WIRE_RUN || head.type > WIRE_CLEAR)
         return broken(err, "unknown type", head.type);
     bool is_run = head.type == WIRE_RUN;
-    if (!is_run && message.n > sizeof(head))
+    if (!is_run && head.type != WIRE_CLEAR && message.n > sizeof(head))
         return broken(err, "bytes behind its end", message.n);
     if (fd_count != (is_run ? WIRE_RUN_FDS : 0))
         return broken(err, "wrong number of descriptors", fd_count);

@@ -19,12 +19,14 @@ enum {
     WIRE_ENV_MAX = 128 * 1024, /* fits a socket buffer of the kernel's default size */
     WIRE_REQUEST_MAX = WIRE_HEAD_SIZE + WIRE_ENV_MAX,
     WIRE_REPLY_SIZE = 72,
+    WIRE_OUTPUT_MAX = 64 * 1024 * 1024, /* bytes of a hook's file */
     WIRE_STAGE_SIZE = 16,
     WIRE_COMM_SIZE = 16, /* of a process, as the kernel cuts it */
     WIRE_RUN_FDS = 3     /* stdin, stdout, stderr */
 };
 
-enum wire_request_type { WIRE_RUN = 1, WIRE_KILL, WIRE_OPEN };
+/* CLEAR is for a run that has ended well, was spared, and failed all the same: kills what it left. */
+enum wire_request_type { WIRE_RUN = 1, WIRE_KILL, WIRE_OPEN, WIRE_CLEAR };
 enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED };
 enum wire_how { WIRE_HOW_EXITED, WIRE_HOW_SIGNALED, WIRE_HOW_NOT_STARTED };
 
@@ -32,7 +34,7 @@ enum wire_how { WIRE_HOW_EXITED, WIRE_HOW_SIGNALED, WIRE_HOW_NOT_STARTED };
  * hook's file, and answer with one of the stages below. */
 enum wire_program {
     WIRE_PROGRAM_COMMAND,
-    WIRE_PROGRAM_OUTPUT, /* stdin is a sealed file: what the hook's file is to hold */
+    WIRE_PROGRAM_OUTPUT, /* stdin is a sealed memory file: what the hook's file is to hold */
     WIRE_PROGRAM_REMOVE,
     WIRE_PROGRAM_APPLY
 };
@@ -48,7 +50,7 @@ enum { WIRE_PROGRAM_COUNT = WIRE_PROGRAM_APPLY + 1 };
  * ENAMETOOLONG. */
 #define WIRE_TEMPLATE "template"
 
-/* How every request begins; a RUN's environment follows. */
+/* How every request begins; the environment of a RUN or CLEAR follows. */
 struct wire_request_image {
     uint32_t type;
     uint32_t number;  /* hook, signal, file */
@@ -78,8 +80,8 @@ struct wire_request {
     enum wire_request_type type;
     uint32_t number;           /* RUN: hook, KILL: signal, OPEN: file */
     enum wire_program program; /* RUN */
-    uint64_t id;               /* RUN, KILL: run; OPEN: a tag that comes back */
-    struct str env;            /* RUN: "NAME=VALUE\0" any number of times, unchecked */
+    uint64_t id;               /* RUN, KILL, CLEAR: run; OPEN: a tag that comes back */
+    struct str env;            /* RUN, CLEAR: "NAME=VALUE\0" any number of times, unchecked */
 };
 
 struct wire_reply {

@@ -32,8 +32,7 @@
 struct view_params {
     const char *name;
     struct watch *services;
-    struct watch
-        *slices; /* of endpointslices or of endpoints: that says which rules it is read by */
+    struct watch *slices;  /* of endpointslices or of endpoints, each read by its own rules */
     const char *node_name; /* "" = not known, nothing is local */
     bool local_only;
     uint64_t hold_empty_ms; /* 0 = nothing is held */

@@ -131,6 +131,17 @@ static void on_run(struct helper *h, const struct wire_request *req)
         reply_not_started(h, req->id, &why);
 }
 
+static void on_clear(struct helper *h, const struct wire_request *req)
+{
+    const struct child_report why = child_refusal("environment", EINVAL);
+    size_t env_count;
+
+    if (wire_env_check(req->env, &env_count))
+        runs_clear(&h->runs, req->id, run_name(req->env));
+    else
+        reply_not_started(h, req->id, &why);
+}
+
 /* A descriptor or -1 with errno set. Not blocked by a FIFO; links are followed (kubelet's are). */
 static int open_credential(const char *path)
 {
@@ -187,7 +198,7 @@ static enum err_kind check_request(const struct helper *h, const struct wire_req
     if (req->type == WIRE_RUN && !has_program(&p->hooks[req->number], req->program))
         return err_set(err, ERR_PROTOCOL, 0, "message from main: hook %u has no program %d",
                        req->number, (int)req->program);
-    if (req->type == WIRE_RUN && runs_has(&h->runs, req->id))
+    if ((req->type == WIRE_RUN || req->type == WIRE_CLEAR) && runs_has(&h->runs, req->id))
         return err_set(err, ERR_PROTOCOL, 0, "message from main: a second run with the same id");
     if (req->type == WIRE_KILL && (req->number < 1 || req->number >= NSIG))
         return err_set(err, ERR_PROTOCOL, 0, "message from main: no signal %u", req->number);
@@ -217,6 +228,10 @@ static enum err_kind on_message(struct helper *h, struct err *err)
         break;
     case WIRE_OPEN:
         on_open(h, &req);
+        break;
+    case WIRE_CLEAR:
+        runs_reap(&h->runs);
+        on_clear(h, &req);
         break;
     }
     return ERR_OK;

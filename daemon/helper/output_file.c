@@ -99,30 +99,18 @@ static bool has_same_bytes(int a, int b, off_t size)
     return is_same;
 }
 
-/* Owner first: a change of it may take bits of the mode away. */
-static int own(int fd, const struct stat *st, const struct helper_output *o)
+static bool has_owner(const struct stat *st, const struct helper_output *o)
 {
-    bool has_uid = !o->set_owner || o->uid == (uid_t)-1 || o->uid == st->st_uid;
-    bool has_gid = !o->set_owner || o->gid == (gid_t)-1 || o->gid == st->st_gid;
-    int error = 0;
-
-    if (!has_uid || !has_gid)
-        error = result(fchown(fd, has_uid ? (uid_t)-1 : o->uid, has_gid ? (gid_t)-1 : o->gid));
-    if (error == 0 && (!has_uid || !has_gid || (st->st_mode & 07777) != o->mode))
-        error = result(fchmod(fd, o->mode));
-    return error;
+    return !o->set_owner || ((o->uid == (uid_t)-1 || o->uid == st->st_uid) &&
+                             (o->gid == (gid_t)-1 || o->gid == st->st_gid));
 }
 
 /* Makes a change last. */
-static bool own_in_place(int fd, const struct stat *st, const struct helper_output *o)
+static bool set_mode_in_place(int fd, const struct stat *st, const struct helper_output *o)
 {
-    struct stat now;
-
-    if (own(fd, st, o) != 0 || fstat(fd, &now) < 0)
-        return false;
-    bool is_changed =
-        now.st_mode != st->st_mode || now.st_uid != st->st_uid || now.st_gid != st->st_gid;
-    return !is_changed || fsync(fd) == 0;
+    if ((st->st_mode & 07777) == o->mode)
+        return true;
+    return fchmod(fd, o->mode) == 0 && fsync(fd) == 0;
 }
 
 static int remove_temp(const struct output_file *f)
@@ -132,7 +120,8 @@ static int remove_temp(const struct output_file *f)
     return error == ENOENT ? 0 : error;
 }
 
-/* A second name of the file may be in another's folder: such a one is not touched but replaced. */
+/* A second name of the file may be in another's folder, and who owned it may have it open: such a
+ * one is not touched but replaced. */
 bool output_file_is_same(const struct output_file *f, int input, off_t size)
 {
     struct stat st;
@@ -141,8 +130,8 @@ bool output_file_is_same(const struct output_file *f, int input, off_t size)
     if (fd < 0)
         return false;
     bool is_same = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-                   st.st_size == size && has_same_bytes(fd, input, size) &&
-                   own_in_place(fd, &st, f->output);
+                   has_owner(&st, f->output) && st.st_size == size &&
+                   has_same_bytes(fd, input, size) && set_mode_in_place(fd, &st, f->output);
     close(fd);
     if (is_same)
         (void)remove_temp(f); /* one that cannot go harms nobody */
@@ -196,10 +185,14 @@ int output_file_fill(const struct output_file *f, int input, off_t size, bool (*
 
 int output_file_own(const struct output_file *f)
 {
-    struct stat st;
-    int error = result(fstat(f->fd, &st));
+    const struct helper_output *o = f->output;
 
-    return error != 0 ? error : own(f->fd, &st, f->output);
+    return o->set_owner ? result(fchown(f->fd, o->uid, o->gid)) : 0;
+}
+
+int output_file_set_mode(const struct output_file *f)
+{
+    return result(fchmod(f->fd, f->output->mode));
 }
 
 /* After a run that nothing could end another may have begun, with the same name for its own. */
@@ -212,7 +205,7 @@ static int check_ours(const struct output_file *f)
     if (error == 0)
         error = result(fstatat(f->folder, f->temp, &there, AT_SYMLINK_NOFOLLOW));
     if (error != 0)
-        return error;
+        return error == ENOENT ? ESTALE : error;
     return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino ? 0 : ESTALE;
 }
 

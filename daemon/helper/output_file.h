@@ -31,8 +31,9 @@ void output_file_init(struct output_file *f, const struct helper_hook *hook, int
  * EISDIR, EOPNOTSUPP for devices and the like. */
 int output_file_look(const struct output_file *f, bool *exists) MUST_CHECK;
 
-/* Is the target a file of its own with the bytes of input, which has size of them? Then it has mode
- * and owner as wanted: was given them if it had others. What a crash left is gone, too. */
+/* Is the target a file of its own with the owner that is wanted and the bytes of input, which has
+ * size of them? Then it has the mode that is wanted: was given it if it had another. What a crash
+ * left is gone, too. */
 bool output_file_is_same(const struct output_file *f, int input, off_t size) MUST_CHECK;
 
 /* Makes the new one, empty and nobody else's; one that a crash left is removed. ENOENT: the folder
@@ -43,8 +44,11 @@ int output_file_create(struct output_file *f) MUST_CHECK;
 int output_file_fill(const struct output_file *f, int input, off_t size, bool (*is_told)(void *arg),
                      void *arg) MUST_CHECK;
 
-/* Gives it owner and mode. */
+/* Gives it the owner. Before the mode: a change of it may take bits of that away. */
 int output_file_own(const struct output_file *f) MUST_CHECK;
+
+/* Gives it the mode. */
+int output_file_set_mode(const struct output_file *f) MUST_CHECK;
 
 /* Puts it in the target's place. ESTALE: it is not ours any more. */
 int output_file_commit(struct output_file *f) MUST_CHECK;

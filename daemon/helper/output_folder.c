@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "helper/output_base.h"
 
 enum { FOLDER_MODE = 0755, FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC };
 
@@ -31,15 +32,20 @@ static int open_inside(int parent, const char *name)
     };
     long fd = syscall(SYS_openat2, parent, name, &how, sizeof(how));
 
-    if (fd < 0 && errno == ENOSYS) /* Linux < 5.6; for a single name it is the same */
+    /* Linux < 5.6, or a sandbox older than the call; for a single name it is the same. */
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         fd = openat(parent, name, FOLDER_FLAGS | O_NOFOLLOW);
     return (int)fd;
 }
 
 /* 0 or an errno. That it exists is none: others may make it at the same time. */
-static int make_inside(int parent, const char *name)
+static int make_inside(struct output_folder *f, int parent, const char *name)
 {
-    return mkdirat(parent, name, FOLDER_MODE) < 0 && errno != EEXIST ? errno : 0;
+    if (mkdirat(parent, name, FOLDER_MODE) < 0)
+        return errno != EEXIST ? errno : 0;
+    if (f->made == 0)
+        f->made = f->count;
+    return 0;
 }
 
 /* Some file systems cannot do it for folders, and say EINVAL. */
@@ -56,7 +62,7 @@ static int enter(struct output_folder *f, char *name, bool make)
     int error = fd < 0 ? errno : 0;
 
     if (error == ENOENT && make) {
-        error = make_inside(parent, name);
+        error = make_inside(f, parent, name);
         fd = error == 0 ? open_inside(parent, name) : -1;
         if (error == 0 && fd < 0)
             error = errno;
@@ -71,11 +77,11 @@ static int enter(struct output_folder *f, char *name, bool make)
 static int open_fixed(struct output_folder *f, const char *path, size_t fixed)
 {
     char *name = mem_strndup(path, fixed);
-    int fd = open(name, FOLDER_FLAGS);
-    int error = fd < 0 ? errno : 0;
+    int fd;
+    int error = output_base_open(name, &fd);
 
     free(name);
-    if (fd >= 0)
+    if (error == 0)
         add(f, fd, NULL);
     return error;
 }
@@ -96,11 +102,12 @@ int output_folder_fd(const struct output_folder *f)
     return f->fds[f->count - 1];
 }
 
-void output_folder_prune(const struct output_folder *f)
+void output_folder_prune(const struct output_folder *f, bool only_made)
 {
+    size_t first = !only_made ? 1 : f->made > 0 ? f->made : f->count;
     size_t i = f->count;
 
-    while (i > 1 && unlinkat(f->fds[i - 2], f->names[i - 1], AT_REMOVEDIR) == 0) {
+    while (i > first && unlinkat(f->fds[i - 2], f->names[i - 1], AT_REMOVEDIR) == 0) {
         int error = sync_one(f->fds[i - 2]);
 
         (void)error; /* an empty folder that comes back after a power cut harms nobody */

@@ -2,6 +2,7 @@
 #include "helper/output_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "helper/output_folder.h"
 
 /* The end of another object's file takes the folder away if it is empty at that moment. */
-enum { FOLDER_TRIES = 100 };
+enum { FOLDER_TRIES = 100, INPUT_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
 struct output_run {
     const struct child_spec *spec;
@@ -27,6 +28,7 @@ struct output_run {
     off_t size;         /* of stdin */
     const char *result; /* NULL = not done yet */
     bool is_removed;
+    bool prunes_all;             /* else only what it made */
     struct child_report *report; /* how the check failed */
 };
 
@@ -89,13 +91,17 @@ static int expand(struct output_run *r)
     return kind == ERR_TOO_BIG ? ENAMETOOLONG : EINVAL;
 }
 
+/* Sealed it is memory, and stays as it is: nothing that only a privileged reader could read. */
 static int measure_input(struct output_run *r)
 {
     struct stat st;
     int error = result(fstat(STDIN_FILENO, &st));
+    int seals = fcntl(STDIN_FILENO, F_GET_SEALS);
 
-    if (error == 0 && !S_ISREG(st.st_mode))
+    if (error == 0 && (seals < 0 || (seals & INPUT_SEALS) != INPUT_SEALS))
         error = EINVAL;
+    if (error == 0 && st.st_size > WIRE_OUTPUT_MAX)
+        error = EFBIG;
     r->size = error == 0 ? st.st_size : 0;
     return error;
 }
@@ -154,6 +160,11 @@ static int fill(struct output_run *r)
 static int own(struct output_run *r)
 {
     return output_file_own(&r->file);
+}
+
+static int set_mode(struct output_run *r)
+{
+    return output_file_set_mode(&r->file);
 }
 
 static int sync_file(struct output_run *r)
@@ -222,6 +233,7 @@ static const struct step write_steps[] = {
     {"create",       create       },
     {"write",        fill         },
     {"owner",        own          },
+    {"mode",         set_mode     },
     {"fsync",        sync_file    },
     {WIRE_CHECK,     check        },
     {"rename",       commit       },
@@ -259,7 +271,7 @@ static void walk(struct output_run *r, const struct step *steps, size_t count)
             explain(r, &steps[i], error);
     }
     output_file_drop(&r->file);
-    output_folder_prune(&r->folder);
+    output_folder_prune(&r->folder, !r->prunes_all);
     output_folder_close(&r->folder);
     buf_free(&r->path);
     if (error != 0)
@@ -277,7 +289,7 @@ void output_run_write(const struct child_spec *spec, struct child_report *out)
 
 void output_run_remove(const struct child_spec *spec, struct child_report *out)
 {
-    struct output_run r = {.spec = spec, .file.fd = -1, .report = out};
+    struct output_run r = {.spec = spec, .file.fd = -1, .prunes_all = true, .report = out};
 
     walk(&r, remove_steps, ARRAY_LEN(remove_steps));
 }

@@ -32,8 +32,8 @@ enum run_state {
 
 struct run {
     uint64_t id;
-    const struct helper_hook *hook;
-    struct child child; /* its number is another's from CLEARING on */
+    const struct helper_hook *hook; /* NULL = of runs_clear() */
+    struct child child;             /* its number is another's from CLEARING on */
     char *name;
     enum run_state state;         /* from SIGNALED on all of it is killed when it ends */
     struct descent_set witnessed; /* descendants that were seen when it was signaled, or later: they
@@ -273,6 +273,15 @@ static void start_clearing(struct runs *r, struct run *run)
     go_on_clearing(r, run, now);
 }
 
+void runs_clear(struct runs *r, uint64_t id, const char *name)
+{
+    runs_add(r, id, NULL, (struct child){.status_fd = -1}, name);
+    struct run *run = &r->all[r->count - 1];
+
+    run->end = (struct wire_reply){.type = WIRE_EXITED, .id = id};
+    start_clearing(r, run);
+}
+
 static void describe(struct run *run, const siginfo_t *info)
 {
     struct child_report report;
@@ -305,7 +314,7 @@ static void end_run(struct runs *r, struct run *run, const siginfo_t *info)
         kill(-run->child.pid, SIGKILL);
     wait4(run->child.pid, NULL, 0, &usage);
     run->end.cpu_us = cpu_us(&usage);
-    if (is_spared || run->end.how == WIRE_HOW_NOT_STARTED)
+    if (is_spared)
         forget(r, run);
     else
         start_clearing(r, run);
@@ -373,10 +382,9 @@ int runs_wait_ms(const struct runs *r)
 
 static void start_end(const struct runs *r, struct run *run, uint64_t now)
 {
-    uint64_t grace = run->hook->kill_grace_ms;
-
     if (run->state == RUN_CLEARING)
         return;
+    uint64_t grace = run->hook->kill_grace_ms;
     run->deadline_ms = now + (grace < MAX_GRACE_MS ? grace : MAX_GRACE_MS);
     signal_group(r, run, run->hook->kill_signal);
 }

@@ -48,6 +48,11 @@ void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struc
  * those with its name. */
 void runs_kill(struct runs *r, uint64_t id, int signal_number);
 
+/* Kills what runs have left that have this name and were spared, as a run of that id does which ends
+ * badly; on_end tells that nothing is left (EXITED, 0), maybe before it returns. No run may have the
+ * id. */
+void runs_clear(struct runs *r, uint64_t id, const char *name);
+
 /* Reaps every child that has ended. A good end spares what the run has left, and tells of it.
  * Otherwise its group gets SIGKILL (while its first process is not reaped, the number cannot be
  * used again), then what escaped from there. on_end runs for each, after a bad end once nothing is

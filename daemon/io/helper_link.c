@@ -156,7 +156,7 @@ static void finish(struct helper_link *l, const struct message *m, int error)
 {
     if (error == 0 || error == EPIPE || error == ECONNRESET)
         return;
-    if (m->head.type == WIRE_RUN)
+    if (m->head.type == WIRE_RUN || m->head.type == WIRE_CLEAR)
         refuse(l, m->head.id, error);
     else
         log_error("helper: a request could not be sent", KV_U64("type", m->head.type),
@@ -232,6 +232,16 @@ void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number)
     };
 
     ensure(signal_number > 0 && signal_number < NSIG);
+    submit(l, &m);
+}
+
+void helper_link_clear(struct helper_link *l, uint64_t run, struct str env)
+{
+    struct message m = {
+        .head = {WIRE_CLEAR, 0, run, 0, 0},
+          .env = env
+    };
+
     submit(l, &m);
 }
 

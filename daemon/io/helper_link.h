@@ -46,7 +46,7 @@ struct helper_link_exit {
 
 /* All are called from the loop. Each may dispose the link. */
 struct helper_link_events {
-    /* Once for each helper_link_run(), unless the link is lost before. */
+    /* Once for each helper_link_run() and helper_link_clear(), unless the link is lost before. */
     void (*on_exited)(void *arg, const struct helper_link_exit *end);
     /* Once for each helper_link_open(): fd is the receiver's, or -1 and error is an errno. */
     void (*on_opened)(void *arg, uint64_t tag, int fd, int error);
@@ -70,6 +70,11 @@ void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, enum wi
  * the program ends gets SIGKILL, in whatever group or session it is. Nothing happens if it has
  * ended. */
 void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number);
+
+/* Kills what a run has left, which ended well and was spared: env is that which it was started with,
+ * and no program of that id runs. Ends in on_exited, as if a program had ended with 0, once nothing
+ * is left, or after 5 s. */
+void helper_link_clear(struct helper_link *l, uint64_t run, struct str env);
 
 /* Opens a credential file by its number in helper_params; tag comes back in on_opened. */
 void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag);

@@ -29,6 +29,7 @@ enum job_state {
     JOB_TERMINATING, /* kill_signal was sent; SIGKILL follows */
     JOB_KILLED,      /* SIGKILL was sent */
     JOB_TAKING,      /* the command is gone; what it printed is not over */
+    JOB_CLEARING,    /* it will not be: what the command left behind is killed */
     JOB_ENDED,       /* the run is over; its output lingers */
 };
 
@@ -91,6 +92,10 @@ static void enter(struct job *j, enum job_state state)
     case JOB_TAKING:
     case JOB_ENDED:
         deadline_start(j->deadline, LINGER_MS);
+        break;
+    case JOB_CLEARING:
+        j->cpu_us = j->exit.cpu_us;
+        helper_link_clear(j->params->link, j->id, buf_str(&j->env));
         break;
     }
 }
@@ -205,14 +210,17 @@ static void on_deadline(void *arg)
         enter(j, JOB_KILLED);
         break;
     case JOB_TAKING:
-        fail_run(j, "output: a process that the command left behind still holds its stdout, so it "
-                    "may not be whole");
+        if (taken_drain(j->fds.taken)) /* it is over, and main stood still */
+            write_file(j);
+        else
+            enter(j, JOB_CLEARING);
         break;
     case JOB_ENDED:
         printed_give_up(&j->fds.printed);
         check_gone(j);
         break;
     case JOB_KILLED:
+    case JOB_CLEARING:
         break;
     }
 }
@@ -320,7 +328,10 @@ void job_exited(struct job *j, const struct helper_link_exit *end)
     bool goes_on = takes_output(j->run) && j->program == WIRE_PROGRAM_COMMAND;
 
     j->exit = *end;
-    if (!goes_on || !job_end_is_good(&command))
+    if (j->state == JOB_CLEARING)
+        fail_run(j, "output: a process that the command left behind still holds its stdout after "
+                    "1 s, so it may not be whole (was killed)");
+    else if (!goes_on || !job_end_is_good(&command))
         end_run(j);
     else if (!is_alive(j) && j->cut == JOB_CUT_NONE)
         fail_run(j, "output: informerd stops before it was written");

@@ -24,9 +24,9 @@ struct job_events {
 };
 
 /* Starts the run through the link. ERR_IO: no descriptors or no memory file, err.code is the errno
- * (means_lacking() with MEANS_MEMORY_FILE covers both); ERR_CONFIG,
- * ERR_TOO_BIG: it cannot be told its fields (payload_put_env()). Nothing was started then, *out is
- * NULL. params, run and events must outlive the process. */
+ * (means_lacking() with MEANS_MEMORY_FILE covers both); ERR_CONFIG, ERR_TOO_BIG: it cannot be told
+ * its fields (payload_put_env()). Nothing was started then, *out is NULL. params, run and events
+ * must outlive the process. */
 enum err_kind job_start(const struct runner_params *params, struct run *run,
                         const struct job_events *events, void *arg, struct job **out,
                         struct err *err) MUST_CHECK;

@@ -79,10 +79,10 @@ static const char *advice(const struct helper_link_exit *exit)
         int error;
         const char *text;
     } known[] = {
-        {"folder", ENOENT,     ": make its folder; only those below a ${variable} are made here"},
-        {"folder", ELOOP,      ": a link stands where a folder of a ${variable} should"         },
-        {"target", EOPNOTSUPP, ": it is a device, fifo or socket"                               },
-        {"rename", ESTALE,     ": somebody has replaced the new file"                           },
+        {"folder", ENOENT,     ": make its folder; only those below a ${variable} are made here"    },
+        {"folder", ELOOP,      ": a link stands on the way that others than root may have put there"},
+        {"target", EOPNOTSUPP, ": it is a device, fifo or socket"                                   },
+        {"rename", ESTALE,     ": somebody has replaced or removed the new file"                    },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * job_fds - the descriptors that the programs of a run get, and what comes out of them; driver.
- * Used by job alone. The first program's stdout is taken if the run writes a file; then the helper, who
- * writes it, has what it took as stdin, and the log as stdout. stderr is one for all of them.
+ * Used by job alone. The first program's stdout is taken if the run writes a file; then the helper,
+ * who writes it, has what it took as stdin, and the log as stdout. stderr is one for all of them.
  */
 #ifndef IO_JOB_FDS_H
 #define IO_JOB_FDS_H

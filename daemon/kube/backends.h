@@ -55,8 +55,7 @@ struct backend_group {
 
 /* Zero-initialised is empty. Numbers of elements are in the n_ fields. */
 struct backends {
-    struct backends_text
-        service; /* whose they are: a name in the same namespace; absent = nobody's */
+    struct backends_text service; /* in the same namespace; absent = nobody's */
     struct backend_group *groups;
     unsigned n_groups;
     struct backend_port *ports;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/tls_identity.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 #include <mbedtls/asn1.h>
@@ -10,31 +9,6 @@
 
 #include "base/mem.h"
 #include "base/utf8.h"
-
-static char *printable_copy(const mbedtls_x509_buf *value)
-{
-    for (size_t i = 0; i < value->len; i++)
-        if (!isgraph(value->p[i]))
-            return NULL;
-    return value->len > 0 ? mem_strndup((const char *)value->p, value->len) : NULL;
-}
-
-char *tls_identity_common_name(struct str pem)
-{
-    char *text = mem_strndup(pem.p, pem.n); /* the parser wants a NUL behind PEM, and counts it */
-    char *name = NULL;
-    mbedtls_x509_crt crt;
-
-    mbedtls_x509_crt_init(&crt);
-    if (mbedtls_x509_crt_parse(&crt, (const unsigned char *)text, pem.n + 1) >= 0) {
-        for (const mbedtls_x509_name *n = &crt.subject; n != NULL && name == NULL; n = n->next)
-            if (MBEDTLS_OID_CMP(MBEDTLS_OID_AT_CN, &n->oid) == 0)
-                name = printable_copy(&n->val);
-    }
-    mbedtls_x509_crt_free(&crt);
-    free(text);
-    return name;
-}
 
 static char *text_copy(const mbedtls_x509_buf *value)
 {
@@ -68,7 +42,7 @@ static bool take_name(struct tls_identity *id, const mbedtls_x509_name *n)
 
 bool tls_identity_read(struct str pem, struct tls_identity *out)
 {
-    char *text = mem_strndup(pem.p, pem.n);
+    char *text = mem_strndup(pem.p, pem.n); /* the parser wants a NUL behind PEM, and counts it */
     mbedtls_x509_crt crt;
 
     *out = (struct tls_identity){0};

@@ -18,10 +18,6 @@ struct tls_identity {
     size_t group_count;
 };
 
-/* The common name of the first certificate in a PEM text: a new string for the caller, or NULL when
- * there is none, it cannot be parsed, or the name holds anything but printable ASCII. */
-char *tls_identity_common_name(struct str pem) MUST_CHECK;
-
 /* Reads the first certificate of a PEM text. False, with *out zeroed: there is none, it cannot be
  * parsed, has no common name, or a name that is no UTF-8. Release with tls_identity_fini(). */
 bool tls_identity_read(struct str pem, struct tls_identity *out) MUST_CHECK;

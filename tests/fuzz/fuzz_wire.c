@@ -23,6 +23,7 @@ static void read_request(struct str message, size_t fd_count)
         return;
     }
     ensure((req.type == WIRE_RUN) == (fd_count == WIRE_RUN_FDS));
+    ensure(req.env.n == 0 || req.type == WIRE_RUN || req.type == WIRE_CLEAR);
     ensure(req.env.n == message.n - WIRE_HEAD_SIZE && req.env.n <= WIRE_ENV_MAX);
     if (wire_env_check(req.env, &count))
         ensure(count <= req.env.n && (count > 0) == (req.env.n > 0));

@@ -70,10 +70,11 @@ void outbox_close(struct outbox *o)
 static int memory_file(const char *bytes)
 {
     size_t n = strlen(bytes);
-    int fd = memfd_create("test", MFD_CLOEXEC);
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
     assert_true(fd >= 0);
     assert_int_equal(pwrite(fd, bytes, n, 0), n);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), 0);
     return fd;
 }
 

@@ -180,6 +180,61 @@ static void test_success_tells_what_is_left(void **state)
     helped_close(&w);
 }
 
+static void clear(struct helped *w, uint64_t id, const char *env)
+{
+    size_t before = w->exited;
+
+    helper_link_clear(w->link, id, str_of(env, strlen(env) + 1));
+    HELPED_AWAIT(w, w->exited > before);
+    assert_true(w->end.run == id && w->end.left == 0);
+}
+
+/* What a success has left goes when it is one no more; what is another's stays. */
+static void test_what_was_spared_is_cleared(void **state)
+{
+    static const char *const how[] = {"", "setsid"};
+    struct helped w;
+    int other;
+
+    (void)state;
+    helped_open(&w);
+    int in = start_ready(&w, 100, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
+                         &other);
+    HELPED_AWAIT(&w, w.exited == 1);
+    for (size_t i = 0; i < ARRAY_LEN(how); i++) {
+        char *script =
+            mem_printf("%s sh -c 'trap \"\" TERM; (sleep 1000); sleep 1000' & exit 0", how[i]);
+        int out = helped_run(&w, 1, HELPED_SHELL, script);
+
+        HELPED_AWAIT(&w, w.exited == 2 + 2 * i);
+        assert_int_equal(w.end.run, 1);
+        clear(&w, 1, "INFORMERD_RUN=run-1");
+        assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
+        expect_all_gone(out);
+        free(script);
+    }
+    assert_int_equal(write(in, "yes\n", 4), 4);
+    helped_expect_line(other, "alive yes\n");
+    close(in);
+    helped_expect_eof(other);
+    helped_close(&w);
+}
+
+static void test_nothing_to_clear(void **state)
+{
+    struct helped w;
+
+    (void)state;
+    helped_open(&w);
+    clear(&w, 2, "INFORMERD_RUN=run-2");
+    assert_int_equal(w.end.how, HELPER_LINK_EXITED);
+    clear(&w, 3, "INFORMERD_HOOK=h"); /* of no run */
+    assert_int_equal(w.end.how, HELPER_LINK_EXITED);
+    clear(&w, 4, "LD_PRELOAD=x");
+    assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EINVAL);
+    helped_close(&w);
+}
+
 /* Neither a failure nor a success of another run has anything to do with it. */
 static void test_runs_do_not_touch_each_other(void **state)
 {
@@ -254,6 +309,8 @@ int main(void)
         cmocka_unit_test(test_kill_remembers_descendants),
         cmocka_unit_test(test_escaping_goes_on_while_being_killed),
         cmocka_unit_test(test_success_tells_what_is_left),
+        cmocka_unit_test(test_what_was_spared_is_cleared),
+        cmocka_unit_test(test_nothing_to_clear),
         cmocka_unit_test(test_runs_do_not_touch_each_other),
         cmocka_unit_test(test_end_of_main_reaches_what_escaped),
     };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -119,10 +120,11 @@ static void test_owner(void **state)
     assert_true(first.st_uid == HELPED_NOBODY && first.st_gid == getegid());
     assert_int_equal(first.st_mode, S_IFREG | 0640);
     assert_int_equal(chown(outbox_path(&o, "f"), 0, HELPED_NOBODY), 0);
-    outbox_write(&o, "x", WIRE_SAME);
+    outbox_write(&o, "x", WIRE_WRITTEN); /* not given away in place */
     struct stat second = outbox_stat(&o, "f");
-    assert_true(is_same_file(&first, &second));
-    assert_true(second.st_uid == HELPED_NOBODY && second.st_gid == HELPED_NOBODY);
+    assert_false(is_same_file(&first, &second));
+    assert_true(second.st_uid == HELPED_NOBODY && second.st_gid == getegid());
+    outbox_write(&o, "x", WIRE_SAME);
     outbox_close(&o);
     outbox_open(&o, "/f"); /* no owner set: whose it is does not count */
     outbox_put(&o, "f", "x");
@@ -379,20 +381,42 @@ static void test_leftover(void **state)
     outbox_close(&o);
 }
 
-/* Where main gives something else than a file there is nothing to wait for. */
+static void expect_input_refused(struct outbox *o, int in, int error)
+{
+    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    helper_link_run(o->w.link, ++o->id, OUTBOX_HOOK, WIRE_PROGRAM_OUTPUT, str_c(NULL),
+                    (int[]){in, null, fcntl(null, F_DUPFD_CLOEXEC, 3)});
+    outbox_await(o);
+    outbox_expect(o, HELPER_LINK_NOT_STARTED, error, "input");
+    assert_int_equal(outbox_count(o, ""), 0);
+}
+
+/* Of a given size, without a byte of it being there. */
+static int memory_of(off_t size, int seals)
+{
+    int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    assert_int_equal(ftruncate(fd, size), 0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+    return fd;
+}
+
+/* A main that is not itself any more has no file read, nor one that changes, nor the disk filled. */
 static void test_bad_input(void **state)
 {
+    enum { FIXED = F_SEAL_SHRINK | F_SEAL_GROW };
     struct outbox o;
     int in[2];
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
     (void)state;
     outbox_open(&o, "/f");
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-    helper_link_run(o.w.link, ++o.id, OUTBOX_HOOK, WIRE_PROGRAM_OUTPUT, str_c(NULL),
-                    (int[]){in[0], null, fcntl(null, F_DUPFD_CLOEXEC, 3)});
-    outbox_await(&o);
-    outbox_expect(&o, HELPER_LINK_NOT_STARTED, EINVAL, "input");
+    expect_input_refused(&o, in[0], EINVAL);
+    expect_input_refused(&o, open("/etc/passwd", O_RDONLY | O_CLOEXEC), EINVAL);
+    expect_input_refused(&o, memory_of(1, FIXED), EINVAL);
+    expect_input_refused(&o, memory_of(1, F_SEAL_SHRINK | F_SEAL_WRITE), EINVAL);
+    expect_input_refused(&o, memory_of(WIRE_OUTPUT_MAX + 1, FIXED | F_SEAL_WRITE), EFBIG);
     close(in[1]);
     outbox_close(&o);
 }

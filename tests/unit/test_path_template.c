@@ -102,6 +102,56 @@ static void test_bad_templates(void **state)
     }
 }
 
+/* "/" and n bytes, of which the last ones are the end. */
+static char *long_template(size_t n, const char *end)
+{
+    char *template = mem_array(n + 2, 1);
+
+    memset(template, 'x', n + 1);
+    template[0] = '/';
+    memcpy(template + n + 1 - strlen(end), end, strlen(end) + 1);
+    return template;
+}
+
+static void expect_length(size_t n, const char *end, enum err_kind want)
+{
+    char *template = long_template(n, end);
+    struct err err = {0};
+    unsigned used;
+
+    assert_int_equal(path_template_check(template, &used, &err), want);
+    if (want != ERR_OK)
+        assert_string_equal(err.text,
+                            "must have at most 255 bytes in a component, and 4095 in all");
+    free(template);
+}
+
+static void test_templates_that_no_value_makes_short_enough(void **state)
+{
+    (void)state;
+    expect_length(255, "", ERR_OK);
+    expect_length(256, "", ERR_CONFIG);
+    expect_length(254 + 7, "${name}", ERR_OK);
+    expect_length(255 + 7, "${name}", ERR_CONFIG);
+    expect_length(256 + 2, "/y", ERR_CONFIG);
+}
+
+static void test_a_template_of_many_components(void **state)
+{
+    struct buf template = {0};
+    struct err err = {0};
+    unsigned used;
+
+    (void)state;
+    for (int i = 0; i < 2047; i++)
+        buf_puts(&template, "/x");
+    buf_puts(&template, "y");
+    assert_int_equal(path_template_check(buf_cstr(&template), &used, &err), ERR_OK);
+    buf_puts(&template, "z");
+    assert_int_equal(path_template_check(buf_cstr(&template), &used, &err), ERR_CONFIG);
+    buf_free(&template);
+}
+
 static enum err_kind expand_name(const char *template, const char *name, struct err *err)
 {
     const struct path_template_values values = {{[PATH_TEMPLATE_NAME] = name}};
@@ -188,9 +238,13 @@ static void test_lengths(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_templates), cmocka_unit_test(test_bad_templates),
-        cmocka_unit_test(test_bad_values),     cmocka_unit_test(test_cluster_scoped),
+        cmocka_unit_test(test_good_templates),
+        cmocka_unit_test(test_bad_templates),
+        cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_cluster_scoped),
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_templates_that_no_value_makes_short_enough),
+        cmocka_unit_test(test_a_template_of_many_components),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,11 @@ static void test_requests(void **state)
     memcpy(bytes + n, "INFORMERD_A=b", 14);
     assert_int_equal(decode(bytes, n + 14, 3, &req), ERR_OK);
     assert_true(str_eq(req.env, str_of("INFORMERD_A=b", 14)));
+    n = request(bytes, WIRE_CLEAR, 0, 9);
+    memcpy(bytes + n, "INFORMERD_A=b", 14);
+    assert_int_equal(decode(bytes, n + 14, 0, &req), ERR_OK);
+    assert_true(req.type == WIRE_CLEAR && req.id == 9);
+    assert_true(str_eq(req.env, str_of("INFORMERD_A=b", 14)));
     assert_int_equal(decode("", 0, 0, &req), ERR_PROTOCOL); /* frees the copy */
 }
 
@@ -81,7 +86,7 @@ static void test_every_truncation(void **state)
     struct wire_request req;
 
     (void)state;
-    for (uint32_t type = WIRE_RUN; type <= WIRE_OPEN; type++) {
+    for (uint32_t type = WIRE_RUN; type <= WIRE_CLEAR; type++) {
         size_t n = request(bytes, type, 1, 1);
 
         for (size_t cut = 0; cut < n; cut++)
@@ -99,11 +104,11 @@ static void test_what_main_never_sends(void **state)
     for (uint32_t type = 0; type < 6; type++)
         for (size_t fds = 0; fds < 5; fds++) {
             size_t n = request(big, type, 1, 1);
-            bool good =
-                type == WIRE_RUN ? fds == 3 : (type == WIRE_KILL || type == WIRE_OPEN) && fds == 0;
+            bool has_env = type == WIRE_RUN || type == WIRE_CLEAR;
+            bool good = type >= WIRE_RUN && type <= WIRE_CLEAR && fds == (type == WIRE_RUN ? 3 : 0);
 
             assert_int_equal(decode(big, n, fds, &req), good ? ERR_OK : ERR_PROTOCOL);
-            good = good && type == WIRE_RUN;
+            good = good && has_env;
             assert_int_equal(decode(big, n + 1, fds, &req), good ? ERR_OK : ERR_PROTOCOL);
         }
     request(big, WIRE_RUN, 0, 0);
@@ -118,7 +123,7 @@ static void test_programs(void **state)
     struct wire_request req;
 
     (void)state;
-    for (uint32_t type = WIRE_RUN; type <= WIRE_OPEN; type++)
+    for (uint32_t type = WIRE_RUN; type <= WIRE_CLEAR; type++)
         for (uint32_t program = 0; program <= WIRE_PROGRAM_COUNT; program++) {
             size_t n = request(bytes, type, 1, 1);
             bool is_run = type == WIRE_RUN;
