@@ -281,7 +281,7 @@ static const struct route {
     {"GET",  {"v1", "hooks", "*", "why", "*"},          hook_call_why   },
     {"GET",  {"v1", "hooks", "*", "input"},             hook_call_input },
     {"GET",  {"v1", "hooks", "*", "input", "*"},        hook_call_input },
-    {"GET",  {"v1", "hooks", "*", "order"},             hook_call_order },
+    {"GET",  {"v1", "hooks", "*", "order", "*"},        hook_call_order },
     {"POST", {"v1", "hooks", "*", "run"},               hook_call_run   },
     {"POST", {"v1", "hooks", "*", "run", "*"},          hook_call_run   },
     {"POST", {"v1", "pause"},                           hook_call_pause },

@@ -179,16 +179,16 @@ void hook_call_input(struct call *c)
 
 /* ---- Orders */
 
-static void put_order(struct call *c, const struct hook *h, bool whole)
+static void put_order(struct call *c, const struct order *order, bool whole)
 {
     struct json_out j = json_out_to(&c->out->body);
 
     json_out_open(&j, '{');
-    json_member_count(&j, "order", h->order.number);
-    json_member_count(&j, "units", h->order.total);
+    json_member_count(&j, "order", order->number);
+    json_member_count(&j, "units", order->total);
     if (whole) {
-        json_member_count(&j, "left", h->order.left);
-        json_member_count(&j, "failed", h->order.failed);
+        json_member_count(&j, "left", order->left);
+        json_member_count(&j, "failed", order->failed);
     }
     json_out_close(&j, '}');
     call_end(c);
@@ -214,15 +214,34 @@ void hook_call_run(struct call *c)
     }
     c->m->actions->kick(c->m->arg);
     c->out->status = 202;
-    put_order(c, h, false);
+    put_order(c, orders_find(&h->orders, h->orders.last), false);
+}
+
+/* 0 = it is none. */
+static uint64_t number_of(struct str text)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < '0' || text.p[i] > '9' || n > UINT32_MAX)
+            return 0;
+        n = n * 10 + (uint64_t)(text.p[i] - '0');
+    }
+    return n;
 }
 
 void hook_call_order(struct call *c)
 {
     const struct hook *h = find_hook(c);
+    const struct order *order =
+        h != NULL ? orders_find(&h->orders, number_of(c->target->part[AT_KEY])) : NULL;
 
-    if (h != NULL)
-        put_order(c, h, true);
+    if (order != NULL)
+        put_order(c, order, true);
+    else if (h != NULL)
+        admin_refuse(c->out, 404,
+                     "the order is not known any more: many came after it, or informerd was "
+                     "started anew");
 }
 
 static void pause_one(struct call *c, struct json_out *j, struct hook *h, bool paused)

@@ -20,7 +20,7 @@ void hook_call_input(struct call *c);
 /* Has the hook, or a key of it, run. */
 void hook_call_run(struct call *c);
 
-/* What became of the last hook_call_run(): {"order":N,"units":N,"left":N,"failed":N}. */
+/* What became of a hook_call_run(), by its number: {"order":N,"units":N,"left":N,"failed":N}. */
 void hook_call_order(struct call *c);
 
 /* Pauses or resumes the hook of the path, or all:

@@ -187,7 +187,7 @@ static enum command_exit run_stream(const struct args *a, struct buf *out, struc
 
 const struct verb command_hooks_stream = {
     .name = "stream",
-    .arguments = "WATCH",
+    .arguments = "SOURCE",
     .help = "its objects and then each change, as NDJSON",
     .min = 1,
     .max = 1,

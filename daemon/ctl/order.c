@@ -2,6 +2,7 @@
 #include "ctl/order.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "ctl/args.h"
 #include "ctl/ask.h"
@@ -77,34 +78,28 @@ static const char *runs(uint64_t n)
     return n == 1 ? "run" : "runs";
 }
 
-/* Why it is no use to wait any longer, in words; NULL = it is. */
-static const char *lost(const struct wait *w)
-{
-    if (w->answer.order > w->order)
-        return "another order came after this one, what became of it is not known";
-    if (w->answer.order < w->order)
-        return "the order is gone: informerd was started anew";
-    if (w->answer.left > 0 && verb_now_ms() >= w->until_ms)
-        return "the runs have not ended yet; they go on, a longer --timeout waits for them";
-    return NULL;
-}
-
 /* Until all runs of the order have ended. */
 static enum command_exit wait_for_end(struct wait *w, struct buf *complaint)
 {
     const char *hook = w->args->words[1];
     unsigned pause_ms = PAUSE_MIN_MS;
     struct buf target = {0};
+    char number[24];
     enum command_exit code;
 
-    verb_put_path(&target, "hooks", hook, "order", NULL);
+    snprintf(number, sizeof(number), "%" PRIu64, w->order);
+    verb_put_path(&target, "hooks", hook, "order", number);
     while ((code = ask(w, &(struct ask){"GET", buf_cstr(&target)}, complaint)) == EXIT_FINE) {
-        if (lost(w) != NULL) {
-            buf_printf(complaint, "%s: %s\n", hook, lost(w));
-            code = EXIT_NO;
-        }
-        if (code != EXIT_FINE || w->answer.left == 0)
+        if (w->answer.left == 0)
             break;
+        if (verb_now_ms() >= w->until_ms) {
+            buf_printf(complaint,
+                       "%s: the runs have not ended yet; they go on, a longer --timeout waits for "
+                       "them\n",
+                       hook);
+            code = EXIT_NO;
+            break;
+        }
         verb_pause(pause_ms);
         pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
     }

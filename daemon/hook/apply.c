@@ -38,6 +38,11 @@ bool apply_due(const struct apply *a)
     return a->unit.state != UNIT_IDLE;
 }
 
+bool apply_may_repeat(const struct apply *a)
+{
+    return apply_due(a) && a->unit.state != UNIT_RUNNING;
+}
+
 bool apply_waits(const struct apply *a)
 {
     return apply_due(a) && a->unit.state != UNIT_PARKED;
@@ -47,7 +52,7 @@ void apply_hold(struct apply *a, bool shut, bool busy, uint64_t now_ms)
 {
     if (!a->wanted)
         return;
-    if (a->unit.order > 0 && a->touched_ms == NEVER_MS && a->unit.state == UNIT_READY)
+    if (a->unit.orders != 0 && a->touched_ms == NEVER_MS && a->unit.state == UNIT_READY)
         a->touched_ms = now_ms;
     bool holds = busy && a->touched_ms != NEVER_MS && now_ms - a->touched_ms < APPLY_HOLD_MS;
     a->held_ms = holds && !shut ? a->touched_ms + APPLY_HOLD_MS : NEVER_MS;
@@ -90,7 +95,7 @@ void apply_ended(struct apply *a, struct sched *s, const struct apply_end *end, 
     if (end->how == SCHED_DENIED)
         sched_unstarted(&a->lane, end->started_ms);
     sched_done(s, &a->lane, &a->unit, again ? SCHED_AGAIN : end->how, now_ms);
-    if (a->unit.order > 0 && !a->unit.denied) /* wanted while this one was under way */
+    if (a->unit.orders != 0 && !a->unit.denied) /* wanted while this one was under way */
         sched_now(&a->lane, &a->unit);
 }
 

@@ -15,7 +15,7 @@
 /* Runs of the command hold apply back for so long at most, from the first write that waits. */
 #define APPLY_HOLD_MS 10000
 
-/* Embedded in its hook. Read-only outside apply.c, but for unit.order. */
+/* Embedded in its hook. Read-only outside apply.c, but for unit.orders. */
 struct apply {
     bool wanted; /* the hook has a program for it; else nothing is ever due */
     struct lane lane;
@@ -39,6 +39,9 @@ void apply_hurry(struct apply *a);
 
 /* Is there something to apply, now or later, or is that under way? */
 bool apply_due(const struct apply *a);
+
+/* Is there, and not under way? A run that is has what was written before. */
+bool apply_may_repeat(const struct apply *a);
 
 /* Is there, and not parked? */
 bool apply_waits(const struct apply *a);

@@ -138,9 +138,20 @@ enum err_kind files_claim(struct run *run, struct err *err)
     return kind == ERR_OK ? ERR_OK : err_wrap(err, "output");
 }
 
+/* NULL: the run has none. */
+static struct file *file_of(const struct run *run)
+{
+    return run->file != NULL ? find(&run->hook->files, str_c(run->file)) : NULL;
+}
+
+bool files_seen(const struct run *run)
+{
+    return file_of(run) != NULL && file_of(run)->seen;
+}
+
 bool files_ended(const struct run *run, const struct run_result *result)
 {
-    struct file *file = run->file != NULL ? find(&run->hook->files, str_c(run->file)) : NULL;
+    struct file *file = file_of(run);
     struct file was;
 
     if (file == NULL || result->file == RUN_FILE_NONE)
@@ -155,12 +166,11 @@ bool files_ended(const struct run *run, const struct run_result *result)
 
 bool files_forget(const struct run *run)
 {
-    struct files *f = &run->hook->files;
-    struct file *file = run->file != NULL ? find(f, str_c(run->file)) : NULL;
+    struct file *file = file_of(run);
 
     if (file == NULL)
         return false;
     bool contested = file->contested;
-    drop(f, file);
+    drop(&run->hook->files, file);
     return contested;
 }

@@ -47,7 +47,11 @@ enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
 /* Takes note of what the run, which ends, has done with its file. True if that is to be applied. */
 bool files_ended(const struct run *run, const struct run_result *result);
 
-/* The run's file is gone: takes it from its key. True if another key was refused for its sake. */
+/* Is it known what the run's file holds? */
+bool files_seen(const struct run *run);
+
+/* The run's file is gone, or was never there: takes it from its key. True if another key was
+ * refused for its sake. */
 bool files_forget(const struct run *run);
 
 #endif

@@ -126,7 +126,7 @@ static const struct entry *oldest_pending(const struct hook *h)
 /* A rerun may be ready to start; nobody waits for it. */
 static bool is_quiet(const struct hook *h)
 {
-    if (h->gate == GATE_CLOSED || h->lane.running > 0 || h->order.left > 0 ||
+    if (h->gate == GATE_CLOSED || h->lane.running > 0 || orders_wait(&h->orders) ||
         apply_waits(&h->apply))
         return false;
     if (h->rules.mode == HOOK_OBJECT)

@@ -16,6 +16,7 @@
 #include "hook/files.h"
 #include "hook/history.h"
 #include "hook/hook_params.h"
+#include "hook/orders.h"
 #include "hook/run.h"
 
 /* Where a hook stands with its first run. */
@@ -24,14 +25,6 @@ enum hook_gate {
     GATE_FIRST,  /* open; object: an existing key has no ended run yet; else: no handled one */
     GATE_APPLY,  /* those have ended; what they wrote has not been applied yet, well or not */
     GATE_OPEN,
-};
-
-/* What a person wants run (informerctl run); the last one of a hook. */
-struct hook_order {
-    uint64_t number; /* 1, 2, ...; 0 = there was none */
-    size_t total;    /* units */
-    size_t left;     /* whose run has not ended */
-    size_t failed;
 };
 
 /* Read-only outside hook/. */
@@ -50,7 +43,7 @@ struct hook {
     struct apply apply;
     bool paused;
     bool snapshot_due; /* snapshot: one more run is due, whatever becomes of the changes */
-    struct hook_order order;
+    struct orders orders;
     struct history history;
     uint64_t runs_ok;
     uint64_t runs_failed;
@@ -109,9 +102,9 @@ uint64_t hooks_wake_ms(const struct hooks *hs);
 void hook_pause(struct hook *h, bool paused);
 
 /* A person wants a run now: of one key (object), of all (key.p NULL), or of the hook (batch,
- * snapshot: key.p NULL). h->order tells what became of it. ERR_BUSY: paused, its first run is not
- * due yet, or it waits for stale sources; ERR_NOT_FOUND: there is nothing to tell; ERR_CONFIG: the
- * mode knows no keys. */
+ * snapshot: key.p NULL). It is the last one of h->orders. ERR_BUSY: paused, its first run is not
+ * due yet, it waits for stale sources, or too many wait already; ERR_NOT_FOUND: there is nothing to
+ * tell; ERR_CONFIG: the mode knows no keys. */
 enum err_kind hook_order(struct hook *h, struct str key, struct err *err) MUST_CHECK;
 
 /* Have all first runs ended, well or not (READY: DESIGN 1.6)? */

@@ -10,7 +10,7 @@ static void rest_entry(struct hook *h, struct entry *e, uint64_t now_ms)
     struct unit *u = &e->unit;
 
     if (hook_entry_over(h, e)) {
-        hook_order_void(h, u);
+        hook_orders_void(h, u);
         sched_rest(&h->lane, u, NEVER_MS);
     } else if (u->rerun_at_ms == 0) {
         sched_rest(&h->lane, u, now_ms);
@@ -210,8 +210,8 @@ static struct hook *hook_of(struct lane *lane)
 static void number_run(struct hooks *hs, struct run *run)
 {
     run->id = hs->next_id++;
-    run->order = run->unit->order;
-    run->unit->order = 0;
+    run->orders = run->unit->orders;
+    run->unit->orders = 0;
     list_append(&hs->runs, &run->link);
 }
 
@@ -241,7 +241,7 @@ static struct run *start_run(struct hooks *hs, struct hook *h, struct unit *u, u
 /* Nothing is left to tell: a batch without objects. */
 static void end_void(struct hooks *hs, struct hook *h, struct unit *u, uint64_t now_ms)
 {
-    hook_order_void(h, u);
+    hook_orders_void(h, u);
     sched_done(&hs->sched, &h->lane, u, SCHED_DONE, now_ms);
     sched_rest(&h->lane, u, now_ms);
     hook_check_first(h);

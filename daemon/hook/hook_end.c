@@ -27,13 +27,20 @@ static bool is_denied(const struct run_result *r)
     return r->end == RUN_NO_MEANS;
 }
 
+/* A rerun that was none is due as one still, for nobody's sake. */
+static bool stays_rerun(const struct run *run, const struct run_result *r)
+{
+    return is_denied(r) && run->reason == RUN_RERUN;
+}
+
 static void note_result(const struct run *run, const struct run_result *r, bool ok, uint64_t now_ms)
 {
     struct hook *h = run->hook;
 
     if (!ok) {
         h->runs_failed += !is_denied(r);
-        h->snapshot_due = h->rules.mode == HOOK_SNAPSHOT;
+        h->snapshot_due =
+            h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !stays_rerun(run, r));
         snprintf(h->last_error, sizeof(h->last_error), "%s", r->text);
         return;
     }
@@ -49,11 +56,13 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
 static void note_events(struct hook *h, const struct run *run, const struct run_result *r, bool ok,
                         uint64_t now_ms)
 {
-    for (size_t i = 0; i < run->event_count; i++) {
+    for (size_t i = run->event_count; i-- > 0;) {
+        const struct run_event *re = &run->events[i];
+
         if (is_denied(r))
-            queue_denied(run->events[i].entry);
+            queue_denied(re->entry, &re->was);
         else
-            queue_ended(&h->queue, run->events[i].entry);
+            queue_ended(&h->queue, re->entry);
     }
     for (size_t i = 0; i < run->event_count; i++) {
         const struct run_event *re = &run->events[i];
@@ -72,13 +81,24 @@ static bool another_matter(struct hook *h, const struct run_event *was, unsigned
     struct queue_event due[2];
     struct entry *e = was->entry;
 
-    if (hook_gives_way(h, e, failures, parked))
+    bool yields = hook_gives_way(h, e, failures, parked);
+
+    if (yields)
         queue_yield(&h->queue, e, now_ms);
-    if (!queue_due(e))
-        return false;
+    if (!queue_due(e)) /* a person may want what is there now */
+        return yields && e->unit.orders != 0;
     queue_events(&h->queue, e, due);
     return queue_new_matter(&h->queue, e) ||
            !str_eq(object_uid(due[0].object), object_uid(was->ev.object));
+}
+
+static enum sched_result outcome_of_denied(const struct hook *h, const struct run *run,
+                                           const struct run_result *r)
+{
+    const struct entry *e = entry_of(run);
+    bool again = stays_rerun(run, r) && hook_unit_repeats(h, e);
+
+    return again || hook_unit_due(h, run->unit, e) ? SCHED_DENIED : SCHED_DONE;
 }
 
 static enum sched_result outcome(struct hook *h, const struct run *run, const struct run_result *r,
@@ -86,12 +106,13 @@ static enum sched_result outcome(struct hook *h, const struct run *run, const st
 {
     const struct entry *e = entry_of(run);
     enum history_outcome end = judge(h, r);
-    bool counts = !is_denied(r);
-    bool parks = counts && (end == HISTORY_PARKED || sched_is_last_try(&h->lane, run->unit));
-    unsigned failures = run->unit->failures + counts;
+    bool parks = end == HISTORY_PARKED || sched_is_last_try(&h->lane, run->unit);
+    unsigned failures = run->unit->failures + 1;
 
     if (e != NULL && hook_entry_over(h, e))
-        hook_order_void(h, run->unit);
+        hook_orders_void(h, run->unit);
+    if (is_denied(r))
+        return outcome_of_denied(h, run, r);
     if (end != HISTORY_OK && e != NULL &&
         another_matter(h, &run->events[0], failures, parks, now_ms))
         return SCHED_AGAIN;
@@ -99,8 +120,6 @@ static enum sched_result outcome(struct hook *h, const struct run *run, const st
         return SCHED_DONE;
     if (end == HISTORY_OK)
         return SCHED_AGAIN;
-    if (!counts)
-        return SCHED_DENIED;
     return parks ? SCHED_PARKED : SCHED_FAILED;
 }
 
@@ -116,35 +135,41 @@ static void release_entries(const struct run *run)
     }
 }
 
-/* The unit has ended a run: when it runs again, if not for its own sake. */
-static void schedule_rerun(struct hook *h, const struct run *run)
+/* The unit has ended a run: when it runs again, if not for its own sake. A batch of what has
+ * changed puts nothing off. */
+static void schedule_rerun(struct hook *h, const struct run *run, const struct run_result *r,
+                           uint64_t now_ms)
 {
-    sched_rest(&h->lane, run->unit,
-               hook_unit_repeats(h, entry_of(run)) ? run->started_ms : NEVER_MS);
+    struct unit *u = run->unit;
+    bool again = hook_unit_repeats(h, entry_of(run));
+    uint64_t at_ms = u->rerun_at_ms;
+
+    if (!again || at_ms == 0 || (run_tells_all(run) && !is_denied(r)))
+        sched_rest(&h->lane, u, again ? run->started_ms : NEVER_MS);
+    else if (is_denied(r) && at_ms < now_ms + SCHED_DENIED_MS)
+        sched_rest_until(&h->lane, u, now_ms + SCHED_DENIED_MS);
+    else
+        sched_rest_until(&h->lane, u, at_ms);
 }
 
 /* Who wanted a run that was none waits on. */
 static void note_order(struct hook *h, const struct run *run, const struct run_result *r, bool ok)
 {
-    if (!is_denied(r))
-        hook_order_ended(h, run->order, ok);
-    else if (run->unit->order == 0)
-        run->unit->order = run->order;
+    uint32_t *unit = &run->unit->orders;
+
+    if (!is_denied(r)) {
+        orders_ended(&h->orders, run->orders, ok);
+        return;
+    }
+    orders_ended(&h->orders, run->orders & *unit, true); /* counted twice */
+    *unit |= run->orders;
 }
 
-/* Who waits for the run waits for what it made due, too. */
-static void want_apply(struct hook *h, const struct run *run)
+/* Who wanted the run wants it to be in effect: apply follows, if there is anything to apply. */
+static void want_apply(struct hook *h, const struct run *run, bool touched)
 {
-    struct unit *u = &h->apply.unit;
-
-    if (run->order == 0 || run->order != h->order.number || !apply_due(&h->apply))
-        return;
-    if (u->order != run->order) {
-        h->order.total++;
-        h->order.left++;
-    }
-    u->order = run->order;
-    sched_now(&h->apply.lane, u);
+    if (run->orders != 0 && (touched ? apply_due(&h->apply) : apply_may_repeat(&h->apply)))
+        hook_want_apply(h, run->orders);
 }
 
 /* Keys that were refused as their file was another's may have it now. */
@@ -161,11 +186,14 @@ static void retry_parked(struct hook *h, uint64_t now_ms)
 static void note_file(struct hook *h, const struct run *run, const struct run_result *r, bool ok,
                       uint64_t now_ms)
 {
-    if (files_ended(run, r)) {
+    bool touched = files_ended(run, r);
+
+    if (touched)
         apply_touch(&h->apply, now_ms);
-        want_apply(h, run);
-    }
-    if (ok && run->kind == RUN_REMOVE && files_forget(run))
+    if (!is_denied(r))
+        want_apply(h, run, touched);
+    bool lets_go = is_denied(r) ? !files_seen(run) : ok && run->kind == RUN_REMOVE;
+    if (lets_go && files_forget(run))
         retry_parked(h, now_ms);
 }
 
@@ -223,8 +251,8 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
         u->state == UNIT_PARKED && (v.outcome == HISTORY_FAILED || result->end == RUN_UNFIT);
     if (!ok) /* what wanted to be parked may be due again for another reason */
         v.outcome = u->state == UNIT_PARKED ? HISTORY_PARKED : HISTORY_FAILED;
-    schedule_rerun(h, run);
-    if (u->order > 0 && !u->denied) /* wanted while this one was under way */
+    schedule_rerun(h, run, result, now_ms);
+    if (u->orders != 0 && !u->denied) /* wanted while this one was under way */
         sched_now(&h->lane, u);
     if (!is_denied(result))
         history_add(&h->history, run, result, v.outcome, now_ms);

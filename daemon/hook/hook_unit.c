@@ -6,7 +6,7 @@
 
 bool hook_unit_due(const struct hook *h, const struct unit *u, const struct entry *e)
 {
-    if (u->order > 0)
+    if (u->orders != 0)
         return true;
     if (e != NULL)
         return queue_due(e);
@@ -25,24 +25,28 @@ bool hook_entry_over(const struct hook *h, const struct entry *e)
     return !queue_due(e) && !hook_unit_repeats(h, e);
 }
 
-void hook_order_ended(struct hook *h, uint64_t number, bool ok)
+void hook_orders_void(struct hook *h, struct unit *u)
 {
-    if (number == 0 || number != h->order.number)
-        return;
-    h->order.left--;
-    h->order.failed += !ok;
+    orders_ended(&h->orders, u->orders, true);
+    u->orders = 0;
 }
 
-void hook_order_void(struct hook *h, struct unit *u)
+void hook_want_apply(struct hook *h, uint32_t orders)
 {
-    hook_order_ended(h, u->order, true);
-    u->order = 0;
+    orders_want(&h->orders, &h->apply.unit.orders, orders);
+    sched_now(&h->apply.lane, &h->apply.unit);
+}
+
+/* Does the hook hear of the next life as long as that lasts? */
+static bool hears_lives(const struct hook *h)
+{
+    return filter_takes(&h->filter, DELTA_ADDED) || filter_takes(&h->filter, DELTA_MODIFIED);
 }
 
 bool hook_gives_way(const struct hook *h, const struct entry *e, unsigned failures, bool parked)
 {
     return h->rules.mode == HOOK_OBJECT && (parked || failures >= DELETED_ATTEMPTS) &&
-           e->told_end && filter_takes(&h->filter, DELTA_ADDED) && e->newest.object != NULL &&
+           e->told_end && hears_lives(h) && e->newest.object != NULL &&
            !queue_new_matter(&h->queue, e);
 }
 

@@ -20,11 +20,11 @@ bool hook_unit_repeats(const struct hook *h, const struct entry *e);
 /* Is there nothing that the hook could be told of the key, now or again? */
 bool hook_entry_over(const struct hook *h, const struct entry *e);
 
-/* A run that a person wanted has ended. */
-void hook_order_ended(struct hook *h, uint64_t number, bool ok);
+/* The unit has nothing to tell any more: what people want of it is void, which is no failure. */
+void hook_orders_void(struct hook *h, struct unit *u);
 
-/* The unit has nothing to tell any more: what a person wants of it is void, which is no failure. */
-void hook_order_void(struct hook *h, struct unit *u);
+/* People want what the hook wrote applied, once more behind what the command may write now. */
+void hook_want_apply(struct hook *h, uint32_t orders);
 
 /* Has the end of a life failed so often, failures in all, or is it parked, so that the next life is
  * heard first (DESIGN 1.4.2)? */

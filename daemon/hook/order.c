@@ -24,67 +24,60 @@ static enum err_kind check_ready(const struct hook *h, struct str key, struct er
     return ERR_OK;
 }
 
-static void want_unit(struct hook *h, struct unit *u)
-{
-    u->order = h->order.number;
-    h->order.total++;
-    h->order.left++;
-    sched_now(&h->lane, u);
-}
+/* An order that is being given. */
+struct giving {
+    struct hook *hook;
+    uint32_t bit;
+};
 
-/* What is to be applied, or could not be: once more behind what the command may write now. One
- * that is under way has what was written before. */
-static void want_apply(struct hook *h)
+static void want_unit(const struct giving *g, struct unit *u)
 {
-    if (h->apply.unit.state == UNIT_RUNNING)
-        return;
-    h->apply.unit.order = h->order.number;
-    h->order.total++;
-    h->order.left++;
-    sched_now(&h->apply.lane, &h->apply.unit);
+    orders_want(&g->hook->orders, &u->orders, g->bit);
+    sched_now(&g->hook->lane, u);
 }
 
 /* A batch is one unit, whatever there is to tell of. */
 static void want_entry(void *arg, struct entry *e)
 {
-    struct hook *h = arg;
+    const struct giving *g = arg;
+    struct hook *h = g->hook;
 
-    if (hook_entry_over(h, e))
-        return;
-    if (h->rules.mode == HOOK_OBJECT)
-        want_unit(h, &e->unit);
-    else if (h->order.total == 0)
-        want_unit(h, &h->unit);
+    if (!hook_entry_over(h, e))
+        want_unit(g, h->rules.mode == HOOK_OBJECT ? &e->unit : &h->unit);
 }
 
-static void want_entries(struct hook *h, struct str key)
+static void want_entries(struct giving *g, struct str key)
 {
+    struct hook *h = g->hook;
+
     for (size_t i = 0; i < h->source_count; i++) {
         struct entry *e = key.p != NULL ? queue_find(&h->queue, i, key) : NULL;
 
         if (key.p == NULL)
-            queue_each(&h->queue, i, want_entry, h);
+            queue_each(&h->queue, i, want_entry, g);
         else if (e != NULL)
-            want_entry(h, e);
+            want_entry(g, e);
     }
 }
 
 enum err_kind hook_order(struct hook *h, struct str key, struct err *err)
 {
-    const struct hook_order last = h->order;
+    const struct orders before = h->orders;
 
     if (check_ready(h, key, err) != ERR_OK)
         return err->kind;
-    h->order = (struct hook_order){.number = last.number + 1};
+    struct giving g = {h, orders_begin(&h->orders)};
+    if (g.bit == 0)
+        return err_set(err, ERR_BUSY, 0, "%d orders wait for hook %s already", ORDERS_MAX, h->name);
     if (h->rules.mode == HOOK_SNAPSHOT)
-        want_unit(h, &h->unit);
+        want_unit(&g, &h->unit);
     else
-        want_entries(h, key);
-    if (key.p == NULL && apply_due(&h->apply))
-        want_apply(h);
-    if (h->order.total > 0)
+        want_entries(&g, key);
+    if (key.p == NULL && apply_may_repeat(&h->apply))
+        hook_want_apply(h, g.bit);
+    if (orders_find(&h->orders, h->orders.last)->total > 0)
         return ERR_OK;
-    h->order = last; /* nobody runs for this one */
+    h->orders = before; /* nobody runs for this one */
     return err_set(err, ERR_NOT_FOUND, 0, "hook %s knows of nothing%s%.*s to run for", h->name,
                    key.p != NULL ? " under the key " : "", (int)key.n, key.p != NULL ? key.p : "");
 }

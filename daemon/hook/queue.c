@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "hook/queue_mark.h"
 
 void queue_init(struct queue *q, const struct filter *filter, size_t source_count)
 {
@@ -369,10 +370,28 @@ void queue_ended(struct queue *q, struct entry *e)
     e->pins--;
 }
 
-void queue_denied(struct entry *e)
+/* What happened to a life that stays announced while the run seemed to be under way has happened.
+ * An end that was not wanted is not kept: that life is over. */
+void queue_denied(struct entry *e, const struct queue_mark *was)
 {
+    bool stays =
+        e->announced != NULL && was->announced != NULL && same_life(e->announced, was->announced);
+
     ensure(e->pins > 0);
     e->pins--;
+    set(&e->handled, was->handled);
+    set(&e->announced, was->announced);
+    set(&e->heir, was->heir);
+    if (!stays)
+        set_event(&e->gone, &was->gone);
+    if (e->heir == NULL || (is_dead(e, e->heir) && e->heir_gone.object == NULL))
+        forget_heir(e);
+    queue_told(e, str_c(was->told));
+    e->open = was->open;
+    e->told_end = was->told_end;
+    e->yields = was->yields;
+    if (announced_is_dead(e) && e->gone.object == NULL)
+        forget_announced(e);
 }
 
 static void end_handled(struct entry *e, const struct queue_event *ev)
@@ -413,7 +432,10 @@ void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms)
 
 void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms)
 {
-    e->yields = true;
+    if (filter_takes(q->filter, DELTA_ADDED))
+        e->yields = true;
+    else
+        forget_announced(e);
     settle_entry(q, e, now_ms);
 }
 

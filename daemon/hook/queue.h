@@ -52,6 +52,8 @@ struct entry {
     char key[];
 };
 
+struct queue_mark;
+
 struct queue_source {
     struct map by_key;
     bool is_open; /* queue_open() was called */
@@ -116,18 +118,20 @@ void queue_started(struct entry *e, const struct queue_event *ev);
 /* The run with one event of the entry is over; once per queue_started(), before queue_handled(). */
 void queue_ended(struct queue *q, struct entry *e);
 
-/* In place of queue_ended() if it was none: no run for the key has ended. */
-void queue_denied(struct entry *e);
+/* In place of queue_ended() if it was none: no run for the key has started since the mark was
+ * taken, before queue_started(). Of two events of one run the later one comes first. */
+void queue_denied(struct entry *e, const struct queue_mark *was);
 
 /* The run succeeded: what it was about is handled. Its events in order. */
 void queue_handled(struct queue *q, struct entry *e, const struct queue_event *ev, uint64_t now_ms);
 
-/* The run failed, or was denied: what it was about is due, though it may not have been before (a rerun). */
+/* The run failed: what it was about is due, though it may not have been before (a rerun). Or it was
+ * denied: what is due follows anew. */
 void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms);
 
 /* The end of the announced life gives way: the next life is due instead as long as there is one,
- * and once a run for that is started the end is given up undelivered (DESIGN 1.4.2). For hooks that
- * take ADDED. */
+ * and once a run for that is started the end is given up undelivered (DESIGN 1.4.2). A hook that
+ * does not take ADDED knows the next life without a run: the end is given up now. */
 void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms);
 
 /* The hook sees a source for the first time. Before this nothing of it is due, and nothing counts

@@ -131,37 +131,50 @@ static size_t known_keys(const struct queue *q)
     return n;
 }
 
+/* A batch that keeps changing is told of what has not changed all the same, when it is time. */
+static bool is_overdue(const struct hook *h, const struct unit *u, uint64_t now_ms)
+{
+    return h->rules.mode == HOOK_BATCH && u->rerun_at_ms > 0 && now_ms >= u->rerun_at_ms;
+}
+
 /* e is NULL in modes batch and snapshot. */
-static enum run_reason reason_of(const struct hook *h, const struct unit *u, const struct entry *e)
+static enum run_reason reason_of(const struct hook *h, const struct unit *u, const struct entry *e,
+                                 uint64_t now_ms)
 {
     bool existing = e != NULL ? e->existing : h->gate == GATE_FIRST;
     bool due = e != NULL ? queue_due(e) : h->queue.pending_count > 0 || h->snapshot_due;
 
-    if (u->order > 0)
+    if (u->orders != 0)
         return RUN_MANUAL;
     if (u->failures > 0)
         return RUN_RETRY;
     if (existing)
         return RUN_EXISTING;
-    return due ? RUN_CHANGE : RUN_RERUN;
+    return due && !is_overdue(h, u, now_ms) ? RUN_CHANGE : RUN_RERUN;
+}
+
+bool run_tells_all(const struct run *run)
+{
+    return run->hook->rules.mode != HOOK_BATCH || run->reason == RUN_MANUAL ||
+           run->reason == RUN_RERUN;
 }
 
 struct run *run_preview(struct hook *h, struct entry *e, uint64_t now_ms)
 {
     struct unit *u = e != NULL ? &e->unit : &h->unit;
-    struct run *run = MEM_NEW(struct run, .hook = h, .unit = u, .reason = reason_of(h, u, e),
-                              .attempt = u->failures + 1, .started_ms = now_ms);
-    bool whole = run->reason == RUN_MANUAL || run->reason == RUN_RERUN;
-
+    struct run *run =
+        MEM_NEW(struct run, .hook = h, .unit = u, .reason = reason_of(h, u, e, now_ms),
+                .attempt = u->failures + 1, .started_ms = now_ms);
     list_init(&run->link);
     if (e != NULL) {
         take_one(run, e);
     } else {
+        bool whole = h->rules.mode == HOOK_BATCH && run_tells_all(run);
         size_t room = whole ? known_keys(&h->queue) : h->queue.pending_count;
 
         run->events = mem_array(room * 2 + 1, sizeof(*run->events));
         take_due(run);
-        if (whole && h->rules.mode == HOOK_BATCH)
+        if (whole)
             repeat_all(run);
     }
     run->kind = kind_of(run);
@@ -175,7 +188,7 @@ static enum run_reason reason_of_apply(const struct hook *h, const struct unit *
 {
     bool again = u->failures > 0;
 
-    if (u->order > 0)
+    if (u->orders != 0)
         return RUN_MANUAL;
     if (again)
         return RUN_RETRY;
@@ -199,6 +212,7 @@ void run_announce(struct run *run)
     for (size_t i = 0; i < run->event_count; i++) {
         struct run_event *re = &run->events[i];
 
+        re->was = queue_mark_of(re->entry);
         queue_started(re->entry, &re->ev);
         if (re->ev.type == DELTA_MODIFIED)
             queue_told(re->entry, buf_str(&re->changed));
@@ -211,6 +225,7 @@ void run_free(struct run *run)
         object_unref(&run->events[i].ev.object);
         object_unref(&run->events[i].old);
         buf_free(&run->events[i].changed);
+        queue_mark_fini(&run->events[i].was);
     }
     list_remove(&run->link);
     free(run->events);

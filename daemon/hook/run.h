@@ -13,7 +13,7 @@
 #include "base/digest.h"
 #include "base/list.h"
 #include "hook/means.h"
-#include "hook/queue.h"
+#include "hook/queue_mark.h"
 
 struct hook;
 
@@ -30,14 +30,15 @@ enum run_reason { RUN_EXISTING, RUN_CHANGE, RUN_RETRY, RUN_RERUN, RUN_RENEW, RUN
 struct run_event {
     struct queue_event ev; /* holds a reference of its object */
     struct entry *entry;
-    struct object *old; /* MODIFIED: the last handled state, a reference; NULL = there is none */
-    struct buf changed; /* MODIFIED: lines of paths (hook/changes) */
+    struct object *old;    /* MODIFIED: the last handled state, a reference; NULL = there is none */
+    struct buf changed;    /* MODIFIED: lines of paths (hook/changes) */
+    struct queue_mark was; /* from run_announce() on */
 };
 
 struct run {
     struct list link; /* of the runs under way */
     uint64_t id;      /* unique in this process; 0 = only looked at (run_preview()) */
-    uint64_t order;   /* of a person that it fulfils; 0 = none */
+    uint32_t orders;  /* of people that it fulfils (hook/orders) */
     struct hook *hook;
     struct unit *unit;
     enum run_kind kind;
@@ -83,6 +84,9 @@ struct run_result {
 /* What a run of the unit would be told now, events in order; e is its entry in mode object, else
  * NULL. Nothing changes but references. NULL: there is nothing to tell. Free with run_free(). */
 struct run *run_preview(struct hook *h, struct entry *e, uint64_t now_ms) MUST_CHECK;
+
+/* Does it tell of all that there is, though it has not changed? */
+bool run_tells_all(const struct run *run);
 
 /* The run of apply that is due. Free with run_free(). */
 struct run *run_of_apply(struct hook *h, uint64_t now_ms) MUST_CHECK;

@@ -164,8 +164,13 @@ void sched_rest(struct lane *lane, struct unit *u, uint64_t since_ms)
 {
     bool again = since_ms != NEVER_MS && lane->params.rerun_ms > 0;
 
+    sched_rest_until(lane, u, again ? since_ms + lane->params.rerun_ms + draw_splay(lane) : 0);
+}
+
+void sched_rest_until(struct lane *lane, struct unit *u, uint64_t at_ms)
+{
     ensure(u->state != UNIT_RUNNING);
-    u->rerun_at_ms = again ? since_ms + lane->params.rerun_ms + draw_splay(lane) : 0;
+    u->rerun_at_ms = at_ms;
     if (u->state == UNIT_IDLE || u->state == UNIT_RESTING)
         rest(lane, u);
 }
@@ -210,7 +215,6 @@ static struct unit *start_first(struct sched *s, struct lane *lane)
 
     leave(lane, u, UNIT_RUNNING);
     u->first_ms = NEVER_MS;
-    u->rerun_at_ms = 0;
     if (lane->running++ > 0)
         s->shared_used++;
     list_remove(&lane->link); /* behind the others: shared slots go round */

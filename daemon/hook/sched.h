@@ -45,7 +45,7 @@ struct unit {
     struct backoff backoff;
     unsigned failures; /* in a row; the attempt of the next run is one more */
     bool denied;       /* the system had no means to start its last run */
-    uint64_t order;    /* the owner's: the order of a person that it runs for; 0 = none */
+    uint32_t orders;   /* the owner's: what people want it to run for (hook/orders) */
 };
 
 /* What a hook's lane is for. */
@@ -106,9 +106,10 @@ void sched_now(struct lane *lane, struct unit *u);
 /* Nothing is due for the unit any more but its rerun. Does nothing for a running one. */
 void sched_drop(struct lane *lane, struct unit *u);
 
-/* Its rerun is due rerun_ms after since_ms, if the lane has any. NEVER_MS = there is nothing to
- * run again. Not for a running one. */
+/* Its rerun is due rerun_ms after since_ms, if any (NEVER_MS: never). Not while it runs. */
 void sched_rest(struct lane *lane, struct unit *u, uint64_t since_ms);
+/* The same, by the time when it is due; 0 = it is not. */
+void sched_rest_until(struct lane *lane, struct unit *u, uint64_t at_ms);
 
 /* Lets nothing of the lane start, or lets it start again. Units still become ready. */
 void sched_block(struct lane *lane, bool blocked);

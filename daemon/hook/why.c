@@ -128,7 +128,7 @@ struct why why_entry(const struct hooks *hs, const struct hook *h, const struct 
     struct why w = {.event = event_of(e)};
 
     w.last_run = keyed ? history_of_key(&h->history, source->name, e->key) : newest_run(h);
-    if (queue_due(e) || e->pins > 0 || (keyed && (u->order > 0 || u->state == UNIT_RUNNING)))
+    if (queue_due(e) || e->pins > 0 || (keyed && (u->orders != 0 || u->state == UNIT_RUNNING)))
         blame(&w, hs, h, u, now_ms);
     else if (!h->queue.sources[e->source].is_open && blame_gate(&w, hs, h, now_ms))
         return w;
@@ -180,7 +180,7 @@ struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_
     struct why w = {
         .last_run = history_of_apply(&h->history), .failures = u->failures, .is_apply = true};
 
-    if (u->state == UNIT_IDLE)
+    if (u->state == UNIT_IDLE && h->gate != GATE_CLOSED)
         return w;
     if (u->state == UNIT_RUNNING)
         w.reason = WHY_RUNNING;

@@ -31,15 +31,24 @@ struct runner {
     struct deadline *wake; /* when the schedule has something although nothing happened */
 };
 
-static void log_result(const struct hook *h, const struct history_run *ended, uint64_t retry_ms)
+/* A run is one of many; that a burst is in effect, and that a trouble is over, people look for. */
+static void log_success(const struct hook *h, const struct history_run *ended, bool was_failing)
+{
+    const struct kv *fields = LOG_FIELDS(KV_STR("hook", h->name), KV_STR("key", ended->key),
+                                         KV_U64("run", ended->id), KV_MS("took", ended->took_ms));
+
+    if (ended->kind == RUN_APPLY)
+        log_emit(LOG_LVL_INFO, "hook applied", fields);
+    else if (was_failing)
+        log_emit(LOG_LVL_INFO, "hook works again", fields);
+    else
+        log_emit(LOG_LVL_DEBUG, "hook done", fields);
+}
+
+static void log_failure(const struct hook *h, const struct history_run *ended, uint64_t retry_ms)
 {
     bool parked = ended->outcome == HISTORY_PARKED;
 
-    if (ended->outcome == HISTORY_OK) {
-        log_debug("hook done", KV_STR("hook", h->name), KV_STR("key", ended->key),
-                  KV_U64("run", ended->id), KV_MS("took", ended->took_ms));
-        return;
-    }
     log_warn(parked ? "hook failed and is parked until something changes" : "hook failed",
              KV_STR("hook", h->name), KV_STR("key", ended->key), KV_U64("run", ended->id),
              KV_STR("result", ended->text), KV_INT("attempt", ended->attempt),
@@ -51,6 +60,7 @@ static void log_result(const struct hook *h, const struct history_run *ended, ui
 static void finish(struct runner *r, struct run *run, const struct run_result *result)
 {
     const struct hook *h = run->hook;
+    bool was_failing = h->last_error[0] != '\0';
     struct hooks_verdict v =
         hooks_finish(r->params.hooks, run, result, loop_now_ms(r->params.loop));
 
@@ -59,7 +69,10 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
     } else {
         const struct history_run *ended = history_get(&h->history, 0);
 
-        log_result(h, ended, v.retry_ms);
+        if (ended->outcome == HISTORY_OK)
+            log_success(h, ended, was_failing);
+        else
+            log_failure(h, ended, v.retry_ms);
         if (r->events->on_result != NULL)
             r->events->on_result(r->arg, h, ended);
     }

@@ -169,12 +169,16 @@ bool account_must_yield(const struct account *a, const struct rules *r, unsigned
                         bool parked)
 {
     return (parked || failures >= PATIENCE) && account_is_end(a->last.type) && a->last.uid != 0 &&
-           rules_take(r, DELTA_ADDED) && a->now.uid != 0 && !account_new_matter(a, r);
+           (rules_take(r, DELTA_ADDED) || rules_take(r, DELTA_MODIFIED)) && a->now.uid != 0 &&
+           !account_new_matter(a, r);
 }
 
 void account_yield(struct account *a, const struct rules *r)
 {
-    a->yields = true;
+    if (rules_take(r, DELTA_ADDED))
+        a->yields = true;
+    else
+        forget(a);
     settle(a, r);
 }
 

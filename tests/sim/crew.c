@@ -39,7 +39,7 @@ static void check_verdict(const struct crew *c, const struct program *p,
     if (pace->ordered_ms != NEVER_MS)
         return;
     if ((pace->failures > 0 || pace->denied) && !pace->parked)
-        retry_ms = pace->earliest_ms - now(c);
+        retry_ms = (pace->denied ? pace->denied_ms : pace->earliest_ms) - now(c);
     if ((v->outcome == HISTORY_OK) != ok || v->retry_ms != retry_ms ||
         (pace->parked && v->outcome != HISTORY_PARKED))
         panic("it says of the run: outcome %s, retry in %" PRIu64 " ms, not %" PRIu64,
@@ -70,10 +70,10 @@ static void end_files(struct crew *c, const struct program *p, bool ok, struct r
     size_t hook = p->run->hook->index;
     struct handler *h = &c->params.handlers[hook];
 
-    if (p->run->file == NULL)
-        return;
-    shelf_end(&h->shelf, p->run, ok, p->plan.writes, handler_render_run(h, p->run), result);
-    if (ok && shelf_release(&h->shelf, p->run))
+    uint64_t bytes = p->run->file != NULL ? handler_render_run(h, p->run) : 0;
+
+    shelf_end(&h->shelf, p->run, ok, p->plan.writes, bytes, result);
+    if (shelf_release(&h->shelf, p->run, result))
         watcher_unpark(&c->watcher, hook);
 }
 
@@ -94,7 +94,8 @@ static void on_program_end(struct alarm *a)
     watcher_before(&c->watcher);
     clock_trace(c->params.clock, "%s: run %" PRIu64 " ends: %s, status %d", p->run->hook->name,
                 p->run->id, ok ? "well" : "badly", p->plan.status);
-    handler_end(&c->params.handlers[hook], p->run, ok, p->plan.effect);
+    if (result.end != RUN_NO_MEANS)
+        handler_end(&c->params.handlers[hook], p->run, ok, p->plan.effect);
     end_files(c, p, ok, &result);
     const struct pace *pace = watcher_end(&c->watcher, p->run, &result);
     struct hooks_verdict v = hooks_finish(&c->hooks, p->run, &result, now(c));
@@ -191,6 +192,8 @@ static void start(struct crew *c, struct run *run)
     } else {
         watcher_begin(&c->watcher, run);
         p->plan = plan_run(h, run);
+        if (p->plan.end != RUN_NO_MEANS)
+            handler_tell(h, run);
     }
     look_at_shelf(c, run->hook->index);
     count_start(c, p);

@@ -153,6 +153,10 @@ void handler_start(struct handler *h, const struct run *run)
 {
     h->runs++;
     take_document(h, run);
+}
+
+void handler_tell(struct handler *h, const struct run *run)
+{
     for (size_t i = 0; i < run->event_count; i++) {
         struct effect *f = effect_of(h, &run->events[i]);
 

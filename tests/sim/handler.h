@@ -50,6 +50,9 @@ void handler_forget(struct handler *h);
 /* A run starts: panics if its input is not what the hook's settings say. */
 void handler_start(struct handler *h, const struct run *run);
 
+/* A program sees it. */
+void handler_tell(struct handler *h, const struct run *run);
+
 /* What will become of it. */
 struct handler_plan handler_plan(struct handler *h, const struct run *run);
 

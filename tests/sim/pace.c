@@ -122,12 +122,32 @@ void pace_drop(struct pace *p)
     p->latest_ms = NEVER_MS;
 }
 
+void pace_leave_order(struct pace *p, uint64_t now_ms)
+{
+    bool waits = p->denied && p->failures == 0;
+
+    if (p->failures > 0)
+        p->ordered_ms = min(p->ordered_ms, now_ms);
+    pace_drop(p);
+    p->denied = waits;
+}
+
 void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms)
 {
     bool again = l->rerun_ms > 0 && since_ms != NEVER_MS;
 
     p->rerun_earliest_ms = again ? since_ms + l->rerun_ms : NEVER_MS;
     p->rerun_latest_ms = again ? since_ms + l->rerun_ms + l->splay_ms : NEVER_MS;
+}
+
+void pace_keep(struct pace *p, const struct lane_params *l, uint64_t since_ms, uint64_t earliest_ms)
+{
+    if (p->kept_latest_ms == NEVER_MS) {
+        pace_rest(p, l, since_ms);
+        return;
+    }
+    p->rerun_earliest_ms = max(p->kept_earliest_ms, earliest_ms);
+    p->rerun_latest_ms = max(p->kept_latest_ms, earliest_ms);
 }
 
 bool pace_may_run(const struct pace *p, bool can_repeat, uint64_t now_ms)
@@ -175,6 +195,8 @@ void pace_begin(struct pace *p, uint64_t now_ms)
     p->place_ms = NEVER_MS;
     p->had_no_slot = false;
     p->had_to_wait = false;
+    p->kept_earliest_ms = p->rerun_earliest_ms;
+    p->kept_latest_ms = p->rerun_latest_ms;
     p->rerun_earliest_ms = NEVER_MS;
     p->rerun_latest_ms = NEVER_MS;
 }
@@ -227,18 +249,15 @@ static void fail(struct pace *p, const struct lane_params *l, bool parks, uint64
 }
 
 /* Neither the ladder nor what was ordered goes on, or is given up. */
-static void deny(struct pace *p, const struct lane_params *l, const struct pace_end *end,
-                 uint64_t now_ms)
+static void deny(struct pace *p, const struct pace_end *end, uint64_t now_ms)
 {
     bool ordered = p->ordered_ms != NEVER_MS;
 
     p->denied_ms = now_ms + SCHED_DENIED_MS;
-    p->denied = (end->due || ordered) && !end->another;
+    p->denied = end->due || ordered || end->rerun;
     if (ordered)
-        p->ordered_ms = p->denied ? p->denied_ms : now_ms;
-    if (end->another)
-        begin_burst(p, l, now_ms);
-    else if (end->due)
+        p->ordered_ms = p->denied_ms;
+    if (end->due)
         due_between(p, p->denied_ms, p->denied_ms);
     else if (!ordered)
         p->failures = 0;
@@ -251,14 +270,14 @@ void pace_end(struct pace *p, const struct lane_params *l, const struct pace_end
     p->running = false;
     p->ended_ms = now_ms;
     if (end->denied) {
-        deny(p, l, end, now_ms);
+        deny(p, end, now_ms);
         return;
     }
     if (p->ordered_ms != NEVER_MS) {
         p->ordered_ms = now_ms;
         p->news_ms = end->ok && !p->changed ? now_ms : p->news_ms;
     }
-    if (!end->due && p->ordered_ms != NEVER_MS && !end->ok)
+    if (!end->due && p->ordered_ms != NEVER_MS && !end->ok && !end->another)
         p->failures++;
     else if (!end->due)
         p->failures = 0;

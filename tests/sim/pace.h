@@ -28,6 +28,8 @@ struct pace {
     uint64_t latest_ms;
     uint64_t rerun_earliest_ms;
     uint64_t rerun_latest_ms;
+    uint64_t kept_earliest_ms; /* of the run under way: the rerun that was to come */
+    uint64_t kept_latest_ms;
     uint64_t ordered_ms; /* NEVER_MS = it is not */
     uint64_t place_ms;   /* it is ordered, and may have been ready since then; NEVER_MS = not */
     bool had_no_slot;    /* when it was due, and has not run since */
@@ -55,8 +57,16 @@ void pace_order(struct pace *p, uint64_t now_ms);
 /* Nothing is due any more. */
 void pace_drop(struct pace *p);
 
+/* Nothing is due any more but what a person wants: at once if it had failed. */
+void pace_leave_order(struct pace *p, uint64_t now_ms);
+
 /* It is to run again so long after since_ms; NEVER_MS = not at all. */
 void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms);
+
+/* What has run puts its rerun off by nothing, but not before earliest_ms; if there was to be none,
+ * pace_rest() from since_ms on. */
+void pace_keep(struct pace *p, const struct lane_params *l, uint64_t since_ms,
+               uint64_t earliest_ms);
 
 /* May it run now? can_repeat: though nothing is due. */
 bool pace_may_run(const struct pace *p, bool can_repeat, uint64_t now_ms);
@@ -79,6 +89,7 @@ struct pace_end {
     bool ok;
     bool denied;  /* it was none */
     bool parks;   /* no use trying again before a change */
+    bool rerun;   /* that was denied was a rerun, and may still be one */
     bool due;     /* something is due */
     bool another; /* something else than what failed */
 };

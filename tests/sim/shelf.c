@@ -107,6 +107,16 @@ static void want(struct shelf *s)
     s->parked = false;
 }
 
+/* What is not applied, and not under way, is wanted anew by each order. */
+static void want_again(struct shelf *s, bool touched)
+{
+    if (!s->rules->applies || !shelf_due(s) || (!touched && s->running))
+        return;
+    want(s);
+    if (s->touched_ms == NEVER_MS)
+        s->touched_ms = now(s);
+}
+
 static void note_same(struct shelf *s, struct shelf_file *f, uint64_t bytes)
 {
     if (f->seen && f->digest == bytes) {
@@ -126,11 +136,10 @@ static void end_removal(struct shelf *s, struct shelf_file *f, struct run_result
     f->is = f->seen = f->left = false;
 }
 
-void shelf_end(struct shelf *s, const struct run *run, bool ok, bool writes, uint64_t bytes,
-               struct run_result *result)
+static void end_file(struct shelf *s, const struct run *run, bool ok, bool writes, uint64_t bytes,
+                     struct run_result *result)
 {
     struct shelf_file *f = run->file != NULL ? file_of(s, run) : NULL;
-    uint64_t before = s->writes;
 
     if (f == NULL)
         return;
@@ -155,15 +164,25 @@ void shelf_end(struct shelf *s, const struct run *run, bool ok, bool writes, uin
     }
     if (!ok && writes)
         count(s, FEATURE_FILE_LATE);
-    if (s->writes > before && run->order > 0 && run->order == run->hook->order.number)
-        want(s);
 }
 
-bool shelf_release(struct shelf *s, const struct run *run)
+void shelf_end(struct shelf *s, const struct run *run, bool ok, bool writes, uint64_t bytes,
+               struct run_result *result)
+{
+    uint64_t before = s->writes;
+
+    end_file(s, run, ok, writes, bytes, result);
+    if (run->orders != 0 && result->end != RUN_NO_MEANS)
+        want_again(s, s->writes > before);
+}
+
+bool shelf_release(struct shelf *s, const struct run *run, const struct run_result *result)
 {
     struct shelf_file *f = run->file != NULL ? file_of(s, run) : NULL;
+    bool denied = result->end == RUN_NO_MEANS;
+    bool removed = run->kind == RUN_REMOVE && result->end == RUN_EXITED && result->status == 0;
 
-    if (f == NULL || run->kind != RUN_REMOVE)
+    if (f == NULL || (denied ? f->seen : !removed))
         return false;
     bool contested = f->contested;
     f->owner = 0;
@@ -181,11 +200,7 @@ bool shelf_end_first(struct shelf *s)
 
 void shelf_order(struct shelf *s)
 {
-    if (!s->rules->applies || !shelf_due(s) || s->running)
-        return;
-    want(s);
-    if (s->touched_ms == NEVER_MS)
-        s->touched_ms = now(s);
+    want_again(s, false);
 }
 
 /* ---- When it is due */

@@ -60,8 +60,8 @@ bool shelf_claim(struct shelf *s, const struct run *run, bool *nothing);
 void shelf_end(struct shelf *s, const struct run *run, bool ok, bool writes, uint64_t bytes,
                struct run_result *result);
 
-/* The key's file is gone for good. True if somebody else may have it now. */
-bool shelf_release(struct shelf *s, const struct run *run);
+/* Is the key's file gone for good, or was never there? True if somebody else may have it now. */
+bool shelf_release(struct shelf *s, const struct run *run, const struct run_result *result);
 
 /* Nothing of the first runs is left. True if what they wrote is to be applied. */
 bool shelf_end_first(struct shelf *s);

@@ -57,8 +57,10 @@ static void calm_down(const struct watcher *w, const struct watched *h, const st
     } else if (by_key && p->rerun_earliest_ms == NEVER_MS) {
         pace_rest(p, l, w->clock->now_ms);
     }
-    if (by_key || p->ordered_ms == NEVER_MS)
+    if (p->ordered_ms == NEVER_MS)
         pace_drop(p);
+    else if (by_key)
+        pace_leave_order(p, w->clock->now_ms);
     if (p->rerun_latest_ms < w->clock->now_ms) /* it waits at the end again */
         p->rerun_latest_ms = w->clock->now_ms;
 }
@@ -113,6 +115,8 @@ static void take(struct watcher *w, struct watched *h, const struct change *c)
         return;
     }
     bool news = account_change(a, h->rules, &c->of);
+    if (a->running > 0)
+        account_change(&h->unstarted[c->source][c->key], h->rules, &c->of);
     if (h->rules->mode == HOOK_OBJECT && !p->running &&
         account_must_yield(a, h->rules, p->failures, p->parked)) {
         watched_count(w, FEATURE_GAVE_WAY);

@@ -17,7 +17,8 @@ struct watched {
     const struct rules *rules;
     struct shelf *shelf;
     struct account accounts[RULES_SOURCES][ACCOUNT_KEYS];
-    struct pace paces[RULES_SOURCES][ACCOUNT_KEYS]; /* mode object; else only the first */
+    struct account unstarted[RULES_SOURCES][ACCOUNT_KEYS]; /* but for the run under way */
+    struct pace paces[RULES_SOURCES][ACCOUNT_KEYS];        /* mode object; else only the first */
     enum hook_gate gate;
     bool tried;  /* a run has failed */
     bool waited; /* for other hooks' first runs alone */

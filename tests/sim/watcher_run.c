@@ -25,6 +25,12 @@ static struct pace *pace_of(struct watched *h, const struct account *a)
     return watched_pace(h, i / ACCOUNT_KEYS, i % ACCOUNT_KEYS);
 }
 
+/* The account as it would be if the run under way had not started. */
+static struct account *unstarted(struct watched *h, const struct account *a)
+{
+    return &h->unstarted[0][0] + (a - &h->accounts[0][0]);
+}
+
 static struct account_event told(const struct run_event *e)
 {
     bool outage = e->ev.type == DELTA_STALE || e->ev.type == DELTA_FRESH;
@@ -160,8 +166,18 @@ static void check_told(const struct watcher *w, struct watched *h, const struct 
         panic("%s: told %zu events of %zu", h->rules->name, run->event_count, total_due(h, whole));
 }
 
-static enum run_reason reason(const struct watched *h, const struct account *a,
-                              const struct pace *p)
+/* A batch is told of what has not changed with what has, once it is time, which splay leaves open. */
+static bool is_overdue(const struct watcher *w, const struct watched *h, const struct pace *p,
+                       const struct run *run)
+{
+    uint64_t now = w->clock->now_ms;
+
+    return h->rules->mode == HOOK_BATCH && now >= p->rerun_earliest_ms &&
+           (now >= p->rerun_latest_ms || run->reason == RUN_RERUN);
+}
+
+static enum run_reason reason(const struct watcher *w, const struct watched *h,
+                              const struct account *a, const struct pace *p, const struct run *run)
 {
     bool by_key = h->rules->mode == HOOK_OBJECT;
 
@@ -171,7 +187,7 @@ static enum run_reason reason(const struct watched *h, const struct account *a,
         return RUN_RETRY;
     if (by_key ? a->existing : h->gate == GATE_FIRST)
         return RUN_EXISTING;
-    return watched_due(h, a) ? RUN_CHANGE : RUN_RERUN;
+    return watched_due(h, a) && !is_overdue(w, h, p, run) ? RUN_CHANGE : RUN_RERUN;
 }
 
 static void check_allowed(const struct watcher *w, const struct watched *h)
@@ -195,7 +211,7 @@ static void check_allowed(const struct watcher *w, const struct watched *h)
 static void check_unit(const struct watcher *w, const struct watched *h, const struct account *a,
                        const struct pace *p, const struct run *run)
 {
-    enum run_reason want = reason(h, a, p);
+    enum run_reason want = reason(w, h, a, p, run);
 
     if (p->running)
         panic("%s: two runs of one unit", h->rules->name);
@@ -306,8 +322,11 @@ void watcher_begin(struct watcher *w, const struct run *run)
     h->whole_due = false;
     for (size_t i = 0; i < run->event_count; i++) {
         const struct account_event ev = told(&run->events[i]);
+        struct account *of = account_of(h, &run->events[i]);
 
-        account_begin(account_of(h, &run->events[i]), &ev);
+        if (of->running == 0)
+            *unstarted(h, of) = *of;
+        account_begin(of, &ev);
     }
     pace_begin(p, w->clock->now_ms);
 }
@@ -318,25 +337,30 @@ bool watcher_parks(const struct rules *r, const struct run_result *result)
            (result->end == RUN_EXITED && (r->park_exit & 1U << result->status) != 0);
 }
 
-static void note_result(struct watched *h, bool ok, bool denied)
+/* rerun: one that was none. */
+static void note_result(struct watched *h, bool ok, bool denied, bool rerun)
 {
     bool snapshot = h->rules->mode == HOOK_SNAPSHOT;
 
     h->tried = h->tried || (!ok && !denied);
-    h->whole_due = snapshot && (h->whole_due || !ok || h->held_back);
+    h->whole_due = snapshot && (h->whole_due || (!ok && !rerun) || h->held_back);
     if (ok && h->gate == GATE_FIRST && h->rules->mode != HOOK_OBJECT)
         watched_end_first(h);
 }
 
-static void note_events(struct watched *h, const struct run *run, bool ok, bool denied)
+static void forget_events(struct watched *h, const struct run *run)
 {
     for (size_t i = 0; i < run->event_count; i++) {
         struct account *a = account_of(h, &run->events[i]);
-        bool existing = a->existing;
 
-        account_over(a);
-        a->existing = existing && denied;
+        *a = *unstarted(h, a);
     }
+}
+
+static void note_events(struct watched *h, const struct run *run, bool ok)
+{
+    for (size_t i = 0; i < run->event_count; i++)
+        account_over(account_of(h, &run->events[i]));
     for (size_t i = 0; i < run->event_count; i++) {
         const struct run_event *e = &run->events[i];
         const struct account_event ev = told(e);
@@ -367,13 +391,15 @@ static void count_failure(const struct watcher *w, const struct pace *p, const s
 static bool is_another(const struct watcher *w, const struct watched *h, struct account *a,
                        const struct pace *p, const struct pace_end *end)
 {
-    bool spent = !end->denied && pace_is_spent(p, &h->rules->lane, end->parks);
+    bool spent = pace_is_spent(p, &h->rules->lane, end->parks);
 
-    if (account_must_yield(a, h->rules, p->failures + !end->denied, spent)) {
+    bool yields = account_must_yield(a, h->rules, p->failures + 1, spent);
+
+    if (yields) {
         watched_count(w, FEATURE_GAVE_WAY);
         account_yield(a, h->rules);
     }
-    return a->due && account_new_matter(a, h->rules);
+    return a->due ? account_new_matter(a, h->rules) : yields;
 }
 
 /* A person wanted it run once more, and there is nothing left to tell. */
@@ -390,8 +416,24 @@ static void take_back(const struct watcher *w, struct watched *h, struct pace *p
 {
     if (h->free_ms == run->started_ms + h->rules->lane.min_interval_ms)
         h->free_ms = run->started_ms;
-    if (run->order > 0 && p->ordered_ms == NEVER_MS)
+    if (run->orders != 0 && p->ordered_ms == NEVER_MS)
         p->ordered_ms = w->clock->now_ms;
+}
+
+/* When it is told of what has not changed. */
+static void rest(const struct watched *h, const struct run *run, struct pace *p,
+                 const struct pace_end *end, bool repeats)
+{
+    const struct lane_params *l = &h->rules->lane;
+    bool some =
+        h->rules->mode == HOOK_BATCH && run->reason != RUN_RERUN && run->reason != RUN_MANUAL;
+
+    if (!repeats)
+        pace_rest(p, l, NEVER_MS);
+    else if (end->denied || some)
+        pace_keep(p, l, p->started_ms, end->denied ? p->denied_ms : 0);
+    else
+        pace_rest(p, l, p->started_ms);
 }
 
 const struct pace *watcher_end(struct watcher *w, const struct run *run,
@@ -405,13 +447,17 @@ const struct pace *watcher_end(struct watcher *w, const struct run *run,
                            .denied = result->end == RUN_NO_MEANS};
 
     h->running--;
-    note_result(h, end.ok, end.denied);
-    note_events(h, run, end.ok, end.denied);
+    note_result(h, end.ok, end.denied, end.denied && run->reason == RUN_RERUN);
+    if (end.denied)
+        forget_events(h, run);
+    else
+        note_events(h, run, end.ok);
     if (end.denied)
         take_back(w, h, p, run);
     end.parks = watcher_parks(h->rules, result);
-    end.another = by_key && !end.ok && is_another(w, h, a, p, &end);
+    end.another = by_key && !end.ok && !end.denied && is_another(w, h, a, p, &end);
     end.due = watched_due(h, a);
+    end.rerun = run->reason == RUN_RERUN && (!by_key || watched_repeats(h, a));
     if (by_key && !end.due && !watched_repeats(h, a))
         void_order(w, p);
     if (!end.ok)
@@ -419,7 +465,7 @@ const struct pace *watcher_end(struct watcher *w, const struct run *run,
     pace_end(p, &h->rules->lane, &end, w->clock->now_ms);
     if (p->parked)
         watched_count(w, end.parks ? FEATURE_PARK_EXIT : FEATURE_PARK_ATTEMPTS);
-    pace_rest(p, &h->rules->lane, by_key && !watched_repeats(h, a) ? NEVER_MS : p->started_ms);
+    rest(h, run, p, &end, !by_key || watched_repeats(h, a));
     watched_check_first(h);
     return p;
 }

@@ -167,7 +167,7 @@ void watcher_check_quiet(const struct watcher *w, const struct hooks *hooks)
                 check_unit(h, s, key);
             same(h, "entries", map_count(&is->queue.sources[s].by_key), known_keys(h, s));
         }
-        same(h, "left of orders", is->order.left, 0);
+        same(h, "left of orders", orders_wait(&is->orders), 0);
         shelf_check_quiet(h->shelf);
         if (h->rules->mode != HOOK_OBJECT && watched_due(h, NULL) && !h->paces[0][0].parked)
             panic("%s: due, and it is quiet", h->rules->name);

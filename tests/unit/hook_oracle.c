@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_oracle.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,12 +68,18 @@ static void take_effect(struct oracle_life *life, enum delta_type type, unsigned
     life->world = state;
 }
 
+/* Does the hook hear of the next life of a key as long as that lasts? */
+static bool hears_lives(const struct oracle *o)
+{
+    return takes(o, DELTA_ADDED) || takes(o, DELTA_MODIFIED);
+}
+
 static bool may_be_skipped(const struct oracle *o, const struct oracle_life *life)
 {
     bool many = life->parked || life->failed >= ORACLE_DELETED_ATTEMPTS;
-    bool failed = o->hook->rules.mode == HOOK_OBJECT && many;
+    bool failed = o->hook->rules.mode == HOOK_OBJECT && many && hears_lives(o);
 
-    return !life->told || !takes(o, life->end) || (failed && takes(o, DELTA_ADDED));
+    return !life->told || !takes(o, life->end) || failed;
 }
 
 /* Is the end of another life of the key still to be told? */
@@ -113,6 +120,21 @@ static void accept(struct oracle *o, size_t source, size_t key)
     take_effect(life, DELTA_ADDED, life->state);
 }
 
+/* By the hook's word: an end that failed may be given up for this life, or told once more. */
+static bool is_announced(const struct oracle *o, size_t source, size_t key, unsigned uid)
+{
+    char name[16];
+
+    snprintf(name, sizeof(name), "s%zu/k%zu", source, key);
+    for (size_t i = 0; i < o->hook->source_count; i++) {
+        const struct entry *e = queue_find(&o->hook->queue, i, str_c(name));
+
+        if (e != NULL)
+            return e->announced != NULL && oracle_number(object_uid(e->announced)) == uid;
+    }
+    return false;
+}
+
 /* A hook that does not take ADDED counts what is there as announced, when its turn has come. */
 static void accept_untaken(struct oracle *o, size_t source, size_t key)
 {
@@ -122,6 +144,8 @@ static void accept_untaken(struct oracle *o, size_t source, size_t key)
     if (!o->open[source] || takes(o, DELTA_ADDED) || uid == 0)
         return;
     if (life_of(k, uid)->told && life_of(k, uid)->handled)
+        return;
+    if (!is_announced(o, source, key, uid))
         return;
     if (!another_is_told(o, k, uid))
         accept(o, source, key);
@@ -162,8 +186,10 @@ void oracle_settled(struct oracle *o)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
-            if (o->open[s] && o->cache->now[s][k] != 0)
+            if (o->open[s] && o->cache->now[s][k] != 0) {
+                accept_untaken(o, s, k);
                 settle_life(o, s, k);
+            }
 }
 
 void oracle_stale(struct oracle *o, size_t source)
@@ -266,7 +292,7 @@ static void check_type(const struct oracle *o, const struct oracle_life *life,
 
     if (!life->handled) {
         assert_int_equal(ev->type, DELTA_ADDED);
-        assert_int_not_equal(run->reason, RUN_RERUN);
+        assert_true(run->reason != RUN_RERUN || o->hook->rules.mode == HOOK_BATCH);
         return;
     }
     assert_int_equal(ev->type, repeat_type(o));
@@ -368,7 +394,7 @@ void oracle_started(struct oracle *o, const struct run *run)
 static void end_life(const struct oracle *o, struct oracle_life *life, bool next, bool ok,
                      bool parks)
 {
-    bool may = o->hook->rules.mode == HOOK_OBJECT && takes(o, DELTA_ADDED);
+    bool may = o->hook->rules.mode == HOOK_OBJECT && hears_lives(o);
 
     life->told_paths = ok ? 0 : life->told_paths;
     life->failed = ok ? 0 : life->failed + 1;
@@ -412,12 +438,6 @@ void oracle_ended(struct oracle *o, const struct run *run, bool ok, bool parks)
             oracle_end_outage(o, &run->events[i], ok);
         else
             end_event(o, &run->events[i], ok, parks);
-    }
-    for (size_t i = 0; i < run->event_count; i++) {
-        size_t source = o->source_of[run->events[i].entry->source];
-
-        if (!is_outage(&run->events[i]))
-            accept_untaken(o, source, oracle_key_index(run->events[i].ev.object));
     }
     o->running--;
     if (!ok)

@@ -53,14 +53,14 @@ static void open_source(struct hook_warden *w, size_t s, uint64_t now_ms)
     bool skip = w->hook->rules.existing == HOOK_EXISTING_SKIP;
 
     for (size_t k = 0; k <= ORACLE_KEYS; k++)
-        w->units[s][k].started_ms = now_ms;
+        w->units[s][k].told_ms = now_ms;
     for (size_t k = 0; k < ORACLE_KEYS; k++)
         w->units[s][k].existing = w->cache->now[s][k] != 0 && !skip && takes(w, DELTA_ADDED);
     w->units[s][WARDEN_OUTAGE].existing = w->cache->stale[s] && takes(w, DELTA_STALE);
     w->open[s] = true;
     w->whole.news = w->whole.another = true;
-    if (w->whole.started_ms == 0)
-        w->whole.started_ms = now_ms;
+    if (w->whole.told_ms == 0)
+        w->whole.told_ms = now_ms;
 }
 
 void hook_warden_gate(struct hook_warden *w, const struct hooks *hooks, uint64_t now_ms)
@@ -143,7 +143,7 @@ static void check_reason(const struct hook_warden *w, const struct hook_warden_u
     bool snapshot = w->hook->rules.mode == HOOK_SNAPSHOT;
     bool first = !w->good && w->hook->rules.existing == HOOK_EXISTING_RUN;
 
-    assert_int_equal(run->order != 0, run->reason == RUN_MANUAL);
+    assert_int_equal(run->orders != 0, run->reason == RUN_MANUAL);
     assert_true(run->reason != RUN_MANUAL || u->ordered);
     if (run->reason == RUN_MANUAL)
         return;
@@ -176,7 +176,7 @@ static void check_time(const struct hook_warden *w, const struct hook_warden_uni
 
     assert_true(w->last_start_ms == 0 || now_ms >= w->last_start_ms + p->min_interval_ms);
     if (run->reason == RUN_RERUN)
-        assert_true(p->rerun_ms > 0 && now_ms >= u->started_ms + p->rerun_ms);
+        assert_true(p->rerun_ms > 0 && now_ms >= u->told_ms + p->rerun_ms);
     if (run->reason == RUN_MANUAL || !same)
         return;
     assert_true(!u->parked || u->news);
@@ -205,7 +205,9 @@ void hook_warden_started(struct hook_warden *all, size_t n, const struct hooks *
     check_time(w, u, run, now_ms);
     u->news = u->another = u->ordered = u->parked = false;
     u->running = true;
-    u->started_ms = w->last_start_ms = now_ms;
+    w->last_start_ms = now_ms;
+    if (w->hook->rules.mode != HOOK_BATCH || run->reason == RUN_MANUAL || run->reason == RUN_RERUN)
+        u->told_ms = now_ms;
 }
 
 bool hook_warden_parks(const struct hook_warden *w, const struct run *run,
@@ -243,7 +245,7 @@ void hook_warden_ended(struct hook_warden *w, const struct run *run,
 void hook_warden_quiet(const struct hook_warden *w)
 {
     assert_int_equal(w->running, 0);
-    assert_int_equal(w->hook->order.left, 0);
+    assert_false(orders_wait(&w->hook->orders));
     assert_int_equal(hook_parked(w->hook), 0);
     assert_int_equal(w->hook->lane.running, 0);
     assert_true(hook_first_ended(w->hook));

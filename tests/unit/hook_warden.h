@@ -16,14 +16,14 @@ struct hook_warden_unit {
     unsigned failures; /* since a success, or another matter */
     bool running;
     bool ran;
-    bool parked;         /* the last run wanted that, or used the attempts up */
-    bool news;           /* something that counts has changed since the last start */
-    bool another;        /* a life began or ended since the last start */
-    bool ordered;        /* by a person, since the last start */
-    bool existing;       /* since the hook first saw the source, and no run has ended */
-    unsigned uid;        /* of the last run; key */
-    bool end;            /* was it about an end? key */
-    uint64_t started_ms; /* the last run; else when the source was opened */
+    bool parked;      /* the last run wanted that, or used the attempts up */
+    bool news;        /* something that counts has changed since the last start */
+    bool another;     /* a life began or ended since the last start */
+    bool ordered;     /* by a person, since the last start */
+    bool existing;    /* since the hook first saw the source, and no run has ended */
+    unsigned uid;     /* of the last run; key */
+    bool end;         /* was it about an end? key */
+    uint64_t told_ms; /* start of the last run that told all; else when the source was opened */
     uint64_t ended_ms;
 };
 

@@ -192,3 +192,8 @@ void stage_fail(enum delta_type type, const char *uid, enum run_reason reason, u
     assert_int_equal(run->attempt, attempt);
     stage_end(run, 1);
 }
+
+const struct order *stage_order(const struct hook *h)
+{
+    return orders_find(&h->orders, h->orders.last);
+}

@@ -77,6 +77,9 @@ void stage_end_file(struct run *run, enum run_file became, uint64_t number);
 /* The run that starts now is one of apply. */
 struct run *stage_applies(enum run_reason reason, unsigned attempt);
 
+/* The last one of the hook. */
+const struct order *stage_order(const struct hook *h);
+
 /* stage_starts(), then it succeeds. */
 void stage_pass(enum delta_type type, const char *uid);
 

@@ -324,8 +324,8 @@ static void test_orders(void **state)
     struct admin_world *t = *state;
 
     admin_world_expect(t, "POST /v1/hooks/print/run", 409, "waits for its first run");
-    admin_world_expect(t, "GET /v1/hooks/print/order", 200,
-                       "{\"order\":0,\"units\":0,\"left\":0,\"failed\":0}\n");
+    admin_world_expect(t, "GET /v1/hooks/print/order/1", 404, "not known any more");
+    admin_world_expect(t, "GET /v1/hooks/print/order/0", 404, "not known any more");
     sync_services(t, 2);
     admin_world_run(t, "");
     admin_world_run(t, "");
@@ -333,10 +333,15 @@ static void test_orders(void **state)
     admin_world_expect(t, "POST /v1/hooks/print/run", 202, "{\"order\":1,\"units\":2}\n");
     expect_done(t, "kick;");
     admin_world_run(t, "oh no");
-    admin_world_expect(t, "GET /v1/hooks/print/order", 200,
-                       "{\"order\":1,\"units\":2,\"left\":1,\"failed\":1}\n");
+    static const char first[] = "{\"order\":1,\"units\":2,\"left\":1,\"failed\":1}\n";
+    admin_world_expect(t, "GET /v1/hooks/print/order/1", 200, first);
     admin_world_expect(t, "POST /v1/hooks/print/run/b/s1", 202, "{\"order\":2,\"units\":1}\n");
     expect_done(t, "kick;");
+    admin_world_expect(t, "GET /v1/hooks/print/order/1", 200, first);
+    admin_world_expect(t, "GET /v1/hooks/print/order/2", 200,
+                       "{\"order\":2,\"units\":1,\"left\":1,\"failed\":0}\n");
+    admin_world_expect(t, "GET /v1/hooks/print/order/x", 404, "not known any more");
+    admin_world_expect(t, "GET /v1/hooks/print/order/4294967297", 404, "not known any more");
     admin_world_expect(t, "POST /v1/hooks/print/run/b/none", 404, "under the key b/none");
     hook_pause(t->hooks.v[0], true);
     admin_world_expect(t, "POST /v1/hooks/print/run", 409, "is paused: informerctl resume print");

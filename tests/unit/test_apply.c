@@ -388,14 +388,36 @@ static void test_who_wants_a_run_waits_for_what_it_made_due(void **state)
     struct hook *h = add_settled((struct stage_hook){0});
     assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
     stage_end_file(starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
-    assert_int_equal(h->order.left, 0); /* nothing to apply */
+    assert_int_equal(stage_order(h)->left, 0); /* nothing to apply */
     assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
     stage_end_file(starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 1);
-    assert_int_equal(h->order.left, 1);
-    assert_int_equal(h->order.total, 2);
+    assert_int_equal(stage_order(h)->left, 1);
+    assert_int_equal(stage_order(h)->total, 2);
     stage_end(stage_applies(RUN_MANUAL, 1), 7); /* at once */
-    assert_int_equal(h->order.left, 0);
-    assert_int_equal(h->order.failed, 1);
+    assert_int_equal(stage_order(h)->left, 0);
+    assert_int_equal(stage_order(h)->failed, 1);
+}
+
+/* What a person hears is that it is in effect. */
+static void test_an_order_for_a_key_has_what_failed_applied_too(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    struct hook *h = add_settled((struct stage_hook){.apply.attempts = 1});
+    write_first("ns/b", "u2");
+    stage.now += 200;
+    stage_end(stage_applies(RUN_CHANGE, 1), 4);
+    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    assert_int_equal(hook_order(h, str_c("ns/b"), &err), ERR_OK);
+    stage_end_file(starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
+    stage_end_file(starts(DELTA_MODIFIED, "u2"), RUN_FILE_SAME, 1);
+    assert_int_equal(stage_order(h)->left, 1);
+    assert_int_equal(orders_find(&h->orders, 1)->left, 1);
+    stage_end(stage_applies(RUN_MANUAL, 2), 4);
+    assert_int_equal(stage_order(h)->failed, 1);
+    assert_int_equal(orders_find(&h->orders, 1)->failed, 1);
+    assert_int_equal(hook_parked(h), 1);
 }
 
 static void test_a_person_has_what_failed_applied_behind_the_command(void **state)
@@ -410,12 +432,12 @@ static void test_a_person_has_what_failed_applied_behind_the_command(void **stat
     assert_int_equal(hook_parked(h), 1);
     stage.now += 60000;
     assert_int_equal(hook_order(h, (struct str){0}, &err), ERR_OK);
-    assert_int_equal(h->order.total, 3);
+    assert_int_equal(stage_order(h)->total, 3);
     stage_end_file(starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
     stage_end_file(starts(DELTA_MODIFIED, "u2"), RUN_FILE_WRITTEN, 1);
     stage_end(stage_applies(RUN_MANUAL, 2), 0);
-    assert_int_equal(h->order.left, 0);
-    assert_int_equal(h->order.failed, 0);
+    assert_int_equal(stage_order(h)->left, 0);
+    assert_int_equal(stage_order(h)->failed, 0);
     stage_waits_until(NEVER_MS);
 }
 
@@ -458,6 +480,7 @@ int main(void)
         STAGE_TEST(test_it_has_its_own_interval),
         STAGE_TEST(test_a_shortage_is_no_attempt),
         STAGE_TEST(test_who_wants_a_run_waits_for_what_it_made_due),
+        STAGE_TEST(test_an_order_for_a_key_has_what_failed_applied_too),
         STAGE_TEST(test_a_person_has_what_failed_applied_behind_the_command),
         STAGE_TEST(test_its_runs_are_in_the_history),
     };

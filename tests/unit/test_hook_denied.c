@@ -173,12 +173,12 @@ static void test_who_ordered_it_waits(void **state)
     assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
     for (int i = 0; i < 3; i++) {
         deny(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1));
-        assert_int_equal(h->order.left, 1);
+        assert_int_equal(stage_order(h)->left, 1);
         stage_waits_until(stage.now + SCHED_DENIED_MS);
     }
     stage_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
-    assert_int_equal(h->order.left, 0);
-    assert_int_equal(h->order.failed, 0);
+    assert_int_equal(stage_order(h)->left, 0);
+    assert_int_equal(stage_order(h)->failed, 0);
 }
 
 static void test_another_order_is_tried_at_once(void **state)
@@ -195,7 +195,7 @@ static void test_another_order_is_tried_at_once(void **state)
     stage.now += 10;
     assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
     stage_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
-    assert_int_equal(h->order.left, 0);
+    assert_int_equal(stage_order(h)->left, 0);
     stage_waits_until(NEVER_MS);
 }
 
@@ -214,6 +214,206 @@ static void test_min_interval_does_not_count_from_it(void **state)
     stage_waits_until(started + 60000);
     stage_pass(DELTA_ADDED, "u1");
     assert_int_equal(h->lane.denied, 0);
+}
+
+static size_t known(const struct hook *h)
+{
+    return map_count(&h->queue.sources[0].by_key);
+}
+
+/* A run was denied: nothing of it has happened. */
+static void deny_what_is_due_no_more(struct run *run)
+{
+    const struct run_result result = {
+        .end = RUN_NO_MEANS, .means = MEANS_PROCESSES, .text = "fork: no more"};
+    struct hook *h = run->hook;
+
+    hooks_finish(&stage.hooks, run, &result, stage.now);
+    assert_int_equal(h->lane.denied, 0);
+}
+
+static void test_an_object_that_no_program_saw_cancels_out(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = modes[i]}});
+        stage_sync(0);
+        stage_nothing();
+        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+        deny(starts(DELTA_ADDED, "u1", RUN_CHANGE, 1));
+        assert_int_equal(hook_pending(h), 1);
+        stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+        stage_waits_until(NEVER_MS);
+        stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+        struct run *run = stage_starts(DELTA_ADDED, "u2");
+        stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
+        deny_what_is_due_no_more(run);
+        stage_waits_until(NEVER_MS);
+        assert_int_equal(known(h), 0);
+        assert_true(hooks_quiet(&stage.hooks));
+        stage_clean_up(state);
+        stage_set_up(state);
+    }
+}
+
+/* The next one is not tried at once either. */
+static void test_the_next_life_waits_as_its_forerunner_did(void **state)
+{
+    (void)state;
+    stage_add(&(struct stage_hook){0});
+    stage_sync(0);
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    struct run *run = stage_starts(DELTA_ADDED, "u1");
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    deny(run);
+    stage_waits_until(stage.now + SCHED_DENIED_MS);
+    stage_pass(DELTA_ADDED, "u2");
+    stage_waits_until(NEVER_MS);
+}
+
+static void test_a_life_that_a_program_may_have_seen_does_not_cancel_out(void **state)
+{
+    (void)state;
+    stage_add(&(struct stage_hook){0});
+    stage_sync(0);
+    stage_nothing();
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_fail(DELTA_ADDED, "u1", RUN_CHANGE, 1);
+    stage.now += STAGE_INITIAL_MS;
+    deny(starts(DELTA_ADDED, "u1", RUN_RETRY, 2));
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    stage_pass(DELTA_DELETED, "u1");
+    stage_waits_until(NEVER_MS);
+}
+
+static void test_a_change_that_no_program_saw_cancels_out(void **state)
+{
+    (void)state;
+    add_handled((struct stage_hook){0});
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
+    stage_waits_until(NEVER_MS);
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
+    deny_what_is_due_no_more(run);
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"b\":1");
+    run = stage_starts(DELTA_MODIFIED, "u1");
+    assert_true(str_is(buf_str(&run->events[0].changed), "data.a\ndata.b\n"));
+    stage_end(run, 0);
+}
+
+static void test_an_end_that_no_program_saw_is_undone(void **state)
+{
+    (void)state;
+    add_handled((struct stage_hook){0});
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    deny(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1));
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1"); /* back, as it was */
+    stage_waits_until(NEVER_MS);
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    struct run *run = stage_starts(DELTA_DELETED, "u1");
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":2");
+    deny(run);
+    stage.now += SCHED_DENIED_MS;
+    run = starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+    assert_non_null(run->events[0].old);
+    stage_end(run, 0);
+}
+
+/* DELETED of one life, ADDED of the next: a batch tells both at once. */
+static void test_a_batch_is_undone_as_a_whole(void **state)
+{
+    (void)state;
+    struct hook *h = add_handled((struct stage_hook){.rules = {.mode = HOOK_BATCH}});
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":2");
+    struct run *run = stage_next();
+    assert_int_equal(run->event_count, 2);
+    stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":2");
+    deny(run);
+    stage.now += SCHED_DENIED_MS;
+    stage_pass(DELTA_DELETED, "u1");
+    assert_int_equal(known(h), 0);
+}
+
+/* The end that has given way has not yet, if the next life was not told. */
+static void test_what_gave_way_is_owed_until_a_program_starts(void **state)
+{
+    (void)state;
+    add_handled((struct stage_hook){.park_exit = 75});
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    stage_end(stage_starts(DELTA_DELETED, "u1"), 75);
+    struct run *run = stage_starts(DELTA_ADDED, "u2");
+    stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
+    deny(run);
+    stage.now += SCHED_DENIED_MS;
+    stage_pass(DELTA_DELETED, "u1");
+    stage_waits_until(NEVER_MS);
+}
+
+static void rerun(enum hook_mode mode)
+{
+    struct hook *h =
+        stage_add(&(struct stage_hook){.rules = {.mode = mode}, .lane = {.rerun_ms = 60000}});
+
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_sync(0);
+    stage_end(stage_next(), 0);
+    stage.now += 60000;
+    for (int i = 0; i < 3; i++) {
+        struct run *run = stage_next();
+
+        assert_int_equal(run->reason, RUN_RERUN);
+        deny(run);
+        assert_true(hooks_quiet(&stage.hooks)); /* nobody waits for it */
+        assert_int_equal(hook_pending(h), 0);
+        stage_waits_until(stage.now + SCHED_DENIED_MS);
+    }
+    struct run *run = stage_next();
+    assert_int_equal(run->reason, RUN_RERUN);
+    stage_end(run, 0);
+    stage_waits_until(stage.now + 60000);
+    deny(stage_next());
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    stage.now += SCHED_DENIED_MS;
+    run = stage_next();
+    assert_int_equal(run->reason, mode == HOOK_BATCH ? RUN_RERUN : RUN_CHANGE);
+    stage_end(run, 0);
+}
+
+static void test_a_rerun_stays_one(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+
+    for (size_t i = 0; i < 3; i++) {
+        rerun(modes[i]);
+        stage_clean_up(state);
+        stage_set_up(state);
+    }
+}
+
+/* Nobody has written it: another key may have it. */
+static void test_a_file_that_no_program_wrote_is_let_go(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    stage_add(&(struct stage_hook){.output = "/f/${name}", .lane = {.concurrency = 1}});
+    stage_sync(0);
+    stage_change(0, DELTA_ADDED, "n1/a", "u1", NULL);
+    struct run *run = stage_starts(DELTA_ADDED, "u1");
+    assert_int_equal(files_claim(run, &err), ERR_OK);
+    stage_change(0, DELTA_DELETED, "n1/a", "u1", NULL);
+    deny_what_is_due_no_more(run);
+    stage_change(0, DELTA_ADDED, "n2/a", "u2", NULL);
+    run = stage_starts(DELTA_ADDED, "u2");
+    assert_int_equal(files_claim(run, &err), ERR_OK);
+    stage_end_file(run, RUN_FILE_WRITTEN, 1);
 }
 
 static void test_why_tells_when_it_is_tried_again(void **state)
@@ -244,6 +444,15 @@ int main(void)
         STAGED(test_who_ordered_it_waits),
         STAGED(test_another_order_is_tried_at_once),
         STAGED(test_min_interval_does_not_count_from_it),
+        STAGED(test_an_object_that_no_program_saw_cancels_out),
+        STAGED(test_the_next_life_waits_as_its_forerunner_did),
+        STAGED(test_a_life_that_a_program_may_have_seen_does_not_cancel_out),
+        STAGED(test_a_change_that_no_program_saw_cancels_out),
+        STAGED(test_an_end_that_no_program_saw_is_undone),
+        STAGED(test_a_batch_is_undone_as_a_whole),
+        STAGED(test_what_gave_way_is_owed_until_a_program_starts),
+        STAGED(test_a_rerun_stays_one),
+        STAGED(test_a_file_that_no_program_wrote_is_let_go),
         STAGED(test_why_tells_when_it_is_tried_again),
     };
 

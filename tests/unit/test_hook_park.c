@@ -312,8 +312,8 @@ static void test_a_parked_delete_gives_way_to_the_life_that_comes_later(void **s
     stage_waits_until(NEVER_MS);
 }
 
-/* Without ADDED there is nothing to give way to. */
-static void test_a_hook_without_added_goes_on_with_the_delete(void **state)
+/* There is nothing to give way to. */
+static void test_a_hook_of_ends_alone_goes_on_with_the_delete(void **state)
 {
     (void)state;
     struct hook *h =
@@ -404,6 +404,69 @@ static void test_changed_forgets_what_was_told_of_a_life_that_ended(void **state
     stage_end(run, 0);
 }
 
+/* A hook that does not take ADDED knows the next life without being told: its changes and its end
+ * are not held up by an end that cannot be told. */
+static void next_life_is_heard(const struct stage_hook *p, int status, unsigned runs)
+{
+    struct hook *h = stage_add(p);
+
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_sync(0);
+    stage_nothing();
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    for (unsigned i = 1; i < runs; i++) {
+        uint64_t ms = stage_end(stage_starts(DELTA_DELETED, "u1"), status).retry_ms;
+
+        stage.now += ms;
+    }
+    struct run *last = stage_starts(DELTA_DELETED, "u1");
+    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    stage_end(last, status);
+    stage_waits_until(NEVER_MS);
+    assert_int_equal(hook_parked(h), 0);
+    assert_int_equal(hook_pending(h), 0);
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":2");
+    struct run *run = stage_starts(DELTA_MODIFIED, "u2");
+    assert_int_equal(run->attempt, 1);
+    assert_true(str_is(buf_str(&run->events[0].changed), "data.a\n"));
+    stage_end(run, 0);
+    stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":2");
+    stage_pass(DELTA_DELETED, "u2");
+    stage_waits_until(NEVER_MS);
+}
+
+static void test_an_end_gives_way_for_hooks_without_added_too(void **state)
+{
+    static const unsigned events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED;
+
+    next_life_is_heard(&(struct stage_hook){.events = events, .park_exit = 75}, 75, 1);
+    stage_clean_up(state);
+    stage_set_up(state);
+    next_life_is_heard(&(struct stage_hook){.events = events}, 1, 5);
+    stage_clean_up(state);
+    stage_set_up(state);
+    next_life_is_heard(&(struct stage_hook){.events = events, .lane = {.attempts = 2}}, 1, 2);
+}
+
+/* The same when it is parked before the next life comes. */
+static void test_a_parked_end_gives_way_for_hooks_without_added_too(void **state)
+{
+    (void)state;
+    struct hook *h = stage_add(&(struct stage_hook){
+        .events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED, .park_exit = 75});
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_sync(0);
+    stage_nothing();
+    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    stage_end(stage_starts(DELTA_DELETED, "u1"), 75);
+    assert_int_equal(hook_parked(h), 1);
+    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    stage_waits_until(NEVER_MS);
+    assert_int_equal(hook_parked(h), 0);
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":2");
+    stage_pass(DELTA_MODIFIED, "u2");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
@@ -423,11 +486,13 @@ int main(void)
         TEST(test_a_delete_that_is_parked_gives_way_at_once),
         TEST(test_a_delete_with_its_attempts_used_up_gives_way_at_once),
         TEST(test_a_parked_delete_gives_way_to_the_life_that_comes_later),
-        TEST(test_a_hook_without_added_goes_on_with_the_delete),
+        TEST(test_a_hook_of_ends_alone_goes_on_with_the_delete),
         TEST(test_a_life_that_ends_again_before_its_run_leaves_the_delete),
         TEST(test_a_change_there_and_back_after_a_failure_runs_again),
         TEST(test_changed_unites_what_all_runs_since_the_last_handled_state_were_told),
         TEST(test_changed_forgets_what_was_told_of_a_life_that_ended),
+        TEST(test_an_end_gives_way_for_hooks_without_added_too),
+        TEST(test_a_parked_end_gives_way_for_hooks_without_added_too),
     };
 #undef TEST
 

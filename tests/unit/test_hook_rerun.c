@@ -193,6 +193,7 @@ static void test_a_batch_is_told_of_all_objects_again(void **state)
         assert_int_equal(run->events[i].ev.type, DELTA_MODIFIED);
         assert_int_equal(run->events[i].changed.len, 0);
     }
+    uint64_t told = stage.now;
     stage_end(run, 1);
     stage_waits_until(stage.now + STAGE_INITIAL_MS);
     run = stage_next();
@@ -203,10 +204,45 @@ static void test_a_batch_is_told_of_all_objects_again(void **state)
     stage_pass(DELTA_DELETED, "u1");
     stage_change(0, DELTA_DELETED, "ns/b", "u2", NULL);
     stage_pass(DELTA_DELETED, "u2");
-    stage_waits_until(stage.now + RERUN);
+    stage_waits_until(told + RERUN);
     stage_waits_until(stage.now + RERUN); /* there is nothing to tell */
     stage_change(0, DELTA_ADDED, "ns/c", "u3", NULL);
     stage_pass(DELTA_ADDED, "u3");
+}
+
+/* What is told of what has changed only is no rerun. */
+static void test_changes_do_not_put_off_the_rerun_of_a_batch(void **state)
+{
+    (void)state;
+    stage_add(&(struct stage_hook){
+        .rules = {.mode = HOOK_BATCH   },
+        .lane = { .rerun_ms = RERUN, .settle_ms = 100, .settle_max_ms = 200}
+    });
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+    stage.now += 100;
+    stage_sync(0);
+    stage_end(stage_next(), 0);
+    uint64_t due = stage.now + RERUN;
+    stage.now += RERUN / 2;
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    stage.now += 100;
+    stage_pass(DELTA_MODIFIED, "u1");
+    stage_waits_until(due);
+    struct run *run = stage_next();
+    assert_int_equal(run->reason, RUN_RERUN);
+    assert_int_equal(run->event_count, 2);
+    stage_end(run, 0);
+    due += RERUN;
+    stage.now = due - 50; /* a change settles when the rerun is due: it comes with it */
+    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
+    stage.now = due + 50;
+    run = stage_next();
+    assert_int_equal(run->reason, RUN_RERUN);
+    assert_int_equal(run->event_count, 2);
+    assert_int_equal(run->events[0].changed.len > 0, 1);
+    stage_end(run, 0);
+    stage_waits_until(stage.now + RERUN);
 }
 
 static void test_a_snapshot_is_shown_again_without_changes(void **state)
@@ -327,6 +363,7 @@ int main(void)
         TEST(test_what_was_never_run_is_told_again_too),
         TEST(test_an_outage_is_not_told_again),
         TEST(test_a_batch_is_told_of_all_objects_again),
+        TEST(test_changes_do_not_put_off_the_rerun_of_a_batch),
         TEST(test_a_snapshot_is_shown_again_without_changes),
         TEST(test_min_interval_is_kept_between_the_starts_of_a_hook),
         TEST(test_reruns_that_are_late_do_not_keep_a_hook_from_being_quiet),

@@ -21,9 +21,9 @@ static void ordered(struct hook *h, const char *key)
 
 static void order_is(const struct hook *h, size_t total, size_t left, size_t failed)
 {
-    assert_int_equal(h->order.total, total);
-    assert_int_equal(h->order.left, left);
-    assert_int_equal(h->order.failed, failed);
+    assert_int_equal(stage_order(h)->total, total);
+    assert_int_equal(stage_order(h)->left, left);
+    assert_int_equal(stage_order(h)->failed, failed);
 }
 
 static struct run *starts_manual(enum delta_type type, const char *uid, unsigned attempt)
@@ -146,7 +146,7 @@ static void test_it_does_not_go_round_pause_and_gate(void **state)
     stage_pass(DELTA_ADDED, "u1");
     hook_pause(h, true);
     assert_int_equal(order(h, "ns/a"), ERR_BUSY);
-    assert_int_equal(h->order.number, 0);
+    assert_int_equal(h->orders.last, 0);
     hook_pause(h, false);
     ordered(h, "ns/a");
     hook_pause(h, true);
@@ -192,7 +192,7 @@ static void test_a_refused_order_does_not_forget_the_one_under_way(void **state)
     ordered(h, "ns/a");
     struct run *run = starts_manual(DELTA_MODIFIED, "u1", 1);
     assert_int_equal(order(h, "ns/nobody"), ERR_NOT_FOUND);
-    assert_int_equal(h->order.number, 1);
+    assert_int_equal(h->orders.last, 1);
     order_is(h, 1, 1, 0);
     stage_end(run, 0);
     order_is(h, 1, 0, 0);
@@ -294,7 +294,16 @@ static void test_the_end_of_the_object_fulfils_an_order(void **state)
     assert_int_equal(known(h), 0);
 }
 
-static void test_the_next_order_takes_the_place_of_the_last_one(void **state)
+static void number_is(const struct hook *h, uint64_t number, size_t left, size_t failed)
+{
+    const struct order *o = orders_find(&h->orders, number);
+
+    assert_non_null(o);
+    assert_int_equal(o->left, left);
+    assert_int_equal(o->failed, failed);
+}
+
+static void test_each_order_has_its_own_runs(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct stage_hook){0});
@@ -302,12 +311,56 @@ static void test_the_next_order_takes_the_place_of_the_last_one(void **state)
     stage_pass(DELTA_ADDED, "u2");
     ordered(h, NULL);
     ordered(h, "ns/b");
-    assert_int_equal(h->order.number, 2);
-    order_is(h, 1, 1, 0);
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1); /* of the first order: it still runs */
-    order_is(h, 1, 1, 0);
-    stage_end(starts_manual(DELTA_MODIFIED, "u2", 1), 0);
-    order_is(h, 1, 0, 0);
+    assert_int_equal(h->orders.last, 2);
+    number_is(h, 1, 2, 0);
+    number_is(h, 2, 1, 0);
+    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1);
+    number_is(h, 1, 1, 1);
+    number_is(h, 2, 1, 0);
+    stage_end(starts_manual(DELTA_MODIFIED, "u2", 1), 0); /* for both */
+    number_is(h, 1, 0, 1);
+    number_is(h, 2, 0, 0);
+}
+
+/* The run under way was started before the second order. */
+static void test_who_comes_later_hears_of_the_next_run(void **state)
+{
+    (void)state;
+    struct hook *h = add_handled((struct stage_hook){0});
+    ordered(h, "ns/a");
+    struct run *run = starts_manual(DELTA_MODIFIED, "u1", 1);
+    ordered(h, "ns/a");
+    ordered(h, NULL);
+    stage_end(run, 1);
+    number_is(h, 1, 0, 1);
+    number_is(h, 2, 1, 0);
+    stage_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0);
+    number_is(h, 1, 0, 1);
+    number_is(h, 2, 0, 0);
+    number_is(h, 3, 0, 0);
+    stage_waits_until(NEVER_MS);
+}
+
+static void test_an_order_is_remembered_for_a_while(void **state)
+{
+    (void)state;
+    struct hook *h = add_handled((struct stage_hook){0});
+    ordered(h, "ns/a");
+    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1);
+    for (size_t i = 0; i < ORDERS_MAX - 1; i++)
+        ordered(h, "ns/a");
+    number_is(h, 1, 0, 1);
+    ordered(h, "ns/a");
+    assert_null(orders_find(&h->orders, 1));
+    assert_int_equal(order(h, "ns/a"), ERR_BUSY);
+    number_is(h, 2, 1, 0);
+    stage_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0); /* for all of them */
+    number_is(h, ORDERS_MAX + 1, 0, 0);
+    ordered(h, "ns/a");
+    assert_null(orders_find(&h->orders, 2));
+    number_is(h, 3, 0, 0);
+    number_is(h, ORDERS_MAX + 2, 1, 0);
+    assert_null(orders_find(&h->orders, 0));
 }
 
 static void test_a_batch_is_told_of_every_object(void **state)
@@ -392,7 +445,9 @@ int main(void)
         TEST(test_an_order_for_a_key_that_vanishes_while_it_runs_is_void),
         TEST(test_an_order_for_a_key_that_vanishes_before_its_run_is_void),
         TEST(test_the_end_of_the_object_fulfils_an_order),
-        TEST(test_the_next_order_takes_the_place_of_the_last_one),
+        TEST(test_each_order_has_its_own_runs),
+        TEST(test_who_comes_later_hears_of_the_next_run),
+        TEST(test_an_order_is_remembered_for_a_while),
         TEST(test_a_batch_is_told_of_every_object),
         TEST(test_an_order_for_a_batch_whose_objects_vanish_is_void),
         TEST(test_a_snapshot_is_shown_again),
