@@ -139,6 +139,7 @@ class Subject:
 
     def __init__(self, made):
         self.daemon, self.starts = made, 0
+        self.known = set()      # children of ours that are not the daemon's
 
     def start(self):
         self.daemon.start(wait=False)
@@ -148,7 +149,7 @@ class Subject:
         """Who is of this kind now."""
         main = self.daemon.pid
         helper = sorted(proctree.children(main))[:1]
-        if target in ("main", "helper", "both"):
+        if target in ENDS:
             return {"main": [main], "helper": helper, "both": [main, *helper][:2]}[target]
         if not helper:
             return []
@@ -169,10 +170,8 @@ class Subject:
         return []
 
     def after(self, patience=30):
-        """If main or helper was killed: the other ends by itself, and all that they started. Then
+        """Main or helper was killed: the other ends by itself, and all that they started. Then
         starts them again, as systemd would. What stayed, as text."""
-        if self.daemon.process.poll() is None and proctree.children(self.daemon.pid):
-            return None
         try:
             self.daemon.process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -189,23 +188,27 @@ class Subject:
         return f"still running {patience} s after the death of helper and main: {left}"
 
 
+def was_killed(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+        return True
+    except ProcessLookupError:
+        return False
+
+
 def kill_one(subject, rng, killed, targets):
     """Kills somebody; what was wrong, or None."""
     time.sleep(rng.uniform(0, 0.12))
     target = rng.choice(targets)
     victims = subject.meet(target, rng)
     time.sleep(rng.uniform(0, 0.008) if rng.random() < 0.7 else 0)
-    for pid in victims:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            victims = []
-    killed[target] += bool(victims)
-    killed["missed"] += not victims
-    if victims and target in ("main", "helper", "both"):
-        while proctree.exists(victims[0]):
-            time.sleep(0.001)
-    return subject.after()
+    hit = [pid for pid in victims if was_killed(pid)]
+    killed[target] += bool(hit)
+    killed["missed"] += not hit
+    if hit and target in ENDS:
+        return subject.after()
+    code = subject.daemon.process.poll()
+    return None if code is None else f"main ended by itself with {code}"
 
 
 # ---- The setting

@@ -56,7 +56,7 @@ def show_log(stream, counts):
             continue
         if entry["msg"] == "hook output":
             say(f"[{entry['hook']}]", entry["line"])
-        elif entry["msg"] == "hook done":
+        elif entry["msg"] in ("hook done", "hook works again"):
             counts[entry["hook"]] = counts.get(entry["hook"], 0) + 1
         elif entry["level"] in ("info", "warn", "error"):
             rest = " ".join(f"{key}={value}" for key, value in entry.items()

@@ -83,12 +83,8 @@ class Run:
 
     def record(self, title, port):
         """Runs the update below a load; a Panel."""
-        clients = [http_end.Client("127.0.0.1", port, keep_alive=n % 2 == 0)
-                   for n in range(CLIENTS)]
-        with contextlib.ExitStack() as running:
-            self.began = time.time()
-            for client in clients:
-                running.enter_context(client)
+        self.began = time.time()
+        with http_end.Crowd("127.0.0.1", port, CLIENTS) as crowd:
             time.sleep(0.5)
             self.update()
             time.sleep(STEP)
@@ -99,7 +95,7 @@ class Run:
         marks = [(when - self.began, row, kind) for when, row, kind in self.marks]
         marks += [(when - self.began, None, "reload") for when, _what in self.systemctl.calls()
                   if when > self.began]
-        answers = [(entry[0] - self.began, entry[2] == 200) for c in clients for entry in c.answers]
+        answers = [(entry[0] - self.began, entry[2] == 200) for entry in crowd.answers()]
         return picture.Panel(title, seconds, rows, marks, answers)
 
 

@@ -46,8 +46,8 @@ from .certs import Authority
 from .objects import (bookmark, custom_object, endpointslice, error_event, ev, service, simple,
                       status_object)
 from .script import END, EOF, LIVE, RST, STALL, Gate, Pause
-from .server import FakeApi
+from .server import FakeApi, servers
 
 __all__ = ["Authority", "END", "EOF", "FakeApi", "Gate", "LIVE", "Pause", "RST", "STALL",
-           "bookmark", "custom_object", "endpointslice", "error_event", "ev", "service", "simple",
-           "status_object"]
+           "bookmark", "custom_object", "endpointslice", "error_event", "ev", "servers", "service",
+           "simple", "status_object"]

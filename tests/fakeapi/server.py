@@ -2,6 +2,7 @@
 """FakeApi: the server in its own thread, what it recorded, and the switches a test turns."""
 import asyncio
 import concurrent.futures
+import contextlib
 import random
 import re
 import socket
@@ -414,3 +415,21 @@ class FakeApi:
 
     async def follow(self, exchange, rv):
         await follow(self, exchange, rv)
+
+
+@contextlib.contextmanager
+def servers(leaf):
+    """make(tls=leaf, ...) starts fake API servers; at the end none of them may have had an error."""
+    made = []
+
+    def make(tls=leaf, **more):
+        api = FakeApi(tls=tls, **more).start()
+        made.append(api)
+        return api
+    try:
+        yield make
+    finally:
+        for api in made:
+            api.stop()
+    errors = [error for api in made for error in api.errors]
+    assert not errors, "\n".join(errors)

@@ -92,10 +92,7 @@ class Balancer:
             except OSError:     # between two workers
                 return False
             return {name for name, on in now.items() if on} == set(names)
-        try:
-            wait_until(fits, timeout)
-        except AssertionError:
-            raise AssertionError(f"{backend}: {self.servers(backend)}, wanted {names}") from None
+        wait_until(fits, timeout, lambda: f"{backend} has {self.servers(backend)}, wanted {names}")
 
     def wait_deleted(self, daemon, backend, *names):
         """Runs the handler of the runtime API until the backend has these servers and no others:
@@ -104,7 +101,7 @@ class Balancer:
             done = daemon.ctl("run", "haproxy_runtime", "--wait")
             assert done.returncode == 0, done.stdout + done.stderr
             return set(self.servers(backend)) == set(names)
-        wait_until(fits, 15, f"{backend} has just {names}, not {self.servers(backend)}")
+        wait_until(fits, 15, lambda: f"{backend} has just {names}, not {self.servers(backend)}")
 
     def workers(self):
         """The pids of the workers, those of older configurations too."""

@@ -14,7 +14,7 @@ import http_end  # noqa: E402
 import network  # noqa: E402
 import proctree  # noqa: E402
 import programs  # noqa: E402
-from fakeapi import Authority, FakeApi  # noqa: E402
+from fakeapi import Authority, servers  # noqa: E402
 
 proctree.become_subreaper()
 
@@ -78,17 +78,8 @@ def server_leaf(authority):
 @pytest.fixture
 def new_api(net, server_leaf):
     """Makes fake API servers, for tests with two clusters."""
-    made = []
-
-    def make(**more):
-        api = FakeApi(tls=server_leaf, **more).start()
-        made.append(api)
-        return api
-    yield make
-    for api in made:
-        api.stop()
-    errors = [error for api in made for error in api.errors]
-    assert not errors, "\n".join(errors)
+    with servers(server_leaf) as make:
+        yield make
 
 
 @pytest.fixture

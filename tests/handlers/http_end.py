@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both ends of HTTP: servers that count what they are asked, and a client that does not stop."""
 import asyncio
+import contextlib
 import http.client
 import threading
 import time
+
+from control import wait_until
 
 CLOSED = ("RemoteDisconnected", "ConnectionResetError", "BrokenPipeError")
 
@@ -171,3 +174,32 @@ class Client:
     def bad(self):
         """Whatever was not answered with 200."""
         return [entry for entry in list(self.answers) if entry[2] != 200]
+
+
+class Crowd:
+    """Several clients at once; every other one keeps its connection."""
+
+    def __init__(self, address, port, count=4):
+        self.clients = [Client(address, port, keep_alive=n % 2 == 0) for n in range(count)]
+        self._running = contextlib.ExitStack()
+
+    def __enter__(self):
+        for client in self.clients:
+            self._running.enter_context(client)
+        return self
+
+    def __exit__(self, *_exc):
+        self._running.close()
+
+    def wait_answers(self, count=1):
+        """Waits until each has that many answers to requests that begin from now on: whatever was
+        asked before is answered, too."""
+        began = time.time()
+        wait_until(lambda: all(len(client.since(began)) >= count for client in self.clients))
+
+    def answers(self):
+        return [entry for client in self.clients for entry in list(client.answers)]
+
+    def bad(self):
+        """Whatever was not answered with 200."""
+        return [entry for client in self.clients for entry in client.bad()]

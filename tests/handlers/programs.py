@@ -151,7 +151,7 @@ class StandIn:
 
     def wait(self, count, timeout=15):
         wait_until(lambda: len(self.calls()) >= count, timeout,
-                   f"{count} calls of {self.path.name}, not {self.calls()}")
+                   lambda: f"{count} calls of {self.path.name}, not {self.calls()}")
         return self.calls()
 
 

@@ -58,10 +58,8 @@ def settled(d, api, west):
 def wait_name(name, *addresses, kind="A"):
     """Waits until dnsmasq answers so; without addresses: that there is no such name."""
     want = (NOERROR, sorted(addresses)) if addresses else GONE
-    try:
-        wait_until(lambda: dns_ask.ask(name, kind) == want)
-    except AssertionError:
-        raise AssertionError(f"{name}: {dns_ask.ask(name, kind)}, wanted {want}") from None
+    wait_until(lambda: dns_ask.ask(name, kind) == want,
+               what=lambda: f"{name}: {dns_ask.ask(name, kind)}, wanted {want}")
 
 
 def balanced(key, *ips, **more):

@@ -4,7 +4,6 @@ import time
 
 import balancer
 import http_end
-import programs
 import pytest
 from balancer import ends, web
 from control import wait_until
@@ -36,13 +35,17 @@ def following(haproxy, api, example, systemctl):
 @pytest.fixture
 def seen(api, haproxy):
     """Waits until informerd has done all, and HAProxy has ended what served the file before: from
-    then on, nothing that the file does not have is asked. Returns the time."""
+    then on, nothing that the file does not have is asked."""
     def wait(d, *addresses):
         d.caught_up(api)
         haproxy.wait_servers("shop_web_http", *(f"{ip}:8080" for ip in addresses))
         wait_until(lambda: len(haproxy.workers()) == 1, 15, "the old worker has ended")
-        return programs.now()
     return wait
+
+
+def commands(d):
+    """The runs of the hook that were not to apply something."""
+    return [run["run"] for run in d.ctl_json("runs", "haproxy") if run["program"] == "command"]
 
 
 def answers(count=12, address="127.0.0.1", port=NODE_PORT):
@@ -69,31 +72,25 @@ def test_a_rolling_update_loses_no_request_and_asks_no_removed_server(api, follo
     for address in old + new:
         park.start(address)
     d = following(*old, **{'min_interval = "1s"': 'min_interval = "0s"'})
-    clients = [http_end.Client("127.0.0.1", NODE_PORT, keep_alive=n % 2 == 0) for n in range(4)]
-    for client in clients:
-        client.__enter__()
-    try:
+    with http_end.Crowd("127.0.0.1", NODE_PORT) as crowd:
         for n in range(3):
             left = [*old[n + 1:], *new[:n + 1]]
             api.apply(ends([*old[n:], *new[:n + 1]]))
             seen(d, *old[n:], *new[:n + 1])
             api.apply(ends(left))
-            done = seen(d, *left)
+            seen(d, *left)
             asked = park.servers[old[n]].count()
-            wait_until(lambda at=done: all(len(c.since(at)) > 20 for c in clients))
+            crowd.wait_answers(20)
             assert park.servers[old[n]].count() == asked
             park.servers[old[n]].kill()
-        wait_until(lambda at=programs.now(): all(len(c.since(at)) > 20 for c in clients))
-    finally:
-        for client in clients:
-            client.__exit__()
-    assert [client.bad() for client in clients] == [[]] * 4
+        crowd.wait_answers(20)
+    assert crowd.bad() == []
     assert answers() == set(new)
 
 
 def test_scaled_to_zero_the_last_servers_stay_for_hold_empty(api, following, seen, haproxy, park):
     park.start("10.1.0.1")
-    d = following("10.1.0.1", **{'hold_empty = "10s"': 'hold_empty = "2s"'})
+    d = following("10.1.0.1", **{'hold_empty = "10s"': 'hold_empty = "4s"'})
     api.apply(ends([]))
     d.caught_up(api)
     assert d.control.objects("haproxy_backends", "shop/web")["held"]
@@ -152,7 +149,9 @@ def test_a_bad_file_does_not_replace_the_good_one(api, following, seen, haproxy,
     systemctl.does("kill", "-USR2", haproxy.program.pid)
     assert answers() == {"10.1.0.1"}
     assert len(systemctl.calls()) == calls
-    assert [path.name for path in haproxy.config.parent.iterdir() if "informerd" in path.name] == []
+    folder = haproxy.config.parent
+    wait_until(lambda: not [path for path in folder.iterdir() if path.name.startswith(".")],
+               what="no new file lies beside the old one")
     api.delete("services", "shop/bad")
     api.apply(ends(["10.1.0.1", "10.1.0.9"]))
     seen(d, "10.1.0.1", "10.1.0.9")
@@ -163,11 +162,12 @@ def test_a_burst_of_changes_is_a_few_reloads(api, following, seen, haproxy, syst
     calls, began = len(systemctl.calls()), time.monotonic()
     for n in range(1, 201):
         api.apply(ends([f"10.1.1.{n}"]))
+    d.caught_up(api)
     took = time.monotonic() - began
     seen(d, "10.1.1.200")
     reloads = len(systemctl.calls()) - calls
     assert 1 <= reloads <= 2 + took, f"{reloads} reloads, 200 changes in {took:.1f} s"
-    assert haproxy.reloads() == 1 + reloads
+    assert 1 <= haproxy.reloads() - 1 <= reloads
 
 
 def test_a_reload_that_fails_is_tried_again(api, following, seen, haproxy, park, systemctl):
@@ -180,11 +180,11 @@ def test_a_reload_that_fails_is_tried_again(api, following, seen, haproxy, park,
     systemctl.wait(calls + 2)
     assert "10.1.0.2" in haproxy.files[0].read_text()
     assert answers() == {"10.1.0.1"}
-    runs = len(d.starts("haproxy"))
+    runs = commands(d)
     systemctl.does("kill", "-USR2", haproxy.program.pid)
     seen(d, "10.1.0.2")
     assert answers() == {"10.1.0.2"}
-    assert len(d.ctl_json("runs", "haproxy")) >= 1 and runs
+    assert commands(d) == runs, "the file is as it was"
 
 
 def test_both_handlers_share_a_haproxy(haproxy, api, example, park):

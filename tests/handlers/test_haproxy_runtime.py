@@ -74,25 +74,19 @@ def test_a_rolling_update_loses_no_request_and_asks_no_removed_server(api, follo
     for address in old + new:
         park.start(address)
     d = following(*old)
-    clients = [http_end.Client("127.0.0.1", 80, keep_alive=n % 2 == 0) for n in range(4)]
-    for client in clients:
-        client.__enter__()
-    try:
+    with http_end.Crowd("127.0.0.1", 80) as crowd:
         for n in range(3):
             put(api, *old[n:], *new[:n + 1])
             d.caught_up(api)
             put(api, *old[n + 1:], *new[:n + 1])
             d.caught_up(api)
-            done = programs.now()
+            crowd.wait_answers()
             asked = park.servers[old[n]].count()
-            wait_until(lambda at=done: all(len(c.since(at)) > 20 for c in clients))
+            crowd.wait_answers(20)
             assert park.servers[old[n]].count() == asked
             park.servers[old[n]].kill()
-        wait_until(lambda at=programs.now(): all(len(c.since(at)) > 20 for c in clients))
-    finally:
-        for client in clients:
-            client.__exit__()
-    assert [client.bad() for client in clients] == [[]] * 4
+        crowd.wait_answers(20)
+    assert crowd.bad() == []
     assert answers() == set(new)
 
 
@@ -133,7 +127,7 @@ def test_one_that_comes_back_while_it_ends_is_used_again(api, following, haproxy
 
 def test_scaled_to_zero_the_last_servers_stay_for_hold_empty(api, following, haproxy, park):
     park.start("10.1.0.1")
-    d = following("10.1.0.1", **{"10s": "2s"})
+    d = following("10.1.0.1", **{"10s": "4s"})
     put(api)
     d.caught_up(api)
     assert answers() == {"10.1.0.1"}

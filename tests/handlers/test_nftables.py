@@ -40,7 +40,8 @@ def members(name):
 
 
 def wait_members(name, *addresses):
-    wait_until(lambda: members(name) == sorted(addresses), what=f"{name}, not {members(name)}")
+    wait_until(lambda: members(name) == sorted(addresses),
+               what=lambda: f"{name} has {members(name)}, wanted {addresses}")
 
 
 def run_count(d):

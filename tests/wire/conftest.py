@@ -8,8 +8,9 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import harness  # noqa: E402
+import outputs  # noqa: E402
 import proctree  # noqa: E402
-from fakeapi import Authority, FakeApi, service  # noqa: E402
+from fakeapi import Authority, servers, service  # noqa: E402
 
 proctree.become_subreaper()
 
@@ -28,17 +29,8 @@ def server_leaf(authority):
 @pytest.fixture
 def new_api(server_leaf):
     """Makes fake API servers: new_api(host="::1", tls=None, tls_options={...})."""
-    made = []
-
-    def make(tls=server_leaf, **more):
-        api = FakeApi(tls=tls, **more).start()
-        made.append(api)
-        return api
-    yield make
-    for api in made:
-        api.stop()
-    errors = [error for api in made for error in api.errors]
-    assert not errors, "\n".join(errors)
+    with servers(server_leaf) as make:
+        yield make
 
 
 @pytest.fixture
@@ -76,6 +68,18 @@ def new_program(factory):
 def hook(factory):
     """One recording hook."""
     return factory.hook()
+
+
+@pytest.fixture
+def place(tmp_path):
+    """The folder of output files."""
+    return outputs.Place(tmp_path / "place")
+
+
+@pytest.fixture
+def applier(new_hook):
+    """The program that is told of new files; it records as hooks do."""
+    return new_hook()
 
 
 @pytest.fixture

@@ -21,14 +21,16 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def wait_until(condition, timeout=15, what="condition", interval=0.005):
-    """Polls until condition() is true, and returns its value."""
+    """Polls until condition() is true, and returns its value. what: words for the failure, or a
+    function that has them when it comes to that."""
     end = time.monotonic() + timeout
     while True:
         result = condition()
         if result:
             return result
         if time.monotonic() > end:
-            raise AssertionError(f"{what}: not true within {timeout} s")
+            words = what() if callable(what) else what
+            raise AssertionError(f"{words}: not true within {timeout} s")
         time.sleep(interval)
 
 

@@ -92,6 +92,8 @@ PROBLEMS = {
                               "apply"),
     "program of check": ({"hooks": {"h": {"output": "/tmp/${name}",
                                           "check": ["/no/such/check"]}}}, "/no/such/check"),
+    "output that no disk takes": ({"hooks": {"h": {"output": f"/x/{'y' * 255}${{name}}"}}},
+                                   "at most 255 bytes"),
     "folder of output": ({"hooks": {"h": {"output": "/no/such/folder/${name}"}}},
                          "/no/such/folder"),
     "bad umask": ({"hooks": {"h": {"umask": "0999"}}}, "umask"),

@@ -144,7 +144,7 @@ def test_a_hook_that_stops_itself_is_killed_at_its_timeout(api, beside, new_prog
 def test_a_run_that_ends_in_time_while_informerd_stands_still(api, beside, new_program, who):
     program = new_program('echo >"$d/started"; while [ ! -e "$d/go" ]; do sleep 0.01; done\n'
                           'echo >"$d/end"')
-    d = beside.start([program.path], timeout="1s")
+    d = beside.start([program.path], timeout="3s")
     api.apply(service("n/a"))
     program.text("started")
     time.sleep(0.1)  # its deadline is the timeout now, no more that of a young run
@@ -153,7 +153,7 @@ def test_a_run_that_ends_in_time_while_informerd_stands_still(api, beside, new_p
     try:
         (program.folder / "go").touch()
         program.text("end")
-        time.sleep(1)  # past the timeout
+        time.sleep(3)  # past the timeout
     finally:
         os.kill(pid, signal.SIGCONT)
     beside.wait_bad(ok=1)

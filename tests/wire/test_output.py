@@ -1,83 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """output, check and apply: what a hook prints becomes a file, and somebody is told."""
-import ctypes
+import concurrent.futures
 import json
-import os
-import pathlib
-import signal
-import subprocess
-import threading
 
 import pytest
-from confwriter import merge
 from control import wait_until
 from fakeapi import service
 from harness import RETRY
-from proctree import exists, kill
-
-SOON = {"settle": ["20ms", "100ms"]}
-LATE = {"initial": "1h", "max": "1h"}
-PORTS = {"fields": {"PORT": "spec.ports[0].port"},
-         "shell": 'echo "port $INFORMERD_FIELD_PORT"'}
-LIST = ("sed 's/.*\"snapshot\"://' | grep -o '\"port\":[0-9]*' | sort")  # of a snapshot's ports
-
-
-class Place:
-    """The folder that files are written to."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        folder.mkdir()
-
-    def __truediv__(self, name):
-        return self.folder / name
-
-    def files(self):
-        """{path below the folder: text}; what is hidden is found, too."""
-        return {str(path.relative_to(self.folder)): path.read_text()
-                for path in sorted(self.folder.rglob("*")) if path.is_file()}
-
-    def folders(self):
-        return sorted(str(path.relative_to(self.folder))
-                      for path in self.folder.rglob("*") if path.is_dir())
-
-
-@pytest.fixture
-def place(tmp_path):
-    return Place(tmp_path / "place")
-
-
-@pytest.fixture
-def applier(new_hook):
-    """The program that is told of new files; it records as hooks do."""
-    return new_hook()
-
-
-def whole(place, **more):
-    """A hook with one file of all ports."""
-    base = {"sources": ["services"], "mode": "snapshot", "shell": LIST, "retry": RETRY, **SOON,
-            "output": place / "all.cfg"}
-    return merge(base, more)
-
-
-def each(place, **more):
-    """A hook with a file for each Service."""
-    return {"sources": ["services"], "retry": RETRY, **PORTS,
-            "output": place / "${namespace}/${name}.conf", **more}
-
-
-def identity(path):
-    stat = path.stat()
-    return stat.st_ino, stat.st_mtime_ns
-
-
-def starts(hook):
-    return len([step for step in hook.order() if step[0] == "start"])
-
-
-def port(number):
-    return f"port {number}\n"
-
+from outputs import PORTS, each, identity, port, starts, whole
 
 # ---- What is written
 
@@ -191,11 +121,12 @@ def test_a_burst_is_applied_once_behind_its_last_write(api, daemon, place, appli
     d.caught_up(api, timeout=60)
     files = place.files()
     assert files == {f"n/s{i}.conf": port(1000 + i) for i in range(300)}
-    last = max((place / name).stat().st_mtime for name in files)
+    times = sorted((place / name).stat().st_mtime for name in files)
+    pauses = sum(late - early > 0.15 for early, late in zip(times, times[1:]))
     applies = applier.runs()
-    assert applies[-1].began >= last
-    spent = last - min((place / name).stat().st_mtime for name in files)
-    assert len(applies) == 1 or spent > 9, f"{len(applies)} applies, {spent} s of writing"
+    assert applies[-1].began >= times[-1]
+    spent = times[-1] - times[0]
+    assert len(applies) <= 1 + pauses or spent > 9, f"{len(applies)} applies in {spent} s, {pauses}"
 
 
 def test_first_runs_are_ready_when_they_are_applied(api, daemon, place, applier):
@@ -207,217 +138,6 @@ def test_first_runs_are_ready_when_they_are_applied(api, daemon, place, applier)
     assert status == 503 and b"not applied" in body
     applier.release()
     wait_until(lambda: d.control.ask("/readyz")[0] == 200)
-
-
-# ---- What fails
-
-def test_a_failed_command_leaves_the_file(api, daemon, place, applier, tmp_path):
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, shell=f"{LIST}; test ! -e {tmp_path}/fail",
-                                      retry=LATE, apply=[applier.path])}).caught_up(api)
-    (tmp_path / "fail").touch()
-    before = identity(place / "all.cfg")
-    api.apply(service("n/a", ports=[82]))
-    wait_until(lambda: d.control.hook("h")["last_error"] == "exit status 1")
-    assert identity(place / "all.cfg") == before and place.files() == {"all.cfg": '"port":81\n'}
-    assert starts(applier) == 1
-
-
-def test_a_failed_check_keeps_the_old_file(api, daemon, place, applier, new_program):
-    check = new_program('echo "checking $2"; ls -l "$2" >>"$d/seen"; cat "$2" >>"$d/seen"; '
-                        'echo bad >&2; test ! -e "$d/fail"')
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, check=[check.path, "-c", "${file}"],
-                                      apply=[applier.path])}).caught_up(api)
-    assert '"port":81' in (check.folder / "seen").read_text()
-    assert str(place.folder) in (check.folder / "seen").read_text()
-    before = identity(place / "all.cfg")
-    (check.folder / "fail").touch()
-    api.apply(service("n/a", ports=[82]))
-    wait_until(lambda: d.control.hook("h")["runs_failed"] >= 2)
-    assert d.control.hook("h")["last_error"] == "check: exit status 1 (the old file stays)"
-    assert identity(place / "all.cfg") == before and place.files() == {"all.cfg": '"port":81\n'}
-    assert starts(applier) == 1
-    failed = [r for r in d.ctl_json("runs", "h") if r["outcome"] == "failed"][-1]
-    assert failed["stderr"] == "bad\n" and failed["last_line"] == "bad"
-    (check.folder / "fail").unlink()
-    d.caught_up(api)
-    assert place.files() == {"all.cfg": '"port":82\n'} and starts(applier) == 2
-
-
-def test_a_check_that_cannot_be_started_says_so(api, daemon, place, new_program):
-    check = new_program("exit 0")
-    check.path.chmod(0o644)
-    api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": whole(place, check=[check.path, "${file}"])})
-    entry = d.wait_problem("check", str(check.path), "could not be started", "permission")
-    assert entry["hook"] == "h" and place.files() == {}
-
-
-def test_a_failed_apply_is_tried_again_though_the_file_is_equal(api, daemon, place, applier):
-    applier.exits(1, 1, 1)
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, apply=[applier.path])})
-    applier.wait(4)
-    d.caught_up(api)
-    assert [r.reason for r in applier.runs()] == ["existing", "retry", "retry", "retry"]
-    assert [r.attempt for r in applier.runs()] == [1, 2, 3, 4]
-    shown = d.control.hook("h")
-    assert (shown["runs_ok"], shown["runs_failed"]) == (1, 0)
-    assert (shown["applies_ok"], shown["applies_failed"]) == (1, 3)
-    assert shown["last_error"] is None
-
-
-def test_what_waits_to_be_applied_is_seen_everywhere(api, daemon, place, applier):
-    applier.exit_with(3)
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, limits={"pending": "1s"},
-               hooks={"h": whole(place, retry=LATE, apply=[applier.path])})
-    wait_until(lambda: d.control.hook("h")["applies_failed"] == 1)
-    shown = d.control.hook("h")
-    assert shown["last_error"] == "apply: exit status 3" and shown["apply"] == "backoff"
-    assert shown["pending"] == 1 and shown["oldest_pending_s"] >= 0
-    d.wait_problem("hook failed", "apply: exit status 3")
-    why = [unit for unit in d.ctl_json("why", "h")["units"] if unit["program"] == "apply"][0]
-    assert why["reason"] == "backoff" and why["text"] == "apply: backoff" and why["until"]
-    assert why["failures"] == 1 and why["last_run"]["program"] == "apply"
-    assert "apply: backoff" in d.ctl("why", "h").stdout
-    wait_until(lambda: any("not applied" in text for text in d.control.status()["degraded"]))
-    event = [json.loads(line) for line in d.ctl("events", "-o", "json").stdout.splitlines()
-             if '"apply"' in line][-1]
-    assert event["what"] == "run" and event["program"] == "apply" and event["ok"] is False
-    applier.exit_with(0)
-    assert d.ctl("run", "h", "--wait").returncode == 0
-    assert d.control.hook("h")["last_error"] is None and d.control.hook("h")["pending"] == 0
-
-
-def test_attempts_park_apply_until_the_next_write(api, daemon, place, applier):
-    applier.exit_with(1)
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, retry={**RETRY, "attempts": 2},
-                                      apply=[applier.path])})
-    wait_until(lambda: d.control.hook("h")["parked"] == 1)
-    assert d.control.hook("h")["apply"] == "parked" and starts(applier) == 2
-    applier.exit_with(0)
-    api.apply(service("n/a", ports=[82]))
-    applier.wait(3)
-    d.caught_up(api)
-    assert d.control.hook("h")["parked"] == 0
-
-
-def test_a_missing_folder_is_named_and_found_when_it_is_there(api, daemon, place, applier):
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, output=place / "no/such/x.cfg",
-                                      apply=[applier.path])})
-    entry = d.wait_problem("output", str(place / "no/such"), "folder", "make its folder")
-    assert entry["hook"] == "h" and place.files() == {} and not applier.runs()
-    (place / "no/such").mkdir(parents=True)
-    d.caught_up(api)
-    assert place.files() == {"no/such/x.cfg": '"port":81\n'} and starts(applier) == 1
-
-
-def test_a_target_that_is_no_file_is_left_alone(api, daemon, place):
-    (place / "all.cfg").mkdir()
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place)})
-    d.wait_problem("output", str(place / "all.cfg"))
-    (place / "all.cfg").rmdir()
-    os.symlink("/etc/passwd", place / "all.cfg")
-    d.caught_up(api)
-    assert not (place / "all.cfg").is_symlink()
-    assert place.files() == {"all.cfg": '"port":81\n'}
-
-
-def test_too_much_output_is_no_file(api, daemon, place, applier, tmp_path):
-    api.apply(service("n/a", ports=[81]))
-    big = f"if test -e {tmp_path}/big; then head -c 68157440 /dev/zero; sleep 600; else {LIST}; fi"
-    d = daemon(api, hooks={"h": whole(place, shell=big, retry=LATE, apply=[applier.path])})
-    d.caught_up(api)
-    (tmp_path / "big").touch()
-    api.apply(service("n/a", ports=[82]))
-    wait_until(lambda: d.control.hook("h")["last_error"], 30)
-    assert "output over 64 MiB" in d.control.hook("h")["last_error"]
-    assert place.files() == {"all.cfg": '"port":81\n'} and starts(applier) == 1
-
-
-def test_megabytes_of_output_arrive_whole(api, daemon, place):
-    api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": whole(place, shell="seq 1 2000000")})
-    d.caught_up(api)
-    text = (place / "all.cfg").read_text()
-    assert text == "".join(f"{i}\n" for i in range(1, 2000001))
-
-
-def test_empty_output_is_an_empty_file(api, daemon, place, applier):
-    api.apply(service("n/a"))
-    daemon(api, hooks={"h": whole(place, shell="true", apply=[applier.path])}).caught_up(api)
-    assert place.files() == {"all.cfg": ""} and starts(applier) == 1
-
-
-def test_stdout_that_a_child_keeps_is_not_whole(api, daemon, place, new_program):
-    program = new_program('echo first; sleep 600 & echo $! >"$d/pid"')
-    api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": whole(place, shell=None, command=[program.path], retry=LATE)})
-    d.wait_problem("left behind still holds its stdout")
-    kill([program.pid("pid")])
-    assert place.files() == {} and not d.problems(msg="processes of a failed hook could not be "
-                                                      "killed")
-
-
-def test_stdout_that_a_child_keeps_for_a_while_is_waited_for(api, daemon, place):
-    api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": whole(place, shell="echo first; (sleep 0.1; echo second) &")})
-    d.caught_up(api)
-    assert place.files() == {"all.cfg": "first\nsecond\n"}
-
-
-HANGS = {"command": {"shell": "exec sleep 600"},
-         "check": {"check": ["/bin/sleep", "600"]},
-         "apply": {"apply": ["/bin/sleep", "600"]}}
-
-
-@pytest.mark.parametrize("phase", HANGS)
-def test_each_program_has_the_timeout(api, daemon, place, phase):
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, timeout="300ms", retry=LATE, **{**HANGS[phase]})})
-    wait_until(lambda: d.control.hook("h")["last_error"])
-    error = d.control.hook("h")["last_error"]
-    assert "timeout after 300 ms" in error, error
-    if phase == "apply":
-        assert place.files() == {"all.cfg": '"port":81\n'}
-        assert d.control.hook("h")["runs_ok"] == 1
-    else:
-        assert place.files() == {}
-
-
-@pytest.mark.parametrize("phase", HANGS)
-def test_a_stop_ends_each_program_and_leaves_no_trace(api, daemon, place, phase, tmp_path):
-    (place / "all.cfg").write_text("old\n")
-    started = tmp_path / "started"
-    shell = f"echo $$ >{started}.new; mv {started}.new {started}; exec sleep 600"
-    programs = {"command": {"shell": shell}, "check": {"check": ["/bin/sh", "-c", shell]},
-                "apply": {"apply": ["/bin/sh", "-c", shell]}}
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, limits={"stop_timeout": "100ms"},
-               hooks={"h": whole(place, **programs[phase])})
-    pid = int(wait_until(lambda: started.exists() and started.read_text()))
-    code, _seconds = d.stop()
-    assert code == 0
-    wait_until(lambda: not exists(pid))
-    assert place.files() == {"all.cfg": '"port":81\n' if phase == "apply" else "old\n"}
-
-
-def test_a_stop_lets_a_run_write_its_file(api, daemon, place, hook):
-    """The command ends within stop_timeout: its file is written, and is not applied any more."""
-    hook.block()
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, shell=None, command=[hook.path])})
-    hook.wait(1)
-    d.signal(signal.SIGTERM)
-    wait_until(lambda: d.log(msg="stopping"))
-    hook.release()
-    assert d.wait_exit() == 0
-    assert place.files() == {"all.cfg": ""}
 
 
 # ---- Names
@@ -484,13 +204,13 @@ def test_once_ends_when_all_is_applied(api, daemon, place, applier):
     assert applier.ended() == 2 and sorted(place.files()) == ["n/a.conf", "n/b.conf"]
 
 
-@pytest.mark.parametrize("attempts", [{"attempts": 2}, {}])
-def test_once_is_1_when_apply_fails(api, daemon, place, applier, attempts):
+@pytest.mark.parametrize("attempts, timeout", [({"attempts": 2}, "60s"), ({}, "5s")])
+def test_once_is_1_when_apply_fails(api, daemon, place, applier, attempts, timeout):
     applier.exit_with(1)
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, start=False,
                hooks={"h": whole(place, apply=[applier.path], retry={**RETRY, **attempts})})
-    assert d.to_the_end("--once", "--timeout", "2s") == 1
+    assert d.to_the_end("--once", "--timeout", timeout) == 1
     assert place.files() == {"all.cfg": '"port":81\n'}
 
 
@@ -509,12 +229,13 @@ def test_run_with_wait_waits_for_apply(api, daemon, place, applier):
     d = daemon(api, hooks={"h": each(place, apply=[applier.path])}).caught_up(api)
     (place / "n/a.conf").unlink()
     applier.block()
-    thread = threading.Timer(0.3, applier.release)
-    thread.start()
-    done = d.ctl("run", "h", "n/a", "--wait")
-    thread.join()
-    assert done.returncode == 0 and applier.ended() == 2, done
-    assert applier.runs()[1].reason == "manual"
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        waiter = pool.submit(lambda: (d.ctl("run", "h", "n/a", "--wait").returncode,
+                                      applier.ended()))
+        assert applier.wait(2)[1].reason == "manual"
+        assert not waiter.done()
+        applier.release()
+        assert waiter.result() == (0, 2)
     (place / "n/a.conf").unlink()
     applier.exit_with(1)
     assert d.ctl("run", "h", "n/a", "--wait").returncode == 1
@@ -548,77 +269,3 @@ def test_input_of_a_key_that_ends_is_told_to_nobody(api, daemon, place):
     d.seen(api)
     refused = d.ctl("input", "h", "n/a")
     assert refused.returncode == 1 and "removed" in refused.stderr, refused
-
-
-# ---- A full disk
-
-CLONE_NEWNS = 0x00020000
-MS_REC_PRIVATE = 0x4000 | 0x40000
-
-
-def enter_own_mounts():
-    """This thread, and what it starts from now on, has mounts of its own."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-
-
-def start_with_tmpfs(d, folder, size):
-    """Starts the daemon where folder is a tmpfs of this size, which only it sees. Returns the
-    folder as it is seen from here."""
-    failed = []
-
-    def work():
-        try:
-            enter_own_mounts()
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder],
-                           check=True, capture_output=True)
-            d.start()
-        except (OSError, subprocess.CalledProcessError) as error:
-            failed.append(error)
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    if failed and d.process is None:
-        pytest.skip(f"no mounts here: {failed[0]}")
-    assert not failed, failed
-    return pathlib.Path(f"/proc/{d.pid}/root{folder}")
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount")
-def test_a_full_disk_leaves_the_old_file_and_is_no_problem_once_it_is_not(api, daemon, place,
-                                                                         applier, tmp_path):
-    count = tmp_path / "count"
-    count.write_text("1000\n")
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, start=False, hooks={"h": whole(place, shell=f"seq 1 $(cat {count})",
-                                                   apply=[applier.path])})
-    folder = start_with_tmpfs(d, place.folder, "1M")
-    d.caught_up(api)
-    old = "".join(f"{i}\n" for i in range(1, 1001))
-    before = identity(folder / "all.cfg")
-    assert (folder / "all.cfg").read_text() == old and starts(applier) == 1
-    (folder / "ballast").write_bytes(bytes(500_000))
-    count.write_text("100000\n")
-    api.apply(service("n/a", ports=[82]))
-    entry = d.wait_problem("output", str(place / "all.cfg"), "no space left on device")
-    assert entry["hook"] == "h" and "all.cfg: write: " in entry["result"]
-    wait_until(lambda: d.control.hook("h")["runs_failed"] >= 3)
-    assert d.ctl("pause", "h").returncode == 0
-    wait_until(lambda: d.control.hook("h")["running"] == 0)
-    assert sorted(path.name for path in folder.iterdir()) == ["all.cfg", "ballast"]
-    assert (folder / "all.cfg").read_text() == old and identity(folder / "all.cfg") == before
-    assert starts(applier) == 1
-    (folder / "ballast").unlink()
-    assert d.ctl("resume", "h").returncode == 0
-    d.caught_up(api)
-    assert (folder / "all.cfg").read_text().endswith("\n100000\n") and starts(applier) == 2
-    assert d.control.hook("h")["last_error"] is None
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a mount")
-def test_a_read_only_disk_is_named(api, daemon, place):
-    api.apply(service("n/a", ports=[81]))
-    d = daemon(api, start=False, hooks={"h": whole(place)})
-    start_with_tmpfs(d, place.folder, "1M,ro")
-    d.wait_problem("output", str(place / "all.cfg"), "read-only", "ReadWritePaths")

@@ -164,7 +164,8 @@ def test_root_refuses_what_others_can_write(api, daemon, hook, where):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("program", ["check", "apply"])
-def test_root_refuses_programs_of_a_file_that_others_can_write(api, daemon, hook, new_hook, program):
+def test_root_refuses_programs_of_a_file_that_others_can_write(api, daemon, hook, new_hook,
+                                                               program):
     other = new_hook()
     other.path.chmod(0o777)
     d = daemon(api, start=False, hooks={"h": hook_settings(

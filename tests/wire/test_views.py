@@ -113,7 +113,7 @@ def test_a_relist_tells_nothing_that_is_known(one, api, hook):
 
 def test_hold_empty_keeps_the_last_endpoints_for_so_long(api, viewed, hook):
     api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
-    d = viewed({"h": hook}, {"hold_empty": "600ms"})
+    d = viewed({"h": hook}, {"hold_empty": "3s"})
     assert not hook.wait(1)[0].event["object"]["held"]
     api.wait_watching("endpointslices")
     api.apply(slice_of("n/a-1", "a", []))
@@ -121,7 +121,7 @@ def test_hold_empty_keeps_the_last_endpoints_for_so_long(api, viewed, hook):
     kept, empty = (run.event["object"] for run in runs[1:])
     assert kept["held"] and used(kept) == ["10.0.0.1:8080 ready"]
     assert not empty["held"] and used(empty) == []
-    assert runs[2].began - runs[1].began > 0.4
+    assert runs[2].began - runs[1].began > 1
     d.caught_up(api)
     assert len(hook.runs()) == 3
 
@@ -268,7 +268,7 @@ def test_what_is_held_is_forgotten_by_a_restart(api, viewed, hook):
 
 def test_a_view_is_stale_when_a_watch_is_and_hooks_hear_of_it(api, factory, viewed, hook):
     api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
-    cluster = {**factory.cluster(api), "stale_after": "200ms"}
+    cluster = {**factory.cluster(api), "stale_after": "1s"}
     settings = hook_settings(hook, sources=["backends"], events=["stale", "fresh"])
     d = viewed({"h": settings}, clusters={"prod": cluster})
     for plural in ("services", "endpointslices"):
@@ -417,8 +417,8 @@ def test_events_show_what_a_view_makes_of_changes(one, api, hook):
     hook.wait(2)
 
     def lines():
-        return [line for line in map(json.loads, one.ctl("events", "-o", "json").stdout.splitlines())
-                if line.get("view") == "backends"]
+        printed = one.ctl("events", "-o", "json").stdout.splitlines()
+        return [line for line in map(json.loads, printed) if line.get("view") == "backends"]
     told = wait_until(lambda: [e for e in lines() if e["what"] == "view"] and lines())
     assert [(e["what"], e.get("type", e.get("state")), e.get("key")) for e in told
             if e["what"] == "change"] == [("change", "ADDED", "n/a"), ("change", "MODIFIED", "n/a")]

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""output and apply at their edges: sizes, stops, orders, other settings of the hook."""
+import json
+import threading
+
+import pytest
+from control import wait_until
+from fakeapi import service
+from harness import RETRY
+from proctree import exists, kill
+from outputs import LATE, LIST, each, port, starts, whole
+
+MAX = 64 * 1024 * 1024
+
+
+def shown(d, name="h"):
+    return d.control.hook(name)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_64_mib_are_a_file_and_one_byte_more_is_none(api, daemon, place, more):
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": whole(place, shell=f"head -c {MAX + more} /dev/zero",
+                                      retry=LATE)})
+    wait_until(lambda: shown(d)["runs_ok"] + shown(d)["runs_failed"] == 1, 60)
+    if more:
+        assert "output over 64 MiB" in shown(d)["last_error"] and place.files() == {}
+    else:
+        d.caught_up(api)
+        assert (place / "all.cfg").stat().st_size == MAX
+
+
+def test_stdout_that_is_closed_early_is_whole_when_the_command_is_done(api, daemon, place,
+                                                                       tmp_path):
+    block = tmp_path / "block"
+    block.touch()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": whole(place, shell=f"echo first; exec >&-; "
+                                      f"while [ -e {block} ]; do sleep 0.02; done")})
+    wait_until(lambda: shown(d)["running"] == 1)
+    assert place.files() == {}
+    block.unlink()
+    d.caught_up(api)
+    assert place.files() == {"all.cfg": "first\n"}
+
+
+def test_an_order_for_a_key_waits_for_an_apply_that_backs_off(api, daemon, place, applier):
+    """What a person hears is that it is in effect."""
+    applier.exit_with(1)
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": each(place, retry=LATE, apply=[applier.path])})
+    wait_until(lambda: shown(d)["applies_failed"] == 1)
+    assert d.ctl("run", "h", "n/a", "--wait").returncode == 1
+    assert shown(d)["applies_failed"] == 2
+    applier.exit_with(0)
+    assert d.ctl("run", "h", "n/a", "--wait").returncode == 0
+    assert shown(d)["applies_ok"] == 1 and shown(d)["last_error"] is None
+
+
+def test_an_exit_status_of_apply_parks_nothing(api, daemon, place, applier):
+    applier.exits(75, 0)
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": whole(place, park_exit=[75], apply=[applier.path])})
+    applier.wait(2)
+    d.caught_up(api)
+    assert shown(d)["applies_ok"] == 1 and shown(d)["parked"] == 0
+
+
+def test_hooks_behind_it_start_when_it_is_applied_well_or_not(api, daemon, place, applier, hook):
+    applier.block()
+    applier.exit_with(1)
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": whole(place, retry=LATE, apply=[applier.path]),
+                           "later": {"sources": ["services"], "command": [hook.path],
+                                     "after": ["h"]}})
+    applier.wait(1)
+    assert place.files() == {"all.cfg": '"port":81\n'} and not hook.order()
+    applier.release()
+    ran = hook.wait(1)[0]
+    assert ran.began >= applier.runs()[0].ended
+
+
+def test_apply_keeps_min_interval(api, daemon, place, applier):
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": whole(place, min_interval="1s", apply=[applier.path])})
+    d.caught_up(api)
+    api.apply(service("n/a", ports=[82]))
+    d.caught_up(api)
+    first, second = applier.runs()
+    assert second.began - first.began >= 0.9
+
+
+def test_a_rerun_restores_a_file_that_was_edited_and_applies_it(api, daemon, place, applier):
+    api.apply(service("n/a", ports=[81]), service("n/b", ports=[82]))
+    d = daemon(api, hooks={"h": each(place, rerun_every="300ms", apply=[applier.path])})
+    applier.wait(1)
+    (place / "n/a.conf").write_text("by hand\n")
+    (place / "n/b.conf").unlink()
+    wait_until(lambda: place.files() == {"n/a.conf": port(81), "n/b.conf": port(82)})
+    applier.wait(2)
+    ok = shown(d)["runs_ok"]
+    wait_until(lambda: shown(d)["runs_ok"] > ok + 4)
+    assert starts(applier) <= 3
+
+
+def test_skipped_objects_have_no_file_until_they_change(api, daemon, place, applier):
+    api.apply(service("n/a", ports=[81]), service("n/b", ports=[82]))
+    d = daemon(api, hooks={"h": each(place, existing="skip", apply=[applier.path])}).caught_up(api)
+    assert place.files() == {} and not applier.runs()
+    api.apply(service("n/a", ports=[91]))
+    d.caught_up(api)
+    assert place.files() == {"n/a.conf": port(91)} and starts(applier) == 1
+    api.delete("services", "n/b")
+    d.caught_up(api)
+    assert place.files() == {"n/a.conf": port(91)} and starts(applier) == 1
+
+
+def test_thousands_of_first_files_are_applied_once(api, daemon, place, applier):
+    api.apply(*(service(f"n/s{i}", ports=[1000 + i]) for i in range(2000)))
+    d = daemon(api, hooks={"h": each(place, concurrency=4, apply=[applier.path])})
+    d.caught_up(api, timeout=120)
+    assert len(place.files()) == 2000 and starts(applier) == 1
+
+
+def test_a_stop_behind_the_write_is_applied_after_the_restart(api, daemon, place, applier):
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": whole(place, apply=[applier.path])}).caught_up(api)
+    assert d.ctl("pause", "h").returncode == 0
+    api.apply(service("n/a", ports=[82]))
+    assert d.ctl("resume", "h").returncode == 0
+    wait_until(lambda: place.files() == {"all.cfg": '"port":82\n'})
+    d.stop()
+    done = starts(applier)
+    d.start().caught_up(api)
+    assert starts(applier) == done + 1
+
+
+def test_a_stop_while_stdout_is_kept_open_leaves_the_old_file(api, daemon, place, new_program):
+    program = new_program('echo new; sleep 600 & echo $! >"$d/new"; mv "$d/new" "$d/pid"')
+    (place / "all.cfg").write_text("old\n")
+    api.apply(service("n/a"))
+    d = daemon(api, limits={"stop_timeout": "100ms"},
+               hooks={"h": whole(place, shell=None, command=[program.path])})
+    pid = wait_until(lambda: (program.folder / "pid").exists() and program.pid("pid"))
+    code, seconds = d.stop()
+    kill([pid])
+    assert code == 0 and seconds < 5 and place.files() == {"all.cfg": "old\n"}
+
+
+def test_a_hung_apply_is_killed_with_what_it_started(api, daemon, place, new_program):
+    program = new_program('sleep 600 & echo $! >"$d/new"; mv "$d/new" "$d/pid"; wait')
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": whole(place, apply=[program.path], timeout="500ms", retry=LATE)})
+    wait_until(lambda: shown(d)["applies_failed"] == 1)
+    wait_until(lambda: not exists(program.pid("pid")))
+    assert shown(d)["last_error"].startswith("timeout after 500 ms: apply: killed")
+
+
+def test_pause_lets_an_apply_end_and_holds_its_retry(api, daemon, place, applier):
+    applier.block()
+    applier.exit_with(1)
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": whole(place, apply=[applier.path])})
+    applier.wait(1)
+    assert d.ctl("pause", "h").returncode == 0
+    applier.exit_with(0)
+    applier.release()
+    wait_until(lambda: shown(d)["running"] == 0)
+    assert shown(d)["apply"] in ("paused", "backoff", "handled")
+    assert d.ctl("resume", "h").returncode == 0
+    d.caught_up(api)
+    assert shown(d)["applies_ok"] == 1
+
+
+def test_a_snapshot_of_one_of_two_sources_is_written(api, daemon, place):
+    api.apply(service("n/a", ports=[81]))
+    watches = {"services": {"resource": "services", "namespaces": ["*"]},
+               "gadgets": {"resource": "gadgets.v1.example.com", "namespaces": ["*"]}}
+    d = daemon(api, watches=watches, hooks={"h": whole(
+        place, sources=["services", "gadgets"], require="any", shell="sed 's/.*\"snapshot\"://'")})
+    wait_until(lambda: shown(d)["runs_ok"] > 0)
+    assert list(json.loads(place.files()["all.cfg"].rstrip()[:-1])) == ["services"]
+
+
+@pytest.mark.parametrize("second", ["n/a", "n/b"])
+def test_two_people_wait_for_one_hook(api, daemon, hook, second):
+    """Each hears of runs that started after the own order."""
+    api.apply(service("n/a"), service("n/b"))
+    d = daemon(api, hooks={"h": {"sources": ["services"], "command": [hook.path],
+                                 "retry": LATE}}).caught_up(api)
+    hook.block()
+    hook.exits(1, 0)
+    done = {}
+
+    def person(number, key):
+        done[number] = d.ctl("run", "h", key, "--wait").returncode
+    people = [threading.Thread(target=person, args=key) for key in enumerate(("n/a", second))]
+    people[0].start()
+    hook.wait(3)
+    people[1].start()
+    wait_until(lambda: d.control.ask("/v1/hooks/h/order/2")[0] == 200)
+    hook.release()
+    for one in people:
+        one.join()
+    assert done == {0: 1, 1: 0}
