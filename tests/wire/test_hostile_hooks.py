@@ -337,7 +337,7 @@ def test_a_user_who_may_start_no_process(api, beside):
 def test_a_helper_without_descriptors(api, beside):
     d = beside.start(["/bin/true"], retry={"attempts": 1})
     before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
-    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (max(fds(d.helper)) + 1, before[1]))
+    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (3, before[1]))  # 0, 1 and 2 are never free
     api.apply(service("n/a"))
     wait_short(d, "descriptors", errno.EMFILE)
     resource.prlimit(d.helper, resource.RLIMIT_NOFILE, before)
@@ -369,7 +369,7 @@ def test_first_runs_and_orders_wait_for_means(api, daemon, new_program):
                 "retry": ONCE}})
     wait_until(lambda: d.control.hook("first")["running"] == 1)
     before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
-    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (max(fds(d.helper)) + 1, before[1]))
+    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (3, before[1]))  # 0, 1 and 2 are never free
     (first.folder / "go").touch()
     wait_short(d, "descriptors", errno.EMFILE)
     assert not d.control.status()["ready"]
