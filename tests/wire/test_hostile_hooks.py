@@ -350,7 +350,7 @@ def test_a_helper_without_descriptors(api, beside):
 def test_a_daemon_without_descriptors(api, beside):
     d = beside.start(["/bin/true"], retry={"attempts": 1})
     before = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (max(fds(d.pid)) + 1, before[1]))
+    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (3, before[1]))
     api.apply(service("n/a"))
     d.wait_problem(os.strerror(errno.EMFILE), short_of="descriptors")
     resource.prlimit(d.pid, resource.RLIMIT_NOFILE, before)
