@@ -104,6 +104,7 @@ static void touch(struct shelf *s)
 static void want(struct shelf *s)
 {
     s->ordered = true;
+    s->opened_ms = now(s); /* it is due from here on, not since its last end */
     s->parked = false;
 }
 
