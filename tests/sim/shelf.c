@@ -243,6 +243,8 @@ void shelf_look(struct shelf *s, const struct shelf_view *v)
 static void check_start(const struct shelf *s, const struct run *run)
 {
     const char *why = NULL;
+    /* An order that was denied holds it back from when it could be tried again, not from a write. */
+    bool holds = s->busy && !(s->denied && run->orders != 0);
 
     if (s->running || s->shut)
         why = s->running ? "twice at a time" : "while it must not";
@@ -252,7 +254,7 @@ static void check_start(const struct shelf *s, const struct run *run)
         why = "though it is parked";
     else if (now(s) < s->free_ms)
         why = "before min_interval is over";
-    else if (s->busy && s->touched_ms != NEVER_MS && now(s) < s->touched_ms + HOLD_MS)
+    else if (holds && s->touched_ms != NEVER_MS && now(s) < s->touched_ms + HOLD_MS)
         why = "while more may come";
     else if (s->denied && !s->ordered && now(s) < s->ended_ms + DENIED_MS)
         why = "at once after it was denied";
