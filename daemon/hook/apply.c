@@ -8,6 +8,7 @@ void apply_init(struct apply *a, struct sched *s, const struct lane_params *para
     *a = (struct apply){.wanted = params != NULL,
                         .since_ms = NEVER_MS,
                         .touched_ms = NEVER_MS,
+                        .covered_ms = NEVER_MS,
                         .held_ms = NEVER_MS};
     list_init(&a->unit.ready);
     if (params == NULL)
@@ -71,6 +72,7 @@ uint64_t apply_wake_ms(const struct apply *a)
 
 void apply_started(struct apply *a, uint64_t now_ms)
 {
+    a->covered_ms = a->touched_ms;
     a->touched_ms = NEVER_MS;
     sched_started(&a->lane, now_ms);
 }
@@ -92,8 +94,11 @@ void apply_ended(struct apply *a, struct sched *s, const struct apply_end *end, 
     note_end(a, end);
     if (end->how == SCHED_DONE)
         a->since_ms = a->touched_ms;
-    if (end->how == SCHED_DENIED)
+    if (end->how == SCHED_DENIED) {
         sched_unstarted(&a->lane, end->started_ms);
+        if (a->covered_ms != NEVER_MS)
+            a->touched_ms = a->covered_ms;
+    }
     sched_done(s, &a->lane, &a->unit, again ? SCHED_AGAIN : end->how, now_ms);
     if (a->unit.orders != 0 && !a->unit.denied) /* wanted while this one was under way */
         sched_now(&a->lane, &a->unit);

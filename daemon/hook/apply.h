@@ -22,6 +22,7 @@ struct apply {
     struct unit unit;
     uint64_t since_ms;   /* since when something waits to be applied; NEVER_MS = nothing does */
     uint64_t touched_ms; /* the first write, or order, since the last start; NEVER_MS = none */
+    uint64_t covered_ms; /* what that was at the last start: put back if it was none */
     uint64_t held_ms;    /* held back until then at the latest; NEVER_MS = not for a time */
     uint64_t runs_ok;
     uint64_t runs_failed;

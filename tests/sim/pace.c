@@ -135,9 +135,10 @@ void pace_leave_order(struct pace *p, uint64_t now_ms)
 void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms)
 {
     bool again = l->rerun_ms > 0 && since_ms != NEVER_MS;
+    uint64_t at = again ? since_ms + l->rerun_ms : NEVER_MS;
 
-    p->rerun_earliest_ms = again ? since_ms + l->rerun_ms : NEVER_MS;
-    p->rerun_latest_ms = again ? since_ms + l->rerun_ms + l->splay_ms : NEVER_MS;
+    p->rerun_earliest_ms = again ? max(at, p->ended_ms) : NEVER_MS;
+    p->rerun_latest_ms = again ? max(at + l->splay_ms, p->ended_ms) : NEVER_MS;
 }
 
 void pace_keep(struct pace *p, const struct lane_params *l, uint64_t since_ms, uint64_t earliest_ms)
@@ -146,6 +147,7 @@ void pace_keep(struct pace *p, const struct lane_params *l, uint64_t since_ms, u
         pace_rest(p, l, since_ms);
         return;
     }
+    earliest_ms = max(earliest_ms, p->ended_ms);
     p->rerun_earliest_ms = max(p->kept_earliest_ms, earliest_ms);
     p->rerun_latest_ms = max(p->kept_latest_ms, earliest_ms);
 }

@@ -60,7 +60,8 @@ void pace_drop(struct pace *p);
 /* Nothing is due any more but what a person wants: at once if it had failed. */
 void pace_leave_order(struct pace *p, uint64_t now_ms);
 
-/* It is to run again so long after since_ms; NEVER_MS = not at all. */
+/* It is to run again so long after since_ms, and once its last run has ended; NEVER_MS = not at
+ * all. */
 void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms);
 
 /* What has run puts its rerun off by nothing, but not before earliest_ms; if there was to be none,

@@ -28,6 +28,7 @@ void shelf_begin_life(struct shelf *s)
                         .features = was.features,
                         .writes = was.writes,
                         .touched_ms = NEVER_MS,
+                        .covered_ms = NEVER_MS,
                         .first_ms = NEVER_MS};
     for (size_t i = 0; i < API_KEYS; i++)
         s->files[i] = (struct shelf_file){
@@ -243,8 +244,6 @@ void shelf_look(struct shelf *s, const struct shelf_view *v)
 static void check_start(const struct shelf *s, const struct run *run)
 {
     const char *why = NULL;
-    /* An order that was denied holds it back from when it could be tried again, not from a write. */
-    bool holds = s->busy && !(s->denied && run->orders != 0);
 
     if (s->running || s->shut)
         why = s->running ? "twice at a time" : "while it must not";
@@ -254,7 +253,7 @@ static void check_start(const struct shelf *s, const struct run *run)
         why = "though it is parked";
     else if (now(s) < s->free_ms)
         why = "before min_interval is over";
-    else if (holds && s->touched_ms != NEVER_MS && now(s) < s->touched_ms + HOLD_MS)
+    else if (s->busy && s->touched_ms != NEVER_MS && now(s) < s->touched_ms + HOLD_MS)
         why = "while more may come";
     else if (s->denied && !s->ordered && now(s) < s->ended_ms + DENIED_MS)
         why = "at once after it was denied";
@@ -290,6 +289,7 @@ void shelf_begin_apply(struct shelf *s, const struct run *run)
     s->running = true;
     s->ordered = s->hurried = s->denied = s->ready = false;
     s->covers = s->writes;
+    s->covered_ms = s->touched_ms;
     s->touched_ms = s->first_ms = NEVER_MS;
     s->free_ms = now(s) + s->rules->apply.min_interval_ms;
 }
@@ -315,6 +315,8 @@ void shelf_end_apply(struct shelf *s, const struct run_result *result)
     if (s->denied) {
         count(s, FEATURE_APPLY_DENIED);
         s->free_ms = 0;
+        if (s->covered_ms != NEVER_MS)
+            s->touched_ms = s->covered_ms;
         return;
     }
     if (!ok) {

@@ -31,6 +31,7 @@ struct shelf {
     uint64_t wants;      /* the write, or look, that must be applied; 0 = none */
     uint64_t covers;     /* what the apply under way began with */
     uint64_t touched_ms; /* the first one since the last start; NEVER_MS = none */
+    uint64_t covered_ms; /* what that was at the last start */
     uint64_t last_ms;    /* the last one */
     uint64_t first_ms;   /* the first one that settles */
     bool running;

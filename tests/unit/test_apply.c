@@ -192,6 +192,26 @@ static void test_a_command_that_hangs_holds_it_back_for_ten_seconds(void **state
     stage_waits_until(NEVER_MS);
 }
 
+/* One that the system had no means for has applied nothing: more may still come, and go with it. */
+static void test_one_that_was_denied_is_held_back_like_the_first_time(void **state)
+{
+    (void)state;
+    const struct run_result denied = {
+        .end = RUN_NO_MEANS, .means = MEANS_PROCESSES, .text = "no processes"};
+    add_settled((struct stage_hook){0});
+    write_first("ns/b", "u2");
+    uint64_t wrote = stage.now;
+    stage_waits_until(wrote + 200);
+    hooks_finish(&stage.hooks, stage_applies(RUN_CHANGE, 1), &denied, stage.now);
+    stage_change(0, DELTA_ADDED, "ns/c", "u3", "\"a\":1");
+    struct run *hangs = starts(DELTA_ADDED, "u3");
+    stage.now += SCHED_DENIED_MS;
+    stage_nothing();
+    stage_waits_until(wrote + APPLY_HOLD_MS);
+    apply_passes(RUN_CHANGE);
+    stage_end_file(hangs, RUN_FILE_WRITTEN, 9);
+}
+
 static void test_units_that_wait_for_min_interval_hold_it_back(void **state)
 {
     (void)state;
@@ -469,6 +489,7 @@ int main(void)
         STAGE_TEST(test_a_burst_is_applied_once_after_its_last_write),
         STAGE_TEST(test_a_single_write_settles),
         STAGE_TEST(test_a_command_that_hangs_holds_it_back_for_ten_seconds),
+        STAGE_TEST(test_one_that_was_denied_is_held_back_like_the_first_time),
         STAGE_TEST(test_units_that_wait_for_min_interval_hold_it_back),
         STAGE_TEST(test_what_is_written_while_it_runs_is_applied_again),
         STAGE_TEST(test_a_failure_is_tried_again_though_nothing_changes),
