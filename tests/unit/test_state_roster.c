@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state/roster: ids by name, and what no configuration has any more goes after its time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "state/roster.h"
+
+#define DAY ((uint64_t)86400)
+#define NOW (1000 * DAY)
+
+static struct batch_op only(struct batch *b)
+{
+    struct batch_op op;
+    size_t at = 0;
+
+    assert_int_equal(b->count, 1);
+    assert_true(batch_next(b, &at, &op));
+    return op;
+}
+
+static void test_ids_are_given_once(void **state)
+{
+    struct roster *r = roster_create();
+    struct batch b = {0};
+
+    (void)state;
+    uint64_t watch = roster_use(r, &b, ROW_KIND_WATCH, 0, str_c("pods"));
+    uint64_t hook = roster_use(r, &b, ROW_KIND_HOOK, 0, str_c("pods"));
+    uint64_t stream = roster_use(r, &b, ROW_KIND_STREAM, watch, str_c(""));
+    assert_true(watch != 0 && hook != watch && stream != hook && stream != watch);
+    assert_int_equal(b.count, 3);
+    assert_int_equal(roster_use(r, &b, ROW_KIND_WATCH, 0, str_c("pods")), watch);
+    assert_int_equal(b.count, 3);
+    assert_int_equal(roster_find(r, ROW_KIND_STREAM, watch, str_c("")), stream);
+    assert_int_equal(roster_find(r, ROW_KIND_STREAM, hook, str_c("")), 0);
+    batch_clear(&b);
+    roster_put_all(r, &b);
+    assert_int_equal(b.count, 3);
+    batch_fini(&b);
+    roster_destroy(&r);
+    assert_null(r);
+}
+
+static void test_ids_go_on_behind_those_from_disk(void **state)
+{
+    const struct row_item old = {.id = 40, .kind = ROW_KIND_WATCH, .name = str_c("old")};
+    struct roster *r = roster_create();
+    struct batch b = {0};
+
+    (void)state;
+    roster_add(r, &old);
+    roster_add(r, &old);
+    assert_int_equal(roster_use(r, &b, ROW_KIND_WATCH, 0, str_c("old")), 40);
+    assert_int_equal(b.count, 0);
+    assert_int_equal(roster_use(r, &b, ROW_KIND_WATCH, 0, str_c("new")), 41);
+    assert_int_equal(only(&b).u.item.id, 41);
+    batch_fini(&b);
+    roster_destroy(&r);
+}
+
+static void test_what_is_unused_goes_after_its_time(void **state)
+{
+    const struct row_item old = {.id = 4, .kind = ROW_KIND_HOOK, .name = str_c("old")};
+    struct roster *r = roster_create();
+    struct batch b = {0};
+
+    (void)state;
+    roster_add(r, &old);
+    roster_sweep(r, &b, NOW, 7 * DAY);
+    assert_int_equal(only(&b).what, BATCH_ITEM);
+    assert_int_equal(only(&b).u.item.unused_since_s, NOW);
+    batch_clear(&b);
+    roster_sweep(r, &b, NOW + 7 * DAY, 7 * DAY);
+    assert_int_equal(b.count, 0);
+    roster_sweep(r, &b, NOW + 7 * DAY + 1, 7 * DAY);
+    assert_int_equal(only(&b).what, BATCH_DROP_ITEM);
+    assert_int_equal(only(&b).id, 4);
+    assert_int_equal(roster_find(r, ROW_KIND_HOOK, 0, str_c("old")), 0);
+    batch_fini(&b);
+    roster_destroy(&r);
+}
+
+static void test_what_comes_back_is_in_use_again(void **state)
+{
+    const struct row_item old = {
+        .id = 4, .kind = ROW_KIND_HOOK, .name = str_c("old"), .unused_since_s = NOW};
+    struct roster *r = roster_create();
+    struct batch b = {0};
+
+    (void)state;
+    roster_add(r, &old);
+    assert_int_equal(roster_use(r, &b, ROW_KIND_HOOK, 0, str_c("old")), 4);
+    assert_int_equal(only(&b).u.item.unused_since_s, 0);
+    batch_clear(&b);
+    roster_sweep(r, &b, NOW + 100 * DAY, 7 * DAY);
+    assert_int_equal(b.count, 0);
+    /* The next configuration has to use it itself. */
+    roster_sweep(r, &b, NOW + 101 * DAY, 7 * DAY);
+    assert_int_equal(only(&b).u.item.unused_since_s, NOW + 101 * DAY);
+    batch_fini(&b);
+    roster_destroy(&r);
+}
+
+static void test_a_clock_that_went_back_begins_the_time_anew(void **state)
+{
+    const struct row_item old = {
+        .id = 4, .kind = ROW_KIND_HOOK, .name = str_c("old"), .unused_since_s = NOW};
+    struct roster *r = roster_create();
+    struct batch b = {0};
+
+    (void)state;
+    roster_add(r, &old);
+    roster_sweep(r, &b, NOW - 100 * DAY, 7 * DAY);
+    assert_int_equal(only(&b).what, BATCH_ITEM);
+    assert_int_equal(only(&b).u.item.unused_since_s, NOW - 100 * DAY);
+    batch_fini(&b);
+    roster_destroy(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ids_are_given_once),
+        cmocka_unit_test(test_ids_go_on_behind_those_from_disk),
+        cmocka_unit_test(test_what_is_unused_goes_after_its_time),
+        cmocka_unit_test(test_what_comes_back_is_in_use_again),
+        cmocka_unit_test(test_a_clock_that_went_back_begins_the_time_anew),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
