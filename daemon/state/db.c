@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+
+/* For the other connection of ours, and for a person who looks at the file with sqlite3. */
+enum { BUSY_MS = 5000 };
+
+/* The text of the system's error if there is one, else SQLite's. */
+static const char *reason(struct sqlite3 *db, int rc, int system)
+{
+    if ((rc & 0xff) == SQLITE_FULL)
+        return strerrordesc_np(ENOSPC);
+    return system != 0 ? strerrordesc_np(system) : sqlite3_errmsg(db);
+}
+
+enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err)
+{
+    int system = db != NULL ? sqlite3_system_errno(db) : 0;
+
+    switch (rc & 0xff) {
+    case SQLITE_NOTADB:
+        return err_set(err, ERR_PROTOCOL, rc, "it is not an SQLite file");
+    case SQLITE_CORRUPT:
+    case SQLITE_FORMAT:
+    case SQLITE_ERROR:    /* a table or column is missing */
+    case SQLITE_MISMATCH: /* or of another kind */
+    case SQLITE_CONSTRAINT:
+        return err_set(err, ERR_PROTOCOL, rc, "it is damaged: %s", sqlite3_errmsg(db));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return err_set(err, ERR_BUSY, rc, "another process holds state.db (fuser tells which)");
+    case SQLITE_MISUSE:
+        panic("SQLite was misused: %s", sqlite3_errmsg(db));
+    case SQLITE_NOMEM:
+        panic("out of memory in SQLite");
+    default:
+        if ((rc & 0xff) == SQLITE_FULL)
+            system = ENOSPC;
+        return err_set(err, ERR_IO, system, "%s%s", reason(db, rc, system),
+                       system == ENOSPC ? ": free some space" : "");
+    }
+}
+
+enum err_kind db_exec(struct sqlite3 *db, const char *sql, struct err *err)
+{
+    int rc = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : db_fail(db, rc, err);
+}
+
+enum err_kind db_prepare(struct sqlite3 *db, const char *sql, struct sqlite3_stmt **out,
+                         struct err *err)
+{
+    int rc = sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, out, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : db_fail(db, rc, err);
+}
+
+enum err_kind db_run(struct sqlite3 *db, struct sqlite3_stmt *stmt, struct err *err)
+{
+    int rc = sqlite3_step(stmt);
+    enum err_kind kind = rc == SQLITE_DONE || rc == SQLITE_ROW ? ERR_OK : db_fail(db, rc, err);
+
+    sqlite3_reset(stmt);
+    return kind;
+}
+
+enum err_kind db_number(struct sqlite3 *db, const char *sql, int64_t *out, struct err *err)
+{
+    struct sqlite3_stmt *stmt;
+
+    if (db_prepare(db, sql, &stmt, err) != ERR_OK)
+        return err->kind;
+    int rc = sqlite3_step(stmt);
+    *out = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
+    enum err_kind kind = rc == SQLITE_ROW || rc == SQLITE_DONE ? ERR_OK : db_fail(db, rc, err);
+    sqlite3_finalize(stmt);
+    return kind;
+}
+
+/* SQLite would make it readable for all; the files beside it get the same mode. */
+static enum err_kind make_file(const struct folder *f, struct err *err)
+{
+    int fd = open(f->db, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd >= 0)
+        close(fd);
+    else if (errno != EEXIST)
+        return err_set(err, ERR_IO, errno, "state.db cannot be made: %s", strerrordesc_np(errno));
+    return ERR_OK;
+}
+
+/* Nothing but a file of ours is given to SQLite. */
+static enum err_kind look_at_file(const struct folder *f, struct err *err)
+{
+    struct stat st;
+
+    if (lstat(f->db, &st) != 0)
+        return err_set(err, ERR_IO, errno, "state.db: %s", strerrordesc_np(errno));
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_PROTOCOL, 0, "it is not a regular file");
+    if ((st.st_mode & 077) != 0 && chmod(f->db, 0600) != 0 && errno != EROFS)
+        return err_set(err, ERR_IO, errno, "state.db cannot be closed to other users: %s",
+                       strerrordesc_np(errno));
+    return ERR_OK;
+}
+
+/* Of all modes: nothing in the file is trusted to run, no page is mapped (an I/O error would be a
+ * SIGBUS), no other files are made. */
+static const char common[] =
+    "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;"
+    "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF;";
+
+static const char *const set_up[] = {
+    [DB_LOAD] = "PRAGMA locking_mode=EXCLUSIVE;",
+    [DB_WRITE] = "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
+                 "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=16777216;",
+    [DB_SYNC] = "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0;",
+};
+
+static enum err_kind configure(struct sqlite3 *db, enum db_mode mode, struct err *err)
+{
+    sqlite3_extended_result_codes(db, 1);
+    sqlite3_busy_timeout(db, BUSY_MS);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, mode == DB_LOAD, NULL);
+    if (db_exec(db, common, err) != ERR_OK)
+        return err->kind;
+    return db_exec(db, set_up[mode], err);
+}
+
+/* SQLite opens for reading what it may not write, and does not say why. */
+static enum err_kind check_writable(const struct folder *f, struct sqlite3 *db, struct err *err)
+{
+    if (sqlite3_db_readonly(db, "main") == 0)
+        return ERR_OK;
+    int error = access(f->db, W_OK) != 0 ? errno : EROFS;
+    return err_set(err, ERR_IO, error, "state.db: %s", strerrordesc_np(error));
+}
+
+enum err_kind db_open(const struct folder *f, enum db_mode mode, struct sqlite3 **out,
+                      struct err *err)
+{
+    int flags = mode == DB_LOAD ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+
+    *out = NULL;
+    if (mode == DB_WRITE && make_file(f, err) != ERR_OK)
+        return err->kind;
+    if (look_at_file(f, err) != ERR_OK)
+        return err->kind;
+    int rc = sqlite3_open_v2(f->db, out, flags | SQLITE_OPEN_NOMUTEX,
+                             mode == DB_LOAD ? "unix-none" : NULL);
+    enum err_kind kind = rc == SQLITE_OK ? ERR_OK : db_fail(*out, rc, err);
+    if (kind == ERR_OK && mode != DB_LOAD)
+        kind = check_writable(f, *out, err);
+    if (kind == ERR_OK)
+        kind = configure(*out, mode, err);
+    if (kind != ERR_OK)
+        db_drop(out);
+    return kind;
+}
+
+static void close_as(struct sqlite3 **dbp, bool keep)
+{
+    struct sqlite3 *db = *dbp;
+
+    if (db == NULL)
+        return;
+    *dbp = NULL;
+    if (!keep)
+        sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    for (sqlite3_stmt *stmt; (stmt = sqlite3_next_stmt(db, NULL)) != NULL;)
+        sqlite3_finalize(stmt);
+    ensure(sqlite3_close(db) == SQLITE_OK);
+}
+
+void db_close(struct sqlite3 **db)
+{
+    close_as(db, true);
+}
+
+void db_drop(struct sqlite3 **db)
+{
+    close_as(db, false);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/loader.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include <sqlite3.h>
+
+#include "state/db.h"
+#include "state/loader_row.h"
+#include "state/schema.h"
+
+/* One pass over all rows. */
+struct pass {
+    struct sqlite3 *db;
+    const struct loader_sink *sink;
+    void *arg;
+    struct buf scratch;
+};
+
+/* Reads the row the statement stands on; false: it is damaged. */
+typedef bool row_reader(struct pass *p, struct sqlite3_stmt *stmt);
+
+static bool read_item(struct pass *p, struct sqlite3_stmt *stmt)
+{
+    struct row_item item;
+
+    if (!loader_row_item(stmt, &p->scratch, &item))
+        return false;
+    p->sink->on_item(p->arg, &item);
+    return true;
+}
+
+static bool read_fact(struct pass *p, struct sqlite3_stmt *stmt)
+{
+    struct row_fact fact;
+
+    if (!loader_row_fact(stmt, &p->scratch, &fact))
+        return false;
+    if (fact.what != ROW_WHATS)
+        p->sink->on_fact(p->arg, &fact);
+    return true;
+}
+
+static bool read_object(struct pass *p, struct sqlite3_stmt *stmt)
+{
+    struct row_object o;
+    uint64_t stream;
+
+    if (!loader_row_object(stmt, &p->scratch, &stream, &o))
+        return false;
+    p->sink->on_object(p->arg, stream, &o);
+    return true;
+}
+
+static bool read_mark(struct pass *p, struct sqlite3_stmt *stmt)
+{
+    struct row_mark m;
+
+    if (!loader_row_mark(stmt, &p->scratch, &m))
+        return false;
+    p->sink->on_mark(p->arg, &m);
+    return true;
+}
+
+static enum err_kind read_table(struct pass *p, const char *sql, row_reader *read, struct err *err)
+{
+    struct sqlite3_stmt *stmt;
+    bool sound = true;
+    int rc = SQLITE_ROW;
+
+    if (db_prepare(p->db, sql, &stmt, err) != ERR_OK)
+        return err->kind;
+    while (sound && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+        sound = read(p, stmt);
+    enum err_kind kind = ERR_OK;
+    if (!sound)
+        kind = err_set(err, ERR_PROTOCOL, 0, "it is damaged: a row is not what was written");
+    else if (rc != SQLITE_DONE)
+        kind = db_fail(p->db, rc, err);
+    sqlite3_finalize(stmt);
+    return kind;
+}
+
+static enum err_kind read_tables(struct pass *p, struct err *err)
+{
+    if (read_table(p, LOADER_ROW_ITEMS, read_item, err) != ERR_OK ||
+        read_table(p, LOADER_ROW_FACTS, read_fact, err) != ERR_OK ||
+        read_table(p, LOADER_ROW_OBJECTS, read_object, err) != ERR_OK)
+        return err->kind;
+    return read_table(p, LOADER_ROW_MARKS, read_mark, err);
+}
+
+static enum err_kind check_pages(struct sqlite3 *db, struct err *err)
+{
+    struct sqlite3_stmt *stmt;
+
+    if (db_prepare(db, "PRAGMA quick_check(1)", &stmt, err) != ERR_OK)
+        return err->kind;
+    int rc = sqlite3_step(stmt);
+    enum err_kind kind = ERR_OK;
+    if (rc != SQLITE_ROW)
+        kind = db_fail(db, rc, err);
+    else if (sqlite3_stricmp((const char *)sqlite3_column_text(stmt, 0), "ok") != 0)
+        kind = err_set(err, ERR_PROTOCOL, 0, "it is damaged: %s", sqlite3_column_text(stmt, 0));
+    sqlite3_finalize(stmt);
+    return kind;
+}
+
+/* An older file is brought up to date first, by a connection that may write. */
+static enum err_kind upgrade(const struct folder *f, struct err *err)
+{
+    struct sqlite3 *db;
+
+    if (db_open(f, DB_WRITE, &db, err) != ERR_OK)
+        return err->kind;
+    enum err_kind kind = schema_upgrade(db, err);
+    db_close(&db);
+    return kind;
+}
+
+static enum err_kind open_usable(const struct folder *f, struct sqlite3 **db,
+                                 enum schema_found *found, struct err *err)
+{
+    if (db_open(f, DB_LOAD, db, err) != ERR_OK || schema_find(*db, found, err) != ERR_OK)
+        return err->kind;
+    if (*found != SCHEMA_OLD)
+        return ERR_OK;
+    db_drop(db);
+    if (upgrade(f, err) != ERR_OK || db_open(f, DB_LOAD, db, err) != ERR_OK)
+        return err->kind;
+    return schema_find(*db, found, err);
+}
+
+static enum err_kind read_file(const struct folder *f, const struct loader_sink *sink, void *arg,
+                               enum schema_found *found, struct err *err)
+{
+    struct pass p = {.sink = sink, .arg = arg};
+    enum err_kind kind = open_usable(f, &p.db, found, err);
+
+    if (kind == ERR_OK && *found == SCHEMA_USABLE)
+        kind = check_pages(p.db, err);
+    if (kind == ERR_OK && *found == SCHEMA_USABLE)
+        kind = read_tables(&p, err);
+    db_drop(&p.db);
+    buf_free(&p.scratch);
+    return kind;
+}
+
+static enum loader_found set_aside(const struct folder *f, struct err *err)
+{
+    struct err why = *err;
+
+    if (folder_set_aside(f, err) != ERR_OK)
+        return LOADER_FAILED;
+    err_set(err, ERR_PROTOCOL, why.code, "%s cannot be used, and is now %s: %s", f->db, f->aside,
+            why.text);
+    return LOADER_ASIDE;
+}
+
+enum loader_found loader_read(const struct folder *f, const struct loader_sink *sink, void *arg,
+                              struct err *err)
+{
+    enum schema_found found = SCHEMA_EMPTY;
+    struct stat st;
+
+    if (lstat(f->db, &st) != 0 && errno == ENOENT)
+        return LOADER_NOTHING;
+    enum err_kind kind = read_file(f, sink, arg, &found, err);
+    if (kind == ERR_OK)
+        return found == SCHEMA_EMPTY ? LOADER_NOTHING : LOADER_STATE;
+    if (kind == ERR_PROTOCOL)
+        return set_aside(f, err);
+    err_wrap(err, "%s cannot be read", f->db);
+    return LOADER_FAILED;
+}

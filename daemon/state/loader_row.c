@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/loader_row.h"
+
+#include <string.h>
+
+#include <sqlite3.h>
+
+/* The columns of a row, one after the other. */
+struct columns {
+    struct sqlite3_stmt *stmt;
+    int n;
+};
+
+static uint64_t take_u64(struct columns *c)
+{
+    return (uint64_t)sqlite3_column_int64(c->stmt, c->n++);
+}
+
+/* Of a text as well: its bytes as they are. */
+static struct str take_bytes(struct columns *c)
+{
+    const char *p = sqlite3_column_blob(c->stmt, c->n);
+
+    return str_of(p, (size_t)sqlite3_column_bytes(c->stmt, c->n++));
+}
+
+/* False: NULL, or of a wrong length (the sum tells). */
+static bool take_digest(struct columns *c, struct digest *d)
+{
+    struct str s = take_bytes(c);
+
+    if (s.n == sizeof(*d))
+        memcpy(d, s.p, sizeof(*d));
+    return s.n == sizeof(*d);
+}
+
+static uint32_t take_place(struct columns *c)
+{
+    bool is_null = sqlite3_column_type(c->stmt, c->n) == SQLITE_NULL;
+    uint64_t at = take_u64(c);
+
+    return is_null ? ROW_NOWHERE : (uint32_t)at;
+}
+
+/* Do the places lie in the body, and is the body that of the digest? */
+static bool body_is_sound(const struct row_object *o)
+{
+    if (!o->whole)
+        return true;
+    return (o->rv_at == ROW_NOWHERE || o->rv_at <= o->body.n) &&
+           (o->generation_at == ROW_NOWHERE || o->generation_at <= o->body.n) &&
+           digest_eq(o->digest, digest_of(o->body.p, o->body.n));
+}
+
+static bool take_object(struct columns *c, struct row_object *o)
+{
+    o->uid = take_bytes(c);
+    o->rv = take_bytes(c);
+    o->generation = take_bytes(c);
+    o->api_version = take_bytes(c);
+    o->kind = take_bytes(c);
+    o->rv_at = take_place(c);
+    o->generation_at = take_place(c);
+    bool sound = take_digest(c, &o->digest);
+    o->whole = sqlite3_column_type(c->stmt, c->n) != SQLITE_NULL;
+    o->body = take_bytes(c);
+    return sound && body_is_sound(o);
+}
+
+bool loader_row_item(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_item *item)
+{
+    struct columns c = {stmt, 0};
+
+    item->id = take_u64(&c);
+    item->kind = (enum row_kind)take_u64(&c);
+    item->parent = take_u64(&c);
+    item->name = take_bytes(&c);
+    item->unused_since_s = take_u64(&c);
+    return take_u64(&c) == row_item_sum(scratch, item);
+}
+
+bool loader_row_fact(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_fact *fact)
+{
+    struct columns c = {stmt, 0};
+
+    fact->item = take_u64(&c);
+    struct str word = take_bytes(&c);
+    fact->what = row_what_find(word);
+    fact->key = take_bytes(&c);
+    fact->value = take_bytes(&c);
+    return take_u64(&c) == row_fact_sum(scratch, fact->item, word, fact->key, fact->value);
+}
+
+bool loader_row_object(struct sqlite3_stmt *stmt, struct buf *scratch, uint64_t *stream,
+                       struct row_object *o)
+{
+    struct columns c = {stmt, 0};
+
+    *stream = take_u64(&c);
+    o->key = take_bytes(&c);
+    uint64_t sum = take_u64(&c);
+    return take_object(&c, o) && sum == row_object_sum(scratch, *stream, o);
+}
+
+bool loader_row_mark(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_mark *m)
+{
+    struct columns c = {stmt, 0};
+
+    memset(m, 0, sizeof(*m));
+    m->source = take_u64(&c);
+    m->key = take_bytes(&c);
+    m->uid = take_bytes(&c);
+    uint64_t sum = take_u64(&c);
+    m->is_handled = take_digest(&c, &m->handled);
+    m->is_told = take_digest(&c, &m->told);
+    m->open = take_u64(&c) != 0;
+    m->is_ended = take_u64(&c) != 0;
+    m->note = (uint32_t)take_u64(&c);
+    m->last.key = m->key;
+    if (m->is_ended && !take_object(&c, &m->last))
+        return false;
+    return sum == row_mark_sum(scratch, m);
+}

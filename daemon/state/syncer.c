@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/syncer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "state/db.h"
+
+/* SQLite holds no locks on this file, so that closing it drops none. */
+static enum err_kind sync_log(const struct folder *f, struct err *err)
+{
+    enum err_kind kind = ERR_OK;
+    int fd = open(f->wal, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 && errno == ENOENT)
+        return ERR_OK;
+    if (fd < 0)
+        return err_set(err, ERR_IO, errno, "state.db-wal: %s", strerrordesc_np(errno));
+    if (fdatasync(fd) != 0)
+        kind = err_set(err, ERR_IO, errno, "sync of state.db-wal: %s", strerrordesc_np(errno));
+    close(fd);
+    return kind;
+}
+
+/* First with the writer going on, then the little that it added meanwhile, while it waits: only an
+ * empty log begins anew, and without that it would grow for ever under a busy writer. */
+static enum err_kind move_pages(struct sqlite3 *db, struct err *err)
+{
+    int in_log;
+    int moved;
+    int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+
+    if (rc == SQLITE_OK && moved < in_log)
+        rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_FULL, &in_log, &moved);
+    /* A person who reads the file keeps the log: it is tried again later. */
+    return rc == SQLITE_OK || rc == SQLITE_BUSY ? ERR_OK : db_fail(db, rc, err);
+}
+
+enum err_kind syncer_run(const struct folder *f, bool checkpoint, struct err *err)
+{
+    struct sqlite3 *db;
+    struct stat st;
+
+    if (lstat(f->db, &st) != 0 && errno == ENOENT)
+        return err_set(err, ERR_NOT_FOUND, errno, "somebody deleted state.db");
+    if (!checkpoint)
+        return sync_log(f, err);
+    if (db_open(f, DB_SYNC, &db, err) != ERR_OK)
+        return err->kind;
+    enum err_kind kind = move_pages(db, err);
+    db_drop(&db);
+    return kind;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer_sql - the writer's statements, and rows as their values; for writer.c and writer_limit.c.
+ */
+#ifndef STATE_WRITER_SQL_H
+#define STATE_WRITER_SQL_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "state/row.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+enum writer_sql {
+    WRITER_SQL_BEGIN,
+    WRITER_SQL_COMMIT,
+    WRITER_SQL_ITEM,
+    WRITER_SQL_FACT,
+    WRITER_SQL_DROP_FACT,
+    WRITER_SQL_OBJECT,
+    WRITER_SQL_DROP_OBJECT,
+    WRITER_SQL_CLEAR,
+    WRITER_SQL_MARK,
+    WRITER_SQL_DROP_MARK,
+    WRITER_SQL_UNUSED,  /* the item that has been unused longest */
+    WRITER_SQL_LARGEST, /* the stream with most bytes in bodies */
+    WRITER_SQL_COUNT,
+};
+
+/* A connection that writes, its statements, and room for packing. */
+struct writer_sql_set {
+    struct sqlite3 *db;
+    struct sqlite3_stmt *v[WRITER_SQL_COUNT];
+    struct buf scratch;
+};
+
+/* Prepares all; they end with the connection. */
+enum err_kind writer_sql_prepare(struct writer_sql_set *set, struct err *err) MUST_CHECK;
+
+/* A statement without rows; value is what it is about, if it has one. */
+enum err_kind writer_sql_run(struct writer_sql_set *set, enum writer_sql which, uint64_t value,
+                             struct err *err) MUST_CHECK;
+
+/* The number that a query gives; 0 = no row. */
+enum err_kind writer_sql_number(struct writer_sql_set *set, enum writer_sql which, uint64_t *out,
+                                struct err *err) MUST_CHECK;
+
+/* Forgets an item with all below it. */
+enum err_kind writer_sql_drop_item(struct writer_sql_set *set, uint64_t id,
+                                   struct err *err) MUST_CHECK;
+
+/* Forgets everything. */
+enum err_kind writer_sql_reset(struct writer_sql_set *set, struct err *err) MUST_CHECK;
+
+/* Writes a row. */
+enum err_kind writer_sql_item(struct writer_sql_set *set, const struct row_item *item,
+                              struct err *err) MUST_CHECK;
+/* See above. */
+enum err_kind writer_sql_fact(struct writer_sql_set *set, const struct row_fact *fact,
+                              struct err *err) MUST_CHECK;
+/* See above. */
+enum err_kind writer_sql_object(struct writer_sql_set *set, uint64_t stream,
+                                const struct row_object *o, struct err *err) MUST_CHECK;
+/* See above. */
+enum err_kind writer_sql_mark(struct writer_sql_set *set, const struct row_mark *m,
+                              struct err *err) MUST_CHECK;
+
+/* Drops a row. */
+enum err_kind writer_sql_drop_fact(struct writer_sql_set *set, const struct row_fact *fact,
+                                   struct err *err) MUST_CHECK;
+/* See above. */
+enum err_kind writer_sql_drop_object(struct writer_sql_set *set, uint64_t stream, struct str key,
+                                     struct err *err) MUST_CHECK;
+/* See above. */
+enum err_kind writer_sql_drop_mark(struct writer_sql_set *set, const struct row_mark *m,
+                                   struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * state_rig - a folder for a state, and what is in that state as text, for tests of state/.
+ */
+#ifndef UNIT_STATE_RIG_H
+#define UNIT_STATE_RIG_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "state/loader.h"
+#include "state/writer.h"
+
+struct sqlite3;
+
+struct state_rig {
+    char path[64];
+    struct folder *folder; /* open and locked */
+    struct batch batch;
+    struct writer *writer;
+    struct err err; /* of the last call */
+};
+
+#define STATE_RIG_LIMIT ((uint64_t)1 << 30)
+
+/* A new folder below the working directory, with a writer. */
+void state_rig_init(struct state_rig *r);
+
+/* Deletes it with all that is in it. */
+void state_rig_fini(struct state_rig *r);
+
+/* Writes what is in the batch; fails the test if that does not work. */
+void state_rig_apply(struct state_rig *r);
+
+/* The same, when it may fail; the batch stays as it is then. */
+enum err_kind state_rig_try(struct state_rig *r);
+
+/* A new writer with this limit; the one before ends as if killed. */
+void state_rig_again(struct state_rig *r, uint64_t limit);
+
+/* What the loader finds, and each row as a line, sorted; a string to free. */
+char *state_rig_load(struct state_rig *r, enum loader_found *found);
+
+/* The file must have exactly this in it. */
+void state_rig_expect(struct state_rig *r, const char *lines);
+
+/* Adds an object to the batch: body NULL = digest only. */
+void state_rig_object(struct state_rig *r, uint64_t stream, const char *key, const char *body);
+
+/* Adds an open mark. */
+void state_rig_mark(struct state_rig *r, uint64_t source, const char *key, uint64_t told);
+
+/* Adds an item. */
+void state_rig_item(struct state_rig *r, uint64_t id, enum row_kind kind, uint64_t parent,
+                    const char *name);
+
+/* Runs SQL on the file behind everybody's back. */
+void state_rig_sql(struct state_rig *r, const char *sql);
+
+/* Another process (as far as SQLite can tell) begins to write and does not go on. */
+struct sqlite3 *state_rig_hold(struct state_rig *r);
+
+/* It goes away. */
+void state_rig_let_go(struct sqlite3 **db);
+
+/* Deletes a folder with its files, and folders in it. */
+void state_rig_remove(const char *path);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state after its files were damaged: what is loaded is what was written, whole, or it is set
+ * aside and begun anew; whatever is done to the bytes, nothing else is ever told and nothing crashes.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "state_rig.h"
+
+enum { ROUNDS = 60, COMMITS = 12, PAGE = 16384 };
+
+/* Files as they were, and the texts that may come of them: states[i] after commit i. */
+struct image {
+    struct buf db;
+    struct buf wal;
+    char *states[COMMITS + 1];
+};
+
+typedef void damager(struct buf *file, struct rng *rng);
+
+static void read_file(const char *path, struct buf *out)
+{
+    int fd = open(path, O_RDONLY);
+    ssize_t n;
+
+    buf_clear(out);
+    while (fd >= 0 && (n = read(fd, buf_reserve(out, 1 << 16), 1 << 16)) > 0)
+        out->len += (size_t)n;
+    if (fd >= 0)
+        close(fd);
+}
+
+static void write_file(const char *path, const struct buf *file)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, file->data, file->len), (ssize_t)file->len);
+    close(fd);
+}
+
+static void change_something(struct state_rig *r, int commit)
+{
+    static char body[600];
+    char key[32];
+
+    memset(body, 'x', sizeof(body) - 1);
+    for (int i = 0; i < 60; i++) {
+        snprintf(key, sizeof(key), "default/key-%d", (i * 7 + commit * 13) % 400);
+        state_rig_object(r, 3, key, body);
+        state_rig_mark(r, 5, key, (uint64_t)commit);
+    }
+    snprintf(key, sizeof(key), "default/key-%d", commit);
+    batch_drop_object(&r->batch, 3, str_c(key));
+    snprintf(key, sizeof(key), "%d", commit);
+    const struct row_fact version = {3, ROW_VERSION, str_c(""), str_c(key)};
+    batch_fact(&r->batch, &version);
+    state_rig_item(r, 3, ROW_KIND_STREAM, 2, key);
+    state_rig_apply(r);
+}
+
+/* Six commits in the file, six more in the log. */
+static void take_image(struct image *image)
+{
+    enum loader_found found;
+    struct state_rig r;
+
+    memset(image, 0, sizeof(*image));
+    state_rig_init(&r);
+    image->states[0] = mem_strdup("");
+    for (int i = 1; i <= COMMITS; i++) {
+        change_something(&r, i);
+        image->states[i] = state_rig_load(&r, &found);
+        assert_int_equal(found, LOADER_STATE);
+        if (i == COMMITS / 2)
+            writer_close(r.writer);
+    }
+    read_file(r.folder->db, &image->db);
+    read_file(r.folder->wal, &image->wal);
+    state_rig_fini(&r);
+}
+
+static void drop_image(struct image *image)
+{
+    buf_free(&image->db);
+    buf_free(&image->wal);
+    for (int i = 0; i <= COMMITS; i++)
+        free(image->states[i]);
+}
+
+static void truncate_it(struct buf *file, struct rng *rng)
+{
+    file->len = rng_next(rng) % file->len;
+}
+
+static void zero_page(struct buf *file, struct rng *rng)
+{
+    size_t at = rng_next(rng) % (file->len / PAGE) * PAGE;
+
+    memset(file->data + at, 0, file->len - at < PAGE ? file->len - at : PAGE);
+}
+
+static void scribble_page(struct buf *file, struct rng *rng)
+{
+    size_t at = rng_next(rng) % (file->len / PAGE) * PAGE;
+
+    for (size_t i = at; i < at + PAGE && i < file->len; i++)
+        file->data[i] = (char)rng_next(rng);
+}
+
+static void swap_pages(struct buf *file, struct rng *rng)
+{
+    size_t a = rng_next(rng) % (file->len / PAGE) * PAGE;
+    size_t b = rng_next(rng) % (file->len / PAGE) * PAGE;
+    char page[PAGE];
+
+    memcpy(page, file->data + a, PAGE);
+    memmove(file->data + a, file->data + b, PAGE);
+    memcpy(file->data + b, page, PAGE);
+}
+
+static void flip_bit(char *byte, uint64_t bit)
+{
+    *byte = (char)((unsigned char)*byte ^ 1U << bit);
+}
+
+static void change_bytes(struct buf *file, struct rng *rng)
+{
+    for (uint64_t n = 1 + rng_next(rng) % 4; n > 0; n--)
+        flip_bit(&file->data[rng_next(rng) % file->len], rng_next(rng) % 8);
+}
+
+static void shift_bytes(struct buf *file, struct rng *rng)
+{
+    size_t at = rng_next(rng) % file->len;
+
+    memmove(file->data + at, file->data + at + 1, file->len - at - 1);
+}
+
+static bool is_one_of(const struct image *image, const char *text)
+{
+    for (int i = 0; i <= COMMITS; i++)
+        if (strcmp(text, image->states[i]) == 0)
+            return true;
+    return false;
+}
+
+static void expect_afresh(struct state_rig *r)
+{
+    assert_non_null(strstr(r->err.text, "cannot be used, and is now "));
+    assert_int_equal(access(r->folder->aside, F_OK), 0);
+    assert_int_equal(access(r->folder->db, F_OK), -1);
+}
+
+/* It goes on working: on what was loaded, or on nothing. */
+static void expect_writable(struct state_rig *r)
+{
+    enum loader_found found;
+
+    batch_clear(&r->batch);
+    state_rig_mark(r, 77, "new", 1);
+    enum err_kind kind = state_rig_try(r);
+    if (kind == ERR_PROTOCOL) {
+        assert_int_equal(writer_start_over(r->writer, &r->err), ERR_OK);
+        kind = state_rig_try(r);
+    }
+    if (kind != ERR_OK)
+        fail_msg("%s", r->err.text);
+    char *text = state_rig_load(r, &found);
+    assert_int_equal(found, LOADER_STATE);
+    assert_non_null(strstr(text, "mark 77 new u1 note 0 open told 1\n"));
+    free(text);
+}
+
+/* Counts what came of it. */
+static void try_damage(const struct image *image, damager *db, damager *wal, unsigned came[4])
+{
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        enum loader_found found;
+        struct buf bytes = {0};
+        struct state_rig r;
+        struct rng rng;
+
+        rng_seed(&rng, seed);
+        state_rig_init(&r);
+        buf_append_str(&bytes, buf_str(&image->db));
+        if (db != NULL)
+            db(&bytes, &rng);
+        write_file(r.folder->db, &bytes);
+        buf_clear(&bytes);
+        buf_append_str(&bytes, buf_str(&image->wal));
+        if (wal != NULL)
+            wal(&bytes, &rng);
+        write_file(r.folder->wal, &bytes);
+        char *text = state_rig_load(&r, &found);
+        came[found]++;
+        if (found == LOADER_STATE)
+            assert_true(is_one_of(image, text));
+        else if (found == LOADER_ASIDE)
+            expect_afresh(&r);
+        else
+            assert_int_equal(found, LOADER_NOTHING);
+        expect_writable(&r);
+        free(text);
+        buf_free(&bytes);
+        state_rig_fini(&r);
+    }
+}
+
+static void test_the_image_itself_is_sound(void **state)
+{
+    unsigned came[4] = {0};
+
+    try_damage(*state, NULL, NULL, came);
+    assert_int_equal(came[LOADER_STATE], ROUNDS);
+}
+
+static void test_a_damaged_file(void **state)
+{
+    static damager *const all[] = {truncate_it, zero_page,    scribble_page,
+                                   swap_pages,  change_bytes, shift_bytes};
+    unsigned came[4] = {0};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        try_damage(*state, all[i], NULL, came);
+    print_message("file: %u set aside, %u sound, %u empty\n", came[LOADER_ASIDE],
+                  came[LOADER_STATE], came[LOADER_NOTHING]);
+    assert_true(came[LOADER_ASIDE] > ROUNDS);
+}
+
+static void test_a_damaged_log(void **state)
+{
+    static damager *const all[] = {truncate_it, zero_page,    scribble_page,
+                                   swap_pages,  change_bytes, shift_bytes};
+    unsigned came[4] = {0};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        try_damage(*state, NULL, all[i], came);
+    print_message("log: %u set aside, %u sound or older, %u empty\n", came[LOADER_ASIDE],
+                  came[LOADER_STATE], came[LOADER_NOTHING]);
+    assert_true(came[LOADER_STATE] > ROUNDS);
+}
+
+/* Sums find what SQLite does not look at: bytes inside of a row. */
+static void test_bytes_inside_of_rows(void **state)
+{
+    static const char *const changes[] = {
+        "UPDATE object SET body=replace(body, 'x', 'y') WHERE key='default/key-77'",
+        "UPDATE object SET key='default/other' WHERE key='default/key-77'",
+        "UPDATE object SET rv='8' WHERE key='default/key-77'",
+        "UPDATE object SET rv_at=NULL WHERE key='default/key-77'",
+        "UPDATE object SET body=NULL WHERE key='default/key-77'",
+        "UPDATE object SET stream=4 WHERE key='default/key-77'",
+        "UPDATE mark SET open=0 WHERE key='default/key-77'",
+        "UPDATE mark SET told=NULL WHERE key='default/key-77'",
+        "UPDATE mark SET uid='u2' WHERE key='default/key-77'",
+        "UPDATE fact SET value='99'",
+        "UPDATE fact SET item=4",
+        "UPDATE item SET name='99'",
+        "UPDATE item SET id=99",
+        "DROP TABLE mark",
+        "ALTER TABLE object RENAME COLUMN body TO b",
+        "DROP TABLE fact",
+    };
+
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        const struct image *image = *state;
+        enum loader_found found;
+        struct state_rig r;
+
+        state_rig_init(&r);
+        write_file(r.folder->db, &image->db);
+        write_file(r.folder->wal, &image->wal);
+        state_rig_sql(&r, changes[i]);
+        free(state_rig_load(&r, &found));
+        if (found != LOADER_ASIDE)
+            fail_msg("%s was not noticed", changes[i]);
+        expect_afresh(&r);
+        expect_writable(&r);
+        state_rig_fini(&r);
+    }
+}
+
+static void expect_set_aside(struct state_rig *r, const char *why)
+{
+    enum loader_found found;
+    char *text = state_rig_load(r, &found);
+
+    assert_int_equal(found, LOADER_ASIDE);
+    assert_string_equal(text, "");
+    assert_non_null(strstr(r->err.text, why));
+    expect_afresh(r);
+    expect_writable(r);
+    free(text);
+    state_rig_fini(r);
+}
+
+static void test_what_is_not_ours(void **state)
+{
+    struct buf text = {0};
+    struct state_rig r;
+
+    (void)state;
+    buf_puts(&text, "this is no database, but a text that somebody left here by mistake\n");
+    state_rig_init(&r);
+    write_file(r.folder->db, &text);
+    expect_set_aside(&r, "not an SQLite file");
+    state_rig_init(&r);
+    state_rig_sql(&r, "CREATE TABLE bookmarks(url TEXT)");
+    expect_set_aside(&r, "file of another program");
+    state_rig_init(&r);
+    state_rig_sql(&r, "PRAGMA application_id=7");
+    expect_set_aside(&r, "file of another program");
+    state_rig_init(&r);
+    assert_int_equal(mkdir(r.folder->db, 0700), 0);
+    expect_set_aside(&r, "not a regular file");
+    state_rig_init(&r);
+    assert_int_equal(symlink("/dev/null", r.folder->db), 0);
+    expect_set_aside(&r, "not a regular file");
+    buf_free(&text);
+}
+
+static void test_an_empty_file_is_a_new_one(void **state)
+{
+    enum loader_found found;
+    struct buf nothing = {0};
+    struct state_rig r;
+
+    (void)state;
+    state_rig_init(&r);
+    write_file(r.folder->db, &nothing);
+    free(state_rig_load(&r, &found));
+    assert_int_equal(found, LOADER_NOTHING);
+    expect_writable(&r);
+    state_rig_fini(&r);
+}
+
+static int set_up(void **state)
+{
+    struct image *image = mem_zalloc(sizeof(*image));
+
+    take_image(image);
+    *state = image;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    drop_image(*state);
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_image_itself_is_sound),
+        cmocka_unit_test(test_a_damaged_file),
+        cmocka_unit_test(test_a_damaged_log),
+        cmocka_unit_test(test_bytes_inside_of_rows),
+        cmocka_unit_test(test_what_is_not_ours),
+        cmocka_unit_test(test_an_empty_file_is_a_new_one),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
