@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/keeper: what is committed when, who hears of it, and how it ends. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "io/deadline.h"
+#include "keeper_rig.h"
+
+static void test_what_one_turn_adds_is_one_commit(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
+    keeper_rig_mark(&r, "a", 1);
+    keeper_rig_object(&r, "a", "{2}", KEEPER_SOON);
+    keeper_rig_mark(&r, "b", 2);
+    assert_int_equal(keeper_status(r.keeper).waiting, 4);
+    assert_true(keeper_rig_commit(&r));
+    struct keeper_status s = keeper_status(r.keeper);
+    assert_true(s.is_kept && s.is_writable && s.reason == NULL);
+    assert_true(s.commits == 1 && s.waiting == 0);
+    assert_int_equal(r.held, 0);
+    keeper_rig_stop(&r); /* as a kill */
+    state_rig_expect(&r.state, "mark 5 a u note 0 told 1\n"
+                               "mark 5 b u note 0 told 2\n"
+                               "object 3 a  rv  gen  / at -1 -1 {2}\n");
+    keeper_rig_fini(&r);
+}
+
+static void test_objects_come_soon_without_being_asked_for(void **state)
+{
+    struct keeper_rig r;
+    enum loader_found found;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
+    keeper_rig_until(&r, true); /* a few turns: too early */
+    assert_int_equal(keeper_status(r.keeper).commits, 0);
+    while (keeper_status(r.keeper).commits == 0)
+        keeper_rig_until(&r, true);
+    keeper_rig_stop(&r);
+    char *text = state_rig_load(&r.state, &found);
+    assert_non_null(strstr(text, "object 3 a"));
+    free(text);
+    keeper_rig_fini(&r);
+}
+
+static void test_many_objects_do_not_wait_for_more(void **state)
+{
+    char *body = mem_zalloc((1 << 20) + 1);
+    struct keeper_rig r;
+
+    (void)state;
+    memset(body, 'x', 1 << 20);
+    keeper_rig_init(&r, true);
+    keeper_rig_object(&r, "a", body, KEEPER_SOON);
+    keeper_rig_until(&r, true);
+    /* Begun in its first turn, so that it is part of no later commit. */
+    keeper_rig_mark(&r, "a", 1);
+    assert_true(keeper_rig_commit(&r));
+    assert_int_equal(keeper_status(r.keeper).commits, 2);
+    free(body);
+    keeper_rig_fini(&r);
+}
+
+static void test_who_waits_for_nothing_is_told_at_once(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    assert_true(keeper_rig_commit(&r));
+    assert_int_equal(keeper_status(r.keeper).commits, 0);
+    keeper_await(r.keeper, &r.wait);
+    keeper_cancel(&r.wait);
+    keeper_cancel(&r.wait);
+    assert_true(keeper_rig_flush(&r, 10000));
+    assert_int_equal(r.told, 1);
+    keeper_rig_fini(&r);
+}
+
+static void test_who_waits_is_told_of_all_that_was_added(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_object(&r, "a", "{1}", KEEPER_NOW);
+    keeper_rig_turn(&r); /* a worker has it */
+    keeper_rig_mark(&r, "b", 1);
+    assert_true(keeper_rig_commit(&r));
+    assert_int_equal(keeper_status(r.keeper).commits, 2);
+    keeper_rig_mark(&r, "c", 1);
+    keeper_rig_turn(&r);
+    assert_true(keeper_rig_commit(&r)); /* nothing more than what the worker has */
+    assert_int_equal(keeper_status(r.keeper).commits, 3);
+    keeper_rig_fini(&r);
+}
+
+static void test_without_a_folder_nothing_is_kept(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, false);
+    keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
+    assert_false(keeper_rig_commit(&r));
+    assert_int_equal(r.held, 0);
+    struct keeper_status s = keeper_status(r.keeper);
+    assert_true(!s.is_kept && s.is_writable && s.waiting == 0);
+    keeper_rig_object(&r, "a", "{1}", KEEPER_NOW);
+    assert_true(keeper_rig_flush(&r, 10000));
+    keeper_rig_fini(&r);
+}
+
+static void test_why_nothing_is_kept_is_told(void **state)
+{
+    const struct keeper_params params = {.reason = "state_dir /x: Permission denied"};
+    static const struct keeper_events events;
+    struct keeper_params p = params;
+
+    (void)state;
+    p.loop = loop_create();
+    struct keeper *k = keeper_create(&p, &events, NULL);
+    struct keeper_status s = keeper_status(k);
+    assert_true(!s.is_kept && !s.is_writable);
+    assert_string_equal(s.reason, "state_dir /x: Permission denied");
+    keeper_dispose(&k);
+    loop_destroy(&p.loop);
+}
+
+/* Marks one after the other, each awaited, with others coming while a worker writes. */
+struct chain {
+    struct keeper_rig *rig;
+    struct keeper_wait wait;
+    uint64_t n;
+};
+
+enum { LINKS = 300 };
+
+static void go_on(struct keeper_wait *w, bool durable)
+{
+    struct chain *c = container_of(w, struct chain, wait);
+    char key[16];
+
+    assert_true(durable);
+    if (c->n == LINKS) {
+        loop_stop(c->rig->loop);
+        return;
+    }
+    snprintf(key, sizeof(key), "k%d", (int)(c->n % 7));
+    keeper_rig_mark(c->rig, key, ++c->n);
+    keeper_await(c->rig->keeper, &c->wait);
+    keeper_rig_object(c->rig, key, "{later}", KEEPER_SOON);
+}
+
+static void test_marks_follow_each_other(void **state)
+{
+    struct keeper_rig r;
+    struct chain c = {.rig = &r};
+    enum loader_found found;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_wait_init(&c.wait, go_on);
+    keeper_await(r.keeper, &c.wait);
+    loop_run(r.loop);
+    assert_int_equal(c.n, LINKS);
+    assert_true(keeper_status(r.keeper).commits >= LINKS);
+    keeper_rig_stop(&r);
+    char *text = state_rig_load(&r.state, &found);
+    for (int i = 0; i < 7; i++) {
+        char line[64];
+        int last = LINKS - (LINKS - 1 - i) % 7;
+
+        snprintf(line, sizeof(line), "mark 5 k%d u note 0 told %x\n", i, (unsigned)last);
+        assert_non_null(strstr(text, line));
+    }
+    free(text);
+    keeper_rig_fini(&r);
+}
+
+static void test_a_flush_leaves_one_whole_file(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_mark(&r, "a", 1);
+    assert_true(keeper_rig_commit(&r));
+    keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
+    assert_true(keeper_rig_flush(&r, 10000));
+    assert_int_equal(access(r.state.folder->wal, F_OK), -1);
+    keeper_rig_mark(&r, "late", 1);
+    assert_false(keeper_rig_commit(&r));
+    keeper_rig_stop(&r);
+    state_rig_expect(&r.state, "mark 5 a u note 0 told 1\n"
+                               "object 3 a  rv  gen  / at -1 -1 {1}\n");
+    keeper_rig_fini(&r);
+}
+
+static void test_a_flush_ends_when_its_time_is_over(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_mark(&r, "a", 1);
+    assert_true(keeper_rig_commit(&r));
+    /* Somebody holds the file: SQLite waits for longer than we do. */
+    struct sqlite3 *other = state_rig_hold(&r.state);
+    keeper_rig_mark(&r, "b", 1);
+    assert_false(keeper_rig_flush(&r, 50));
+    state_rig_let_go(&other);
+    keeper_rig_fini(&r);
+}
+
+static void dispose_it(struct keeper_wait *w, bool durable)
+{
+    struct keeper_rig *r = container_of(w, struct keeper_rig, wait);
+
+    (void)durable;
+    r->told++;
+    keeper_dispose(&r->keeper);
+    loop_stop(r->loop);
+}
+
+static void test_it_may_be_disposed_at_any_time(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true); /* before anything */
+    keeper_rig_fini(&r);
+    keeper_rig_init(&r, true); /* with a batch that waits */
+    keeper_rig_object(&r, "a", "{1}", KEEPER_NOW);
+    keeper_rig_fini(&r);
+    keeper_rig_init(&r, true); /* with one that is being written, and one that waits */
+    keeper_rig_object(&r, "a", "{1}", KEEPER_NOW);
+    keeper_await(r.keeper, &r.wait);
+    keeper_rig_turn(&r);
+    keeper_rig_object(&r, "a", "{2}", KEEPER_NOW);
+    keeper_rig_fini(&r);
+    assert_int_equal(r.told, 0);
+    assert_true(list_is_empty(&r.wait.link));
+    keeper_rig_init(&r, true); /* by whom it calls */
+    keeper_wait_init(&r.wait, dispose_it);
+    keeper_rig_mark(&r, "a", 1);
+    keeper_await(r.keeper, &r.wait);
+    loop_run(r.loop);
+    assert_int_equal(r.told, 1);
+    assert_null(r.keeper);
+    keeper_rig_fini(&r);
+}
+
+static void test_a_file_that_was_deleted_begins_anew(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_mark(&r, "a", 1);
+    assert_true(keeper_rig_commit(&r));
+    assert_int_equal(unlink(r.state.folder->db), 0);
+    while (r.losses == 0)
+        keeper_rig_until(&r, true);
+    assert_true(keeper_rig_commit(&r));
+    keeper_rig_stop(&r);
+    state_rig_expect(&r.state, "mark 5 again u note 0 told 1\n");
+    assert_int_equal(r.losses, 1);
+    keeper_rig_fini(&r);
+}
+
+static void test_a_damaged_file_begins_anew(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    int fd = open(r.state.folder->db, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(fd, "this is a text and no database", 30), 30);
+    close(fd);
+    keeper_rig_mark(&r, "a", 1);
+    assert_false(keeper_rig_commit(&r));
+    assert_int_equal(r.losses, 1);
+    assert_true(keeper_rig_commit(&r));
+    assert_true(keeper_status(r.keeper).is_writable);
+    keeper_rig_mark(&r, "b", 1);
+    assert_true(keeper_rig_commit(&r));
+    keeper_rig_stop(&r);
+    assert_int_equal(access(r.state.folder->aside, F_OK), 0);
+    state_rig_expect(&r.state, "mark 5 again u note 0 told 1\n"
+                               "mark 5 b u note 0 told 1\n");
+    keeper_rig_fini(&r);
+}
+
+static void test_what_could_not_be_read_is_forgotten(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_mark(&r, "old", 1);
+    assert_true(keeper_rig_commit(&r));
+    keeper_rig_stop(&r);
+    keeper_rig_start(&r, true);
+    keeper_rig_mark(&r, "new", 1);
+    assert_true(keeper_rig_commit(&r));
+    keeper_rig_stop(&r);
+    state_rig_expect(&r.state, "mark 5 new u note 0 told 1\n");
+    keeper_rig_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_one_turn_adds_is_one_commit),
+        cmocka_unit_test(test_objects_come_soon_without_being_asked_for),
+        cmocka_unit_test(test_many_objects_do_not_wait_for_more),
+        cmocka_unit_test(test_who_waits_for_nothing_is_told_at_once),
+        cmocka_unit_test(test_who_waits_is_told_of_all_that_was_added),
+        cmocka_unit_test(test_without_a_folder_nothing_is_kept),
+        cmocka_unit_test(test_why_nothing_is_kept_is_told),
+        cmocka_unit_test(test_marks_follow_each_other),
+        cmocka_unit_test(test_a_flush_leaves_one_whole_file),
+        cmocka_unit_test(test_a_flush_ends_when_its_time_is_over),
+        cmocka_unit_test(test_it_may_be_disposed_at_any_time),
+        cmocka_unit_test(test_a_file_that_was_deleted_begins_anew),
+        cmocka_unit_test(test_a_damaged_file_begins_anew),
+        cmocka_unit_test(test_what_could_not_be_read_is_forgotten),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
