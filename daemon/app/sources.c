@@ -63,7 +63,7 @@ static struct watch *equal_watch(const struct sources *s, size_t i)
 
 static struct watch *make_watch(struct sources *s, size_t i)
 {
-    static const struct watch_events events = {on_watch_delta, on_watch_stale};
+    static const struct watch_events events = {.on_delta = on_watch_delta, .on_stale = on_watch_stale};
     const struct build_watches b = {
         .conf = s->params.conf, .node_name = s->params.node_name, .events = &events, .arg = s};
     struct watch *w = equal_watch(s, i);

@@ -10,7 +10,7 @@ const char *delta_type_name(enum delta_type type)
 
 const char *delta_cause_name(enum delta_cause cause)
 {
-    static const char *const names[] = {"watch", "relist", "audit"};
+    static const char *const names[] = {"watch", "relist", "audit", "restart", "config"};
 
     return names[cause];
 }

@@ -21,7 +21,13 @@ enum delta_type {
 };
 
 /* How the difference was found (DESIGN 1.3). */
-enum delta_cause { CAUSE_WATCH, CAUSE_RELIST, CAUSE_AUDIT };
+enum delta_cause {
+    CAUSE_WATCH,
+    CAUSE_RELIST,
+    CAUSE_AUDIT,
+    CAUSE_RESTART, /* by comparing with what an earlier process has left */
+    CAUSE_CONFIG,  /* the same, and the settings of the watch are others now */
+};
 
 /* Borrowed until the sink returns. A new uid under an old key comes as DELETED, then ADDED (DESIGN
  * 1.4.4). */

@@ -118,22 +118,13 @@ void feed_destroy(struct feed **fp)
     free(f);
 }
 
-static const char *accept_for(const struct feed *f, enum reflector_do what)
-{
-    bool events = what == REFLECTOR_WATCH || what == REFLECTOR_STREAM;
-
-    if (!f->rules.partial)
-        return NULL;
-    return events ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
-                  : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
-                    "application/json";
-}
-
 /* A list without a version may come from a server that was restored from a backup and gives
  * versions out a second time. */
 static void begin_staging(struct feed *f)
 {
     store_begin(f->params.store, f->params.part);
+    if (f->in.past == PAST_EDITED)
+        store_reselect(f->params.store, f->params.part);
     if (reflector_is_newest(f->reflector))
         store_doubt(f->params.store, f->params.part);
 }
@@ -177,9 +168,26 @@ static struct feed_action act(struct feed *f, struct reflector_action a)
     return (struct feed_action){
         .what = as[a.what],
         .target = buf_cstr(&f->target),
-        .accept = accept_for(f, a.what),
+        .accept = query_accept(a.what, f->rules.partial),
         .deadline_ms = events ? (uint64_t)a.timeout_s * 1000 + DEADLINE_MARGIN_MS : 0,
     };
+}
+
+/* The kind of a resource that nobody knows is what its first list says. */
+static void learn_kind(struct feed *f, struct str kind)
+{
+    if (f->kind != NULL || kind.n == 0)
+        return;
+    f->kind = mem_strndup(kind.p, kind.n);
+    f->rules.kind = f->kind;
+}
+
+void feed_resume(struct feed *f, const struct past *past)
+{
+    ensure(past->kind != PAST_OVER);
+    reflector_resume(f->reflector, past);
+    f->in.past = past->kind;
+    learn_kind(f, str_c(past->object_kind));
 }
 
 struct feed_action feed_start(struct feed *f, uint64_t now_ms)
@@ -210,7 +218,10 @@ static bool is_json(struct str type)
 static void begin_following(struct feed *f, uint64_t now_ms)
 {
     f->last_error = (struct err){0};
-    pulse_follow(&f->pulse, now_ms);
+    if (f->in.past == PAST_OVER)
+        pulse_follow(&f->pulse, now_ms);
+    else
+        pulse_resume(&f->pulse, now_ms);
 }
 
 void feed_head(struct feed *f, const struct http_head *head, uint64_t now_ms)
@@ -232,11 +243,14 @@ void feed_head(struct feed *f, const struct http_head *head, uint64_t now_ms)
         begin_following(f, now_ms);
 }
 
-/* The end of the initial events has come: the stream is the watch from now on. */
+/* The end of the initial events has come: the stream is the watch from now on. Or a bookmark of one
+ * that goes on from before. */
 static void note_synced(struct feed *f)
 {
     bool watching = reflector_state(f->reflector) == REFLECTOR_WATCHING;
 
+    if (f->in.past == PAST_OVER)
+        pulse_settle(&f->pulse, f->in.now.ms);
     if (!watching || f->pulse.state != PULSE_INITIAL)
         return;
     pulse_current(&f->pulse, f->in.now.ms);
@@ -303,15 +317,6 @@ static struct feed_action stopped(struct feed *f, enum intake_stop why)
     return act(f, reflector_ended(f->reflector, now_ms));
 }
 
-/* The kind of a resource that nobody knows is what its first list says. */
-static void learn_kind(struct feed *f, const struct list_page *page)
-{
-    if (f->kind != NULL || page->kind.n == 0)
-        return;
-    f->kind = mem_strndup(page->kind.p, page->kind.n);
-    f->rules.kind = f->kind;
-}
-
 static struct feed_action list_complete(struct feed *f)
 {
     struct list_page page;
@@ -323,7 +328,7 @@ static struct feed_action list_complete(struct feed *f)
         return act(f, reflector_listed(f->reflector, page.rv, str_c(""), f->in.now.ms));
     if (pages_check(&f->pages, &page, &err) != ERR_OK)
         return failed(f, &err);
-    learn_kind(f, &page);
+    learn_kind(f, page.kind);
     if (page.next.n > 0)
         return act(f, reflector_listed(f->reflector, page.rv, page.next, f->in.now.ms));
     enum intake_stop stop = intake_commit(&f->in, reflector_list_rv(f->reflector, page.rv));
@@ -375,6 +380,9 @@ bool feed_overdue(struct feed *f, uint64_t now_ms)
         return false;
     case PULSE_PAUSED:
         log_silence(f, LOG_LVL_WARN, "still waiting for the end of the initial events", silent_ms);
+        return false;
+    case PULSE_SETTLED:
+        f->in.past = PAST_OVER;
         return false;
     case PULSE_STUCK:
         log_silence(f, LOG_LVL_WARN, "the initial events stand still: listing instead", silent_ms);
@@ -441,7 +449,7 @@ void feed_put_list_target(const struct feed *f, struct buf *out, unsigned limit,
 
 const char *feed_accept(const struct feed *f)
 {
-    return accept_for(f, REFLECTOR_LIST);
+    return query_accept(REFLECTOR_LIST, f->rules.partial);
 }
 
 const struct object_rules *feed_rules(const struct feed *f)
@@ -451,7 +459,7 @@ const struct object_rules *feed_rules(const struct feed *f)
 
 bool feed_settled(const struct feed *f)
 {
-    return f->in.synced &&
+    return f->in.past == PAST_OVER &&
            (reflector_why(f->reflector) == RELIST_REASONS || guard_holds(&f->in.guard));
 }
 
@@ -459,13 +467,16 @@ struct feed_status feed_status(const struct feed *f)
 {
     return (struct feed_status){
         .state = reflector_state(f->reflector),
-        .synced = f->in.synced,
-        .connected = f->pulse.state == PULSE_FOLLOWS && f->failure.kind == ERR_OK,
+        .synced = f->in.past == PAST_OVER,
+        .past = f->in.past,
+        .connected = pulse_watches(&f->pulse) && f->failure.kind == ERR_OK,
         .contact_ms = f->pulse.contact_ms,
         .follow_ms = f->pulse.follow_ms,
         .event_ms = f->in.event_ms,
         .bookmark_ms = f->in.bookmark_ms,
         .rv = reflector_rv(f->reflector),
+        .mark = reflector_mark(f->reflector),
+        .why = reflector_why(f->reflector),
         .relists = reflector_relists(f->reflector),
         .guard = &f->in.guard,
         .events = f->in.events,

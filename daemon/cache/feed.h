@@ -59,6 +59,9 @@ struct feed *feed_create(const struct feed_params *params);
 /* Frees it and sets *f to NULL. NULL is fine. */
 void feed_destroy(struct feed **f);
 
+/* What an earlier process has left, before the first action; for watch.c. */
+void feed_resume(struct feed *f, const struct past *past);
+
 /* The first action. */
 struct feed_action feed_start(struct feed *f, uint64_t now_ms);
 
@@ -77,25 +80,24 @@ struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_n
 /* A FEED_WAIT is over. */
 struct feed_action feed_timer(struct feed *f, uint64_t now_ms);
 
-/* When the silence of the response under way is to be looked at, UINT64_MAX = never; it may have
- * moved on by then, so a timer that asks again when it fires is enough. */
+/* When the response's silence is to be looked at, UINT64_MAX = never; it may have moved on by then:
+ * a timer that asks again when it fires is enough. */
 uint64_t feed_due_ms(const struct feed *f);
 
-/* That time has come. True: too silent; drop the request and call feed_end() with NULL. */
+/* That time has come; it may make the feed synced. True: too silent; drop the request and call
+ * feed_end() with NULL. */
 bool feed_overdue(struct feed *f, uint64_t now_ms) MUST_CHECK;
 
 /* Was something ordered (watch_relist(), watch_guard()) that the driver must carry out? It drops
  * the request or the wait and calls feed_restart(). */
 bool feed_is_ordered(const struct feed *f);
-
 /* See above. */
 struct feed_action feed_restart(struct feed *f, struct feed_now now);
 
 /* Orders a list at once; for watch.c. */
 void feed_order(struct feed *f, enum relist_reason why);
 
-/* The resource it was created with has another path, version or kind now: lists that. For
- * watch.c. */
+/* The resource has another path, version or kind now: lists that. For watch.c. */
 void feed_move(struct feed *f);
 
 /* A person decides about the held list; false: none is. For watch.c. */
@@ -114,19 +116,22 @@ const char *feed_accept(const struct feed *f);
 /* What list readers of this feed must be created with; borrowed. */
 const struct object_rules *feed_rules(const struct feed *f);
 
-/* Is the first list committed, and no other one on its way? One that the guard holds is not. */
+/* Is it synced, and no other one on its way? One that the guard holds is not. */
 bool feed_settled(const struct feed *f);
 
 /* What people and hooks may know of it. */
 struct feed_status {
     enum reflector_state state;
-    bool synced;         /* the first list was committed */
+    bool synced;         /* the first list was committed, or was not needed */
+    enum past_kind past; /* OVER: synced */
     bool connected;      /* a watch is established and not overdue */
     uint64_t contact_ms; /* when the last good byte came, 0 = never */
     uint64_t follow_ms;  /* while not connected: when it last was, or was listed; 0 = never */
     uint64_t event_ms;   /* when the last event, the last bookmark came; 0 = never */
     uint64_t bookmark_ms;
     const char *rv;
+    const char *mark;        /* version of the last list or bookmark */
+    enum relist_reason why;  /* of the list that is due or under way; RELIST_REASONS = none is */
     const uint64_t *relists; /* by reason */
     const struct guard *guard;
     uint64_t events;       /* of watches, bookmarks left out */
@@ -139,7 +144,6 @@ struct feed_status feed_status(const struct feed *f);
 
 /* The time of the last call that brought one. */
 uint64_t feed_now_ms(const struct feed *f);
-
 /* "namespace/name" of what it selects, for logs; "" = everything. */
 const char *feed_scope(const struct feed *f);
 

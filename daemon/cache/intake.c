@@ -86,12 +86,28 @@ static void log_applied(const struct intake *in, bool past, size_t deletes)
                         KV_U64("deletes", deletes)));
 }
 
+/* How what the list differs in was found (DESIGN 1.3). */
+static enum delta_cause cause_of(const struct intake *in, enum relist_reason why)
+{
+    switch (in->past) {
+    case PAST_PARTIAL:
+    case PAST_WHOLE:
+        return CAUSE_RESTART;
+    case PAST_EDITED:
+        return CAUSE_CONFIG;
+    case PAST_NONE:
+    case PAST_OVER:
+        break;
+    }
+    return why == RELIST_AUDIT ? CAUSE_AUDIT : CAUSE_RELIST;
+}
+
 enum intake_stop intake_commit(struct intake *in, struct str rv)
 {
     struct store *store = in->store;
     bool held = guard_holds(&in->guard);
     enum guard_reason was = in->guard.reason;
-    enum relist_reason why = reflector_why(in->reflector);
+    enum delta_cause cause = cause_of(in, reflector_why(in->reflector));
     bool past = reflector_is_past(in->reflector, rv);
     struct guard_case c = {
         .objects = store_count(store),
@@ -108,9 +124,8 @@ enum intake_stop intake_commit(struct intake *in, struct str rv)
     }
     if (held || past)
         log_applied(in, past, c.deletes);
-    store_commit(store, in->part, why == RELIST_AUDIT ? CAUSE_AUDIT : CAUSE_RELIST,
-                 in->now.wall_ns);
-    in->synced = true;
+    store_commit(store, in->part, cause, in->now.wall_ns);
+    in->past = PAST_OVER;
     return INTAKE_GOES_ON;
 }
 
@@ -139,8 +154,10 @@ static bool bookmark(struct intake *in, const struct event *e)
 {
     in->had_bookmark = true;
     in->bookmark_ms = in->now.ms;
-    if (reflector_marked(in->reflector, e->rv))
+    if (reflector_marked(in->reflector, e->rv)) {
+        in->past = PAST_OVER;
         return true;
+    }
     in->stop = go_back(in, e->rv);
     return false;
 }

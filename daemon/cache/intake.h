@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cache/guard.h"
+#include "cache/past.h"
 #include "cache/reflector.h"
 #include "cache/store.h"
 #include "kube/event.h"
@@ -48,7 +49,7 @@ struct intake {
     uint64_t skipped_here;
     /* For good. */
     struct err doubt;
-    bool synced; /* a list was committed */
+    enum past_kind past; /* OVER: synced */
     uint64_t event_ms;
     uint64_t bookmark_ms;
     uint64_t events;

@@ -7,6 +7,9 @@
 /* Initial events that pause for longer are worth a warning (PROTOCOL 1.1). */
 #define INITIAL_PAUSE_MS 10000
 
+/* What a server sends of the past comes without such a pause (DESIGN 1.4.1). */
+#define SETTLED_MS 500
+
 void pulse_begin(struct pulse *p, bool initial, uint64_t now_ms)
 {
     p->state = initial ? PULSE_INITIAL : PULSE_NONE;
@@ -17,6 +20,25 @@ void pulse_follow(struct pulse *p, uint64_t now_ms)
 {
     p->state = PULSE_FOLLOWS;
     p->since_ms = now_ms;
+}
+
+void pulse_resume(struct pulse *p, uint64_t now_ms)
+{
+    p->state = PULSE_RESUMED;
+    p->since_ms = now_ms;
+}
+
+void pulse_settle(struct pulse *p, uint64_t now_ms)
+{
+    if (p->state != PULSE_RESUMED)
+        return;
+    p->state = PULSE_FOLLOWS;
+    pulse_current(p, now_ms);
+}
+
+bool pulse_watches(const struct pulse *p)
+{
+    return p->state == PULSE_RESUMED || p->state == PULSE_FOLLOWS;
 }
 
 void pulse_heard(struct pulse *p, uint64_t now_ms)
@@ -46,6 +68,8 @@ uint64_t pulse_due_ms(const struct pulse *p, bool had_bookmark)
     switch (p->state) {
     case PULSE_INITIAL:
         return stuck_ms < p->warn_ms ? stuck_ms : p->warn_ms;
+    case PULSE_RESUMED:
+        return p->contact_ms + SETTLED_MS;
     case PULSE_FOLLOWS:
         return had_bookmark ? p->contact_ms + p->bookmark_timeout_ms : UINT64_MAX;
     case PULSE_NONE:
@@ -65,6 +89,10 @@ enum pulse_sign pulse_look(struct pulse *p, bool had_bookmark, uint64_t now_ms)
         return PULSE_WELL;
     if (p->state == PULSE_FOLLOWS)
         return PULSE_OVERDUE;
+    if (p->state == PULSE_RESUMED) {
+        pulse_settle(p, now_ms);
+        return PULSE_SETTLED;
+    }
     if (pulse_silent_ms(p, now_ms) >= p->list_idle_timeout_ms)
         return PULSE_STUCK;
     p->warn_ms = now_ms + INITIAL_PAUSE_MS;

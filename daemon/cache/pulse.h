@@ -13,6 +13,7 @@
 enum pulse_state {
     PULSE_NONE,    /* no response, or one whose silence is not looked at here */
     PULSE_INITIAL, /* a stream that has not sent all its initial events */
+    PULSE_RESUMED, /* an established watch that may still bring what has long been so */
     PULSE_FOLLOWS, /* an established watch */
 };
 
@@ -21,7 +22,7 @@ struct pulse {
     uint64_t bookmark_timeout_ms;  /* a watch that had a bookmark may be silent so long */
     uint64_t list_idle_timeout_ms; /* and one that still sends its initial events */
     enum pulse_state state;
-    uint64_t since_ms;   /* when it came to FOLLOWS */
+    uint64_t since_ms;   /* when it came to RESUMED or FOLLOWS */
     uint64_t warn_ms;    /* INITIAL: when a pause is worth a warning */
     uint64_t follow_ms;  /* when the cache last was what the server has, 0 = never */
     uint64_t contact_ms; /* when the last good byte came, 0 = never */
@@ -32,6 +33,15 @@ void pulse_begin(struct pulse *p, bool initial, uint64_t now_ms);
 
 /* From now on the response is an established watch. */
 void pulse_follow(struct pulse *p, uint64_t now_ms);
+
+/* The same of one that goes on from what an earlier process has left (DESIGN 1.4.1). */
+void pulse_resume(struct pulse *p, uint64_t now_ms);
+
+/* RESUMED: it has told all that had happened before. */
+void pulse_settle(struct pulse *p, uint64_t now_ms);
+
+/* Is a watch established? */
+bool pulse_watches(const struct pulse *p);
 
 /* Bytes came, and could be read. */
 void pulse_heard(struct pulse *p, uint64_t now_ms);
@@ -50,6 +60,7 @@ enum pulse_sign {
     PULSE_WELL,
     PULSE_PAUSED,  /* INITIAL: silent for 10 s more; worth a warning (PROTOCOL 1.1) */
     PULSE_STUCK,   /* INITIAL: silent for list_idle_timeout */
+    PULSE_SETTLED, /* RESUMED: silent for 500 ms: it follows now */
     PULSE_OVERDUE, /* FOLLOWS: silent for bookmark_timeout */
 };
 

@@ -99,6 +99,17 @@ void query_put_target(const struct query *q, struct buf *out, const struct refle
     put_field_selector(out, q);
 }
 
+const char *query_accept(enum reflector_do what, bool partial)
+{
+    bool events = what == REFLECTOR_WATCH || what == REFLECTOR_STREAM;
+
+    if (!partial)
+        return NULL;
+    return events ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+                  : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
+                    "application/json";
+}
+
 const char *query_scope(const struct query *q)
 {
     return q->scope;

@@ -32,6 +32,9 @@ void query_fini(struct query *q);
 /* Appends the target of a request (PROTOCOL 1.3-1.5). */
 void query_put_target(const struct query *q, struct buf *out, const struct reflector_action *a);
 
+/* The Accept header for what is asked; NULL = application/json. partial: PartialObjectMetadata. */
+const char *query_accept(enum reflector_do what, bool partial);
+
 /* "namespace/name" of what it selects, for logs; "" = everything. */
 const char *query_scope(const struct query *q);
 

@@ -34,9 +34,10 @@ struct reflector {
     struct backoff backoff;
     struct rng rng;
     enum reflector_state state;
-    enum reflector_do resume; /* after BACKOFF */
+    enum reflector_do resume; /* after IDLE, BACKOFF */
+    bool untried;             /* the version is an earlier process's, and was not refused yet */
     enum list_mode mode;
-    char *rv;            /* to resume from; NULL before the first list */
+    char *rv;            /* to resume from; NULL before the first list, if nothing was left */
     char *mark;          /* of the last list or bookmark: what the server said of all that it has */
     char *list_rv;       /* of page 1 of the list under way, NULL before it came */
     char *next;          /* continue token of the next page, NULL on page 1 */
@@ -204,6 +205,23 @@ static struct reflector_action wait_to_list(struct reflector *r, uint64_t at_lea
     return a;
 }
 
+void reflector_resume(struct reflector *r, const struct past *past)
+{
+    bool lags = past->kind != PAST_NONE && past->rv == NULL;
+
+    ensure(r->state == REFLECTOR_IDLE && (past->kind != PAST_WHOLE || past->rv != NULL));
+    set(&r->rv, str_c(past->rv));
+    set(&r->mark, str_c(past->mark));
+    r->untried = past->kind == PAST_WHOLE;
+    r->resume = r->untried ? REFLECTOR_WATCH : REFLECTOR_LIST;
+    r->mode = lags ? LIST_NEWEST : LIST_FROM_RV;
+}
+
+static struct reflector_action begin(struct reflector *r, uint64_t now_ms)
+{
+    return r->resume == REFLECTOR_WATCH ? begin_watches(r, now_ms) : begin_list(r, r->mode, now_ms);
+}
+
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
 {
     uint64_t ms = rng_between(&r->rng, 0, r->params.start_jitter_ms);
@@ -211,7 +229,7 @@ struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
     ensure(r->state == REFLECTOR_IDLE);
     if (ms > 0)
         return (struct reflector_action){.what = REFLECTOR_WAIT, .wait_ms = ms};
-    return begin_list(r, LIST_FROM_RV, now_ms);
+    return begin(r, now_ms);
 }
 
 /* The cache is what the server had at this version. */
@@ -222,6 +240,7 @@ static void in_sync(struct reflector *r, struct str rv)
     set(&r->next, str_c(NULL));
     r->mode = LIST_FROM_RV;
     r->why = RELIST_REASONS;
+    r->untried = false;
     r->by_list = false;
     r->broken = 0;
     r->silent = 0;
@@ -343,6 +362,7 @@ struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
     if (r->state == REFLECTOR_STREAMING)
         return stream_broken(r, now_ms);
     ensure(r->state == REFLECTOR_WATCHING);
+    r->untried = false;
     note_health(r, now_ms);
     r->silent = r->events == 0 ? r->silent + 1 : 0;
     r->hasty = early ? r->hasty + 1 : 0;
@@ -370,41 +390,17 @@ static struct reflector_action list_failed(struct reflector *r, enum err_kind ki
     return wait_to_list(r, retry_after_ms);
 }
 
-/* A server that does not know such streams says so with a 4xx (PROTOCOL 1.4). */
-static bool refuses_streams(const struct err *err)
-{
-    return err->kind == ERR_SERVER && err->code >= 400 && err->code < 500;
-}
-
 static struct reflector_action stream_failed(struct reflector *r, const struct err *err,
                                              uint64_t retry_after_ms, uint64_t now_ms)
 {
-    switch (err->kind) {
-    case ERR_IO:
-    case ERR_CLOSED:
-    case ERR_REFUSED:
-    case ERR_TLS:
-    case ERR_CREDENTIAL:
-    case ERR_BUSY:
-    case ERR_UNAUTHORIZED:
-        return wait_to_list(r, retry_after_ms); /* a LIST would fare no better */
-    case ERR_EXPIRED:
-    case ERR_FUTURE:
-        if (reflector_is_newest(r) || r->rv == NULL)
-            return wait_to_list(r, retry_after_ms);
+    enum relist_way way = relist_way_of(err->kind);
+    bool has_rv = !reflector_is_newest(r) && r->rv != NULL;
+
+    if (way == RELIST_NEWEST && has_rv)
         return begin_list(r, LIST_NEWEST, now_ms);
-    case ERR_OK:
-    case ERR_TIMEOUT:
-    case ERR_PROTOCOL:
-    case ERR_TOO_BIG:
-    case ERR_FORBIDDEN:
-    case ERR_NOT_FOUND:
-    case ERR_SERVER:
-    case ERR_CONFIG:
-    case ERR_KINDS:
-        break;
-    }
-    if (refuses_streams(err))
+    if (way != RELIST_BY_LIST)
+        return wait_to_list(r, retry_after_ms);
+    if (relist_is_refusal(err))
         r->can_stream = false;
     return list_instead(r);
 }
@@ -420,6 +416,8 @@ static struct reflector_action watch_failed(struct reflector *r, enum err_kind k
     need_list(r, why);
     if (kind == ERR_FUTURE)
         r->mode = LIST_NEWEST;
+    if (r->untried && (kind == ERR_FUTURE || kind == ERR_EXPIRED))
+        return begin_list(r, r->mode, now_ms);
     return wait_to_list(r, retry_after_ms);
 }
 
@@ -445,27 +443,30 @@ struct reflector_action reflector_failed(struct reflector *r, const struct err *
 
 struct reflector_action reflector_timer(struct reflector *r, uint64_t now_ms)
 {
+    if (r->state == REFLECTOR_IDLE)
+        return begin(r, now_ms);
     if (r->state == REFLECTOR_BACKOFF && r->resume == REFLECTOR_WATCH)
         return begin_watches(r, now_ms);
     if (r->state == REFLECTOR_BACKOFF && r->resume == REFLECTOR_PROBE) {
         r->well_ms = now_ms;
         return begin_probe(r);
     }
-    ensure(r->state == REFLECTOR_BACKOFF || r->state == REFLECTOR_HELD ||
-           r->state == REFLECTOR_IDLE);
+    ensure(r->state == REFLECTOR_BACKOFF || r->state == REFLECTOR_HELD);
     return begin_list(r, r->mode, now_ms);
 }
 
 struct reflector_action reflector_relist(struct reflector *r, enum relist_reason why,
                                          uint64_t now_ms)
 {
+    bool first = r->rv == NULL && !reflector_is_newest(r);
+
     need_list(r, why);
     r->mode = LIST_NEWEST;
     r->by_list = false;
     r->broken = 0;
     if (why == RELIST_BACKWARDS)
         return wait_to_list(r, 0);
-    return begin_list(r, r->rv != NULL ? LIST_NEWEST : LIST_FROM_RV, now_ms);
+    return begin_list(r, first ? LIST_FROM_RV : LIST_NEWEST, now_ms);
 }
 
 void reflector_can_stream(struct reflector *r, bool can)
@@ -481,6 +482,11 @@ enum reflector_state reflector_state(const struct reflector *r)
 const char *reflector_rv(const struct reflector *r)
 {
     return r->rv != NULL ? r->rv : "";
+}
+
+const char *reflector_mark(const struct reflector *r)
+{
+    return r->mark != NULL ? r->mark : "";
 }
 
 const uint64_t *reflector_relists(const struct reflector *r)

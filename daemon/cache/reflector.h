@@ -13,11 +13,13 @@
 #include "base/backoff.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cache/past.h"
 #include "cache/relist.h"
 
 /* How a list may come: by LIST alone, or as a stream that goes on as the watch (PROTOCOL 1.4). */
 enum watch_list {
-    WATCH_LIST_AUTO, /* the first by LIST; later ones as a stream if the server is known to be able */
+    WATCH_LIST_AUTO, /* the first by LIST, later ones, not older than a version, as a stream if the
+                        server is known to be able */
     WATCH_LIST_ON,   /* each as a stream, by LIST only when the server refuses */
     WATCH_LIST_OFF,
 };
@@ -69,6 +71,12 @@ struct reflector *reflector_create(const struct reflector_params *params, uint64
 
 /* Frees it and sets *r to NULL. NULL is fine. */
 void reflector_destroy(struct reflector **r);
+
+/* What an earlier process has left (copied), before the first action. WHOLE (rv is known): it
+ * watches from rv; when the server refuses that at once, the list comes without a wait. Else it
+ * lists: what is not older than rv, or the newest if that is not known, as servers may lag behind
+ * what was left. May be called again. */
+void reflector_resume(struct reflector *r, const struct past *past);
 
 /* The first action. */
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms);
@@ -130,6 +138,8 @@ enum reflector_state reflector_state(const struct reflector *r);
 
 /* The version it would resume from; "" before the first list. */
 const char *reflector_rv(const struct reflector *r);
+/* That of the last list or bookmark; "" before the first one. */
+const char *reflector_mark(const struct reflector *r);
 
 /* Times that a cache in sync had to be listed anew, by reason: RELIST_REASONS numbers. */
 const uint64_t *reflector_relists(const struct reflector *r);

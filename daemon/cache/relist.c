@@ -38,3 +38,36 @@ enum relist_reason relist_reason_of(enum err_kind kind)
     }
     return RELIST_ERROR;
 }
+
+bool relist_is_refusal(const struct err *err)
+{
+    return err->kind == ERR_SERVER && err->code >= 400 && err->code < 500;
+}
+
+enum relist_way relist_way_of(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_IO:
+    case ERR_CLOSED:
+    case ERR_REFUSED:
+    case ERR_TLS:
+    case ERR_CREDENTIAL:
+    case ERR_BUSY:
+    case ERR_UNAUTHORIZED:
+        return RELIST_LATER;
+    case ERR_EXPIRED:
+    case ERR_FUTURE:
+        return RELIST_NEWEST;
+    case ERR_OK:
+    case ERR_TIMEOUT:
+    case ERR_PROTOCOL:
+    case ERR_TOO_BIG:
+    case ERR_FORBIDDEN:
+    case ERR_NOT_FOUND:
+    case ERR_SERVER:
+    case ERR_CONFIG:
+    case ERR_KINDS:
+        break;
+    }
+    return RELIST_BY_LIST;
+}

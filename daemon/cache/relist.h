@@ -5,6 +5,8 @@
 #ifndef CACHE_RELIST_H
 #define CACHE_RELIST_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 /* XX(identifier, name): why a cache that was in sync is listed anew. */
@@ -24,6 +26,19 @@ enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };
 /* Why a watch that ended with this error must list; RELIST_REASONS: the error says nothing about
  * the version it would resume from, so that a list would only cost (PROTOCOL 1.8, 1.22 rule 10). */
 enum relist_reason relist_reason_of(enum err_kind kind);
+
+/* What next when a list as a stream has failed (PROTOCOL 1.4). */
+enum relist_way {
+    RELIST_LATER,  /* a LIST would fare no better */
+    RELIST_NEWEST, /* at once, without the version that was refused */
+    RELIST_BY_LIST,
+};
+
+/* See above; for an error of this kind. */
+enum relist_way relist_way_of(enum err_kind kind);
+
+/* Does a server say so that it does not know lists as streams (a 4xx, PROTOCOL 1.4)? */
+bool relist_is_refusal(const struct err *err);
 
 /* "expired", ...: for status and logs. */
 const char *relist_reason_name(enum relist_reason why);

@@ -22,6 +22,7 @@ struct entry {
 struct part {
     uint64_t generation; /* of the list under way, or the last one */
     bool doubted;        /* its versions prove nothing */
+    bool reselected;     /* who is not on it may be there */
     struct list staged;  /* entries in the order of the list */
 };
 
@@ -169,11 +170,18 @@ void store_begin(struct store *s, size_t part)
     store_abort(s, part);
     part_at(s, part)->generation++;
     part_at(s, part)->doubted = false;
+    part_at(s, part)->reselected = false;
 }
 
 void store_doubt(struct store *s, size_t part)
 {
     part_at(s, part)->doubted = true;
+}
+
+void store_reselect(struct store *s, size_t part)
+{
+    part_at(s, part)->reselected = true;
+    store_doubt(s, part);
 }
 
 void store_stage(struct store *s, size_t part, struct object *o)
@@ -233,6 +241,12 @@ static bool vanishes(const struct store *s, const struct entry *e, size_t part)
     return e->object != NULL && e->part == part && e->seen != s->parts[part].generation;
 }
 
+/* As what does one that vanishes go? */
+static enum delta_type end_of(const struct part *p, const struct entry *e)
+{
+    return p->reselected || e->left == p->generation ? DELTA_LEFT : DELTA_DELETED;
+}
+
 size_t store_would_delete(const struct store *s, size_t part)
 {
     const struct part *p = &s->parts[part];
@@ -241,7 +255,7 @@ size_t store_would_delete(const struct store *s, size_t part)
     for (struct map_node *node = map_first(&s->by_key); node != NULL; node = map_next(node)) {
         const struct entry *e = map_entry(node, struct entry, node);
 
-        n += vanishes(s, e, part) && e->left != p->generation;
+        n += vanishes(s, e, part) && end_of(p, e) == DELTA_DELETED;
     }
     list_each (pos, tmp, &p->staged) {
         const struct entry *e = list_entry(pos, struct entry, link);
@@ -260,7 +274,6 @@ struct vanished {
 static struct vanished *take_vanished(struct store *s, size_t part, size_t *n)
 {
     struct vanished *gone = mem_array(map_count(&s->by_key) + 1, sizeof(*gone));
-    uint64_t generation = part_at(s, part)->generation;
 
     *n = 0;
     for (struct map_node *node = map_first(&s->by_key), *next; node != NULL; node = next) {
@@ -270,8 +283,7 @@ static struct vanished *take_vanished(struct store *s, size_t part, size_t *n)
         if (!vanishes(s, e, part))
             continue;
         account(s, e->object, NULL);
-        gone[(*n)++] = (struct vanished){object_ref(e->object),
-                                         e->left == generation ? DELTA_LEFT : DELTA_DELETED};
+        gone[(*n)++] = (struct vanished){object_ref(e->object), end_of(part_at(s, part), e)};
         free_entry(s, e);
     }
     return gone;
@@ -401,6 +413,33 @@ void store_drop(struct store *s, struct str key, struct delta as)
     if (was != NULL)
         emit(s, as.type, was, as);
     object_unref(&was);
+}
+
+void store_load(struct store *s, size_t part, struct object *o)
+{
+    struct entry *e = find(s, object_key(o));
+    struct object *was;
+
+    ensure(list_is_empty(&part_at(s, part)->staged));
+    if (e == NULL)
+        e = add_entry(s, part, o);
+    e->part = part;
+    was = swap_in(s, e, object_ref(o));
+    object_unref(&was);
+}
+
+void store_unload(struct store *s, size_t part)
+{
+    store_abort(s, part);
+    for (struct map_node *n = map_first(&s->by_key), *next; n != NULL; n = next) {
+        struct entry *e = map_entry(n, struct entry, node);
+
+        next = map_next(n);
+        if (e->part != part)
+            continue;
+        account(s, e->object, NULL);
+        free_entry(s, e);
+    }
 }
 
 struct object *store_get(const struct store *s, struct str key)

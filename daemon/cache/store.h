@@ -27,6 +27,10 @@ void store_begin(struct store *s, size_t part);
  * well. */
 void store_doubt(struct store *s, size_t part);
 
+/* The selection may be narrower than the one that what is stored comes from: what the list that has
+ * just begun does not name is LEFT, not DELETED. Versions are in doubt as well. */
+void store_reselect(struct store *s, size_t part);
+
 /* An item of the list; takes a reference when it differs from what is stored (uid and RV; its bytes
  * when it has no RV). */
 void store_stage(struct store *s, size_t part, struct object *o);
@@ -70,6 +74,13 @@ void store_put(struct store *s, struct object *o, struct delta as);
 /* The like for a key that is gone: as.type is DELETED or LEFT. A key that is not stored changes
  * nothing. */
 void store_drop(struct store *s, struct str key, struct delta as);
+
+/* An object that an earlier process has had, a reference is taken: nobody is told. One that is
+ * stored under its key is replaced. No list of the part is under way. */
+void store_load(struct store *s, size_t part, struct object *o);
+
+/* Drops what is stored of the part, and the list under way: nobody is told. */
+void store_unload(struct store *s, size_t part);
 
 /* The object of a key, borrowed, or NULL. */
 struct object *store_get(const struct store *s, struct str key);

@@ -2,18 +2,12 @@
 #include "cache/watch.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/audit.h"
 #include "cache/confirm.h"
-
-/* Texts, copied. */
-struct texts {
-    char **v;
-    size_t n;
-};
+#include "cache/span.h"
 
 struct watch {
     char *name;
@@ -21,8 +15,7 @@ struct watch {
     char *resource_name;
     char *labels;
     char *fields;
-    struct texts namespaces;
-    struct texts names;
+    struct span span;
     struct watch_params params; /* without its pointers, which are the above */
     struct resource resource;   /* as far as it is known */
     struct shape *shape;        /* NULL = everything is kept */
@@ -30,6 +23,7 @@ struct watch {
     struct guard_window window;
     struct feed **feeds; /* NULL until the resource is known */
     size_t feed_count;
+    struct pasts pasts; /* what an earlier process has left */
     struct audit *audit;
     struct confirm *confirm; /* NULL = deletes are taken as they come */
     struct err
@@ -39,50 +33,6 @@ struct watch {
     const struct watch_events *events;
     void *arg;
 };
-
-static struct texts copy_texts(const char *const *v, size_t n)
-{
-    struct texts t = {.v = mem_array(n + 1, sizeof(char *)), .n = n};
-
-    for (size_t i = 0; i < n; i++)
-        t.v[i] = mem_strdup(v[i]);
-    return t;
-}
-
-static void free_texts(struct texts *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        free(t->v[i]);
-    free(t->v);
-}
-
-static bool all_namespaces(const struct watch *w)
-{
-    return w->namespaces.n == 1 && strcmp(w->namespaces.v[0], "*") == 0;
-}
-
-static enum err_kind check_scope(const struct watch *w, struct resource *r, struct err *err)
-{
-    size_t n = w->namespaces.n;
-
-    if (r->scope == SCOPE_UNKNOWN)
-        r->scope = n > 0 ? SCOPE_NAMESPACED : SCOPE_CLUSTER;
-    if (r->scope == SCOPE_CLUSTER && n > 0 && !all_namespaces(w))
-        return err_set(err, ERR_CONFIG, 0, "%s is cluster-scoped: leave namespaces out", r->plural);
-    if (r->scope == SCOPE_NAMESPACED && n == 0)
-        return err_set(err, ERR_CONFIG, 0,
-                       "%s is namespaced: set namespaces to names, or to [ \"*\" ] for all",
-                       r->plural);
-    return ERR_OK;
-}
-
-static enum err_kind check_star(const struct watch_params *p, struct err *err)
-{
-    for (size_t i = 0; i < p->namespace_count; i++)
-        if (p->namespace_count > 1 && strcmp(p->namespaces[i], "*") == 0)
-            return err_set(err, ERR_CONFIG, 0, "namespaces: \"*\" stands alone");
-    return ERR_OK;
-}
 
 /* When the change happened, on the clock of the feeds. */
 static uint64_t newest_ms(const struct watch *w)
@@ -98,7 +48,10 @@ static uint64_t newest_ms(const struct watch *w)
 static void tell(void *arg, const struct delta *d)
 {
     struct watch *w = arg;
+    bool gone = d->type == DELTA_DELETED || d->type == DELTA_LEFT;
 
+    if (w->events->on_kept != NULL)
+        w->events->on_kept(w->arg, w, span_find(&w->span, d->object), d->object, gone);
     w->events->on_delta(w->arg, w, d);
 }
 
@@ -114,14 +67,14 @@ static void on_store_delta(void *arg, const struct delta *d)
         tell(w, d);
 }
 
-static struct feed *make_feed(struct watch *w, const char *ns, const char *name)
+static struct feed *make_feed(struct watch *w, size_t stream)
 {
     return feed_create(&(struct feed_params){
         .cluster = w->cluster,
         .watch = w->name,
         .resource = &w->resource,
-        .ns = ns,
-        .name = name,
+        .ns = span_namespace(&w->span, stream),
+        .name = span_name(&w->span, stream),
         .label_selector = w->labels,
         .field_selector = w->fields,
         .shape = w->shape,
@@ -131,25 +84,28 @@ static struct feed *make_feed(struct watch *w, const char *ns, const char *name)
         .window = &w->window,
         .bookmark_timeout_ms = w->params.bookmark_timeout_ms,
         .list_idle_timeout_ms = w->params.list_idle_timeout_ms,
-        .seed = w->params.seed + w->feed_count,
+        .seed = w->params.seed + stream,
         .store = w->store,
-        .part = w->feed_count,
+        .part = stream,
     });
+}
+
+static void resume_feed(struct watch *w, size_t stream)
+{
+    struct past past = past_of(&w->pasts, stream, &w->resource);
+
+    feed_resume(w->feeds[stream], &past);
 }
 
 static void make_feeds(struct watch *w)
 {
-    bool everywhere = w->resource.scope == SCOPE_CLUSTER || all_namespaces(w);
-    size_t spaces = everywhere ? 1 : w->namespaces.n;
-    size_t names = w->names.n > 0 ? w->names.n : 1;
-
-    w->feeds = mem_array(spaces * names, sizeof(struct feed *));
-    for (size_t i = 0; i < spaces; i++)
-        for (size_t k = 0; k < names; k++) {
-            w->feeds[w->feed_count] = make_feed(w, everywhere ? NULL : w->namespaces.v[i],
-                                                w->names.n > 0 ? w->names.v[k] : NULL);
-            w->feed_count++;
-        }
+    w->feeds = mem_array(w->span.streams, sizeof(struct feed *));
+    w->feed_count = w->span.streams;
+    for (size_t i = 0; i < w->feed_count; i++) {
+        w->feeds[i] = make_feed(w, i);
+        if (w->pasts.v[i].kind != PAST_NONE)
+            resume_feed(w, i);
+    }
 }
 
 static void name_resource(struct watch *w)
@@ -166,19 +122,17 @@ static struct watch *new_watch(const struct watch_params *p, const struct watch_
                                void *arg)
 {
     struct watch *w = mem_zalloc(sizeof(*w));
-    size_t spaces = p->namespace_count > 0 ? p->namespace_count : 1;
-    size_t names = p->name_count > 0 ? p->name_count : 1;
 
     w->name = mem_strdup(p->name);
     w->cluster = mem_strdup(p->cluster);
     w->labels = mem_strdup(p->label_selector);
     w->fields = mem_strdup(p->field_selector);
-    w->namespaces = copy_texts(p->namespaces, p->namespace_count);
-    w->names = copy_texts(p->names, p->name_count);
+    span_init(&w->span, p);
     w->params = *p;
     w->events = events;
     w->arg = arg;
-    w->store = store_create(spaces * names, on_store_delta, w);
+    past_init(&w->pasts, w->span.streams);
+    w->store = store_create(w->span.streams, on_store_delta, w);
     w->audit = audit_create(w->store);
     if (p->confirm_deletes)
         w->confirm = confirm_create(tell, w);
@@ -195,13 +149,13 @@ static enum err_kind set_up(struct watch *w, const struct watch_params *p, struc
     if (resource_parse(p->resource, &w->resource, err) != ERR_OK)
         return err->kind;
     name_resource(w);
-    if (check_star(p, err) != ERR_OK)
+    if (span_check(&w->span, err) != ERR_OK)
         return err->kind;
     if (has_shape(&p->shape) && shape_create(&p->shape, &w->shape, err) != ERR_OK)
         return err->kind;
     if (!resource_is_known(&w->resource))
         return ERR_OK;
-    if (check_scope(w, &w->resource, err) != ERR_OK)
+    if (span_check_scope(&w->span, &w->resource, err) != ERR_OK)
         return err->kind;
     make_feeds(w);
     return ERR_OK;
@@ -230,13 +184,13 @@ void watch_destroy(struct watch **wp)
     for (size_t i = 0; i < w->feed_count; i++)
         feed_destroy(&w->feeds[i]);
     free(w->feeds);
+    past_fini(&w->pasts);
     confirm_destroy(&w->confirm);
     audit_destroy(&w->audit);
     store_destroy(&w->store);
     shape_destroy(&w->shape);
     resource_fini(&w->resource);
-    free_texts(&w->namespaces);
-    free_texts(&w->names);
+    span_fini(&w->span);
     free(w->labels);
     free(w->fields);
     free(w->resource_name);
@@ -273,7 +227,7 @@ enum err_kind watch_resolve(struct watch *w, const struct resource *found, struc
     struct resource r;
 
     resource_copy(&r, found);
-    if (check_scope(w, &r, err) != ERR_OK) {
+    if (span_check_scope(&w->span, &r, err) != ERR_OK) {
         resource_fini(&r);
         w->unresolved = *err;
         return err->kind;
@@ -328,6 +282,62 @@ struct feed *watch_feed(const struct watch *w, size_t i)
 {
     ensure(i < w->feed_count);
     return w->feeds[i];
+}
+
+size_t watch_stream_count(const struct watch *w)
+{
+    return w->span.streams;
+}
+
+void watch_put_scope(const struct watch *w, size_t stream, struct buf *out)
+{
+    span_put_scope(&w->span, stream, out);
+}
+
+void watch_load(struct watch *w, struct object *o)
+{
+    past_note(&w->pasts, o);
+    store_load(w->store, span_find(&w->span, o), o);
+}
+
+void watch_resume(struct watch *w, size_t stream, const struct past *past)
+{
+    past_set(&w->pasts, stream, past);
+    if (w->feeds != NULL)
+        resume_feed(w, stream);
+}
+
+void watch_unload(struct watch *w)
+{
+    past_clear(&w->pasts);
+    for (size_t i = 0; i < w->span.streams; i++) {
+        store_unload(w->store, i);
+        watch_resume(w, i, &(struct past){0});
+    }
+}
+
+uint64_t watch_past_contact_ns(const struct watch *w)
+{
+    return past_contact_ns(&w->pasts);
+}
+
+/* Is it too uncertain what the version is worth? */
+static bool is_in_doubt(const struct watch *w, const struct feed_status *s)
+{
+    return (w->confirm != NULL && confirm_count(w->confirm) > 0) || guard_holds(s->guard) ||
+           s->why == RELIST_FUTURE || s->why == RELIST_BACKWARDS || s->why == RELIST_AUDIT;
+}
+
+bool watch_version(const struct watch *w, size_t stream, const char **rv, const char **mark)
+{
+    if (w->feeds == NULL)
+        return false;
+    struct feed_status s = feed_status(watch_feed(w, stream));
+    if (s.past != PAST_OVER && s.past != PAST_WHOLE)
+        return false;
+    *rv = is_in_doubt(w, &s) ? "" : s.rv;
+    *mark = s.mark;
+    return true;
 }
 
 const struct store *watch_store(const struct watch *w)
@@ -417,83 +427,16 @@ uint64_t watch_tick(struct watch *w, struct feed_now now)
     return stale ? UINT64_MAX : from_ms;
 }
 
-static bool refused(const struct err *err)
-{
-    return err->kind == ERR_FORBIDDEN || err->kind == ERR_UNAUTHORIZED;
-}
-
-/* How far a stream is from watching: the worst one speaks for the watch. */
-enum badness { WATCHING, LISTING, WAITING, BACKOFF, REFUSED };
-
-static enum badness badness(const struct feed_status *s)
-{
-    switch (s->state) {
-    case REFLECTOR_WATCHING:
-    case REFLECTOR_PROBING:
-        if (s->err->kind == ERR_OK)
-            return WATCHING;
-        break; /* tries again; until it is established the error counts */
-    case REFLECTOR_LISTING:
-    case REFLECTOR_STREAMING:
-        return LISTING;
-    case REFLECTOR_IDLE:
-    case REFLECTOR_HELD:
-        return WAITING;
-    case REFLECTOR_BACKOFF:
-        break;
-    }
-    return refused(s->err) ? REFUSED : BACKOFF;
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static void add_status(struct watch_status *sum, const struct feed_status *s, uint64_t now_ms)
-{
-    uint64_t age = s->contact_ms > 0 && now_ms > s->contact_ms ? now_ms - s->contact_ms : 0;
-
-    sum->synced = sum->synced && s->synced;
-    sum->contact = sum->contact && s->contact_ms > 0;
-    sum->contact_age_ms = later(sum->contact_age_ms, age);
-    sum->event_ms = later(sum->event_ms, s->event_ms);
-    sum->bookmark_ms = later(sum->bookmark_ms, s->bookmark_ms);
-    for (size_t i = 0; i < RELIST_REASONS; i++) {
-        sum->relists_by[i] += s->relists[i];
-        sum->relists += s->relists[i];
-    }
-    if (guard_holds(s->guard)) {
-        sum->held = guard_reason_name(s->guard->reason);
-        sum->held_deletes += s->guard->deletes;
-    }
-    sum->events += s->events;
-    sum->skipped += s->skipped;
-    if (s->err->kind != ERR_OK)
-        sum->err = s->err;
-}
-
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
 {
-    static const char *const states[] = {"watching", "listing", "waiting", "backoff", "forbidden"};
-    bool any = w->feed_count > 0;
-    struct watch_status sum = {.synced = any, .contact = any, .rv = "", .err = &w->unresolved};
-    enum badness worst = any ? WATCHING : refused(sum.err) ? REFUSED : WAITING;
+    struct tally t;
 
+    tally_begin(&t, w->feed_count > 0, &w->unresolved, now_ms);
     for (size_t i = 0; i < w->feed_count; i++) {
         struct feed_status s = feed_status(w->feeds[i]);
 
-        if (i == 0) {
-            sum.rv = s.rv;
-            sum.err = s.err;
-        }
-        if (badness(&s) > worst)
-            worst = badness(&s);
-        add_status(&sum, &s, now_ms);
+        tally_add(&t, &s);
     }
-    sum.stale = now_ms >= first_stale_ms(w);
-    sum.state = states[worst];
-    if (!sum.contact)
-        sum.contact_age_ms = 0;
-    return sum;
+    t.sum.stale = now_ms >= first_stale_ms(w);
+    return tally_end(&t);
 }

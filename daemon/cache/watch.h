@@ -11,34 +11,14 @@
 #include <stdint.h>
 
 #include "cache/feed.h"
-#include "cache/guard.h"
+#include "cache/past.h"
 #include "cache/store.h"
+#include "cache/tally.h"
+#include "cache/watch_params.h"
 #include "kube/resource.h"
 
 struct audit;
 struct confirm;
-
-/* Everything is copied. */
-struct watch_params {
-    const char *name;
-    const char *cluster;
-    const char *resource;          /* as resource_parse() takes it */
-    const char *const *namespaces; /* none, or "*" alone = all (cluster-scoped: none) */
-    size_t namespace_count;
-    const char *const *names; /* none = all */
-    size_t name_count;
-    const char *label_selector; /* "" = none */
-    const char *field_selector;
-    struct shape_params shape; /* keep, drop, match */
-    size_t object_size;
-    struct reflector_params reflector;
-    struct guard_params guard;
-    uint64_t bookmark_timeout_ms;
-    uint64_t list_idle_timeout_ms;
-    uint64_t stale_after_ms; /* a stream that is lost for longer makes the watch stale */
-    bool confirm_deletes;
-    uint64_t seed;
-};
 
 struct watch;
 
@@ -48,6 +28,9 @@ struct watch_events {
     void (*on_delta)(void *arg, struct watch *w, const struct delta *d);
     /* The watch became stale, or fresh again: inside watch_tick(). */
     void (*on_stale)(void *arg, struct watch *w, bool stale, uint64_t wall_ns);
+    /* Just before on_delta, for whoever keeps what the watch has: o is an object of this stream
+     * now, or (gone) is none any more, whatever its uid. NULL: nobody does. */
+    void (*on_kept)(void *arg, struct watch *w, size_t stream, struct object *o, bool gone);
 };
 
 /* ERR_CONFIG: the resource cannot be one, namespaces do not fit its scope, a path or selector is
@@ -78,17 +61,42 @@ bool watch_is_lost(const struct watch *w);
 /* Discovery has failed so far: what its status says. */
 void watch_unresolved(struct watch *w, const struct err *why);
 
-/* The setting's name, the cluster's, and the resource as people write it. */
+/* The setting's name. */
 const char *watch_name(const struct watch *w);
-/* See above. */
+/* The cluster's. */
 const char *watch_cluster(const struct watch *w);
-/* See above. */
+/* The resource as people write it. */
 const char *watch_resource(const struct watch *w);
 
-/* Its streams: 0 <= i < watch_feed_count(). */
+/* Its streams' feeds: 0 <= i < watch_feed_count(). */
 size_t watch_feed_count(const struct watch *w);
 /* See above. */
 struct feed *watch_feed(const struct watch *w, size_t i);
+
+/* The same streams, which are known before the resource is. */
+size_t watch_stream_count(const struct watch *w);
+
+/* Appends a name of the stream that lasts: what feed_scope() says. */
+void watch_put_scope(const struct watch *w, size_t stream, struct buf *out);
+
+/* An object that an earlier process has had (a reference is taken), before the first feed starts:
+ * nobody is told. It goes to the stream that selects its namespace and name, or, to be found to
+ * have LEFT, to the first one. */
+void watch_load(struct watch *w, struct object *o);
+
+/* What it has left of a stream beside them (copied). Behind them, before the first feed starts. */
+void watch_resume(struct watch *w, size_t stream, const struct past *past);
+
+/* Forgets all of that: it is another cluster's. Nobody is told. Before the first feed starts. */
+void watch_unload(struct watch *w);
+
+/* When the earlier process last heard of the server: struct past's, of the oldest stream. */
+uint64_t watch_past_contact_ns(const struct watch *w);
+
+/* What another process may go on from, with exactly what on_kept has told: keep both at once.
+ * Borrowed until the next call on the feed. False: what is kept stands as it is. An empty rv: only
+ * the objects stand, as deletes are being confirmed, a list is held, or the version is in doubt. */
+bool watch_version(const struct watch *w, size_t stream, const char **rv, const char **mark);
 
 /* What it holds. */
 const struct store *watch_store(const struct watch *w);
@@ -116,25 +124,6 @@ bool watch_guard(struct watch *w, bool accept);
 /* Looks at the clock: tells when the watch became stale or fresh. Returns when (ms) to look again,
  * UINT64_MAX = not before its streams change. */
 uint64_t watch_tick(struct watch *w, struct feed_now now);
-
-/* All streams together: the worst state, the oldest contact. */
-struct watch_status {
-    const char *state; /* listing | watching | backoff | forbidden | waiting (DESIGN 1.7) */
-    bool synced;
-    bool stale;              /* synced once, and a stream is lost for stale_after */
-    const char *held;        /* why the guard holds a list (guard_reason_name()); NULL = none is */
-    size_t held_deletes;     /* that it holds back */
-    bool contact;            /* false: there never was one; contact_age_ms is 0 */
-    uint64_t contact_age_ms; /* since the last good byte; of an established stream too */
-    uint64_t event_ms;       /* when the last event, the last bookmark came; 0 = never */
-    uint64_t bookmark_ms;
-    const char *rv; /* of the first stream */
-    uint64_t relists;
-    uint64_t relists_by[RELIST_REASONS];
-    uint64_t events;
-    uint64_t skipped;
-    const struct err *err; /* kind OK = none */
-};
 
 /* Borrowed strings: until the next call on one of its feeds. */
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms);

@@ -111,7 +111,7 @@ static void tell_synced(const struct source *s)
              KV_U64("objects", store_count(watch_store(s->params.watch))));
 }
 
-/* Have the bytes just handed over, or their end, completed the first lists of all streams? */
+/* Have the bytes just handed over, their end, or their silence synced all streams? */
 static void look_synced(const struct source *s, bool was_synced)
 {
     if (!was_synced && feed_status(s->params.feed).synced && watch_synced(s->params.watch))
@@ -191,11 +191,16 @@ static void on_end(void *arg, const struct err *err)
 static void on_silence(void *arg)
 {
     struct source *s = arg;
+    bool was_synced = feed_status(s->params.feed).synced;
 
-    if (feed_overdue(s->params.feed, loop_now_ms(s->params.loop)))
+    if (feed_overdue(s->params.feed, loop_now_ms(s->params.loop))) {
         finish(s, NULL);
-    else
-        watch_silence(s);
+        return;
+    }
+    look_synced(s, was_synced);
+    watch_silence(s);
+    if (feed_status(s->params.feed).synced != was_synced)
+        s->events->on_change(s->arg);
 }
 
 static void act(struct source *s, struct feed_action a)

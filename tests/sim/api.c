@@ -135,6 +135,7 @@ void api_restore(struct api *a)
     a->rv = b->rv;
     a->compacted = a->compacted < a->rv ? a->compacted : a->rv;
     a->backup = (struct api_backup){0};
+    a->restored = true;
 }
 
 void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KEYS])

@@ -67,6 +67,7 @@ struct api {
     unsigned hot_percent;        /* of the changes, to API_HOT_KEYS of the keys */
     uint64_t next_uid;           /* from 2 on: 1 is left to what else has lives */
     struct api_backup backup;    /* rv 0 = none */
+    bool restored;               /* once, for good */
     bool was_deleted[API_LIVES]; /* by uid: once, or by the restoration */
 };
 

@@ -18,6 +18,7 @@ struct chaos {
     struct handler handlers[HOOKS];
     struct person person;
     struct oracle oracle;
+    struct recall recall;
     struct life *life; /* NULL = down */
     uint64_t lives;
     uint64_t changes;
@@ -80,17 +81,28 @@ static void on_delta(void *arg, size_t watch, const struct delta *d)
     oracle_delta(&x->oracle, watch, d);
 }
 
+static void lose(struct chaos *x)
+{
+    for (size_t w = 0; w < WATCHES; w++)
+        if (clock_percent(&x->clock, 10) && recall_lose(&x->recall, w))
+            x->features[FEATURE_LOST]++;
+}
+
 static void on_birth(struct alarm *a)
 {
     struct chaos *x = container_of(a, struct chaos, birth);
 
+    if (!x->calm)
+        lose(x);
     clock_trace(&x->clock, "the daemon starts");
-    oracle_begin(&x->oracle);
+    oracle_begin(&x->oracle, &x->recall);
     x->life = life_create(&(struct life_params){.clock = &x->clock,
                                                 .net = &x->net,
                                                 .handlers = x->handlers,
                                                 .rules = x->rules,
+                                                .recall = &x->recall,
                                                 .features = x->features,
+                                                .edited_percent = x->calm ? 0 : 10,
                                                 .seed = x->seed + x->lives++ * 1000,
                                                 .on_look = on_look,
                                                 .on_delta = on_delta,
@@ -116,6 +128,10 @@ static void crash(struct chaos *x)
         return;
     net_count(&x->net, FAULT_CRASH);
     end_life(x);
+    if (clock_percent(&x->clock, 70))
+        recall_crash(&x->recall);
+    else
+        recall_stop(&x->recall);
     clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 5000));
 }
 
@@ -300,6 +316,30 @@ static void settle(struct chaos *x)
     oracle_check(&x->oracle, x->life);
 }
 
+/* Started again while all is well, it goes on from where it was. */
+static void start_again(struct chaos *x)
+{
+    uint64_t until_ms = x->clock.now_ms + clock_pick(&x->clock, 0, 500);
+
+    if (clock_percent(&x->clock, 50))
+        mutate(x, clock_pick(&x->clock, 1, 6));
+    while (clock_step(&x->clock, until_ms))
+        continue;
+    end_life(x);
+    if (clock_percent(&x->clock, 50))
+        recall_crash(&x->recall);
+    else
+        recall_stop(&x->recall);
+    if (clock_percent(&x->clock, 50))
+        mutate(x, clock_pick(&x->clock, 1, 6));
+    clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 60000));
+    settle(x);
+    for (size_t i = 0; i < x->life->stream_count; i++)
+        if (!x->life->streams[i].resumed || x->life->streams[i].listed)
+            return;
+    x->features[FEATURE_WARM]++;
+}
+
 /* Nothing is there for longer than stale_after: STALE, and FRESH when it is back. */
 static void drill(struct chaos *x)
 {
@@ -332,6 +372,8 @@ static void calm(struct chaos *x)
     clock_trace(&x->clock, "all is quiet");
     mutate(x, 3); /* are the streams what they seem? */
     settle(x);
+    if (clock_percent(&x->clock, 50))
+        start_again(x);
     if (clock_percent(&x->clock, 25))
         drill(x);
 }
@@ -369,7 +411,8 @@ static void begin(struct chaos *x, bool verbose)
     setup_draw(&x->setup, &x->clock);
     api_init(&x->api, &x->clock);
     x->api.hot_percent = x->setup.hot_percent;
-    oracle_init(&x->oracle, &x->clock, &x->api, &x->setup);
+    recall_init(&x->recall, &x->clock);
+    oracle_init(&x->oracle, &x->clock, &x->api, &x->setup, x->features);
     net_init(&x->net, &x->clock, &x->api, &x->setup);
     rules_draw(x->rules, &x->clock, &x->setup);
     rules_trace(x->rules, &x->clock);
@@ -400,6 +443,7 @@ void chaos_run(uint64_t seed, bool verbose, struct totals *totals)
     end_life(x);
     sum_up(x, totals);
     oracle_fini(&x->oracle);
+    recall_fini(&x->recall);
     api_fini(&x->api);
     free(x);
 }

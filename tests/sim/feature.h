@@ -80,7 +80,16 @@
     XX(APPLY_ORDERED, "apply that a person waits for")                            \
     XX(APPLY_PARKED, "apply parked when attempts were used up")                   \
     XX(APPLY_DENIED, "apply that the system had no means to start")               \
-    XX(OUTAGE, "STALE or FRESH told")
+    XX(OUTAGE, "STALE or FRESH told")                                             \
+    XX(RESUMED, "stream synced without a list after a restart")                   \
+    XX(NOT_RESUMED, "stream that had to list after a restart")                    \
+    XX(LOST, "object lost on disk")                                               \
+    XX(EDITED, "watch with other settings after a restart")                       \
+    XX(MISSED, "change found by a list after a restart")                          \
+    XX(MISSED_END, "DELETED found by a list after a restart")                     \
+    XX(MISSED_LEFT, "object that is not selected by other settings")              \
+    XX(REPLAYED, "change told by a watch that was resumed")                       \
+    XX(WARM, "daemon started again in calm weather without a list")
 
 #define FEATURE_ENUM(id, text) FEATURE_##id,
 enum feature { FEATURE_MAP(FEATURE_ENUM) FEATURES };

@@ -81,7 +81,7 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 
 static void add_watch(struct flood *x)
 {
-    static const struct watch_events events = {on_delta, on_stale};
+    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
     static const char *const all[] = {"*"};
     struct watch_params p = {
         .name = "all",

@@ -69,6 +69,7 @@ static void on_progress(void *arg)
 
     look(p);
     ask_confirm(p);
+    recall_turn(p->life->params.recall, p->watch, p->life->watches[p->watch]);
     start_due(p->life);
 }
 
@@ -125,15 +126,33 @@ static void on_confirm(struct alarm *a)
     on_progress(container_of(a, struct post, confirm));
 }
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
+static size_t number_of(const struct life *l, const struct watch *w)
 {
-    struct life *l = arg;
     size_t number = 0;
 
     while (l->watches[number] != w)
         number++;
-    l->params.on_delta(l->params.arg, number, d);
+    return number;
+}
 
+static void on_kept(void *arg, struct watch *w, size_t stream, struct object *o, bool gone)
+{
+    struct life *l = arg;
+    size_t number = number_of(l, w);
+    bool is_second = number == BY_SPACE && api_space(api_find(object_key(o))) == 1;
+
+    ensure(stream == (is_second ? 1 : 0));
+    recall_kept(l->params.recall, number, o, gone);
+}
+
+static void on_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    struct life *l = arg;
+    size_t number = number_of(l, w);
+
+    l->params.on_delta(l->params.arg, number, d);
+    if (d->cause == CAUSE_WATCH && !watch_is_synced(w))
+        l->params.features[FEATURE_REPLAYED]++;
     clock_trace(l->params.clock, "%s: %s %.*s %.*s", watch_name(w), delta_type_name(d->type),
                 STR_ARG(object_key(d->object)), STR_ARG(object_rv(d->object)));
     crew_delta(&l->crew, number, d);
@@ -176,11 +195,8 @@ static void add_view(struct life *l)
 static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 {
     struct life *l = arg;
+    size_t number = number_of(l, w);
 
-    size_t number = 0;
-
-    while (l->watches[number] != w)
-        number++;
     l->stale[number] = stale;
     clock_trace(l->params.clock, "%s: %s", watch_name(w), stale ? "STALE" : "FRESH");
     crew_stale(&l->crew, number, stale, wall_ns);
@@ -188,7 +204,8 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 
 static void add_watch(struct life *l, size_t number)
 {
-    static const struct watch_events events = {on_delta, on_stale};
+    static const struct watch_events events = {
+        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept};
     static const char *const all[] = {"*"};
     static const char *const spaces[] = {"east", "west"};
     static const char *const match[] = {"data.on=yes"};
@@ -246,13 +263,39 @@ static void add_streams(struct life *l, size_t number)
     }
 }
 
+/* Now and then its settings are others. */
+static void load(struct life *l, size_t number)
+{
+    bool edited = clock_percent(l->params.clock, l->params.edited_percent);
+
+    recall_load(l->params.recall, number, l->watches[number], edited);
+    if (edited && store_count(watch_store(l->watches[number])) > 0)
+        l->params.features[FEATURE_EDITED]++;
+}
+
+struct loading {
+    struct life *life;
+    size_t number;
+};
+
+static void tell_loaded(void *arg, struct object *o)
+{
+    const struct loading *to = arg;
+    const struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o};
+
+    crew_delta(&to->life->crew, to->number, &d);
+    viewed_delta(&to->life->viewed, to->life->watches[to->number], &d);
+}
+
 struct life *life_create(const struct life_params *params)
 {
     struct life *l = mem_zalloc(sizeof(*l));
 
     l->params = *params;
-    for (size_t i = 0; i < WATCHES; i++)
+    for (size_t i = 0; i < WATCHES; i++) {
         add_watch(l, i);
+        load(l, i);
+    }
     add_view(l);
     crew_init(&l->crew, &(struct crew_params){.clock = params->clock,
                                               .handlers = params->handlers,
@@ -263,8 +306,22 @@ struct life *life_create(const struct life_params *params)
                                               .seed = params->seed,
                                               .features = params->features});
     for (size_t i = 0; i < WATCHES; i++)
+        store_each(watch_store(l->watches[i]), tell_loaded, &(struct loading){l, i});
+    for (size_t i = 0; i < WATCHES; i++)
         add_streams(l, i);
     return l;
+}
+
+static void count_resumed(const struct life *l)
+{
+    for (size_t i = 0; i < l->stream_count; i++) {
+        const struct stream *s = &l->streams[i];
+
+        if (s->resumed && s->listed)
+            l->params.features[FEATURE_NOT_RESUMED]++;
+        else if (s->resumed && feed_status(s->feed).synced)
+            l->params.features[FEATURE_RESUMED]++;
+    }
 }
 
 void life_destroy(struct life **lp)
@@ -272,6 +329,7 @@ void life_destroy(struct life **lp)
     struct life *l = *lp;
 
     *lp = NULL;
+    count_resumed(l);
     for (size_t i = 0; i < l->stream_count; i++)
         stream_fini(&l->streams[i]);
     crew_fini(&l->crew);

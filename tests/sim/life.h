@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "sim/crew.h"
+#include "sim/recall.h"
 #include "sim/stream.h"
 #include "sim/viewed.h"
 
@@ -22,7 +23,9 @@ struct life_params {
     struct net *net;
     struct handler *handlers;  /* HOOKS of them */
     const struct rules *rules; /* the same */
-    uint64_t *features;        /* FEATURES counts */
+    struct recall *recall;
+    uint64_t *features;      /* FEATURES counts */
+    unsigned edited_percent; /* of the watches have other settings than in the life before */
     uint64_t seed;
     void (*on_look)(void *arg, struct watch *w, size_t number); /* its status may have changed */
     void (*on_delta)(void *arg, size_t watch, const struct delta *d);

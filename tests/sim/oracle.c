@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "sim/account.h"
 #include "sim/answer.h"
 #include "sim/world.h"
 
@@ -34,10 +35,11 @@ void oracle_note(struct oracle *o)
 }
 
 void oracle_init(struct oracle *o, const struct clock *clock, const struct api *api,
-                 const struct setup *setup)
+                 const struct setup *setup, uint64_t *features)
 {
     *o = (struct oracle){
         .clock = clock, .api = api, .setup = setup, .silence_ms = setup_silence_ms(setup)};
+    o->features = features;
     oracle_note(o);
 }
 
@@ -57,12 +59,27 @@ static uint64_t number_from(struct str text, size_t from)
     return n;
 }
 
-void oracle_begin(struct oracle *o)
+static void remember(struct oracle *o, const struct recall *r, size_t number)
+{
+    memset(o->last[number], 0, sizeof(o->last[number]));
+    for (size_t key = 0; key < API_KEYS; key++) {
+        const struct object *is = r->objects[number][key];
+
+        if (is == NULL)
+            continue;
+        o->objects[number]++;
+        o->last[number][key] =
+            (struct told_last){number_from(object_uid(is), 1), number_from(object_rv(is), 0)};
+    }
+}
+
+void oracle_begin(struct oracle *o, const struct recall *r)
 {
     for (size_t w = 0; w < WATCHES; w++) {
         o->told_ms[w] = o->clock->now_ms;
         o->objects[w] = 0;
         o->bursts[w] = (struct burst){0};
+        remember(o, r, w);
     }
     memset(o->guarded, 0, sizeof(o->guarded));
 }
@@ -79,6 +96,12 @@ static void look_at_feed(struct oracle *o, const struct feed_status *s, struct g
 {
     uint64_t rv = number_from(str_c(s->rv), 0);
     bool marks = rv != g->rv && s->events == g->events;
+
+    if (g->rv == 0 && s->past != PAST_NONE &&
+        s->past != PAST_OVER) { /* known from an earlier life: by events, maybe */
+        g->mark = number_from(str_c(s->mark), 0);
+        marks = false;
+    }
 
     if (marks && rv < g->mark && !was_held(o, g))
         panic("the version went back from %" PRIu64 " to %" PRIu64 ", and nobody was asked",
@@ -134,12 +157,43 @@ static void check_burst(struct oracle *o, size_t number, bool deleted)
               b->deletes, b->before);
 }
 
+/* Each change is told once, and none goes back in time. */
+static void check_told_once(struct oracle *o, size_t number, const struct delta *d)
+{
+    struct told_last *last = &o->last[number][api_find(object_key(d->object))];
+    struct told_last is = {number_from(object_uid(d->object), 1),
+                           number_from(object_rv(d->object), 0)};
+    bool restored = o->api->restored;
+    bool good = is.uid == last->uid;
+
+    if (d->type == DELTA_ADDED)
+        good = last->uid == 0;
+    else if (d->type == DELTA_MODIFIED)
+        good = good && (is.rv > last->rv || restored);
+    if (!good)
+        panic("watch %zu: %s %.*s of life %" PRIu64 ", version %" PRIu64
+              ", and the last that was told was life %" PRIu64 ", version %" PRIu64,
+              number, delta_type_name(d->type), STR_ARG(object_key(d->object)), is.uid, is.rv,
+              last->uid, last->rv);
+    *last = account_is_end(d->type) ? (struct told_last){0} : is;
+}
+
+static void count_missed(struct oracle *o, const struct delta *d)
+{
+    if (d->cause == CAUSE_CONFIG && d->type == DELTA_LEFT)
+        o->features[FEATURE_MISSED_LEFT]++;
+    else if (d->cause == CAUSE_RESTART)
+        o->features[d->type == DELTA_DELETED ? FEATURE_MISSED_END : FEATURE_MISSED]++;
+}
+
 void oracle_delta(struct oracle *o, size_t number, const struct delta *d)
 {
     bool at_once = number == EVERYWHERE || number == MATCHED;
     uint64_t uid = number_from(object_uid(d->object), 1);
 
-    if (d->cause == CAUSE_RELIST && at_once)
+    check_told_once(o, number, d);
+    count_missed(o, d);
+    if ((d->cause == CAUSE_RELIST || d->cause == CAUSE_RESTART) && at_once)
         check_burst(o, number, d->type == DELTA_DELETED);
     if (d->type == DELTA_DELETED && number != PICKED && !o->api->was_deleted[uid])
         panic("watch %zu: %.*s is said to be deleted, and never was", number,
@@ -227,6 +281,9 @@ static void check_cache(const struct oracle *o, const struct watch *w, size_t nu
         if ((have != NULL) != wanted)
             panic("watch %s: %s is %s", watch_name(w), api_key(key),
                   have != NULL ? "extra" : "missing");
+        if (o->last[number][key].uid != (wanted ? want->uid : 0) ||
+            o->last[number][key].rv != (wanted ? want->rv : 0))
+            panic("watch %s: %s was told to be something else", watch_name(w), api_key(key));
         if (have == NULL)
             continue;
         struct api_object got = answer_read(have);

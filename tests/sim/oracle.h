@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "sim/life.h"
+#include "sim/recall.h"
 
 /* A state of a key as a watch should see it, from then on; uid 0 = none. */
 struct sight {
@@ -34,6 +35,12 @@ struct guarded {
     uint64_t events; /* that it has had */
 };
 
+/* What the last delta of a key has told, in this life or in an earlier one: uid 0 = none. */
+struct told_last {
+    uint64_t uid;
+    uint64_t rv;
+};
+
 /* Deletes of a watch that lists have brought at one time. */
 struct burst {
     uint64_t at_ms;
@@ -49,15 +56,17 @@ struct oracle {
     struct guarded guarded[WATCHES][API_SPACES];
     size_t objects[WATCHES];
     struct burst bursts[WATCHES];
+    struct told_last last[WATCHES][API_KEYS];
     struct sights sights[WATCHES][API_KEYS];
     uint64_t told_ms[WATCHES]; /* when the watch last said that not all is well */
+    uint64_t *features;        /* FEATURES counts */
     uint64_t worst_ms;         /* the longest silence ... */
     uint64_t worst_percent;    /* ... and how much of silence_ms that is */
 };
 
 /* Nothing exists yet. */
 void oracle_init(struct oracle *o, const struct clock *clock, const struct api *api,
-                 const struct setup *setup);
+                 const struct setup *setup, uint64_t *features);
 
 /* Frees what it holds. */
 void oracle_fini(struct oracle *o);
@@ -65,8 +74,8 @@ void oracle_fini(struct oracle *o);
 /* Something happened in etcd. */
 void oracle_note(struct oracle *o);
 
-/* A daemon starts. */
-void oracle_begin(struct oracle *o);
+/* A daemon starts, and remembers. */
+void oracle_begin(struct oracle *o, const struct recall *r);
 
 /* A watch tells of a change. */
 void oracle_delta(struct oracle *o, size_t number, const struct delta *d);

@@ -46,7 +46,7 @@ static void refuse(struct stream *s, int code, const char *reason, const char *m
 
 static void refuse_too_large(struct stream *s)
 {
-    net_count(s->net, FAULT_TOO_LARGE);
+    stream_blame(s, FAULT_TOO_LARGE);
     answer_put_too_large(&s->body, spelling(s));
     stream_answer(s, 504);
 }
@@ -228,7 +228,7 @@ static void begin_watch(struct stream *s, uint64_t rv)
     const struct server *server = s->server;
 
     if (rv > s->net->api->rv)
-        net_count(s->net, FAULT_FUTURE);
+        stream_blame(s, FAULT_FUTURE);
     else if (rv > server->rv)
         net_count(s->net, FAULT_BEHIND);
     establish(s);
@@ -247,7 +247,7 @@ static bool is_too_old(const struct stream *s, uint64_t rv)
 
 static void too_old(struct stream *s)
 {
-    net_count(s->net, FAULT_GONE_WATCH);
+    stream_blame(s, FAULT_GONE_WATCH);
     if (!s->net->setup->cached) { /* 200 and nothing: see PROTOCOL 1.7 */
         begin_end(s);
     } else if (clock_percent(s->net->clock, 20)) {
@@ -266,7 +266,7 @@ static void serve_watch(struct stream *s)
     ensure(given && rv > 0);
     if (is_too_old(s, rv))
         too_old(s);
-    else if (net_strikes(s->net, FAULT_EMPTY))
+    else if (stream_strikes(s, FAULT_EMPTY))
         begin_end(s);
     else if (rv > s->server->rv && s->net->setup->future_fails)
         freshen(s, rv);
@@ -315,7 +315,7 @@ void serve_fresh(struct stream *s)
         return;
     }
     if (!fresh) {
-        net_count(s->net, FAULT_TOO_LARGE);
+        stream_blame(s, FAULT_TOO_LARGE);
         answer_put_error_too_large(&s->body, spelling(s));
         begin_end(s);
     } else if (s->action.what == FEED_STREAM) {
@@ -379,12 +379,12 @@ static bool turned_away(struct stream *s)
         s->state = STREAM_BODY;
         clock_set(n->clock, &s->alarm, 1);
         stream_head(s, 429, 1, "text/plain");
-    } else if (net_strikes(n, FAULT_HTML)) {
+    } else if (stream_strikes(s, FAULT_HTML)) {
         s->state = STREAM_BODY;
         buf_puts(&s->body, "<html>");
         clock_set(n->clock, &s->alarm, 1);
         stream_head(s, 200, -1, "text/html");
-    } else if (net_strikes(n, FAULT_ERROR)) {
+    } else if (stream_strikes(s, FAULT_ERROR)) {
         refuse(s, 500, "InternalError", "simulated");
     } else if (clock_percent(n->clock, 20) && net_strikes(n, FAULT_UNAUTHORIZED)) {
         refuse(s, 401, "Unauthorized", "Unauthorized");
@@ -460,7 +460,7 @@ void serve_more(struct stream *s)
     v->sent = s->server->rv;
     s->hung = 0;
     s->marking = true;
-    if (clock_percent(s->net->clock, 10) && net_strikes(s->net, FAULT_BACK))
+    if (clock_percent(s->net->clock, 10) && stream_strikes(s, FAULT_BACK))
         answer_put_bookmark(&s->body, &s->lens, v->after > 1 ? v->after - 1 : 1, false);
     answer_put_bookmark(&s->body, &s->lens, v->sent, false);
 }
@@ -469,7 +469,7 @@ bool serve_cuts(struct stream *s)
 {
     if (!is_cut(s) || s->serving.initial_ms != UINT64_MAX)
         return false;
-    net_count(s->net, FAULT_CUTTER);
+    stream_blame(s, FAULT_CUTTER);
     return true;
 }
 

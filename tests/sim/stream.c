@@ -22,6 +22,20 @@ static struct feed_now now(const struct stream *s)
                              .wall_ns = s->net->clock->now_ms * 1000000};
 }
 
+void stream_blame(struct stream *s, enum fault fault)
+{
+    s->excused = true;
+    net_count(s->net, fault);
+}
+
+bool stream_strikes(struct stream *s, enum fault fault)
+{
+    bool strikes = net_strikes(s->net, fault);
+
+    s->excused = s->excused || strikes;
+    return strikes;
+}
+
 static void reset(struct stream *s)
 {
     buf_clear(&s->body);
@@ -84,6 +98,7 @@ static void on_silence(struct alarm *a)
         end(s, NULL);
     else
         watch_silence(s);
+    s->on_progress(s->arg); /* silence may have made it synced */
 }
 
 void stream_head(struct stream *s, int status, int64_t retry_after_s, const char *type)
@@ -157,7 +172,7 @@ static bool meets_doom(struct stream *s)
     if (s->serving.doom_ms > s->net->clock->now_ms)
         return false;
     s->serving.doom_ms = UINT64_MAX;
-    net_count(s->net, s->serving.doom);
+    stream_blame(s, s->serving.doom);
     if (s->serving.doom == FAULT_HUNG) {
         stream_hang(s);
         return true;
@@ -231,6 +246,18 @@ static void count_request(struct stream *s)
         panic("a hot loop: %" PRIu64 " requests in 10 s", s->window_requests);
 }
 
+/* A version of an earlier life that is good needs no list. */
+static void check_resumed(struct stream *s)
+{
+    bool probes = feed_status(s->feed).state == REFLECTOR_PROBING;
+
+    if (s->action.what == FEED_WATCH || probes)
+        return;
+    if (s->resumed && !s->excused)
+        panic("a list, and the version that it could go on from is good");
+    s->listed = true;
+}
+
 static void act(struct stream *s, struct feed_action a)
 {
     struct clock *c = s->net->clock;
@@ -246,6 +273,7 @@ static void act(struct stream *s, struct feed_action a)
     ensure(n > 0 && (size_t)n < sizeof(s->target));
     clock_trace(c, "%p asks for %s", (void *)s->feed, s->target);
     count_request(s);
+    check_resumed(s);
     s->state = STREAM_ASKED;
     clock_set(c, &s->alarm, clock_pick(c, 0, 50));
 }
@@ -256,6 +284,7 @@ void stream_start(struct stream *s)
     list_append(&s->net->streams, &s->link);
     s->alarm.fn = on_alarm;
     s->silence.fn = on_silence;
+    s->resumed = feed_status(s->feed).past == PAST_WHOLE;
     feed_can_stream(s->feed, s->net->setup->told_can_stream);
     act(s, feed_start(s->feed, s->net->clock->now_ms));
 }
@@ -272,16 +301,18 @@ void stream_poke(struct stream *s)
     if (!feed_is_ordered(s->feed))
         return;
     reset(s);
+    s->excused = true;
     act(s, feed_restart(s->feed, now(s)));
 }
 
 bool stream_is_current(const struct stream *s)
 {
     const struct serving *v = &s->serving;
+    struct feed_status f = feed_status(s->feed);
 
-    return s->state == STREAM_WATCHING && s->body.len == 0 && v->initial_ms == UINT64_MAX &&
-           s->server->rv == s->net->api->rv && v->next == s->server->upto &&
-           v->after <= s->net->api->rv && feed_status(s->feed).connected;
+    return f.connected && f.synced && s->state == STREAM_WATCHING && s->body.len == 0 &&
+           v->initial_ms == UINT64_MAX && s->server->rv == s->net->api->rv &&
+           v->next == s->server->upto && v->after <= s->net->api->rv;
 }
 
 void stream_wake(struct stream *s)
@@ -292,6 +323,7 @@ void stream_wake(struct stream *s)
 
 void stream_lose(struct stream *s)
 {
+    s->excused = true; /* it may have been very short */
     if (s->state == STREAM_WATCHING && clock_percent(s->net->clock, 50))
         end(s, NULL);
     else

@@ -55,6 +55,9 @@ struct stream {
     bool marking;  /* a bookmark is in the body, or was */
     bool muted;    /* STALLED, and it was an established watch */
     bool marked;   /* the feed has seen one on this stream, as a watch */
+    bool resumed;  /* it began with the version of an earlier life */
+    bool listed;   /* it did so */
+    bool excused;  /* and something has happened that may make it list */
     uint64_t heard_ms;
     uint64_t window_ms; /* since then so many requests, further pages left out: */
     uint64_t window_requests;
@@ -82,6 +85,12 @@ void stream_lose(struct stream *s);
 
 /* Nothing comes through any more. */
 void stream_hang(struct stream *s);
+
+/* Counts a fault that may make it list, however good its version is. */
+void stream_blame(struct stream *s, enum fault fault);
+
+/* For serve.c: as net_strikes(), for such a fault. */
+bool stream_strikes(struct stream *s, enum fault fault);
 
 /* For serve.c: the head of the response has come. */
 void stream_head(struct stream *s, int status, int64_t retry_after_s, const char *type);

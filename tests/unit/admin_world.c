@@ -17,7 +17,7 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
     (void)arg, (void)w, (void)stale, (void)wall_ns;
 }
 
-static const struct watch_events events = {on_delta, on_stale};
+static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
 
 static struct watch *new_watch(struct admin_world *t, const char *name, const char *resource)
 {

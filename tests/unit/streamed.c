@@ -29,7 +29,7 @@ static void on_ready(void *arg)
 
 int streamed_set_up(void **state)
 {
-    static const struct watch_events events = {on_delta, on_stale};
+    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
 
     (void)state;
     log_set_level(LOG_LVL_ERROR);

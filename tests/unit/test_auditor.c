@@ -148,7 +148,7 @@ static void sync_watch(struct rig *r)
 static void set_up(struct rig *r, const struct server_step *const *scripts, uint64_t interval_ms)
 {
     static const struct auditor_events events = {on_done, on_unauthorized};
-    static const struct watch_events watch_events = {on_delta, on_stale};
+    static const struct watch_events watch_events = {.on_delta = on_delta, .on_stale = on_stale};
 
     memset(r, 0, sizeof(*r));
     r->server = server_start(&(struct server_params){.scripts = scripts});

@@ -82,7 +82,8 @@ static void on_view_stale(void *arg, struct view *v, bool stale, uint64_t wall_n
 
 static struct watch *make_watch(const char *resource)
 {
-    static const struct watch_events events = {on_watch_delta, on_watch_stale};
+    static const struct watch_events events = {.on_delta = on_watch_delta,
+                                               .on_stale = on_watch_stale};
     static const char *const everywhere[] = {"*"};
     struct watch *w = NULL;
     const struct watch_params p = {

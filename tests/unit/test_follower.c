@@ -78,6 +78,7 @@ struct rig {
     struct server *server;
     struct apis *apis;
     struct watch_params params;
+    struct past past; /* of the watch's only stream */
     struct watch *watch;
     struct follower *follower;
     struct deadline *poll;
@@ -85,7 +86,8 @@ struct rig {
     unsigned requests; /* for is_true */
     unsigned heard[HEARD_UNAUTHORIZED + 1];
     enum heard dispose_at;
-    bool calling; /* inside a call of the test: no event may come */
+    bool told_synced; /* it was, when progress was told last */
+    bool calling;     /* inside a call of the test: no event may come */
     unsigned deltas;
     int stale; /* as told last; -1 = never */
 };
@@ -121,7 +123,10 @@ static void hear(struct rig *r, enum heard what)
 
 static void on_progress(void *arg)
 {
-    hear(arg, HEARD_PROGRESS);
+    struct rig *r = arg;
+
+    r->told_synced = watch_synced(r->watch);
+    hear(r, HEARD_PROGRESS);
 }
 
 static void on_unauthorized(void *arg)
@@ -218,11 +223,13 @@ static void set_up(struct rig *r, const char *resource, const struct server_step
 
 static void begin(struct rig *r)
 {
-    static const struct watch_events watch_events = {on_delta, on_stale};
+    static const struct watch_events watch_events = {.on_delta = on_delta, .on_stale = on_stale};
     static const struct follower_events events = {on_progress, on_unauthorized};
     struct err err;
 
     assert_int_equal(watch_create(&r->params, &watch_events, r, &r->watch, &err), ERR_OK);
+    if (r->past.kind != PAST_NONE)
+        watch_resume(r->watch, 0, &r->past);
     r->follower = follower_create(
         &(struct follower_params){
             .loop = r->probe.loop, .cluster = r->probe.cluster, .apis = r->apis, .watch = r->watch},
@@ -281,6 +288,25 @@ static void test_an_order_that_gets_no_place_makes_it_stale(void **state)
     request_dispose(&r.probe.rq[0].r);
     run_until(&r, is_fresh);
     assert_int_equal(server_requests(r.server), 5);
+    tear_down(&r);
+}
+
+static bool has_told_synced(struct rig *r)
+{
+    return r->told_synced;
+}
+
+static void test_silence_that_makes_it_synced_is_told(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, "configmaps", SCRIPTS(watch));
+    r.past = (struct past){.kind = PAST_WHOLE, .rv = "9"};
+    begin(&r);
+    run_until(&r, has_told_synced);
+    assert_int_equal(server_requests(r.server), 1);
+    assert_non_null(strstr(server_request(r.server, 0), "resourceVersion=9"));
     tear_down(&r);
 }
 
@@ -405,6 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_order_that_gets_no_place_makes_it_stale),
+        cmocka_unit_test(test_silence_that_makes_it_synced_is_told),
         cmocka_unit_test(test_the_resource_is_found_before_it_begins),
         cmocka_unit_test(test_a_version_that_is_gone_is_looked_for),
         cmocka_unit_test(test_events_of_other_streams_do_not_ask_again),

@@ -117,6 +117,32 @@ static void test_what_never_became_a_watch_does_not_count_at_its_end(void **stat
     assert_int_equal(p.follow_ms, START + 6000);
 }
 
+static void test_a_watch_that_was_resumed_follows_after_half_a_second_of_silence(void **state)
+{
+    (void)state;
+    pulse_begin(&p, false, START);
+    pulse_resume(&p, START);
+    assert_true(pulse_watches(&p));
+    pulse_heard(&p, START + 400);
+    assert_int_equal(pulse_look(&p, false, START + 899), PULSE_WELL);
+    assert_int_equal(pulse_look(&p, false, START + 900), PULSE_SETTLED);
+    assert_int_equal(p.state, PULSE_FOLLOWS);
+    assert_int_equal(p.follow_ms, START + 900);
+    assert_int_equal(pulse_look(&p, false, START + 900), PULSE_WELL);
+}
+
+static void test_a_watch_that_was_resumed_is_not_current_before_it_follows(void **state)
+{
+    (void)state;
+    pulse_begin(&p, false, START);
+    pulse_resume(&p, START);
+    pulse_end(&p, true, START + 5000);
+    assert_int_equal(p.follow_ms, 0);
+    pulse_settle(&p, START + 6000); /* it is over */
+    assert_int_equal(p.follow_ms, 0);
+    assert_false(pulse_watches(&p));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +156,10 @@ int main(void)
         cmocka_unit_test_setup(test_a_watch_was_current_till_its_end, set_up),
         cmocka_unit_test_setup(test_a_watch_that_fails_at_once_was_never_one, set_up),
         cmocka_unit_test_setup(test_what_never_became_a_watch_does_not_count_at_its_end, set_up),
+        cmocka_unit_test_setup(test_a_watch_that_was_resumed_follows_after_half_a_second_of_silence,
+                               set_up),
+        cmocka_unit_test_setup(test_a_watch_that_was_resumed_is_not_current_before_it_follows,
+                               set_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

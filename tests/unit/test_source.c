@@ -203,7 +203,7 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
 
 static void begin(struct rig *r)
 {
-    static const struct watch_events watch_events = {on_delta, on_stale};
+    static const struct watch_events watch_events = {.on_delta = on_delta, .on_stale = on_stale};
     static const struct source_events events = {on_data, on_change, on_failed};
     struct err err;
 

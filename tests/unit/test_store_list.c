@@ -372,6 +372,66 @@ static void test_staged_objects_are_seen_by_no_walk(void **state)
     assert_int_equal(n, 1);
 }
 
+/* ---- What an earlier process has left. */
+
+static void load(size_t part, const char *of)
+{
+    struct object *o = object_of(of);
+
+    store_load(store, part, o);
+    object_unref(&o);
+}
+
+static void test_what_is_loaded_is_told_to_nobody_and_compared(void **state)
+{
+    (void)state;
+    load(0, "a:u1:3");
+    load(0, "b:u2:4");
+    load(0, "b:u2:5");
+    assert_int_equal(store_count(store), 2);
+    store_begin(store, 0);
+    give(LISTED, "b:u2:5");
+    give(LISTED, "c:u3:6");
+    assert_int_equal(store_would_delete(store, 0), 1);
+    store_commit(store, 0, CAUSE_RESTART, 1);
+    hears("-a:u1:3?(restart) +c:u3:6(restart)");
+}
+
+static void test_another_selection_deletes_nothing_but_other_lives(void **state)
+{
+    (void)state;
+    load(0, "a:u1:3");
+    load(0, "b:u2:4");
+    load(1, "z:u7:7");
+    store_begin(store, 0);
+    store_reselect(store, 0);
+    give(LISTED, "b:u9:8");
+    assert_int_equal(store_would_delete(store, 0), 1);
+    store_commit(store, 0, CAUSE_CONFIG, 1);
+    hears("xa:u1:3(config) -b:u2:4?(config) +b:u9:8(config)");
+    store_begin(store, 0); /* the next list is one like any other */
+    assert_int_equal(store_would_delete(store, 0), 1);
+    commit();
+    hears("-b:u9:8?");
+}
+
+static void test_a_part_is_unloaded_with_its_list(void **state)
+{
+    (void)state;
+    load(0, "a:u1:3");
+    load(1, "z:u7:7");
+    store_begin(store, 0);
+    give(LISTED, "a:u1:4");
+    give(LISTED, "c:u3:4");
+    store_unload(store, 0);
+    hears("");
+    assert_int_equal(store_count(store), 1);
+    assert_int_equal(store_bytes(store), object_bytes(store_get(store, str_c("z"))));
+    assert_null(store_get(store, str_c("a")));
+    give(APPLIED, "a:u1:4");
+    hears("+a:u1:4(watch)");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
@@ -397,6 +457,9 @@ int main(void)
         TEST(test_an_item_named_first_small_then_too_big_is_not_lost),
         TEST(test_an_abort_without_a_list_is_fine),
         TEST(test_staged_objects_are_seen_by_no_walk),
+        TEST(test_what_is_loaded_is_told_to_nobody_and_compared),
+        TEST(test_another_selection_deletes_nothing_but_other_lives),
+        TEST(test_a_part_is_unloaded_with_its_list),
     };
 #undef TEST
 

@@ -162,7 +162,7 @@ static void test_another_watch_is_not_heard(void **state)
 {
     struct object *o = objects_make("a/x", "u", "1", NULL);
     const struct delta d = {.type = DELTA_ADDED, .object = o, .received_ns = 1};
-    static const struct watch_events events = {no_delta, no_stale};
+    static const struct watch_events events = {.on_delta = no_delta, .on_stale = no_stale};
     struct watch *other = objects_watch("other", &events, NULL);
 
     (void)state;

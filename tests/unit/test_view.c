@@ -59,7 +59,8 @@ static void on_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
     buf_puts(&said, stale ? "stale " : "fresh ");
 }
 
-static const struct watch_events watch_events = {on_watch_delta, on_watch_stale};
+static const struct watch_events watch_events = {.on_delta = on_watch_delta,
+                                                 .on_stale = on_watch_stale};
 static const struct view_events view_events = {on_delta, on_stale};
 
 static struct watch *make_watch(const char *name, const char *resource)

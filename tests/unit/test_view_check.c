@@ -21,7 +21,7 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
     (void)wall_ns;
 }
 
-static const struct watch_events events = {on_delta, on_stale};
+static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
 
 static struct watch *make_shaped(const char *name, const char *resource,
                                  const struct shape_params *shape)

@@ -29,7 +29,7 @@ static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns
     fail(); /* nothing ticks here: see test_watch_stale.c */
 }
 
-static const struct watch_events events = {on_delta, on_stale};
+static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
 
 static int set_up(void **state)
 {

@@ -22,7 +22,7 @@ static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns
     (void)wall_ns;
 }
 
-static const struct watch_events events = {on_delta, on_stale};
+static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
 
 static struct watch *w;
 static struct err err;

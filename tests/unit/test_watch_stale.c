@@ -28,7 +28,7 @@ static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns
     buf_putc(&told, stale ? 's' : 'f');
 }
 
-static const struct watch_events events = {on_delta, on_stale};
+static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
 
 static void make(const char *const *namespaces, size_t n, unsigned relist_deletes)
 {

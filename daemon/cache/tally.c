@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/tally.h"
+
+static bool refused(const struct err *err)
+{
+    return err->kind == ERR_FORBIDDEN || err->kind == ERR_UNAUTHORIZED;
+}
+
+static enum tally_badness badness(const struct feed_status *s)
+{
+    switch (s->state) {
+    case REFLECTOR_WATCHING:
+    case REFLECTOR_PROBING:
+        if (s->err->kind == ERR_OK)
+            return TALLY_WATCHING;
+        break; /* tries again; until it is established the error counts */
+    case REFLECTOR_LISTING:
+    case REFLECTOR_STREAMING:
+        return TALLY_LISTING;
+    case REFLECTOR_IDLE:
+    case REFLECTOR_HELD:
+        return TALLY_WAITING;
+    case REFLECTOR_BACKOFF:
+        break;
+    }
+    return refused(s->err) ? TALLY_REFUSED : TALLY_BACKOFF;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add(struct watch_status *sum, const struct feed_status *s, uint64_t now_ms)
+{
+    uint64_t age = s->contact_ms > 0 && now_ms > s->contact_ms ? now_ms - s->contact_ms : 0;
+
+    sum->synced = sum->synced && s->synced;
+    sum->contact = sum->contact && s->contact_ms > 0;
+    sum->contact_age_ms = later(sum->contact_age_ms, age);
+    sum->event_ms = later(sum->event_ms, s->event_ms);
+    sum->bookmark_ms = later(sum->bookmark_ms, s->bookmark_ms);
+    for (size_t i = 0; i < RELIST_REASONS; i++) {
+        sum->relists_by[i] += s->relists[i];
+        sum->relists += s->relists[i];
+    }
+    if (guard_holds(s->guard)) {
+        sum->held = guard_reason_name(s->guard->reason);
+        sum->held_deletes += s->guard->deletes;
+    }
+    sum->events += s->events;
+    sum->skipped += s->skipped;
+    if (s->err->kind != ERR_OK)
+        sum->err = s->err;
+}
+
+void tally_begin(struct tally *t, bool any, const struct err *unresolved, uint64_t now_ms)
+{
+    enum tally_badness none = refused(unresolved) ? TALLY_REFUSED : TALLY_WAITING;
+
+    *t = (struct tally){
+        .sum = {.synced = any, .contact = any, .rv = "", .err = unresolved},
+        .worst = any ? TALLY_WATCHING : none,
+        .now_ms = now_ms,
+    };
+}
+
+void tally_add(struct tally *t, const struct feed_status *s)
+{
+    if (t->added++ == 0) {
+        t->sum.rv = s->rv;
+        t->sum.err = s->err;
+    }
+    if (badness(s) > t->worst)
+        t->worst = badness(s);
+    add(&t->sum, s, t->now_ms);
+}
+
+struct watch_status tally_end(struct tally *t)
+{
+    static const char *const states[] = {"watching", "listing", "waiting", "backoff", "forbidden"};
+
+    t->sum.state = states[t->worst];
+    if (!t->sum.contact)
+        t->sum.contact_age_ms = 0;
+    return t->sum;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * resumed - a watch of configmaps with one that was before it: what is loaded, what the server says
+ * then, what it tells of that, and what whoever keeps its objects hears.
+ */
+#ifndef UNIT_RESUMED_H
+#define UNIT_RESUMED_H
+
+#include "objects.h"
+#include "talk.h"
+
+/* What its first stream asks for. */
+#define LISTS_FROM(rv) PATH "?resourceVersion=" rv
+#define LISTS_NEWEST   PATH "?limit=500"
+#define WATCHES(rv) \
+    PATH "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=" rv
+
+struct resumed {
+    struct watch *w;
+    struct watch_params params; /* for resumed_make() */
+    struct feed_now now;
+    struct feed_action next; /* of the first stream */
+    struct buf heard;
+    struct buf kept;
+};
+
+extern struct resumed resumed;
+
+/* All namespaces. */
+extern const char *const resumed_everywhere[1];
+
+/* For cmocka: a watch of one stream, the guard off. */
+int resumed_set_up(void **state);
+/* See above. */
+int resumed_clean_up(void **state);
+
+/* Makes it anew. */
+void resumed_make(void);
+
+/* Was there before: an object; a version, of all streams, with mark 9. */
+void resumed_load(const char *key, const char *uid, const char *rv);
+/* See above. */
+void resumed_resume(enum past_kind kind, const char *rv);
+
+/* Its first stream, and its start. */
+struct feed *resumed_feed(void);
+/* See above. */
+void resumed_start(void);
+
+/* The same with ns/a (u1, 3) and ns/b (u2, 4) loaded. */
+void resumed_start_from(enum past_kind kind, const char *rv);
+
+/* The whole answer of the server; or its head, and a piece of it. */
+void resumed_answer(const char *body);
+/* See above. */
+void resumed_head(void);
+/* See above. */
+void resumed_body(const char *text);
+
+/* Nothing comes for so long. */
+void resumed_silence(uint64_t ms);
+
+/* What the stream asks for now. */
+void resumed_asks(const char *want);
+
+/* All deltas since the last time: "+key:uid:rv(cause) ~ - x", with "?" for a final state that is not
+ * known. */
+void resumed_hears(const char *want);
+
+/* All that is to be kept: "STREAM+key:rv STREAM-key". */
+void resumed_keeps(const char *want);
+
+/* "RV MARK" of the first stream; "" = what was kept before stands. */
+void resumed_has_version(const char *want);
+
+#endif

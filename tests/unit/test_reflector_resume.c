@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/reflector: how it goes on from what an earlier process has left (DESIGN 1.4.1, PROTOCOL 1.22 rules 1 and 2). */
+#include "reflex.h"
+
+static void resume(enum past_kind kind, const char *rv, const char *mark)
+{
+    reflector_resume(reflex.r, &(struct past){.kind = kind, .rv = rv, .mark = mark});
+}
+
+static void resume_at_20(void)
+{
+    resume(PAST_WHOLE, "20", "18");
+    reflex_start();
+}
+
+static uint64_t relists(enum relist_reason why)
+{
+    return reflector_relists(reflex.r)[why];
+}
+
+static void test_s106_it_watches_from_the_version_without_a_list(void **state)
+{
+    (void)state;
+    resume_at_20();
+    reflex_want("W(20)");
+    assert_string_equal(reflector_mark(reflex.r), "18");
+    reflector_seen(reflex.r, str_c("21"));
+    reflex_ended_after(5000);
+    reflex_want("W(21)");
+}
+
+static void test_the_first_watch_waits_for_the_jitter_of_the_start(void **state)
+{
+    struct reflector_params p = reflex_defaults;
+
+    (void)state;
+    p.start_jitter_ms = 1000;
+    reflex_use(&p);
+    resume_at_20();
+    assert_int_equal(reflex.last.what, REFLECTOR_WAIT);
+    assert_in_range(reflex.last.wait_ms, 1, 1000);
+    reflex_timer();
+    reflex_want("W(20)");
+}
+
+static void test_s109_a_version_that_is_too_old_is_listed_from_at_once_then_left_out(void **state)
+{
+    (void)state;
+    resume_at_20();
+    reflex_failed(ERR_EXPIRED);
+    reflex_want("L(20)");
+    reflex_failed(ERR_EXPIRED);
+    reflex_want("L(-) limit=500");
+    assert_int_equal(relists(RELIST_EXPIRED), 1);
+    reflex_listed("90", "");
+    reflex_want("W(90)");
+}
+
+static void test_s109_a_version_that_is_too_large_is_left_out_at_once(void **state)
+{
+    (void)state;
+    resume_at_20();
+    reflex_failed(ERR_FUTURE);
+    reflex_want("L(-) limit=500");
+    assert_int_equal(relists(RELIST_FUTURE), 1);
+}
+
+static void test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at_once(void **state)
+{
+    static const enum err_kind kinds[] = {ERR_REFUSED, ERR_TIMEOUT, ERR_UNAUTHORIZED};
+
+    (void)state;
+    resume_at_20();
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        reflex_failed(kinds[i]);
+        assert_int_equal(reflex.last.what, REFLECTOR_WAIT);
+        reflex_timer();
+        reflex_want("W(20)");
+    }
+    reflex_failed(ERR_EXPIRED);
+    reflex_want("L(20)");
+}
+
+static void test_behind_the_first_stream_a_refusal_waits_as_ever(void **state)
+{
+    (void)state;
+    resume_at_20();
+    reflex_ended_after(5000);
+    reflex_want("W(20)");
+    reflex_failed(ERR_EXPIRED);
+    reflex_want_wait_then(800, "L(20)");
+}
+
+static void test_behind_a_list_a_refusal_waits_as_ever(void **state)
+{
+    (void)state;
+    resume_at_20();
+    reflex_failed(ERR_EXPIRED);
+    reflex_listed("30", "");
+    reflex_failed(ERR_EXPIRED);
+    reflex_want_wait_then(800, "L(30)");
+}
+
+static void test_other_errors_wait_before_the_list(void **state)
+{
+    (void)state;
+    resume_at_20();
+    reflex_failed(ERR_SERVER);
+    reflex_want_wait_then(800, "L(20)");
+    assert_int_equal(relists(RELIST_ERROR), 1);
+}
+
+static void test_a_stream_that_ends_at_once_lists(void **state)
+{
+    (void)state;
+    resume_at_20();
+    reflex_ended_after(10);
+    reflex_want_wait_then(800, "L(20)");
+    assert_int_equal(relists(RELIST_EMPTY), 1);
+}
+
+static void test_two_silent_streams_ask_whether_it_is_of_the_future(void **state)
+{
+    (void)state;
+    resume_at_20();
+    reflex_ended_after(300000);
+    reflex_want("W(20)");
+    reflex_ended_after(300000);
+    reflex_want("P(-) limit=1");
+    reflex_listed("15", "");
+    reflex_want("L(-) limit=500");
+    assert_true(reflector_goes_back(reflex.r, str_c("15")));
+}
+
+static void test_objects_of_a_known_version_are_not_compared_with_an_older_list(void **state)
+{
+    static const enum past_kind kinds[] = {PAST_PARTIAL, PAST_EDITED};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        reflex_use(&reflex_defaults);
+        resume(kinds[i], "20", "18");
+        reflex_start();
+        reflex_want("L(20)");
+        reflex_failed(ERR_FUTURE);
+        reflex_want("L(-) limit=500");
+    }
+}
+
+static void test_objects_of_no_version_are_compared_with_the_newest_list(void **state)
+{
+    (void)state;
+    resume(PAST_PARTIAL, NULL, "18");
+    reflex_start();
+    reflex_want("L(-) limit=500");
+    assert_true(reflector_goes_back(reflex.r, str_c("17")));
+    reflex_failed(ERR_SERVER);
+    reflex_want_wait_then(800, "L(-) limit=500");
+    reflex_relist(RELIST_MANUAL);
+    reflex_want("L(-) limit=500");
+}
+
+static void test_a_first_list_by_hand_is_any(void **state)
+{
+    (void)state;
+    reflex_start();
+    reflex_want("L(0) limit=500");
+    reflex_relist(RELIST_MANUAL);
+    reflex_want("L(0) limit=500");
+}
+
+static void test_what_was_forgotten_again_does_not_count(void **state)
+{
+    (void)state;
+    resume(PAST_WHOLE, "20", "18");
+    resume(PAST_NONE, NULL, NULL);
+    reflex_start();
+    reflex_want("L(0) limit=500");
+    assert_string_equal(reflector_mark(reflex.r), "");
+    assert_false(reflector_goes_back(reflex.r, str_c("3")));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, reflex_set_up, reflex_clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_s106_it_watches_from_the_version_without_a_list),
+        TEST(test_the_first_watch_waits_for_the_jitter_of_the_start),
+        TEST(test_s109_a_version_that_is_too_old_is_listed_from_at_once_then_left_out),
+        TEST(test_s109_a_version_that_is_too_large_is_left_out_at_once),
+        TEST(test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at_once),
+        TEST(test_behind_the_first_stream_a_refusal_waits_as_ever),
+        TEST(test_behind_a_list_a_refusal_waits_as_ever),
+        TEST(test_other_errors_wait_before_the_list),
+        TEST(test_a_stream_that_ends_at_once_lists),
+        TEST(test_two_silent_streams_ask_whether_it_is_of_the_future),
+        TEST(test_objects_of_a_known_version_are_not_compared_with_an_older_list),
+        TEST(test_objects_of_no_version_are_compared_with_the_newest_list),
+        TEST(test_a_first_list_by_hand_is_any),
+        TEST(test_what_was_forgotten_again_does_not_count),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/watch: what it tells whoever keeps its objects for the next process, and where they go there. */
+#include "resumed.h"
+
+#include <string.h>
+
+#include "cache/confirm.h"
+
+static const char *const two[] = {"ns", "other"};
+
+/* ---- What is resumed.kept. */
+
+static void test_each_change_is_kept_with_its_stream(void **state)
+{
+    (void)state;
+    resumed.params.namespaces = two;
+    resumed.params.namespace_count = 2;
+    resumed_make();
+    resumed_load("other/z", "u7", "7");
+    resumed_resume(PAST_WHOLE, "10");
+    resumed.next = feed_start(watch_feed(resumed.w, 0), resumed.now.ms);
+    resumed.next = feed_start(watch_feed(resumed.w, 1), resumed.now.ms);
+    resumed_asks(
+        "/api/v1/namespaces/other/configmaps?watch=true&allowWatchBookmarks=true&timeoutSeconds="
+        "300&resourceVersion=10");
+    objects_answer(watch_feed(resumed.w, 0), EVENT("ADDED", "a", "u1", "11"), resumed.now);
+    resumed_keeps("0+ns/a:11");
+    objects_answer(watch_feed(resumed.w, 1),
+                   "{\"type\":\"DELETED\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
+                   "\"metadata\":{\"namespace\":\"other\",\"name\":\"z\",\"uid\":\"u7\","
+                   "\"resourceVersion\":\"12\"}}}\n",
+                   resumed.now);
+    resumed_keeps("1-other/z");
+}
+
+static void test_a_new_life_is_kept(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_answer(EVENT("MODIFIED", "a", "u9", "11"));
+    resumed_keeps("0-ns/a 0+ns/a:11");
+    resumed_has_version("11 9");
+}
+
+static void test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version(void **state)
+{
+    (void)state;
+    resumed.params.confirm_deletes = true;
+    resumed_make();
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_has_version("10 9");
+    resumed_answer(EVENT("DELETED", "a", "u1", "11") EVENT("ADDED", "c", "u3", "12"));
+    resumed_hears("+ns/c:u3:12(watch)");
+    resumed_keeps("0+ns/c:12");
+    resumed_has_version(" 9");
+    confirm_started(watch_confirm(resumed.w), resumed.now.ms);
+    confirm_answer(watch_confirm(resumed.w), CONFIRM_GONE, resumed.now.ms);
+    resumed_hears("-ns/a:u1:11(watch)");
+    resumed_keeps("0-ns/a");
+    resumed_has_version("12 9");
+}
+
+/* ---- Streams and their objects. */
+
+static void check_scope(size_t stream, const char *want)
+{
+    struct buf is = {0};
+
+    watch_put_scope(resumed.w, stream, &is);
+    assert_string_equal(buf_cstr(&is), want);
+    assert_string_equal(feed_scope(watch_feed(resumed.w, stream)), want);
+    buf_free(&is);
+}
+
+static void test_streams_have_lasting_names(void **state)
+{
+    static const char *const names[] = {"x", "y"};
+
+    (void)state;
+    check_scope(0, "");
+    resumed.params.namespaces = two;
+    resumed.params.namespace_count = 2;
+    resumed_make();
+    check_scope(1, "other");
+    resumed.params.names = names;
+    resumed.params.name_count = 2;
+    resumed_make();
+    assert_int_equal(watch_stream_count(resumed.w), 4);
+    check_scope(0, "ns/x");
+    check_scope(1, "ns/y");
+    check_scope(2, "other/x");
+    resumed.params.namespaces = resumed_everywhere;
+    resumed.params.namespace_count = 1;
+    resumed_make();
+    check_scope(1, "y");
+}
+
+static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
+{
+    static const char *const names[] = {"a", "x"};
+
+    (void)state;
+    resumed.params.namespaces = two;
+    resumed.params.namespace_count = 2;
+    resumed.params.names = names;
+    resumed.params.name_count = 2;
+    resumed_make();
+    resumed_load("ns/x", "u1", "3");
+    resumed_load("third/x", "u2", "4");
+    resumed_load("other/q", "u3", "5");
+    resumed_resume(PAST_EDITED, "10");
+    resumed.next = feed_start(watch_feed(resumed.w, 0), resumed.now.ms);
+    objects_answer(watch_feed(resumed.w, 0), PAGE("30", "", ""), resumed.now);
+    assert_int_equal(store_count(watch_store(resumed.w)), 1);
+    assert_non_null(store_get(watch_store(resumed.w), str_c("ns/x")));
+    resumed_keeps(resumed.heard.len > 0 && strstr(buf_cstr(&resumed.heard), "xother/q") <
+                                               strstr(buf_cstr(&resumed.heard), "xthird")
+                      ? "0-other/q 0-third/x"
+                      : "0-third/x 0-other/q");
+}
+
+/* ---- Before it is known what it watches. */
+
+static void make_things(void)
+{
+    resumed.params.resource = "things.example.com";
+    resumed_make();
+    assert_non_null(watch_wants(resumed.w));
+    assert_int_equal(watch_stream_count(resumed.w), 1);
+}
+
+/* Discovery says where they are, but not what. */
+static void resolve(void)
+{
+    struct resource found;
+
+    assert_int_equal(resource_parse("things.v1.example.com", &found, NULL), ERR_OK);
+    assert_null(found.kind);
+    assert_int_equal(watch_resolve(resumed.w, &found, NULL), ERR_OK);
+    resource_fini(&found);
+}
+
+static struct object *thing(const char *api_version)
+{
+    return object_create(&(struct object_parts){.ns = str_c("ns"),
+                                                .name = str_c("a"),
+                                                .uid = str_c("u1"),
+                                                .rv = str_c("3"),
+                                                .api_version = str_c(api_version),
+                                                .kind = str_c("Thing"),
+                                                .body = str_c("{}"),
+                                                .rv_at = SIZE_MAX,
+                                                .generation_at = SIZE_MAX});
+}
+
+static void load_thing(const char *api_version)
+{
+    struct object *o = thing(api_version);
+
+    watch_load(resumed.w, o);
+    object_unref(&o);
+}
+
+static void test_a_past_waits_for_discovery(void **state)
+{
+    (void)state;
+    make_things();
+    load_thing("example.com/v1");
+    resumed_resume(PAST_WHOLE, "10");
+    resumed_has_version("");
+    resolve();
+    resumed_start();
+    assert_int_equal(resumed.next.what, FEED_WATCH);
+    assert_string_equal(feed_rules(resumed_feed())->kind, "Thing"); /* as of what was loaded */
+}
+
+static void test_a_kind_that_nobody_knows_takes_a_list(void **state)
+{
+    (void)state;
+    make_things();
+    resumed_resume(PAST_WHOLE, "10");
+    resolve();
+    resumed_start();
+    assert_string_equal(strchr(resumed.next.target, '?'), "?resourceVersion=10");
+}
+
+static void test_objects_of_another_version_take_the_newest_list(void **state)
+{
+    static const enum past_kind kinds[] = {PAST_WHOLE, PAST_PARTIAL};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        make_things();
+        load_thing("example.com/v1beta1");
+        resumed_resume(kinds[i], "10");
+        resolve();
+        resumed_start();
+        assert_string_equal(strchr(resumed.next.target, '?'), "?limit=500");
+    }
+}
+
+static void test_what_is_unloaded_is_forgotten(void **state)
+{
+    (void)state;
+    resumed_load("ns/a", "u1", "3");
+    resumed_resume(PAST_WHOLE, "10");
+    watch_unload(resumed.w);
+    assert_int_equal(store_count(watch_store(resumed.w)), 0);
+    resumed_start();
+    resumed_asks(PATH "?resourceVersion=0&limit=500");
+    resumed_answer(PAGE("5", "", ITEM("a", "u1", "3", "")));
+    resumed_hears("+ns/a:u1:3(relist)");
+    resumed_keeps("0+ns/a:3");
+}
+
+static void test_the_oldest_contact_counts(void **state)
+{
+    (void)state;
+    resumed.params.namespaces = two;
+    resumed.params.namespace_count = 2;
+    resumed_make();
+    assert_int_equal(watch_past_contact_ns(resumed.w), 0);
+    watch_resume(resumed.w, 0, &(struct past){.kind = PAST_WHOLE, .rv = "1", .contact_ns = 70});
+    assert_int_equal(watch_past_contact_ns(resumed.w), 0);
+    watch_resume(resumed.w, 1, &(struct past){.kind = PAST_WHOLE, .rv = "1", .contact_ns = 60});
+    assert_int_equal(watch_past_contact_ns(resumed.w), 60);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, resumed_set_up, resumed_clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_change_is_kept_with_its_stream),
+        TEST(test_a_new_life_is_kept),
+        TEST(test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version),
+        TEST(test_streams_have_lasting_names),
+        TEST(test_objects_that_no_stream_selects_any_more_have_left),
+        TEST(test_a_past_waits_for_discovery),
+        TEST(test_a_kind_that_nobody_knows_takes_a_list),
+        TEST(test_objects_of_another_version_take_the_newest_list),
+        TEST(test_what_is_unloaded_is_forgotten),
+        TEST(test_the_oldest_contact_counts),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

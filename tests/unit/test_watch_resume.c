@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/watch and cache/feed: how a watch goes on from what an earlier process has left: by the watch alone, or by a
+ * list that is compared (DESIGN 1.3, 1.4.1, 1.4.8, 1.6). */
+#include "resumed.h"
+
+#include <string.h>
+
+/* ---- Resumed without a list. */
+
+static void test_s106_the_watch_goes_on_and_tells_what_happened(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_hears("");
+    resumed_asks(WATCHES("10"));
+    assert_int_equal(store_count(watch_store(resumed.w)), 2);
+    resumed_head();
+    resumed_body(EVENT("DELETED", "a", "u1", "11") EVENT("MODIFIED", "b", "u2", "12")
+                     EVENT("ADDED", "c", "u3", "13"));
+    resumed_hears("-ns/a:u1:11(watch) ~ns/b:u2:12(watch) +ns/c:u3:13(watch)");
+}
+
+static void test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "10");
+    assert_int_equal(feed_due_ms(resumed_feed()), UINT64_MAX);
+    assert_false(watch_synced(resumed.w));
+    resumed.now.ms += 5000; /* not open yet */
+    resumed_head();
+    assert_true(feed_status(resumed_feed()).connected);
+    resumed_silence(499);
+    assert_false(watch_synced(resumed.w));
+    resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
+    resumed_silence(499);
+    assert_false(watch_synced(resumed.w));
+    resumed_silence(1);
+    assert_true(watch_synced(resumed.w));
+    assert_true(watch_settled(resumed.w));
+    assert_true(feed_status(resumed_feed()).connected);
+    assert_int_equal(feed_due_ms(resumed_feed()), UINT64_MAX);
+}
+
+static void test_it_is_synced_at_its_first_bookmark(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_head();
+    resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
+    assert_false(watch_synced(resumed.w));
+    resumed_body(BOOKMARK("20"));
+    assert_true(watch_synced(resumed.w));
+    assert_int_equal(feed_due_ms(resumed_feed()),
+                     resumed.now.ms + 150000); /* a watch like any other */
+    resumed_has_version("20 20");
+}
+
+static void test_a_bookmark_of_the_past_syncs_nothing(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_head();
+    assert_false(feed_body(resumed_feed(), BOOKMARK("8"), strlen(BOOKMARK("8")), resumed.now));
+    assert_false(watch_synced(resumed.w));
+    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
+    resumed.now.ms += resumed.next.wait_ms;
+    resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+    resumed_asks(LISTS_NEWEST);
+    resumed_has_version(" 9"); /* it is in doubt */
+}
+
+static void test_a_stream_that_ends_before_is_resumed_and_not_synced(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_head();
+    resumed.now.ms += 300;
+    resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
+    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
+    resumed_asks(WATCHES("12"));
+    assert_false(watch_synced(resumed.w));
+    assert_int_equal(feed_status(resumed_feed()).follow_ms, 0);
+    resumed_head();
+    resumed_silence(500);
+    assert_true(watch_synced(resumed.w));
+    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
+    assert_int_equal(feed_status(resumed_feed()).follow_ms, resumed.now.ms);
+    resumed_head(); /* from resumed.now on it follows at once */
+    assert_int_equal(feed_due_ms(resumed_feed()), UINT64_MAX);
+}
+
+static void test_later_lists_are_relists(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_head();
+    resumed_silence(500);
+    feed_order(resumed_feed(), RELIST_MANUAL);
+    resumed.next = feed_restart(resumed_feed(), resumed.now);
+    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resumed_hears("-ns/b:u2:4?(relist)");
+}
+
+/* ---- Resumed, and then listed. */
+
+static void test_s109_differences_have_the_cause_restart(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_answer(ERROR_EVENT("410", "Expired", "too old"));
+    resumed_asks(LISTS_FROM("10"));
+    resumed_has_version("10 9");
+    resumed_answer(PAGE("30", "", ITEM("b", "u2", "25", "") "," ITEM("c", "u3", "26", "")));
+    resumed_hears("-ns/a:u1:3?(restart) ~ns/b:u2:25(restart) +ns/c:u3:26(restart)");
+    resumed_keeps("0-ns/a 0+ns/b:25 0+ns/c:26");
+    resumed_asks(WATCHES("30"));
+    assert_true(watch_synced(resumed.w));
+    resumed_has_version("30 30");
+}
+
+static void test_objects_without_a_version_are_compared_with_the_newest(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_WHOLE, "");
+    resumed_asks(LISTS_NEWEST);
+    resumed_has_version("");
+    resumed_answer(PAGE("30", "", ITEM("a", "u9", "25", "")));
+    resumed_hears("-ns/b:u2:4?(restart) -ns/a:u1:3?(restart) +ns/a:u9:25(restart)");
+}
+
+static void test_what_was_lost_of_the_objects_is_added(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_PARTIAL, "10");
+    resumed_asks(LISTS_FROM("10"));
+    resumed_answer(
+        PAGE("30", "",
+             ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "") "," ITEM("c", "u3", "9", "")));
+    resumed_hears("+ns/c:u3:9(restart)");
+}
+
+static void test_nothing_that_was_left_is_a_first_list(void **state)
+{
+    (void)state;
+    resumed_start();
+    resumed_asks(PATH "?resourceVersion=0&limit=500");
+    resumed_has_version("");
+    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resumed_hears("+ns/a:u1:3(relist)");
+}
+
+/* ---- Edited. */
+
+static void test_what_an_edited_watch_does_not_list_has_left(void **state)
+{
+    (void)state;
+    resumed.params.guard.relist_deletes = 0; /* what LEFT is not guarded */
+    resumed_make();
+    resumed_start_from(PAST_EDITED, "10");
+    resumed_asks(LISTS_FROM("10"));
+    resumed_has_version("");
+    resumed_answer(PAGE("30", "", ITEM("c", "u3", "9", "")));
+    resumed_hears("xns/a:u1:3(config) xns/b:u2:4(config) +ns/c:u3:9(config)");
+    resumed_keeps("0-ns/a 0-ns/b 0+ns/c:9");
+    resumed_has_version("30 30");
+}
+
+static void test_what_an_edited_watch_keeps_differs_under_the_same_version(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_EDITED, "10");
+    resumed_answer(
+        PAGE("30", "", ITEM("a", "u1", "3", "\"k\":\"v\"") "," ITEM("b", "u9", "7", "")));
+    resumed_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config) +ns/b:u9:7(config)");
+}
+
+static void test_only_the_first_list_is_of_an_edited_watch(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_EDITED, "10");
+    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resumed_hears("xns/b:u2:4(config)");
+    feed_order(resumed_feed(), RELIST_MANUAL);
+    resumed.next = feed_restart(resumed_feed(), resumed.now);
+    resumed_answer(PAGE("31", "", ""));
+    resumed_hears("-ns/a:u1:3?(relist)");
+}
+
+/* ---- The guard. */
+
+static void test_the_guard_holds_the_first_list(void **state)
+{
+    (void)state;
+    resumed.params.guard.relist_deletes = 50;
+    resumed_make();
+    resumed_start_from(PAST_WHOLE, "10");
+    resumed_answer(ERROR_EVENT("410", "Expired", "too old"));
+    resumed_answer(PAGE("30", "", ""));
+    resumed_hears("");
+    assert_string_equal(watch_status(resumed.w, resumed.now.ms).held, "deletes");
+    assert_int_equal(store_count(watch_store(resumed.w)), 2);
+    assert_false(watch_synced(resumed.w));
+    resumed_has_version(" 9");
+    assert_int_equal(resumed.next.what, FEED_WAIT);
+    resumed.now.ms += resumed.next.wait_ms;
+    resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+    resumed_asks(LISTS_NEWEST);
+    resumed_answer(PAGE("31", "", ""));
+    resumed_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
+    resumed_has_version("31 31");
+}
+
+static void test_the_guard_holds_a_list_older_than_the_last_one_of_before(void **state)
+{
+    static const enum past_kind kinds[] = {PAST_PARTIAL, PAST_EDITED};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        resumed_make();
+        resumed_start_from(kinds[i], "");
+        resumed_asks(LISTS_NEWEST);
+        resumed_answer(PAGE("8", "", ITEM("a", "u1", "3", "")));
+        resumed_hears("");
+        assert_string_equal(watch_status(resumed.w, resumed.now.ms).held, "backwards");
+        resumed_has_version("");
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, resumed_set_up, resumed_clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_s106_the_watch_goes_on_and_tells_what_happened),
+        TEST(test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second),
+        TEST(test_it_is_synced_at_its_first_bookmark),
+        TEST(test_a_bookmark_of_the_past_syncs_nothing),
+        TEST(test_a_stream_that_ends_before_is_resumed_and_not_synced),
+        TEST(test_later_lists_are_relists),
+        TEST(test_s109_differences_have_the_cause_restart),
+        TEST(test_objects_without_a_version_are_compared_with_the_newest),
+        TEST(test_what_was_lost_of_the_objects_is_added),
+        TEST(test_nothing_that_was_left_is_a_first_list),
+        TEST(test_what_an_edited_watch_does_not_list_has_left),
+        TEST(test_what_an_edited_watch_keeps_differs_under_the_same_version),
+        TEST(test_only_the_first_list_is_of_an_edited_watch),
+        TEST(test_the_guard_holds_the_first_list),
+        TEST(test_the_guard_holds_a_list_older_than_the_last_one_of_before),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
