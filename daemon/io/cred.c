@@ -37,6 +37,7 @@ struct cred {
     struct buf text[CRED_ITEMS];
     unsigned waiting; /* answers of the helper that are still to come */
     struct err err;   /* the first failure of this round */
+    struct tls_keys authorities;
     struct backoff backoff;
     struct rng rng;
     struct deadline *timer; /* of BACKOFF, and the age of the token in READY */
@@ -147,6 +148,7 @@ static enum err_kind use_tls(struct cred *c)
     if (tls_ctx_create(&p, &ctx, &c->err) != ERR_OK)
         return c->err.kind;
     cluster_set_tls(c->params.cluster, ctx);
+    tls_keys_read(p.ca_pem, &c->authorities);
     tls_ctx_unref(&ctx);
     return ERR_OK;
 }
@@ -235,6 +237,11 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
         close(fd);
     if (--c->waiting == 0)
         complete(c);
+}
+
+const struct tls_keys *cred_authorities(const struct cred *c)
+{
+    return &c->authorities;
 }
 
 void cred_dispose(struct cred **cp)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/backoff.h"
+#include "proto/tls_keys.h"
 
 struct cluster;
 struct cred;
@@ -47,6 +48,10 @@ struct cred *cred_create(const struct cred_params *params, cred_ready_cb *ready,
 
 /* The helper's answer for a tag of this object; takes fd. */
 void cred_opened(struct cred *c, uint64_t tag, int fd, int error);
+
+/* Whom the servers are trusted by, once the cluster has its credentials; none before, and with plain
+ * http. */
+const struct tls_keys *cred_authorities(const struct cred *c);
 
 /* The server refused the token: reads its file again now, if it has one and is not doing so. */
 void cred_renew(struct cred *c);

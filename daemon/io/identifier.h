@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * identifier - asks the servers of a cluster which cluster it is (kube/cluster_id), until they have
+ * answered; driver.
+ */
+#ifndef IO_IDENTIFIER_H
+#define IO_IDENTIFIER_H
+
+#include <stdint.h>
+
+#include "base/backoff.h"
+#include "base/err.h"
+#include "kube/cluster_id.h"
+
+struct cluster;
+struct identifier;
+struct loop;
+
+/* Borrowed; loop and cluster must outlive the object. */
+struct identifier_params {
+    struct loop *loop;
+    struct cluster *cluster; /* with its credentials */
+    struct backoff_params retry;
+    uint64_t seed;
+};
+
+/* They run on the stack of a callback of the loop; either may dispose the object. */
+struct identifier_events {
+    /* Once, and nothing comes after it: id has the uid, or "" if this server does not tell it. */
+    void (*on_identified)(void *arg, const struct cluster_id *id);
+    /* The server said 401: is there a newer credential (PROTOCOL 2.4)? It is asked again. */
+    void (*on_unauthorized)(void *arg);
+};
+
+/* Asks at once: one GET, again and again with the pauses of retry while the network or the
+ * server fails. Never NULL. events must outlive it. */
+struct identifier *identifier_create(const struct identifier_params *params,
+                                     const struct identifier_events *events, void *arg);
+
+/* The end for the user: *i is NULL, no event comes any more. Before the cluster's. NULL is fine. */
+void identifier_dispose(struct identifier **i);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster_id - which cluster is behind an address: the uid of its namespace kube-system, where that
+ * may be read, and the keys of the authorities that its servers are trusted by (DESIGN 1.6); pure.
+ */
+#ifndef KUBE_CLUSTER_ID_H
+#define KUBE_CLUSTER_ID_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "proto/tls_keys.h"
+
+/* What to GET, and as what: the object is of no interest, its metadata is small. */
+#define CLUSTER_ID_TARGET "/api/v1/namespaces/kube-system"
+#define CLUSTER_ID_ACCEPT \
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+enum { CLUSTER_ID_UID_MAX = 128 };
+
+struct cluster_id {
+    char uid[CLUSTER_ID_UID_MAX + 1]; /* "" = not known */
+    struct tls_keys authorities;      /* none: plain http, or too many to tell */
+};
+
+/* Takes the uid out of the answer to that GET. An object without a uid, or with one that no server
+ * gives (longer than CLUSTER_ID_UID_MAX, not printable ASCII), leaves it "". ERR_PROTOCOL: the answer
+ * is no JSON object. */
+enum err_kind cluster_id_read(struct str body, struct cluster_id *id, struct err *err) MUST_CHECK;
+
+/* Is a server that refuses with this status not going to tell, ever? Else it is to be asked again. */
+bool cluster_id_is_secret(int status) MUST_CHECK;
+
+/* Appends what is kept of it over restarts: lines "uid:UID" and "ca:DIGEST". */
+void cluster_id_put(const struct cluster_id *id, struct buf *out);
+
+/* Reads that. Lines of a later release, and what is broken, are passed over. */
+void cluster_id_parse(struct str text, struct cluster_id *out);
+
+enum cluster_id_relation {
+    CLUSTER_ID_SAME,
+    CLUSTER_ID_OTHER,
+    CLUSTER_ID_UNKNOWN, /* there is nothing that both have */
+};
+
+/* Are they one cluster? If both have a uid, it decides, whoever the authorities are: those are renewed,
+ * and a cluster may be set up anew with the old ones. Else one key that both have is enough. */
+enum cluster_id_relation cluster_id_compare(const struct cluster_id *known,
+                                            const struct cluster_id *now) MUST_CHECK;
+
+/* They are the same, or known was nobody: takes over all that now has; what it lacks stays. */
+void cluster_id_update(struct cluster_id *known, const struct cluster_id *now);
+
+#endif

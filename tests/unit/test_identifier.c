@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/identifier on the loopback: what is asked for, which answers are final, when it asks again. */
+#include "io/identifier.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "io/cluster.h"
+#include "io/loop.h"
+#include "request_probe.h"
+#include "server.h"
+
+#define HEAD(status) \
+    "HTTP/1.1 " status "\r\nContent-Type: application/json\r\nConnection: close\r\n"
+#define EMPTY(status) HEAD(status) "Content-Length: 0\r\n\r\n"
+#define OK_HEAD       HEAD("200 OK") "\r\n"
+#define BODY          "{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"kube-system\",\"uid\":\"u-1\"}}"
+
+/* A connection that gives one answer. */
+#define ANSWER(text)                              \
+    {                                             \
+        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
+        {                                         \
+            SERVER_CLOSE, NULL                    \
+        }                                         \
+    }
+
+static const struct server_step good[] = ANSWER(OK_HEAD BODY);
+static const struct server_step nameless[] = ANSWER(OK_HEAD "{\"metadata\":{}}");
+static const struct server_step forbidden[] = ANSWER(EMPTY("403 Forbidden"));
+static const struct server_step missing[] = ANSWER(EMPTY("404 Not Found"));
+static const struct server_step odd[] = ANSWER(EMPTY("406 Not Acceptable"));
+static const struct server_step unauthorized[] = ANSWER(EMPTY("401 Unauthorized"));
+static const struct server_step broken[] = ANSWER(EMPTY("500 Oops"));
+static const struct server_step busy[] =
+    ANSWER("HTTP/1.1 429 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+static const struct server_step no_json[] = ANSWER(OK_HEAD "<html>");
+static const struct server_step cut[] =
+    ANSWER(HEAD("200 OK") "Content-Length: 1000\r\n\r\n{\"metadata\":{\"uid\":\"u-0\"");
+static const struct server_step closes[] = {
+    {SERVER_READ,  NULL},
+    {SERVER_RESET, NULL}
+};
+static const struct server_step hold[] = {
+    {SERVER_READ, NULL},
+    {SERVER_HOLD, NULL}
+};
+static const struct server_step flood[] = {
+    {SERVER_READ,  NULL      },
+    {SERVER_SEND,  OK_HEAD   },
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_CLOSE, NULL      }
+};
+
+struct rig {
+    struct cluster_probe on;
+    struct server *server;
+    struct identifier *identifier;
+    int identified;
+    int unauthorized;
+    bool dispose_unauthorized;
+    struct cluster_id id;
+};
+
+static void on_identified(void *arg, const struct cluster_id *id)
+{
+    struct rig *r = arg;
+
+    r->identified++;
+    r->id = *id;
+    identifier_dispose(&r->identifier);
+    loop_stop(r->on.loop);
+}
+
+static void on_unauthorized(void *arg)
+{
+    struct rig *r = arg;
+
+    r->unauthorized++;
+    if (!r->dispose_unauthorized)
+        return;
+    identifier_dispose(&r->identifier);
+    loop_stop(r->on.loop);
+}
+
+static void set_up(struct rig *r, const struct server_step *const *scripts)
+{
+    static const struct identifier_events events = {on_identified, on_unauthorized};
+
+    *r = (struct rig){.id.uid = "nobody"};
+    r->server = server_start(&(struct server_params){.scripts = scripts});
+    cluster_probe_init(&r->on, "http", server_port(r->server), 1);
+    const struct identifier_params p = {
+        .loop = r->on.loop,
+        .cluster = r->on.cluster,
+        .retry = {.initial_ms = 1, .max_ms = 4, .factor = 2, .jitter = 0},
+    };
+    r->identifier = identifier_create(&p, &events, r);
+}
+
+static void tear_down(struct rig *r)
+{
+    identifier_dispose(&r->identifier);
+    cluster_probe_fini(&r->on); /* fails if a handle leaked */
+    server_stop(&r->server);
+}
+
+#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
+
+/* The answers, one connection each, end with the one that settles it. */
+static void expect(const struct server_step *const *scripts, unsigned requests, const char *uid)
+{
+    struct rig r;
+
+    set_up(&r, scripts);
+    loop_run(r.on.loop);
+    assert_int_equal(r.identified, 1);
+    assert_string_equal(r.id.uid, uid);
+    assert_int_equal(r.id.authorities.n, 0);
+    assert_int_equal(server_requests(r.server), requests);
+    tear_down(&r);
+}
+
+static void test_what_is_asked_for(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(good));
+    loop_run(r.on.loop);
+    const char *head = server_request(r.server, 0);
+    static const char line[] = "GET /pre/api/v1/namespaces/kube-system HTTP/1.1\r\n";
+    assert_int_equal(strncmp(head, line, strlen(line)), 0);
+    assert_non_null(strstr(head, "as=PartialObjectMetadata;g=meta.k8s.io"));
+    tear_down(&r);
+}
+
+static void test_final_answers(void **state)
+{
+    (void)state;
+    expect(SCRIPTS(good), 1, "u-1");
+    expect(SCRIPTS(nameless), 1, "");
+    expect(SCRIPTS(forbidden), 1, "");
+    expect(SCRIPTS(missing), 1, "");
+    expect(SCRIPTS(odd), 1, "");
+}
+
+static void test_others_are_no_answers(void **state)
+{
+    (void)state;
+    expect(SCRIPTS(broken, good), 2, "u-1");
+    expect(SCRIPTS(no_json, good), 2, "u-1");
+    expect(SCRIPTS(cut, broken, cut, good), 4, "u-1");
+    expect(SCRIPTS(closes, closes, forbidden), 3, "");
+    expect(SCRIPTS(flood, good), 2, "u-1");
+}
+
+static void test_unauthorized(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(unauthorized, unauthorized, good));
+    loop_run(r.on.loop);
+    assert_int_equal(r.unauthorized, 2);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+    set_up(&r, SCRIPTS(unauthorized));
+    r.dispose_unauthorized = true;
+    loop_run(r.on.loop);
+    assert_int_equal(r.unauthorized, 1);
+    assert_int_equal(r.identified, 0);
+    tear_down(&r);
+}
+
+/* A server says itself when to come again. */
+static void test_patience(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(busy, good));
+    uint64_t before = loop_now_ms(r.on.loop);
+    loop_run(r.on.loop);
+    assert_true(loop_now_ms(r.on.loop) - before >= 1000);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+}
+
+static void test_disposed_while_it_waits(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(hold));
+    tear_down(&r);
+    set_up(&r, SCRIPTS(good));
+    r.on.calling = true;
+    tear_down(&r);
+    assert_int_equal(r.identified, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_asked_for),
+        cmocka_unit_test(test_final_answers),
+        cmocka_unit_test(test_others_are_no_answers),
+        cmocka_unit_test(test_unauthorized),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_disposed_while_it_waits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
