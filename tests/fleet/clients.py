@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clients that are compared: what each asks for, how often, and how it waits.
+
+informerd's figures are measured (measured.json). Those of the others are their rules, with the
+objects of the same measurement:
+* k8s.io/client-go at 32ce75a7 (master, 2026-07-24, on the way to 1.37): tools/cache/reflector.go
+  (waits of 0.8 s x 2 up to 30 s, each up to twice as long; streams of 5 to 10 min; a broken stream
+  is reopened at once, a refused one after a wait; 410 = list again after a wait), features/
+  known_features.go (a list is a watch since 1.35), rest/with_retry.go (429 with Retry-After: again
+  after exactly that, 10 times), rest/config.go (gzip is asked for), transport/cache.go (HTTP/2: one
+  connection; no TLS session is kept). It keeps nothing over restarts and has no random delay at the
+  start.
+* kube-proxy of kubernetes/kubernetes at 002c85b2: cmd/kube-proxy/app/server.go (informers of
+  Services, EndpointSlices, ServiceCIDRs), pkg/proxy/node.go (one of its own Node, before all
+  others); protobuf by default.
+* What a server's core encodes per second: BenchmarkSerializeObject, kubernetes/kubernetes#141809
+  and #141586 (master, Go 1.26, 14.4 MB of Pods): JSON 60 ms by HTTP/1.1 and 72 ms by HTTP/2,
+  98 ms with gzip, protobuf of the same Pods 43 ms by HTTP/2.
+* gzip makes a list 7.6 times smaller (measured on 10 000 EndpointSlices).
+"""
+import dataclasses
+
+JSON_HTTP1, JSON_HTTP2, JSON_GZIP, PROTOBUF_HTTP2 = (14.4e6 / s for s in (.0603, .0718, .098,
+                                                                          .0429))
+GZIP = 7.6
+SMALL = 2000        # bytes of a list of one or two objects
+
+# What a warm start is designed to cost, until measure.py finds a daemon that can do it.
+EXPECTED_WARM = {"gets": 1, "lists": 0, "watches_per_stream": 1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Stream:
+    """One watch: its list on the wire, that list in etcd (0 = it has no width to speak of), and how
+    many bytes of it a core of the server makes per second."""
+    list_bytes: float
+    stored: float
+    encode: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Client:
+    """What an agent does. start: "list" then watch, "stream" (a list that goes on as the watch), or
+    "warm" (watch from what is on disk). Times in seconds."""
+    name: str
+    start: str
+    streams: tuple
+    relist: str = "list"
+    event: float = 0            # bytes of one change of an EndpointSlice
+    bookmark: float = 0
+    renewal: float = 0          # bytes received when a stream is opened
+    handshake: float = 0        # bytes received in a full TLS handshake
+    one_connection: bool = False
+    keeps_sessions: bool = True
+    first_alone: bool = False   # the first stream must be in sync before the others begin
+    obeys_exactly: bool = False     # waits exactly Retry-After
+    reopens_at_once: bool = False   # a stream that broke, without a wait
+    gets: int = 0
+    start_jitter: float = 0
+    relist_jitter: float = 0
+    list_concurrency: int = 4
+
+    def with_settings(self, name, **settings):
+        return dataclasses.replace(self, name=name, **settings)
+
+
+def warm_costs(measured):
+    """Requests of a warm start: measured if they were, else as designed; and which of the two."""
+    phase = measured["phases"].get("warm")
+    if phase is None:
+        return EXPECTED_WARM, "expected"
+    counts = phase["requests"]
+    kinds = {kind: sum(n for name, n in counts.items() if name.split()[0] == kind)
+             for kind in ("get", "other", "list", "watch")}
+    return {"gets": kinds["get"] + kinds["other"], "lists": kinds["list"],
+            "watches_per_stream": kinds["watch"] / len(measured["units"]["lists"])}, "measured"
+
+
+def check(measured):
+    """Raises ValueError when the daemon does something else than what is simulated."""
+    names, phases = list(measured["units"]["lists"]), measured["phases"]
+    once = {f"{kind} {name}": 1 for name in names for kind in ("list", "watch")}
+    if phases["cold"]["requests"] != once:
+        raise ValueError(f"a cold start is not a list and a watch per stream: {phases['cold']}")
+    again = {kind: n + kind.startswith("watch") for kind, n in once.items()}
+    if phases["server_restarted"]["requests"] != again:
+        raise ValueError("after a restart of the server it is not watch, list, watch: "
+                         f"{phases['server_restarted']}")
+    lost = phases["server_lost"]
+    if sum(lost["requests"].values()) != lost["streams"]:
+        raise ValueError(f"a stream does not just move to another server: {lost}")
+    renewal = measured["units"]["renewal"]
+    if renewal["requests"] != 1 or renewal["connections"] != 0:
+        raise ValueError(f"a stream is not renewed by one request on its connection: {renewal}")
+    warm, _word = warm_costs(measured)
+    if warm["lists"] or warm["watches_per_stream"] != 1:
+        raise ValueError(f"a warm start is not a watch per stream: {warm}")
+
+
+def clients(measured):
+    """All of them, by a short word."""
+    check(measured)
+    lists = list(measured["units"]["lists"].values())
+    units = measured["units"]
+    ratio = sum(one["protobuf"] for one in lists) / sum(one["json"] for one in lists)
+    overhead = measured["phases"]["cold"]["received"] / sum(one["json"] for one in lists)
+    opened = units["renewal"]["received"]
+    lost = measured["phases"]["server_lost"]
+    base = {"event": units["event"], "bookmark": units["bookmark"], "renewal": opened,
+            "handshake": lost["received"] / lost["streams"] - opened}
+
+    def streams(kind, encode, factor=1.0):
+        return tuple(Stream(one[kind] * overhead * factor, one["protobuf"], encode)
+                     for one in lists)
+    cold = Client("informerd, cold", "list", streams("json", JSON_HTTP1), **base)
+    go = {**base, "relist": "stream", "one_connection": True, "keeps_sessions": False,
+          "obeys_exactly": True, "reopens_at_once": True}
+    proxy = {**go, "event": base["event"] * ratio, "bookmark": base["bookmark"] * ratio}
+    warm, word = warm_costs(measured)
+    kind = "informerd, warm" + (" (expected)" if word == "expected" else "")
+    small = Stream(SMALL, 1, PROTOBUF_HTTP2 * ratio)
+    return {
+        "cold": cold,
+        "warm": dataclasses.replace(cold, name=kind, start="warm", gets=warm["gets"]),
+        "client-go": Client("client-go 1.35+", "stream", streams("watch_list_json", JSON_HTTP2),
+                            **go),
+        "client-go-list": Client("client-go before 1.35", "list",
+                                 streams("json", JSON_GZIP / GZIP, 1 / GZIP),
+                                 **{**go, "relist": "list"}),
+        "kube-proxy": Client("kube-proxy 1.35+", "stream",
+                             (small, *streams("protobuf", PROTOBUF_HTTP2 * ratio), small),
+                             first_alone=True, **proxy)}
