@@ -324,6 +324,21 @@ static char **hook_env(const struct conf_hook *h, const char *node_name)
     return v;
 }
 
+/* What belongs to the hook besides its settings. Not the shell: its line is one of those. */
+static const char **hook_files(const struct conf_hook *h)
+{
+    const struct conf_list *const programs[] = {&h->command, &h->check, &h->apply};
+    const char **v = mem_array(h->files.n + ARRAY_LEN(programs) + 1, sizeof(*v));
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+        if (programs[i]->n > 0)
+            v[n++] = programs[i]->v[0].v;
+    for (size_t i = 0; i < h->files.n; i++)
+        v[n++] = h->files.v[i].v;
+    return v;
+}
+
 static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf_hook *h,
                                       const char *node_name, struct helper_hook *out,
                                       struct err *err)
@@ -333,6 +348,7 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     out->name = h->name.v;
     out->argv = hook_argv(h);
     out->env = (const char *const *)hook_env(h, node_name);
+    out->files = hook_files(h);
     out->umask = (mode_t)h->umask.v;
     out->kill_grace_ms = h->kill_grace.v;
     out->kill_signal = (int)h->kill_signal.v;
@@ -373,6 +389,7 @@ void build_helper_fini(struct helper_params *p)
             free_const(h->env[k]);
         free_const(h->env);
         free_const(h->argv);
+        free_const(h->files);
         free_const(h->groups);
         outputs_fini(h);
     }

@@ -273,10 +273,24 @@ static void check_output_folder(const struct conf_hook *h, struct problems *p)
     free(folder);
 }
 
+static void check_file_is_there(const struct conf_hook *h, const struct conf_str *file,
+                                struct problems *p)
+{
+    struct stat st;
+
+    if (stat(file->v, &st) != 0)
+        problems_add(p, file->at, "hook %s: files: %s: %s", h->name.v, file->v, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        problems_add(p, file->at, "hook %s: files: %s is no file: name the files themselves",
+                     h->name.v, file->v);
+}
+
 void check_surroundings(const struct conf *conf, struct problems *p)
 {
     for (size_t i = 0; i < conf->n_hooks; i++) {
         each_program(&conf->hooks[i], check_program_is_there, p);
         check_output_folder(&conf->hooks[i], p);
+        for (size_t k = 0; k < conf->hooks[i].files.n; k++)
+            check_file_is_there(&conf->hooks[i], &conf->hooks[i].files.v[k], p);
     }
 }

@@ -11,7 +11,7 @@
 #include "proto/tls_identity.h"
 
 #define WHY_IDENTITY \
-    "the uid of this namespace is the identity of the cluster; asked for from a later release on"
+    "the uid of this namespace is the identity of the cluster; without it that is the CA's key"
 #define WHY_PLURAL "must be the plural: kubectl api-resources has it"
 
 /* Whom a credential names. */

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 #include "io/apis.h"
 #include "io/cluster.h"
 #include "io/cred.h"
 #include "io/deadline.h"
 #include "io/follower.h"
+#include "io/identifier.h"
 #include "io/loop.h"
 
 /* Servers of this version can stream lists without anybody having switched it on (PROTOCOL 1.4). */
@@ -19,7 +21,8 @@ enum { STREAM_MAJOR = 1, STREAM_MINOR = 34 };
 struct followed {
     struct watch *watch;
     uint64_t audit_ms;
-    struct follower *follower; /* NULL until the credentials are there */
+    bool held_back;            /* until it is known which cluster this is */
+    struct follower *follower; /* NULL until the credentials are there, or as long as held_back */
 };
 
 struct site {
@@ -28,6 +31,10 @@ struct site {
     struct cred *cred;
     struct apis *apis; /* NULL until the credentials are there */
     struct deadline *ask_version;
+    struct identifier *identifier;  /* NULL: nobody asks, or nobody does any more */
+    site_identified_cb *identified; /* NULL = nobody wants to know */
+    void *identified_arg;
+    bool can_stream;
     bool stopped;
     struct followed *v;
     size_t n;
@@ -89,7 +96,9 @@ static void follow(struct site *s, struct followed *f)
         .seed = s->params.seed + (uint64_t)(f - s->v),
     };
 
+    f->held_back = false;
     f->follower = follower_create(&p, &events, s);
+    follower_can_stream(f->follower, s->can_stream);
 }
 
 static void on_version(void *arg, const struct version *v)
@@ -100,8 +109,10 @@ static void on_version(void *arg, const struct version *v)
 
     if (v == NULL)
         deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
+    s->can_stream = can;
     for (size_t i = 0; i < s->n; i++)
-        follower_can_stream(s->v[i].follower, can);
+        if (s->v[i].follower != NULL)
+            follower_can_stream(s->v[i].follower, can);
 }
 
 /* The version is of use to later lists alone: it is asked for when the first ones are long done. */
@@ -110,6 +121,33 @@ static void on_ask_version(void *arg)
     struct site *s = arg;
 
     apis_version(s->apis, on_version, s);
+}
+
+static void on_identified(void *arg, const struct cluster_id *answer)
+{
+    struct site *s = arg;
+    struct cluster_id id = *answer;
+
+    id.authorities = *cred_authorities(s->cred);
+    identifier_dispose(&s->identifier);
+    s->identified(s->identified_arg, &id);
+    for (size_t i = 0; i < s->n && !s->stopped; i++)
+        if (s->v[i].held_back)
+            follow(s, &s->v[i]);
+    s->events->on_progress(s->arg);
+}
+
+static void identify(struct site *s)
+{
+    static const struct identifier_events events = {on_identified, on_unauthorized};
+    const struct identifier_params p = {
+        .loop = s->params.loop,
+        .cluster = s->cluster,
+        .retry = retry_params(&s->params.conf->tuning.backoff),
+        .seed = s->params.seed,
+    };
+
+    s->identifier = identifier_create(&p, &events, s);
 }
 
 /* The credentials are there: the watches may begin. */
@@ -125,8 +163,11 @@ static void on_cred_ready(void *arg)
         .retry = retry_params(&s->params.conf->tuning.backoff),
         .seed = s->params.seed,
     });
+    if (s->identified != NULL)
+        identify(s);
     for (size_t i = 0; i < s->n; i++)
-        follow(s, &s->v[i]);
+        if (!s->v[i].held_back)
+            follow(s, &s->v[i]);
     if (s->params.conf->tuning.watch_list.v == CONF_WATCH_LIST_AUTO && s->n > 0)
         deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
 }
@@ -158,6 +199,12 @@ void site_add(struct site *s, struct watch *w, uint64_t audit_ms)
     s->v[s->n++] = (struct followed){.watch = w, .audit_ms = audit_ms};
 }
 
+void site_identify(struct site *s, site_identified_cb *cb, void *arg)
+{
+    s->identified = cb;
+    s->identified_arg = arg;
+}
+
 void site_opened(struct site *s, uint64_t tag, int fd, int error)
 {
     cred_opened(s->cred, tag, fd, error);
@@ -169,6 +216,14 @@ static struct followed *find(struct site *s, const struct watch *w)
         if (s->v[i].watch == w)
             return &s->v[i];
     return NULL;
+}
+
+void site_hold_back(struct site *s, const struct watch *w)
+{
+    struct followed *f = find(s, w);
+
+    ensure(f != NULL && s->identified != NULL);
+    f->held_back = true;
 }
 
 bool site_poke(struct site *s, struct watch *w)
@@ -198,6 +253,7 @@ void site_stop(struct site *s)
 {
     s->stopped = true;
     deadline_dispose(&s->ask_version);
+    identifier_dispose(&s->identifier);
     for (size_t i = 0; i < s->n; i++)
         follower_dispose(&s->v[i].follower);
     apis_dispose(&s->apis);

@@ -13,6 +13,7 @@
 #include "app/access.h"
 #include "cache/watch.h"
 #include "conf/conf.h"
+#include "kube/cluster_id.h"
 
 struct helper_link;
 struct loop;
@@ -40,6 +41,17 @@ struct site *site_create(const struct site_params *params, const struct site_eve
 
 /* A watch to follow as soon as the credentials are there; audit_ms 0 = no audits. */
 void site_add(struct site *s, struct watch *w, uint64_t audit_ms);
+
+/* id is all that can be known of the cluster behind the servers now. Runs once, on the stack of a
+ * callback of the loop; may do anything but dispose the site. */
+typedef void site_identified_cb(void *arg, const struct cluster_id *id);
+
+/* Has the servers asked which cluster they are, as the first request of all. Before the loop runs. */
+void site_identify(struct site *s, site_identified_cb *cb, void *arg);
+
+/* A watch of its own that holds what a cluster had before: not followed before cb of site_identify(),
+ * which has been called, has returned. Before the loop runs. */
+void site_hold_back(struct site *s, const struct watch *w);
 
 /* What the helper opened for its credentials. */
 void site_opened(struct site *s, uint64_t tag, int fd, int error);

@@ -31,14 +31,16 @@ enum wire_reply_type { WIRE_EXITED = 1, WIRE_OPENED };
 enum wire_how { WIRE_HOW_EXITED, WIRE_HOW_SIGNALED, WIRE_HOW_NOT_STARTED };
 
 /* Of a hook, which a RUN starts. OUTPUT and REMOVE are the helper's own: they write and remove the
- * hook's file, and answer with one of the stages below. */
+ * hook's file, and answer with one of the stages below. FINGERPRINT, too: it writes the digest of the
+ * hook's programs and files to stdout, as the bytes of a struct digest. */
 enum wire_program {
     WIRE_PROGRAM_COMMAND,
     WIRE_PROGRAM_OUTPUT, /* stdin is a sealed memory file: what the hook's file is to hold */
     WIRE_PROGRAM_REMOVE,
-    WIRE_PROGRAM_APPLY
+    WIRE_PROGRAM_APPLY,
+    WIRE_PROGRAM_FINGERPRINT
 };
-enum { WIRE_PROGRAM_COUNT = WIRE_PROGRAM_APPLY + 1 };
+enum { WIRE_PROGRAM_COUNT = WIRE_PROGRAM_FINGERPRINT + 1 };
 
 /* Stages of OUTPUT and REMOVE that end with EXITED. Of CHECK value is the check's exit code, or with
  * SIGNALED its signal; of the others 0. With NOT_STARTED the stage is the step that failed. */

@@ -20,6 +20,7 @@ static void check_all(struct conf *c, struct problems *p)
 {
     struct where at = {c->files[0], 0};
 
+    main_conf_check(c, p);
     for (size_t i = 0; i < c->n_clusters; i++)
         cluster_conf_check(&c->clusters[i], p);
     for (size_t i = 0; i < c->n_watches; i++)
@@ -133,6 +134,11 @@ const struct conf_hook *conf_find_hook(const struct conf *c, const char *name)
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b)
 {
     return a->first == b->first;
+}
+
+const char *conf_state_folder(const struct conf *c)
+{
+    return strcmp(c->state_dir.v, "none") != 0 ? c->state_dir.v : NULL;
 }
 
 char *conf_expand(const char *text, const char *node_name)

@@ -30,13 +30,21 @@ struct conf_limits {
     struct conf_ms pending; /* a key that is due for longer degrades health */
 };
 
+/* What hooks may do when no server answers at the start. */
+struct conf_start_stale {
+    struct conf_ms after;   /* 0 = off: they wait for a server */
+    struct conf_ms max_age; /* longer than after */
+};
+
 struct conf {
     struct conf_list include; /* globs, relative to the main file */
     struct conf_str user;
     struct conf_str node_name; /* "" = to be found out */
+    struct conf_str state_dir; /* absolute, or "none": nothing is kept over restarts */
     struct conf_log log;
     struct conf_control control;
     struct conf_limits limits;
+    struct conf_start_stale start_stale;
     struct conf_cluster *clusters; /* in the order of the files, as the next three */
     size_t n_clusters;
     struct conf_watch *watches;
@@ -71,6 +79,9 @@ const struct conf_hook *conf_find_hook(const struct conf *c, const char *name);
 /* Are two watches of one conf the same but for their names? Then one set of streams serves both.
  * Lists are the same in the same order only. */
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b);
+
+/* The folder of the state, or NULL: nothing is kept over restarts. */
+const char *conf_state_folder(const struct conf *c);
 
 /* A copy of text with every ${node_name} replaced; the caller frees it. */
 char *conf_expand(const char *text, const char *node_name) MUST_CHECK;

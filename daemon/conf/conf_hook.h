@@ -17,6 +17,9 @@ enum conf_require { CONF_REQUIRE_ALL, CONF_REQUIRE_ANY };
 /* WAIT: a stale source is not usable. */
 enum conf_when_stale { CONF_WHEN_STALE_RUN, CONF_WHEN_STALE_WAIT };
 
+/* How long what a run did lasts. */
+enum conf_effect { CONF_EFFECT_DISK, CONF_EFFECT_BOOT, CONF_EFFECT_PROCESS };
+
 /* Bits of conf_hook.events. */
 enum conf_event {
     CONF_EVENT_ADDED = 1,
@@ -44,6 +47,8 @@ struct conf_hook {
     struct conf_list changes_in; /* paths, not parsed: proto/json_path.h */
     struct conf_map fields;      /* paths, not parsed; empty but in mode object */
     struct conf_word existing;   /* enum conf_existing */
+    struct conf_word effect;     /* enum conf_effect */
+    struct conf_list files;      /* absolute; distinct; their content belongs to the hook */
     struct conf_word require;    /* enum conf_require */
     struct conf_word when_stale; /* enum conf_when_stale; RUN if events have STALE */
     struct conf_list after;      /* names of hooks; distinct, without cycles */

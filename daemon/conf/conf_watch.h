@@ -12,6 +12,13 @@
 
 enum { CONF_GUARD_OFF = 101 }; /* as relist_deletes */
 
+/* What is kept of it over restarts. */
+enum conf_persist {
+    CONF_PERSIST_FULL,   /* objects as they are */
+    CONF_PERSIST_DIGEST, /* of each object whether it is the same */
+    CONF_PERSIST_NONE
+};
+
 struct conf_guard {
     struct conf_int relist_deletes; /* percent, 0 to 100, or CONF_GUARD_OFF */
     struct conf_int at_least;
@@ -29,6 +36,7 @@ struct conf_watch {
     struct conf_list match;         /* not parsed: kube/shape.h; ${node_name} not yet replaced */
     struct conf_list keep;          /* paths, not parsed: kube/shape.h */
     struct conf_list drop;
+    struct conf_word persist; /* enum conf_persist; the default depends on resource */
     struct conf_guard guard;
     struct conf_bool confirm_deletes;
     struct conf_ms audit; /* 0 = off */

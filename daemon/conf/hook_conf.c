@@ -11,12 +11,14 @@
 #include "conf/value.h"
 
 enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 1 };
+enum { FILES_MAX = 100 }; /* all are read at each start */
 enum { GROUPED_SETTLE_MIN_MS = 200, GROUPED_SETTLE_MAX_MS = 2000 };
 
 #define GIB (INT64_C(1024) * 1024 * 1024)
 
 static const char *const modes[] = {"object", "batch", "snapshot", NULL};
 static const char *const existing_words[] = {"run", "skip", NULL};
+static const char *const effect_words[] = {"disk", "boot", "process", NULL};
 static const char *const require_words[] = {"all", "any", NULL};
 static const char *const when_stale_words[] = {"run", "wait", NULL};
 
@@ -71,6 +73,9 @@ const struct setting hook_conf_settings[] = {
     SETTING_ROW(MAP, fields, SETTING_DEFAULT("{ }"), .check = check_filled,
                 .check_name = field_fault),
     SETTING_ROW(WORD, existing, SETTING_DEFAULT("\"run\""), .words = existing_words),
+    SETTING_ROW(WORD, effect, SETTING_DEFAULT("\"disk\""), .words = effect_words),
+    SETTING_ROW(LIST, files, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, FILES_MAX),
+                .check = check_path),
     SETTING_ROW(WORD, require, SETTING_DEFAULT("\"all\""), .words = require_words),
     SETTING_ROW(WORD, when_stale, SETTING_DEFAULT("\"run\""), .words = when_stale_words),
     SETTING_ROW(LIST, after, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, LIST_MAX),
@@ -136,6 +141,14 @@ static void check_sources(const struct conf *c, const struct conf_hook *h, struc
     free(what);
 }
 
+static void check_files(const struct conf_hook *h, struct problems *p)
+{
+    char *what = mem_printf("hooks.%s.files", h->name.v);
+
+    check_distinct(&h->files, what, p);
+    free(what);
+}
+
 /* One run is told of everything: there is nothing to run beside it, and changes are worth waiting
  * for. */
 static void check_grouped(struct conf_hook *h, struct problems *p)
@@ -198,6 +211,7 @@ void hook_conf_check(const struct conf *c, struct conf_hook *h, struct problems 
     check_program(h, p);
     check_sources(c, h, p);
     check_after(c, h, p);
+    check_files(h, p);
     check_ladder(&h->retry.initial, &h->retry.max, retry, p);
     if (h->mode.v != CONF_MODE_OBJECT)
         check_grouped(h, p);

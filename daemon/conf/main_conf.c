@@ -6,16 +6,23 @@
 #include "base/log.h"
 #include "conf/check.h"
 #include "conf/cluster_conf.h"
-#include "conf/conf.h"
 #include "conf/hook_conf.h"
 #include "conf/view_conf.h"
 #include "conf/watch_conf.h"
 
 enum { INCLUDES_MAX = 100, NODE_NAME_MAX = 253, USER_NAME_MAX = 255 };
-enum { SOCKET_PATH_MAX = 107 }; /* sun_path of unix(7) without its NUL */
+enum { SOCKET_PATH_MAX = 107 };  /* sun_path of unix(7) without its NUL */
+enum { FOLDER_PATH_MAX = 4000 }; /* of PATH_MAX, with room for the names of what is in it */
 
 #define KIB INT64_C(1024)
 #define GIB (KIB * KIB * KIB)
+
+static const char *state_dir_fault(const char *text)
+{
+    if (strcmp(text, "none") == 0 || check_path(text) == NULL)
+        return NULL;
+    return "must be an absolute path, or \"none\"";
+}
 
 #define ROW_STRUCT struct conf_log
 static const struct setting log_settings[] = {
@@ -44,15 +51,27 @@ static const struct setting limits_settings[] = {
 };
 #undef ROW_STRUCT
 
+#define ROW_STRUCT struct conf_start_stale
+static const struct setting start_stale_settings[] = {
+    SETTING_ROW(MS, after, SETTING_DEFAULT("\"10s\""), SETTING_RANGE(1, SETTING_YEAR_MS),
+                .zero = "off"),
+    SETTING_ROW(MS, max_age, SETTING_DEFAULT("\"24h\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
+    {.key = NULL},
+};
+#undef ROW_STRUCT
+
 #define ROW_STRUCT struct conf
 const struct setting main_conf_settings[] = {
     SETTING_ROW(LIST, include, SETTING_DEFAULT("[ \"conf.d/*.conf\" ]"),
                 SETTING_RANGE(0, INCLUDES_MAX), .check = check_filled),
     SETTING_ROW(STR, user, SETTING_DEFAULT("\"informerd\""), SETTING_RANGE(1, USER_NAME_MAX)),
     SETTING_ROW(STR, node_name, SETTING_DEFAULT("\"\""), SETTING_RANGE(0, NODE_NAME_MAX)),
+    SETTING_ROW(STR, state_dir, SETTING_DEFAULT("\"/var/lib/informerd\""),
+                SETTING_RANGE(1, FOLDER_PATH_MAX), .check = state_dir_fault),
     SETTING_ROW(GROUP, log, .group = log_settings),
     SETTING_ROW(GROUP, control, .group = control_settings),
     SETTING_ROW(GROUP, limits, .group = limits_settings),
+    SETTING_ROW(GROUP, start_stale, .group = start_stale_settings),
     SETTING_ROW(NAMED, clusters, .group = cluster_conf_settings,
                 .named = {sizeof(struct conf_cluster), offsetof(ROW_STRUCT, n_clusters)}),
     SETTING_ROW(NAMED, watches, .group = watch_conf_settings,
@@ -64,3 +83,15 @@ const struct setting main_conf_settings[] = {
     {.key = NULL},
 };
 #undef ROW_STRUCT
+
+void main_conf_check(const struct conf *c, struct problems *p)
+{
+    const struct conf_start_stale *s = &c->start_stale;
+    bool by_age = s->max_age.at.line > 0;
+
+    if (s->after.v > 0 && s->max_age.v <= s->after.v && !problems_has(p, s->after.at) &&
+        !problems_has(p, s->max_age.at))
+        problems_add(p, by_age ? s->max_age.at : s->after.at,
+                     "start_stale.max_age must be longer than start_stale.after, or no state is "
+                     "ever young enough: make it longer, or write after = \"off\"");
+}

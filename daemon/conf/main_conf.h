@@ -5,9 +5,13 @@
 #ifndef CONF_MAIN_CONF_H
 #define CONF_MAIN_CONF_H
 
+#include "conf/conf.h"
 #include "conf/setting.h"
 
 /* The table that fills a struct conf. */
 extern const struct setting main_conf_settings[];
+
+/* Reports what only several settings together show. */
+void main_conf_check(const struct conf *c, struct problems *p);
 
 #endif

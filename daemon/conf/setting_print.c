@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/panic.h"
 #include "conf/value.h"
 
@@ -244,4 +245,42 @@ void setting_print(const struct setting *table, const void *base, int indent, st
             setting_print(table->group, slot, indent + STEP, out);
         put_close(out, indent);
     }
+}
+
+static void put_changed(const struct setting *s, const void *slot, const void *initial,
+                        const char *prefix, struct buf *out)
+{
+    struct buf now = {0};
+    struct buf before = {0};
+
+    ensure((size_t)s->type < ARRAY_LEN(puts_of));
+    puts_of[s->type](s, slot, &now);
+    puts_of[s->type](s, initial, &before);
+    if (!str_eq(buf_str(&now), buf_str(&before)))
+        buf_printf(out, "%s%s = %s\n", prefix, s->key, buf_cstr(&now));
+    buf_free(&now);
+    buf_free(&before);
+}
+
+static void put_all_changed(const struct setting *table, const char *base, const char *defaults,
+                            const char *prefix, struct buf *out)
+{
+    for (; table->key != NULL; table++) {
+        const char *slot = base + table->offset;
+        const char *initial = defaults + table->offset;
+
+        if (table->type != SETTING_GROUP) {
+            put_changed(table, slot, initial, prefix, out);
+            continue;
+        }
+        char *inner = mem_printf("%s%s.", prefix, table->key);
+        put_all_changed(table->group, slot, initial, inner, out);
+        free(inner);
+    }
+}
+
+void setting_print_changed(const struct setting *table, const void *base, const void *defaults,
+                           struct buf *out)
+{
+    put_all_changed(table, base, defaults, "", out);
 }

@@ -12,4 +12,10 @@
  * spaces. */
 void setting_print(const struct setting *table, const void *base, int indent, struct buf *out);
 
+/* Appends what of base differs from defaults, a struct that setting_defaults() has filled in: a line
+ * for each, of dotted names, in the order of the table. So a setting that a later release adds leaves
+ * the text as it is. For comparing, not for reading back; without NAMED settings. */
+void setting_print_changed(const struct setting *table, const void *base, const void *defaults,
+                           struct buf *out);
+
 #endif

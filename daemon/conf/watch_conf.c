@@ -3,12 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "conf/check.h"
 #include "conf/value.h"
 
 enum { NAMES_MAX = 1000, PATHS_MAX = 1000, LABEL_MAX = 63, AT_LEAST_MAX = 1000000 };
+
+/* In the order of enum conf_persist. */
+static const char *const persist_words[] = {"full", "digest", "none", NULL};
 
 /* A namespace is a DNS label (RFC 1123). */
 static const char *namespace_fault(const char *text)
@@ -80,6 +84,7 @@ const struct setting watch_conf_settings[] = {
                 .check = check_filled),
     SETTING_ROW(LIST, drop, SETTING_DEFAULT("[ ]"), SETTING_RANGE(0, PATHS_MAX),
                 .check = check_filled),
+    SETTING_ROW(WORD, persist, SETTING_DEFAULT("\"full\""), .words = persist_words),
     SETTING_ROW(GROUP, guard, .group = guard_settings),
     SETTING_ROW(BOOL, confirm_deletes, SETTING_DEFAULT("false")),
     SETTING_ROW(MS, audit, SETTING_DEFAULT("\"off\""), SETTING_RANGE(1000, SETTING_YEAR_MS),
@@ -114,11 +119,26 @@ static void check_all_alone(const struct conf_watch *w, struct problems *p)
     }
 }
 
+/* Secrets of the core group, however kubectl would take them: NAME or NAME.VERSION. (kube/resource
+ * cannot be asked from here). */
+static bool is_secrets(const char *resource)
+{
+    static const char plural[] = "secrets";
+    size_t n = strcspn(resource, ".");
+    size_t all = strlen(resource);
+    bool core = resource[n] == '\0' || resource[all - 1] == '.';
+
+    return core && (n == strlen(plural) || n == strlen(plural) - 1) &&
+           strncasecmp(resource, plural, n) == 0;
+}
+
 void watch_conf_check(const struct conf *c, struct conf_watch *w, struct problems *p)
 {
     char *namespaces = mem_printf("watches.%s.namespaces", w->name.v);
     char *names = mem_printf("watches.%s.names", w->name.v);
 
+    if (w->persist.at.line == 0 && is_secrets(w->resource.v))
+        w->persist.v = CONF_PERSIST_DIGEST;
     check_cluster(c, w, p);
     check_all_alone(w, p);
     check_distinct(&w->namespaces, namespaces, p);

@@ -20,6 +20,7 @@
 #include "helper/channel.h"
 #include "helper/child.h"
 #include "helper/fds.h"
+#include "helper/fingerprint.h"
 #include "helper/output_run.h"
 #include "helper/runs.h"
 
@@ -80,6 +81,9 @@ static void choose_program(struct child_spec *spec, enum wire_program program)
         break;
     case WIRE_PROGRAM_APPLY:
         spec->argv = spec->hook->apply;
+        break;
+    case WIRE_PROGRAM_FINGERPRINT:
+        spec->work = fingerprint_work;
         break;
     }
 }
@@ -183,6 +187,8 @@ static bool has_program(const struct helper_hook *hook, enum wire_program progra
         return hook->output != NULL;
     case WIRE_PROGRAM_APPLY:
         return hook->apply != NULL;
+    case WIRE_PROGRAM_FINGERPRINT:
+        return hook->files != NULL;
     }
     return true;
 }

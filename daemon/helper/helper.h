@@ -31,8 +31,9 @@ struct helper_hook {
     const char *const *check; /* like argv; ${file} in it is the new file's path; NULL = none */
     const char *const *apply; /* like argv; NULL = none */
     const struct helper_output *output; /* NULL = none */
-    const char *const *env; /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
-    const gid_t *groups;    /* all supplementary groups */
+    const char *const *files; /* whose content FINGERPRINT tells of; ends with NULL; NULL = none */
+    const char *const *env;   /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
+    const gid_t *groups;      /* all supplementary groups */
     size_t group_count;
     uint64_t kill_grace_ms; /* at the end of main: from kill_signal to SIGKILL, at most 60 s */
     int kill_signal;

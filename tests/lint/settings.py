@@ -5,7 +5,7 @@ import re
 
 import csource
 
-LEAST = 68  # settings there were when this was written
+LEAST = 97  # settings there were when this was written
 TABLE = re.compile(r"^(?:static )?const struct setting (\w+)\[\] = \{\n(.*?)^\};", re.S | re.M)
 ROW = re.compile(r"SETTING_ROW\((\w+), (\w+),?(.*?)\),\n(?=\s*(?:SETTING_ROW|\{\.key = NULL\}))",
                  re.S)

@@ -146,7 +146,7 @@ static void test_everything_wrong_in_one_go(void **state)
         "   \"services\", \"services\" ]; command = [ \"x\" ]; timeout = \"30\"; };\n"
         " b : { };\n"
         "};\n"
-        "state_dir = \"none\";\n",
+        "colours = \"none\";\n",
         "main.conf:1: unknown setting usr: did you mean user?\n"
         "main.conf:2: limits.hook_concurrency: 0 is out of range: 1 to 1000\n"
         "main.conf:3: clusters.prod.kubeconfig: \"k\" must be an absolute path\n"
@@ -159,7 +159,7 @@ static void test_everything_wrong_in_one_go(void **state)
         "main.conf:7: hooks.a.sources: \"services\" is named twice\n"
         "main.conf:8: hooks.b.sources is required\n"
         "main.conf:8: hooks.b needs command or shell\n"
-        "main.conf:10: unknown setting state_dir\n");
+        "main.conf:10: unknown setting colours\n");
 }
 
 static const struct {
@@ -241,7 +241,7 @@ static const struct {
     ROW("shell = \"x\"; environment : { A = \"s3cret ${x}\"; };",
         "hooks.h.environment.A: the value names an unknown variable: only ${node_name} is "
         "replaced"),
-    ROW("shell = \"x\"; effect = \"disk\";", "unknown setting hooks.h.effect"),
+    ROW("shell = \"x\"; weight = \"1\";", "unknown setting hooks.h.weight"),
 };
 
 static void test_hooks(void **state)

@@ -175,8 +175,8 @@ static const struct {
         "hooks.h.input_version must be a whole number without quotes, not a string"),
     ROW("retry : { attempt = 3; };",
         "unknown setting hooks.h.retry.attempt: did you mean attempts?"),
-    ROW("effect = \"disk\";", "unknown setting hooks.h.effect"),
-    ROW("files = [ ];", "unknown setting hooks.h.files: did you mean fields?"),
+    ROW("weight = \"1\";", "unknown setting hooks.h.weight"),
+    ROW("field = [ ];", "unknown setting hooks.h.field: did you mean fields?"),
 };
 
 static void test_each_mistake_is_named(void **state)

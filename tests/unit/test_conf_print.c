@@ -220,8 +220,9 @@ static void test_every_hook_setting(void **state)
     expect_in(text, "    settle = [ \"200ms\", \"2s\" ];\n    min_interval = \"0s\";\n"
                     "    splay = \"0s\";\n    rerun_every = \"off\";\n");
     expect_in(text, "      attempts = \"forever\";\n    };\n    park_exit = [ ];\n");
-    expect_in(text, "    fields : { };\n    existing = \"run\";\n    require = \"all\";\n"
-                    "    when_stale = \"run\";\n    after = [ ];\n");
+    expect_in(text, "    fields : { };\n    existing = \"run\";\n    effect = \"disk\";\n"
+                    "    files = [ ];\n    require = \"all\";\n    when_stale = \"run\";\n"
+                    "    after = [ ];\n");
     expect_in(text,
               "    include_old = false;\n    log_limit = \"64KiB\";\n    input_version = 1;\n");
     free(text);

@@ -99,7 +99,7 @@ static void on_unauthorized(void *arg)
 
 static struct watch *make_watch(struct rig *r)
 {
-    static const struct watch_events events = {on_delta, on_stale};
+    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
     static const char *const everywhere[] = {"*"};
     struct watch *w = NULL;
     struct watch_params p = {

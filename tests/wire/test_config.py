@@ -32,7 +32,7 @@ def test_check_passes_a_good_config_and_asks_nobody(api, daemon, hook):
 
 PROBLEMS = {
     "unknown setting": ({"hooks": {"h": {"no_such_setting": 1}}}, "no_such_setting"),
-    "setting of a later release": ({"hooks": {"h": {"effect": "boot"}}}, "effect"),
+    "setting of a later release": ({"limits": {"credential_expiry": "24h"}}, "credential_expiry"),
     "unknown group": ({"colours": {"a": {"b": 1}}}, "colours"),
     "wrong type": ({"hooks": {"h": {"concurrency": "three"}}}, "concurrency"),
     "bad unit": ({"hooks": {"h": {"timeout": "5 parsecs"}}}, "timeout"),
@@ -50,6 +50,11 @@ PROBLEMS = {
     "match": ({"watches": {"services": {"match": ["a=b", "=${node_name}"]}}}, "match"),
     "guard": ({"watches": {"services": {"guard": {"relist_deletes": "200%"}}}}, "200%"),
     "audit": ({"watches": {"services": {"audit": "0s"}}}, "audit"),
+    "persist": ({"watches": {"services": {"persist": "all"}}}, "persist"),
+    "effect": ({"hooks": {"h": {"effect": "day"}}}, "effect"),
+    "files": ({"hooks": {"h": {"files": ["a.jq"]}}}, "a.jq"),
+    "state_dir": ({"state_dir": "state"}, "state_dir"),
+    "start_stale": ({"start_stale": {"max_age": "1s"}}, "max_age"),
     "watch_list": ({"clusters": {"prod": {"tuning": {"watch_list": "maybe"}}}}, "maybe"),
     "stale_after": ({"clusters": {"prod": {"stale_after": "off"}}}, "stale_after"),
     "namespaces missing": ({"watches": {"services": {"namespaces": None}}}, "namespaces"),
@@ -177,6 +182,30 @@ def test_hooks_that_wait_for_each_other_are_named(api, daemon, hook):
     (line,) = done.stderr.splitlines()
     assert "hooks.three.after[0]" in line and "three before two before one before three" in line
     assert int(line.split(":")[1]) in lines_of(d.config, '"one"')
+
+
+def test_files_of_a_hook_that_are_none_are_named(api, daemon, hook, tmp_path):
+    (tmp_path / "a.jq").write_text(".")
+    files = [tmp_path / "a.jq", tmp_path / "gone.jq", tmp_path]
+    d = daemon(api, start=False, hooks={"h": hook_settings(hook, files=files)})
+    done = check_config(d.config)
+    assert done.returncode == 78
+    gone, folder = done.stderr.splitlines()
+    assert f"hook h: files: {tmp_path}/gone.jq: No such file or directory" in gone
+    assert f"hook h: files: {tmp_path} is no file" in folder
+    assert {int(line.split(":")[1]) for line in (gone, folder)} <= lines_of(d.config, "files")
+    d.start()   # it may come while informerd runs
+    assert "gone.jq" in d.wait_problem("hooks that cannot run now")["problems"]
+
+
+@pytest.mark.parametrize("resource, kept", [
+    ("secrets", "digest"), ("Secret", "digest"), ("secret.v1.", "digest"), ("configmaps", "full")])
+def test_what_is_kept_of_secrets(api, daemon, resource, kept):
+    watch = {"resource": resource, "namespaces": ["*"]}
+    d = daemon(api, start=False, watches={"w": watch})
+    assert f'    persist = "{kept}";\n' in print_config(d.config).stdout
+    d = daemon(api, start=False, watches={"w": {**watch, "persist": "full"}})
+    assert '    persist = "full";\n' in print_config(d.config).stdout
 
 
 def test_a_batch_is_taken(api, daemon, hook):
@@ -320,6 +349,7 @@ def test_printed_config_is_the_whole_config(api, daemon, hook, tmp_path):
 
 EVERY_HOOK_SETTING = {
     "fields": {"PORT": "spec.ports[0].port", "note_1": "metadata.annotations['a/b']"},
+    "effect": "process", "files": ["/etc/passwd"],
     "require": "any", "when_stale": "wait", "after": ["last"], "min_interval": "1500ms",
     "splay": "2min", "rerun_every": "6h", "park_exit": [2, 255], "include_old": True,
     "log_limit": "1MiB", "input_version": 1, "output": "/tmp/${node_name}/${namespace}-${name}",
@@ -333,7 +363,7 @@ def test_every_hook_setting_is_printed(api, daemon, hook, tmp_path):
         "last": hook_settings(hook, mode="batch", retry={"attempts": "forever"})})
     text = expect_round_trip(d.config, tmp_path)
     for part in ('pending = "90s";', """note_1 = "metadata.annotations['a/b']"; };""",
-                 'require = "any";', 'when_stale = "wait";', 'after = [ "last" ];',
+                 'effect = "process";', 'files = [ "/etc/passwd" ];', 'require = "any";', 'when_stale = "wait";', 'after = [ "last" ];',
                  'min_interval = "1500ms";', 'splay = "2min";', 'rerun_every = "6h";',
                  "attempts = 3;", 'attempts = "forever";', "park_exit = [ 2, 255 ];",
                  "park_exit = [ ];", "include_old = true;", 'log_limit = "1MiB";',

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/hook_text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "conf/hook_conf.h"
+#include "conf/setting_print.h"
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct conf_pair *)a)->name, ((const struct conf_pair *)b)->name);
+}
+
+/* The same pairs in the order of their names; strings are borrowed, v is to be freed. */
+static struct conf_map sorted(const struct conf_map *map)
+{
+    struct conf_map copy = {.v = mem_array(map->n + 1, sizeof(*copy.v)), .n = map->n};
+
+    for (size_t i = 0; i < map->n; i++)
+        copy.v[i] = map->v[i];
+    qsort(copy.v, copy.n, sizeof(*copy.v), by_name);
+    return copy;
+}
+
+static bool uses_node_name(const struct conf_hook *h)
+{
+    static const char variable[] = "${node_name}";
+
+    for (size_t i = 0; i < h->environment.n; i++)
+        if (strstr(h->environment.v[i].value, variable) != NULL)
+            return true;
+    return strstr(h->output.v, variable) != NULL;
+}
+
+void hook_text_put(const struct conf *c, const struct conf_hook *h, const char *node_name,
+                   struct buf *out)
+{
+    struct conf_hook defaults = {0};
+    struct conf_hook hook = *h;
+    char nobody[] = "";
+
+    setting_defaults(hook_conf_settings, &defaults);
+    hook.user.v = nobody;
+    hook.environment = sorted(&h->environment);
+    hook.fields = sorted(&h->fields);
+    setting_print_changed(hook_conf_settings, &hook, &defaults, out);
+    buf_printf(out, "user: %s\n", h->user.v[0] != '\0' ? h->user.v : c->user.v);
+    if (uses_node_name(h))
+        buf_printf(out, "node_name: %s\n", node_name);
+    free(hook.environment.v);
+    free(hook.fields.v);
+    setting_fini(hook_conf_settings, &defaults);
+}
+
+struct digest hook_text_digest(const struct conf *c, const struct conf_hook *h,
+                               const char *node_name)
+{
+    struct buf text = {0};
+
+    hook_text_put(c, h, node_name, &text);
+    struct digest digest = digest_of(text.data, text.len);
+    buf_free(&text);
+    return digest;
+}

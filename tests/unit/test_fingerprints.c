@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/fingerprints with a real helper: what changes the digest of a hook, what does not, and what neither
+ * end of it waits for. */
+#include "io/fingerprints.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "helper/helper.h"
+#include "io/helper_link.h"
+#include "io/loop.h"
+
+enum { HOOKS = 40, PATHS = 4, PATIENCE_S = 100, PLENTY_MS = 60000 };
+
+#define CAP ((off_t)64 * 1024 * 1024)
+
+/* One look at the hooks. */
+struct look {
+    struct loop *loop;
+    struct helper_link *link;
+    struct fingerprints *prints;
+    size_t left;
+    size_t failed;
+    size_t exited;
+    size_t await; /* runs of which the end is awaited, too */
+    bool dispose; /* in the first call */
+    struct digest digest[HOOKS];
+    struct err err;
+};
+
+static char folder[] = "/tmp/informerd-test-XXXXXX";
+
+static int enter(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/informerd-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    alarm(PATIENCE_S);
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    alarm(0);
+    assert_int_equal(chdir("/"), 0);
+    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void put(const char *name, const char *text)
+{
+    FILE *f = fopen(name, "we");
+
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void on_print(void *arg, size_t hook, const struct digest *digest, const struct err *err)
+{
+    struct look *l = arg;
+
+    assert_true(hook < HOOKS && l->left > 0 && l->prints != NULL);
+    ensure((digest == NULL) == (err != NULL));
+    l->left--;
+    if (digest != NULL)
+        l->digest[hook] = *digest;
+    if (err != NULL)
+        l->err = *err;
+    l->failed += err != NULL;
+    if (l->dispose)
+        fingerprints_dispose(&l->prints);
+    if ((l->left == 0 || l->dispose) && l->exited >= l->await)
+        loop_stop(l->loop);
+}
+
+static void on_exited(void *arg, const struct helper_link_exit *end)
+{
+    struct look *l = arg;
+
+    assert_true(fingerprints_exited(l->prints, end));
+    l->exited++;
+    if ((l->left == 0 || l->prints == NULL) && l->exited >= l->await)
+        loop_stop(l->loop);
+}
+
+static void on_opened(void *arg, uint64_t tag, int fd, int error)
+{
+    (void)arg;
+    (void)tag;
+    (void)fd;
+    (void)error;
+    fail();
+}
+
+static void on_lost(void *arg, const struct err *err)
+{
+    struct look *l = arg;
+
+    l->err = *err;
+    loop_stop(l->loop);
+}
+
+static void run_look(struct look *l, const struct helper_hook *hooks, size_t n, uint64_t timeout_ms)
+{
+    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+    const struct helper_params params = {.hooks = hooks, .hook_count = n};
+    int status;
+    pid_t pid;
+    int fd;
+
+    assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
+    l->loop = loop_create();
+    l->left = n;
+    l->link = helper_link_create(l->loop, fd, &events, l);
+    const struct fingerprints_params p = {l->loop, l->link, n, timeout_ms};
+    l->prints = fingerprints_create(&p, on_print, l);
+    loop_run(l->loop);
+    assert_int_equal(l->err.kind == ERR_CLOSED, 0);
+    fingerprints_dispose(&l->prints);
+    fingerprints_dispose(&l->prints);
+    helper_link_dispose(&l->link);
+    loop_destroy(&l->loop); /* panics if a handle is left */
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static struct helper_hook hook_of(const char *const *files)
+{
+    static const char *const argv[] = {"/bin/true", NULL};
+    static const char *const env[] = {NULL};
+
+    return (struct helper_hook){
+        .name = "h", .argv = argv, .env = env, .files = files, .kill_signal = SIGTERM};
+}
+
+/* The digest of one hook with these files, which are relative to the folder. */
+static struct digest print_of(const char *const *names)
+{
+    struct look l = {0};
+    char *paths[PATHS + 1] = {0};
+    const char *files[PATHS + 1] = {0};
+
+    for (size_t i = 0; names[i] != NULL; i++)
+        files[i] = paths[i] = mem_printf("%s/%s", folder, names[i]);
+    struct helper_hook hook = hook_of(files);
+    run_look(&l, &hook, 1, PLENTY_MS);
+    assert_int_equal(l.failed, 0);
+    for (size_t i = 0; i < PATHS; i++)
+        free(paths[i]);
+    return l.digest[0];
+}
+
+#define PRINT(...) print_of((const char *const[]){__VA_ARGS__, NULL})
+
+static bool same(struct digest a, struct digest b)
+{
+    return digest_eq(a, b);
+}
+
+static void test_content_counts(void **state)
+{
+    (void)state;
+    put("a", "one");
+    put("b", "");
+    struct digest first = PRINT("a", "b");
+    assert_true(same(PRINT("a", "b"), first));
+    assert_false(same(PRINT("b", "a"), first));
+    assert_false(same(PRINT("a"), first));
+    put("a", "two"); /* as many bytes */
+    assert_false(same(PRINT("a", "b"), first));
+    put("a", "one");
+    put("b", "x");
+    assert_false(same(PRINT("a", "b"), first));
+    put("b", "");
+    assert_int_equal(chmod("a", 0755), 0); /* mode and time do not count */
+    assert_true(same(PRINT("a", "b"), first));
+    assert_int_equal(rename("a", "c"), 0); /* nor does the name, which the settings have */
+    assert_true(same(PRINT("c", "b"), first));
+    put("a", "on"); /* bytes do not move from one to the next */
+    put("b", "e");
+    assert_false(same(PRINT("a", "b"), first));
+}
+
+static void test_what_is_no_file(void **state)
+{
+    (void)state;
+    put("x", "");
+    struct digest none = PRINT("none");
+    assert_false(same(PRINT("x"), none)); /* an empty file is one */
+    assert_true(same(PRINT("none"), none));
+    assert_true(same(PRINT("x/below"), none));
+    assert_int_equal(mkdir("folder", 0700), 0);
+    assert_true(same(PRINT("folder"), none));
+    assert_int_equal(mkfifo("fifo", 0600), 0); /* nobody writes to it, nobody reads */
+    assert_true(same(PRINT("fifo"), none));
+    assert_int_equal(symlink("loop", "loop"), 0);
+    assert_true(same(PRINT("loop"), none));
+    assert_int_equal(symlink("x", "link"), 0); /* as a projected volume has it */
+    assert_true(same(PRINT("link"), PRINT("x")));
+    put("new", "1");
+    assert_int_equal(unlink("link"), 0);
+    assert_int_equal(symlink("new", "link"), 0);
+    assert_false(same(PRINT("link"), PRINT("x")));
+}
+
+/* A hook's programs may be for others only: who cannot read them goes by that. */
+static void test_unreadable(void **state)
+{
+    (void)state;
+    put("a", "one");
+    assert_int_equal(chmod("a", 0111), 0);
+    bool is_root = geteuid() == 0;
+    assert_int_equal(same(PRINT("a"), PRINT("none")), !is_root);
+}
+
+static void put_at(const char *name, off_t at, char c)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0);
+    assert_int_equal(pwrite(fd, &c, 1, at), 1);
+    close(fd);
+}
+
+static void test_large(void **state)
+{
+    (void)state;
+    put_at("a", CAP - 1, 'x');
+    struct digest first = PRINT("a");
+    put_at("a", CAP / 2, 'y');
+    struct digest second = PRINT("a");
+    assert_false(same(first, second));
+    put_at("a", CAP - 1, 'z');
+    assert_false(same(PRINT("a"), second));
+    put_at("a", CAP, 'x'); /* beyond the cap the size counts */
+    struct digest larger = PRINT("a");
+    put_at("a", CAP + 1, 'x');
+    assert_false(same(PRINT("a"), larger));
+    assert_int_equal(truncate("a", CAP + 1), 0);
+    assert_true(same(PRINT("a"), larger));
+    put_at("a", CAP, 'q'); /* but not what stands there */
+    assert_true(same(PRINT("a"), larger));
+}
+
+/* More than are asked for at a time; each gets its own. */
+static void test_many_hooks(void **state)
+{
+    struct helper_hook hooks[HOOKS];
+    const char *files[HOOKS][2] = {0};
+    char *paths[HOOKS];
+    struct look l = {0};
+
+    (void)state;
+    for (size_t i = 0; i < HOOKS; i++) {
+        char *name = mem_printf("%zu", i / 2);
+
+        put(name, name);
+        paths[i] = mem_printf("%s/%s", folder, name);
+        files[i][0] = paths[i];
+        hooks[i] = hook_of(files[i]);
+        free(name);
+    }
+    run_look(&l, hooks, HOOKS, PLENTY_MS);
+    assert_true(l.left == 0 && l.failed == 0 && l.exited == HOOKS);
+    for (size_t i = 0; i < HOOKS; i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_int_equal(same(l.digest[i], l.digest[k]), i / 2 == k / 2);
+        free(paths[i]);
+    }
+}
+
+/* A process that does not get on: the helper is stopped, as one whose disk hangs. */
+static void test_no_answer_in_time(void **state)
+{
+    static const char *const files[] = {"/dev/null", NULL};
+    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+    struct helper_hook hooks[] = {hook_of(files), hook_of(files)};
+    const struct helper_params params = {.hooks = hooks, .hook_count = ARRAY_LEN(hooks)};
+    struct look l = {.left = ARRAY_LEN(hooks)};
+    pid_t pid;
+    int fd;
+
+    (void)state;
+    assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    l.loop = loop_create();
+    l.link = helper_link_create(l.loop, fd, &events, &l);
+    const struct fingerprints_params p = {l.loop, l.link, ARRAY_LEN(hooks), 20};
+    l.prints = fingerprints_create(&p, on_print, &l);
+    loop_run(l.loop);
+    assert_true(l.left == 0 && l.failed == 2 && l.exited == 0);
+    assert_string_equal(l.err.text,
+                        "its program and files cannot be read: no answer in time: Connection timed "
+                        "out");
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    l.await = 2; /* what is told too late is nobody's any more */
+    loop_run(l.loop);
+    assert_true(l.exited == 2 && l.failed == 2);
+    fingerprints_dispose(&l.prints);
+    helper_link_dispose(&l.link);
+    loop_destroy(&l.loop);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_disposed_in_its_callback(void **state)
+{
+    static const char *const files[] = {"/dev/null", NULL};
+    struct helper_hook hooks[HOOKS];
+    struct look l = {.dispose = true, .await = 1};
+
+    (void)state;
+    for (size_t i = 0; i < HOOKS; i++)
+        hooks[i] = hook_of(files);
+    run_look(&l, hooks, HOOKS, PLENTY_MS);
+    assert_int_equal(l.left, HOOKS - 1);
+}
+
+static void test_runs_of_hooks_are_not_its(void **state)
+{
+    const struct helper_link_exit end = {.run = 7};
+    const struct helper_link_exit late = {.run = UINT64_C(1) << 63};
+
+    (void)state;
+    assert_false(fingerprints_exited(NULL, &end));
+    assert_true(fingerprints_exited(NULL, &late));
+}
+
+/* Main names what has no files: that is a bug of main, and the helper ends. */
+static void test_hook_without_files(void **state)
+{
+    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+    struct helper_hook hook = hook_of(NULL);
+    const struct helper_params params = {.hooks = &hook, .hook_count = 1};
+    struct look l = {.left = 1};
+    int status;
+    pid_t pid;
+    int fd;
+
+    (void)state;
+    assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
+    l.loop = loop_create();
+    l.link = helper_link_create(l.loop, fd, &events, &l);
+    const struct fingerprints_params p = {l.loop, l.link, 1, PLENTY_MS};
+    l.prints = fingerprints_create(&p, on_print, &l);
+    loop_run(l.loop);
+    assert_int_equal(l.err.kind, ERR_CLOSED);
+    fingerprints_dispose(&l.prints);
+    helper_link_dispose(&l.link);
+    loop_destroy(&l.loop);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+}
+
+#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, enter, leave)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_FOLDER(test_content_counts),
+        IN_FOLDER(test_what_is_no_file),
+        IN_FOLDER(test_unreadable),
+        IN_FOLDER(test_large),
+        IN_FOLDER(test_many_hooks),
+        IN_FOLDER(test_no_answer_in_time),
+        IN_FOLDER(test_disposed_in_its_callback),
+        IN_FOLDER(test_hook_without_files),
+        cmocka_unit_test(test_runs_of_hooks_are_not_its),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
