@@ -63,3 +63,28 @@ bool filter_changed(const struct filter *f, const struct object *a, const struct
         return false;
     return f->path_count == 0 || !all_select_same(f, a, b);
 }
+
+struct digest filter_digest(const struct filter *f, const struct object *o)
+{
+    struct buf selected = {0};
+    struct digest d;
+
+    if (f->path_count > 0 && put_selected(f, o, &selected) == ERR_OK)
+        d = digest_of(selected.data, selected.len);
+    else
+        d = object_digest(o);
+    buf_free(&selected);
+    return d;
+}
+
+struct digest filter_life_digest(const struct filter *f, const struct life *l)
+{
+    return l->object != NULL ? filter_digest(f, l->object) : life_digest(l);
+}
+
+bool filter_life_changed(const struct filter *f, const struct life *l, const struct object *o)
+{
+    if (l->object != NULL)
+        return filter_changed(f, l->object, o);
+    return !digest_eq(life_digest(l), filter_digest(f, o));
+}

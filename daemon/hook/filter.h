@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "cache/delta.h"
+#include "hook/life.h"
 #include "proto/json_path.h"
 
 struct filter {
@@ -32,5 +33,15 @@ bool filter_takes(const struct filter *f, enum delta_type type);
 
 /* Is b a change from a (the same life of one key) that counts? */
 bool filter_changed(const struct filter *f, const struct object *a, const struct object *b);
+
+/* What two states must share so that the later one is no change that counts: by this alone a later
+ * process knows a state again. */
+struct digest filter_digest(const struct filter *f, const struct object *o);
+
+/* The digest of a state of which perhaps no more is known; there must be one. */
+struct digest filter_life_digest(const struct filter *f, const struct life *l);
+
+/* The like of filter_changed() for such a state. */
+bool filter_life_changed(const struct filter *f, const struct life *l, const struct object *o);
 
 #endif

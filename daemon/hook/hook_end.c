@@ -60,7 +60,7 @@ static void note_events(struct hook *h, const struct run *run, const struct run_
         const struct run_event *re = &run->events[i];
 
         if (is_denied(r))
-            queue_denied(re->entry, &re->was);
+            queue_denied(&h->queue, re->entry, &re->was);
         else
             queue_ended(&h->queue, re->entry);
     }

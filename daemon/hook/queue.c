@@ -2,131 +2,12 @@
 #include "hook/queue.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"
 #include "hook/queue_mark.h"
 
-void queue_init(struct queue *q, const struct filter *filter, size_t source_count)
-{
-    *q = (struct queue){.filter = filter, .source_count = source_count};
-    q->sources = mem_array(source_count + 1, sizeof(*q->sources));
-    list_init(&q->pending);
-}
-
-/* Takes a reference of next (may be NULL) and drops the old one. */
-static void set(struct object **slot, struct object *next)
-{
-    struct object *old = *slot;
-
-    *slot = next != NULL ? object_ref(next) : NULL;
-    object_unref(&old);
-}
-
-static void set_event(struct queue_event *slot, const struct queue_event *next)
-{
-    struct object *old = slot->object;
-
-    *slot = *next;
-    if (slot->object != NULL)
-        slot->object = object_ref(slot->object);
-    object_unref(&old);
-}
-
 static const struct queue_event no_event;
-
-static void clear_existing(struct queue *q, struct entry *e)
-{
-    if (e->existing)
-        q->existing_left--;
-    e->existing = false;
-}
-
-static void free_entry(struct queue *q, struct entry *e)
-{
-    clear_existing(q, e);
-    map_remove(&q->sources[e->source].by_key, &e->node);
-    if (!list_is_empty(&e->pending))
-        q->pending_count--;
-    list_remove(&e->pending);
-    set(&e->handled, NULL);
-    set(&e->announced, NULL);
-    set_event(&e->newest, &no_event);
-    set_event(&e->gone, &no_event);
-    set(&e->heir, NULL);
-    set_event(&e->heir_gone, &no_event);
-    free(e->told);
-    free(e);
-}
-
-void queue_each(struct queue *q, size_t source, void (*fn)(void *arg, struct entry *e), void *arg)
-{
-    for (struct map_node *n = map_first(&q->sources[source].by_key), *next; n != NULL; n = next) {
-        next = map_next(n);
-        fn(arg, map_entry(n, struct entry, node));
-    }
-}
-
-static void drop_entry(void *arg, struct entry *e)
-{
-    free_entry(arg, e);
-}
-
-void queue_fini(struct queue *q)
-{
-    for (size_t i = 0; i < q->source_count; i++)
-        queue_each(q, i, drop_entry, q);
-    free(q->sources);
-    *q = (struct queue){0};
-}
-
-struct entry *queue_find(const struct queue *q, size_t source, struct str key)
-{
-    ensure(source < q->source_count);
-    struct map_node *node = map_get(&q->sources[source].by_key, key);
-
-    return node != NULL ? map_entry(node, struct entry, node) : NULL;
-}
-
-static int by_key(const void *a, const void *b)
-{
-    const struct object *const *x = a;
-    const struct object *const *y = b;
-
-    return str_cmp(object_key(*x), object_key(*y));
-}
-
-struct object **queue_sorted(const struct queue *q, size_t source, size_t *n)
-{
-    const struct map *keys = &q->sources[source].by_key;
-    struct object **v = mem_array(map_count(keys) + 1, sizeof(struct object *));
-
-    *n = 0;
-    for (struct map_node *node = map_first(keys); node != NULL; node = map_next(node)) {
-        const struct queue_event *ev = &map_entry(node, struct entry, node)->newest;
-
-        if (ev->object != NULL && ev->type != DELTA_STALE)
-            v[(*n)++] = ev->object;
-    }
-    qsort(v, *n, sizeof(struct object *), by_key);
-    return v;
-}
-
-static struct entry *find_or_add(struct queue *q, size_t source, struct str key)
-{
-    struct entry *e = queue_find(q, source, key);
-
-    if (e != NULL)
-        return e;
-    e = mem_zalloc(sizeof(*e) + key.n + 1);
-    memcpy(e->key, key.p, key.n);
-    e->source = source;
-    list_init(&e->pending);
-    list_init(&e->unit.ready);
-    map_put(&q->sources[source].by_key, &e->node, str_of(e->key, key.n));
-    return e;
-}
 
 bool queue_is_end(enum delta_type type)
 {
@@ -139,14 +20,14 @@ static bool same_life(const struct object *a, const struct object *b)
 }
 
 /* Has a life that was announced ended? */
-static bool is_dead(const struct entry *e, const struct object *life)
+static bool is_dead(const struct entry *e, const struct life *life)
 {
-    return life != NULL && (e->newest.object == NULL || !same_life(life, e->newest.object));
+    return life_is(life) && (e->newest.object == NULL || !life_has(life, e->newest.object));
 }
 
 static bool announced_is_dead(const struct entry *e)
 {
-    return is_dead(e, e->announced);
+    return is_dead(e, &e->announced);
 }
 
 /* Whatever brought the state, the hook hears what it is to the hook. STALE has nothing in it that
@@ -175,17 +56,17 @@ size_t queue_events(const struct queue *q, const struct entry *e, struct queue_e
         ensure(e->gone.object != NULL);
         out[n++] = e->gone;
     }
-    if (is_dead(e, e->heir)) {
+    if (is_dead(e, &e->heir)) {
         ensure(e->heir_gone.object != NULL);
         out[n++] = e->heir_gone;
     }
     if (now == NULL || n == 2) /* two events are what a key may have: the next life waits */
         return n;
-    if (e->handled == NULL || !same_life(e->handled, now))
+    if (!life_has(&e->handled, now))
         out[n++] = told_as(DELTA_ADDED, &e->newest);
     else if (e->open)
         out[n++] = told_as(repeat_type(q), &e->newest);
-    else if (filter_changed(q->filter, e->handled, now))
+    else if (filter_life_changed(q->filter, &e->handled, now))
         out[n++] = told_as(DELTA_MODIFIED, &e->newest);
     return n;
 }
@@ -203,9 +84,9 @@ bool queue_repeat(const struct queue *q, const struct entry *e, struct queue_eve
 
 struct object *queue_base(const struct entry *e, const struct queue_event *ev)
 {
-    bool same = ev->type == DELTA_MODIFIED && e->handled != NULL;
+    bool same = ev->type == DELTA_MODIFIED && life_has(&e->handled, ev->object);
 
-    return same && same_life(e->handled, ev->object) ? e->handled : NULL;
+    return same ? e->handled.object : NULL;
 }
 
 void queue_told(struct entry *e, struct str lines)
@@ -214,30 +95,38 @@ void queue_told(struct entry *e, struct str lines)
     e->told = lines.n > 0 ? mem_strndup(lines.p, lines.n) : NULL;
 }
 
-static void forget_heir(struct entry *e)
+static void forget_heir(struct queue *q, struct entry *e)
 {
-    set(&e->heir, NULL);
-    set_event(&e->heir_gone, &no_event);
+    if (life_is(&e->heir))
+        queue_entry_touch(q, e);
+    life_set(&e->heir, NULL);
+    queue_event_set(&e->heir_gone, &no_event);
 }
 
 /* The end of the announced life is dealt with; the heir, if there is one, takes its place. */
-static void forget_announced(struct entry *e)
+static void forget_announced(struct queue *q, struct entry *e)
 {
-    set(&e->handled, NULL);
-    set(&e->announced, e->heir);
-    set_event(&e->gone, &e->heir_gone);
-    forget_heir(e);
-    e->open = e->announced != NULL;
+    queue_entry_touch(q, e);
+    life_set(&e->handled, NULL);
+    life_copy(&e->announced, &e->heir);
+    queue_event_set(&e->gone, &e->heir_gone);
+    forget_heir(q, e);
+    e->open = life_is(&e->announced);
     e->yields = false;
     queue_told(e, (struct str){0});
 }
 
-/* A run that is under way may still have the effects of an older state. */
-static void accept_newest(struct entry *e)
+/* A run that is under way may still have the effects of an older state. same: the filter sees no
+ * difference from the handled one. */
+static void accept_newest(struct queue *q, struct entry *e, bool same)
 {
-    set(&e->handled, e->newest.object);
-    set(&e->announced, e->newest.object);
-    e->open = e->pins > 0;
+    bool open = e->pins > 0;
+
+    if (!same || e->open != open || !life_has(&e->announced, e->newest.object))
+        queue_entry_touch(q, e);
+    life_set(&e->handled, e->newest.object);
+    life_set(&e->announced, e->newest.object);
+    e->open = open;
     if (!e->open)
         queue_told(e, (struct str){0});
 }
@@ -256,51 +145,75 @@ static void set_pending(struct queue *q, struct entry *e, bool due, uint64_t now
     }
 }
 
-/* Is nothing due that the hook wants to hear? */
-static bool is_quiet(const struct queue *q, const struct entry *e)
+/* Is there nothing among what is due that the hook wants to hear? */
+static bool is_quiet(const struct queue *q, const struct queue_event *due, size_t n)
 {
-    struct queue_event due[2];
-    size_t n = queue_events(q, e, due);
-
     if (n == 0)
         return true;
     return n == 1 && !queue_is_end(due[0].type) && !filter_takes(q->filter, due[0].type);
 }
 
-/* Takes note of what the hook does not want to hear, and puts the entry on or off the list. */
+/* Takes note of what the hook does not want to hear. True if nothing is left that it does. */
+static bool take_note(struct queue *q, struct entry *e)
+{
+    struct queue_event due[2];
+
+    while (announced_is_dead(e) && !filter_takes(q->filter, e->gone.type))
+        forget_announced(q, e);
+    if (is_dead(e, &e->heir) && !filter_takes(q->filter, e->heir_gone.type))
+        forget_heir(q, e);
+    size_t n = queue_events(q, e, due);
+    bool quiet = is_quiet(q, due, n);
+    if (quiet && e->newest.object != NULL) {
+        accept_newest(q, e, n == 0);
+        quiet = !e->open || is_quiet(q, due, queue_events(q, e, due));
+    }
+    return quiet;
+}
+
+/* And puts the entry on or off the list. Nothing is decided before the source is open. */
 static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
 {
-    while (announced_is_dead(e) && !filter_takes(q->filter, e->gone.type))
-        forget_announced(e);
-    if (is_dead(e, e->heir) && !filter_takes(q->filter, e->heir_gone.type))
-        forget_heir(e);
-    bool quiet = !q->sources[e->source].is_open || is_quiet(q, e);
-    if (quiet && q->sources[e->source].is_open && e->newest.object != NULL) {
-        accept_newest(e);
-        quiet = !e->open || is_quiet(q, e);
-    }
-    if (quiet)
-        clear_existing(q, e);
+    bool is_open = q->sources[e->source].is_open;
+    bool quiet = !is_open || take_note(q, e);
+
+    if (quiet && is_open)
+        queue_entry_settled(q, e);
     set_pending(q, e, !quiet, now_ms);
 }
 
-static void note_end(struct entry *e, const struct delta *d, const struct queue_event *ev)
+static void note_end(struct queue *q, struct entry *e, const struct queue_event *ev)
 {
-    if (e->announced != NULL && same_life(e->announced, d->object))
-        set_event(&e->gone, ev);
-    else if (e->heir != NULL && same_life(e->heir, d->object))
-        set_event(&e->heir_gone, ev);
-    set_event(&e->newest, &no_event);
+    if (life_has(&e->announced, ev->object))
+        queue_event_set(&e->gone, ev);
+    else if (life_has(&e->heir, ev->object))
+        queue_event_set(&e->heir_gone, ev);
+    if (life_is(&e->announced))
+        queue_entry_touch(q, e); /* the last state goes from the cache to the mark */
+    queue_event_set(&e->newest, &no_event);
 }
 
-static void note_state(struct entry *e, const struct queue_event *ev)
+/* What an earlier process has handled is known whole again: it is what the cache has of it. */
+static void adopt_state(struct queue *q, struct entry *e, struct object *state)
 {
-    set_event(&e->newest, ev);
-    if (e->announced != NULL && same_life(e->announced, ev->object)) {
-        set_event(&e->gone, &no_event); /* it is back before its end was told */
+    if (e->handled.trace != NULL && life_has(&e->handled, state) &&
+        !filter_life_changed(q->filter, &e->handled, state))
+        life_set(&e->handled, state);
+}
+
+static void note_state(struct queue *q, struct entry *e, const struct queue_event *ev)
+{
+    queue_event_set(&e->newest, ev);
+    adopt_state(q, e, ev->object);
+    if (life_has(&e->announced, ev->object)) {
+        if (e->gone.object != NULL)
+            queue_entry_touch(q, e);
+        queue_event_set(&e->gone, &no_event); /* it is back before its end was told */
         e->yields = false;
-    } else if (e->heir != NULL && same_life(e->heir, ev->object)) {
-        set_event(&e->heir_gone, &no_event);
+    } else if (life_has(&e->heir, ev->object)) {
+        if (e->heir_gone.object != NULL)
+            queue_entry_touch(q, e);
+        queue_event_set(&e->heir_gone, &no_event);
     }
 }
 
@@ -321,7 +234,7 @@ static bool is_news(const struct queue *q, const struct entry *e, const struct o
 
 struct entry *queue_change(struct queue *q, size_t source, const struct delta *d, uint64_t now_ms)
 {
-    struct entry *e = find_or_add(q, source, object_key(d->object));
+    struct entry *e = queue_entry_add(q, source, object_key(d->object));
     struct object *was = NULL;
     struct queue_event ev = {.type = d->type,
                              .cause = d->cause,
@@ -329,11 +242,12 @@ struct entry *queue_change(struct queue *q, size_t source, const struct delta *d
                              .final_state_unknown = d->final_state_unknown,
                              .received_ns = d->received_ns};
 
-    set(&was, e->newest.object);
+    if (e->newest.object != NULL)
+        was = object_ref(e->newest.object);
     if (queue_is_end(d->type))
-        note_end(e, d, &ev);
+        note_end(q, e, &ev);
     else
-        note_state(e, &ev);
+        note_state(q, e, &ev);
     settle_entry(q, e, now_ms);
     e->counts = is_news(q, e, was);
     object_unref(&was);
@@ -346,19 +260,22 @@ bool queue_new_matter(const struct queue *q, const struct entry *e)
 
     if (queue_events(q, e, due) == 0)
         return false;
-    return e->announced == NULL || queue_is_end(due[0].type) != e->told_end;
+    return !life_is(&e->announced) || queue_is_end(due[0].type) != e->told_end;
 }
 
-void queue_started(struct entry *e, const struct queue_event *ev)
+void queue_started(struct queue *q, struct entry *e, const struct queue_event *ev)
 {
+    queue_entry_touch(q, e);
+    e->skipped = false;
     e->told_end = queue_is_end(ev->type);
     if (!e->told_end && e->yields)
-        forget_announced(e);
+        forget_announced(q, e);
     if (e->told_end)
-        set(&e->handled, NULL); /* should it come back, then as ADDED: what it had may be gone */
+        life_set(&e->handled, NULL); /* should it come back, then as ADDED: what it had may be gone */
     else
-        set(e->announced == NULL || same_life(e->announced, ev->object) ? &e->announced : &e->heir,
-            ev->object);
+        life_set(!life_is(&e->announced) || life_has(&e->announced, ev->object) ? &e->announced
+                                                                                : &e->heir,
+                 ev->object);
     e->open = true;
     e->pins++;
 }
@@ -366,51 +283,54 @@ void queue_started(struct entry *e, const struct queue_event *ev)
 void queue_ended(struct queue *q, struct entry *e)
 {
     ensure(e->pins > 0);
-    clear_existing(q, e);
+    queue_entry_settled(q, e);
     e->pins--;
 }
 
 /* What happened to a life that stays announced while the run seemed to be under way has happened.
  * An end that was not wanted is not kept: that life is over. */
-void queue_denied(struct entry *e, const struct queue_mark *was)
+void queue_denied(struct queue *q, struct entry *e, const struct queue_mark *was)
 {
-    bool stays =
-        e->announced != NULL && was->announced != NULL && same_life(e->announced, was->announced);
+    bool stays = life_is(&e->announced) && life_is(&was->announced) &&
+                 str_eq(life_uid(&e->announced), life_uid(&was->announced));
 
     ensure(e->pins > 0);
     e->pins--;
-    set(&e->handled, was->handled);
-    set(&e->announced, was->announced);
-    set(&e->heir, was->heir);
+    queue_entry_touch(q, e);
+    life_copy(&e->handled, &was->handled);
+    life_copy(&e->announced, &was->announced);
+    life_copy(&e->heir, &was->heir);
     if (!stays)
-        set_event(&e->gone, &was->gone);
-    if (e->heir == NULL || (is_dead(e, e->heir) && e->heir_gone.object == NULL))
-        forget_heir(e);
+        queue_event_set(&e->gone, &was->gone);
+    if (!life_is(&e->heir) || (is_dead(e, &e->heir) && e->heir_gone.object == NULL))
+        forget_heir(q, e);
     queue_told(e, str_c(was->told));
     e->open = was->open;
     e->told_end = was->told_end;
     e->yields = was->yields;
+    e->skipped = was->skipped;
     if (announced_is_dead(e) && e->gone.object == NULL)
-        forget_announced(e);
+        forget_announced(q, e);
 }
 
-static void end_handled(struct entry *e, const struct queue_event *ev)
+static void end_handled(struct queue *q, struct entry *e, const struct queue_event *ev)
 {
-    if (e->heir != NULL && same_life(e->heir, ev->object))
-        forget_heir(e);
-    else if (e->announced != NULL && same_life(e->announced, ev->object))
-        forget_announced(e);
+    if (life_has(&e->heir, ev->object))
+        forget_heir(q, e);
+    else if (life_has(&e->announced, ev->object))
+        forget_announced(q, e);
 }
 
-static void state_handled(struct entry *e, const struct queue_event *ev)
+static void state_handled(struct queue *q, struct entry *e, const struct queue_event *ev)
 {
     bool back = e->newest.object != NULL && same_life(ev->object, e->newest.object);
 
-    if (e->announced == NULL && back) /* its end was not wanted, and it is no more */
-        set(&e->announced, ev->object);
-    if (e->announced == NULL || !same_life(e->announced, ev->object))
+    if (!life_is(&e->announced) && back) /* its end was not wanted, and it is no more */
+        life_set(&e->announced, ev->object);
+    if (!life_has(&e->announced, ev->object))
         return;
-    set(&e->handled, ev->object);
+    queue_entry_touch(q, e);
+    life_set(&e->handled, ev->object);
     e->open = false;
     queue_told(e, (struct str){0});
 }
@@ -418,9 +338,9 @@ static void state_handled(struct entry *e, const struct queue_event *ev)
 void queue_handled(struct queue *q, struct entry *e, const struct queue_event *ev, uint64_t now_ms)
 {
     if (queue_is_end(ev->type))
-        end_handled(e, ev);
+        end_handled(q, e, ev);
     else
-        state_handled(e, ev);
+        state_handled(q, e, ev);
     set_pending(q, e, false, now_ms); /* what is due now has waited since now */
     settle_entry(q, e, now_ms);
 }
@@ -432,10 +352,11 @@ void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms)
 
 void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms)
 {
+    queue_entry_touch(q, e);
     if (filter_takes(q->filter, DELTA_ADDED))
         e->yields = true;
     else
-        forget_announced(e);
+        forget_announced(q, e);
     settle_entry(q, e, now_ms);
 }
 
@@ -445,33 +366,40 @@ struct opening {
     uint64_t now_ms;
 };
 
+/* What was announced by an earlier process may be over without anybody having said so. */
+static void end_unseen(const struct queue *q, struct entry *e)
+{
+    if (announced_is_dead(e) && e->gone.object == NULL)
+        e->gone = queue_event_over(q, e, &e->announced);
+    if (is_dead(e, &e->heir) && e->heir_gone.object == NULL)
+        e->heir_gone = queue_event_over(q, e, &e->heir);
+}
+
 static void open_entry(void *arg, struct entry *e)
 {
     const struct opening *o = arg;
 
-    if (o->skip && e->newest.object != NULL && e->newest.type != DELTA_STALE)
-        accept_newest(e);
+    end_unseen(o->q, e);
+    if (o->skip && e->newest.object != NULL && e->newest.type != DELTA_STALE &&
+        !life_is(&e->announced)) {
+        accept_newest(o->q, e, false);
+        e->skipped = true;
+    }
     settle_entry(o->q, e, o->now_ms);
-    if (!queue_due(e))
-        return;
-    e->existing = true;
-    o->q->existing_left++;
+    if (queue_due(e)) {
+        e->existing = true;
+        o->q->existing_left++;
+    } else {
+        queue_release(o->q, e);
+    }
 }
 
 void queue_open(struct queue *q, size_t source, bool skip, uint64_t now_ms)
 {
-    struct opening o = {q, skip, now_ms};
+    struct queue_source *s = &q->sources[source];
+    struct opening o = {q, skip && !s->is_seen, now_ms};
 
-    ensure(!q->sources[source].is_open);
-    q->sources[source].is_open = true;
+    ensure(!s->is_open);
+    s->is_open = s->is_seen = true;
     queue_each(q, source, open_entry, &o);
-}
-
-bool queue_release(struct queue *q, struct entry *e)
-{
-    if (e->newest.object != NULL || e->announced != NULL || e->pins > 0 ||
-        e->unit.state != UNIT_IDLE)
-        return false;
-    free_entry(q, e);
-    return true;
 }

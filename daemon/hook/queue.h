@@ -15,48 +15,16 @@
 
 #include "base/list.h"
 #include "base/map.h"
-#include "cache/delta.h"
 #include "hook/filter.h"
-#include "hook/sched.h"
-
-/* One event for a run. The object is borrowed from the entry. */
-struct queue_event {
-    enum delta_type type;
-    enum delta_cause cause;
-    struct object *object;
-    bool final_state_unknown;
-    uint64_t received_ns;
-};
-
-/* A key of a source. Read-only outside queue.c, but for the unit. */
-struct entry {
-    struct map_node node; /* in the map of its source */
-    size_t source;
-    struct object *handled;       /* NULL: no run for this life has succeeded */
-    struct object *announced;     /* NULL: no run was started since the last handled DELETED */
-    struct queue_event newest;    /* object NULL: not in the cache; else what brought it */
-    struct queue_event gone;      /* object not NULL: the end of the announced life */
-    struct object *heir;          /* not NULL: the life announced by a run that told gone as well,
-                                  as long as gone is not handled; modes batch, snapshot */
-    struct queue_event heir_gone; /* object not NULL: the end of the heir */
-    bool open;     /* a run was started since handled was set: it may have had effects */
-    bool told_end; /* the last run was about an end */
-    bool yields;   /* the end of the announced life waits behind the next life, if there is one */
-    bool counts;   /* the newest state changed what is due, as the filter sees it */
-    bool existing; /* due since the hook first saw the source, and no run has ended yet */
-    unsigned pins; /* events of runs under way that point here */
-    char *told;    /* lines of paths that runs since handled were told as changed; NULL = none */
-    struct list pending; /* on the queue's list iff something is due */
-    uint64_t pending_since_ms;
-    struct unit unit; /* mode object */
-    char key[];
-};
+#include "hook/queue_entry.h"
 
 struct queue_mark;
 
 struct queue_source {
     struct map by_key;
     bool is_open; /* queue_open() was called */
+    bool is_seen; /* it was, by this process or by one before it (hook/ledger) */
+    bool is_kept; /* the ledger has been told of that */
 };
 
 struct queue {
@@ -66,6 +34,8 @@ struct queue {
     struct list pending; /* entries with something due, longest first */
     size_t pending_count;
     size_t existing_left; /* entries marked existing */
+    struct list dirty;    /* entries whose marks may have changed (hook/ledger) */
+    uint64_t recalled_ns; /* wall clock: when the last mark was recalled */
 };
 
 /* filter is borrowed and must outlive the queue. */
@@ -102,7 +72,8 @@ size_t queue_events(const struct queue *q, const struct entry *e, struct queue_e
  * if the hook does not take that. False: there is none, or none that the hook takes. */
 bool queue_repeat(const struct queue *q, const struct entry *e, struct queue_event *out);
 
-/* The state that MODIFIED starts from: the last handled one of this life; NULL = none. */
+/* The state that MODIFIED starts from: the last handled one of this life; NULL = none, or it is not
+ * known any more. */
 struct object *queue_base(const struct entry *e, const struct queue_event *ev);
 
 /* A run is told these paths (lines); forgotten when it, or a later one, is handled. */
@@ -113,14 +84,14 @@ void queue_told(struct entry *e, struct str lines);
 bool queue_new_matter(const struct queue *q, const struct entry *e);
 
 /* A run with this event starts; the entry stays until queue_release() after queue_ended(). */
-void queue_started(struct entry *e, const struct queue_event *ev);
+void queue_started(struct queue *q, struct entry *e, const struct queue_event *ev);
 
 /* The run with one event of the entry is over; once per queue_started(), before queue_handled(). */
 void queue_ended(struct queue *q, struct entry *e);
 
 /* In place of queue_ended() if it was none: no run for the key has started since the mark was
  * taken, before queue_started(). Of two events of one run the later one comes first. */
-void queue_denied(struct entry *e, const struct queue_mark *was);
+void queue_denied(struct queue *q, struct entry *e, const struct queue_mark *was);
 
 /* The run succeeded: what it was about is handled. Its events in order. */
 void queue_handled(struct queue *q, struct entry *e, const struct queue_event *ev, uint64_t now_ms);
@@ -135,8 +106,10 @@ void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms);
 void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms);
 
 /* The hook sees a source for the first time. Before this nothing of it is due, and nothing counts
- * as announced. What is due is marked as existing (INFORMERD_REASON), or, with skip, counts as
- * handled (but STALE: what is skipped is not up to date). Once per source. */
+ * as announced but what the ledger knows. What is due is marked as existing (INFORMERD_REASON), or,
+ * with skip, counts as handled (but STALE: what is skipped is not up to date; and what came after
+ * an earlier process saw the source). What the ledger knows and is not there is DELETED. Once per
+ * source. */
 void queue_open(struct queue *q, size_t source, bool skip, uint64_t now_ms);
 
 /* Frees the entry if nothing is left to know about its key; true if it did. */

@@ -5,31 +5,28 @@
 
 #include "base/mem.h"
 
-static struct object *ref(struct object *o)
-{
-    return o != NULL ? object_ref(o) : NULL;
-}
-
 struct queue_mark queue_mark_of(const struct entry *e)
 {
-    struct queue_mark m = {.handled = ref(e->handled),
-                           .announced = ref(e->announced),
-                           .heir = ref(e->heir),
-                           .gone = e->gone,
+    struct queue_mark m = {.gone = e->gone,
                            .told = mem_strdup(e->told),
                            .open = e->open,
                            .told_end = e->told_end,
-                           .yields = e->yields};
+                           .yields = e->yields,
+                           .skipped = e->skipped};
 
-    ref(m.gone.object);
+    life_copy(&m.handled, &e->handled);
+    life_copy(&m.announced, &e->announced);
+    life_copy(&m.heir, &e->heir);
+    if (m.gone.object != NULL)
+        object_ref(m.gone.object);
     return m;
 }
 
 void queue_mark_fini(struct queue_mark *m)
 {
-    object_unref(&m->handled);
-    object_unref(&m->announced);
-    object_unref(&m->heir);
+    life_set(&m->handled, NULL);
+    life_set(&m->announced, NULL);
+    life_set(&m->heir, NULL);
     object_unref(&m->gone.object);
     free(m->told);
     *m = (struct queue_mark){0};

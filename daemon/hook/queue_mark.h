@@ -10,14 +10,15 @@
 
 /* As in struct entry; holds references. Zero-initialised is empty. */
 struct queue_mark {
-    struct object *handled;
-    struct object *announced;
-    struct object *heir;
+    struct life handled;
+    struct life announced;
+    struct life heir;
     struct queue_event gone;
     char *told;
     bool open;
     bool told_end;
     bool yields;
+    bool skipped;
 };
 
 /* Notes how the entry is. */

@@ -213,7 +213,7 @@ void run_announce(struct run *run)
         struct run_event *re = &run->events[i];
 
         re->was = queue_mark_of(re->entry);
-        queue_started(re->entry, &re->ev);
+        queue_started(&run->hook->queue, re->entry, &re->ev);
         if (re->ev.type == DELTA_MODIFIED)
             queue_told(re->entry, buf_str(&re->changed));
     }

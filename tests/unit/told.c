@@ -105,7 +105,7 @@ struct told_run told_start(size_t most)
 
     for (; run.n < n && run.n < most && filter_takes(&told.filter, run.ev[run.n].type); run.n++) {
         object_ref(run.ev[run.n].object);
-        queue_started(e, &run.ev[run.n]);
+        queue_started(&told.queue, e, &run.ev[run.n]);
     }
     return run;
 }
