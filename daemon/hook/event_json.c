@@ -52,7 +52,7 @@ void event_json_open(struct json_out *j, const struct event_json *ev)
 void event_json_object(struct json_out *j, const char *key, const struct object *o)
 {
     json_out_key(j, key);
-    if (o != NULL)
+    if (o != NULL && object_parts_of(o).body.n > 0)
         object_put_json(json_out_raw(j), o);
     else
         json_out_null(j);

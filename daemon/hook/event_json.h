@@ -27,7 +27,7 @@ struct event_json {
  * closes. */
 void event_json_open(struct json_out *j, const struct event_json *ev);
 
-/* Writes a member with the object, or null. */
+/* Writes a member with the object, or null; also for one of which no more is known than its name. */
 void event_json_object(struct json_out *j, const char *key, const struct object *o);
 
 /* Writes the whole event: what event_json_open() does, its object, the '}'. */

@@ -11,13 +11,21 @@
 void files_init(struct files *f, const char *template)
 {
     *f = (struct files){.template = mem_strdup(template)};
+    list_init(&f->dirty);
+    list_init(&f->gone);
+}
+
+static void free_file(struct file *file)
+{
+    list_remove(&file->dirty);
+    free(file->key);
+    free(file);
 }
 
 static void drop(struct files *f, struct file *file)
 {
     map_remove(&f->by_path, &file->node);
-    free(file->key);
-    free(file);
+    free_file(file);
 }
 
 void files_fini(struct files *f)
@@ -26,6 +34,8 @@ void files_fini(struct files *f)
         next = map_next(n);
         drop(f, map_entry(n, struct file, node));
     }
+    list_each (pos, tmp, &f->gone)
+        free_file(list_entry(pos, struct file, dirty));
     free(f->template);
     *f = (struct files){0};
 }
@@ -75,14 +85,16 @@ static struct file *find(const struct files *f, struct str path)
     return node != NULL ? map_entry(node, struct file, node) : NULL;
 }
 
-static void add(struct run *run, struct str path)
+static struct file *add(struct files *f, struct str path, size_t source, struct str key)
 {
     struct file *file = mem_zalloc(sizeof(*file) + path.n + 1);
 
     memcpy(file->path, path.p, path.n);
-    file->source = source_of(run);
-    file->key = mem_strdup(run_key(run));
-    map_put(&run->hook->files.by_path, &file->node, str_of(file->path, path.n));
+    file->source = source;
+    file->key = mem_strndup(key.n > 0 ? key.p : "", key.n);
+    list_init(&file->dirty);
+    map_put(&f->by_path, &file->node, str_of(file->path, path.n));
+    return file;
 }
 
 static bool has(const struct run *run, const struct file *file)
@@ -118,7 +130,7 @@ static enum err_kind claim(struct run *run, struct str path, struct err *err)
     if (file != NULL && !has(run, file))
         return run->kind == RUN_REMOVE ? ERR_OK : refuse(run, file, err);
     if (file == NULL)
-        add(run, path);
+        add(&run->hook->files, path, source_of(run), str_c(run_key(run)));
     run->file = mem_strndup(path.p, path.n);
     return ERR_OK;
 }
@@ -144,9 +156,15 @@ static struct file *file_of(const struct run *run)
     return run->file != NULL ? find(&run->hook->files, str_c(run->file)) : NULL;
 }
 
-bool files_seen(const struct run *run)
+bool files_is_seen(const struct run *run)
 {
     return file_of(run) != NULL && file_of(run)->seen;
+}
+
+static void touch(struct files *f, struct file *file)
+{
+    if (list_is_empty(&file->dirty))
+        list_append(&f->dirty, &file->dirty);
 }
 
 bool files_ended(const struct run *run, const struct run_result *result)
@@ -161,6 +179,8 @@ bool files_ended(const struct run *run, const struct run_result *result)
         return result->file == RUN_FILE_REMOVED || was.seen;
     file->seen = true;
     file->digest = result->digest;
+    if (!was.seen || !digest_eq(was.digest, result->digest))
+        touch(&run->hook->files, file);
     return result->file == RUN_FILE_WRITTEN || !was.seen || !digest_eq(was.digest, result->digest);
 }
 
@@ -170,7 +190,65 @@ bool files_forget(const struct run *run)
 
     if (file == NULL)
         return false;
+    if (file->kept) {
+        map_remove(&run->hook->files.by_path, &file->node);
+        list_remove(&file->dirty);
+        list_append(&run->hook->files.gone, &file->dirty);
+        return file->contested;
+    }
     bool contested = file->contested;
     drop(&run->hook->files, file);
     return contested;
+}
+
+static void put_file(struct file *file, const struct files_sink *sink, void *arg)
+{
+    const struct files_seen seen = {.path = str_c(file->path),
+                                    .source = file->source,
+                                    .key = str_c(file->key),
+                                    .digest = file->digest};
+
+    list_remove(&file->dirty);
+    file->kept = true;
+    sink->put(arg, &seen);
+}
+
+static void touch_all(struct files *f)
+{
+    for (struct map_node *n = map_first(&f->by_path); n != NULL; n = map_next(n)) {
+        struct file *file = map_entry(n, struct file, node);
+
+        if (file->seen)
+            touch(f, file);
+    }
+}
+
+void files_put(struct files *f, bool all, const struct files_sink *sink, void *arg)
+{
+    if (all)
+        touch_all(f);
+    list_each (gone, tmp, &f->gone) { /* another key may have the path by now */
+        struct file *file = list_entry(gone, struct file, dirty);
+
+        sink->drop(arg, str_c(file->path));
+        free_file(file);
+    }
+    list_each (dirty, tmp, &f->dirty)
+        put_file(list_entry(dirty, struct file, dirty), sink, arg);
+}
+
+void files_recall(struct files *f, const struct files_seen *seen)
+{
+    if (find(f, seen->path) != NULL)
+        return;
+    struct file *file = add(f, seen->path, seen->source, seen->key);
+
+    file->seen = file->kept = true;
+    file->digest = seen->digest;
+}
+
+void files_renew(struct files *f)
+{
+    for (struct map_node *n = map_first(&f->by_path); n != NULL; n = map_next(n))
+        map_entry(n, struct file, node)->seen = false;
 }

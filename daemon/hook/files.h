@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * files - which output file belongs to which key of a hook, and what was last seen in it (DESIGN
- * 1.5); pure. What is kept here is forgotten when the process ends. Used by the files of hook and
- * by io/runner alone.
+ * 1.5); pure. What was seen goes out as it changes, to be recalled by a later process.
  */
 #ifndef HOOK_FILES_H
 #define HOOK_FILES_H
@@ -11,7 +10,9 @@
 
 #include "base/digest.h"
 #include "base/err.h"
+#include "base/list.h"
 #include "base/map.h"
+#include "base/str.h"
 
 struct run;
 struct run_result;
@@ -23,6 +24,8 @@ struct file {
     char *key;
     bool contested; /* another key was refused, as its file would have been this one */
     bool seen;      /* what the file holds was written or found by a run */
+    bool kept;      /* the sink has been told of it */
+    struct list dirty;
     struct digest digest;
     char path[];
 };
@@ -31,6 +34,22 @@ struct file {
 struct files {
     char *template; /* NULL = the hook has no output */
     struct map by_path;
+    struct list dirty; /* seen, and not put since */
+    struct list gone;  /* kept, and taken from their keys since */
+};
+
+/* What is known of a file. Borrowed. */
+struct files_seen {
+    struct str path;
+    size_t source;
+    struct str key;
+    struct digest digest;
+};
+
+/* Where that goes. */
+struct files_sink {
+    void (*put)(void *arg, const struct files_seen *seen);
+    void (*drop)(void *arg, struct str path);
 };
 
 /* template (base/path_template, ${node_name} replaced) is copied; may be NULL. */
@@ -48,10 +67,19 @@ enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
 bool files_ended(const struct run *run, const struct run_result *result);
 
 /* Is it known what the run's file holds? */
-bool files_seen(const struct run *run);
+bool files_is_seen(const struct run *run);
 
 /* The run's file is gone, or was never there: takes it from its key. True if another key was
  * refused for its sake. */
 bool files_forget(const struct run *run);
+
+/* Puts what has changed since it was put last; all: everything, as what was kept is lost. */
+void files_put(struct files *f, bool all, const struct files_sink *sink, void *arg);
+
+/* What an earlier process has seen, before the first run. Ignored if the path has a key. */
+void files_recall(struct files *f, const struct files_seen *seen);
+
+/* What the files hold is to be applied again when it is seen. */
+void files_renew(struct files *f);
 
 #endif

@@ -47,6 +47,13 @@ void gate_block(struct hook *h)
     sched_block(&h->lane, h->paused || gate_stale(h) != NULL);
 }
 
+/* A snapshot is due when a source is seen that no process saw before, unless the hook skips what is
+ * there: it says that there is nothing, too. */
+static bool wants_first(const struct hook *h)
+{
+    return h->rules.mode == HOOK_SNAPSHOT && h->rules.existing == HOOK_EXISTING_RUN;
+}
+
 /* Every synced source that it has not seen. */
 static bool open_sources(struct hook *h, uint64_t now_ms)
 {
@@ -55,6 +62,7 @@ static bool open_sources(struct hook *h, uint64_t now_ms)
     for (size_t i = 0; i < h->source_count; i++) {
         if (h->queue.sources[i].is_open || !content_synced(h->sources[i].of))
             continue;
+        h->snapshot_due = h->snapshot_due || (wants_first(h) && !h->queue.sources[i].is_seen);
         queue_open(&h->queue, i, h->rules.existing == HOOK_EXISTING_SKIP, now_ms);
         any = true;
     }

@@ -43,6 +43,8 @@ struct hook {
     struct apply apply;
     bool paused;
     bool snapshot_due; /* snapshot: one more run is due, whatever becomes of the changes */
+    bool recalled;     /* an earlier process had it (hook/hook_memory) */
+    bool renew;        /* batch, snapshot: what it did is gone, and no run has succeeded */
     struct orders orders;
     struct history history;
     uint64_t runs_ok;

@@ -2,6 +2,7 @@
 /* What changes, until a run starts: hooks_delta(), hooks_stale(), hooks_next() of hook/hook.h. */
 #include "hook/gate.h"
 #include "hook/hook_unit.h"
+#include "hook/ledger.h"
 
 /* Nothing is due for the key, and no run is under way: its rerun counts from its last run, else
  * from now on, if there is anything to be told again. */
@@ -141,13 +142,27 @@ struct opening {
     uint64_t now_ms;
 };
 
+/* What an earlier process has parked stays parked, unless it gives way or has changed. */
+static bool park_again(struct hook *h, struct entry *e, uint64_t now_ms)
+{
+    if (!ledger_was_parked(&h->queue, e))
+        return false;
+    queue_entry_settled(&h->queue, e);
+    if (!hook_gives_way(h, e, 0, true))
+        return true;
+    queue_yield(&h->queue, e, now_ms);
+    return false;
+}
+
 static void schedule_entry(void *arg, struct entry *e)
 {
     const struct opening *o = arg;
 
-    if (e->unit.state != UNIT_IDLE)
+    if (e->unit.state != UNIT_IDLE || !o->hook->queue.sources[e->source].is_open)
         return;
-    if (queue_due(e))
+    if (park_again(o->hook, e, o->now_ms))
+        sched_park(&o->hook->lane, &e->unit);
+    else if (queue_due(e))
         start_first(o->hook, &e->unit, o->now_ms);
     else
         rest_entry(o->hook, e, o->now_ms);
@@ -166,8 +181,7 @@ static void schedule_whole(struct hook *h, struct unit *u, uint64_t now_ms)
     }
 }
 
-/* The hook sees a source for the first time. A snapshot is due in any case, unless the hook skips
- * what is there: it says that there is nothing, too. */
+/* The hook sees a source for the first time. */
 static void schedule_seen(struct hook *h, uint64_t now_ms)
 {
     struct opening o = {h, now_ms};
@@ -177,8 +191,6 @@ static void schedule_seen(struct hook *h, uint64_t now_ms)
             queue_each(&h->queue, i, schedule_entry, &o);
         return;
     }
-    h->snapshot_due = h->snapshot_due ||
-                      (h->rules.mode == HOOK_SNAPSHOT && h->rules.existing == HOOK_EXISTING_RUN);
     schedule_whole(h, &h->unit, now_ms);
 }
 

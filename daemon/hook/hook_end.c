@@ -48,6 +48,7 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
     h->success_ms = now_ms;
     h->snapshot_due = h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && run->held_back);
     h->last_error[0] = '\0';
+    h->renew = false;
     if (h->gate == GATE_FIRST && h->rules.mode != HOOK_OBJECT)
         hook_end_first(h);
 }
@@ -192,7 +193,7 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
         apply_touch(&h->apply, now_ms);
     if (!is_denied(r))
         want_apply(h, run, touched);
-    bool lets_go = is_denied(r) ? !files_seen(run) : ok && run->kind == RUN_REMOVE;
+    bool lets_go = is_denied(r) ? !files_is_seen(run) : ok && run->kind == RUN_REMOVE;
     if (lets_go && files_forget(run))
         retry_parked(h, now_ms);
 }
@@ -247,6 +248,8 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
     sched_done(&hs->sched, &h->lane, u, outcome(h, run, result, now_ms), now_ms);
     if (u->state == UNIT_BACKOFF)
         v.retry_ms = u->timer.due_ms - now_ms;
+    if (u->state == UNIT_PARKED && entry_of(run) != NULL)
+        queue_entry_touch(&h->queue, entry_of(run));
     h->given_up +=
         u->state == UNIT_PARKED && (v.outcome == HISTORY_FAILED || result->end == RUN_UNFIT);
     if (!ok) /* what wanted to be parked may be due again for another reason */

@@ -55,6 +55,7 @@ void hook_end_first(struct hook *h)
 {
     h->gate = apply_due(&h->apply) ? GATE_APPLY : GATE_OPEN;
     apply_hurry(&h->apply);
+    h->renew = false;
 }
 
 void hook_check_first(struct hook *h)

@@ -56,7 +56,8 @@ static void put_field(struct buf *out, const struct hook_field *f, const struct 
     buf_putc(out, '\0');
 }
 
-/* The values of all fields in one pass over the object; of STALE and FRESH they are empty. */
+/* The values of all fields in one pass over the object; of STALE and FRESH, and of an object that
+ * ended while no process saw it and was not kept whole, they are empty. */
 static enum err_kind read_fields(const struct run *run, struct buf *values, struct err *err)
 {
     const struct hook_rules *r = &run->hook->rules;
@@ -64,7 +65,7 @@ static enum err_kind read_fields(const struct run *run, struct buf *values, stru
     struct buf json = {0};
     enum err_kind kind = ERR_OK;
 
-    if (ev->type == DELTA_STALE || ev->type == DELTA_FRESH)
+    if (object_parts_of(ev->object).body.n == 0)
         return ERR_OK;
     const struct json_path **paths = mem_array(r->field_count, sizeof(struct json_path *));
     for (size_t i = 0; i < r->field_count; i++)

@@ -367,10 +367,14 @@ struct opening {
 };
 
 /* What was announced by an earlier process may be over without anybody having said so. */
-static void end_unseen(const struct queue *q, struct entry *e)
+static void end_unseen(struct queue *q, struct entry *e)
 {
-    if (announced_is_dead(e) && e->gone.object == NULL)
+    if (!life_is(&e->announced) && life_is(&e->heir))
+        forget_announced(q, e);
+    if (announced_is_dead(e) && e->gone.object == NULL) {
         e->gone = queue_event_over(q, e, &e->announced);
+        queue_entry_touch(q, e);
+    }
     if (is_dead(e, &e->heir) && e->heir_gone.object == NULL)
         e->heir_gone = queue_event_over(q, e, &e->heir);
 }

@@ -7,6 +7,7 @@
 #include "base/panic.h"
 #include "hook/changes.h"
 #include "hook/hook.h"
+#include "proto/path_list.h"
 
 const char *run_reason_name(enum run_reason reason)
 {
@@ -44,12 +45,15 @@ const char *run_key(const struct run *run)
 }
 
 /* What a MODIFIED is about: what differs from the last handled state, and all that runs since then
- * were told: they may have had effects. The newest state differs from theirs nowhere else. */
+ * were told: they may have had effects. The newest state differs from theirs nowhere else. All of it
+ * when the handled state, left by an earlier process, is not known. */
 static struct buf changed_paths(const struct entry *e, const struct queue_event *ev)
 {
     const struct object *base = queue_base(e, ev);
     struct buf lines = {0};
 
+    if (base == NULL && ev->type == DELTA_MODIFIED && life_has(&e->handled, ev->object))
+        buf_puts(&lines, PATH_LIST_ALL);
     if (base == NULL)
         return lines;
     lines = changes_between(base, ev->object);
@@ -141,13 +145,17 @@ static bool is_overdue(const struct hook *h, const struct unit *u, uint64_t now_
 static enum run_reason reason_of(const struct hook *h, const struct unit *u, const struct entry *e,
                                  uint64_t now_ms)
 {
-    bool existing = e != NULL ? e->existing : h->gate == GATE_FIRST;
+    bool renew = e != NULL ? e->renew : h->renew;
+    bool existing =
+        e != NULL ? e->existing && !e->recalled : h->gate == GATE_FIRST && !h->recalled;
     bool due = e != NULL ? queue_due(e) : h->queue.pending_count > 0 || h->snapshot_due;
 
     if (u->orders != 0)
         return RUN_MANUAL;
     if (u->failures > 0)
         return RUN_RETRY;
+    if (renew && due)
+        return RUN_RENEW;
     if (existing)
         return RUN_EXISTING;
     return due && !is_overdue(h, u, now_ms) ? RUN_CHANGE : RUN_RERUN;

@@ -53,7 +53,7 @@ static void make_ready(struct lane *lane, struct unit *u)
     list_append(&lane->ready, &u->ready);
 }
 
-static void park(struct lane *lane, struct unit *u)
+void sched_park(struct lane *lane, struct unit *u)
 {
     leave(lane, u, UNIT_PARKED);
     lane->parked++;
@@ -261,7 +261,7 @@ static void back_off(struct sched *s, struct lane *lane, struct unit *u, enum sc
 
     u->failures++;
     if (parks && !changed) {
-        park(lane, u);
+        sched_park(lane, u);
         return;
     }
     if (changed && ms > lane->params.retry.initial_ms)

@@ -110,16 +110,17 @@ void sched_drop(struct lane *lane, struct unit *u);
 void sched_rest(struct lane *lane, struct unit *u, uint64_t since_ms);
 /* The same, by the time when it is due; 0 = it is not. */
 void sched_rest_until(struct lane *lane, struct unit *u, uint64_t at_ms);
+/* It waits for a change, as it did in an earlier process. Not while it runs. */
+void sched_park(struct lane *lane, struct unit *u);
 
 /* Lets nothing of the lane start, or lets it start again. Units still become ready. */
 void sched_block(struct lane *lane, bool blocked);
 
-/* A unit that may start now, or NULL; it counts as running from here on. *lane is its lane. */
+/* A unit that may start now, or NULL; it is running from here on. *lane is its lane. */
 struct unit *sched_next(struct sched *s, uint64_t now_ms, struct lane **lane);
 
 /* It has something to run: min_interval counts from here. */
 void sched_started(struct lane *lane, uint64_t now_ms);
-
 /* What started at started_ms was none: if nothing has started since, min_interval does not count. */
 void sched_unstarted(struct lane *lane, uint64_t started_ms);
 
@@ -135,7 +136,7 @@ enum sched_result {
 void sched_done(struct sched *s, struct lane *lane, struct unit *u, enum sched_result result,
                 uint64_t now_ms);
 
-/* Is the run of the unit the last one of its attempts, so that it is parked if that fails? */
+/* Is the run of the unit the last of its attempts, so that it is parked if that fails? */
 bool sched_is_last_try(const struct lane *lane, const struct unit *u);
 
 /* Is a unit of the lane running, or could it start but for slots and min_interval? */

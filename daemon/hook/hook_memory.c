@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/hook_memory.h"
+
+#include "hook/ledger.h"
+
+struct hook_memory hook_memory_of(const struct hook *h)
+{
+    bool runs = h->rules.mode == HOOK_SNAPSHOT && h->lane.running > 0;
+
+    return (struct hook_memory){.owes_snapshot = h->snapshot_due || runs,
+                                .owes_apply = apply_due(&h->apply),
+                                .is_paused = h->paused};
+}
+
+void hook_memory_recall(struct hook *h, const struct hook_memory *m, uint64_t now_ms)
+{
+    h->recalled = true;
+    h->snapshot_due = h->snapshot_due || (m->owes_snapshot && h->rules.mode == HOOK_SNAPSHOT);
+    if (m->owes_apply)
+        apply_touch(&h->apply, now_ms);
+    if (m->is_paused)
+        hook_pause(h, true);
+}
+
+/* Nothing was done for what is skipped. */
+void hook_memory_renew(struct hook *h)
+{
+    bool skips = h->rules.existing == HOOK_EXISTING_SKIP;
+
+    ledger_renew(&h->queue, skips);
+    files_renew(&h->files);
+    h->renew = h->rules.mode != HOOK_OBJECT;
+    h->snapshot_due = h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !skips);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook_memory - what of a whole hook outlives the process, beside the marks of its queue
+ * (hook/ledger) and what its files hold (hook/files): what it owes though no key tells of it; pure.
+ */
+#ifndef HOOK_HOOK_MEMORY_H
+#define HOOK_HOOK_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "hook/hook.h"
+
+struct hook_memory {
+    bool owes_snapshot; /* a run is due though nothing has changed, or under way */
+    bool owes_apply;    /* what was written is to be applied, or that is under way */
+    bool is_paused;     /* a person paused it */
+};
+
+/* As it is now; to be kept when it changes, before a run starts and when it has ended. */
+struct hook_memory hook_memory_of(const struct hook *h);
+
+/* An earlier process had the hook, with the same settings or others, and has left this. Before its
+ * sources are opened. */
+void hook_memory_recall(struct hook *h, const struct hook_memory *m, uint64_t now_ms);
+
+/* What the hook did is gone (DESIGN 1.2, effect), or it is another hook by now: its marks must be
+ * recalled before. Before its sources are opened. */
+void hook_memory_renew(struct hook *h);
+
+#endif
