@@ -209,8 +209,11 @@ static void put_file(struct file *file, const struct files_sink *sink, void *arg
                                     .digest = file->digest};
 
     list_remove(&file->dirty);
-    file->kept = true;
-    sink->put(arg, &seen);
+    if (file->seen)
+        sink->put(arg, &seen);
+    else if (file->kept)
+        sink->drop(arg, seen.path);
+    file->kept = file->seen;
 }
 
 static void touch_all(struct files *f)
@@ -249,6 +252,10 @@ void files_recall(struct files *f, const struct files_seen *seen)
 
 void files_renew(struct files *f)
 {
-    for (struct map_node *n = map_first(&f->by_path); n != NULL; n = map_next(n))
-        map_entry(n, struct file, node)->seen = false;
+    for (struct map_node *n = map_first(&f->by_path); n != NULL; n = map_next(n)) {
+        struct file *file = map_entry(n, struct file, node);
+
+        file->seen = false;
+        touch(f, file);
+    }
 }

@@ -34,7 +34,7 @@ struct file {
 struct files {
     char *template; /* NULL = the hook has no output */
     struct map by_path;
-    struct list dirty; /* seen, and not put since */
+    struct list dirty; /* changed since they were put */
     struct list gone;  /* kept, and taken from their keys since */
 };
 

@@ -2,6 +2,7 @@
 #include "hook/run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"
@@ -56,6 +57,10 @@ static struct buf changed_paths(const struct entry *e, const struct queue_event 
         buf_puts(&lines, PATH_LIST_ALL);
     if (base == NULL)
         return lines;
+    if (e->told != NULL && strcmp(e->told, PATH_LIST_ALL) == 0) {
+        buf_puts(&lines, e->told);
+        return lines;
+    }
     lines = changes_between(base, ev->object);
     if (e->told != NULL)
         changes_unite(&lines, str_c(e->told));

@@ -136,7 +136,7 @@ enum sched_result {
 void sched_done(struct sched *s, struct lane *lane, struct unit *u, enum sched_result result,
                 uint64_t now_ms);
 
-/* Is the run of the unit the last of its attempts, so that it is parked if that fails? */
+/* Is the run of the unit the last of its attempts, so that its failure parks it? */
 bool sched_is_last_try(const struct lane *lane, const struct unit *u);
 
 /* Is a unit of the lane running, or could it start but for slots and min_interval? */
@@ -144,7 +144,6 @@ bool sched_is_busy(const struct lane *lane, uint64_t now_ms);
 
 /* Is there a slot for one more unit of the lane? */
 bool sched_has_slot(const struct sched *s, const struct lane *lane);
-
 /* When sched_next() may have something new although nothing happened; NEVER_MS = never. */
 uint64_t sched_wake_ms(const struct sched *s);
 

@@ -84,6 +84,8 @@ struct oracle {
     bool held_now; /* the run shows a life that its changes had no room for */
     bool held;     /* the last good one did */
     bool opened;   /* a source was, since the last start */
+    bool reborn;   /* an earlier process has left what the hook knows */
+    bool seen[ORACLE_SOURCES]; /* and it had seen the source */
 };
 
 /* "u12" or "12" as a number, 0 = "". */
@@ -112,6 +114,10 @@ void oracle_started(struct oracle *o, const struct run *run);
 
 /* It has ended; before hooks_finish(). parks: the unit wants to be parked. */
 void oracle_ended(struct oracle *o, const struct run *run, bool ok, bool parks);
+
+/* The process has died after these runs, some of which may have had effects: another one with this
+ * hook has recalled what it left. */
+void oracle_reborn(struct oracle *o, struct run *const *runs, size_t n, struct hook *hook);
 
 /* Nothing is left to do: the world is what the cache is. */
 void oracle_quiet(struct oracle *o);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* oracle_quiet() of hook_oracle.h. */
+#include "hook_oracle.h"
+
+#include "oracle_outage.h"
+
+static bool takes(const struct oracle *o, enum delta_type type)
+{
+    return filter_takes(&o->hook->filter, type);
+}
+
+static unsigned uid_now(const struct oracle *o, size_t source, size_t key)
+{
+    return o->cache->states[o->cache->now[source][key]].uid;
+}
+
+static void check_life(const struct oracle *o, size_t source, size_t key,
+                       const struct oracle_life *life)
+{
+    unsigned state = o->cache->now[source][key];
+
+    if (life->uid == uid_now(o, source, key)) {
+        assert_true(life->in_world || (o->hook->filter.events & 3) == 0);
+        assert_true(!takes(o, DELTA_MODIFIED) || !oracle_differ(o, life->world, state));
+    } else if (takes(o, life->end) && !life->excused) {
+        assert_false(life->told);
+        assert_false(life->in_world);
+    }
+}
+
+/* All of the last good snapshot is as it is now. */
+static void check_snapshot(const struct oracle *o, size_t source, size_t key)
+{
+    unsigned then = o->handled[source][key];
+    unsigned state = o->cache->now[source][key];
+
+    assert_int_equal(o->cache->states[then].uid, o->cache->states[state].uid);
+    assert_false(oracle_differ(o, then, state));
+}
+
+void oracle_quiet(struct oracle *o)
+{
+    const struct hook *h = o->hook;
+    bool first = h->rules.existing == HOOK_EXISTING_RUN;
+
+    assert_int_equal(o->running, 0);
+    assert_int_equal(h->gate, GATE_OPEN);
+    assert_int_equal(h->queue.pending_count, 0);
+    assert_int_equal(hook_pending(h), 0);
+    if (h->rules.mode == HOOK_SNAPSHOT && first)
+        assert_true(o->any_good_run);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        if ((o->sources & 1U << s) == 0)
+            continue;
+        assert_true(o->open[s]);
+        oracle_check_outage(o, s);
+        for (size_t k = 0; k < ORACLE_KEYS; k++) {
+            for (size_t i = 0; i < o->keys[s][k].life_count; i++)
+                check_life(o, s, k, &o->keys[s][k].lives[i]);
+            if (h->rules.mode == HOOK_SNAPSHOT && (h->filter.events & 0xf) == 0xf)
+                check_snapshot(o, s, k);
+        }
+    }
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook_oracle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "hook/hook_memory.h"
+#include "hook/ledger.h"
+
+/* Random programs of changes and runs, in virtual time, of a hook whose process dies at any point
+ * and is followed by one that knows what its ledger says, judged by hook_oracle over all of them.
+ * PROGRAM=N in the environment runs one of them, PROGRAMS=N so many. */
+
+enum { PROGRAMS = 3000, STEPS = 120, MARKS = 64, PARK = 75, ALL = 0x3f };
+
+/* What is on disk. */
+struct row {
+    size_t source;
+    char key[16];
+    char uid[16];
+    struct ledger_mark mark;
+};
+
+static struct row rows[MARKS];
+static size_t row_count;
+static bool seen[ORACLE_SOURCES];
+static struct hook_memory memory;
+
+static struct hooks processes[2];
+static struct hooks *hooks = processes;
+static struct oracle oracle;
+static struct oracle_cache cache;
+static struct object *cached[ORACLE_SOURCES][ORACLE_KEYS];
+static struct watch *watches[ORACLE_SOURCES];
+static struct run *running[64];
+static size_t running_count;
+static struct rng rng;
+static uint64_t now;
+static unsigned uids;
+static bool failing;
+static bool bodies; /* of objects are on disk, too */
+static uint64_t program;
+
+/* The configuration. */
+static struct hook_rules rules;
+static struct lane_params lane;
+static unsigned events;
+
+static unsigned pick(unsigned n)
+{
+    return (unsigned)rng_between(&rng, 0, n - 1);
+}
+
+/* ---- The disk. */
+
+static struct row *find_row(size_t source, struct str key, struct str uid)
+{
+    for (size_t i = 0; i < row_count; i++)
+        if (rows[i].source == source && str_is(key, rows[i].key) && str_is(uid, rows[i].uid))
+            return &rows[i];
+    return NULL;
+}
+
+static void put_row(void *arg, size_t source, const struct ledger_mark *m)
+{
+    struct row *r = find_row(source, m->key, m->uid);
+
+    (void)arg;
+    if (r == NULL) {
+        assert_true(row_count < MARKS);
+        r = &rows[row_count++];
+        *r = (struct row){.source = source};
+        memcpy(r->key, m->key.p, m->key.n);
+        memcpy(r->uid, m->uid.p, m->uid.n);
+    }
+    object_unref(&r->mark.last);
+    r->mark = *m;
+    r->mark.key = str_c(r->key);
+    r->mark.uid = str_c(r->uid);
+    if (m->last != NULL)
+        object_ref(m->last);
+}
+
+static void drop_row(void *arg, size_t source, struct str key, struct str uid)
+{
+    struct row *r = find_row(source, key, uid);
+
+    (void)arg;
+    assert_non_null(r);
+    object_unref(&r->mark.last);
+    *r = rows[--row_count];
+    r->mark.key = str_c(r->key);
+    r->mark.uid = str_c(r->uid);
+}
+
+static void note_seen(void *arg, size_t source)
+{
+    (void)arg;
+    seen[source] = true;
+}
+
+static void commit(void)
+{
+    static const struct ledger_sink sink = {put_row, drop_row, note_seen};
+
+    ledger_put(hooks->v[0]->queue, &sink, NULL);
+    memory = hook_memory_of(hooks->v[0]);
+}
+
+/* ---- Processes. */
+
+static void ignore_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg, (void)w, (void)d;
+}
+
+static const struct watch_events watch_events = {.on_delta = ignore_delta};
+
+static struct hook *start_process(void)
+{
+    static const char *const paths[] = {"data.a"};
+    static const int park = PARK;
+    struct hook_source sources[ORACLE_SOURCES];
+    struct hook_params p = {.name = "h", .rules = rules, .lane = lane, .sources = sources};
+
+    p.rules.park_exit = mem_dup(&park, sizeof(park));
+    p.rules.park_exit_count = 1;
+    hooks_init(hooks, pick(4), program);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        watches[s] = objects_watch(s == 0 ? "w0" : "w1", &watch_events, NULL);
+        cache.synced[s] = false;
+        oracle.source_of[p.source_count] = s;
+        sources[p.source_count++] = (struct hook_source){.name = "s", .of.watch = watches[s]};
+    }
+    assert_int_equal(filter_init(&p.filter, events, paths, oracle.only_a ? 1 : 0, NULL), ERR_OK);
+    hooks_add(hooks, &p);
+    return hooks->v[0];
+}
+
+static void stop_process(void)
+{
+    hooks_fini(hooks);
+    running_count = 0;
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        watch_destroy(&watches[s]);
+}
+
+static void begin(uint64_t seed)
+{
+    rng_seed(&rng, seed);
+    cache = (struct oracle_cache){.state_count = 1};
+    memset(seen, 0, sizeof(seen));
+    now = 10000;
+    uids = 0;
+    oracle = (struct oracle){.cache = &cache, .rng = &rng, .only_a = pick(3) == 0};
+    oracle.sources = (1U << ORACLE_SOURCES) - 1;
+    rules = (struct hook_rules){
+        .mode = (enum hook_mode)pick(3),
+        .existing = pick(3) == 0 ? HOOK_EXISTING_SKIP : HOOK_EXISTING_RUN,
+        .require = pick(2) == 0 ? HOOK_REQUIRE_ALL : HOOK_REQUIRE_ANY,
+    };
+    lane = (struct lane_params){
+        .settle_ms = pick(2) * 50,
+        .settle_max_ms = 100,
+        .concurrency = 1 + pick(3),
+        .retry = {.initial_ms = 100, .max_ms = 1000, .factor = 2},
+        .attempts = pick(2) == 0 ? 0 : 1 + pick(6),
+    };
+    events = pick(2) == 0 ? ALL : 1 + pick(ALL);
+    bodies = pick(3) > 0;
+    oracle.hook = start_process();
+    failing = true;
+}
+
+static void end(void)
+{
+    stop_process();
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        for (size_t k = 0; k < ORACLE_KEYS; k++)
+            object_unref(&cached[s][k]);
+    for (; row_count > 0; row_count--)
+        object_unref(&rows[row_count - 1].mark.last);
+}
+
+/* ---- Changes. */
+
+static struct object *next_object(size_t source, size_t key, unsigned uid)
+{
+    char k[48];
+    char u[16];
+    char rv[16];
+    char data[32];
+    struct oracle_state state = {.uid = uid, .a = pick(3), .b = pick(2)};
+
+    assert_true(cache.state_count < ORACLE_STATES);
+    cache.states[cache.state_count] = state;
+    snprintf(k, sizeof(k), "s%zu/k%zu", source, key);
+    snprintf(u, sizeof(u), "u%u", uid);
+    snprintf(rv, sizeof(rv), "%u", cache.state_count++);
+    snprintf(data, sizeof(data), "\"a\":%u,\"b\":%u", state.a, state.b);
+    return objects_make(k, u, rv, data);
+}
+
+/* The cache changes; heard = false: no process is there to hear of an end. */
+static void change(enum delta_type type, enum delta_cause cause, struct object *o, bool heard)
+{
+    size_t source = (size_t)(object_namespace(o).p[1] - '0');
+    size_t key = oracle_key_index(o);
+    bool over = type == DELTA_DELETED || type == DELTA_LEFT;
+    const struct delta d = {.type = type,
+                            .cause = cause,
+                            .object = o,
+                            .received_ns = now,
+                            .final_state_unknown = cause == CAUSE_RESTART && over};
+    struct object *old = cached[source][key];
+
+    cached[source][key] = over ? NULL : object_ref(o);
+    cache.now[source][key] = over ? 0 : oracle_number(object_rv(o));
+    oracle_delta(&oracle, source, &d);
+    if (heard)
+        hooks_delta(hooks, (struct content){.watch = watches[source]}, &d, now);
+    oracle_settled(&oracle);
+    object_unref(&old);
+}
+
+static void change_key(size_t source, size_t key, enum delta_cause cause, bool heard)
+{
+    struct object *was = cached[source][key];
+    unsigned uid = was != NULL ? oracle_number(object_uid(was)) : 0;
+    bool ends = was != NULL && pick(3) == 0;
+    bool same = was != NULL && pick(3) > 0;
+    bool back = was == NULL && uids > 0 && pick(4) == 0;
+
+    if (was != NULL && !same) {
+        object_ref(was);
+        change(pick(3) == 0 && heard ? DELTA_LEFT : DELTA_DELETED, cause, was, heard);
+        object_unref(&was);
+    }
+    if (ends && !same)
+        return;
+    uid = same ? uid : back ? 1 + pick(uids) : ++uids;
+    was = next_object(source, key, uid);
+    change(same ? DELTA_MODIFIED : DELTA_ADDED, cause, was, heard);
+    object_unref(&was);
+}
+
+static void turn_stale(size_t source, bool stale)
+{
+    cache.stale[source] = stale;
+    oracle_stale(&oracle, source);
+    hooks_stale(hooks, (struct content){.watch = watches[source]}, stale, now, now);
+    oracle_settled(&oracle);
+}
+
+static void sync_source(size_t source)
+{
+    if (!cache.synced[source])
+        objects_sync(watches[source], "", "1", (struct feed_now){now, now});
+    cache.synced[source] = true;
+}
+
+/* ---- Runs. */
+
+/* What is known of the last state is told. */
+static void check_last(const struct run *run)
+{
+    for (size_t i = 0; i < run->event_count; i++) {
+        const struct queue_event *ev = &run->events[i].ev;
+        bool over = ev->type == DELTA_DELETED || ev->type == DELTA_LEFT;
+
+        assert_true(!over || !bodies || object_parts_of(ev->object).body.n > 0);
+        assert_true(!over || ev->cause != CAUSE_RESTART || ev->final_state_unknown);
+    }
+}
+
+static void pump(void)
+{
+    for (struct run *run; (run = hooks_next(hooks, now)) != NULL;) {
+        oracle_gate(&oracle);
+        commit(); /* before it starts */
+        check_last(run);
+        oracle_started(&oracle, run);
+        assert_true(running_count < ARRAY_LEN(running));
+        running[running_count++] = run;
+    }
+    oracle_gate(&oracle);
+}
+
+static bool wants_park(const struct run *run, const struct run_result *r)
+{
+    return r->status == PARK || (lane.attempts > 0 && run->attempt >= lane.attempts);
+}
+
+static void finish_one(void)
+{
+    if (running_count == 0)
+        return;
+    size_t i = pick((unsigned)running_count);
+    struct run *run = running[i];
+    unsigned what = failing ? pick(5) : 0;
+    struct run_result r = {.text = "", .status = what < 3 ? 0 : what < 4 ? 1 : PARK};
+
+    running[i] = running[--running_count];
+    oracle_ended(&oracle, run, r.status == 0, r.status != 0 && wants_park(run, &r));
+    hooks_finish(hooks, run, &r, now);
+    oracle_settled(&oracle);
+}
+
+/* ---- Deaths. */
+
+static void recall(struct hook *h)
+{
+    hook_memory_recall(h, &memory, now);
+    for (size_t i = 0; i < row_count; i++)
+        assert_true(ledger_recall(&h->queue, rows[i].source, &rows[i].mark, now));
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        if (seen[s])
+            ledger_recall_seen(&h->queue, s);
+}
+
+/* What the cache holds; to the oracle that is nothing new. */
+static void tell_all(enum delta_cause cause)
+{
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        for (size_t k = 0; k < ORACLE_KEYS; k++) {
+            const struct delta d = {
+                .type = DELTA_ADDED, .cause = cause, .object = cached[s][k], .received_ns = now};
+
+            if (cached[s][k] != NULL)
+                hooks_delta(hooks, (struct content){.watch = watches[s]}, &d, now);
+        }
+}
+
+static void change_some(bool heard)
+{
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        for (size_t k = 0; k < ORACLE_KEYS; k++)
+            if (pick(2) == 0)
+                change_key(s, k, CAUSE_RESTART, heard);
+}
+
+/* It ends while no process is there. */
+static void end_outage(size_t source)
+{
+    cache.stale[source] = false;
+    oracle_stale(&oracle, source);
+}
+
+/* Whether a source is stale is seen anew. */
+static void look_at_outages(void)
+{
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        bool stays = cache.stale[s] && pick(2) == 0;
+
+        if (stays)
+            hooks_stale(hooks, (struct content){.watch = watches[s]}, true, now, now);
+        else if (cache.stale[s])
+            end_outage(s);
+    }
+}
+
+/* The process is followed by another, which has recalled what it left. */
+static void replace_process(void)
+{
+    struct hooks *dead = hooks;
+    struct watch *watched[ORACLE_SOURCES];
+
+    memcpy(watched, watches, sizeof(watched));
+    hooks = dead == processes ? processes + 1 : processes;
+    oracle_reborn(&oracle, running, running_count, start_process());
+    running_count = 0;
+    hooks_fini(dead);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        watch_destroy(&watched[s]);
+    recall(hooks->v[0]);
+}
+
+static void die(void)
+{
+    replace_process();
+    if (bodies) {
+        tell_all(CAUSE_RESTART);
+        change_some(true);
+    } else {
+        change_some(false);
+        tell_all(CAUSE_RELIST);
+    }
+    look_at_outages();
+}
+
+/* ---- Programs. */
+
+static void step(void)
+{
+    unsigned what = pick(20);
+
+    if (what < 7)
+        change_key(pick(ORACLE_SOURCES), pick(ORACLE_KEYS), CAUSE_WATCH, true);
+    else if (what < 12)
+        finish_one();
+    else if (what < 15)
+        now += pick(300);
+    else if (what < 17)
+        sync_source(pick(ORACLE_SOURCES));
+    else if (what < 18)
+        turn_stale(pick(ORACLE_SOURCES), pick(2) == 0);
+    else if (pick(3) == 0)
+        die();
+    if (pick(4) > 0)
+        pump();
+    commit();
+}
+
+static void unpark(void)
+{
+    struct err err = {0};
+
+    if (hook_parked(hooks->v[0]) > 0)
+        assert_int_equal(hook_order(hooks->v[0], (struct str){0}, &err), ERR_OK);
+}
+
+/* Everything succeeds from now on, until nothing is left to do. */
+static void drain(void)
+{
+    failing = false;
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        sync_source(s);
+        turn_stale(s, false);
+    }
+    pump();
+    unpark();
+    pump();
+    for (int i = 0; running_count > 0 || !hooks_quiet(hooks); i++) {
+        assert_true(i < 1000);
+        if (running_count > 0)
+            finish_one();
+        else
+            now = hooks_wake_ms(hooks);
+        assert_int_not_equal(now, NEVER_MS);
+        pump();
+    }
+    commit();
+    oracle_quiet(&oracle);
+    assert_true(hooks_ready(hooks));
+}
+
+/* What is handled stays quiet over a restart. */
+static void check_quiet_restart(void)
+{
+    replace_process();
+    tell_all(bodies ? CAUSE_RESTART : CAUSE_RELIST);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        sync_source(s);
+    assert_null(hooks_next(hooks, now));
+    oracle_gate(&oracle);
+    assert_true(hooks_ready(hooks) && hooks_quiet(hooks));
+}
+
+static void check_nothing_is_kept(void)
+{
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        for (size_t k = 0; k < ORACLE_KEYS; k++) {
+            struct object *o = cached[s][k];
+
+            if (o == NULL)
+                continue;
+            object_ref(o);
+            change(DELTA_DELETED, CAUSE_WATCH, o, true);
+            object_unref(&o);
+        }
+    drain();
+    assert_int_equal(row_count, 0);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        assert_int_equal(map_count(&hooks->v[0]->queue.sources[s].by_key), 0);
+}
+
+static void run_program(uint64_t seed)
+{
+    program = seed;
+    begin(seed);
+    for (int round = 0; round < 2; round++) {
+        failing = true;
+        for (int i = 0; i < STEPS; i++)
+            step();
+        drain();
+        check_quiet_restart();
+    }
+    check_nothing_is_kept();
+    end();
+}
+
+static void test_the_guarantees_hold_over_deaths_at_any_point(void **state)
+{
+    const char *one = getenv("PROGRAM");
+    const char *many = getenv("PROGRAMS");
+    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : PROGRAMS;
+
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    if (one != NULL) {
+        run_program(strtoull(one, NULL, 10));
+        return;
+    }
+    for (uint64_t seed = 0; seed < n; seed++)
+        run_program(seed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_guarantees_hold_over_deaths_at_any_point),
+    };
+
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    if (failed > 0)
+        print_error("the last one was PROGRAM=%llu\n", (unsigned long long)program);
+    return failed;
+}
