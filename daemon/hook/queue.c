@@ -153,17 +153,24 @@ static bool is_quiet(const struct queue *q, const struct queue_event *due, size_
     return n == 1 && !queue_is_end(due[0].type) && !filter_takes(q->filter, due[0].type);
 }
 
-/* Takes note of what the hook does not want to hear. True if nothing is left that it does. */
+/* Ends that the hook does not want to hear. */
+static void forget_untaken(struct queue *q, struct entry *e)
+{
+    while (announced_is_dead(e) && e->gone.object != NULL && !filter_takes(q->filter, e->gone.type))
+        forget_announced(q, e);
+    if (is_dead(e, &e->heir) && e->heir_gone.object != NULL &&
+        !filter_takes(q->filter, e->heir_gone.type))
+        forget_heir(q, e);
+}
+
+/* Takes note of a state that the hook does not want to hear. True if nothing is left that it
+ * does. */
 static bool take_note(struct queue *q, struct entry *e)
 {
     struct queue_event due[2];
-
-    while (announced_is_dead(e) && !filter_takes(q->filter, e->gone.type))
-        forget_announced(q, e);
-    if (is_dead(e, &e->heir) && !filter_takes(q->filter, e->heir_gone.type))
-        forget_heir(q, e);
     size_t n = queue_events(q, e, due);
     bool quiet = is_quiet(q, due, n);
+
     if (quiet && e->newest.object != NULL) {
         accept_newest(q, e, n == 0);
         quiet = !e->open || is_quiet(q, due, queue_events(q, e, due));
@@ -171,9 +178,10 @@ static bool take_note(struct queue *q, struct entry *e)
     return quiet;
 }
 
-/* And puts the entry on or off the list. Nothing is decided before the source is open. */
+/* And puts the entry on or off the list. No state counts before the source is open. */
 static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
 {
+    forget_untaken(q, e);
     bool is_open = q->sources[e->source].is_open;
     bool quiet = !is_open || take_note(q, e);
 

@@ -105,7 +105,7 @@ static void commit(void)
 {
     static const struct ledger_sink sink = {put_row, drop_row, note_seen};
 
-    ledger_put(hooks->v[0]->queue, &sink, NULL);
+    ledger_put(&hooks->v[0]->queue, &sink, NULL);
     memory = hook_memory_of(hooks->v[0]);
 }
 
@@ -386,8 +386,12 @@ static void die(void)
     } else {
         change_some(false);
         tell_all(CAUSE_RELIST);
+        sync_source(0); /* what ended and comes back before that was never away to the hook */
+        sync_source(1);
     }
     look_at_outages();
+    if (!bodies)
+        pump();
 }
 
 /* ---- Programs. */
