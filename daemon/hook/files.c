@@ -216,7 +216,7 @@ static void put_file(struct file *file, const struct files_sink *sink, void *arg
     file->kept = file->seen;
 }
 
-static void touch_all(struct files *f)
+void files_touch_all(struct files *f)
 {
     for (struct map_node *n = map_first(&f->by_path); n != NULL; n = map_next(n)) {
         struct file *file = map_entry(n, struct file, node);
@@ -226,10 +226,8 @@ static void touch_all(struct files *f)
     }
 }
 
-void files_put(struct files *f, bool all, const struct files_sink *sink, void *arg)
+void files_put(struct files *f, const struct files_sink *sink, void *arg)
 {
-    if (all)
-        touch_all(f);
     list_each (gone, tmp, &f->gone) { /* another key may have the path by now */
         struct file *file = list_entry(gone, struct file, dirty);
 

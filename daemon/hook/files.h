@@ -73,8 +73,11 @@ bool files_is_seen(const struct run *run);
  * refused for its sake. */
 bool files_forget(const struct run *run);
 
-/* Puts what has changed since it was put last; all: everything, as what was kept is lost. */
-void files_put(struct files *f, bool all, const struct files_sink *sink, void *arg);
+/* Puts what has changed since it was put last. */
+void files_put(struct files *f, const struct files_sink *sink, void *arg);
+
+/* All that was put is lost: the next time everything is. */
+void files_touch_all(struct files *f);
 
 /* What an earlier process has seen, before the first run. Ignored if the path has a key. */
 void files_recall(struct files *f, const struct files_seen *seen);

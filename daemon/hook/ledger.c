@@ -136,13 +136,12 @@ static void touch_entry(void *arg, struct entry *e)
     queue_entry_touch(arg, e);
 }
 
-void ledger_put_all(struct queue *q, const struct ledger_sink *sink, void *arg)
+void ledger_touch_all(struct queue *q)
 {
     for (size_t i = 0; i < q->source_count; i++) {
         queue_each(q, i, touch_entry, q);
         q->sources[i].is_kept = false;
     }
-    ledger_put(q, sink, arg);
 }
 
 /* ---- In. */

@@ -58,8 +58,8 @@ struct ledger_sink {
  * known. What a run is about is put before it starts, and when it has ended. */
 void ledger_put(struct queue *q, const struct ledger_sink *sink, void *arg);
 
-/* The like with everything: what was kept is lost. */
-void ledger_put_all(struct queue *q, const struct ledger_sink *sink, void *arg);
+/* All that was put is lost: the next time everything is. */
+void ledger_touch_all(struct queue *q);
 
 /* A mark that an earlier process has left, before the first change of the source; wall_ns: now.
  * False: it says nothing, or there are two of the key already; it is ignored. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "hook_disk.h"
 #include "hook_oracle.h"
 
 #include <stdio.h>
@@ -6,27 +7,14 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "hook/hook_memory.h"
-#include "hook/ledger.h"
 
 /* Random programs of changes and runs, in virtual time, of a hook whose process dies at any point
  * and is followed by one that knows what its ledger says, judged by hook_oracle over all of them.
  * PROGRAM=N in the environment runs one of them, PROGRAMS=N so many. */
 
-enum { PROGRAMS = 3000, STEPS = 120, MARKS = 64, PARK = 75, ALL = 0x3f };
+enum { PROGRAMS = 3000, STEPS = 120, PARK = 75, ALL = 0x3f };
 
-/* What is on disk. */
-struct row {
-    size_t source;
-    char key[16];
-    char uid[16];
-    struct ledger_mark mark;
-};
-
-static struct row rows[MARKS];
-static size_t row_count;
-static bool seen[ORACLE_SOURCES];
-static struct hook_memory memory;
+static struct hook_disk disk;
 
 static struct hooks processes[2];
 static struct hooks *hooks = processes;
@@ -51,62 +39,6 @@ static unsigned events;
 static unsigned pick(unsigned n)
 {
     return (unsigned)rng_between(&rng, 0, n - 1);
-}
-
-/* ---- The disk. */
-
-static struct row *find_row(size_t source, struct str key, struct str uid)
-{
-    for (size_t i = 0; i < row_count; i++)
-        if (rows[i].source == source && str_is(key, rows[i].key) && str_is(uid, rows[i].uid))
-            return &rows[i];
-    return NULL;
-}
-
-static void put_row(void *arg, size_t source, const struct ledger_mark *m)
-{
-    struct row *r = find_row(source, m->key, m->uid);
-
-    (void)arg;
-    if (r == NULL) {
-        assert_true(row_count < MARKS);
-        r = &rows[row_count++];
-        *r = (struct row){.source = source};
-        memcpy(r->key, m->key.p, m->key.n);
-        memcpy(r->uid, m->uid.p, m->uid.n);
-    }
-    object_unref(&r->mark.last);
-    r->mark = *m;
-    r->mark.key = str_c(r->key);
-    r->mark.uid = str_c(r->uid);
-    if (m->last != NULL)
-        object_ref(m->last);
-}
-
-static void drop_row(void *arg, size_t source, struct str key, struct str uid)
-{
-    struct row *r = find_row(source, key, uid);
-
-    (void)arg;
-    assert_non_null(r);
-    object_unref(&r->mark.last);
-    *r = rows[--row_count];
-    r->mark.key = str_c(r->key);
-    r->mark.uid = str_c(r->uid);
-}
-
-static void note_seen(void *arg, size_t source)
-{
-    (void)arg;
-    seen[source] = true;
-}
-
-static void commit(void)
-{
-    static const struct ledger_sink sink = {put_row, drop_row, note_seen};
-
-    ledger_put(&hooks->v[0]->queue, &sink, NULL);
-    memory = hook_memory_of(hooks->v[0]);
 }
 
 /* ---- Processes. */
@@ -151,7 +83,6 @@ static void begin(uint64_t seed)
 {
     rng_seed(&rng, seed);
     cache = (struct oracle_cache){.state_count = 1};
-    memset(seen, 0, sizeof(seen));
     now = 10000;
     uids = 0;
     oracle = (struct oracle){.cache = &cache, .rng = &rng, .only_a = pick(3) == 0};
@@ -180,8 +111,7 @@ static void end(void)
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
             object_unref(&cached[s][k]);
-    for (; row_count > 0; row_count--)
-        object_unref(&rows[row_count - 1].mark.last);
+    hook_disk_clear(&disk);
 }
 
 /* ---- Changes. */
@@ -279,7 +209,7 @@ static void pump(void)
 {
     for (struct run *run; (run = hooks_next(hooks, now)) != NULL;) {
         oracle_gate(&oracle);
-        commit(); /* before it starts */
+        hook_disk_commit(&disk, hooks->v[0]); /* before it starts */
         check_last(run);
         oracle_started(&oracle, run);
         assert_true(running_count < ARRAY_LEN(running));
@@ -309,16 +239,6 @@ static void finish_one(void)
 }
 
 /* ---- Deaths. */
-
-static void recall(struct hook *h)
-{
-    hook_memory_recall(h, &memory, now);
-    for (size_t i = 0; i < row_count; i++)
-        assert_true(ledger_recall(&h->queue, rows[i].source, &rows[i].mark, now));
-    for (size_t s = 0; s < ORACLE_SOURCES; s++)
-        if (seen[s])
-            ledger_recall_seen(&h->queue, s);
-}
 
 /* What the cache holds; to the oracle that is nothing new. */
 static void tell_all(enum delta_cause cause)
@@ -374,7 +294,7 @@ static void replace_process(void)
     hooks_fini(dead);
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         watch_destroy(&watched[s]);
-    recall(hooks->v[0]);
+    hook_disk_recall(&disk, hooks->v[0], now);
 }
 
 static void die(void)
@@ -414,7 +334,7 @@ static void step(void)
         die();
     if (pick(4) > 0)
         pump();
-    commit();
+    hook_disk_commit(&disk, hooks->v[0]);
 }
 
 static void unpark(void)
@@ -445,7 +365,7 @@ static void drain(void)
         assert_int_not_equal(now, NEVER_MS);
         pump();
     }
-    commit();
+    hook_disk_commit(&disk, hooks->v[0]);
     oracle_quiet(&oracle);
     assert_true(hooks_ready(hooks));
 }
@@ -475,7 +395,7 @@ static void check_nothing_is_kept(void)
             object_unref(&o);
         }
     drain();
-    assert_int_equal(row_count, 0);
+    assert_int_equal(disk.row_count, 0);
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         assert_int_equal(map_count(&hooks->v[0]->queue.sources[s].by_key), 0);
 }

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook_disk - what a hook leaves to the next process, kept in memory; pure.
+ */
+#ifndef UNIT_HOOK_DISK_H
+#define UNIT_HOOK_DISK_H
+
+#include "objects.h"
+
+#include "hook/hook_memory.h"
+#include "hook/ledger.h"
+
+enum { DISK_MARKS = 64, DISK_FILES = 8, DISK_SOURCES = 3 };
+
+struct hook_disk_row {
+    size_t source;
+    char key[16];
+    char uid[16];
+    struct ledger_mark mark; /* with a reference of its object */
+};
+
+struct hook_disk_file {
+    char path[32];
+    char key[16];
+    struct files_seen seen;
+};
+
+/* Zero-initialised is empty. */
+struct hook_disk {
+    struct hook_disk_row rows[DISK_MARKS];
+    size_t row_count;
+    struct hook_disk_file files[DISK_FILES];
+    size_t file_count;
+    bool seen[DISK_SOURCES];
+    struct hook_memory memory;
+    size_t puts; /* of marks */
+};
+
+/* Puts what has changed. */
+void hook_disk_commit(struct hook_disk *d, struct hook *h);
+
+/* Gives it all to a new one. */
+void hook_disk_recall(const struct hook_disk *d, struct hook *h, uint64_t now);
+
+/* The mark of (source 0, key, uid), or NULL. */
+const struct ledger_mark *hook_disk_mark(struct hook_disk *d, const char *key, const char *uid);
+
+/* Empties it. */
+void hook_disk_clear(struct hook_disk *d);
+
+#endif
