@@ -77,14 +77,14 @@ struct digest filter_digest(const struct filter *f, const struct object *o)
     return d;
 }
 
-struct digest filter_life_digest(const struct filter *f, const struct life *l)
+struct digest filter_known_digest(const struct filter *f, const struct known *l)
 {
-    return l->object != NULL ? filter_digest(f, l->object) : life_digest(l);
+    return l->object != NULL ? filter_digest(f, l->object) : known_digest(l);
 }
 
-bool filter_life_changed(const struct filter *f, const struct life *l, const struct object *o)
+bool filter_known_changed(const struct filter *f, const struct known *l, const struct object *o)
 {
     if (l->object != NULL)
         return filter_changed(f, l->object, o);
-    return !digest_eq(life_digest(l), filter_digest(f, o));
+    return !digest_eq(known_digest(l), filter_digest(f, o));
 }

@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "cache/delta.h"
-#include "hook/life.h"
+#include "hook/known.h"
 #include "proto/json_path.h"
 
 struct filter {
@@ -39,9 +39,9 @@ bool filter_changed(const struct filter *f, const struct object *a, const struct
 struct digest filter_digest(const struct filter *f, const struct object *o);
 
 /* The digest of a state of which perhaps no more is known; there must be one. */
-struct digest filter_life_digest(const struct filter *f, const struct life *l);
+struct digest filter_known_digest(const struct filter *f, const struct known *l);
 
 /* The like of filter_changed() for such a state. */
-bool filter_life_changed(const struct filter *f, const struct life *l, const struct object *o);
+bool filter_known_changed(const struct filter *f, const struct known *l, const struct object *o);
 
 #endif

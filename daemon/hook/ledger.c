@@ -33,13 +33,13 @@ static uint32_t note_of_entry(const struct entry *e)
 }
 
 static struct ledger_mark mark_of(const struct queue *q, const struct entry *e,
-                                  const struct life *life, const struct queue_event *gone)
+                                  const struct known *life, const struct queue_event *gone)
 {
     struct ledger_mark m = {.key = str_c(e->key),
-                            .uid = life_uid(life),
+                            .uid = known_uid(life),
                             .is_told = true,
                             .is_ended = gone->object != NULL,
-                            .told = filter_life_digest(q->filter, life),
+                            .told = filter_known_digest(q->filter, life),
                             .last = gone->object};
 
     m.note = m.is_ended ? note_of_end(gone) : 0;
@@ -48,17 +48,17 @@ static struct ledger_mark mark_of(const struct queue *q, const struct entry *e,
 
 static size_t marks_of(const struct queue *q, const struct entry *e, struct ledger_mark out[2])
 {
-    if (!life_is(&e->announced))
+    if (!known_is(&e->announced))
         return 0;
     out[0] = mark_of(q, e, &e->announced, &e->gone);
     out[0].note |= note_of_entry(e);
     out[0].open = e->open;
-    out[0].is_handled = life_is(&e->handled);
+    out[0].is_handled = known_is(&e->handled);
     if (out[0].is_handled)
         out[0].handled = e->handled.object != NULL && e->handled.object == e->announced.object
                              ? out[0].told
-                             : filter_life_digest(q->filter, &e->handled);
-    if (!life_is(&e->heir))
+                             : filter_known_digest(q->filter, &e->handled);
+    if (!known_is(&e->heir))
         return 1;
     out[1] = mark_of(q, e, &e->heir, &e->heir_gone);
     out[1].note |= LEDGER_HEIR;
@@ -158,7 +158,7 @@ static enum delta_cause cause_of(uint32_t note)
 }
 
 static void recall_end(const struct queue *q, const struct entry *e, struct queue_event *gone,
-                       const struct life *life, const struct ledger_mark *m)
+                       const struct known *life, const struct ledger_mark *m)
 {
     object_unref(&gone->object);
     *gone = queue_event_over(q, e, life);
@@ -176,10 +176,10 @@ static void recall_end(const struct queue *q, const struct entry *e, struct queu
 /* What runs since the handled state were told as changed is not known any more. */
 static void recall_announced(struct entry *e, const struct ledger_mark *m)
 {
-    life_trace(&e->announced, m->uid, m->is_told ? m->told : m->handled);
-    life_set(&e->handled, NULL);
+    known_trace(&e->announced, m->uid, m->is_told ? m->told : m->handled);
+    known_set(&e->handled, NULL);
     if (m->is_handled)
-        life_trace(&e->handled, m->uid, m->handled);
+        known_trace(&e->handled, m->uid, m->handled);
     e->open = m->open;
     e->told_end = (m->note & LEDGER_TOLD_END) != 0;
     e->yields = (m->note & LEDGER_YIELDS) != 0;
@@ -203,7 +203,7 @@ bool ledger_recall(struct queue *q, size_t source, const struct ledger_mark *m, 
         return false;
     e->recalled = true;
     if (heir)
-        life_trace(&e->heir, m->uid, m->told);
+        known_trace(&e->heir, m->uid, m->told);
     else
         recall_announced(e, m);
     if (m->is_ended)
@@ -228,7 +228,7 @@ static void renew_entry(void *arg, struct entry *e)
 
     if (!e->recalled || (e->skipped && r->keep_skipped))
         return;
-    life_set(&e->handled, NULL);
+    known_set(&e->handled, NULL);
     queue_told(e, (struct str){0});
     e->renew = true;
     e->skipped = e->parked = false;
@@ -249,9 +249,9 @@ static void forget_entry(void *arg, struct entry *e)
 {
     static const struct queue_event none;
 
-    life_set(&e->handled, NULL);
-    life_set(&e->announced, NULL);
-    life_set(&e->heir, NULL);
+    known_set(&e->handled, NULL);
+    known_set(&e->announced, NULL);
+    known_set(&e->heir, NULL);
     queue_event_set(&e->gone, &none);
     queue_event_set(&e->heir_gone, &none);
     queue_told(e, (struct str){0});
@@ -278,6 +278,6 @@ bool ledger_was_parked(const struct queue *q, struct entry *e)
         return false;
     if (e->told_end || queue_is_end(due[0].type))
         return e->told_end && queue_is_end(due[0].type);
-    return life_has(&e->announced, due[0].object) &&
-           !filter_life_changed(q->filter, &e->announced, due[0].object);
+    return known_has(&e->announced, due[0].object) &&
+           !filter_known_changed(q->filter, &e->announced, due[0].object);
 }

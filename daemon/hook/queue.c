@@ -20,9 +20,9 @@ static bool same_life(const struct object *a, const struct object *b)
 }
 
 /* Has a life that was announced ended? */
-static bool is_dead(const struct entry *e, const struct life *life)
+static bool is_dead(const struct entry *e, const struct known *life)
 {
-    return life_is(life) && (e->newest.object == NULL || !life_has(life, e->newest.object));
+    return known_is(life) && (e->newest.object == NULL || !known_has(life, e->newest.object));
 }
 
 static bool announced_is_dead(const struct entry *e)
@@ -62,11 +62,11 @@ size_t queue_events(const struct queue *q, const struct entry *e, struct queue_e
     }
     if (now == NULL || n == 2) /* two events are what a key may have: the next life waits */
         return n;
-    if (!life_has(&e->handled, now))
+    if (!known_has(&e->handled, now))
         out[n++] = told_as(DELTA_ADDED, &e->newest);
     else if (e->open)
         out[n++] = told_as(repeat_type(q), &e->newest);
-    else if (filter_life_changed(q->filter, &e->handled, now))
+    else if (filter_known_changed(q->filter, &e->handled, now))
         out[n++] = told_as(DELTA_MODIFIED, &e->newest);
     return n;
 }
@@ -84,7 +84,7 @@ bool queue_repeat(const struct queue *q, const struct entry *e, struct queue_eve
 
 struct object *queue_base(const struct entry *e, const struct queue_event *ev)
 {
-    bool same = ev->type == DELTA_MODIFIED && life_has(&e->handled, ev->object);
+    bool same = ev->type == DELTA_MODIFIED && known_has(&e->handled, ev->object);
 
     return same ? e->handled.object : NULL;
 }
@@ -97,9 +97,9 @@ void queue_told(struct entry *e, struct str lines)
 
 static void forget_heir(struct queue *q, struct entry *e)
 {
-    if (life_is(&e->heir))
+    if (known_is(&e->heir))
         queue_entry_touch(q, e);
-    life_set(&e->heir, NULL);
+    known_set(&e->heir, NULL);
     queue_event_set(&e->heir_gone, &no_event);
 }
 
@@ -107,11 +107,11 @@ static void forget_heir(struct queue *q, struct entry *e)
 static void forget_announced(struct queue *q, struct entry *e)
 {
     queue_entry_touch(q, e);
-    life_set(&e->handled, NULL);
-    life_copy(&e->announced, &e->heir);
+    known_set(&e->handled, NULL);
+    known_copy(&e->announced, &e->heir);
     queue_event_set(&e->gone, &e->heir_gone);
     forget_heir(q, e);
-    e->open = life_is(&e->announced);
+    e->open = known_is(&e->announced);
     e->yields = false;
     queue_told(e, (struct str){0});
 }
@@ -122,10 +122,10 @@ static void accept_newest(struct queue *q, struct entry *e, bool same)
 {
     bool open = e->pins > 0;
 
-    if (!same || e->open != open || !life_has(&e->announced, e->newest.object))
+    if (!same || e->open != open || !known_has(&e->announced, e->newest.object))
         queue_entry_touch(q, e);
-    life_set(&e->handled, e->newest.object);
-    life_set(&e->announced, e->newest.object);
+    known_set(&e->handled, e->newest.object);
+    known_set(&e->announced, e->newest.object);
     e->open = open;
     if (!e->open)
         queue_told(e, (struct str){0});
@@ -192,11 +192,11 @@ static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
 
 static void note_end(struct queue *q, struct entry *e, const struct queue_event *ev)
 {
-    if (life_has(&e->announced, ev->object))
+    if (known_has(&e->announced, ev->object))
         queue_event_set(&e->gone, ev);
-    else if (life_has(&e->heir, ev->object))
+    else if (known_has(&e->heir, ev->object))
         queue_event_set(&e->heir_gone, ev);
-    if (life_is(&e->announced))
+    if (known_is(&e->announced))
         queue_entry_touch(q, e); /* the last state goes from the cache to the mark */
     queue_event_set(&e->newest, &no_event);
 }
@@ -204,21 +204,21 @@ static void note_end(struct queue *q, struct entry *e, const struct queue_event 
 /* What an earlier process has handled is known whole again: it is what the cache has of it. */
 static void adopt_state(struct queue *q, struct entry *e, struct object *state)
 {
-    if (e->handled.trace != NULL && life_has(&e->handled, state) &&
-        !filter_life_changed(q->filter, &e->handled, state))
-        life_set(&e->handled, state);
+    if (e->handled.trace != NULL && known_has(&e->handled, state) &&
+        !filter_known_changed(q->filter, &e->handled, state))
+        known_set(&e->handled, state);
 }
 
 static void note_state(struct queue *q, struct entry *e, const struct queue_event *ev)
 {
     queue_event_set(&e->newest, ev);
     adopt_state(q, e, ev->object);
-    if (life_has(&e->announced, ev->object)) {
+    if (known_has(&e->announced, ev->object)) {
         if (e->gone.object != NULL)
             queue_entry_touch(q, e);
         queue_event_set(&e->gone, &no_event); /* it is back before its end was told */
         e->yields = false;
-    } else if (life_has(&e->heir, ev->object)) {
+    } else if (known_has(&e->heir, ev->object)) {
         if (e->heir_gone.object != NULL)
             queue_entry_touch(q, e);
         queue_event_set(&e->heir_gone, &no_event);
@@ -268,7 +268,7 @@ bool queue_new_matter(const struct queue *q, const struct entry *e)
 
     if (queue_events(q, e, due) == 0)
         return false;
-    return !life_is(&e->announced) || queue_is_end(due[0].type) != e->told_end;
+    return !known_is(&e->announced) || queue_is_end(due[0].type) != e->told_end;
 }
 
 void queue_started(struct queue *q, struct entry *e, const struct queue_event *ev)
@@ -279,11 +279,12 @@ void queue_started(struct queue *q, struct entry *e, const struct queue_event *e
     if (!e->told_end && e->yields)
         forget_announced(q, e);
     if (e->told_end)
-        life_set(&e->handled, NULL); /* should it come back, then as ADDED: what it had may be gone */
+        known_set(&e->handled,
+                  NULL); /* should it come back, then as ADDED: what it had may be gone */
     else
-        life_set(!life_is(&e->announced) || life_has(&e->announced, ev->object) ? &e->announced
-                                                                                : &e->heir,
-                 ev->object);
+        known_set(!known_is(&e->announced) || known_has(&e->announced, ev->object) ? &e->announced
+                                                                                   : &e->heir,
+                  ev->object);
     e->open = true;
     e->pins++;
 }
@@ -299,18 +300,18 @@ void queue_ended(struct queue *q, struct entry *e)
  * An end that was not wanted is not kept: that life is over. */
 void queue_denied(struct queue *q, struct entry *e, const struct queue_mark *was)
 {
-    bool stays = life_is(&e->announced) && life_is(&was->announced) &&
-                 str_eq(life_uid(&e->announced), life_uid(&was->announced));
+    bool stays = known_is(&e->announced) && known_is(&was->announced) &&
+                 str_eq(known_uid(&e->announced), known_uid(&was->announced));
 
     ensure(e->pins > 0);
     e->pins--;
     queue_entry_touch(q, e);
-    life_copy(&e->handled, &was->handled);
-    life_copy(&e->announced, &was->announced);
-    life_copy(&e->heir, &was->heir);
+    known_copy(&e->handled, &was->handled);
+    known_copy(&e->announced, &was->announced);
+    known_copy(&e->heir, &was->heir);
     if (!stays)
         queue_event_set(&e->gone, &was->gone);
-    if (!life_is(&e->heir) || (is_dead(e, &e->heir) && e->heir_gone.object == NULL))
+    if (!known_is(&e->heir) || (is_dead(e, &e->heir) && e->heir_gone.object == NULL))
         forget_heir(q, e);
     queue_told(e, str_c(was->told));
     e->open = was->open;
@@ -323,9 +324,9 @@ void queue_denied(struct queue *q, struct entry *e, const struct queue_mark *was
 
 static void end_handled(struct queue *q, struct entry *e, const struct queue_event *ev)
 {
-    if (life_has(&e->heir, ev->object))
+    if (known_has(&e->heir, ev->object))
         forget_heir(q, e);
-    else if (life_has(&e->announced, ev->object))
+    else if (known_has(&e->announced, ev->object))
         forget_announced(q, e);
 }
 
@@ -333,12 +334,12 @@ static void state_handled(struct queue *q, struct entry *e, const struct queue_e
 {
     bool back = e->newest.object != NULL && same_life(ev->object, e->newest.object);
 
-    if (!life_is(&e->announced) && back) /* its end was not wanted, and it is no more */
-        life_set(&e->announced, ev->object);
-    if (!life_has(&e->announced, ev->object))
+    if (!known_is(&e->announced) && back) /* its end was not wanted, and it is no more */
+        known_set(&e->announced, ev->object);
+    if (!known_has(&e->announced, ev->object))
         return;
     queue_entry_touch(q, e);
-    life_set(&e->handled, ev->object);
+    known_set(&e->handled, ev->object);
     e->open = false;
     queue_told(e, (struct str){0});
 }
@@ -377,7 +378,7 @@ struct opening {
 /* What was announced by an earlier process may be over without anybody having said so. */
 static void end_unseen(struct queue *q, struct entry *e)
 {
-    if (!life_is(&e->announced) && life_is(&e->heir))
+    if (!known_is(&e->announced) && known_is(&e->heir))
         forget_announced(q, e);
     if (announced_is_dead(e) && e->gone.object == NULL) {
         e->gone = queue_event_over(q, e, &e->announced);
@@ -393,7 +394,7 @@ static void open_entry(void *arg, struct entry *e)
 
     end_unseen(o->q, e);
     if (o->skip && e->newest.object != NULL && e->newest.type != DELTA_STALE &&
-        !life_is(&e->announced)) {
+        !known_is(&e->announced)) {
         accept_newest(o->q, e, false);
         e->skipped = true;
     }

@@ -49,16 +49,16 @@ static struct object *make_known(const struct entry *e, struct str uid)
 }
 
 struct queue_event queue_event_over(const struct queue *q, const struct entry *e,
-                                    const struct life *life)
+                                    const struct known *life)
 {
     bool outage = e->key[0] == '\0';
 
-    return (struct queue_event){
-        .type = outage ? DELTA_FRESH : DELTA_DELETED,
-        .cause = CAUSE_RESTART,
-        .object = life->object != NULL ? object_ref(life->object) : make_known(e, life_uid(life)),
-        .final_state_unknown = !outage,
-        .received_ns = q->recalled_ns};
+    return (struct queue_event){.type = outage ? DELTA_FRESH : DELTA_DELETED,
+                                .cause = CAUSE_RESTART,
+                                .object = life->object != NULL ? object_ref(life->object)
+                                                               : make_known(e, known_uid(life)),
+                                .final_state_unknown = !outage,
+                                .received_ns = q->recalled_ns};
 }
 
 void queue_entry_touch(struct queue *q, struct entry *e)
@@ -75,9 +75,9 @@ void queue_entry_free(struct queue *q, struct entry *e)
         q->pending_count--;
     list_remove(&e->pending);
     list_remove(&e->dirty);
-    life_set(&e->handled, NULL);
-    life_set(&e->announced, NULL);
-    life_set(&e->heir, NULL);
+    known_set(&e->handled, NULL);
+    known_set(&e->announced, NULL);
+    known_set(&e->heir, NULL);
     object_unref(&e->newest.object);
     object_unref(&e->gone.object);
     object_unref(&e->heir_gone.object);
@@ -160,7 +160,7 @@ bool queue_release(struct queue *q, struct entry *e)
 {
     bool kept = e->kept[0] != NULL || e->kept[1] != NULL;
 
-    if (e->newest.object != NULL || life_is(&e->announced) || e->pins > 0 || kept ||
+    if (e->newest.object != NULL || known_is(&e->announced) || e->pins > 0 || kept ||
         e->unit.state != UNIT_IDLE)
         return false;
     queue_entry_free(q, e);

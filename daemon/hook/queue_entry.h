@@ -13,7 +13,7 @@
 #include "base/list.h"
 #include "base/map.h"
 #include "cache/delta.h"
-#include "hook/life.h"
+#include "hook/known.h"
 #include "hook/sched.h"
 
 struct queue;
@@ -31,11 +31,11 @@ struct queue_event {
 struct entry {
     struct map_node node; /* in the map of its source */
     size_t source;
-    struct life handled;          /* none: no run for this life has succeeded */
-    struct life announced;        /* none: no run was started since the last handled DELETED */
+    struct known handled;         /* none: no run for this life has succeeded */
+    struct known announced;       /* none: no run was started since the last handled DELETED */
     struct queue_event newest;    /* object NULL: not in the cache; else what brought it */
     struct queue_event gone;      /* object not NULL: the end of the announced life */
-    struct life heir;             /* the life announced by a run that told gone as well, as long
+    struct known heir;            /* the life announced by a run that told gone as well, as long
                                   as gone is not handled; modes batch, snapshot */
     struct queue_event heir_gone; /* object not NULL: the end of the heir */
     bool open;     /* a run was started since handled was set: it may have had effects */
@@ -74,6 +74,6 @@ void queue_event_set(struct queue_event *slot, const struct queue_event *next);
 
 /* The end of a life of which no more is known than that it is over; with a reference of its own. */
 struct queue_event queue_event_over(const struct queue *q, const struct entry *e,
-                                    const struct life *life);
+                                    const struct known *life);
 
 #endif

@@ -14,9 +14,9 @@ struct queue_mark queue_mark_of(const struct entry *e)
                            .yields = e->yields,
                            .skipped = e->skipped};
 
-    life_copy(&m.handled, &e->handled);
-    life_copy(&m.announced, &e->announced);
-    life_copy(&m.heir, &e->heir);
+    known_copy(&m.handled, &e->handled);
+    known_copy(&m.announced, &e->announced);
+    known_copy(&m.heir, &e->heir);
     if (m.gone.object != NULL)
         object_ref(m.gone.object);
     return m;
@@ -24,9 +24,9 @@ struct queue_mark queue_mark_of(const struct entry *e)
 
 void queue_mark_fini(struct queue_mark *m)
 {
-    life_set(&m->handled, NULL);
-    life_set(&m->announced, NULL);
-    life_set(&m->heir, NULL);
+    known_set(&m->handled, NULL);
+    known_set(&m->announced, NULL);
+    known_set(&m->heir, NULL);
     object_unref(&m->gone.object);
     free(m->told);
     *m = (struct queue_mark){0};

@@ -10,9 +10,9 @@
 
 /* As in struct entry; holds references. Zero-initialised is empty. */
 struct queue_mark {
-    struct life handled;
-    struct life announced;
-    struct life heir;
+    struct known handled;
+    struct known announced;
+    struct known heir;
     struct queue_event gone;
     char *told;
     bool open;

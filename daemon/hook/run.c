@@ -53,7 +53,7 @@ static struct buf changed_paths(const struct entry *e, const struct queue_event 
     const struct object *base = queue_base(e, ev);
     struct buf lines = {0};
 
-    if (base == NULL && ev->type == DELTA_MODIFIED && life_has(&e->handled, ev->object))
+    if (base == NULL && ev->type == DELTA_MODIFIED && known_has(&e->handled, ev->object))
         buf_puts(&lines, PATH_LIST_ALL);
     if (base == NULL)
         return lines;
@@ -151,8 +151,7 @@ static enum run_reason reason_of(const struct hook *h, const struct unit *u, con
                                  uint64_t now_ms)
 {
     bool renew = e != NULL ? e->renew : h->renew;
-    bool existing =
-        e != NULL ? e->existing && !e->recalled : h->gate == GATE_FIRST && !h->recalled;
+    bool existing = e != NULL ? e->existing && !e->recalled : h->gate == GATE_FIRST && !h->recalled;
     bool due = e != NULL ? queue_due(e) : h->queue.pending_count > 0 || h->snapshot_due;
 
     if (u->orders != 0)

@@ -133,7 +133,7 @@ static bool is_announced(const struct oracle *o, size_t source, size_t key, unsi
         const struct entry *e = queue_find(&o->hook->queue, i, str_c(name));
 
         if (e != NULL)
-            return life_is(&e->announced) && oracle_number(life_uid(&e->announced)) == uid;
+            return known_is(&e->announced) && oracle_number(known_uid(&e->announced)) == uid;
     }
     return false;
 }

@@ -81,10 +81,10 @@ struct oracle {
     unsigned handled[ORACLE_SOURCES][ORACLE_KEYS]; /* snapshot: the caches at the last good run */
     unsigned started[ORACLE_SOURCES][ORACLE_KEYS]; /* and at the one under way */
     bool any_good_run;
-    bool held_now; /* the run shows a life that its changes had no room for */
-    bool held;     /* the last good one did */
-    bool opened;   /* a source was, since the last start */
-    bool reborn;   /* an earlier process has left what the hook knows */
+    bool held_now;             /* the run shows a life that its changes had no room for */
+    bool held;                 /* the last good one did */
+    bool opened;               /* a source was, since the last start */
+    bool reborn;               /* an earlier process has left what the hook knows */
     bool seen[ORACLE_SOURCES]; /* and it had seen the source */
 };
 
