@@ -23,7 +23,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST = pathlib.Path(__file__).with_name("mutations.txt")
 UNIT = ("reflector|feed|store|guard|watch|pages|query|refusal|pulse|rv|audit|confirm|hook|queue|"
-        "sched|gate|order|history|payload|filter|apply|files|view|content|sim|helper|path_template|"
+        "sched|gate|order|history|payload|filter|apply|files|ledger|view|content|sim|helper|path_template|"
         "wire")
 WIRE = ["test_list.py", "test_events.py", "test_ends.py", "test_stream.py", "test_cache.py"]
 

@@ -93,7 +93,7 @@ static void begin(uint64_t seed)
         .require = pick(2) == 0 ? HOOK_REQUIRE_ALL : HOOK_REQUIRE_ANY,
     };
     lane = (struct lane_params){
-        .settle_ms = pick(2) * 50,
+        .settle_ms = pick(2) == 0 ? 0 : 50,
         .settle_max_ms = 100,
         .concurrency = 1 + pick(3),
         .retry = {.initial_ms = 100, .max_ms = 1000, .factor = 2},
