@@ -279,8 +279,7 @@ void queue_started(struct queue *q, struct entry *e, const struct queue_event *e
     if (!e->told_end && e->yields)
         forget_announced(q, e);
     if (e->told_end)
-        known_set(&e->handled,
-                  NULL); /* should it come back, then as ADDED: what it had may be gone */
+        known_set(&e->handled, NULL); /* should it come back, then as ADDED: it may be gone */
     else
         known_set(!known_is(&e->announced) || known_has(&e->announced, ev->object) ? &e->announced
                                                                                    : &e->heir,

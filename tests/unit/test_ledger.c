@@ -383,7 +383,7 @@ static void test_a_third_mark_of_a_key_is_not_believed(void **state)
     struct ledger_mark m = {.key = str_c("k"), .is_told = true};
 
     (void)state;
-    add_hook((struct stage_hook){0});
+    add_hook((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
     m.uid = str_c("u1");
     assert_true(ledger_recall(&hook->queue, 0, &m, 1));
     m.uid = str_c("u2");
@@ -391,6 +391,10 @@ static void test_a_third_mark_of_a_key_is_not_believed(void **state)
     assert_true(ledger_recall(&hook->queue, 0, &m, 1));
     m.uid = str_c("u3");
     assert_false(ledger_recall(&hook->queue, 0, &m, 1));
+    load("k", "u1", "\"a\":1");
+    stage_sync(0);
+    stage_pass(DELTA_DELETED, "u2");
+    stage_pass(DELTA_ADDED, "u1"); /* nobody skips what is marked */
 }
 
 /* ---- Files. */
