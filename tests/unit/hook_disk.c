@@ -53,7 +53,10 @@ static void drop_mark(void *arg, size_t source, struct str key, struct str uid)
 
 static void note_seen(void *arg, size_t source)
 {
-    ((struct hook_disk *)arg)->seen[source] = true;
+    struct hook_disk *d = arg;
+
+    d->seen[source] = true;
+    d->puts++;
 }
 
 static void drop_file(void *arg, struct str path)

@@ -33,7 +33,7 @@ struct hook_disk {
     size_t file_count;
     bool seen[DISK_SOURCES];
     struct hook_memory memory;
-    size_t puts; /* of marks */
+    size_t puts; /* of marks, and of sources that were seen */
 };
 
 /* Puts what has changed. */

@@ -1,38 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hook_disk.h"
-#include "stage.h"
+#include "reborn.h"
 
 /* What a hook knows after a restart. */
-static struct hook_disk disk;
-static struct hook *hook;
-static struct stage_hook params;
-
-static void add_hook(struct stage_hook p)
-{
-    params = p;
-    hook = stage_add(&params);
-}
-
-static void keep(void)
-{
-    hook_disk_commit(&disk, hook);
-}
-
-/* The process dies; the next one has recalled what is on disk. */
-static void restart(void)
-{
-    stage_clean_up(NULL);
-    stage_set_up(NULL);
-    hook = stage_add(&params);
-    hook_disk_recall(&disk, hook, 55);
-}
-
-static int clean_up(void **state)
-{
-    hook_disk_clear(&disk);
-    return stage_clean_up(state);
-}
-
 static void load(const char *key, const char *uid, const char *data)
 {
     stage_change(0, DELTA_ADDED, key, uid, data);
@@ -48,7 +17,7 @@ static struct run *starts(enum delta_type type, const char *uid)
 {
     struct run *run = stage_starts(type, uid);
 
-    keep();
+    reborn_keep();
     return run;
 }
 
@@ -58,13 +27,13 @@ static void passes(enum delta_type type, const char *uid, enum run_reason reason
 
     assert_int_equal(run->reason, reason);
     stage_end(run, 0);
-    keep();
+    reborn_keep();
 }
 
 /* A hook that has handled u1. */
 static void begin(struct stage_hook p)
 {
-    add_hook(p);
+    reborn_add(p);
     stage_sync(0);
     load("ns/n", "u1", "\"a\":1");
     passes(DELTA_ADDED, "u1", RUN_EXISTING);
@@ -74,7 +43,7 @@ static void test_what_was_handled_is_quiet_and_ready_at_once(void **state)
 {
     (void)state;
     begin((struct stage_hook){0});
-    restart();
+    reborn_restart();
     load("ns/n", "u1", "\"a\":1");
     stage_sync(0);
     stage_nothing();
@@ -90,7 +59,7 @@ static void test_only_what_changes_in_sees_counts(void **state)
 {
     (void)state;
     begin((struct stage_hook){.path = "data.a"});
-    restart();
+    reborn_restart();
     load("ns/n", "u1", "\"a\":1,\"b\":7");
     stage_sync(0);
     stage_nothing();
@@ -100,7 +69,7 @@ static void test_a_change_while_nobody_looked_tells_that_all_may_differ(void **s
 {
     (void)state;
     begin((struct stage_hook){0});
-    restart();
+    reborn_restart();
     load("ns/n", "u1", "\"a\":2");
     stage_sync(0);
     struct run *run = stage_starts(DELTA_MODIFIED, "u1");
@@ -116,11 +85,12 @@ static void test_what_a_killed_run_may_have_done_is_told_again(void **state)
     begin((struct stage_hook){0});
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
     starts(DELTA_MODIFIED, "u1");
-    restart();
+    reborn_restart();
     load("ns/n", "u1", "\"a\":1"); /* back to what was handled */
     stage_sync(0);
     struct run *run = stage_starts(DELTA_MODIFIED, "u1");
     assert_string_equal(buf_cstr(&run->events[0].changed), "*\n");
+    assert_non_null(run->events[0].old); /* whole again */
     stage_end(run, 0);
     stage_nothing();
 }
@@ -129,7 +99,7 @@ static void test_what_vanished_is_deleted_once(void **state)
 {
     (void)state;
     begin((struct stage_hook){0});
-    restart();
+    reborn_restart();
     stage_sync(0);
     struct run *run = starts(DELTA_DELETED, "u1");
     const struct queue_event *ev = &run->events[0].ev;
@@ -139,10 +109,10 @@ static void test_what_vanished_is_deleted_once(void **state)
     assert_int_equal(ev->received_ns, 55);
     assert_true(str_is(object_key(ev->object), "ns/n") && str_is(object_name(ev->object), "n"));
     stage_end(run, 0);
-    keep();
-    assert_int_equal(disk.row_count, 0);
-    assert_null(queue_find(&hook->queue, 0, str_c("ns/n")));
-    restart();
+    reborn_keep();
+    assert_int_equal(reborn.disk.row_count, 0);
+    assert_null(queue_find(&reborn.hook->queue, 0, str_c("ns/n")));
+    reborn_restart();
     stage_sync(0);
     stage_nothing();
 }
@@ -152,8 +122,8 @@ static void test_an_end_that_was_not_told_keeps_its_last_object(void **state)
     (void)state;
     begin((struct stage_hook){0});
     changes(DELTA_LEFT, "u1", "\"a\":9");
-    keep();
-    restart();
+    reborn_keep();
+    reborn_restart();
     stage_sync(0);
     struct run *run = stage_starts(DELTA_LEFT, "u1");
     struct object *last = objects_make("ns/n", "u1", "1", "\"a\":9");
@@ -168,13 +138,13 @@ static void test_another_life_is_told_after_the_end_of_the_first(void **state)
 {
     (void)state;
     begin((struct stage_hook){0});
-    restart();
+    reborn_restart();
     load("ns/n", "u2", "\"a\":1");
     stage_sync(0);
     passes(DELTA_DELETED, "u1", RUN_CHANGE);
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
-    assert_non_null(hook_disk_mark(&disk, "ns/n", "u2"));
-    assert_int_equal(disk.row_count, 1);
+    assert_non_null(hook_disk_mark(&reborn.disk, "ns/n", "u2"));
+    assert_int_equal(reborn.disk.row_count, 1);
 }
 
 static void test_both_lives_of_a_batch_are_known_again(void **state)
@@ -185,30 +155,30 @@ static void test_both_lives_of_a_batch_are_known_again(void **state)
     load("ns/n", "u2", "\"a\":1");
     struct run *run = stage_next();
     assert_int_equal(run->event_count, 2);
-    keep();
-    assert_int_equal(disk.row_count, 2);
-    restart();
+    reborn_keep();
+    assert_int_equal(reborn.disk.row_count, 2);
+    reborn_restart();
     stage_sync(0); /* u2 has ended, too */
     run = stage_next();
     assert_int_equal(run->event_count, 2);
     stage_event_is(run, 0, DELTA_DELETED, "u1");
     stage_event_is(run, 1, DELTA_DELETED, "u2");
     stage_end(run, 0);
-    keep();
-    assert_int_equal(disk.row_count, 0);
+    reborn_keep();
+    assert_int_equal(reborn.disk.row_count, 0);
 }
 
 static void test_skip_is_for_what_was_there_first(void **state)
 {
     (void)state;
-    add_hook((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
     load("ns/n", "u1", "\"a\":1");
     load("ns/m", "u2", "\"a\":1");
     stage_sync(0);
     stage_nothing();
-    keep();
-    assert_int_equal(disk.row_count, 2);
-    restart();
+    reborn_keep();
+    assert_int_equal(reborn.disk.row_count, 2);
+    reborn_restart();
     load("ns/n", "u1", "\"a\":2");
     load("ns/m", "u2", "\"a\":1");
     load("ns/o", "u3", "\"a\":1");
@@ -221,8 +191,8 @@ static void test_skip_is_for_what_was_there_first(void **state)
 static void test_skip_goes_on_where_it_was_not_kept(void **state)
 {
     (void)state;
-    add_hook((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
-    restart();
+    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    reborn_restart();
     load("ns/n", "u1", "\"a\":1");
     stage_sync(0);
     stage_nothing();
@@ -231,21 +201,24 @@ static void test_skip_goes_on_where_it_was_not_kept(void **state)
 static void test_what_is_parked_stays_parked_until_it_changes(void **state)
 {
     (void)state;
-    add_hook((struct stage_hook){.park_exit = 75});
+    reborn_add((struct stage_hook){.park_exit = 75});
     load("ns/n", "u1", "\"a\":1");
     stage_sync(0);
     stage_end(starts(DELTA_ADDED, "u1"), 75);
-    keep();
-    restart();
+    reborn_keep();
+    reborn_restart();
+    ledger_touch_all(&reborn.hook->queue);
+    reborn_keep();
+    reborn_restart();
     load("ns/n", "u1", "\"a\":1");
     stage_sync(0);
     stage_nothing();
-    assert_int_equal(hook_parked(hook), 1);
+    assert_int_equal(hook_parked(reborn.hook), 1);
     assert_true(hooks_ready(&stage.hooks));
-    keep();
+    reborn_keep();
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
     stage_pass(DELTA_ADDED, "u1");
-    restart();
+    reborn_restart();
     load("ns/n", "u1", "\"a\":3"); /* or had changed before */
     stage_sync(0);
     stage_pass(DELTA_ADDED, "u1");
@@ -257,11 +230,11 @@ static void test_a_parked_end_gives_way_to_the_next_life(void **state)
     begin((struct stage_hook){.park_exit = 75});
     changes(DELTA_DELETED, "u1", "\"a\":1");
     stage_end(starts(DELTA_DELETED, "u1"), 75);
-    keep();
-    restart();
+    reborn_keep();
+    reborn_restart();
     stage_sync(0);
     stage_nothing();
-    restart();
+    reborn_restart();
     load("ns/n", "u2", "\"a\":1");
     stage_sync(0);
     stage_pass(DELTA_ADDED, "u2");
@@ -274,10 +247,10 @@ static void test_renewal_runs_all_and_still_owes_ends(void **state)
     begin((struct stage_hook){0});
     load("ns/m", "u2", "\"a\":1");
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
-    restart();
-    hook_memory_renew(hook);
-    keep(); /* dies once more before any run */
-    restart();
+    reborn_restart();
+    hook_memory_renew(reborn.hook);
+    reborn_keep(); /* dies once more before any run */
+    reborn_restart();
     load("ns/n", "u1", "\"a\":1");
     stage_sync(0);
     passes(DELTA_ADDED, "u1", RUN_RENEW);
@@ -289,14 +262,14 @@ static void test_renewal_runs_all_and_still_owes_ends(void **state)
 static void test_renewal_is_not_for_what_was_skipped(void **state)
 {
     (void)state;
-    add_hook((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
     load("ns/n", "u1", "\"a\":1");
     stage_sync(0);
     stage_nothing();
     load("ns/m", "u2", "\"a\":1");
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
-    restart();
-    hook_memory_renew(hook);
+    reborn_restart();
+    hook_memory_renew(reborn.hook);
     load("ns/n", "u1", "\"a\":1");
     load("ns/m", "u2", "\"a\":1");
     stage_sync(0);
@@ -307,22 +280,22 @@ static void test_renewal_is_not_for_what_was_skipped(void **state)
 static void test_a_snapshot_runs_again_only_if_it_is_owed(void **state)
 {
     (void)state;
-    add_hook((struct stage_hook){.rules.mode = HOOK_SNAPSHOT});
+    reborn_add((struct stage_hook){.rules.mode = HOOK_SNAPSHOT});
     stage_sync(0);
     stage_next(); /* of nothing */
-    keep();
-    restart();
+    reborn_keep();
+    reborn_restart();
     stage_sync(0);
     struct run *run = stage_next();
     assert_int_equal(run->event_count, 0);
     stage_end(run, 0);
-    keep();
-    restart();
+    reborn_keep();
+    reborn_restart();
     stage_sync(0);
     stage_nothing();
     assert_true(hooks_ready(&stage.hooks) && hooks_quiet(&stage.hooks));
-    restart();
-    hook_memory_renew(hook);
+    reborn_restart();
+    hook_memory_renew(reborn.hook);
     stage_sync(0);
     run = stage_next();
     assert_int_equal(run->reason, RUN_RENEW);
@@ -336,12 +309,12 @@ static void test_a_source_that_is_stale_no_more_is_fresh(void **state)
     begin((struct stage_hook){0});
     stage_stale(0, true);
     passes(DELTA_STALE, "", RUN_CHANGE);
-    restart();
+    reborn_restart();
     load("ns/n", "u1", "\"a\":1");
     stage_sync(0);
     struct run *run = starts(DELTA_FRESH, "");
     assert_false(run->events[0].ev.final_state_unknown);
-    restart();
+    reborn_restart();
     load("ns/n", "u1", "\"a\":1");
     stage_stale(0, true); /* and here it is again */
     stage_sync(0);
@@ -353,11 +326,11 @@ static void test_of_another_source_nothing_is_told(void **state)
 {
     (void)state;
     begin((struct stage_hook){0});
-    restart();
-    ledger_forget(&hook->queue, 0);
-    keep();
-    assert_int_equal(disk.row_count, 0);
-    assert_null(queue_find(&hook->queue, 0, str_c("ns/n")));
+    reborn_restart();
+    ledger_forget(&reborn.hook->queue, 0);
+    reborn_keep();
+    assert_int_equal(reborn.disk.row_count, 0);
+    assert_null(queue_find(&reborn.hook->queue, 0, str_c("ns/n")));
     stage_sync(0);
     stage_nothing();
     load("ns/n", "u1", "\"a\":1");
@@ -368,14 +341,14 @@ static void test_all_is_put_again_when_the_disk_is_lost(void **state)
 {
     (void)state;
     begin((struct stage_hook){0});
-    size_t puts = disk.puts;
-    keep();
+    size_t puts = reborn.disk.puts;
+    reborn_keep();
     changes(DELTA_MODIFIED, "u1", "\"a\":1"); /* nothing that counts */
-    keep();
-    assert_int_equal(disk.puts, puts);
-    ledger_touch_all(&hook->queue);
-    keep();
-    assert_int_equal(disk.puts, puts + 1);
+    reborn_keep();
+    assert_int_equal(reborn.disk.puts, puts);
+    ledger_touch_all(&reborn.hook->queue);
+    reborn_keep();
+    assert_int_equal(reborn.disk.puts, puts + 2); /* and that the source was seen */
 }
 
 static void test_a_third_mark_of_a_key_is_not_believed(void **state)
@@ -383,94 +356,21 @@ static void test_a_third_mark_of_a_key_is_not_believed(void **state)
     struct ledger_mark m = {.key = str_c("k"), .is_told = true};
 
     (void)state;
-    add_hook((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
     m.uid = str_c("u1");
-    assert_true(ledger_recall(&hook->queue, 0, &m, 1));
+    assert_true(ledger_recall(&reborn.hook->queue, 0, &m, 1));
     m.uid = str_c("u2");
     m.note = LEDGER_HEIR;
-    assert_true(ledger_recall(&hook->queue, 0, &m, 1));
+    assert_true(ledger_recall(&reborn.hook->queue, 0, &m, 1));
     m.uid = str_c("u3");
-    assert_false(ledger_recall(&hook->queue, 0, &m, 1));
+    assert_false(ledger_recall(&reborn.hook->queue, 0, &m, 1));
     load("k", "u1", "\"a\":1");
     stage_sync(0);
     stage_pass(DELTA_DELETED, "u2");
     stage_pass(DELTA_ADDED, "u1"); /* nobody skips what is marked */
 }
 
-/* ---- Files. */
-
-static void writes(enum run_file became, uint64_t number)
-{
-    struct err err = {0};
-    struct run *run = stage_next();
-
-    assert_int_equal(files_claim(run, &err), ERR_OK);
-    keep();
-    stage_end_file(run, became, number);
-    keep();
-}
-
-static struct stage_hook with_file(void)
-{
-    return (struct stage_hook){.output = "/x/${name}", .applies = true};
-}
-
-static void test_apply_is_owed_until_it_has_succeeded(void **state)
-{
-    (void)state;
-    add_hook(with_file());
-    load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    writes(RUN_FILE_WRITTEN, 1);
-    restart();
-    load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    assert_false(hooks_ready(&stage.hooks));
-    stage_applies(RUN_EXISTING, 1);
-    keep();
-    restart();
-    load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_end(stage_applies(RUN_EXISTING, 1), 0);
-    keep();
-    restart();
-    load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
-    assert_true(hooks_ready(&stage.hooks));
-}
-
-static void test_a_file_that_is_known_is_not_applied_again(void **state)
-{
-    (void)state;
-    add_hook(with_file());
-    load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    writes(RUN_FILE_WRITTEN, 1);
-    stage_end(stage_applies(RUN_EXISTING, 1), 0);
-    keep();
-    assert_int_equal(disk.file_count, 1);
-    restart();
-    load("ns/n", "u1", "\"a\":2");
-    stage_sync(0);
-    writes(RUN_FILE_SAME, 1);
-    stage_nothing();
-    restart();
-    hook_memory_renew(hook);
-    keep();
-    restart();
-    load("ns/n", "u1", "\"a\":2");
-    stage_sync(0);
-    writes(RUN_FILE_SAME, 1); /* what apply did is gone */
-    stage_end(stage_applies(RUN_EXISTING, 1), 0);
-    keep();
-    restart();
-    stage_sync(0);
-    writes(RUN_FILE_REMOVED, 0);
-    assert_int_equal(disk.file_count, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, reborn_clean_up)
 
 int main(void)
 {
@@ -494,8 +394,6 @@ int main(void)
         TEST(test_of_another_source_nothing_is_told),
         TEST(test_all_is_put_again_when_the_disk_is_lost),
         TEST(test_a_third_mark_of_a_key_is_not_believed),
-        TEST(test_apply_is_owed_until_it_has_succeeded),
-        TEST(test_a_file_that_is_known_is_not_applied_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "reborn.h"
+
+/* What a hook knows of its files after a restart. */
+
+static void load(const char *key, const char *uid, const char *data)
+{
+    stage_change(0, DELTA_ADDED, key, uid, data);
+}
+
+static void writes(enum run_file became, uint64_t number)
+{
+    struct err err = {0};
+    struct run *run = stage_next();
+
+    assert_int_equal(files_claim(run, &err), ERR_OK);
+    reborn_keep();
+    stage_end_file(run, became, number);
+    reborn_keep();
+}
+
+static struct stage_hook with_file(void)
+{
+    return (struct stage_hook){.output = "/x/${name}", .applies = true};
+}
+
+static void test_apply_is_owed_until_it_has_succeeded(void **state)
+{
+    (void)state;
+    reborn_add(with_file());
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    writes(RUN_FILE_WRITTEN, 1);
+    reborn_restart();
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    assert_false(hooks_ready(&stage.hooks));
+    stage_applies(RUN_EXISTING, 1);
+    reborn_keep();
+    reborn_restart();
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    stage_end(stage_applies(RUN_EXISTING, 1), 0);
+    reborn_keep();
+    reborn_restart();
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    stage_nothing();
+    assert_true(hooks_ready(&stage.hooks));
+}
+
+static void test_a_file_that_is_known_is_not_applied_again(void **state)
+{
+    (void)state;
+    reborn_add(with_file());
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    writes(RUN_FILE_WRITTEN, 1);
+    stage_end(stage_applies(RUN_EXISTING, 1), 0);
+    reborn_keep();
+    assert_int_equal(reborn.disk.file_count, 1);
+    reborn_restart();
+    load("ns/n", "u1", "\"a\":2");
+    stage_sync(0);
+    writes(RUN_FILE_SAME, 1);
+    stage_nothing();
+    reborn_restart();
+    hook_memory_renew(reborn.hook);
+    reborn_keep();
+    reborn_restart();
+    load("ns/n", "u1", "\"a\":2");
+    stage_sync(0);
+    writes(RUN_FILE_SAME, 1); /* what apply did is gone */
+    stage_end(stage_applies(RUN_EXISTING, 1), 0);
+    reborn_keep();
+    reborn_restart();
+    stage_sync(0);
+    writes(RUN_FILE_REMOVED, 0);
+    assert_int_equal(reborn.disk.file_count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, reborn_clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_apply_is_owed_until_it_has_succeeded),
+        TEST(test_a_file_that_is_known_is_not_applied_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
