@@ -266,9 +266,12 @@ static void proceed(struct keeper *k)
         return;
     bool sync_is_busy = keeper_sync_is_busy(k->sync);
     if (k->batch.count > 0 && (k->due || k->flushed != NULL)) {
-        /* A connection that is closed may take the log of a file of the same name with it. */
+        /* A connection that is closed may take the log of a file of the same name with it; and one
+         * that syncs meanwhile would miss a file that is not there yet. */
         if (k->start_over && sync_is_busy)
             return;
+        if (k->start_over)
+            keeper_sync_forget(k->sync);
         k->due = false;
         deadline_stop(k->soon);
         if (k->trouble.kind != ERR_OK)

@@ -96,6 +96,13 @@ void keeper_sync_note(struct keeper_sync *s, unsigned wal_pages)
     }
 }
 
+void keeper_sync_forget(struct keeper_sync *s)
+{
+    ensure(!keeper_sync_is_busy(s));
+    deadline_stop(s->timer);
+    s->state = SYNC_CLEAN;
+}
+
 bool keeper_sync_is_busy(const struct keeper_sync *s)
 {
     return s->state == SYNC_BUSY || s->state == SYNC_BEHIND;

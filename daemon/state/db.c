@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/panic.h"
 
@@ -26,8 +27,15 @@ static const char *reason(struct sqlite3 *db, int rc, int system)
 
 enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err)
 {
+    int last = errno;
     int system = db != NULL ? sqlite3_system_errno(db) : 0;
 
+    /* SQLite does not note it when COMMIT fails. */
+    if (system == 0 && (rc & 0xff) == SQLITE_IOERR)
+        system = last;
+    /* Of a file that can be written (check_writable()): its head forbids it. */
+    if (rc == SQLITE_READONLY)
+        return err_set(err, ERR_PROTOCOL, rc, "it is damaged: it is marked as not to be written");
     switch (rc & 0xff) {
     case SQLITE_NOTADB:
         return err_set(err, ERR_PROTOCOL, rc, "it is not an SQLite file");
@@ -47,8 +55,7 @@ enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err)
     default:
         if ((rc & 0xff) == SQLITE_FULL)
             system = ENOSPC;
-        return err_set(err, ERR_IO, system, "%s%s", reason(db, rc, system),
-                       system == ENOSPC ? ": free some space" : "");
+        return err_set(err, ERR_IO, system, "%s%s", reason(db, rc, system), folder_advice(system));
     }
 }
 
@@ -89,6 +96,12 @@ enum err_kind db_number(struct sqlite3 *db, const char *sql, int64_t *out, struc
     return kind;
 }
 
+static enum err_kind system_error(struct err *err, const char *what)
+{
+    return err_set(err, ERR_IO, errno, "%s: %s%s", what, strerrordesc_np(errno),
+                   folder_advice(errno));
+}
+
 /* SQLite would make it readable for all; the files beside it get the same mode. */
 static enum err_kind make_file(const struct folder *f, struct err *err)
 {
@@ -97,22 +110,41 @@ static enum err_kind make_file(const struct folder *f, struct err *err)
     if (fd >= 0)
         close(fd);
     else if (errno != EEXIST)
-        return err_set(err, ERR_IO, errno, "state.db cannot be made: %s", strerrordesc_np(errno));
+        return system_error(err, "state.db cannot be made");
     return ERR_OK;
 }
 
-/* Nothing but a file of ours is given to SQLite. */
+static enum err_kind check_ours(const char *name, const struct stat *st, struct err *err)
+{
+    if (!S_ISREG(st->st_mode))
+        return err_set(err, ERR_PROTOCOL, 0, "%s is not a regular file", name);
+    if (st->st_uid != geteuid())
+        return err_set(err, ERR_PROTOCOL, 0, "%s belongs to uid %u, and informerd runs as uid %u",
+                       name, (unsigned)st->st_uid, (unsigned)geteuid());
+    return ERR_OK;
+}
+
+static enum err_kind look_beside(const char *path, const char *name, struct err *err)
+{
+    struct stat st;
+
+    return lstat(path, &st) != 0 ? ERR_OK : check_ours(name, &st, err);
+}
+
+/* Nothing but files of ours is given to SQLite. */
 static enum err_kind look_at_file(const struct folder *f, struct err *err)
 {
     struct stat st;
 
+    if (look_beside(f->wal, "state.db-wal", err) != ERR_OK ||
+        look_beside(f->shm, "state.db-shm", err) != ERR_OK)
+        return err->kind;
     if (lstat(f->db, &st) != 0)
-        return err_set(err, ERR_IO, errno, "state.db: %s", strerrordesc_np(errno));
-    if (!S_ISREG(st.st_mode))
-        return err_set(err, ERR_PROTOCOL, 0, "it is not a regular file");
+        return system_error(err, "state.db");
+    if (check_ours("it", &st, err) != ERR_OK)
+        return err->kind;
     if ((st.st_mode & 077) != 0 && chmod(f->db, 0600) != 0 && errno != EROFS)
-        return err_set(err, ERR_IO, errno, "state.db cannot be closed to other users: %s",
-                       strerrordesc_np(errno));
+        return system_error(err, "state.db cannot be closed to other users");
     return ERR_OK;
 }
 
@@ -123,9 +155,10 @@ static const char common[] =
     "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF;";
 
 static const char *const set_up[] = {
-    [DB_LOAD] = "PRAGMA locking_mode=EXCLUSIVE;",
+    [DB_LOAD] = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=16;", /* each page is read once */
     [DB_WRITE] = "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                 "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=16777216;",
+                 "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=16777216;"
+                 "PRAGMA secure_delete=ON;", /* what is not to be kept any more is gone */
     [DB_SYNC] = "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0;",
 };
 
@@ -145,22 +178,51 @@ static enum err_kind check_writable(const struct folder *f, struct sqlite3 *db, 
 {
     if (sqlite3_db_readonly(db, "main") == 0)
         return ERR_OK;
-    int error = access(f->db, W_OK) != 0 ? errno : EROFS;
-    return err_set(err, ERR_IO, error, "state.db: %s", strerrordesc_np(error));
+    if (access(f->db, W_OK) == 0)
+        errno = EROFS;
+    return system_error(err, "state.db");
+}
+
+enum {
+    WRITE_FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+    LOAD_FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
+};
+
+/* A file of that name as it is, whatever may lie beside it. */
+static void put_immutable(struct buf *uri, const char *path)
+{
+    buf_puts(uri, "file:");
+    for (const char *p = path; *p != '\0'; p++)
+        if (strchr("%?#", *p) != NULL)
+            buf_printf(uri, "%%%02x", (unsigned)(unsigned char)*p);
+        else
+            buf_putc(uri, *p);
+    buf_puts(uri, "?immutable=1");
+}
+
+/* Without a log SQLite would make an empty one first, which a read-only disk does not take. */
+static int open_to_load(const struct folder *f, struct sqlite3 **out)
+{
+    struct buf uri = {0};
+
+    if (access(f->wal, F_OK) == 0 || errno != ENOENT)
+        return sqlite3_open_v2(f->db, out, LOAD_FLAGS, "unix-none");
+    put_immutable(&uri, f->db);
+    int rc = sqlite3_open_v2(buf_cstr(&uri), out, LOAD_FLAGS | SQLITE_OPEN_URI, "unix-none");
+    buf_free(&uri);
+    return rc;
 }
 
 enum err_kind db_open(const struct folder *f, enum db_mode mode, struct sqlite3 **out,
                       struct err *err)
 {
-    int flags = mode == DB_LOAD ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
-
     *out = NULL;
     if (mode == DB_WRITE && make_file(f, err) != ERR_OK)
         return err->kind;
     if (look_at_file(f, err) != ERR_OK)
         return err->kind;
-    int rc = sqlite3_open_v2(f->db, out, flags | SQLITE_OPEN_NOMUTEX,
-                             mode == DB_LOAD ? "unix-none" : NULL);
+    int rc =
+        mode == DB_LOAD ? open_to_load(f, out) : sqlite3_open_v2(f->db, out, WRITE_FLAGS, NULL);
     enum err_kind kind = rc == SQLITE_OK ? ERR_OK : db_fail(*out, rc, err);
     if (kind == ERR_OK && mode != DB_LOAD)
         kind = check_writable(f, *out, err);
@@ -169,6 +231,14 @@ enum err_kind db_open(const struct folder *f, enum db_mode mode, struct sqlite3 
     if (kind != ERR_OK)
         db_drop(out);
     return kind;
+}
+
+bool db_is_in_place(struct sqlite3 *db)
+{
+    int has_moved = 0;
+
+    sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    return has_moved == 0;
 }
 
 static void close_as(struct sqlite3 **dbp, bool keep)

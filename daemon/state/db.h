@@ -7,6 +7,7 @@
 #ifndef STATE_DB_H
 #define STATE_DB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -50,6 +51,9 @@ enum err_kind db_run(struct sqlite3 *db, struct sqlite3_stmt *stmt, struct err *
 /* The one number that a query gives. */
 enum err_kind db_number(struct sqlite3 *db, const char *sql, int64_t *out,
                         struct err *err) MUST_CHECK;
+
+/* Is the file that is open still the one under its name? */
+bool db_is_in_place(struct sqlite3 *db);
 
 /* What SQLite's last error means; rc is what it returned. */
 enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "state/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,27 @@
 
 enum { FOLDER_MODE = 0700, FILE_MODE = 0600, SET_ASIDE_MAX = 9 };
 
+const char *folder_advice(int error)
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return ": free some space";
+    case EACCES:
+    case EPERM:
+        return ": folder and files must belong to the user of informerd (chown), who may read and"
+               " write them (chmod)";
+    case EROFS:
+        return ": mount it for writing";
+    default:
+        return "";
+    }
+}
+
 static enum err_kind fail(struct err *err, const char *path, const char *what)
 {
-    return err_set(err, ERR_IO, errno, "state_dir %s: %s: %s", path, what, strerrordesc_np(errno));
+    return err_set(err, ERR_IO, errno, "state_dir %s: %s: %s%s", path, what, strerrordesc_np(errno),
+                   folder_advice(errno));
 }
 
 static enum err_kind make(const char *path, struct err *err)
@@ -30,18 +50,88 @@ static enum err_kind make(const char *path, struct err *err)
     return fail(err, path, "cannot be made");
 }
 
+static enum err_kind not_opened(const char *path, struct err *err)
+{
+    if (errno == ENOTDIR)
+        return err_set(err, ERR_CONFIG, errno, "state_dir %s is not a folder", path);
+    if (errno == ENOENT) /* as there is something of that name */
+        return err_set(err, ERR_CONFIG, errno, "state_dir %s is a link to nothing", path);
+    return fail(err, path, "cannot be opened");
+}
+
 static enum err_kind open_dir(const char *path, int *fd, struct stat *st, struct err *err)
 {
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*fd < 0 && errno == ENOTDIR)
-        return err_set(err, ERR_CONFIG, errno, "state_dir %s is not a folder", path);
     if (*fd < 0)
-        return fail(err, path, "cannot be opened");
+        return not_opened(path, err);
     if (fstat(*fd, st) == 0)
         return ERR_OK;
     fail(err, path, "cannot be looked at");
     close(*fd);
     return err->kind;
+}
+
+static bool is_one_of(const char *name, const char *const *all)
+{
+    while (*all != NULL && strcmp(*all, name) != 0)
+        all++;
+    return *all != NULL;
+}
+
+/* Nothing, or a file of ours, or what a file system of its own begins with. */
+static bool could_be_ours(int fd)
+{
+    static const char *const nothing[] = {".", "..", "lost+found", NULL};
+    static const char *const ours[] = {"lock", "state.db", "state.db.aside", NULL};
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    bool is_empty = true;
+    bool is_ours = false;
+
+    if (dir == NULL)
+        return false;
+    for (const struct dirent *e; !is_ours && (e = readdir(dir)) != NULL;) {
+        is_ours = is_one_of(e->d_name, ours);
+        is_empty = is_empty && is_one_of(e->d_name, nothing);
+    }
+    closedir(dir);
+    return is_empty || is_ours;
+}
+
+/* state_dir = "/var/lib" by mistake must not take that from everybody else. */
+static enum err_kind check_content(const char *path, int fd, struct err *err)
+{
+    if (could_be_ours(fd))
+        return ERR_OK;
+    return err_set(err, ERR_CONFIG, 0,
+                   "state_dir %s holds files that are not informerd's: name a folder of its own",
+                   path);
+}
+
+/* What an earlier start has left for another user. Only names that nobody else could have put there:
+ * the folder has been the caller's alone. */
+static void give_files(int dir, const struct stat *st, uid_t uid, gid_t gid)
+{
+    static const char *const names[] = {"lock",         "state.db",       "state.db-wal",
+                                        "state.db-shm", "state.db.aside", "state.db.aside-wal"};
+    struct stat file;
+
+    for (size_t i = 0; (st->st_mode & 022) == 0 && i < sizeof(names) / sizeof(names[0]); i++)
+        if (fstatat(dir, names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
+            file.st_nlink == 1 && file.st_uid == st->st_uid &&
+            fchownat(dir, names[i], uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
+            return; /* whoever opens them will say what is wrong */
+}
+
+static enum err_kind give(const char *path, int fd, const struct stat *st, uid_t uid, gid_t gid,
+                          struct err *err)
+{
+    if (check_content(path, fd, err) != ERR_OK)
+        return err->kind;
+    give_files(fd, st, uid, gid);
+    if (fchown(fd, uid, gid) != 0)
+        return fail(err, path, "cannot be given to the user of informerd");
+    return ERR_OK;
 }
 
 enum err_kind folder_prepare(const char *path, uid_t uid, gid_t gid, struct err *err)
@@ -52,8 +142,8 @@ enum err_kind folder_prepare(const char *path, uid_t uid, gid_t gid, struct err 
 
     if (make(path, err) != ERR_OK || open_dir(path, &fd, &st, err) != ERR_OK)
         return err->kind;
-    if (st.st_uid == geteuid() && st.st_uid != uid && fchown(fd, uid, gid) != 0)
-        kind = fail(err, path, "cannot be given to the user of informerd");
+    if (st.st_uid == geteuid() && st.st_uid != uid)
+        kind = give(path, fd, &st, uid, gid, err);
     close(fd);
     return kind;
 }
@@ -61,12 +151,18 @@ enum err_kind folder_prepare(const char *path, uid_t uid, gid_t gid, struct err 
 /* What others can read or write would be neither secret nor to be trusted. */
 static enum err_kind make_ours(const char *path, int fd, const struct stat *st, struct err *err)
 {
+    bool is_closed = (st->st_mode & 077) == 0;
+
+    if (st->st_uid == geteuid() && is_closed)
+        return ERR_OK;
+    if (check_content(path, fd, err) != ERR_OK)
+        return err->kind;
     if (st->st_uid != geteuid())
         return err_set(err, ERR_CONFIG, 0,
                        "state_dir %s belongs to uid %u, and informerd runs as uid %u: give it to "
                        "that user (chown)",
                        path, (unsigned)st->st_uid, (unsigned)geteuid());
-    if ((st->st_mode & 077) != 0 && fchmod(fd, FOLDER_MODE) != 0 && errno != EROFS)
+    if (fchmod(fd, FOLDER_MODE) != 0 && errno != EROFS)
         return fail(err, path, "cannot be closed to other users");
     return ERR_OK;
 }
@@ -102,11 +198,21 @@ static enum err_kind say_in_use(int fd, const char *path, struct err *err)
 /* A folder that cannot be written is locked by what is there, in the end by itself. */
 static int open_lock(int dir)
 {
-    int fd = openat(dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+    enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
+    int fd = openat(dir, "lock", O_RDWR | O_CREAT | FLAGS, FILE_MODE);
 
     if (fd < 0)
-        fd = openat(dir, "lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = openat(dir, "lock", O_RDONLY | FLAGS);
     return fd >= 0 ? fd : fcntl(dir, F_DUPFD_CLOEXEC, 0);
+}
+
+/* The file is what works everywhere; somebody may delete it, so the folder is locked as well where
+ * that can be done (not over NFS). */
+static bool lock_both(int dir, int fd)
+{
+    if (flock(dir, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return false;
+    return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
 static enum err_kind lock(int dir, const char *path, int *out, struct err *err)
@@ -115,8 +221,7 @@ static enum err_kind lock(int dir, const char *path, int *out, struct err *err)
 
     if (fd < 0)
         return fail(err, path, "cannot be locked");
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        say_pid(fd);
+    if (lock_both(dir, fd)) {
         *out = fd;
         return ERR_OK;
     }
@@ -140,14 +245,18 @@ enum err_kind folder_open(const char *path, struct folder **out, struct err *err
     enum err_kind kind = make_ours(path, dir, &st, err);
     if (kind == ERR_OK)
         kind = lock(dir, path, &fd, err);
-    close(dir);
-    if (kind != ERR_OK)
+    if (kind != ERR_OK) {
+        close(dir);
         return kind;
+    }
+    struct witness *witness = witness_create(dir, fd);
+    say_pid(fd);
     *out = MEM_NEW(struct folder, .path = mem_strdup(path), .db = mem_printf("%s/state.db", path),
                    .wal = mem_printf("%s/state.db-wal", path),
                    .shm = mem_printf("%s/state.db-shm", path),
                    .aside = mem_printf("%s/state.db.aside", path),
-                   .aside_wal = mem_printf("%s/state.db.aside-wal", path), .lock = fd);
+                   .aside_wal = mem_printf("%s/state.db.aside-wal", path), .lock = fd, .dir = dir,
+                   .witness = witness);
     return ERR_OK;
 }
 
@@ -158,7 +267,9 @@ void folder_close(struct folder **fp)
     if (f == NULL)
         return;
     *fp = NULL;
+    witness_destroy(&f->witness);
     close(f->lock);
+    close(f->dir);
     free(f->path);
     free(f->db);
     free(f->wal);
@@ -168,17 +279,16 @@ void folder_close(struct folder **fp)
     free(f);
 }
 
-/* A folder in the place of the file cannot take the place of a file: it gets a name with a
- * number. */
-static int rename_away(const struct folder *f)
+/* A folder in the place of a file cannot take the place of a file: it gets a name with a number. */
+static int rename_away(const char *path, const char *aside)
 {
-    if (rename(f->db, f->aside) == 0)
+    if (rename(path, aside) == 0)
         return 0;
     for (int i = 2; i <= SET_ASIDE_MAX &&
                     (errno == ENOTDIR || errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST);
          i++) {
-        char *name = mem_printf("%s-%d", f->aside, i);
-        int result = rename(f->db, name);
+        char *name = mem_printf("%s-%d", aside, i);
+        int result = rename(path, name);
 
         free(name);
         if (result == 0)
@@ -189,12 +299,14 @@ static int rename_away(const struct folder *f)
 
 enum err_kind folder_set_aside(const struct folder *f, struct err *err)
 {
-    if (rename_away(f) != 0 && errno != ENOENT)
+    if (rename_away(f->db, f->aside) != 0 && errno != ENOENT)
         return fail(err, f->path, "state.db cannot be renamed");
     /* Beside another file their bytes would be taken for its own. */
-    if (rename(f->wal, f->aside_wal) != 0 && unlink(f->wal) != 0 && errno != ENOENT)
+    unlink(f->aside_wal);
+    if (rename_away(f->wal, f->aside_wal) != 0 && errno != ENOENT)
         return fail(err, f->path, "state.db-wal cannot be renamed");
-    if (unlink(f->shm) != 0 && errno != ENOENT)
+    if (unlink(f->shm) != 0 && errno != ENOENT && rename_away(f->shm, f->aside_wal) != 0)
         return fail(err, f->path, "state.db-shm cannot be deleted");
+    witness_set(f->witness, 0);
     return ERR_OK;
 }

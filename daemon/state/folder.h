@@ -10,8 +10,9 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "state/witness.h"
 
-/* Never changes once it is open: other threads may read it. */
+/* Never changes once it is open, but for the witness: other threads may read it. */
 struct folder {
     char *path;
     char *db;    /* the file of the state */
@@ -20,15 +21,21 @@ struct folder {
     char *aside; /* what a file that cannot be used is renamed to */
     char *aside_wal;
     int lock;
+    int dir;                 /* the folder itself, locked as well: files are deleted more easily */
+    struct witness *witness; /* of the loader and the writer, one after the other */
 };
 
-/* For a process that will become another user: makes the folder if it is missing, and gives it to
- * the user if it is the caller's. Its parent must be there. */
+/* What a person can do about an error of the system: text to append, perhaps empty. */
+const char *folder_advice(int error);
+
+/* For a process that will become another user: makes the folder if it is missing, and gives it, with
+ * the files of ours in it, to the user if it is the caller's. Its parent must be there. ERR_CONFIG:
+ * it is not a folder, or holds other things. */
 enum err_kind folder_prepare(const char *path, uid_t uid, gid_t gid, struct err *err) MUST_CHECK;
 
 /* Makes the folder if it is missing (its parent must be there), and locks it. ERR_BUSY: another
- * process has it, which the text names. ERR_CONFIG: it is not a folder, or not ours. ERR_IO: it
- * cannot be used now. On an error *out is NULL. */
+ * process has it, which the text names. ERR_CONFIG: it is not a folder, or not ours, or holds other
+ * things and is open to other users. ERR_IO: it cannot be used now. On an error *out is NULL. */
 enum err_kind folder_open(const char *path, struct folder **out, struct err *err) MUST_CHECK;
 
 /* Unlocks it and sets *f to NULL. NULL is fine. */

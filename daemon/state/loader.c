@@ -6,9 +6,12 @@
 
 #include <sqlite3.h>
 
+#include "state/checker.h"
 #include "state/db.h"
 #include "state/loader_row.h"
 #include "state/schema.h"
+#include "state/total.h"
+#include "state/witness.h"
 
 /* One pass over all rows. */
 struct pass {
@@ -16,6 +19,8 @@ struct pass {
     const struct loader_sink *sink;
     void *arg;
     struct buf scratch;
+    struct checker checker;
+    uint64_t sum; /* of what was read so far, as struct total has it */
 };
 
 /* Reads the row the statement stands on; false: it is damaged. */
@@ -71,12 +76,14 @@ static enum err_kind read_table(struct pass *p, const char *sql, row_reader *rea
 
     if (db_prepare(p->db, sql, &stmt, err) != ERR_OK)
         return err->kind;
-    while (sound && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+    while (sound && !checker_has_failed(&p->checker) && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        p->sum += (uint64_t)sqlite3_column_int64(stmt, 0);
         sound = read(p, stmt);
+    }
     enum err_kind kind = ERR_OK;
     if (!sound)
         kind = err_set(err, ERR_PROTOCOL, 0, "it is damaged: a row is not what was written");
-    else if (rc != SQLITE_DONE)
+    else if (rc != SQLITE_DONE && rc != SQLITE_ROW)
         kind = db_fail(p->db, rc, err);
     sqlite3_finalize(stmt);
     return kind;
@@ -91,19 +98,37 @@ static enum err_kind read_tables(struct pass *p, struct err *err)
     return read_table(p, LOADER_ROW_MARKS, read_mark, err);
 }
 
-static enum err_kind check_pages(struct sqlite3 *db, struct err *err)
+/* Each row may be sound, and yet not all be there; or all, as they were some time ago. */
+static enum err_kind check_total(struct pass *p, const struct folder *f, struct err *err)
 {
-    struct sqlite3_stmt *stmt;
+    struct total total;
 
-    if (db_prepare(db, "PRAGMA quick_check(1)", &stmt, err) != ERR_OK)
+    if (total_read(p->db, &total, err) != ERR_OK)
         return err->kind;
-    int rc = sqlite3_step(stmt);
-    enum err_kind kind = ERR_OK;
-    if (rc != SQLITE_ROW)
-        kind = db_fail(db, rc, err);
-    else if (sqlite3_stricmp((const char *)sqlite3_column_text(stmt, 0), "ok") != 0)
-        kind = err_set(err, ERR_PROTOCOL, 0, "it is damaged: %s", sqlite3_column_text(stmt, 0));
-    sqlite3_finalize(stmt);
+    if (total.sum != p->sum)
+        return err_set(err, ERR_PROTOCOL, 0, "it is damaged: there are not all rows in it");
+    if (total.commits < witness_commits(f->witness))
+        return err_set(err, ERR_PROTOCOL, 0,
+                       "it is older than what was written last: its end is lost, or it is a copy "
+                       "from before");
+    witness_set(f->witness, total.commits);
+    return ERR_OK;
+}
+
+/* Rows are read while the pages are being checked: one who waits for the other would take half as
+ * long again. What the check says goes first. */
+static enum err_kind read_checked(struct pass *p, const struct folder *f, struct err *err)
+{
+    struct err of_pages;
+
+    checker_start(&p->checker, f);
+    enum err_kind kind = read_tables(p, err);
+    if (kind == ERR_OK)
+        kind = check_total(p, f, err);
+    if (checker_end(&p->checker, &of_pages) != ERR_OK) {
+        *err = of_pages;
+        kind = err->kind;
+    }
     return kind;
 }
 
@@ -139,9 +164,7 @@ static enum err_kind read_file(const struct folder *f, const struct loader_sink 
     enum err_kind kind = open_usable(f, &p.db, found, err);
 
     if (kind == ERR_OK && *found == SCHEMA_USABLE)
-        kind = check_pages(p.db, err);
-    if (kind == ERR_OK && *found == SCHEMA_USABLE)
-        kind = read_tables(&p, err);
+        kind = read_checked(&p, f, err);
     db_drop(&p.db);
     buf_free(&p.scratch);
     return kind;
@@ -158,6 +181,17 @@ static enum loader_found set_aside(const struct folder *f, struct err *err)
     return LOADER_ASIDE;
 }
 
+/* What is left beside a file that is gone belongs to none. */
+static enum loader_found nothing(const struct folder *f, struct err *err)
+{
+    if (witness_commits(f->witness) == 0)
+        return LOADER_NOTHING;
+    if (folder_set_aside(f, err) != ERR_OK)
+        return LOADER_FAILED;
+    err_set(err, ERR_PROTOCOL, 0, "%s is gone: somebody deleted it", f->db);
+    return LOADER_ASIDE;
+}
+
 enum loader_found loader_read(const struct folder *f, const struct loader_sink *sink, void *arg,
                               struct err *err)
 {
@@ -165,10 +199,14 @@ enum loader_found loader_read(const struct folder *f, const struct loader_sink *
     struct stat st;
 
     if (lstat(f->db, &st) != 0 && errno == ENOENT)
-        return LOADER_NOTHING;
+        return nothing(f, err);
     enum err_kind kind = read_file(f, sink, arg, &found, err);
+    if (kind == ERR_OK && found == SCHEMA_USABLE)
+        return LOADER_STATE;
+    if (kind == ERR_OK && witness_commits(f->witness) == 0)
+        return LOADER_NOTHING;
     if (kind == ERR_OK)
-        return found == SCHEMA_EMPTY ? LOADER_NOTHING : LOADER_STATE;
+        kind = err_set(err, ERR_PROTOCOL, 0, "it is empty");
     if (kind == ERR_PROTOCOL)
         return set_aside(f, err);
     err_wrap(err, "%s cannot be read", f->db);

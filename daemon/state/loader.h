@@ -23,8 +23,8 @@ struct loader_sink {
 enum loader_found {
     LOADER_NOTHING, /* there is no state yet */
     LOADER_STATE,   /* the sink has all of it */
-    LOADER_ASIDE,   /* it is damaged, foreign or too new, and was set aside: err says what and where
-                       to */
+    LOADER_ASIDE,   /* it is damaged, foreign, too new or older than it should be, and was set
+                       aside, or it is gone: err says what and where to */
     LOADER_FAILED, /* it cannot be read now, or not be set aside: err says why. Whoever writes later
                        begins with batch_reset(). */
 };

@@ -70,47 +70,49 @@ static bool take_object(struct columns *c, struct row_object *o)
 bool loader_row_item(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_item *item)
 {
     struct columns c = {stmt, 0};
+    uint64_t sum = take_u64(&c);
 
     item->id = take_u64(&c);
     item->kind = (enum row_kind)take_u64(&c);
     item->parent = take_u64(&c);
     item->name = take_bytes(&c);
     item->unused_since_s = take_u64(&c);
-    return take_u64(&c) == row_item_sum(scratch, item);
+    return sum == row_item_sum(scratch, item);
 }
 
 bool loader_row_fact(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_fact *fact)
 {
     struct columns c = {stmt, 0};
+    uint64_t sum = take_u64(&c);
 
     fact->item = take_u64(&c);
     struct str word = take_bytes(&c);
     fact->what = row_what_find(word);
     fact->key = take_bytes(&c);
     fact->value = take_bytes(&c);
-    return take_u64(&c) == row_fact_sum(scratch, fact->item, word, fact->key, fact->value);
+    return sum == row_fact_sum(scratch, fact->item, word, fact->key, fact->value);
 }
 
 bool loader_row_object(struct sqlite3_stmt *stmt, struct buf *scratch, uint64_t *stream,
                        struct row_object *o)
 {
     struct columns c = {stmt, 0};
+    uint64_t sum = take_u64(&c);
 
     *stream = take_u64(&c);
     o->key = take_bytes(&c);
-    uint64_t sum = take_u64(&c);
     return take_object(&c, o) && sum == row_object_sum(scratch, *stream, o);
 }
 
 bool loader_row_mark(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_mark *m)
 {
     struct columns c = {stmt, 0};
+    uint64_t sum = take_u64(&c);
 
     memset(m, 0, sizeof(*m));
     m->source = take_u64(&c);
     m->key = take_bytes(&c);
     m->uid = take_bytes(&c);
-    uint64_t sum = take_u64(&c);
     m->is_handled = take_digest(&c, &m->handled);
     m->is_told = take_digest(&c, &m->told);
     m->open = take_u64(&c) != 0;

@@ -14,13 +14,14 @@
 
 struct sqlite3_stmt;
 
-#define LOADER_ROW_ITEMS "SELECT id, kind, parent, name, unused_since, sum FROM item ORDER BY kind"
-#define LOADER_ROW_FACTS "SELECT item, what, key, value, sum FROM fact"
+/* The sum comes first. */
+#define LOADER_ROW_ITEMS "SELECT sum, id, kind, parent, name, unused_since FROM item ORDER BY kind"
+#define LOADER_ROW_FACTS "SELECT sum, item, what, key, value FROM fact"
 #define LOADER_ROW_OBJECTS                                                                   \
-    "SELECT stream, key, sum, uid, rv, generation, api_version, kind, rv_at, generation_at," \
+    "SELECT sum, stream, key, uid, rv, generation, api_version, kind, rv_at, generation_at," \
     " digest, body FROM object"
 #define LOADER_ROW_MARKS                                                                        \
-    "SELECT source, key, uid, sum, handled, told, open, ended, note, last_uid, rv, generation," \
+    "SELECT sum, source, key, uid, handled, told, open, ended, note, last_uid, rv, generation," \
     " api_version, kind, rv_at, generation_at, digest, body FROM mark"
 
 /* Each reads the row that the statement stands on; scratch is any buffer. False: it is not what was

@@ -111,6 +111,13 @@ uint64_t roster_find(const struct roster *r, enum row_kind kind, uint64_t parent
     return e != NULL ? e->item.id : 0;
 }
 
+static void drop(struct roster *r, struct entry *e, struct batch *b)
+{
+    batch_drop_item(b, e->item.id);
+    map_remove(&r->entries, &e->node);
+    free(e);
+}
+
 /* With no time, or one of the future: the time begins now. True: it is to be forgotten. */
 static bool is_overdue(struct entry *e, struct batch *b, uint64_t now_s, uint64_t grace_s)
 {
@@ -132,12 +139,23 @@ void roster_sweep(struct roster *r, struct batch *b, uint64_t now_s, uint64_t gr
 
         next = map_next(node);
         if (!e->is_used && is_overdue(e, b, now_s, grace_s)) {
-            batch_drop_item(b, e->item.id);
-            map_remove(&r->entries, node);
-            free(e);
+            drop(r, e, b);
             continue;
         }
         e->is_used = false;
+    }
+}
+
+void roster_drop_unused(struct roster *r, struct batch *b)
+{
+    struct map_node *next;
+
+    for (struct map_node *node = map_first(&r->entries); node != NULL; node = next) {
+        struct entry *e = entry_of(node);
+
+        next = map_next(node);
+        if (e->item.unused_since_s != 0 && e->item.kind != ROW_KIND_CLUSTER)
+            drop(r, e, b);
     }
 }
 

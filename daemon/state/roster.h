@@ -36,6 +36,9 @@ uint64_t roster_find(const struct roster *r, enum row_kind kind, uint64_t parent
  * the time anew. Then nothing counts as used, for the next configuration. */
 void roster_sweep(struct roster *r, struct batch *b, uint64_t now_s, uint64_t grace_s);
 
+/* Behind that: what was not used then is forgotten now, but for clusters. */
+void roster_drop_unused(struct roster *r, struct batch *b);
+
 /* Puts all items into the batch, for a file that begins anew. */
 void roster_put_all(const struct roster *r, struct batch *b);
 

@@ -41,8 +41,9 @@ struct row_item {
     XX(PROGRAM, "program")   /* hook: digest of its program and files */                        \
     XX(BOOT, "boot")         /* hook: boot id of the machine when it last ran */                \
     XX(PAUSED, "paused")     /* hook: there = a person paused it */                             \
-    XX(OUTPUT, "output")     /* hook, by key: digest of the output last applied */              \
-    XX(OWED, "owed")         /* hook, by what: it owes a run that no key tells of */
+    XX(OUTPUT, "output")     /* hook, by path: digest of what the file was seen to hold */      \
+    XX(OWED, "owed")         /* hook, by what: it owes a run that no key tells of */            \
+    XX(SEEN, "seen")         /* source: the hook has seen it; what it skipped there is marked */
 
 #define ROW_ENUM(id, word) ROW_##id,
 enum row_what { ROW_WHAT_MAP(ROW_ENUM) ROW_WHATS };

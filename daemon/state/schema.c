@@ -26,7 +26,8 @@ static const char *const steps[] = {
     " handled BLOB, told BLOB, open INTEGER NOT NULL, ended INTEGER NOT NULL,"
     " note INTEGER NOT NULL, sum INTEGER NOT NULL, last_uid TEXT, rv TEXT, generation TEXT,"
     " api_version TEXT, kind TEXT, rv_at INTEGER, generation_at INTEGER, digest BLOB, body BLOB,"
-    " PRIMARY KEY(source, key, uid)) WITHOUT ROWID;",
+    " PRIMARY KEY(source, key, uid)) WITHOUT ROWID;"
+    "CREATE TABLE total(id INTEGER PRIMARY KEY, sum INTEGER NOT NULL, commits INTEGER NOT NULL);",
 };
 
 enum {
@@ -62,7 +63,7 @@ enum err_kind schema_find(struct sqlite3 *db, enum schema_found *found, struct e
         return look_inside(db, found, err);
     if (application != APPLICATION_ID)
         return not_ours(err);
-    if (version >> 16 > VERSION)
+    if (version < 0 || version >> 16 > VERSION)
         return err_set(err, ERR_PROTOCOL, 0,
                        "it was written by a newer release of informerd (version %" PRId64
                        " of the tables, this one reads %d)",

@@ -11,17 +11,29 @@
 
 #include "state/db.h"
 
+/* Without its head nothing in it would be read. */
+static bool is_log(int fd)
+{
+    static const unsigned char magic[] = {0x37, 0x7f, 0x06};
+    unsigned char head[sizeof(magic)] = {0};
+
+    return pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+           memcmp(head, magic, sizeof(magic)) == 0;
+}
+
 /* SQLite holds no locks on this file, so that closing it drops none. */
 static enum err_kind sync_log(const struct folder *f, struct err *err)
 {
     enum err_kind kind = ERR_OK;
-    int fd = open(f->wal, O_RDONLY | O_CLOEXEC);
+    int fd = open(f->wal, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0 && errno == ENOENT)
-        return ERR_OK;
+        return err_set(err, ERR_NOT_FOUND, errno, "somebody deleted state.db-wal");
     if (fd < 0)
         return err_set(err, ERR_IO, errno, "state.db-wal: %s", strerrordesc_np(errno));
-    if (fdatasync(fd) != 0)
+    if (!is_log(fd))
+        kind = err_set(err, ERR_NOT_FOUND, 0, "somebody emptied state.db-wal");
+    else if (fdatasync(fd) != 0)
         kind = err_set(err, ERR_IO, errno, "sync of state.db-wal: %s", strerrordesc_np(errno));
     close(fd);
     return kind;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "state/db.h"
 #include "state/schema.h"
+#include "state/witness.h"
 #include "state/writer_limit.h"
 #include "state/writer_sql.h"
 
@@ -57,7 +58,11 @@ static enum err_kind open_file(struct writer *w, struct err *err)
     sqlite3_wal_hook(w->set.db, on_commit, w);
     if (schema_upgrade(w->set.db, err) != ERR_OK)
         return err->kind;
-    return writer_sql_prepare(&w->set, err);
+    if (writer_sql_prepare(&w->set, err) != ERR_OK)
+        return err->kind;
+    if (w->set.total.commits < witness_commits(w->folder->witness))
+        return err_set(err, ERR_PROTOCOL, 0, "it is not the file that was written before");
+    return ERR_OK;
 }
 
 static enum err_kind write_object(struct writer *w, const struct batch_op *op, struct err *err)
@@ -125,7 +130,18 @@ static enum err_kind apply_all(struct writer *w, const struct batch *b, struct e
     while (batch_next(b, &at, &op))
         if (apply_op(w, &op, err) != ERR_OK)
             return err->kind;
-    return writer_sql_run(&w->set, WRITER_SQL_COMMIT, 0, err);
+    return writer_sql_commit(&w->set, err);
+}
+
+/* A commit that went to a file without a name is none. */
+static enum err_kind check_place(struct writer *w, struct err *err)
+{
+    if (db_is_in_place(w->set.db)) {
+        witness_set(w->folder->witness, w->set.total.commits);
+        return ERR_OK;
+    }
+    return err_set(err, ERR_NOT_FOUND, 0,
+                   "somebody deleted state.db, or put another file in its place");
 }
 
 /* Of an open transaction nothing is left when its connection is closed. */
@@ -143,13 +159,15 @@ enum err_kind writer_apply(struct writer *w, const struct batch *b, struct write
     struct err ignored;
 
     *report = (struct writer_report){0};
-    if (apply_all(w, b, err) != ERR_OK) {
+    if (apply_all(w, b, err) != ERR_OK || check_place(w, err) != ERR_OK) {
         close_failed(w);
         return err->kind;
     }
     /* What was written is written: that some of the rest cannot be dropped is no failure of it. */
     if (writer_limit_check(&w->limit, &w->set, b->buf.len + b->body_bytes, &ignored) != ERR_OK)
         close_failed(w);
+    else
+        witness_set(w->folder->witness, w->set.total.commits);
     report->wal_pages = w->wal_pages;
     report->dropped_items = w->limit.dropped_items - items;
     report->dropped_streams = w->limit.starved_count - streams;

@@ -62,7 +62,7 @@ static enum err_kind drop_some(struct writer_limit *l, struct writer_sql_set *se
     while (more && size > l->bytes / 10 * 9)
         if (drop_one(l, set, &more, err) != ERR_OK || size_of(set, &size, err) != ERR_OK)
             return err->kind;
-    return writer_sql_run(set, WRITER_SQL_COMMIT, 0, err);
+    return writer_sql_commit(set, err);
 }
 
 enum err_kind writer_limit_check(struct writer_limit *l, struct writer_sql_set *set,

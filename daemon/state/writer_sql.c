@@ -9,6 +9,8 @@
 static const char *const sql[] = {
     [WRITER_SQL_BEGIN] = "BEGIN IMMEDIATE",
     [WRITER_SQL_COMMIT] = "COMMIT",
+    [WRITER_SQL_TOTAL] = "INSERT INTO total(id, sum, commits) VALUES(1,?,?) ON CONFLICT(id)"
+                         " DO UPDATE SET sum=excluded.sum, commits=excluded.commits",
     [WRITER_SQL_ITEM] = "INSERT INTO item(id, kind, parent, name, unused_since, sum)"
                         " VALUES(?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET kind=excluded.kind,"
                         " parent=excluded.parent, name=excluded.name,"
@@ -105,6 +107,8 @@ enum { OBJECT_VALUES = 9 };
 
 enum err_kind writer_sql_prepare(struct writer_sql_set *set, struct err *err)
 {
+    if (total_follow(set->db, &set->total, err) != ERR_OK)
+        return err->kind;
     for (size_t i = 0; i < WRITER_SQL_COUNT; i++)
         if (db_prepare(set->db, sql[i], &set->v[i], err) != ERR_OK)
             return err->kind;
@@ -117,6 +121,17 @@ enum err_kind writer_sql_run(struct writer_sql_set *set, enum writer_sql which, 
     if (sqlite3_bind_parameter_count(set->v[which]) > 0)
         sqlite3_bind_int64(set->v[which], 1, (int64_t)value);
     return db_run(set->db, set->v[which], err);
+}
+
+enum err_kind writer_sql_commit(struct writer_sql_set *set, struct err *err)
+{
+    struct values v = {set->v[WRITER_SQL_TOTAL], 0};
+
+    put_u64(&v, set->total.sum);
+    put_u64(&v, ++set->total.commits);
+    if (db_run(set->db, v.stmt, err) != ERR_OK)
+        return err->kind;
+    return writer_sql_run(set, WRITER_SQL_COMMIT, 0, err);
 }
 
 enum err_kind writer_sql_number(struct writer_sql_set *set, enum writer_sql which, uint64_t *out,
@@ -149,8 +164,13 @@ enum err_kind writer_sql_drop_item(struct writer_sql_set *set, uint64_t id, stru
 
 enum err_kind writer_sql_reset(struct writer_sql_set *set, struct err *err)
 {
-    return db_exec(set->db,
-                   "DELETE FROM item; DELETE FROM fact; DELETE FROM object; DELETE FROM mark", err);
+    static const char all[] =
+        "DELETE FROM item; DELETE FROM fact; DELETE FROM object; DELETE FROM mark";
+
+    if (db_exec(set->db, all, err) != ERR_OK)
+        return err->kind;
+    set->total.sum = 0; /* whatever it was */
+    return ERR_OK;
 }
 
 enum err_kind writer_sql_item(struct writer_sql_set *set, const struct row_item *item,

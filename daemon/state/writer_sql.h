@@ -10,13 +10,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "state/row.h"
+#include "state/total.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
 
 enum writer_sql {
     WRITER_SQL_BEGIN,
-    WRITER_SQL_COMMIT,
+    WRITER_SQL_COMMIT, /* by writer_sql_commit() only */
+    WRITER_SQL_TOTAL,  /* the same */
     WRITER_SQL_ITEM,
     WRITER_SQL_FACT,
     WRITER_SQL_DROP_FACT,
@@ -35,47 +37,50 @@ struct writer_sql_set {
     struct sqlite3 *db;
     struct sqlite3_stmt *v[WRITER_SQL_COUNT];
     struct buf scratch;
+    struct total total; /* as of the open transaction */
 };
 
-/* Prepares all; they end with the connection. */
-enum err_kind writer_sql_prepare(struct writer_sql_set *set, struct err *err) MUST_CHECK;
+/* Prepares all, and begins to follow the total; they end with the connection. */
+enum err_kind writer_sql_prepare(struct writer_sql_set *set, struct err *err);
 
 /* A statement without rows; value is what it is about, if it has one. */
 enum err_kind writer_sql_run(struct writer_sql_set *set, enum writer_sql which, uint64_t value,
-                             struct err *err) MUST_CHECK;
+                             struct err *err);
+
+/* Ends the transaction, with its total. */
+enum err_kind writer_sql_commit(struct writer_sql_set *set, struct err *err);
 
 /* The number that a query gives; 0 = no row. */
 enum err_kind writer_sql_number(struct writer_sql_set *set, enum writer_sql which, uint64_t *out,
-                                struct err *err) MUST_CHECK;
+                                struct err *err);
 
 /* Forgets an item with all below it. */
-enum err_kind writer_sql_drop_item(struct writer_sql_set *set, uint64_t id,
-                                   struct err *err) MUST_CHECK;
+enum err_kind writer_sql_drop_item(struct writer_sql_set *set, uint64_t id, struct err *err);
 
 /* Forgets everything. */
-enum err_kind writer_sql_reset(struct writer_sql_set *set, struct err *err) MUST_CHECK;
+enum err_kind writer_sql_reset(struct writer_sql_set *set, struct err *err);
 
 /* Writes a row. */
 enum err_kind writer_sql_item(struct writer_sql_set *set, const struct row_item *item,
-                              struct err *err) MUST_CHECK;
+                              struct err *err);
 /* See above. */
 enum err_kind writer_sql_fact(struct writer_sql_set *set, const struct row_fact *fact,
-                              struct err *err) MUST_CHECK;
+                              struct err *err);
 /* See above. */
 enum err_kind writer_sql_object(struct writer_sql_set *set, uint64_t stream,
-                                const struct row_object *o, struct err *err) MUST_CHECK;
+                                const struct row_object *o, struct err *err);
 /* See above. */
 enum err_kind writer_sql_mark(struct writer_sql_set *set, const struct row_mark *m,
-                              struct err *err) MUST_CHECK;
+                              struct err *err);
 
 /* Drops a row. */
 enum err_kind writer_sql_drop_fact(struct writer_sql_set *set, const struct row_fact *fact,
-                                   struct err *err) MUST_CHECK;
+                                   struct err *err);
 /* See above. */
 enum err_kind writer_sql_drop_object(struct writer_sql_set *set, uint64_t stream, struct str key,
-                                     struct err *err) MUST_CHECK;
+                                     struct err *err);
 /* See above. */
 enum err_kind writer_sql_drop_mark(struct writer_sql_set *set, const struct row_mark *m,
-                                   struct err *err) MUST_CHECK;
+                                   struct err *err);
 
 #endif

@@ -16,6 +16,8 @@
 #include <sqlite3.h>
 
 #include "base/mem.h"
+#include "state/db.h"
+#include "state/total.h"
 
 void state_rig_init(struct state_rig *r)
 {
@@ -227,6 +229,20 @@ void state_rig_sql(struct state_rig *r, const char *sql)
     assert_int_equal(sqlite3_open(r->folder->db, &db), SQLITE_OK);
     if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
         fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
+void state_rig_sql_kept(struct state_rig *r, const char *sql)
+{
+    struct total total;
+    char text[100];
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(r->folder->db, &db), SQLITE_OK);
+    assert_int_equal(total_follow(db, &total, &r->err), ERR_OK);
+    assert_int_equal(db_exec(db, sql, &r->err), ERR_OK);
+    snprintf(text, sizeof(text), "UPDATE total SET sum=%" PRId64, (int64_t)total.sum);
+    assert_int_equal(db_exec(db, text, &r->err), ERR_OK);
     sqlite3_close(db);
 }
 

@@ -57,6 +57,9 @@ void state_rig_item(struct state_rig *r, uint64_t id, enum row_kind kind, uint64
 /* Runs SQL on the file behind everybody's back. */
 void state_rig_sql(struct state_rig *r, const char *sql);
 
+/* The same as another release of informerd: the total is kept. */
+void state_rig_sql_kept(struct state_rig *r, const char *sql);
+
 /* Another process (as far as SQLite can tell) begins to write and does not go on. */
 struct sqlite3 *state_rig_hold(struct state_rig *r);
 

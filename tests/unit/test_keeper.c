@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "io/deadline.h"
+#include "io/keeper_sync.h"
 #include "keeper_rig.h"
 
 static void test_what_one_turn_adds_is_one_commit(void **state)
@@ -285,6 +286,42 @@ static void test_a_file_that_was_deleted_begins_anew(void **state)
     keeper_rig_fini(&r);
 }
 
+static void on_sync(void *arg, const struct err *err)
+{
+    int *losses = arg;
+
+    if (err != NULL && err->kind == ERR_NOT_FOUND)
+        ++*losses;
+}
+
+static void on_time(void *arg)
+{
+    loop_stop(arg);
+}
+
+/* A file that is being begun anew is not there for a moment: who looks then would lose it again. */
+static void test_what_is_given_up_is_not_synced(void **state)
+{
+    (void)state;
+    for (int forget = 0; forget < 2; forget++) {
+        struct keeper_rig r;
+        int losses = 0;
+
+        keeper_rig_init(&r, true);
+        struct keeper_sync *sync = keeper_sync_create(r.loop, r.state.folder, on_sync, &losses);
+        struct deadline *time = deadline_create(r.loop, on_time, r.loop);
+        keeper_sync_note(sync, 1);
+        if (forget == 1)
+            keeper_sync_forget(sync);
+        deadline_start(time, 1000);
+        loop_run(r.loop);
+        assert_int_equal(losses, 1 - forget);
+        deadline_dispose(&time);
+        keeper_sync_dispose(&sync);
+        keeper_rig_fini(&r);
+    }
+}
+
 static void test_a_damaged_file_begins_anew(void **state)
 {
     struct keeper_rig r;
@@ -340,6 +377,7 @@ int main(void)
         cmocka_unit_test(test_a_flush_ends_when_its_time_is_over),
         cmocka_unit_test(test_it_may_be_disposed_at_any_time),
         cmocka_unit_test(test_a_file_that_was_deleted_begins_anew),
+        cmocka_unit_test(test_what_is_given_up_is_not_synced),
         cmocka_unit_test(test_a_damaged_file_begins_anew),
         cmocka_unit_test(test_what_could_not_be_read_is_forgotten),
     };

@@ -115,6 +115,25 @@ static void test_a_file_that_may_not_grow(void **state)
     keeper_rig_fini(&r);
 }
 
+/* SQLite does not say why when it is the commit that fails. */
+static void test_a_commit_that_fails_says_why(void **state)
+{
+    struct keeper_rig r;
+    struct stat st;
+
+    (void)state;
+    begin(&r);
+    assert_int_equal(stat(r.state.folder->wal, &st), 0);
+    limit_files((rlim_t)st.st_size);
+    keeper_rig_mark(&r, "small", 1);
+    assert_false(keeper_rig_commit(&r));
+    if (strstr(keeper_status(r.keeper).reason, "File too large") == NULL)
+        fail_msg("%s", keeper_status(r.keeper).reason);
+    limit_files(RLIM_INFINITY);
+    keeper_rig_until(&r, true);
+    keeper_rig_fini(&r);
+}
+
 static void test_a_flush_that_fails_says_so(void **state)
 {
     struct keeper_rig r;
@@ -228,6 +247,41 @@ static void test_a_disk_that_becomes_read_only(void **state)
     unmount_it();
 }
 
+/* The same after an orderly end, which leaves no log. */
+static void test_a_whole_file_on_a_read_only_disk(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    mount_it();
+    begin(&r);
+    keeper_rig_stop(&r);
+    writer_close(r.state.writer);
+    enum err_kind kind = state_rig_try(&r.state);
+    assert_int_equal(kind, ERR_OK);
+    writer_close(r.state.writer);
+    assert_int_equal(access(r.state.folder->wal, F_OK), -1);
+    folder_close(&r.state.folder);
+    make_read_only(true);
+    assert_int_equal(folder_open(r.state.path, &r.state.folder, &r.state.err), ERR_OK);
+    state_rig_expect(&r.state, "mark 5 first u note 0 told 1\n");
+    make_read_only(false);
+    /* What could not be noted at first is noted now. */
+    state_rig_again(&r.state, STATE_RIG_LIMIT);
+    state_rig_sql(&r.state, "PRAGMA application_id=7");
+    enum loader_found found;
+    free(state_rig_load(&r.state, &found));
+    assert_int_equal(found, LOADER_ASIDE);
+    state_rig_mark(&r.state, 5, "anew", 1);
+    state_rig_apply(&r.state);
+    folder_close(&r.state.folder);
+    assert_int_equal(folder_open(r.state.path, &r.state.folder, &r.state.err), ERR_OK);
+    state_rig_expect(&r.state, "mark 5 anew u1 note 0 open told 1\n");
+    state_rig_again(&r.state, STATE_RIG_LIMIT);
+    keeper_rig_fini(&r);
+    unmount_it();
+}
+
 /* Damage that cannot even be set aside is not read, and not written over before that works. */
 static void test_damage_on_a_read_only_disk(void **state)
 {
@@ -313,10 +367,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_file_that_may_not_grow),
+        cmocka_unit_test(test_a_commit_that_fails_says_why),
         cmocka_unit_test(test_a_flush_that_fails_says_so),
         cmocka_unit_test(test_a_full_disk),
         cmocka_unit_test(test_a_start_on_a_full_disk),
         cmocka_unit_test(test_a_disk_that_becomes_read_only),
+        cmocka_unit_test(test_a_whole_file_on_a_read_only_disk),
         cmocka_unit_test(test_damage_on_a_read_only_disk),
         cmocka_unit_test(test_a_folder_that_cannot_be_used),
     };

@@ -191,6 +191,166 @@ static void test_it_must_belong_to_us(void **state)
     state_rig_remove(path);
 }
 
+static uid_t owner_of(const char *folder, const char *name)
+{
+    char *path = mem_printf("%s/%s", folder, name);
+    struct stat st;
+
+    assert_int_equal(lstat(path, &st), 0);
+    free(path);
+    return st.st_uid;
+}
+
+static void make_in(const char *folder, const char *name, const char *text)
+{
+    char *path = mem_printf("%s/%s", folder, name);
+
+    write_file(path, text);
+    free(path);
+}
+
+/* The setting `user` was changed. */
+static void test_the_files_in_it_are_given_as_well(void **state)
+{
+    char path[] = "folder-test-XXXXXX";
+    struct err err;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(path));
+    make_in(path, "lock", "1");
+    make_in(path, "state.db", "x");
+    make_in(path, "notes", "of root");
+    assert_int_equal(folder_prepare(path, NOBODY, NOBODY, &err), ERR_OK);
+    assert_int_equal(owner_of(path, "lock"), NOBODY);
+    assert_int_equal(owner_of(path, "state.db"), NOBODY);
+    assert_int_equal(owner_of(path, "notes"), 0);
+    state_rig_remove(path);
+}
+
+/* Where others can write, a name proves nothing. */
+static void test_what_others_may_have_put_there_is_not_given(void **state)
+{
+    char top[] = "folder-test-XXXXXX";
+    struct err err;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(top));
+    make_in(top, "treasure", "of root");
+    for (int i = 0; i < 3; i++) {
+        char *path = mem_printf("%s/state%d", top, i);
+        char *file = mem_printf("%s/state.db", path);
+
+        assert_int_equal(mkdir(path, 0700), 0);
+        make_in(path, "lock", "1");
+        char *treasure = mem_printf("%s/treasure", top);
+        assert_int_equal(i == 0 ? symlink("../treasure", file) : link(treasure, file), 0);
+        assert_int_equal(chmod(path, i == 2 ? 0777 : 0700), 0);
+        assert_int_equal(folder_prepare(path, NOBODY, NOBODY, &err), ERR_OK);
+        assert_int_equal(owner_of(top, "treasure"), 0);
+        assert_int_equal(owner_of(path, "lock"), i == 2 ? 0 : NOBODY);
+        free(treasure);
+        free(file);
+        free(path);
+    }
+    state_rig_remove(top);
+}
+
+/* state_dir = "/var/lib" must not close /var/lib to others, nor give it away. */
+static void test_a_folder_of_other_things_is_left_as_it_is(void **state)
+{
+    char path[] = "folder-test-XXXXXX";
+    struct folder *f;
+    struct err err;
+
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    make_in(path, "passwd", "x");
+    assert_int_equal(chmod(path, 0755), 0);
+    assert_int_equal(folder_open(path, &f, &err), ERR_CONFIG);
+    assert_non_null(strstr(err.text, "name a folder of its own"));
+    assert_int_equal(mode_of(path), 0755);
+    if (geteuid() == 0) {
+        assert_int_equal(folder_prepare(path, NOBODY, NOBODY, &err), ERR_CONFIG);
+        assert_int_equal(owner_of(path, "."), 0);
+    }
+    assert_int_equal(chmod(path, 0700), 0); /* nothing has to be changed */
+    assert_int_equal(folder_open(path, &f, &err), ERR_OK);
+    folder_close(&f);
+    assert_int_equal(chmod(path, 0755), 0); /* now it is known to be ours */
+    assert_int_equal(folder_open(path, &f, &err), ERR_OK);
+    assert_int_equal(mode_of(path), 0700);
+    folder_close(&f);
+    state_rig_remove(path);
+}
+
+static void expect_in_use(const char *path)
+{
+    struct folder *f;
+    struct err err;
+
+    assert_int_equal(folder_open(path, &f, &err), ERR_BUSY);
+    assert_null(f);
+}
+
+/* A second lock file is made easily, a second folder is another one. */
+static void test_it_stays_locked_without_its_lock_file(void **state)
+{
+    struct state_rig r;
+
+    (void)state;
+    state_rig_init(&r);
+    char *lock = mem_printf("%s/lock", r.path);
+    assert_int_equal(unlink(lock), 0);
+    expect_in_use(r.path);
+    write_file(lock, "1");
+    expect_in_use(r.path);
+    free(lock);
+    state_rig_fini(&r);
+}
+
+static void test_odd_lock_files_do_not_stop_it(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char path[] = "folder-test-XXXXXX";
+        struct folder *f;
+        struct err err;
+
+        assert_non_null(mkdtemp(path));
+        char *lock = mem_printf("%s/lock", path);
+        assert_int_equal(i == 0   ? mkfifo(lock, 0400)
+                         : i == 1 ? mkdir(lock, 0700)
+                                  : symlink("/dev/null", lock),
+                         0);
+        assert_int_equal(folder_open(path, &f, &err), ERR_OK);
+        expect_in_use(path);
+        folder_close(&f);
+        free(lock);
+        state_rig_remove(path);
+    }
+}
+
+/* It would be taken for the log of the file that was set aside last. */
+static void test_a_log_from_before_is_not_left_beside_what_is_set_aside(void **state)
+{
+    struct state_rig r;
+
+    (void)state;
+    state_rig_init(&r);
+    write_file(r.folder->db, "one");
+    write_file(r.folder->wal, "log of one");
+    assert_int_equal(folder_set_aside(r.folder, &r.err), ERR_OK);
+    write_file(r.folder->db, "two");
+    assert_int_equal(folder_set_aside(r.folder, &r.err), ERR_OK);
+    expect_file(r.folder->aside, "two");
+    assert_int_equal(access(r.folder->aside_wal, F_OK), -1);
+    state_rig_fini(&r);
+}
+
 static void test_files_are_set_aside(void **state)
 {
     struct state_rig r;
@@ -246,6 +406,12 @@ int main(void)
         cmocka_unit_test(test_the_lock_ends_with_the_process),
         cmocka_unit_test(test_what_cannot_be_a_folder_is_said),
         cmocka_unit_test(test_it_must_belong_to_us),
+        cmocka_unit_test(test_the_files_in_it_are_given_as_well),
+        cmocka_unit_test(test_what_others_may_have_put_there_is_not_given),
+        cmocka_unit_test(test_a_folder_of_other_things_is_left_as_it_is),
+        cmocka_unit_test(test_it_stays_locked_without_its_lock_file),
+        cmocka_unit_test(test_odd_lock_files_do_not_stop_it),
+        cmocka_unit_test(test_a_log_from_before_is_not_left_beside_what_is_set_aside),
         cmocka_unit_test(test_files_are_set_aside),
         cmocka_unit_test(test_folders_in_the_place_of_files_are_set_aside),
     };

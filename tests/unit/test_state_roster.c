@@ -85,6 +85,33 @@ static void test_what_is_unused_goes_after_its_time(void **state)
     roster_destroy(&r);
 }
 
+static void test_what_is_unused_goes_at_once_if_it_has_to(void **state)
+{
+    const struct row_item items[] = {
+        {.id = 4, .kind = ROW_KIND_HOOK,   .name = str_c("old")},
+        {.id = 5, .kind = ROW_KIND_SOURCE, .name = str_c("s"),   .parent = 4},
+        {.id = 6,       .kind = ROW_KIND_CLUSTER,                        .name = str_c("c")             },
+        {.id = 7,       .kind = ROW_KIND_HOOK,                        .name = str_c("new")   },
+    };
+    struct roster *r = roster_create();
+    struct batch b = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(items); i++)
+        roster_add(r, &items[i]);
+    roster_use(r, &b, ROW_KIND_HOOK, 0, str_c("new"));
+    roster_sweep(r, &b, NOW, 7 * DAY);
+    batch_clear(&b);
+    roster_drop_unused(r, &b);
+    assert_int_equal(b.count, 2);
+    assert_int_equal(roster_find(r, ROW_KIND_HOOK, 0, str_c("old")), 0);
+    assert_int_equal(roster_find(r, ROW_KIND_SOURCE, 4, str_c("s")), 0);
+    assert_int_equal(roster_find(r, ROW_KIND_CLUSTER, 0, str_c("c")), 6);
+    assert_int_equal(roster_find(r, ROW_KIND_HOOK, 0, str_c("new")), 7);
+    batch_fini(&b);
+    roster_destroy(&r);
+}
+
 static void test_what_comes_back_is_in_use_again(void **state)
 {
     const struct row_item old = {
@@ -128,6 +155,7 @@ int main(void)
         cmocka_unit_test(test_ids_are_given_once),
         cmocka_unit_test(test_ids_go_on_behind_those_from_disk),
         cmocka_unit_test(test_what_is_unused_goes_after_its_time),
+        cmocka_unit_test(test_what_is_unused_goes_at_once_if_it_has_to),
         cmocka_unit_test(test_what_comes_back_is_in_use_again),
         cmocka_unit_test(test_a_clock_that_went_back_begins_the_time_anew),
     };

@@ -67,7 +67,7 @@ static void test_a_fact_of_a_newer_release_is_passed_over(void **state)
     writer_close(r.writer);
     uint64_t sum = row_fact_sum(&scratch, 2, str_c("mood"), str_c(""), str_c("x"));
     snprintf(sql, sizeof(sql), "UPDATE fact SET what='mood', sum=%lld", (long long)sum);
-    state_rig_sql(&r, sql);
+    state_rig_sql_kept(&r, sql);
     char *text = state_rig_load(&r, &found);
     assert_int_equal(found, LOADER_STATE);
     assert_null(strstr(text, "fact"));
