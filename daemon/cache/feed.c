@@ -192,8 +192,12 @@ void feed_resume(struct feed *f, const struct past *past)
 
 struct feed_action feed_start(struct feed *f, uint64_t now_ms)
 {
+    enum relist_reason why = f->order;
+    bool wanted = why != RELIST_REASONS && f->in.past == PAST_WHOLE;
+
     f->order = RELIST_REASONS;
-    return act(f, reflector_start(f->reflector, now_ms));
+    return act(f, wanted ? reflector_relist(f->reflector, why, now_ms)
+                         : reflector_start(f->reflector, now_ms));
 }
 
 /* The wait for a list that may confirm a held one is ours: it makes nothing stale. */

@@ -62,7 +62,7 @@ void feed_destroy(struct feed **f);
 /* What an earlier process has left, before the first action; for watch.c. */
 void feed_resume(struct feed *f, const struct past *past);
 
-/* The first action. */
+/* The first action. A list that was ordered before comes in place of a watch that goes on. */
 struct feed_action feed_start(struct feed *f, uint64_t now_ms);
 
 /* The response head of the request came. */

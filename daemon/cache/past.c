@@ -43,18 +43,24 @@ static char *copy_unless_empty(const char *text)
 void past_set(struct pasts *p, size_t stream, const struct past *past)
 {
     ensure(stream < p->n && past->kind != PAST_OVER);
+    bool bare = p->v[stream].bare;
+
     forget(&p->v[stream]);
     p->v[stream] = (struct past_stream){
         .kind = past->kind,
         .rv = copy_unless_empty(past->rv),
         .mark = copy_unless_empty(past->mark),
         .contact_ns = past->contact_ns,
+        .bare = bare,
     };
 }
 
-void past_note(struct pasts *p, const struct object *o)
+void past_note(struct pasts *p, size_t stream, const struct object *o)
 {
-    if (p->api_version != NULL)
+    ensure(stream < p->n);
+    if (object_is_bare(o))
+        p->v[stream].bare = true;
+    if (p->api_version != NULL || object_is_bare(o))
         return;
     p->object_kind = mem_strndup(object_kind(o).p, object_kind(o).n);
     p->api_version = mem_strndup(object_api_version(o).p, object_api_version(o).n);
@@ -86,9 +92,14 @@ struct past past_of(const struct pasts *p, size_t stream, const struct resource 
 
     /* A kind that nobody knows is what the first list says. */
     if (past.kind == PAST_WHOLE &&
-        (past.rv == NULL || (resource->kind == NULL && p->object_kind == NULL)))
+        (past.rv == NULL || s->bare || (resource->kind == NULL && p->object_kind == NULL)))
         past.kind = PAST_PARTIAL;
     return past;
+}
+
+bool past_is_whole(const struct pasts *p, size_t stream)
+{
+    return p->v[stream].kind == PAST_WHOLE && !p->v[stream].bare;
 }
 
 uint64_t past_contact_ns(const struct pasts *p)

@@ -5,6 +5,7 @@
 #ifndef CACHE_PAST_H
 #define CACHE_PAST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ struct past_stream {
     char *rv;
     char *mark;
     uint64_t contact_ns;
+    bool bare; /* of an object no more than its name was left */
 };
 
 /* Of all streams of a watch: the inner side of watch, and only its. */
@@ -53,14 +55,17 @@ void past_fini(struct pasts *p);
 /* What was left of a stream; copied. */
 void past_set(struct pasts *p, size_t stream, const struct past *past);
 
-/* An object was left. */
-void past_note(struct pasts *p, const struct object *o);
+/* An object was left of a stream: WHOLE is PARTIAL if it is bare. */
+void past_note(struct pasts *p, size_t stream, const struct object *o);
 
 /* Nothing was left. */
 void past_clear(struct pasts *p);
 
 /* What a stream can go on from, as the resource is now. Borrowed until the next change. */
 struct past past_of(const struct pasts *p, size_t stream, const struct resource *resource);
+
+/* Were all objects of the stream left, be it of a version that is not known? */
+bool past_is_whole(const struct pasts *p, size_t stream);
 
 /* The oldest contact of all; 0 = one is not known. */
 uint64_t past_contact_ns(const struct pasts *p);

@@ -10,6 +10,9 @@
 /* What a server sends of the past comes without such a pause (DESIGN 1.4.1). */
 #define SETTLED_MS 500
 
+/* What had long been so comes at once; a stream that is never silent brings what happens now. */
+#define SETTLED_MAX_MS 5000
+
 void pulse_begin(struct pulse *p, bool initial, uint64_t now_ms)
 {
     p->state = initial ? PULSE_INITIAL : PULSE_NONE;
@@ -64,12 +67,14 @@ void pulse_end(struct pulse *p, bool well, uint64_t now_ms)
 uint64_t pulse_due_ms(const struct pulse *p, bool had_bookmark)
 {
     uint64_t stuck_ms = p->contact_ms + p->list_idle_timeout_ms;
+    uint64_t settled_ms = p->contact_ms + SETTLED_MS;
 
     switch (p->state) {
     case PULSE_INITIAL:
         return stuck_ms < p->warn_ms ? stuck_ms : p->warn_ms;
     case PULSE_RESUMED:
-        return p->contact_ms + SETTLED_MS;
+        return settled_ms < p->since_ms + SETTLED_MAX_MS ? settled_ms
+                                                         : p->since_ms + SETTLED_MAX_MS;
     case PULSE_FOLLOWS:
         return had_bookmark ? p->contact_ms + p->bookmark_timeout_ms : UINT64_MAX;
     case PULSE_NONE:

@@ -60,7 +60,7 @@ enum pulse_sign {
     PULSE_WELL,
     PULSE_PAUSED,  /* INITIAL: silent for 10 s more; worth a warning (PROTOCOL 1.1) */
     PULSE_STUCK,   /* INITIAL: silent for list_idle_timeout */
-    PULSE_SETTLED, /* RESUMED: silent for 500 ms: it follows now */
+    PULSE_SETTLED, /* RESUMED: silent for 500 ms, or busy for 5 s: it follows now */
     PULSE_OVERDUE, /* FOLLOWS: silent for bookmark_timeout */
 };
 

@@ -222,14 +222,14 @@ static struct reflector_action begin(struct reflector *r, uint64_t now_ms)
     return r->resume == REFLECTOR_WATCH ? begin_watches(r, now_ms) : begin_list(r, r->mode, now_ms);
 }
 
+/* What goes on has waited with the question which cluster it is. */
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
 {
-    uint64_t ms = rng_between(&r->rng, 0, r->params.start_jitter_ms);
+    uint64_t ms = r->untried ? 0 : rng_between(&r->rng, 0, r->params.start_jitter_ms);
 
     ensure(r->state == REFLECTOR_IDLE);
-    if (ms > 0)
-        return (struct reflector_action){.what = REFLECTOR_WAIT, .wait_ms = ms};
-    return begin(r, now_ms);
+    return ms > 0 ? (struct reflector_action){.what = REFLECTOR_WAIT, .wait_ms = ms}
+                  : begin(r, now_ms);
 }
 
 /* The cache is what the server had at this version. */

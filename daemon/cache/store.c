@@ -144,7 +144,7 @@ static bool same_version(const struct object *a, const struct object *b)
 {
     if (!same_life(a, b) || !str_eq(object_rv(a), object_rv(b)))
         return false;
-    return object_rv(a).n > 0 || object_same(a, b);
+    return (object_rv(a).n > 0 && !object_is_bare(a)) || object_same(a, b);
 }
 
 static void drop_staged(struct store *s, struct entry *e)

@@ -76,7 +76,8 @@ void store_put(struct store *s, struct object *o, struct delta as);
 void store_drop(struct store *s, struct str key, struct delta as);
 
 /* An object that an earlier process has had, a reference is taken: nobody is told. One that is
- * stored under its key is replaced. No list of the part is under way. */
+ * stored under its key is replaced. No list of the part is under way. A bare one stands for a state
+ * that is not known: whatever a list or event says of it is told. */
 void store_load(struct store *s, size_t part, struct object *o);
 
 /* Drops what is stored of the part, and the list under way: nobody is told. */

@@ -90,6 +90,11 @@ void view_delta(struct view *v, const struct watch *w, const struct delta *d)
         view_join_backends(v->join, d);
 }
 
+void view_recalled(struct view *v, struct feed_now now)
+{
+    view_join_flush(v->join, now.ms, now.wall_ns);
+}
+
 /* Is there no better content of this watch on its way? */
 static bool is_settled(const struct watch *w)
 {

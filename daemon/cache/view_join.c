@@ -171,8 +171,16 @@ static bool is_gone(const struct delta *d)
     return d->type == DELTA_DELETED || d->type == DELTA_LEFT;
 }
 
+/* A state of which an earlier process has left no more than the name: a list will bring it. */
+static bool is_unknown(const struct delta *d)
+{
+    return !is_gone(d) && object_is_bare(d->object);
+}
+
 void view_join_service(struct view_join *j, const struct delta *d)
 {
+    if (is_unknown(d))
+        return;
     struct joint *t = joint_of(j, object_key(d->object));
 
     set_service(j, t, is_gone(d) ? NULL : d->object);
@@ -231,6 +239,8 @@ void view_join_backends(struct view_join *j, const struct delta *d)
     struct map_node *was = map_get(&j->slices, object_key(d->object));
     struct backends b = {0};
 
+    if (is_unknown(d))
+        return;
     if (was != NULL) {
         struct slice *s = map_entry(was, struct slice, node);
 

@@ -30,6 +30,9 @@ struct watch {
         unresolved; /* why the resource is not known; kind OK = it is, or was not asked for */
     bool version_is_chosen; /* by discovery, not by the user */
     bool stale;             /* as told last */
+    bool begun_stale;       /* with what was left, as no server answered, .. */
+    uint64_t begun_ms;      /* .. at this time, when the last contact was so long ago */
+    uint64_t begun_age_ms;
     const struct watch_events *events;
     void *arg;
 };
@@ -294,10 +297,17 @@ void watch_put_scope(const struct watch *w, size_t stream, struct buf *out)
     span_put_scope(&w->span, stream, out);
 }
 
+size_t watch_stream_of(const struct watch *w, const struct object *o)
+{
+    return span_find(&w->span, o);
+}
+
 void watch_load(struct watch *w, struct object *o)
 {
-    past_note(&w->pasts, o);
-    store_load(w->store, span_find(&w->span, o), o);
+    size_t stream = span_find(&w->span, o);
+
+    past_note(&w->pasts, stream, o);
+    store_load(w->store, stream, o);
 }
 
 void watch_resume(struct watch *w, size_t stream, const struct past *past)
@@ -316,6 +326,17 @@ void watch_unload(struct watch *w)
     }
 }
 
+enum past_kind watch_past(const struct watch *w, size_t stream)
+{
+    return w->feeds != NULL ? feed_status(watch_feed(w, stream)).past : watch_past_left(w, stream);
+}
+
+enum past_kind watch_past_left(const struct watch *w, size_t stream)
+{
+    return w->feeds != NULL ? past_of(&w->pasts, stream, &w->resource).kind
+                            : w->pasts.v[stream].kind;
+}
+
 uint64_t watch_past_contact_ns(const struct watch *w)
 {
     return past_contact_ns(&w->pasts);
@@ -325,7 +346,8 @@ uint64_t watch_past_contact_ns(const struct watch *w)
 static bool is_in_doubt(const struct watch *w, const struct feed_status *s)
 {
     return (w->confirm != NULL && confirm_count(w->confirm) > 0) || guard_holds(s->guard) ||
-           s->why == RELIST_FUTURE || s->why == RELIST_BACKWARDS || s->why == RELIST_AUDIT;
+           s->why == RELIST_FUTURE || s->why == RELIST_BACKWARDS || s->why == RELIST_AUDIT ||
+           s->why == RELIST_MANUAL;
 }
 
 bool watch_version(const struct watch *w, size_t stream, const char **rv, const char **mark)
@@ -355,12 +377,18 @@ struct confirm *watch_confirm(const struct watch *w)
     return w->confirm;
 }
 
+static bool feed_synced(const struct watch *w, size_t stream)
+{
+    return w->feeds != NULL && feed_status(w->feeds[stream]).synced;
+}
+
 bool watch_synced(const struct watch *w)
 {
-    for (size_t i = 0; i < w->feed_count; i++)
-        if (!feed_status(w->feeds[i]).synced)
-            return false;
-    return w->feed_count > 0;
+    size_t n = 0;
+
+    while (n < w->span.streams && feed_synced(w, n))
+        n++;
+    return w->begun_stale || n == w->span.streams;
 }
 
 bool watch_settled(const struct watch *w)
@@ -395,6 +423,8 @@ bool watch_guard(struct watch *w, bool accept)
 /* When the stream makes the watch stale; UINT64_MAX = it does not. */
 static uint64_t stale_from_ms(const struct watch *w, const struct feed_status *s)
 {
+    if (!s->synced && s->follow_ms == 0)
+        return 0; /* what it may follow says nothing of what was left */
     if (s->connected || s->state == REFLECTOR_HELD)
         return UINT64_MAX;
     return s->follow_ms + w->params.stale_after_ms;
@@ -406,6 +436,8 @@ static uint64_t first_stale_ms(const struct watch *w)
 
     if (!watch_synced(w))
         return first;
+    if (w->feeds == NULL)
+        return 0;
     for (size_t i = 0; i < w->feed_count; i++) {
         struct feed_status s = feed_status(w->feeds[i]);
         uint64_t ms = stale_from_ms(w, &s);
@@ -427,6 +459,27 @@ uint64_t watch_tick(struct watch *w, struct feed_now now)
     return stale ? UINT64_MAX : from_ms;
 }
 
+bool watch_begin_stale(struct watch *w, struct feed_now now)
+{
+    for (size_t i = 0; i < w->span.streams; i++)
+        if (!feed_synced(w, i) && !past_is_whole(&w->pasts, i))
+            return false;
+    uint64_t contact_ns = past_contact_ns(&w->pasts);
+    w->begun_stale = true;
+    w->begun_ms = now.ms;
+    w->begun_age_ms = now.wall_ns > contact_ns ? (now.wall_ns - contact_ns) / 1000000 : 0;
+    watch_tick(w, now);
+    return true;
+}
+
+/* That of the earlier process. */
+static void note_past_contact(const struct watch *w, uint64_t now_ms, struct watch_status *sum)
+{
+    sum->contact = past_contact_ns(&w->pasts) > 0;
+    if (sum->contact)
+        sum->contact_age_ms = w->begun_age_ms + (now_ms - w->begun_ms);
+}
+
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
 {
     struct tally t;
@@ -437,6 +490,10 @@ struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
 
         tally_add(&t, &s);
     }
+    t.sum.synced = watch_synced(w);
     t.sum.stale = now_ms >= first_stale_ms(w);
-    return tally_end(&t);
+    struct watch_status sum = tally_end(&t);
+    if (w->begun_stale && !sum.contact)
+        note_past_contact(w, now_ms, &sum);
+    return sum;
 }

@@ -79,9 +79,12 @@ size_t watch_stream_count(const struct watch *w);
 /* Appends a name of the stream that lasts: what feed_scope() says. */
 void watch_put_scope(const struct watch *w, size_t stream, struct buf *out);
 
+/* The stream that selects the namespace and name of an object; none does: the first one. */
+size_t watch_stream_of(const struct watch *w, const struct object *o);
+
 /* An object that an earlier process has had (a reference is taken), before the first feed starts:
- * nobody is told. It goes to the stream that selects its namespace and name, or, to be found to
- * have LEFT, to the first one. */
+ * nobody is told. It goes to the stream watch_stream_of() says, to be found to have LEFT if need
+ * be. */
 void watch_load(struct watch *w, struct object *o);
 
 /* What it has left of a stream beside them (copied). Behind them, before the first feed starts. */
@@ -89,6 +92,12 @@ void watch_resume(struct watch *w, size_t stream, const struct past *past);
 
 /* Forgets all of that: it is another cluster's. Nobody is told. Before the first feed starts. */
 void watch_unload(struct watch *w);
+
+/* What the stream shows of that: OVER = what is so by now, NONE = nothing. */
+enum past_kind watch_past(const struct watch *w, size_t stream);
+
+/* What there was of it to begin with; never OVER. */
+enum past_kind watch_past_left(const struct watch *w, size_t stream);
 
 /* When the earlier process last heard of the server: struct past's, of the oldest stream. */
 uint64_t watch_past_contact_ns(const struct watch *w);
@@ -106,7 +115,13 @@ struct audit *watch_audit(const struct watch *w);
 /* See above. */
 struct confirm *watch_confirm(const struct watch *w);
 
-/* Were all its streams listed once? Stays true (DESIGN 1.4.1). */
+/* No server answers: what an earlier process has left is its content now, and stale, until all its
+ * streams have caught up (or the guard holds the list that would do that). Tells on_stale. It stays
+ * synced; what differs later is told as ever. False, and nothing has happened: not all objects of
+ * then are there, or other settings have selected them. Feeds may have started or not. */
+bool watch_begin_stale(struct watch *w, struct feed_now now) MUST_CHECK;
+
+/* Were all its streams listed once, or has it begun stale? Stays true (DESIGN 1.4.1). */
 bool watch_synced(const struct watch *w);
 
 /* The like, and no stream is listed anew, unless the guard holds that list. */

@@ -42,9 +42,10 @@ struct hook {
     struct files files;
     struct apply apply;
     bool paused;
-    bool snapshot_due; /* snapshot: one more run is due, whatever becomes of the changes */
-    bool recalled;     /* an earlier process had it (hook/hook_memory) */
-    bool renew;        /* batch, snapshot: what it did is gone, and no run has succeeded */
+    bool snapshot_due;     /* snapshot: one more run is due, whatever becomes of the changes */
+    bool recalled;         /* an earlier process had it (hook/hook_memory) */
+    bool renew;            /* batch, snapshot: what it did is gone, and no run has succeeded */
+    const char *renew_why; /* constant, what is gone or new, for people; NULL = not known */
     struct orders orders;
     struct history history;
     uint64_t runs_ok;

@@ -32,3 +32,8 @@ void hook_memory_renew(struct hook *h)
     h->renew = h->rules.mode != HOOK_OBJECT;
     h->snapshot_due = h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !skips);
 }
+
+void hook_memory_renew_why(struct hook *h, const char *why)
+{
+    h->renew_why = why;
+}

@@ -28,4 +28,7 @@ void hook_memory_recall(struct hook *h, const struct hook_memory *m, uint64_t no
  * recalled before. Before its sources are opened. */
 void hook_memory_renew(struct hook *h);
 
+/* Beside that, for people: "its settings changed". why is a constant. */
+void hook_memory_renew_why(struct hook *h, const char *why);
+
 #endif

@@ -124,7 +124,7 @@ void ledger_put(struct queue *q, const struct ledger_sink *sink, void *arg)
         queue_release(q, e);
     }
     for (size_t i = 0; i < q->source_count; i++) {
-        if (!q->sources[i].is_open || q->sources[i].is_kept)
+        if (!q->sources[i].is_seen || q->sources[i].is_kept)
             continue;
         sink->seen(arg, i);
         q->sources[i].is_kept = true;
@@ -166,7 +166,8 @@ static void recall_end(const struct queue *q, const struct entry *e, struct queu
     if (e->key[0] == '\0')
         return;
     gone->type = (m->note & LEDGER_LEFT) != 0 ? DELTA_LEFT : DELTA_DELETED;
-    gone->final_state_unknown = m->last == NULL || (m->note & LEDGER_UNKNOWN) != 0;
+    gone->final_state_unknown =
+        m->last == NULL || object_is_bare(m->last) || (m->note & LEDGER_UNKNOWN) != 0;
     if (m->last == NULL)
         return;
     object_unref(&gone->object);
@@ -201,7 +202,7 @@ bool ledger_recall(struct queue *q, size_t source, const struct ledger_mark *m, 
     q->recalled_ns = wall_ns;
     if (!keep_uid(e, m->uid))
         return false;
-    e->recalled = true;
+    e->recalled = e->inherited = true;
     if (heir)
         known_trace(&e->heir, m->uid, m->told);
     else
@@ -222,14 +223,18 @@ struct renewal {
     bool keep_skipped;
 };
 
+/* A hook that does not hear of what is there still has to hear what it has to hear already. */
 static void renew_entry(void *arg, struct entry *e)
 {
     const struct renewal *r = arg;
+    enum delta_type begin = e->key[0] == '\0' ? DELTA_STALE : DELTA_ADDED;
 
     if (!e->recalled || (e->skipped && r->keep_skipped))
         return;
-    known_set(&e->handled, NULL);
-    queue_told(e, (struct str){0});
+    if (filter_takes(r->q->filter, begin)) {
+        known_set(&e->handled, NULL);
+        queue_told(e, (struct str){0});
+    }
     e->renew = true;
     e->skipped = e->parked = false;
     queue_entry_touch(r->q, e);
@@ -254,9 +259,10 @@ static void forget_entry(void *arg, struct entry *e)
     known_set(&e->heir, NULL);
     queue_event_set(&e->gone, &none);
     queue_event_set(&e->heir_gone, &none);
+    queue_event_set(&e->newest, &none);
     queue_told(e, (struct str){0});
     e->open = e->told_end = e->yields = false;
-    e->skipped = e->recalled = e->renew = e->parked = false;
+    e->skipped = e->recalled = e->inherited = e->renew = e->parked = false;
     queue_entry_touch(arg, e);
     queue_release(arg, e);
 }

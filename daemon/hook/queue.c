@@ -30,6 +30,15 @@ static bool announced_is_dead(const struct entry *e)
     return is_dead(e, &e->announced);
 }
 
+/* Is there a state to be told of? Of one that an earlier process has left perhaps only the name is
+ * known until a list brings it: so it is not gone, and no more. */
+static bool has_state(const struct entry *e)
+{
+    const struct queue_event *ev = &e->newest;
+
+    return ev->object != NULL && (ev->type == DELTA_STALE || !object_is_bare(ev->object));
+}
+
 /* Whatever brought the state, the hook hears what it is to the hook. STALE has nothing in it that
  * could be modified. */
 static struct queue_event told_as(enum delta_type type, const struct queue_event *newest)
@@ -60,7 +69,7 @@ size_t queue_events(const struct queue *q, const struct entry *e, struct queue_e
         ensure(e->heir_gone.object != NULL);
         out[n++] = e->heir_gone;
     }
-    if (now == NULL || n == 2) /* two events are what a key may have: the next life waits */
+    if (!has_state(e) || n == 2) /* two events are what a key may have: the next life waits */
         return n;
     if (!known_has(&e->handled, now))
         out[n++] = told_as(DELTA_ADDED, &e->newest);
@@ -75,8 +84,8 @@ bool queue_repeat(const struct queue *q, const struct entry *e, struct queue_eve
 {
     enum delta_type type = repeat_type(q);
 
-    if (e->newest.object == NULL || e->newest.type == DELTA_STALE ||
-        !q->sources[e->source].is_open || !filter_takes(q->filter, type))
+    if (!has_state(e) || e->newest.type == DELTA_STALE || !q->sources[e->source].is_open ||
+        !filter_takes(q->filter, type))
         return false;
     *out = told_as(type, &e->newest);
     return true;
@@ -112,6 +121,7 @@ static void forget_announced(struct queue *q, struct entry *e)
     queue_event_set(&e->gone, &e->heir_gone);
     forget_heir(q, e);
     e->open = known_is(&e->announced);
+    e->inherited = e->inherited && e->open;
     e->yields = false;
     queue_told(e, (struct str){0});
 }
@@ -126,6 +136,7 @@ static void accept_newest(struct queue *q, struct entry *e, bool same)
         queue_entry_touch(q, e);
     known_set(&e->handled, e->newest.object);
     known_set(&e->announced, e->newest.object);
+    e->inherited = e->inherited && same;
     e->open = open;
     if (!e->open)
         queue_told(e, (struct str){0});
@@ -171,7 +182,7 @@ static bool take_note(struct queue *q, struct entry *e)
     size_t n = queue_events(q, e, due);
     bool quiet = is_quiet(q, due, n);
 
-    if (quiet && e->newest.object != NULL) {
+    if (quiet && has_state(e)) {
         accept_newest(q, e, n == 0);
         quiet = !e->open || is_quiet(q, due, queue_events(q, e, due));
     }
@@ -204,7 +215,7 @@ static void note_end(struct queue *q, struct entry *e, const struct queue_event 
 /* What an earlier process has handled is known whole again: it is what the cache has of it. */
 static void adopt_state(struct queue *q, struct entry *e, struct object *state)
 {
-    if (e->handled.trace != NULL && known_has(&e->handled, state) &&
+    if (e->handled.trace != NULL && has_state(e) && known_has(&e->handled, state) &&
         !filter_known_changed(q->filter, &e->handled, state))
         known_set(&e->handled, state);
 }
@@ -274,7 +285,7 @@ bool queue_new_matter(const struct queue *q, const struct entry *e)
 void queue_started(struct queue *q, struct entry *e, const struct queue_event *ev)
 {
     queue_entry_touch(q, e);
-    e->skipped = false;
+    e->skipped = e->inherited = false;
     e->told_end = queue_is_end(ev->type);
     if (!e->told_end && e->yields)
         forget_announced(q, e);
@@ -317,6 +328,7 @@ void queue_denied(struct queue *q, struct entry *e, const struct queue_mark *was
     e->told_end = was->told_end;
     e->yields = was->yields;
     e->skipped = was->skipped;
+    e->inherited = was->inherited;
     if (announced_is_dead(e) && e->gone.object == NULL)
         forget_announced(q, e);
 }
@@ -392,8 +404,7 @@ static void open_entry(void *arg, struct entry *e)
     const struct opening *o = arg;
 
     end_unseen(o->q, e);
-    if (o->skip && e->newest.object != NULL && e->newest.type != DELTA_STALE &&
-        !known_is(&e->announced)) {
+    if (o->skip && has_state(e) && e->newest.type != DELTA_STALE && !known_is(&e->announced)) {
         accept_newest(o->q, e, false);
         e->skipped = true;
     }

@@ -133,7 +133,7 @@ struct object **queue_sorted(const struct queue *q, size_t source, size_t *n)
     for (struct map_node *node = map_first(keys); node != NULL; node = map_next(node)) {
         const struct queue_event *ev = &map_entry(node, struct entry, node)->newest;
 
-        if (ev->object != NULL && ev->type != DELTA_STALE)
+        if (ev->object != NULL && ev->type != DELTA_STALE && !object_is_bare(ev->object))
             v[(*n)++] = ev->object;
     }
     qsort(v, *n, sizeof(struct object *), by_key);

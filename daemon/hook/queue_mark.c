@@ -12,7 +12,8 @@ struct queue_mark queue_mark_of(const struct entry *e)
                            .open = e->open,
                            .told_end = e->told_end,
                            .yields = e->yields,
-                           .skipped = e->skipped};
+                           .skipped = e->skipped,
+                           .inherited = e->inherited};
 
     known_copy(&m.handled, &e->handled);
     known_copy(&m.announced, &e->announced);

@@ -19,6 +19,7 @@ struct queue_mark {
     bool told_end;
     bool yields;
     bool skipped;
+    bool inherited;
 };
 
 /* Notes how the entry is. */

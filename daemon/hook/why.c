@@ -19,7 +19,19 @@ const char *why_reason_name(enum why_reason reason)
     return names[reason];
 }
 
-void why_put_text(struct buf *out, const struct why *w)
+const char *why_past_name(enum why_past past)
+{
+    static const char *const names[] = {
+        [WHY_PAST_NONE] = NULL,
+        [WHY_PAST_HANDLED] = "handled",
+        [WHY_PAST_OPEN] = "open",
+        [WHY_PAST_RENEW] = "renew",
+    };
+
+    return names[past];
+}
+
+static void put_reason(struct buf *out, const struct why *w)
 {
     static const struct {
         const char *before;
@@ -35,6 +47,18 @@ void why_put_text(struct buf *out, const struct why *w)
         buf_puts(out, why_reason_name(w->reason));
     else
         buf_printf(out, "%s%s%s", words[w->reason].before, w->of, words[w->reason].behind);
+}
+
+void why_put_text(struct buf *out, const struct why *w)
+{
+    put_reason(out, w);
+    if (w->past == WHY_PAST_HANDLED)
+        buf_printf(out, "%s before the restart", w->reason == WHY_HANDLED ? "" : ", handled");
+    else if (w->past == WHY_PAST_OPEN)
+        buf_puts(out, ", a run before the restart did not succeed");
+    else if (w->past == WHY_PAST_RENEW)
+        buf_printf(out, ", to run again: %s",
+                   w->past_why != NULL ? w->past_why : "what was done is gone or the hook changed");
 }
 
 static bool is_held(const struct hook_source *s, uint64_t now_ms)
@@ -119,6 +143,25 @@ static const struct history_run *newest_run(const struct hook *h)
     return NULL;
 }
 
+static void renewed(struct why *w, const struct hook *h)
+{
+    w->past = WHY_PAST_RENEW;
+    w->past_why = h->renew_why;
+}
+
+/* A run of this process makes it old news. */
+static void tell_past(struct why *w, const struct hook *h, const struct entry *e)
+{
+    if (!e->inherited)
+        return;
+    if (e->renew && e->gone.object == NULL)
+        renewed(w, h);
+    else if (e->open)
+        w->past = WHY_PAST_OPEN;
+    else if (!queue_due(e) && !e->skipped && known_is(&e->handled))
+        w->past = WHY_PAST_HANDLED;
+}
+
 struct why why_entry(const struct hooks *hs, const struct hook *h, const struct entry *e,
                      uint64_t now_ms)
 {
@@ -127,6 +170,7 @@ struct why why_entry(const struct hooks *hs, const struct hook *h, const struct 
     const struct unit *u = keyed ? &e->unit : &h->unit;
     struct why w = {.event = event_of(e)};
 
+    tell_past(&w, h, e);
     w.last_run = keyed ? history_of_key(&h->history, source->name, e->key) : newest_run(h);
     if (queue_due(e) || e->pins > 0 || (keyed && (u->orders != 0 || u->state == UNIT_RUNNING)))
         blame(&w, hs, h, u, now_ms);
@@ -201,6 +245,8 @@ struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_m
     const struct hook_source *source = troubled(h, now_ms);
     struct why w = {.event = last_event(h), .last_run = newest_run(h)};
 
+    if (h->renew && h->unit.state != UNIT_RUNNING)
+        renewed(&w, h);
     if (!keyed && (hook_unit_due(h, &h->unit, NULL) || h->unit.state == UNIT_RUNNING))
         blame(&w, hs, h, &h->unit, now_ms);
     else if (!blame_gate(&w, hs, h, now_ms) && source != NULL)

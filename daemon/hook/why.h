@@ -25,13 +25,23 @@ enum why_reason {
     WHY_PAUSED,
 };
 
+/* What there is to say of the time before informerd was started anew. */
+enum why_past {
+    WHY_PAST_NONE,
+    WHY_PAST_HANDLED, /* its last run succeeded then */
+    WHY_PAST_OPEN,    /* a run was started then and did not succeed: it may have been cut off */
+    WHY_PAST_RENEW,   /* what was done then is gone, or the hook is another: all runs again */
+};
+
 /* One answer; all borrowed from the hooks. */
 struct why {
     enum why_reason reason;
-    const char *of;    /* GUARD, NOT_SYNCED, STALE: the source; AFTER: the hook; else NULL */
-    uint64_t until_ms; /* SETTLING, MIN_INTERVAL, BACKOFF, HOLDING: monotonic; else 0 */
-    unsigned failures; /* in a row */
-    bool is_apply;     /* by why_apply() */
+    enum why_past past;
+    const char *past_why; /* RENEW: "its settings changed"; else NULL */
+    const char *of;       /* GUARD, NOT_SYNCED, STALE: the source; AFTER: the hook; else NULL */
+    uint64_t until_ms;    /* SETTLING, MIN_INTERVAL, BACKOFF, HOLDING: monotonic; else 0 */
+    unsigned failures;    /* in a row */
+    bool is_apply;        /* by why_apply() */
     const struct queue_event *event;    /* the last one known, or NULL */
     const struct history_run *last_run; /* or NULL */
 };
@@ -51,7 +61,11 @@ struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_m
  * "stale", "after", "slot", "holding", "paused". */
 const char *why_reason_name(enum why_reason reason);
 
-/* Appends it in words, without the time: "source services not synced". */
+/* "handled", "open", "renew"; NULL = NONE. */
+const char *why_past_name(enum why_past past);
+
+/* Appends it in words, without the time: "source services not synced", "handled before the
+ * restart". */
 void why_put_text(struct buf *out, const struct why *w);
 
 #endif

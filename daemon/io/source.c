@@ -166,6 +166,7 @@ static void on_body(void *arg, const char *data, size_t n)
     struct feed_status was = feed_status(s->params.feed);
     bool goes_on = feed_body(s->params.feed, data, n, now(s));
     bool follows = feed_status(s->params.feed).connected;
+    bool synced = feed_status(s->params.feed).synced;
 
     look_synced(s, was.synced);
     if (!goes_on) {
@@ -177,7 +178,7 @@ static void on_body(void *arg, const char *data, size_t n)
         tell_well(s);
     }
     watch_silence(s);
-    if (follows != was.connected)
+    if (follows != was.connected || synced != was.synced)
         s->events->on_change(s->arg);
     else
         s->events->on_data(s->arg);

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
+#include "proto/json_member.h"
 
 /* One allocation. data: key NUL uid rv generation api_version kind body. */
 struct object {
@@ -182,9 +183,34 @@ static void put_with(struct buf *out, const struct object *o, struct str rv, str
     buf_append(out, b.p + done, b.n - done);
 }
 
+static void put_unless_empty(struct json_out *j, const char *key, struct str value)
+{
+    if (value.n > 0)
+        json_member_str(j, key, value);
+}
+
+static void put_identity(struct buf *out, const struct object *o)
+{
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    put_unless_empty(&j, "apiVersion", object_api_version(o));
+    put_unless_empty(&j, "kind", object_kind(o));
+    json_out_key(&j, "metadata");
+    json_out_open(&j, '{');
+    put_unless_empty(&j, "name", object_name(o));
+    put_unless_empty(&j, "namespace", object_namespace(o));
+    put_unless_empty(&j, "uid", object_uid(o));
+    json_out_close(&j, '}');
+    json_out_close(&j, '}');
+}
+
 void object_put_json(struct buf *out, const struct object *o)
 {
-    put_with(out, o, object_rv(o), generation(o));
+    if (object_is_bare(o))
+        put_identity(out, o);
+    else
+        put_with(out, o, object_rv(o), generation(o));
 }
 
 void object_put_unversioned(struct buf *out, const struct object *o)
@@ -197,6 +223,11 @@ struct digest object_digest(const struct object *o)
     struct str b = body(o);
 
     return digest_of(b.p, b.n);
+}
+
+bool object_is_bare(const struct object *o)
+{
+    return o->body_n == 0;
 }
 
 bool object_same(const struct object *a, const struct object *b)

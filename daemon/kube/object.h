@@ -63,7 +63,7 @@ struct str object_kind(const struct object *o);
 /* Bytes it holds, for accounting. */
 size_t object_bytes(const struct object *o);
 
-/* Appends the object as JSON, RV and generation in their places. */
+/* Appends the object as JSON, RV and generation in their places; of a bare one what is known. */
 void object_put_json(struct buf *out, const struct object *o);
 
 /* The like with the same RV and generation for all objects: "" and 0. Two that are object_same()
@@ -72,6 +72,9 @@ void object_put_unversioned(struct buf *out, const struct object *o);
 
 /* Digest of the bytes without RV, generation, managedFields (DESIGN 1.4.6). */
 struct digest object_digest(const struct object *o);
+
+/* Is no more known of it than whose state it was? It has no bytes. */
+bool object_is_bare(const struct object *o);
 
 /* Equal but for RV, generation, managedFields? */
 bool object_same(const struct object *a, const struct object *b);

@@ -83,6 +83,8 @@
     XX(OUTAGE, "STALE or FRESH told")                                             \
     XX(RESUMED, "stream synced without a list after a restart")                   \
     XX(NOT_RESUMED, "stream that had to list after a restart")                    \
+    XX(BEGUN_STALE, "watch that began stale, as no server answered")              \
+    XX(BEGUN_MISSED, "change told by such a watch before it has caught up")       \
     XX(LOST, "object lost on disk")                                               \
     XX(EDITED, "watch with other settings after a restart")                       \
     XX(MISSED, "change found by a list after a restart")                          \

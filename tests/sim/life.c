@@ -40,7 +40,7 @@ static void start_due(struct life *l)
 
     viewed_look(&l->viewed);
     for (size_t i = 0; i < WATCHES; i++)
-        synced[i] = watch_is_synced(l->watches[i]);
+        synced[i] = l->begun[i] || watch_is_synced(l->watches[i]);
     synced[VIEWED] = view_synced(l->viewed.view);
     ensure(!synced[VIEWED] || (synced[SERVICES] && synced[SLICES]));
     crew_start_due(&l->crew, synced);
@@ -152,7 +152,7 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
 
     l->params.on_delta(l->params.arg, number, d);
     if (d->cause == CAUSE_WATCH && !watch_is_synced(w))
-        l->params.features[FEATURE_REPLAYED]++;
+        l->params.features[l->begun[number] ? FEATURE_BEGUN_MISSED : FEATURE_REPLAYED]++;
     clock_trace(l->params.clock, "%s: %s %.*s %.*s", watch_name(w), delta_type_name(d->type),
                 STR_ARG(object_key(d->object)), STR_ARG(object_rv(d->object)));
     crew_delta(&l->crew, number, d);
@@ -263,6 +263,33 @@ static void add_streams(struct life *l, size_t number)
     }
 }
 
+static bool was_answered(const struct watch *w)
+{
+    for (size_t i = 0; i < watch_feed_count(w); i++)
+        if (feed_status(watch_feed(w, i)).contact_ms > 0)
+            return true;
+    return false;
+}
+
+/* As app/memory_cluster does it, but for each watch. */
+static void on_patience(struct alarm *a)
+{
+    struct life *l = container_of(a, struct life, patience);
+    struct clock *c = l->params.clock;
+    struct feed_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+
+    for (size_t i = 0; i < WATCHES; i++) {
+        if (was_answered(l->watches[i]) || !watch_begin_stale(l->watches[i], now))
+            continue;
+        ensure(watch_synced(l->watches[i]) && l->stale[i]);
+        l->begun[i] = true;
+        l->params.features[FEATURE_BEGUN_STALE]++;
+    }
+    for (size_t i = 0; i < WATCHES; i++)
+        if (l->begun[i])
+            on_progress(&l->posts[i]);
+}
+
 /* Now and then its settings are others. */
 static void load(struct life *l, size_t number)
 {
@@ -307,8 +334,11 @@ struct life *life_create(const struct life_params *params)
                                               .features = params->features});
     for (size_t i = 0; i < WATCHES; i++)
         store_each(watch_store(l->watches[i]), tell_loaded, &(struct loading){l, i});
+    viewed_recalled(&l->viewed);
     for (size_t i = 0; i < WATCHES; i++)
         add_streams(l, i);
+    l->patience.fn = on_patience;
+    clock_set(params->clock, &l->patience, clock_pick(params->clock, 1000, 20000));
     return l;
 }
 
@@ -330,6 +360,7 @@ void life_destroy(struct life **lp)
 
     *lp = NULL;
     count_resumed(l);
+    clock_clear(l->params.clock, &l->patience);
     for (size_t i = 0; i < l->stream_count; i++)
         stream_fini(&l->streams[i]);
     crew_fini(&l->crew);

@@ -47,7 +47,9 @@ struct life {
     struct life_params params;
     struct watch *watches[WATCHES];
     struct post posts[WATCHES];
-    bool stale[WATCHES]; /* as the watch has told last */
+    bool stale[WATCHES];   /* as the watch has told last */
+    bool begun[WATCHES];   /* it has begun stale */
+    struct alarm patience; /* then what no server has said anything about begins stale */
     struct viewed viewed;
     struct stream streams[FEEDS];
     size_t stream_count;

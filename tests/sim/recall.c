@@ -171,17 +171,20 @@ bool recall_lose(struct recall *r, size_t number)
     object_unref(&r->objects[number][key]);
     for (size_t i = 0; i < API_SPACES; i++) {
         r->versions[number][i].rv[0] = '\0';
+        r->versions[number][i].lost = true;
         r->last[number][i] = r->versions[number][i];
     }
     return true;
 }
 
-/* All is there: its version may be known. */
+/* WHOLE: its version may be known. */
 static enum past_kind kind_of(const struct recall_version *v, bool edited)
 {
     if (!v->kept)
         return PAST_NONE;
-    return edited ? PAST_EDITED : PAST_WHOLE;
+    if (edited)
+        return PAST_EDITED;
+    return v->lost ? PAST_PARTIAL : PAST_WHOLE;
 }
 
 void recall_load(struct recall *r, size_t number, struct watch *w, bool edited)

@@ -20,6 +20,7 @@ enum { RECALL_VERSION = 24 };
 /* What can be known of a stream. "" = not known. */
 struct recall_version {
     bool kept; /* there is one, be it not known */
+    bool lost; /* an object is missing */
     char rv[RECALL_VERSION];
     char mark[RECALL_VERSION];
 };

@@ -285,6 +285,14 @@ void viewed_delta(struct viewed *v, const struct watch *w, const struct delta *d
     view_delta(v->view, w, d);
 }
 
+void viewed_recalled(struct viewed *v)
+{
+    uint64_t now_ms = v->params.clock->now_ms;
+
+    view_recalled(v->view, (struct feed_now){.ms = now_ms, .wall_ns = now_ms * 1000000});
+    ensure(!view_synced(v->view));
+}
+
 /* Is there no better content of this watch on its way? */
 static bool is_settled(const struct watch *w)
 {

@@ -57,6 +57,9 @@ void viewed_fini(struct viewed *v);
 /* A watch of it tells of a change. */
 void viewed_delta(struct viewed *v, const struct watch *w, const struct delta *d);
 
+/* They have told of what they had before. */
+void viewed_recalled(struct viewed *v);
+
 /* As app/sources does it. */
 void viewed_look(struct viewed *v);
 

@@ -119,6 +119,10 @@ void oracle_ended(struct oracle *o, const struct run *run, bool ok, bool parks);
  * hook has recalled what it left. */
 void oracle_reborn(struct oracle *o, struct run *const *runs, size_t n, struct hook *hook);
 
+/* After that: what all runs have done is gone, and the hook is to be told of it again. existing = "run"
+ * only. */
+void oracle_renewed(struct oracle *o);
+
 /* Nothing is left to do: the world is what the cache is. */
 void oracle_quiet(struct oracle *o);
 

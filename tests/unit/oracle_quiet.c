@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oracle_quiet() of hook_oracle.h. */
+/* oracle_quiet() and oracle_renewed() of hook_oracle.h. */
 #include "hook_oracle.h"
+
+#include <string.h>
 
 #include "oracle_outage.h"
 
@@ -61,4 +63,30 @@ void oracle_quiet(struct oracle *o)
                 check_snapshot(o, s, k);
         }
     }
+}
+
+/* Who does not take ADDED hears nothing of what is there, now as at first. */
+static void renew_key(const struct oracle *o, struct oracle_key *k)
+{
+    for (size_t i = 0; i < k->life_count; i++) {
+        struct oracle_life *life = &k->lives[i];
+
+        if (!takes(o, DELTA_ADDED) || !life->told)
+            continue;
+        life->handled = life->in_world = false;
+        life->told_paths = 0;
+    }
+}
+
+void oracle_renewed(struct oracle *o)
+{
+    for (size_t s = 0; s < ORACLE_SOURCES; s++) {
+        for (size_t k = 0; k < ORACLE_KEYS; k++)
+            renew_key(o, &o->keys[s][k]);
+        if (takes(o, DELTA_STALE) && o->outages[s].told)
+            o->outages[s].handled = o->outages[s].in_world = false;
+    }
+    o->any_good_run = false;
+    o->opened = true;
+    memset(o->handled, 0, sizeof(o->handled));
 }

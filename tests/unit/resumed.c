@@ -20,10 +20,10 @@ static void on_delta(void *arg, struct watch *from, const struct delta *d)
 
 static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
 {
-    (void)arg;
-    (void)from;
-    (void)stale;
-    (void)wall_ns;
+    assert_ptr_equal(arg, &resumed.kept);
+    assert_ptr_equal(from, resumed.w);
+    assert_int_equal(wall_ns, resumed.now.wall_ns);
+    buf_printf(&resumed.heard, "%s%s", resumed.heard.len > 0 ? " " : "", stale ? "stale" : "fresh");
 }
 
 /* "STREAM+key:rv" or "STREAM-key". */
@@ -102,6 +102,18 @@ void resumed_keeps(const char *want)
 void resumed_load(const char *key, const char *uid, const char *rv)
 {
     struct object *o = objects_make(key, uid, rv, "");
+
+    watch_load(resumed.w, o);
+    object_unref(&o);
+}
+
+void resumed_load_bare(const char *ns, const char *name, const char *uid)
+{
+    struct object *o = object_create(&(struct object_parts){.ns = str_c(ns),
+                                                            .name = str_c(name),
+                                                            .uid = str_c(uid),
+                                                            .rv_at = SIZE_MAX,
+                                                            .generation_at = SIZE_MAX});
 
     watch_load(resumed.w, o);
     object_unref(&o);

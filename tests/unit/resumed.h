@@ -37,8 +37,11 @@ int resumed_clean_up(void **state);
 /* Makes it anew. */
 void resumed_make(void);
 
-/* Was there before: an object; a version, of all streams, with mark 9. */
+/* Was there before: an object; one of which no more is left; a version, of all streams, with mark
+ * 9. */
 void resumed_load(const char *key, const char *uid, const char *rv);
+/* See above. */
+void resumed_load_bare(const char *ns, const char *name, const char *uid);
 /* See above. */
 void resumed_resume(enum past_kind kind, const char *rv);
 
@@ -64,7 +67,7 @@ void resumed_silence(uint64_t ms);
 void resumed_asks(const char *want);
 
 /* All deltas since the last time: "+key:uid:rv(cause) ~ - x", with "?" for a final state that is not
- * known. */
+ * known; and "stale", "fresh". */
 void resumed_hears(const char *want);
 
 /* All that is to be kept: "STREAM+key:rv STREAM-key". */

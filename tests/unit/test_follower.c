@@ -35,6 +35,10 @@
     "\"metadata\":{\"namespace\":\"b\",\"name\":\"y\",\"uid\":\"u\",\"resourceVersion\":\"10\"}}}" \
     "\n"
 
+#define BOOKMARK                                                                       \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"," \
+    "\"metadata\":{\"resourceVersion\":\"10\"}}}\n"
+
 /* A connection that reads a request, says this, and then closes or holds. */
 #define SAYS(text, then)                          \
     {                                             \
@@ -68,6 +72,14 @@ static const struct server_step watch_adds[] = {
     {SERVER_HOLD, NULL   }
 };
 
+static const struct server_step watch_marks[] = {
+    {SERVER_READ, NULL    },
+    {SERVER_SEND, OK_HEAD },
+    {SERVER_WAIT, NULL    },
+    {SERVER_SEND, BOOKMARK},
+    {SERVER_HOLD, NULL    }
+};
+
 /* Between two rounds of discovery. */
 enum { RETRY_MS = 20 };
 
@@ -78,7 +90,8 @@ struct rig {
     struct server *server;
     struct apis *apis;
     struct watch_params params;
-    struct past past; /* of the watch's only stream */
+    struct past past;  /* of the watch's only stream */
+    bool begins_stale; /* with that */
     struct watch *watch;
     struct follower *follower;
     struct deadline *poll;
@@ -230,6 +243,8 @@ static void begin(struct rig *r)
     assert_int_equal(watch_create(&r->params, &watch_events, r, &r->watch, &err), ERR_OK);
     if (r->past.kind != PAST_NONE)
         watch_resume(r->watch, 0, &r->past);
+    if (r->begins_stale)
+        assert_true(watch_begin_stale(r->watch, (struct feed_now){.ms = 1}));
     r->follower = follower_create(
         &(struct follower_params){
             .loop = r->probe.loop, .cluster = r->probe.cluster, .apis = r->apis, .watch = r->watch},
@@ -307,6 +322,24 @@ static void test_silence_that_makes_it_synced_is_told(void **state)
     run_until(&r, has_told_synced);
     assert_int_equal(server_requests(r.server), 1);
     assert_non_null(strstr(server_request(r.server, 0), "resourceVersion=9"));
+    tear_down(&r);
+}
+
+/* Its stream neither begins nor ends by that. */
+static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, "configmaps", SCRIPTS(watch_marks));
+    r.past = (struct past){.kind = PAST_WHOLE, .rv = "9"};
+    r.begins_stale = true;
+    begin(&r);
+    run_until(&r, is_connected);
+    pass_rounds(&r); /* it has looked at what began */
+    assert_int_equal(r.stale, true);
+    server_go(r.server);
+    run_until(&r, is_fresh);
     tear_down(&r);
 }
 
@@ -432,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_order_that_gets_no_place_makes_it_stale),
         cmocka_unit_test(test_silence_that_makes_it_synced_is_told),
+        cmocka_unit_test(test_a_bookmark_that_makes_it_synced_makes_it_fresh),
         cmocka_unit_test(test_the_resource_is_found_before_it_begins),
         cmocka_unit_test(test_a_version_that_is_gone_is_looked_for),
         cmocka_unit_test(test_events_of_other_streams_do_not_ask_again),

@@ -28,7 +28,7 @@ static struct rng rng;
 static uint64_t now;
 static unsigned uids;
 static bool failing;
-static bool bodies; /* of objects are on disk, too */
+static enum { NOTHING, NAMES, BODIES } left; /* of objects, on disk */
 static uint64_t program;
 
 /* The configuration. */
@@ -100,7 +100,7 @@ static void begin(uint64_t seed)
         .attempts = pick(2) == 0 ? 0 : 1 + pick(6),
     };
     events = pick(2) == 0 ? ALL : 1 + pick(ALL);
-    bodies = pick(3) > 0;
+    left = pick(4) > 1 ? BODIES : pick(2) == 0 ? NAMES : NOTHING;
     oracle.hook = start_process();
     failing = true;
 }
@@ -200,7 +200,7 @@ static void check_last(const struct run *run)
         const struct queue_event *ev = &run->events[i].ev;
         bool over = ev->type == DELTA_DELETED || ev->type == DELTA_LEFT;
 
-        assert_true(!over || !bodies || object_parts_of(ev->object).body.n > 0);
+        assert_true(!over || left != BODIES || !object_is_bare(ev->object));
         assert_true(!over || ev->cause != CAUSE_RESTART || ev->final_state_unknown);
     }
 }
@@ -240,7 +240,25 @@ static void finish_one(void)
 
 /* ---- Deaths. */
 
-/* What the cache holds; to the oracle that is nothing new. */
+/* All that is left of an object is told. */
+static void tell_bare(enum delta_type type, size_t source, const struct object *of)
+{
+    struct object *o = object_create(&(struct object_parts){.ns = object_namespace(of),
+                                                            .name = object_name(of),
+                                                            .uid = object_uid(of),
+                                                            .rv_at = SIZE_MAX,
+                                                            .generation_at = SIZE_MAX});
+    const struct delta d = {.type = type,
+                            .cause = CAUSE_RESTART,
+                            .object = o,
+                            .final_state_unknown = type == DELTA_DELETED,
+                            .received_ns = now};
+
+    hooks_delta(hooks, (struct content){.watch = watches[source]}, &d, now);
+    object_unref(&o);
+}
+
+/* What the cache holds, or is known to have held; to the oracle that is nothing new. */
 static void tell_all(enum delta_cause cause)
 {
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
@@ -248,7 +266,9 @@ static void tell_all(enum delta_cause cause)
             const struct delta d = {
                 .type = DELTA_ADDED, .cause = cause, .object = cached[s][k], .received_ns = now};
 
-            if (cached[s][k] != NULL)
+            if (cached[s][k] != NULL && left == NAMES && cause == CAUSE_RESTART)
+                tell_bare(DELTA_ADDED, s, cached[s][k]);
+            else if (cached[s][k] != NULL)
                 hooks_delta(hooks, (struct content){.watch = watches[s]}, &d, now);
         }
 }
@@ -297,20 +317,52 @@ static void replace_process(void)
     hook_disk_recall(&disk, hooks->v[0], now);
 }
 
+/* Names are loaded, and what a list does not have is told first. */
+static void change_named(void)
+{
+    struct object *was[ORACLE_SOURCES][ORACLE_KEYS];
+
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        for (size_t k = 0; k < ORACLE_KEYS; k++)
+            was[s][k] = cached[s][k] != NULL ? object_ref(cached[s][k]) : NULL;
+    tell_all(CAUSE_RESTART);
+    change_some(false);
+    for (size_t s = 0; s < ORACLE_SOURCES; s++)
+        for (size_t k = 0; k < ORACLE_KEYS; k++) {
+            struct object *is = cached[s][k];
+
+            if (was[s][k] != NULL && (is == NULL || !str_eq(object_uid(is), object_uid(was[s][k]))))
+                tell_bare(DELTA_DELETED, s, was[s][k]);
+            object_unref(&was[s][k]);
+        }
+}
+
+/* What the hook did is gone, or it is another by now. */
+static void renew(void)
+{
+    if (rules.existing == HOOK_EXISTING_SKIP || pick(4) > 0)
+        return;
+    hook_memory_renew(hooks->v[0]);
+    oracle_renewed(&oracle);
+}
+
 static void die(void)
 {
     replace_process();
-    if (bodies) {
+    renew();
+    if (left == BODIES)
         tell_all(CAUSE_RESTART);
-        change_some(true);
-    } else {
-        change_some(false);
+    if (left == NAMES)
+        change_named();
+    else
+        change_some(left == BODIES);
+    if (left != BODIES) {
         tell_all(CAUSE_RELIST);
         sync_source(0); /* what ended and comes back before that was never away to the hook */
         sync_source(1);
     }
     look_at_outages();
-    if (!bodies)
+    if (left != BODIES)
         pump();
 }
 
@@ -374,9 +426,12 @@ static void drain(void)
 static void check_quiet_restart(void)
 {
     replace_process();
-    tell_all(bodies ? CAUSE_RESTART : CAUSE_RELIST);
+    tell_all(left != NOTHING ? CAUSE_RESTART : CAUSE_RELIST);
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         sync_source(s);
+    assert_null(hooks_next(hooks, now));
+    if (left == NAMES) /* as what was too big for the list */
+        tell_all(CAUSE_RELIST);
     assert_null(hooks_next(hooks, now));
     oracle_gate(&oracle);
     assert_true(hooks_ready(hooks) && hooks_quiet(hooks));

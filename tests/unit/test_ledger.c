@@ -259,6 +259,51 @@ static void test_renewal_runs_all_and_still_owes_ends(void **state)
     passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
 }
 
+/* It is not told again of what is there, and so must be told of what has changed. */
+static void test_renewal_loses_no_change_for_who_does_not_hear_what_is_there(void **state)
+{
+    (void)state;
+    reborn_add((struct stage_hook){.events = 1U << DELTA_MODIFIED});
+    load("ns/m", "u1", "\"a\":1");
+    load("ns/n", "u2", "\"a\":1");
+    load("ns/o", "u3", "\"a\":1");
+    stage_sync(0);
+    stage_nothing();
+    changes(DELTA_MODIFIED, "u2", "\"a\":2");
+    starts(DELTA_MODIFIED, "u2");
+    reborn_restart();
+    hook_memory_renew(reborn.hook);
+    load("ns/m", "u1", "\"a\":1");
+    load("ns/n", "u2", "\"a\":1"); /* what the run has done is to be undone */
+    load("ns/o", "u3", "\"a\":3");
+    stage_sync(0);
+    struct run *run = stage_next();
+    assert_int_equal(run->reason, RUN_RENEW);
+    stage_event_is(run, 0, DELTA_MODIFIED,
+                   str_is(object_name(run->events[0].ev.object), "n") ? "u2" : "u3");
+    stage_end(run, 0);
+    run = stage_next();
+    stage_event_is(run, 0, DELTA_MODIFIED,
+                   str_is(object_name(run->events[0].ev.object), "n") ? "u2" : "u3");
+    stage_end(run, 0);
+    stage_nothing();
+}
+
+static void test_renewal_tells_of_an_outage_again(void **state)
+{
+    (void)state;
+    reborn_add((struct stage_hook){.events = 1U << DELTA_STALE | 1U << DELTA_FRESH});
+    stage_sync(0);
+    stage_nothing();
+    stage_stale(0, true);
+    passes(DELTA_STALE, "", RUN_CHANGE);
+    reborn_restart();
+    stage_stale(0, true);
+    hook_memory_renew(reborn.hook);
+    stage_sync(0);
+    passes(DELTA_STALE, "", RUN_RENEW);
+}
+
 static void test_renewal_is_not_for_what_was_skipped(void **state)
 {
     (void)state;
@@ -397,6 +442,8 @@ int main(void)
         TEST(test_what_is_parked_stays_parked_until_it_changes),
         TEST(test_a_parked_end_gives_way_to_the_next_life),
         TEST(test_renewal_runs_all_and_still_owes_ends),
+        TEST(test_renewal_loses_no_change_for_who_does_not_hear_what_is_there),
+        TEST(test_renewal_tells_of_an_outage_again),
         TEST(test_renewal_is_not_for_what_was_skipped),
         TEST(test_a_snapshot_runs_again_only_if_it_is_owed),
         TEST(test_a_source_that_is_stale_no_more_is_fresh),

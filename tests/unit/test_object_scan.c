@@ -341,11 +341,35 @@ static void test_bookmark(void **state)
     assert_false(object_scan_initial_events_end(scan));
 }
 
+static void test_of_a_bare_object_the_identity_is_written(void **state)
+{
+    struct object_parts p = {.ns = str_c("n"),
+                             .name = str_c("a\"b"),
+                             .uid = str_c("u"),
+                             .rv_at = SIZE_MAX,
+                             .generation_at = SIZE_MAX};
+
+    (void)state;
+    struct object *o = object_create(&p);
+    assert_true(object_is_bare(o));
+    scan_assert_json(o, "{\"metadata\":{\"name\":\"a\\\"b\",\"namespace\":\"n\",\"uid\":\"u\"}}");
+    object_unref(&o);
+    p = (struct object_parts){.api_version = str_c("v1"),
+                              .kind = str_c("Node"),
+                              .name = str_c("n"),
+                              .rv_at = SIZE_MAX,
+                              .generation_at = SIZE_MAX};
+    o = object_create(&p);
+    scan_assert_json(o, "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n\"}}");
+    object_unref(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_identity),
         cmocka_unit_test(test_cluster_scoped_and_bare),
+        cmocka_unit_test(test_of_a_bare_object_the_identity_is_written),
         cmocka_unit_test(test_managed_fields_are_cut_wherever_they_stand),
         cmocka_unit_test(test_versions_do_not_count),
         cmocka_unit_test(test_kind_and_api_version_are_put_in_front),

@@ -131,6 +131,18 @@ static void test_a_watch_that_was_resumed_follows_after_half_a_second_of_silence
     assert_int_equal(pulse_look(&p, false, START + 900), PULSE_WELL);
 }
 
+static void test_a_watch_that_was_resumed_and_is_busy_follows_after_five_seconds(void **state)
+{
+    (void)state;
+    pulse_resume(&p, START);
+    for (uint64_t ms = 0; ms < 5000; ms += 100) {
+        pulse_heard(&p, START + ms);
+        assert_int_equal(pulse_look(&p, false, START + ms), PULSE_WELL);
+    }
+    assert_int_equal(pulse_due_ms(&p, false), START + 5000);
+    assert_int_equal(pulse_look(&p, false, START + 5000), PULSE_SETTLED);
+}
+
 static void test_a_watch_that_was_resumed_is_not_current_before_it_follows(void **state)
 {
     (void)state;
@@ -157,6 +169,8 @@ int main(void)
         cmocka_unit_test_setup(test_a_watch_that_fails_at_once_was_never_one, set_up),
         cmocka_unit_test_setup(test_what_never_became_a_watch_does_not_count_at_its_end, set_up),
         cmocka_unit_test_setup(test_a_watch_that_was_resumed_follows_after_half_a_second_of_silence,
+                               set_up),
+        cmocka_unit_test_setup(test_a_watch_that_was_resumed_and_is_busy_follows_after_five_seconds,
                                set_up),
         cmocka_unit_test_setup(test_a_watch_that_was_resumed_is_not_current_before_it_follows,
                                set_up),

@@ -318,6 +318,36 @@ static void test_items_without_a_version_are_compared_by_their_bytes(void **stat
     hears("~a:u:");
 }
 
+/* Of which an earlier process has left no more than the name. */
+static void load_bare(const char *uid, const char *rv)
+{
+    struct object *o = object_create(&(struct object_parts){.name = str_c("a"),
+                                                            .uid = str_c(uid),
+                                                            .rv = str_c(rv),
+                                                            .rv_at = SIZE_MAX,
+                                                            .generation_at = SIZE_MAX});
+
+    store_load(store, 0, o);
+    object_unref(&o);
+}
+
+static void test_a_bare_object_is_replaced_whatever_its_version(void **state)
+{
+    (void)state;
+    load_bare("u", "3");
+    hears("");
+    relist_without_rv("{\"a\":1}");
+    hears("~a:u:");
+    load_bare("u1", "3");
+    store_begin(store, 0);
+    give(LISTED, "a:u1:3");
+    commit();
+    hears("~a:u1:3");
+    load_bare("u1", "4");
+    give(APPLIED, "a:u1:4");
+    hears("~a:u1:4(watch)");
+}
+
 static void test_a_kept_item_that_is_not_stored_adds_nothing(void **state)
 {
     (void)state;
@@ -453,6 +483,7 @@ int main(void)
         TEST(test_s28_s29_deletes_show_the_last_state_and_unknown_ones_nothing),
         TEST(test_an_event_that_is_known_changes_nothing),
         TEST(test_items_without_a_version_are_compared_by_their_bytes),
+        TEST(test_a_bare_object_is_replaced_whatever_its_version),
         TEST(test_a_kept_item_that_is_not_stored_adds_nothing),
         TEST(test_an_item_named_first_small_then_too_big_is_not_lost),
         TEST(test_an_abort_without_a_list_is_fine),

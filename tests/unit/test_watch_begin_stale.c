@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/watch: no server answers, and what an earlier process has left is shown, stale (DESIGN 1.4.1, 1.6). */
+#include "resumed.h"
+
+#include <string.h>
+
+enum { STALE_AFTER = 30000 };
+
+static void begins(void)
+{
+    assert_true(watch_begin_stale(resumed.w, resumed.now));
+    resumed_hears("stale");
+}
+
+static void looks(const char *want)
+{
+    uint64_t ignored = watch_tick(resumed.w, resumed.now);
+
+    (void)ignored;
+    resumed_hears(want);
+}
+
+static void is_shown(bool stale)
+{
+    assert_true(watch_synced(resumed.w));
+    assert_true(watch_status(resumed.w, resumed.now.ms).synced);
+    assert_true(watch_stale(resumed.w) == stale);
+    assert_true(watch_status(resumed.w, resumed.now.ms).stale == stale);
+}
+
+static void starts_from(enum past_kind kind, const char *rv)
+{
+    resumed_start_from(kind, rv);
+    begins();
+}
+
+static void test_what_was_left_is_synced_and_stale_at_once(void **state)
+{
+    (void)state;
+    resumed_load("ns/a", "u1", "3");
+    resumed_resume(PAST_WHOLE, "10");
+    assert_false(watch_synced(resumed.w));
+    looks("");
+    begins();
+    is_shown(true);
+    assert_false(watch_settled(resumed.w));
+    assert_true(watch_begin_stale(resumed.w, resumed.now)); /* told once */
+    looks("");
+    assert_int_equal(watch_tick(resumed.w, resumed.now), UINT64_MAX);
+    resumed_keeps("");
+    resumed_start();
+    resumed_asks(WATCHES("10"));
+}
+
+static void test_it_is_fresh_when_it_has_caught_up(void **state)
+{
+    (void)state;
+    starts_from(PAST_WHOLE, "10");
+    resumed_head();
+    assert_true(feed_status(resumed_feed()).connected);
+    looks("");
+    is_shown(true);
+    resumed_body(EVENT("DELETED", "a", "u1", "11"));
+    looks("-ns/a:u1:11(watch)");
+    resumed_silence(500);
+    looks("fresh");
+    is_shown(false);
+    assert_true(watch_settled(resumed.w));
+}
+
+static void test_a_bookmark_makes_it_fresh(void **state)
+{
+    (void)state;
+    starts_from(PAST_WHOLE, "10");
+    resumed_head();
+    resumed_body(BOOKMARK("20"));
+    looks("fresh");
+}
+
+static void test_a_list_tells_what_differs_first(void **state)
+{
+    (void)state;
+    starts_from(PAST_WHOLE, NULL);
+    resumed_asks(LISTS_NEWEST);
+    resumed_answer(PAGE("30", "", ITEM("b", "u2", "25", "")));
+    looks("-ns/a:u1:3?(restart) ~ns/b:u2:25(restart) fresh");
+    is_shown(false);
+}
+
+static void test_the_guard_judges_that_list_and_then_nothing_is_stale(void **state)
+{
+    (void)state;
+    resumed.params.guard.relist_deletes = 50;
+    resumed_make();
+    starts_from(PAST_WHOLE, NULL);
+    resumed_answer(PAGE("30", "", ""));
+    resumed_hears("");
+    assert_non_null(watch_status(resumed.w, resumed.now.ms).held);
+    assert_int_equal(store_count(watch_store(resumed.w)), 2);
+    looks("fresh"); /* it differs for our own sake */
+    assert_true(watch_synced(resumed.w));
+    resumed.now.ms += resumed.next.wait_ms;
+    resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+    looks("");
+    resumed_answer(PAGE("30", "", ""));
+    resumed_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
+}
+
+static void test_errors_keep_it_stale(void **state)
+{
+    (void)state;
+    starts_from(PAST_WHOLE, "10");
+    for (int i = 0; i < 3; i++) {
+        resumed.next = feed_end(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
+        resumed.now.ms += resumed.next.wait_ms;
+        looks("");
+        resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+    }
+    resumed_asks(WATCHES("10"));
+    is_shown(true);
+}
+
+static void test_later_it_is_a_watch_like_any_other(void **state)
+{
+    (void)state;
+    starts_from(PAST_WHOLE, "10");
+    resumed_head();
+    resumed_silence(500);
+    looks("fresh");
+    resumed.now.ms += 2000;
+    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
+    resumed.next = feed_end(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
+    assert_int_equal(watch_tick(resumed.w, resumed.now), resumed.now.ms + STALE_AFTER);
+    resumed.now.ms += STALE_AFTER;
+    looks("stale");
+}
+
+static void test_all_streams_must_have_caught_up(void **state)
+{
+    static const char *const two[] = {"ns", "other"};
+
+    (void)state;
+    resumed.params.namespaces = two;
+    resumed.params.namespace_count = 2;
+    resumed_make();
+    starts_from(PAST_WHOLE, "10");
+    resumed_head();
+    resumed_silence(500);
+    looks("");
+    is_shown(true);
+    feed_start(watch_feed(resumed.w, 1), resumed.now.ms);
+    feed_head(watch_feed(resumed.w, 1), &(struct http_head){.status = 200, .retry_after_s = -1},
+              resumed.now.ms);
+    assert_true(
+        feed_body(watch_feed(resumed.w, 1), BOOKMARK("20"), strlen(BOOKMARK("20")), resumed.now));
+    looks("fresh");
+}
+
+static void test_a_resource_that_nobody_could_ask_for_is_shown(void **state)
+{
+    struct resource r;
+
+    (void)state;
+    resumed.params.resource = "widgets.example.com";
+    resumed_make();
+    assert_non_null(watch_wants(resumed.w));
+    resumed_load("ns/a", "u1", "3");
+    resumed_resume(PAST_WHOLE, "10");
+    begins();
+    is_shown(true);
+    looks("");
+    assert_int_equal(resource_parse("configmaps", &r, NULL), ERR_OK);
+    assert_int_equal(watch_resolve(resumed.w, &r, NULL), ERR_OK);
+    resource_fini(&r);
+    is_shown(true);
+    looks("");
+    resumed_start();
+    resumed_asks(WATCHES("10"));
+    resumed_head();
+    resumed_silence(500);
+    looks("fresh");
+}
+
+/* ---- What cannot begin. */
+
+static void refuses(void)
+{
+    assert_false(watch_begin_stale(resumed.w, resumed.now));
+    assert_false(watch_synced(resumed.w));
+    looks("");
+}
+
+static void test_what_is_not_all_of_it_is_not_shown(void **state)
+{
+    (void)state;
+    refuses(); /* nothing was left */
+    resumed_load("ns/a", "u1", "3");
+    refuses();
+    resumed_resume(PAST_PARTIAL, "10");
+    refuses();
+    resumed_resume(PAST_EDITED, "10");
+    refuses();
+    resumed_resume(PAST_WHOLE, "10");
+    watch_unload(resumed.w);
+    refuses();
+    resumed_load_bare("ns", "a", "u1");
+    resumed_resume(PAST_WHOLE, "10");
+    refuses();
+}
+
+/* ---- Objects of which no more than the name was left. */
+
+static void loads_bare(void)
+{
+    resumed_load_bare("ns", "a", "u1");
+    resumed_load_bare("ns", "b", "u2");
+    resumed_resume(PAST_WHOLE, "10");
+    resumed_start();
+}
+
+static void test_bare_objects_are_listed_and_told(void **state)
+{
+    struct object *a;
+
+    (void)state;
+    loads_bare();
+    resumed_asks(LISTS_FROM("10"));
+    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u9", "26", "")));
+    resumed_hears("-ns/b:u2:?(restart) ~ns/a:u1:3(restart) +ns/b:u9:26(restart)");
+    a = store_get(watch_store(resumed.w), str_c("ns/a"));
+    assert_false(object_is_bare(a));
+}
+
+static void test_a_bare_object_that_vanished_is_deleted_without_a_body(void **state)
+{
+    (void)state;
+    loads_bare();
+    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resumed_hears("-ns/b:u2:?(restart) ~ns/a:u1:3(restart)");
+    resumed_keeps("0-ns/b 0+ns/a:3");
+}
+
+static void test_the_guard_counts_bare_objects(void **state)
+{
+    (void)state;
+    resumed.params.guard.relist_deletes = 50;
+    resumed_make();
+    loads_bare();
+    resumed_answer(PAGE("30", "", ""));
+    resumed_hears("");
+    assert_int_equal(watch_status(resumed.w, resumed.now.ms).held_deletes, 2);
+}
+
+static void test_bare_objects_are_in_the_way_of_their_own_stream_only(void **state)
+{
+    static const char *const two[] = {"ns", "other"};
+
+    (void)state;
+    resumed.params.namespaces = two;
+    resumed.params.namespace_count = 2;
+    resumed_make();
+    resumed_load_bare("other", "x", "u7");
+    resumed_start_from(PAST_WHOLE, "10");
+    assert_int_equal(resumed.next.what, FEED_WATCH);
+    assert_int_equal(feed_start(watch_feed(resumed.w, 1), resumed.now.ms).what, FEED_LIST);
+}
+
+/* ---- Orders. */
+
+static void test_an_order_of_before_the_start_is_carried_out(void **state)
+{
+    (void)state;
+    resumed_load("ns/a", "u1", "3");
+    resumed_resume(PAST_WHOLE, "10");
+    watch_relist(resumed.w, RELIST_MANUAL);
+    resumed_start();
+    resumed_asks(LISTS_NEWEST);
+    assert_false(feed_is_ordered(resumed_feed()));
+    resumed_has_version(" 9"); /* the next process does it, too */
+    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resumed_has_version("30 30");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, resumed_set_up, resumed_clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_what_was_left_is_synced_and_stale_at_once),
+        TEST(test_it_is_fresh_when_it_has_caught_up),
+        TEST(test_a_bookmark_makes_it_fresh),
+        TEST(test_a_list_tells_what_differs_first),
+        TEST(test_the_guard_judges_that_list_and_then_nothing_is_stale),
+        TEST(test_errors_keep_it_stale),
+        TEST(test_later_it_is_a_watch_like_any_other),
+        TEST(test_all_streams_must_have_caught_up),
+        TEST(test_a_resource_that_nobody_could_ask_for_is_shown),
+        TEST(test_what_is_not_all_of_it_is_not_shown),
+        TEST(test_bare_objects_are_listed_and_told),
+        TEST(test_a_bare_object_that_vanished_is_deleted_without_a_body),
+        TEST(test_the_guard_counts_bare_objects),
+        TEST(test_bare_objects_are_in_the_way_of_their_own_stream_only),
+        TEST(test_an_order_of_before_the_start_is_carried_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
