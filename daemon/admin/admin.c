@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/bygone.h"
 #include "admin/call.h"
 #include "admin/health.h"
 #include "admin/hook_call.h"
@@ -107,7 +108,7 @@ static void answer_objects(struct call *c)
 {
     struct content source;
 
-    if (find_readable(c, &source) == NULL)
+    if (find_readable(c, &source) == NULL || !bygone_may_show(c, source))
         return;
     const struct store *store = content_store(source);
     if (store_bytes(store) > ADMIN_OBJECTS_BYTES) {
@@ -133,7 +134,7 @@ static void answer_object(struct call *c)
 {
     struct content source;
 
-    if (find_readable(c, &source) == NULL)
+    if (find_readable(c, &source) == NULL || !bygone_may_show(c, source))
         return;
     const struct object *o = store_get(content_store(source), c->target->part[4]);
     if (o == NULL) {

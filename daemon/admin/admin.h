@@ -30,6 +30,17 @@ struct admin_cluster {
     const char *name;
     const char *server;  /* URL */
     uint64_t contact_ms; /* when a part of a response came last, monotonic; 0 = never */
+    const char *trouble; /* with its name: why it is not followed as it was; NULL = nothing */
+};
+
+/* What is kept over restarts. */
+struct admin_state {
+    const char *dir;     /* the setting; NULL = "none" */
+    bool kept;           /* it is there, and this process keeps what it learns in it */
+    const char *trouble; /* why it cannot be written; NULL = it can, or need not be */
+    uint64_t failing_ms; /* since when; 0 = from the start, or it is not */
+    size_t waiting;      /* changes that are not in it yet */
+    uint64_t commits;
 };
 
 /* Several names may stand for one watch: equal watches share their streams. */
@@ -60,8 +71,10 @@ struct admin_model {
     uint64_t pid;
     uint64_t started_ns; /* wall clock */
     uint64_t started_ms; /* the same moment on the clock of now_ms */
-    bool ready;          /* READY=1 was said: DESIGN 1.6 */
-    bool stopping;       /* no server is asked any more: POST is refused */
+    uint64_t wall_ns;    /* wall clock now */
+    struct admin_state state;
+    bool ready;    /* READY=1 was said: DESIGN 1.6 */
+    bool stopping; /* no server is asked any more: POST is refused */
     const struct admin_cluster *clusters;
     size_t cluster_count;
     const struct admin_watch *watches;

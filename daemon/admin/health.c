@@ -5,15 +5,18 @@
 #include <string.h>
 
 #include "admin/admin.h"
+#include "admin/bygone.h"
 #include "cache/watch.h"
 #include "hook/why.h"
 #include "proto/json_out.h"
 
 /* NULL = nothing is wrong. */
-static const char *trouble(const struct watch_status *s)
+static const char *trouble(const struct watch *w, const struct watch_status *s)
 {
     if (strcmp(s->state, "forbidden") == 0)
         return "forbidden";
+    if (bygone_is_used((struct content){.watch = w}))
+        return "started stale";
     if (s->stale)
         return "stale";
     if (s->synced || s->err->kind == ERR_OK)
@@ -21,13 +24,15 @@ static const char *trouble(const struct watch_status *s)
     return strcmp(s->state, "waiting") == 0 ? "waiting" : "not synced";
 }
 
-static void put_trouble(struct json_out *j, const char *name, const struct watch_status *s)
+static void put_trouble(struct json_out *j, const struct admin_watch *w,
+                        const struct watch_status *s)
 {
+    const char *what = trouble(w->watch, s);
     struct buf text = {0};
 
-    if (trouble(s) == NULL)
+    if (what == NULL)
         return;
-    buf_printf(&text, "watch %s: %s", name, trouble(s));
+    buf_printf(&text, "watch %s: %s", w->name, what);
     if (s->err->kind != ERR_OK)
         buf_printf(&text, ": %s", s->err->text);
     json_out_str(j, buf_str(&text));
@@ -71,14 +76,30 @@ static void put_pending(struct json_out *j, const struct admin_model *m, const s
     buf_free(&text);
 }
 
+/* What is wrong with the memory over restarts. */
+static void put_memory(struct json_out *j, const struct admin_model *m)
+{
+    struct buf text = {0};
+
+    if (m->state.trouble != NULL) {
+        buf_printf(&text, "state not writable: %s", m->state.trouble);
+        json_out_str(j, buf_str(&text));
+    }
+    buf_free(&text);
+    for (size_t i = 0; i < m->cluster_count; i++)
+        if (m->clusters[i].trouble != NULL)
+            json_out_cstr(j, m->clusters[i].trouble);
+}
+
 void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
 {
     json_out_open(j, '[');
+    put_memory(j, m);
     for (size_t i = 0; i < m->watch_count; i++) {
         struct watch_status s = watch_status(m->watches[i].watch, now_ms);
 
         put_held(j, &m->watches[i], &s);
-        put_trouble(j, m->watches[i].name, &s);
+        put_trouble(j, &m->watches[i], &s);
     }
     for (size_t i = 0; i < m->hooks->n; i++)
         put_pending(j, m, m->hooks->v[i], now_ms);

@@ -272,6 +272,7 @@ static void pause(struct call *c, bool paused)
         if (only == NULL || c->m->hooks->v[i] == only)
             pause_one(c, &j, c->m->hooks->v[i], paused);
     json_out_close(&j, '}');
+    json_member_flag(&j, "kept", c->m->state.kept && c->m->state.trouble == NULL);
     json_out_close(&j, '}');
     call_end(c);
 }

@@ -187,6 +187,16 @@ void journal_source(struct journal *j, uint64_t wall_ns, struct content from, co
     end(j, &o);
 }
 
+void journal_resumed(struct journal *j, uint64_t wall_ns, struct content from, size_t objects)
+{
+    struct json_out o = begin(j, wall_ns, kind_of(from));
+
+    put_source(&o, from);
+    put_text(&o, "state", "resumed");
+    json_member_count(&o, "objects", objects);
+    end(j, &o);
+}
+
 void journal_run(struct journal *j, uint64_t wall_ns, const struct journal_run *run)
 {
     struct json_out o = begin(j, wall_ns, "run");

@@ -39,6 +39,10 @@ void journal_change(struct journal *j, struct content from, const struct delta *
 /* Writes: a watch or view is now "stale", "fresh" or "synced", a watch "held" or "released". */
 void journal_source(struct journal *j, uint64_t wall_ns, struct content from, const char *state);
 
+/* Writes: a watch begins with so many objects that an earlier process has left. Of none of them is
+ * a line written. */
+void journal_resumed(struct journal *j, uint64_t wall_ns, struct content from, size_t objects);
+
 /* A run that has ended; all borrowed. */
 struct journal_run {
     const char *hook;

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "admin/admin.h"
+#include "admin/bygone.h"
 #include "admin/health.h"
 #include "cache/audit.h"
 #include "cache/view.h"
@@ -38,6 +39,7 @@ static void put_clusters(struct json_out *j, const struct admin_model *m, uint64
         json_out_open(j, '{');
         json_member_text(j, "server", c->server);
         json_member_age(j, "contact_age_s", c->contact_ms, now_ms);
+        json_member_text(j, "trouble", c->trouble);
         json_out_close(j, '}');
     }
     json_out_close(j, '}');
@@ -91,9 +93,24 @@ static void put_more(struct json_out *j, const struct watch *w, const struct wat
     put_relists(j, s);
     json_member_count(j, "events", s->events);
     put_audit(j, watch_audit(w));
+    json_member_text(j, "resumed", bygone_began(w));
+    json_member_flag(j, "past", bygone_is((struct content){.watch = w}));
 }
 
-static void put_watch(struct json_out *j, const struct admin_watch *named, uint64_t now_ms)
+/* Before the first contact: the last one of the earlier process, if that is known. */
+static void put_contact(struct json_out *j, const struct admin_model *m, const struct watch *w,
+                        const struct watch_status *s)
+{
+    uint64_t past_ns = s->contact ? 0 : watch_past_contact_ns(w);
+
+    if (past_ns > 0 && past_ns <= m->wall_ns)
+        json_member_seconds(j, "contact_age_s", true, (m->wall_ns - past_ns) / NS_PER_MS);
+    else
+        json_member_seconds(j, "contact_age_s", s->contact, s->contact_age_ms);
+}
+
+static void put_watch(struct json_out *j, const struct admin_model *m,
+                      const struct admin_watch *named, uint64_t now_ms)
 {
     const struct watch *w = named->watch;
     struct watch_status s = watch_status(w, now_ms);
@@ -107,7 +124,7 @@ static void put_watch(struct json_out *j, const struct admin_watch *named, uint6
     json_member_flag(j, "synced", s.synced);
     json_member_flag(j, "stale", s.stale);
     json_member_flag(j, "held", s.held != NULL);
-    json_member_seconds(j, "contact_age_s", s.contact, s.contact_age_ms);
+    put_contact(j, m, w, &s);
     json_member_count(j, "objects", store_count(watch_store(w)));
     json_member_count(j, "bytes", store_bytes(watch_store(w)));
     json_member_count(j, "skipped", s.skipped);
@@ -123,7 +140,7 @@ static void put_watches(struct json_out *j, const struct admin_model *m, uint64_
     json_out_key(j, "watches");
     json_out_open(j, '{');
     for (size_t i = 0; i < m->watch_count; i++)
-        put_watch(j, &m->watches[i], now_ms);
+        put_watch(j, m, &m->watches[i], now_ms);
     json_out_close(j, '}');
 }
 
@@ -153,7 +170,7 @@ static void put_sources(struct json_out *j, const struct admin_model *m, uint64_
 static void put_last_success(struct json_out *j, const struct admin_model *m, const struct hook *h)
 {
     if (h->success_ms > 0)
-        put_time(j, "last_success", m->started_ns + (h->success_ms - m->started_ms) * NS_PER_MS);
+        put_time(j, "last_success", bygone_wall_ns(m, h->success_ms));
     else
         json_member_text(j, "last_success", NULL);
 }
@@ -210,6 +227,7 @@ void report_put_status(struct buf *out, const struct admin_model *m, uint64_t no
     json_member_flag(&j, "ready", m->ready);
     json_out_key(&j, "degraded");
     health_put_degraded(&j, m, now_ms);
+    bygone_put_state(&j, m);
     put_clusters(&j, m, now_ms);
     put_sources(&j, m, now_ms);
     put_hooks(&j, m, now_ms);

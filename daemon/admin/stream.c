@@ -45,7 +45,7 @@ struct admin_stream {
     uint64_t seq;                  /* of the next line */
 
     struct content source;
-    bool stale;              /* when it began */
+    bool stale;              /* when it began to list */
     struct object **objects; /* LISTING: with references from object_at on */
     size_t object_count;
     size_t object_at;
@@ -247,6 +247,12 @@ void admin_streams_stale(struct admin_streams *hub, struct content from, bool st
         .received_ns = wall_ns,
     };
 
+    list_each (pos, tmp, &hub->streams) {
+        struct admin_stream *s = list_entry(pos, struct admin_stream, link);
+
+        if (s->state == STATE_WAITING && content_equal(s->source, from))
+            s->stale = stale;
+    }
     admin_streams_delta(hub, from, &d);
 }
 

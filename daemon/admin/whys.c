@@ -4,18 +4,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "admin/bygone.h"
 #include "admin/call.h"
 #include "admin/runs.h"
 #include "hook/why.h"
 #include "proto/json_member.h"
 
-#define NS_PER_MS 1000000U
-
 static void put_until(struct json_out *j, const struct admin_model *m, uint64_t until_ms)
 {
-    uint64_t ahead_ms = until_ms > m->started_ms ? until_ms - m->started_ms : 0;
-
-    json_member_time(j, "until", until_ms > 0 ? m->started_ns + ahead_ms * NS_PER_MS : 0);
+    json_member_time(j, "until", until_ms > 0 ? bygone_wall_ns(m, until_ms) : 0);
 }
 
 static void put_event(struct json_out *j, const struct queue_event *ev)
@@ -32,19 +29,34 @@ static void put_event(struct json_out *j, const struct queue_event *ev)
     json_out_close(j, '}');
 }
 
-/* Of what the cache holds under the key, if it does. A digest of Secrets would confirm a guess. */
+/* Of what the cache holds under the key; as long as it has nothing, of what an earlier process has
+ * handled. */
+static bool digest_of_entry(const struct hook *h, const struct entry *e, struct digest *out)
+{
+    const struct object *o = e->newest.object;
+
+    if (o != NULL && (e->newest.type == DELTA_STALE || object_parts_of(o).body.n == 0))
+        return false;
+    if (o != NULL)
+        *out = object_digest(o);
+    else if (e->inherited && e->handled.trace != NULL && h->filter.path_count == 0)
+        *out = known_digest(&e->handled);
+    else
+        return false;
+    return true;
+}
+
+/* A digest of Secrets would confirm a guess. */
 static void put_digest(struct json_out *j, const struct call *c, const struct hook *h,
                        const struct entry *e)
 {
     char text[33];
     struct digest d;
 
-    if (e == NULL || e->newest.object == NULL || e->newest.type == DELTA_STALE ||
-        (!c->req->privileged && call_gets_secrets(h))) {
+    if (e == NULL || (!c->req->privileged && call_gets_secrets(h)) || !digest_of_entry(h, e, &d)) {
         json_member_text(j, "digest", NULL);
         return;
     }
-    d = object_digest(e->newest.object);
     snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
     json_member_text(j, "digest", text);
 }
@@ -66,6 +78,7 @@ static void put_unit(struct json_out *j, const struct call *c, const struct hook
     json_member_text(j, "reason", why_reason_name(w->reason));
     json_member_text(j, "of", w->of);
     json_member_str(j, "text", buf_str(&text));
+    json_member_text(j, "before_restart", why_past_name(w->past));
     put_until(j, c->m, w->until_ms);
     json_member_count(j, "failures", w->failures);
     put_event(j, w->event);

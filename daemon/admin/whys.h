@@ -16,7 +16,8 @@ struct hook;
 enum { WHYS_KEYS = 1000 };
 
 /* Appends {"hook":H,"units":[...],"left_out":N}. Each unit is an object: source, key, reason, of,
- * text, until, failures, event {type, cause, received}, digest, last_run (runs_put()). The hook as
+ * text, before_restart, until, failures, event {type, cause, received}, digest, last_run
+ * (runs_put()). The hook as
  * a whole, whose key is null, stands first if anything but HANDLED is to be said of it, or else
  * alone; behind it stand the keys that are not handled (mode object), longest first. Digests of a
  * hook that gets Secrets are shown to the privileged only. */

@@ -59,6 +59,11 @@ static void put_why_target(struct buf *out, const struct args *a)
     verb_put_path(out, "hooks", a->words[1], "why", a->words[2]);
 }
 
+static bool is_for_people(const struct verb_call *c)
+{
+    return c->args->output != OUTPUT_JSON && c->args->output != OUTPUT_NAME;
+}
+
 static void on_left_out(void *arg, const struct leaf *leaf)
 {
     uint64_t *left_out = arg;
@@ -74,7 +79,7 @@ static enum err_kind print_why(struct verb_call *c, struct err *err)
     if (reader_scan(c->json, on_left_out, &left_out, err) != ERR_OK ||
         verb_put_rows(c, &listing_whys, LISTING_GROUP, err) != ERR_OK)
         return err->kind;
-    if (left_out > 0 && c->args->output != OUTPUT_JSON && c->args->output != OUTPUT_NAME)
+    if (left_out > 0 && is_for_people(c))
         buf_printf(c->out, "\nand %" PRIu64 " more keys\n", left_out);
     return ERR_OK;
 }
@@ -139,9 +144,28 @@ static void put_pause_target(struct buf *out, const struct args *a)
         buf_printf(out, "/v1/%s", a->words[0]);
 }
 
-static enum err_kind print_pause(struct verb_call *c, struct err *err)
+static void on_unkept(void *arg, const struct leaf *leaf)
+{
+    bool *unkept = arg;
+
+    if (reader_leads(leaf, 0, "kept"))
+        *unkept = leaf->type == JSON_FALSE;
+}
+
+static enum err_kind print_resume(struct verb_call *c, struct err *err)
 {
     return verb_put_rows(c, &listing_pauses, LISTING_GROUP, err);
+}
+
+static enum err_kind print_pause(struct verb_call *c, struct err *err)
+{
+    bool unkept = false;
+
+    if (reader_scan(c->json, on_unkept, &unkept, err) != ERR_OK || print_resume(c, err) != ERR_OK)
+        return err->kind;
+    if (unkept && is_for_people(c))
+        buf_puts(c->out, "\na restart of informerd ends it: the state is not kept\n");
+    return ERR_OK;
 }
 
 const struct verb command_hooks_pause = {
@@ -163,7 +187,7 @@ const struct verb command_hooks_resume = {
     .options = VERB_NAMES,
     .method = "POST",
     .put_target = put_pause_target,
-    .print = print_pause,
+    .print = print_resume,
 };
 
 const struct verb command_hooks_events = {

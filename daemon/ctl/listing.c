@@ -35,6 +35,7 @@ const struct listing listing_watches = {
       {"VERSION", "resource_version", LISTING_TEXT, true, false},
       {"RELISTS", "relists", LISTING_TEXT, false, false},
       {"REASONS", "relists_by", LISTING_MEMBERS, true, false},
+      {"RESUMED", "resumed", LISTING_TEXT, true, false},
       {"ERROR", "last_error", LISTING_TEXT, false, false},
       },
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/summary.h"
 
+#include <inttypes.h>
+
 #include "ctl/listing.h"
 #include "ctl/reader.h"
 #include "ctl/units.h"
@@ -13,12 +15,34 @@ struct summary {
     bool ready;
     bool degraded;
     struct buf reasons; /* a line each */
+    bool has_state;     /* it tells of what is kept over restarts */
+    bool kept;
+    bool unwritable;
+    struct buf dir; /* "" = nothing is to be kept */
+    struct buf since;
+    uint64_t waiting;
 };
 
 static void set(struct buf *b, struct str text)
 {
     buf_clear(b);
     units_put_visible(b, text);
+}
+
+/* Of what is kept over restarts. */
+static void on_state(struct summary *s, const struct leaf *leaf)
+{
+    s->has_state = true;
+    if (reader_leads(leaf, 1, "kept"))
+        s->kept = leaf->type == JSON_TRUE;
+    else if (reader_leads(leaf, 1, "writable"))
+        s->unwritable = leaf->type == JSON_FALSE;
+    else if (reader_leads(leaf, 1, "dir"))
+        set(&s->dir, leaf->text);
+    else if (reader_leads(leaf, 1, "since"))
+        set(&s->since, leaf->text);
+    else if (reader_leads(leaf, 1, "waiting"))
+        s->waiting = reader_whole(leaf);
 }
 
 static void on_leaf(void *arg, const struct leaf *leaf)
@@ -38,6 +62,8 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         buf_puts(&s->reasons, "  ");
         units_put_visible(&s->reasons, leaf->text);
         buf_putc(&s->reasons, '\n');
+    } else if (leaf->depth == 2 && str_is(leaf->path[0], "state")) {
+        on_state(s, leaf);
     }
 }
 
@@ -47,21 +73,56 @@ static void fini(struct summary *s)
     buf_free(&s->pid);
     buf_free(&s->started);
     buf_free(&s->reasons);
+    buf_free(&s->dir);
+    buf_free(&s->since);
+}
+
+/* How long ago; false: that is not known. */
+static bool age(const struct buf *then, int64_t now_s, uint64_t *s)
+{
+    int64_t then_s = 0;
+    bool known = units_parse_time(buf_str(then), &then_s) && now_s >= then_s;
+
+    *s = known ? (uint64_t)(now_s - then_s) : 0;
+    return known;
+}
+
+static void put_state(struct buf *out, const struct summary *s, int64_t now_s)
+{
+    uint64_t failing_s = 0;
+
+    if (!s->has_state)
+        return;
+    if (!s->kept && !s->unwritable) {
+        buf_puts(out, "state: nothing is kept over restarts\n");
+        return;
+    }
+    buf_printf(out, "state: %.*s", STR_ARG(buf_str(&s->dir)));
+    if (s->unwritable)
+        buf_puts(out, ", not writable");
+    if (age(&s->since, now_s, &failing_s)) {
+        buf_puts(out, " for ");
+        units_put_duration(out, failing_s);
+    }
+    if (s->unwritable && s->waiting > 0)
+        buf_printf(out, ", %" PRIu64 " changes wait", s->waiting);
+    buf_putc(out, '\n');
 }
 
 static void put_head(struct buf *out, const struct summary *s, int64_t now_s)
 {
-    int64_t started_s = 0;
+    uint64_t up_s = 0;
 
     buf_printf(out, "informerd %.*s, pid %.*s", STR_ARG(buf_str(&s->version)),
                STR_ARG(buf_str(&s->pid)));
-    if (units_parse_time(buf_str(&s->started), &started_s) && now_s >= started_s) {
+    if (age(&s->started, now_s, &up_s)) {
         buf_puts(out, ", up ");
-        units_put_duration(out, (uint64_t)(now_s - started_s));
+        units_put_duration(out, up_s);
     }
     buf_puts(out, s->ready ? ", ready" : ", not ready yet");
     buf_puts(out, s->degraded ? ", degraded:\n" : "\n");
     buf_append_str(out, buf_str(&s->reasons));
+    put_state(out, s, now_s);
 }
 
 enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t now_s,

@@ -173,8 +173,9 @@ int admin_world_set_up(void **state)
     t->streams = admin_streams_create(t->journal);
     t->context = (struct payload_context){.node = "n1", .instance = "i"};
     admin_world_add_hook(t, (struct world_hook){.name = "print", .source_count = 1});
-    t->clusters[0] = (struct admin_cluster){"prod", "https://10.0.0.1:6443", WORLD_NOW_MS - 250};
-    t->clusters[1] = (struct admin_cluster){"test", "https://10.0.0.2:6443", 0};
+    t->clusters[0] =
+        (struct admin_cluster){"prod", "https://10.0.0.1:6443", WORLD_NOW_MS - 250, NULL};
+    t->clusters[1] = (struct admin_cluster){"test", "https://10.0.0.2:6443", 0, NULL};
     fill_model(t);
     *state = t;
     return 0;
@@ -241,6 +242,7 @@ struct admin_response admin_world_ask(struct admin_world *t, const char *method,
     struct admin_response r;
     struct err err = {0};
 
+    t->model.wall_ns = WORLD_STARTED_NS + (t->now_ms - WORLD_STARTED_MS) * 1000000U;
     admin_handle(&t->model, &req, t->now_ms, &r);
     if (strcmp(r.content_type, "application/json") == 0 &&
         json_in_scan(buf_str(&r.body), any_token, NULL, &err) != ERR_OK)

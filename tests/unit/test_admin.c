@@ -49,8 +49,12 @@ static void test_status_before_the_first_contact(void **state)
     expect(t, "/v1/status", 200,
            "{\"version\":\"1.2.3\",\"pid\":77,\"started\":\"2024-05-01T10:20:30Z\","
            "\"ready\":false,\"degraded\":[],"
-           "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25},"
-           "\"test\":{\"server\":\"https://10.0.0.2:6443\",\"contact_age_s\":null}},");
+           "\"state\":{\"dir\":null,\"kept\":false,\"writable\":true,\"reason\":null,"
+           "\"since\":null,\"waiting\":0,\"commits\":0},"
+           "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25,"
+           "\"trouble\":null},"
+           "\"test\":{\"server\":\"https://10.0.0.2:6443\",\"contact_age_s\":null,"
+           "\"trouble\":null}},");
     expect(t, "/v1/status", 200,
            "\"services\":{\"cluster\":\"prod\",\"resource\":\"services\",\"state\":\"listing\","
            "\"synced\":false,\"stale\":false,\"held\":false,\"contact_age_s\":null,\"objects\":0,"
@@ -58,7 +62,8 @@ static void test_status_before_the_first_contact(void **state)
            "\"skipped\":0,\"resource_version\":null,\"relists\":0,\"last_error\":null,"
            "\"held_reason\":null,\"held_deletes\":0,\"last_event_age_s\":null,"
            "\"last_bookmark_age_s\":null,\"relists_by\":{},\"events\":0,"
-           "\"audit\":{\"state\":\"idle\",\"runs\":0,\"differences\":null}}");
+           "\"audit\":{\"state\":\"idle\",\"runs\":0,\"differences\":null},"
+           "\"resumed\":null,\"past\":false}");
     expect(t, "/v1/status", 200,
            "\"hooks\":{\"print\":{\"pending\":0,\"running\":0,\"parked\":0,\"paused\":false,"
            "\"oldest_pending_s\":null,"

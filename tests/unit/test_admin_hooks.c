@@ -154,14 +154,15 @@ static void test_why_of_a_hook(void **state)
         t, "/v1/hooks/print/why",
         "{\"hook\":\"print\",\"units\":[{\"program\":\"command\",\"source\":null,\"key\":null,"
         "\"reason\":\"not_synced\",\"of\":\"services\","
-        "\"text\":\"source services not synced\",\"until\":null,\"failures\":0,"
+        "\"text\":\"source services not synced\",\"before_restart\":null,\"until\":null,"
+        "\"failures\":0,"
         "\"event\":null,\"digest\":null,\"last_run\":null}],\"left_out\":0}\n");
     sync_services(t, 2);
     admin_world_run(t, "oh no");
     admin_world_expect(
         t, "GET /v1/hooks/print/why", 200,
         "[{\"program\":\"command\",\"source\":\"services\",\"key\":\"b/s0\",\"reason\":\"backoff\","
-        "\"of\":null,\"text\":\"backoff\","
+        "\"of\":null,\"text\":\"backoff\",\"before_restart\":null,"
         "\"until\":\"2024-05-01T10:20:34.500000000Z\",\"failures\":1,");
     admin_world_expect(t, "GET /v1/hooks/print/why", 200, "\"key\":\"b/s1\",\"reason\":\"slot\"");
     admin_world_run(t, "");
@@ -367,18 +368,22 @@ static void test_pauses(void **state)
 
     admin_world_add_hook(t, (struct world_hook){.name = "b", .source_count = 1});
     admin_world_expect(t, "POST /v1/hooks/b/pause", 200,
-                       "{\"hooks\":{\"b\":{\"paused\":true,\"changed\":true,\"running\":0}}}\n");
+                       "{\"hooks\":{\"b\":{\"paused\":true,\"changed\":true,\"running\":0}},"
+                       "\"kept\":false}\n");
     expect_done(t, "pause b;");
+    t->model.state.kept = true;
     admin_world_expect(t, "GET /v1/hooks", 200, "\"paused\":true");
     admin_world_expect(t, "POST /v1/pause", 200,
                        "{\"hooks\":{\"print\":{\"paused\":true,\"changed\":true,\"running\":0},"
-                       "\"b\":{\"paused\":true,\"changed\":false,\"running\":0}}}\n");
+                       "\"b\":{\"paused\":true,\"changed\":false,\"running\":0}},\"kept\":true}\n");
     expect_done(t, "pause print;");
+    t->model.state.trouble = "disk full";
     admin_world_expect(t, "POST /v1/hooks/b/resume", 200,
                        "{\"b\":{\"paused\":false,\"changed\":true,\"running\":0}}");
     expect_done(t, "resume b;");
     admin_world_expect(t, "POST /v1/resume", 200,
-                       "\"b\":{\"paused\":false,\"changed\":false,\"running\":0}}}");
+                       "\"b\":{\"paused\":false,\"changed\":false,\"running\":0}},"
+                       "\"kept\":false}\n");
     expect_done(t, "resume print;");
 }
 

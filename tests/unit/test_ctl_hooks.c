@@ -171,12 +171,29 @@ static void test_run_that_is_lost(void **state)
                    (struct scripted_wanted){EXIT_FINE, "h: 2 runs succeeded\n", ""});
 }
 
-#define PAUSED "{\"hooks\":{\"h\":{\"paused\":true,\"changed\":false,\"running\":2}}}\n"
+#define PAUSED_BUT(kept) \
+    "{\"hooks\":{\"h\":{\"paused\":true,\"changed\":false,\"running\":2}},\"kept\":" kept "}\n"
+#define PAUSED PAUSED_BUT("true")
+#define UNKEPT PAUSED_BUT("false")
 
 static void test_pause_and_resume(void **state)
 {
     (void)state;
     scripted_check(SCRIPT({"POST /v1/hooks/h/pause", 200, PAUSED}), WORDS("pause", "h"),
+                   (struct scripted_wanted){EXIT_FINE,
+                                            "HOOK  PAUSED  CHANGED  RUNNING\n"
+                                            "h     yes     no       2\n",
+                                            ""});
+    scripted_check(SCRIPT({"POST /v1/hooks/h/pause", 200, UNKEPT}), WORDS("pause", "h"),
+                   (struct scripted_wanted){EXIT_FINE,
+                                            "HOOK  PAUSED  CHANGED  RUNNING\n"
+                                            "h     yes     no       2\n\n"
+                                            "a restart of informerd ends it: the state is not "
+                                            "kept\n",
+                                            ""});
+    scripted_check(SCRIPT({"POST /v1/hooks/h/pause", 200, UNKEPT}), WORDS("pause", "h", "-oname"),
+                   (struct scripted_wanted){EXIT_FINE, "h\n", ""});
+    scripted_check(SCRIPT({"POST /v1/hooks/h/resume", 200, UNKEPT}), WORDS("resume", "h"),
                    (struct scripted_wanted){EXIT_FINE,
                                             "HOOK  PAUSED  CHANGED  RUNNING\n"
                                             "h     yes     no       2\n",

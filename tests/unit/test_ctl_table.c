@@ -210,13 +210,15 @@ static void test_reader_gives_the_way_to_each_scalar(void **state)
 static const char status[] =
     "{\"version\":\"0.1.0\",\"pid\":12,\"started\":\"2024-05-01T10:20:30Z\",\"ready\":true,"
     "\"degraded\":[\"watch slices: forbidden: HTTP 403\"],"
+    "\"state\":{\"dir\":\"/var/lib/informerd\",\"kept\":true,\"writable\":true,"
+    "\"reason\":null,\"since\":null,\"waiting\":3,\"commits\":9},"
     "\"clusters\":{\"prod\":{\"server\":\"https://10.0.0.1:6443\",\"contact_age_s\":0.25}},"
     "\"watches\":{\"services\":{\"cluster\":\"prod\",\"resource\":\"services\","
     "\"state\":\"watching\",\"synced\":true,\"stale\":false,\"held\":true,\"contact_age_s\":3.7,"
     "\"objects\":10000,\"bytes\":1258291,\"skipped\":0,\"resource_version\":\"99\",\"relists\":3,"
     "\"last_error\":null,\"held_reason\":\"deletes\",\"held_deletes\":6000,"
     "\"last_event_age_s\":300.5,\"last_bookmark_age_s\":8,"
-    "\"relists_by\":{\"expired\":2,\"manual\":1},\"events\":17,"
+    "\"relists_by\":{\"expired\":2,\"manual\":1},\"resumed\":\"watch\",\"events\":17,"
     "\"audit\":{\"state\":\"idle\",\"runs\":4,\"differences\":0}},"
     "\"slices\":{\"cluster\":\"prod\",\"resource\":\"endpointslices.discovery.k8s.io\","
     "\"state\":\"forbidden\",\"synced\":false,\"stale\":false,\"contact_age_s\":null,\"objects\":0,"
@@ -239,6 +241,7 @@ static void test_summary(void **state)
     check(&out,
           "informerd 0.1.0, pid 12, up 3h, ready, degraded:\n"
           "  watch slices: forbidden: HTTP 403\n"
+          "state: /var/lib/informerd\n"
           "\n"
           "CLUSTER  SERVER                 CONTACT\n"
           "prod     https://10.0.0.1:6443  0s\n"
@@ -260,6 +263,37 @@ static void test_summary(void **state)
     buf_free(&out);
 }
 
+static void check_head(const char *state, const char *line)
+{
+    struct buf json = {0};
+    struct buf out = {0};
+    struct err err = {0};
+
+    buf_printf(&json, "{\"version\":\"1\",\"pid\":2,\"ready\":true,\"degraded\":[]%s}", state);
+    assert_int_equal(summary_put(&out, buf_str(&json), false, THEN_S + 300, &err), ERR_OK);
+    assert_ptr_equal(strstr(buf_cstr(&out), line), out.data);
+    buf_free(&json);
+    buf_free(&out);
+}
+
+static void test_what_is_kept_over_restarts(void **state)
+{
+    (void)state;
+    check_head("", "informerd 1, pid 2, ready\n\n");
+    check_head(",\"state\":{\"dir\":\"/s\",\"kept\":true,\"writable\":true,\"since\":null,"
+               "\"waiting\":7}",
+               "informerd 1, pid 2, ready\nstate: /s\n\n");
+    check_head(",\"state\":{\"dir\":null,\"kept\":false,\"writable\":true,\"since\":null,"
+               "\"waiting\":0}",
+               "informerd 1, pid 2, ready\nstate: nothing is kept over restarts\n\n");
+    check_head(",\"state\":{\"dir\":\"/s\",\"kept\":true,\"writable\":false,"
+               "\"since\":\"2024-05-01T10:20:30Z\",\"waiting\":7}",
+               "informerd 1, pid 2, ready\nstate: /s, not writable for 5m, 7 changes wait\n\n");
+    check_head(",\"state\":{\"dir\":\"/s\",\"kept\":false,\"writable\":false,\"since\":null,"
+               "\"waiting\":0}",
+               "informerd 1, pid 2, ready\nstate: /s, not writable\n\n");
+}
+
 static void test_wide_watches_and_names(void **state)
 {
     const struct listing_look wide = {.rows = LISTING_GROUP, .wide = true, .now_s = THEN_S};
@@ -270,13 +304,13 @@ static void test_wide_watches_and_names(void **state)
     assert_int_equal(listing_put_table(&out, &listing_watches, &wide, str_c(status), &err), ERR_OK);
     assert_non_null(strstr(buf_cstr(&out),
                            "CONTACT  EVENT  BOOKMARK  OBJECTS  SIZE    VERSION  RELISTS  "
-                           "REASONS             ERROR\n"));
+                           "REASONS             RESUMED  ERROR\n"));
     assert_non_null(strstr(buf_cstr(&out),
                            "  3s       5m     8s        10000    1.2MiB  99       3        "
-                           "expired=2 manual=1  -\n"));
+                           "expired=2 manual=1  watch    -\n"));
     assert_non_null(strstr(buf_cstr(&out),
                            "  -        -      -         0        0B      -        0        "
-                           "-                   HTTP 403\n"));
+                           "-                   -        HTTP 403\n"));
     buf_clear(&out);
     assert_int_equal(listing_put_keys(&out, &listing_watches, LISTING_GROUP, str_c(status), &err),
                      ERR_OK);
@@ -429,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_columns_are_aligned),
         cmocka_unit_test(test_reader_gives_the_way_to_each_scalar),
         cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_what_is_kept_over_restarts),
         cmocka_unit_test(test_wide_watches_and_names),
         cmocka_unit_test(test_objects),
         cmocka_unit_test(test_options),

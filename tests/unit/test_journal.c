@@ -119,6 +119,7 @@ static void test_what_each_line_says(void **state)
     journal_run(journal, 2000000000, &run);
     journal_hook(journal, 3000000000, "print", str_c("a/x"), "parked");
     journal_hook(journal, 3000000000, "print", str_c(""), "paused");
+    journal_resumed(journal, 3000000000, (struct content){.watch = w}, 10000);
     assert_string_equal(
         all(),
         "{\"time\":\"2024-05-01T10:20:30.000000007Z\",\"seq\":1,\"what\":\"change\",\"type\":"
@@ -135,8 +136,10 @@ static void test_what_each_line_says(void **state)
         "{\"time\":\"1970-01-01T00:00:03.000000000Z\",\"seq\":5,\"what\":\"hook\",\"hook\":"
         "\"print\",\"key\":\"a/x\",\"state\":\"parked\"}\n"
         "{\"time\":\"1970-01-01T00:00:03.000000000Z\",\"seq\":6,\"what\":\"hook\",\"hook\":"
-        "\"print\",\"state\":\"paused\"}\n");
-    assert_int_equal(lines_told, 6);
+        "\"print\",\"state\":\"paused\"}\n"
+        "{\"time\":\"1970-01-01T00:00:03.000000000Z\",\"seq\":7,\"what\":\"watch\","
+        "\"cluster\":\"c\",\"watch\":\"w\",\"state\":\"resumed\",\"objects\":10000}\n");
+    assert_int_equal(lines_told, 7);
     object_unref(&o);
 }
 

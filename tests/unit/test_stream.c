@@ -143,6 +143,25 @@ static void test_it_says_so_if_the_source_is_stale_already(void **state)
     assert_non_null(strstr(buf_cstr(&streamed.out), "\"objects\":0,\"stale\":true}\n"));
 }
 
+/* It may begin with what an earlier process has left, and that is stale. */
+static void test_it_says_so_if_the_source_begins_stale(void **state)
+{
+    const struct content w = {.watch = streamed.watch};
+
+    (void)state;
+    streamed_follow("w");
+    admin_streams_stale(streamed.hub, w, true, STREAMED_WALL_NS);
+    streamed_expect(ADMIN_STREAM_EMPTY, "");
+    streamed_sync((const char *const[]){NULL}, "5");
+    admin_streams_synced(streamed.hub);
+    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
+                     ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&streamed.out), "\"objects\":0,\"stale\":true}\n"));
+    assert_string_equal(streamed_sum_up(), "SYNCED ;");
+    admin_streams_stale(streamed.hub, w, false, STREAMED_WALL_NS);
+    streamed_expect(ADMIN_STREAM_EMPTY, "FRESH ;");
+}
+
 static void no_delta(void *arg, struct watch *from, const struct delta *d)
 {
     (void)arg;
@@ -226,6 +245,7 @@ int main(void)
         STREAMED(test_ready_comes_once_after_empty),
         STREAMED(test_stale_and_fresh_are_lines),
         STREAMED(test_it_says_so_if_the_source_is_stale_already),
+        STREAMED(test_it_says_so_if_the_source_begins_stale),
         STREAMED(test_another_watch_is_not_heard),
         STREAMED(test_an_object_on_many_lines_is_one),
         STREAMED(test_pieces_are_as_large_as_asked),

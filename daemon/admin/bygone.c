@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/bygone.h"
+
+#include "admin/admin.h"
+#include "admin/call.h"
+#include "cache/store.h"
+#include "cache/view.h"
+#include "cache/watch.h"
+#include "proto/json_member.h"
+
+#define NS_PER_MS 1000000U
+
+static bool is_bygone(const struct watch *w)
+{
+    for (size_t i = 0; i < watch_stream_count(w); i++) {
+        enum past_kind past = watch_past(w, i);
+
+        if (past != PAST_NONE && past != PAST_OVER)
+            return true;
+    }
+    return false;
+}
+
+bool bygone_is(struct content c)
+{
+    if (c.view == NULL)
+        return is_bygone(c.watch);
+    for (size_t i = 0; i < VIEW_WATCHES; i++)
+        if (is_bygone(view_watch(c.view, i)))
+            return true;
+    return false;
+}
+
+bool bygone_is_used(struct content c)
+{
+    return content_synced(c) && bygone_is(c);
+}
+
+/* Streams that begin differently: the one that had least. */
+const char *bygone_began(const struct watch *w)
+{
+    enum past_kind least = PAST_WHOLE;
+    bool any = false;
+
+    for (size_t i = 0; i < watch_stream_count(w); i++) {
+        enum past_kind left = watch_past_left(w, i);
+
+        any = any || left != PAST_NONE;
+        if (left != PAST_WHOLE && least != PAST_EDITED)
+            least = left;
+    }
+    if (!any)
+        return NULL;
+    if (least == PAST_EDITED)
+        return "edited";
+    return least == PAST_WHOLE ? "watch" : "list";
+}
+
+static void look_for_body(void *arg, struct object *o)
+{
+    bool *whole = arg;
+
+    *whole = *whole && object_parts_of(o).body.n > 0;
+}
+
+bool bygone_may_show(struct call *c, struct content from)
+{
+    bool whole = true;
+
+    if (bygone_is(from) && !content_synced(from)) {
+        admin_refuse(c->out, 409,
+                     "it has only what was there before informerd was started anew, and no server "
+                     "has said yet what is there now: informerctl status says why");
+        return false;
+    }
+    store_each(content_store(from), look_for_body, &whole);
+    if (!whole)
+        admin_refuse(c->out, 409,
+                     "of some of its objects only the digest was kept (persist), and no server has "
+                     "told them again yet: informerctl status says why");
+    return whole;
+}
+
+uint64_t bygone_wall_ns(const struct admin_model *m, uint64_t then_ms)
+{
+    uint64_t ahead_ms = then_ms > m->started_ms ? then_ms - m->started_ms : 0;
+
+    return m->started_ns + ahead_ms * NS_PER_MS;
+}
+
+void bygone_put_state(struct json_out *j, const struct admin_model *m)
+{
+    const struct admin_state *s = &m->state;
+
+    json_out_key(j, "state");
+    json_out_open(j, '{');
+    json_member_text(j, "dir", s->dir);
+    json_member_flag(j, "kept", s->kept);
+    json_member_flag(j, "writable", s->trouble == NULL);
+    json_member_text(j, "reason", s->trouble);
+    json_member_time(j, "since", s->failing_ms > 0 ? bygone_wall_ns(m, s->failing_ms) : 0);
+    json_member_count(j, "waiting", s->waiting);
+    json_member_count(j, "commits", s->commits);
+    json_out_close(j, '}');
+}
