@@ -10,6 +10,7 @@
 #include "app/sources.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "cache/watch_digest.h"
 
 enum { APPLY_SETTLE_MIN_MS = 200, APPLY_SETTLE_MAX_MS = 2000 };
 
@@ -111,7 +112,7 @@ static void free_lists(struct lists *l)
 }
 
 enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
-                          struct watch **out, struct err *err)
+                          struct watch **out, struct digest *settings, struct err *err)
 {
     const struct conf *conf = b->conf;
     const struct conf_cluster *c = conf_find_cluster(conf, w->cluster.v);
@@ -149,6 +150,8 @@ enum err_kind build_watch(const struct build_watches *b, const struct conf_watch
         .seed = fresh_seed(),
     };
     enum err_kind kind = watch_create(&p, b->events, b->arg, out, err);
+
+    *settings = watch_digest(&p);
     free_lists(&l);
     free(labels);
     free(fields);

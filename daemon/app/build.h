@@ -5,6 +5,7 @@
 #ifndef APP_BUILD_H
 #define APP_BUILD_H
 
+#include "base/digest.h"
 #include "cache/view.h"
 #include "cache/watch.h"
 #include "conf/conf.h"
@@ -26,9 +27,9 @@ struct build_watches {
     void *arg; /* of events */
 };
 
-/* One watch. Errors as watch_create(). */
+/* One watch, and the digest of its settings (watch_digest()). Errors as watch_create(). */
 enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
-                          struct watch **out, struct err *err) MUST_CHECK;
+                          struct watch **out, struct digest *settings, struct err *err) MUST_CHECK;
 
 /* The parameters of one view of these watches; borrows from v. */
 struct view_params build_view(const struct conf_view *v, struct watch *services,

@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "admin/bygone.h"
 #include "admin/journal.h"
 #include "admin/stream.h"
+#include "app/memory.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "hook/payload.h"
@@ -14,6 +16,8 @@
 
 /* What the journal has said of a source. */
 struct seen {
+    size_t left; /* objects of a watch that an earlier process has left */
+    bool resumed;
     bool synced;
     bool held;
 };
@@ -74,6 +78,34 @@ static void order_pause(void *arg, struct hook *h, bool paused)
     order_kick(arg);
 }
 
+static struct admin_state state_of(const struct control *c)
+{
+    const char *dir = c->params.conf->state_dir.v;
+    struct admin_state state = {.dir = strcmp(dir, "none") != 0 ? dir : NULL};
+
+    if (c->params.memory == NULL)
+        return state;
+    struct keeper_status s = memory_status(c->params.memory);
+    state.kept = s.is_kept;
+    state.trouble = s.is_writable ? NULL : s.reason;
+    state.failing_ms = s.failing_ms;
+    state.waiting = s.waiting;
+    state.commits = s.commits;
+    return state;
+}
+
+static struct admin_cluster cluster_of(const struct control *c, size_t i)
+{
+    const struct control_params *p = &c->params;
+
+    return (struct admin_cluster){
+        .name = p->conf->clusters[i].name.v,
+        .server = p->access->v[i].server,
+        .contact_ms = site_contact_ms(p->sites[i]),
+        .trouble = p->memory != NULL ? memory_trouble(p->memory, i) : NULL,
+    };
+}
+
 static void answer(void *arg, const struct admin_request *req, struct admin_response *out)
 {
     static const struct admin_actions actions = {order_relist, order_verify, order_guard,
@@ -84,16 +116,14 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
     struct admin_cluster *clusters = mem_array(p->conf->n_clusters + 1, sizeof(*clusters));
 
     for (size_t i = 0; i < p->conf->n_clusters; i++)
-        clusters[i] = (struct admin_cluster){
-            .name = p->conf->clusters[i].name.v,
-            .server = p->access->v[i].server,
-            .contact_ms = site_contact_ms(p->sites[i]),
-        };
+        clusters[i] = cluster_of(c, i);
     struct admin_model m = {
         .version = INFORMERD_VERSION,
         .pid = (uint64_t)getpid(),
         .started_ns = p->started_ns,
         .started_ms = p->started_ms,
+        .wall_ns = loop_wall_ns(),
+        .state = state_of(c),
         .ready = p->is_ready(p->arg),
         .stopping = p->is_stopping(p->arg),
         .clusters = clusters,
@@ -120,6 +150,8 @@ struct control *control_create(const struct control_params *params)
 
     c->streams = admin_streams_create(c->journal);
     c->seen = mem_array(params->conf->n_watches + params->conf->n_views + 1, sizeof(*c->seen));
+    for (size_t i = 0; i < params->conf->n_watches; i++)
+        c->seen[i].left = store_count(watch_store(sources_watches(params->sources)[i].watch));
     return c;
 }
 
@@ -179,11 +211,26 @@ void control_result(struct control *c, const struct hook *hook, const struct his
     buf_free(&id);
 }
 
+/* As long as a watch waits for its cluster to say who it is, it may have to forget all that. */
+static bool has_resumed(const struct control *c, struct content source)
+{
+    const struct watch *w = source.watch;
+
+    return w != NULL && bygone_began(w) != NULL &&
+           (watch_synced(w) ||
+            strcmp(watch_status(w, loop_now_ms(c->params.loop)).state, "waiting") != 0);
+}
+
 static void look_at(struct control *c, struct seen *seen, struct content source)
 {
     struct content_status s = content_status(source, loop_now_ms(c->params.loop));
-    struct seen is = {.synced = s.synced, .held = s.held && source.watch != NULL};
+    struct seen is = {.left = seen->left,
+                      .resumed = seen->resumed || has_resumed(c, source),
+                      .synced = s.synced,
+                      .held = s.held && source.watch != NULL};
 
+    if (is.resumed && !seen->resumed)
+        journal_resumed(c->journal, loop_wall_ns(), source, seen->left);
     if (is.synced && !seen->synced)
         journal_source(c->journal, loop_wall_ns(), source, "synced");
     if (is.held != seen->held)

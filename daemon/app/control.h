@@ -18,6 +18,7 @@
 #include "io/loop.h"
 
 struct control;
+struct memory;
 
 /* Everything is borrowed and must outlive it. */
 struct control_params {
@@ -27,6 +28,7 @@ struct control_params {
     struct site *const *sites; /* as conf->clusters */
     const struct sources *sources;
     struct hooks *hooks;
+    const struct memory *memory; /* NULL = nothing is kept over restarts */
     const char *node;
     const char *instance; /* part of the ids of runs */
     uint64_t started_ns;  /* wall clock, and the same moment on the loop's */
@@ -40,7 +42,8 @@ struct control_params {
     void *arg;
 };
 
-/* Never NULL. Nobody can ask before control_listen(). */
+/* Once the watches have loaded what was left of them. Never NULL. Nobody can ask before
+ * control_listen(). */
 struct control *control_create(const struct control_params *params);
 
 /* Starts to answer on fd (of listener_bind()), which is taken. */
@@ -56,8 +59,9 @@ void control_progress(struct control *c);
 /* See above. */
 void control_result(struct control *c, const struct hook *hook, const struct history_run *ended);
 
-/* Writes into the journal which watches and views have synced, and which watches are held or no
- * longer, since the last look: for every now and then. */
+/* Writes into the journal which watches have begun with what an earlier process has left, which
+ * watches and views have synced, and which watches are held or no longer, since the last look: for
+ * every now and then. */
 void control_look(struct control *c);
 
 /* The end of the socket: everybody is cut off. */

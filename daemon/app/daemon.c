@@ -11,10 +11,12 @@
 
 #include "app/build.h"
 #include "app/control.h"
+#include "app/memory.h"
 #include "app/notify.h"
 #include "app/once.h"
 #include "app/site.h"
 #include "app/sources.h"
+#include "app/status_line.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -26,6 +28,9 @@
 /* After KILL a process is gone at once; a helper that does not say so is not waited for. */
 #define LAST_WAIT_MS 5000
 
+/* A disk that does not take what is left by then has lost it. */
+#define SAVE_MS 5000
+
 /* The status line looks at every watch: not for each of a thousand events. */
 #define STATUS_EVERY_MS 250
 
@@ -34,6 +39,7 @@ enum daemon_state {
     DAEMON_READY,
     DAEMON_STOPPING, /* runs under way may end */
     DAEMON_KILLING,  /* they were told to */
+    DAEMON_SAVING,   /* they have ended; what is known goes to disk */
 };
 
 struct daemon {
@@ -49,13 +55,14 @@ struct daemon {
     struct site **sites; /* as conf->clusters */
     struct sources *sources;
     struct hooks hooks;
+    struct memory *memory;
     struct runner_hook *runner_hooks;
     struct runner *runner;
     struct control *control;
     struct deadline *timer; /* by state: ready_timeout, stop_timeout, the last wait */
     struct deadline *tell;  /* the next look at the status */
     struct deadline *once;  /* --timeout of --once */
-    char status[160];       /* told to systemd last */
+    struct status_line status;
 };
 
 static void on_delta(void *arg, struct content from, const struct delta *d)
@@ -64,6 +71,20 @@ static void on_delta(void *arg, struct content from, const struct delta *d)
 
     control_delta(dm->control, from, d);
     hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
+}
+
+static void on_recalled(void *arg, struct content from, const struct delta *d)
+{
+    struct daemon *dm = arg;
+
+    hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
+}
+
+static void on_kept(void *arg, const struct watch *w, size_t stream, struct object *o, bool gone)
+{
+    const struct daemon *dm = arg;
+
+    memory_kept(dm->memory, w, stream, o, gone);
 }
 
 static void on_stale(void *arg, struct content from, bool stale, uint64_t wall_ns)
@@ -77,25 +98,9 @@ static void on_stale(void *arg, struct content from, bool stale, uint64_t wall_n
 static void tell_status(void *arg)
 {
     struct daemon *dm = arg;
-    uint64_t now = loop_now_ms(dm->loop);
-    size_t n_watches = dm->params.conf->n_watches;
-    size_t synced = 0;
-    size_t trouble = 0;
-    char text[sizeof(dm->status)];
 
     control_look(dm->control);
-    for (size_t i = 0; i < n_watches; i++) {
-        struct watch_status s = watch_status(sources_watches(dm->sources)[i].watch, now);
-
-        synced += s.synced;
-        trouble += s.err->kind != ERR_OK;
-    }
-    int n = snprintf(text, sizeof(text), "%zu of %zu watches synced, %zu failing, %zu hooks",
-                     synced, n_watches, trouble, dm->hooks.n);
-    if (n < 0 || strcmp(text, dm->status) == 0)
-        return;
-    memcpy(dm->status, text, sizeof(text));
-    notify_status(text);
+    status_line_tell(&dm->status, dm->sources, dm->hooks.n, loop_now_ms(dm->loop));
 }
 
 static void become_ready(struct daemon *dm, const char *why)
@@ -121,16 +126,35 @@ static void on_progress(void *arg)
     struct daemon *dm = arg;
 
     sources_progress(dm->sources);
+    memory_look(dm->memory, KEEPER_SOON);
     control_progress(dm->control);
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
         deadline_start(dm->tell, STATUS_EVERY_MS);
 }
 
+static void on_saved(void *arg, bool all)
+{
+    const struct daemon *dm = arg;
+
+    if (!all)
+        log_warn("not all of the state was written: what ran last may run again",
+                 KV_STR("state_dir", dm->params.conf->state_dir.v));
+    loop_stop(dm->loop);
+}
+
+static void save(struct daemon *dm)
+{
+    dm->state = DAEMON_SAVING;
+    deadline_stop(dm->timer);
+    memory_flush(dm->memory, SAVE_MS, on_saved);
+}
+
 static void check_stopped(struct daemon *dm)
 {
-    if (dm->state >= DAEMON_STOPPING && runner_running(dm->runner) == 0)
-        loop_stop(dm->loop);
+    if ((dm->state == DAEMON_STOPPING || dm->state == DAEMON_KILLING) &&
+        runner_running(dm->runner) == 0)
+        save(dm);
 }
 
 static void stop_sites(struct daemon *dm)
@@ -189,16 +213,6 @@ static void on_result(void *arg, const struct hook *hook, const struct history_r
     control_result(dm->control, hook, ended);
 }
 
-static uint64_t longest_grace_ms(const struct daemon *dm)
-{
-    uint64_t longest = 0;
-
-    for (size_t i = 0; i < dm->params.conf->n_hooks; i++)
-        if (dm->runner_hooks[i].kill_grace_ms > longest)
-            longest = dm->runner_hooks[i].kill_grace_ms;
-    return longest;
-}
-
 static void on_timer(void *arg)
 {
     struct daemon *dm = arg;
@@ -212,12 +226,13 @@ static void on_timer(void *arg)
         log_warn("stop_timeout has passed: running hooks are killed",
                  KV_U64("running", runner_running(dm->runner)));
         runner_kill_all(dm->runner);
-        deadline_start(dm->timer, longest_grace_ms(dm) + LAST_WAIT_MS);
+        deadline_start(dm->timer, runner_longest_grace_ms(dm->runner) + LAST_WAIT_MS);
         break;
     case DAEMON_KILLING:
-        loop_stop(dm->loop);
+        save(dm);
         break;
     case DAEMON_READY:
+    case DAEMON_SAVING:
         break;
     }
 }
@@ -249,7 +264,8 @@ static void on_exited(void *arg, const struct helper_link_exit *end)
 {
     struct daemon *dm = arg;
 
-    runner_exited(dm->runner, end);
+    if (!memory_exited(dm->memory, end))
+        runner_exited(dm->runner, end);
 }
 
 static void on_opened(void *arg, uint64_t tag, int fd, int error)
@@ -288,7 +304,8 @@ static void build_site(struct daemon *dm, size_t i, const char *agent)
 
 static void build_sources(struct daemon *dm)
 {
-    static const struct sources_events events = {on_delta, on_stale, on_progress};
+    static const struct sources_events events = {on_delta, on_recalled, on_kept, on_stale,
+                                                 on_progress};
     const struct sources_params p = {
         .loop = dm->loop, .conf = dm->params.conf, .node_name = dm->params.node_name};
 
@@ -312,13 +329,46 @@ static void build_hooks(struct daemon *dm)
     dm->runner_hooks = build_runner_hooks(conf);
 }
 
+static void on_known(void *arg)
+{
+    const struct daemon *dm = arg;
+
+    runner_begin(dm->runner);
+}
+
+static void build_memory(struct daemon *dm)
+{
+    static const struct memory_events events = {on_known, on_progress};
+    const struct memory_params p = {
+        .loop = dm->loop,
+        .link = dm->link,
+        .conf = dm->params.conf,
+        .node_name = dm->params.node_name,
+        .folder = dm->params.folder,
+        .reason = dm->params.folder_reason,
+        .forgets = dm->params.dry_run,
+        .sources = dm->sources,
+        .hooks = &dm->hooks,
+    };
+
+    dm->memory = memory_create(&p, &events, dm);
+}
+
+static void on_marks(void *arg)
+{
+    const struct daemon *dm = arg;
+
+    memory_look(dm->memory, KEEPER_NOW);
+}
+
 static void build_runner(struct daemon *dm)
 {
-    static const struct runner_events events = {on_result, on_runs};
+    static const struct runner_events events = {on_marks, on_result, on_runs};
     struct runner_params p = {
         .loop = dm->loop,
         .link = dm->link,
         .hooks = &dm->hooks,
+        .keeper = memory_keeper(dm->memory),
         .by_index = dm->runner_hooks,
         .context = {.node = dm->params.node_name, .instance = dm->instance},
         .dry_run = dm->params.dry_run,
@@ -357,6 +407,7 @@ static void build_control(struct daemon *dm)
         .sites = dm->sites,
         .sources = dm->sources,
         .hooks = &dm->hooks,
+        .memory = dm->memory,
         .node = dm->params.node_name,
         .instance = dm->instance,
         .started_ns = dm->started_ns,
@@ -391,12 +442,14 @@ static void build(struct daemon *dm)
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
     build_sources(dm);
     build_hooks(dm);
+    build_memory(dm);
     build_runner(dm);
     dm->sites = mem_array(conf->n_clusters + 1, sizeof(struct site *));
     build_control(dm);
     for (size_t i = 0; i < conf->n_clusters; i++)
         build_site(dm, i, agent);
     sources_follow(dm->sources, dm->sites);
+    memory_follow(dm->memory, dm->sites);
     if (dm->params.control_fd >= 0)
         control_listen(dm->control, dm->params.control_fd);
     free(agent);
@@ -408,6 +461,7 @@ static void take_down(struct daemon *dm)
     for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
         site_dispose(&dm->sites[i]);
     runner_dispose(&dm->runner);
+    memory_dispose(&dm->memory);
     helper_link_dispose(&dm->link);
     signals_dispose(&dm->signals);
     deadline_dispose(&dm->tell);

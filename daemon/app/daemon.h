@@ -12,14 +12,17 @@
 
 #include "app/access.h"
 #include "conf/conf.h"
+#include "state/folder.h"
 
 /* What main() prepared with the rights it was started with. Borrowed; must outlive daemon_run(). */
 struct daemon_params {
     const struct conf *conf;
     const struct access_list *access;
     const char *node_name;
-    int helper_fd;  /* taken */
-    int control_fd; /* taken; -1 = nobody can ask */
+    int helper_fd;               /* taken */
+    int control_fd;              /* taken; -1 = nobody can ask */
+    const struct folder *folder; /* of the state; NULL: nothing is kept */
+    const char *folder_reason;   /* folder NULL: why nothing can be kept, if it should be */
     uid_t started_uid;
     bool dry_run;     /* hooks are not started */
     uint64_t once_ms; /* not 0: --once, and how long it may take */

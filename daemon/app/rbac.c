@@ -11,7 +11,7 @@
 #include "proto/tls_identity.h"
 
 #define WHY_IDENTITY \
-    "the uid of this namespace is the identity of the cluster; without it that is the CA's key"
+    "read once at each start: its uid says which cluster this is; without it the CA's key does"
 #define WHY_PLURAL "must be the plural: kubectl api-resources has it"
 
 /* Whom a credential names. */
@@ -133,6 +133,17 @@ static void put_groups(const struct holder *h, struct buf *out)
 static void put_cluster(struct rbac *rbac, const struct conf_cluster *c, const struct holder *h,
                         struct buf *out)
 {
+    buf_printf(out, "# cluster %s, for ", c->name.v);
+    rbac_put_subject(&h->subject, out);
+    buf_puts(out,
+             "\n# Discovery needs nothing: system:discovery is for all who are authenticated.\n");
+    put_groups(h, out);
+    rbac_put(rbac, &h->subject, out);
+}
+
+/* Without a state nobody asks which cluster it is. */
+static void take_identity(struct rbac *rbac, const struct conf *conf)
+{
     static const struct rbac_grant identity = {
         .ns = "",
         .group = "",
@@ -142,13 +153,8 @@ static void put_cluster(struct rbac *rbac, const struct conf_cluster *c, const s
         .why = WHY_IDENTITY,
     };
 
-    rbac_grant(rbac, &identity);
-    buf_printf(out, "# cluster %s, for ", c->name.v);
-    rbac_put_subject(&h->subject, out);
-    buf_puts(out,
-             "\n# Discovery needs nothing: system:discovery is for all who are authenticated.\n");
-    put_groups(h, out);
-    rbac_put(rbac, &h->subject, out);
+    if (conf_state_folder(conf) != NULL)
+        rbac_grant(rbac, &identity);
 }
 
 /* Those of one cluster; false when there are none. */
@@ -202,6 +208,7 @@ static int put_clusters(const struct conf *conf, const struct access_list *acces
         const struct conf_cluster *c = &conf->clusters[i];
         struct rbac *rbac = rbac_create();
 
+        take_identity(rbac, conf);
         if (take_watches(rbac, conf, c, &p))
             known = print_cluster(c, &access->v[i], rbac, subject, out) && known;
         else

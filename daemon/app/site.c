@@ -34,6 +34,7 @@ struct site {
     struct identifier *identifier;  /* NULL: nobody asks, or nobody does any more */
     site_identified_cb *identified; /* NULL = nobody wants to know */
     void *identified_arg;
+    bool identity_due; /* it is to be asked for once something has synced */
     bool can_stream;
     bool stopped;
     struct followed *v;
@@ -68,18 +69,65 @@ static struct cluster *make_cluster(const struct site_params *p)
     return cluster_create(p->loop, &params);
 }
 
-static void on_progress(void *arg)
-{
-    struct site *s = arg;
-
-    s->events->on_progress(s->arg);
-}
-
 static void on_unauthorized(void *arg)
 {
     struct site *s = arg;
 
     cred_renew(s->cred);
+    s->events->on_progress(s->arg);
+}
+
+static void on_identified(void *arg, const struct cluster_id *answer)
+{
+    struct site *s = arg;
+    struct cluster_id id = *answer;
+
+    id.authorities = *cred_authorities(s->cred);
+    identifier_dispose(&s->identifier);
+    s->identified(s->identified_arg, &id);
+    s->events->on_progress(s->arg);
+}
+
+static bool any_held_back(const struct site *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].held_back)
+            return true;
+    return false;
+}
+
+static void identify(struct site *s, uint64_t jitter_ms)
+{
+    static const struct identifier_events events = {on_identified, on_unauthorized};
+    const struct identifier_params p = {
+        .loop = s->params.loop,
+        .cluster = s->cluster,
+        .retry = retry_params(&s->params.conf->tuning.backoff),
+        .start_jitter_ms = jitter_ms,
+        .seed = s->params.seed,
+        .is_awaited = any_held_back(s),
+    };
+
+    s->identifier = identifier_create(&p, &events, s);
+}
+
+static bool any_synced(const struct site *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (watch_synced(s->v[i].watch))
+            return true;
+    return false;
+}
+
+/* If nothing waits for the answer, first lists come first. */
+static void on_progress(void *arg)
+{
+    struct site *s = arg;
+
+    if (s->identity_due && any_synced(s)) {
+        s->identity_due = false;
+        identify(s, 0);
+    }
     s->events->on_progress(s->arg);
 }
 
@@ -123,33 +171,6 @@ static void on_ask_version(void *arg)
     apis_version(s->apis, on_version, s);
 }
 
-static void on_identified(void *arg, const struct cluster_id *answer)
-{
-    struct site *s = arg;
-    struct cluster_id id = *answer;
-
-    id.authorities = *cred_authorities(s->cred);
-    identifier_dispose(&s->identifier);
-    s->identified(s->identified_arg, &id);
-    for (size_t i = 0; i < s->n && !s->stopped; i++)
-        if (s->v[i].held_back)
-            follow(s, &s->v[i]);
-    s->events->on_progress(s->arg);
-}
-
-static void identify(struct site *s)
-{
-    static const struct identifier_events events = {on_identified, on_unauthorized};
-    const struct identifier_params p = {
-        .loop = s->params.loop,
-        .cluster = s->cluster,
-        .retry = retry_params(&s->params.conf->tuning.backoff),
-        .seed = s->params.seed,
-    };
-
-    s->identifier = identifier_create(&p, &events, s);
-}
-
 /* The credentials are there: the watches may begin. */
 static void on_cred_ready(void *arg)
 {
@@ -163,8 +184,9 @@ static void on_cred_ready(void *arg)
         .retry = retry_params(&s->params.conf->tuning.backoff),
         .seed = s->params.seed,
     });
-    if (s->identified != NULL)
-        identify(s);
+    s->identity_due = s->identified != NULL && !any_held_back(s);
+    if (any_held_back(s))
+        identify(s, s->params.conf->tuning.start_jitter.v);
     for (size_t i = 0; i < s->n; i++)
         if (!s->v[i].held_back)
             follow(s, &s->v[i]);
@@ -205,6 +227,13 @@ void site_identify(struct site *s, site_identified_cb *cb, void *arg)
     s->identified_arg = arg;
 }
 
+void site_identify_again(struct site *s)
+{
+    ensure(s->identified != NULL && s->apis != NULL);
+    if (s->identifier == NULL && !s->stopped)
+        identify(s, 0);
+}
+
 void site_opened(struct site *s, uint64_t tag, int fd, int error)
 {
     cred_opened(s->cred, tag, fd, error);
@@ -224,6 +253,15 @@ void site_hold_back(struct site *s, const struct watch *w)
 
     ensure(f != NULL && s->identified != NULL);
     f->held_back = true;
+}
+
+void site_follow(struct site *s, const struct watch *w)
+{
+    struct followed *f = find(s, w);
+
+    ensure(f != NULL && s->apis != NULL);
+    if (f->held_back && !s->stopped)
+        follow(s, f);
 }
 
 bool site_poke(struct site *s, struct watch *w)
@@ -252,6 +290,7 @@ uint64_t site_contact_ms(const struct site *s)
 void site_stop(struct site *s)
 {
     s->stopped = true;
+    s->identity_due = false;
     deadline_dispose(&s->ask_version);
     identifier_dispose(&s->identifier);
     for (size_t i = 0; i < s->n; i++)

@@ -42,16 +42,23 @@ struct site *site_create(const struct site_params *params, const struct site_eve
 /* A watch to follow as soon as the credentials are there; audit_ms 0 = no audits. */
 void site_add(struct site *s, struct watch *w, uint64_t audit_ms);
 
-/* id is all that can be known of the cluster behind the servers now. Runs once, on the stack of a
+/* id is all that can be known of the cluster behind the servers now. Runs on the stack of a
  * callback of the loop; may do anything but dispose the site. */
 typedef void site_identified_cb(void *arg, const struct cluster_id *id);
 
-/* Has the servers asked which cluster they are, as the first request of all. Before the loop runs. */
+/* Has the servers asked which cluster they are: as the first request of all if a watch is held back,
+ * else once one has synced. Before the loop runs. */
 void site_identify(struct site *s, site_identified_cb *cb, void *arg);
 
-/* A watch of its own that holds what a cluster had before: not followed before cb of site_identify(),
- * which has been called, has returned. Before the loop runs. */
+/* Has them asked once more: cb runs again. Nothing happens if they are being asked. */
+void site_identify_again(struct site *s);
+
+/* A watch of its own that holds what a cluster had before: not followed before site_follow().
+ * Before the loop runs. */
 void site_hold_back(struct site *s, const struct watch *w);
+
+/* A watch that was held back may be followed: inside cb of site_identify(), or later. */
+void site_follow(struct site *s, const struct watch *w);
 
 /* What the helper opened for its credentials. */
 void site_opened(struct site *s, uint64_t tag, int fd, int error);

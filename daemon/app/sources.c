@@ -16,6 +16,7 @@ struct sources {
     const struct sources_events *events;
     void *arg;
     struct admin_watch *watches; /* as conf->watches */
+    struct digest *settings;     /* the same, of the first of equal ones */
     struct view **views;         /* as conf->views; NULL until it is made */
     struct deadline *look;       /* when time changes a view */
 };
@@ -45,6 +46,13 @@ static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
         view_delta(s->views[i], w, d);
 }
 
+static void on_watch_kept(void *arg, struct watch *w, size_t stream, struct object *o, bool gone)
+{
+    const struct sources *s = arg;
+
+    s->events->on_kept(s->arg, w, stream, o, gone);
+}
+
 static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 {
     tell_stale(arg, (struct content){.watch = w}, stale, wall_ns);
@@ -63,13 +71,14 @@ static struct watch *equal_watch(const struct sources *s, size_t i)
 
 static struct watch *make_watch(struct sources *s, size_t i)
 {
-    static const struct watch_events events = {.on_delta = on_watch_delta, .on_stale = on_watch_stale};
+    static const struct watch_events events = {on_watch_delta, on_watch_stale, on_watch_kept};
     const struct build_watches b = {
         .conf = s->params.conf, .node_name = s->params.node_name, .events = &events, .arg = s};
     struct watch *w = equal_watch(s, i);
     struct err err;
 
-    if (w == NULL && build_watch(&b, &s->params.conf->watches[i], &w, &err) != ERR_OK)
+    if (w == NULL &&
+        build_watch(&b, &s->params.conf->watches[i], &w, &s->settings[i], &err) != ERR_OK)
         panic("a checked watch cannot be built: %s", err.text);
     return w;
 }
@@ -149,6 +158,7 @@ struct sources *sources_create(const struct sources_params *params,
 
     s->look = deadline_create(params->loop, on_look, s);
     s->watches = mem_array(conf->n_watches + 1, sizeof(*s->watches));
+    s->settings = mem_array(conf->n_watches + 1, sizeof(*s->settings));
     for (size_t i = 0; i < conf->n_watches; i++)
         s->watches[i] =
             (struct admin_watch){.name = conf->watches[i].name.v, .watch = make_watch(s, i)};
@@ -171,6 +181,43 @@ void sources_follow(struct sources *s, struct site *const *sites)
     }
 }
 
+struct recalling {
+    const struct sources *s;
+    struct watch *w;
+    uint64_t wall_ns;
+};
+
+static void recall_object(void *arg, struct object *o)
+{
+    const struct recalling *r = arg;
+    const struct delta d = {
+        .type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o, .received_ns = r->wall_ns};
+
+    r->s->events->on_recalled(r->s->arg, (struct content){.watch = r->w}, &d);
+    for (size_t i = 0; i < r->s->params.conf->n_views; i++)
+        view_delta(r->s->views[i], r->w, &d);
+}
+
+void sources_recall(struct sources *s, struct watch *w)
+{
+    struct recalling r = {s, w, loop_wall_ns()};
+
+    store_each(watch_store(w), recall_object, &r);
+}
+
+void sources_recalled(struct sources *s)
+{
+    const struct feed_now now = {.ms = loop_now_ms(s->params.loop), .wall_ns = loop_wall_ns()};
+
+    for (size_t i = 0; i < s->params.conf->n_views; i++)
+        view_recalled(s->views[i], now);
+}
+
+struct digest sources_settings(const struct sources *s, size_t i)
+{
+    return s->settings[s->params.conf->watches[i].first];
+}
+
 bool sources_synced(const struct sources *s)
 {
     for (size_t i = 0; i < s->params.conf->n_watches; i++)
@@ -185,6 +232,11 @@ bool sources_synced(const struct sources *s)
 const struct admin_watch *sources_watches(const struct sources *s)
 {
     return s->watches;
+}
+
+size_t sources_watch_count(const struct sources *s)
+{
+    return s->params.conf->n_watches;
 }
 
 struct view *const *sources_views(const struct sources *s)
@@ -221,6 +273,7 @@ void sources_destroy(struct sources **sp)
         if (equal_watch(s, i) == NULL)
             watch_destroy(&s->watches[i].watch);
     free(s->views);
+    free(s->settings);
     free(s->watches);
     free(s);
 }

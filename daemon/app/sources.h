@@ -11,6 +11,7 @@
 
 #include "admin/admin.h"
 #include "app/site.h"
+#include "base/digest.h"
 #include "cache/content.h"
 #include "cache/delta.h"
 #include "conf/conf.h"
@@ -29,6 +30,10 @@ struct sources_params {
  * sources_progress() or on the stack of a timer, behind which on_progress runs. */
 struct sources_events {
     void (*on_delta)(void *arg, struct content from, const struct delta *d);
+    /* An object that an earlier process had is there: inside sources_recall(). No news to people. */
+    void (*on_recalled)(void *arg, struct content from, const struct delta *d);
+    /* Before on_delta of a watch: watch_events.on_kept. */
+    void (*on_kept)(void *arg, const struct watch *w, size_t stream, struct object *o, bool gone);
     void (*on_stale)(void *arg, struct content from, bool stale, uint64_t wall_ns);
     void (*on_progress)(void *arg); /* time has changed a view */
 };
@@ -43,11 +48,23 @@ void sources_follow(struct sources *s, struct site *const *sites);
 /* Something has come from a server, or a watch became stale or fresh: views look. */
 void sources_progress(struct sources *s);
 
+/* Hooks and views get all that a watch has loaded, as if it was added just now. Once, before the
+ * watch is followed. */
+void sources_recall(struct sources *s, struct watch *w);
+
+/* That was all for now: views tell of what they have made of it. */
+void sources_recalled(struct sources *s);
+
+/* The digest of the settings of a watch, by its place in conf->watches. */
+struct digest sources_settings(const struct sources *s, size_t i);
+
 /* Is all of it synced? */
 bool sources_synced(const struct sources *s);
 
-/* As conf->watches; equal ones are one watch with several names. */
+/* As conf->watches, sources_watch_count() of them; equal ones are one watch with several names. */
 const struct admin_watch *sources_watches(const struct sources *s);
+/* See above. */
+size_t sources_watch_count(const struct sources *s);
 
 /* As conf->views. */
 struct view *const *sources_views(const struct sources *s);

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "conf/conf_print.h"
 #include "io/listener.h"
+#include "io/loop.h"
 
 static bool print_problems(struct problems *p)
 {
@@ -76,6 +77,17 @@ static rlim_t raise_descriptors(void)
     return before;
 }
 
+/* The folder of the state is made for the user that main becomes. What is wrong with it is found when
+ * it is opened. */
+static void prepare_state(const struct conf *conf, const struct identity *id)
+{
+    struct err err;
+
+    if (conf_state_folder(conf) != NULL &&
+        folder_prepare(conf_state_folder(conf), id->uid, id->gid, &err) != ERR_OK)
+        log_debug("the folder of the state is not prepared", KV_ERR(&err));
+}
+
 static enum err_kind drop_privileges(const struct conf *conf, struct err *err)
 {
     struct identity id;
@@ -84,9 +96,31 @@ static enum err_kind drop_privileges(const struct conf *conf, struct err *err)
         return ERR_OK;
     if (identity_find(conf->user.v, "", &id, err) != ERR_OK)
         return err->kind;
+    prepare_state(conf, &id);
     enum err_kind kind = identity_become(&id, err);
     identity_fini(&id);
     return kind;
+}
+
+/* The helper has no part in it: it is forked before. What runs beside the service, and a disk that
+ * fails, do without; a folder that cannot be ours is for people to mend. */
+static enum err_kind open_state(const struct options *o, const struct conf *conf,
+                                struct folder **folder, struct err *err)
+{
+    const char *path = conf_state_folder(conf);
+
+    *folder = NULL;
+    if (path == NULL || folder_open(path, folder, err) == ERR_OK)
+        return ERR_OK;
+    if (err->kind == ERR_IO) {
+        log_warn("nothing is kept over restarts until informerd is started again", KV_ERR(err));
+        return ERR_OK;
+    }
+    if (err->kind != ERR_BUSY || (!o->once && !o->dry_run))
+        return err->kind;
+    log_info("the service has the state: this one does without", KV_ERR(err));
+    err->kind = ERR_OK;
+    return ERR_OK;
 }
 
 /* The group of the control socket: that of the user main becomes. */
@@ -136,6 +170,23 @@ static enum err_kind bind_control(const struct options *o, const struct conf *co
     return ERR_OK;
 }
 
+/* err is what p borrows the reason from. */
+static int run_with_state(const struct options *o, struct daemon_params *p, struct err *err)
+{
+    struct folder *folder;
+
+    err->kind = ERR_OK;
+    if (open_state(o, p->conf, &folder, err) != ERR_OK) {
+        close(p->helper_fd); /* the helper ends by that */
+        return complain(err);
+    }
+    p->folder = folder;
+    p->folder_reason = folder == NULL && err->kind != ERR_OK ? err->text : NULL;
+    int code = daemon_run(p);
+    folder_close(&folder);
+    return code;
+}
+
 /* The helper is forked while we still have the rights that hooks may need. */
 static int start_daemon(const struct options *o, const struct conf *conf,
                         const struct access_list *access, const char *node_name)
@@ -164,9 +215,10 @@ static int start_daemon(const struct options *o, const struct conf *conf,
     build_helper_fini(&helper);
     if (kind != ERR_OK)
         return complain(&err);
+    loop_start_workers();
     if (drop_privileges(conf, &err) != ERR_OK)
         return complain(&err);
-    int code = daemon_run(&p);
+    int code = run_with_state(o, &p, &err);
     wait_for_helper(pid);
     return code;
 }

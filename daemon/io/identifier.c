@@ -43,10 +43,10 @@ static void end_request(struct identifier *i)
 /* One line per transition: the same trouble again is for debugging only. */
 static void tell_trouble(struct identifier *i, const struct err *err, uint64_t retry_ms)
 {
-    bool same = strcmp(i->told, err->text) == 0;
+    bool quiet = !i->params.is_awaited || strcmp(i->told, err->text) == 0;
 
     snprintf(i->told, sizeof(i->told), "%s", err->text);
-    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "not known yet which cluster this is",
+    log_emit(quiet ? LOG_LVL_DEBUG : LOG_LVL_WARN, "not known yet which cluster this is",
              LOG_FIELDS(KV_STR("cluster", cluster_name(i->params.cluster)), KV_ERR(err),
                         KV_MS("retry_in", retry_ms)));
 }
@@ -160,7 +160,11 @@ struct identifier *identifier_create(const struct identifier_params *params,
 
     rng_seed(&i->rng, params->seed);
     i->timer = deadline_create(params->loop, ask, i);
-    ask(i);
+    uint64_t ms = rng_between(&i->rng, 0, params->start_jitter_ms);
+    if (ms > 0)
+        deadline_start(i->timer, ms);
+    else
+        ask(i);
     return i;
 }
 

@@ -6,6 +6,7 @@
 #ifndef IO_IDENTIFIER_H
 #define IO_IDENTIFIER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/backoff.h"
@@ -21,7 +22,9 @@ struct identifier_params {
     struct loop *loop;
     struct cluster *cluster; /* with its credentials */
     struct backoff_params retry;
+    uint64_t start_jitter_ms; /* before the first question: at random up to this */
     uint64_t seed;
+    bool is_awaited; /* people are told what keeps it from being known: something waits for it */
 };
 
 /* They run on the stack of a callback of the loop; either may dispose the object. */
@@ -32,7 +35,7 @@ struct identifier_events {
     void (*on_unauthorized)(void *arg);
 };
 
-/* Asks at once: one GET, again and again with the pauses of retry while the network or the
+/* Asks after the jitter: one GET, again and again with the pauses of retry while the network or the
  * server fails. Never NULL. events must outlive it. */
 struct identifier *identifier_create(const struct identifier_params *params,
                                      const struct identifier_events *events, void *arg);

@@ -24,6 +24,7 @@
 #define YOUNG_MS 20
 
 enum job_state {
+    JOB_NEW, /* nothing was started */
     JOB_YOUNG,
     JOB_RUNNING,
     JOB_TERMINATING, /* kill_signal was sent; SIGKILL follows */
@@ -46,6 +47,7 @@ struct job {
     char *key;
     struct buf env; /* until the last program has started */
     struct job_fds fds;
+    int first[WIRE_RUN_FDS];      /* NEW: what the first program gets; else -1 */
     struct helper_link_exit exit; /* of the last program that ended */
     uint64_t cpu_us;              /* of those before */
     struct digest digest;         /* of what was taken */
@@ -76,6 +78,8 @@ static void enter(struct job *j, enum job_state state)
     if (state != JOB_YOUNG && state != JOB_KILLED)
         job_fds_watch(&j->fds);
     switch (state) {
+    case JOB_NEW:
+        break;
     case JOB_YOUNG:
         deadline_start(j->deadline, young_ms(j));
         break;
@@ -219,6 +223,7 @@ static void on_deadline(void *arg)
         printed_give_up(&j->fds.printed);
         check_gone(j);
         break;
+    case JOB_NEW:
     case JOB_KILLED:
     case JOB_CLEARING:
         break;
@@ -255,8 +260,8 @@ static enum err_kind open_fds(struct job *j, int fds[WIRE_RUN_FDS], struct err *
     return kind == ERR_OK ? open_input(j, &fds[STDIN_FILENO], err) : kind;
 }
 
-static struct job *create(const struct runner_params *params, struct run *run,
-                          const struct job_events *events, void *arg)
+static struct job *new_job(const struct runner_params *params, struct run *run,
+                           const struct job_events *events, void *arg)
 {
     struct job *j =
         MEM_NEW(struct job, .params = params, .hook = &params->by_index[run->hook->index],
@@ -271,6 +276,8 @@ static struct job *create(const struct runner_params *params, struct run *run,
         .printed.run = {j->name, j->key, j->id, j->hook->log_limit, on_printed, j},
     };
     j->deadline = deadline_create(params->loop, on_deadline, j);
+    for (size_t i = 0; i < WIRE_RUN_FDS; i++)
+        j->first[i] = -1;
     return j;
 }
 
@@ -287,26 +294,28 @@ static enum wire_program program_of(const struct run *run)
     return WIRE_PROGRAM_COMMAND;
 }
 
-enum err_kind job_start(const struct runner_params *params, struct run *run,
-                        const struct job_events *events, void *arg, struct job **out,
-                        struct err *err)
+enum err_kind job_create(const struct runner_params *params, struct run *run,
+                         const struct job_events *events, void *arg, struct job **out,
+                         struct err *err)
 {
-    struct job *j = create(params, run, events, arg);
-    int fds[WIRE_RUN_FDS] = {-1, -1, -1};
+    struct job *j = new_job(params, run, events, arg);
     enum err_kind kind = payload_put_env(&j->env, &params->context, run, err);
 
     if (kind == ERR_OK)
-        kind = open_fds(j, fds, err);
+        kind = open_fds(j, j->first, err);
     *out = j;
-    if (kind != ERR_OK) {
-        job_fds_close(fds);
+    if (kind != ERR_OK)
         job_dispose(out);
-        return kind;
-    }
-    launch(j, program_of(run), fds);
-    if (!takes_output(run))
+    return kind;
+}
+
+void job_start(struct job *j)
+{
+    launch(j, program_of(j->run), j->first);
+    for (size_t i = 0; i < WIRE_RUN_FDS; i++)
+        j->first[i] = -1;
+    if (!takes_output(j->run))
         buf_free(&j->env);
-    return ERR_OK;
 }
 
 struct run *job_run(const struct job *j)
@@ -349,6 +358,7 @@ void job_dispose(struct job **jp)
         return;
     *jp = NULL;
     list_remove(&j->link);
+    job_fds_close(j->first);
     job_fds_fini(&j->fds);
     deadline_dispose(&j->deadline);
     buf_free(&j->env);

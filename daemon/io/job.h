@@ -23,13 +23,16 @@ struct job_events {
     void (*on_gone)(void *arg, struct job *job);
 };
 
-/* Starts the run through the link. ERR_IO: no descriptors or no memory file, err.code is the errno
- * (means_lacking() with MEANS_MEMORY_FILE covers both); ERR_CONFIG, ERR_TOO_BIG: it cannot be told
- * its fields (payload_put_env()). Nothing was started then, *out is NULL. params, run and events
- * must outlive the process. */
-enum err_kind job_start(const struct runner_params *params, struct run *run,
-                        const struct job_events *events, void *arg, struct job **out,
-                        struct err *err) MUST_CHECK;
+/* Makes all that the run needs, its input too: that tells what is there now, as the events of the
+ * run do. ERR_IO: no descriptors or no memory file, err.code is the errno (means_lacking() with
+ * MEANS_MEMORY_FILE covers both); ERR_CONFIG, ERR_TOO_BIG: it cannot be told its fields
+ * (payload_put_env()). *out is NULL then. params, run and events must outlive the process. */
+enum err_kind job_create(const struct runner_params *params, struct run *run,
+                         const struct job_events *events, void *arg, struct job **out,
+                         struct err *err) MUST_CHECK;
+
+/* Starts it through the link. Once. */
+void job_start(struct job *j);
 
 /* The run it is; NULL after on_over. */
 struct run *job_run(const struct job *j);

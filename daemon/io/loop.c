@@ -85,6 +85,27 @@ void loop_destroy(struct loop **lp)
     free(l);
 }
 
+static void do_nothing(uv_work_t *work)
+{
+    (void)work;
+}
+
+static void after_nothing(uv_work_t *work, int status)
+{
+    (void)work;
+    (void)status;
+}
+
+void loop_start_workers(void)
+{
+    struct loop *l = loop_create();
+    uv_work_t work;
+
+    ensure(uv_queue_work(&l->uv, &work, do_nothing, after_nothing) == 0);
+    loop_run(l);
+    loop_destroy(&l);
+}
+
 void loop_run(struct loop *l)
 {
     uv_run(&l->uv, UV_RUN_DEFAULT);

@@ -39,6 +39,11 @@ void loop_stop(struct loop *l);
 /* libuv's loop, for drivers in io/. */
 struct uv_loop_s *loop_uv(struct loop *l);
 
+/* Starts the threads that name lookups and writes of the state run on: as root, whom no limit of
+ * processes stops, and behind the last fork. libuv would start them at the first such work, and end
+ * the process if it cannot. */
+void loop_start_workers(void);
+
 /* Monotonic milliseconds, as of the begin of this turn. */
 uint64_t loop_now_ms(const struct loop *l);
 

@@ -9,6 +9,7 @@
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/job.h"
+#include "io/keeper.h"
 #include "io/loop.h"
 #include "io/shortage.h"
 
@@ -16,15 +17,30 @@
  * have theirs. */
 #define STARTING_MS 5
 
-enum runner_state { RUNNER_ON, RUNNER_STOPPING };
+/* A disk that hangs does not hold runs up for longer. */
+#define KEEPING_MS 2000
+
+enum runner_state { RUNNER_WAITING, RUNNER_ON, RUNNER_STOPPING };
+
+/* A run that has left the schedule, and starts when that is on disk; what it is told is fixed. */
+struct opening {
+    struct list link;
+    struct keeper_wait wait;
+    struct runner *runner;
+    struct job *job;
+    uint64_t since_ms;
+};
 
 struct runner {
     struct runner_params params;
     const struct runner_events *events;
     void *arg;
     enum runner_state state;
+    struct list openings;
     struct list jobs;
-    size_t running; /* jobs with a run; the others linger for their output */
+    size_t running;         /* openings, and jobs with a run; the others linger for their output */
+    struct deadline *hangs; /* of the oldest opening */
+    uint64_t hung_at; /* commits there were when the disk was found to hang; 0 = it does not */
     struct shortage shortage;
     bool *left_told; /* by hook.index: it was said that its runs leave processes behind */
     struct loop_task kick;
@@ -77,6 +93,7 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
             r->events->on_result(r->arg, h, ended);
     }
     shortage_check(&r->shortage, r->params.hooks);
+    r->events->on_marks(r->arg);
     r->events->on_progress(r->arg);
 }
 
@@ -156,10 +173,107 @@ static void pretend(struct runner *r, struct run *run)
     skip(r, run, "not started: --dry-run");
 }
 
-static void start(struct runner *r, struct run *run)
+static void start_job(struct runner *r, struct job *job)
+{
+    list_append(&r->jobs, job_link(job));
+    job_start(job);
+}
+
+static struct job *take_opening(struct opening *o)
+{
+    struct job *job = o->job;
+
+    list_remove(&o->link);
+    keeper_cancel(&o->wait);
+    free(o);
+    return job;
+}
+
+static void watch_oldest(struct runner *r)
+{
+    struct list *first = list_first(&r->openings);
+
+    if (first == NULL) {
+        deadline_stop(r->hangs);
+        return;
+    }
+    uint64_t late_ms = list_entry(first, struct opening, link)->since_ms + KEEPING_MS;
+    uint64_t now_ms = loop_now_ms(r->params.loop);
+    deadline_start(r->hangs, late_ms > now_ms ? late_ms - now_ms : 0);
+}
+
+static void on_kept(struct keeper_wait *wait, bool durable)
+{
+    struct opening *o = container_of(wait, struct opening, wait);
+    struct runner *r = o->runner;
+
+    (void)durable; /* if it cannot be kept, it is run all the same (DESIGN 2.4) */
+    start_job(r, take_opening(o));
+    watch_oldest(r);
+}
+
+/* Nobody waits for that disk before it has shown that it works. */
+static void on_hangs(void *arg)
+{
+    struct runner *r = arg;
+
+    log_warn("the state is not written in time: hooks run without, and what runs now may run again "
+             "after a crash",
+             KV_MS("waited", KEEPING_MS));
+    r->hung_at = keeper_status(r->params.keeper).commits + 1;
+    list_each (pos, tmp, &r->openings)
+        start_job(r, take_opening(list_entry(pos, struct opening, link)));
+}
+
+static bool can_wait(struct runner *r)
+{
+    struct keeper_status s = keeper_status(r->params.keeper);
+
+    if (r->hung_at > s.commits)
+        return false;
+    r->hung_at = 0;
+    return s.is_kept;
+}
+
+static void open_job(struct runner *r, struct run *run)
 {
     static const struct job_events events = {on_over, on_gone};
     struct job *job;
+    struct err err = {0};
+
+    if (job_create(&r->params, run, &events, r, &job, &err) != ERR_OK) {
+        refuse(r, run, &err);
+        return;
+    }
+    r->running++;
+    if (!can_wait(r)) {
+        start_job(r, job);
+        return;
+    }
+    struct opening *o =
+        MEM_NEW(struct opening, .runner = r, .job = job, .since_ms = loop_now_ms(r->params.loop));
+
+    list_init(&o->link);
+    list_append(&r->openings, &o->link);
+    keeper_wait_init(&o->wait, on_kept);
+    if (!deadline_pending(r->hangs))
+        watch_oldest(r);
+}
+
+/* All that has left the schedule in this turn goes to disk at once. */
+static void await_openings(struct runner *r)
+{
+    r->events->on_marks(r->arg);
+    list_each (pos, tmp, &r->openings) {
+        struct opening *o = list_entry(pos, struct opening, link);
+
+        if (list_is_empty(&o->wait.link))
+            keeper_await(r->params.keeper, &o->wait);
+    }
+}
+
+static void start(struct runner *r, struct run *run)
+{
     struct err err = {0};
 
     if (files_claim(run, &err) != ERR_OK) {
@@ -174,12 +288,7 @@ static void start(struct runner *r, struct run *run)
         pretend(r, run);
         return;
     }
-    if (job_start(&r->params, run, &events, r, &job, &err) != ERR_OK) {
-        refuse(r, run, &err);
-        return;
-    }
-    list_append(&r->jobs, job_link(job));
-    r->running++;
+    open_job(r, run);
 }
 
 /* False if there may be more to start than this turn has time for. */
@@ -205,6 +314,7 @@ static void start_due(struct runner *r)
     loop_update_now(r->params.loop);
     if (!start_some(r))
         runner_kick(r);
+    await_openings(r);
     shortage_check(&r->shortage, r->params.hooks);
     uint64_t due = hooks_wake_ms(r->params.hooks);
     uint64_t now = loop_now_ms(r->params.loop);
@@ -235,10 +345,19 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     r->arg = arg;
     r->left_told = mem_array(params->hooks->n + 1, sizeof(*r->left_told));
     shortage_init(&r->shortage, params->hooks->n);
+    list_init(&r->openings);
     list_init(&r->jobs);
+    r->hangs = deadline_create(params->loop, on_hangs, r);
     loop_task_init(&r->kick, on_kick);
     r->wake = deadline_create(params->loop, on_wake, r);
     return r;
+}
+
+void runner_begin(struct runner *r)
+{
+    if (r->state == RUNNER_WAITING)
+        r->state = RUNNER_ON;
+    runner_kick(r);
 }
 
 void runner_kick(struct runner *r)
@@ -272,8 +391,29 @@ void runner_stop(struct runner *r)
 
 void runner_kill_all(struct runner *r)
 {
+    const struct run_result result = {
+        .end = RUN_FAILED, .text = "not started: informerd ends", .wall_ns = loop_wall_ns()};
+
+    list_each (pos, tmp, &r->openings) {
+        struct job *job = take_opening(list_entry(pos, struct opening, link));
+
+        r->running--;
+        finish(r, job_run(job), &result);
+        job_dispose(&job);
+    }
+    watch_oldest(r);
     list_each (pos, tmp, &r->jobs)
         job_kill(job_of_link(pos));
+}
+
+uint64_t runner_longest_grace_ms(const struct runner *r)
+{
+    uint64_t longest = 0;
+
+    for (size_t i = 0; i < r->params.hooks->n; i++)
+        if (r->params.by_index[i].kill_grace_ms > longest)
+            longest = r->params.by_index[i].kill_grace_ms;
+    return longest;
 }
 
 size_t runner_running(const struct runner *r)
@@ -288,12 +428,18 @@ void runner_dispose(struct runner **rp)
     if (r == NULL)
         return;
     *rp = NULL;
+    list_each (pos, tmp, &r->openings) {
+        struct job *job = take_opening(list_entry(pos, struct opening, link));
+
+        job_dispose(&job);
+    }
     list_each (pos, tmp, &r->jobs) {
         struct job *job = job_of_link(pos);
 
         job_dispose(&job);
     }
     loop_cancel(&r->kick);
+    deadline_dispose(&r->hangs);
     deadline_dispose(&r->wake);
     shortage_fini(&r->shortage);
     free(r->left_told);

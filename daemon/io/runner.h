@@ -15,6 +15,7 @@
 
 struct helper_link;
 struct helper_link_exit;
+struct keeper;
 struct loop;
 struct runner;
 
@@ -37,6 +38,7 @@ struct runner_params {
     struct loop *loop;
     struct helper_link *link;
     struct hooks *hooks;
+    struct keeper *keeper; /* what a run is about is on disk before it starts, if that can be */
     const struct runner_hook *by_index; /* by hook.index */
     struct payload_context context;
     bool dry_run; /* starts nothing: says what it would start, which then counts as handled */
@@ -44,6 +46,8 @@ struct runner_params {
 
 /* Called from the loop. */
 struct runner_events {
+    /* Runs have left the schedule, or one has ended: that is to be put into the keeper's batch now. */
+    void (*on_marks)(void *arg);
     /* A run has ended. May be NULL. */
     void (*on_result)(void *arg, const struct hook *hook, const struct history_run *ended);
     /* A run has ended, or the schedule was asked: READY or the end of a stop may be due. */
@@ -53,6 +57,9 @@ struct runner_events {
 /* Never NULL. events must outlive it. */
 struct runner *runner_create(const struct runner_params *params, const struct runner_events *events,
                              void *arg);
+
+/* Nothing is due before this. */
+void runner_begin(struct runner *r);
 
 /* Something may be due: asks the schedule in the next turn of the loop. Cheap to call often. */
 void runner_kick(struct runner *r);
@@ -65,6 +72,9 @@ void runner_stop(struct runner *r);
 
 /* Every run under way gets its kill signal, after its grace SIGKILL. */
 void runner_kill_all(struct runner *r);
+
+/* The longest kill_grace of all hooks. */
+uint64_t runner_longest_grace_ms(const struct runner *r);
 
 /* Runs under way. */
 size_t runner_running(const struct runner *r);

@@ -113,8 +113,9 @@ static void start_next(struct bench *b)
     hooks_delta(&b->hooks, (struct content){.watch = b->watch}, &d, loop_now_ms(b->loop));
     struct run *run = hooks_next(&b->hooks, loop_now_ms(b->loop));
     ensure(run != NULL);
-    if (job_start(&b->params, run, &events, b, &b->job, &err) != ERR_OK)
+    if (job_create(&b->params, run, &events, b, &b->job, &err) != ERR_OK)
         panic("%s", err.text);
+    job_start(b->job);
     b->took_ns[b->done] = clock_ns(CLOCK_MONOTONIC) - before;
     b->cpu_ns[b->done] = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_before;
     object_unref(&o);

@@ -105,6 +105,7 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
     r->server = server_start(&(struct server_params){.scripts = scripts});
     cluster_probe_init(&r->on, "http", server_port(r->server), 1);
     const struct identifier_params p = {
+        .is_awaited = true,
         .loop = r->on.loop,
         .cluster = r->on.cluster,
         .retry = {.initial_ms = 1, .max_ms = 4, .factor = 2, .jitter = 0},

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "io/helper_link.h"
+#include "io/keeper.h"
 #include "io/loop.h"
 #include "io/runner.h"
 
@@ -78,10 +79,16 @@ static void add_hooks(struct runner_hook by_index[HOOKS])
     free(data);
 }
 
+static void on_marks(void *arg)
+{
+    (void)arg;
+}
+
 static void test_other_work_goes_on_between_many_starts(void **state)
 {
     static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
-    static const struct runner_events events = {.on_progress = on_progress};
+    static const struct runner_events events = {.on_marks = on_marks, .on_progress = on_progress};
+    static const struct keeper_events no_events;
     struct runner_hook by_index[HOOKS];
     struct scene s = {.loop = loop_create()};
     int ends[2];
@@ -90,22 +97,27 @@ static void test_other_work_goes_on_between_many_starts(void **state)
     add_hooks(by_index);
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     struct helper_link *link = helper_link_create(s.loop, ends[0], &link_events, NULL);
+    struct keeper *keeper =
+        keeper_create(&(struct keeper_params){.loop = s.loop}, &no_events, NULL);
     s.runner = runner_create(
         &(struct runner_params){
             .loop = s.loop,
             .link = link,
             .hooks = &stage.hooks,
+            .keeper = keeper,
             .by_index = by_index,
             .context = {.node = "n", .instance = "i"}
     },
         &events, &s);
     loop_task_init(&s.look, look);
     loop_defer(s.loop, &s.look);
-    runner_kick(s.runner);
+    runner_kick(s.runner); /* too early */
+    runner_begin(s.runner);
     loop_run(s.loop);
     assert_true(s.seen_count > 1); /* 72 MiB are not copied in the time of one turn */
     assert_int_equal(s.seen[s.seen_count - 1], HOOKS);
     runner_dispose(&s.runner);
+    keeper_dispose(&keeper);
     helper_link_dispose(&link);
     close(ends[1]);
     loop_destroy(&s.loop);

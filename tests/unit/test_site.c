@@ -75,6 +75,8 @@ static void on_identified(void *arg, const struct cluster_id *id)
     r->requests_then = server_requests(r->server);
     memcpy(r->uid, id->uid, sizeof(r->uid));
     assert_int_equal(id->authorities.n, 0); /* plain http */
+    for (size_t i = 0; i < WATCHES && !r->stop; i++)
+        site_follow(r->site, r->watches[i]);
     if (!r->stop)
         return;
     site_stop(r->site);

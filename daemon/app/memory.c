@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/memory.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/memory_cluster.h"
+#include "app/memory_hook.h"
+#include "app/memory_row.h"
+#include "app/memory_watch.h"
+#include "app/recall.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "conf/hook_text.h"
+#include "io/deadline.h"
+#include "io/fingerprints.h"
+#include "io/loop.h"
+
+/* What no configuration has had for so long is forgotten. */
+#define GRACE_S ((uint64_t)7 * 24 * 3600)
+
+/* Bytes of the file: ten times what a large cluster's Services and EndpointSlices take. */
+#define STATE_SIZE ((uint64_t)1 << 30)
+
+#define RETRY_MS       5000
+#define SWEEP_MS       10000
+#define FINGERPRINT_MS 10000
+
+struct memory {
+    struct memory_params params;
+    const struct memory_events *events;
+    void *arg;
+    struct roster *roster;
+    struct keeper *keeper;
+    struct memory_watch *watches; /* the first ones of equal ones */
+    size_t watch_count;
+    struct memory_watch **by_watch; /* the same, sorted by their watch */
+    struct memory_hook *hooks;      /* as conf->hooks */
+    struct memory_cluster **clusters;
+    uint64_t *cluster_items;
+    struct fingerprints *fingerprints;
+    size_t unknown_programs; /* hooks of which it is not known yet whether they are the same */
+    struct loop_task ready;
+    struct list dirty;      /* streams */
+    struct deadline *sweep; /* bookmarks and contacts come without a change of an object */
+    void (*flushed)(void *arg, bool all);
+    char boot_id[64];
+};
+
+static bool keeps(const struct memory *m)
+{
+    return m->params.folder != NULL && !m->params.forgets;
+}
+
+static struct memory_now now_of(const struct memory *m)
+{
+    return (struct memory_now){.ms = loop_now_ms(m->params.loop), .wall_ns = loop_wall_ns()};
+}
+
+/* ---- Out. */
+
+static int by_watch(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)(*(struct memory_watch *const *)a)->watch;
+    uintptr_t y = (uintptr_t)(*(struct memory_watch *const *)b)->watch;
+
+    return x < y ? -1 : x > y;
+}
+
+static struct memory_watch *find_watch(struct memory *m, const struct watch *w)
+{
+    size_t low = 0;
+    size_t high = m->watch_count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if ((uintptr_t)m->by_watch[mid]->watch < (uintptr_t)w)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    ensure(low < m->watch_count && m->by_watch[low]->watch == w);
+    return m->by_watch[low];
+}
+
+void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct object *o,
+                 bool gone)
+{
+    if (m == NULL || !keeps(m))
+        return;
+    struct memory_watch *mw = find_watch(m, w);
+    struct memory_stream *s = &mw->streams[stream];
+
+    memory_watch_kept(mw, stream, o, gone, keeper_batch(m->keeper, KEEPER_SOON));
+    if (list_is_empty(&s->dirty))
+        list_append(&m->dirty, &s->dirty);
+}
+
+static void put_versions(struct memory *m)
+{
+    list_each (pos, tmp, &m->dirty)
+        memory_watch_put_stream(list_entry(pos, struct memory_stream, dirty), now_of(m),
+                                keeper_batch(m->keeper, KEEPER_SOON));
+}
+
+void memory_look(struct memory *m, enum keeper_haste haste)
+{
+    if (!keeps(m))
+        return;
+    put_versions(m);
+    for (size_t i = 0; i < m->params.hooks->n; i++)
+        memory_hook_put(&m->hooks[i], m->keeper, haste);
+}
+
+static void sweep(struct memory *m, bool all)
+{
+    struct memory_now now = now_of(m);
+
+    for (size_t i = 0; i < m->watch_count; i++)
+        memory_watch_sweep(&m->watches[i], now, all, keeper_batch(m->keeper, KEEPER_SOON));
+}
+
+static void on_sweep(void *arg)
+{
+    struct memory *m = arg;
+
+    sweep(m, false);
+    deadline_start(m->sweep, SWEEP_MS);
+}
+
+static void put_identity(struct memory *m, size_t cluster, const struct cluster_id *id)
+{
+    struct buf text = {0};
+
+    cluster_id_put(id, &text);
+    batch_fact(keeper_batch(m->keeper, KEEPER_SOON),
+               &(struct row_fact){.item = m->cluster_items[cluster],
+                                  .what = ROW_IDENTITY,
+                                  .value = buf_str(&text)});
+    buf_free(&text);
+}
+
+/* The file begins anew: all there is goes into it. */
+static void on_lost(void *arg)
+{
+    struct memory *m = arg;
+    struct batch *b = keeper_batch(m->keeper, KEEPER_NOW);
+
+    roster_put_all(m->roster, b);
+    for (size_t i = 0; i < m->params.conf->n_clusters; i++)
+        put_identity(m, i, memory_cluster_id(m->clusters[i]));
+    for (size_t i = 0; i < m->watch_count; i++)
+        memory_watch_put_all(&m->watches[i], now_of(m), b);
+    for (size_t i = 0; i < m->params.hooks->n; i++)
+        memory_hook_lost(&m->hooks[i], b);
+    memory_look(m, KEEPER_NOW);
+}
+
+/* ---- Clusters. */
+
+static void forget_source(struct memory *m, struct content of, struct batch *b)
+{
+    for (size_t i = 0; i < m->params.hooks->n; i++) {
+        struct hook *h = m->hooks[i].hook;
+
+        for (size_t k = 0; k < h->source_count; k++)
+            if (content_equal(h->sources[k].of, of))
+                memory_hook_forget(&m->hooks[i], k, b);
+    }
+}
+
+static void on_foreign(void *arg, struct memory_watch *mw)
+{
+    struct memory *m = arg;
+    const struct conf *conf = m->params.conf;
+    struct batch *b = keeper_batch(m->keeper, KEEPER_NOW);
+
+    memory_watch_forget(mw, b);
+    forget_source(m, (struct content){.watch = mw->watch}, b);
+    for (size_t i = 0; i < conf->n_views; i++)
+        if (sources_find(m->params.sources, conf->views[i].services.v).watch == mw->watch ||
+            sources_find(m->params.sources, conf->views[i].slices.v).watch == mw->watch)
+            forget_source(m, sources_find(m->params.sources, conf->views[i].name.v), b);
+    memory_look(m, KEEPER_NOW);
+}
+
+/* A hook that comes back later would be told that all is gone that it knew of that one. */
+static void on_replaced(void *arg)
+{
+    struct memory *m = arg;
+
+    roster_drop_unused(m->roster, keeper_batch(m->keeper, KEEPER_NOW));
+}
+
+static void on_identity(void *arg, size_t index, const struct cluster_id *id)
+{
+    struct memory *m = arg;
+
+    put_identity(m, index, id);
+    m->events->on_progress(m->arg);
+}
+
+static void on_progress(void *arg)
+{
+    struct memory *m = arg;
+
+    m->events->on_progress(m->arg);
+}
+
+void memory_follow(struct memory *m, struct site *const *sites)
+{
+    if (m->params.folder == NULL)
+        return;
+    for (size_t i = 0; i < m->params.conf->n_clusters; i++)
+        memory_cluster_follow(m->clusters[i], sites[i]);
+}
+
+/* ---- Programs. */
+
+static void on_ready(struct loop_task *task)
+{
+    struct memory *m = container_of(task, struct memory, ready);
+
+    m->events->on_ready(m->arg);
+}
+
+static void on_fingerprint(void *arg, size_t hook, const struct digest *digest,
+                           const struct err *err)
+{
+    struct memory *m = arg;
+    struct memory_hook *mh = &m->hooks[hook];
+
+    if (digest == NULL)
+        log_warn("it is not known whether the programs and files of a hook are still the same",
+                 KV_STR("hook", mh->hook->name), KV_ERR(err));
+    else
+        memory_hook_program(mh, *digest, keeper_batch(m->keeper, KEEPER_NOW));
+    m->unknown_programs--;
+    if (keeps(m))
+        memory_hook_put(mh, m->keeper, KEEPER_NOW);
+    if (m->unknown_programs == 0)
+        loop_defer(m->params.loop, &m->ready);
+}
+
+bool memory_exited(struct memory *m, const struct helper_link_exit *end)
+{
+    return fingerprints_exited(m->fingerprints, end);
+}
+
+static void ask_for_programs(struct memory *m)
+{
+    m->unknown_programs = m->params.hooks->n;
+    if (m->params.folder == NULL || m->unknown_programs == 0) {
+        m->unknown_programs = 0;
+        loop_defer(m->params.loop, &m->ready);
+        return;
+    }
+    m->fingerprints =
+        fingerprints_create(&(struct fingerprints_params){.loop = m->params.loop,
+                                                          .link = m->params.link,
+                                                          .hook_count = m->params.hooks->n,
+                                                          .timeout_ms = FINGERPRINT_MS},
+                            on_fingerprint, m);
+}
+
+/* ---- In. */
+
+static void read_boot_id(struct memory *m)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, m->boot_id, sizeof(m->boot_id) - 1) : 0;
+
+    m->boot_id[n > 0 ? strcspn(m->boot_id, "\n") : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Of equal watches the one that is known from the last time, else the first one. */
+static const struct conf_watch *kept_as(const struct memory *m, size_t first)
+{
+    const struct conf *conf = m->params.conf;
+
+    for (size_t i = first; i < conf->n_watches; i++)
+        if (conf->watches[i].first == first &&
+            roster_find(m->roster, ROW_KIND_WATCH, 0, str_c(conf->watches[i].name.v)) != 0)
+            return &conf->watches[i];
+    return &conf->watches[first];
+}
+
+static void load_watches(struct memory *m, const struct recall *r, struct batch *b)
+{
+    const struct conf *conf = m->params.conf;
+
+    m->watches = mem_array(conf->n_watches + 1, sizeof(*m->watches));
+    m->by_watch = mem_array(conf->n_watches + 1, sizeof(struct memory_watch *));
+    for (size_t i = 0; i < conf->n_watches; i++) {
+        struct memory_watch *mw = &m->watches[m->watch_count];
+
+        if (conf->watches[i].first != i)
+            continue;
+        *mw = (struct memory_watch){.watch = sources_watches(m->params.sources)[i].watch,
+                                    .conf = kept_as(m, i),
+                                    .settings = sources_settings(m->params.sources, i)};
+        memory_watch_init(mw, m->roster, b);
+        memory_watch_load(mw, r, b);
+        m->by_watch[m->watch_count++] = mw;
+    }
+    qsort(m->by_watch, m->watch_count, sizeof(struct memory_watch *), by_watch);
+}
+
+/* The watch that has the keys of a source: of a view, the one of its Services. */
+static struct memory_watch *watch_of(struct memory *m, const char *source)
+{
+    const struct conf_view *v = conf_find_view(m->params.conf, source);
+
+    return find_watch(m, sources_find(m->params.sources, v != NULL ? v->services.v : source).watch);
+}
+
+static void load_known(struct memory *m, const struct memory_hook *mh, const struct recall *r)
+{
+    for (size_t i = 0; i < mh->hook->source_count; i++) {
+        struct memory_watch *mw = watch_of(m, mh->hook->sources[i].name);
+        size_t n;
+        const struct recall_mark *marks = recall_marks(r, mh->sources[i].item, &n);
+
+        for (size_t k = 0; k < n; k++)
+            if (!marks[k].mark.is_ended)
+                memory_watch_know(mw, marks[k].mark.key, marks[k].mark.uid);
+    }
+}
+
+static void load_hooks(struct memory *m, const struct recall *r, struct batch *b)
+{
+    struct memory_now now = now_of(m);
+
+    m->hooks = mem_array(m->params.hooks->n + 1, sizeof(*m->hooks));
+    for (size_t i = 0; i < m->params.hooks->n; i++) {
+        struct memory_hook *mh = &m->hooks[i];
+        const struct conf_hook *conf = &m->params.conf->hooks[i];
+
+        *mh = (struct memory_hook){.hook = m->params.hooks->v[i],
+                                   .conf = conf,
+                                   .settings =
+                                       hook_text_digest(m->params.conf, conf, m->params.node_name),
+                                   .boot_id = m->boot_id};
+        memory_hook_init(mh, m->params.conf, m->roster, b);
+        memory_hook_load(mh, r, now, b);
+        load_known(m, mh, r);
+        memory_hook_put_facts(mh, b);
+    }
+}
+
+static void load_clusters(struct memory *m, const struct recall *r, struct batch *b)
+{
+    static const struct memory_cluster_events events = {on_foreign, on_replaced, on_identity,
+                                                        on_progress};
+    const struct conf *conf = m->params.conf;
+
+    m->clusters = mem_array(conf->n_clusters + 1, sizeof(struct memory_cluster *));
+    m->cluster_items = mem_array(conf->n_clusters + 1, sizeof(*m->cluster_items));
+    for (size_t i = 0; i < conf->n_clusters; i++) {
+        const struct memory_cluster_params p = {.loop = m->params.loop,
+                                                .conf = conf,
+                                                .index = i,
+                                                .sources = m->params.sources,
+                                                .watches = m->watches,
+                                                .watch_count = m->watch_count,
+                                                .recall = r,
+                                                .roster = m->roster};
+
+        m->clusters[i] = memory_cluster_create(&p, &events, m);
+        m->cluster_items[i] =
+            roster_use(m->roster, b, ROW_KIND_CLUSTER, 0, str_c(conf->clusters[i].name.v));
+    }
+}
+
+static void load(struct memory *m, const struct recall *r)
+{
+    struct batch *b = keeper_batch(m->keeper, KEEPER_NOW);
+
+    load_watches(m, r, b);
+    load_hooks(m, r, b);
+    load_clusters(m, r, b);
+    roster_sweep(m->roster, b, now_of(m).wall_ns / 1000000000, GRACE_S);
+    memory_look(m, KEEPER_NOW);
+}
+
+static void create_keeper(struct memory *m, bool reset)
+{
+    static const struct keeper_events events = {on_lost};
+    const struct keeper_params p = {.loop = m->params.loop,
+                                    .folder = keeps(m) ? m->params.folder : NULL,
+                                    .reason = m->params.reason,
+                                    .reset = reset,
+                                    .limit = STATE_SIZE,
+                                    .retry_ms = RETRY_MS,
+                                    .release = memory_row_release};
+
+    m->keeper = keeper_create(&p, &events, m);
+}
+
+struct memory *memory_create(const struct memory_params *params, const struct memory_events *events,
+                             void *arg)
+{
+    struct memory *m = MEM_NEW(struct memory, .params = *params, .events = events, .arg = arg);
+    struct recall r;
+    struct err err;
+
+    list_init(&m->dirty);
+    loop_task_init(&m->ready, on_ready);
+    m->sweep = deadline_create(params->loop, on_sweep, m);
+    read_boot_id(m);
+    enum loader_found found = recall_read(&r, params->folder, &err);
+    if (found == LOADER_ASIDE || found == LOADER_FAILED)
+        log_warn("the state of the last time cannot be used: all begins anew", KV_ERR(&err));
+    m->roster = r.roster;
+    create_keeper(m, found == LOADER_FAILED);
+    load(m, &r);
+    r.roster = NULL;
+    recall_fini(&r);
+    ask_for_programs(m);
+    if (keeps(m))
+        deadline_start(m->sweep, SWEEP_MS);
+    return m;
+}
+
+/* ---- The rest. */
+
+struct keeper *memory_keeper(const struct memory *m)
+{
+    return m->keeper;
+}
+
+struct keeper_status memory_status(const struct memory *m)
+{
+    return keeper_status(m->keeper);
+}
+
+const char *memory_trouble(const struct memory *m, size_t cluster)
+{
+    return memory_cluster_trouble(m->clusters[cluster]);
+}
+
+static void on_flushed(void *arg, bool all)
+{
+    const struct memory *m = arg;
+
+    m->flushed(m->arg, all);
+}
+
+void memory_flush(struct memory *m, uint64_t timeout_ms, void (*done)(void *arg, bool all))
+{
+    if (keeps(m))
+        sweep(m, true);
+    memory_look(m, KEEPER_NOW);
+    m->flushed = done;
+    keeper_flush(m->keeper, timeout_ms, on_flushed);
+}
+
+void memory_dispose(struct memory **mp)
+{
+    struct memory *m = *mp;
+
+    if (m == NULL)
+        return;
+    *mp = NULL;
+    loop_cancel(&m->ready);
+    deadline_dispose(&m->sweep);
+    fingerprints_dispose(&m->fingerprints);
+    for (size_t i = 0; i < m->params.conf->n_clusters; i++)
+        memory_cluster_dispose(&m->clusters[i]);
+    for (size_t i = 0; i < m->params.hooks->n; i++)
+        memory_hook_fini(&m->hooks[i]);
+    for (size_t i = 0; i < m->watch_count; i++)
+        memory_watch_fini(&m->watches[i]);
+    keeper_dispose(&m->keeper);
+    roster_destroy(&m->roster);
+    free(m->clusters);
+    free(m->cluster_items);
+    free(m->hooks);
+    free(m->by_watch);
+    free(m->watches);
+    free(m);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/memory_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+
+/* A cluster that is not the one that hooks were told of is asked again so often. */
+#define ASK_AGAIN_MS ((uint64_t)60 * 1000)
+
+enum memory_cluster_state {
+    CLUSTER_EMPTY,   /* nothing was loaded: it may be any */
+    CLUSTER_WAITING, /* what was loaded is shown to nobody before it is known whose it is */
+    CLUSTER_KNOWN,
+    CLUSTER_HELD, /* another one answers than hooks were started with: it is not followed */
+};
+
+struct memory_cluster {
+    struct memory_cluster_params params;
+    const struct memory_cluster_events *events;
+    void *arg;
+    const struct conf_cluster *conf;
+    struct cluster_id id;      /* what is known of it */
+    struct cluster_id *ids_of; /* by watch: of the cluster that its objects are from */
+    struct cluster_id answer;  /* the last one */
+    size_t foreign;            /* watches that have objects of another one than that, .. */
+    bool conflict;             /* .. and somebody was told of them */
+    enum memory_cluster_state state;
+    struct site *site;
+    struct deadline *patience; /* WAITING, KNOWN: start_stale.after; HELD: to ask again */
+    char trouble[256];
+};
+
+static struct cluster_id id_kept(const struct recall *r, struct roster *roster, const char *name)
+{
+    struct cluster_id id = {0};
+
+    cluster_id_parse(
+        recall_value(r, roster_find(roster, ROW_KIND_CLUSTER, 0, str_c(name)), ROW_IDENTITY), &id);
+    return id;
+}
+
+static bool is_of(const struct memory_cluster *c, const struct memory_watch *mw)
+{
+    return strcmp(mw->conf->cluster.v, c->conf->name.v) == 0;
+}
+
+/* fn for each watch of the cluster that has loaded something. */
+static void each_loaded(struct memory_cluster *c,
+                        void (*fn)(struct memory_cluster *c, struct memory_watch *mw))
+{
+    for (size_t i = 0; i < c->params.watch_count; i++)
+        if (c->params.watches[i].state != MEMORY_WATCH_EMPTY && is_of(c, &c->params.watches[i]))
+            fn(c, &c->params.watches[i]);
+}
+
+static void wait_for(struct memory_cluster *c, struct memory_watch *mw)
+{
+    const char *was_of = mw->was_of != NULL ? mw->was_of : c->conf->name.v;
+
+    c->state = CLUSTER_WAITING;
+    c->ids_of[mw - c->params.watches] = id_kept(c->params.recall, c->params.roster, was_of);
+}
+
+static void on_patience(void *arg);
+
+struct memory_cluster *memory_cluster_create(const struct memory_cluster_params *params,
+                                             const struct memory_cluster_events *events, void *arg)
+{
+    struct memory_cluster *c =
+        MEM_NEW(struct memory_cluster, .params = *params, .events = events, .arg = arg);
+
+    c->conf = &params->conf->clusters[params->index];
+    c->id = id_kept(params->recall, params->roster, c->conf->name.v);
+    c->ids_of = mem_array(params->watch_count + 1, sizeof(*c->ids_of));
+    c->patience = deadline_create(params->loop, on_patience, c);
+    each_loaded(c, wait_for);
+    c->params.recall = NULL;
+    c->params.roster = NULL;
+    return c;
+}
+
+/* ---- It has answered. */
+
+static void show(struct memory_cluster *c, struct memory_watch *mw)
+{
+    mw->state = MEMORY_WATCH_SHOWN;
+    log_info("watch goes on from what was kept", KV_STR("cluster", c->conf->name.v),
+             KV_STR("watch", mw->conf->name.v),
+             KV_U64("objects", store_count(watch_store(mw->watch))));
+    sources_recall(c->params.sources, mw->watch);
+}
+
+static enum cluster_id_relation relation(const struct memory_cluster *c,
+                                         const struct memory_watch *mw)
+{
+    return cluster_id_compare(&c->ids_of[mw - c->params.watches], &c->answer);
+}
+
+/* Hooks have run with what another one has had: they are not told that all of it is gone. */
+static void hold(struct memory_cluster *c)
+{
+    if (c->state != CLUSTER_HELD)
+        log_error("another cluster answers than the one that hooks were started with: it is not "
+                  "followed; if it is the right one, restart informerd",
+                  KV_STR("cluster", c->conf->name.v));
+    c->state = CLUSTER_HELD;
+    snprintf(c->trouble, sizeof(c->trouble),
+             "cluster %s: another cluster answers than the one that hooks were started with: "
+             "restart informerd if it is the right one",
+             c->conf->name.v);
+    deadline_start(c->patience, ASK_AGAIN_MS);
+}
+
+static bool is_replaced(const struct memory_cluster *c)
+{
+    return cluster_id_compare(&c->id, &c->answer) == CLUSTER_ID_OTHER;
+}
+
+static void take_over(struct memory_cluster *c)
+{
+    if (is_replaced(c))
+        c->id = c->answer;
+    else
+        cluster_id_update(&c->id, &c->answer);
+    c->events->on_identity(c->arg, c->params.index, &c->id);
+}
+
+static void look_at(struct memory_cluster *c, struct memory_watch *mw)
+{
+    if (mw->state == MEMORY_WATCH_LOADED) {
+        if (relation(c, mw) == CLUSTER_ID_OTHER)
+            c->events->on_foreign(c->arg, mw);
+        else
+            show(c, mw);
+    }
+    site_follow(c->site, mw->watch);
+}
+
+static void note_foreign(struct memory_cluster *c, struct memory_watch *mw)
+{
+    bool other = relation(c, mw) == CLUSTER_ID_OTHER;
+
+    c->conflict = c->conflict || (other && mw->state == MEMORY_WATCH_SHOWN);
+    c->foreign += other;
+}
+
+static void on_identified(void *arg, const struct cluster_id *id)
+{
+    struct memory_cluster *c = arg;
+
+    if (c->state == CLUSTER_KNOWN)
+        return;
+    c->answer = *id;
+    c->conflict = false;
+    c->foreign = 0;
+    each_loaded(c, note_foreign);
+    if (c->conflict) {
+        hold(c);
+        return;
+    }
+    if (c->foreign > 0)
+        log_warn("another cluster than before: what was kept is forgotten, and nothing counts as "
+                 "deleted",
+                 KV_STR("cluster", c->conf->name.v), KV_U64("watches", c->foreign));
+    if (c->foreign > 0 || is_replaced(c))
+        c->events->on_replaced(c->arg);
+    each_loaded(c, look_at);
+    if (c->state == CLUSTER_WAITING)
+        sources_recalled(c->params.sources);
+    c->state = CLUSTER_KNOWN;
+    c->trouble[0] = '\0';
+    take_over(c);
+}
+
+/* ---- It has not. */
+
+/* Is there no way to tell how old it is, or is it too old? */
+static bool is_too_old(const struct memory_cluster *c, const struct memory_watch *mw)
+{
+    uint64_t contact_ns = watch_past_contact_ns(mw->watch);
+    uint64_t now_ns = loop_wall_ns();
+    uint64_t age_ms = now_ns > contact_ns ? (now_ns - contact_ns) / 1000000 : 0;
+
+    return contact_ns == 0 || age_ms > c->params.conf->start_stale.max_age.v;
+}
+
+/* Has a server said something about its objects? */
+static bool is_followed(const struct watch *w)
+{
+    for (size_t i = 0; i < watch_feed_count(w); i++)
+        if (feed_status(watch_feed(w, i)).contact_ms > 0)
+            return true;
+    return false;
+}
+
+/* DESIGN 1.2, start_stale. */
+static void start_stale(struct memory_cluster *c, struct memory_watch *mw)
+{
+    const struct feed_now now = {.ms = loop_now_ms(c->params.loop), .wall_ns = loop_wall_ns()};
+    const struct kv *fields =
+        LOG_FIELDS(KV_STR("cluster", c->conf->name.v), KV_STR("watch", mw->conf->name.v));
+
+    if (is_followed(mw->watch) || watch_synced(mw->watch))
+        return;
+    if (is_too_old(c, mw)) {
+        log_emit(LOG_LVL_WARN,
+                 "no server answers, and what was kept is too old (start_stale.max_age)", fields);
+        return;
+    }
+    if (!watch_begin_stale(mw->watch, now)) {
+        log_emit(LOG_LVL_WARN, "no server answers, and not enough was kept to begin with", fields);
+        return;
+    }
+    log_emit(LOG_LVL_WARN, "no server answers: hooks that may run with what was kept do", fields);
+    if (mw->state == MEMORY_WATCH_LOADED)
+        show(c, mw);
+}
+
+static void on_patience(void *arg)
+{
+    struct memory_cluster *c = arg;
+
+    if (c->state == CLUSTER_HELD) {
+        site_identify_again(c->site);
+        return;
+    }
+    each_loaded(c, start_stale);
+    sources_recalled(c->params.sources);
+    c->events->on_progress(c->arg);
+}
+
+/* ---- All of it. */
+
+static void hold_back(struct memory_cluster *c, struct memory_watch *mw)
+{
+    site_hold_back(c->site, mw->watch);
+}
+
+void memory_cluster_follow(struct memory_cluster *c, struct site *site)
+{
+    c->site = site;
+    site_identify(site, on_identified, c);
+    if (c->state != CLUSTER_WAITING)
+        return;
+    each_loaded(c, hold_back);
+    snprintf(c->trouble, sizeof(c->trouble),
+             "cluster %s: it is not known yet which cluster this is", c->conf->name.v);
+    if (c->params.conf->start_stale.after.v > 0)
+        deadline_start(c->patience,
+                       c->conf->tuning.start_jitter.v + c->params.conf->start_stale.after.v);
+}
+
+const struct cluster_id *memory_cluster_id(const struct memory_cluster *c)
+{
+    return &c->id;
+}
+
+const char *memory_cluster_trouble(const struct memory_cluster *c)
+{
+    return c->trouble[0] != '\0' ? c->trouble : NULL;
+}
+
+void memory_cluster_dispose(struct memory_cluster **cp)
+{
+    struct memory_cluster *c = *cp;
+
+    if (c == NULL)
+        return;
+    *cp = NULL;
+    deadline_dispose(&c->patience);
+    free(c->ids_of);
+    free(c);
+}

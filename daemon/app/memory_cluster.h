@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_cluster - one cluster and what is kept of its watches: whose it is, whether it may be used
+ * before anybody has answered, and when (DESIGN 1.4.1, 1.6); for memory.
+ */
+#ifndef APP_MEMORY_CLUSTER_H
+#define APP_MEMORY_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "app/memory_watch.h"
+#include "app/recall.h"
+#include "app/site.h"
+#include "app/sources.h"
+#include "conf/conf.h"
+#include "io/keeper.h"
+#include "kube/cluster_id.h"
+
+struct deadline;
+struct loop;
+struct memory_cluster;
+
+/* What a cluster has to do with; borrowed. */
+struct memory_cluster_params {
+    struct loop *loop;
+    const struct conf *conf;
+    size_t index; /* in conf->clusters */
+    struct sources *sources;
+    struct memory_watch *watches; /* of all clusters */
+    size_t watch_count;
+    const struct recall *recall; /* while it is created only */
+    struct roster *roster;       /* the same */
+};
+
+/* What it decides; on a stack of the loop. */
+struct memory_cluster_events {
+    /* What the watch, and what hooks know of it, is another cluster's: to be forgotten. */
+    void (*on_foreign)(void *arg, struct memory_watch *mw);
+    /* The cluster is another one than before, to one watch at least: what nobody uses now may be of
+     * the one before. Before on_foreign. */
+    void (*on_replaced)(void *arg);
+    /* The identity to be kept from now on (cluster_id_put()). */
+    void (*on_identity)(void *arg, size_t index, const struct cluster_id *id);
+    /* Hooks may have something to do. */
+    void (*on_progress)(void *arg);
+};
+
+/* Takes over what is known of it; after the watches have loaded. Never NULL. */
+struct memory_cluster *memory_cluster_create(const struct memory_cluster_params *params,
+                                             const struct memory_cluster_events *events, void *arg);
+
+/* Has its servers asked who they are; watches that have loaded something wait for that. Before the
+ * loop runs. */
+void memory_cluster_follow(struct memory_cluster *c, struct site *site);
+
+/* The identity that is known, for a file that begins anew. */
+const struct cluster_id *memory_cluster_id(const struct memory_cluster *c);
+
+/* What is wrong, for people; NULL = nothing. */
+const char *memory_cluster_trouble(const struct memory_cluster *c);
+
+/* The end for the user: *c is NULL. NULL is fine. */
+void memory_cluster_dispose(struct memory_cluster **c);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/memory_hook.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/memory_row.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+
+static const char owed_snapshot[] = "snapshot";
+static const char owed_apply[] = "apply";
+
+/* What may be kept of the last states of a source: of a view, what both its watches may. */
+static enum conf_persist persist_of(const struct conf *conf, const char *name)
+{
+    const struct conf_view *v = conf_find_view(conf, name);
+    const struct conf_watch *w = conf_find_watch(conf, v != NULL ? v->services.v : name);
+    int persist = w->persist.v;
+
+    if (v != NULL && conf_find_watch(conf, v->slices.v)->persist.v > persist)
+        persist = conf_find_watch(conf, v->slices.v)->persist.v;
+    return (enum conf_persist)persist;
+}
+
+void memory_hook_init(struct memory_hook *mh, const struct conf *conf, struct roster *roster,
+                      struct batch *b)
+{
+    const struct hook *h = mh->hook;
+
+    mh->item = roster_use(roster, b, ROW_KIND_HOOK, 0, str_c(h->name));
+    mh->sources = mem_array(h->source_count + 1, sizeof(*mh->sources));
+    for (size_t i = 0; i < h->source_count; i++)
+        mh->sources[i] = (struct memory_source){
+            .item = roster_use(roster, b, ROW_KIND_SOURCE, mh->item, str_c(h->sources[i].name)),
+            .persist = persist_of(conf, h->sources[i].name)};
+}
+
+void memory_hook_fini(struct memory_hook *mh)
+{
+    free(mh->sources);
+}
+
+/* ---- Out. */
+
+struct putting {
+    struct memory_hook *mh;
+    struct keeper *k;
+    enum keeper_haste haste;
+};
+
+static struct batch *batch_of(const struct putting *p)
+{
+    return keeper_batch(p->k, p->haste);
+}
+
+static void put_mark(void *arg, size_t source, const struct ledger_mark *m)
+{
+    const struct putting *p = arg;
+    const struct memory_source *s = &p->mh->sources[source];
+
+    if (s->persist == CONF_PERSIST_NONE)
+        return;
+    memory_row_put_mark(batch_of(p), s->item, m, s->persist);
+}
+
+static void drop_mark(void *arg, size_t source, struct str key, struct str uid)
+{
+    const struct putting *p = arg;
+
+    batch_drop_mark(batch_of(p), p->mh->sources[source].item, key, uid);
+}
+
+static void put_seen(void *arg, size_t source)
+{
+    const struct putting *p = arg;
+    const struct memory_source *s = &p->mh->sources[source];
+
+    if (s->persist != CONF_PERSIST_NONE)
+        batch_fact(batch_of(p), &(struct row_fact){.item = s->item, .what = ROW_SEEN});
+}
+
+static void put_file(void *arg, const struct files_seen *seen)
+{
+    const struct putting *p = arg;
+    const struct hook *h = p->mh->hook;
+    struct str source = seen->key.n > 0 ? str_c(h->sources[seen->source].name) : str_c("");
+    struct buf text = {0};
+
+    memory_row_put_file(&text, seen, source);
+    batch_fact(batch_of(p), &(struct row_fact){.item = p->mh->item,
+                                               .what = ROW_OUTPUT,
+                                               .key = seen->path,
+                                               .value = buf_str(&text)});
+    buf_free(&text);
+}
+
+static void drop_file(void *arg, struct str path)
+{
+    const struct putting *p = arg;
+
+    batch_drop_fact(batch_of(p), p->mh->item, ROW_OUTPUT, path);
+}
+
+static void put_flag(const struct putting *p, enum row_what what, const char *key, bool is)
+{
+    if (is)
+        batch_fact(batch_of(p),
+                   &(struct row_fact){.item = p->mh->item, .what = what, .key = str_c(key)});
+    else
+        batch_drop_fact(batch_of(p), p->mh->item, what, str_c(key));
+}
+
+static void put_memory(struct putting *p)
+{
+    struct hook_memory now = hook_memory_of(p->mh->hook);
+    struct hook_memory was = p->mh->put;
+
+    p->mh->put = now;
+    if (now.owes_snapshot != was.owes_snapshot)
+        put_flag(p, ROW_OWED, owed_snapshot, now.owes_snapshot);
+    if (now.owes_apply != was.owes_apply)
+        put_flag(p, ROW_OWED, owed_apply, now.owes_apply);
+    if (now.is_paused == was.is_paused)
+        return;
+    p->haste = KEEPER_NOW;
+    put_flag(p, ROW_PAUSED, "", now.is_paused);
+}
+
+void memory_hook_put(struct memory_hook *mh, struct keeper *k, enum keeper_haste haste)
+{
+    static const struct ledger_sink marks = {put_mark, drop_mark, put_seen};
+    static const struct files_sink files = {put_file, drop_file};
+    struct putting p = {mh, k, haste};
+
+    ledger_put(&mh->hook->queue, &marks, &p);
+    files_put(&mh->hook->files, &files, &p);
+    put_memory(&p);
+}
+
+static void put_digest(const struct memory_hook *mh, enum row_what what, struct digest d,
+                       struct batch *b)
+{
+    struct buf text = {0};
+
+    memory_row_put_digest(&text, d);
+    batch_fact(b, &(struct row_fact){.item = mh->item, .what = what, .value = buf_str(&text)});
+    buf_free(&text);
+}
+
+void memory_hook_put_facts(const struct memory_hook *mh, struct batch *b)
+{
+    put_digest(mh, ROW_SETTINGS, mh->settings, b);
+    if (mh->knows_program)
+        put_digest(mh, ROW_PROGRAM, mh->program, b);
+    batch_fact(b,
+               &(struct row_fact){.item = mh->item, .what = ROW_BOOT, .value = str_c(mh->boot_id)});
+}
+
+void memory_hook_lost(struct memory_hook *mh, struct batch *b)
+{
+    ledger_touch_all(&mh->hook->queue);
+    files_touch_all(&mh->hook->files);
+    mh->put = (struct hook_memory){0};
+    memory_hook_put_facts(mh, b);
+}
+
+/* ---- In. */
+
+/* A last state that is on disk, though it is not to be any more (persist). */
+static bool tells_too_much(const struct memory_source *s, const struct ledger_mark *m)
+{
+    return s->persist != CONF_PERSIST_FULL && m->last != NULL && !object_is_bare(m->last);
+}
+
+static void load_marks(struct memory_hook *mh, size_t source, const struct recall *r,
+                       uint64_t wall_ns, struct batch *b)
+{
+    const struct memory_source *s = &mh->sources[source];
+    uint64_t item = s->item;
+    size_t n;
+    const struct recall_mark *marks = recall_marks(r, item, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (tells_too_much(s, &marks[i].mark))
+            memory_row_put_mark(b, item, &marks[i].mark, s->persist);
+        if (!ledger_recall(&mh->hook->queue, source, &marks[i].mark, wall_ns))
+            log_debug("a mark says nothing", KV_STR("hook", mh->hook->name),
+                      KV_VIEW("key", marks[i].mark.key));
+    }
+    if (recall_value(r, item, ROW_SEEN).p != NULL)
+        ledger_recall_seen(&mh->hook->queue, source);
+}
+
+/* Its watch is not to be remembered: all of it is new (persist). */
+static void drop_marks(const struct memory_hook *mh, size_t source, const struct recall *r,
+                       struct batch *b)
+{
+    uint64_t item = mh->sources[source].item;
+    size_t n;
+    const struct recall_mark *marks = recall_marks(r, item, &n);
+
+    for (size_t i = 0; i < n; i++)
+        batch_drop_mark(b, item, marks[i].mark.key, marks[i].mark.uid);
+    batch_drop_fact(b, item, ROW_SEEN, (struct str){0});
+}
+
+static void load_sources(struct memory_hook *mh, const struct recall *r, uint64_t wall_ns,
+                         struct batch *b)
+{
+    for (size_t i = 0; i < mh->hook->source_count; i++)
+        if (mh->sources[i].persist == CONF_PERSIST_NONE)
+            drop_marks(mh, i, r, b);
+        else
+            load_marks(mh, i, r, wall_ns, b);
+}
+
+static size_t source_named(const struct hook *h, struct str name)
+{
+    size_t i = 0;
+
+    while (i < h->source_count && !str_is(name, h->sources[i].name))
+        i++;
+    return i;
+}
+
+static void load_fact(struct memory_hook *mh, const struct recall_fact *fact,
+                      struct hook_memory *memory)
+{
+    struct files_seen seen = {.path = fact->key};
+    struct str source;
+
+    if (fact->what == ROW_OWED && str_is(fact->key, owed_snapshot))
+        memory->owes_snapshot = true;
+    if (fact->what == ROW_OWED && str_is(fact->key, owed_apply))
+        memory->owes_apply = true;
+    if (fact->what == ROW_PAUSED)
+        memory->is_paused = true;
+    if (fact->what != ROW_OUTPUT || !memory_row_file(fact->value, &seen, &source))
+        return;
+    seen.source = source.n > 0 ? source_named(mh->hook, source) : 0;
+    if (seen.source < mh->hook->source_count)
+        files_recall(&mh->hook->files, &seen);
+}
+
+/* Why is all to run again? What the hook did may have ended with what it was done in (DESIGN 1.2).
+ * NULL = it is not. */
+static const char *renewal(const struct memory_hook *mh, const struct recall *r)
+{
+    if (!memory_row_is_digest(recall_value(r, mh->item, ROW_SETTINGS), mh->settings))
+        return "its settings have changed";
+    switch ((enum conf_effect)mh->conf->effect.v) {
+    case CONF_EFFECT_PROCESS:
+        return "informerd was started (effect)";
+    case CONF_EFFECT_BOOT:
+        if (mh->boot_id[0] == '\0' || !str_is(recall_value(r, mh->item, ROW_BOOT), mh->boot_id))
+            return "the machine was booted (effect)";
+        break;
+    case CONF_EFFECT_DISK:
+        break;
+    }
+    return NULL;
+}
+
+static void renew(struct memory_hook *mh, const char *why)
+{
+    log_info("all is run again for a hook", KV_STR("hook", mh->hook->name), KV_STR("because", why));
+    hook_memory_renew(mh->hook);
+    hook_memory_renew_why(mh->hook, why);
+}
+
+void memory_hook_load(struct memory_hook *mh, const struct recall *r, struct memory_now now,
+                      struct batch *b)
+{
+    struct str program = recall_value(r, mh->item, ROW_PROGRAM);
+    struct hook_memory memory = {0};
+    size_t n;
+
+    if (recall_value(r, mh->item, ROW_SETTINGS).p == NULL)
+        return;
+    const struct recall_fact *facts = recall_facts(r, mh->item, &n);
+    for (size_t i = 0; i < n; i++)
+        load_fact(mh, &facts[i], &memory);
+    load_sources(mh, r, now.wall_ns, b);
+    hook_memory_recall(mh->hook, &memory, now.ms);
+    mh->put = memory;
+    mh->knows_program = memory_row_digest(program, &mh->program);
+    if (renewal(mh, r) != NULL)
+        renew(mh, renewal(mh, r));
+}
+
+void memory_hook_program(struct memory_hook *mh, struct digest now, struct batch *b)
+{
+    bool same = mh->knows_program && digest_eq(mh->program, now);
+    bool other = mh->knows_program && !same;
+
+    if (same)
+        return;
+    mh->program = now;
+    mh->knows_program = true;
+    put_digest(mh, ROW_PROGRAM, now, b);
+    if (other)
+        renew(mh, "its programs or files have changed");
+}
+
+void memory_hook_forget(struct memory_hook *mh, size_t source, struct batch *b)
+{
+    ledger_forget(&mh->hook->queue, source);
+    batch_drop_fact(b, mh->sources[source].item, ROW_SEEN, (struct str){0});
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_hook - one hook and its rows: gives it what an earlier process has left, and puts what it
+ * knows into batches; for memory.
+ */
+#ifndef APP_MEMORY_HOOK_H
+#define APP_MEMORY_HOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "app/memory_watch.h"
+#include "app/recall.h"
+#include "base/digest.h"
+#include "conf/conf.h"
+#include "hook/hook.h"
+#include "hook/hook_memory.h"
+#include "io/keeper.h"
+
+/* Of one of its sources. */
+struct memory_source {
+    uint64_t item;
+    enum conf_persist persist; /* of last states */
+};
+
+struct memory_hook {
+    struct hook *hook;
+    const struct conf_hook *conf;
+    struct digest settings;
+    const char *boot_id; /* "": not known: it may be another boot */
+    uint64_t item;
+    struct memory_source *sources; /* as hook->sources */
+    struct hook_memory put;        /* as it was put last */
+    struct digest program;         /* what the last process knew of its programs and files */
+    bool knows_program;
+};
+
+/* hook, conf, settings and boot_id are set. Finds its items, and makes those that are missing. */
+void memory_hook_init(struct memory_hook *mh, const struct conf *conf, struct roster *roster,
+                      struct batch *b);
+
+/* Frees what it has. */
+void memory_hook_fini(struct memory_hook *mh);
+
+/* Gives the hook what is left of it, before any delta. If its settings are others, or what it did
+ * is gone by now, it is to run again. */
+void memory_hook_load(struct memory_hook *mh, const struct recall *r, struct memory_now now,
+                      struct batch *b);
+
+/* Its programs and files are these. If they were others, all is to run again. */
+void memory_hook_program(struct memory_hook *mh, struct digest now, struct batch *b);
+
+/* Puts what has changed since it was put last. */
+void memory_hook_put(struct memory_hook *mh, struct keeper *k, enum keeper_haste haste);
+
+/* Puts what does not change: the settings, the boot it runs in, its programs. */
+void memory_hook_put_facts(const struct memory_hook *mh, struct batch *b);
+
+/* What it knows of a source is another cluster's. */
+void memory_hook_forget(struct memory_hook *mh, size_t source, struct batch *b);
+
+/* All that was put is lost. */
+void memory_hook_lost(struct memory_hook *mh, struct batch *b);
+
+#endif

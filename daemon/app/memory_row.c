@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/memory_row.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { HALF = 16 }; /* digits of half a digest */
+
+static uint32_t at_of(size_t at)
+{
+    return at < ROW_NOWHERE ? (uint32_t)at : ROW_NOWHERE;
+}
+
+static size_t position_of(uint32_t at)
+{
+    return at != ROW_NOWHERE ? at : SIZE_MAX;
+}
+
+static struct row_object row_of(const struct object *o, enum conf_persist how)
+{
+    struct object_parts p = object_parts_of(o);
+    bool whole = how == CONF_PERSIST_FULL && p.body.n > 0;
+    struct row_object row = {
+        .key = object_key(o),
+        .uid = p.uid,
+        .rv = p.rv,
+        .generation = p.generation,
+        .api_version = p.api_version,
+        .kind = p.kind,
+        .rv_at = at_of(p.rv_at),
+        .generation_at = at_of(p.generation_at),
+        .whole = whole,
+    };
+
+    if (whole)
+        row.body = p.body;
+    else
+        row.digest = object_digest(o);
+    return row;
+}
+
+void memory_row_put(struct batch *b, uint64_t stream, struct object *o, enum conf_persist how)
+{
+    struct row_object row = row_of(o, how);
+
+    batch_object(b, stream, &row, row.whole ? object_ref(o) : NULL);
+}
+
+struct object *memory_row_object(const struct row_object *row)
+{
+    const char *slash = memchr(row->key.p, '/', row->key.n);
+    size_t ns = slash != NULL ? (size_t)(slash - row->key.p) : 0;
+    size_t name = slash != NULL ? ns + 1 : 0;
+    const struct object_parts p = {
+        .ns = str_of(row->key.p, ns),
+        .name = str_of(row->key.p + name, row->key.n - name),
+        .uid = row->uid,
+        .rv = row->whole ? row->rv : str_of(NULL, 0),
+        .generation = row->whole ? row->generation : str_of(NULL, 0),
+        .api_version = row->api_version,
+        .kind = row->kind,
+        .body = row->whole ? row->body : str_of(NULL, 0),
+        .rv_at = row->whole ? position_of(row->rv_at) : SIZE_MAX,
+        .generation_at = row->whole ? position_of(row->generation_at) : SIZE_MAX,
+    };
+
+    return object_create(&p);
+}
+
+void memory_row_put_mark(struct batch *b, uint64_t source, const struct ledger_mark *m,
+                         enum conf_persist how)
+{
+    struct row_mark row = {
+        .source = source,
+        .key = m->key,
+        .uid = m->uid,
+        .is_handled = m->is_handled,
+        .is_told = m->is_told,
+        .open = m->open,
+        .is_ended = m->is_ended,
+        .note = m->note,
+        .handled = m->handled,
+        .told = m->told,
+    };
+    bool has_last = m->is_ended && m->last != NULL;
+
+    if (has_last)
+        row.last = row_of(m->last, how);
+    row.last.key = m->key;
+    row.last.uid = m->uid;
+    batch_mark(b, &row, has_last && row.last.whole ? object_ref(m->last) : NULL);
+}
+
+struct ledger_mark memory_row_mark(const struct row_mark *row)
+{
+    struct ledger_mark m = {
+        .key = row->key,
+        .uid = row->uid,
+        .is_handled = row->is_handled,
+        .is_told = row->is_told,
+        .open = row->open,
+        .is_ended = row->is_ended,
+        .note = row->note,
+        .handled = row->handled,
+        .told = row->told,
+    };
+    struct row_object last = row->last;
+
+    last.key = row->key;
+    last.uid = row->uid;
+    if (row->is_ended && row->key.n > 0)
+        m.last = memory_row_object(&last);
+    return m;
+}
+
+void memory_row_release(void *hold)
+{
+    struct object *o = hold;
+
+    object_unref(&o);
+}
+
+/* ---- Values of facts: lines, of which only the last one may hold anything. */
+
+void memory_row_put_digest(struct buf *out, struct digest d)
+{
+    buf_printf(out, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
+}
+
+static bool take_half(const char *p, uint64_t *half)
+{
+    *half = 0;
+    for (size_t i = 0; i < HALF; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *digit = p[i] != '\0' ? strchr(digits, p[i]) : NULL;
+
+        if (digit == NULL)
+            return false;
+        *half = *half << 4 | (uint64_t)(digit - digits);
+    }
+    return true;
+}
+
+bool memory_row_digest(struct str text, struct digest *d)
+{
+    return text.n == (size_t)2 * HALF && take_half(text.p, &d->hi) &&
+           take_half(text.p + HALF, &d->lo);
+}
+
+bool memory_row_is_digest(struct str text, struct digest d)
+{
+    struct digest other;
+
+    return memory_row_digest(text, &other) && digest_eq(other, d);
+}
+
+/* Takes a line off the text. */
+static struct str take_line(struct str *text)
+{
+    const char *end = text->n > 0 ? memchr(text->p, '\n', text->n) : NULL;
+    size_t n = end != NULL ? (size_t)(end - text->p) : text->n;
+    size_t taken = end != NULL ? n + 1 : n;
+    struct str line = str_of(text->p, n);
+
+    *text = str_of(text->p + taken, text->n - taken);
+    return line;
+}
+
+void memory_row_put_version(struct buf *out, const struct memory_version *v)
+{
+    memory_row_put_digest(out, v->settings);
+    buf_printf(out, "\n%.*s\n%.*s", STR_ARG(v->rv), STR_ARG(v->mark));
+}
+
+bool memory_row_version(struct str text, struct memory_version *v)
+{
+    if (!memory_row_digest(take_line(&text), &v->settings))
+        return false;
+    v->rv = take_line(&text);
+    v->mark = text;
+    return true;
+}
+
+void memory_row_put_file(struct buf *out, const struct files_seen *seen, struct str source)
+{
+    memory_row_put_digest(out, seen->digest);
+    buf_printf(out, "\n%.*s\n%.*s", STR_ARG(source), STR_ARG(seen->key));
+}
+
+bool memory_row_file(struct str text, struct files_seen *seen, struct str *source)
+{
+    if (!memory_row_digest(take_line(&text), &seen->digest))
+        return false;
+    *source = take_line(&text);
+    seen->key = text;
+    return true;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_row - objects, marks and facts as rows of the state, and back; pure. Values of facts are
+ * text: a later release may read what an earlier one wrote.
+ */
+#ifndef APP_MEMORY_ROW_H
+#define APP_MEMORY_ROW_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/digest.h"
+#include "conf/conf_watch.h"
+#include "hook/files.h"
+#include "hook/ledger.h"
+#include "kube/object.h"
+#include "state/batch.h"
+#include "state/row.h"
+
+/* Puts the object into the batch as a row of the stream, with its bytes (a reference is held) or
+ * without them. */
+void memory_row_put(struct batch *b, uint64_t stream, struct object *o, enum conf_persist how);
+
+/* The object of a row; one of which the bytes were not kept has an empty body, and no
+ * resourceVersion, as nothing is known of that state. One reference for the caller. */
+struct object *memory_row_object(const struct row_object *row);
+
+/* Puts a mark into the batch as a row of a source; how: what is kept of its last state. */
+void memory_row_put_mark(struct batch *b, uint64_t source, const struct ledger_mark *m,
+                         enum conf_persist how);
+
+/* The mark of a row, strings borrowed from it; `last` is a reference for the caller. */
+struct ledger_mark memory_row_mark(const struct row_mark *row);
+
+/* Lets go of what the two above hold: for keeper_params.release. */
+batch_release memory_row_release;
+
+/* What is known of the version of a stream. */
+struct memory_version {
+    struct digest settings; /* of the watch, when that was kept */
+    struct str rv;          /* empty: the objects stand, their version does not */
+    struct str mark;
+};
+
+/* Appends it as the value of a fact. */
+void memory_row_put_version(struct buf *out, const struct memory_version *v);
+
+/* Reads that; borrowed. False: it is none. */
+bool memory_row_version(struct str text, struct memory_version *v);
+
+/* Appends a digest as the value of a fact. */
+void memory_row_put_digest(struct buf *out, struct digest d);
+
+/* Reads that. False: it is none. */
+bool memory_row_digest(struct str text, struct digest *d);
+
+/* Is the value of the fact this digest? */
+bool memory_row_is_digest(struct str text, struct digest d);
+
+/* What was seen in a file; the path is the fact's key. source: its name, empty in modes batch and
+ * snapshot. */
+void memory_row_put_file(struct buf *out, const struct files_seen *seen, struct str source);
+
+/* Reads that, but for seen->path and seen->source; *source is borrowed. False: it is none. */
+bool memory_row_file(struct str text, struct files_seen *seen, struct str *source);
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/memory_watch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/memory_row.h"
+#include "base/mem.h"
+
+/* The age of a cache that is started stale is known as well as this. */
+#define CONTACT_EVERY_MS ((uint64_t)60 * 1000)
+
+static enum conf_persist persist_of(const struct memory_watch *mw)
+{
+    return (enum conf_persist)mw->conf->persist.v;
+}
+
+void memory_watch_init(struct memory_watch *mw, struct roster *roster, struct batch *b)
+{
+    size_t n = watch_stream_count(mw->watch);
+    struct buf scope = {0};
+
+    mw->item = roster_use(roster, b, ROW_KIND_WATCH, 0, str_c(mw->conf->name.v));
+    mw->streams = mem_array(n, sizeof(*mw->streams));
+    for (size_t i = 0; i < n; i++) {
+        struct memory_stream *s = &mw->streams[i];
+
+        buf_clear(&scope);
+        watch_put_scope(mw->watch, i, &scope);
+        *s = (struct memory_stream){.of = mw, .index = i};
+        list_init(&s->dirty);
+        s->item = roster_use(roster, b, ROW_KIND_STREAM, mw->item, buf_str(&scope));
+    }
+    buf_free(&scope);
+}
+
+void memory_watch_fini(struct memory_watch *mw)
+{
+    for (size_t i = 0; mw->streams != NULL && i < watch_stream_count(mw->watch); i++) {
+        list_remove(&mw->streams[i].dirty);
+        free(mw->streams[i].version);
+    }
+    free(mw->streams);
+    free(mw->was_of);
+}
+
+/* ---- Out. */
+
+/* What is put from now on is this one's. */
+static void put_cluster(struct memory_watch *mw, const char *name, struct batch *b)
+{
+    char *was_of = mem_strdup(name);
+
+    batch_fact(b,
+               &(struct row_fact){.item = mw->item, .what = ROW_CLUSTER, .value = str_c(was_of)});
+    free(mw->was_of);
+    mw->was_of = was_of;
+}
+
+void memory_watch_kept(struct memory_watch *mw, size_t stream, struct object *o, bool gone,
+                       struct batch *b)
+{
+    struct memory_stream *s = &mw->streams[stream];
+
+    if (persist_of(mw) == CONF_PERSIST_NONE)
+        return;
+    if (gone)
+        batch_drop_object(b, s->item, object_key(o));
+    else
+        memory_row_put(b, s->item, o, persist_of(mw));
+}
+
+/* The value of the fact, or nothing: what is on disk stands as it is. */
+static void version_text(struct memory_stream *s, struct buf *out)
+{
+    const struct memory_watch *mw = s->of;
+    const char *rv;
+    const char *mark;
+
+    if (persist_of(mw) == CONF_PERSIST_NONE || !watch_version(mw->watch, s->index, &rv, &mark))
+        return;
+    memory_row_put_version(
+        out,
+        &(struct memory_version){.settings = mw->settings, .rv = str_c(rv), .mark = str_c(mark)});
+}
+
+static void put_text(struct memory_stream *s, struct str text, struct batch *b)
+{
+    batch_fact(b, &(struct row_fact){.item = s->item, .what = ROW_VERSION, .value = text});
+    free(s->version);
+    s->version = mem_strndup(text.p, text.n);
+}
+
+/* As long as nobody knows whose it is, it is whose it was. */
+static bool is_of_another_name(const struct memory_watch *mw)
+{
+    return mw->was_of == NULL ||
+           (mw->state != MEMORY_WATCH_LOADED && strcmp(mw->was_of, mw->conf->cluster.v) != 0);
+}
+
+static void put_version(struct memory_stream *s, struct batch *b)
+{
+    struct memory_watch *mw = s->of;
+    struct buf text = {0};
+
+    version_text(s, &text);
+    if (text.len > 0 && (s->version == NULL || !str_is(buf_str(&text), s->version))) {
+        if (is_of_another_name(mw))
+            put_cluster(mw, mw->conf->cluster.v, b);
+        put_text(s, buf_str(&text), b);
+    }
+    buf_free(&text);
+}
+
+static void put_contact_ns(const struct memory_stream *s, uint64_t wall_ns, struct batch *b)
+{
+    char text[24];
+    int n = snprintf(text, sizeof(text), "%" PRIu64, wall_ns);
+
+    batch_fact(b, &(struct row_fact){
+                      .item = s->item, .what = ROW_CONTACT, .value = str_of(text, (size_t)n)});
+}
+
+static void put_contact(struct memory_stream *s, struct memory_now now, struct batch *b)
+{
+    uint64_t ms = feed_status(watch_feed(s->of->watch, s->index)).contact_ms;
+
+    if (ms == 0 || ms == s->contact_ms)
+        return;
+    s->contact_ms = ms;
+    put_contact_ns(s, now.wall_ns - (now.ms - ms) * 1000000, b);
+}
+
+void memory_watch_put_stream(struct memory_stream *s, struct memory_now now, struct batch *b)
+{
+    list_remove(&s->dirty);
+    if (persist_of(s->of) == CONF_PERSIST_NONE)
+        return;
+    put_version(s, b);
+    if (s->contact_ms == 0)
+        put_contact(s, now, b);
+}
+
+void memory_watch_sweep(struct memory_watch *mw, struct memory_now now, bool all, struct batch *b)
+{
+    if (persist_of(mw) == CONF_PERSIST_NONE || watch_feed_count(mw->watch) == 0)
+        return;
+    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
+        struct memory_stream *s = &mw->streams[i];
+
+        list_remove(&s->dirty);
+        put_version(s, b);
+        if (all || now.ms - s->contact_ms >= CONTACT_EVERY_MS)
+            put_contact(s, now, b);
+    }
+}
+
+struct putting {
+    struct memory_watch *mw;
+    struct batch *b;
+};
+
+static void put_object(void *arg, struct object *o)
+{
+    const struct putting *p = arg;
+
+    memory_watch_kept(p->mw, watch_stream_of(p->mw->watch, o), o, false, p->b);
+}
+
+static void put_objects(struct memory_watch *mw, struct batch *b)
+{
+    struct putting p = {mw, b};
+
+    store_each(watch_store(mw->watch), put_object, &p);
+}
+
+/* What was known of it stays known as long as there is nothing newer. */
+static void put_again(struct memory_stream *s, struct memory_now now, struct batch *b)
+{
+    uint64_t past_ns = watch_past_contact_ns(s->of->watch);
+    char *was = s->version;
+
+    s->version = NULL;
+    s->contact_ms = 0;
+    put_version(s, b);
+    if (s->version == NULL && was != NULL)
+        put_text(s, str_c(was), b);
+    if (watch_feed_count(s->of->watch) > 0)
+        put_contact(s, now, b);
+    if (s->contact_ms == 0 && past_ns > 0)
+        put_contact_ns(s, past_ns, b);
+    free(was);
+}
+
+void memory_watch_put_all(struct memory_watch *mw, struct memory_now now, struct batch *b)
+{
+    if (persist_of(mw) == CONF_PERSIST_NONE)
+        return;
+    put_cluster(mw, mw->was_of != NULL ? mw->was_of : mw->conf->cluster.v, b);
+    put_objects(mw, b);
+    for (size_t i = 0; i < watch_stream_count(mw->watch); i++)
+        put_again(&mw->streams[i], now, b);
+}
+
+/* ---- In. */
+
+/* What is found of the streams that the rows know, be they configured or not. */
+struct found {
+    const struct recall *r;
+    bool any;
+    bool edited;            /* with other settings, .. */
+    struct digest settings; /* .. the last of which are these */
+    bool some_bodies;
+    bool some_bare; /* objects without their bytes */
+    size_t objects;
+};
+
+static void look_at_version(const struct memory_watch *mw, uint64_t stream, struct found *f)
+{
+    struct memory_version v;
+    struct str text = recall_value(f->r, stream, ROW_VERSION);
+
+    if (!memory_row_version(text, &v))
+        return;
+    f->any = true;
+    if (digest_eq(v.settings, mw->settings))
+        return;
+    f->edited = true;
+    f->settings = v.settings;
+}
+
+static void load_objects(const struct memory_watch *mw, uint64_t stream, struct found *f)
+{
+    size_t n;
+    const struct recall_object *v = recall_objects(f->r, stream, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        bool bare = object_is_bare(v[i].object);
+
+        f->some_bodies = f->some_bodies || !bare;
+        f->some_bare = f->some_bare || bare;
+        watch_load(mw->watch, v[i].object);
+    }
+    f->any = f->any || n > 0;
+    f->objects += n;
+}
+
+/* All streams of the watch that there are rows of. */
+static void each_stream(const struct memory_watch *mw, struct found *f,
+                        void (*fn)(const struct memory_watch *mw, uint64_t stream, struct found *f))
+{
+    size_t n;
+    const struct recall_item *v = recall_parts(f->r, mw->item, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (v[i].kind == ROW_KIND_STREAM)
+            fn(mw, v[i].id, f);
+}
+
+/* Are there objects of streams that are not configured, though nothing says that it was edited? A
+ * first list was cut off. */
+static bool is_elsewhere(const struct memory_watch *mw, const struct found *f)
+{
+    size_t here = 0;
+
+    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
+        size_t n;
+
+        (void)recall_objects(f->r, mw->streams[i].item, &n);
+        here += n;
+    }
+    return here < f->objects;
+}
+
+static void clear(const struct memory_watch *mw, const struct recall *r, struct batch *b)
+{
+    size_t n;
+    const struct recall_item *v = recall_parts(r, mw->item, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].kind != ROW_KIND_STREAM)
+            continue;
+        batch_clear_stream(b, v[i].id);
+        batch_drop_fact(b, v[i].id, ROW_VERSION, (struct str){0});
+    }
+}
+
+static uint64_t contact_of(const struct recall *r, uint64_t stream)
+{
+    struct str text = recall_value(r, stream, ROW_CONTACT);
+    char *copy = mem_strndup(text.n > 0 ? text.p : "", text.n);
+    uint64_t ns = strtoull(copy, NULL, 10);
+
+    free(copy);
+    return ns;
+}
+
+static void resume(struct memory_stream *s, const struct found *f, enum past_kind kind)
+{
+    struct memory_version v = {0};
+    bool known = memory_row_version(recall_value(f->r, s->item, ROW_VERSION), &v);
+    char *rv = mem_strndup(v.rv.n > 0 ? v.rv.p : "", v.rv.n);
+    char *mark = mem_strndup(v.mark.n > 0 ? v.mark.p : "", v.mark.n);
+    struct past past = {
+        .kind = kind, .rv = rv, .mark = mark, .contact_ns = contact_of(f->r, s->item)};
+
+    if (kind == PAST_WHOLE && !known)
+        past.kind = PAST_PARTIAL;
+    watch_resume(s->of->watch, s->index, &past);
+    free(rv);
+    free(mark);
+}
+
+static void resume_all(struct memory_watch *mw, const struct found *f, bool elsewhere)
+{
+    enum past_kind kind = f->some_bare || elsewhere ? PAST_PARTIAL : PAST_WHOLE;
+
+    if (f->edited)
+        kind = PAST_EDITED;
+    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
+        struct memory_stream *s = &mw->streams[i];
+        struct str text = recall_value(f->r, s->item, ROW_VERSION);
+
+        if (text.p != NULL)
+            s->version = mem_strndup(text.p, text.n);
+        resume(s, f, kind);
+    }
+}
+
+/* Rows go to the streams that there are now, as they are kept now. That they were read with other
+ * settings stays known until a list has told what that means. */
+static void rewrite(struct memory_watch *mw, const struct found *f, struct batch *b)
+{
+    struct buf text = {0};
+
+    clear(mw, f->r, b);
+    put_objects(mw, b);
+    memory_row_put_version(
+        &text, &(struct memory_version){.settings = f->edited ? f->settings : mw->settings});
+    for (size_t i = 0; i < watch_stream_count(mw->watch); i++)
+        if (f->edited || mw->streams[i].version != NULL)
+            put_text(&mw->streams[i], buf_str(&text), b);
+    buf_free(&text);
+}
+
+void memory_watch_load(struct memory_watch *mw, const struct recall *r, struct batch *b)
+{
+    struct found f = {.r = r};
+    struct str was_of = recall_value(r, mw->item, ROW_CLUSTER);
+
+    if (was_of.p != NULL)
+        mw->was_of = mem_strndup(was_of.p, was_of.n);
+    if (persist_of(mw) == CONF_PERSIST_NONE) {
+        clear(mw, r, b);
+        return;
+    }
+    each_stream(mw, &f, look_at_version);
+    each_stream(mw, &f, load_objects);
+    if (!f.any)
+        return;
+    bool elsewhere = is_elsewhere(mw, &f);
+    mw->state = MEMORY_WATCH_LOADED;
+    resume_all(mw, &f, elsewhere);
+    if (f.edited || elsewhere || (f.some_bodies && persist_of(mw) == CONF_PERSIST_DIGEST))
+        rewrite(mw, &f, b);
+}
+
+void memory_watch_know(struct memory_watch *mw, struct str key, struct str uid)
+{
+    const struct row_object row = {.key = key, .uid = uid};
+
+    if (key.n == 0 || persist_of(mw) == CONF_PERSIST_NONE ||
+        store_get(watch_store(mw->watch), key) != NULL)
+        return;
+    struct object *o = memory_row_object(&row);
+    size_t stream = watch_stream_of(mw->watch, o);
+    enum past_kind left = watch_past_left(mw->watch, stream);
+
+    if (left != PAST_WHOLE) {
+        watch_load(mw->watch, o);
+        if (left == PAST_NONE)
+            watch_resume(mw->watch, stream, &(struct past){.kind = PAST_PARTIAL});
+        mw->state = MEMORY_WATCH_LOADED;
+    }
+    object_unref(&o);
+}
+
+void memory_watch_forget(struct memory_watch *mw, struct batch *b)
+{
+    mw->state = MEMORY_WATCH_EMPTY;
+    watch_unload(mw->watch);
+    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
+        struct memory_stream *s = &mw->streams[i];
+
+        batch_clear_stream(b, s->item);
+        batch_drop_fact(b, s->item, ROW_VERSION, (struct str){0});
+        batch_drop_fact(b, s->item, ROW_CONTACT, (struct str){0});
+        free(s->version);
+        s->version = NULL;
+    }
+}

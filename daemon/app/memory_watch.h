@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_watch - one watch and its rows: gives it what an earlier process has left, and puts what
+ * it has into batches; for memory.
+ */
+#ifndef APP_MEMORY_WATCH_H
+#define APP_MEMORY_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "app/recall.h"
+#include "base/digest.h"
+#include "base/list.h"
+#include "cache/watch.h"
+#include "conf/conf.h"
+
+struct memory_stream {
+    struct list dirty; /* on memory's list: objects were put, and their version was not */
+    struct memory_watch *of;
+    size_t index;
+    uint64_t item;
+    char *version;       /* as it was put last; NULL = it was not */
+    uint64_t contact_ms; /* of the loop's clock, the same */
+};
+
+enum memory_watch_state {
+    MEMORY_WATCH_EMPTY,  /* nothing was left of it, or that was another cluster's */
+    MEMORY_WATCH_LOADED, /* it has what was left; nobody has been told */
+    MEMORY_WATCH_SHOWN,  /* hooks and views have it, too */
+};
+
+struct memory_watch {
+    struct watch *watch;
+    const struct conf_watch *conf; /* under the name that it is kept by */
+    struct digest settings;
+    uint64_t item;
+    struct memory_stream *streams;
+    enum memory_watch_state state;
+    char *was_of; /* the cluster that what is kept is from, by name; NULL = not known */
+};
+
+/* The clocks of now. */
+struct memory_now {
+    uint64_t ms;
+    uint64_t wall_ns;
+};
+
+/* conf, settings and watch are set. Finds its items, and makes those that are missing. */
+void memory_watch_init(struct memory_watch *mw, struct roster *roster, struct batch *b);
+
+/* Frees what it has. */
+void memory_watch_fini(struct memory_watch *mw);
+
+/* Gives the watch what is left of it, before its first feed starts. What the configuration does not
+ * want to be kept any more is taken from the rows. */
+void memory_watch_load(struct memory_watch *mw, const struct recall *r, struct batch *b);
+
+/* A hook knows a life of a key: behind the load. One that there is no row of, though the watch is to
+ * be listed, is loaded as an object without bytes: if the list does not have it, it is gone, as one
+ * that the guard counts. */
+void memory_watch_know(struct memory_watch *mw, struct str key, struct str uid);
+
+/* What it has loaded is another cluster's. */
+void memory_watch_forget(struct memory_watch *mw, struct batch *b);
+
+/* watch_events.on_kept; the stream is then dirty. */
+void memory_watch_kept(struct memory_watch *mw, size_t stream, struct object *o, bool gone,
+                       struct batch *b);
+
+/* Puts what a dirty stream stands at, if that has changed since. */
+void memory_watch_put_stream(struct memory_stream *s, struct memory_now now, struct batch *b);
+
+/* The same for all its streams, and when they were in contact last, if that is a minute old, or
+ * (all) anyway. */
+void memory_watch_sweep(struct memory_watch *mw, struct memory_now now, bool all, struct batch *b);
+
+/* All there is, for a file that begins anew. */
+void memory_watch_put_all(struct memory_watch *mw, struct memory_now now, struct batch *b);
+
+#endif

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run starts when what it is about is on disk, and without that when the disk hangs. */
+#include "stage.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "io/deadline.h"
+#include "io/helper_link.h"
+#include "io/keeper.h"
+#include "io/loop.h"
+#include "io/runner.h"
+#include "state_rig.h"
+
+/* The workers of libuv, and how long the runner waits for a disk. */
+enum { WORKERS = 4, KEEPING_MS = 2000, LOOK_MS = 5, MARK_SOURCE = 5 };
+
+struct gate {
+    uv_work_t work;
+    pthread_mutex_t closed;
+    bool is_closed;
+};
+
+struct scene {
+    struct state_rig state;
+    struct loop *loop;
+    struct helper_link *link;
+    struct keeper *keeper;
+    struct runner *runner;
+    struct deadline *look;
+    struct deadline *later;
+    struct gate gates[WORKERS + 1]; /* what keeps a worker from writing */
+    int ends[2];
+    size_t started; /* runs that the helper was asked for */
+    size_t until;   /* the loop stops when so many were */
+    uint64_t commits_then;
+    uint64_t marks; /* how many were put */
+};
+
+static void wait_at_gate(uv_work_t *work)
+{
+    struct gate *g = container_of(work, struct gate, work);
+
+    pthread_mutex_lock(&g->closed);
+    pthread_mutex_unlock(&g->closed);
+}
+
+static void after_gate(uv_work_t *work, int status)
+{
+    (void)work, (void)status;
+}
+
+/* One worker less; all of them, and nothing is written. */
+static void close_gate(struct scene *s, size_t i)
+{
+    pthread_mutex_init(&s->gates[i].closed, NULL);
+    pthread_mutex_lock(&s->gates[i].closed);
+    s->gates[i].is_closed = true;
+    assert_int_equal(uv_queue_work(loop_uv(s->loop), &s->gates[i].work, wait_at_gate, after_gate),
+                     0);
+}
+
+static void open_gate(struct scene *s, size_t i)
+{
+    if (s->gates[i].is_closed)
+        pthread_mutex_unlock(&s->gates[i].closed);
+    s->gates[i].is_closed = false;
+}
+
+static void open_all(struct scene *s)
+{
+    for (size_t i = 0; i < ARRAY_LEN(s->gates); i++)
+        open_gate(s, i);
+}
+
+static void on_look(void *arg)
+{
+    struct scene *s = arg;
+    char message[4096];
+
+    while (recv(s->ends[1], message, sizeof(message), MSG_DONTWAIT) > 0) {
+        s->commits_then = keeper_status(s->keeper).commits;
+        s->started++;
+    }
+    if (s->started >= s->until)
+        loop_stop(s->loop);
+    deadline_start(s->look, LOOK_MS);
+}
+
+static void on_later(void *arg)
+{
+    const struct scene *s = arg;
+
+    loop_stop(s->loop);
+}
+
+static void on_marks(void *arg)
+{
+    struct scene *s = arg;
+    const struct row_mark m = {
+        .source = MARK_SOURCE, .key = str_c("k"), .uid = str_c("u"), .told = {.lo = ++s->marks}};
+
+    batch_mark(keeper_batch(s->keeper, KEEPER_NOW), &m, NULL);
+}
+
+static void on_exited(void *arg, const struct helper_link_exit *end)
+{
+    (void)arg, (void)end;
+}
+
+static void on_opened(void *arg, uint64_t tag, int fd, int error)
+{
+    (void)arg, (void)tag, (void)fd, (void)error;
+}
+
+static void on_lost(void *arg, const struct err *err)
+{
+    (void)arg, (void)err;
+}
+
+static void on_file_lost(void *arg)
+{
+    (void)arg;
+}
+
+static void on_progress(void *arg)
+{
+    (void)arg;
+}
+
+static void make_runner(struct scene *s)
+{
+    static const struct runner_hook hook = {
+        .program = "/bin/true", .timeout_ms = 3600000, .kill_signal = 15, .kill_grace_ms = 3600000};
+    static const struct runner_events events = {.on_marks = on_marks, .on_progress = on_progress};
+
+    s->runner = runner_create(
+        &(struct runner_params){
+            .loop = s->loop,
+            .link = s->link,
+            .hooks = &stage.hooks,
+            .keeper = s->keeper,
+            .by_index = &hook,
+            .context = {.node = "n", .instance = "i"}
+    },
+        &events, s);
+}
+
+static int set_up(void **state)
+{
+    static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
+    static const struct keeper_events keeper_events = {on_file_lost};
+    struct scene *s = calloc(1, sizeof(*s));
+
+    stage_set_up(state);
+    stage_add(&(struct stage_hook){0});
+    stage_sync(0);
+    state_rig_init(&s->state);
+    s->loop = loop_create();
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->ends), 0);
+    s->link = helper_link_create(s->loop, s->ends[0], &link_events, NULL);
+    s->keeper = keeper_create(&(struct keeper_params){.loop = s->loop,
+                                                      .folder = s->state.folder,
+                                                      .limit = STATE_RIG_LIMIT,
+                                                      .retry_ms = 20,
+                                                      .release = NULL},
+                              &keeper_events, s);
+    make_runner(s);
+    s->look = deadline_create(s->loop, on_look, s);
+    s->later = deadline_create(s->loop, on_later, s);
+    deadline_start(s->look, LOOK_MS);
+    *state = s;
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    struct scene *s = *state;
+
+    open_all(s);
+    deadline_dispose(&s->look);
+    deadline_dispose(&s->later);
+    runner_dispose(&s->runner);
+    keeper_dispose(&s->keeper);
+    helper_link_dispose(&s->link);
+    loop_destroy(&s->loop);
+    close(s->ends[1]);
+    state_rig_fini(&s->state);
+    free(s);
+    return stage_clean_up(state);
+}
+
+/* A run of its own becomes due. */
+static void change(struct scene *s, const char *key)
+{
+    stage.now = loop_now_ms(s->loop);
+    stage_change(0, DELTA_ADDED, key, key + 3, "\"a\":1");
+    runner_kick(s->runner);
+}
+
+static void until_started(struct scene *s, size_t n)
+{
+    s->until = n;
+    loop_run(s->loop);
+    assert_int_equal(s->started, n);
+}
+
+static void pass(struct scene *s, uint64_t ms)
+{
+    s->until = SIZE_MAX;
+    deadline_start(s->later, ms);
+    loop_run(s->loop);
+}
+
+static void test_a_run_starts_when_its_mark_is_on_disk(void **state)
+{
+    struct scene *s = *state;
+
+    change(s, "ns/a");
+    change(s, "ns/b");
+    runner_begin(s->runner);
+    until_started(s, 2);
+    assert_true(s->commits_then >= 1);
+    assert_int_equal(runner_running(s->runner), 2);
+}
+
+static void test_nothing_starts_before_it_has_begun(void **state)
+{
+    struct scene *s = *state;
+
+    change(s, "ns/a");
+    pass(s, 50);
+    assert_int_equal(s->started + runner_running(s->runner), 0);
+    runner_begin(s->runner);
+    until_started(s, 1);
+}
+
+static void test_a_disk_that_hangs_is_waited_for_once(void **state)
+{
+    struct scene *s = *state;
+
+    for (size_t i = 0; i < WORKERS; i++)
+        close_gate(s, i);
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    uint64_t began_ms = loop_now_ms(s->loop);
+    until_started(s, 1);
+    assert_true(loop_now_ms(s->loop) - began_ms >= KEEPING_MS);
+    assert_int_equal(s->commits_then, 0);
+
+    change(s, "ns/b"); /* that one does not wait */
+    uint64_t next_ms = loop_now_ms(s->loop);
+    until_started(s, 2);
+    assert_true(loop_now_ms(s->loop) - next_ms < KEEPING_MS);
+    assert_int_equal(s->commits_then, 0);
+
+    open_all(s); /* it works again */
+    while (keeper_status(s->keeper).waiting > 0)
+        pass(s, LOOK_MS);
+    assert_int_equal(s->started, 2);
+    uint64_t commits = keeper_status(s->keeper).commits;
+    change(s, "ns/c"); /* that one waits again */
+    until_started(s, 3);
+    assert_true(s->commits_then > commits);
+}
+
+/* While somebody always waits, each waits for the disk no longer than it may, but so long. */
+static void test_who_comes_later_waits_as_long(void **state)
+{
+    struct scene *s = *state;
+
+    for (size_t i = 0; i < WORKERS; i++)
+        close_gate(s, i);
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    pass(s, KEEPING_MS / 2);
+    assert_int_equal(s->started, 0);
+    change(s, "ns/b");
+    uint64_t later_ms = loop_now_ms(s->loop);
+    while (runner_running(s->runner) < 2)
+        pass(s, LOOK_MS);
+    close_gate(s, WORKERS); /* behind what is being written, and before what comes next */
+    open_gate(s, 0);
+    until_started(s, 1);
+    assert_int_equal(s->commits_then, 1);
+    until_started(s, 2);
+    assert_int_equal(s->commits_then, 1);
+    assert_true(loop_now_ms(s->loop) - later_ms >= KEEPING_MS);
+}
+
+static void test_what_waits_when_all_is_killed_is_not_started(void **state)
+{
+    struct scene *s = *state;
+
+    for (size_t i = 0; i < WORKERS; i++)
+        close_gate(s, i);
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    while (runner_running(s->runner) < 1)
+        pass(s, LOOK_MS);
+    runner_stop(s->runner);
+    runner_kill_all(s->runner);
+    assert_int_equal(runner_running(s->runner), 0);
+    open_all(s);
+    while (keeper_status(s->keeper).waiting > 0)
+        pass(s, LOOK_MS);
+    pass(s, LOOK_MS);
+    assert_int_equal(s->started, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_run_starts_when_its_mark_is_on_disk, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_nothing_starts_before_it_has_begun, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_is_waited_for_once, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_who_comes_later_waits_as_long, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_what_waits_when_all_is_killed_is_not_started, set_up,
+                                        clean_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
