@@ -25,6 +25,7 @@ from fakeapi.objects import compact  # noqa: E402
 
 CONFIG = """
 {user}
+state_dir = "none";
 control  : {{ socket = "{dir}/control.sock"; }};
 clusters : {{ bench : {{ kubeconfig = "{dir}/kubeconfig"; }}; }};
 watches  : {{ services : {{ resource = "services"; namespaces = [ "*" ]; }}; }};

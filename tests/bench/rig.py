@@ -108,7 +108,7 @@ class Subject:
         self.folder, self.control = folder, Control(folder / "control.sock")
         flood.api.kubeconfig(folder / "kubeconfig", ca=authority)
         settings = {
-            "control": {"socket": self.control.path},
+            "control": {"socket": self.control.path}, "state_dir": "none",
             "clusters": {"bench": {"kubeconfig": folder / "kubeconfig"}},
             "watches": {"services": {"resource": "services", "namespaces": ["*"]}},
             "hooks": {"bench": {"sources": ["services"], **hook}}}

@@ -26,21 +26,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "wire")]
+from victims import ENDS, HERE, Subject, options_of, perform, point_at, put_away, was_killed
 
-import hook as programs  # noqa: E402
-import proctree  # noqa: E402
+import hook as programs
+import proctree  # victims knows where it is
 
 KEYS = [f"k{number}" for number in range(8)]
-TARGETS = ["main", "helper", "both", "command", "check", "apply", "writer"]
+TARGETS = [*ENDS, "command", "check", "apply", "writer"]
 LARGEST = 300 * 1000
-ENDS = TARGETS[:3]  # who is killed when the daemon has to start again
-MEET_S = 3.0        # how long a victim is waited for
 PAUSE_EVERY = 20    # kills
 
 
@@ -130,71 +126,10 @@ class Churn(threading.Thread):
             with self.lock:
                 self.burst()
             self.end.wait(self.rng.uniform(0, 0.3))
+            self.api.bookmark()     # who has just been started is in sync by that
 
 
-# ---- The victims
-
-class Subject:
-    """The daemon under attack."""
-
-    def __init__(self, made):
-        self.daemon, self.starts = made, 0
-        self.known = set()      # children of ours that are not the daemon's
-
-    def start(self):
-        self.daemon.start(wait=False)
-        self.starts += 1
-
-    def pids(self, target):
-        """Who is of this kind now."""
-        main = self.daemon.pid
-        helper = sorted(proctree.children(main))[:1]
-        if target in ENDS:
-            return {"main": [main], "helper": helper, "both": [main, *helper][:2]}[target]
-        if not helper:
-            return []
-        if target == "writer":
-            mine = proctree.command(helper[0])
-            return [pid for pid in proctree.children(helper[0]) if proctree.command(pid) == mine]
-        word = f"hook.py {target}"
-        return [pid for pid in proctree.descendants(helper[0]) if word in proctree.command(pid)]
-
-    def meet(self, target, rng):
-        """Waits for one of this kind; those of kind both are two."""
-        end = time.monotonic() + MEET_S
-        while time.monotonic() < end and self.daemon.process.poll() is None:
-            found = self.pids(target)
-            if target == "both" and len(found) == 2 or target != "both" and found:
-                return found if target == "both" else [rng.choice(found)]
-            time.sleep(0.0005)
-        return []
-
-    def after(self, patience=30):
-        """Main or helper was killed: the other ends by itself, and all that they started. Then
-        starts them again, as systemd would. What stayed, as text."""
-        try:
-            self.daemon.process.wait(patience)
-        except subprocess.TimeoutExpired:
-            return f"main did not end within {patience} s of the death of its helper"
-        end = time.monotonic() + patience
-        while time.monotonic() < end:
-            for pid in proctree.children() - self.known:
-                proctree.reap(pid)
-            if not proctree.children() - self.known:
-                self.start()
-                return None
-            time.sleep(0.002)
-        left = [f"{pid} {proctree.command(pid)}" for pid in proctree.children() - self.known]
-        return f"still running {patience} s after the death of helper and main: {left}"
-
-
-def was_killed(pid):
-    try:
-        os.kill(pid, signal.SIGKILL)
-        return True
-    except ProcessLookupError:
-        return False
-
+# ---- The kills
 
 def kill_one(subject, rng, killed, targets):
     """Kills somebody; what was wrong, or None."""
@@ -236,10 +171,9 @@ class Campaign:
     """Everything of one campaign; `problems` is what must not be."""
 
     def __init__(self, options, folder):
+        point_at(options.build)
         import harness
         from fakeapi import Authority, FakeApi
-        harness.BUILD = options.build
-        harness.INFORMERD = options.build / "informerd"
         self.options, self.folder = options, folder
         self.rng = random.Random(options.seed)
         self.killed, self.problems = collections.Counter(), []
@@ -297,6 +231,7 @@ class Campaign:
                 self.kill(ENDS)
             if not self.problems:
                 self.settle()
+                self.renew()
                 self.judge()
 
     def hidden(self):
@@ -307,24 +242,19 @@ class Campaign:
         made.wait_control()
         made.caught_up(self.api, timeout=120)
 
+    def renew(self):
+        """The last batch may have been of deletes alone: now it has the newest object."""
+        self.churn.apply(KEYS[0])
+        self.settle()
+
     def calm(self):
-        """The last quiet pass. What was deleted while the daemon was down it cannot know: that is
-        created and deleted once more."""
+        """The last quiet pass."""
         self.churn.end.set()
         self.churn.join()
         self.settle()
-        gone = set(KEYS) - set(self.churn.objects)
-        for key in gone:
-            self.churn.apply(key)
-        self.settle()
-        for key in gone:
-            self.churn.delete(key)
-        self.churn.apply(KEYS[0])
-        self.settle()
+        self.renew()
         self.judge()
         self.problems += [f"left over: {path}" for path in self.hidden()]
-        extra = set(self.there()) - set(self.wanted())
-        self.problems += [f"it should be gone: {name}" for name in extra]
         code, _seconds = self.subject.daemon.stop()
         if code != 0:
             self.problems.append(f"exit code {code} after SIGTERM")
@@ -350,6 +280,8 @@ class Campaign:
             if there.get(name) != wanted[name]:
                 self.problems.append(f"{name} is not the newest state but {there.get(name)!r:.100}"
                                      f", wanted {wanted[name]!r:.100}")
+        extra = set(there) - set(wanted)
+        self.problems += [f"it should be gone: {name}" for name in extra]
         for note, target in (("each", "each"), ("some", "some.txt"), ("all", "all.txt")):
             seen = (self.folder / f"applied.{note}").read_text()
             if seen != programs.state_of(self.folder / "files" / target):
@@ -358,23 +290,13 @@ class Campaign:
 
     def stop(self):
         self.churn.end.set()
-        made = self.subject.daemon
-        if made.running():
-            made.process.kill()
-            made.process.wait()
         self.reader.terminate()
         told = [json.loads(line) for line in self.reader.communicate(timeout=20)[0].splitlines()]
         self.reads = sum(entry.pop("reads", 0) for entry in told)
         self.problems += [str(entry) for entry in told if entry]
-        self.api.stop()
-        self.problems += [f"fake server: {error}" for error in self.api.errors]
-        self.problems += proctree.kill_orphans(set())
+        self.problems += put_away(self.subject, self.api)
         notes = self.folder / "notes"
         self.problems += notes.read_text().splitlines() if notes.exists() else []
-        text = made.stderr()
-        self.problems += [f"sanitizer: {word}" for word in ("Sanitizer", "runtime error:")
-                          if word in text]
-        made.cleanup()
 
 
 def figures(campaign, seconds):
@@ -390,37 +312,18 @@ def figures(campaign, seconds):
              ("files read by the watching process", campaign.reads),
              ("temporary files seen after kills", len(campaign.temps)),
              ("problems", len(campaign.problems)), ("seconds", round(seconds, 1))]
-    return "\n".join(f"{name:<40} {value:>9}" for name, value in rows)
+    return rows
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve())
-    parser.add_argument("--kills", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--keep", action="store_true", help="leave the folder of the campaign")
+    parser = options_of(__doc__, kills=1000)
     parser.add_argument("--watch", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.watch:
         return watch(options.watch)
     if options.build is None:
         parser.error("--build is required")
-    proctree.become_subreaper()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="informerd-crash-"))
-    print(f"seed {options.seed}", flush=True)
-    began = time.monotonic()
-    campaign = Campaign(options, folder)
-    try:
-        campaign.run()
-    finally:
-        print(figures(campaign, time.monotonic() - began))
-        for problem in campaign.problems:
-            print(f"WRONG: {problem}")
-        if options.keep or campaign.problems:
-            print(f"kept: {folder}")
-        else:
-            shutil.rmtree(folder)
-    return 1 if campaign.problems else 0
+    return perform(Campaign, options, figures)
 
 
 if __name__ == "__main__":

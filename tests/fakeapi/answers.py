@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unscripted answers: who may ask, discovery, GET, LIST with paging, errors."""
 from . import discovery
-from .objects import compact, status_object
+from .objects import compact, simple, status_object
 from .queries import form_of, refusal, selection
 from .watching import reached, too_large_details, too_large_text, watch
 
@@ -14,6 +14,19 @@ def allowed(api, request):
     if kind == "Bearer" and token in (api.tokens or ()):
         return True
     return request.conn.client_cn in (api.client_cns or ())
+
+
+async def identity(api, exchange):
+    """The namespace kube-system, by which clients tell clusters apart; see FakeApi.identity."""
+    if api.identity_gate is not None:
+        await api.identity_gate.pass_by()
+    said = api.identity if allowed(api, exchange.request) else 401
+    if said in ("rst", "eof", "close", "stall"):
+        await exchange.finish(said)
+    elif isinstance(said, int):
+        await exchange.answer(said, body=status_object(said))
+    else:
+        await exchange.answer(body=simple("Namespace", "kube-system", uid=said))
 
 
 async def answer(api, exchange):

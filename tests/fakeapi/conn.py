@@ -19,6 +19,7 @@ class Request:
 
     kind: L list, W watch, S watch-list stream, G one object, "-" all else. rv, limit, token (of
     `continue`) and timeout_seconds are None when the parameter is absent; accept is the header.
+    size and answered are bytes of HTTP: of the request, and of its answer so far.
     """
 
     def __init__(self, conn, method, target, headers, body):
@@ -33,6 +34,7 @@ class Request:
         self.kind, self.resource, self.namespace, self.name = "-", "", "", ""
         self.group = self.table = self.status = None
         self.form = ""
+        self.size = self.answered = 0
         self.rv, self.token = self.query.get("resourceVersion"), self.query.get("continue")
         self.limit, self.timeout_seconds = self._number("limit"), self._number("timeoutSeconds")
         self.accept = self.header("accept")
@@ -62,6 +64,7 @@ class Conn(asyncio.Protocol):
         self.shaken = False
         self.stalled = False
         self.requests = 0
+        self.request = None
         self.sni = None
         self._plain = bytearray()
         self._waiter = None
@@ -201,7 +204,9 @@ class Conn(asyncio.Protocol):
         body = bytes(self._plain[:length])
         del self._plain[:length]
         self.requests += 1
-        return Request(self, method, target, headers, body)
+        self.request = Request(self, method, target, headers, body)
+        self.request.size = sum(len(line) + 2 for line in lines) + 2 + length
+        return self.request
 
     async def _run(self):
         try:
@@ -233,6 +238,7 @@ class Conn(asyncio.Protocol):
     async def _send_piece(self, piece, segment):
         if self.transport.is_closing():
             raise ConnectionResetError
+        self.request.answered += len(piece)
         if self.tls is None:
             await self._raw(piece, segment)
             return

@@ -22,6 +22,9 @@ from .store import Store
 from .watching import follow
 
 
+IDENTITY_PATH = "/api/v1/namespaces/kube-system"
+
+
 def make_context(leaf, low="TLSv1_2", high="TLSv1_3", client_ca=None, client_required=False,
                  alpn=("http/1.1",)):
     """A server context; client_ca (an Authority) asks clients for a certificate."""
@@ -71,6 +74,8 @@ class FakeApi:
         self.partial_metadata = self.aggregated_discovery = True
         self.version = dict(discovery.VERSION)
         self.broken_groups = {}
+        self.identity = "5eed0000-0000-4000-8000-00000000c1ce"
+        self.identity_gate, self.identity_requests = None, []
         self.requests, self.tls_errors, self.errors = [], [], []
         self.conns, self.accepted, self.handshakes, self.resumptions = set(), 0, 0, 0
         self.by_tls = {}
@@ -357,6 +362,12 @@ class FakeApi:
             return [r for r in self.requests
                     if r.resource == resource and kind in (None, r.kind)]
 
+    def forget(self):
+        """From now on only later requests count; for a time when nobody asks."""
+        with self._cond:
+            self.requests.clear()
+            self.identity_requests.clear()
+
     def sequence(self, resource=None):
         """["L(0)", "C(token)", "W(10)", "S(-)"]: lists, later pages, watches, watch-list
         streams; "-" = no resourceVersion. Compared with a longer list it waits for the rest."""
@@ -401,6 +412,9 @@ class FakeApi:
     async def serve(self, conn, request):
         classify(self.store, request)
         exchange = Exchange(self, conn, request)
+        if request.method == "GET" and request.path.endswith(IDENTITY_PATH):
+            await self._identify(exchange)
+            return
         with self._cond:
             self.requests.append(request)
             self._cond.notify_all()
@@ -412,6 +426,12 @@ class FakeApi:
 
     async def truth(self, exchange):
         await answers.answer(self, exchange)
+
+    async def _identify(self, exchange):
+        with self._cond:
+            self.identity_requests.append(exchange.request)
+            self._cond.notify_all()
+        await answers.identity(self, exchange)
 
     async def follow(self, exchange, rv):
         await follow(self, exchange, rv)

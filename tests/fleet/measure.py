@@ -22,7 +22,7 @@ import balancer  # noqa: E402
 import confwriter  # noqa: E402
 import weight  # noqa: E402
 from control import Control, wait_until  # noqa: E402
-from fakeapi import Authority, FakeApi, endpointslice, service, simple  # noqa: E402
+from fakeapi import Authority, FakeApi, endpointslice, service  # noqa: E402
 
 WRITTEN = HERE / "measured.json"
 NAMES = {"L": "list", "W": "watch", "S": "watch_list", "G": "get", "-": "other"}
@@ -32,8 +32,7 @@ EVENT_FRAME = len('{"type":"ADDED","object":}\n') + 9    # and the head of an HT
 
 
 def fill(api, objects, endpoints):
-    """So many Services, each with one EndpointSlice of so many endpoints; a namespace to name."""
-    api.apply(simple("Namespace", "kube-system"))
+    """So many Services, each with one EndpointSlice of so many endpoints."""
     for number in range(objects):
         name = f"app-{number:05}"
         api.apply(service(f"shop/{name}", ports=(80, 443), labels={"app": name},
@@ -84,7 +83,7 @@ class Servers:
         return {**self.balancer.totals(), "handshakes_full": full, "handshakes_resumed": resumed}
 
     def requests(self):
-        return [request for api in self.apis for request in api.requests]
+        return [request for api in self.apis for request in api.requests + api.identity_requests]
 
 
 class Phase:
@@ -143,22 +142,13 @@ class Agent:
             self.process.kill()
             self.process.wait()
 
-    def keeps_state(self, where):
-        """Whether this program knows state_dir; it is given this one then."""
-        self.write(self.settings | {"state_dir": where})
-        done = subprocess.run([self.binary, "-c", self.config, "--print-config"], text=True,
-                              capture_output=True, timeout=20)
-        knows = done.returncode == 0 and "state_dir" in done.stdout
-        if not knows:
-            self.write(self.settings)
-        return knows
+    def keeps(self, where):
+        """Its state is there: a folder, or "none"."""
+        self.config.write_text(confwriter.text(self.settings | {"state_dir": where}))
 
     @property
     def config(self):
         return self.folder / "informerd.conf"
-
-    def write(self, settings):
-        self.config.write_text(confwriter.text(settings))
 
     def start(self):
         with open(self.folder / "log", "ab") as log:
@@ -273,36 +263,29 @@ def lists_of(servers):
 
 
 def phases_of(build, folder, objects, endpoints):
+    """The starts with state, the rest without: what they have open is what the streams need."""
     authority = Authority(folder / "ca")
     size, out = (objects, endpoints), {}
     with Servers(authority, 3, *size) as servers, \
             Agent(build, folder, authority, servers) as agent:
-        keeps = agent.keeps_state(folder / "state")
-        with Phase(servers, agent) as phase:
-            agent.start()
-        out["cold"] = phase.figures
+        agent.keeps(folder / "state")
+        for name in ("cold", "warm"):
+            with Phase(servers, agent) as phase:
+                agent.start()
+            out[name] = phase.figures
+            agent.stop()
+    with Servers(authority, 3, *size) as servers, \
+            Agent(build, folder, authority, servers) as agent:
+        agent.keeps("none")
+        agent.start()
         units = {"lists": lists_of(servers), **steady(servers, agent, endpoints)}
         out["server_lost"] = server_lost(servers, agent)
         agent.stop()
-        warm = warm_start(servers, agent) if keeps else None
-        if warm:
-            out["warm"] = warm
     with Servers(authority, 1, *size) as servers, \
             Agent(build, folder, authority, servers) as agent:
-        agent.keeps_state("none")
+        agent.keeps("none")
         out["server_restarted"] = server_restarted(servers, agent)
     return out, units
-
-
-def warm_start(servers, agent):
-    """None while the daemon still lists then."""
-    with Phase(servers, agent) as phase:
-        agent.start()
-    agent.stop()
-    if any(kind.startswith("list ") for kind in phase.figures["requests"]):
-        print(f"no warm start: {phase.figures['requests']}", file=sys.stderr)
-        return None
-    return phase.figures
 
 
 def server_restarted(servers, agent):

@@ -105,18 +105,14 @@ class Model:
         """What one agent asks for."""
         phases = self.measured["phases"]
         rows = [["", "requests", "bytes sent", "bytes received", "TLS handshakes"]]
-        names = {"cold": "cold start", "server_lost": "its API server dies, two others are there",
-                 "server_restarted": "its only API server restarts with an empty watch cache",
-                 "warm": "warm start"}
+        names = {"cold": "cold start", "warm": "warm start",
+                 "server_lost": "its API server dies, two others are there",
+                 "server_restarted": "its only API server restarts with an empty watch cache"}
         for phase, words in names.items():
-            if phase in phases:
-                one = phases[phase]
-                counts = ", ".join(f"{n} {kind}" for kind, n in one["requests"].items())
-                shakes = one["handshakes_full"] + one["handshakes_resumed"]
-                rows.append([words, counts, number(one["sent"]), number(one["received"]),
-                             str(shakes)])
-        if "warm" not in phases:
-            rows.append([f"{names['warm']} (expected)", self.expected(), "", "", ""])
+            one = phases[phase]
+            counts = ", ".join(f"{n} {kind}" for kind, n in one["requests"].items())
+            shakes = one["handshakes_full"] + one["handshakes_resumed"]
+            rows.append([words, counts, number(one["sent"]), number(one["received"]), str(shakes)])
         units = self.measured["units"]
         rows.append(["a stream is renewed (every 5 to 10 min)", "1 watch",
                      number(units["renewal"]["sent"]), number(units["renewal"]["received"]), "0"])
@@ -124,12 +120,6 @@ class Model:
                             ("event", "a change of an EndpointSlice")):
             rows.append([words, "", "0", number(units[unit]), "0"])
         return rows
-
-    def expected(self):
-        costs, _word = clients.warm_costs(self.measured)
-        streams = len(self.measured["units"]["lists"])
-        return (f"{costs['gets']} get, {costs['lists']} list, "
-                f"{costs['watches_per_stream'] * streams} watch")
 
     def scenario(self, name):
         words, _act, wait = SCENARIOS[name]

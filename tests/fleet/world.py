@@ -12,6 +12,7 @@ BOOKMARK_EVERY = 60
 CHANGES = 1.0               # of EndpointSlices per second in the whole cluster
 RTT = 0.001
 HANDSHAKE = 0.005           # seconds
+SILENCE = 0.5               # of a stream that goes on without a list: then it is in sync
 
 
 @dataclasses.dataclass
@@ -77,6 +78,8 @@ class Task:
         elif self.server.forgot and self.old:
             self.has_version = False
             self.wait(self.begin, more=self.agent.jitter(self.agent.client.relist_jitter))
+        elif self.old and self.agent.client.start == "warm":
+            self.agent.world.clock.after(SILENCE, self.agent.synced, self)
         else:
             self.agent.synced(self)
 
@@ -126,16 +129,18 @@ class Agent:
         self.missed = gap * CHANGES * client.event / len(client.streams) if warm else 0.0
         tasks = [Task(self, stream, warm) for stream in client.streams]
         self.left = len(tasks)
+        asked = self.jitter(client.start_jitter)
+        clock.after(asked, self.identify, tasks[0])
         if client.first_alone:
             self.held, tasks = tasks[1:], tasks[:1]
         for task in tasks:
-            clock.after(self.jitter(client.start_jitter), self.first, task)
+            clock.after(asked if warm else self.jitter(client.start_jitter), task.begin)
 
-    def first(self, task):
-        """Of a warm start each agent asks for the cluster's identity before all else."""
-        for _ in range(self.client.gets if task.stream is self.client.streams[0] else 0):
-            task.ask(Request(self.client.renewal), lambda _refused: None)
-        task.begin()
+    def identify(self, task):
+        """With state, an agent asks which cluster it is; streams that go on wait for that."""
+        asker = Task(self, task.stream, False) if self.client.gets_alone else task
+        for _ in range(self.client.gets):
+            asker.ask(Request(self.client.renewal), lambda _refused: None)
 
     def connect(self):
         """A server that is up, or None; counts full handshakes."""

@@ -208,3 +208,34 @@ def test_a_name_is_no_command(haproxy, real, name):
     assert done.returncode != 0 and "not a name" in done.stderr
     assert "OPEN" in haproxy.ask("show stat web 1 -1")
     assert haproxy.servers("shop_web_http") == {"sorry": False}
+
+
+def test_what_happened_while_informerd_was_down_is_made_up_for(api, following, haproxy, park):
+    """HAProxy was restarted, or a Service was deleted."""
+    park.start("10.1.0.1")
+    d = following("10.1.0.1")
+    d.stop()
+    haproxy.stop()
+    haproxy.start()
+    d.again(api)
+    haproxy.wait_servers("shop_web_http", "10.1.0.1:8080")
+    assert answers() == {"10.1.0.1"}
+    d.stop()
+    api.delete("services", "shop/web")
+    d.again(api)
+    assert haproxy.servers("shop_web_http") == {"sorry": False}
+    assert not d.problems()
+
+
+def test_a_haproxy_is_filled_while_no_api_server_answers(api, following, haproxy, park):
+    park.start("10.1.0.1")
+    d = following("10.1.0.1")
+    d.stop()
+    haproxy.stop()
+    haproxy.start()
+    api.stop_listening()
+    d.settings["start_stale"] = {"after": "100ms"}
+    d.write_config()
+    d.start()
+    haproxy.wait_servers("shop_web_http", "10.1.0.1:8080")
+    assert answers() == {"10.1.0.1"}

@@ -7,6 +7,7 @@ from control import wait_until
 
 CONF = "/etc/informerd/informerd.conf"
 OUT = "/var/tmp/out"
+STATE = "/var/lib/informerd"
 PROBE = """#!/bin/sh
 f={out}/{name}.$$
 {{ id; umask; grep ^Cap /proc/self/status; env; }} >$f
@@ -21,7 +22,7 @@ class Node:
 
     def __init__(self, machine, api, authority):
         self.machine, self.api = machine, api
-        machine.check("rm", "-rf", "/etc/informerd", OUT)
+        machine.check("rm", "-rf", "/etc/informerd", OUT, STATE)
         machine.check("mkdir", "-p", "/etc/informerd/hooks", "/etc/informerd/conf.d")
         machine.check("install", "-d", "-m", "1777", OUT)
         api.kubeconfig(machine.path("/etc/informerd/kubeconfig"), ca=authority)

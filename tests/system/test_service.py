@@ -15,6 +15,11 @@ from proctree import children, descendants, exists
 BLOCK = f"while [ ! -e {OUT}/go ]; do sleep 0.05; done"
 
 
+def test_systemd_understands_the_unit(node):
+    done = node.machine.run("systemd-analyze", "verify", "--man=no", node.unit.name)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+
+
 def test_ready_comes_after_the_first_runs_and_status_says_what_is_watched(node, api):
     api.apply(service("n/a"))
     node.configure(hooks={"h": node.hook("h", BLOCK)})
@@ -245,7 +250,8 @@ def test_an_ordinary_user_can_run_it(node, api):
     folder = "/var/tmp/own"
     node.machine.check("rm", "-rf", folder)
     node.machine.check("install", "-d", "-o", "stranger", folder)
-    node.configure(hooks={"h": node.hook("h")}, control={"socket": f"{folder}/sock"})
+    node.configure(hooks={"h": node.hook("h")}, control={"socket": f"{folder}/sock"},
+                   state_dir=f"{folder}/state")
     for name in ("informerd.conf", "kubeconfig"):
         node.machine.path(f"/etc/informerd/{name}").chmod(0o644)
     node.machine.check("systemd-run", "--unit=own", "--uid=stranger", "--property=Type=notify",
@@ -256,6 +262,8 @@ def test_an_ordinary_user_can_run_it(node, api):
         ask = ("informerctl", "--socket", f"{folder}/sock", "status")
         assert node.machine.run(*ask, user="stranger").returncode == 0
         assert node.machine.run(*ask, user="member").returncode == 77
+        state = node.machine.path(f"{folder}/state").stat()
+        assert state.st_uid == node.machine.id("-u", "stranger") and state.st_mode & 0o777 == 0o700
     finally:
         node.machine.run("systemctl", "stop", "own")
 

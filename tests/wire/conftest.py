@@ -93,3 +93,18 @@ def handled(api, daemon, hook):
         d.caught_up(api)
         return d
     return make
+
+
+@pytest.fixture
+def left(api, daemon, hook):
+    """left(obj, ..., daemon={...}, **settings): a daemon whose hook "h" was through with these when
+    it was stopped. Of the hook's runs and of what the server was asked only what is new counts."""
+    def make(*objects, **settings):
+        more = settings.pop("daemon", {})
+        api.apply(*objects)
+        d = daemon(api, hooks={"h": harness.hook_settings(hook, **settings)}, **more)
+        d.settled(api).stop()
+        hook.forget()
+        api.forget()
+        return d
+    return make

@@ -162,11 +162,19 @@ class Control:
         except AssertionError:
             raise AssertionError(f"not synced: {self.status()['watches']}") from None
 
+    def _waits(self, hook):
+        return self.get(f"/v1/hooks/{hook}/why")["units"][0]["reason"] != "handled"
+
     def wait_idle(self, timeout=20):
-        """Waits until no hook runs and no key is pending."""
+        """Waits until no hook runs and no key is pending. What hooks have to do is not counted before
+        they begin, behind a look at their programs: until the daemon is ready, one must say what it
+        waits for."""
         def idle():
-            hooks = self.status()["hooks"]
-            return all(h["pending"] == 0 and h["running"] == 0 for h in hooks.values())
+            now = self.status()
+            hooks = now["hooks"]
+            if any(h["pending"] > 0 or h["running"] > 0 for h in hooks.values()):
+                return False
+            return now["ready"] or any(self._waits(name) for name in hooks)
         try:
             wait_until(idle, timeout)
         except AssertionError:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the real daemon with a config of its own, and looks at it from outside."""
+import copy
 import json
 import os
 import pathlib
@@ -39,19 +40,21 @@ def hook_settings(hook, **more):
 
 
 class Daemon:
-    """One daemon: its files, process, log and control socket."""
+    """One daemon: its files, process, log and control socket. What it keeps over stop() and start()
+    is in its folder; state_dir="none": nothing."""
 
     def __init__(self, folder, settings, environ=None):
         self.folder = folder
         self.config = folder / "informerd.conf"
         self.short = pathlib.Path(tempfile.mkdtemp(prefix="ifd-"))
         self.control = Control(self.short / "control.sock")
+        self.state = folder / "state"
         base = {"log": {"level": "debug", "format": "json"},
-                "control": {"socket": self.control.path},
+                "control": {"socket": self.control.path}, "state_dir": self.state,
                 "limits": {"stop_timeout": "5s", "ready_timeout": "60s"}}
         if os.geteuid() == 0:
             base["user"] = "root"
-        self.settings = confwriter.merge(base, settings)
+        self.settings = copy.deepcopy(confwriter.merge(base, settings))   # tests edit it
         self.stderr_file = folder / "stderr.log"
         self.environ = environ or {}
         self.process = None
@@ -116,6 +119,23 @@ class Daemon:
         self.signal(signal.SIGTERM)
         code = self.wait_exit(timeout)
         return code, time.monotonic() - begin
+
+    def kill(self):
+        """kill -9 of main; the helper and the hooks go with it, and are seen dead."""
+        below = proctree.descendants(self.pid)
+        self.process.kill()
+        self.process.wait()
+        wait_until(lambda: all(proctree.reap(pid) or not proctree.exists(pid) for pid in below),
+                   15, "what it started is dead")
+
+    def settled(self, api):
+        """Waits until nothing more will happen behind a start."""
+        wait_until(lambda: self.control.status()["ready"], 20, "ready")
+        return self.caught_up(api)
+
+    def again(self, api):
+        """Starts it once more, and waits until nothing more will happen."""
+        return self.start().settled(api)
 
     def finish(self):
         """The end of a test: stops what still runs, and checks what every test promises."""

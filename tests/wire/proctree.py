@@ -51,13 +51,16 @@ def command(pid):
 
 
 def fds(pid):
-    """{number: target} of a process's open files."""
+    """{number: target} of a process's open files, but for those of the state: SQLite opens a few when
+    it first writes, and one more while it syncs."""
     out = {}
     for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         try:
-            out[int(entry.name)] = os.readlink(entry)
+            target = os.readlink(entry)
         except OSError:
-            pass
+            continue
+        if "/state.db" not in target:
+            out[int(entry.name)] = target
     return out
 
 

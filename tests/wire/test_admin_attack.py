@@ -164,7 +164,7 @@ def test_few_descriptors_and_many_watches(api, daemon, hook):
 
 def test_a_start_with_few_descriptors(api, daemon):
     d = daemon(api, watches=many_watches(64), start=False)
-    launch(d, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
+    launch(d, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30)))
     d.wait_problem("open files", "LimitNOFILE")
     wait_until(lambda: len(d.log(msg="watch synced")) > 3)
 

@@ -195,7 +195,7 @@ def test_files_of_a_hook_that_are_none_are_named(api, daemon, hook, tmp_path):
     assert f"hook h: files: {tmp_path} is no file" in folder
     assert {int(line.split(":")[1]) for line in (gone, folder)} <= lines_of(d.config, "files")
     d.start()   # it may come while informerd runs
-    assert "gone.jq" in d.wait_problem("hooks that cannot run now")["problems"]
+    assert "gone.jq" in d.wait_problem("a hook cannot run now")["problem"]
 
 
 @pytest.mark.parametrize("resource, kept", [

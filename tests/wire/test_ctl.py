@@ -203,9 +203,9 @@ def test_thousand_objects_come_through_whole(api, daemon):
 def test_the_log_is_json_or_text_as_asked(api, daemon):
     api.stop_listening()
     d = daemon(api, log={"format": "text"})
-    wait_until(lambda: "refused" in d.stderr())
-    line = next(line for line in d.stderr().splitlines() if "refused" in line)
-    assert 'watch="services"' in line and 'cluster="prod"' in line
+    wait_until(lambda: "watch failed" in d.stderr())
+    line = next(line for line in d.stderr().splitlines() if "watch failed" in line)
+    assert 'watch="services"' in line and 'cluster="prod"' in line and "refused" in line
 
 
 # ---- What a watch knows of itself

@@ -8,7 +8,7 @@ import ssl
 import subprocess
 
 import pytest
-from fakeapi import FakeApi, custom_object, service
+from fakeapi import FakeApi, Gate, custom_object, service
 
 AGGREGATED = ("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
               "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,"
@@ -307,3 +307,28 @@ def test_kubectl_knows_a_custom_resource(widgets, authority, tmp_path, aggregate
     assert kubectl("get", "widgets.v1.example.com", "a", "-n", "ns", "-o", "name").strip() == (
         "widget.example.com/a")
     assert "widgets" in kubectl("api-resources", "--api-group=example.com", "--no-headers")
+
+
+# ---- Which cluster it is
+
+KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
+
+
+def test_it_says_which_cluster_it_is_apart_from_other_requests(served, ask):
+    status, first = ask(KUBE_SYSTEM)
+    assert status == 200 and first["metadata"]["uid"] == served.identity
+    served.identity = "another"
+    assert ask(KUBE_SYSTEM)[1]["metadata"]["uid"] == "another"
+    for code in (403, 404, 500):
+        served.identity = code
+        assert ask(KUBE_SYSTEM)[0] == code
+    assert len(served.identity_requests) == 5 and not served.requests
+
+
+def test_which_cluster_it_is_can_be_held_back_and_cut(served, begin):
+    served.identity = "rst"
+    with pytest.raises(ConnectionError):
+        begin(KUBE_SYSTEM)
+    served.identity_gate, served.tokens = Gate(), set()
+    served.identity_gate.open()
+    assert begin(KUBE_SYSTEM).status == 401

@@ -105,23 +105,28 @@ def test_the_sample_of_the_page_is_the_level_that_was_simulated():
 
 def test_a_daemon_that_asks_for_more_than_the_model_thinks_is_noticed():
     measured = json.loads(json.dumps(MEASURED))
-    measured["phases"]["cold"]["requests"]["get namespaces"] = 1
+    measured["phases"]["cold"]["requests"]["get services"] = 1
     with pytest.raises(ValueError, match="a list and a watch"):
         clients.clients(measured)
 
 
-def test_a_measured_warm_start_takes_the_place_of_the_expected_one():
+def test_a_warm_start_that_lists_is_noticed():
     measured = json.loads(json.dumps(MEASURED))
-    watches = {"watch services": 1, "watch endpointslices": 1}
-    measured["phases"]["warm"] = {**measured["phases"]["cold"],
-                                  "requests": {"get namespaces": 3, **watches}}
-    warm = clients.clients(measured)["warm"]
-    assert (warm.name, warm.gets) == ("informerd, warm", 3)
-    rows = [row[0] for row in model.Model(measured).agent()]
-    assert "warm start" in rows and "warm start (expected)" not in rows
-    measured["phases"]["warm"]["requests"] = {"list services": 1, **watches}
+    measured["phases"]["warm"]["requests"]["list services"] = 1
     with pytest.raises(ValueError, match="a warm start is not"):
         clients.clients(measured)
+
+
+def test_a_warm_start_is_in_sync_when_its_streams_have_been_silent():
+    client, level = clients.clients(MEASURED)["warm"], apf.Level("system")
+    figures = world.World(client, 50, level).trickle(10, 1).figures()
+    assert world.SILENCE < figures["p99"] < world.SILENCE + 0.1
+    assert figures["requests"] == 50 * (len(client.streams) + client.gets)
+
+
+def about(size):
+    """The figures are of TLS 1.2; a record of TLS 1.3 is up to nine bytes shorter, and there are two."""
+    return pytest.approx(size, rel=0.05, abs=18)
 
 
 @pytest.mark.slow
@@ -135,6 +140,6 @@ def test_the_daemon_asks_for_what_the_figures_say():
         assert now["phases"][name]["requests"] == then[name]["requests"], (again, name)
     clients.check(now)
     for name in ("bookmark", "event"):
-        assert now["units"][name] == pytest.approx(units[name], rel=0.05), again
+        assert now["units"][name] == about(units[name]), again
     for name in ("sent", "received"):
-        assert now["units"]["renewal"][name] == pytest.approx(units["renewal"][name], rel=0.05)
+        assert now["units"]["renewal"][name] == about(units["renewal"][name]), again

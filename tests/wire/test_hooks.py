@@ -48,7 +48,7 @@ def test_s91_a_failed_run_is_retried_on_the_ladder_and_success_resets(api, daemo
     retry = {"initial": "100ms", "factor": 2.0, "max": "400ms"}
     hook.exit_with(1)
     d = daemon(api, hooks={"h": hook_settings(hook, retry=retry)})
-    api.wait_watching("services")
+    d.settled(api)
     api.apply(service("n/a"))
     hook.wait(4)
     hook.exit_with(0)

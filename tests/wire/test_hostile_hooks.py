@@ -367,7 +367,7 @@ def test_first_runs_and_orders_wait_for_means(api, daemon, new_program):
         "first": {"sources": ["services"], "command": [first.path]},
         "bad": {"sources": ["services"], "command": ["/bin/false"], "after": ["first"],
                 "retry": ONCE}})
-    wait_until(lambda: d.control.hook("first")["running"] == 1)
+    wait_until(lambda: d.log(msg="hook started", hook="first"))
     before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
     resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (3, before[1]))  # 0, 1 and 2 are never free
     (first.folder / "go").touch()

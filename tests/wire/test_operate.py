@@ -30,7 +30,7 @@ def test_runs_tell_exactly_how_each_run_ended(api, daemon, new_program):
                           'killed) kill -KILL $$;; slow) sleep 1000;; esac; echo fine')
     d = daemon(api, hooks={"h": {"sources": ["services"], "command": [program.path],
                                  "retry": NEVER, "timeout": "300ms", "kill_grace": "100ms"}})
-    api.wait_watching("services")
+    d.settled(api)
     for name in ("good", "bad", "killed", "slow"):
         api.apply(service(f"n/{name}"))
     wait_until(lambda: d.control.hook("h")["runs_failed"] == 3)

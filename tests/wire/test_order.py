@@ -127,7 +127,7 @@ def test_require_any_and_existing_skip_skip_each_source_as_it_comes(api, daemon,
     api.on_list("endpointslices").hold(gate)
     api.apply(service("n/a"), endpointslice("n/b", "b", ["10.0.0.1"]))
     d = daemon(api, watches=TWO, hooks={"h": hook_settings(
-        hook, sources=BOTH, require="any", existing="skip")})
+        hook, sources=BOTH, require="any", existing="skip")}, state_dir="none")
     api.wait_watching("services")
     api.apply(service("n/c"))
     hook.wait(1)

@@ -51,9 +51,10 @@ def test_a_file_that_somebody_changed_is_restored_and_applied(api, daemon, place
     assert place.files() == {"all.cfg": '"port":81\n'} and starts(applier) == 2
 
 
-def test_after_a_restart_an_equal_file_is_applied_once(api, daemon, place, applier):
+def test_after_a_restart_without_memory_an_equal_file_is_applied_once(api, daemon, place, applier):
     api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, apply=[applier.path])}).caught_up(api)
+    d = daemon(api, hooks={"h": whole(place, apply=[applier.path])},
+               state_dir="none").caught_up(api)
     before = identity(place / "all.cfg")
     d.stop()
     d.start().caught_up(api)

@@ -124,7 +124,8 @@ def test_thousands_of_first_files_are_applied_once(api, daemon, place, applier):
 
 def test_a_stop_behind_the_write_is_applied_after_the_restart(api, daemon, place, applier):
     api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, apply=[applier.path])}).caught_up(api)
+    d = daemon(api, hooks={"h": whole(place, apply=[applier.path])},
+               state_dir="none").caught_up(api)
     assert d.ctl("pause", "h").returncode == 0
     api.apply(service("n/a", ports=[82]))
     assert d.ctl("resume", "h").returncode == 0

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """output, check and apply that fail: the old file stays, and it is tried again."""
-import ctypes
 import json
 import os
 import pathlib
 import signal
-import subprocess
-import threading
 
 import pytest
 from control import wait_until
 from fakeapi import service
 from harness import RETRY
+from mounts import start_with_mounts
 from outputs import LATE, LIST, identity, starts, whole
 from proctree import exists
 
@@ -250,36 +248,10 @@ def test_a_stop_lets_a_run_write_its_file(api, daemon, place, hook):
 
 # ---- A full disk
 
-CLONE_NEWNS = 0x00020000
-MS_REC_PRIVATE = 0x4000 | 0x40000
-
-
-def enter_own_mounts():
-    """This thread, and what it starts from now on, has mounts of its own."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None) != 0:
-        raise OSError(ctypes.get_errno(), "unshare")
-
-
 def start_with_tmpfs(d, folder, size):
     """Starts the daemon where folder is a tmpfs of this size, which only it sees. Returns the
     folder as it is seen from here."""
-    failed = []
-
-    def work():
-        try:
-            enter_own_mounts()
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder],
-                           check=True, capture_output=True)
-            d.start()
-        except (OSError, subprocess.CalledProcessError) as error:
-            failed.append(error)
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    if failed and d.process is None:
-        pytest.skip(f"no mounts here: {failed[0]}")
-    assert not failed, failed
+    start_with_mounts(d.start, ["-t", "tmpfs", "-o", f"size={size}", "none", folder])
     return pathlib.Path(f"/proc/{d.pid}/root{folder}")
 
 

@@ -67,14 +67,16 @@ def test_peers_07_a_blocked_hook_costs_memory_by_keys_and_not_by_changes(api, da
                        .replace("77777", str(100 + i)) + "\n"
                        for i in range(first, first + count)).encode()
     gates = Gate(), Gate()
-    api.on_watch("services").stream(gates[0], frames(0, 2000), gates[1],
-                                    *[frames(i, 1000) for i in range(2000, changes, 1000)], STALL)
+    parts = [frames(i, 1000) for i in range(0, changes, 1000)]
+    api.on_watch("services").stream(gates[0], *parts[:10], gates[1], *parts[10:], STALL)
     hook.block()
     api.apply(service("n/busy"))
-    d = daemon(api, log={"level": "info"}, hooks={"h": hook_settings(hook, mode=mode, **NOW)})
+    d = daemon(api, log={"level": "info"}, state_dir="none",
+               hooks={"h": hook_settings(hook, mode=mode, **NOW)})
     hook.wait(1)
     gates[0].open()
-    d.control.wait_watch("services", resource_version=str(100 + 1999), objects=keys + 1)
+    d.control.wait_watch("services", resource_version=str(100 + changes // 2 - 1), objects=keys + 1,
+                         timeout=60)
     before = memory_kb(d.pid, "VmRSS")
     gates[1].open()
     d.control.wait_watch("services", resource_version=str(100 + changes - 1), timeout=60)

@@ -37,7 +37,7 @@ def roles(config, *flags):
 
 
 def granted(config, *flags):
-    """All but the get of the cluster's identity, which is always there."""
+    """All but the get of the cluster's identity, which is there unless nothing is kept."""
     grants = roles(config, *flags).grants()
     assert IDENTITY in grants
     return grants - {IDENTITY}
@@ -96,6 +96,11 @@ def test_each_kind_of_watch(api, daemon):
         on("configmaps", "get list watch", "b", names=["x", "y"]),
         on("endpointslices", space="a", group="discovery.k8s.io"))
     assert not api.accepted, "offline"
+
+
+def test_who_keeps_nothing_needs_not_know_which_cluster_it_is(api, daemon):
+    d = daemon(api, start=False, state_dir="none")
+    assert roles(d.config).grants() == on("services")
 
 
 def test_a_view_and_watches_that_are_equal_add_nothing(api, daemon):

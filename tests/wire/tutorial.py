@@ -9,7 +9,7 @@ Fenced blocks, in their order:
     ```sh               typed into one shell that stands in the checkout at first; status 0 at the end
     ```sh terminal=2    stays in the foreground of terminal 2; what ran there gets Ctrl-C before
     ```text, ```json    after sh: what it prints. That block only looks, then: it is typed again until
-                        it shows this
+                        it shows this; but not with --once, which handles what it shows
     ```text terminal=2  lines that appear there, in this order, among others
     ```conf             a hooks group: informerd --check finds no fault with it
 
@@ -37,6 +37,7 @@ SHIM = """#!/bin/sh
 exec {dev} "$@"
 """
 CONF = """
+state_dir = "none";
 clusters : {{ tour : {{ kubeconfig = "{folder}/kubeconfig"; }}; }};
 watches  : {{ services : {{ resource = "services"; namespaces = [ "*" ]; }};
               slices : {{ resource = "endpointslices"; namespaces = [ "*" ]; }}; }};
@@ -219,6 +220,8 @@ class Tutorial:
             seen = plain(output)
             if status == 0 and matches(wanted, seen):
                 return text
+            if "--once" in block.text:
+                break
         if self.write:
             return text.replace(f"```{after.lang}\n{after.text}```", f"```{after.lang}\n{output}```", 1)
         raise AssertionError(f"{block.text}showed (status {status}):\n{output}\nnot:\n{after.text}")

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects of a campaign: who changes them, and what they were at any time."""
+import bisect
+import collections
+import threading
+import time
+
+import told
+
+SOURCES = {"maps": "configmaps", "svcs": "services"}
+NAMES = {"maps": [f"m{number}" for number in range(8)],
+         "svcs": [f"s{number}" for number in range(6)]}
+VALUES = "abc"      # few, so that an object often comes back to a state of before
+
+
+class State(collections.namedtuple("State", "rv uid digest")):
+    """An object from a version on; uid and digest are None when it is gone."""
+
+
+class World:
+    """Everything that was ever so, by the server's own history."""
+
+    def __init__(self, api):
+        self.api = api
+        self.lives = collections.defaultdict(list)      # uid -> [State, ...]
+        self.states = collections.defaultdict(list)     # slot = (source, key) -> [State, ...]
+        self.finals = {}                                # uid -> digest of its end
+        self.times = {}                                 # rv -> when it was made
+        self.kinds = collections.Counter()
+        self._read = collections.Counter()
+        self._store = api.store
+        tell = self._store.changed
+
+        def changed(table):
+            self.times[self._store.rv] = time.time()
+            tell(table)
+        self._store.changed = changed
+
+    def look(self):
+        """Takes in what has happened since."""
+        with self._store.lock:
+            for source, plural in SOURCES.items():
+                history = self._store.table(plural).history
+                for change in history[self._read[source]:]:
+                    self._take(source, *change)
+                self._read[source] = len(history)
+
+    def _take(self, source, rv, kind, obj, _old):
+        slot, uid = (source, told.key_of(obj["metadata"])), obj["metadata"]["uid"]
+        found = told.digest(obj)
+        before = self.states[slot][-1] if self.states[slot] else State(0, None, None)
+        if kind == "DELETED":
+            self.finals[uid] = found
+            self.kinds["deleted"] += 1
+            self.states[slot].append(State(rv, None, None))
+            return
+        self.lives[uid].append(State(rv, uid, found))
+        self.kinds[self._kind(before, uid, found, slot)] += 1
+        self.states[slot].append(State(rv, uid, found))
+
+    def _kind(self, before, uid, found, slot):
+        if before.uid is None:
+            return "created again" if self.states[slot] else "created"
+        if before.digest == found:
+            return "touched"
+        had = any(state.digest == found for state in self.states[slot] if state.uid == uid)
+        return "changed back" if had else "changed"
+
+    def now(self, slot):
+        """(uid, digest) or (None, None)."""
+        states = self.states.get(slot)
+        return tuple(states[-1][1:]) if states else (None, None)
+
+    def was(self, slot, rv, uid, digest):
+        """Whether the object was in this state at this version of it."""
+        return State(rv, uid, digest) in self.states.get(slot, ())
+
+    def had(self, uid, digest):
+        """Whether it ever was in this state."""
+        return any(state.digest == digest for state in self.lives.get(uid, ()))
+
+    def changed_between(self, slot, first, last, uid, digest):
+        """Whether it was anything else after version `first`, up to version `last`."""
+        states = self.states[slot]
+        begin = bisect.bisect_right(states, first, key=lambda state: state.rv)
+        end = bisect.bisect_right(states, last, key=lambda state: state.rv)
+        return any((state.uid, state.digest) != (uid, digest) for state in states[begin:end])
+
+    def changed_since(self, begin, end):
+        """Whether anything at all changed between these times."""
+        return any(begin <= at <= end for at in self.times.values())
+
+    def born(self, uid):
+        """When it was created; never, if there was no such object."""
+        states = self.lives.get(uid)
+        return self.times[states[0].rv] if states else float("inf")
+
+    def content(self):
+        """{source: {key: [uid, digest]}} as a snapshot shows it."""
+        out = {source: {} for source in SOURCES}
+        for (source, key), states in self.states.items():
+            if states[-1].uid is not None:
+                out[source][key] = list(states[-1][1:])
+        return out
+
+
+class Churn(threading.Thread):
+    """Changes objects in bursts until it is told to end, but not while `lock` is held."""
+
+    def __init__(self, api, rng):
+        super().__init__(daemon=True)
+        self.api, self.rng = api, rng
+        self.values = {(source, name): None for source in SOURCES for name in NAMES[source]}
+        self.end, self.lock = threading.Event(), threading.Lock()
+
+    def put(self, slot, value):
+        from fakeapi import service, simple
+        source, name = slot
+        if source == "maps":
+            obj = simple("ConfigMap", f"n/{name}", data={"value": value})
+        else:
+            obj = service(f"n/{name}", annotations={"value": value})
+        self.values[slot] = value
+        self.api.apply(obj)
+
+    def delete(self, slot):
+        self.values[slot] = None
+        self.api.delete(SOURCES[slot[0]], f"n/{slot[1]}")
+
+    def other(self, slot):
+        return self.rng.choice([value for value in VALUES if value != self.values[slot]])
+
+    def change(self):
+        """One change, or a few that belong together."""
+        slot = self.rng.choice(list(self.values))
+        value = self.values[slot]
+        if value is None:
+            self.put(slot, self.other(slot))
+            return
+        dice = self.rng.random()
+        if dice < 0.15:
+            self.delete(slot)
+        elif dice < 0.25:
+            self.delete(slot)
+            self.put(slot, value)
+        elif dice < 0.40:
+            self.put(slot, self.other(slot))
+            self.put(slot, value)
+        elif dice < 0.50:
+            self.put(slot, value)
+        else:
+            self.put(slot, self.other(slot))
+
+    def burst(self, most=6):
+        for _ in range(self.rng.randint(1, most)):
+            self.change()
+            self.end.wait(self.rng.uniform(0, 0.03))
+
+    def some(self, count):
+        """So many changes at once, by the caller's thread."""
+        with self.lock:
+            for _ in range(count):
+                self.change()
+
+    def run(self):
+        while not self.end.is_set():
+            with self.lock:
+                self.burst()
+            self.end.wait(self.rng.uniform(0, 0.3))
+            if self.rng.random() < 0.7:
+                self.api.bookmark()     # who has just been started is in sync by that

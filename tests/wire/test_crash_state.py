@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DESIGN 1.4: what was handled stays handled and what was not is told, whatever is killed;
+tests/crash/state.py does this five hundred times. Its judges find what they are for."""
+import subprocess
+import sys
+import types
+
+import pytest
+from fakeapi import simple
+from fakeapi.store import Store
+from harness import BUILD, ROOT
+
+sys.path.append(str(ROOT / "tests/crash"))
+
+import oracle  # noqa: E402
+import streams  # noqa: E402
+import told  # noqa: E402
+import churn  # noqa: E402
+
+A, B = "a", "b"
+
+
+def test_no_kill_loses_or_repeats_anything():
+    done = subprocess.run(["/usr/bin/python3", ROOT / "tests/crash/state.py", "--build", BUILD,
+                           "--kills", "40", "--bound", "1"], text=True, capture_output=True,
+                          timeout=300)
+    print(done.stdout, done.stderr)
+    assert done.returncode == 0
+
+
+class Story:
+    """Objects that change, runs that tell of them, and kills; one hook, one key."""
+
+    def __init__(self):
+        self.world = churn.World(types.SimpleNamespace(store=Store()))
+        self.store = self.world.api.store
+        self.oracle = oracle.Oracle(self.world, {"h": ["maps"]}, 0.25)
+        self.serial, self.clock, self.lives = 0, 1000.0, []
+        self.live()
+
+    def live(self):
+        self.life = oracle.Life(len(self.lives), self.clock)
+        self.lives.append(self.life)
+
+    def kill(self, after=10.0, opened=False):
+        """The daemon dies so long after what was last, and is started again. opened: the state says
+        that a run was started and none has succeeded since."""
+        self.clock += after
+        self.oracle.died(self.life, self.clock, {("h", "maps", "n/k")} if opened else set())
+        self.clock += 1
+        self.live()
+
+    def put(self, value):
+        obj = self.store.apply(simple("ConfigMap", "n/k", data={"value": value}))
+        return self._changed(obj)
+
+    def delete(self):
+        return self._changed(self.store.delete("configmaps", "n/k"))
+
+    def _changed(self, obj):
+        self.world.look()
+        self.clock += 1
+        self.world.times[self.store.rv] = self.clock
+        return obj
+
+    def event(self, kind, obj, **more):
+        event = {"type": kind, "cause": "watch", "source": "maps", "namespace": "n", "name": "k",
+                 "uid": obj["metadata"]["uid"], "object": obj, "final_state_unknown": False,
+                 "resource_version": obj["metadata"]["resourceVersion"], **more}
+        return told.event_of(event, None)
+
+    def run(self, *events, status=0, noted=True, snapshot=None):
+        """A run that tells of these; status None: it is killed."""
+        self.serial += 1
+        name = f"x-{self.serial}"
+        self.clock += 1
+        self.oracle.feed({"what": "start", "at": self.clock, "hook": "h", "run": name,
+                          "attempt": 1, "reason": "change", "events": list(events),
+                          "snapshot": snapshot}, self.life)
+        if status is not None:
+            self.oracle.feed({"what": "end", "at": self.clock, "hook": "h", "run": name,
+                              "status": status}, self.life)
+        if status == 0 and noted:
+            self.life.noted[self.serial] = self.clock
+
+    def tell(self, kind, obj, **more):
+        self.run(self.event(kind, obj), **more)
+
+    def judged(self):
+        self.oracle.check()
+        return "\n".join(self.oracle.problems)
+
+
+@pytest.fixture
+def story():
+    return Story()
+
+
+def test_the_judge_has_nothing_against_what_is_right(story):
+    first = story.put(A)
+    story.tell("ADDED", first)
+    story.kill()
+    story.tell("MODIFIED", story.put(B), status=None)
+    story.kill(opened=True)
+    story.tell("MODIFIED", story.put(A), status=1)
+    story.tell("MODIFIED", story.put(A))
+    gone = story.delete()
+    again = story.put(A)
+    story.run(story.event("DELETED", gone), story.event("ADDED", again), noted=False)
+    story.kill(after=0.1, opened=True)
+    story.run(story.event("DELETED", gone), story.event("ADDED", again))
+    assert not story.judged()
+
+
+def test_the_judge_finds_a_state_that_is_told_again(story):
+    obj = story.put(A)
+    story.tell("ADDED", obj)
+    story.kill(opened=True)
+    story.tell("ADDED", obj)
+    assert "handled, and told again" in story.judged()
+
+
+def test_the_judge_finds_a_state_that_is_told_again_though_the_mark_knew(story):
+    obj = story.put(A)
+    story.tell("ADDED", obj, noted=False)
+    story.kill(after=0.1)
+    story.tell("ADDED", obj)
+    assert "told again, and its mark was not open" in story.judged()
+
+
+def test_the_judge_finds_a_change_and_back_that_is_told(story):
+    story.tell("ADDED", story.put(A))
+    story.put(B)
+    story.kill()
+    story.tell("MODIFIED", story.put(A))
+    assert "told again, and its mark was not open" in story.judged()
+
+
+def test_the_judge_grants_a_change_and_back_of_which_a_run_may_have_begun(story):
+    story.tell("ADDED", story.put(A))
+    story.put(B)
+    story.kill(opened=True)
+    story.tell("MODIFIED", story.put(A))
+    assert not story.judged()
+
+
+def test_the_judge_finds_a_run_that_left_no_mark(story):
+    story.tell("ADDED", story.put(A))
+    story.tell("MODIFIED", story.put(B), status=None)
+    story.kill()
+    story.tell("MODIFIED", story.put("c"))
+    assert "its mark is not open" in story.judged()
+
+
+def test_the_judge_finds_it_within_one_life_though_it_changed_between(story):
+    story.tell("ADDED", story.put(A))
+    story.put(B)
+    story.tell("MODIFIED", story.put(A))
+    assert "handled, and told again" in story.judged()
+
+
+def test_the_judge_grants_what_was_in_flight_and_no_more(story):
+    obj = story.put(A)
+    story.tell("ADDED", obj)
+    story.kill(after=0.2, opened=True)
+    story.tell("ADDED", obj)
+    assert not story.judged()
+    story.kill(after=0.3, opened=True)
+    story.tell("ADDED", obj)
+    assert "handled, and told again" in story.judged()
+
+
+def test_the_judge_finds_an_end_that_nobody_noted_in_time(story):
+    obj = story.put(A)
+    story.tell("ADDED", obj, noted=False)
+    story.kill(after=0.3, opened=True)
+    story.tell("ADDED", obj)
+    assert "handled, and told again" in story.judged()
+
+
+def test_the_judge_finds_an_end_that_is_told_twice(story):
+    story.tell("ADDED", story.put(A))
+    gone = story.delete()
+    story.tell("DELETED", gone)
+    story.kill(opened=True)
+    story.tell("DELETED", gone)
+    assert "handled, and told again" in story.judged()
+
+
+def test_the_judge_finds_a_state_that_nobody_was_told(story):
+    story.tell("ADDED", story.put(A))
+    story.kill()
+    story.put(B)
+    assert "not told the newest state" in story.judged()
+
+
+def test_the_judge_finds_that_a_run_that_was_killed_is_not_run_again(story):
+    story.tell("ADDED", story.put(A))
+    story.tell("MODIFIED", story.put(B), status=None)
+    story.kill(opened=True)
+    story.put(A)
+    assert "not told the newest state" in story.judged()
+
+
+def test_the_judge_finds_a_lost_end(story):
+    story.tell("ADDED", story.put(A))
+    story.kill()
+    story.delete()
+    assert "was lost" in story.judged()
+
+
+def test_the_judge_finds_a_lost_end_behind_the_next_life(story):
+    story.tell("ADDED", story.put(A))
+    story.kill()
+    story.delete()
+    story.tell("ADDED", story.put(A))
+    assert "was lost" in story.judged() and "told before the end of" in story.judged()
+
+
+def test_the_judge_finds_an_end_behind_the_next_life_in_one_run(story):
+    story.tell("ADDED", story.put(A))
+    gone, again = story.delete(), story.put(A)
+    story.run(story.event("ADDED", again), story.event("DELETED", gone))
+    assert "told before the end of" in story.judged()
+
+
+def test_the_judge_finds_a_step_back_in_time(story):
+    first = story.put(A)
+    story.tell("ADDED", first)
+    story.tell("MODIFIED", story.put(B), status=None)
+    story.kill(opened=True)
+    story.tell("MODIFIED", first)
+    assert "older than what was told before" in story.judged()
+
+
+def test_the_judge_finds_a_state_that_never_was(story):
+    obj = story.put(A)
+    story.tell("ADDED", {**obj, "data": {"value": "c"}})
+    assert "this never was so" in story.judged()
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+def test_the_judge_finds_a_wrong_last_object(story, unknown):
+    obj = story.put(A)
+    story.tell("ADDED", obj)
+    gone = story.delete()
+    story.run(story.event("DELETED", {**gone, "data": {"value": "c"}}, final_state_unknown=unknown))
+    assert "state" in story.judged()
+    assert not story.oracle.problems[1:]
+
+
+def test_the_judge_finds_an_end_without_an_object(story):
+    story.tell("ADDED", story.put(A))
+    story.run(story.event("DELETED", story.delete()) | {"digest": None})
+    assert "without the last object" in story.judged()
+
+
+def test_the_judge_finds_a_wrong_old_object(story):
+    story.tell("ADDED", story.put(A))
+    middle = story.put(B)
+    story.run(story.event("MODIFIED", story.put("c"), old_object=middle))
+    assert "old_object is nothing" in story.judged()
+
+
+def test_the_judge_finds_a_snapshot_again_and_one_that_is_old(story):
+    obj = story.put(A)
+    shown = {"maps": {"n/k": [obj["metadata"]["uid"], told.digest(obj)]}}
+    story.run(story.event("ADDED", obj), snapshot=shown)
+    story.kill()
+    story.run(snapshot=shown)
+    assert "a snapshot that was handled, again" in story.judged()
+    story.put(B)
+    assert "the last snapshot is not what is there" in story.judged()
+
+
+class Server:
+    """The requests of a daemon that is killed again and again; one watch."""
+
+    def __init__(self):
+        self.judge = streams.Streams(types.SimpleNamespace(on=lambda **_match: self), {"w": "maps"})
+
+    def run(self, _handler):
+        """The rule's."""
+
+    def asks(self, *words):
+        """"L", "W7", "W7!": the version is refused, "L-": the answer did not come."""
+        for word in words:
+            request = types.SimpleNamespace(kind=word[0], resource="maps", token=None,
+                                            rv=word[1:].rstrip("!-"))
+            ask = streams.Ask(request, self.judge.server)
+            ask.refused, ask.done = word.endswith("!"), not word.endswith("-")
+            self.judge.asked.append(ask)
+        return self
+
+    def keeps(self, version):
+        self.judge.begin({"w": version} if version else {})
+
+
+@pytest.mark.parametrize("lives, problem", [
+    ([("L W5", "7"), ("W7", "7"), ("W7! L W9", "9"), ("W9", "9")], None),
+    ([("L", None), ("L- L W5", "5"), ("W5! L", None), ("L W9", "9")], None),
+    ([("L W5", "7"), ("L W7", "7")], "L() after a restart, its version was 7"),
+    ([("L W5", "7"), ("W5", "7")], "W(5) after a restart, its version was 7"),
+    ([("L W5", "7"), ("W7 L W7", "7")], "which had gone well"),
+    ([("L W5", "7"), ("W7! L L W9", "9")], "which had gone well"),
+    ([("L W5", "7"), ("W7! W7", "7")], "no LIST between"),
+    ([("L W5", "7"), ("W7", None)], "its version is not in the state any more"),
+])
+def test_the_judge_of_requests(lives, problem):
+    server = Server()
+    for words, version in lives:
+        server.asks(*words.split()).keeps(version)
+    found = "\n".join(server.judge.problems)
+    assert problem in found if problem else not found

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SCENARIO 111, effect and files: when a hook is run again for what it handled, and it alone."""
+import outputs
+import pytest
+from control import wait_until
+from fakeapi import service
+from harness import hook_settings
+from mounts import boot
+
+NOW = {"settle": ["0s", "0s"]}
+MODES = ["object", "batch", "snapshot"]
+ONE, TWO = "11111111-2222-4333-8444-555555555555", "66666666-7777-4888-9999-aaaaaaaaaaaa"
+ALL = [("ADDED", "n/a"), ("ADDED", "n/b")]
+
+
+def told(hook):
+    return sorted(what for run in hook.told() for what in run)
+
+
+@pytest.fixture
+def pair(api, daemon, hook, new_hook):
+    """pair(**settings): a daemon that was stopped with a hook "h" of these settings, and with one
+    beside it that nothing happens to (`pair.other`), each through with n/a and n/b."""
+    def make(**settings):
+        make.other = new_hook()
+        api.apply(service("n/a"), service("n/b"))
+        d = daemon(api, hooks={"h": hook_settings(hook, **settings),
+                               "other": hook_settings(make.other)}).settled(api)
+        d.stop()
+        hook.forget()
+        make.other.forget()
+        return d
+    return make
+
+
+# ---- 111: the hook is another one
+
+EDITS = {
+    "environment": {"environment": {"WORD": "b"}},
+    "timeout": {"timeout": "29s"},
+    "events": {"events": ["added", "modified", "deleted"]},
+    "changes_in": {"changes_in": ["spec.ports"]},
+    "retry": {"retry": {"attempts": 7}},
+}
+
+
+@pytest.mark.parametrize("what", EDITS)
+def test_s111_a_hook_whose_settings_changed_runs_again_and_no_other(api, pair, hook, what):
+    d = pair(environment={"WORD": "a"})
+    for name, value in EDITS[what].items():
+        group = d.settings["hooks"]["h"]
+        group[name] = {**group[name], **value} if isinstance(group.get(name), dict) else value
+    d.write_config()
+    d.again(api)
+    assert told(hook) == ALL and not pair.other.runs()
+    assert {run.reason for run in hook.runs()} == {"renew"}
+    assert {run.event["object"]["kind"] for run in hook.runs()} == {"Service"}
+    d.stop()
+    d.again(api)
+    assert told(hook) == ALL and not pair.other.runs()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_s111_a_script_that_was_edited_while_it_was_down_runs_again(api, pair, hook, mode):
+    d = pair(mode=mode, **NOW)
+    hook.path.write_text(hook.path.read_text() + "# edited\n")
+    d.again(api)
+    if mode == "snapshot":
+        (run,) = hook.runs()
+        assert len(run.snapshot["services"]) == 2
+    else:
+        assert told(hook) == ALL
+    assert {run.reason for run in hook.runs()} == {"renew"} and not pair.other.runs()
+    hook.forget()
+    d.stop()
+    d.again(api)
+    assert not hook.runs()
+
+
+def test_s111_a_script_that_was_only_written_again_is_the_same(api, pair, hook):
+    d = pair()
+    text = hook.path.read_bytes()
+    hook.path.unlink()
+    hook.path.write_bytes(text)
+    hook.path.chmod(0o755)
+    d.again(api)
+    assert not hook.runs() and not pair.other.runs()
+
+
+@pytest.mark.parametrize("how", ["edited", "gone", "came"])
+def test_s111_files_of_the_hook_count_as_its_script_does(api, pair, hook, tmp_path, how):
+    file = tmp_path / "template"
+    if how != "came":
+        file.write_text("one\n")
+    d = pair(files=[file])
+    if how == "gone":
+        file.unlink()
+    else:
+        file.write_text("two\n")
+    d.again(api)
+    assert told(hook) == ALL and not pair.other.runs()
+
+
+@pytest.mark.parametrize("which", ["check", "apply"])
+def test_s111_programs_of_the_output_count_too(api, pair, hook, new_hook, tmp_path, which):
+    program = new_hook()
+    d = pair(output=tmp_path / "${name}", **{which: [program.path]})
+    program.path.write_text(program.path.read_text() + "# edited\n")
+    d.again(api)
+    assert told(hook) == ALL and not pair.other.runs()
+
+
+def test_s111_an_edit_while_it_runs_counts_at_the_next_start(api, pair, hook):
+    d = pair().again(api)
+    hook.path.write_text(hook.path.read_text() + "# edited\n")
+    d.caught_up(api)
+    assert not hook.runs()
+    d.stop()
+    d.again(api)
+    assert told(hook) == ALL
+
+
+def test_s111_what_changed_meanwhile_is_told_with_the_rest_and_ends_are_not_lost(api, pair, hook):
+    d = pair()
+    hook.path.write_text(hook.path.read_text() + "# edited\n")
+    api.delete("services", "n/a")
+    api.apply(service("n/b", ports=[81]), service("n/c"))
+    d.again(api)
+    assert told(hook) == [("ADDED", "n/b"), ("ADDED", "n/c"), ("DELETED", "n/a")]
+    assert hook.of("n/b")[0].port == 81 and hook.of("n/a")[0].event["object"]
+
+
+def test_s111_what_was_not_handled_before_a_kill_is_still_to_be_renewed(api, pair, hook):
+    d = pair()
+    hook.path.write_text(hook.path.read_text() + "# edited\n")
+    hook.block("a")
+    hook.block("b")
+    d.start()
+    hook.wait(1)
+    d.kill()
+    hook.release("a")
+    hook.release("b")
+    hook.forget()
+    d.again(api)
+    assert told(hook) == ALL and not pair.other.runs()
+
+
+# ---- effect
+
+def test_effect_process_runs_again_at_each_start(api, pair, hook):
+    d = pair(effect="process")
+    for count in (1, 2):
+        d.again(api)
+        assert told(hook) == sorted(ALL * count)
+        d.stop()
+    assert {run.reason for run in hook.runs()} == {"renew"} and not pair.other.runs()
+
+
+def test_effect_process_tells_what_went_meanwhile(api, pair, hook):
+    d = pair(effect="process")
+    api.delete("services", "n/a")
+    d.again(api)
+    assert told(hook) == [("ADDED", "n/b"), ("DELETED", "n/a")]
+
+
+def test_effect_process_runs_again_after_kill_9(api, pair, hook):
+    d = pair(effect="process").again(api)
+    d.kill()
+    hook.forget()
+    d.again(api)
+    assert told(hook) == ALL
+
+
+def test_effect_leaves_a_hook_alone_that_takes_no_added(api, pair, hook):
+    d = pair(effect="process", events=["modified", "deleted"])
+    d.again(api)
+    assert not hook.runs()
+
+
+def test_effect_does_not_run_what_was_skipped(api, pair, hook):
+    d = pair(effect="process", existing="skip")
+    api.apply(service("n/c"))
+    d.again(api)
+    assert told(hook) == [("ADDED", "n/c")]
+    d.stop()
+    hook.forget()
+    d.again(api)
+    assert told(hook) == [("ADDED", "n/c")], "it was run, so that is gone"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_effect_boot_runs_again_after_a_boot_and_once(api, pair, hook, mode):
+    d = pair(effect="boot", mode=mode, **NOW)
+    boot(d, ONE).settled(api)
+    if mode == "snapshot":
+        assert len(hook.runs()) == 1 and len(hook.runs()[0].snapshot["services"]) == 2
+    else:
+        assert told(hook) == ALL
+    assert {run.reason for run in hook.runs()} == {"renew"} and not pair.other.runs()
+    d.stop()
+    hook.forget()
+    boot(d, ONE).settled(api).stop()
+    assert not hook.runs(), "the same boot"
+    boot(d, TWO).settled(api)
+    assert hook.runs() and not pair.other.runs()
+
+
+def test_effect_boot_is_no_reason_without_a_boot(api, pair, hook):
+    d = pair(effect="boot").again(api)
+    assert not hook.runs()
+    d.kill()
+    d.again(api)
+    assert not hook.runs()
+
+
+def test_a_boot_that_is_cut_off_before_the_runs_is_not_forgotten(api, pair, hook):
+    d = pair(effect="boot")
+    hook.block()
+    boot(d, ONE)
+    hook.wait(1)
+    d.kill()
+    hook.release()
+    hook.forget()
+    boot(d, ONE).settled(api)
+    assert told(hook) == ALL
+
+
+def test_what_is_renewed_writes_equal_files_no_second_time(api, daemon, place, applier):
+    """effect says that what the programs did is gone: the file is not, but apply is to be run."""
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": outputs.whole(place, apply=[applier.path], effect="process")})
+    d.settled(api)
+    before = outputs.identity(place / "all.cfg")
+    d.stop()
+    d.again(api)
+    assert outputs.identity(place / "all.cfg") == before and outputs.starts(applier) == 2
+    wait_until(lambda: d.control.hook("h")["apply"] == "handled")

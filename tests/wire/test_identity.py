@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which cluster is behind the address: asked once at a start, kept, and compared (DESIGN 1.6)."""
+import pytest
+from control import wait_until
+from fakeapi import Authority, Gate, service
+from harness import hook_settings
+
+OTHER = "00000000-1111-4222-8333-444444444444"
+NEVER = {"services": {"resource": "services", "namespaces": ["*"], "guard": {"hold": "1h"}}}
+
+
+def services(*names):
+    return [service(f"n/{name}") for name in names]
+
+
+def other_cluster(api, uid=OTHER):
+    """It numbers its versions anew, and has objects of its own under names that are known."""
+    api.restore((1, {}))
+    api.identity = uid
+    api.apply(service("n/a", ports=[99]), service("n/z"))
+
+
+def test_it_is_asked_once_at_each_start(api, daemon, hook):
+    api.apply(*services("a"))
+    d = daemon(api, hooks={"h": hook}).settled(api)
+    assert len(api.identity_requests) == 1
+    d.stop()
+    api.forget()
+    d.again(api)
+    api.apply(service("n/b"))
+    api.end_watches()
+    hook.wait(2)
+    d.caught_up(api)
+    (request,) = api.identity_requests
+    assert request.accept.startswith("application/json;as=PartialObjectMetadata;")
+
+
+@pytest.mark.parametrize("said", [403, 404])
+def test_without_the_right_to_ask_the_authority_is_enough(api, left, hook, said):
+    api.identity = said
+    d = left(*services("a", "b"))
+    api.delete("services", "n/a")
+    known = api.rv - 1
+    d.again(api)
+    assert hook.what() == [("DELETED", "n/a")]
+    assert api.sequence("services") == [f"W({known})"] and not d.problems()
+
+
+@pytest.mark.parametrize("before, now", [(200, 403), (403, 200)])
+def test_a_right_that_came_or_went_is_no_other_cluster(api, left, hook, before, now):
+    uid = api.identity
+    api.identity = before if before != 200 else uid
+    d = left(*services("a"))
+    api.identity = now if now != 200 else uid
+    known = api.rv
+    d.again(api)
+    assert not hook.runs() and api.sequence("services") == [f"W({known})"]
+
+
+@pytest.mark.parametrize("mode", ["object", "batch", "snapshot"])
+def test_another_cluster_behind_the_address_deletes_nothing(api, left, hook, mode):
+    """Its objects are new; of the first one's nothing is told, nothing is deleted."""
+    d = left(*services("a", "b", "c"), mode=mode, settle=["0s", "0s"], daemon={"watches": NEVER})
+    other_cluster(api)
+    d.again(api)
+    told = sorted(what for run in hook.told() for what in run)
+    assert told == [("ADDED", "n/a"), ("ADDED", "n/z")]
+    assert d.control.keys("services") == ["n/a", "n/z"]
+    assert api.sequence("services")[:1] == ["L(0)"]
+    assert len([entry for entry in d.problems() if "another cluster" in str(entry)]) == 1
+    d.stop()
+    hook.forget()
+    api.forget()
+    d.again(api)
+    assert not hook.runs() and not api.of("services", "L"), "that one is known now"
+
+
+def test_a_hook_that_was_away_then_is_not_told_that_all_is_gone(api, left, hook):
+    """What it was told of was the first one's, whoever has followed the other one meanwhile."""
+    d = left(*services("a", "b"))
+    was = d.settings
+    d.settings = {**was, "hooks": {"other": was["hooks"]["h"]}}
+    d.write_config()
+    other_cluster(api)
+    d.again(api).stop()
+    hook.forget()
+    d.settings = was
+    d.write_config()
+    d.again(api)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/z")]
+
+
+def another_authority(api, d, folder):
+    """The servers get certificates of another one, and the kubeconfig knows it."""
+    folder.mkdir()
+    made = Authority(folder)
+    api.set_tls(made.server())
+    api.kubeconfig(d.settings["clusters"]["prod"]["kubeconfig"], ca=made)
+
+
+def test_an_authority_that_was_renewed_is_no_other_cluster(api, left, hook, tmp_path):
+    d = left(*services("a", "b"))
+    another_authority(api, d, tmp_path / "renewed")
+    known = api.rv
+    api.delete("services", "n/a")
+    d.again(api)
+    assert hook.what() == [("DELETED", "n/a")] and api.sequence("services") == [f"W({known})"]
+    api.identity = 403
+    d.stop()
+    hook.forget()
+    d.again(api)
+    assert not hook.runs() and not d.problems(), "the new authority was noted"
+
+
+def test_without_a_uid_another_authority_is_another_cluster(api, left, hook, tmp_path):
+    api.identity = 403
+    d = left(*services("a", "b", "c"))
+    another_authority(api, d, tmp_path / "other")
+    other_cluster(api, uid=403)
+    d.again(api)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/z")]
+    d.wait_problem("another cluster")
+
+
+def test_of_two_clusters_only_the_one_that_is_another_is_set_aside(new_api, daemon, factory, hook):
+    east, west = new_api(), new_api()
+    east.apply(*services("a", "b"))
+    west.apply(*services("c", "d"))
+    west.identity = OTHER
+    watches = {name: {"resource": "services", "namespaces": ["*"], "cluster": name}
+               for name in ("east", "west")}
+    d = daemon(clusters={"east": factory.cluster(east), "west": factory.cluster(west)},
+               watches=watches, hooks={"h": hook_settings(hook, sources=["east", "west"])})
+    for api, name in ((east, "east"), (west, "west")):
+        d.caught_up(api, name)
+    d.stop()
+    hook.forget()
+    east.delete("services", "n/a")
+    other_cluster(west, uid="another-one")
+    d.start().caught_up(east, "east").caught_up(west, "west")
+    wait_until(lambda: d.control.status()["ready"])
+    d.control.wait_idle()
+    assert sorted((run.event["cluster"], *run.what) for run in hook.runs()) == [
+        ("east", "DELETED", "n/a"), ("west", "ADDED", "n/a"), ("west", "ADDED", "n/z")]
+
+
+# ---- Until it is known
+
+def test_watches_with_objects_wait_for_the_answer_and_new_ones_do_not(api, left, hook, new_hook):
+    d = left(*services("a", "b"))
+    d.settings["watches"]["maps"] = {"resource": "configmaps", "namespaces": ["*"]}
+    d.write_config()
+    api.identity_gate = Gate()
+    api.delete("services", "n/a")
+    d.start()
+    api.identity_gate.wait_reached()
+    api.wait_watching("configmaps")
+    d.control.wait_watch("maps", synced=True)
+    assert not api.of("services") and not hook.runs()
+    assert d.control.watch("services")["synced"] is False
+    api.identity_gate.open()
+    d.settled(api)
+    assert hook.what() == [("DELETED", "n/a")]
+
+
+@pytest.mark.parametrize("said", [500, 503, 429, "rst", "eof"])
+def test_it_is_asked_until_it_is_answered(api, left, hook, said):
+    d = left(*services("a", "b"))
+    uid, api.identity = api.identity, said
+    api.delete("services", "n/a")
+    d.start()
+    api.wait(lambda: len(api.identity_requests) >= 3)
+    assert not api.of("services") and not hook.runs()
+    api.identity = uid
+    d.settled(api)
+    assert hook.what() == [("DELETED", "n/a")]
+
+
+def test_a_start_without_anything_kept_does_not_wait(api, daemon, hook):
+    api.identity_gate = Gate()
+    api.apply(*services("a"))
+    d = daemon(api, hooks={"h": hook}).settled(api)
+    assert hook.what() == [("ADDED", "n/a")]
+    api.identity_gate.open()
+    d.stop()
+
+
+# ---- The same one, older
+
+@pytest.fixture
+def restored(api, daemon, hook):
+    """A daemon that knew n/a to n/d when it was stopped; the server then went back to n/a alone."""
+    api.apply(service("n/a"))
+    backup = api.snapshot()
+    d = daemon(api, hooks={"h": hook}, watches=NEVER)
+    api.apply(*services("b", "c", "d"))
+    d.settled(api).stop()
+    hook.forget()
+    api.restore(backup)
+    return d
+
+
+def test_a_cluster_that_came_back_from_a_backup_meanwhile_deletes_nothing_by_itself(
+        api, restored, hook):
+    restored.start()
+    api.wait_watching("services")
+    api.bookmark(rv=api.rv)
+    held = restored.control.wait_watch("services", held=True)
+    assert held["held_reason"] == "backwards" and held["objects"] == 4
+    restored.control.wait_idle()
+    assert not hook.runs()
+    assert restored.ctl("guard", "accept", "services").returncode == 0
+    restored.control.wait_watch("services", held=False, objects=1)
+    restored.control.wait_idle()
+    assert sorted(hook.what()) == [("DELETED", f"n/{name}") for name in "bcd"]
+
+
+def test_what_the_guard_holds_is_held_over_a_restart(api, restored, hook):
+    d = restored.start()
+    api.wait_watching("services")
+    api.bookmark(rv=api.rv)
+    d.control.wait_watch("services", held=True)
+    d.stop()
+    d.start()
+    held = d.control.wait_watch("services", held=True)
+    assert held["objects"] == 4 and not hook.runs()
+    assert d.ctl("guard", "accept", "services").returncode == 0
+    d.control.wait_watch("services", held=False, objects=1)
+    d.control.wait_idle()
+    assert sorted(hook.what()) == [("DELETED", f"n/{name}") for name in "bcd"]
+
+
+def test_a_list_that_would_delete_too_much_behind_a_restart_is_held(api, left, hook):
+    d = left(*services(*"abcdefghijkl"), daemon={"watches": NEVER})
+    for name in "abcdefghijk":
+        api.delete("services", f"n/{name}", silent=True)
+    api.compact()
+    d.start()
+    held = d.control.wait_watch("services", held=True)
+    assert held["held_reason"] == "deletes" and held["objects"] == 12
+    d.kill()
+    d.start()
+    d.control.wait_watch("services", held=True, objects=12)
+    assert not hook.runs()
+    assert d.ctl("guard", "accept", "services").returncode == 0
+    assert len(hook.wait(11)) == 11
+    d.caught_up(api)
+    assert sorted(hook.what()) == [("DELETED", f"n/{name}") for name in "abcdefghijk"]
+
+
+def test_deletes_that_the_watch_itself_tells_of_are_not_held(api, left, hook):
+    d = left(*services(*"abcdefghijkl"), daemon={"watches": NEVER})
+    for name in "abcdefghijkl":
+        api.delete("services", f"n/{name}")
+    d.again(api)
+    assert len(hook.runs()) == 12 and {run.event["type"] for run in hook.runs()} == {"DELETED"}

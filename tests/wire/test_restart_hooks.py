@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What belongs to a hook and lasts over a restart: pause, what was skipped or parked, files, ends
+owed; and what does not: hooks that are new, and those that are gone."""
+import outputs
+import pytest
+from control import wait_until
+from fakeapi import endpointslice, service
+from harness import hook_settings
+from outputs import port, starts
+
+LATE = {"initial": "1h", "max": "1h"}
+NOW = {"settle": ["0s", "0s"]}
+TWO = {"services": {"resource": "services", "namespaces": ["*"]},
+       "slices": {"resource": "endpointslices", "namespaces": ["*"]}}
+VIEW = {"backends": {"type": "service_endpoints", "services": "services", "slices": "slices"}}
+
+
+def edit(d, **settings):
+    """Another configuration for the next start; a setting that is None goes."""
+    for name, value in settings.items():
+        if value is None:
+            del d.settings[name]
+        else:
+            d.settings[name] = value
+    d.write_config()
+
+
+# ---- pause
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_pause_lasts_until_a_person_ends_it(api, daemon, hook, new_hook, how):
+    other = new_hook()
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook, "other": other}).settled(api)
+    assert d.ctl("pause", "h").returncode == 0
+    d.stop() if how == "stop" else d.kill()
+    api.apply(service("n/a", ports=[81]))
+    d.start()
+    other.wait(2)
+    assert d.control.hook("h")["paused"] is True
+    assert d.control.hook("h")["pending"] == 1 and len(hook.runs()) == 1
+    assert d.ctl("resume", "h").returncode == 0
+    assert hook.wait(2)[1].what == ("MODIFIED", "n/a")
+    d.stop()
+    d.again(api)
+    assert d.control.hook("h")["paused"] is False and len(hook.runs()) == 2
+
+
+# ---- existing = "skip"
+
+@pytest.mark.parametrize("mode", ["object", "batch", "snapshot"])
+@pytest.mark.parametrize("listed", [False, True])
+def test_what_was_skipped_stays_so_and_what_came_meanwhile_runs(api, left, hook, mode, listed):
+    d = left(service("n/old"), service("n/changes"), service("n/goes"), mode=mode, existing="skip",
+             settle=["0s", "0s"] if mode == "object" else ["300ms", "5s"])
+    api.apply(service("n/changes", ports=[81]), service("n/new"))
+    api.delete("services", "n/goes")
+    if listed:
+        api.compact()
+    d.again(api)
+    assert sorted(what for run in hook.told() for what in run) == [
+        ("ADDED", "n/new"), ("DELETED", "n/goes"), ("MODIFIED", "n/changes")]
+    d.stop()
+    hook.forget()
+    d.again(api)
+    assert not hook.runs()
+
+
+def test_skip_holds_for_a_source_that_is_seen_for_the_first_time(api, left, hook):
+    d = left(service("n/a"), endpointslice("n/x", "a", ["10.0.0.1"]), existing="skip",
+             daemon={"watches": TWO})
+    edit(d, hooks={"h": hook_settings(hook, existing="skip", sources=["services", "slices"])})
+    d.again(api)
+    assert not hook.runs()
+    api.apply(endpointslice("n/y", "a", ["10.0.0.2"]))
+    assert hook.wait(1)[0].what == ("ADDED", "n/y")
+
+
+# ---- parked
+
+def test_what_is_parked_stays_parked_until_its_object_changes(api, daemon, hook):
+    hook.exit_with(3)
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook_settings(hook, park_exit=[3])})
+    d.control.wait_idle()
+    hook.wait(1)
+    wait_until(lambda: d.control.hook("h")["parked"] == 1)
+    api.wait_watching("services")
+    d.stop()
+    d.start()
+    wait_until(lambda: d.control.status()["ready"])
+    d.control.wait_watch("services", synced=True)
+    assert d.control.hook("h")["parked"] == 1 and len(hook.runs()) == 1
+    hook.exit_with(0)
+    api.apply(service("n/a", ports=[81]))
+    assert hook.wait(2)[1].what == ("ADDED", "n/a")
+    d.caught_up(api)
+    assert d.control.hook("h")["parked"] == 0
+
+
+def test_what_is_parked_and_changed_meanwhile_runs(api, daemon, hook):
+    hook.exit_with(3)
+    api.apply(service("n/a"))
+    d = daemon(api, hooks={"h": hook_settings(hook, park_exit=[3])})
+    wait_until(lambda: d.control.hook("h")["parked"] == 1)
+    api.wait_watching("services")
+    d.stop()
+    hook.exit_with(0)
+    api.apply(service("n/a", ports=[81]))
+    d.again(api)
+    assert hook.what() == [("ADDED", "n/a")] * 2 and hook.runs()[1].port == 81
+
+
+# ---- snapshots and batches that are owed
+
+@pytest.mark.parametrize("mode", ["batch", "snapshot"])
+def test_a_run_of_all_that_failed_is_owed(api, daemon, hook, mode):
+    hook.exit_with(1)
+    api.apply(service("n/a"), service("n/b"))
+    d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, retry=LATE, **NOW)})
+    hook.wait(1)
+    wait_until(lambda: d.control.hook("h")["runs_failed"] == 1)
+    d.stop()
+    hook.exit_with(0)
+    hook.forget()
+    d.again(api)
+    (run,) = hook.runs()
+    assert sorted(run.told) == [("ADDED", "n/a"), ("ADDED", "n/b")]
+    d.stop()
+    d.again(api)
+    assert len(hook.runs()) == 1
+
+
+def test_the_first_snapshot_of_nothing_is_made_once(api, left, hook):
+    d = left(mode="snapshot", **NOW)
+    d.again(api)
+    assert not hook.runs()
+
+
+# ---- files
+
+def test_an_equal_file_is_neither_written_nor_applied_again(api, daemon, place, applier):
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": outputs.whole(place, apply=[applier.path])}).settled(api)
+    before = outputs.identity(place / "all.cfg")
+    d.stop()
+    d.again(api)
+    assert starts(applier) == 1 and outputs.identity(place / "all.cfg") == before
+
+
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_an_apply_that_was_cut_off_is_owed(api, daemon, place, applier, how):
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": outputs.whole(place, apply=[applier.path])},
+               limits={"stop_timeout": "50ms"}).settled(api)
+    applier.block()
+    api.apply(service("n/a", ports=[82]))
+    wait_until(lambda: starts(applier) == 2)
+    assert place.files() == {"all.cfg": '"port":82\n'}
+    before = outputs.identity(place / "all.cfg")
+    d.kill() if how == "kill" else d.stop()
+    applier.release()
+    d.again(api)
+    assert starts(applier) == 3 and outputs.identity(place / "all.cfg") == before
+    d.stop()
+    d.again(api)
+    assert starts(applier) == 3
+
+
+def test_files_of_objects_that_went_meanwhile_are_removed(api, daemon, place, applier):
+    api.apply(service("n/a", ports=[81]), service("n/b", ports=[82]))
+    d = daemon(api, hooks={"h": outputs.each(place, apply=[applier.path])}).settled(api)
+    d.stop()
+    done = starts(applier)
+    api.delete("services", "n/b")
+    api.apply(service("n/c", ports=[83]))
+    d.again(api)
+    assert place.files() == {"n/a.conf": port(81), "n/c.conf": port(83)}
+    assert starts(applier) == done + 1
+
+
+# ---- views
+
+def slice_of(address):
+    made = endpointslice("n/a-1", "a", [address])
+    made["ports"][0]["name"] = "p80"
+    return made
+
+
+def viewed(left, **more):
+    return left(service("n/a"), slice_of("10.0.0.1"), sources=["backends"],
+                daemon={"watches": TWO, "views": VIEW}, **more)
+
+
+def used(event):
+    return [entry["address"] for port in event["object"]["ports"] for entry in port["use"]]
+
+
+@pytest.mark.parametrize("mode", ["object", "batch", "snapshot"])
+def test_a_view_that_is_the_same_is_quiet(api, left, hook, mode):
+    d = viewed(left, mode=mode, **NOW)
+    d.again(api)
+    assert not hook.runs()
+    assert len(d.control.objects("backends")) == 1
+    assert not [r for r in api.requests if r.kind == "L"]
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_view_that_changed_meanwhile_is_told_once(api, left, hook, listed):
+    d = viewed(left)
+    api.apply(slice_of("10.0.0.2"))
+    if listed:
+        api.compact()
+    d.again(api)
+    (run,) = hook.runs()
+    assert run.what == ("MODIFIED", "n/a") and used(run.event) == ["10.0.0.2"]
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_service_that_went_meanwhile_goes_from_the_view(api, left, hook, listed):
+    d = viewed(left)
+    api.delete("services", "n/a")
+    api.delete("endpointslices", "n/a-1")
+    if listed:
+        api.compact()
+    d.again(api)
+    (run,) = hook.runs()
+    assert run.what == ("DELETED", "n/a")
+
+
+# ---- stale and fresh
+
+def test_that_a_source_is_fresh_again_is_told_after_the_restart(api, factory, hook):
+    cluster = {**factory.cluster(api), "stale_after": "100ms"}
+    api.apply(service("n/a"))
+    d = factory.daemon(clusters={"prod": cluster},
+                       hooks={"h": hook_settings(hook, events=["stale", "fresh"])}).settled(api)
+    api.stop_listening()
+    api.drop("rst")
+    hook.wait_what("STALE", "services")
+    d.control.wait_idle()
+    d.stop()
+    api.listen()
+    d.again(api)
+    assert hook.what() == [("STALE", "services"), ("FRESH", "services")]
+
+
+# ---- Hooks come and go
+
+def test_a_new_hook_runs_for_all_and_the_old_one_is_quiet(api, left, hook, new_hook):
+    d = left(service("n/a"), service("n/b"))
+    new = new_hook()
+    edit(d, hooks={"h": d.settings["hooks"]["h"], "new": hook_settings(new)})
+    d.again(api)
+    assert sorted(new.what()) == [("ADDED", "n/a"), ("ADDED", "n/b")] and not hook.runs()
+    assert {run.reason for run in new.runs()} == {"existing"}
+
+
+def test_a_hook_that_was_away_for_a_start_knows_what_it_handled(api, left, hook, new_hook):
+    d = left(service("n/a"), service("n/b"))
+    before = d.settings["hooks"]
+    edit(d, hooks={"other": hook_settings(new_hook())})
+    d.again(api).stop()
+    api.apply(service("n/b", ports=[81]))
+    edit(d, hooks=before)
+    d.again(api)
+    assert hook.what() == [("MODIFIED", "n/b")]
+
+
+def test_an_end_that_came_while_the_hook_was_away_is_told(api, left, hook, new_hook):
+    d = left(service("n/a"), service("n/b"))
+    before = d.settings["hooks"]
+    edit(d, hooks={"other": hook_settings(new_hook())})
+    d.again(api)
+    api.delete("services", "n/a")
+    d.caught_up(api).stop()
+    edit(d, hooks=before)
+    d.again(api)
+    assert hook.what() == [("DELETED", "n/a")]
+    assert hook.runs()[0].event["final_state_unknown"]
+
+
+# ---- Ends and lives that are owed
+
+def test_an_end_that_a_paused_hook_has_not_heard_is_told_when_it_goes_on(api, left, hook):
+    d = left(service("n/a", ports=[81])).again(api)
+    assert d.ctl("pause", "h").returncode == 0
+    api.delete("services", "n/a")
+    d.seen(api).stop()
+    d.start().seen(api)
+    wait_until(lambda: d.control.hook("h")["pending"] == 1)
+    assert not hook.runs()
+    assert d.ctl("resume", "h").returncode == 0
+    run = hook.wait(1)[0]
+    assert run.what == ("DELETED", "n/a") and run.port == 81
+
+
+def test_the_end_of_one_life_and_the_begin_of_the_next_keep_their_order(api, left, hook):
+    d = left(service("n/a", ports=[81]), retry=LATE).again(api)
+    hook.exit_with(1)
+    api.delete("services", "n/a")
+    hook.wait(1)
+    api.apply(service("n/a", ports=[82]))
+    d.seen(api).stop()
+    hook.exit_with(0)
+    hook.forget()
+    d.again(api)
+    assert hook.what() == [("DELETED", "n/a"), ("ADDED", "n/a")]
+    assert [run.port for run in hook.runs()] == [81, 82]
+
+
+def test_a_life_that_was_never_announced_is_not_ended(api, left, hook):
+    d = left(service("n/a")).again(api)
+    assert d.ctl("pause", "h").returncode == 0
+    api.apply(service("n/b"))
+    d.seen(api).stop()
+    api.delete("services", "n/b")
+    d.start().seen(api)
+    assert d.ctl("resume", "h").returncode == 0
+    d.settled(api)
+    assert not hook.runs()
+
+
+# ---- What people see, and what time brings
+
+def test_why_tells_that_it_was_handled_before(api, left, hook):
+    d = left(service("n/a"))
+    assert d.again(api).ctl("why", "h", "n/a").stdout.count("handled before the restart") == 1
+    assert not hook.runs()
+
+
+def test_a_rerun_is_due_after_its_time_and_not_at_the_start(api, left, hook):
+    d = left(service("n/a"), rerun_every="1h")
+    d.again(api)
+    assert not hook.runs()
+    assert d.ctl("run", "h", "n/a", "--wait").returncode == 0
+    assert [run.reason for run in hook.runs()] == ["manual"]
+
+
+def test_many_objects_are_quiet_and_one_of_them_is_told(api, left, hook, factory):
+    count = factory.program('echo "$INFORMERD_EVENT $INFORMERD_NAME" >>$d/log')
+    d = left(*[service(f"n/s{number}") for number in range(300)], command=[count.path],
+             concurrency=4)
+    log = count.folder / "log"
+    assert len(log.read_text().splitlines()) == 300
+    log.unlink()
+    api.apply(service("n/s7", ports=[81]))
+    api.delete("services", "n/s8")
+    d.again(api)
+    assert sorted(log.read_text().splitlines()) == ["DELETED s8", "MODIFIED s7"]
+    assert d.control.watch("services")["objects"] == 299

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""State files that are taken away or changed while the daemon runs; two daemons that want the same;
+a state that belongs to another cluster."""
+import os
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+import proctree
+from control import wait_until
+from harness import INFORMERD
+from hostile import COUNT, DB, LOCK, SHM, WAL, Patient, key, some
+
+
+@pytest.fixture
+def patient(api, daemon, new_hook):
+    return Patient(api, daemon, new_hook).learn()
+
+
+def committed(p):
+    """What the running daemon's file knows of n/s7, by its name."""
+    try:
+        db = sqlite3.connect(f"file:{p.path(DB)}?mode=ro", uri=True, timeout=5)
+        try:
+            return db.execute("SELECT count(*) FROM object").fetchone()[0]
+        finally:
+            db.close()
+    except sqlite3.Error:
+        return 0
+
+
+# ---- While it runs
+
+TAKEN = {
+    "file deleted": lambda p: p.path(DB).unlink(),
+    "all deleted": lambda p: [p.path(name).unlink() for name in (DB, WAL, SHM, LOCK)],
+    "log deleted": lambda p: p.path(WAL).unlink(),
+    "log and index deleted": lambda p: [p.path(name).unlink() for name in (WAL, SHM)],
+    "file renamed": lambda p: p.path(DB).rename(p.path("mine")),
+    "file moved out": lambda p: p.path(DB).rename(p.state.parent / "mine"),
+    "another file": lambda p: other_file(p),
+    "a copy of it": lambda p: copy_of_it(p),
+    "a folder": lambda p: (p.path(DB).unlink(), p.path(DB).mkdir()),
+    "a fifo": lambda p: (p.path(DB).unlink(), os.mkfifo(p.path(DB))),
+}
+
+
+def other_file(p):
+    (p.state / "new").write_bytes(b"x" * 40000)
+    (p.state / "new").rename(p.path(DB))
+
+
+def copy_of_it(p):
+    shutil.copy(p.path(DB), p.state / "new")
+    (p.state / "new").rename(p.path(DB))
+
+
+@pytest.mark.parametrize("then", ["stop", "kill"])
+@pytest.mark.parametrize("what", TAKEN)
+def test_it_is_taken_away_while_running(patient, what, then):
+    """With the next change the daemon finds out, and writes all it knows anew."""
+    p = patient.mark()
+    TAKEN[what](p)
+    p.change()
+    p.d.caught_up(p.api)
+    wait_until(lambda: p.warnings(), 20, "it says so")
+    wait_until(lambda: committed(p) == COUNT, 20, "all is written anew")
+    p.one_warning()
+    p.well().wait_writable()
+    p.follows().well()
+    p.remembers(then)
+
+
+@pytest.mark.parametrize("what", TAKEN)
+def test_it_is_taken_away_at_the_very_end(patient, what):
+    """Nothing changes any more: at the worst all is told again."""
+    p = patient.mark()
+    TAKEN[what](p)
+    p.d.kill()
+    p.change().up().well(forgot=True).follows().well(forgot=True)
+    p.remembers("kill")
+
+
+@pytest.mark.parametrize("then", ["stop", "kill"])
+@pytest.mark.parametrize("name", [DB, WAL])
+def test_it_is_cut_off_while_running(patient, name, then):
+    """truncate -s 0, as people empty logs."""
+    p = patient.mark()
+    os.truncate(p.path(name), 0)
+    p.change()
+    p.d.caught_up(p.api)
+    p.well()
+    if then == "kill":
+        p.d.kill()
+    else:
+        p.d.stop()
+    p.api.apply(some(10, 55), some(11, 56))
+    p.up().well(forgot=True).follows().well(forgot=True)
+    p.remembers("kill")
+
+
+@pytest.mark.parametrize("then", ["stop", "kill"])
+def test_the_folder_is_deleted_while_running(patient, then):
+    p = patient.mark()
+    shutil.rmtree(p.state)
+    p.change()
+    p.d.caught_up(p.api)
+    text = p.wait_degraded()
+    assert "No such file" in text or "gone" in text or "deleted" in text, text
+    p.well()
+    assert all(str(p.state) in str(line) for line in p.warnings()) and len(p.warnings()) <= 2
+    if then == "kill":
+        p.d.kill()
+    else:
+        p.d.stop()
+    p.up().well(forgot=True).follows().well(forgot=True)
+    p.remembers("kill").tidy()
+
+
+def test_the_folder_is_moved_while_running_and_comes_back(patient):
+    p = patient.mark()
+    away = p.state.parent / "away"
+    p.state.rename(away)
+    p.change()
+    p.d.caught_up(p.api)
+    p.wait_degraded()
+    away.rename(p.state)
+    p.wait_writable()
+    p.well().follows().well()
+    p.remembers("kill")
+
+
+def test_somebody_reads_it_all_the_time(patient):
+    """An open reader keeps the log from beginning anew, and must not hold anything else up."""
+    p = patient.mark()
+    db = sqlite3.connect(p.path(DB))
+    db.execute("BEGIN")
+    db.execute("SELECT count(*) FROM object").fetchall()
+    p.change()
+    p.d.caught_up(p.api)
+    p.well().follows().well()
+    db.close()
+    p.no_warning()
+    p.remembers("kill").tidy()
+
+
+@pytest.mark.slow
+def test_somebody_locks_it(patient):
+    """sqlite3 in the middle of a change: hooks run, health says so after a while, then all is
+    written."""
+    p = patient.mark()
+    db = sqlite3.connect(p.path(DB), isolation_level=None)
+    db.execute("BEGIN IMMEDIATE")
+    p.change()
+    p.d.caught_up(p.api, timeout=60)
+    p.well().wait_degraded()
+    said = p.warnings()
+    assert len(said) <= 2 and "another process" in str(said[-1]), said
+    assert str(p.state) in str(said[-1]), said
+    db.execute("ROLLBACK")
+    db.close()
+    p.wait_writable()
+    p.follows().well().remembers("kill").tidy()
+
+
+# ---- Two daemons
+
+
+def second_config(p):
+    """The same configuration once more, with another control socket."""
+    text = p.d.config.read_text().replace(str(p.d.control.path), str(p.d.short / "second.sock"))
+    config = p.d.folder / "second.conf"
+    config.write_text(text)
+    config.chmod(0o600)
+    return config
+
+
+def second(p, *flags):
+    """(exit code, what it said) of one more daemon."""
+    done = subprocess.run([INFORMERD, "-c", second_config(p), *flags], capture_output=True,
+                          text=True, timeout=30, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_second_daemon_is_refused(patient):
+    p = patient.mark()
+    before = len(p.objects.runs())
+    code, text = second(p)
+    assert code == 1 and str(p.state) in text and str(p.d.pid) in text, text
+    assert "of its own" in text
+    p.follows().well().no_warning()
+    assert len(p.objects.runs()) == before + 3
+    p.remembers("kill").tidy()
+
+
+def test_of_two_that_start_together_one_is_refused(api, daemon, new_hook):
+    """Neither folder nor lock are there yet."""
+    for _ in range(4):
+        p = Patient(api, daemon, new_hook)
+        config = second_config(p)
+        p.d.start(wait=False)
+        other = subprocess.Popen([INFORMERD, "-c", config], stdin=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, text=True)
+        both = {"first": p.d.process, "second": other}
+        wait_until(lambda: [one for one in both.values() if one.poll() is not None], 20, "one ends")
+        loser = "first" if p.d.process.poll() is not None else "second"
+        winner = both["second" if loser == "first" else "first"]
+        assert both[loser].returncode == 1 and winner.poll() is None
+        winner.terminate()
+        said = other.communicate(timeout=20)[1] if loser == "second" else p.d.stderr()
+        assert str(p.state) in said and "in use" in said, said
+        other.wait(20)
+        p.d.process.wait(20)
+        p.d.expected_exit = p.d.process.returncode
+        assert (winner.returncode, both[loser].returncode) == (0, 1)
+
+
+@pytest.mark.parametrize("how", ["link", "lock deleted", "lock replaced"])
+def test_a_second_daemon_is_refused_by_another_way(patient, how):
+    p = patient.mark()
+    if how == "link":
+        (p.state.parent / "other").symlink_to(p.state)
+        p.d.config.write_text(p.d.config.read_text().replace(str(p.state),
+                                                             str(p.state.parent / "other")))
+    else:
+        p.path(LOCK).unlink()
+        if how == "lock replaced":
+            p.path(LOCK).write_text("1\n")
+    code, text = second(p)
+    assert code == 1 and "in use" in text, text
+    p.follows().well().no_warning()
+
+
+def test_the_lock_ends_with_a_kill(patient):
+    p = patient.down("kill")
+    p.change().up().no_warning()
+    p.well().tidy()
+
+
+def test_main_alone_has_it_open(patient):
+    """What is forked before, or left behind by hooks, must not hold the lock."""
+    def files(pid):
+        return {target for target in proctree.fds(pid).values() if str(patient.state) in target}
+    assert str(patient.path(LOCK)) in files(patient.d.pid)
+    assert not files(patient.d.helper)
+
+
+# ---- Another cluster
+
+
+def test_the_state_of_another_cluster(patient):
+    """Its objects are not this one's: nothing is told to be gone."""
+    p = patient.down("stop")
+    p.api.identity = "0a0a0a0a-0000-4000-8000-0000000000ff"
+    for number in range(10):
+        p.api.delete("services", key(number))
+    p.api.apply(some(60, 33))
+    p.up()
+    assert not [run for run in p.objects.runs()[p.run_from:]
+                if run.event["type"] in ("DELETED", "LEFT")]
+    said = p.d.problems()
+    assert len(said) == 1 and "another cluster" in said[0]["msg"], said
+    assert said[0]["cluster"] == "prod"
+    snapshot = p.snapshots.runs()[-1].snapshot["services"]
+    assert len(snapshot) == COUNT - 9
+    p.remembers("kill")
+
+
+def test_the_file_does_not_grow_for_ever(patient):
+    """The same objects again and again: the log is bounded, an orderly stop leaves one file."""
+    p = patient
+    for port in range(100, 130):
+        p.api.apply(*(some(number, port) for number in range(COUNT)))
+        p.d.caught_up(p.api)
+    assert p.path(WAL).stat().st_size < 64 << 20
+    p.d.stop()
+    assert p.path(DB).stat().st_size < 2 << 20
+    assert sorted(path.name for path in p.state.iterdir()) == [LOCK, DB]
+    p.d.start()
