@@ -90,7 +90,7 @@ static struct memory_watch *find_watch(struct memory *m, const struct watch *w)
 void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct object *o,
                  bool gone)
 {
-    if (m == NULL || !keeps(m))
+    if (!keeps(m))
         return;
     struct memory_watch *mw = find_watch(m, w);
     struct memory_stream *s = &mw->streams[stream];
@@ -114,6 +114,8 @@ void memory_look(struct memory *m, enum keeper_haste haste)
     put_versions(m);
     for (size_t i = 0; i < m->params.hooks->n; i++)
         memory_hook_put(&m->hooks[i], m->keeper, haste);
+    if (!deadline_pending(m->sweep)) /* who is idle is not woken */
+        deadline_start(m->sweep, SWEEP_MS);
 }
 
 static void sweep(struct memory *m, bool all)
@@ -129,7 +131,6 @@ static void on_sweep(void *arg)
     struct memory *m = arg;
 
     sweep(m, false);
-    deadline_start(m->sweep, SWEEP_MS);
 }
 
 static void put_identity(struct memory *m, size_t cluster, const struct cluster_id *id)
@@ -423,8 +424,6 @@ struct memory *memory_create(const struct memory_params *params, const struct me
     r.roster = NULL;
     recall_fini(&r);
     ask_for_programs(m);
-    if (keeps(m))
-        deadline_start(m->sweep, SWEEP_MS);
     return m;
 }
 
