@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "io/cluster.h"
+#include "io/deadline.h"
 #include "io/loop.h"
 #include "request_probe.h"
 #include "server.h"
@@ -97,9 +98,15 @@ static void on_unauthorized(void *arg)
     loop_stop(r->on.loop);
 }
 
+static const struct identifier_events rig_events = {on_identified, on_unauthorized};
+
+static void stop_loop(void *loop)
+{
+    loop_stop(loop);
+}
+
 static void set_up(struct rig *r, const struct server_step *const *scripts)
 {
-    static const struct identifier_events events = {on_identified, on_unauthorized};
 
     *r = (struct rig){.id.uid = "nobody"};
     r->server = server_start(&(struct server_params){.scripts = scripts});
@@ -110,7 +117,7 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
         .cluster = r->on.cluster,
         .retry = {.initial_ms = 1, .max_ms = 4, .factor = 2, .jitter = 0},
     };
-    r->identifier = identifier_create(&p, &events, r);
+    r->identifier = identifier_create(&p, &rig_events, r);
 }
 
 static void tear_down(struct rig *r)
@@ -215,6 +222,26 @@ static void test_disposed_while_it_waits(void **state)
     assert_int_equal(r.identified, 0);
 }
 
+/* A fleet that starts at once does not ask at once. */
+static void test_the_jitter_of_the_start_comes_first(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(good));
+    identifier_dispose(&r.identifier);
+    const struct identifier_params p = {
+        .loop = r.on.loop, .cluster = r.on.cluster, .start_jitter_ms = 3600000, .seed = 1};
+    r.identifier = identifier_create(&p, &rig_events, &r);
+    struct deadline *soon = deadline_create(r.on.loop, stop_loop, r.on.loop);
+    deadline_start(soon, 200); /* an answer would end the loop before */
+    loop_run(r.on.loop);
+    assert_int_equal(r.identified, 0);
+    assert_int_equal(server_requests(r.server), 0);
+    deadline_dispose(&soon);
+    tear_down(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_unauthorized),
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_disposed_while_it_waits),
+        cmocka_unit_test(test_the_jitter_of_the_start_comes_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

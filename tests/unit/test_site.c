@@ -218,6 +218,19 @@ static void test_nobody_wants_to_know(void **state)
     tear_down(&r);
 }
 
+static void test_who_has_nothing_to_wait_for_lists_first(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(fails));
+    site_identify(r.site, on_identified, &r);
+    run_until(&r, SERVICES);
+    run_until(&r, CONFIGMAPS);
+    assert_int_equal(asked(&r, CLUSTER_ID_TARGET), 0); /* nothing has synced */
+    tear_down(&r);
+}
+
 static void test_stopped_by_who_is_told(void **state)
 {
     struct rig r;
@@ -240,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_what_was_kept_waits),
         cmocka_unit_test(test_others_do_not_wait),
         cmocka_unit_test(test_nobody_wants_to_know),
+        cmocka_unit_test(test_who_has_nothing_to_wait_for_lists_first),
         cmocka_unit_test(test_stopped_by_who_is_told),
     };
 

@@ -50,18 +50,22 @@ def command(pid):
         return ""
 
 
-def fds(pid):
-    """{number: target} of a process's open files, but for those of the state: SQLite opens a few when
-    it first writes, and one more while it syncs."""
+def open_files(pid):
+    """{number: target} of a process's open files."""
     out = {}
     for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
         try:
-            target = os.readlink(entry)
+            out[int(entry.name)] = os.readlink(entry)
         except OSError:
-            continue
-        if "/state.db" not in target:
-            out[int(entry.name)] = target
+            pass
     return out
+
+
+def fds(pid):
+    """The same, but for those of the state: SQLite opens a few when it first writes, and one more
+    while it syncs."""
+    return {number: target for number, target in open_files(pid).items()
+            if "/state.db" not in target}
 
 
 def memory_kb(pid, field="VmHWM"):

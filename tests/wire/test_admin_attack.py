@@ -162,9 +162,11 @@ def test_few_descriptors_and_many_watches(api, daemon, hook):
     hook.wait(1)
 
 
-def test_a_start_with_few_descriptors(api, daemon):
-    d = daemon(api, watches=many_watches(64), start=False)
-    launch(d, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30)))
+@pytest.mark.parametrize("state, limit", [("none", 20), (None, 30)])    # SQLite has some, too
+def test_a_start_with_few_descriptors(api, daemon, state, limit):
+    kept = {} if state is None else {"state_dir": state}
+    d = daemon(api, watches=many_watches(64), start=False, **kept)
+    launch(d, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
     d.wait_problem("open files", "LimitNOFILE")
     wait_until(lambda: len(d.log(msg="watch synced")) > 3)
 

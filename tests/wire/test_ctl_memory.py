@@ -4,6 +4,7 @@ import pytest
 from control import wait_until
 from fakeapi import service
 from harness import hook_settings
+from proctree import open_files
 
 NEVER = {"initial": "1h", "max": "1h"}
 HELD = {"start_stale": {"after": "off"}}
@@ -203,3 +204,13 @@ def test_a_watch_with_other_settings_says_so(api, left):
     d.again(api)
     assert d.control.watch("services")["resumed"] == "edited"
     assert "RESUMED" in d.ctl("watches", "-o", "wide").stdout
+
+
+def test_commits_leave_no_file_open(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook})
+    for number in range(1, 61):
+        api.apply(service("n/a", ports=[number]))
+        d.caught_up(api)
+    assert d.control.status()["state"]["commits"] >= 60
+    names = [target for target in open_files(d.pid).values() if "/state.db" in target]
+    assert 1 <= len(names) <= 8, "the file, its log and its index, some twice during a sync"
