@@ -280,6 +280,8 @@ static void proceed(struct keeper *k)
         move_waits(&k->waits, &k->flying_for);
         start_work(k, KEEPER_WRITING, on_write, on_written);
     } else if (k->flushed != NULL && k->batch.count == 0 && !sync_is_busy) {
+        /* The close syncs; a connection beside it would keep the log from being removed. */
+        keeper_sync_forget(k->sync);
         start_work(k, KEEPER_CLOSING, on_close, on_closed);
     }
 }
@@ -335,7 +337,7 @@ static void on_synced(void *arg, const struct err *err)
 {
     struct keeper *k = arg;
 
-    if (err != NULL && is_lost(err) && k->state != KEEPER_CLOSING && k->state != KEEPER_CLOSED) {
+    if (err != NULL && is_lost(err)) {
         k->lost = *err;
     } else if (err != NULL) {
         if (k->sync_trouble.kind == ERR_OK) {

@@ -24,7 +24,7 @@ struct keeper_sync *keeper_sync_create(struct loop *loop, const struct folder *f
 /* Something was committed; wal_pages of the log are not in the file yet. */
 void keeper_sync_note(struct keeper_sync *s, unsigned wal_pages);
 
-/* Nothing is left to sync: the file is given up. None may be under way. */
+/* Nothing is left to sync: the file is given up, or being closed. None may be under way. */
 void keeper_sync_forget(struct keeper_sync *s);
 
 /* Is one under way? Then its end will be told. */

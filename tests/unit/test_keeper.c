@@ -322,6 +322,25 @@ static void test_what_is_given_up_is_not_synced(void **state)
     }
 }
 
+/* A connection that syncs while the last one is closed would leave the log behind, and one that
+ * comes later would miss it. */
+static void test_what_is_closed_is_not_synced(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    struct deadline *time = deadline_create(r.loop, on_time, r.loop);
+    keeper_rig_mark(&r, "a", 1);
+    assert_true(keeper_rig_commit(&r));
+    assert_true(keeper_rig_flush(&r, 10000));
+    deadline_start(time, 1000);
+    loop_run(r.loop);
+    assert_null(keeper_status(r.keeper).reason);
+    deadline_dispose(&time);
+    keeper_rig_fini(&r);
+}
+
 static void test_a_damaged_file_begins_anew(void **state)
 {
     struct keeper_rig r;
@@ -378,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_it_may_be_disposed_at_any_time),
         cmocka_unit_test(test_a_file_that_was_deleted_begins_anew),
         cmocka_unit_test(test_what_is_given_up_is_not_synced),
+        cmocka_unit_test(test_what_is_closed_is_not_synced),
         cmocka_unit_test(test_a_damaged_file_begins_anew),
         cmocka_unit_test(test_what_could_not_be_read_is_forgotten),
     };
