@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin/stream.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "admin/journal.h"

@@ -16,7 +16,6 @@ enum exit_code {
     EXIT_CODE_FAILED = 1,
     EXIT_CODE_USAGE = 64,
     EXIT_CODE_UNAVAILABLE = 69,
-    EXIT_CODE_NOPERM = 77,
     EXIT_CODE_CONFIG = 78,
 };
 

@@ -10,7 +10,6 @@
 #define MUST_CHECK             __attribute__((warn_unused_result))
 #define NORETURN               __attribute__((noreturn))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
-#define UNUSED                 __attribute__((unused))
 #define NOINLINE               __attribute__((noinline)) /* keeps a rare path out of a hot one */
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))

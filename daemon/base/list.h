@@ -52,12 +52,6 @@ static inline struct list *list_first(const struct list *head)
     return head->next == head ? NULL : head->next;
 }
 
-/* The link behind one, or NULL at the end. */
-static inline struct list *list_next(const struct list *head, const struct list *link)
-{
-    return link->next == head ? NULL : link->next;
-}
-
 #define list_entry(link, type, member) container_of(link, type, member)
 
 /* Walks links; the body may remove (and free) the current one. */

@@ -2,7 +2,6 @@
 #include "base/path_template.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/str.h"

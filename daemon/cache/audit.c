@@ -25,7 +25,6 @@ struct audit {
     const struct store *store;
     enum audit_state state;
     bool apply;
-    uint64_t due_ms; /* GRACE */
     struct map keys; /* empty while IDLE */
     struct err err;
     struct audit_difference *shown; /* result.v */
@@ -152,16 +151,10 @@ void audit_touched(struct audit *a, struct str key)
     e->standing = TOUCHED;
 }
 
-void audit_listed(struct audit *a, uint64_t due_ms)
+void audit_listed(struct audit *a)
 {
     ensure(a->state == AUDIT_LISTING);
     a->state = AUDIT_GRACE;
-    a->due_ms = due_ms;
-}
-
-uint64_t audit_due_ms(const struct audit *a)
-{
-    return a->state == AUDIT_GRACE ? a->due_ms : UINT64_MAX;
 }
 
 static void note(struct comparison *c, struct str key, const char *what)

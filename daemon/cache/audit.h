@@ -64,12 +64,9 @@ void audit_item(struct audit *a, const struct object *o);
  * happens while IDLE. */
 void audit_touched(struct audit *a, struct str key);
 
-/* The lists of all streams are complete; events that were on their way may come until due_ms. While
+/* The lists of all streams are complete; events that were on their way may still come. While
  * LISTING. */
-void audit_listed(struct audit *a, uint64_t due_ms);
-
-/* When to call audit_finish(), UINT64_MAX = not before something else happens. */
-uint64_t audit_due_ms(const struct audit *a);
+void audit_listed(struct audit *a);
 
 /* Compares; audit_result() is the outcome. A cache that is newer than the list (PROTOCOL 1.15) is
  * no difference. While GRACE. */

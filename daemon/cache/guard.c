@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/guard.h"
 
-#include <string.h>
-
-#include "base/compiler.h"
-
 /* So long the deletes of all lists of a watch are counted together. */
 #define WINDOW_MS 60000
 

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 struct guard_params {
-    unsigned
-        relist_deletes; /* percent; more than so many vanished objects are held; GUARD_OFF = any number passes */
+    /* Percent: a list that lacks more of the objects than that is held; GUARD_OFF = none is. */
+    unsigned relist_deletes;
     size_t at_least;  /* smaller caches are not guarded against deletes */
     uint64_t hold_ms; /* from the first list to the one that may confirm it */
 };

@@ -6,7 +6,6 @@
 #ifndef CACHE_SPAN_H
 #define CACHE_SPAN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"

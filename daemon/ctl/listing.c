@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctl/listing.h"
 
-#include <stdlib.h>
-
 #include "ctl/reader.h"
 #include "ctl/table.h"
 #include "ctl/units.h"

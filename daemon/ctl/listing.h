@@ -6,7 +6,6 @@
 #define CTL_LISTING_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

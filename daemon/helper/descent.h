@@ -6,12 +6,10 @@
 #ifndef HELPER_DESCENT_H
 #define HELPER_DESCENT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
-#include "base/compiler.h"
 #include "helper/process.h"
 
 enum { DESCENT_SET_MAX = 4096 };

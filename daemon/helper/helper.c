@@ -352,7 +352,11 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
     return kind;
 }
 
-int helper_main(const struct helper_params *params, int socket_fd)
+/* The life of the helper, in a process of its own with one thread: takes over signals, every
+ * descriptor but 0-2 and socket_fd (> 2), and runs until main closes its end; then each group of
+ * processes gets its kill_signal, after the grace SIGKILL. Returns the exit code: 0, or 1 when
+ * main broke the protocol or the system refused something the helper cannot do without. */
+static int live(const struct helper_params *params, int socket_fd)
 {
     struct helper *h = mem_zalloc(sizeof(*h));
     struct err err;
@@ -379,7 +383,7 @@ enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *p
     ensure(ends[0] > STDERR_FILENO && ends[1] > STDERR_FILENO);
     *pid = fork();
     if (*pid == 0)
-        _exit(helper_main(params, ends[1]));
+        _exit(live(params, ends[1]));
     int error = errno;
     close(ends[1]);
     if (*pid > 0) {

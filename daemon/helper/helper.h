@@ -57,10 +57,4 @@ struct helper_params {
 enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *pid,
                            struct err *err) MUST_CHECK;
 
-/* The life of the helper, in a process of its own with one thread: takes over signals, every
- * descriptor but 0-2 and socket_fd (> 2), and runs until main closes its end; then each group of
- * processes gets its kill_signal, after the grace SIGKILL. Returns the exit code: 0, or 1 when
- * main broke the protocol or the system refused something the helper cannot do without. */
-int helper_main(const struct helper_params *params, int socket_fd) MUST_CHECK;
-
 #endif

@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/compiler.h"
 #include "helper/descent.h"
 
 struct orphans {

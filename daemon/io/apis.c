@@ -298,8 +298,7 @@ static void on_version_turn(struct loop_task *task)
 static void on_version(struct apis *a, const struct err *err)
 {
     struct call *c = &a->version_call;
-    bool good = err == NULL && c->code == 200 &&
-                version_parse(buf_str(&c->body), &a->version, NULL) == ERR_OK;
+    bool good = err == NULL && c->code == 200 && version_parse(buf_str(&c->body), &a->version);
 
     buf_free(&c->body);
     a->version_state = good ? VERSION_KNOWN : VERSION_UNKNOWN;

@@ -25,7 +25,7 @@ struct auditor {
     const struct auditor_events *events;
     void *arg;
     struct deadline *next;  /* the next one that nobody asks for */
-    struct deadline *grace; /* audit_due_ms() */
+    struct deadline *grace; /* until audit_finish() */
     enum attempt attempt;
     unsigned limit;   /* of a page */
     uint64_t relists; /* of the watch, when the lists began */
@@ -196,7 +196,7 @@ static void all_listed(struct auditor *a)
 {
     uint64_t grace_ms = a->params.grace_ms > 0 ? a->params.grace_ms : AUDIT_GRACE_MS;
 
-    audit_listed(audit(a), now_ms(a) + grace_ms);
+    audit_listed(audit(a));
     deadline_start(a->grace, grace_ms);
 }
 

@@ -2,7 +2,6 @@
 #include "io/cluster.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <uv.h>
 
 #include "base/list.h"

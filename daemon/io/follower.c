@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cache/audit.h"
-#include "cache/confirm.h"
 #include "io/apis.h"
 #include "io/auditor.h"
 #include "io/confirmer.h"

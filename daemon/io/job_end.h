@@ -7,7 +7,6 @@
 #define IO_JOB_END_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "hook/run.h"
 #include "io/helper_link.h"

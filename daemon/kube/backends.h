@@ -7,8 +7,6 @@
 #ifndef KUBE_BACKENDS_H
 #define KUBE_BACKENDS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/event.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/mem.h"

@@ -372,7 +372,6 @@ enum err_kind list_reader_end(struct list_reader *r, struct list_page *page, str
     page->rv = buf_str(&r->rv);
     page->next = buf_str(&r->next);
     page->kind = r->partial ? str_c(r->want_kind) : buf_str(&r->kind);
-    page->api_version = r->partial ? str_c(r->want_api_version) : buf_str(&r->api_version);
     page->items = r->items;
     page->skipped = r->skipped;
     return ERR_OK;

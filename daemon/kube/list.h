@@ -18,9 +18,8 @@ struct list_page {
     struct str rv;
     struct str next; /* continue token; empty = this is the last page */
     struct str kind; /* of the items: from the list's kind without "List", or as rules say */
-    struct str api_version;
-    size_t items;   /* handed out */
-    size_t skipped; /* over object_size */
+    size_t items;    /* handed out */
+    size_t skipped;  /* over object_size */
 };
 
 struct list_events {

@@ -2,7 +2,6 @@
 #include "kube/shape_walk.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/version.h"
 
-#include <stdbool.h>
-
 #include "proto/json_in.h"
 
 enum { DIGITS = 4 };
@@ -46,15 +44,12 @@ static bool on_token(void *arg, const struct json_token *t)
     return true;
 }
 
-enum err_kind version_parse(struct str body, struct version *out, struct err *err)
+bool version_parse(struct str body, struct version *out)
 {
     struct scan s = {0};
-    enum err_kind kind = json_in_scan(body, on_token, &s, err);
 
-    if (kind != ERR_OK)
-        return kind;
-    if (!s.has_major || !s.has_minor)
-        return err_set(err, ERR_PROTOCOL, 0, "the server does not tell its version");
+    if (json_in_scan(body, on_token, &s, NULL) != ERR_OK || !s.has_major || !s.has_minor)
+        return false;
     *out = (struct version){s.major, s.minor};
-    return ERR_OK;
+    return true;
 }

@@ -5,7 +5,9 @@
 #ifndef KUBE_VERSION_H
 #define KUBE_VERSION_H
 
-#include "base/err.h"
+#include <stdbool.h>
+
+#include "base/compiler.h"
 #include "base/str.h"
 
 struct version {
@@ -13,8 +15,8 @@ struct version {
     unsigned minor;
 };
 
-/* Reads {"major":"1","minor":"34+",...}: the digits that each begins with. ERR_PROTOCOL: it does
- * not say both. */
-enum err_kind version_parse(struct str body, struct version *out, struct err *err) MUST_CHECK;
+/* Reads {"major":"1","minor":"34+",...}: the digits that each begins with. False if it does not say
+ * both, or is no JSON. */
+bool version_parse(struct str body, struct version *out) MUST_CHECK;
 
 #endif

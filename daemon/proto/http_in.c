@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "base/compiler.h"
 #include "base/mem.h"
 #include "base/panic.h"
 
@@ -19,10 +18,9 @@ enum phase {
 };
 
 /* The fields that somebody wants. The first of several equal ones counts. */
-enum field { FIELD_TYPE, FIELD_LOCATION, FIELD_RETRY, FIELD_CODING, FIELDS };
+enum field { FIELD_TYPE, FIELD_RETRY, FIELD_CODING, FIELDS };
 
-static const char *const field_names[FIELDS] = {"content-type", "location", "retry-after",
-                                                "transfer-encoding"};
+static const char *const field_names[FIELDS] = {"content-type", "retry-after", "transfer-encoding"};
 
 static const char framing[] = "what stands between chunks";
 
@@ -310,7 +308,6 @@ static bool tell_head(struct http_in *h)
 {
     struct http_head head = {
         .content_type = media_type(&h->values[FIELD_TYPE]),
-        .location = value_of(h, FIELD_LOCATION),
         .retry_after_s = retry_after_s(value_of(h, FIELD_RETRY)),
         .keep_alive = h->keep_alive,
     };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/http_out.h"
 
-#include <string.h>
-
 #include "base/panic.h"
 
 static void put_field(struct buf *out, const char *name, const char *prefix, const char *value)

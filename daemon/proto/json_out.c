@@ -31,17 +31,12 @@ void json_out_close(struct json_out *j, char bracket)
     j->comma = true;
 }
 
-void json_out_key_str(struct json_out *j, struct str key)
-{
-    put_comma(j);
-    json_out_quote(j->buf, key);
-    buf_putc(j->buf, ':');
-    j->comma = false;
-}
-
 void json_out_key(struct json_out *j, const char *key)
 {
-    json_out_key_str(j, str_c(key));
+    put_comma(j);
+    json_out_quote(j->buf, str_c(key));
+    buf_putc(j->buf, ':');
+    j->comma = false;
 }
 
 void json_out_str(struct json_out *j, struct str s)

@@ -26,8 +26,6 @@ void json_out_close(struct json_out *j, char bracket);
 
 /* A member name; a value must follow. */
 void json_out_key(struct json_out *j, const char *key);
-/* A member name that need not end in NUL. */
-void json_out_key_str(struct json_out *j, struct str key);
 
 /* A string value. */
 void json_out_str(struct json_out *j, struct str s);

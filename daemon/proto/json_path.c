@@ -183,11 +183,6 @@ void json_path_destroy(struct json_path **p)
     *p = NULL;
 }
 
-const char *json_path_text(const struct json_path *p)
-{
-    return p->text;
-}
-
 size_t json_path_length(const struct json_path *p)
 {
     return p->count;

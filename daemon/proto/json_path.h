@@ -25,9 +25,6 @@ enum err_kind json_path_parse(const char *text, struct json_path **out, struct e
 /* Frees the path and sets *p to NULL. NULL is fine. */
 void json_path_destroy(struct json_path **p);
 
-/* The text it was parsed from. */
-const char *json_path_text(const struct json_path *p);
-
 enum json_path_kind { JSON_PATH_MEMBER, JSON_PATH_INDEX, JSON_PATH_ALL };
 
 struct json_path_step {

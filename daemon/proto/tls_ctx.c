@@ -15,7 +15,7 @@
 #include "base/panic.h"
 
 #if MBEDTLS_VERSION_MAJOR >= 3 /* key functions take a generator, to blind what they compute */
-#define KEY_RANDOM , tls_ctx_random, NULL
+#define KEY_RANDOM , get_random, NULL
 
 /* The library's own list, but with RSA PKCS#1 before RSA-PSS: a server with an RSA key that speaks
  * no TLS 1.3 takes the first, and 3.6.6 refuses RSA-PSS in TLS 1.2 (Mbed-TLS/mbedtls#10674). */
@@ -30,7 +30,8 @@ static const uint16_t signatures[] = {
 #define KEY_RANDOM
 #endif
 
-int tls_ctx_random(void *arg, unsigned char *out, size_t n)
+/* Random bytes from the kernel, in the form that mbedTLS asks for: 0, or a negative code. */
+static int get_random(void *arg, unsigned char *out, size_t n)
 {
     (void)arg;
     while (n > 0) {
@@ -119,7 +120,7 @@ static void configure(struct tls_ctx *ctx)
     int ret = mbedtls_ssl_config_defaults(conf, MBEDTLS_SSL_IS_CLIENT, MBEDTLS_SSL_TRANSPORT_STREAM,
                                           MBEDTLS_SSL_PRESET_DEFAULT);
     ensure(ret == 0);
-    mbedtls_ssl_conf_rng(conf, tls_ctx_random, NULL);
+    mbedtls_ssl_conf_rng(conf, get_random, NULL);
     mbedtls_ssl_conf_authmode(conf, MBEDTLS_SSL_VERIFY_REQUIRED);
     mbedtls_ssl_conf_ca_chain(conf, &ctx->ca, NULL);
     mbedtls_ssl_conf_renegotiation(conf, MBEDTLS_SSL_RENEGOTIATION_DISABLED);

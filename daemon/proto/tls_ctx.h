@@ -20,7 +20,4 @@ struct tls_ctx {
     const char *alpn[2]; /* conf points here */
 };
 
-/* Random bytes from the kernel, in the form that mbedTLS asks for: 0, or a negative code. */
-int tls_ctx_random(void *arg, unsigned char *out, size_t n);
-
 #endif

@@ -169,20 +169,18 @@ static bool ends_in_number(struct str host)
     return n < host.n && (n == 0 || host.p[n - 1] == '.');
 }
 
-static enum err_kind check_host(const struct parts *p, bool *ip, struct err *err)
+static enum err_kind check_host(const struct parts *p, struct err *err)
 {
     if (p->host.n == 0)
         return bad(err, "it names no host");
     if (p->bracketed) {
-        *ip = is_ip(AF_INET6, p->host);
-        if (*ip)
+        if (is_ip(AF_INET6, p->host))
             return ERR_OK;
         if (memchr(p->host.p, '%', p->host.n) != NULL)
             return bad_part(err, p->host, "names a zone; link-local addresses are not supported");
         return bad_part(err, p->host, "is not an IPv6 address");
     }
-    *ip = is_ip(AF_INET, p->host);
-    if (*ip)
+    if (is_ip(AF_INET, p->host))
         return ERR_OK;
     if (ends_in_number(p->host))
         return bad_part(err, p->host, "is not an IPv4 address");
@@ -228,7 +226,6 @@ enum err_kind url_parse(const char *text, struct url *out, struct err *err)
 {
     struct str rest = str_c(text);
     struct parts p = {0};
-    bool ip = false;
     uint16_t port = 0;
 
     enum err_kind kind = check_text(rest, err);
@@ -240,14 +237,13 @@ enum err_kind url_parse(const char *text, struct url *out, struct err *err)
     p.path = skip(rest, authority.n);
     kind = split_host(authority, &p, err);
     if (kind == ERR_OK)
-        kind = check_host(&p, &ip, err);
+        kind = check_host(&p, err);
     if (kind == ERR_OK)
         kind = read_port(&p, &port, err);
     if (kind == ERR_OK)
         kind = check_path(&p.path, err);
     if (kind == ERR_OK)
         *out = (struct url){.tls = p.tls,
-                            .host_ip = ip,
                             .host = mem_strndup(p.host.p, p.host.n),
                             .port = port,
                             .prefix = mem_strndup(p.path.p, p.path.n)};

@@ -13,7 +13,6 @@
 
 struct url {
     bool tls;      /* https */
-    bool host_ip;  /* host is an IPv4 or IPv6 literal */
     char *host;    /* without brackets; a name may end in a dot */
     uint16_t port; /* 443 or 80 when the text names none */
     char *prefix;  /* path in front of every request, "" or "/a/b", without a slash at its end */

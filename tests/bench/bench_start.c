@@ -7,7 +7,6 @@
  * Fills a cache (default 500 MB), then changes one object after the other and times what main does
  * for each run: choosing it, the input file, the pipes, the message to the helper.
  */
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -75,6 +75,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         look_up(d, names[i]);
     discovery_destroy(&d);
-    (void)!version_parse(str_of((const char *)data, n), &version, NULL);
+    (void)!version_parse(str_of((const char *)data, n), &version);
     return 0;
 }

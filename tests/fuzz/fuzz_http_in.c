@@ -3,7 +3,6 @@
  * chooses the kind, the second the size of the portions. */
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/panic.h"
@@ -27,7 +26,6 @@ static bool on_head(void *arg, const struct http_head *h)
     buf_append_str(&o->text, h->method);
     buf_append_str(&o->text, h->target);
     buf_append_str(&o->text, h->content_type);
-    buf_append_str(&o->text, h->location);
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "conf/conf_print.h"
 
 int conf_files_enter(void **state)
 {
@@ -58,6 +59,24 @@ struct conf *conf_files_read(const char *path)
     problems_free(&p);
     buf_free(&out);
     return c;
+}
+
+static void print(const char *text, struct buf *out)
+{
+    conf_files_write("main.conf", text);
+    struct conf *c = conf_files_read("main.conf");
+    conf_print(c, out);
+    conf_destroy(&c);
+}
+
+void conf_files_print(const char *text, struct buf *out)
+{
+    struct buf again = {0};
+
+    print(text, out);
+    print(buf_cstr(out), &again);
+    assert_string_equal(buf_cstr(out), buf_cstr(&again));
+    buf_free(&again);
 }
 
 void conf_files_expect(const char *path, const char *problems)

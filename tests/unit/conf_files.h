@@ -19,6 +19,10 @@ void conf_files_write(const char *path, const char *text);
 /* Reads a configuration that must be right. */
 struct conf *conf_files_read(const char *path) MUST_CHECK;
 
+/* Reads text, which must be right, and puts what is printed of it into out, which is empty: read
+ * again, that is printed the same. */
+void conf_files_print(const char *text, struct buf *out);
+
 /* Reads path and expects exactly these problems. */
 void conf_files_expect(const char *path, const char *problems);
 

@@ -119,3 +119,18 @@ void io_tls_fini(struct io_tls *t)
     tls_peer_id_fini(&t->id);
     tls_peer_id_fini(&t->ca);
 }
+
+int io_tls_set_up(void **state)
+{
+    static struct io_tls tls;
+
+    io_tls_init(&tls, TLS_PEER_ALL);
+    *state = &tls;
+    return 0;
+}
+
+int io_tls_clean_up(void **state)
+{
+    io_tls_fini(*state);
+    return 0;
+}

@@ -63,4 +63,9 @@ void io_tls_init(struct io_tls *t, enum tls_peer_versions versions);
 /* Releases them. */
 void io_tls_fini(struct io_tls *t);
 
+/* cmocka's setup and teardown of a group; *state is a struct io_tls of all versions. */
+int io_tls_set_up(void **state);
+/* See above. */
+int io_tls_clean_up(void **state);
+
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json_model.h"
 
-#include <string.h>
-
 enum { CHILDREN = 5 };
 
 struct model {

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/mem.h"
 #include "kube/event.h"
 
 /* The object, with what its kind says in front. */
@@ -62,34 +61,38 @@ struct object *objects_make(const char *key, const char *uid, const char *rv, co
     return o;
 }
 
-struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg)
+struct watch_params objects_watch_params(void)
 {
     static const char *const everywhere[] = {"*"};
-    struct watch *w = NULL;
-    struct err err = {0};
 
-    assert_int_equal(watch_create(
-                         &(struct watch_params){
-                             .name = name,
-                             .cluster = "c",
-                             .resource = "configmaps",
-                             .namespaces = everywhere,
-                             .namespace_count = 1,
-                             .label_selector = "",
-                             .field_selector = "",
-                             .object_size = 4096,
-                             .reflector = {.backoff = {800, 30000, 2, 0},
-                                           .reset_after_ms = 120000,
-                                           .page_size = 500,
-                                           .watch_min_s = 300,
-                                           .watch_max_s = 300},
-                             .guard = {.relist_deletes = GUARD_OFF,            .hold_ms = 60000      },
-                             .bookmark_timeout_ms = 150000,
-                             .list_idle_timeout_ms = 60000,
-                             .stale_after_ms = 30000
-    },
-                         events, arg, &w, &err),
-                     ERR_OK);
+    return (struct watch_params){
+        .name = "w",
+        .cluster = "c",
+        .resource = "configmaps",
+        .namespaces = everywhere,
+        .namespace_count = 1,
+        .label_selector = "",
+        .field_selector = "",
+        .object_size = 4096,
+        .reflector = {.backoff = {800, 30000, 2, 0},
+                      .reset_after_ms = 120000,
+                      .page_size = 500,
+                      .watch_min_s = 300,
+                      .watch_max_s = 300},
+        .guard = {.relist_deletes = GUARD_OFF,            .hold_ms = 60000      },
+        .bookmark_timeout_ms = 150000,
+        .list_idle_timeout_ms = 60000,
+        .stale_after_ms = 30000,
+    };
+}
+
+struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg)
+{
+    struct watch_params p = objects_watch_params();
+    struct watch *w = NULL;
+
+    p.name = name;
+    assert_int_equal(watch_create(&p, events, arg, &w, NULL), ERR_OK);
     return w;
 }
 

@@ -28,7 +28,11 @@ void objects_put_event(struct buf *out, const char *type, const char *key, const
 /* The object of such an event, read back; one reference for the caller. */
 struct object *objects_make(const char *key, const char *uid, const char *rv, const char *data);
 
-/* A watch of configmaps in all namespaces of cluster "c", without jitter. Never NULL. */
+/* A watch named "w" of configmaps in all namespaces of cluster "c": no guard, no jitter, stale after
+ * 30 s. */
+struct watch_params objects_watch_params(void);
+
+/* A watch of these, with a name of its own. Never NULL. */
 struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg);
 
 /* Gives feed the answer 200 with this body, in one piece, and returns what it does next. */

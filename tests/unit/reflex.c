@@ -92,6 +92,25 @@ void reflex_relist(enum relist_reason why)
     reflex.last = reflector_relist(reflex.r, why, reflex.now);
 }
 
+void reflex_seen(const char *rv)
+{
+    reflector_seen(reflex.r, str_c(rv));
+}
+
+uint64_t reflex_relists(enum relist_reason why)
+{
+    return reflector_relists(reflex.r)[why];
+}
+
+uint64_t reflex_all_relists(void)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < RELIST_REASONS; i++)
+        n += reflector_relists(reflex.r)[i];
+    return n;
+}
+
 static void put_rv(struct buf *out, const char *letter, const char *rv)
 {
     buf_printf(out, "%s(%s)", letter, rv != NULL ? rv : "-");

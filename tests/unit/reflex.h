@@ -53,6 +53,14 @@ void reflex_timer(void);
 void reflex_held(uint64_t wait_ms);
 /* An order, or a version that went backwards. */
 void reflex_relist(enum relist_reason why);
+/* An event or a bookmark with this version. */
+void reflex_seen(const char *rv);
+
+/* How many relists this was the reason of. */
+uint64_t reflex_relists(enum relist_reason why);
+
+/* How many relists there were. */
+uint64_t reflex_all_relists(void);
 
 /* Checks the last answer, and that the state fits it. */
 void reflex_want(const char *want);

@@ -54,26 +54,8 @@ int resumed_set_up(void **state)
     (void)state;
     log_set_level(LOG_LVL_ERROR);
     resumed.now = (struct feed_now){1000000, 1};
-    resumed.params = (struct watch_params){
-        .name = "w",
-        .cluster = "c",
-        .resource = "configmaps",
-        .namespaces = resumed_everywhere,
-        .namespace_count = 1,
-        .label_selector = "",
-        .field_selector = "",
-        .object_size = 4096,
-        .reflector = {.backoff = {800, 30000, 2, 0},
-                      .reset_after_ms = 120000,
-                      .page_size = 500,
-                      .watch_min_s = 300,
-                      .watch_max_s = 300,
-                      .watch_list = WATCH_LIST_OFF},
-        .guard = {.relist_deletes = GUARD_OFF,            .hold_ms = 60000      },
-        .bookmark_timeout_ms = 150000,
-        .list_idle_timeout_ms = 60000,
-        .stale_after_ms = 30000,
-    };
+    resumed.params = objects_watch_params();
+    resumed.params.reflector.watch_list = WATCH_LIST_OFF;
     resumed_make();
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 
 enum { OBJECT_SIZE = 400, LIVED_MS = 2000 };
@@ -52,6 +53,13 @@ static struct shape *make_shape(const struct talk_setup *setup)
     if (p.keep_count + p.match_count > 0)
         assert_int_equal(shape_create(&p, &shape, NULL), ERR_OK);
     return shape;
+}
+
+int talk_be_quiet(void **state)
+{
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    return 0;
 }
 
 void talk_init(struct talk *t, const struct resource *resource, const struct talk_setup *setup)

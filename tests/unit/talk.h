@@ -95,6 +95,9 @@ struct talk {
     struct buf next;
 };
 
+/* cmocka's setup of a group: warnings are not written. */
+int talk_be_quiet(void **state);
+
 /* A feed of the resource with its store, which has begun its first list. Release with talk_fini(). */
 void talk_init(struct talk *t, const struct resource *resource, const struct talk_setup *setup);
 

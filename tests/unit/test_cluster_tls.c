@@ -4,8 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -291,22 +289,6 @@ static void test_who_may_shake_hands(void **state)
     session_set_ctx(&s, NULL);
 }
 
-static int make_tls(void **state)
-{
-    struct io_tls *t = malloc(sizeof(*t));
-
-    io_tls_init(t, TLS_PEER_ALL);
-    *state = t;
-    return 0;
-}
-
-static int drop_tls(void **state)
-{
-    io_tls_fini(*state);
-    free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,5 +303,5 @@ int main(void)
     };
 
     alarm(100);
-    return cmocka_run_group_tests(tests, make_tls, drop_tls);
+    return cmocka_run_group_tests(tests, io_tls_set_up, io_tls_clean_up);
 }

@@ -4,13 +4,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "conf/conf_print.h"
 #include "conf_files.h"
 
 /* A row of a table (clang-format 14 crashes on some with braces). */

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "conf/conf_print.h"
 #include "conf_files.h"
 
 /* A row of a table (clang-format 14 crashes on some with braces). */
@@ -69,24 +68,15 @@ static void test_all_taken(void **state)
 /* What is printed can be read again, and means the same. */
 static void test_printed(void **state)
 {
-    struct buf first = {0};
-    struct buf second = {0};
+    struct buf printed = {0};
 
     (void)state;
-    conf_files_write("main.conf", every);
-    struct conf *c = conf_files_read("main.conf");
-    conf_print(c, &first);
-    conf_destroy(&c);
-    assert_non_null(strstr(buf_cstr(&first), "    output = \"/x/b\";\n    output_mode = \"0644\";\n"
-                                             "    output_owner = \":adm\";\n    check = [ ];\n"
-                                             "    apply = [ \"/bin/apply\", \"${file}\" ];\n"));
-    conf_files_write("main.conf", buf_cstr(&first));
-    c = conf_files_read("main.conf");
-    conf_print(c, &second);
-    conf_destroy(&c);
-    assert_string_equal(buf_cstr(&first), buf_cstr(&second));
-    buf_free(&first);
-    buf_free(&second);
+    conf_files_print(every, &printed);
+    assert_non_null(strstr(buf_cstr(&printed),
+                           "    output = \"/x/b\";\n    output_mode = \"0644\";\n"
+                           "    output_owner = \":adm\";\n    check = [ ];\n"
+                           "    apply = [ \"/bin/apply\", \"${file}\" ];\n"));
+    buf_free(&printed);
 }
 
 #define NEEDS_OUTPUT " needs output: it is about the file that output names"

@@ -4,8 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -254,22 +252,6 @@ static void test_dispose_in_any_state(void **state)
     server_stop(&s);
 }
 
-static int make_tls(void **state)
-{
-    struct io_tls *t = malloc(sizeof(*t));
-
-    io_tls_init(t, TLS_PEER_ALL);
-    *state = t;
-    return 0;
-}
-
-static int drop_tls(void **state)
-{
-    io_tls_fini(*state);
-    free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,5 +265,5 @@ int main(void)
     };
 
     alarm(100);
-    return cmocka_run_group_tests(tests, make_tls, drop_tls);
+    return cmocka_run_group_tests(tests, io_tls_set_up, io_tls_clean_up);
 }

@@ -2,14 +2,8 @@
 /* A view beside its watches, as hooks, streams, the journal and the control socket see it. */
 #include "cache/content.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "admin/admin.h"
 #include "admin/journal.h"
@@ -17,10 +11,10 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "cache/view.h"
-#include "cache/watch.h"
 #include "hook/hook.h"
 #include "hook/payload.h"
 #include "hook/why.h"
+#include "objects.h"
 
 enum { STALE_AFTER = 30000 };
 
@@ -84,28 +78,13 @@ static struct watch *make_watch(const char *resource)
 {
     static const struct watch_events events = {.on_delta = on_watch_delta,
                                                .on_stale = on_watch_stale};
-    static const char *const everywhere[] = {"*"};
+    struct watch_params p = objects_watch_params();
     struct watch *w = NULL;
-    const struct watch_params p = {
-        .name = resource,
-        .cluster = "c",
-        .resource = resource,
-        .namespaces = everywhere,
-        .namespace_count = 1,
-        .label_selector = "",
-        .field_selector = "",
-        .object_size = 4096,
-        .reflector = {.backoff = {.initial_ms = 800, .max_ms = 30000, .factor = 2},
-                      .reset_after_ms = 120000,
-                      .page_size = 500,
-                      .watch_min_s = 300,
-                      .watch_max_s = 300},
-        .guard = {.relist_deletes = 50,                                           .at_least = 1,     .hold_ms = 60000},
-        .bookmark_timeout_ms = 150000,
-        .list_idle_timeout_ms = 60000,
-        .stale_after_ms = STALE_AFTER,
-    };
 
+    p.name = resource;
+    p.resource = resource;
+    p.guard = (struct guard_params){.relist_deletes = 50, .at_least = 1, .hold_ms = 60000};
+    p.stale_after_ms = STALE_AFTER;
     assert_int_equal(watch_create(&p, &events, NULL, &w, NULL), ERR_OK);
     return w;
 }

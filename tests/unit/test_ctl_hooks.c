@@ -2,7 +2,6 @@
 /* What informerctl asks about hooks, what it makes of the answers, and its exit codes. */
 #include "scripted.h"
 
-#include "ctl/args.h"
 #include "ctl/events.h"
 #include "ctl/listing.h"
 

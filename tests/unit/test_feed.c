@@ -2,12 +2,7 @@
 /* cache/feed: conversations of lists and watches, their bodies cut anywhere; more stand in test_feed_*.c. */
 #include "talk.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "base/log.h"
-#include "base/mem.h"
 
 static const struct talk_setup plain = {.watch_list = WATCH_LIST_OFF};
 
@@ -316,13 +311,6 @@ static void test_a_frame_without_end_ends_the_stream(void **state)
     check_oversize_frame("{\"a\":");
 }
 
-static int be_quiet(void **state)
-{
-    (void)state;
-    log_set_level(LOG_LVL_ERROR);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,5 +337,5 @@ int main(void)
         cmocka_unit_test(test_a_frame_without_end_ends_the_stream),
     };
 
-    return cmocka_run_group_tests(tests, be_quiet, NULL);
+    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
 }

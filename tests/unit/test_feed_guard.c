@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/log.h"
-
 #define OK        .code = 200
 #define ITEM_N(n) ITEM("i" n, "u" n, n, "")
 #define FOUR      ITEM_N("1") "," ITEM_N("2") "," ITEM_N("3") "," ITEM_N("4")
@@ -255,13 +253,6 @@ static void test_a_future_version_is_found_by_a_probe_and_held(void **state)
     PLAY({OK, .body = PAGE("13", "", EIGHT), .next = WATCH("13")});
 }
 
-static int be_quiet(void **state)
-{
-    (void)state;
-    log_set_level(LOG_LVL_ERROR);
-    return 0;
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
@@ -284,5 +275,5 @@ int main(void)
     };
 #undef TEST
 
-    return cmocka_run_group_tests(tests, be_quiet, NULL);
+    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
 }

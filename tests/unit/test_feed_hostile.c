@@ -5,10 +5,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/rng.h"
 
 enum {
@@ -296,13 +294,6 @@ static void test_shapes_at_random_are_no_hot_loop(void **state)
     }
 }
 
-static int be_quiet(void **state)
-{
-    (void)state;
-    log_set_level(LOG_LVL_ERROR);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,5 +301,5 @@ int main(void)
         cmocka_unit_test(test_shapes_at_random_are_no_hot_loop),
     };
 
-    return cmocka_run_group_tests(tests, be_quiet, NULL);
+    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
 }

@@ -3,10 +3,6 @@
  * PROTOCOL 2.10). */
 #include "talk.h"
 
-#include <string.h>
-
-#include "base/log.h"
-
 static const struct talk_setup on_only = {.watch_list = WATCH_LIST_OFF, .match = "data.on=yes"};
 static const struct talk_setup on_streams = {.watch_list = WATCH_LIST_ON, .match = "data.on=yes"};
 
@@ -150,13 +146,6 @@ static void test_metadata_alone_is_streamed_as_such(void **state)
     resource_fini(&configmaps);
 }
 
-static int be_quiet(void **state)
-{
-    (void)state;
-    log_set_level(LOG_LVL_ERROR);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,5 +158,5 @@ int main(void)
         cmocka_unit_test(test_metadata_alone_is_streamed_as_such),
     };
 
-    return cmocka_run_group_tests(tests, be_quiet, NULL);
+    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
 }

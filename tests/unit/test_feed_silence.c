@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/log.h"
-
 #define OK .code = 200
 #define CHECK(...)                                            \
     do {                                                      \
@@ -264,13 +262,6 @@ static void test_a_list_that_fails_lets_go_of_what_it_staged(void **state)
     assert_int_equal(store_would_delete(talk.store, 0), 1); /* b: nothing of a is staged */
 }
 
-static int be_quiet(void **state)
-{
-    (void)state;
-    log_set_level(LOG_LVL_ERROR);
-    return 0;
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
@@ -292,5 +283,5 @@ int main(void)
     };
 #undef TEST
 
-    return cmocka_run_group_tests(tests, be_quiet, NULL);
+    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
 }

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/log.h"
-
 static const struct talk_setup always = {.watch_list = WATCH_LIST_ON};
 static const struct talk_setup later = {.watch_list = WATCH_LIST_AUTO};
 
@@ -216,13 +214,6 @@ static void test_the_watch_behind_the_initial_events_may_be_silent(void **state)
     assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 150000);
 }
 
-static int be_quiet(void **state)
-{
-    (void)state;
-    log_set_level(LOG_LVL_ERROR);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,5 +239,5 @@ int main(void)
                                         begin_to_stream, end),
     };
 
-    return cmocka_run_group_tests(tests, be_quiet, NULL);
+    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
 }

@@ -2,7 +2,6 @@
 /* Main's link with a real helper and real programs, and with a helper that talks nonsense. */
 #include "io/helper_link.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -18,7 +17,6 @@
 
 #include <cmocka.h>
 
-#include "base/compiler.h"
 #include "base/mem.h"
 #include "helped.h"
 #include "io/loop.h"

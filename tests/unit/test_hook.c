@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "objects.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "hook/hook.h"
 
 /* Two watches and the hooks that a test adds; runs are started and ended by hand. */

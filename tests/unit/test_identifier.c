@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "base/compiler.h"
 #include "io/cluster.h"
 #include "io/deadline.h"
 #include "io/loop.h"

@@ -3,7 +3,6 @@
 #include "objects.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "admin/journal.h"

@@ -28,10 +28,8 @@ static const char *select_all(const char *text, const char *const *paths)
     struct err err = {0};
     size_t n = 0;
 
-    for (; paths[n] != NULL; n++) {
+    for (; paths[n] != NULL; n++)
         assert_int_equal(json_path_parse(paths[n], &parsed[n], &err), ERR_OK);
-        assert_string_equal(json_path_text(parsed[n]), paths[n]);
-    }
     buf_clear(&out);
     assert_int_equal(
         json_path_select((const struct json_path *const *)parsed, n, str_c(text), &out, &err),

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/rng.h"
 #include "hook/output.h"
 
 /* Each line in brackets. */

@@ -3,7 +3,6 @@
  * one that was meant. */
 #include "helper/process.h"
 
-#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -3,8 +3,6 @@
  * in test_reflector_*.c. */
 #include "reflex.h"
 
-#include <string.h>
-
 #define INITIAL     REFLEX_INITIAL
 #define RESET_AFTER REFLEX_RESET_AFTER
 
@@ -47,7 +45,7 @@ static void test_s4_s6_a_relist_from_a_known_version_has_no_limit(void **state)
 {
     (void)state;
     reflex_sync_at("7");
-    reflector_seen(reflex.r, str_c("8"));
+    reflex_seen("8");
     reflex_failed(ERR_EXPIRED);
     reflex_want("wait 800");
     reflex_timer();
@@ -198,7 +196,7 @@ static void test_streams_that_follow_each_other_are_healthy_together(void **stat
     reflex_failed(ERR_SERVER);
     reflex_timer();
     reflex_listed("7", "");
-    reflector_seen(reflex.r, str_c("8"));
+    reflex_seen("8");
     reflex_ended_after(RESET_AFTER / 2);
     reflex_ended_after(RESET_AFTER / 2);
     reflex_want("W(8)");
@@ -218,7 +216,7 @@ static void test_only_health_resets_the_ladder(void **state)
     reflex_want("wait 1600");
     reflex_timer();
     reflex_listed("9", "");
-    reflector_seen(reflex.r, str_c("10"));
+    reflex_seen("10");
     reflex.now += RESET_AFTER;
     reflex_failed(ERR_SERVER);
     reflex_want("wait 800");
@@ -238,7 +236,7 @@ static void test_a_short_watch_with_an_event_or_an_empty_one_of_a_second_goes_on
 {
     (void)state;
     reflex_sync_at("7");
-    reflector_seen(reflex.r, str_c("8"));
+    reflex_seen("8");
     reflex_ended_after(10);
     reflex_want("W(8)");
     reflex_ended_after(1000);
@@ -251,8 +249,8 @@ static void test_the_last_version_counts_not_the_largest(void **state)
 {
     (void)state;
     reflex_sync_at("7");
-    reflector_seen(reflex.r, str_c("55"));
-    reflector_seen(reflex.r, str_c("32"));
+    reflex_seen("55");
+    reflex_seen("32");
     reflex_ended_after(5000);
     reflex_want("W(32)");
 }
@@ -265,7 +263,7 @@ static void test_watch_timeouts_are_spread_over_their_range(void **state)
     (void)state;
     reflex_sync_at("7");
     for (int i = 0; i < 20000; i++) {
-        reflector_seen(reflex.r, str_c("8"));
+        reflex_seen("8");
         reflex_ended_after(20000);
         low = reflex.last.timeout_s < low ? reflex.last.timeout_s : low;
         high = reflex.last.timeout_s > high ? reflex.last.timeout_s : high;

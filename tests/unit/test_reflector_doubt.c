@@ -3,25 +3,6 @@
  * future or the past, held lists; and what counts as a relist (PROTOCOL 1.22, 1.23). */
 #include "reflex.h"
 
-static void seen(const char *rv)
-{
-    reflector_seen(reflex.r, str_c(rv));
-}
-
-static uint64_t relists(enum relist_reason why)
-{
-    return reflector_relists(reflex.r)[why];
-}
-
-static uint64_t all_relists(void)
-{
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < RELIST_REASONS; i++)
-        n += reflector_relists(reflex.r)[i];
-    return n;
-}
-
 /* ---- Versions that are too large (PROTOCOL 1.3, 1.10). */
 
 static void test_s9_too_large_is_followed_by_a_list_without_a_version(void **state)
@@ -69,7 +50,7 @@ static void test_a_watch_from_the_future_lists_the_newest(void **state)
     (void)state;
     reflex_sync_at("20");
     reflex_failed(ERR_FUTURE);
-    assert_int_equal(relists(RELIST_FUTURE), 1);
+    assert_int_equal(reflex_relists(RELIST_FUTURE), 1);
     reflex_want_wait_then(800, "L(-) limit=500");
 }
 
@@ -100,7 +81,7 @@ static void test_two_silent_streams_probe(void **state)
 {
     (void)state;
     make_silent();
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
 }
 
 static void test_a_word_between_silent_streams_counts_them_anew(void **state)
@@ -108,7 +89,7 @@ static void test_a_word_between_silent_streams_counts_them_anew(void **state)
     (void)state;
     reflex_sync_at("50");
     reflex_ended_after(300000);
-    seen("51");
+    reflex_seen("51");
     reflex_ended_after(300000);
     reflex_want("W(51)");
     assert_true(reflector_marked(reflex.r, str_c("52")));
@@ -146,7 +127,7 @@ static void test_a_probe_that_is_not_older_watches_on(void **state)
         reflex_want("W(50)"); /* silence counts anew */
         reflex_ended_after(300000);
         reflex_want("P(-) limit=1");
-        assert_int_equal(all_relists(), 0);
+        assert_int_equal(reflex_all_relists(), 0);
     }
 }
 
@@ -159,7 +140,7 @@ static void test_a_probe_that_is_older_lists_the_newest_at_once(void **state)
     assert_true(reflector_is_newest(reflex.r));
     assert_true(reflector_goes_back(reflex.r, str_c("49")));
     assert_int_equal(reflector_why(reflex.r), RELIST_FUTURE);
-    assert_int_equal(relists(RELIST_FUTURE), 1);
+    assert_int_equal(reflex_relists(RELIST_FUTURE), 1);
 }
 
 static void test_a_probe_that_fails_waits_and_watches(void **state)
@@ -168,7 +149,7 @@ static void test_a_probe_that_fails_waits_and_watches(void **state)
     make_silent();
     reflex_failed(ERR_FORBIDDEN);
     reflex_want_wait_then(800, "W(50)");
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
     reflex_ended_after(50000); /* still silent: one more stream is enough */
     reflex_want("P(-) limit=1");
 }
@@ -200,7 +181,7 @@ static void test_a_bookmark_that_goes_back_is_not_believed(void **state)
     assert_false(reflector_marked(reflex.r, str_c("59")));
     assert_string_equal(reflector_rv(reflex.r), "60");
     reflex_relist(RELIST_BACKWARDS);
-    assert_int_equal(relists(RELIST_BACKWARDS), 1);
+    assert_int_equal(reflex_relists(RELIST_BACKWARDS), 1);
     reflex_want_wait_then(800, "L(-) limit=500");
 }
 
@@ -208,7 +189,7 @@ static void test_a_bookmark_behind_an_event_moves_nothing_back(void **state)
 {
     (void)state;
     reflex_sync_at("50");
-    seen("70");
+    reflex_seen("70");
     assert_true(reflector_marked(reflex.r, str_c("60")));
     assert_string_equal(reflector_rv(reflex.r), "70");
     assert_false(reflector_marked(reflex.r, str_c("59")));
@@ -220,11 +201,11 @@ static void test_s20_an_event_that_goes_back_is_an_event(void **state)
 {
     (void)state;
     reflex_sync_at("7");
-    seen("55");
-    seen("32");
+    reflex_seen("55");
+    reflex_seen("32");
     reflex_ended_after(5000);
     reflex_want("W(32)");
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
 }
 
 /* A watch from it would begin with whatever the server has. */
@@ -232,7 +213,7 @@ static void test_zero_is_no_version_to_resume_from(void **state)
 {
     (void)state;
     reflex_sync_at("7");
-    seen("0");
+    reflex_seen("0");
     assert_true(reflector_marked(reflex.r, str_c("0")));
     reflex_ended_after(5000);
     reflex_want("W(7)");
@@ -322,7 +303,7 @@ static void test_the_first_list_is_no_relist_however_often_it_fails(void **state
     reflex_timer();
     assert_int_equal(reflector_why(reflex.r), RELIST_REASONS);
     reflex_listed("7", "");
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
 }
 
 static void test_a_list_that_is_tried_again_counts_once_by_its_first_reason(void **state)
@@ -342,10 +323,10 @@ static void test_a_list_that_is_tried_again_counts_once_by_its_first_reason(void
     reflex_timer();
     reflex_listed("9", "");
     assert_int_equal(reflector_why(reflex.r), RELIST_REASONS);
-    assert_int_equal(all_relists(), 1);
-    assert_int_equal(relists(RELIST_EXPIRED), 1);
+    assert_int_equal(reflex_all_relists(), 1);
+    assert_int_equal(reflex_relists(RELIST_EXPIRED), 1);
     reflex_relist(RELIST_MANUAL);
-    assert_int_equal(relists(RELIST_MANUAL), 1);
+    assert_int_equal(reflex_relists(RELIST_MANUAL), 1);
 }
 
 static void test_each_end_of_a_watch_has_its_reason(void **state)
@@ -365,11 +346,11 @@ static void test_each_end_of_a_watch_has_its_reason(void **state)
     reflex_timer();
     reflex_listed("7", "");
     reflex_relist(RELIST_AUDIT);
-    assert_int_equal(relists(RELIST_ERROR), 2);
-    assert_int_equal(relists(RELIST_EXPIRED), 1);
-    assert_int_equal(relists(RELIST_EMPTY), 1);
-    assert_int_equal(relists(RELIST_AUDIT), 1);
-    assert_int_equal(all_relists(), 5);
+    assert_int_equal(reflex_relists(RELIST_ERROR), 2);
+    assert_int_equal(reflex_relists(RELIST_EXPIRED), 1);
+    assert_int_equal(reflex_relists(RELIST_EMPTY), 1);
+    assert_int_equal(reflex_relists(RELIST_AUDIT), 1);
+    assert_int_equal(reflex_all_relists(), 5);
 }
 
 static void test_reasons_have_names(void **state)
@@ -387,7 +368,7 @@ static void test_an_order_before_the_first_list_asks_for_that(void **state)
     reflex_start();
     reflex_relist(RELIST_MANUAL);
     reflex_want("L(0) limit=500");
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
 }
 
 int main(void)

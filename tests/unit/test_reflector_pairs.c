@@ -227,7 +227,7 @@ static void give(enum input in)
         reflex_listed("9", "more");
         break;
     case IN_SEEN:
-        reflector_seen(reflex.r, str_c("9"));
+        reflex_seen("9");
         break;
     case IN_ENDED:
         reflex_ended_after(5000);

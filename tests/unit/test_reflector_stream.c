@@ -16,22 +16,17 @@ static void streamed(const char *rv)
     reflector_streamed(reflex.r, str_c(rv), reflex.now);
 }
 
-static void seen(const char *rv)
-{
-    reflector_seen(reflex.r, str_c(rv));
-}
-
 static void test_s65_the_stream_goes_on_as_the_watch(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
     reflex_start();
     reflex_want("S(-)");
-    seen("90");
+    reflex_seen("90");
     streamed("7");
     assert_int_equal(reflector_state(reflex.r), REFLECTOR_WATCHING);
     assert_string_equal(reflector_rv(reflex.r), "7");
-    seen("8");
+    reflex_seen("8");
     reflex_ended_after(300000);
     reflex_want("W(8)");
 }
@@ -41,13 +36,13 @@ static void test_versions_of_initial_events_are_not_remembered(void **state)
     (void)state;
     use(WATCH_LIST_ON, false);
     reflex_start();
-    seen("90");
-    seen("3");
+    reflex_seen("90");
+    reflex_seen("3");
     assert_string_equal(reflector_rv(reflex.r), "");
     streamed("7");
     reflex_failed(ERR_SERVER);
     reflex_want_wait_then(800, "S(7)");
-    seen("200");
+    reflex_seen("200");
     assert_string_equal(reflector_rv(reflex.r), "7");
 }
 
@@ -209,7 +204,7 @@ static void test_s70_a_stream_that_ends_before_its_list_is_asked_for_at_once(voi
     (void)state;
     use(WATCH_LIST_ON, false);
     reflex_start();
-    seen("3");
+    reflex_seen("3");
     reflex_ended_after(10);
     reflex_want("S(-)");
     reflex_ended_after(1000);

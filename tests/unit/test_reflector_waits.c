@@ -2,25 +2,6 @@
 /* cache/reflector: how long it waits, and streams that end before their time (PROTOCOL 1.7-1.9). */
 #include "reflex.h"
 
-static void seen(const char *rv)
-{
-    reflector_seen(reflex.r, str_c(rv));
-}
-
-static uint64_t relists(enum relist_reason why)
-{
-    return reflector_relists(reflex.r)[why];
-}
-
-static uint64_t all_relists(void)
-{
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < RELIST_REASONS; i++)
-        n += reflector_relists(reflex.r)[i];
-    return n;
-}
-
 /* ---- Streams over before their time (PROTOCOL 1.7). */
 
 static void test_s41_s43_empty_streams_list_with_growing_pauses(void **state)
@@ -33,17 +14,17 @@ static void test_s41_s43_empty_streams_list_with_growing_pauses(void **state)
         reflex_listed("7", "");
         reflex_want("W(7)");
     }
-    assert_int_equal(relists(RELIST_EMPTY), 6);
+    assert_int_equal(reflex_relists(RELIST_EMPTY), 6);
 }
 
 static void test_s42_a_short_stream_with_an_event_is_resumed_at_once(void **state)
 {
     (void)state;
     reflex_sync_at("7");
-    seen("8");
+    reflex_seen("8");
     reflex_ended_after(0);
     reflex_want("W(8)");
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
 }
 
 static void test_hasty_streams_are_resumed_at_once_five_times(void **state)
@@ -51,23 +32,23 @@ static void test_hasty_streams_are_resumed_at_once_five_times(void **state)
     (void)state;
     reflex_sync_at("7");
     for (int i = 0; i < 5; i++) {
-        seen("8");
+        reflex_seen("8");
         reflex_ended_after(4999);
         reflex_want("W(8)");
     }
-    seen("8");
+    reflex_seen("8");
     reflex_ended_after(4999);
     reflex_want_wait_then(800, "W(8)");
-    seen("8");
+    reflex_seen("8");
     reflex_ended_after(10);
     reflex_want_wait_then(1600, "W(8)");
-    seen("8");
+    reflex_seen("8");
     reflex_ended_after(5000); /* one that lives is trusted again */
     reflex_want("W(8)");
-    seen("8");
+    reflex_seen("8");
     reflex_ended_after(0);
     reflex_want("W(8)");
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
 }
 
 static void test_a_probe_behind_a_wait_begins_the_time_of_health(void **state)
@@ -75,7 +56,7 @@ static void test_a_probe_behind_a_wait_begins_the_time_of_health(void **state)
     (void)state;
     reflex_sync_at("7");
     for (int i = 0; i < 5; i++) {
-        seen("8");
+        reflex_seen("8");
         reflex_ended_after(10);
     }
     reflex_ended_after(1000);
@@ -84,7 +65,7 @@ static void test_a_probe_behind_a_wait_begins_the_time_of_health(void **state)
     reflex.now += REFLEX_RESET_AFTER; /* the timer is late */
     reflex_want_wait_then(1600, "P(-) limit=1");
     reflex_listed("8", "");
-    seen("9");
+    reflex_seen("9");
     reflex_ended_after(1000);
     reflex_want("wait 3200");
 }
@@ -94,7 +75,7 @@ static void test_silent_hasty_streams_wait_and_probe(void **state)
     (void)state;
     reflex_sync_at("7");
     for (int i = 0; i < 5; i++) {
-        seen("8");
+        reflex_seen("8");
         reflex_ended_after(10);
     }
     reflex_ended_after(1000);
@@ -115,7 +96,7 @@ static void test_short_streams_that_were_asked_for_are_not_hasty(void **state)
     reflex_use(&p);
     reflex_sync_at("7");
     for (uint64_t i = 0; i < 50; i++) {
-        seen("8");
+        reflex_seen("8");
         reflex_ended_after(1000 + i * 20); /* a server may be in a hurry */
         assert_int_equal(reflex.last.what, REFLECTOR_WATCH);
     }
@@ -129,10 +110,10 @@ static void test_s45_busy_twice_is_two_steps_of_one_ladder_and_no_list(void **st
     reflex_sync_at("7");
     reflex_failed(ERR_BUSY);
     reflex_want_wait_then(800, "W(7)");
-    seen("8");
+    reflex_seen("8");
     reflex_failed(ERR_BUSY);
     reflex_want_wait_then(1600, "W(8)");
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
 }
 
 static void test_s46_retry_after_is_the_least_that_is_waited(void **state)
@@ -155,7 +136,7 @@ static void test_s47_a_closed_port_climbs_the_ladder_at_the_same_version(void **
         reflex_failed(ERR_REFUSED);
         reflex_want_wait_then(steps[i], "W(7)");
     }
-    assert_int_equal(all_relists(), 0);
+    assert_int_equal(reflex_all_relists(), 0);
 }
 
 static void test_s48_the_ladder_is_as_configured(void **state)

@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "base/compiler.h"
 #include "base/mem.h"
 #include "cache/refusal.h"
 

@@ -4,7 +4,6 @@
  * runs one seed. */
 #include "view_rig.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

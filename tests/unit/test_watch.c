@@ -2,7 +2,6 @@
 /* cache/watch: the streams of a watch, what they ask for, and what status says of all of them. */
 #include "objects.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -71,25 +70,17 @@ static size_t count(const char *const *v)
 
 static enum err_kind create(const struct scope *s, struct watch **out, struct err *err)
 {
-    return watch_create(
-        &(struct watch_params){
-            .name = "n",
-            .cluster = "c",
-            .resource = s->resource,
-            .namespaces = s->namespaces,
-            .namespace_count = count(s->namespaces),
-            .names = s->names,
-            .name_count = count(s->names),
-            .label_selector = s->labels ? s->labels : "",
-            .field_selector = s->fields ? s->fields : "",
-            .object_size = 4096,
-            .reflector = {.backoff = {800, 30000, 2, 0},
-                          .reset_after_ms = 120000,
-                          .page_size = 500,
-                          .watch_min_s = 300,
-                          .watch_max_s = 300}
-    },
-        &events, NULL, out, err);
+    struct watch_params p = objects_watch_params();
+
+    p.name = "n";
+    p.resource = s->resource;
+    p.namespaces = s->namespaces;
+    p.namespace_count = count(s->namespaces);
+    p.names = s->names;
+    p.name_count = count(s->names);
+    p.label_selector = s->labels ? s->labels : "";
+    p.field_selector = s->fields ? s->fields : "";
+    return watch_create(&p, &events, NULL, out, err);
 }
 
 /* The targets of its first lists, in order. */

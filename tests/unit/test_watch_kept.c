@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "cache/confirm.h"
 
 static const char *const two[] = {"ns", "other"};
@@ -129,13 +130,13 @@ static void make_things(void)
     assert_int_equal(watch_stream_count(resumed.w), 1);
 }
 
-/* Discovery says where they are, but not what. */
+/* Discovery says what they are. */
 static void resolve(void)
 {
     struct resource found;
 
     assert_int_equal(resource_parse("things.v1.example.com", &found, NULL), ERR_OK);
-    assert_null(found.kind);
+    found.kind = mem_strdup("Thing");
     assert_int_equal(watch_resolve(resumed.w, &found, NULL), ERR_OK);
     resource_fini(&found);
 }
@@ -171,17 +172,6 @@ static void test_a_past_waits_for_discovery(void **state)
     resolve();
     resumed_start();
     assert_int_equal(resumed.next.what, FEED_WATCH);
-    assert_string_equal(feed_rules(resumed_feed())->kind, "Thing"); /* as of what was loaded */
-}
-
-static void test_a_kind_that_nobody_knows_takes_a_list(void **state)
-{
-    (void)state;
-    make_things();
-    resumed_resume(PAST_WHOLE, "10");
-    resolve();
-    resumed_start();
-    assert_string_equal(strchr(resumed.next.target, '?'), "?resourceVersion=10");
 }
 
 static void test_objects_of_another_version_take_the_newest_list(void **state)
@@ -236,7 +226,6 @@ int main(void)
         TEST(test_streams_have_lasting_names),
         TEST(test_objects_that_no_stream_selects_any_more_have_left),
         TEST(test_a_past_waits_for_discovery),
-        TEST(test_a_kind_that_nobody_knows_takes_a_list),
         TEST(test_objects_of_another_version_take_the_newest_list),
         TEST(test_what_is_unloaded_is_forgotten),
         TEST(test_the_oldest_contact_counts),

@@ -2,8 +2,6 @@
 /* cache/watch: when a watch becomes stale and fresh again, told once each (DESIGN 1.2, 1.6). */
 #include "objects.h"
 
-#include <string.h>
-
 #include "base/log.h"
 #include "talk.h"
 
@@ -32,28 +30,13 @@ static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_
 
 static void make(const char *const *namespaces, size_t n, unsigned relist_deletes)
 {
-    assert_int_equal(watch_create(
-                         &(struct watch_params){
-                             .name = "w",
-                             .cluster = "c",
-                             .resource = "configmaps",
-                             .namespaces = namespaces,
-                             .namespace_count = n,
-                             .label_selector = "",
-                             .field_selector = "",
-                             .object_size = 4096,
-                             .reflector = {.backoff = {800, 30000, 2, 0},
-                                           .reset_after_ms = 120000,
-                                           .page_size = 500,
-                                           .watch_min_s = 300,
-                                           .watch_max_s = 300},
-                             .guard = {.relist_deletes = relist_deletes,            .hold_ms = 60000      },
-                             .bookmark_timeout_ms = 150000,
-                             .list_idle_timeout_ms = 60000,
-                             .stale_after_ms = STALE_AFTER,
-    },
-                         &events, &told, &w, NULL),
-                     ERR_OK);
+    struct watch_params p = objects_watch_params();
+
+    p.namespaces = namespaces;
+    p.namespace_count = n;
+    p.guard.relist_deletes = relist_deletes;
+    p.stale_after_ms = STALE_AFTER;
+    assert_int_equal(watch_create(&p, &events, &told, &w, NULL), ERR_OK);
 }
 
 static int set_up(void **state)

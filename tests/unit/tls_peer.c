@@ -6,7 +6,6 @@
 #include <mbedtls/version.h>
 #include <psa/crypto.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 

@@ -82,29 +82,15 @@ struct watch *view_rig_watch(const char *name, const char *cluster, const char *
                              const struct shape_params *shape, const struct watch_events *events,
                              void *arg)
 {
-    static const char *const everywhere[] = {"*"};
+    struct watch_params p = objects_watch_params();
     struct watch *w = NULL;
-    const struct watch_params p = {
-        .name = name,
-        .cluster = cluster,
-        .resource = resource,
-        .namespaces = everywhere,
-        .namespace_count = 1,
-        .label_selector = "",
-        .field_selector = "",
-        .object_size = 4096,
-        .shape = *shape,
-        .reflector = {.backoff = {.initial_ms = 800, .max_ms = 30000, .factor = 2},
-                      .reset_after_ms = 120000,
-                      .page_size = 500,
-                      .watch_min_s = 300,
-                      .watch_max_s = 300},
-        .guard = {.relist_deletes = 50,                                           .at_least = 2,     .hold_ms = VIEW_RIG_GUARD},
-        .bookmark_timeout_ms = 150000,
-        .list_idle_timeout_ms = 60000,
-        .stale_after_ms = VIEW_RIG_STALE_AFTER,
-    };
 
+    p.name = name;
+    p.cluster = cluster;
+    p.resource = resource;
+    p.shape = *shape;
+    p.guard = (struct guard_params){.relist_deletes = 50, .at_least = 2, .hold_ms = VIEW_RIG_GUARD};
+    p.stale_after_ms = VIEW_RIG_STALE_AFTER;
     assert_int_equal(watch_create(&p, events, arg, &w, NULL), ERR_OK);
     return w;
 }

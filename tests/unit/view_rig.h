@@ -6,17 +6,9 @@
 #ifndef UNIT_VIEW_RIG_H
 #define UNIT_VIEW_RIG_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "objects.h"
 
-#include <cmocka.h>
-
-#include "base/buf.h"
 #include "cache/view_join.h"
-#include "cache/watch.h"
-#include "kube/object.h"
 
 /* Parts of JSON texts. conditions: "" or "\"ready\":false". */
 #define PORT(name, number)      "{\"name\":\"" name "\",\"port\":" number ",\"protocol\":\"TCP\"}"
