@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/json_diff.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"
@@ -16,7 +18,7 @@ enum outcome {
     UNTOLD, /* they differ, which their own path must say */
 };
 
-enum { ABSENT = -1 };
+enum { ABSENT = -1, STRIDE = 16 };
 
 /* The values at one place: their indices in the trees; ABSENT = this text has none. */
 struct pair {
@@ -225,15 +227,23 @@ struct gap {
     size_t to;
 };
 
+/* In strides first: most of two versions of an object is the same. */
 static struct gap find_gap(struct str a, struct str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
+    const char *end_a = a.p + a.n;
+    const char *end_b = b.p + b.n;
     size_t front = 0;
     size_t back = 0;
 
+    while (n - front >= STRIDE && memcmp(a.p + front, b.p + front, STRIDE) == 0)
+        front += STRIDE;
     while (front < n && a.p[front] == b.p[front])
         front++;
-    while (back < n - front && a.p[a.n - 1 - back] == b.p[b.n - 1 - back])
+    n -= front;
+    while (n - back >= STRIDE && memcmp(end_a - back - STRIDE, end_b - back - STRIDE, STRIDE) == 0)
+        back += STRIDE;
+    while (back < n && end_a[-1 - (ptrdiff_t)back] == end_b[-1 - (ptrdiff_t)back])
         back++;
     return (struct gap){front, a.n - back};
 }
