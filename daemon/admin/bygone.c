@@ -36,6 +36,11 @@ bool bygone_is_used(struct content c)
     return content_synced(c) && bygone_is(c);
 }
 
+static bool is_edited(enum past_kind kind)
+{
+    return kind == PAST_EDITED || kind == PAST_RESHAPED;
+}
+
 /* Streams that begin differently: the one that had least. */
 const char *bygone_began(const struct watch *w)
 {
@@ -46,12 +51,12 @@ const char *bygone_began(const struct watch *w)
         enum past_kind left = watch_past_left(w, i);
 
         any = any || left != PAST_NONE;
-        if (left != PAST_WHOLE && least != PAST_EDITED)
+        if (left != PAST_WHOLE && !is_edited(least))
             least = left;
     }
     if (!any)
         return NULL;
-    if (least == PAST_EDITED)
+    if (is_edited(least))
         return "edited";
     return least == PAST_WHOLE ? "watch" : "list";
 }

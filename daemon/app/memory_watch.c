@@ -8,6 +8,7 @@
 
 #include "app/memory_row.h"
 #include "base/mem.h"
+#include "cache/watch_digest.h"
 
 /* The age of a cache that is started stale is known as well as this. */
 #define CONTACT_EVERY_MS ((uint64_t)60 * 1000)
@@ -211,6 +212,7 @@ struct found {
     const struct recall *r;
     bool any;
     bool edited;            /* with other settings, .. */
+    bool reselected;        /* .. by which another object is selected, .. */
     struct digest settings; /* .. the last of which are these */
     bool some_bodies;
     bool some_bare; /* objects without their bytes */
@@ -227,7 +229,10 @@ static void look_at_version(const struct memory_watch *mw, uint64_t stream, stru
     f->any = true;
     if (digest_eq(v.settings, mw->settings))
         return;
+    if (f->reselected && watch_digest_selects_same(v.settings, mw->settings))
+        return;
     f->edited = true;
+    f->reselected = !watch_digest_selects_same(v.settings, mw->settings);
     f->settings = v.settings;
 }
 
@@ -274,6 +279,16 @@ static bool is_elsewhere(const struct memory_watch *mw, const struct found *f)
     return here < f->objects;
 }
 
+static bool asks_for_all(const struct memory_watch *mw)
+{
+    struct buf scope = {0};
+
+    watch_put_scope(mw->watch, 0, &scope);
+    bool all = scope.len == 0;
+    buf_free(&scope);
+    return all;
+}
+
 static void clear(const struct memory_watch *mw, const struct recall *r, struct batch *b)
 {
     size_t n;
@@ -317,8 +332,9 @@ static void resume_all(struct memory_watch *mw, const struct found *f, bool else
 {
     enum past_kind kind = f->some_bare || elsewhere ? PAST_PARTIAL : PAST_WHOLE;
 
+    bool beyond = elsewhere && !asks_for_all(mw);
     if (f->edited)
-        kind = PAST_EDITED;
+        kind = f->reselected || beyond ? PAST_EDITED : PAST_RESHAPED;
     for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
         struct memory_stream *s = &mw->streams[i];
         struct str text = recall_value(f->r, s->item, ROW_VERSION);

@@ -125,7 +125,7 @@ static void begin_staging(struct feed *f)
     store_begin(f->params.store, f->params.part);
     if (f->in.past == PAST_EDITED)
         store_reselect(f->params.store, f->params.part);
-    if (reflector_is_newest(f->reflector))
+    if (reflector_is_newest(f->reflector) || f->in.past == PAST_RESHAPED)
         store_doubt(f->params.store, f->params.part);
 }
 
@@ -187,7 +187,6 @@ void feed_resume(struct feed *f, const struct past *past)
     ensure(past->kind != PAST_OVER);
     reflector_resume(f->reflector, past);
     f->in.past = past->kind;
-    learn_kind(f, str_c(past->object_kind));
 }
 
 struct feed_action feed_start(struct feed *f, uint64_t now_ms)

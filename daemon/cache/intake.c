@@ -93,6 +93,7 @@ static enum delta_cause cause_of(const struct intake *in, enum relist_reason why
     case PAST_PARTIAL:
     case PAST_WHOLE:
         return CAUSE_RESTART;
+    case PAST_RESHAPED:
     case PAST_EDITED:
         return CAUSE_CONFIG;
     case PAST_NONE:

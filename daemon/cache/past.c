@@ -22,9 +22,7 @@ void past_clear(struct pasts *p)
 {
     for (size_t i = 0; i < p->n; i++)
         forget(&p->v[i]);
-    free(p->object_kind);
     free(p->api_version);
-    p->object_kind = NULL;
     p->api_version = NULL;
 }
 
@@ -60,10 +58,8 @@ void past_note(struct pasts *p, size_t stream, const struct object *o)
     ensure(stream < p->n);
     if (object_is_bare(o))
         p->v[stream].bare = true;
-    if (p->api_version != NULL || object_is_bare(o))
-        return;
-    p->object_kind = mem_strndup(object_kind(o).p, object_kind(o).n);
-    p->api_version = mem_strndup(object_api_version(o).p, object_api_version(o).n);
+    else if (p->api_version == NULL)
+        p->api_version = mem_strndup(object_api_version(o).p, object_api_version(o).n);
 }
 
 /* Was what is left read under the version that the resource has now? Objects of another one differ
@@ -87,12 +83,9 @@ struct past past_of(const struct pasts *p, size_t stream, const struct resource 
         .rv = same ? s->rv : NULL,
         .mark = s->mark,
         .contact_ns = s->contact_ns,
-        .object_kind = p->object_kind,
     };
 
-    /* A kind that nobody knows is what the first list says. */
-    if (past.kind == PAST_WHOLE &&
-        (past.rv == NULL || s->bare || (resource->kind == NULL && p->object_kind == NULL)))
+    if (past.kind == PAST_WHOLE && (past.rv == NULL || s->bare))
         past.kind = PAST_PARTIAL;
     return past;
 }

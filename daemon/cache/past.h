@@ -13,20 +13,20 @@
 #include "kube/resource.h"
 
 enum past_kind {
-    PAST_NONE,    /* nothing */
-    PAST_PARTIAL, /* objects, perhaps not all: the first list tells what is new, changed and gone */
-    PAST_EDITED,  /* the same of a watch with other settings: what is not listed has LEFT */
-    PAST_WHOLE,   /* all objects as of rv: the watch goes on from there */
-    PAST_OVER,    /* for feed.c and intake.c: there was a list, or the watch has caught up */
+    PAST_NONE,     /* nothing */
+    PAST_PARTIAL,  /* objects, perhaps not all: the first list tells what is new, changed, gone */
+    PAST_RESHAPED, /* the same of a watch that kept other parts, or selected fewer namespaces */
+    PAST_EDITED,   /* the same of a watch that selected others: what is not listed has LEFT */
+    PAST_WHOLE,    /* all objects as of rv: the watch goes on from there */
+    PAST_OVER,     /* for feed.c and intake.c: there was a list, or the watch has caught up */
 };
 
 /* Of one stream. Borrowed; "" is as good as NULL. */
 struct past {
     enum past_kind kind;
-    const char *rv;          /* to resume from; NULL = not known (WHOLE is then PARTIAL) */
-    const char *mark;        /* of the last list or bookmark; NULL = not known */
-    uint64_t contact_ns;     /* wall clock, when the server was last heard; 0 = not known */
-    const char *object_kind; /* for feed.c, by past_of() */
+    const char *rv;      /* to resume from; NULL = not known (WHOLE is then PARTIAL) */
+    const char *mark;    /* of the last list or bookmark; NULL = not known */
+    uint64_t contact_ns; /* wall clock, when the server was last heard; 0 = not known */
 };
 
 /* The same, with texts of its own, never "". */
@@ -42,8 +42,7 @@ struct past_stream {
 struct pasts {
     struct past_stream *v;
     size_t n;
-    char *object_kind; /* and apiVersion, of what was loaded; NULL = nothing was */
-    char *api_version;
+    char *api_version; /* of what was loaded; NULL = nothing was */
 };
 
 /* Nothing was left of n streams. Release with past_fini(). */

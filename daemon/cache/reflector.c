@@ -2,7 +2,6 @@
 #include "cache/reflector.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/panic.h"
@@ -52,8 +51,7 @@ struct reflector {
     uint64_t timeout_ms; /* that it was to last */
     uint64_t well_ms; /* since_ms of the first in a row that followed each other without a wait */
     uint64_t events;  /* in this stream */
-    enum relist_reason
-        why; /* of the list that is due or under way; RELIST_REASONS = none, or the first */
+    enum relist_reason why; /* of the list due or under way; RELIST_REASONS = none, or the first */
     uint64_t relists[RELIST_REASONS];
 };
 
@@ -222,10 +220,11 @@ static struct reflector_action begin(struct reflector *r, uint64_t now_ms)
     return r->resume == REFLECTOR_WATCH ? begin_watches(r, now_ms) : begin_list(r, r->mode, now_ms);
 }
 
-/* What goes on has waited with the question which cluster it is. */
+/* If anything was left, the question which cluster it is has waited. */
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
 {
-    uint64_t ms = r->untried ? 0 : rng_between(&r->rng, 0, r->params.start_jitter_ms);
+    bool is_new = r->rv == NULL && !reflector_is_newest(r);
+    uint64_t ms = is_new ? rng_between(&r->rng, 0, r->params.start_jitter_ms) : 0;
 
     ensure(r->state == REFLECTOR_IDLE);
     return ms > 0 ? (struct reflector_action){.what = REFLECTOR_WAIT, .wait_ms = ms}

@@ -92,7 +92,8 @@ void view_delta(struct view *v, const struct watch *w, const struct delta *d)
 
 void view_recalled(struct view *v, struct feed_now now)
 {
-    view_join_flush(v->join, now.ms, now.wall_ns);
+    if (!v->synced)
+        view_join_flush(v->join, now.ms, now.wall_ns);
 }
 
 /* Is there no better content of this watch on its way? */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/watch_digest.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,21 +37,45 @@ static void put_set(struct buf *b, const char *const *v, size_t n)
     free(sorted);
 }
 
-struct digest watch_digest(const struct watch_params *p)
+static uint64_t number_of(struct buf *b)
+{
+    struct digest d = digest_of(b->data, b->len);
+
+    buf_free(b);
+    return d.hi;
+}
+
+static uint64_t selection_of(const struct watch_params *p)
+{
+    struct buf b = {0};
+
+    put(&b, p->resource);
+    put(&b, p->label_selector);
+    put(&b, p->field_selector);
+    put_set(&b, p->shape.match, p->shape.match_count);
+    return number_of(&b);
+}
+
+/* What is read of each, and of which namespaces and names: streams say that, too. */
+static uint64_t extent_of(const struct watch_params *p)
 {
     struct buf b = {0};
 
     put(&b, FORM);
-    put(&b, p->resource);
     put_set(&b, p->namespaces, p->namespace_count);
     put_set(&b, p->names, p->name_count);
-    put(&b, p->label_selector);
-    put(&b, p->field_selector);
     put_set(&b, p->shape.keep, p->shape.keep_count);
     put_set(&b, p->shape.drop, p->shape.drop_count);
-    put_set(&b, p->shape.match, p->shape.match_count);
     buf_printf(&b, "%zu", p->object_size);
-    struct digest d = digest_of(b.data, b.len);
-    buf_free(&b);
-    return d;
+    return number_of(&b);
+}
+
+struct digest watch_digest(const struct watch_params *p)
+{
+    return (struct digest){.lo = extent_of(p), .hi = selection_of(p)};
+}
+
+bool watch_digest_selects_same(struct digest a, struct digest b)
+{
+    return a.hi == b.hi;
 }

@@ -3,8 +3,6 @@
  * is there, and what was done before is told as such. */
 #include "admin_world.h"
 
-#include <string.h>
-
 #include "cache/past.h"
 #include "hook/hook_memory.h"
 #include "hook/ledger.h"
@@ -146,6 +144,8 @@ static void test_how_a_watch_began_stays_known(void **state)
     load(t, "b/s0", "");
     resume(t, PAST_PARTIAL);
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"list\",\"past\":true}");
+    resume(t, PAST_RESHAPED);
+    admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"edited\",\"past\":true}");
     resume(t, PAST_EDITED);
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"edited\",\"past\":true}");
     sync_services(t, 2);

@@ -228,18 +228,17 @@ static void test_a_list_that_was_cut_off_is_no_past_to_go_on_from(void **state)
     assert_false(watch_begin_stale(rig.w, (struct feed_now){1, 1}));
 }
 
-static void test_with_other_settings_it_was_edited_until_it_is_listed(void **state)
+static void edited_until_it_is_listed(struct digest settings, enum past_kind kind)
 {
-    (void)state;
     begin();
     lists_two();
     puts_version();
     commit();
-    rig.settings.lo = 2;
+    rig.settings = settings;
     for (int i = 0; i < 2; i++) { /* a process that is killed before that changes nothing */
         begin();
         assert_int_equal(objects(), 2);
-        assert_int_equal(watch_past(rig.w, 0), PAST_EDITED);
+        assert_int_equal(watch_past(rig.w, 0), kind);
         puts_version();
         commit();
         assert_true(has("version [] " SETTINGS_1 "\n\n\n"));
@@ -249,6 +248,18 @@ static void test_with_other_settings_it_was_edited_until_it_is_listed(void **sta
     commit();
     begin();
     assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE);
+}
+
+static void test_with_other_settings_it_was_edited_until_it_is_listed(void **state)
+{
+    (void)state;
+    edited_until_it_is_listed((struct digest){.hi = 2, .lo = 2}, PAST_EDITED);
+}
+
+static void test_with_another_shape_it_was_reshaped_until_it_is_listed(void **state)
+{
+    (void)state;
+    edited_until_it_is_listed((struct digest){.hi = 1, .lo = 2}, PAST_RESHAPED);
 }
 
 static void take_namespaces(const char *a, const char *b)
@@ -454,6 +465,7 @@ int main(void)
         TEST(test_what_was_listed_is_gone_on_from),
         TEST(test_a_list_that_was_cut_off_is_no_past_to_go_on_from),
         TEST(test_with_other_settings_it_was_edited_until_it_is_listed),
+        TEST(test_with_another_shape_it_was_reshaped_until_it_is_listed),
         TEST(test_rows_of_a_stream_that_is_gone_go_to_those_there_are),
         TEST(test_what_is_not_to_be_kept_any_more_leaves_the_disk),
         TEST(test_a_cluster_with_a_new_name_is_noted),

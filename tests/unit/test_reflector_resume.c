@@ -13,18 +13,13 @@ static void resume_at_20(void)
     reflex_start();
 }
 
-static uint64_t relists(enum relist_reason why)
-{
-    return reflector_relists(reflex.r)[why];
-}
-
 static void test_s106_it_watches_from_the_version_without_a_list(void **state)
 {
     (void)state;
     resume_at_20();
     reflex_want("W(20)");
     assert_string_equal(reflector_mark(reflex.r), "18");
-    reflector_seen(reflex.r, str_c("21"));
+    reflex_seen("21");
     reflex_ended_after(5000);
     reflex_want("W(21)");
 }
@@ -40,6 +35,18 @@ static void test_what_goes_on_has_had_its_jitter_before(void **state)
     reflex_want("W(20)"); /* with the question which cluster it is */
 }
 
+static void test_what_was_left_in_part_has_had_it_too(void **state)
+{
+    struct reflector_params p = reflex_defaults;
+
+    (void)state;
+    p.start_jitter_ms = 3600000;
+    reflex_use(&p);
+    reflector_resume(reflex.r, &(struct past){.kind = PAST_PARTIAL, .rv = "20"});
+    reflex_start();
+    reflex_want("L(20)");
+}
+
 static void test_s109_a_version_that_is_too_old_is_listed_from_at_once_then_left_out(void **state)
 {
     (void)state;
@@ -48,7 +55,7 @@ static void test_s109_a_version_that_is_too_old_is_listed_from_at_once_then_left
     reflex_want("L(20)");
     reflex_failed(ERR_EXPIRED);
     reflex_want("L(-) limit=500");
-    assert_int_equal(relists(RELIST_EXPIRED), 1);
+    assert_int_equal(reflex_relists(RELIST_EXPIRED), 1);
     reflex_listed("90", "");
     reflex_want("W(90)");
 }
@@ -59,7 +66,7 @@ static void test_s109_a_version_that_is_too_large_is_left_out_at_once(void **sta
     resume_at_20();
     reflex_failed(ERR_FUTURE);
     reflex_want("L(-) limit=500");
-    assert_int_equal(relists(RELIST_FUTURE), 1);
+    assert_int_equal(reflex_relists(RELIST_FUTURE), 1);
 }
 
 static void test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at_once(void **state)
@@ -104,7 +111,7 @@ static void test_other_errors_wait_before_the_list(void **state)
     resume_at_20();
     reflex_failed(ERR_SERVER);
     reflex_want_wait_then(800, "L(20)");
-    assert_int_equal(relists(RELIST_ERROR), 1);
+    assert_int_equal(reflex_relists(RELIST_ERROR), 1);
 }
 
 static void test_a_stream_that_ends_at_once_lists(void **state)
@@ -113,7 +120,7 @@ static void test_a_stream_that_ends_at_once_lists(void **state)
     resume_at_20();
     reflex_ended_after(10);
     reflex_want_wait_then(800, "L(20)");
-    assert_int_equal(relists(RELIST_EMPTY), 1);
+    assert_int_equal(reflex_relists(RELIST_EMPTY), 1);
 }
 
 static void test_two_silent_streams_ask_whether_it_is_of_the_future(void **state)
@@ -183,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_s106_it_watches_from_the_version_without_a_list),
         TEST(test_what_goes_on_has_had_its_jitter_before),
+        TEST(test_what_was_left_in_part_has_had_it_too),
         TEST(test_s109_a_version_that_is_too_old_is_listed_from_at_once_then_left_out),
         TEST(test_s109_a_version_that_is_too_large_is_left_out_at_once),
         TEST(test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at_once),

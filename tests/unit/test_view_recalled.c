@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/view: what its watches had in an earlier process is told before they are followed (DESIGN 1.4.8, 1.5). */
-#include "objects.h"
 
 #include <string.h>
 
@@ -220,6 +219,26 @@ static void test_it_may_begin_stale(void **state)
     says("fresh ");
 }
 
+/* Another cluster has answered, while a watch of this one is listed anew. */
+static void test_one_that_is_synced_shows_nothing_of_what_is_half_there(void **state)
+{
+    (void)state;
+    left_both();
+    recalls("+s/a!(restart) ");
+    goes_on(services);
+    goes_on(slices);
+    now.ms += 500;
+    caught_up(services);
+    caught_up(slices);
+    says("");
+    assert_true(view_synced(view));
+    watch_relist(slices, RELIST_MANUAL);
+    feed_restart(watch_feed(slices, 0), now);
+    ends(services, view_rig_service("s/a", "ua", "4", PORTS));
+    says("");
+    recalls("");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
 
 int main(void)
@@ -229,6 +248,7 @@ int main(void)
         TEST(test_what_was_left_can_be_held),
         TEST(test_of_a_name_alone_nothing_is_made),
         TEST(test_it_may_begin_stale),
+        TEST(test_one_that_is_synced_shows_nothing_of_what_is_half_there),
     };
 
     log_set_level(LOG_LVL_ERROR);

@@ -69,6 +69,38 @@ static void test_what_is_selected_and_kept_counts(void **state)
         assert_false(is_same(&p[i]));
 }
 
+static bool selects_same(const struct watch_params *p)
+{
+    const struct watch_params b = base();
+
+    return watch_digest_selects_same(watch_digest(&b), watch_digest(p));
+}
+
+static void test_what_is_kept_and_where_it_is_looked_for_does_not_select_it(void **state)
+{
+    struct watch_params kept[5];
+    struct watch_params selected[4];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        kept[i] = base();
+    kept[0].shape.keep = ac;
+    kept[1].shape.drop = ac;
+    kept[2].object_size = 1001;
+    kept[3].namespaces = ac;
+    kept[4].names = ac;
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        assert_true(selects_same(&kept[i]));
+    for (size_t i = 0; i < ARRAY_LEN(selected); i++)
+        selected[i] = base();
+    selected[0].resource = "services";
+    selected[1].label_selector = "x=z";
+    selected[2].field_selector = "x=y";
+    selected[3].shape.match = ac;
+    for (size_t i = 0; i < ARRAY_LEN(selected); i++)
+        assert_false(selects_same(&selected[i]));
+}
+
 static void test_names_order_and_how_the_cluster_is_asked_do_not_count(void **state)
 {
     struct watch_params p = base();
@@ -111,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_selected_and_kept_counts),
+        cmocka_unit_test(test_what_is_kept_and_where_it_is_looked_for_does_not_select_it),
         cmocka_unit_test(test_names_order_and_how_the_cluster_is_asked_do_not_count),
         cmocka_unit_test(test_texts_do_not_run_into_each_other),
     };

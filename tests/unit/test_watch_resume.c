@@ -174,6 +174,15 @@ static void test_what_an_edited_watch_keeps_differs_under_the_same_version(void 
     resumed_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config) +ns/b:u9:7(config)");
 }
 
+static void test_a_reshaped_watch_has_lost_what_it_does_not_list(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_RESHAPED, "10");
+    resumed_asks(LISTS_FROM("10"));
+    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "\"k\":\"v\"")));
+    resumed_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config)");
+}
+
 static void test_only_the_first_list_is_of_an_edited_watch(void **state)
 {
     (void)state;
@@ -212,7 +221,7 @@ static void test_the_guard_holds_the_first_list(void **state)
 
 static void test_the_guard_holds_a_list_older_than_the_last_one_of_before(void **state)
 {
-    static const enum past_kind kinds[] = {PAST_PARTIAL, PAST_EDITED};
+    static const enum past_kind kinds[] = {PAST_PARTIAL, PAST_RESHAPED, PAST_EDITED};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -242,6 +251,7 @@ int main(void)
         TEST(test_nothing_that_was_left_is_a_first_list),
         TEST(test_what_an_edited_watch_does_not_list_has_left),
         TEST(test_what_an_edited_watch_keeps_differs_under_the_same_version),
+        TEST(test_a_reshaped_watch_has_lost_what_it_does_not_list),
         TEST(test_only_the_first_list_is_of_an_edited_watch),
         TEST(test_the_guard_holds_the_first_list),
         TEST(test_the_guard_holds_a_list_older_than_the_last_one_of_before),
