@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,21 +40,27 @@ static enum err_kind fail(struct err *err, const char *path, const char *what)
                    folder_advice(errno));
 }
 
-static enum err_kind make(const char *path, struct err *err)
+static enum err_kind not_made(const char *path, struct err *err)
 {
-    if (mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST)
-        return ERR_OK;
     if (errno == ENOENT)
         return err_set(err, ERR_CONFIG, errno,
-                       "state_dir %s cannot be made: the folder that it lies in does not exist",
+                       "state_dir %s: the folder around it does not exist: make that one first",
                        path);
+    if (errno == ENOTDIR)
+        return err_set(err, ERR_CONFIG, errno,
+                       "state_dir %s: what it lies in is not a folder: name another place", path);
     return fail(err, path, "cannot be made");
+}
+
+static enum err_kind make(const char *path, struct err *err)
+{
+    return mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST ? ERR_OK : not_made(path, err);
 }
 
 static enum err_kind not_opened(const char *path, struct err *err)
 {
     if (errno == ENOTDIR)
-        return err_set(err, ERR_CONFIG, errno, "state_dir %s is not a folder", path);
+        return err_set(err, ERR_CONFIG, errno, "state_dir %s is not a folder: name one", path);
     if (errno == ENOENT) /* as there is something of that name */
         return err_set(err, ERR_CONFIG, errno, "state_dir %s is a link to nothing", path);
     return fail(err, path, "cannot be opened");
@@ -148,23 +155,65 @@ enum err_kind folder_prepare(const char *path, uid_t uid, gid_t gid, struct err 
     return kind;
 }
 
-/* What others can read or write would be neither secret nor to be trusted. */
-static enum err_kind make_ours(const char *path, int fd, const struct stat *st, struct err *err)
+static bool is_closed(const struct stat *st)
 {
-    bool is_closed = (st->st_mode & 077) == 0;
+    return (st->st_mode & 077) == 0;
+}
 
-    if (st->st_uid == geteuid() && is_closed)
+/* What others can read or write would be neither secret nor to be trusted. */
+static enum err_kind check_owner(const char *path, int fd, const struct stat *st, uid_t uid,
+                                 struct err *err)
+{
+    if (st->st_uid == uid && is_closed(st))
         return ERR_OK;
     if (check_content(path, fd, err) != ERR_OK)
         return err->kind;
-    if (st->st_uid != geteuid())
+    if (st->st_uid != uid)
         return err_set(err, ERR_CONFIG, 0,
-                       "state_dir %s belongs to uid %u, and informerd runs as uid %u: give it to "
-                       "that user (chown)",
-                       path, (unsigned)st->st_uid, (unsigned)geteuid());
+                       "state_dir %s belongs to uid %u, and informerd runs as uid %u: give it "
+                       "and its files to the latter (chown -R), or name another folder",
+                       path, (unsigned)st->st_uid, (unsigned)uid);
+    return ERR_OK;
+}
+
+static enum err_kind make_ours(const char *path, int fd, const struct stat *st, struct err *err)
+{
+    if (check_owner(path, fd, st, geteuid(), err) != ERR_OK)
+        return err->kind;
+    if (is_closed(st))
+        return ERR_OK;
     if (fchmod(fd, FOLDER_MODE) != 0 && errno != EROFS)
         return fail(err, path, "cannot be closed to other users");
     return ERR_OK;
+}
+
+/* It is missing: would it be made? */
+static enum err_kind check_around(const char *path, struct err *err)
+{
+    char *copy = mem_strdup(path);
+    struct stat st;
+
+    bool is_there = stat(dirname(copy), &st) == 0;
+    free(copy);
+    return is_there || errno == EACCES ? ERR_OK : not_made(path, err);
+}
+
+enum err_kind folder_check(const char *path, uid_t uid, struct err *err)
+{
+    struct stat st;
+
+    if (lstat(path, &st) != 0 && errno == ENOENT)
+        return check_around(path, err);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == EACCES ? ERR_OK : not_opened(path, err);
+    enum err_kind kind = ERR_OK;
+    if (fstat(fd, &st) == 0)
+        kind = st.st_uid == geteuid() && st.st_uid != uid
+                   ? check_content(path, fd, err) /* it would be given away */
+                   : check_owner(path, fd, &st, uid, err);
+    close(fd);
+    return kind;
 }
 
 /* For people only: that a full disk does not take it is no reason not to start. Always of the same

@@ -33,6 +33,10 @@ const char *folder_advice(int error);
  * it is not a folder, or holds other things. */
 enum err_kind folder_prepare(const char *path, uid_t uid, gid_t gid, struct err *err) MUST_CHECK;
 
+/* Makes nothing: would the folder be refused to a process that runs as uid, as far as the caller can
+ * see? ERR_CONFIG as of folder_open(). */
+enum err_kind folder_check(const char *path, uid_t uid, struct err *err) MUST_CHECK;
+
 /* Makes the folder if it is missing (its parent must be there), and locks it. ERR_BUSY: another
  * process has it, which the text names. ERR_CONFIG: it is not a folder, or not ours, or holds other
  * things and is open to other users. ERR_IO: it cannot be used now. On an error *out is NULL. */

@@ -11,6 +11,9 @@
 
 #include "state/db.h"
 
+/* A checkpoint waits for others so long, and the writer for it. */
+enum { HOLD_UP_MS = 100 };
+
 /* Without its head nothing in it would be read. */
 static bool is_log(int fd)
 {
@@ -39,17 +42,19 @@ static enum err_kind sync_log(const struct folder *f, struct err *err)
     return kind;
 }
 
-/* First with the writer going on, then the little that it added meanwhile, while it waits: only an
- * empty log begins anew, and without that it would grow for ever under a busy writer. */
+/* First with the writer going on, then, while it waits, the little that it added meanwhile: only an
+ * empty log begins anew, and without that it would grow for ever under a busy writer. Somebody who
+ * reads the file as it was keeps the log: the writer does not wait for that, it is tried again. */
 static enum err_kind move_pages(struct sqlite3 *db, struct err *err)
 {
     int in_log;
     int moved;
     int rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
 
-    if (rc == SQLITE_OK && moved < in_log)
-        rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_FULL, &in_log, &moved);
-    /* A person who reads the file keeps the log: it is tried again later. */
+    if (rc == SQLITE_OK && moved == in_log) {
+        sqlite3_busy_timeout(db, HOLD_UP_MS);
+        rc = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_FULL, NULL, NULL);
+    }
     return rc == SQLITE_OK || rc == SQLITE_BUSY ? ERR_OK : db_fail(db, rc, err);
 }
 
@@ -60,11 +65,13 @@ enum err_kind syncer_run(const struct folder *f, bool checkpoint, struct err *er
 
     if (lstat(f->db, &st) != 0 && errno == ENOENT)
         return err_set(err, ERR_NOT_FOUND, errno, "somebody deleted state.db");
-    if (!checkpoint)
-        return sync_log(f, err);
+    /* A checkpoint that somebody is in the way of syncs nothing. */
+    enum err_kind kind = sync_log(f, err);
+    if (kind != ERR_OK || !checkpoint)
+        return kind;
     if (db_open(f, DB_SYNC, &db, err) != ERR_OK)
         return err->kind;
-    enum err_kind kind = move_pages(db, err);
+    kind = move_pages(db, err);
     db_drop(&db);
     return kind;
 }

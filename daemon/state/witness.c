@@ -10,39 +10,29 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "state/boot_id.h"
 
 /* In the lock file, behind the line with the number of the process. */
-enum { PLACE = 13, LINE_MAX = 64, BOOT_LEN = 36 };
+enum { PLACE = 13, LINE_MAX = 64 };
 
 struct witness {
     int dir;
     int lock;
     int own; /* the lock file once more, for writing; -1 = not open */
     uint64_t commits;
-    char boot[BOOT_LEN + 1]; /* empty: not known, and nothing is noted */
+    char boot[BOOT_ID_LEN + 1]; /* empty: not known, and nothing is noted */
 };
-
-static void read_boot(char *boot)
-{
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return;
-    if (read(fd, boot, BOOT_LEN) != BOOT_LEN)
-        boot[0] = '\0';
-    close(fd);
-}
 
 struct witness *witness_create(int dir, int lock)
 {
     struct witness *w = MEM_NEW(struct witness, .dir = dir, .lock = lock, .own = -1);
     char line[LINE_MAX] = "";
 
-    read_boot(w->boot);
+    boot_id_read(w->boot);
     if (w->boot[0] == '\0' || pread(lock, line, sizeof(line) - 1, PLACE) <= 0)
         return w;
-    if (memcmp(line, w->boot, BOOT_LEN) == 0)
-        w->commits = strtoull(line + BOOT_LEN, NULL, 10);
+    if (memcmp(line, w->boot, BOOT_ID_LEN) == 0)
+        w->commits = strtoull(line + BOOT_ID_LEN, NULL, 10);
     return w;
 }
 

@@ -80,7 +80,13 @@ enum err_kind writer_limit_check(struct writer_limit *l, struct writer_sql_set *
         return ERR_OK;
     if (writer_sql_run(set, WRITER_SQL_BEGIN, 0, err) != ERR_OK)
         return err->kind;
-    return drop_some(l, set, err);
+    size_t items = l->dropped_items;
+    size_t streams = l->starved_count;
+    if (drop_some(l, set, err) == ERR_OK)
+        return ERR_OK;
+    l->dropped_items = items; /* with the transaction all of it is there again */
+    l->starved_count = streams;
+    return err->kind;
 }
 
 bool writer_limit_starves(const struct writer_limit *l, uint64_t stream)

@@ -442,6 +442,31 @@ static void test_over_the_limit_what_is_unused_goes_first_then_the_largest(void 
     state_rig_fini(&r);
 }
 
+static void test_what_could_not_be_dropped_is_kept_on(void **state)
+{
+    enum loader_found found;
+    struct state_rig r;
+
+    (void)state;
+    state_rig_init(&r);
+    state_rig_again(&r, 2000000);
+    fill_to_the_limit(&r);
+    state_rig_apply(&r);
+    state_rig_sql(&r, "CREATE TRIGGER stays BEFORE DELETE ON object WHEN OLD.stream=5"
+                      " BEGIN SELECT RAISE(FAIL, 'no'); END");
+    fill(&r, 6, 60);
+    struct writer_report report = apply_reported(&r);
+    assert_true(report.dropped_items == 0 && report.dropped_streams == 0);
+    state_rig_sql(&r, "DROP TRIGGER stays");
+    state_rig_object(&r, 5, "new", "{}");
+    state_rig_apply(&r);
+    char *text = state_rig_load(&r, &found);
+    assert_int_equal(found, LOADER_STATE);
+    assert_int_equal(count(text, "object 5 "), 151);
+    free(text);
+    state_rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +480,7 @@ int main(void)
         cmocka_unit_test(test_a_batch_is_written_whole_or_not_at_all),
         cmocka_unit_test(test_the_log_is_moved_into_the_file),
         cmocka_unit_test(test_over_the_limit_what_is_unused_goes_first_then_the_largest),
+        cmocka_unit_test(test_what_could_not_be_dropped_is_kept_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
