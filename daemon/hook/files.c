@@ -97,6 +97,12 @@ static struct file *add(struct files *f, struct str path, size_t source, struct 
     return file;
 }
 
+static void touch(struct files *f, struct file *file)
+{
+    if (list_is_empty(&file->dirty))
+        list_append(&f->dirty, &file->dirty);
+}
+
 static bool has(const struct run *run, const struct file *file)
 {
     return file->source == source_of(run) && strcmp(file->key, run_key(run)) == 0;
@@ -123,14 +129,34 @@ static enum err_kind refuse(const struct run *run, struct file *file, struct err
                    file->key, run->hook->sources[file->source].name, advice(run, file));
 }
 
+/* Will no run ever remove it? What an earlier process knew of its key is forgotten (another
+ * cluster, persist). */
+static bool is_abandoned(const struct run *run, const struct file *file)
+{
+    return queue_find(&run->hook->queue, file->source, str_c(file->key)) == NULL;
+}
+
+static void take_over(const struct run *run, struct file *file)
+{
+    free(file->key);
+    file->key = mem_strdup(run_key(run));
+    file->source = source_of(run);
+    touch(&run->hook->files, file);
+}
+
 static enum err_kind claim(struct run *run, struct str path, struct err *err)
 {
     struct file *file = find(&run->hook->files, path);
 
-    if (file != NULL && !has(run, file))
-        return run->kind == RUN_REMOVE ? ERR_OK : refuse(run, file, err);
-    if (file == NULL)
+    if (file == NULL) {
         add(&run->hook->files, path, source_of(run), str_c(run_key(run)));
+    } else if (!has(run, file)) {
+        if (run->kind == RUN_REMOVE)
+            return ERR_OK;
+        if (!is_abandoned(run, file))
+            return refuse(run, file, err);
+        take_over(run, file);
+    }
     run->file = mem_strndup(path.p, path.n);
     return ERR_OK;
 }
@@ -159,12 +185,6 @@ static struct file *file_of(const struct run *run)
 bool files_is_seen(const struct run *run)
 {
     return file_of(run) != NULL && file_of(run)->seen;
-}
-
-static void touch(struct files *f, struct file *file)
-{
-    if (list_is_empty(&file->dirty))
-        list_append(&f->dirty, &file->dirty);
 }
 
 bool files_ended(const struct run *run, const struct run_result *result)

@@ -59,8 +59,9 @@ void files_init(struct files *f, const char *template);
 void files_fini(struct files *f);
 
 /* Says which file the run is about (run->file; NULL = none) before it starts. The first key with a
- * path has it until its file is removed. ERR_CONFIG, ERR_TOO_BIG: there can be no such file, or
- * another key has it; a run that is to remove it then has nothing to do, which is no error. */
+ * path has it until its file is removed, or the queue knows no such key any more. ERR_CONFIG,
+ * ERR_TOO_BIG: there can be no such file, or another key has it; a run that is to remove it then has
+ * nothing to do, which is no error. */
 enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
 
 /* Takes note of what the run, which ends, has done with its file. True if that is to be applied. */

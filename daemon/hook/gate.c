@@ -54,6 +54,27 @@ static bool wants_first(const struct hook *h)
     return h->rules.mode == HOOK_SNAPSHOT && h->rules.existing == HOOK_EXISTING_RUN;
 }
 
+/* Is a snapshot due when this source comes, though it may be as it was? */
+static bool wants_snapshot(const struct hook *h, size_t source)
+{
+    return h->queue.sources[source].is_seen ? h->sources[source].is_lacked : wants_first(h);
+}
+
+void gate_note_lacked(struct hook *h)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        h->sources[i].is_lacked = h->rules.mode == HOOK_SNAPSHOT && !h->queue.sources[i].is_open &&
+                                  h->queue.sources[i].is_seen;
+}
+
+bool gate_lacked(const struct hook *h)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (h->sources[i].is_lacked)
+            return true;
+    return false;
+}
+
 /* Every synced source that it has not seen. */
 static bool open_sources(struct hook *h, uint64_t now_ms)
 {
@@ -62,7 +83,8 @@ static bool open_sources(struct hook *h, uint64_t now_ms)
     for (size_t i = 0; i < h->source_count; i++) {
         if (h->queue.sources[i].is_open || !content_synced(h->sources[i].of))
             continue;
-        h->snapshot_due = h->snapshot_due || (wants_first(h) && !h->queue.sources[i].is_seen);
+        h->snapshot_due = h->snapshot_due || wants_snapshot(h, i);
+        h->sources[i].is_lacked = false;
         queue_open(&h->queue, i, h->rules.existing == HOOK_EXISTING_SKIP, now_ms);
         any = true;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gate - when a hook may see its sources and run at all: require, after, when_stale, pause; pure.
- * Used by hook and why alone.
+ * Used by hook_*, hook and why alone.
  */
 #ifndef HOOK_GATE_H
 #define HOOK_GATE_H
@@ -19,6 +19,13 @@ bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
 /* Tells the schedule whether the hook may start runs: not when paused, nor, with when_stale =
  * "wait", when too few sources are fresh. */
 void gate_block(struct hook *h);
+
+/* A run starts: a snapshot says nothing of the sources that are not open yet. One that an earlier
+ * process has seen, and a snapshot told of, makes another one due when it opens. */
+void gate_note_lacked(struct hook *h);
+
+/* Is there such a source? */
+bool gate_lacked(const struct hook *h);
 
 /* The first source that is not synced (stale: that is stale and should not be), or NULL. */
 const struct hook_source *gate_unsynced(const struct hook *h);

@@ -102,10 +102,22 @@ bool hook_first_ended(const struct hook *h)
     return h->gate == GATE_OPEN || (h->gate == GATE_FIRST && tried);
 }
 
+bool hook_waits_for_people(const struct hooks *hs, const struct hook *h)
+{
+    bool behind = false;
+
+    for (size_t i = 0; i < h->rules.after_count && h->gate == GATE_CLOSED; i++) {
+        const struct hook *before = hs->v[h->rules.after[i]];
+
+        behind = behind || (!hook_first_ended(before) && hook_waits_for_people(hs, before));
+    }
+    return h->paused || behind;
+}
+
 bool hooks_ready(const struct hooks *hs)
 {
     for (size_t i = 0; i < hs->n; i++)
-        if (!hook_first_ended(hs->v[i]))
+        if (!hook_first_ended(hs->v[i]) && !hook_waits_for_people(hs, hs->v[i]))
             return false;
     return true;
 }
@@ -136,9 +148,12 @@ static bool is_quiet(const struct hook *h)
 
 bool hooks_quiet(const struct hooks *hs)
 {
-    for (size_t i = 0; i < hs->n; i++)
-        if (!is_quiet(hs->v[i]))
+    for (size_t i = 0; i < hs->n; i++) {
+        const struct hook *h = hs->v[i];
+
+        if (!is_quiet(h) && (h->lane.running > 0 || !hook_waits_for_people(hs, h)))
             return false;
+    }
     return true;
 }
 

@@ -87,6 +87,9 @@ void hooks_stale(struct hooks *hs, struct content from, bool stale, uint64_t wal
  * hooks whose sources have synced. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms);
 
+/* The program of a run begins now, later than hooks_next() gave it. */
+void hooks_began(struct run *run, uint64_t now_ms);
+
 /* What the end of a run led to. */
 struct hooks_verdict {
     enum history_outcome outcome;
@@ -110,13 +113,17 @@ void hook_pause(struct hook *h, bool paused);
  * tell; ERR_CONFIG: the mode knows no keys. */
 enum err_kind hook_order(struct hook *h, struct str key, struct err *err) MUST_CHECK;
 
-/* Have all first runs ended, well or not (READY: DESIGN 1.6)? */
+/* Is the hook paused, or may it not begin before one that is (after)? Nobody waits for it then. */
+bool hook_waits_for_people(const struct hooks *hs, const struct hook *h);
+
+/* Have all first runs ended, well or not (READY: DESIGN 1.6)? Those of paused hooks are not waited
+ * for. */
 bool hooks_ready(const struct hooks *hs);
 
 /* The same for one hook. */
 bool hook_first_ended(const struct hook *h);
 
-/* Is nothing running or to be applied, and nothing due but what is parked and reruns? */
+/* Is nothing running or to be applied, and nothing due but what is parked, paused, and reruns? */
 bool hooks_quiet(const struct hooks *hs);
 
 /* Keys that wait (running and parked ones left out); batch and snapshot: changed keys since the

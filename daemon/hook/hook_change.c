@@ -245,6 +245,7 @@ static struct run *start_run(struct hooks *hs, struct hook *h, struct unit *u, u
         return NULL;
     number_run(hs, run);
     h->snapshot_due = false; /* until the run fails, or more comes */
+    gate_note_lacked(h);
     sched_started(&h->lane, now_ms);
     run_announce(run);
     return run;
@@ -259,13 +260,14 @@ static void end_void(struct hooks *hs, struct hook *h, struct unit *u, uint64_t 
     hook_check_first(h);
 }
 
+/* What an earlier process wrote does not wait for a command that fails, perhaps for good. */
 static void hold_applies(struct hooks *hs, uint64_t now_ms)
 {
     for (size_t i = 0; i < hs->n; i++) {
         struct hook *h = hs->v[i];
+        bool first = h->gate < GATE_APPLY && !hook_first_ended(h);
 
-        apply_hold(&h->apply, h->paused || h->gate < GATE_APPLY, sched_is_busy(&h->lane, now_ms),
-                   now_ms);
+        apply_hold(&h->apply, h->paused || first, sched_is_busy(&h->lane, now_ms), now_ms);
     }
 }
 

@@ -229,6 +229,22 @@ static struct hooks_verdict finish_apply(struct hooks *hs, struct run *run,
     return v;
 }
 
+/* The next process finds out for itself what can be told, whose a file is, and how what was cut off
+ * ends. */
+static void note_parked(struct hook *h, struct entry *e, const struct run_result *r)
+{
+    e->unfit = r->end == RUN_UNFIT || r->stopped;
+    queue_entry_touch(&h->queue, e);
+}
+
+void hooks_began(struct run *run, uint64_t now_ms)
+{
+    struct hook *h = run->hook;
+
+    sched_began(run->kind == RUN_APPLY ? &h->apply.lane : &h->lane, run->started_ms, now_ms);
+    run->started_ms = now_ms;
+}
+
 struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
                                   const struct run_result *result, uint64_t now_ms)
 {
@@ -249,7 +265,7 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
     if (u->state == UNIT_BACKOFF)
         v.retry_ms = u->timer.due_ms - now_ms;
     if (u->state == UNIT_PARKED && entry_of(run) != NULL)
-        queue_entry_touch(&h->queue, entry_of(run));
+        note_parked(h, entry_of(run), result);
     h->given_up +=
         u->state == UNIT_PARKED && (v.outcome == HISTORY_FAILED || result->end == RUN_UNFIT);
     if (!ok) /* what wanted to be parked may be due again for another reason */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/hook_memory.h"
 
+#include "hook/gate.h"
 #include "hook/ledger.h"
 
 struct hook_memory hook_memory_of(const struct hook *h)
 {
     bool runs = h->rules.mode == HOOK_SNAPSHOT && h->lane.running > 0;
 
-    return (struct hook_memory){.owes_snapshot = h->snapshot_due || runs,
+    return (struct hook_memory){.owes_snapshot = h->snapshot_due || runs || gate_lacked(h),
                                 .owes_apply = apply_due(&h->apply),
                                 .is_paused = h->paused};
 }

@@ -15,6 +15,7 @@ struct hook_source {
     const char *name;
     struct content of; /* must outlive the hook */
     bool stale;        /* as it said last; set by the hook */
+    bool is_lacked;    /* a snapshot was told without it, that a process before knew; set by gate */
 };
 
 /* Copies n sources with their names into one block; the caller frees it. */

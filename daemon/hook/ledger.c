@@ -25,7 +25,7 @@ static uint32_t note_of_end(const struct queue_event *gone)
 
 static uint32_t note_of_entry(const struct entry *e)
 {
-    bool parked = e->parked || e->unit.state == UNIT_PARKED;
+    bool parked = e->parked || (e->unit.state == UNIT_PARKED && !e->unfit);
 
     return (e->told_end ? LEDGER_TOLD_END : 0) | (e->yields ? LEDGER_YIELDS : 0) |
            (parked ? LEDGER_PARKED : 0) | (e->skipped ? LEDGER_SKIPPED : 0) |
@@ -250,10 +250,13 @@ void ledger_renew(struct queue *q, bool keep_skipped)
     }
 }
 
+/* That the source was stale is so of whoever it is. */
 static void forget_entry(void *arg, struct entry *e)
 {
     static const struct queue_event none;
 
+    if (e->key[0] == '\0')
+        return;
     known_set(&e->handled, NULL);
     known_set(&e->announced, NULL);
     known_set(&e->heir, NULL);

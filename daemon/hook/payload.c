@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/payload.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,10 +21,15 @@ void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint
     buf_put_u64(out, id);
 }
 
-static void put_var(struct buf *out, const char *name, struct str value)
+static void begin_var(struct buf *out, const char *name)
 {
     buf_puts(out, name);
     buf_putc(out, '=');
+}
+
+static void put_var(struct buf *out, const char *name, struct str value)
+{
+    begin_var(out, name);
     buf_append_str(out, value);
     buf_putc(out, '\0');
 }
@@ -102,18 +106,16 @@ static enum err_kind put_fields(struct buf *out, const struct run *run, struct e
 enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx,
                               const struct run *run, struct err *err)
 {
-    struct buf id = {0};
-    char attempt[16];
-
     buf_make_room(out, USUAL_BYTES);
-    payload_put_run_id(&id, ctx, run->id);
-    snprintf(attempt, sizeof(attempt), "%u", run->attempt);
     put_var(out, "INFORMERD_HOOK", str_c(run->hook->name));
-    put_var(out, "INFORMERD_RUN", buf_str(&id));
-    put_var(out, "INFORMERD_ATTEMPT", str_c(attempt));
+    begin_var(out, "INFORMERD_RUN");
+    payload_put_run_id(out, ctx, run->id);
+    buf_putc(out, '\0');
+    begin_var(out, "INFORMERD_ATTEMPT");
+    buf_put_u64(out, run->attempt);
+    buf_putc(out, '\0');
     put_var(out, "INFORMERD_REASON", str_c(run_reason_name(run->reason)));
     put_var(out, "INFORMERD_NODE", str_c(ctx->node));
-    buf_free(&id);
     if (run_keyed(run) == NULL)
         return ERR_OK;
     put_event_vars(out, run);

@@ -47,6 +47,7 @@ struct entry {
     bool recalled;  /* an earlier process knew it, and no run has ended yet */
     bool renew;     /* what the hook did for it is gone, and no run has ended yet */
     bool parked;    /* the ledger says so, and the source is not open yet */
+    bool unfit;     /* why its unit is parked: nothing was run, or not to its end */
     bool inherited; /* the last run for it was an earlier process's */
     unsigned pins;  /* events of runs under way that point here */
     char *told;     /* lines of paths that runs since handled were told as changed; NULL = none */

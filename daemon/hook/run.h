@@ -77,6 +77,7 @@ struct run_result {
     struct str out;   /* the last of what it printed to stdout, whatever bytes they are */
     struct str err;   /* the same of stderr */
     uint64_t dropped; /* bytes of output over log_limit */
+    bool stopped; /* informerd has ended it, as it ends itself: the next process tries it anew */
     enum run_file file;
     struct digest digest; /* SAME, WRITTEN but of REMOVE: of the file's bytes */
 };

@@ -196,7 +196,7 @@ bool sched_is_busy(const struct lane *lane, uint64_t now_ms)
     return lane->running > 0 || (ready && !lane->blocked);
 }
 
-bool sched_has_slot(const struct sched *s, const struct lane *lane)
+static bool has_slot(const struct sched *s, const struct lane *lane)
 {
     if (lane->running == 0)
         return true;
@@ -206,7 +206,7 @@ bool sched_has_slot(const struct sched *s, const struct lane *lane)
 /* Does only min_interval, if anything, keep a unit of the lane from its start? */
 static bool has_startable(const struct sched *s, const struct lane *lane)
 {
-    return !lane->blocked && !list_is_empty(&lane->ready) && sched_has_slot(s, lane);
+    return !lane->blocked && !list_is_empty(&lane->ready) && has_slot(s, lane);
 }
 
 static struct unit *start_first(struct sched *s, struct lane *lane)
@@ -241,9 +241,21 @@ void sched_started(struct lane *lane, uint64_t now_ms)
     lane->earliest_ms = now_ms + lane->params.min_interval_ms;
 }
 
+/* Has nothing of the lane started since? */
+static bool was_last(const struct lane *lane, uint64_t started_ms)
+{
+    return lane->earliest_ms == started_ms + lane->params.min_interval_ms;
+}
+
+void sched_began(struct lane *lane, uint64_t started_ms, uint64_t now_ms)
+{
+    if (was_last(lane, started_ms))
+        sched_started(lane, now_ms);
+}
+
 void sched_unstarted(struct lane *lane, uint64_t started_ms)
 {
-    if (lane->earliest_ms == started_ms + lane->params.min_interval_ms)
+    if (was_last(lane, started_ms))
         lane->earliest_ms = started_ms;
 }
 

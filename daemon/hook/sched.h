@@ -121,6 +121,8 @@ struct unit *sched_next(struct sched *s, uint64_t now_ms, struct lane **lane);
 
 /* It has something to run: min_interval counts from here. */
 void sched_started(struct lane *lane, uint64_t now_ms);
+/* What started at started_ms begins only now: so does min_interval, if nothing has started since. */
+void sched_began(struct lane *lane, uint64_t started_ms, uint64_t now_ms);
 /* What started at started_ms was none: if nothing has started since, min_interval does not count. */
 void sched_unstarted(struct lane *lane, uint64_t started_ms);
 
@@ -142,8 +144,6 @@ bool sched_is_last_try(const struct lane *lane, const struct unit *u);
 /* Is a unit of the lane running, or could it start but for slots and min_interval? */
 bool sched_is_busy(const struct lane *lane, uint64_t now_ms);
 
-/* Is there a slot for one more unit of the lane? */
-bool sched_has_slot(const struct sched *s, const struct lane *lane);
 /* When sched_next() may have something new although nothing happened; NEVER_MS = never. */
 uint64_t sched_wake_ms(const struct sched *s);
 

@@ -295,11 +295,30 @@ static void test_a_paused_hook_starts_nothing_and_forgets_nothing(void **state)
     stage_end(run, 1);
     stage_waits_until(stage.now + STAGE_INITIAL_MS);
     stage_waits_until(NEVER_MS);
-    assert_false(hooks_quiet(&stage.hooks));
+    assert_true(hooks_quiet(&stage.hooks)); /* nobody waits for it */
     hook_pause(h, false);
+    assert_false(hooks_quiet(&stage.hooks));
     assert_int_equal(hooks_wake_ms(&stage.hooks), h->lane.earliest_ms);
     stage_pass(DELTA_ADDED, "u2");
     stage_pass(DELTA_ADDED, "u1");
+}
+
+static void test_nobody_waits_for_who_comes_after_a_paused_hook(void **state)
+{
+    (void)state;
+    struct hook *first = stage_add(&(struct stage_hook){.events = objects});
+    struct hook *second = stage_add(&(struct stage_hook){.events = objects, .after = 1});
+
+    hook_pause(first, true);
+    assert_true(hook_waits_for_people(&stage.hooks, second));
+    assert_true(hooks_ready(&stage.hooks));
+    hook_pause(first, false);
+    assert_false(hook_waits_for_people(&stage.hooks, second));
+    assert_false(hooks_ready(&stage.hooks));
+    stage_sync(0);
+    stage_nothing();
+    hook_pause(first, true); /* it has begun: nobody comes after it any more */
+    assert_false(hook_waits_for_people(&stage.hooks, second));
 }
 
 static void test_pause_and_staleness_are_two_reasons_to_wait(void **state)
@@ -455,6 +474,7 @@ int main(void)
         TEST(test_when_stale_wait_and_require_any_need_one_fresh_source),
         TEST(test_a_source_that_syncs_late_may_end_the_wait),
         TEST(test_a_paused_hook_starts_nothing_and_forgets_nothing),
+        TEST(test_nobody_waits_for_who_comes_after_a_paused_hook),
         TEST(test_pause_and_staleness_are_two_reasons_to_wait),
         TEST(test_first_runs_settle_only_if_events_came_lately),
         TEST(test_without_objects_only_a_snapshot_has_a_first_run),

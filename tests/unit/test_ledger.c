@@ -322,6 +322,32 @@ static void test_renewal_is_not_for_what_was_skipped(void **state)
     stage_nothing();
 }
 
+/* Over two restarts: the one without the second source has told of the first alone. */
+static void test_a_snapshot_that_lacked_a_source_is_owed(void **state)
+{
+    (void)state;
+    reborn_add((struct stage_hook){
+        .sources = 2, .rules = {.mode = HOOK_SNAPSHOT, .require = HOOK_REQUIRE_ANY}
+    });
+    stage_sync(0);
+    stage_sync(1);
+    stage_end(stage_next(), 0);
+    reborn_keep();
+    reborn_restart();
+    stage_sync(0);
+    stage_nothing();
+    load("ns/n", "u1", "\"a\":1");
+    stage_end(stage_next(), 0);
+    stage_nothing();
+    reborn_keep();
+    reborn_restart();
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    stage_sync(1);
+    stage_end(stage_next(), 0);
+    stage_nothing();
+}
+
 static void test_a_snapshot_runs_again_only_if_it_is_owed(void **state)
 {
     (void)state;
@@ -380,6 +406,21 @@ static void test_of_another_source_nothing_is_told(void **state)
     stage_nothing();
     load("ns/n", "u1", "\"a\":1");
     stage_pass(DELTA_ADDED, "u1");
+}
+
+/* Who answers now is no longer away, whoever that is. */
+static void test_of_another_source_it_is_told_that_it_is_fresh(void **state)
+{
+    (void)state;
+    begin((struct stage_hook){0});
+    stage_stale(0, true);
+    passes(DELTA_STALE, "", RUN_CHANGE);
+    reborn_restart();
+    ledger_forget(&reborn.hook->queue, 0);
+    reborn_keep();
+    stage_sync(0);
+    passes(DELTA_FRESH, "", RUN_CHANGE);
+    stage_nothing();
 }
 
 static void test_all_is_put_again_when_the_disk_is_lost(void **state)
@@ -445,9 +486,11 @@ int main(void)
         TEST(test_renewal_loses_no_change_for_who_does_not_hear_what_is_there),
         TEST(test_renewal_tells_of_an_outage_again),
         TEST(test_renewal_is_not_for_what_was_skipped),
+        TEST(test_a_snapshot_that_lacked_a_source_is_owed),
         TEST(test_a_snapshot_runs_again_only_if_it_is_owed),
         TEST(test_a_source_that_is_stale_no_more_is_fresh),
         TEST(test_of_another_source_nothing_is_told),
+        TEST(test_of_another_source_it_is_told_that_it_is_fresh),
         TEST(test_all_is_put_again_when_the_disk_is_lost),
         TEST(test_skip_is_not_for_what_is_marked),
         TEST(test_a_third_mark_of_a_key_is_not_believed),

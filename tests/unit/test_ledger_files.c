@@ -19,6 +19,17 @@ static void writes(enum run_file became, uint64_t number)
     reborn_keep();
 }
 
+static void is_refused(const char *uid)
+{
+    struct err err = {0};
+    struct run *run = stage_starts(DELTA_ADDED, uid);
+
+    assert_int_equal(files_claim(run, &err), ERR_CONFIG);
+    hooks_finish(&stage.hooks, run, &(struct run_result){.end = RUN_UNFIT, .text = err.text},
+                 stage.now);
+    reborn_keep();
+}
+
 static struct stage_hook with_file(void)
 {
     return (struct stage_hook){.output = "/x/${name}", .applies = true};
@@ -79,6 +90,46 @@ static void test_a_file_that_is_known_is_not_applied_again(void **state)
     assert_int_equal(reborn.disk.file_count, 0);
 }
 
+/* What cannot be told, or has no file, costs nothing to be tried; the file is free by now, maybe. */
+static void test_a_key_whose_file_was_another_ones_is_tried_by_each_process(void **state)
+{
+    (void)state;
+    reborn_add((struct stage_hook){.output = "/x/${name}"});
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    writes(RUN_FILE_WRITTEN, 1);
+    load("ms/n", "u2", "\"a\":2");
+    is_refused("u2");
+    reborn_restart();
+    load("ns/n", "u1", "\"a\":1");
+    load("ms/n", "u2", "\"a\":2");
+    stage_sync(0);
+    is_refused("u2");
+    stage_change(0, DELTA_DELETED, "ns/n", "u1", "\"a\":1");
+    writes(RUN_FILE_REMOVED, 0);
+    stage.now += 3600000;
+    writes(RUN_FILE_WRITTEN, 2);
+    assert_string_equal(reborn.disk.files[0].key, "ms/n");
+}
+
+static void test_a_file_of_a_key_that_is_known_no_more_is_free(void **state)
+{
+    (void)state;
+    reborn_add((struct stage_hook){.output = "/x/${name}"});
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    writes(RUN_FILE_WRITTEN, 1);
+    reborn_restart();
+    ledger_forget(&reborn.hook->queue, 0); /* of another cluster */
+    reborn_keep();
+    load("ms/n", "u2", "\"a\":1");
+    stage_sync(0);
+    writes(RUN_FILE_SAME, 1);
+    assert_string_equal(reborn.disk.files[0].key, "ms/n");
+    load("ns/n", "u3", "\"a\":1");
+    is_refused("u3");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, reborn_clean_up)
 
 int main(void)
@@ -86,6 +137,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_apply_is_owed_until_it_has_succeeded),
         TEST(test_a_file_that_is_known_is_not_applied_again),
+        TEST(test_a_key_whose_file_was_another_ones_is_tried_by_each_process),
+        TEST(test_a_file_of_a_key_that_is_known_no_more_is_free),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,25 @@ static void test_min_interval_counts_from_the_start_of_what_really_starts(void *
     lanes_assert_starts(0, 2); /* nothing was really started */
 }
 
+static void test_min_interval_counts_from_a_start_that_had_to_wait(void **state)
+{
+    struct lane_params p = lanes_params(0, 0, 3);
+
+    (void)state;
+    p.min_interval_ms = 500;
+    lanes_init(8, p);
+    lanes_touch(0, 0);
+    lanes_touch(0, 1);
+    lanes_touch(0, 2);
+    lanes_assert_starts(0, 0);
+    sched_started(&lanes[0], 5000);
+    sched_began(&lanes[0], 5000, 5070);
+    lanes_assert_starts_only_at(0, 1, 5570);
+    sched_started(&lanes[0], 5570);
+    sched_began(&lanes[0], 5000, 5580); /* another one has started since */
+    lanes_assert_starts_only_at(0, 2, 6070);
+}
+
 static void test_a_lane_that_waits_for_a_slot_does_not_wake_for_min_interval(void **state)
 {
     struct lane_params p = lanes_params(0, 0, 1);
@@ -201,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_min_interval_counts_from_the_start_of_what_really_starts),
+        cmocka_unit_test(test_min_interval_counts_from_a_start_that_had_to_wait),
         cmocka_unit_test(test_a_lane_that_waits_for_a_slot_does_not_wake_for_min_interval),
         cmocka_unit_test(test_splay_is_added_to_each_burst_and_drawn_once),
         cmocka_unit_test(test_splay_without_settling_waits_too),
