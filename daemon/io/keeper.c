@@ -48,6 +48,7 @@ struct keeper {
     struct deadline *soon;
     struct deadline *flush; /* runs until the end of keeper_flush() has been told */
     struct keeper_sync *sync;
+    bool held;       /* who waits is not told of commits */
     bool due;        /* the batch is to be written as soon as no worker is busy */
     bool begun_anew; /* and nothing was committed since */
     bool start_over; /* the next batch begins a new file; the worker's while WRITING */
@@ -82,6 +83,14 @@ static void tell(struct keeper *k, struct list *waits, bool durable)
         list_remove(link);
         w->fn(w, durable);
     }
+}
+
+static void tell_committed(struct keeper *k, struct list *waits)
+{
+    if (!k->held)
+        tell(k, waits, true);
+    else if (waits != &k->waits)
+        move_waits(waits, &k->waits);
 }
 
 static void tell_flushed(struct keeper *k, bool all)
@@ -147,7 +156,7 @@ static void written(struct keeper *k)
                  KV_MS("after", loop_now_ms(k->params.loop) - k->failing_ms));
     k->trouble.kind = ERR_OK;
     keeper_sync_note(k->sync, k->report.wal_pages);
-    tell(k, &k->flying_for, true);
+    tell_committed(k, &k->flying_for);
 }
 
 /* The file is not one that could be written later. */
@@ -254,6 +263,7 @@ static void begin_anew(struct keeper *k)
     k->start_over = true;
     k->due = true;
     batch_clear(&k->batch);
+    batch_reset(&k->batch); /* the folder may be gone, and come back with the old file */
     k->events->on_lost(k->arg);
 }
 
@@ -308,7 +318,7 @@ static void on_turn(struct loop_task *task)
         break;
     case KEEPER_IDLE:
         if (k->batch.count == 0)
-            tell(k, &k->waits, true);
+            tell_committed(k, &k->waits);
         else if (k->batch.buf.len + k->batch.body_bytes >= ENOUGH)
             k->due = true;
         else if (!k->due && !deadline_pending(k->soon))
@@ -338,7 +348,8 @@ static void on_synced(void *arg, const struct err *err)
     struct keeper *k = arg;
 
     if (err != NULL && is_lost(err)) {
-        k->lost = *err;
+        if (!k->start_over) /* else it is the one that is given up already */
+            k->lost = *err;
     } else if (err != NULL) {
         if (k->sync_trouble.kind == ERR_OK) {
             note_since(k);
@@ -405,6 +416,15 @@ void keeper_await(struct keeper *k, struct keeper_wait *w)
 void keeper_cancel(struct keeper_wait *w)
 {
     list_remove(&w->link);
+}
+
+void keeper_hold(struct keeper *k, bool held)
+{
+    if (k->held && !held) {
+        k->due = true;
+        loop_defer(k->params.loop, &k->turn);
+    }
+    k->held = held;
 }
 
 void keeper_flush(struct keeper *k, uint64_t timeout_ms, void (*done)(void *arg, bool all))

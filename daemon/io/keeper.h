@@ -67,6 +67,10 @@ void keeper_await(struct keeper *k, struct keeper_wait *w);
 /* w->fn will not be called. Nothing happens if w does not wait. */
 void keeper_cancel(struct keeper_wait *w);
 
+/* While it is held, commits count for nobody: who waits goes on waiting, also for what is added until
+ * the hold ends. */
+void keeper_hold(struct keeper *k, bool held);
+
 /* The end: writes what is there, syncs, and brings all into the one file. done is called once, in a
  * later turn: all = everything is on disk; false also when timeout_ms have passed. What is added
  * later is dropped. Once. */

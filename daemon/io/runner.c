@@ -20,6 +20,9 @@
 /* A disk that hangs does not hold runs up for longer. */
 #define KEEPING_MS 2000
 
+/* A timer that is later than that says that the loop stood still, and nothing about the disk. */
+#define LATE_MS 500
+
 enum runner_state { RUNNER_WAITING, RUNNER_ON, RUNNER_STOPPING };
 
 /* A run that has left the schedule, and starts when that is on disk; what it is told is fixed. */
@@ -36,6 +39,7 @@ struct runner {
     const struct runner_events *events;
     void *arg;
     enum runner_state state;
+    bool kills; /* what is under way */
     struct list openings;
     struct list jobs;
     size_t running;         /* openings, and jobs with a run; the others linger for their output */
@@ -119,11 +123,13 @@ static void on_over(void *arg, struct run *run, const struct helper_link_exit *e
                     const struct run_result *result)
 {
     struct runner *r = arg;
+    struct run_result told = *result;
 
+    told.stopped = r->kills;
     r->running--;
     log_left(r, run, end, result);
-    finish(r, run, result);
-    runner_kick(r);
+    runner_kick(r); /* before the keeper's turn: what starts next joins what has ended */
+    finish(r, run, &told);
 }
 
 static void on_gone(void *arg, struct job *job)
@@ -189,6 +195,12 @@ static struct job *take_opening(struct opening *o)
     return job;
 }
 
+static void begin(struct runner *r, struct job *job)
+{
+    hooks_began(job_run(job), loop_now_ms(r->params.loop));
+    start_job(r, job);
+}
+
 static void watch_oldest(struct runner *r)
 {
     struct list *first = list_first(&r->openings);
@@ -208,8 +220,23 @@ static void on_kept(struct keeper_wait *wait, bool durable)
     struct runner *r = o->runner;
 
     (void)durable; /* if it cannot be kept, it is run all the same (DESIGN 2.4) */
-    start_job(r, take_opening(o));
+    begin(r, take_opening(o));
     watch_oldest(r);
+}
+
+/* The disk may have done its part while nothing of informerd ran, but timers come before answers:
+ * what waits does so anew. */
+static bool stood_still(struct runner *r)
+{
+    const struct opening *oldest = list_entry(list_first(&r->openings), struct opening, link);
+    uint64_t now_ms = loop_now_ms(r->params.loop);
+
+    if (now_ms < oldest->since_ms + KEEPING_MS + LATE_MS)
+        return false;
+    list_each (pos, tmp, &r->openings)
+        list_entry(pos, struct opening, link)->since_ms = now_ms;
+    watch_oldest(r);
+    return true;
 }
 
 /* Nobody waits for that disk before it has shown that it works. */
@@ -217,12 +244,14 @@ static void on_hangs(void *arg)
 {
     struct runner *r = arg;
 
+    if (stood_still(r))
+        return;
     log_warn("the state is not written in time: hooks run without, and what runs now may run again "
              "after a crash",
              KV_MS("waited", KEEPING_MS));
     r->hung_at = keeper_status(r->params.keeper).commits + 1;
     list_each (pos, tmp, &r->openings)
-        start_job(r, take_opening(list_entry(pos, struct opening, link)));
+        begin(r, take_opening(list_entry(pos, struct opening, link)));
 }
 
 static bool can_wait(struct runner *r)
@@ -391,9 +420,12 @@ void runner_stop(struct runner *r)
 
 void runner_kill_all(struct runner *r)
 {
-    const struct run_result result = {
-        .end = RUN_FAILED, .text = "not started: informerd ends", .wall_ns = loop_wall_ns()};
+    const struct run_result result = {.end = RUN_FAILED,
+                                      .text = "not started: informerd ends",
+                                      .wall_ns = loop_wall_ns(),
+                                      .stopped = true};
 
+    r->kills = true;
     list_each (pos, tmp, &r->openings) {
         struct job *job = take_opening(list_entry(pos, struct opening, link));
 

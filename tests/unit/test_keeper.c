@@ -89,7 +89,7 @@ static void test_who_waits_for_nothing_is_told_at_once(void **state)
     keeper_await(r.keeper, &r.wait);
     keeper_cancel(&r.wait);
     keeper_cancel(&r.wait);
-    assert_true(keeper_rig_flush(&r, 10000));
+    assert_true(keeper_rig_flush(&r, 600000));
     assert_int_equal(r.told, 1);
     keeper_rig_fini(&r);
 }
@@ -112,6 +112,26 @@ static void test_who_waits_is_told_of_all_that_was_added(void **state)
     keeper_rig_fini(&r);
 }
 
+static void test_what_is_held_is_told_when_the_hold_ends(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_hold(r.keeper, true);
+    keeper_rig_mark(&r, "a", 1);
+    keeper_await(r.keeper, &r.wait);
+    while (keeper_status(r.keeper).commits == 0)
+        keeper_rig_until(&r, true);
+    assert_int_equal(r.told, 0);
+    keeper_hold(r.keeper, false);
+    keeper_rig_mark(&r, "b", 2); /* is part of what it waits for */
+    loop_run(r.loop);
+    assert_true(r.told == 1 && r.durable);
+    assert_int_equal(keeper_status(r.keeper).commits, 2);
+    keeper_rig_fini(&r);
+}
+
 static void test_without_a_folder_nothing_is_kept(void **state)
 {
     struct keeper_rig r;
@@ -124,7 +144,7 @@ static void test_without_a_folder_nothing_is_kept(void **state)
     struct keeper_status s = keeper_status(r.keeper);
     assert_true(!s.is_kept && s.is_writable && s.waiting == 0);
     keeper_rig_object(&r, "a", "{1}", KEEPER_NOW);
-    assert_true(keeper_rig_flush(&r, 10000));
+    assert_true(keeper_rig_flush(&r, 600000));
     keeper_rig_fini(&r);
 }
 
@@ -204,7 +224,7 @@ static void test_a_flush_leaves_one_whole_file(void **state)
     keeper_rig_mark(&r, "a", 1);
     assert_true(keeper_rig_commit(&r));
     keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
-    assert_true(keeper_rig_flush(&r, 10000));
+    assert_true(keeper_rig_flush(&r, 600000));
     assert_int_equal(access(r.state.folder->wal, F_OK), -1);
     keeper_rig_mark(&r, "late", 1);
     assert_false(keeper_rig_commit(&r));
@@ -286,6 +306,29 @@ static void test_a_file_that_was_deleted_begins_anew(void **state)
     keeper_rig_fini(&r);
 }
 
+/* What it had is not what there is: what went meanwhile would be there again. */
+static void test_a_folder_that_was_moved_away_comes_back_with_its_file(void **state)
+{
+    struct keeper_rig r;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
+    keeper_rig_mark(&r, "a", 1);
+    assert_true(keeper_rig_commit(&r));
+    char *away = mem_printf("%s-away", r.state.path);
+    assert_int_equal(rename(r.state.path, away), 0);
+    keeper_rig_mark(&r, "b", 1);
+    assert_false(keeper_rig_commit(&r));
+    keeper_rig_until(&r, false);
+    assert_int_equal(rename(away, r.state.path), 0);
+    keeper_rig_until(&r, true);
+    keeper_rig_stop(&r);
+    state_rig_expect(&r.state, "mark 5 again u note 0 told 1\n");
+    free(away);
+    keeper_rig_fini(&r);
+}
+
 static void on_sync(void *arg, const struct err *err)
 {
     int *losses = arg;
@@ -333,7 +376,7 @@ static void test_what_is_closed_is_not_synced(void **state)
     struct deadline *time = deadline_create(r.loop, on_time, r.loop);
     keeper_rig_mark(&r, "a", 1);
     assert_true(keeper_rig_commit(&r));
-    assert_true(keeper_rig_flush(&r, 10000));
+    assert_true(keeper_rig_flush(&r, 600000));
     deadline_start(time, 1000);
     loop_run(r.loop);
     assert_null(keeper_status(r.keeper).reason);
@@ -389,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_many_objects_do_not_wait_for_more),
         cmocka_unit_test(test_who_waits_for_nothing_is_told_at_once),
         cmocka_unit_test(test_who_waits_is_told_of_all_that_was_added),
+        cmocka_unit_test(test_what_is_held_is_told_when_the_hold_ends),
         cmocka_unit_test(test_without_a_folder_nothing_is_kept),
         cmocka_unit_test(test_why_nothing_is_kept_is_told),
         cmocka_unit_test(test_marks_follow_each_other),
@@ -396,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_a_flush_ends_when_its_time_is_over),
         cmocka_unit_test(test_it_may_be_disposed_at_any_time),
         cmocka_unit_test(test_a_file_that_was_deleted_begins_anew),
+        cmocka_unit_test(test_a_folder_that_was_moved_away_comes_back_with_its_file),
         cmocka_unit_test(test_what_is_given_up_is_not_synced),
         cmocka_unit_test(test_what_is_closed_is_not_synced),
         cmocka_unit_test(test_a_damaged_file_begins_anew),

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -41,6 +43,19 @@ struct scene {
     uint64_t commits_then;
     uint64_t marks; /* how many were put */
 };
+
+static time_t stood_still_s; /* by how much the clock went on while nothing of us ran */
+
+/* libuv is given this one in place of the C library's. */
+int play_clock(clockid_t clock, struct timespec *now) __asm__("clock_gettime");
+
+int play_clock(clockid_t clock, struct timespec *now)
+{
+    long result = syscall(SYS_clock_gettime, clock, now);
+
+    now->tv_sec += stood_still_s;
+    return (int)result;
+}
 
 static void wait_at_gate(uv_work_t *work)
 {
@@ -229,6 +244,24 @@ static void test_a_run_starts_when_its_mark_is_on_disk(void **state)
     assert_int_equal(runner_running(s->runner), 2);
 }
 
+/* The end of a run and the start of what has waited for it: each commit costs a worker and a wait. */
+static void test_what_ends_and_what_starts_next_are_one_commit(void **state)
+{
+    struct scene *s = *state;
+
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    until_started(s, 1);
+    stage_change(0, DELTA_MODIFIED, "ns/a", "a", "\"a\":2");
+    while (keeper_status(s->keeper).waiting > 0)
+        pass(s, LOOK_MS);
+    uint64_t commits = keeper_status(s->keeper).commits;
+    runner_exited(s->runner,
+                  &(struct helper_link_exit){.run = 1, .how = HELPER_LINK_EXITED, .value = 0});
+    until_started(s, 2);
+    assert_int_equal(s->commits_then, commits + 1);
+}
+
 static void test_nothing_starts_before_it_has_begun(void **state)
 {
     struct scene *s = *state;
@@ -267,6 +300,23 @@ static void test_a_disk_that_hangs_is_waited_for_once(void **state)
     change(s, "ns/c"); /* that one waits again */
     until_started(s, 3);
     assert_true(s->commits_then > commits);
+}
+
+/* A debugger, a frozen container: the disk has done its part, and the timer is looked at first. */
+static void test_who_stood_still_does_not_blame_the_disk(void **state)
+{
+    struct scene *s = *state;
+
+    for (size_t i = 0; i < WORKERS; i++)
+        close_gate(s, i);
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    while (keeper_status(s->keeper).waiting == 0)
+        pass(s, LOOK_MS);
+    stood_still_s += 3600;
+    open_all(s);
+    until_started(s, 1);
+    assert_int_equal(s->commits_then, 1);
 }
 
 /* While somebody always waits, each waits for the disk no longer than it may, but so long. */
@@ -318,8 +368,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_run_starts_when_its_mark_is_on_disk, set_up,
                                         clean_up),
+        cmocka_unit_test_setup_teardown(test_what_ends_and_what_starts_next_are_one_commit, set_up,
+                                        clean_up),
         cmocka_unit_test_setup_teardown(test_nothing_starts_before_it_has_begun, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_is_waited_for_once, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_who_stood_still_does_not_blame_the_disk, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_who_comes_later_waits_as_long, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_what_waits_when_all_is_killed_is_not_started, set_up,

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/keeper with one worker, which has a write and a sync in the order in which they were given. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "io/deadline.h"
+#include "keeper_rig.h"
+
+/* A sync is due by then; both are timers of the same loop. */
+enum { SYNC_IS_DUE_MS = 1000 };
+
+/* What keeps the worker busy. */
+struct gate {
+    uv_work_t work;
+    pthread_mutex_t closed;
+};
+
+static void wait_at_gate(uv_work_t *work)
+{
+    struct gate *g = container_of(work, struct gate, work);
+
+    pthread_mutex_lock(&g->closed);
+    pthread_mutex_unlock(&g->closed);
+}
+
+static void after_gate(uv_work_t *work, int status)
+{
+    (void)work, (void)status;
+}
+
+static void close_gate(struct gate *g, struct keeper_rig *r)
+{
+    pthread_mutex_init(&g->closed, NULL);
+    pthread_mutex_lock(&g->closed);
+    assert_int_equal(uv_queue_work(loop_uv(r->loop), &g->work, wait_at_gate, after_gate), 0);
+}
+
+static void on_time(void *arg)
+{
+    loop_stop(arg);
+}
+
+static void let_the_sync_come(struct keeper_rig *r)
+{
+    struct deadline *time = deadline_create(r->loop, on_time, r->loop);
+
+    deadline_start(time, SYNC_IS_DUE_MS);
+    loop_run(r->loop);
+    deadline_dispose(&time);
+}
+
+static void test_a_loss_that_write_and_sync_see_is_one(void **state)
+{
+    struct keeper_rig r;
+    struct gate gate;
+
+    (void)state;
+    keeper_rig_init(&r, true);
+    keeper_rig_mark(&r, "a", 1);
+    assert_true(keeper_rig_commit(&r));
+    assert_int_equal(unlink(r.state.folder->db), 0);
+    close_gate(&gate, &r);
+    keeper_rig_mark(&r, "b", 1);
+    keeper_rig_turn(&r); /* the write is given to the worker, and then the sync */
+    let_the_sync_come(&r);
+    pthread_mutex_unlock(&gate.closed);
+    while (r.losses == 0)
+        keeper_rig_until(&r, true);
+    assert_true(keeper_rig_commit(&r));
+    assert_int_equal(r.losses, 1);
+    keeper_rig_stop(&r);
+    state_rig_expect(&r.state, "mark 5 again u note 0 told 1\n");
+    keeper_rig_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_loss_that_write_and_sync_see_is_one),
+    };
+
+    setenv("UV_THREADPOOL_SIZE", "1", 1); /* NOLINT(concurrency-mt-unsafe): one thread */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What informerd itself ends, as it ends, has not failed: the next process runs it. */
+#include "hook_disk.h"
+#include "stage.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "io/helper_link.h"
+#include "io/keeper.h"
+#include "io/loop.h"
+#include "io/runner.h"
+
+enum { PARK = 75 };
+
+struct scene {
+    struct loop *loop;
+    struct helper_link *link;
+    struct keeper *keeper;
+    struct runner *runner;
+    struct loop_task look;
+    size_t until; /* so many runs are under way */
+    int ends[2];
+};
+
+static void on_exited(void *arg, const struct helper_link_exit *end)
+{
+    (void)arg, (void)end;
+}
+
+static void on_opened(void *arg, uint64_t tag, int fd, int error)
+{
+    (void)arg, (void)tag, (void)fd, (void)error;
+}
+
+static void on_lost(void *arg, const struct err *err)
+{
+    (void)arg, (void)err;
+}
+
+static void on_event(void *arg)
+{
+    (void)arg;
+}
+
+static void look(struct loop_task *task)
+{
+    struct scene *s = container_of(task, struct scene, look);
+
+    if (runner_running(s->runner) == s->until)
+        loop_stop(s->loop);
+    else
+        loop_defer(s->loop, task);
+}
+
+static void run_until(struct scene *s, size_t running)
+{
+    s->until = running;
+    loop_defer(s->loop, &s->look);
+    loop_run(s->loop);
+}
+
+static int set_up(void **state)
+{
+    static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
+    static const struct runner_events events = {.on_marks = on_event, .on_progress = on_event};
+    static const struct keeper_events no_events;
+    static const struct runner_hook hook = {
+        .program = "/bin/true", .timeout_ms = 3600000, .kill_signal = SIGTERM};
+    static struct scene scene;
+    struct scene *s = &scene;
+
+    stage_set_up(state);
+    stage_add(&(struct stage_hook){.park_exit = PARK, .lane = {.attempts = 1}});
+    stage_sync(0);
+    s->loop = loop_create();
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->ends), 0);
+    s->link = helper_link_create(s->loop, s->ends[0], &link_events, NULL);
+    s->keeper = keeper_create(&(struct keeper_params){.loop = s->loop}, &no_events, NULL);
+    s->runner = runner_create(
+        &(struct runner_params){
+            .loop = s->loop,
+            .link = s->link,
+            .hooks = &stage.hooks,
+            .keeper = s->keeper,
+            .by_index = &hook,
+            .context = {.node = "n", .instance = "i"}
+    },
+        &events, s);
+    loop_task_init(&s->look, look);
+    stage.now = loop_now_ms(s->loop);
+    stage_change(0, DELTA_ADDED, "ns/n", "u1", "\"a\":1");
+    runner_begin(s->runner);
+    run_until(s, 1);
+    *state = s;
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    struct scene *s = *state;
+
+    runner_dispose(&s->runner);
+    keeper_dispose(&s->keeper);
+    helper_link_dispose(&s->link);
+    close(s->ends[1]);
+    loop_destroy(&s->loop);
+    return stage_clean_up(state);
+}
+
+static void stop(struct scene *s, enum helper_link_how how, int value)
+{
+    runner_stop(s->runner);
+    runner_kill_all(s->runner);
+    runner_exited(s->runner,
+                  &(struct helper_link_exit){
+                      .run = 1, .how = how, .value = value, .killed = true, .stage = ""});
+    run_until(s, 0);
+}
+
+/* What the next process finds. Once. */
+static struct ledger_mark mark(void)
+{
+    struct hook_disk disk = {0};
+
+    hook_disk_commit(&disk, stage.hooks.v[0]);
+    struct ledger_mark m = *hook_disk_mark(&disk, "ns/n", "u1");
+    hook_disk_clear(&disk);
+    return m;
+}
+
+static void test_the_last_attempt_is_open_still(void **state)
+{
+    stop(*state, HELPER_LINK_SIGNALED, SIGTERM);
+    struct ledger_mark m = mark();
+    assert_true(m.open);
+    assert_int_equal(m.note & LEDGER_PARKED, 0);
+}
+
+static void test_its_exit_status_parks_nothing(void **state)
+{
+    stop(*state, HELPER_LINK_EXITED, PARK);
+    struct ledger_mark m = mark();
+    assert_true(m.open);
+    assert_int_equal(m.note & LEDGER_PARKED, 0);
+}
+
+static void test_one_that_succeeds_all_the_same_is_handled(void **state)
+{
+    stop(*state, HELPER_LINK_EXITED, 0);
+    struct ledger_mark m = mark();
+    assert_false(m.open);
+    assert_true(m.is_handled);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_the_last_attempt_is_open_still, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_its_exit_status_parks_nothing, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_one_that_succeeds_all_the_same_is_handled, set_up,
+                                        clean_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
