@@ -17,6 +17,7 @@
 #include "kube/selector.h"
 #include "kube/shape.h"
 #include "proto/json_path.h"
+#include "state/folder.h"
 
 typedef enum err_kind text_check(const char *text, struct err *err);
 
@@ -249,7 +250,7 @@ static void check_program_is_there(const struct conf_hook *h, const struct conf_
                      program->v);
 }
 
-static const char *folder_advice(int error)
+static const char *output_advice(int error)
 {
     if (error == ENOENT)
         return ": make it; only folders below a ${variable} are made";
@@ -268,7 +269,7 @@ static void check_output_folder(const struct conf_hook *h, struct problems *p)
 
     if (error != 0)
         problems_add(p, h->output.at, "hook %s: output: folder %s: %s%s", h->name.v, folder,
-                     strerror(error), folder_advice(error));
+                     strerror(error), output_advice(error));
     if (fd >= 0)
         close(fd);
     free(folder);
@@ -286,8 +287,24 @@ static void check_file_is_there(const struct conf_hook *h, const struct conf_str
                      h->name.v, file->v);
 }
 
+static void check_state_folder(const struct conf *conf, struct problems *p)
+{
+    const char *path = conf_state_folder(conf);
+    struct identity id = {.uid = geteuid()};
+    struct err err;
+
+    if (path == NULL)
+        return;
+    if (geteuid() == 0 && identity_find(conf->user.v, "", &id, &err) != ERR_OK)
+        return; /* said by check_root_start() */
+    if (folder_check(path, id.uid, &err) != ERR_OK)
+        problems_add(p, conf->state_dir.at, "%s", err.text);
+    identity_fini(&id);
+}
+
 void check_surroundings(const struct conf *conf, struct problems *p)
 {
+    check_state_folder(conf, p);
     for (size_t i = 0; i < conf->n_hooks; i++) {
         each_program(&conf->hooks[i], check_program_is_there, p);
         check_output_folder(&conf->hooks[i], p);

@@ -181,8 +181,10 @@ static void check_once(struct daemon *dm, bool over)
 {
     if (dm->params.once_ms == 0 || dm->state >= DAEMON_STOPPING)
         return;
-    const struct once_look look = {
-        .hooks = &dm->hooks, .synced = sources_synced(dm->sources), .over = over};
+    const struct once_look look = {.hooks = &dm->hooks,
+                                   .synced =
+                                       sources_read(dm->sources) && !memory_awaits(dm->memory),
+                                   .over = over};
     if (once_has_all(&look))
         stop_sites(dm);
     int code = once_judge(&look);

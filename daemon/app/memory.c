@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/memory.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "app/memory_cluster.h"
 #include "app/memory_hook.h"
+#include "app/memory_programs.h"
 #include "app/memory_row.h"
 #include "app/memory_watch.h"
 #include "app/recall.h"
@@ -16,8 +14,8 @@
 #include "base/panic.h"
 #include "conf/hook_text.h"
 #include "io/deadline.h"
-#include "io/fingerprints.h"
 #include "io/loop.h"
+#include "state/boot_id.h"
 
 /* What no configuration has had for so long is forgotten. */
 #define GRACE_S ((uint64_t)7 * 24 * 3600)
@@ -25,9 +23,8 @@
 /* Bytes of the file: ten times what a large cluster's Services and EndpointSlices take. */
 #define STATE_SIZE ((uint64_t)1 << 30)
 
-#define RETRY_MS       5000
-#define SWEEP_MS       10000
-#define FINGERPRINT_MS 10000
+#define RETRY_MS 5000
+#define SWEEP_MS 10000
 
 struct memory {
     struct memory_params params;
@@ -41,13 +38,11 @@ struct memory {
     struct memory_hook *hooks;      /* as conf->hooks */
     struct memory_cluster **clusters;
     uint64_t *cluster_items;
-    struct fingerprints *fingerprints;
-    size_t unknown_programs; /* hooks of which it is not known yet whether they are the same */
-    struct loop_task ready;
+    struct memory_programs *programs;
     struct list dirty;      /* streams */
     struct deadline *sweep; /* bookmarks and contacts come without a change of an object */
     void (*flushed)(void *arg, bool all);
-    char boot_id[64];
+    char boot_id[BOOT_ID_LEN + 1];
 };
 
 static bool keeps(const struct memory *m)
@@ -107,10 +102,23 @@ static void put_versions(struct memory *m)
                                 keeper_batch(m->keeper, KEEPER_SOON));
 }
 
+/* What a run is about counts as kept when it is known which cluster it is from: it would be of no use
+ * to a later process that does not know. */
+bool memory_awaits(struct memory *m)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < m->params.conf->n_clusters && keeps(m); i++)
+        any = memory_cluster_awaits(m->clusters[i]) || any;
+    keeper_hold(m->keeper, any);
+    return any;
+}
+
 void memory_look(struct memory *m, enum keeper_haste haste)
 {
     if (!keeps(m))
         return;
+    memory_awaits(m);
     put_versions(m);
     for (size_t i = 0; i < m->params.hooks->n; i++)
         memory_hook_put(&m->hooks[i], m->keeper, haste);
@@ -133,12 +141,13 @@ static void on_sweep(void *arg)
     sweep(m, false);
 }
 
+/* Also if all that is known is that nobody can tell. */
 static void put_identity(struct memory *m, size_t cluster, const struct cluster_id *id)
 {
     struct buf text = {0};
 
     cluster_id_put(id, &text);
-    batch_fact(keeper_batch(m->keeper, KEEPER_SOON),
+    batch_fact(keeper_batch(m->keeper, KEEPER_NOW),
                &(struct row_fact){.item = m->cluster_items[cluster],
                                   .what = ROW_IDENTITY,
                                   .value = buf_str(&text)});
@@ -153,7 +162,8 @@ static void on_lost(void *arg)
 
     roster_put_all(m->roster, b);
     for (size_t i = 0; i < m->params.conf->n_clusters; i++)
-        put_identity(m, i, memory_cluster_id(m->clusters[i]));
+        if (memory_cluster_id(m->clusters[i]) != NULL)
+            put_identity(m, i, memory_cluster_id(m->clusters[i]));
     for (size_t i = 0; i < m->watch_count; i++)
         memory_watch_put_all(&m->watches[i], now_of(m), b);
     for (size_t i = 0; i < m->params.hooks->n; i++)
@@ -174,11 +184,9 @@ static void forget_source(struct memory *m, struct content of, struct batch *b)
     }
 }
 
-static void on_foreign(void *arg, struct memory_watch *mw)
+static void forget(struct memory *m, struct memory_watch *mw, struct batch *b)
 {
-    struct memory *m = arg;
     const struct conf *conf = m->params.conf;
-    struct batch *b = keeper_batch(m->keeper, KEEPER_NOW);
 
     memory_watch_forget(mw, b);
     forget_source(m, (struct content){.watch = mw->watch}, b);
@@ -186,6 +194,13 @@ static void on_foreign(void *arg, struct memory_watch *mw)
         if (sources_find(m->params.sources, conf->views[i].services.v).watch == mw->watch ||
             sources_find(m->params.sources, conf->views[i].slices.v).watch == mw->watch)
             forget_source(m, sources_find(m->params.sources, conf->views[i].name.v), b);
+}
+
+static void on_foreign(void *arg, struct memory_watch *mw)
+{
+    struct memory *m = arg;
+
+    forget(m, mw, keeper_batch(m->keeper, KEEPER_NOW));
     memory_look(m, KEEPER_NOW);
 }
 
@@ -197,19 +212,17 @@ static void on_replaced(void *arg)
     roster_drop_unused(m->roster, keeper_batch(m->keeper, KEEPER_NOW));
 }
 
-static void on_identity(void *arg, size_t index, const struct cluster_id *id)
-{
-    struct memory *m = arg;
-
-    put_identity(m, index, id);
-    m->events->on_progress(m->arg);
-}
-
 static void on_progress(void *arg)
 {
     struct memory *m = arg;
 
     m->events->on_progress(m->arg);
+}
+
+static void on_identity(void *arg, size_t index, const struct cluster_id *id)
+{
+    put_identity(arg, index, id);
+    on_progress(arg);
 }
 
 void memory_follow(struct memory *m, struct site *const *sites)
@@ -222,63 +235,41 @@ void memory_follow(struct memory *m, struct site *const *sites)
 
 /* ---- Programs. */
 
-static void on_ready(struct loop_task *task)
+static void on_ready(void *arg)
 {
-    struct memory *m = container_of(task, struct memory, ready);
+    const struct memory *m = arg;
 
     m->events->on_ready(m->arg);
 }
 
-static void on_fingerprint(void *arg, size_t hook, const struct digest *digest,
-                           const struct err *err)
+static void on_program(void *arg, size_t hook, const struct digest *digest)
 {
     struct memory *m = arg;
     struct memory_hook *mh = &m->hooks[hook];
 
-    if (digest == NULL)
-        log_warn("it is not known whether the programs and files of a hook are still the same",
-                 KV_STR("hook", mh->hook->name), KV_ERR(err));
-    else
+    if (digest != NULL)
         memory_hook_program(mh, *digest, keeper_batch(m->keeper, KEEPER_NOW));
-    m->unknown_programs--;
     if (keeps(m))
         memory_hook_put(mh, m->keeper, KEEPER_NOW);
-    if (m->unknown_programs == 0)
-        loop_defer(m->params.loop, &m->ready);
 }
 
 bool memory_exited(struct memory *m, const struct helper_link_exit *end)
 {
-    return fingerprints_exited(m->fingerprints, end);
+    return memory_programs_exited(m->programs, end);
 }
 
 static void ask_for_programs(struct memory *m)
 {
-    m->unknown_programs = m->params.hooks->n;
-    if (m->params.folder == NULL || m->unknown_programs == 0) {
-        m->unknown_programs = 0;
-        loop_defer(m->params.loop, &m->ready);
-        return;
-    }
-    m->fingerprints =
-        fingerprints_create(&(struct fingerprints_params){.loop = m->params.loop,
-                                                          .link = m->params.link,
-                                                          .hook_count = m->params.hooks->n,
-                                                          .timeout_ms = FINGERPRINT_MS},
-                            on_fingerprint, m);
+    static const struct memory_programs_events events = {on_program, on_ready};
+    const struct memory_programs_params p = {.loop = m->params.loop,
+                                             .link = m->params.link,
+                                             .hooks = m->params.hooks,
+                                             .ask = m->params.folder != NULL};
+
+    m->programs = memory_programs_create(&p, &events, m);
 }
 
 /* ---- In. */
-
-static void read_boot_id(struct memory *m)
-{
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, m->boot_id, sizeof(m->boot_id) - 1) : 0;
-
-    m->boot_id[n > 0 ? strcspn(m->boot_id, "\n") : 0] = '\0';
-    if (fd >= 0)
-        close(fd);
-}
 
 /* Of equal watches the one that is known from the last time, else the first one. */
 static const struct conf_watch *kept_as(const struct memory *m, size_t first)
@@ -379,12 +370,35 @@ static void load_clusters(struct memory *m, const struct recall *r, struct batch
     }
 }
 
+/* The last process ended before it was known which cluster that was: it may be another one now, and
+ * what that one does not have would count as deleted. */
+static void drop_unnamed(struct memory *m, const struct recall *r, struct batch *b)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < m->watch_count; i++) {
+        struct memory_watch *mw = &m->watches[i];
+        const char *of = mw->was_of != NULL ? mw->was_of : mw->conf->cluster.v;
+        uint64_t item = roster_find(m->roster, ROW_KIND_CLUSTER, 0, str_c(of));
+
+        if (mw->state == MEMORY_WATCH_EMPTY || recall_value(r, item, ROW_IDENTITY).p != NULL)
+            continue;
+        log_warn("what was kept is forgotten: the cluster had not said yet which one it is",
+                 KV_STR("cluster", of), KV_STR("watch", mw->conf->name.v));
+        forget(m, mw, b);
+        any = true;
+    }
+    if (any)
+        roster_drop_unused(m->roster, b);
+}
+
 static void load(struct memory *m, const struct recall *r)
 {
     struct batch *b = keeper_batch(m->keeper, KEEPER_NOW);
 
     load_watches(m, r, b);
     load_hooks(m, r, b);
+    drop_unnamed(m, r, b);
     load_clusters(m, r, b);
     roster_sweep(m->roster, b, now_of(m).wall_ns / 1000000000, GRACE_S);
     memory_look(m, KEEPER_NOW);
@@ -412,9 +426,8 @@ struct memory *memory_create(const struct memory_params *params, const struct me
     struct err err;
 
     list_init(&m->dirty);
-    loop_task_init(&m->ready, on_ready);
     m->sweep = deadline_create(params->loop, on_sweep, m);
-    read_boot_id(m);
+    boot_id_read(m->boot_id);
     enum loader_found found = recall_read(&r, params->folder, &err);
     if (found == LOADER_ASIDE || found == LOADER_FAILED)
         log_warn("the state of the last time cannot be used: all begins anew", KV_ERR(&err));
@@ -467,9 +480,8 @@ void memory_dispose(struct memory **mp)
     if (m == NULL)
         return;
     *mp = NULL;
-    loop_cancel(&m->ready);
     deadline_dispose(&m->sweep);
-    fingerprints_dispose(&m->fingerprints);
+    memory_programs_dispose(&m->programs);
     for (size_t i = 0; i < m->params.conf->n_clusters; i++)
         memory_cluster_dispose(&m->clusters[i]);
     for (size_t i = 0; i < m->params.hooks->n; i++)

@@ -61,6 +61,10 @@ void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct 
  * kept. */
 void memory_look(struct memory *m, enum keeper_haste haste);
 
+/* Have first lists come of a cluster that has not said yet which one it is? Runs wait for that, for a
+ * second at most. */
+bool memory_awaits(struct memory *m);
+
 /* For io/runner: what a run is about must be kept before it starts. */
 struct keeper *memory_keeper(const struct memory *m);
 

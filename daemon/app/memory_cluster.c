@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "admin/bygone.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/deadline.h"
@@ -13,8 +14,13 @@
 /* A cluster that is not the one that hooks were told of is asked again so often. */
 #define ASK_AGAIN_MS ((uint64_t)60 * 1000)
 
+/* Runs are not held up for longer by one that does not say who it is. */
+#define AWAITED_MS 1000
+
 enum memory_cluster_state {
-    CLUSTER_EMPTY,   /* nothing was loaded: it may be any */
+    CLUSTER_EMPTY,   /* nothing was loaded: it may be any, and is asked after its first lists */
+    CLUSTER_AWAITED, /* the same, and they have come */
+    CLUSTER_SILENT,  /* the same, and it takes its time */
     CLUSTER_WAITING, /* what was loaded is shown to nobody before it is known whose it is */
     CLUSTER_KNOWN,
     CLUSTER_HELD, /* another one answers than hooks were started with: it is not followed */
@@ -32,8 +38,9 @@ struct memory_cluster {
     bool conflict;             /* .. and somebody was told of them */
     enum memory_cluster_state state;
     struct site *site;
-    struct deadline *patience; /* WAITING, KNOWN: start_stale.after; HELD: to ask again */
-    char trouble[256];
+    struct deadline *patience; /* AWAITED: AWAITED_MS; WAITING, KNOWN: start_stale.after; HELD: to
+                                  ask again */
+    char trouble[512];
 };
 
 static struct cluster_id id_kept(const struct recall *r, struct roster *roster, const char *name)
@@ -89,10 +96,15 @@ struct memory_cluster *memory_cluster_create(const struct memory_cluster_params 
 
 static void show(struct memory_cluster *c, struct memory_watch *mw)
 {
+    const char *began = bygone_began(mw->watch);
+    bool goes_on = began != NULL && strcmp(began, "watch") == 0;
+
     mw->state = MEMORY_WATCH_SHOWN;
-    log_info("watch goes on from what was kept", KV_STR("cluster", c->conf->name.v),
-             KV_STR("watch", mw->conf->name.v),
-             KV_U64("objects", store_count(watch_store(mw->watch))));
+    log_emit(LOG_LVL_INFO,
+             goes_on ? "watch goes on from what was kept"
+                     : "watch is listed and compared with what was kept",
+             LOG_FIELDS(KV_STR("cluster", c->conf->name.v), KV_STR("watch", mw->conf->name.v),
+                        KV_U64("objects", store_count(watch_store(mw->watch)))));
     sources_recall(c->params.sources, mw->watch);
 }
 
@@ -173,6 +185,8 @@ static void on_identified(void *arg, const struct cluster_id *id)
     each_loaded(c, look_at);
     if (c->state == CLUSTER_WAITING)
         sources_recalled(c->params.sources);
+    if (c->state == CLUSTER_AWAITED)
+        deadline_stop(c->patience);
     c->state = CLUSTER_KNOWN;
     c->trouble[0] = '\0';
     take_over(c);
@@ -188,6 +202,16 @@ static bool is_too_old(const struct memory_cluster *c, const struct memory_watch
     uint64_t age_ms = now_ns > contact_ns ? (now_ns - contact_ns) / 1000000 : 0;
 
     return contact_ns == 0 || age_ms > c->params.conf->start_stale.max_age.v;
+}
+
+/* May it be another cluster's, as far as is known without an answer? A watch has moved to this one,
+ * or this one was renamed. */
+static bool is_doubtful(const struct memory_cluster *c, const struct memory_watch *mw)
+{
+    bool renamed = mw->was_of != NULL && strcmp(mw->was_of, c->conf->name.v) != 0;
+
+    return mw->state == MEMORY_WATCH_LOADED && renamed &&
+           cluster_id_compare(&c->ids_of[mw - c->params.watches], &c->id) != CLUSTER_ID_SAME;
 }
 
 /* Has a server said something about its objects? */
@@ -208,16 +232,23 @@ static void start_stale(struct memory_cluster *c, struct memory_watch *mw)
 
     if (is_followed(mw->watch) || watch_synced(mw->watch))
         return;
+    if (is_doubtful(c, mw)) {
+        log_emit(LOG_LVL_WARN,
+                 "no server answers, and what was kept is from a cluster of another name", fields);
+        return;
+    }
     if (is_too_old(c, mw)) {
         log_emit(LOG_LVL_WARN,
-                 "no server answers, and what was kept is too old (start_stale.max_age)", fields);
+                 "no server answers, what was kept is older than start_stale.max_age: hooks wait",
+                 fields);
         return;
     }
     if (!watch_begin_stale(mw->watch, now)) {
-        log_emit(LOG_LVL_WARN, "no server answers, and not enough was kept to begin with", fields);
+        log_emit(LOG_LVL_WARN,
+                 "no server answers, and not enough was kept to begin with: hooks wait", fields);
         return;
     }
-    log_emit(LOG_LVL_WARN, "no server answers: hooks that may run with what was kept do", fields);
+    log_emit(LOG_LVL_WARN, "no server answers: hooks run with what was kept (start_stale)", fields);
     if (mw->state == MEMORY_WATCH_LOADED)
         show(c, mw);
 }
@@ -228,6 +259,11 @@ static void on_patience(void *arg)
 
     if (c->state == CLUSTER_HELD) {
         site_identify_again(c->site);
+        return;
+    }
+    if (c->state == CLUSTER_AWAITED) {
+        c->state = CLUSTER_SILENT;
+        c->events->on_progress(c->arg);
         return;
     }
     each_loaded(c, start_stale);
@@ -249,20 +285,53 @@ void memory_cluster_follow(struct memory_cluster *c, struct site *site)
     if (c->state != CLUSTER_WAITING)
         return;
     each_loaded(c, hold_back);
-    snprintf(c->trouble, sizeof(c->trouble),
-             "cluster %s: it is not known yet which cluster this is", c->conf->name.v);
     if (c->params.conf->start_stale.after.v > 0)
         deadline_start(c->patience,
                        c->conf->tuning.start_jitter.v + c->params.conf->start_stale.after.v);
 }
 
-const struct cluster_id *memory_cluster_id(const struct memory_cluster *c)
+static bool any_synced(const struct memory_cluster *c)
 {
-    return &c->id;
+    for (size_t i = 0; i < c->params.watch_count; i++)
+        if (is_of(c, &c->params.watches[i]) && watch_synced(c->params.watches[i].watch))
+            return true;
+    return false;
 }
 
-const char *memory_cluster_trouble(const struct memory_cluster *c)
+bool memory_cluster_awaits(struct memory_cluster *c)
 {
+    bool is_heard = c->site != NULL && site_contact_ms(c->site) > 0;
+
+    if (c->state == CLUSTER_EMPTY && is_heard && any_synced(c)) {
+        c->state = CLUSTER_AWAITED;
+        deadline_start(c->patience, AWAITED_MS);
+    }
+    return c->state == CLUSTER_AWAITED;
+}
+
+const struct cluster_id *memory_cluster_id(const struct memory_cluster *c)
+{
+    bool is_asked =
+        c->state == CLUSTER_EMPTY || c->state == CLUSTER_AWAITED || c->state == CLUSTER_SILENT;
+    bool is_nobody = c->id.uid[0] == '\0' && c->id.authorities.n == 0;
+
+    return is_asked && is_nobody ? NULL : &c->id;
+}
+
+/* Each try may end in another way. */
+static void say_what_it_waits_for(struct memory_cluster *c)
+{
+    const char *why = c->site != NULL ? site_identity_trouble(c->site) : NULL;
+
+    snprintf(c->trouble, sizeof(c->trouble),
+             "cluster %s: it has not said yet which cluster it is%s%s", c->conf->name.v,
+             why != NULL ? ": " : "", why != NULL ? why : "");
+}
+
+const char *memory_cluster_trouble(struct memory_cluster *c)
+{
+    if (c->state == CLUSTER_WAITING || c->state == CLUSTER_SILENT)
+        say_what_it_waits_for(c);
     return c->trouble[0] != '\0' ? c->trouble : NULL;
 }
 

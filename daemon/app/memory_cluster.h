@@ -55,11 +55,15 @@ struct memory_cluster *memory_cluster_create(const struct memory_cluster_params 
  * loop runs. */
 void memory_cluster_follow(struct memory_cluster *c, struct site *site);
 
-/* The identity that is known, for a file that begins anew. */
+/* Is it to be waited for its answer: have first lists come, of something that nothing was known of?
+ * For a second at most; on_progress tells the end of it. */
+bool memory_cluster_awaits(struct memory_cluster *c);
+
+/* The identity that is known, for a file that begins anew; NULL: it was never said. */
 const struct cluster_id *memory_cluster_id(const struct memory_cluster *c);
 
-/* What is wrong, for people; NULL = nothing. */
-const char *memory_cluster_trouble(const struct memory_cluster *c);
+/* What is wrong, for people; NULL = nothing. Valid until the next call, or until the loop goes on. */
+const char *memory_cluster_trouble(struct memory_cluster *c);
 
 /* The end for the user: *c is NULL. NULL is fine. */
 void memory_cluster_dispose(struct memory_cluster **c);

@@ -286,8 +286,9 @@ void memory_hook_load(struct memory_hook *mh, const struct recall *r, struct mem
     hook_memory_recall(mh->hook, &memory, now.ms);
     mh->put = memory;
     mh->knows_program = memory_row_digest(program, &mh->program);
-    if (renewal(mh, r) != NULL)
-        renew(mh, renewal(mh, r));
+    const char *why = renewal(mh, r);
+    if (why != NULL)
+        renew(mh, why);
 }
 
 void memory_hook_program(struct memory_hook *mh, struct digest now, struct batch *b)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/once.h"
 
+#include "base/log.h"
+
 static bool any_given_up(const struct hooks *hs)
 {
     for (size_t i = 0; i < hs->n; i++)
@@ -17,6 +19,14 @@ static bool any_stale(const struct hook *h)
     return false;
 }
 
+static void tell_paused(const struct hooks *hs)
+{
+    for (size_t i = 0; i < hs->n; i++)
+        if (hook_waits_for_people(hs, hs->v[i]) && hook_pending(hs->v[i]) > 0)
+            log_warn("a paused hook was not run: informerctl resume lets it",
+                     KV_STR("hook", hs->v[i]->name), KV_U64("waiting", hook_pending(hs->v[i])));
+}
+
 bool once_has_all(const struct once_look *look)
 {
     for (size_t i = 0; i < look->hooks->n; i++)
@@ -27,8 +37,10 @@ bool once_has_all(const struct once_look *look)
 
 int once_judge(const struct once_look *look)
 {
-    if (look->synced && hooks_quiet(look->hooks))
+    if (look->synced && hooks_quiet(look->hooks)) {
+        tell_paused(look->hooks);
         return any_given_up(look->hooks) ? EXIT_CODE_FAILED : EXIT_CODE_OK;
+    }
     if (!look->over)
         return ONCE_GOES_ON;
     return look->synced ? EXIT_CODE_FAILED : EXIT_CODE_UNAVAILABLE;

@@ -15,7 +15,7 @@ enum { ONCE_GOES_ON = -1 };
 /* What there is to judge. */
 struct once_look {
     const struct hooks *hooks;
-    bool synced; /* every watch and view is */
+    bool synced; /* every watch and view is, by what a server has said */
     bool over;   /* --timeout has passed */
 };
 

@@ -108,7 +108,7 @@ static const void *range(const void *v, size_t count, size_t size, uint64_t item
     return count > 0 ? p + low * size : NULL;
 }
 
-static void forget(struct recall *r)
+void recall_fini(struct recall *r)
 {
     for (size_t i = 0; i < r->fact_count; i++)
         free(r->facts[i].block);
@@ -135,7 +135,7 @@ enum loader_found recall_read(struct recall *r, const struct folder *folder, str
     if (folder != NULL)
         found = loader_read(folder, &sink, r, err);
     if (found != LOADER_STATE) {
-        forget(r);
+        recall_fini(r);
         r->roster = roster_create();
     }
     sort(r->items, r->item_count, sizeof(*r->items));
@@ -143,11 +143,6 @@ enum loader_found recall_read(struct recall *r, const struct folder *folder, str
     sort(r->objects, r->object_count, sizeof(*r->objects));
     sort(r->marks, r->mark_count, sizeof(*r->marks));
     return found;
-}
-
-void recall_fini(struct recall *r)
-{
-    forget(r);
 }
 
 const struct recall_item *recall_parts(const struct recall *r, uint64_t parent, size_t *n)

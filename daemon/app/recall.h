@@ -56,7 +56,7 @@ struct recall {
  * folder NULL: there is nothing. Release with recall_fini(). */
 enum loader_found recall_read(struct recall *r, const struct folder *folder, struct err *err);
 
-/* Frees all but the roster, which its new owner has taken (r->roster NULL). */
+/* Frees all; the roster, too, unless its new owner has taken it (r->roster NULL). */
 void recall_fini(struct recall *r);
 
 /* The value of a fact; .p NULL = there is none. Borrowed. */

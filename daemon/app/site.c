@@ -229,9 +229,14 @@ void site_identify(struct site *s, site_identified_cb *cb, void *arg)
 
 void site_identify_again(struct site *s)
 {
-    ensure(s->identified != NULL && s->apis != NULL);
+    ensure(s->identified != NULL && (s->apis != NULL || s->stopped));
     if (s->identifier == NULL && !s->stopped)
         identify(s, 0);
+}
+
+const char *site_identity_trouble(const struct site *s)
+{
+    return s->identifier != NULL ? identifier_trouble(s->identifier) : NULL;
 }
 
 void site_opened(struct site *s, uint64_t tag, int fd, int error)

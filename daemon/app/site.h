@@ -7,7 +7,6 @@
 #define APP_SITE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "app/access.h"
@@ -52,6 +51,10 @@ void site_identify(struct site *s, site_identified_cb *cb, void *arg);
 
 /* Has them asked once more: cb runs again. Nothing happens if they are being asked. */
 void site_identify_again(struct site *s);
+
+/* What keeps them from an answer to that, for people; NULL = nothing that is known. Valid until the
+ * loop goes on. */
+const char *site_identity_trouble(const struct site *s);
 
 /* A watch of its own that holds what a cluster had before: not followed before site_follow().
  * Before the loop runs. */

@@ -218,10 +218,19 @@ struct digest sources_settings(const struct sources *s, size_t i)
     return s->settings[s->params.conf->watches[i].first];
 }
 
-bool sources_synced(const struct sources *s)
+static bool is_read(const struct watch *w)
+{
+    size_t n = 0;
+
+    while (n < watch_feed_count(w) && feed_status(watch_feed(w, n)).synced)
+        n++;
+    return n == watch_stream_count(w);
+}
+
+bool sources_read(const struct sources *s)
 {
     for (size_t i = 0; i < s->params.conf->n_watches; i++)
-        if (!watch_synced(s->watches[i].watch))
+        if (!is_read(s->watches[i].watch))
             return false;
     for (size_t i = 0; i < s->params.conf->n_views; i++)
         if (!view_synced(s->views[i]))

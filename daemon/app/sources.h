@@ -58,8 +58,8 @@ void sources_recalled(struct sources *s);
 /* The digest of the settings of a watch, by its place in conf->watches. */
 struct digest sources_settings(const struct sources *s, size_t i);
 
-/* Is all of it synced? */
-bool sources_synced(const struct sources *s);
+/* Is all of it synced, by what a server has said and not by what an earlier process has left? */
+bool sources_read(const struct sources *s);
 
 /* As conf->watches, sources_watch_count() of them; equal ones are one watch with several names. */
 const struct admin_watch *sources_watches(const struct sources *s);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "app/daemon.h"
 #include "app/identity.h"
 #include "app/rbac.h"
+#include "app/trust.h"
 #include "base/log.h"
 #include "conf/conf_print.h"
 #include "io/listener.h"
@@ -77,14 +77,16 @@ static rlim_t raise_descriptors(void)
     return before;
 }
 
-/* The folder of the state is made for the user that main becomes. What is wrong with it is found when
- * it is opened. */
+/* The folder of the state is made for the user that main becomes, if nobody could have led root to
+ * another one. What is wrong with it is found when it is opened. */
 static void prepare_state(const struct conf *conf, const struct identity *id)
 {
+    const char *path = conf_state_folder(conf);
     struct err err;
 
-    if (conf_state_folder(conf) != NULL &&
-        folder_prepare(conf_state_folder(conf), id->uid, id->gid, &err) != ERR_OK)
+    if (path == NULL)
+        return;
+    if (trust_check(path, &err) != ERR_OK || folder_prepare(path, id->uid, id->gid, &err) != ERR_OK)
         log_debug("the folder of the state is not prepared", KV_ERR(&err));
 }
 
@@ -118,7 +120,7 @@ static enum err_kind open_state(const struct options *o, const struct conf *conf
     }
     if (err->kind != ERR_BUSY || (!o->once && !o->dry_run))
         return err->kind;
-    log_info("the service has the state: this one does without", KV_ERR(err));
+    log_info("the state is in use: this one begins with nothing, and keeps nothing", KV_ERR(err));
     err->kind = ERR_OK;
     return ERR_OK;
 }

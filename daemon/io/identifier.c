@@ -46,7 +46,7 @@ static void tell_trouble(struct identifier *i, const struct err *err, uint64_t r
     bool quiet = !i->params.is_awaited || strcmp(i->told, err->text) == 0;
 
     snprintf(i->told, sizeof(i->told), "%s", err->text);
-    log_emit(quiet ? LOG_LVL_DEBUG : LOG_LVL_WARN, "not known yet which cluster this is",
+    log_emit(quiet ? LOG_LVL_DEBUG : LOG_LVL_WARN, "the cluster has not said yet which one it is",
              LOG_FIELDS(KV_STR("cluster", cluster_name(i->params.cluster)), KV_ERR(err),
                         KV_MS("retry_in", retry_ms)));
 }
@@ -166,6 +166,11 @@ struct identifier *identifier_create(const struct identifier_params *params,
     else
         ask(i);
     return i;
+}
+
+const char *identifier_trouble(const struct identifier *i)
+{
+    return i->told[0] != '\0' ? i->told : NULL;
 }
 
 void identifier_dispose(struct identifier **ip)

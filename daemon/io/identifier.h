@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "base/backoff.h"
-#include "base/err.h"
 #include "kube/cluster_id.h"
 
 struct cluster;
@@ -39,6 +38,10 @@ struct identifier_events {
  * server fails. Never NULL. events must outlive it. */
 struct identifier *identifier_create(const struct identifier_params *params,
                                      const struct identifier_events *events, void *arg);
+
+/* What kept the last try from an answer, for people; NULL = none has failed yet. Valid until the loop
+ * goes on. */
+const char *identifier_trouble(const struct identifier *i);
 
 /* The end for the user: *i is NULL, no event comes any more. Before the cluster's. NULL is fine. */
 void identifier_dispose(struct identifier **i);

@@ -247,6 +247,22 @@ static void test_stopped_by_who_is_told(void **state)
     tear_down(&r);
 }
 
+/* The daemon stops while another cluster answers: that one is asked again now and then. */
+static void test_who_has_stopped_asks_nobody_again(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(tells));
+    r.stop = true;
+    site_identify(r.site, on_identified, &r);
+    site_hold_back(r.site, r.watches[0]);
+    site_hold_back(r.site, r.watches[1]);
+    loop_run(r.loop);
+    site_identify_again(r.site);
+    tear_down(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_nobody_wants_to_know),
         cmocka_unit_test(test_who_has_nothing_to_wait_for_lists_first),
         cmocka_unit_test(test_stopped_by_who_is_told),
+        cmocka_unit_test(test_who_has_stopped_asks_nobody_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
