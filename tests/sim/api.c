@@ -66,8 +66,10 @@ static void set(struct api *a, size_t key, enum api_change change, struct api_ob
                                   .object = o,
                                   .before = a->now[key]});
     a->now[key] = change == API_DELETED ? (struct api_object){0} : o;
-    if (change == API_DELETED)
+    if (change == API_DELETED) {
         a->was_deleted[o.uid] = true;
+        a->last[o.uid] = o;
+    }
 }
 
 static void change(struct api *a, size_t key)

@@ -63,12 +63,13 @@ struct api {
     struct api_event *history; /* all of it; what is compacted cannot be asked for */
     size_t events;
     uint64_t rv;
-    uint64_t compacted;          /* versions below are gone */
-    unsigned hot_percent;        /* of the changes, to API_HOT_KEYS of the keys */
-    uint64_t next_uid;           /* from 2 on: 1 is left to what else has lives */
-    struct api_backup backup;    /* rv 0 = none */
-    bool restored;               /* once, for good */
-    bool was_deleted[API_LIVES]; /* by uid: once, or by the restoration */
+    uint64_t compacted;                /* versions below are gone */
+    unsigned hot_percent;              /* of the changes, to API_HOT_KEYS of the keys */
+    uint64_t next_uid;                 /* from 2 on: 1 is left to what else has lives */
+    struct api_backup backup;          /* rv 0 = none */
+    bool restored;                     /* once, for good */
+    bool was_deleted[API_LIVES];       /* by uid: once, or by the restoration */
+    struct api_object last[API_LIVES]; /* by uid: the final state of what was deleted */
 };
 
 /* As what it shows objects. */

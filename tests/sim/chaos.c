@@ -18,7 +18,7 @@ struct chaos {
     struct handler handlers[HOOKS];
     struct person person;
     struct oracle oracle;
-    struct recall recall;
+    struct memory memory;
     struct life *life; /* NULL = down */
     uint64_t lives;
     uint64_t changes;
@@ -29,6 +29,7 @@ struct chaos {
     struct alarm disaster;
     struct alarm birth;
     struct alarm sample;
+    struct alarm reaper;
     struct alarm heals[SERVERS];
     uint64_t relists[RELIST_REASONS];
     uint64_t features[FEATURES];
@@ -81,10 +82,17 @@ static void on_delta(void *arg, size_t watch, const struct delta *d)
     oracle_delta(&x->oracle, watch, d);
 }
 
+static void on_known(void *arg, size_t watch, size_t key, uint64_t uid)
+{
+    struct chaos *x = arg;
+
+    oracle_know(&x->oracle, watch, key, uid);
+}
+
 static void lose(struct chaos *x)
 {
     for (size_t w = 0; w < WATCHES; w++)
-        if (clock_percent(&x->clock, 10) && recall_lose(&x->recall, w))
+        if (clock_percent(&x->clock, 10) && recall_lose(&x->memory.recall, w))
             x->features[FEATURE_LOST]++;
 }
 
@@ -94,20 +102,27 @@ static void on_birth(struct alarm *a)
 
     if (!x->calm)
         lose(x);
+    if (!x->calm && x->setup.remembers)
+        memory_renew_some(&x->memory, 4);
     clock_trace(&x->clock, "the daemon starts");
-    oracle_begin(&x->oracle, &x->recall);
+    oracle_begin(&x->oracle, &x->memory.recall);
     x->life = life_create(&(struct life_params){.clock = &x->clock,
                                                 .net = &x->net,
                                                 .handlers = x->handlers,
                                                 .rules = x->rules,
-                                                .recall = &x->recall,
+                                                .recall = &x->memory.recall,
+                                                .memory = x->setup.remembers ? &x->memory : NULL,
+                                                .reaper = &x->reaper,
                                                 .features = x->features,
                                                 .edited_percent = x->calm ? 0 : 10,
                                                 .seed = x->seed + x->lives++ * 1000,
                                                 .on_look = on_look,
                                                 .on_delta = on_delta,
+                                                .on_known = on_known,
                                                 .arg = x});
     x->person.crew = &x->life->crew;
+    if (x->calm && x->setup.remembers)
+        person_leave(&x->person); /* what was paused when the storm ended */
 }
 
 static void end_life(struct chaos *x)
@@ -122,17 +137,32 @@ static void end_life(struct chaos *x)
     life_destroy(&x->life);
 }
 
+static void die(struct chaos *x, bool orderly)
+{
+    clock_trace(&x->clock, "the daemon %s", orderly ? "ends" : "dies");
+    if (orderly)
+        life_stop(x->life);
+    end_life(x);
+    memory_end_life(&x->memory, orderly);
+}
+
 static void crash(struct chaos *x)
 {
     if (x->life == NULL)
         return;
     net_count(&x->net, FAULT_CRASH);
-    end_life(x);
-    if (clock_percent(&x->clock, 70))
-        recall_crash(&x->recall);
-    else
-        recall_stop(&x->recall);
+    die(x, !clock_percent(&x->clock, 70));
     clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 5000));
+}
+
+/* Of a daemon that remembers: at any moment, and often soon again. */
+static void on_reaper(struct alarm *a)
+{
+    struct chaos *x = container_of(a, struct chaos, reaper);
+
+    crash(x);
+    clock_set(&x->clock, a,
+              clock_pick(&x->clock, 100, clock_percent(&x->clock, 50) ? 4000 : 30000));
 }
 
 static struct server *some_server(struct chaos *x, size_t *number)
@@ -292,6 +322,8 @@ static void storm(struct chaos *x)
     clock_set(&x->clock, &x->change, 1);
     clock_set(&x->clock, &x->disaster, 1000);
     clock_set(&x->clock, &x->sample, SAMPLE_MS);
+    if (x->setup.remembers)
+        clock_set(&x->clock, &x->reaper, 5000);
     person_come(&x->person, x->setup.person_percent);
     if (x->setup.others)
         clock_set(&x->clock, &x->elsewhere, 1);
@@ -316,24 +348,34 @@ static void settle(struct chaos *x)
     oracle_check(&x->oracle, x->life);
 }
 
+static uint64_t count_runs(const struct chaos *x)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < HOOKS; i++)
+        n += x->handlers[i].runs;
+    return n;
+}
+
 /* Started again while all is well, it goes on from where it was. */
 static void start_again(struct chaos *x)
 {
     uint64_t until_ms = x->clock.now_ms + clock_pick(&x->clock, 0, 500);
+    uint64_t runs = count_runs(x);
 
     if (clock_percent(&x->clock, 50))
         mutate(x, clock_pick(&x->clock, 1, 6));
     while (clock_step(&x->clock, until_ms))
         continue;
-    end_life(x);
-    if (clock_percent(&x->clock, 50))
-        recall_crash(&x->recall);
-    else
-        recall_stop(&x->recall);
+    die(x, !clock_percent(&x->clock, 50));
+    if (x->setup.remembers && clock_percent(&x->clock, 30))
+        memory_renew_some(&x->memory, 50);
     if (clock_percent(&x->clock, 50))
         mutate(x, clock_pick(&x->clock, 1, 6));
     clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 60000));
     settle(x);
+    if (x->setup.remembers && count_runs(x) == runs)
+        x->features[FEATURE_KEPT_QUIET]++;
     for (size_t i = 0; i < x->life->stream_count; i++)
         if (!x->life->streams[i].resumed || x->life->streams[i].listed)
             return;
@@ -363,6 +405,7 @@ static void calm(struct chaos *x)
     person_leave(&x->person);
     clock_clear(&x->clock, &x->change);
     clock_clear(&x->clock, &x->disaster);
+    clock_clear(&x->clock, &x->reaper);
     for (size_t i = 0; i < SERVERS; i++)
         clock_clear(&x->clock, &x->heals[i]);
     net_heal(&x->net);
@@ -405,13 +448,13 @@ static void sum_up(const struct chaos *x, struct totals *t)
         t->features[i] += x->features[i];
 }
 
-static void begin(struct chaos *x, bool verbose)
+static void begin(struct chaos *x, const struct chaos_options *options)
 {
-    clock_init(&x->clock, x->seed, verbose);
+    clock_init(&x->clock, x->seed, options->verbose);
     setup_draw(&x->setup, &x->clock);
+    x->setup.remembers = options->remembers || x->seed % 2 == 1;
     api_init(&x->api, &x->clock);
     x->api.hot_percent = x->setup.hot_percent;
-    recall_init(&x->recall, &x->clock);
     oracle_init(&x->oracle, &x->clock, &x->api, &x->setup, x->features);
     net_init(&x->net, &x->clock, &x->api, &x->setup);
     rules_draw(x->rules, &x->clock, &x->setup);
@@ -422,28 +465,30 @@ static void begin(struct chaos *x, bool verbose)
             .clock = &x->clock,
             .shelf = {.rules = &x->rules[i], .clock = &x->clock, .features = x->features},
         };
+    memory_init(&x->memory, &x->clock, &x->api, x->rules, x->handlers, x->features);
     person_init(&x->person, &x->clock);
     x->change.fn = on_change;
     x->elsewhere.fn = on_elsewhere;
     x->disaster.fn = on_disaster;
     x->birth.fn = on_birth;
     x->sample.fn = on_sample;
+    x->reaper.fn = on_reaper;
     x->heals[0].fn = on_heal_0;
     x->heals[1].fn = on_heal_1;
     x->heals[2].fn = on_heal_2;
 }
 
-void chaos_run(uint64_t seed, bool verbose, struct totals *totals)
+void chaos_run(uint64_t seed, const struct chaos_options *options, struct totals *totals)
 {
     struct chaos *x = MEM_NEW(struct chaos, .seed = seed);
 
-    begin(x, verbose);
+    begin(x, options);
     storm(x);
     calm(x);
     end_life(x);
     sum_up(x, totals);
     oracle_fini(&x->oracle);
-    recall_fini(&x->recall);
+    memory_fini(&x->memory);
     api_fini(&x->api);
     free(x);
 }

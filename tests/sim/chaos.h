@@ -29,7 +29,13 @@ struct totals {
     uint64_t features[FEATURES];
 };
 
+/* How a seed is run. */
+struct chaos_options {
+    bool verbose;
+    bool remembers; /* the daemon remembers what hooks were told; else with odd seeds */
+};
+
 /* Runs the simulation of a seed and adds to the sums; panics if a promise is broken. */
-void chaos_run(uint64_t seed, bool verbose, struct totals *totals);
+void chaos_run(uint64_t seed, const struct chaos_options *options, struct totals *totals);
 
 #endif

@@ -91,7 +91,28 @@
     XX(MISSED_END, "DELETED found by a list after a restart")                     \
     XX(MISSED_LEFT, "object that is not selected by other settings")              \
     XX(REPLAYED, "change told by a watch that was resumed")                       \
-    XX(WARM, "daemon started again in calm weather without a list")
+    XX(WARM, "daemon started again in calm weather without a list")               \
+    XX(KILLED, "run that was killed with the daemon")                             \
+    XX(KILLED_OPENING, "run that waited for its marks then")                      \
+    XX(STOPPED, "run that ended as the daemon did in order")                      \
+    XX(KEPT, "start of hooks that were known")                                    \
+    XX(KEPT_LATE, "mark that was not on disk when the daemon died")               \
+    XX(KEPT_AGAIN, "told again what was handled, as that was in flight")          \
+    XX(KEPT_BACK, "told the state that was handled before the one in flight")     \
+    XX(KEPT_CHANGE, "change told of what an earlier process handled")             \
+    XX(KEPT_END, "end told that was known before, or that the watch told of")     \
+    XX(KEPT_GONE, "end told that nobody has seen")                                \
+    XX(KEPT_OLD, "handled state known whole again")                               \
+    XX(KEPT_TRACE, "handled state of which the digest is left")                   \
+    XX(KEPT_RENEW, "handled state told again, as what was done is gone")          \
+    XX(KEPT_SNAPSHOT, "snapshot owed by an earlier process")                      \
+    XX(KEPT_APPLY, "apply owed by an earlier process")                            \
+    XX(KEPT_PARKED, "parked over a restart, and still when all is quiet")         \
+    XX(KEPT_PAUSE, "paused over a restart")                                       \
+    XX(KEPT_SKIP, "source whose objects are skipped")                             \
+    XX(KEPT_HEIR, "two lives of one key known from before")                       \
+    XX(KEPT_QUIET, "daemon started again that told its hooks nothing")            \
+    XX(BARE, "object of which no more than a mark is left")
 
 #define FEATURE_ENUM(id, text) FEATURE_##id,
 enum feature { FEATURE_MAP(FEATURE_ENUM) FEATURES };

@@ -131,8 +131,9 @@ static bool is_fit(const struct handler *h, const struct run *run)
 {
     struct buf env = {0};
     struct err err;
+    const struct object *o = run->event_count > 0 ? run->events[0].ev.object : NULL;
     bool odd = h->rules->fields && run->kind == RUN_COMMAND && !is_outage(&run->events[0]) &&
-               answer_is_unfit(run->events[0].ev.object);
+               !object_is_bare(o) && answer_is_unfit(o);
     bool fit = payload_put_env(&env, &context, run, &err) == ERR_OK;
 
     buf_free(&env);
@@ -146,6 +147,17 @@ void handler_forget(struct handler *h)
 {
     memset(h->effects, 0, sizeof(h->effects));
     shelf_begin_life(&h->shelf);
+    h->snapshot_seen = false;
+}
+
+/* A hook that does not take ADDED is not told of it again. */
+void handler_undo(struct handler *h)
+{
+    if (!rules_take(h->rules, DELTA_ADDED))
+        return;
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < API_KEYS; key++)
+            h->effects[s][key].uid = 0;
     h->snapshot_seen = false;
 }
 

@@ -47,6 +47,9 @@ struct handler_plan {
 /* The daemon has died, and all that its hook was told with it; the counts stay. */
 void handler_forget(struct handler *h);
 
+/* What its runs did is gone, and the daemon is to see to that. */
+void handler_undo(struct handler *h);
+
 /* A run starts: panics if its input is not what the hook's settings say. */
 void handler_start(struct handler *h, const struct run *run);
 

@@ -38,7 +38,6 @@ static void start_due(struct life *l)
 {
     bool synced[SOURCES];
 
-    viewed_look(&l->viewed);
     for (size_t i = 0; i < WATCHES; i++)
         synced[i] = l->begun[i] || watch_is_synced(l->watches[i]);
     synced[VIEWED] = view_synced(l->viewed.view);
@@ -69,6 +68,8 @@ static void on_progress(void *arg)
 
     look(p);
     ask_confirm(p);
+    viewed_look(&p->life->viewed);
+    crew_keep(&p->life->crew);
     recall_turn(p->life->params.recall, p->watch, p->life->watches[p->watch]);
     start_due(p->life);
 }
@@ -175,7 +176,10 @@ static void on_view_stale(void *arg, bool stale, uint64_t wall_ns)
 
 static void on_view_time(void *arg)
 {
-    start_due(arg);
+    struct life *l = arg;
+
+    viewed_look(&l->viewed);
+    start_due(l);
 }
 
 static void add_view(struct life *l)
@@ -259,7 +263,7 @@ static void add_streams(struct life *l, size_t number)
         };
         if (number == BY_SPACE)
             s->lens.space = i;
-        stream_start(s);
+        stream_start(s, l->whole[number][i]);
     }
 }
 
@@ -296,6 +300,8 @@ static void load(struct life *l, size_t number)
     bool edited = clock_percent(l->params.clock, l->params.edited_percent);
 
     recall_load(l->params.recall, number, l->watches[number], edited);
+    for (size_t i = 0; i < watch_stream_count(l->watches[number]); i++)
+        l->whole[number][i] = recall_is_whole(l->params.recall, number, i, edited);
     if (edited && store_count(watch_store(l->watches[number])) > 0)
         l->params.features[FEATURE_EDITED]++;
 }
@@ -314,6 +320,19 @@ static void tell_loaded(void *arg, struct object *o)
     viewed_delta(&to->life->viewed, to->life->watches[to->number], &d);
 }
 
+/* As load_known() of app/memory does it. */
+static void know(void *arg, size_t hook, size_t source, struct str key, struct str uid)
+{
+    struct life *l = arg;
+    size_t number = l->params.rules[hook].sources[source];
+    size_t watch = number == VIEWED ? SERVICES : number;
+
+    if (!recall_know(l->watches[watch], key, uid))
+        return;
+    const struct object *o = store_get(watch_store(l->watches[watch]), key);
+    l->params.on_known(l->params.arg, watch, api_find(key), answer_uid(o));
+}
+
 struct life *life_create(const struct life_params *params)
 {
     struct life *l = mem_zalloc(sizeof(*l));
@@ -323,6 +342,8 @@ struct life *life_create(const struct life_params *params)
         add_watch(l, i);
         load(l, i);
     }
+    if (params->memory != NULL)
+        marks_each(&params->memory->marks, know, l);
     add_view(l);
     crew_init(&l->crew, &(struct crew_params){.clock = params->clock,
                                               .handlers = params->handlers,
@@ -331,10 +352,13 @@ struct life *life_create(const struct life_params *params)
                                               .view = l->viewed.view,
                                               .slots = params->net->setup->hook_slots,
                                               .seed = params->seed,
-                                              .features = params->features});
+                                              .features = params->features,
+                                              .memory = params->memory,
+                                              .reaper = params->reaper});
     for (size_t i = 0; i < WATCHES; i++)
         store_each(watch_store(l->watches[i]), tell_loaded, &(struct loading){l, i});
     viewed_recalled(&l->viewed);
+    crew_loaded(&l->crew);
     for (size_t i = 0; i < WATCHES; i++)
         add_streams(l, i);
     l->patience.fn = on_patience;
@@ -352,6 +376,11 @@ static void count_resumed(const struct life *l)
         else if (s->resumed && feed_status(s->feed).synced)
             l->params.features[FEATURE_RESUMED]++;
     }
+}
+
+void life_stop(struct life *l)
+{
+    crew_stop(&l->crew);
 }
 
 void life_destroy(struct life **lp)

@@ -25,10 +25,13 @@ struct life_params {
     const struct rules *rules; /* the same */
     struct recall *recall;
     uint64_t *features;      /* FEATURES counts */
+    struct memory *memory;   /* NULL: hooks are not remembered */
+    struct alarm *reaper;    /* see crew.h */
     unsigned edited_percent; /* of the watches have other settings than in the life before */
     uint64_t seed;
     void (*on_look)(void *arg, struct watch *w, size_t number); /* its status may have changed */
     void (*on_delta)(void *arg, size_t watch, const struct delta *d);
+    void (*on_known)(void *arg, size_t watch, size_t key, uint64_t uid); /* of a mark alone */
     void *arg;
 };
 
@@ -47,9 +50,10 @@ struct life {
     struct life_params params;
     struct watch *watches[WATCHES];
     struct post posts[WATCHES];
-    bool stale[WATCHES];   /* as the watch has told last */
-    bool begun[WATCHES];   /* it has begun stale */
-    struct alarm patience; /* then what no server has said anything about begins stale */
+    bool whole[WATCHES][API_SPACES]; /* the stream can go on without a list */
+    bool stale[WATCHES];             /* as the watch has told last */
+    bool begun[WATCHES];             /* it has begun stale */
+    struct alarm patience;           /* then what no server has said anything about begins stale */
     struct viewed viewed;
     struct stream streams[FEEDS];
     size_t stream_count;
@@ -61,6 +65,9 @@ const struct lens *life_lens(size_t watch);
 
 /* A process starts. */
 struct life *life_create(const struct life_params *params);
+
+/* It ends in order: what runs is told to end. life_destroy() follows. */
+void life_stop(struct life *l);
 
 /* kill -9: its programs die as well. *l is NULL. */
 void life_destroy(struct life **l);

@@ -84,6 +84,12 @@ void oracle_begin(struct oracle *o, const struct recall *r)
     memset(o->guarded, 0, sizeof(o->guarded));
 }
 
+void oracle_know(struct oracle *o, size_t number, size_t key, uint64_t uid)
+{
+    o->objects[number]++;
+    o->last[number][key] = (struct told_last){.uid = uid};
+}
+
 /* Was what is applied now held for as long as it must be, or accepted by a person? */
 static bool was_held(const struct oracle *o, const struct guarded *g)
 {
@@ -213,6 +219,8 @@ static uint64_t outdated_ms(const struct oracle *o, const struct watch *w, size_
     uint64_t uid = have != NULL ? number_from(object_uid(have), 1) : 0;
     uint64_t rv = have != NULL ? number_from(object_rv(have), 0) : 0;
 
+    if (have != NULL && object_is_bare(have)) /* nothing is shown of it */
+        return UINT64_MAX;
     for (size_t i = s->n; i > 0; i--)
         if (s->v[i - 1].uid == uid && s->v[i - 1].rv == rv)
             return i == s->n ? UINT64_MAX : s->v[i].from_ms;
@@ -311,5 +319,5 @@ void oracle_check(struct oracle *o, const struct life *l)
     }
     viewed_check(&l->viewed, o->api->now);
     world_check(&l->crew, o->api);
-    watcher_check_quiet(&l->crew.watcher, &l->crew.hooks);
+    crew_check_quiet(&l->crew);
 }

@@ -77,6 +77,9 @@ void oracle_note(struct oracle *o);
 /* A daemon starts, and remembers. */
 void oracle_begin(struct oracle *o, const struct recall *r);
 
+/* Of an object it knows no more than this. */
+void oracle_know(struct oracle *o, size_t number, size_t key, uint64_t uid);
+
 /* A watch tells of a change. */
 void oracle_delta(struct oracle *o, size_t number, const struct delta *d);
 

@@ -10,7 +10,8 @@
 
 /* One change: of an object (its stream counts for nothing here), or of a version. */
 struct op {
-    struct list link;
+    struct recall_op base;
+    struct recall *recall;
     size_t number;
     size_t at;             /* the key, or the stream */
     struct object *object; /* a reference; NULL = gone, unless there is a version */
@@ -19,36 +20,47 @@ struct op {
 };
 
 struct batch {
-    struct list link;
+    struct batch *next;
+    uint64_t number;
     struct list ops;
 };
 
-void recall_init(struct recall *r, struct clock *clock)
+static void free_ops(struct batch *b)
 {
-    *r = (struct recall){.clock = clock};
-    list_init(&r->batches);
+    list_each (pos, tmp, &b->ops) {
+        struct recall_op *op = list_entry(pos, struct recall_op, link);
+
+        list_remove(&op->link);
+        op->free(op);
+    }
 }
 
-static void free_op(struct op *op)
+/* Takes the batch that comes next off the list; NULL = there is none. */
+static struct batch *take_batch(struct recall *r)
 {
-    list_remove(&op->link);
-    object_unref(&op->object);
-    free(op);
-}
+    struct batch *b = r->first;
 
-static void free_batch(struct batch *b)
-{
-    list_each (pos, tmp, &b->ops)
-        free_op(list_entry(pos, struct op, link));
-    list_remove(&b->link);
-    free(b);
+    if (b != NULL)
+        r->first = b->next;
+    return b;
 }
 
 static void free_batches(struct recall *r)
 {
-    list_each (pos, tmp, &r->batches)
-        free_batch(list_entry(pos, struct batch, link));
+    for (struct batch *b; (b = take_batch(r)) != NULL; free(b))
+        free_ops(b);
     r->in_turn = false;
+    clock_clear(r->clock, &r->commit);
+}
+
+static void on_commit(struct alarm *a)
+{
+    recall_sync(container_of(a, struct recall, commit));
+}
+
+void recall_init(struct recall *r, struct clock *clock)
+{
+    *r = (struct recall){.clock = clock, .commit.fn = on_commit};
 }
 
 void recall_fini(struct recall *r)
@@ -59,31 +71,30 @@ void recall_fini(struct recall *r)
             object_unref(&r->objects[w][key]);
 }
 
-static void put(struct recall *r, struct op with)
+void recall_put(struct recall *r, struct recall_op *op)
 {
-    struct op *op = MEM_NEW(struct op, .number = with.number);
-
     if (!r->in_turn) {
-        struct batch *b = MEM_NEW(struct batch, .ops = {0});
+        struct batch *b = MEM_NEW(struct batch, .number = ++r->begun);
 
         list_init(&b->ops);
-        list_append(&r->batches, &b->link);
+        *(r->first == NULL ? &r->first : &r->newest->next) = b;
+        r->newest = b;
         r->in_turn = true;
     }
-    *op = with;
     list_init(&op->link);
-    list_append(&list_entry(r->batches.prev, struct batch, link)->ops, &op->link);
+    list_append(&r->newest->ops, &op->link);
 }
 
-void recall_kept(struct recall *r, size_t number, struct object *o, bool gone)
+uint64_t recall_number(const struct recall *r)
 {
-    put(r, (struct op){.number = number,
-                       .at = api_find(object_key(o)),
-                       .object = gone ? NULL : object_ref(o)});
+    return r->in_turn ? r->begun : r->begun + 1;
 }
 
-static void write_op(struct recall *r, struct op *op)
+static void write_op(struct recall_op *base)
 {
+    struct op *op = container_of(base, struct op, base);
+    struct recall *r = op->recall;
+
     if (op->is_version) {
         r->versions[op->number][op->at] = op->version;
         return;
@@ -93,17 +104,43 @@ static void write_op(struct recall *r, struct op *op)
     op->object = NULL;
 }
 
+static void free_op(struct recall_op *base)
+{
+    struct op *op = container_of(base, struct op, base);
+
+    object_unref(&op->object);
+    free(op);
+}
+
+static void put(struct recall *r, struct op with)
+{
+    struct op *op = MEM_NEW(struct op, .number = with.number);
+
+    *op = with;
+    op->base = (struct recall_op){.write = write_op, .free = free_op};
+    op->recall = r;
+    recall_put(r, &op->base);
+}
+
+void recall_kept(struct recall *r, size_t number, struct object *o, bool gone)
+{
+    put(r, (struct op){.number = number,
+                       .at = api_find(object_key(o)),
+                       .object = gone ? NULL : object_ref(o)});
+}
+
 /* Brings the first n batches to disk. */
 static void write_batches(struct recall *r, size_t n)
 {
-    list_each (pos, tmp, &r->batches) {
-        struct batch *b = list_entry(pos, struct batch, link);
+    for (struct batch *b; n > 0 && (b = take_batch(r)) != NULL; n--) {
+        list_each (at, next, &b->ops) {
+            struct recall_op *op = list_entry(at, struct recall_op, link);
 
-        if (n-- == 0)
-            return;
-        list_each (at, next, &b->ops)
-            write_op(r, list_entry(at, struct op, link));
-        free_batch(b);
+            op->write(op);
+        }
+        r->written = b->number;
+        free_ops(b);
+        free(b);
     }
 }
 
@@ -111,7 +148,7 @@ static size_t count(const struct recall *r)
 {
     size_t n = 0;
 
-    list_each (pos, tmp, &r->batches)
+    for (const struct batch *b = r->first; b != NULL; b = b->next)
         n++;
     return n;
 }
@@ -137,6 +174,13 @@ static void put_version(struct recall *r, size_t number, size_t stream, const st
     put(r, (struct op){.number = number, .at = stream, .version = v, .is_version = true});
 }
 
+void recall_end_turn(struct recall *r, bool now)
+{
+    r->in_turn = false;
+    if (now && !r->commit.set && r->first != NULL)
+        clock_set(r->clock, &r->commit, clock_pick(r->clock, 0, 20));
+}
+
 void recall_turn(struct recall *r, size_t number, const struct watch *w)
 {
     for (size_t i = 0; i < watch_stream_count(w); i++)
@@ -153,9 +197,11 @@ void recall_crash(struct recall *r)
     memcpy(r->last, r->versions, sizeof(r->last));
 }
 
-void recall_stop(struct recall *r)
+void recall_sync(struct recall *r)
 {
+    r->in_turn = false;
     write_batches(r, SIZE_MAX);
+    clock_clear(r->clock, &r->commit);
 }
 
 bool recall_lose(struct recall *r, size_t number)
@@ -198,4 +244,32 @@ void recall_load(struct recall *r, size_t number, struct watch *w, bool edited)
         watch_resume(w, i,
                      &(struct past){.kind = kind_of(v, edited), .rv = v->rv, .mark = v->mark});
     }
+}
+
+bool recall_is_whole(const struct recall *r, size_t number, size_t stream, bool edited)
+{
+    const struct recall_version *v = &r->versions[number][stream];
+
+    return kind_of(v, edited) == PAST_WHOLE && v->rv[0] != '\0';
+}
+
+bool recall_know(struct watch *w, struct str key, struct str uid)
+{
+    const char *slash = memchr(key.p, '/', key.n);
+    struct object_parts p = {.uid = uid, .rv_at = SIZE_MAX, .generation_at = SIZE_MAX};
+
+    if (store_get(watch_store(w), key) != NULL)
+        return false;
+    ensure(slash != NULL);
+    p.ns = str_of(key.p, (size_t)(slash - key.p));
+    p.name = str_of(slash + 1, key.n - p.ns.n - 1);
+    struct object *o = object_create(&p);
+    size_t stream = watch_stream_of(w, o);
+    enum past_kind left = watch_past_left(w, stream);
+    if (left != PAST_WHOLE)
+        watch_load(w, o);
+    if (left == PAST_NONE)
+        watch_resume(w, stream, &(struct past){.kind = PAST_PARTIAL});
+    object_unref(&o);
+    return left != PAST_WHOLE;
 }

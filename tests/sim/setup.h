@@ -49,6 +49,7 @@ struct setup {
     bool future_fails; /* a watch from a version of the future gets an ERROR, not silence */
     bool others;       /* other resources are written */
     bool cutter;       /* a proxy ends each stream behind its first frames */
+    bool remembers;    /* the daemon what hooks were told, over restarts */
     bool confirm;      /* confirm_deletes of the watch with a label selector */
     uint64_t lag_ms[3];
     unsigned fault_percent;    /* where a fault can happen */

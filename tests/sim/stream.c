@@ -278,13 +278,13 @@ static void act(struct stream *s, struct feed_action a)
     clock_set(c, &s->alarm, clock_pick(c, 0, 50));
 }
 
-void stream_start(struct stream *s)
+void stream_start(struct stream *s, bool resumes)
 {
     list_init(&s->link);
     list_append(&s->net->streams, &s->link);
     s->alarm.fn = on_alarm;
     s->silence.fn = on_silence;
-    s->resumed = feed_status(s->feed).past == PAST_WHOLE;
+    s->resumed = resumes;
     feed_can_stream(s->feed, s->net->setup->told_can_stream);
     act(s, feed_start(s->feed, s->net->clock->now_ms));
 }

@@ -65,8 +65,9 @@ struct stream {
     void *arg;
 };
 
-/* Starts the feed; net, feed, lens, on_progress and arg are set, the rest is zero. */
-void stream_start(struct stream *s);
+/* Starts the feed; net, feed, lens, on_progress and arg are set, the rest is zero. resumes: it can go
+ * on from a version of an earlier life. */
+void stream_start(struct stream *s, bool resumes);
 
 /* Releases what it holds. */
 void stream_fini(struct stream *s);

@@ -274,7 +274,7 @@ void viewed_delta(struct viewed *v, const struct watch *w, const struct delta *d
 {
     size_t key = api_find(object_key(d->object));
 
-    if (w == v->params.slices) {
+    if (w == v->params.slices && !object_is_bare(d->object)) {
         struct api_object is = answer_read(d->object);
 
         if (d->type == DELTA_MODIFIED && is.shown != v->keys[key].slice.shown)

@@ -16,8 +16,8 @@ static void complain(const struct rules *r, size_t key, const struct effect *f,
 }
 
 /* What hooks that take neither ends nor ADDED do not hear of cannot be there. */
-static void check_effect(const struct rules *r, size_t key, const struct effect *f,
-                         const struct account *a, const struct api_object *now)
+static void check_effect(const struct rules *r, size_t key, const struct effect *f, bool skipped,
+                         const struct api_object *now)
 {
     bool ends = rules_take(r, DELTA_DELETED) && rules_take(r, DELTA_LEFT);
     bool was_told = f->told == now->uid && (ends || rules_take(r, DELTA_ADDED));
@@ -27,7 +27,7 @@ static void check_effect(const struct rules *r, size_t key, const struct effect 
             complain(r, key, f, now);
         return;
     }
-    if (rules_take(r, DELTA_ADDED) && !was_told && a->skipped != now->uid)
+    if (rules_take(r, DELTA_ADDED) && !was_told && !skipped)
         complain(r, key, f, now);
     if (was_told && (f->uid != now->uid || !f->sure))
         complain(r, key, f, now);
@@ -38,13 +38,13 @@ static void check_effect(const struct rules *r, size_t key, const struct effect 
 }
 
 /* What is skipped need not be shown. */
-static void check_snapshot(const struct handler *h, size_t source, size_t key,
-                           const struct account *a, const struct api_object *now)
+static void check_snapshot(const struct handler *h, size_t source, size_t key, bool skipped,
+                           const struct api_object *now)
 {
     const struct api_object *seen = &h->snapshot[source][key];
     bool skips = h->rules->existing == HOOK_EXISTING_SKIP;
 
-    if (skips && (now->uid == a->skipped || !h->snapshot_seen))
+    if (skips && (skipped || !h->snapshot_seen))
         return;
     if (!h->snapshot_seen || seen->uid != now->uid || seen->value != now->value ||
         (!h->rules->narrow && (seen->noise != now->noise || seen->uses != now->uses)))
@@ -65,22 +65,41 @@ static struct api_object truth(const struct api *api, size_t number, size_t key)
 static void check_source(const struct crew *c, size_t hook, size_t source, const struct api *api)
 {
     const struct handler *h = &c->params.handlers[hook];
-    const struct watched *w = &c->watcher.hooks[hook];
 
     if (rules_take(h->rules, DELTA_FRESH) && h->effects[source][ACCOUNT_OUTAGE].uid != 0 &&
-        !watcher_is_parked(&c->watcher, hook, source, ACCOUNT_OUTAGE))
+        !crew_is_parked(c, hook, source, ACCOUNT_OUTAGE))
         panic("%s: source %zu is stale for it", h->rules->name, source);
     for (size_t key = 0; key < API_KEYS; key++) {
         const struct api_object now = truth(api, h->rules->sources[source], key);
-        const struct account *a = &w->accounts[source][key];
+        bool skipped = crew_skips(c, hook, source, key, &now);
 
-        if (watcher_is_parked(&c->watcher, hook, source, key))
+        if (crew_is_parked(c, hook, source, key))
             continue;
         if (h->rules->mode != HOOK_SNAPSHOT)
-            check_effect(h->rules, key, &h->effects[source][key], a, &now);
+            check_effect(h->rules, key, &h->effects[source][key], skipped, &now);
         else if (rules_take_all(h->rules))
-            check_snapshot(h, source, key, a, &now);
+            check_snapshot(h, source, key, skipped, &now);
     }
+}
+
+/* The same behind lives that this one remembers: whose it is, is what has had an effect. */
+static void check_kept_file(const struct crew *c, size_t hook, size_t key)
+{
+    const struct handler *h = &c->params.handlers[hook];
+    const struct shelf_file *f = &h->shelf.files[key];
+    bool by_key = h->rules->mode == HOOK_OBJECT;
+    bool wanted = !by_key && f->is;
+    bool right = false;
+
+    for (size_t s = 0; s < (by_key ? RULES_SOURCES : 1); s++) {
+        if (crew_is_parked(c, hook, s, key))
+            return;
+        wanted = wanted || (by_key && h->effects[s][key].uid != 0);
+        right = right || f->bytes == handler_render(h, s, key);
+    }
+    if (h->rules->output && (f->is != wanted || (wanted && !right)))
+        panic("%s: the file of %s is %s", h->rules->name, api_key(key),
+              f->is != wanted ? f->is ? "extra" : "missing" : "not what it should be");
 }
 
 /* What runs made of the keys is looked at elsewhere; it must be what the file says. One without an
@@ -93,6 +112,10 @@ static void check_file(const struct crew *c, size_t hook, size_t key)
     bool by_key = h->rules->mode == HOOK_OBJECT;
     bool wanted = by_key ? h->effects[source][key].uid != 0 : f->owner > 0;
 
+    if (!c->is_watched) {
+        check_kept_file(c, hook, key);
+        return;
+    }
     if (f->left || watcher_is_parked(&c->watcher, hook, source, key))
         return;
     if (f->owner == 0 ? f->is : f->is != wanted)
@@ -119,7 +142,7 @@ void world_check_outage(const struct crew *c)
             const struct effect *f = &c->params.handlers[i].effects[s][ACCOUNT_OUTAGE];
 
             if (rules_take(&c->params.rules[i], DELTA_STALE) && (f->uid == 0 || !f->sure) &&
-                !watcher_is_parked(&c->watcher, i, s, ACCOUNT_OUTAGE))
+                !crew_is_parked(c, i, s, ACCOUNT_OUTAGE))
                 panic("%s: does not know that source %zu is stale", c->params.rules[i].name, s);
         }
 }

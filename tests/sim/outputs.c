@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/outputs.h"
+
+#include "base/panic.h"
+#include "sim/recall.h"
+
+static size_t at(const struct outputs *o, const struct run *run)
+{
+    return o->rules->mode == HOOK_OBJECT ? api_find(str_c(run_key(run))) : 0;
+}
+
+static struct shelf_file *file_of(const struct outputs *o, const struct run *run)
+{
+    return run->file != NULL ? &o->shelf->files[at(o, run)] : NULL;
+}
+
+void outputs_renew(struct outputs *o)
+{
+    o->excused = true;
+    for (size_t i = 0; i < API_KEYS; i++)
+        o->unsure[i] = o->renewed[i] = true;
+}
+
+bool outputs_holds(const struct outputs *o, const struct run *run, uint64_t bytes)
+{
+    const struct shelf_file *f = file_of(o, run);
+
+    if (f == NULL)
+        return true;
+    return run->kind == RUN_REMOVE ? !f->is : f->is && f->bytes == bytes;
+}
+
+void outputs_fill(struct outputs *o, const struct run *run, bool ok, bool writes, uint64_t bytes,
+                  struct run_result *result)
+{
+    struct shelf_file *f = file_of(o, run);
+
+    if (f == NULL)
+        return;
+    if (run->kind == RUN_REMOVE) {
+        if (!ok)
+            return;
+        result->file = f->is ? RUN_FILE_REMOVED : RUN_FILE_SAME;
+        f->is = false;
+        return;
+    }
+    if (ok) {
+        result->file = f->is && f->bytes == bytes ? RUN_FILE_SAME : RUN_FILE_WRITTEN;
+        result->digest.lo = bytes;
+    }
+    if (!ok && !writes)
+        return;
+    f->is = true;
+    f->bytes = bytes;
+}
+
+/* What the daemon knows of a file is what this run has found. */
+static void note_known(struct outputs *o, const struct run *run, enum run_file became)
+{
+    size_t i = at(o, run);
+
+    if (became != RUN_FILE_SAME || (o->renewed[i] && run->kind != RUN_REMOVE))
+        o->writes++;
+    else if (o->unsure[i])
+        o->excused = true;
+    o->unsure[i] = o->renewed[i] = false;
+    o->numbers[i] = recall_number(o->recall);
+}
+
+void outputs_end(struct outputs *o, const struct run *run, bool ok, bool writes,
+                 const struct run_result *result)
+{
+    if (run->reason == RUN_MANUAL || run->kind == RUN_REMOVE)
+        o->excused = true;
+    if (file_of(o, run) == NULL)
+        return;
+    if (ok) {
+        note_known(o, run, result->file);
+    } else if (writes) {
+        o->writes++;
+        o->unsure[at(o, run)] = true;
+    }
+}
+
+void outputs_cut(struct outputs *o, const struct run *run, bool writes, uint64_t bytes)
+{
+    struct shelf_file *f = file_of(o, run);
+
+    if (f == NULL || !writes || outputs_holds(o, run, bytes))
+        return;
+    o->writes++;
+    o->unsure[at(o, run)] = true;
+    f->is = run->kind != RUN_REMOVE;
+    f->bytes = bytes;
+}
+
+void outputs_begin_apply(struct outputs *o)
+{
+    if (o->writes == o->applied && !o->excused)
+        panic("%s: is applied, and nothing was written since", o->rules->name);
+    o->features[FEATURE_KEPT_APPLY] += o->kept && o->writes > o->applied;
+    o->kept = false;
+    o->covers = o->writes;
+    o->excused = false;
+    o->number = recall_number(o->recall);
+}
+
+void outputs_end_apply(struct outputs *o, bool ok)
+{
+    o->excused = o->excused || !ok;
+    o->number = recall_number(o->recall);
+    if (ok)
+        o->applied = o->covers;
+}
+
+void outputs_crash(struct outputs *o)
+{
+    for (size_t i = 0; i < API_KEYS; i++) {
+        o->unsure[i] = o->unsure[i] || o->numbers[i] > o->recall->written;
+        o->numbers[i] = 0;
+    }
+    o->excused = o->excused || o->number > o->recall->written;
+    o->number = 0;
+    o->kept = o->writes > o->applied;
+}
+
+void outputs_check_quiet(const struct outputs *o)
+{
+    if (o->rules->applies && o->writes > o->applied)
+        panic("%s: all is quiet, and what it wrote was never applied", o->rules->name);
+}
