@@ -29,7 +29,8 @@ import sys
 import threading
 import time
 
-from victims import ENDS, HERE, Subject, options_of, perform, point_at, put_away, was_killed
+from victims import (ENDS, HERE, PATIENCE, Subject, options_of, perform, point_at, put_away,
+                     was_killed)
 
 import hook as programs
 import proctree  # victims knows where it is
@@ -240,7 +241,7 @@ class Campaign:
     def settle(self):
         made = self.subject.daemon
         made.wait_control()
-        made.caught_up(self.api, timeout=120)
+        made.caught_up(self.api)
 
     def renew(self):
         """The last batch may have been of deletes alone: now it has the newest object."""
@@ -291,7 +292,8 @@ class Campaign:
     def stop(self):
         self.churn.end.set()
         self.reader.terminate()
-        told = [json.loads(line) for line in self.reader.communicate(timeout=20)[0].splitlines()]
+        lines = self.reader.communicate(timeout=PATIENCE)[0].splitlines()
+        told = [json.loads(line) for line in lines]
         self.reads = sum(entry.pop("reads", 0) for entry in told)
         self.problems += [str(entry) for entry in told if entry]
         self.problems += put_away(self.subject, self.api)

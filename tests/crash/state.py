@@ -31,6 +31,7 @@ from victims import (ENDS, HERE, Subject, lines_of, options_of, perform, point_a
 import proctree  # victims knows where it is
 import kept
 import told
+from control import wait_until
 from oracle import Life, Oracle
 from streams import Streams
 from churn import SOURCES, Churn, World
@@ -227,7 +228,7 @@ class Campaign:
                 self.count["restarts of the server"] += 1
             self.settle()
             self.judge()
-            time.sleep(self.options.bound)
+            wait_until(self.all_kept, what="all is kept")
             files = self.files()
             if not self.problems and self.die():
                 self.start()
@@ -247,10 +248,14 @@ class Campaign:
     def files(self):
         return {path.name: path.stat().st_ino for path in (self.folder / "files").iterdir()}
 
+    def all_kept(self):
+        state = self.subject.daemon.control.status()["state"]
+        return state["writable"] and state["waiting"] == 0
+
     def settle(self):
         made = self.subject.daemon
         made.wait_control()
-        made.caught_up(self.api, timeout=60)
+        made.caught_up(self.api)
 
     def judge(self):
         self.world.look()

@@ -16,9 +16,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "wire")]
 
 import proctree  # noqa: E402
+from control import PATIENCE  # noqa: E402
 
 ENDS = ["main", "helper", "both"]   # who is killed when the daemon has to start again
-MEET_S = 3.0                        # how long a victim is waited for
+MEET_S = 3.0                        # how long a program is waited for that need not run
 SHOWN = 30                          # problems
 
 
@@ -49,7 +50,7 @@ class Subject:
 
     def meet(self, target, rng):
         """Waits for one of this kind; those of kind both are two."""
-        end = time.monotonic() + MEET_S
+        end = time.monotonic() + (PATIENCE if target in ENDS else MEET_S)
         while time.monotonic() < end and self.daemon.process.poll() is None:
             found = self.pids(target)
             if target == "both" and len(found) == 2 or target != "both" and found:
@@ -57,7 +58,7 @@ class Subject:
             time.sleep(0.0005)
         return []
 
-    def ended(self, patience=30):
+    def ended(self, patience=PATIENCE):
         """Main or helper was killed: the other ends by itself, and all that they started. What
         stayed, as text, or None."""
         try:

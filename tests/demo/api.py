@@ -16,6 +16,7 @@ import signal
 import sys
 import tempfile
 import threading
+import uuid
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -95,6 +96,7 @@ def serve(folder, certificates, done):
     (folder / "objects").mkdir(parents=True, exist_ok=True)
     ca = Authority(certificates)
     with FakeApi(tls=ca.server()) as api:
+        api.identity = str(uuid.uuid4())    # versions begin anew: it is no cluster of before
         objects = Folder(api, folder / "objects")
         objects.look()
         api.kubeconfig(folder / "kubeconfig", ca=ca)

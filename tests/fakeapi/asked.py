@@ -2,12 +2,13 @@
 """A list of what was asked that a test can compare without a race."""
 import time
 
-PATIENCE = 5
+PATIENCE = 60   # seconds, as in wire/control.py
 
 
 class Asked(list):
-    """What has come so far. Compared with a longer list, or sliced and then compared, it waits until
-    as much has come: the client may be about to send what it shows to be doing already."""
+    """What has come so far. Compared with a longer list, or sliced and then compared, it waits
+    until as much has come, or something else: the client may be about to send what it shows to be
+    doing already."""
 
     def __init__(self, read):
         super().__init__(read())
@@ -20,7 +21,7 @@ class Asked(list):
 
     def __eq__(self, other):
         end = time.monotonic() + PATIENCE
-        while len(self) < len(other) and time.monotonic() < end:
+        while list(self) == other[:len(self)] != other and time.monotonic() < end:
             time.sleep(0.01)
             self[:] = self._read()
         return list(self) == other

@@ -25,6 +25,7 @@ import asyncio
 import json
 import threading
 
+from .asked import PATIENCE
 from .objects import compact, status_object
 
 TEXT = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
@@ -60,7 +61,7 @@ class Gate:
         for loop, event in waiters:
             loop.call_soon_threadsafe(event.set)
 
-    def wait_reached(self, timeout=10):
+    def wait_reached(self, timeout=PATIENCE):
         assert self.reached.wait(timeout), "no script reached the gate"
 
     async def pass_by(self):

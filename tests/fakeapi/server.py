@@ -12,7 +12,7 @@ import time
 import traceback
 
 from . import answers, discovery
-from .asked import Asked
+from .asked import PATIENCE, Asked
 from .conn import Conn
 from .kubeconfig import write_kubeconfig
 from .objects import Resource
@@ -40,18 +40,27 @@ def make_context(leaf, low="TLSv1_2", high="TLSv1_3", client_ca=None, client_req
     return context
 
 
-def bind_socket(host):
-    """A socket outside the range of ephemeral ports, so that no client can take it in a restart."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def bind_socket(host, port):
+    """A socket that may listen, although connections of this port are not all forgotten yet."""
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind((host, port))
+    return sock
+
+
+def take_port(host):
+    """A socket that never listens: while it is open, nobody else gets its port, in the time between
+    two listeners either. It is none of the ephemeral ones, which clients take."""
     choose = random.SystemRandom()
     for _ in range(200):
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         try:
             sock.bind((host, choose.randrange(11000, 32000)))
-            return sock
         except OSError:
             sock.close()
+        else:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            return sock
     raise RuntimeError("no free port")
 
 
@@ -83,7 +92,7 @@ class FakeApi:
         self._rules = []
         self._cond = threading.Condition()
         self._loop = asyncio.new_event_loop()
-        self._listener = self._server = None
+        self._taken = self._server = None
         self._thread = threading.Thread(target=self._serve_loop, name="fakeapi", daemon=True)
 
     # Life
@@ -103,7 +112,8 @@ class FakeApi:
         self.stop_listening()
         self.drop("rst")
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
+        self._taken.close()
 
     def _serve_loop(self):
         asyncio.set_event_loop(self._loop)
@@ -123,24 +133,21 @@ class FakeApi:
             except BaseException as error:
                 done.set_exception(error)
         self._loop.call_soon_threadsafe(task)
-        return done.result(30)
+        return done.result(PATIENCE)
 
     def listen(self):
         """Accepts connections; after stop_listening() on the same port again."""
         if self._server is not None:
             return
-        if self.port is None:
-            sock = bind_socket(self.host)
-            self.port = sock.getsockname()[1]
-        else:
-            sock = socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((self.host, self.port))
+        if self._taken is None:
+            self._taken = take_port(self.host)
+            self.port = self._taken.getsockname()[1]
+        sock = bind_socket(self.host, self.port)
         if self._sni_wanted():
             self.context.sni_callback = self._sni
         future = asyncio.run_coroutine_threadsafe(
             self._loop.create_server(lambda: Conn(self), sock=sock, backlog=512), self._loop)
-        self._server = future.result(10)
+        self._server = future.result(PATIENCE)
 
     def stop_listening(self):
         """New connections are refused; open ones live on."""
@@ -278,7 +285,7 @@ class FakeApi:
         """How many watches follow this resource now."""
         return sum(w.table.resource.plural == plural for w in list(self.watchers))
 
-    def wait_watching(self, plural, count=1, timeout=15):
+    def wait_watching(self, plural, count=1, timeout=PATIENCE):
         self.wait(lambda: self.watching(plural) >= count, timeout, f"{count} watches of {plural}")
 
     def _store_changed(self, table):
@@ -338,12 +345,12 @@ class FakeApi:
 
     # What was asked
 
-    def wait_for_request(self, predicate=lambda request: True, timeout=15, count=1):
+    def wait_for_request(self, predicate=lambda request: True, timeout=PATIENCE, count=1):
         """The count-th request so far that fits; waits for it."""
         return self.wait(lambda: [r for r in self.requests if predicate(r)][count - 1:count],
                          timeout, f"request number {count}")[0]
 
-    def wait(self, condition, timeout=15, what="condition"):
+    def wait(self, condition, timeout=PATIENCE, what="condition"):
         """Waits until condition() is true after some request, answer or connection change."""
         end = time.monotonic() + timeout
         with self._cond:

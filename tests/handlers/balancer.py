@@ -6,7 +6,7 @@ import socket
 import tempfile
 
 import proctree
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import endpointslice, service
 
 CONFIG = pathlib.Path(__file__).resolve().parents[2] / "config"
@@ -38,7 +38,7 @@ def ends(addresses, key="shop/web", port=8080, labels=None, suffix="1", **more):
 def ask(path, line):
     """What HAProxy answers on this socket."""
     with socket.socket(socket.AF_UNIX) as conn:
-        conn.settimeout(5)
+        conn.settimeout(PATIENCE)
         conn.connect(str(path))
         conn.sendall(line.encode() + b"\n")
         return b"".join(iter(lambda: conn.recv(65536), b"")).decode()
@@ -84,7 +84,7 @@ class Balancer:
         rows = [line.split() for line in self.ask("show servers state").splitlines()[2:] if line]
         return {row[3]: row[6] == "0" for row in rows if row[1] == backend}
 
-    def wait_servers(self, backend, *names, timeout=15):
+    def wait_servers(self, backend, *names, timeout=PATIENCE):
         """Waits until exactly these get new requests."""
         def fits():
             try:
@@ -101,7 +101,7 @@ class Balancer:
             done = daemon.ctl("run", "haproxy_runtime", "--wait")
             assert done.returncode == 0, done.stdout + done.stderr
             return set(self.servers(backend)) == set(names)
-        wait_until(fits, 15, lambda: f"{backend} has just {names}, not {self.servers(backend)}")
+        wait_until(fits, what=lambda: f"{backend} has just {names}, not {self.servers(backend)}")
 
     def workers(self):
         """The pids of the workers, those of older configurations too."""

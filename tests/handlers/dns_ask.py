@@ -3,6 +3,8 @@
 import socket
 import struct
 
+from control import PATIENCE
+
 TYPES = {"A": (1, socket.AF_INET), "AAAA": (28, socket.AF_INET6)}
 NOERROR, NXDOMAIN = 0, 3
 
@@ -12,7 +14,7 @@ def _question(name, number):
     return labels + b"\0" + struct.pack(">HH", number, 1)
 
 
-def ask(name, kind="A", server="127.0.0.1", port=53, timeout=5):
+def ask(name, kind="A", server="127.0.0.1", port=53, timeout=PATIENCE):
     """(response code, sorted addresses). dnsmasq names each owner by a pointer of two bytes."""
     number, family = TYPES[kind]
     question = _question(name, number)

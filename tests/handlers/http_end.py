@@ -6,7 +6,7 @@ import http.client
 import threading
 import time
 
-from control import wait_until
+from control import PATIENCE, wait_until
 
 CLOSED = ("RemoteDisconnected", "ConnectionResetError", "BrokenPipeError")
 
@@ -76,7 +76,7 @@ class Park:
         self._thread.start()
 
     def call(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE)
 
     def start(self, address, port=8080, name=None):
         """A server that listens; its address is added to lo if it is not there. Its name: the
@@ -95,7 +95,7 @@ class Park:
             server.kill()
         self.call(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
         self._loop.close()
 
     @staticmethod
@@ -106,7 +106,7 @@ class Park:
         await asyncio.gather(*others, return_exceptions=True)
 
 
-def get(address, port, path="/", host=None, timeout=10):
+def get(address, port, path="/", host=None, timeout=PATIENCE):
     """(status, body) of one request on a connection of its own."""
     conn = http.client.HTTPConnection(address, port, timeout=timeout)
     try:
@@ -151,7 +151,7 @@ class Client:
     def _ask(self):
         try:
             if self._conn is None:
-                self._conn = http.client.HTTPConnection(self.address, self.port, timeout=10)
+                self._conn = http.client.HTTPConnection(self.address, self.port, timeout=PATIENCE)
             self._conn.request("GET", self.path)
             answer = self._conn.getresponse()
             result = answer.status, answer.read().decode(errors="replace")

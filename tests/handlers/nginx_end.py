@@ -54,7 +54,7 @@ class Nginx:
 
     def wait_without(self, workers):
         """Waits until these are gone: nginx lets old ones end what they have accepted."""
-        wait_until(lambda: not workers & self.workers(), 15, f"{workers} are gone")
+        wait_until(lambda: not workers & self.workers(), what=f"{workers} are gone")
 
 
 def check(example, *args, code):

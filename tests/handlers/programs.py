@@ -10,7 +10,7 @@ import time
 
 import proctree
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -27,7 +27,7 @@ def find(name):
     return shutil.which(name, path=PATH) or needed(f"needs the program {name}")
 
 
-def run(*argv, code=0, stdin=None, timeout=20):
+def run(*argv, code=0, stdin=None, timeout=PATIENCE):
     """Runs a program to its end; its CompletedProcess. It must end with `code` (None: with any)."""
     done = subprocess.run([str(arg) for arg in argv], text=True, input=stdin, capture_output=True,
                           timeout=timeout, env={"PATH": PATH, "LANG": "C.UTF-8"})
@@ -56,7 +56,7 @@ class Program:
     def send(self, number):
         self.process.send_signal(number)
 
-    def wait(self, condition, timeout=15):
+    def wait(self, condition, timeout=PATIENCE):
         """Waits until condition() is true while the program runs; its value."""
         def now():
             assert self.process.poll() is None, f"it ended: {self.process.returncode}\n{self.log()}"
@@ -89,7 +89,7 @@ class Program:
         for pid in family - {self.pid}:
             proctree.reap(pid)
 
-    def stop(self, number=signal.SIGTERM, timeout=15):
+    def stop(self, number=signal.SIGTERM, timeout=PATIENCE):
         """An orderly end; its exit code."""
         self.send(number)
         try:
@@ -149,7 +149,7 @@ class StandIn:
         rows = [line.split(" ", 1) for line in self.notes.read_text().splitlines()]
         return [(float(row[0]), row[1]) for row in rows]
 
-    def wait(self, count, timeout=15):
+    def wait(self, count, timeout=PATIENCE):
         wait_until(lambda: len(self.calls()) >= count, timeout,
                    lambda: f"{count} calls of {self.path.name}, not {self.calls()}")
         return self.calls()

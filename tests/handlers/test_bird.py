@@ -6,7 +6,7 @@ import tempfile
 
 import programs
 import pytest
-from control import at_least, wait_until
+from control import PATIENCE, at_least, wait_until
 from fakeapi import endpointslice, service
 
 CONFIG = """
@@ -73,7 +73,7 @@ class Bird:
             return answer.stdout.splitlines() if whole else None
         return wait_until(told, what="birdc shows the routes")
 
-    def wait(self, *routes, timeout=15):
+    def wait(self, *routes, timeout=PATIENCE):
         wait_until(lambda: self.routes() == sorted(routes), timeout, interval=0.02,
                    what=lambda: f"{self.routes()}, wanted {routes}")
 

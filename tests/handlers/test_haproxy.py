@@ -39,7 +39,7 @@ def seen(api, haproxy):
     def wait(d, *addresses):
         d.caught_up(api)
         haproxy.wait_servers("shop_web_http", *(f"{ip}:8080" for ip in addresses))
-        wait_until(lambda: len(haproxy.workers()) == 1, 15, "the old worker has ended")
+        wait_until(lambda: len(haproxy.workers()) == 1, what="the old worker has ended")
     return wait
 
 
@@ -90,7 +90,7 @@ def test_a_rolling_update_loses_no_request_and_asks_no_removed_server(api, follo
 
 def test_scaled_to_zero_the_last_servers_stay_for_hold_empty(api, following, seen, haproxy, park):
     park.start("10.1.0.1")
-    d = following("10.1.0.1", **{'hold_empty = "10s"': 'hold_empty = "4s"'})
+    d = following("10.1.0.1")
     api.apply(ends([]))
     d.caught_up(api)
     assert d.control.objects("haproxy_backends", "shop/web")["held"]

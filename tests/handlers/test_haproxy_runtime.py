@@ -127,7 +127,7 @@ def test_one_that_comes_back_while_it_ends_is_used_again(api, following, haproxy
 
 def test_scaled_to_zero_the_last_servers_stay_for_hold_empty(api, following, haproxy, park):
     park.start("10.1.0.1")
-    d = following("10.1.0.1", **{"10s": "4s"})
+    d = following("10.1.0.1", **{"10s": "10s"})
     put(api)
     d.caught_up(api)
     assert answers() == {"10.1.0.1"}

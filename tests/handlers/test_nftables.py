@@ -5,7 +5,7 @@ import socket
 
 import pytest
 import programs
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import simple
 
 FIREWALL = """
@@ -158,7 +158,7 @@ def family_of(address):
 
 def can_connect(source, target):
     with socket.socket(family_of(source), socket.SOCK_STREAM) as client:
-        client.settimeout(5)
+        client.settimeout(PATIENCE)
         client.bind((source, 0))
         try:
             client.connect(target)

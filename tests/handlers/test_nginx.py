@@ -40,10 +40,10 @@ class Nginx(nginx_end.Nginx):
             if status == 200:
                 missing.discard(body)
             return not missing
-        wait_until(all_seen, 15, f"answers from {bodies}")
+        wait_until(all_seen, what=f"answers from {bodies}")
 
     def wait_status(self, name, status):
-        wait_until(lambda: self.get(name)[0] == status, 15, f"{name} answers {status}")
+        wait_until(lambda: self.get(name)[0] == status, what=f"{name} answers {status}")
 
     def files(self):
         """{name: text} of the upstreams; None while the new file of a run lies beside them."""

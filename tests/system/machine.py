@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 
-from control import Control, wait_until
+from control import PATIENCE, Control, wait_until
 from proctree import children
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -65,10 +65,10 @@ class Machine:
                  *([] if os.path.isdir("/run/systemd/system") else ["--keep-unit"])],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out)
         try:
-            self.pid = wait_until(self._leader, 20, f"the container starts: see {log}")
+            self.pid = wait_until(self._leader, what=f"the container starts: see {log}")
             self.root = pathlib.Path(f"/proc/{self.pid}/root")
             wait_until(lambda: self.run("systemctl", "is-system-running").stdout.strip()
-                       in ("running", "degraded"), 60, f"systemd is up: see {log}")
+                       in ("running", "degraded"), what=f"systemd is up: see {log}")
         except BaseException:
             self.stop()
             raise
@@ -158,7 +158,7 @@ class Unit:
 
     @property
     def helper(self):
-        return wait_until(lambda: sorted(children(self.main)), 10, "a helper")[0]
+        return wait_until(lambda: sorted(children(self.main)), what="a helper")[0]
 
     def _outside(self, inner):
         """The number outside of a process that the container counts as `inner`."""
@@ -180,7 +180,7 @@ class Unit:
     def messages(self):
         return [str(line.get("MESSAGE")) for line in self.journal()]
 
-    def wait_message(self, *words, timeout=20):
+    def wait_message(self, *words, timeout=PATIENCE):
         def found():
             return [line for line in self.journal()
                     if all(word in str(line.get("MESSAGE")) for word in words)]

@@ -3,14 +3,14 @@
 import confwriter
 from machine import Unit
 from proctree import descendants, exists
-from control import wait_until
+from control import PATIENCE, wait_until
 
 CONF = "/etc/informerd/informerd.conf"
 OUT = "/var/tmp/out"
 STATE = "/var/lib/informerd"
 PROBE = """#!/bin/sh
 f={out}/{name}.$$
-{{ id; umask; grep ^Cap /proc/self/status; env; }} >$f
+{{ id; umask; grep ^Cap /proc/self/status; env; }} >{out}/.{name}.$$ && mv {out}/.{name}.$$ $f
 echo "to stdout of {name}"
 echo "to stderr of {name}" >&2
 {extra}
@@ -49,7 +49,7 @@ class Node:
         return [path.read_text() for path in self.machine.path(OUT).glob(f"{name}.*")]
 
     def wait_out(self, name, count=1):
-        wait_until(lambda: len(self.out(name)) >= count, 20, f"{count} runs of {name}")
+        wait_until(lambda: len(self.out(name)) >= count, what=f"{count} runs of {name}")
         return self.out(name)
 
     def touch(self, name):
@@ -63,7 +63,7 @@ class Node:
         main = self.unit.main
         return {main} | descendants(main) if main else set()
 
-    def wait_gone(self, pids, timeout=10):
+    def wait_gone(self, pids, timeout=PATIENCE):
         wait_until(lambda: not [p for p in pids if exists(p)], timeout, f"{pids} are gone")
 
     def finish(self):

@@ -30,9 +30,9 @@ def test_no_room_for_the_control_socket_is_tried_again(node, runtime):
     node.unit.start()
     node.unit.wait_message("control.sock", "No space left")
     assert node.unit.show("ExecMainStatus") == "1"
-    wait_until(lambda: int(node.unit.show("NRestarts")) > 0, 20)
+    wait_until(lambda: int(node.unit.show("NRestarts")) > 0)
     node.machine.check("mount", "-o", "remount,nr_inodes=100", RUNTIME)
-    wait_until(lambda: node.unit.state() == ("active", "running"), 20)
+    wait_until(lambda: node.unit.state() == ("active", "running"))
 
 
 def test_a_read_only_folder_of_the_control_socket_is_explained(node, runtime):
@@ -105,7 +105,7 @@ def test_a_journal_that_stands_still_stops_no_hook(node, api):
     try:
         for number in range(10):
             api.apply(service(f"n/s{number}"))
-            wait_until(node.machine.path(f"{OUT}/ended.s{number}").exists, 10)
+            wait_until(node.machine.path(f"{OUT}/ended.s{number}").exists)
     finally:
         node.machine.check("kill", "-CONT", str(journald))
     api.apply(service("n/last"))

@@ -132,7 +132,7 @@ def test_stop_kills_a_hook_that_does_not_end(node, api):
     below = node.family()
     assert len(below) >= 4
     assert node.unit.stop().returncode == 0
-    node.wait_gone(below, 2)
+    node.wait_gone(below)
     assert node.unit.show("Result") == "success"
     node.unit.wait_message("stop_timeout has passed")
 
@@ -163,8 +163,8 @@ def test_kill_9_leaves_no_orphan_and_systemd_starts_it_anew(node, api, victim):
     before = node.family()
     os.kill(getattr(node.unit, victim), signal.SIGKILL)
     node.wait_gone(before)
-    wait_until(lambda: node.unit.show("NRestarts") == "1", 20)
-    wait_until(lambda: node.unit.state() == ("active", "running"), 20)
+    wait_until(lambda: node.unit.show("NRestarts") == "1")
+    wait_until(lambda: node.unit.state() == ("active", "running"))
     node.wait_out("h", 2)
     assert not node.family() & before
     node.touch("go")
@@ -228,8 +228,8 @@ def test_a_stale_socket_does_not_hinder_the_next_start(node, api):
                        "CPUWeight=100")  # keeps the unit known
     before = node.unit.main
     os.kill(before, signal.SIGKILL)
-    wait_until(lambda: node.unit.show("NRestarts") == "1", 20)
-    wait_until(lambda: node.unit.state() == ("active", "running"), 20)
+    wait_until(lambda: node.unit.show("NRestarts") == "1")
+    wait_until(lambda: node.unit.state() == ("active", "running"))
     assert node.machine.run("informerctl", "status").returncode == 0
     assert path.stat().st_ino != first or node.unit.main != before
 
@@ -275,4 +275,4 @@ def test_what_the_unit_starts_is_one_helper_and_the_hooks(node, api):
     node.wait_out("h", 20)
     main = node.unit.main
     assert len(children(main)) == 1
-    wait_until(lambda: len(descendants(main)) == 1, 5, "hooks are reaped")
+    wait_until(lambda: len(descendants(main)) == 1, what="hooks are reaped")

@@ -20,7 +20,7 @@ def reasons(node):
 
 def wait_reasons(node, *wanted):
     """A run writes its file line by line."""
-    wait_until(lambda: len(reasons(node)) >= len(wanted), 20, f"runs because of {wanted}")
+    wait_until(lambda: len(reasons(node)) >= len(wanted), what=f"runs because of {wanted}")
     assert reasons(node) == sorted(wanted)
 
 
@@ -50,8 +50,8 @@ def test_what_was_handled_is_not_run_again(node, api, how):
         node.machine.check("systemctl", "restart", node.unit.name)
     else:
         os.kill(node.unit.main, signal.SIGKILL)
-        wait_until(lambda: node.unit.show("NRestarts") == "1", 20)
-        wait_until(lambda: node.unit.state() == ("active", "running"), 20)
+        wait_until(lambda: node.unit.show("NRestarts") == "1")
+        wait_until(lambda: node.unit.state() == ("active", "running"))
     api.apply(service("n/c"))
     wait_reasons(node, "change", "existing", "existing")
 

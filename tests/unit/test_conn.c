@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -115,7 +114,7 @@ static void test_the_next_address_is_tried_when_one_is_silent(void **state)
     server_dead_port("127.0.0.2", server_port(s), fds);
     io_probe_init(&p, server_port(s));
     p.params.host = "api.test";
-    p.params.connect_timeout_ms = 200;
+    p.params.connect_timeout_ms = 3000;
     p.params.resolve = dead_then_alive;
     io_probe_connect(&p);
     io_probe_run(&p);
@@ -137,7 +136,7 @@ static void test_all_addresses_that_failed_are_named_and_a_refusal_counts_most(v
     server_dead_port("127.0.0.2", port, fds);
     io_probe_init(&p, port);
     p.params.host = "api.test";
-    p.params.connect_timeout_ms = 60;
+    p.params.connect_timeout_ms = 2000;
     p.params.resolve = dead_then_alive;
     io_probe_connect(&p);
     io_probe_run(&p);

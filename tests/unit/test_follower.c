@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/compiler.h"
 #include "io/apis.h"
 #include "io/deadline.h"
 #include "io/follower.h"
@@ -200,8 +199,9 @@ static bool has_deltas(struct rig *r)
 #define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
 
 /* The scripts are those of the connections, in their order; a gate of one place; a stream that
- * fails waits for an hour. */
-static void set_up(struct rig *r, const char *resource, const struct server_step *const *scripts)
+ * fails waits for an hour, discovery for retry_ms. */
+static void set_up_patient(struct rig *r, const char *resource,
+                           const struct server_step *const *scripts, uint64_t retry_ms)
 {
     static const char *const namespaces[] = {"a", "b"};
 
@@ -230,8 +230,13 @@ static void set_up(struct rig *r, const char *resource, const struct server_step
     cluster_probe_init(&r->probe, "http", server_port(r->server), 1);
     r->poll = deadline_create(r->probe.loop, on_poll, r);
     r->apis = apis_create(&(struct apis_params){
-        .loop = r->probe.loop, .cluster = r->probe.cluster, .retry = {RETRY_MS, RETRY_MS, 1, 0}
+        .loop = r->probe.loop, .cluster = r->probe.cluster, .retry = {retry_ms, retry_ms, 1, 0}
     });
+}
+
+static void set_up(struct rig *r, const char *resource, const struct server_step *const *scripts)
+{
+    set_up_patient(r, resource, scripts, RETRY_MS);
 }
 
 static void begin(struct rig *r)
@@ -380,8 +385,10 @@ static void test_events_of_other_streams_do_not_ask_again(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, "widgets.zeta.io",
-           SCRIPTS(core, groups_v1, not_here, list_v1, watch_adds, core, groups_v1, not_here));
+    /* The other stream is to be followed before discovery is asked again. */
+    set_up_patient(
+        &r, "widgets.zeta.io",
+        SCRIPTS(core, groups_v1, not_here, list_v1, watch_adds, core, groups_v1, not_here), 2000);
     r.params.namespace_count = 2;
     begin(&r);
     run_until_asked(&r, 7);

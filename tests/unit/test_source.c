@@ -417,7 +417,7 @@ static void test_a_stream_stuck_in_its_initial_events_gives_way(void **state)
     (void)state;
     set_up(&r, SCRIPTS(stream_begins, list, watch));
     r.params.reflector.watch_list = WATCH_LIST_ON;
-    r.params.list_idle_timeout_ms = 30;
+    r.params.list_idle_timeout_ms = 1000;
     begin(&r);
     assert_in_sync(&r, 3);
     assert_true(asks_for(&r, 0, "sendInitialEvents=true"));

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 import confwriter
+from control import PATIENCE
 from harness import INFORMERD, ROOT
 
 CONFIG = ROOT / "config"
@@ -90,8 +91,8 @@ def prepare(path, folder):
 
 def printed(config, subject=SUBJECT):
     done = subprocess.run([INFORMERD, "-c", config, "--print-rbac", "--subject", subject],
-                          text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=20,
-                          check=False)
+                          text=True, stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=PATIENCE, check=False)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
 

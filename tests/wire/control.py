@@ -8,9 +8,11 @@ import threading
 import time
 import urllib.parse
 
+PATIENCE = 60   # seconds; how long tests wait for what must come: only those that fail take as long
+
 
 class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path, timeout=10):
+    def __init__(self, path, timeout=PATIENCE):
         super().__init__("localhost", timeout=timeout)
         self._path = str(path)
 
@@ -20,7 +22,7 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def wait_until(condition, timeout=15, what="condition", interval=0.005):
+def wait_until(condition, timeout=PATIENCE, what="condition", interval=0.005):
     """Polls until condition() is true, and returns its value. what: words for the failure, or a
     function that has them when it comes to that."""
     end = time.monotonic() + timeout
@@ -59,23 +61,23 @@ class Follower:
     def __exit__(self, *_exc):
         self.process.kill()
         self.process.wait()
-        self._thread.join(5)
+        self._thread.join(PATIENCE)
         self.process.stdout.close()
         self.process.stderr.close()
 
-    def wait(self, count, timeout=15):
+    def wait(self, count, timeout=PATIENCE):
         wait_until(lambda: len(self.lines) >= count, timeout, f"{count} lines")
         return self.lines
 
-    def wait_for(self, predicate, timeout=15):
+    def wait_for(self, predicate, timeout=PATIENCE):
         """The first line that fits."""
         return wait_until(lambda: [line for line in list(self.lines) if predicate(line)][:1],
                           timeout, "a line")[0]
 
-    def wait_end(self, timeout=15):
+    def wait_end(self, timeout=PATIENCE):
         """(exit code, what stands on stderr) once it has ended by itself."""
         code = self.process.wait(timeout)
-        self._thread.join(5)
+        self._thread.join(PATIENCE)
         return code, self.process.stderr.read()
 
 
@@ -105,7 +107,7 @@ class Control:
         assert got == status, f"POST {target}: {got} {body[:300]!r}"
         return json.loads(body)
 
-    def verify(self, name, timeout=15):
+    def verify(self, name, timeout=PATIENCE):
         """The result of a comparison that starts now."""
         target = f"/v1/watches/{name}/verify"
         number = self.post(target)["number"]
@@ -143,7 +145,7 @@ class Control:
         except (OSError, http.client.HTTPException):
             return False
 
-    def wait_watch(self, name, timeout=15, **wanted):
+    def wait_watch(self, name, timeout=PATIENCE, **wanted):
         """Waits until the watch shows these values: wait_watch("w", state="watching")."""
         def fits():
             now = self.watch(name)
@@ -153,7 +155,7 @@ class Control:
         except AssertionError:
             raise AssertionError(f"watch {name}: {self.watch(name)}, wanted {wanted}") from None
 
-    def wait_synced(self, *names, timeout=15):
+    def wait_synced(self, *names, timeout=PATIENCE):
         def all_synced():
             watches = self.status()["watches"]
             return all(watches[n]["synced"] for n in names or watches)
@@ -165,7 +167,7 @@ class Control:
     def _waits(self, hook):
         return self.get(f"/v1/hooks/{hook}/why")["units"][0]["reason"] != "handled"
 
-    def wait_idle(self, timeout=20):
+    def wait_idle(self, timeout=PATIENCE):
         """Waits until no hook runs and no key is pending. What hooks have to do is not counted before
         they begin, behind a look at their programs: until the daemon is ready, one must say what it
         waits for."""

@@ -13,7 +13,7 @@ from datetime import datetime
 
 import confwriter
 import proctree
-from control import Control, Follower, wait_until
+from control import PATIENCE, Control, Follower, wait_until
 from hooks import Hook, Program
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -34,8 +34,8 @@ def is_sanitized():
 
 
 def hook_settings(hook, **more):
-    """The group of a recording hook; more settings as keywords."""
-    base = {"sources": ["services"], "command": [hook.path], "retry": RETRY}
+    """The group of a recording hook, which may be blocked for long; more settings as keywords."""
+    base = {"sources": ["services"], "command": [hook.path], "retry": RETRY, "timeout": "1h"}
     return confwriter.merge(base, more)
 
 
@@ -51,7 +51,7 @@ class Daemon:
         self.state = folder / "state"
         base = {"log": {"level": "debug", "format": "json"},
                 "control": {"socket": self.control.path}, "state_dir": self.state,
-                "limits": {"stop_timeout": "5s", "ready_timeout": "60s"}}
+                "limits": {"stop_timeout": "5s", "ready_timeout": "1h"}}
         if os.geteuid() == 0:
             base["user"] = "root"
         self.settings = copy.deepcopy(confwriter.merge(base, settings))   # tests edit it
@@ -60,6 +60,7 @@ class Daemon:
         self.process = None
         self.expected_exit = 0
         self._descendants = set()
+        self._born = 0      # where in the log this life begins
         self.write_config()
 
     def write_config(self):
@@ -74,6 +75,7 @@ class Daemon:
                    "UBSAN_OPTIONS": os.environ.get("UBSAN_OPTIONS", "print_stacktrace=1"),
                    **self.environ}
         with open(self.stderr_file, "ab") as stderr:
+            self._born = stderr.tell()
             self.process = subprocess.Popen(
                 [INFORMERD, "-c", self.config, *flags], stdin=subprocess.DEVNULL, stdout=stderr,
                 stderr=stderr, env=environ, cwd="/", start_new_session=True)
@@ -81,13 +83,13 @@ class Daemon:
             self.wait_control()
         return self
 
-    def to_the_end(self, *flags, timeout=30):
+    def to_the_end(self, *flags, timeout=PATIENCE):
         """Runs it with these flags until it ends by itself; returns the exit code."""
         self.start(wait=False, flags=flags)
         self.expected_exit = self.wait_exit(timeout)
         return self.expected_exit
 
-    def wait_control(self, timeout=20):
+    def wait_control(self, timeout=PATIENCE):
         def up():
             assert self.process.poll() is None, (
                 f"exit code {self.process.returncode}:\n{self.stderr()}")
@@ -101,7 +103,7 @@ class Daemon:
     @property
     def helper(self):
         """The pid of the helper process: main's only child."""
-        return wait_until(lambda: sorted(proctree.children(self.pid)), 5, "a helper")[0]
+        return wait_until(lambda: sorted(proctree.children(self.pid)), what="a helper")[0]
 
     def running(self):
         return self.process is not None and self.process.poll() is None
@@ -110,10 +112,10 @@ class Daemon:
         self._descendants |= proctree.descendants(self.pid)
         self.process.send_signal(number)
 
-    def wait_exit(self, timeout=15):
+    def wait_exit(self, timeout=PATIENCE):
         return self.process.wait(timeout)
 
-    def stop(self, timeout=15):
+    def stop(self, timeout=PATIENCE):
         """SIGTERM; returns (exit code, seconds it took)."""
         begin = time.monotonic()
         self.signal(signal.SIGTERM)
@@ -126,12 +128,27 @@ class Daemon:
         self.process.kill()
         self.process.wait()
         wait_until(lambda: all(proctree.reap(pid) or not proctree.exists(pid) for pid in below),
-                   15, "what it started is dead")
+                   what="what it started is dead")
 
     def settled(self, api):
         """Waits until nothing more will happen behind a start."""
-        wait_until(lambda: self.control.status()["ready"], 20, "ready")
-        return self.caught_up(api)
+        wait_until(lambda: self.control.status()["ready"], what="ready")
+        self.caught_up(api)
+        wait_until(lambda: self._has_noted(api), what="the state names its clusters")
+        return self
+
+    def _has_noted(self, api):
+        """Whether what is kept is of use to the next life: it is known which clusters it is of.
+        Those are asked beside all else, and only a log of level debug tells of the answers."""
+        state = self.control.status()["state"]
+        if not state["kept"] or not state["writable"] or api.identity_gate is not None:
+            return True
+        if self.settings["log"]["level"] == "debug":
+            clusters = {w.get("cluster") for w in self.settings.get("watches", {}).values()}
+            said = self.stderr_file.read_bytes()[self._born:]
+            if said.count(b'"it is known which cluster') < max(1, len(clusters)):
+                return False
+        return self.control.status()["state"]["waiting"] == 0
 
     def again(self, api):
         """Starts it once more, and waits until nothing more will happen."""
@@ -193,7 +210,7 @@ class Daemon:
         return [(datetime.fromisoformat(entry["time"].replace("Z", "+00:00")).timestamp(),
                  entry["key"]) for entry in self.log(msg="hook started", hook=hook)]
 
-    def wait_problem(self, *words, timeout=15, **fields):
+    def wait_problem(self, *words, timeout=PATIENCE, **fields):
         """The first warn or error line with these fields whose text holds all the words."""
         def found():
             for entry in self.problems(**fields):
@@ -209,7 +226,7 @@ class Daemon:
 
     # Waiting
 
-    def synced(self, *watches, timeout=15):
+    def synced(self, *watches, timeout=PATIENCE):
         self.control.wait_synced(*watches, timeout=timeout)
         return self
 
@@ -218,7 +235,7 @@ class Daemon:
         self.control.wait_watch(watch, resource_version=str(api.rv), **more)
         return self
 
-    def caught_up(self, api, *watches, timeout=20):
+    def caught_up(self, api, *watches, timeout=PATIENCE):
         """Waits until these watches (default: all) have seen the server's RV and the hooks are
         idle: what did not happen until now will not happen."""
         watches = watches or tuple(self.control.status()["watches"])
@@ -251,13 +268,13 @@ class Daemon:
         """informerctl with a command that goes on: a Follower."""
         return Follower([INFORMERCTL, "--socket", self.control.path, *args])
 
-    def ctl(self, *args, timeout=20):
+    def ctl(self, *args, timeout=PATIENCE):
         """Runs informerctl against this daemon: CompletedProcess with text."""
         return subprocess.run([INFORMERCTL, "--socket", self.control.path, *args], text=True,
                               capture_output=True, timeout=timeout)
 
 
-def check_config(config, *flags, timeout=20):
+def check_config(config, *flags, timeout=PATIENCE):
     """informerd --check: CompletedProcess with text."""
     return subprocess.run([INFORMERD, "-c", config, "--check", *flags], text=True, cwd="/",
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)

@@ -5,7 +5,7 @@ import json
 import os
 import shlex
 
-from control import wait_until
+from control import PATIENCE, wait_until
 
 SCRIPT = """#!/bin/sh
 d={folder}
@@ -116,7 +116,7 @@ class Program:
         self.path.write_text(f"#!{shell}\nd={shlex.quote(str(folder))}\n{text}\n")
         self.path.chmod(0o755)
 
-    def text(self, name, timeout=15):
+    def text(self, name, timeout=PATIENCE):
         """Waits until the script has put a full line into this file of its folder."""
         file = self.folder / name
         return wait_until(lambda: file.exists() and file.read_text().endswith("\n")
@@ -224,7 +224,7 @@ class Hook:
         """[(type, key), ...] of all runs in object mode."""
         return [run.what for run in self.runs()]
 
-    def wait(self, count, timeout=15):
+    def wait(self, count, timeout=PATIENCE):
         """Waits for this many starts, and returns all runs."""
         def enough():
             return sum(entry[0] == "start" for entry in self.order()) >= count
@@ -234,7 +234,7 @@ class Hook:
             raise AssertionError(f"{count} runs wanted, got {self.runs()}") from None
         return self.runs()
 
-    def wait_for(self, predicate, timeout=15):
+    def wait_for(self, predicate, timeout=PATIENCE):
         """The first run that fits; waits for it."""
         def found():
             return [run for run in self.runs() if predicate(run)][:1]
@@ -243,5 +243,5 @@ class Hook:
         except AssertionError:
             raise AssertionError(f"no such run in {self.runs()}") from None
 
-    def wait_what(self, kind, key, timeout=15):
+    def wait_what(self, kind, key, timeout=PATIENCE):
         return self.wait_for(lambda run: run.what == (kind, key), timeout)

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from control import key_of, wait_until
+from control import PATIENCE, key_of, wait_until
 from fakeapi import service
 from harness import hook_settings
 from hooks import port_of
@@ -103,7 +103,7 @@ class Patient:
         def kept():
             state = self.d.control.status()["state"]
             return state["writable"] and state["waiting"] == 0
-        wait_until(kept, 20, "all is kept")
+        wait_until(kept, what="all is kept")
 
     def mark(self):
         """The log and the runs from now on are those of what was done to it."""
@@ -205,10 +205,10 @@ class Patient:
     def degraded(self):
         return [text for text in self.d.control.status()["degraded"] if "state" in text]
 
-    def wait_degraded(self, timeout=20):
+    def wait_degraded(self, timeout=PATIENCE):
         return wait_until(self.degraded, timeout, "degraded for its state")[0]
 
-    def wait_writable(self, timeout=20):
+    def wait_writable(self, timeout=PATIENCE):
         wait_until(lambda: not self.degraded(), timeout,
                    lambda: f"still degraded: {self.degraded()}")
 
@@ -225,7 +225,7 @@ def tmpfs(folder, size="4m"):
         yield folder
     finally:
         wait_until(lambda: subprocess.run(["umount", folder], capture_output=True).returncode == 0,
-                   15, f"{folder} is unmounted")
+                   what=f"{folder} is unmounted")
 
 
 def remount(folder, how):

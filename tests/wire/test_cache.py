@@ -103,7 +103,7 @@ def test_an_audit_repairs_what_no_watch_ever_told(api, daemon, hook):
     d.caught_up(api)
     api.delete("services", "n/a", silent=True)
     api.apply(service("n/b", ports=[443]), service("n/e"), silent=True)
-    hook.wait(7, timeout=30)
+    hook.wait(7)
     d.control.wait_idle()
     assert hook.what()[4:] == [("DELETED", "n/a"), ("MODIFIED", "n/b"), ("ADDED", "n/e")]
     assert {run.event["cause"] for run in hook.runs()[4:]} == {"audit"}
@@ -131,7 +131,7 @@ def test_an_audit_of_a_true_cache_that_changes_all_the_time_finds_nothing(api, d
             api.apply(service("n/comes-and-goes"))
             api.delete("services", "n/comes-and-goes")
         return d.control.watch("services")["audit"]["runs"] >= 2
-    wait_until(audited, 40, interval=0.02)
+    wait_until(audited, interval=0.02)
     d.caught_up(api)
     shown = d.control.watch("services")
     assert shown["relists"] == 0 and shown["audit"]["differences"] == 0 and not d.problems()
@@ -145,7 +145,7 @@ def test_an_audit_that_would_empty_the_cache_is_held(api, daemon, hook):
     d.caught_up(api)
     for number in range(12):
         api.delete("services", f"n/s{number:02}", silent=True)
-    held = d.control.wait_watch("services", held=True, timeout=30)
+    held = d.control.wait_watch("services", held=True)
     assert (held["held_reason"], held["held_deletes"], held["objects"]) == ("deletes", 12, 12)
     assert len(hook.runs()) == 12
     assert d.ctl("guard", "accept", "services").returncode == 0

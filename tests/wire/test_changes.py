@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import END, STALL, Gate, bookmark, ev, service
 from harness import hook_settings, is_sanitized
 from proctree import memory_kb
@@ -190,10 +190,12 @@ def test_s39_what_is_remembered_of_deleted_objects_is_freed(api, daemon, hook, e
     hook.block("busy")
     api.apply(service("n/busy"))
     d = daemon(api, log={"level": "info"}, hooks={"h": hook_settings(hook, events=events)})
-    d.control.wait_watch("services", resource_version=str(100 + 2 * warm), timeout=60)
+    d.control.wait_watch("services", resource_version=str(100 + 2 * warm),
+                         timeout=10 * PATIENCE)
     before = memory_kb(d.pid, "VmRSS")
     gate.open()
-    d.control.wait_watch("services", resource_version=str(last), objects=1, timeout=120)
+    d.control.wait_watch("services", resource_version=str(last), objects=1,
+                         timeout=10 * PATIENCE)
     assert d.control.watch("services")["events"] == 2 * 120000
     if not is_sanitized():
         assert memory_kb(d.pid, "VmRSS") - before < 2048

@@ -7,12 +7,13 @@ import subprocess
 
 import confwriter
 import pytest
+from control import PATIENCE
 from fakeapi import service
 from harness import INFORMERCTL, INFORMERD, ROOT, check_config, hook_settings
 
 
 def run(*args):
-    return subprocess.run([INFORMERD, *args], text=True, capture_output=True, timeout=20,
+    return subprocess.run([INFORMERD, *args], text=True, capture_output=True, timeout=PATIENCE,
                           stdin=subprocess.DEVNULL)
 
 
@@ -226,13 +227,13 @@ def test_a_syntax_error_has_its_line(api, daemon):
 def test_a_wrong_command_line_is_64(flags):
     assert run(*flags).returncode == 64
     assert subprocess.run([INFORMERCTL, "no-such-command"], capture_output=True,
-                          timeout=20).returncode == 64
+                          timeout=PATIENCE).returncode == 64
 
 
 def test_help_and_version_go_to_stdout():
     for program in (INFORMERD, INFORMERCTL):
         for flag in ("-h", "--help"):
-            done = subprocess.run([program, flag], text=True, capture_output=True, timeout=20)
+            done = subprocess.run([program, flag], text=True, capture_output=True, timeout=PATIENCE)
             assert done.returncode == 0 and "sage" in done.stdout and not done.stderr
     done = run("-V")
     assert done.returncode == 0 and done.stdout.startswith("informerd ")
@@ -315,7 +316,7 @@ def test_each_wrong_entry_of_a_list_has_its_own_line(api, daemon):
 
 
 def print_config(path):
-    return subprocess.run([INFORMERD, "-c", path, "--print-config"], text=True, timeout=20,
+    return subprocess.run([INFORMERD, "-c", path, "--print-config"], text=True, timeout=PATIENCE,
                           capture_output=True, stdin=subprocess.DEVNULL)
 
 

@@ -90,7 +90,7 @@ def test_steady_changes_do_not_starve_apply(api, daemon, place, applier):
     def write():
         api.apply(service("n/a", ports=[next(ports)]))
         return starts(applier) > first
-    wait_until(write, 20, "an apply", interval=0.03)
+    wait_until(write, what="an apply", interval=0.03)
     d.caught_up(api)
 
 

@@ -6,6 +6,7 @@ import sys
 import types
 
 import pytest
+from control import PATIENCE
 from fakeapi import simple
 from fakeapi.store import Store
 from harness import BUILD, ROOT
@@ -23,7 +24,7 @@ A, B = "a", "b"
 def test_no_kill_loses_or_repeats_anything():
     done = subprocess.run(["/usr/bin/python3", ROOT / "tests/crash/state.py", "--build", BUILD,
                            "--kills", "40", "--bound", "1"], text=True, capture_output=True,
-                          timeout=300)
+                          timeout=20 * PATIENCE)
     print(done.stdout, done.stderr)
     assert done.returncode == 0
 

@@ -7,7 +7,7 @@ import socket
 import subprocess
 
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import Gate, service
 from harness import INFORMERCTL, hook_settings
 
@@ -74,7 +74,7 @@ def test_what_is_not_there_is_404_with_a_json_error(running, target, code):
 
 def raw(path, data, wait=True):
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(10)
+        sock.settimeout(PATIENCE)
         sock.connect(str(path))
         sock.sendall(data)
         return sock.recv(65536) if wait else b""
@@ -96,7 +96,7 @@ def test_bad_requests_do_no_harm(running):
 def test_keep_alive_and_pipelines_on_the_control_socket(running):
     two = b"GET /v1/hooks HTTP/1.1\r\nHost: x\r\n\r\n" * 2
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(10)
+        sock.settimeout(PATIENCE)
         sock.connect(str(running.control.path))
         sock.sendall(two)
         seen = b""
@@ -181,7 +181,7 @@ def test_a_failing_and_a_pending_hook_show(api, daemon, new_hook):
     bad.exit_with(9)
     slow.block()
     api.apply(service("n/a"), service("n/b"))
-    d = daemon(api, hooks={"bad": hook_settings(bad, retry={"initial": "20s", "max": "30s"}),
+    d = daemon(api, hooks={"bad": hook_settings(bad, retry={"initial": "1h", "max": "1h"}),
                            "slow": slow})
     bad.wait(2)
     slow.wait(1)
@@ -433,7 +433,7 @@ def test_others_may_look_but_not_act(api, daemon):
 
     def run(*args):
         return subprocess.run([program, "--socket", d.control.path, *args], text=True, cwd="/",
-                              capture_output=True, timeout=20, user=65534, group=65534,
+                              capture_output=True, timeout=PATIENCE, user=65534, group=65534,
                               extra_groups=[])
     assert run("get", "services", "-o", "name").stdout == "n/a\n"
     for command in (["relist", "services"], ["verify", "services"],
@@ -469,7 +469,7 @@ def test_a_body_means_nothing(running, length):
 def test_posts_without_a_length_on_one_connection(running):
     one = b"POST /v1/watches/services/guard/reject HTTP/1.1\r\nHost: x\r\n\r\n"
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(10)
+        sock.settimeout(PATIENCE)
         sock.connect(str(running.control.path))
         sock.sendall(one * 2)
         seen = b""

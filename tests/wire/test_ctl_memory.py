@@ -170,6 +170,17 @@ def test_what_no_server_has_confirmed_is_not_shown(api, alone):
     assert d.control.status()["degraded"] == []
 
 
+def test_status_says_why_it_is_not_known_which_cluster_it_is(api, alone):
+    d = alone(HELD)
+    cause = wait_until(lambda: [r for r in d.control.status()["degraded"] if "refused" in r])
+    assert cause == ["cluster prod: it has not said yet which cluster it is: "
+                     f"127.0.0.1:{api.port}: connect: connection refused"]
+    assert cause[0] in d.ctl("status").stdout
+    api.listen()
+    d.settled(api)
+    assert d.control.status()["degraded"] == []
+
+
 def test_a_stale_start_is_said_to_be_one(api, alone):
     d = alone(SOON)
     d.control.wait_watch("services", synced=True, stale=True)

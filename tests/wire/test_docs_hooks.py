@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/hooks.md does what it says: every command is run, everything that it shows is compared."""
+import json
+import re
+import ssl
+import subprocess
+import urllib.request
+
 import pytest
 
 from harness import BUILD, INFORMERD, ROOT, SANITIZER
@@ -28,3 +34,21 @@ def test_a_page_that_shows_something_else_is_noticed(tmp_path):
     assert matches(plain(shown.text.replace("two", "one")), [said])
     assert matches(["...", said], ["more", "lines", said])
     assert not matches(["...", said], [said, "more"])
+
+
+def uid_of_an_api(folder):
+    """Starts ./dev api on the folder, and ends it; the uid by which it is told from other clusters."""
+    with subprocess.Popen(["/usr/bin/python3", ROOT / "tests" / "demo" / "api.py", folder],
+                          stdout=subprocess.PIPE, text=True) as api:
+        try:
+            url = re.search(r"https://[\d.:]+", api.stdout.readline()).group()
+            with urllib.request.urlopen(f"{url}/api/v1/namespaces/kube-system",
+                                        context=ssl._create_unverified_context()) as answer:
+                return json.load(answer)["metadata"]["uid"]
+        finally:
+            api.terminate()
+
+
+def test_an_api_that_is_started_again_is_another_cluster(tmp_path):
+    """Its versions begin anew: one who goes on from those of before would not see what changes."""
+    assert uid_of_an_api(tmp_path) != uid_of_an_api(tmp_path)

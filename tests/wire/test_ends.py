@@ -28,7 +28,7 @@ def waits(d, count):
     def told():
         lines = [e for e in d.log(msg="watch failed") if "retry_in_ms" in e]
         return lines if len(lines) > count else None
-    lines = wait_until(told, 20, f"{count} waits that are over")
+    lines = wait_until(told, what=f"{count} waits that are over")
     at = [datetime.datetime.fromisoformat(e["time"].replace("Z", "+00:00")) for e in lines]
     return [(e["retry_in_ms"], (b - a).total_seconds())
             for e, a, b in zip(lines, at, at[1:])][:count]
@@ -55,7 +55,9 @@ def test_s15_term_ends_it_in_time_and_nothing_more_is_asked(api, daemon, hook, p
         api.stop_listening()
     elif phase == "handshake":
         api.stall_handshake = True
-    d = daemon(api, hooks={"h": hook}, tuning={"backoff": {"initial": "20s", "max": "30s"}})
+    d = daemon(api, hooks={"h": hook}, limits={"stop_timeout": "1h"}, tuning={
+        **dict.fromkeys(["tls_timeout", "response_timeout", "list_idle_timeout"], "1h"),
+        "backoff": {"initial": "1h", "max": "1h"}})
     if phase in ("backoff", "refused"):
         d.control.wait_watch("services", state="backoff")
     elif phase == "handshake":
@@ -65,8 +67,7 @@ def test_s15_term_ends_it_in_time_and_nothing_more_is_asked(api, daemon, hook, p
     else:
         api.wait_for_request(lambda r: r.kind == "L")
     asked = len(api.requests)
-    code, seconds = d.stop()
-    assert code == 0 and seconds < 3
+    assert d.stop()[0] == 0
     assert len(api.requests) == asked
     api.wait(lambda: not api.open_conns())
 
@@ -86,11 +87,11 @@ def test_s41_a_watch_that_closes_at_once_is_a_pause_and_a_list_not_a_hot_loop(ap
     begin = time.monotonic()
     daemon(api, tuning={"backoff": {"initial": "100ms", "max": "800ms", "jitter": 0.0}})
     api.wait_for_request(lambda r: r.kind == "W", count=5)
-    spent = time.monotonic() - begin
+    spent, asked = time.monotonic() - begin, len(api.of("services", "W"))
     assert api.sequence("services")[:6] == ["L(0)", "W(1)", "L(1)", "W(1)", "L(1)", "W(1)"]
     pauses = gaps(api.of("services"), "W", "L")[:4]
     assert all(map(at_least, (0.1, 0.2, 0.4, 0.8), pauses))
-    assert spent >= 1.5 and len(api.of("services", "W")) < 8
+    assert spent >= 1.5 and asked <= 5 + (spent - 1.5) / 0.8 + 1
 
 
 def test_s43_a_stale_rv_answered_with_an_empty_200_for_ever_is_listed_ever_slower(api, daemon):
@@ -120,16 +121,16 @@ def test_s42_after_one_event_the_watch_is_reopened_at_once(api, daemon, event):
     frame = bookmark(7) if event == "bookmark" else ev("ADDED", service("n/a"), rv=7)
     api.on_watch("services").stream(frame, END)
     api.on_watch("services").stream(STALL)
-    daemon(api, tuning={"backoff": {"initial": "20s", "max": "30s"}})
-    api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=5)
+    daemon(api, tuning={"backoff": {"initial": "1h", "max": "1h"}})
+    api.wait_for_request(lambda r: r.kind == "W", count=2)
     assert api.sequence("services") == ["L(0)", "W(1)", "W(7)"]
 
 
 def test_s42_a_quiet_watch_that_lived_a_second_is_reopened_at_once(api, daemon):
     api.on_watch("services").stream(Pause(1.2), END)
     api.on_watch("services").stream(STALL)
-    daemon(api, tuning={"backoff": {"initial": "20s", "max": "30s"}})
-    api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=10)
+    daemon(api, tuning={"backoff": {"initial": "1h", "max": "1h"}})
+    api.wait_for_request(lambda r: r.kind == "W", count=2)
     assert api.sequence("services") == ["L(0)", "W(1)", "W(1)"]
 
 
@@ -236,7 +237,7 @@ def test_s46_retry_after_is_a_lower_bound(api, daemon, kind):
 def test_s46_retry_after_as_a_date_or_nonsense_means_normal_backoff(api, daemon):
     for value in (email.utils.formatdate(time.time() + 60, usegmt=True), "soon", "-5", ""):
         api.on_list("services").fail(429, retry_after=value)
-    daemon(api).synced(timeout=10)
+    daemon(api).synced()
     assert api.sequence("services")[:5] == ["L(0)"] * 5
 
 
@@ -294,8 +295,8 @@ def test_s51_a_list_at_the_last_rv_that_is_expired_too_is_asked_without_rv_at_on
     api.rv = 10
     api.on_watch("services").stream(error_event(410, "Expired"), END)
     api.on_list("services", where=lambda r: r.query.get("resourceVersion") == "10").fail(410)
-    daemon(api, tuning={"backoff": {"initial": "300ms", "max": "20s", "factor": 30.0}})
-    api.wait_for_request(lambda r: r.kind == "L", count=3, timeout=5)
+    daemon(api, tuning={"backoff": {"initial": "1s", "max": "1h", "factor": 100.0, "jitter": 0.0}})
+    api.wait_for_request(lambda r: r.kind == "L", count=3)
     api.wait_for_request(lambda r: r.kind == "W", count=2)
     assert api.sequence("services") == ["L(0)", "W(10)", "L(10)", "L(-)", "W(10)"]
 

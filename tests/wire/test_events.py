@@ -110,10 +110,10 @@ def test_s24_half_a_frame_is_ignored_and_the_watch_reopened_at_once(api, daemon,
     api.on_watch("services").stream(ev("ADDED", service("n/a"), rv=12), half[:len(half) // 2], gate,
                                     how)
     api.on_watch("services").stream(STALL)
-    d = started(api, daemon, hook, tuning={"backoff": {"initial": "20s", "max": "30s"}})
+    d = started(api, daemon, hook, tuning={"backoff": {"initial": "1h", "max": "1h"}})
     hook.wait_what("ADDED", "n/a")
     gate.open()
-    api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=5)
+    api.wait_for_request(lambda r: r.kind == "W", count=2)
     assert api.sequence("services") == ["L(0)", "W(10)", "W(12)"]
     assert sorted(d.control.keys("services")) == ["n/a", "n/bar", "n/foo"]
 
@@ -193,10 +193,10 @@ def test_s27_a_frame_over_the_limit_drops_the_stream_with_bounded_memory(api, da
                                              STALL)
     d = started(api, daemon, hook, tuning=SLOW)
     before = memory_kb(d.pid)
-    d.wait_problem("services", "object_size", timeout=60)
-    api.wait_for_request(lambda r: r.kind == "L", count=2, timeout=60)
+    d.wait_problem("services", "object_size")
+    api.wait_for_request(lambda r: r.kind == "L", count=2)
     assert api.sequence("services")[:3] == ["L(0)", "W(10)", "L(11)"]
-    api.wait_for_request(lambda r: r.kind == "W", count=6, timeout=60)
+    api.wait_for_request(lambda r: r.kind == "W", count=6)
     api.apply(service("n/later"))
     hook.wait_what("ADDED", "n/later")
     assert d.control.objects("services", "n/big") is None
@@ -209,9 +209,9 @@ def test_s27_object_size_is_the_limit_and_below_it_objects_pass(api, daemon, hoo
     api.on_watch("services").stream(big_event(MIB // 2, 12), gate, big_event(20 * MIB, 13), STALL)
     d = started(api, daemon, hook, limits={"object_size": "1MiB"})
     before = memory_kb(d.pid)
-    hook.wait_what("ADDED", "n/big", timeout=60)
+    hook.wait_what("ADDED", "n/big")
     gate.open()  # the list behind it is without n/big: what no run was started for is not told
-    api.wait_for_request(lambda r: r.kind == "L", count=2, timeout=60)
+    api.wait_for_request(lambda r: r.kind == "L", count=2)
     assert api.sequence("services")[2] == "L(12)"
     if not is_sanitized():
         assert memory_kb(d.pid) - before < 12 * 1024

@@ -9,6 +9,7 @@ import ssl
 import subprocess
 
 import pytest
+from control import PATIENCE
 from fakeapi import END, EOF, RST, FakeApi, Gate, bookmark, custom_object, ev, service
 
 
@@ -27,7 +28,7 @@ def context_for(authority, version=None):
 
 
 def connect(api, authority, **more):
-    return http.client.HTTPSConnection("127.0.0.1", api.port, timeout=10,
+    return http.client.HTTPSConnection("127.0.0.1", api.port, timeout=PATIENCE,
                                        context=context_for(authority, **more))
 
 
@@ -199,7 +200,8 @@ def test_64_watches_get_1000_events(served, authority):
     context = context_for(authority)
     responses = []
     for _ in range(64):
-        conn = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=20, context=context)
+        conn = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=10 * PATIENCE,
+                                           context=context)
         conn.request("GET", "/api/v1/services?watch=1&resourceVersion=1")
         responses.append((conn, conn.getresponse()))
     assert served.open_conns() == 64

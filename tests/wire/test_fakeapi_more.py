@@ -8,6 +8,7 @@ import ssl
 import subprocess
 
 import pytest
+from control import PATIENCE
 from fakeapi import FakeApi, Gate, custom_object, service
 
 AGGREGATED = ("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -42,7 +43,7 @@ def begin(served, authority):
     conns = []
 
     def start(path, accept="application/json"):
-        conns.append(http.client.HTTPSConnection("127.0.0.1", served.port, timeout=10,
+        conns.append(http.client.HTTPSConnection("127.0.0.1", served.port, timeout=PATIENCE,
                                                  context=context))
         conns[-1].request("GET", path, headers={"Accept": accept})
         return conns[-1].getresponse()
@@ -148,7 +149,7 @@ def test_a_list_waits_for_its_rv_when_told(served, ask):
     served.on_list("configmaps").run(lambda exchange: exchange.answer(body=served.apply(
         service("ns/a"))))
     wanted = served.rv + 1
-    conn = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=10,
+    conn = http.client.HTTPSConnection("127.0.0.1", served.port, timeout=PATIENCE,
                                        context=ssl._create_unverified_context())
     conn.request("GET", f"{SERVICES}?resourceVersion={wanted}")
     served.wait(lambda: served.of("services"))

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cluster is behind the address: asked once at a start, kept, and compared (DESIGN 1.6)."""
+import time
+
 import pytest
 from control import wait_until
 from fakeapi import Authority, Gate, service
 from harness import hook_settings
+from outputs import each, port
 
 OTHER = "00000000-1111-4222-8333-444444444444"
 NEVER = {"services": {"resource": "services", "namespaces": ["*"], "guard": {"hold": "1h"}}}
@@ -88,6 +91,33 @@ def test_a_hook_that_was_away_then_is_not_told_that_all_is_gone(api, left, hook)
     d.write_config()
     d.again(api)
     assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/z")]
+
+
+def test_a_file_of_the_first_one_is_whose_path_it_is_now(api, daemon, place):
+    api.apply(*services("a"))
+    d = daemon(api, hooks={"h": each(place, output=place / "${name}.conf")}).settled(api)
+    d.stop()
+    other_cluster(api)
+    api.delete("services", "n/a")
+    api.apply(service("m/a", ports=[82]))
+    d.again(api)
+    assert place.files()["a.conf"] == port(82) and d.control.hook("h")["parked"] == 0
+
+
+def test_that_the_source_is_fresh_again_is_told_of_another_one_too(api, factory, hook):
+    cluster = {**factory.cluster(api), "stale_after": "100ms"}
+    api.apply(*services("a"))
+    d = factory.daemon(clusters={"prod": cluster},
+                       hooks={"h": hook_settings(hook, events=["stale", "fresh"])}).settled(api)
+    api.stop_listening()
+    api.drop("rst")
+    hook.wait_what("STALE", "services")
+    d.control.wait_idle()
+    d.stop()
+    other_cluster(api)
+    api.listen()
+    d.again(api)
+    assert hook.what() == [("STALE", "services"), ("FRESH", "services")]
 
 
 def another_authority(api, d, folder):
@@ -176,13 +206,65 @@ def test_it_is_asked_until_it_is_answered(api, left, hook, said):
     assert hook.what() == [("DELETED", "n/a")]
 
 
-def test_a_start_without_anything_kept_does_not_wait(api, daemon, hook):
+def test_a_start_without_anything_kept_lists_first_and_runs_wait_for_a_second_at_most(
+        api, daemon, hook):
     api.identity_gate = Gate()
     api.apply(*services("a"))
+    started = time.time()
     d = daemon(api, hooks={"h": hook}).settled(api)
     assert hook.what() == [("ADDED", "n/a")]
+    assert hook.runs()[0].began - started >= 1
+    (cluster,) = d.control.status()["clusters"].values()
+    assert "not said yet" in str(cluster)
     api.identity_gate.open()
+    wait_until(lambda: "not said yet" not in str(d.control.status()["clusters"]))
     d.stop()
+
+
+def end_before_it_is_known(api, d, how):
+    if how == "once":
+        assert d.to_the_end("--once") == 0
+        return
+    api.identity_gate = Gate()
+    d.start().settled(api).kill()
+    api.identity_gate.open()
+
+
+def later_cluster(api):
+    """Another one, whose versions are higher than those that are known."""
+    other_cluster(api)
+    for port in range(30):
+        api.apply(service("n/z", ports=[100 + port]))
+    api.compact()
+
+
+@pytest.mark.parametrize("other", [other_cluster, later_cluster])
+@pytest.mark.parametrize("how", ["once", "kill"])
+def test_another_cluster_after_a_start_that_ended_before_it_was_known(api, daemon, hook, how,
+                                                                      other):
+    api.apply(*services("a", "b", "c"))
+    d = daemon(api, start=False, hooks={"h": hook})
+    end_before_it_is_known(api, d, how)
+    hook.forget()
+    other(api)
+    d.expected_exit = 0
+    d.start().settled(api)
+    assert sorted(hook.what()) == [("ADDED", "n/a"), ("ADDED", "n/z")]
+    assert d.control.keys("services") == ["n/a", "n/z"]
+
+
+def test_what_ran_once_is_known_to_the_service(api, daemon, hook):
+    api.apply(*services("a", "b"))
+    d = daemon(api, start=False, hooks={"h": hook})
+    assert d.to_the_end("--once") == 0
+    hook.forget()
+    api.forget()
+    known = api.rv
+    api.delete("services", "n/a")
+    d.expected_exit = 0
+    d.start().settled(api)
+    assert hook.what() == [("DELETED", "n/a")]
+    assert api.sequence("services") == [f"W({known})"]
 
 
 # ---- The same one, older
@@ -246,6 +328,18 @@ def test_a_list_that_would_delete_too_much_behind_a_restart_is_held(api, left, h
     assert len(hook.wait(11)) == 11
     d.caught_up(api)
     assert sorted(hook.what()) == [("DELETED", f"n/{name}") for name in "abcdefghijk"]
+
+
+def test_a_list_that_would_delete_too_much_is_held_though_other_parts_are_kept_now(api, left, hook):
+    d = left(*services(*"abcdefghijkl"), daemon={"watches": NEVER})
+    for name in "abcdefghijk":
+        api.delete("services", f"n/{name}", silent=True)
+    d.settings["watches"] = {"services": {**NEVER["services"], "keep": ["spec.ports"]}}
+    d.write_config()
+    d.start()
+    held = d.control.wait_watch("services", held=True)
+    assert held["held_reason"] == "deletes" and held["objects"] == 12
+    assert not hook.runs()
 
 
 def test_deletes_that_the_watch_itself_tells_of_are_not_held(api, left, hook):

@@ -3,14 +3,15 @@
 import collections
 
 import pytest
-from control import at_least, wait_until
+from control import at_least
 from fakeapi import END, EOF, RST, STALL, Gate, bookmark, error_event, ev, service, simple
 from harness import is_sanitized
 from proctree import memory_kb
 
-AT_ONCE = {"backoff": {"initial": "20s", "max": "30s"}}
+AT_ONCE = {"backoff": {"initial": "1h", "max": "1h"}}
 SHORT = {"watch_timeout": ["1s", "1s"]}
 HOLD_S = 1
+SLACK_S = 10    # of a machine that has much else to do
 
 
 def guarded(**guard):
@@ -47,7 +48,7 @@ def test_s57_a_broken_stream_goes_on_at_once_behind_its_last_event(api, daemon, 
     api.on_watch("services").stream(ev("ADDED", one, rv=10), *BREAKS[how])
     api.on_watch("services").stream(ev("ADDED", two, rv=31), STALL)
     d = daemon(api, hooks={"h": hook}, tuning=AT_ONCE)
-    hook.wait(2, timeout=10)
+    hook.wait(2)
     d.control.wait_idle()
     assert api.sequence("services") == ["L(0)", "W(1)", "W(10)"]
     assert hook.what() == [("ADDED", "n/a"), ("ADDED", "n/b")]
@@ -148,8 +149,8 @@ def test_s58_a_silent_server_is_left_after_the_promised_time(api, daemon):
     daemon(api, tuning=SHORT)
     first = api.wait_for_request(lambda r: r.kind == "W")
     assert first.query["timeoutSeconds"] == "1"
-    second = api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=25)
-    assert 1 + 5 <= second.time - first.time <= 1 + 15 + 2
+    second = api.wait_for_request(lambda r: r.kind == "W", count=2)
+    assert 1 + 5 <= second.time - first.time <= 1 + 15 + SLACK_S
     assert second.query["resourceVersion"] == "5" and len(api.of("services", "L")) == 1
 
 
@@ -187,7 +188,7 @@ def test_s62_the_watch_timeout_is_drawn_anew_inside_the_interval(api, daemon):
     api.on_watch("services", times=200).stream(bookmark(5), END)
     daemon(api, tuning={"watch_timeout": ["5min", "10min"],
                         "backoff": {"initial": "1ms", "max": "1ms"}})
-    api.wait_for_request(lambda r: r.kind == "W", count=200, timeout=30)
+    api.wait_for_request(lambda r: r.kind == "W", count=200)
     seconds = [int(r.query["timeoutSeconds"]) for r in api.of("services", "W")[:200]]
     assert all(300 <= s <= 600 for s in seconds)
     assert min(seconds) < 330 and max(seconds) > 570 and len(set(seconds)) > 80
@@ -228,7 +229,7 @@ def test_a_stream_that_had_a_bookmark_and_went_silent_is_resumed_without_a_list(
     api.on_watch("services").stream(ev("ADDED", service("n/a"), rv=9), bookmark(12), STALL)
     api.on_watch("services").stream(ev("ADDED", service("n/b"), rv=15), STALL)
     d = daemon(api, hooks={"h": hook}, tuning={"bookmark_timeout": "600ms", **AT_ONCE})
-    first, second = (api.wait_for_request(lambda r: r.kind == "W", count=n, timeout=5)
+    first, second = (api.wait_for_request(lambda r: r.kind == "W", count=n)
                      for n in (1, 2))
     assert at_least(0.6, second.time - first.time)
     hook.wait_what("ADDED", "n/b")
@@ -242,15 +243,15 @@ def test_every_byte_counts_against_silence(api, daemon):
     gates = [Gate() for _ in range(4)]
     steps = [step for n, gate in enumerate(gates) for step in (bookmark(10 + n), gate)]
     api.on_watch("services").stream(*steps, STALL)
-    daemon(api, tuning={"bookmark_timeout": "900ms"})
+    daemon(api, tuning={"bookmark_timeout": "2500ms"})
     first = api.wait_for_request(lambda r: r.kind == "W")
     for gate in gates:
         gate.wait_reached()
         with pytest.raises(AssertionError):
-            api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=0.5)
+            api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=0.8)
         gate.open()
     second = api.wait_for_request(lambda r: r.kind == "W", count=2)
-    assert at_least(4 * 0.5 + 0.4, second.time - first.time)
+    assert at_least(3 * 0.8 + 2.5, second.time - first.time)
     assert api.sequence("services") == ["L(0)", "W(1)", "W(13)"]
 
 
@@ -259,7 +260,7 @@ def test_a_stream_that_never_had_a_bookmark_lives_until_its_hard_deadline(api, d
     api.on_watch("services").stream(bookmark(3), END)
     api.on_watch("services").stream(ev("ADDED", service("n/a"), rv=9), STALL)
     daemon(api, tuning={"bookmark_timeout": "300ms", **SHORT})
-    second, third = (api.wait_for_request(lambda r: r.kind == "W", count=n, timeout=25)
+    second, third = (api.wait_for_request(lambda r: r.kind == "W", count=n)
                      for n in (2, 3))
     assert third.time - second.time >= 1 + 5, "bookmarks on another stream do not count"
     assert api.sequence("services") == ["L(0)", "W(1)", "W(3)", "W(9)"]
@@ -322,7 +323,7 @@ def test_a_quiet_resource_is_probed_and_not_listed(api, daemon, hook):
 def test_a_probe_that_fails_waits_and_lists_nothing(api, daemon):
     api.on_list("services", times=2, where=lambda r: r.query.get("limit") == "1").fail(500)
     d = daemon(api, tuning=SHORT)
-    api.wait(lambda: len(probes(api)) >= 3, timeout=25)
+    api.wait(lambda: len(probes(api)) >= 3)
     d.control.wait_watch("services", state="watching", last_error=None)
     assert len(api.of("services", "L")) == 4 and d.control.watch("services")["relists"] == 0
 

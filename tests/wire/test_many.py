@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Size: 64 watches on 64 connections, many objects, many runs, and no growth."""
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import service, simple
 from harness import hook_settings, is_sanitized
 from proctree import fds, memory_kb
@@ -52,7 +52,7 @@ def test_files_and_memory_do_not_grow_over_200_runs(api, daemon, hook):
     for round_ in range(1, 5):
         fifty(round_)
     assert len(hook.runs()) >= 200
-    wait_until(lambda: len(fds(d.pid)) <= main and len(fds(d.helper)) <= helper, 5)
+    wait_until(lambda: len(fds(d.pid)) <= main and len(fds(d.helper)) <= helper)
     if not is_sanitized():
         assert memory_kb(d.helper, "VmRSS") <= memory + 512
 
@@ -66,7 +66,7 @@ def test_connections_do_not_leak_over_reconnects(api, daemon):
         api.end_watches(how=("rst", "eof", "close")[count % 3])
         api.wait_for_request(lambda r: r.kind == "W", count=count)
         api.wait_watching("services")
-    wait_until(lambda: len(fds(d.pid)) <= before + 1, 5)
+    wait_until(lambda: len(fds(d.pid)) <= before + 1)
     wait_until(lambda: api.open_conns() <= 3)
 
 
@@ -77,11 +77,11 @@ def test_ten_thousand_objects_sync_and_relist(api, daemon, hook, paged):
     api.watch_cache = not paged
     d = daemon(api, watches={"services": {"resource": "configmaps", "namespaces": ["*"]}},
                hooks={"h": hook_settings(hook, existing="skip")}, log={"level": "info"})
-    d.control.wait_watch("services", objects=10000, synced=True, timeout=60)
+    d.control.wait_watch("services", objects=10000, synced=True, timeout=10 * PATIENCE)
     assert len(api.of("configmaps", "L")) == (20 if paged else 1)
     api.wait_watching("configmaps")
     api.delete("configmaps", "n/c00007", silent=True)
     api.end_watches(how={"type": "ERROR", "object": {"kind": "Status", "code": 500}})
-    hook.wait_what("DELETED", "n/c00007", timeout=60)
+    hook.wait_what("DELETED", "n/c00007")
     d.caught_up(api)
     assert len(hook.runs()) == 1

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import Gate, endpointslice, service, simple
 from harness import INFORMERCTL, hook_settings
 
@@ -29,7 +29,7 @@ def test_runs_tell_exactly_how_each_run_ended(api, daemon, new_program):
     program = new_program('case $INFORMERD_NAME in bad) echo why >&2; exit 3;;\n'
                           'killed) kill -KILL $$;; slow) sleep 1000;; esac; echo fine')
     d = daemon(api, hooks={"h": {"sources": ["services"], "command": [program.path],
-                                 "retry": NEVER, "timeout": "300ms", "kill_grace": "100ms"}})
+                                 "retry": NEVER, "timeout": "4s", "kill_grace": "100ms"}})
     d.settled(api)
     for name in ("good", "bad", "killed", "slow"):
         api.apply(service(f"n/{name}"))
@@ -381,7 +381,7 @@ def test_others_may_look_but_not_act_on_hooks(api, daemon, new_program):
 
     def run(*args):
         return subprocess.run([ctl, "--socket", d.control.path, *args], text=True, cwd="/",
-                              capture_output=True, timeout=20, user=65534, group=65534,
+                              capture_output=True, timeout=PATIENCE, user=65534, group=65534,
                               extra_groups=[])
     for command in (["runs"], ["why", "h"], ["input", "h", "n/a"], ["events"], ["why", "s"]):
         assert run(*command).returncode == 0, command

@@ -119,7 +119,7 @@ def test_a_burst_is_applied_once_behind_its_last_write(api, daemon, place, appli
     api.wait_watching("services")
     assert not applier.runs()
     api.apply(*(service(f"n/s{i}", ports=[1000 + i]) for i in range(300)))
-    d.caught_up(api, timeout=60)
+    d.caught_up(api)
     files = place.files()
     assert files == {f"n/s{i}.conf": port(1000 + i) for i in range(300)}
     times = sorted((place / name).stat().st_mtime for name in files)

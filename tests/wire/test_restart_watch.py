@@ -56,6 +56,8 @@ def test_confirm_deletes_finds_out_what_left_meanwhile(api, left, hook, listed, 
     if listed:
         api.compact()
     d.again(api)
+    hook.wait(1)    # what is being confirmed is not counted as work of the hook
+    d.control.wait_idle()
     assert hook.what() == [("DELETED" if gone else "LEFT", "n/a")]
     assert [r.kind for r in api.of("services") if r.kind == "G"] == ["G"]
 

@@ -51,7 +51,7 @@ def test_s98_after_a_failed_run_what_escaped_its_group_is_killed(api, daemon, ne
     pids = escaped(program)
     try:
         assert word in failed(d)
-        wait_until(lambda: not any(map(exists, pids)), 5, "what it left behind is killed")
+        wait_until(lambda: not any(map(exists, pids)), what="what it left behind is killed")
     finally:
         kill(pids)
 
@@ -59,11 +59,11 @@ def test_s98_after_a_failed_run_what_escaped_its_group_is_killed(api, daemon, ne
 def test_s98_after_a_timeout_what_escaped_its_group_is_killed(api, daemon, new_program):
     program = new_program(f"trap '' TERM\n{ESCAPE}\nwhile :; do sleep 1000; done")
     api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": plain(program, timeout="1s", kill_grace="100ms")})
+    d = daemon(api, hooks={"h": plain(program, timeout="5s", kill_grace="100ms")})
     pids = escaped(program)
     try:
         assert "timeout" in failed(d)
-        wait_until(lambda: not any(map(exists, pids)), 5, "what it left behind is killed")
+        wait_until(lambda: not any(map(exists, pids)), what="what it left behind is killed")
     finally:
         kill(pids)
 
@@ -90,7 +90,7 @@ def test_s98_what_a_successful_run_leaves_behind_is_told_once_and_left_alone(api
 
 def test_s98_the_run_of_another_key_is_not_killed_with_it(api, daemon, hook):
     hook.block()
-    d = daemon(api, hooks={"h": hook_settings(hook, concurrency=2, timeout="30s", retry=ONCE)})
+    d = daemon(api, hooks={"h": hook_settings(hook, concurrency=2, timeout="1h", retry=ONCE)})
     api.wait_watching("services")
     api.apply(service("n/bad"), service("n/good"))
     runs = {run.key: run for run in hook.wait(2)}
@@ -108,7 +108,7 @@ def test_s98_the_run_is_over_although_a_grandchild_floods_its_stdout(api, daemon
     pid = program.pid("pid")
     try:
         succeeded(d)
-        d.control.wait_idle(timeout=5)
+        d.control.wait_idle()
         assert d.stderr_file.stat().st_size < 3_000_000
     finally:
         kill([pid])
@@ -255,7 +255,7 @@ def test_s103_garbage_in_one_source_does_not_stop_the_others(api, daemon, new_ho
 
 def test_s104_term_waits_for_running_hooks_and_starts_no_other(api, daemon, hook):
     hook.block()
-    d = daemon(api, hooks={"h": hook}, limits={"stop_timeout": "20s"}).synced()
+    d = daemon(api, hooks={"h": hook}, limits={"stop_timeout": "1h"}).synced()
     api.wait_watching("services")
     api.apply(service("n/a"), service("n/b"))
     hook.wait(1)
@@ -282,7 +282,7 @@ def test_s104_after_the_stop_timeout_they_are_killed_and_more_signals_do_no_harm
     for _ in range(signals):
         d.signal(signal.SIGTERM)
     assert d.wait_exit() == 0
-    assert 0.6 < time.monotonic() - begin < 5
+    assert time.monotonic() - begin > 0.6
     assert hook.ended() == 0 and not [pid for pid in below if exists(pid)]
 
 
@@ -294,6 +294,6 @@ def test_s104_term_kills_what_escaped_a_running_hook(api, daemon, new_program):
     pids = escaped(program)
     try:
         assert d.stop()[0] == 0
-        wait_until(lambda: not any(map(exists, pids)), 5)
+        wait_until(lambda: not any(map(exists, pids)))
     finally:
         kill(pids)

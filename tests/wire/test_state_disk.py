@@ -12,7 +12,7 @@ import pytest
 
 from control import wait_until
 from fakeapi import service
-from harness import hook_settings
+from harness import check_config, hook_settings
 from hostile import COUNT, DB, LOCK, WAL, Patient, empty, fill, key, remount, some, tmpfs
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -88,7 +88,7 @@ def test_it_becomes_full_and_stays_so_over_a_restart(on_disk, disk, how):
     if how == "kill":
         p.d.kill()
     else:
-        p.d.stop(timeout=30)
+        p.d.stop()
     p.change().up()
     p.well()
     text = p.wait_degraded()
@@ -172,10 +172,13 @@ def test_what_was_set_aside_does_not_pile_up(on_disk, disk):
 
 
 def refused(d, code, *words):
+    """At the start, and by --check before."""
+    checked = check_config(d.config)
+    assert checked.returncode == code
     assert d.to_the_end() == code
-    text = d.stderr()
-    for word in (str(d.state), *words):
-        assert word in text, text
+    for text in (checked.stderr, d.stderr()):
+        for word in (str(d.state), *words):
+            assert word in text, text
 
 
 @needs_root
@@ -275,6 +278,22 @@ def test_a_folder_of_other_things_is_not_given_away(other):
 
 
 @needs_root
+def test_a_link_of_somebody_else_gives_nothing_away(other):
+    d = other.d
+    theirs = other.top / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, NOBODY, NOBODY)
+    (other.top / "roots").mkdir()
+    (theirs / "state").symlink_to(other.top / "roots")
+    os.chown(theirs / "state", NOBODY, NOBODY, follow_symlinks=False)
+    d.state = theirs / "state"
+    d.settings["state_dir"] = str(d.state)
+    d.write_config()
+    assert d.to_the_end() == 78
+    assert (other.top / "roots").stat().st_uid == 0 and not list((other.top / "roots").iterdir())
+
+
+@needs_root
 def test_what_root_makes_belongs_to_the_user(other, api):
     api.apply(service("n/a"))
     other.d.again(api)
@@ -328,7 +347,7 @@ def test_a_folder_that_its_owner_may_not_use(other, api, hook, mode):
     os.chown(d.state, NOBODY, NOBODY)
     d.start()
     hook.wait(1)
-    wait_until(lambda: [text for text in d.control.status()["degraded"] if "state" in text], 20)
+    wait_until(lambda: [text for text in d.control.status()["degraded"] if "state" in text])
     lines = [line for line in d.problems() if "state" in str(line)]
     assert len(lines) == 1 and str(d.state) in str(lines[0]) and "chmod" in str(lines[0]), lines
 
@@ -380,8 +399,8 @@ def test_no_descriptors_left_while_running(patient):
     used = len(os.listdir(f"/proc/{p.d.pid}/fd"))
     resource.prlimit(p.d.pid, resource.RLIMIT_NOFILE, (used, hard))
     p.api.apply(*(some(number, 90) for number in range(COUNT)))
-    wait_until(lambda: p.d.problems(), 20, "it says so")
+    wait_until(lambda: p.d.problems(), what="it says so")
     resource.prlimit(p.d.pid, resource.RLIMIT_NOFILE, (soft, hard))
-    p.d.caught_up(p.api, timeout=60)
+    p.d.caught_up(p.api)
     p.wait_writable()
     p.well().remembers("kill").tidy()

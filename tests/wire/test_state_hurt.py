@@ -112,8 +112,8 @@ def test_hurt_while_the_servers_are_away(patient):
     p.path(DB).write_bytes(b"garbage" * 9000)
     p.api.stop_listening()
     p.mark().d.start()
-    wait_until(lambda: p.warnings(), 10, "it says so")
-    wait_until(lambda: p.d.control.watch("services")["state"] == "backoff", 20, "it tries")
+    wait_until(lambda: p.warnings(), what="it says so")
+    wait_until(lambda: p.d.control.watch("services")["state"] == "backoff", what="it tries")
     assert len(p.objects.runs()) == p.run_from
     p.change()
     p.api.listen()

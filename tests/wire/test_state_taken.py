@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import proctree
-from control import wait_until
+from control import PATIENCE, wait_until
 from harness import INFORMERD
 from hostile import COUNT, DB, LOCK, SHM, WAL, Patient, key, some
 
@@ -22,7 +22,7 @@ def patient(api, daemon, new_hook):
 def committed(p):
     """What the running daemon's file knows of n/s7, by its name."""
     try:
-        db = sqlite3.connect(f"file:{p.path(DB)}?mode=ro", uri=True, timeout=5)
+        db = sqlite3.connect(f"file:{p.path(DB)}?mode=ro", uri=True, timeout=PATIENCE)
         try:
             return db.execute("SELECT count(*) FROM object").fetchone()[0]
         finally:
@@ -65,8 +65,8 @@ def test_it_is_taken_away_while_running(patient, what, then):
     TAKEN[what](p)
     p.change()
     p.d.caught_up(p.api)
-    wait_until(lambda: p.warnings(), 20, "it says so")
-    wait_until(lambda: committed(p) == COUNT, 20, "all is written anew")
+    wait_until(lambda: p.warnings(), what="it says so")
+    wait_until(lambda: committed(p) == COUNT, what="all is written anew")
     p.one_warning()
     p.well().wait_writable()
     p.follows().well()
@@ -154,7 +154,7 @@ def test_somebody_locks_it(patient):
     db = sqlite3.connect(p.path(DB), isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     p.change()
-    p.d.caught_up(p.api, timeout=60)
+    p.d.caught_up(p.api)
     p.well().wait_degraded()
     said = p.warnings()
     assert len(said) <= 2 and "another process" in str(said[-1]), said
@@ -180,7 +180,7 @@ def second_config(p):
 def second(p, *flags):
     """(exit code, what it said) of one more daemon."""
     done = subprocess.run([INFORMERD, "-c", second_config(p), *flags], capture_output=True,
-                          text=True, timeout=30, stdin=subprocess.DEVNULL)
+                          text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -204,15 +204,16 @@ def test_of_two_that_start_together_one_is_refused(api, daemon, new_hook):
         other = subprocess.Popen([INFORMERD, "-c", config], stdin=subprocess.DEVNULL,
                                  stderr=subprocess.PIPE, text=True)
         both = {"first": p.d.process, "second": other}
-        wait_until(lambda: [one for one in both.values() if one.poll() is not None], 20, "one ends")
+        wait_until(lambda: [one for one in both.values() if one.poll() is not None],
+                   what="one ends")
         loser = "first" if p.d.process.poll() is not None else "second"
         winner = both["second" if loser == "first" else "first"]
         assert both[loser].returncode == 1 and winner.poll() is None
         winner.terminate()
-        said = other.communicate(timeout=20)[1] if loser == "second" else p.d.stderr()
+        said = other.communicate(timeout=PATIENCE)[1] if loser == "second" else p.d.stderr()
         assert str(p.state) in said and "in use" in said, said
-        other.wait(20)
-        p.d.process.wait(20)
+        other.wait(PATIENCE)
+        p.d.process.wait(PATIENCE)
         p.d.expected_exit = p.d.process.returncode
         assert (winner.returncode, both[loser].returncode) == (0, 1)
 

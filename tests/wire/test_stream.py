@@ -44,9 +44,9 @@ def test_s64_without_the_bookmark_nothing_is_synced_and_a_pause_is_told(streams,
     api = streams
     gate = Gate()
     api.on_stream("services").stream(added("n/a", 5), added("n/b", 6), gate, end(7), STALL)
-    d = daemon(api, hooks={"h": hook}, tuning={**ON, "list_idle_timeout": "60s"})
+    d = daemon(api, hooks={"h": hook}, tuning={**ON, "list_idle_timeout": "1h"})
     gate.wait_reached()
-    line = d.wait_problem("initial events", timeout=20, watch="services")
+    line = d.wait_problem("initial events", watch="services")
     assert line["silent_for_ms"] >= 10000
     watch = d.control.watch("services")
     assert (watch["synced"], watch["objects"], watch["state"]) == (False, 0, "listing")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SCENARIOS 80, 81, 95, 97: settle, min_interval, splay, rerun_every; times are the daemon's."""
 import functools
+import itertools
 import time
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from harness import hook_settings
 NOW = {"settle": ["0s", "0s"]}
 MODES = ["object", "batch", "snapshot"]
 SLACK = 0.03
+QUIET_S = 1
 TWO = {"services": {"resource": "services", "namespaces": ["*"]},
        "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
 
@@ -38,83 +40,84 @@ def settled(handled):
 
 # ---- 95: settle
 
-def steady(api, hook, key):
-    """Changes an object each 100 ms until it runs: (seconds since 1970 of the first change, the
-    largest pause between two)."""
-    before, first, last, largest, port = len(hook.runs()), time.time(), 0.0, 0.0, 1
+def steady(api, keys, until):
+    """Changes these objects in turn, one each 100 ms, until until(): (seconds since 1970 of the
+    first change, the largest pause between two)."""
+    first, last, largest, ports = time.time(), time.monotonic(), 0.0, itertools.count(1)
+    key = itertools.cycle(keys)
 
     def change():
-        nonlocal last, largest, port
-        if len(hook.runs()) > before:
-            return True
+        nonlocal last, largest
         now = time.monotonic()
-        largest = max(largest, now - last) if last else 0.0
-        last = now
-        api.apply(service(key, ports=[port]))
-        port += 1
+        last, largest = now, max(largest, now - last)
+        if until():
+            return True
+        api.apply(service(next(key), ports=[next(ports)]))
         return False
-    wait_until(change, 5, "a run", interval=0.1)
+    wait_until(change, what="a run", interval=0.1)
     return first, largest
+
+
+def steadily(d, api, hook, until, keys=1):
+    """steady(), once more when this machine was too slow for it: (the same first change, the run
+    that came of it, when that was started). until(runs, first): when to end."""
+    for attempt in range(10):
+        count, began_at = len(hook.runs()), time.time()
+        first, largest = steady(api, [f"n/steady{attempt}-{number}" for number in range(keys)],
+                                lambda n=count, at=began_at: until(hook.runs()[n:], at))
+        d.caught_up(api)
+        if largest < QUIET_S - 0.2:
+            return first, hook.runs()[count], began(d)[count]
+    raise AssertionError(f"this machine cannot change an object each {QUIET_S} s")
+
+
+def longer_than_quiet(_runs, first):
+    return time.time() > first + 1.5 * QUIET_S
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_s95_steady_changes_run_at_the_longest_wait(api, hook, settled, mode):
-    d = settled(mode=mode, settle=["200ms", "1s"])
-    for attempt in range(5):
-        count = len(began(d))
-        first, largest = steady(api, hook, f"n/steady{attempt}")
-        start = began(d)[count]
-        if largest < 0.17:
-            break
-        d.caught_up(api)
-    assert largest < 0.17, "this machine cannot change an object each 100 ms"
-    assert at_least(1.0 - SLACK, start - first) and start - first < 2.5
-    d.caught_up(api)
+    d = settled(mode=mode, settle=[f"{QUIET_S}s", f"{2 * QUIET_S}s"])
+    first, run, start = steadily(d, api, hook, lambda runs, _first: runs)
+    assert at_least(2 * QUIET_S - SLACK, start - first)
+    assert start - received(run.events[0]) < QUIET_S, "they had not become quiet"
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_s95_a_single_change_runs_after_the_quiet_time(api, hook, settled, mode):
-    d = settled(mode=mode, settle=["200ms", "30s"])
+    d = settled(mode=mode, settle=["200ms", "1h"])
     api.apply(service("n/a"))
     run = hook.wait(2)[1]
     assert at_least(0.2 - SLACK, began(d)[1] - received(run.events[0]))
-    assert began(d)[1] - received(run.events[0]) < 5
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_s95_the_quiet_time_starts_anew_with_each_change(api, hook, settled, mode):
-    d = settled(mode=mode, settle=["400ms", "30s"])
-    for port in (1, 2, 3):
-        api.apply(service("n/a", ports=[port]))
-        d.seen(api)
-    d.caught_up(api)
-    assert len(hook.runs()) == 2
-    event = hook.runs()[1].events[0]
-    assert event["resource_version"] == str(api.rv)
-    assert at_least(0.4 - SLACK, began(d)[1] - received(event))
+    d = settled(mode=mode, settle=[f"{QUIET_S}s", "1h"])
+    _first, run, start = steadily(d, api, hook, longer_than_quiet)
+    assert run.events[0]["resource_version"] == str(api.rv)
+    assert at_least(QUIET_S - SLACK, start - received(run.events[0]))
 
 
 def test_s95_in_mode_object_each_key_settles_for_itself(api, hook, settled):
-    d = settled(settle=["400ms", "30s"], concurrency=4)
+    d = settled(settle=["400ms", "1h"], concurrency=4)
     api.apply(service("n/quiet"))
     port = iter(range(1, 1000))
 
     def change_the_other():
         api.apply(service("n/restless", ports=[next(port)]))
         return hook.of("n/quiet")
-    wait_until(change_the_other, 10, interval=0.05)
+    wait_until(change_the_other, interval=0.05)
     d.caught_up(api)
     assert began(d)[1] < received(hook.of("n/restless")[-1].event)
 
 
 def test_s95_in_mode_batch_a_change_of_any_key_starts_the_quiet_time_anew(api, hook, settled):
-    d = settled(mode="batch", settle=["400ms", "30s"])
-    for number in range(6):
-        api.apply(service(f"n/s{number}"))
-        d.seen(api)
-    d.caught_up(api)
-    assert len(hook.runs()) == 2 and len(hook.runs()[1].events) == 6
-    assert at_least(0.4 - SLACK, began(d)[1] - max(map(received, hook.runs()[1].events)))
+    d = settled(mode="batch", settle=[f"{QUIET_S}s", "1h"])
+    _first, run, start = steadily(d, api, hook, longer_than_quiet, keys=3)
+    assert len(run.events) == 3
+    assert str(api.rv) in [event["resource_version"] for event in run.events]
+    assert at_least(QUIET_S - SLACK, start - max(map(received, run.events)))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -177,13 +180,13 @@ def test_s97_retries_keep_the_interval_and_other_hooks_do_not(api, daemon, new_h
 # ---- splay
 
 def test_splay_is_a_random_part_on_top_of_settle(api, hook, settled):
-    d = settled(settle=["200ms", "10s"], splay="400ms", concurrency=12)
+    d = settled(settle=["200ms", "1h"], splay="400ms", concurrency=12)
     api.apply(*[service(f"n/s{i}") for i in range(12)])
     d.caught_up(api)
     heard = {run.key: received(run.event) for run in hook.runs()}
     waits = [when - heard[key] for when, key in d.starts("h") if key != "n/first"]
     assert len(waits) == 12
-    assert all(at_least(0.2 - SLACK, wait) and wait < 3 for wait in waits), waits
+    assert all(at_least(0.2 - SLACK, wait) for wait in waits), waits
     assert max(waits) - min(waits) > 0.06, "twelve keys that were not spread"
 
 
@@ -295,7 +298,7 @@ def test_a_rerun_that_fails_is_retried(api, daemon, hook):
 def test_settle_runs_per_hook_over_its_sources_in_mode_snapshot(api, daemon, hook):
     api.apply(service("n/a"), endpointslice("n/a", "a", ["10.0.0.1"]))
     d = daemon(api, watches=TWO, hooks={"h": hook_settings(
-        hook, mode="snapshot", sources=["services", "slices"], settle=["400ms", "30s"])})
+        hook, mode="snapshot", sources=["services", "slices"], settle=["2s", "1h"])})
     hook.wait(1)
     api.wait_watching("services")
     api.wait_watching("endpointslices")
@@ -307,4 +310,4 @@ def test_settle_runs_per_hook_over_its_sources_in_mode_snapshot(api, daemon, hoo
     d.caught_up(api)
     assert len(hook.runs()) == 2
     assert sorted(hook.runs()[1].told) == [("MODIFIED", "n/a")] * 2
-    assert at_least(0.4 - SLACK, began(d)[1] - max(map(received, hook.runs()[1].events)))
+    assert at_least(2 - SLACK, began(d)[1] - max(map(received, hook.runs()[1].events)))

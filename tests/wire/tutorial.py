@@ -27,11 +27,10 @@ import sys
 import tempfile
 import time
 
-from control import wait_until
+from control import PATIENCE, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOME = "/home/you/informerd"
-PATIENCE = 20
 SHIM = """#!/bin/sh
 [ "$1" != build ] || exec test -x build/dev/informerd
 exec {dev} "$@"
@@ -110,7 +109,7 @@ class Shell:
         self.process.stdin.write(f". '{block}' </dev/null >'{output}' 2>&1\n"
                                  f"echo $? >'{status}.new'; mv '{status}.new' '{status}'\n")
         self.process.stdin.flush()
-        wait_until(status.exists, 60, f"the end of: {text}")
+        wait_until(status.exists, what=f"the end of: {text}")
         return int(status.read_text()), output.read_text()
 
     def close(self):
