@@ -168,6 +168,10 @@ static void on_identified(void *arg, const struct cluster_id *id)
 
     if (c->state == CLUSTER_KNOWN)
         return;
+    if (c->state == CLUSTER_HELD && id->uid[0] == '\0' && c->answer.uid[0] != '\0') {
+        deadline_start(c->patience, ASK_AGAIN_MS); /* it was said before who answers */
+        return;
+    }
     c->answer = *id;
     c->conflict = false;
     c->foreign = 0;

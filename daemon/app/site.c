@@ -17,6 +17,9 @@
 /* Servers of this version can stream lists without anybody having switched it on (PROTOCOL 1.4). */
 enum { STREAM_MAJOR = 1, STREAM_MINOR = 34 };
 
+/* Nobody waits for longer for a server that is there and does not say which cluster it is. */
+#define IDENTITY_PATIENCE_MS 5000
+
 /* A watch of the site. */
 struct followed {
     struct watch *watch;
@@ -104,6 +107,7 @@ static void identify(struct site *s, uint64_t jitter_ms)
         .cluster = s->cluster,
         .retry = retry_params(&s->params.conf->tuning.backoff),
         .start_jitter_ms = jitter_ms,
+        .patience_ms = IDENTITY_PATIENCE_MS,
         .seed = s->params.seed,
         .is_awaited = any_held_back(s),
     };

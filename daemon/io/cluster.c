@@ -60,6 +60,7 @@ struct request {
     bool follows; /* waits for the leader and fails with it */
     bool reused;  /* its connection carried another request before */
     bool fresh;   /* repeated: takes no idle connection */
+    bool sent;    /* it had a connection that was open */
     struct conn *conn;
     struct exchange *exchange;
     struct err failure; /* what tell_end tells */
@@ -241,6 +242,7 @@ static void talk(struct request *r)
 
     origin_fill(&c->origin, r->target, r->accept, &path, &request);
     enter(r, RQ_TALKING);
+    r->sent = true;
     r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
     free(path);
 }
@@ -382,6 +384,11 @@ static void on_request_closed(uv_handle_t *timer)
     free(r->target);
     free(r->accept);
     free(r);
+}
+
+bool request_was_sent(const struct request *r)
+{
+    return r->sent;
 }
 
 void request_dispose(struct request **rp)

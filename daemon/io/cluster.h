@@ -78,6 +78,9 @@ struct request *cluster_request(struct cluster *c, const struct request_params *
 /* The initial events of a stream are there: what is left of it is a watch, others may list. */
 void request_leave_gate(struct request *r);
 
+/* Has it reached a server that could have answered, by TLS one of the cluster? */
+bool request_was_sent(const struct request *r);
+
 /* The end for the user, at any time: *r is NULL; an unfinished request loses its connection. NULL
  * is fine. */
 void request_dispose(struct request **r);

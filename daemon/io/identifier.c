@@ -30,8 +30,11 @@ struct identifier {
     struct deadline *timer;
     struct backoff backoff;
     struct rng rng;
+    uint64_t failing_ms; /* since when it takes questions and gives no answer; 0 = it does not */
     char told[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
 };
+
+static const struct cluster_id nobody;
 
 static void end_request(struct identifier *i)
 {
@@ -51,10 +54,39 @@ static void tell_trouble(struct identifier *i, const struct err *err, uint64_t r
                         KV_MS("retry_in", retry_ms)));
 }
 
+static void succeed(struct identifier *i, const struct cluster_id *id)
+{
+    end_request(i);
+    log_debug("it is known which cluster this is",
+              KV_STR("cluster", cluster_name(i->params.cluster)), KV_STR("uid", id->uid));
+    i->events->on_identified(i->arg, id);
+}
+
+/* Is there a server that will not say it? One that cannot be reached, is busy, or wants another
+ * credential, says nothing about that. */
+static bool is_mute(struct identifier *i, const struct err *err)
+{
+    uint64_t now_ms = loop_now_ms(i->params.loop);
+    bool fails = request_was_sent(i->request) && err->kind != ERR_UNAUTHORIZED &&
+                 err->kind != ERR_BUSY && err->kind != ERR_CREDENTIAL;
+
+    if (!fails)
+        i->failing_ms = 0;
+    else if (i->failing_ms == 0)
+        i->failing_ms = now_ms;
+    return fails && now_ms - i->failing_ms >= i->params.patience_ms;
+}
+
 static void fail(struct identifier *i, const struct err *err, uint64_t server_ms)
 {
     uint64_t ms = backoff_step(&i->backoff, &i->params.retry, &i->rng);
 
+    if (is_mute(i, err)) {
+        log_warn("the server does not say which cluster it is, which is known by its CA at most",
+                 KV_STR("cluster", cluster_name(i->params.cluster)), KV_ERR(err));
+        succeed(i, &nobody);
+        return;
+    }
     if (ms < server_ms)
         ms = server_ms;
     end_request(i);
@@ -64,17 +96,8 @@ static void fail(struct identifier *i, const struct err *err, uint64_t server_ms
         i->events->on_unauthorized(i->arg);
 }
 
-static void succeed(struct identifier *i, const struct cluster_id *id)
-{
-    end_request(i);
-    log_debug("it is known which cluster this is",
-              KV_STR("cluster", cluster_name(i->params.cluster)), KV_STR("uid", id->uid));
-    i->events->on_identified(i->arg, id);
-}
-
 static void refuse(struct identifier *i)
 {
-    const struct cluster_id nobody = {0};
     int code = i->refusal.code;
     uint64_t server_ms = refusal_wait_ms(&i->refusal, 0);
     struct err err;

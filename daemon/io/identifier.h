@@ -22,13 +22,15 @@ struct identifier_params {
     struct cluster *cluster; /* with its credentials */
     struct backoff_params retry;
     uint64_t start_jitter_ms; /* before the first question: at random up to this */
+    uint64_t patience_ms;     /* with a server that takes the question and gives no answer */
     uint64_t seed;
     bool is_awaited; /* people are told what keeps it from being known: something waits for it */
 };
 
 /* They run on the stack of a callback of the loop; either may dispose the object. */
 struct identifier_events {
-    /* Once, and nothing comes after it: id has the uid, or "" if this server does not tell it. */
+    /* Once, and nothing comes after it: id has the uid, or "" if this server does not tell it, or
+     * fails for longer than patience_ms though it is there and not busy. */
     void (*on_identified)(void *arg, const struct cluster_id *id);
     /* The server said 401: is there a newer credential (PROTOCOL 2.4)? It is asked again. */
     void (*on_unauthorized)(void *arg);

@@ -104,9 +104,9 @@ static void stop_loop(void *loop)
     loop_stop(loop);
 }
 
-static void set_up(struct rig *r, const struct server_step *const *scripts)
+static void set_up_patient(struct rig *r, const struct server_step *const *scripts,
+                           uint64_t patience_ms)
 {
-
     *r = (struct rig){.id.uid = "nobody"};
     r->server = server_start(&(struct server_params){.scripts = scripts});
     cluster_probe_init(&r->on, "http", server_port(r->server), 1);
@@ -115,8 +115,14 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
         .loop = r->on.loop,
         .cluster = r->on.cluster,
         .retry = {.initial_ms = 1, .max_ms = 4, .factor = 2, .jitter = 0},
+        .patience_ms = patience_ms,
     };
     r->identifier = identifier_create(&p, &rig_events, r);
+}
+
+static void set_up(struct rig *r, const struct server_step *const *scripts)
+{
+    set_up_patient(r, scripts, 3600000);
 }
 
 static void tear_down(struct rig *r)
@@ -174,6 +180,42 @@ static void test_others_are_no_answers(void **state)
     expect(SCRIPTS(cut, broken, cut, good), 4, "u-1");
     expect(SCRIPTS(closes, closes, forbidden), 3, "");
     expect(SCRIPTS(flood, good), 2, "u-1");
+}
+
+/* For good: something may be in front of it that lets nothing but watches pass. */
+static void test_a_server_that_never_says_it_is_nobody(void **state)
+{
+    static const struct server_step *const failing[] = {broken, no_json, cut, closes, flood};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(failing) / sizeof(failing[0]); i++) {
+        struct rig r;
+
+        set_up_patient(&r, SCRIPTS(failing[i]), 20);
+        uint64_t before = loop_now_ms(r.on.loop);
+        loop_run(r.on.loop);
+        assert_int_equal(r.identified, 1);
+        assert_string_equal(r.id.uid, "");
+        assert_true(loop_now_ms(r.on.loop) - before >= 20);
+        assert_true(server_requests(r.server) > 1);
+        tear_down(&r);
+    }
+}
+
+/* It is asked on: that says nothing about who it is. */
+static void test_who_is_busy_or_wants_another_credential_is_waited_for(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up_patient(&r, SCRIPTS(unauthorized, unauthorized, unauthorized, good), 1);
+    loop_run(r.on.loop);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+    set_up_patient(&r, SCRIPTS(broken, busy, broken, good), 900); /* busy lasts for longer */
+    loop_run(r.on.loop);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
 }
 
 static void test_unauthorized(void **state)
@@ -247,6 +289,8 @@ int main(void)
         cmocka_unit_test(test_what_is_asked_for),
         cmocka_unit_test(test_final_answers),
         cmocka_unit_test(test_others_are_no_answers),
+        cmocka_unit_test(test_a_server_that_never_says_it_is_nobody),
+        cmocka_unit_test(test_who_is_busy_or_wants_another_credential_is_waited_for),
         cmocka_unit_test(test_unauthorized),
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_disposed_while_it_waits),

@@ -206,6 +206,19 @@ def test_it_is_asked_until_it_is_answered(api, left, hook, said):
     assert hook.what() == [("DELETED", "n/a")]
 
 
+@pytest.mark.parametrize("said", [500, "rst", "eof"])
+def test_a_server_that_never_answers_is_known_by_its_authority(api, left, hook, said):
+    d = left(*services("a", "b"))
+    api.identity = said
+    api.delete("services", "n/a")
+    known = api.rv - 1
+    d.start()
+    assert hook.wait(1)[0].what == ("DELETED", "n/a")
+    assert api.sequence("services") == [f"W({known})"]
+    (warning,) = [line for line in d.log("warn") if "does not say" in line["msg"]]
+    assert "known by its CA" in warning["msg"]
+
+
 def test_a_start_without_anything_kept_lists_first_and_runs_wait_for_a_second_at_most(
         api, daemon, hook):
     api.identity_gate = Gate()
