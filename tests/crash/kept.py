@@ -8,6 +8,7 @@ import types
 
 import statefile
 
+NAMED = "SELECT 1 FROM fact WHERE what = 'identity'"
 VERSIONS = """SELECT watch.name, fact.value FROM fact JOIN item stream ON fact.item = stream.id
               JOIN item watch ON stream.parent = watch.id WHERE fact.what = 'version'"""
 OPEN = """SELECT hook.name, source.name, mark.key FROM mark
@@ -40,5 +41,7 @@ def read(folder):
         with statefile.StateFile(types.SimpleNamespace(state=pathlib.Path(copy))) as state:
             if not state.rows("SELECT 1 FROM sqlite_master WHERE name = 'fact'"):
                 return Kept()
+            if not state.rows(NAMED):
+                return Kept()  # killed before the cluster had said which one it is: of no use
             versions = {watch: version_of(value) for watch, value in state.rows(VERSIONS)}
             return Kept({watch: rv for watch, rv in versions.items() if rv}, state.rows(OPEN))

@@ -255,6 +255,7 @@ class Campaign:
     def settle(self):
         made = self.subject.daemon
         made.wait_control()
+        wait_until(lambda: made.control.status()["ready"], what="the first runs have ended")
         made.caught_up(self.api)
 
     def judge(self):

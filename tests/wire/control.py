@@ -171,12 +171,16 @@ class Control:
         """Waits until no hook runs and no key is pending. What hooks have to do is not counted before
         they begin, behind a look at their programs: until the daemon is ready, one must say what it
         waits for."""
+        def busy(now):
+            return any(h["pending"] > 0 or h["running"] > 0 for h in now["hooks"].values())
+
         def idle():
             now = self.status()
-            hooks = now["hooks"]
-            if any(h["pending"] > 0 or h["running"] > 0 for h in hooks.values()):
+            if busy(now) or now["ready"]:
+                return not busy(now)
+            if not any(self._waits(name) for name in now["hooks"]):
                 return False
-            return now["ready"] or any(self._waits(name) for name in hooks)
+            return not busy(self.status())  # they may have begun between the two answers
         try:
             wait_until(idle, timeout)
         except AssertionError:
