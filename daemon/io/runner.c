@@ -23,7 +23,12 @@
 /* A timer that is later than that says that the loop stood still, and nothing about the disk. */
 #define LATE_MS 500
 
-enum runner_state { RUNNER_WAITING, RUNNER_ON, RUNNER_STOPPING };
+enum runner_state {
+    RUNNER_WAITING,
+    RUNNER_ON,
+    RUNNER_STOPPING, /* nothing more starts */
+    RUNNER_KILLING,  /* and what is under way is ended */
+};
 
 /* A run that has left the schedule, and starts when that is on disk; what it is told is fixed. */
 struct opening {
@@ -39,7 +44,6 @@ struct runner {
     const struct runner_events *events;
     void *arg;
     enum runner_state state;
-    bool kills; /* what is under way */
     struct list openings;
     struct list jobs;
     size_t running;         /* openings, and jobs with a run; the others linger for their output */
@@ -125,7 +129,7 @@ static void on_over(void *arg, struct run *run, const struct helper_link_exit *e
     struct runner *r = arg;
     struct run_result told = *result;
 
-    told.stopped = r->kills;
+    told.stopped = r->state == RUNNER_KILLING;
     r->running--;
     log_left(r, run, end, result);
     runner_kick(r); /* before the keeper's turn: what starts next joins what has ended */
@@ -425,7 +429,7 @@ void runner_kill_all(struct runner *r)
                                       .wall_ns = loop_wall_ns(),
                                       .stopped = true};
 
-    r->kills = true;
+    r->state = RUNNER_KILLING;
     list_each (pos, tmp, &r->openings) {
         struct job *job = take_opening(list_entry(pos, struct opening, link));
 

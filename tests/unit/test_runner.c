@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many runs with much input each start together: the loop goes on between them. */
+#include "deaf_link.h"
 #include "stage.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -23,21 +23,6 @@ struct scene {
     size_t seen[HOOKS];    /* how many runs were under way, when that was news */
     size_t seen_count;
 };
-
-static void on_exited(void *arg, const struct helper_link_exit *end)
-{
-    (void)arg, (void)end;
-}
-
-static void on_opened(void *arg, uint64_t tag, int fd, int error)
-{
-    (void)arg, (void)tag, (void)fd, (void)error;
-}
-
-static void on_lost(void *arg, const struct err *err)
-{
-    (void)arg, (void)err;
-}
 
 static void on_progress(void *arg)
 {
@@ -86,17 +71,15 @@ static void on_marks(void *arg)
 
 static void test_other_work_goes_on_between_many_starts(void **state)
 {
-    static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
     static const struct runner_events events = {.on_marks = on_marks, .on_progress = on_progress};
     static const struct keeper_events no_events;
     struct runner_hook by_index[HOOKS];
     struct scene s = {.loop = loop_create()};
-    int ends[2];
+    int far;
 
     (void)state;
     add_hooks(by_index);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
-    struct helper_link *link = helper_link_create(s.loop, ends[0], &link_events, NULL);
+    struct helper_link *link = deaf_link_create(s.loop, &far);
     struct keeper *keeper =
         keeper_create(&(struct keeper_params){.loop = s.loop}, &no_events, NULL);
     s.runner = runner_create(
@@ -119,7 +102,7 @@ static void test_other_work_goes_on_between_many_starts(void **state)
     runner_dispose(&s.runner);
     keeper_dispose(&keeper);
     helper_link_dispose(&link);
-    close(ends[1]);
+    close(far);
     loop_destroy(&s.loop);
 }
 

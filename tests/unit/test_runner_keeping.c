@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run starts when what it is about is on disk, and without that when the disk hangs. */
+#include "deaf_link.h"
 #include "stage.h"
 
 #include <pthread.h>
@@ -37,9 +38,9 @@ struct scene {
     struct deadline *look;
     struct deadline *later;
     struct gate gates[WORKERS + 1]; /* what keeps a worker from writing */
-    int ends[2];
-    size_t started; /* runs that the helper was asked for */
-    size_t until;   /* the loop stops when so many were */
+    int far;                        /* the helper's end of the link */
+    size_t started;                 /* runs that the helper was asked for */
+    size_t until;                   /* the loop stops when so many were */
     uint64_t commits_then;
     uint64_t marks; /* how many were put */
 };
@@ -98,7 +99,7 @@ static void on_look(void *arg)
     struct scene *s = arg;
     char message[4096];
 
-    while (recv(s->ends[1], message, sizeof(message), MSG_DONTWAIT) > 0) {
+    while (recv(s->far, message, sizeof(message), MSG_DONTWAIT) > 0) {
         s->commits_then = keeper_status(s->keeper).commits;
         s->started++;
     }
@@ -121,21 +122,6 @@ static void on_marks(void *arg)
         .source = MARK_SOURCE, .key = str_c("k"), .uid = str_c("u"), .told = {.lo = ++s->marks}};
 
     batch_mark(keeper_batch(s->keeper, KEEPER_NOW), &m, NULL);
-}
-
-static void on_exited(void *arg, const struct helper_link_exit *end)
-{
-    (void)arg, (void)end;
-}
-
-static void on_opened(void *arg, uint64_t tag, int fd, int error)
-{
-    (void)arg, (void)tag, (void)fd, (void)error;
-}
-
-static void on_lost(void *arg, const struct err *err)
-{
-    (void)arg, (void)err;
 }
 
 static void on_file_lost(void *arg)
@@ -168,7 +154,6 @@ static void make_runner(struct scene *s)
 
 static int set_up(void **state)
 {
-    static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
     static const struct keeper_events keeper_events = {on_file_lost};
     struct scene *s = calloc(1, sizeof(*s));
 
@@ -177,8 +162,7 @@ static int set_up(void **state)
     stage_sync(0);
     state_rig_init(&s->state);
     s->loop = loop_create();
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->ends), 0);
-    s->link = helper_link_create(s->loop, s->ends[0], &link_events, NULL);
+    s->link = deaf_link_create(s->loop, &s->far);
     s->keeper = keeper_create(&(struct keeper_params){.loop = s->loop,
                                                       .folder = s->state.folder,
                                                       .limit = STATE_RIG_LIMIT,
@@ -204,7 +188,7 @@ static int clean_up(void **state)
     keeper_dispose(&s->keeper);
     helper_link_dispose(&s->link);
     loop_destroy(&s->loop);
-    close(s->ends[1]);
+    close(s->far);
     state_rig_fini(&s->state);
     free(s);
     return stage_clean_up(state);

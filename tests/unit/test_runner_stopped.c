@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What informerd itself ends, as it ends, has not failed: the next process runs it. */
+#include "deaf_link.h"
 #include "hook_disk.h"
 #include "stage.h"
 
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "io/helper_link.h"
@@ -21,23 +21,8 @@ struct scene {
     struct runner *runner;
     struct loop_task look;
     size_t until; /* so many runs are under way */
-    int ends[2];
+    int far;      /* the helper's end of the link */
 };
-
-static void on_exited(void *arg, const struct helper_link_exit *end)
-{
-    (void)arg, (void)end;
-}
-
-static void on_opened(void *arg, uint64_t tag, int fd, int error)
-{
-    (void)arg, (void)tag, (void)fd, (void)error;
-}
-
-static void on_lost(void *arg, const struct err *err)
-{
-    (void)arg, (void)err;
-}
 
 static void on_event(void *arg)
 {
@@ -63,7 +48,6 @@ static void run_until(struct scene *s, size_t running)
 
 static int set_up(void **state)
 {
-    static const struct helper_link_events link_events = {on_exited, on_opened, on_lost};
     static const struct runner_events events = {.on_marks = on_event, .on_progress = on_event};
     static const struct keeper_events no_events;
     static const struct runner_hook hook = {
@@ -75,8 +59,7 @@ static int set_up(void **state)
     stage_add(&(struct stage_hook){.park_exit = PARK, .lane = {.attempts = 1}});
     stage_sync(0);
     s->loop = loop_create();
-    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s->ends), 0);
-    s->link = helper_link_create(s->loop, s->ends[0], &link_events, NULL);
+    s->link = deaf_link_create(s->loop, &s->far);
     s->keeper = keeper_create(&(struct keeper_params){.loop = s->loop}, &no_events, NULL);
     s->runner = runner_create(
         &(struct runner_params){
@@ -104,7 +87,7 @@ static int clean_up(void **state)
     runner_dispose(&s->runner);
     keeper_dispose(&s->keeper);
     helper_link_dispose(&s->link);
-    close(s->ends[1]);
+    close(s->far);
     loop_destroy(&s->loop);
     return stage_clean_up(state);
 }
