@@ -219,6 +219,20 @@ def test_a_server_that_never_answers_is_known_by_its_authority(api, left, hook, 
     assert "known by its CA" in warning["msg"]
 
 
+def test_what_was_kept_of_a_server_that_never_answers_is_of_use(api, daemon, hook):
+    api.identity = 500
+    api.apply(*services("a", "b"))
+    d = daemon(api, hooks={"h": hook}).settled(api)
+    d.stop()
+    hook.forget()
+    api.forget()
+    known = api.rv
+    api.delete("services", "n/a")
+    d.start()
+    assert hook.wait(1)[0].what == ("DELETED", "n/a")
+    assert api.sequence("services") == [f"W({known})"]
+
+
 def test_a_start_without_anything_kept_lists_first_and_runs_wait_for_a_second_at_most(
         api, daemon, hook):
     api.identity_gate = Gate()

@@ -59,7 +59,7 @@ def test_once_is_1_when_a_hook_still_fails_at_the_timeout(api, daemon, hook):
     d = daemon(api, start=False, hooks={"h": hook_settings(hook)})
     begin = time.monotonic()
     assert d.to_the_end("--once", "--timeout", "4s") == 1
-    assert time.monotonic() - begin >= 4
+    assert 4 <= time.monotonic() - begin < 4 + 30
     assert hook.runs()
 
 
