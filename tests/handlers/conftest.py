@@ -8,6 +8,10 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "wire")]
 
+import reaper  # noqa: E402
+
+reaper.stand_guard()
+
 import examples  # noqa: E402
 import harness  # noqa: E402
 import http_end  # noqa: E402

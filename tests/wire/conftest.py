@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of the wire tests; see README.md for how to run them."""
 import pathlib
+import shutil
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import reaper  # noqa: E402
+
+reaper.stand_guard()
 
 import harness  # noqa: E402
 import outputs  # noqa: E402
@@ -13,6 +18,21 @@ import proctree  # noqa: E402
 from fakeapi import Authority, servers, service  # noqa: E402
 
 proctree.become_subreaper()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    """Notes in the item whether a part of its test has failed."""
+    report = (yield).get_result()
+    item.has_failed = getattr(item, "has_failed", False) or report.failed
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path):
+    """pytest's own, but the files of tests that passed are deleted at once: they lie in memory."""
+    yield tmp_path
+    if not getattr(request.node, "has_failed", False):
+        shutil.rmtree(tmp_path, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes seen through /proc: children, descriptors, memory, orphans."""
+import contextlib
 import ctypes
 import os
 import pathlib
 import signal
 import time
+
+from patience import PATIENCE
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -87,6 +90,16 @@ def kill(pids):
         time.sleep(0.002)
 
 
+def kill_descendants():
+    """Kills everything below this process, and returns once all of it is gone."""
+    while below := descendants(os.getpid()):
+        for pid in below:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
+
+
 def reap(pid):
     """Collects a dead orphan; true when it is gone."""
     try:
@@ -95,9 +108,9 @@ def reap(pid):
         return True
 
 
-def kill_orphans(known, patience=3):
-    """Collects children that are not in `known`. Those that are alive after `patience` seconds are
-    killed; returns their command lines."""
+def kill_orphans(known, patience=PATIENCE):
+    """Collects children that are not in `known`, and waits for those that are about to die. Those
+    that are alive after `patience` seconds are killed; returns their command lines."""
     end = time.monotonic() + patience
     while children() - known and time.monotonic() < end:
         if not [pid for pid in children() - known if not reap(pid)]:

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing that a test run starts outlives it, however the run ends.
+
+stand_guard() puts two processes above the caller: the one that was started (P), which only waits, and
+the reaper (R), a subreaper, which inherits every process whose parents have died. The caller goes on
+as a child of R. When the caller ends, or P is killed, R kills all that is still below it. So a daemon
+that has left its session and process group is found as well."""
+import ctypes
+import os
+import select
+import signal
+
+import proctree
+
+VARIABLE = "INFORMERD_REAPER"
+PR_SET_PDEATHSIG = 1
+
+
+def stand_guard():
+    """Returns in a new process, which is guarded; at once where a reaper is there already. To be
+    called before threads and other processes are started."""
+    if VARIABLE in os.environ:
+        return
+    alive, watched = os.pipe()      # R reads `alive`: its end is the end of P
+    reaper = os.fork()
+    if reaper > 0:
+        os.close(alive)
+        _wait_for(reaper)
+    os.close(watched)
+    proctree.become_subreaper()
+    os.environ[VARIABLE] = str(os.getpid())
+    guarded = os.fork()
+    if guarded > 0:
+        _reap(alive, guarded)
+    os.close(alive)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _wait_for(reaper):
+    """P: a terminal sends its SIGINT to the caller as well, so P leaves that to the caller. Other
+    signals end P, and by that everything."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _, status = os.waitpid(reaper, 0)
+    os._exit(os.waitstatus_to_exitcode(status) & 255)
+
+
+def _reap(alive, guarded):
+    """R: waits for the end of the caller or of P, then kills what is left, and exits with the
+    caller's status."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    ended = os.pidfd_open(guarded)
+    select.select([alive, ended], [], [])
+    if select.select([ended], [], [], 0)[0]:
+        code = os.waitstatus_to_exitcode(os.waitpid(guarded, 0)[1])
+    else:
+        code = -signal.SIGKILL
+    proctree.kill_descendants()
+    os._exit(code if code >= 0 else 128 - code)
