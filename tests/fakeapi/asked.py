@@ -2,7 +2,7 @@
 """A list of what was asked that a test can compare without a race."""
 import time
 
-PATIENCE = 60   # seconds, as in wire/control.py
+from patience import PATIENCE
 
 
 class Asked(list):

@@ -8,7 +8,7 @@ import threading
 import time
 import urllib.parse
 
-PATIENCE = 60   # seconds; how long tests wait for what must come: only those that fail take as long
+from patience import PATIENCE
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -22,18 +22,23 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def wait_until(condition, timeout=PATIENCE, what="condition", interval=0.005):
+SHORTEST_S, LONGEST_S = 0.002, 0.05     # between two looks of wait_until
+
+
+def wait_until(condition, timeout=PATIENCE, what="condition", interval=None):
     """Polls until condition() is true, and returns its value. what: words for the failure, or a
-    function that has them when it comes to that."""
-    end = time.monotonic() + timeout
+    function that has them when it comes to that. The pauses are as given, or grow with the time that
+    was waited: a test that waits for long leaves the processor to the daemon."""
+    begin = time.monotonic()
     while True:
         result = condition()
         if result:
             return result
-        if time.monotonic() > end:
+        waited = time.monotonic() - begin
+        if waited > timeout:
             words = what() if callable(what) else what
             raise AssertionError(f"{words}: not true within {timeout} s")
-        time.sleep(interval)
+        time.sleep(interval or min(max(SHORTEST_S, waited / 8), LONGEST_S))
 
 
 def at_least(seconds, measured):

@@ -20,8 +20,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("INFORMERD_BUILD", ROOT / "build" / "dev")).resolve()
 INFORMERD, INFORMERCTL = BUILD / "informerd", BUILD / "informerctl"
 SERVICES = {"services": {"resource": "services", "namespaces": ["*"]}}
-TUNING = {"connect_timeout": "5s", "tls_timeout": "5s", "response_timeout": "10s",
-          "list_idle_timeout": "10s",
+# Timeouts that no test may meet by being slow: tests of a timeout set it themselves.
+NEVER = "1h"
+TUNING = {"connect_timeout": NEVER, "tls_timeout": NEVER, "response_timeout": NEVER,
+          "list_idle_timeout": NEVER,
           "backoff": {"initial": "20ms", "factor": 2.0, "max": "160ms", "jitter": 0.5,
                       "reset_after": "2min"}}
 RETRY = {"initial": "20ms", "factor": 2.0, "max": "160ms"}
@@ -35,7 +37,7 @@ def is_sanitized():
 
 def hook_settings(hook, **more):
     """The group of a recording hook, which may be blocked for long; more settings as keywords."""
-    base = {"sources": ["services"], "command": [hook.path], "retry": RETRY, "timeout": "1h"}
+    base = {"sources": ["services"], "command": [hook.path], "retry": RETRY, "timeout": NEVER}
     return confwriter.merge(base, more)
 
 
@@ -51,7 +53,7 @@ class Daemon:
         self.state = folder / "state"
         base = {"log": {"level": "debug", "format": "json"},
                 "control": {"socket": self.control.path}, "state_dir": self.state,
-                "limits": {"stop_timeout": "5s", "ready_timeout": "1h"}}
+                "limits": {"stop_timeout": NEVER, "ready_timeout": NEVER}}
         if os.geteuid() == 0:
             base["user"] = "root"
         self.settings = copy.deepcopy(confwriter.merge(base, settings))   # tests edit it
@@ -285,7 +287,7 @@ class Factory:
 
     def __init__(self, folder, authority):
         self.folder, self.authority = folder, authority
-        self.daemons, self.count = [], 0
+        self.daemons, self.hooks, self.count = [], [], 0
         self.known_children = proctree.children()
 
     def new_folder(self, stem):
@@ -297,7 +299,8 @@ class Factory:
     def hook(self, extra=""):
         """A recording hook; `extra` is shell text that runs after the recording."""
         self.count += 1
-        return Hook(self.folder / f"hook{self.count}", extra)
+        self.hooks.append(Hook(self.folder / f"hook{self.count}", extra))
+        return self.hooks[-1]
 
     def program(self, text, shell="/bin/sh"):
         """A script that records nothing; $d is its folder."""
@@ -327,6 +330,8 @@ class Factory:
 
     def finish(self):
         problems = []
+        for hook in self.hooks:
+            hook.release_all()      # else a daemon would wait for stop_timeout
         for made in self.daemons:
             try:
                 problems += made.finish()

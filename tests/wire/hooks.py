@@ -147,6 +147,11 @@ class Hook:
     def release(self, name=""):
         self._knob("block", name).unlink()
 
+    def release_all(self):
+        """Nothing is blocked any more."""
+        for knob in self.folder.glob("block*"):
+            knob.unlink(missing_ok=True)
+
     def exit_with(self, code, name=""):
         """Runs from now on end with this code; 0 takes the knob away."""
         knob = self._knob("exit", name)
@@ -239,7 +244,7 @@ class Hook:
         def found():
             return [run for run in self.runs() if predicate(run)][:1]
         try:
-            return wait_until(found, timeout, interval=0.01)[0]
+            return wait_until(found, timeout)[0]
         except AssertionError:
             raise AssertionError(f"no such run in {self.runs()}") from None
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import stat
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -184,8 +185,8 @@ def test_main_drops_its_user_and_hooks_run_as_named(api, daemon, new_hook):
     d = daemon(api, user="nobody", start=False, hooks={
         "plain": hook_settings(as_user), "root": hook_settings(as_root, user="root")})
     os.chmod(as_user.folder.parent, 0o711)
-    for folder in list(as_user.folder.parents)[:6]:
-        if folder != folder.parent and str(folder).startswith("/tmp/"):
+    for folder in as_user.folder.parents:
+        if folder != folder.parent and str(folder).startswith(tempfile.gettempdir()):
             os.chmod(folder, os.stat(folder).st_mode | 0o011)
     os.chmod(d.short, 0o755)
     d.start()
