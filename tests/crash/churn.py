@@ -86,9 +86,15 @@ class World:
         end = bisect.bisect_right(states, last, key=lambda state: state.rv)
         return any((state.uid, state.digest) != (uid, digest) for state in states[begin:end])
 
-    def changed_since(self, begin, end):
-        """Whether anything at all changed between these times."""
-        return any(begin <= at <= end for at in self.times.values())
+    def changed_since(self, seen, end):
+        """Whether there was anything newer than these versions ({source: version}) at this time."""
+        return any(not self.is_newest(slot, seen.get(slot[0], 0), end) for slot in self.states)
+
+    def is_newest(self, slot, rv, end):
+        """Whether the object did not change between this version of it and this time."""
+        states = self.states[slot]
+        after = states[bisect.bisect_right(states, rv, key=lambda state: state.rv):]
+        return not after or self.times[after[0].rv] > end
 
     def born(self, uid):
         """When it was created; never, if there was no such object."""

@@ -3,9 +3,11 @@
 
 A *telling* is one event in one run. A *life* here is that of a process of informerd: from one start
 to its kill. *In flight* is a run whose success informerd had no time to note: the hook's end line
-is missing, or informerd's own log line of the end (the hook's, if there is none) is not older than
-`bound` seconds when the kill comes. Nothing else may be told twice, and that only if its mark in
-the state was open at the kill; the mark of a run that was started and not handled must be.
+is missing, or its mark in the state is still open when all is dead. Nothing else may be told twice.
+The mark of a run that was started and not handled must be open; and what ended earlier is noted
+earlier: no mark of a success is open when that of a later one is closed. On a machine that has
+nothing else to do there is a bound, too: what informerd's own log (the hook's, if there is no line)
+says to have ended `bound` seconds before the kill is noted.
 """
 import collections
 
@@ -17,11 +19,16 @@ class Run:
         self.id, self.hook, self.life = line["run"], line["hook"], life
         self.at, self.reason, self.attempt = line["at"], line["reason"], line["attempt"]
         self.events, self.snapshot = line["events"], line["snapshot"]
+        self.seen = line.get("seen", {})    # the version that the snapshot has at least
         self.ended_at = self.status = None
 
     @property
     def ok(self):
         return self.status == 0
+
+    @property
+    def number(self):
+        return int(self.id.rpartition("-")[2])
 
     def __str__(self):
         end = "killed" if self.status is None else f"status {self.status} at {self.ended_at:.3f}"
@@ -47,7 +54,7 @@ class Life:
         self.number, self.started_at = number, started_at
         self.killed_at = None
         self.open = set()   # {(hook, source, key)} whose marks were open when it was dead
-        self.noted = {}     # number of a run -> when its success was logged
+        self.noted = {}     # number of a run -> when its success was logged; in that order
 
 
 class Slot:
@@ -66,7 +73,8 @@ class Oracle:
     """feed() all lines in their order, check() when nothing is under way. world: churn.World."""
 
     def __init__(self, world, hooks, bound, slow=()):
-        """slow: hooks whose runs go on after the end of their command (output)."""
+        """slow: hooks whose runs go on after the end of their command (output). bound: None for a
+        machine that may be slow: then no time is too long."""
         self.world, self.hooks, self.bound, self.slow = world, hooks, bound, slow
         self.runs, self.slots = {}, collections.defaultdict(Slot)
         self.lives = []         # those that have died
@@ -124,6 +132,21 @@ class Oracle:
             last = slot.last
             if last and last.run.life is life and not last.run.ok and where not in opened:
                 self.wrong(f"{where}: was told, not handled, and its mark is not open", last)
+        self._in_order(life)
+
+    def _in_order(self, life):
+        """What ended before something that is kept is kept, too; if no other run can have begun
+        of it since."""
+        ended = {number: place for place, number in enumerate(life.noted)}
+        last = [(where, slot.last) for where, slot in self.slots.items() if slot.last
+                and slot.last.run.life is life and slot.last.run.number in ended
+                and slot.last.run.hook not in self.slow]
+        newest = max((ended[told.run.number] for where, told in last if where not in life.open),
+                     default=-1)
+        for where, told in last:
+            if where in life.open and ended[told.run.number] < newest and self.world.is_newest(
+                    where[1:], int(told.event["rv"]), life.killed_at):
+                self.wrong(f"{where}: its end is not kept, and that of a later run is", told)
 
     # ---- One telling
 
@@ -189,11 +212,11 @@ class Oracle:
             return False
         if later.life is run.life:
             return True
-        killed, noted = run.life.killed_at, run.life.noted.get(int(run.id.rpartition("-")[2]))
+        killed, noted = run.life.killed_at, run.life.noted.get(run.number)
         if noted is None and run.hook in self.slow:
             return False
         since = killed - (run.ended_at if noted is None else noted)
-        if since > self.bound:
+        if self.bound is not None and since > self.bound:
             return True
         self.count["again: its run had ended, that was not noted" if noted is None else
                    "again: its run had ended, that was just noted"] += 1
@@ -230,12 +253,18 @@ class Oracle:
     def _content(self, run):
         """A run without changes is due when there is another snapshot, or the last run failed."""
         before, self.contents[run.hook] = self.contents.get(run.hook), run
-        if before is None or run.events or before.snapshot != run.snapshot or \
-                not self._settled(before, run):
+        if before is None or run.events or before.snapshot != run.snapshot or not before.ok:
             return
-        if before.life is not run.life and self.world.changed_since(before.at, run.at):
+        if before.life is not run.life and (
+                not self._is_kept(before, run) or self.world.changed_since(before.seen, run.at)):
             return
         self.wrong("a snapshot that was handled, again", before, run)
+
+    def _is_kept(self, run, later):
+        """Whether the state says that a run was handled; of one without changes it has no mark."""
+        return bool(run.events) and not any(
+            hook == run.hook for life in self.lives[run.life.number:later.life.number]
+            for hook, _source, _key in life.open)
 
     # ---- When nothing is under way
 

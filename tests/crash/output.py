@@ -133,9 +133,9 @@ class Churn(threading.Thread):
 # ---- The kills
 
 def kill_one(subject, rng, killed, targets):
-    """Kills somebody; what was wrong, or None."""
+    """Kills the last of the targets, which it takes away; what was wrong, or None."""
     time.sleep(rng.uniform(0, 0.12))
-    target = rng.choice(targets)
+    target = targets.pop()
     victims = subject.meet(target, rng)
     time.sleep(rng.uniform(0, 0.008) if rng.random() < 0.7 else 0)
     hit = [pid for pid in victims if was_killed(pid)]
@@ -152,7 +152,7 @@ def kill_one(subject, rng, killed, targets):
 def settings_of(folder):
     """The hooks: one of each mode."""
     python = ["/usr/bin/python3", "-I", str(folder / "hook.py")]
-    base = {"sources": ["maps"], "command": [*python, "command"], "timeout": "20s",
+    base = {"sources": ["maps"], "command": [*python, "command"], "timeout": "1h",
             "check": [*python, "check", "${file}", str(folder / "notes")],
             "retry": {"initial": "20ms", "factor": 2.0, "max": "160ms"}}
     files = folder / "files"
@@ -190,7 +190,8 @@ class Campaign:
             "hooks": settings_of(folder)})
         self.churn = Churn(self.api, random.Random(options.seed + 1))
         self.subject = Subject(made)
-        self.temps, self.judged = set(), 0
+        self.temps, self.judged, self.targets = set(), 0, []
+        self.every = min(PAUSE_EVERY, max(2, options.kills // 2))
 
     def run(self):
         for key in KEYS[:4]:
@@ -211,10 +212,15 @@ class Campaign:
     def attack(self):
         pauses = 0
         while self.count() < self.options.kills and not self.problems:
-            self.kill(TARGETS)
-            if self.count() // PAUSE_EVERY > pauses:
-                pauses = self.count() // PAUSE_EVERY
+            self.kill(self.targets or self.shuffled())
+            if self.count() // self.every > pauses:
+                pauses = self.count() // self.every
                 self.pause()
+
+    def shuffled(self):
+        """Everybody's turn comes, in a short campaign, too."""
+        self.targets = self.rng.sample(TARGETS, len(TARGETS))
+        return self.targets
 
     def count(self):
         return sum(self.killed.values()) - self.killed["missed"]
@@ -229,7 +235,7 @@ class Campaign:
         with self.churn.lock:
             starts = self.subject.starts
             while self.subject.starts == starts and not self.problems:
-                self.kill(ENDS)
+                self.kill([self.rng.choice(ENDS)])
             if not self.problems:
                 self.settle()
                 self.renew()
@@ -239,9 +245,8 @@ class Campaign:
         return list((self.folder / "files").rglob(".*"))
 
     def settle(self):
-        made = self.subject.daemon
-        made.wait_control()
-        made.caught_up(self.api)
+        self.subject.ready(self.api)
+        self.subject.daemon.caught_up(self.api)
 
     def renew(self):
         """The last batch may have been of deletes alone: now it has the newest object."""

@@ -49,6 +49,8 @@ def told_of(doc):
         out["snapshot"] = {
             source: {key_of(obj["metadata"]): [obj["metadata"]["uid"], digest(obj)]
                      for obj in objects} for source, objects in doc["snapshot"].items()}
+        out["seen"] = {source: max((int(obj["metadata"]["resourceVersion"]) for obj in objects),
+                                   default=0) for source, objects in doc["snapshot"].items()}
     else:
         events = doc["events"] if "events" in doc else [doc["event"]]
         out["events"] = [event_of(event, None) for event in events]

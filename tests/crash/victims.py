@@ -16,10 +16,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "wire")]
 
 import proctree  # noqa: E402
-from control import PATIENCE  # noqa: E402
+from control import PATIENCE, wait_until  # noqa: E402
 
 ENDS = ["main", "helper", "both"]   # who is killed when the daemon has to start again
-MEET_S = 3.0                        # how long a program is waited for that need not run
+MEET_S = 1.5                        # how long a program is waited for that need not run
 SHOWN = 30                          # problems
 
 
@@ -74,6 +74,17 @@ class Subject:
             time.sleep(0.002)
         left = [f"{pid} {proctree.command(pid)}" for pid in proctree.children() - self.known]
         return f"still running {patience} s after the death of helper and main: {left}"
+
+    def ready(self, api):
+        """Waits until the first runs have ended. A bookmark says that no event is on its way: else
+        a start from what was kept listens for half a second."""
+        made = self.daemon
+        made.wait_control()
+
+        def done():
+            api.bookmark()
+            return made.control.status()["ready"]
+        wait_until(done, what="the first runs have ended", interval=0.05)
 
     def after(self):
         """The same, and then starts them again, as systemd would."""

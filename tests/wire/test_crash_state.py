@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DESIGN 1.4: what was handled stays handled and what was not is told, whatever is killed;
-tests/crash/state.py does this five hundred times. Its judges find what they are for."""
+"""DESIGN 1.4: what was handled stays handled and what was not is told, whatever is killed: a few
+times here, five hundred times in a long run. The judges of tests/crash find what they are for."""
 import subprocess
 import sys
 import types
 
+import campaign
 import pytest
-from control import PATIENCE
 from fakeapi import simple
 from fakeapi.store import Store
 from harness import BUILD, ROOT
@@ -23,8 +23,8 @@ A, B = "a", "b"
 
 def test_no_kill_loses_or_repeats_anything():
     done = subprocess.run(["/usr/bin/python3", ROOT / "tests/crash/state.py", "--build", BUILD,
-                           "--kills", "40", "--bound", "1"], text=True, capture_output=True,
-                          timeout=20 * PATIENCE)
+                           "--kills", str(campaign.size(8, 500)), "--bound", "off"], text=True,
+                          capture_output=True)
     print(done.stdout, done.stderr)
     assert done.returncode == 0
 
@@ -51,8 +51,8 @@ class Story:
         self.clock += 1
         self.live()
 
-    def put(self, value):
-        obj = self.store.apply(simple("ConfigMap", "n/k", data={"value": value}))
+    def put(self, value, key="n/k"):
+        obj = self.store.apply(simple("ConfigMap", key, data={"value": value}))
         return self._changed(obj)
 
     def delete(self):
@@ -65,8 +65,9 @@ class Story:
         return obj
 
     def event(self, kind, obj, **more):
-        event = {"type": kind, "cause": "watch", "source": "maps", "namespace": "n", "name": "k",
-                 "uid": obj["metadata"]["uid"], "object": obj, "final_state_unknown": False,
+        event = {"type": kind, "cause": "watch", "source": "maps", "namespace": "n",
+                 "name": obj["metadata"]["name"], "uid": obj["metadata"]["uid"], "object": obj,
+                 "final_state_unknown": False,
                  "resource_version": obj["metadata"]["resourceVersion"], **more}
         return told.event_of(event, None)
 
@@ -77,7 +78,7 @@ class Story:
         self.clock += 1
         self.oracle.feed({"what": "start", "at": self.clock, "hook": "h", "run": name,
                           "attempt": 1, "reason": "change", "events": list(events),
-                          "snapshot": snapshot}, self.life)
+                          "snapshot": snapshot, "seen": {"maps": self.store.rv}}, self.life)
         if status is not None:
             self.oracle.feed({"what": "end", "at": self.clock, "hook": "h", "run": name,
                               "status": status}, self.life)
@@ -179,6 +180,29 @@ def test_the_judge_finds_an_end_that_nobody_noted_in_time(story):
     assert "handled, and told again" in story.judged()
 
 
+def test_the_judge_without_a_bound_goes_by_the_marks_alone(story):
+    story.oracle.bound = None
+    obj = story.put(A)
+    story.tell("ADDED", obj)
+    story.kill(after=100, opened=True)
+    story.tell("ADDED", obj)
+    assert not story.judged()
+    story.kill(after=0.1)
+    story.tell("ADDED", obj)
+    assert "told again, and its mark was not open" in story.judged()
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_the_judge_finds_an_end_that_is_kept_later_than_a_later_one(story, changes):
+    story.tell("ADDED", story.put(A))
+    story.tell("ADDED", story.put(A, "n/other"))
+    if changes:     # then a run of it may have begun, and have left the mark
+        story.put(B)
+    story.kill(opened=True)
+    found = "its end is not kept, and that of a later run is" in "".join(story.oracle.problems)
+    assert found is not changes
+
+
 def test_the_judge_finds_an_end_that_is_told_twice(story):
     story.tell("ADDED", story.put(A))
     gone = story.delete()
@@ -270,6 +294,13 @@ def test_the_judge_finds_a_snapshot_again_and_one_that_is_old(story):
     story.kill()
     story.run(snapshot=shown)
     assert "a snapshot that was handled, again" in story.judged()
+    count = len(story.oracle.problems)
+    story.kill(opened=True)
+    story.run(story.event("ADDED", obj), snapshot=shown)
+    story.kill(opened=True)
+    before = len(story.oracle.problems)
+    story.run(snapshot=shown)
+    assert len(story.oracle.problems) == before >= count, "its mark was open"
     story.put(B)
     assert "the last snapshot is not what is there" in story.judged()
 
