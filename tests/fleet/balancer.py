@@ -26,7 +26,7 @@ class Balancer:
     def __exit__(self, *_exc):
         self._wait(self._cancel())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join()
         self._loop.close()
 
     @property
@@ -37,7 +37,7 @@ class Balancer:
         return {"sent": self.sent, "received": self.received, "connections": self.connections}
 
     def _wait(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     @staticmethod
     async def _cancel():

@@ -56,6 +56,7 @@ class Servers:
         store = self.apis[0].store
         for api in self.apis:
             api.store = store
+            api.bookmark_period = 24 * 3600     # a slow machine meets none but those of the test
         store.changed = lambda table: [api._store_changed(table) for api in self.apis]
         fill(self.apis[0], objects, endpoints)
 
@@ -72,6 +73,14 @@ class Servers:
 
     def watching(self):
         return sum(api.watching(name) for api in self.apis for name in WATCHES)
+
+    def are_left(self):
+        """Whether nobody is connected, and no stream is open any more either."""
+        return not any(api.conns or api.watchers for api in self.apis)
+
+    def change_while_down(self, obj):
+        wait_until(self.are_left, what="no connections")
+        self.apis[0].apply(obj)
 
     def bookmark(self):
         for api in self.apis:
@@ -126,7 +135,9 @@ class Agent:
         self.settings = {
             "node_name": "worker-00042",
             "control": {"socket": self.control.path},
-            "clusters": {"prod": {"kubeconfig": folder / "kubeconfig"}},
+            "clusters": {"prod": {"kubeconfig": folder / "kubeconfig", "tuning": {
+                name: "1h" for name in ("connect_timeout", "tls_timeout", "response_timeout",
+                                        "list_idle_timeout")}}},
             "watches": {name: {"resource": name, "namespaces": ["*"]} for name in WATCHES},
             "hooks": {"quiet": {"sources": list(WATCHES), "mode": "batch",
                                 "command": ["/bin/true"]}}}
@@ -158,10 +169,10 @@ class Agent:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(20)
-        wait_until(lambda: not any(api.conns for api in self.servers.apis), 20, "no connections")
+        self.process.wait()
+        wait_until(self.servers.are_left, what="no connections")
 
-    def settled(self, timeout=120):
+    def settled(self):
         """Until both watches stand at the servers' version, each with a stream."""
         def done():
             if self.process.poll() is not None:
@@ -170,7 +181,7 @@ class Agent:
                 return False
             watches = self.control.status()["watches"].values()
             return all(w["synced"] and w["state"] == "watching" for w in watches)
-        wait_until(done, timeout, "synced", interval=0.02)
+        wait_until(done, what="synced", interval=0.02)
 
     def seen(self, servers, names=WATCHES):
         """Until these watches have read all that was sent so far."""
@@ -178,7 +189,7 @@ class Agent:
 
         def done():
             return all(self.control.watch(name)["resource_version"] == rv for name in names)
-        wait_until(done, 30, f"version {rv}")
+        wait_until(done, what=f"version {rv}")
 
 
 def unit(servers, agent, act):
@@ -244,7 +255,7 @@ def renew(servers, agent, quiet):
     asked = len(servers.requests())
     for api in servers.apis:
         api.end_watches()
-    wait_until(lambda: len(servers.requests()) == asked + len(WATCHES), 20, "renewals")
+    wait_until(lambda: len(servers.requests()) == asked + len(WATCHES), what="renewals")
     agent.settled()
 
 
@@ -293,7 +304,7 @@ def server_restarted(servers, agent):
     agent.start()
     come(servers, agent, slice_of(0, 2))
     with Phase(servers, agent) as phase:
-        servers.apis[0].restart(before=lambda: servers.apis[0].apply(slice_of(0, 3)))
+        servers.apis[0].restart(before=lambda: servers.change_while_down(slice_of(0, 3)))
         agent.settled()
     agent.stop()
     return phase.figures
@@ -306,7 +317,7 @@ def server_lost(servers, agent):
     with Phase(servers, agent) as phase:
         lost.stop_listening()
         lost.drop("rst")
-        wait_until(lambda: not lost.conns, 20, "no connections")
+        wait_until(lambda: not lost.conns and not lost.watchers, what="no connections")
         agent.settled()
     lost.listen()
     return {"streams": moved, **phase.figures}
