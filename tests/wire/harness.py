@@ -133,8 +133,12 @@ class Daemon:
                    what="what it started is dead")
 
     def settled(self, api):
-        """Waits until nothing more will happen behind a start."""
-        wait_until(lambda: self.control.status()["ready"], what="ready")
+        """Waits until nothing more will happen behind a start. A resumed stream counts as complete
+        with its first bookmark, or after a silence that nobody needs to wait for."""
+        def ready():
+            api.bookmark()
+            return self.control.status()["ready"]
+        wait_until(ready, what="ready", interval=0.02)
         self.caught_up(api)
         wait_until(lambda: self._has_noted(api), what="the state names its clusters")
         return self

@@ -6,7 +6,18 @@ import sqlite3
 import struct
 import time
 
+from control import wait_until
+
 NAME = "state.db"
+
+
+def wait_noted(d, clusters=1):
+    """Waits until the file of the first life names so many clusters: it is of no use to the next
+    one without. d.settled() waits for that, too."""
+    def noted():
+        said = d.log(msg="it is known which cluster this is")
+        return len(said) >= clusters and d.control.status()["state"]["waiting"] == 0
+    wait_until(noted, what="the state names its clusters")
 
 
 class _Hash(ctypes.Structure):

@@ -2,9 +2,12 @@
 """SCENARIOS 106, 107 and 109: a daemon that is started again tells what changed meanwhile, once,
 and asks for no more than that."""
 import pytest
+from control import wait_until
 from fakeapi import END, error_event, service
 from harness import hook_settings
 from hooks import port_of
+from hostile import of_state
+from statefile import wait_noted
 
 NOW = {"settle": ["0s", "0s"]}
 MODES = ["object", "batch", "snapshot"]
@@ -66,14 +69,21 @@ def test_s106_nothing_changed_and_nothing_runs(api, left, hook, mode):
         d.stop()
     assert not hook.runs()
     assert api.sequence("services") == [f"W({known})"] * 2
-    assert not d.problems()
+    assert not of_state(d.problems())
 
 
 @pytest.mark.parametrize("mode", ["batch", "snapshot"])
 def test_s106_what_changed_meanwhile_is_one_run_of_a_batch_or_snapshot(api, left, hook, mode):
-    d = left(*abd(), mode=mode, settle=["300ms", "5s"])
+    """All has come when the hook goes on: how long it waits for more of them is shown by
+    test_sched.c."""
+    d = left(*abd(), mode=mode, **NOW).again(api)
+    assert d.ctl("pause", "h").returncode == 0
+    d.stop()
     wanted = change(api)
-    d.again(api)
+    d.start().seen(api)
+    wait_until(lambda: d.control.hook("h")["pending"] > 0)
+    assert d.ctl("resume", "h").returncode == 0
+    d.caught_up(api)
     (run,) = hook.runs()
     assert sorted(run.told) == wanted and run.reason == "change"
     if mode == "snapshot":
@@ -138,8 +148,8 @@ def test_s106_an_object_that_failed_is_tried_again(api, daemon, hook):
     hook.exit_with(1, "bad")
     api.apply(service("n/bad"), service("n/good"))
     d = daemon(api, hooks={"h": hook_settings(hook, retry={"initial": "1h", "max": "1h"})})
-    hook.wait(2)
-    api.wait_watching("services")
+    wait_until(lambda: d.control.hook("h")["runs_ok"] == d.control.hook("h")["runs_failed"] == 1)
+    wait_noted(d)
     d.stop()
     hook.forget()
     hook.exit_with(0, "bad")

@@ -145,36 +145,68 @@ def many(count):
     return {f"w{i}": {"resource": "configmaps", "namespaces": [f"ns{i}"]} for i in range(count)}
 
 
-def test_start_jitter_spreads_the_first_lists(api, daemon):
-    daemon(api, watches={"first": EVERY, **many(24)},
-           tuning={"start_jitter": "2s", "list_concurrency": 100}).synced()
-    times = sorted(r.time for r in api.requests if r.kind == "L")
-    assert len(times) == 25
-    assert 0.5 < times[-1] - times[0] < 4
-    assert sum(b - a > 0.02 for a, b in zip(times, times[1:])) >= 5
+# How long each waits is proven in virtual time: test_reflector_waits.c.
+
+@pytest.fixture
+def jittered(new_api, factory):
+    """jittered(**tuning): two servers, the first with 24 watches of this tuning, the second with
+    one without; and the daemon."""
+    def make(**tuning):
+        slow, fast = new_api(), new_api()
+        backoff = {"initial": "50ms", "max": "50ms", "jitter": 0.0}
+        clusters = {"slow": factory.cluster(slow, {"backoff": backoff, "list_concurrency": 100,
+                                                   **tuning}),
+                    "fast": factory.cluster(fast, {"backoff": backoff})}
+        watches = {name: {**watch, "cluster": "slow"} for name, watch in many(24).items()}
+        watches["fast"] = {**EVERY, "cluster": "fast"}
+        return slow, fast, factory.daemon(clusters=clusters, watches=watches)
+    return make
+
+
+def test_start_jitter_spreads_the_first_lists(jittered):
+    """Over an hour: meanwhile hardly any has come."""
+    slow, fast, d = jittered(start_jitter="1h")
+    fast.wait_watching("services")
+    assert len(slow.of("configmaps")) < 5
+    waiting = [name for name, w in d.control.status()["watches"].items() if not w["synced"]]
+    assert len(waiting) >= 20
+
+
+def test_start_jitter_is_another_one_for_each_watch(api, daemon):
+    """Lists come one after the other, and not in the order of the watches."""
+    daemon(api, watches=many(12), tuning={"start_jitter": "300ms", "list_concurrency": 1}).synced()
+    asked = [int(r.namespace[2:]) for r in api.of("configmaps", "L")]
+    assert sorted(asked) == list(range(12)) and asked != sorted(asked)
 
 
 def test_without_start_jitter_all_lists_begin_at_once(api, daemon):
-    daemon(api, watches=many(24), tuning={"list_concurrency": 100}).synced()
-    times = sorted(r.time for r in api.requests if r.kind == "L")
-    assert times[-1] - times[0] < 2
+    gate = Gate()
+    api.on_list("configmaps", times=None).hold(gate)
+    d = daemon(api, watches=many(24), tuning={"list_concurrency": 100, "relist_jitter": "1h"})
+    api.wait(lambda: len(api.of("configmaps", "L")) == 24)
+    gate.open()
+    d.synced()
 
 
-def test_relist_jitter_spreads_later_lists_above_the_backoff(api, daemon):
-    d = daemon(api, watches=many(24), tuning={
-        "relist_jitter": "2s", "list_concurrency": 100,
-        "backoff": {"initial": "200ms", "max": "200ms", "jitter": 0.0}}).synced()
-    api.wait_watching("configmaps", 24)
-    first = max(r.time for r in api.of("configmaps", "L"))
-    begin = max(r.time for r in api.of("configmaps", "W"))
-    api.end_watches(how=error_event(500))
-    api.wait(lambda: len(api.of("configmaps", "L")) == 48)
-    times = sorted(r.time for r in api.of("configmaps", "L"))[24:]
-    assert times[0] > first and at_least(0.2, times[0] - begin)
-    assert 0.5 < times[-1] - times[0] < 4
-    assert sum(b - a > 0.02 for a, b in zip(times, times[1:])) >= 5
-    api.wait_watching("configmaps", 24)
-    assert all(w["relists"] == 1 for w in d.control.status()["watches"].values())
+def test_without_start_jitter_lists_come_in_the_order_of_the_watches(api, daemon):
+    daemon(api, watches=many(12), tuning={"list_concurrency": 1}).synced()
+    assert [int(r.namespace[2:]) for r in api.of("configmaps", "L")] == list(range(12))
+
+
+def test_relist_jitter_spreads_later_lists_above_the_backoff(jittered):
+    """Over an hour: one without jitter is long back when hardly any has come."""
+    slow, fast, d = jittered(relist_jitter="1h")
+    d.synced()
+    slow.wait_watching("configmaps", 24)
+    fast.wait_watching("services")
+    begin = max(r.time for r in fast.of("services", "W"))
+    slow.end_watches(how=error_event(500))
+    wait_until(lambda: sum(w["state"] == "backoff"
+                           for w in d.control.status()["watches"].values()) >= 20)
+    fast.end_watches(how=error_event(500))
+    fast.wait_for_request(lambda r: r.kind == "W", count=2)
+    assert at_least(0.05, fast.of("services", "L")[1].time - begin)
+    assert len(slow.of("configmaps", "L")) < 24 + 5
 
 
 def test_resuming_a_watch_is_not_jittered(api, daemon, hook):

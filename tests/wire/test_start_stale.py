@@ -6,7 +6,7 @@ import pytest
 from control import at_least, wait_until
 from fakeapi import endpointslice, service
 from harness import hook_settings
-from statefile import StateFile
+from statefile import StateFile, wait_noted
 
 SOON = {"after": "100ms"}
 ALL = ["added", "modified", "deleted", "left", "stale", "fresh"]
@@ -148,11 +148,11 @@ def test_s110_a_view_is_made_of_what_is_kept(api, alone, hook):
 # ---- Not before, not always
 
 def test_s110_a_server_is_waited_for_first(api, alone, hook):
-    d = alone(service("n/a"), start_stale={"after": "1s"})
+    d = alone(service("n/a"), start_stale={"after": "300ms"})
     begin = time.time()
     d.start()
     assert hook.wait(1)[0].what == ("ADDED", "n/a")
-    assert at_least(1, d.starts("h")[-1][0] - begin)
+    assert at_least(0.3, d.starts("h")[-1][0] - begin)
 
 
 def test_s110_a_hook_that_waits_for_fresh_sources_does(api, alone, hook):
@@ -180,11 +180,12 @@ def test_s110_what_is_too_old_is_not_trusted(api, alone, hook):
 
 def test_s110_what_is_younger_than_max_age_is_trusted(api, alone, hook):
     d = alone(service("n/a"), start_stale={"after": "100ms", "max_age": "3h"})
+    then = time.time() - 2 * HOUR
     with StateFile(d) as state:
         state.last_contact(2 * HOUR)
     d.start()
     age = hook.wait(1)[0].input["sources"]["services"]["age_s"]
-    assert 2 * HOUR <= age < 2 * HOUR + 60
+    assert 2 * HOUR <= age <= time.time() - then
 
 
 def test_s110_off_waits_for_the_server(api, alone, hook):
@@ -261,9 +262,7 @@ def test_s110_a_watch_that_was_moved_does_not_begin_with_another_ones_objects(ne
                hooks={"h": hook_settings(hook, effect="process")})
     hook.wait(2)
     d.caught_up(east, "services")
-    if known:
-        wait_until(lambda: west.identity_requests)
-        d.control.wait_idle()
+    wait_noted(d, clusters=2 if known else 1)
     d.stop()
     hook.forget()
     d.settings["watches"]["services"]["cluster"] = "west"
@@ -337,6 +336,7 @@ def test_s110_a_cluster_that_answers_is_not_stale_because_another_does_not(new_a
                watches=watches, start_stale=SOON, hooks={"h": hook_settings(
                    hook, sources=["east", "west"], effect="process")})
     d.caught_up(east, "east").caught_up(west, "west")
+    wait_noted(d, clusters=2)
     d.stop()
     hook.forget()
     west.stop_listening()

@@ -13,7 +13,8 @@ import pytest
 from control import wait_until
 from fakeapi import service
 from harness import check_config, hook_settings
-from hostile import COUNT, DB, LOCK, WAL, Patient, empty, fill, key, remount, some, tmpfs
+from hostile import (COUNT, DB, LOCK, WAL, Patient, empty, fill, key, of_state, remount, some,
+                     tmpfs)
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 NOBODY = 65534
@@ -45,9 +46,32 @@ def on_disk(patient, disk):
 
 def churn(p, first=80):
     """Enough changes that whatever is kept of them must be written."""
-    for port in range(first, first + 5):
+    for port in range(first, first + 2):
         p.api.apply(*(some(number, port) for number in range(COUNT)))
         p.d.caught_up(p.api)
+
+
+def end(p, how):
+    """Without waiting that all is written: it cannot be."""
+    if how == "kill":
+        p.d.kill()
+    else:
+        assert p.d.stop()[0] == 0
+
+
+def is_well_again(p, well_again, how=None):
+    """The disk works again while the daemon runs, which finds out by itself (a few seconds later);
+    or, with how, while it is down."""
+    if how is None:
+        well_again()
+        p.wait_writable()
+        p.follows()
+    else:
+        p.follows()
+        end(p, how)
+        well_again()
+        p.up().no_warning()
+    p.well().remembers("kill").tidy()
 
 
 def test_full_before_the_first_start(on_disk, disk):
@@ -85,18 +109,13 @@ def test_it_becomes_full_and_stays_so_over_a_restart(on_disk, disk, how):
     fill(disk)
     churn(p)
     p.wait_degraded()
-    if how == "kill":
-        p.d.kill()
-    else:
-        p.d.stop()
+    end(p, how)
     p.change().up()
     p.well()
     text = p.wait_degraded()
     assert "No space left" in text
     p.one_warning("No space left on device")
-    empty(disk)
-    p.wait_writable()
-    p.follows().well().remembers("kill").tidy()
+    is_well_again(p, lambda: empty(disk), None if how == "kill" else how)
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
@@ -109,9 +128,7 @@ def test_full_at_a_restart_what_is_there_is_used(on_disk, disk, how):
     told = [run.what for run in p.objects.runs()[p.run_from:]]
     assert sorted(told) == sorted([("MODIFIED", key(7)), ("DELETED", key(8)), ("DELETED", key(9)),
                                    ("ADDED", key(9)), ("ADDED", key(COUNT))])
-    empty(disk)
-    p.wait_writable()
-    p.follows().well().remembers("kill").tidy()
+    is_well_again(p, lambda: empty(disk), how)
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
@@ -124,10 +141,7 @@ def test_read_only_at_a_restart(on_disk, disk, how):
     assert len(p.objects.runs()) - p.run_from == 5
     assert "Read-only file system" in p.wait_degraded()
     p.one_warning("Read-only file system")
-    p.follows().well()
-    remount(disk, "rw")
-    p.wait_writable()
-    p.remembers("kill").well().tidy()
+    is_well_again(p, lambda: remount(disk, "rw"), None if how == "kill" else how)
 
 
 def test_read_only_at_the_first_start(on_disk, disk):
@@ -317,7 +331,7 @@ def test_the_user_may_change(other, api, hook):
     d.write_config()
     d.again(api)
     d.stop()
-    assert len(hook.runs()) == 1 and not d.problems()
+    assert len(hook.runs()) == 1 and not of_state(d.problems())
     assert {facts.st_uid for facts in other.files().values()} == {NOBODY}
 
 
@@ -348,7 +362,7 @@ def test_a_folder_that_its_owner_may_not_use(other, api, hook, mode):
     d.start()
     hook.wait(1)
     wait_until(lambda: [text for text in d.control.status()["degraded"] if "state" in text])
-    lines = [line for line in d.problems() if "state" in str(line)]
+    lines = of_state(d.problems())
     assert len(lines) == 1 and str(d.state) in str(lines[0]) and "chmod" in str(lines[0]), lines
 
 
@@ -364,11 +378,11 @@ def test_files_of_root_in_a_folder_of_the_user(other, api, hook):
     api.apply(service("n/b"))
     d.again(api)
     hook.wait(3)
-    lines = [line for line in d.problems() if "state" in str(line)]
+    lines = of_state(d.problems())
     assert len(lines) == 1 and str(d.state) in str(lines[0]) and "uid 0" in str(lines[0]), lines
     d.stop()
     d.again(api)
-    assert len(hook.runs()) == 3 and len(d.problems()) == len(lines)
+    assert len(hook.runs()) == 3 and of_state(d.problems()) == lines
 
 
 # ---- Limits of the process
@@ -399,7 +413,7 @@ def test_no_descriptors_left_while_running(patient):
     used = len(os.listdir(f"/proc/{p.d.pid}/fd"))
     resource.prlimit(p.d.pid, resource.RLIMIT_NOFILE, (used, hard))
     p.api.apply(*(some(number, 90) for number in range(COUNT)))
-    wait_until(lambda: p.d.problems(), what="it says so")
+    p.d.wait_problem("Too many open files")
     resource.prlimit(p.d.pid, resource.RLIMIT_NOFILE, (soft, hard))
     p.d.caught_up(p.api)
     p.wait_writable()

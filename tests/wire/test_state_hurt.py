@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """State files that were hurt while the daemon was down: it says so once, begins anew, and tells at
 worst everything again; never less than what has changed, never an end that was none."""
+import itertools
 import os
 import random
 import shutil
@@ -8,8 +9,9 @@ import sqlite3
 
 import pytest
 
+import campaign
 from control import wait_until
-from hostile import ASIDE, COUNT, DB, LOCK, SHM, WAL, Patient, key, some
+from hostile import ASIDE, COUNT, DB, LOCK, SHM, WAL, Patient, key, some, sweep
 
 PAGE = 16384
 
@@ -62,8 +64,10 @@ IN_ITS_PLACE = {
 }
 
 
-@pytest.mark.parametrize("what", IN_ITS_PLACE)
-@pytest.mark.parametrize("how", ["stop", "kill"])
+@pytest.mark.parametrize("how, what", sweep(
+    [(how, what) for how in ("stop", "kill") for what in IN_ITS_PLACE],
+    [*[("stop", what) for what in IN_ITS_PLACE if what not in ("one byte", "a link to null")],
+     ("kill", "random bytes"), ("kill", "nothing"), ("kill", "a folder")]))
 def test_something_else_in_the_place_of_the_file(patient, how, what):
     p = patient.down(how).change()
     remake(p.path(DB), IN_ITS_PLACE[what])
@@ -80,9 +84,13 @@ def test_something_else_in_the_place_of_the_file(patient, how, what):
     p.remembers("kill").tidy()
 
 
-@pytest.mark.parametrize("what", ["text", "random bytes", "a folder", "a link", "a dangling link",
-                                  "a fifo"])
-@pytest.mark.parametrize("name", [WAL, SHM])
+BESIDE = ("text", "random bytes", "a folder", "a link", "a dangling link", "a fifo")
+
+
+@pytest.mark.parametrize("name, what", sweep(
+    [(name, what) for name in (WAL, SHM) for what in BESIDE],
+    [(WAL, "random bytes"), (WAL, "a folder"), (WAL, "a link"), (WAL, "a fifo"),
+     (SHM, "random bytes"), (SHM, "a folder"), (SHM, "a link")]))
 def test_something_else_beside_the_file(patient, name, what):
     """After a kill the log holds what was not moved into the file."""
     p = patient.down("kill").change()
@@ -96,7 +104,8 @@ def test_something_else_beside_the_file(patient, name, what):
     p.remembers("kill").tidy()
 
 
-@pytest.mark.parametrize("what", ["text", "random bytes", "a folder", "a link", "a fifo"])
+@pytest.mark.parametrize("what", sweep(
+    ["text", "random bytes", "a folder", "a link", "a fifo"], ["text", "a folder", "a link"]))
 def test_something_else_in_the_place_of_the_lock(patient, what):
     """It holds nothing that would be missed."""
     p = patient.down("kill").change()
@@ -125,7 +134,8 @@ def test_hurt_while_the_servers_are_away(patient):
 def test_everything_twice_over(patient):
     """Damage after damage: what was set aside first makes room."""
     p = patient
-    for what in ("a folder", "text", "a folder", "a fifo", "another database"):
+    for what in sweep(["a folder", "text", "a folder", "a fifo", "another database"],
+                      ["a folder", "text", "a folder"]):
         p.d.stop()
         remake(p.path(DB), IN_ITS_PLACE[what])
         p.up()
@@ -168,7 +178,8 @@ def test_a_newer_release_that_kept_it_readable_wrote_it(patient):
     p.well().follows().well().remembers("kill").tidy()
 
 
-@pytest.mark.parametrize("sql", [
+# What a row says is tried in test_state_damage.c; here is one of each kind.
+BY_HAND = [
     "PRAGMA application_id = 7", "DROP TABLE mark", "DROP TABLE object", "DROP TABLE fact",
     "DROP TABLE item", "DELETE FROM mark", "DELETE FROM object", "DELETE FROM item",
     "DELETE FROM fact", "DELETE FROM object WHERE key = 'n/s7'",
@@ -176,7 +187,13 @@ def test_a_newer_release_that_kept_it_readable_wrote_it(patient):
     "UPDATE fact SET value = '1' WHERE what = 'version'",
     "DELETE FROM fact WHERE what = 'identity'", "UPDATE object SET uid = 'u'",
     "UPDATE mark SET open = 0, handled = NULL", "ALTER TABLE object RENAME TO objects",
-    "PRAGMA user_version = 0", "PRAGMA user_version = -1"])
+    "PRAGMA user_version = 0", "PRAGMA user_version = -1"]
+
+
+@pytest.mark.parametrize("sql", sweep(BY_HAND, [
+    "PRAGMA application_id = 7", "DROP TABLE object", "DELETE FROM item",
+    "DELETE FROM mark WHERE key = 'n/s7'", "UPDATE object SET rv = '1'",
+    "DELETE FROM fact WHERE what = 'identity'", "PRAGMA user_version = 0"]))
 def test_somebody_changed_it_by_hand(patient, sql):
     p = patient.down("stop").change()
     db = sqlite3.connect(p.path(DB))
@@ -218,10 +235,15 @@ def test_a_copy_of_the_whole_folder_is_used(patient):
     p.well().tidy()
 
 
-@pytest.mark.parametrize("how", ["stop", "kill"])
-@pytest.mark.parametrize("names", [[DB], [WAL], [SHM], [DB, WAL, SHM], [WAL, SHM], [LOCK]],
-                         ids="+".join)
+GONE = [(DB,), (WAL,), (SHM,), (DB, WAL, SHM), (WAL, SHM), (LOCK,)]
+
+
+@pytest.mark.parametrize("how, names", sweep(
+    [(how, names) for how in ("stop", "kill") for names in GONE],
+    [("stop", (DB,)), ("stop", (LOCK,)), *[("kill", names) for names in GONE]]),
+    ids=lambda value: value if isinstance(value, str) else "+".join(value))
 def test_files_are_gone(patient, how, names):
+    """An orderly stop leaves no log that could go."""
     p = patient.down(how).change()
     for name in names:
         p.path(name).unlink(missing_ok=True)
@@ -295,42 +317,43 @@ class Fresh:
         p.api.apply(some(9, self.port + 1))
 
 
-def rounds(p, name, hurt, seeds):
+def rounds(p, name):
     """Again and again from the same copy of the files, with other damage each time. Returns how
     often it was noticed."""
     copy, change, noticed = p.state.parent / "copy", Fresh(), 0
     shutil.copytree(p.state, copy)
-    for seed in seeds:
+    before = (copy / name).read_bytes()
+    for hurt, seed in itertools.product(HURTS, range(campaign.size(2, 12))):
+        case = f"{hurt.__name__}, seed {seed}"
         shutil.rmtree(p.state)
         shutil.copytree(copy, p.state)
-        before = (copy / name).read_bytes()
         after = hurt(before, random.Random(seed))
         p.path(name).write_bytes(after)
         change(p)
         p.up()
         found = p.warnings()
-        assert len(found) <= 1, f"seed {seed}: {found}"
-        assert not found or str(p.state) in str(found), f"seed {seed}"
+        assert len(found) <= 1, f"{case}: {found}"
+        assert not found or str(p.state) in str(found), case
         try:
             p.well(forgot=True)
         except AssertionError as wrong:
-            raise AssertionError(f"seed {seed}: {wrong}") from None
+            raise AssertionError(f"{case}: {wrong}") from None
         noticed += bool(found) and after != before
         p.d.kill()
     p.d.start()
     return noticed
 
 
+# What comes of each byte is tried in test_state_damage.c; here are damages of each kind.
+
 @pytest.mark.slow
-@pytest.mark.parametrize("hurt", HURTS)
-def test_the_file_is_hurt(patient, hurt):
-    assert rounds(patient.down("stop"), DB, hurt, range(12)) > 2
+def test_the_file_is_hurt(patient):
+    assert rounds(patient.down("stop"), DB) > campaign.size(2, 30)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hurt", HURTS)
-def test_the_log_is_hurt(patient, hurt):
-    assert rounds(patient.down("kill"), WAL, hurt, range(12)) > 2
+def test_the_log_is_hurt(patient):
+    assert rounds(patient.down("kill"), WAL) > campaign.size(2, 30)
 
 
 @pytest.mark.slow
@@ -339,7 +362,7 @@ def test_file_and_log_are_of_different_times(patient):
     p = patient.down("stop")
     older = p.path(DB).read_bytes()
     p.up()
-    for port in range(100, 120):
+    for port in range(100, 100 + campaign.size(2, 20)):
         p.api.apply(*(some(number, port) for number in range(COUNT)))
         p.d.caught_up(p.api)
     p.down("kill")
