@@ -14,9 +14,9 @@ BASE = """global
     stats socket {admin} mode 600 level admin
 defaults
     mode http
-    timeout connect 2s
-    timeout client 10s
-    timeout server 10s
+    timeout connect 5m
+    timeout client 5m
+    timeout server 5m
 """
 
 

@@ -90,11 +90,18 @@ def test_a_rolling_update_loses_no_request_and_asks_no_removed_server(api, follo
 
 def test_scaled_to_zero_the_last_servers_stay_for_hold_empty(api, following, seen, haproxy, park):
     park.start("10.1.0.1")
-    d = following("10.1.0.1")
+    d = following("10.1.0.1", **{'hold_empty = "10s"': 'hold_empty = "1h"'})
     api.apply(ends([]))
     d.caught_up(api)
     assert d.control.objects("haproxy_backends", "shop/web")["held"]
     assert answers() == {"10.1.0.1"}
+
+
+def test_scaled_to_zero_for_longer_than_hold_empty_there_is_no_server(api, following, seen, haproxy,
+                                                                     park):
+    park.start("10.1.0.1")
+    d = following("10.1.0.1", **{'hold_empty = "10s"': 'hold_empty = "300ms"'})
+    api.apply(ends([]))
     seen(d)
     assert http_end.get("127.0.0.1", NODE_PORT)[0] == 503
     api.apply(ends(["10.1.0.1"]))

@@ -127,10 +127,17 @@ def test_one_that_comes_back_while_it_ends_is_used_again(api, following, haproxy
 
 def test_scaled_to_zero_the_last_servers_stay_for_hold_empty(api, following, haproxy, park):
     park.start("10.1.0.1")
-    d = following("10.1.0.1", **{"10s": "10s"})
+    d = following("10.1.0.1")
     put(api)
     d.caught_up(api)
     assert answers() == {"10.1.0.1"}
+
+
+def test_scaled_to_zero_for_longer_than_hold_empty_there_is_no_server(api, following, haproxy,
+                                                                     park):
+    park.start("10.1.0.1")
+    d = following("10.1.0.1", **{"10s": "300ms"})
+    put(api)
     haproxy.wait_servers("shop_web_http")
     assert http_end.get("127.0.0.1", 80)[0] == 503
     put(api, "10.1.0.1")

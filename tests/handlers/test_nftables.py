@@ -131,7 +131,7 @@ def test_a_list_that_lacks_the_nodes_is_held_and_the_set_stays(api, start):
 
 
 def test_a_flushed_ruleset_is_mended(api, start):
-    d = start(node("a", "10.0.0.1"), replace={'rerun_every = "10min"': 'rerun_every = "1s"'})
+    d = start(node("a", "10.0.0.1"), replace={'rerun_every = "10min"': 'rerun_every = "200ms"'})
     programs.run("nft", "flush", "ruleset")
     wait_members("nodes4", "10.0.0.1")
     assert run_count(d) >= 2
