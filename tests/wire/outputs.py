@@ -55,6 +55,18 @@ def each(place, **more):
             "output": place / "${namespace}/${name}.conf", **more}
 
 
+def ends_late(d, code, done, early=()):
+    """--once of d ends with this code when its timeout has come behind done(). How long that must
+    be nobody knows: one that has come before, which is one of the codes `early`, is tried again."""
+    for timeout_ms in [250 * 4 ** n for n in range(8)]:
+        got = d.to_the_end("--once", "--timeout", f"{timeout_ms}ms")
+        if done():
+            assert got == code, f"{got} after {timeout_ms} ms"
+            return
+        assert got in (code, *early), f"{got} after {timeout_ms} ms"
+    raise AssertionError("it never came so far")
+
+
 def identity(path):
     stat = path.stat()
     return stat.st_ino, stat.st_mtime_ns

@@ -5,6 +5,7 @@ import random
 import re
 import stat
 
+import campaign
 import pytest
 from control import wait_until
 from fakeapi import endpointslice, service
@@ -100,7 +101,7 @@ def test_folders_that_come_and_go_fail_no_run(api, daemon, place):
                                      output=place / "${namespace}/sub/${name}")})
     d.synced()
     api.wait_watching("services")
-    for number in range(1, 401):
+    for number in range(1, campaign.size(120, 401)):
         key = f"n{rnd.randrange(3)}/s{rnd.randrange(3)}"
         if key in left and rnd.random() < .6:
             api.delete("services", key)

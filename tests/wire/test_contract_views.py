@@ -5,6 +5,7 @@ import ipaddress
 import json
 import random
 
+import campaign
 import pytest
 from control import wait_until
 from fakeapi import service, simple
@@ -263,7 +264,7 @@ def test_any_changes_and_relists_end_with_what_the_server_has(api, viewed, seed)
     rnd = random.Random(seed)
     api.apply(*[service(f"n/{name}") for name in "abc"])
     d = viewed()
-    for _ in range(12):
+    for _ in range(campaign.size(4, 12)):
         for _ in range(15):
             mutate(api, rnd)
         relist(api, d)

@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 
 import pytest
 from control import PATIENCE, wait_until
@@ -17,7 +18,13 @@ MEMBERS = {"held_reason", "held_deletes", "last_event_age_s", "last_bookmark_age
 
 
 @pytest.fixture
-def running(api, daemon, hook):
+def began():
+    """When the test began: nothing that it sees is older."""
+    return time.monotonic()
+
+
+@pytest.fixture
+def running(began, api, daemon, hook):
     api.apply(service("n/a"), service("n/b"))
     d = daemon(api, hooks={"h": hook})
     hook.wait(2)
@@ -25,12 +32,17 @@ def running(api, daemon, hook):
     return d
 
 
-def test_status_has_everything(running, api):
+def age_of(began):
+    """The age in seconds that nothing exceeds, with room for rounding."""
+    return time.monotonic() - began + 1
+
+
+def test_status_has_everything(running, api, began):
     status = running.control.status()
     assert status["pid"] == running.pid and status["ready"] is True
     assert status["version"] and status["started"] and status["degraded"] == []
     cluster = status["clusters"]["prod"]
-    assert cluster["server"] == api.url and 0 <= cluster["contact_age_s"] < 60
+    assert cluster["server"] == api.url and 0 <= cluster["contact_age_s"] < age_of(began)
     watch = status["watches"]["services"]
     assert watch["cluster"] == "prod" and watch["resource"] == "services"
     assert watch["state"] == "watching" and watch["synced"] is True
@@ -169,7 +181,7 @@ def test_ctl_does_not_let_objects_write_escape_codes_to_the_terminal(api, daemon
 
 def test_degraded_tells_why_and_ctl_status_says_no(api, daemon, hook):
     api.on_list("services", times=None).fail(403)
-    d = daemon(api, hooks={"h": hook})
+    d = daemon(api, hooks={"h": hook}, tuning={"backoff": {"initial": "1h", "max": "1h"}})
     d.control.wait_watch("services", state="forbidden")
     done = d.ctl("status")
     assert "forbidden" in done.stdout
@@ -210,7 +222,7 @@ def test_the_log_is_json_or_text_as_asked(api, daemon):
 
 # ---- What a watch knows of itself
 
-def test_a_watch_tells_when_events_and_bookmarks_came(running, api):
+def test_a_watch_tells_when_events_and_bookmarks_came(running, api, began):
     assert running.control.watch("services")["last_event_age_s"] is None
     api.apply(service("n/a", ports=[443]))
     wait_until(lambda: running.control.watch("services")["events"] == 1)
@@ -219,7 +231,8 @@ def test_a_watch_tells_when_events_and_bookmarks_came(running, api):
     api.bookmark()
     wait_until(lambda: running.control.watch("services")["last_bookmark_age_s"] is not None)
     now = running.control.watch("services")
-    assert 0 <= now["last_bookmark_age_s"] <= now["last_event_age_s"] < 60 and now["events"] == 1
+    assert 0 <= now["last_bookmark_age_s"] <= now["last_event_age_s"] < age_of(began)
+    assert now["events"] == 1
 
 
 def test_ctl_watches_wide_shows_ages_and_relists_by_reason(running, api):
@@ -284,75 +297,13 @@ def test_relist_ends_a_wait_for_the_backoff(api, daemon):
     d.synced()
 
 
-# ---- verify
+# ---- guard
 
 def list_body(api, *keys):
     """These Services of the server as a list."""
     return {"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": str(api.rv)},
             "items": [api.get("services", key) for key in keys]}
 
-
-def test_verify_of_a_true_cache_finds_nothing(running, api):
-    done = running.ctl("verify", "services")
-    assert (done.returncode, done.stdout) == (0, "no differences (2 objects compared)\n"), done
-    watch = running.control.watch("services")
-    assert watch["audit"] == {"state": "idle", "runs": 1, "differences": 0}
-    assert watch["relists"] == 0
-
-
-def test_verify_shows_what_differs_and_changes_nothing(running, api, hook):
-    before = running.control.objects("services")
-    api.delete("services", "n/a", silent=True)
-    api.apply(service("n/b", ports=[443]), silent=True)
-    api.apply(service("n/c"), silent=True)
-    done = running.ctl("verify", "services")
-    assert done.returncode == 1, done.stderr
-    rows = [line.split() for line in done.stdout.splitlines()]
-    assert rows[0] == ["KEY", "WHAT"]
-    assert sorted(rows[1:4]) == [["n/a", "extra"], ["n/b", "different"], ["n/c", "missing"]]
-    assert rows[-1][:2] == ["3", "differences"]
-    assert running.control.objects("services") == before and len(hook.runs()) == 2
-    result = json.loads(running.ctl("verify", "services", "-o", "json").stdout)
-    assert result["number"] == 2 and result["differences"] == 3 and result["applied"] is False
-    assert result["error"] is None and 0 <= result["done_age_s"] < 60
-    assert running.control.watch("services")["audit"]["differences"] == 3
-
-
-def test_verify_that_the_server_refuses_cannot_be_done(running, api):
-    api.on_list("services", times=None).fail(403)
-    done = running.ctl("verify", "services")
-    assert done.returncode == 1 and done.stdout == ""
-    assert "cannot be compared" in done.stderr and "403" in done.stderr
-    assert running.control.watch("services")["audit"] == {
-        "state": "idle", "runs": 1, "differences": None}
-    assert running.control.watch("services")["state"] == "watching"
-
-
-def test_two_verifies_at_once_share_one_comparison(running, api):
-    gate = Gate()
-    lists = len([r for r in api.requests if r.kind == "L"])
-    api.on_list("services").reply(hold=gate, body=list_body(api, "n/a", "n/b"))
-    first = running.control.post("/v1/watches/services/verify")
-    gate.wait_reached()
-    assert running.control.post("/v1/watches/services/verify") == first == {
-        "started": True, "number": 1}
-    assert running.control.watch("services")["audit"]["state"] == "listing"
-    short = running.ctl("verify", "services", "--timeout", "200ms")
-    assert short.returncode == 1 and "--timeout" in short.stderr
-    gate.open()
-    wait_until(lambda: running.control.watch("services")["audit"]["runs"] == 1)
-    assert len([r for r in api.requests if r.kind == "L"]) == lists + 1
-
-
-def test_verify_before_the_watch_is_synced_is_refused(api, daemon):
-    api.on_list("services", times=None).fail(500)
-    d = daemon(api)
-    d.control.wait_watch("services", state="backoff")
-    done = d.ctl("verify", "services")
-    assert done.returncode == 1 and "not synced" in done.stderr
-
-
-# ---- guard
 
 @pytest.fixture
 def twenty(api, daemon, hook):

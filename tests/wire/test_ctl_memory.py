@@ -11,7 +11,7 @@ HELD = {"start_stale": {"after": "off"}}
 SOON = {"start_stale": {"after": "100ms"}}
 TEXTS = {
     "effect": ({"effect": "process"}, {}),
-    "settings": ({}, {"timeout": "29s"}),
+    "settings": ({}, {"timeout": "59min"}),
 }
 
 

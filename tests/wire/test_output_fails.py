@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 
+import campaign
 import pytest
 from control import wait_until
 from fakeapi import service
@@ -97,7 +98,7 @@ def test_the_log_tells_that_a_burst_is_in_effect_and_a_trouble_over(api, daemon,
 def test_what_waits_to_be_applied_is_seen_everywhere(api, daemon, place, applier):
     applier.exit_with(3)
     api.apply(service("n/a", ports=[81]))
-    d = daemon(api, limits={"pending": "1s"},
+    d = daemon(api, limits={"pending": "200ms"},
                hooks={"h": whole(place, retry=LATE, apply=[applier.path])})
     wait_until(lambda: d.control.hook("h")["applies_failed"] == 1)
     shown = d.control.hook("h")
@@ -167,11 +168,12 @@ def test_too_much_output_is_no_file(api, daemon, place, applier, tmp_path):
 
 
 def test_megabytes_of_output_arrive_whole(api, daemon, place):
+    count = campaign.size(400_000, 2_000_000)
     api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": whole(place, shell="seq 1 2000000")})
+    d = daemon(api, hooks={"h": whole(place, shell=f"seq 1 {count}")})
     d.caught_up(api)
     text = (place / "all.cfg").read_text()
-    assert text == "".join(f"{i}\n" for i in range(1, 2000001))
+    assert text == "".join(f"{i}\n" for i in range(1, count + 1))
 
 
 def test_empty_output_is_an_empty_file(api, daemon, place, applier):
@@ -185,7 +187,7 @@ def test_stdout_that_a_child_keeps_is_not_whole(api, daemon, place, new_program)
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": whole(place, shell=None, command=[program.path], retry=LATE)})
     d.wait_problem("left behind still holds its stdout")
-    assert not exists(program.pid("pid"))
+    wait_until(lambda: not exists(program.pid("pid")))
     assert place.files() == {} and not d.problems(msg="processes of a failed hook could not be "
                                                       "killed")
 
@@ -204,14 +206,17 @@ HANGS = {"command": {"shell": "exec sleep 600"},
 
 @pytest.mark.parametrize("phase", HANGS)
 def test_each_program_has_the_timeout(api, daemon, place, phase):
+    """On a slow machine it meets what ends by itself, too: then that is tried again."""
     api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, timeout="5s", retry=LATE, **{**HANGS[phase]})})
-    wait_until(lambda: d.control.hook("h")["last_error"])
-    error = d.control.hook("h")["last_error"]
-    assert "timeout after 5000 ms" in error, error
+    d = daemon(api, hooks={"h": whole(place, timeout="500ms", **{**HANGS[phase]})})
+    failed = {"command": "killed", "check": "check: ", "apply": "apply: "}[phase]
+    word = f"timeout after 500 ms: {failed}"
+    wait_until(lambda: word in (d.control.hook("h")["last_error"] or ""), what=word)
+    assert d.ctl("pause", "h").returncode == 0
+    wait_until(lambda: d.control.hook("h")["running"] == 0)
     if phase == "apply":
         assert place.files() == {"all.cfg": '"port":81\n'}
-        assert d.control.hook("h")["runs_ok"] == 1
+        assert d.control.hook("h")["runs_ok"] >= 1
     else:
         assert place.files() == {}
 
@@ -237,7 +242,8 @@ def test_a_stop_lets_a_run_write_its_file(api, daemon, place, hook):
     """The command ends within stop_timeout: its file is written, and is not applied any more."""
     hook.block()
     api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, shell=None, command=[hook.path])})
+    d = daemon(api, limits={"stop_timeout": "1h"},
+               hooks={"h": whole(place, shell=None, command=[hook.path])})
     hook.wait(1)
     d.signal(signal.SIGTERM)
     wait_until(lambda: d.log(msg="stopping"))

@@ -7,14 +7,13 @@ import time
 import pytest
 from control import at_least, wait_until
 from fakeapi import STALL, Gate, endpointslice, error_event, ev, service, simple
-from harness import hook_settings, is_sanitized
+from harness import RETRY, hook_settings, is_sanitized
 from hooks import port_of
 from proctree import exists, kill, memory_kb
 
 NOW = {"settle": ["0s", "0s"]}
 MODES = ["object", "batch", "snapshot"]
 ALL = ["added", "modified", "deleted", "left", "stale", "fresh"]
-NEVER = {"initial": "1h", "max": "1h"}
 TWO = {"services": {"resource": "services", "namespaces": ["*"]},
        "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
 
@@ -32,6 +31,12 @@ def started(api, daemon, hook, key="n/first", **more):
 
 # ---- 5: contact lost, contact back
 
+def fresh_again(d, api):
+    """Waits until nothing more comes of an outage: on a slow machine it may be told more often."""
+    d.caught_up(api)
+    d.control.wait_watch("services", stale=False)
+    d.control.wait_idle()
+
 @pytest.mark.parametrize("mode", MODES)
 def test_peers_05_a_hook_hears_that_contact_is_lost_and_that_it_is_back(api, factory, hook, mode):
     api.apply(service("n/a"))
@@ -40,19 +45,21 @@ def test_peers_05_a_hook_hears_that_contact_is_lost_and_that_it_is_back(api, fac
         hook, mode=mode, events=ALL, **NOW)})
     hook.wait(1)
     api.wait_watching("services")
-    d.control.wait_idle()
+    fresh_again(d, api)
+    hook.forget()
     api.stop_listening()
     api.drop("rst")
-    stale = hook.wait(2)[1]
+    stale = hook.wait(1)[0]
     assert stale.told == [("STALE", "services")]
     source = stale.input["sources"]["services"]
     assert source["stale"] is True and source["synced"] is True and at_least(0.3, source["age_s"])
     api.listen()
-    fresh = hook.wait(3)[2]
+    fresh = hook.wait(2)[1]
     assert fresh.told == [("FRESH", "services")]
     assert fresh.input["sources"]["services"]["stale"] is False
-    d.caught_up(api)
-    assert len(hook.runs()) == 3
+    fresh_again(d, api)
+    both = [[("STALE", "services")], [("FRESH", "services")]]
+    assert hook.told() == both * (len(hook.runs()) // 2)
 
 
 # ---- 7: memory bounded by keys
@@ -93,21 +100,24 @@ def test_peers_07_a_blocked_hook_costs_memory_by_keys_and_not_by_changes(api, da
 # ---- 9: one at a time per object, many objects, one global limit
 
 def test_peers_09_objects_run_in_parallel_each_once_under_one_limit(api, daemon, new_hook):
-    wide, other = new_hook(extra="sleep 0.05"), new_hook(extra="sleep 0.05")
+    wide, other = new_hook(), new_hook()
     d = daemon(api, limits={"hook_concurrency": 3}, hooks={
         "wide": hook_settings(wide, concurrency=8), "other": other}).synced()
     api.wait_watching("services")
-    most = 0
+    for hook in (wide, other):
+        hook.block()
     for port in range(1, 4):
         for key in range(10):
             api.apply(service(f"n/s{key}", ports=[port]))
         d.seen(api)
+        wide.wait(4)
+        other.wait(1)
         running = [d.control.hook(name)["running"] for name in ("wide", "other")]
-        most = max(most, sum(running))
+        assert running == [4, 1], "a slot for each hook, and three"
+    for hook in (wide, other):
+        hook.release()
     d.caught_up(api)
-    assert most <= 5, "a slot for each hook, and three"
-    at_once, twice = wide.most_at_once()
-    assert 2 <= at_once <= 4 and not twice, "its own slot and three"
+    assert wide.most_at_once() == (4, False), "its own slot and three"
     assert other.most_at_once() == (1, False)
     for hook in (wide, other):
         assert {hook.of(f"n/s{key}")[-1].port for key in range(10)} == {3}
@@ -116,8 +126,9 @@ def test_peers_09_objects_run_in_parallel_each_once_under_one_limit(api, daemon,
 # ---- 10: a failing key
 
 def test_peers_10_a_failing_key_has_its_own_ladder_the_newest_state_and_an_end(api, daemon, hook):
-    d = started(api, daemon, hook,
-                retry={"initial": "100ms", "factor": 2.0, "max": "1s", "attempts": 4})
+    d = started(api, daemon, hook, concurrency=2,
+                retry={"initial": "50ms", "factor": 2.0, "max": "1s", "attempts": 4})
+    hook.block("bad")
     hook.exit_with(1, "bad")
     hook.exit_with(1, "worse")
     api.apply(service("n/bad", ports=[1]), service("n/worse", ports=[1]))
@@ -125,13 +136,15 @@ def test_peers_10_a_failing_key_has_its_own_ladder_the_newest_state_and_an_end(a
     for number in range(5):
         api.apply(service(f"n/s{number}"))
     api.apply(service("n/bad", ports=[2]))
+    d.seen(api)
+    hook.release("bad")
     wait_until(lambda: d.control.hook("h")["parked"] == 2, what="both keys are parked")
     for key in ("n/bad", "n/worse"):
         tries = hook.of(key)
         assert [run.attempt for run in tries] == [1, 2, 3, 4]
         if key == "n/worse":
             found = [b.began - a.ended for a, b in zip(tries, tries[1:])]
-            assert all(map(at_least, (0.1, 0.2, 0.4), found)), found
+            assert all(map(at_least, (0.05, 0.1, 0.2), found)), found
     assert [run.port for run in hook.of("n/bad")][1:] == [2, 2, 2], "the newest state"
     assert all(len(hook.of(f"n/s{i}")) == 1 for i in range(5)), "the others went on"
     hook.exit_with(0, "bad")
@@ -144,7 +157,10 @@ def test_peers_10_a_failing_key_has_its_own_ladder_the_newest_state_and_an_end(a
 # ---- 11: timeout, TERM, KILL, all of it
 
 def test_peers_11_a_timeout_ends_the_group_and_what_escaped_it(api, daemon, new_program):
+    """A run that the timeout meets before it has begun, or that is killed before it can say that
+    TERM came, is tried again."""
     program = new_program("""
+d="$d/try$INFORMERD_ATTEMPT"; mkdir "$d"
 trap 'echo term >"$d/term"' TERM; echo $$ >"$d/pids"
 sleep 1000 & echo $! >>"$d/pids"
 setsid sh -c 'trap "" TERM; sleep 1000 & echo $! >>"$0/pids"; echo $$ >>"$0/pids"; wait' "$d" &
@@ -154,20 +170,25 @@ while :; do wait; done
 """)
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": {
-        "sources": ["services"], "command": [program.path], "retry": NEVER, "timeout": "5s",
+        "sources": ["services"], "command": [program.path], "retry": RETRY, "timeout": "500ms",
         "kill_grace": "300ms"}})
-    program.text("all")
-    pids = [int(pid) for pid in (program.folder / "pids").read_text().split()]
+
+    def whole():
+        return [path for path in program.folder.glob("try*") if (path / "all").exists()
+                and (path / "term").exists()]
     try:
-        assert program.text("term") == "term\n", "TERM comes first"
-        wait_until(lambda: d.control.hook("h")["runs_failed"] == 1)
+        run = wait_until(whole, what="TERM comes first")[0]
+        pids = [int(pid) for pid in (run / "pids").read_text().split()]
         wait_until(lambda: not any(map(exists, pids)), what="nothing lives on")
-        line = d.wait_problem("timeout", hook="h", key="n/a")
-        assert "5000 ms" in line["result"]
-        [(start, _key)] = d.starts("h")
-        assert at_least(5.3, time.time() - start), "the timeout and the grace"
+        line = d.wait_problem("timeout", hook="h", key="n/a", attempt=int(run.name[3:]))
+        assert "500 ms" in line["result"]
+        took = [row["took_s"] for row in d.ctl_json("runs", "h")
+                if row["attempt"] == int(run.name[3:])]
+        assert at_least(0.8, took[0]), "the timeout and the grace"
     finally:
-        kill(pids)
+        d.stop()
+        kill([int(pid) for path in program.folder.glob("try*/pids")
+              for pid in path.read_text().split()])
 
 
 # ---- 13: several clusters
@@ -257,57 +278,63 @@ def test_peers_17_a_change_comes_with_the_old_object_and_the_changed_paths(api, 
 
 @pytest.fixture
 def up_and_down(api, daemon, new_hook):
-    """(daemon, up, down): two hooks on one source whose objects carry role=x; n/a is there."""
-    up, down = new_hook(), new_hook()
-    api.apply(service("n/a", labels={"role": "x"}))
-    d = daemon(api, watches={"services": {
-        "resource": "services", "namespaces": ["*"], "match": ["metadata.labels.role=x"]}}, hooks={
-        "up": hook_settings(up, events=["added", "modified"], **NOW),
-        "down": hook_settings(down, events=["deleted", "left"], settle=["1s", "10s"])})
-    up.wait(1)
-    api.wait_watching("services")
-    d.caught_up(api)
-    up.forget()
-    return d, up, down
+    """up_and_down(hold): (daemon, up, down): two hooks on one source whose objects carry role=x;
+    n/a is there; removals are held for so long."""
+    def make(hold):
+        up, down = new_hook(), new_hook()
+        api.apply(service("n/a", labels={"role": "x"}))
+        d = daemon(api, watches={"services": {
+            "resource": "services", "namespaces": ["*"],
+            "match": ["metadata.labels.role=x"]}}, hooks={
+            "up": hook_settings(up, events=["added", "modified"], **NOW),
+            "down": hook_settings(down, events=["deleted", "left"], settle=[hold, "1h"])})
+        up.wait(1)
+        api.wait_watching("services")
+        d.caught_up(api)
+        up.forget()
+        return d, up, down
+    return make
 
 
 def test_peers_20_who_leaves_and_comes_back_within_the_hold_never_left(api, up_and_down):
-    d, up, down = up_and_down
+    d, up, down = up_and_down("1h")
     api.apply(service("n/a", labels={"role": "y"}))
     d.seen(api, objects=0)
     assert d.control.hook("down")["pending"] == 1
     api.apply(service("n/a", ports=[81], labels={"role": "x"}))
     assert up.wait(1)[0].port == 81, "adds are heard at once"
     d.caught_up(api)
-    assert not down.runs()
+    assert not down.runs() and len(up.runs()) == 1
+
+
+def test_peers_20_who_leaves_for_good_has_left_after_the_hold(api, up_and_down):
+    d, up, down = up_and_down("200ms")
+    before = time.time()
     api.apply(service("n/a", ports=[82], labels={"role": "y"}))
     left = down.wait(1)[0]
-    assert left.what == ("LEFT", "n/a") and left.port == 81, "the last state that was selected"
+    assert left.what == ("LEFT", "n/a") and left.port == 80, "the last state that was selected"
+    assert at_least(0.2, d.starts("down")[0][0] - before)
     d.caught_up(api)
-    assert len(down.runs()) == 1 and len(up.runs()) == 1
+    assert len(down.runs()) == 1 and not up.runs()
 
 
 def test_peers_20_removals_wait_while_additions_do_not(api, up_and_down):
-    d, up, down = up_and_down
-    first = api.get("services", "n/a")["metadata"]["uid"]
-    before = time.time()
+    d, up, down = up_and_down("1h")
     api.delete("services", "n/a")
     api.apply(service("n/b", labels={"role": "x"}))
-    assert up.wait_what("ADDED", "n/b").began < before + 5
-    gone = down.wait(1)[0]
-    assert gone.what == ("DELETED", "n/a") and gone.event["uid"] == first
-    assert at_least(1.0, d.starts("down")[0][0] - before)
-    assert d.starts("up")[1][0] < d.starts("down")[0][0]
+    up.wait_what("ADDED", "n/b")
+    assert d.control.hook("down")["pending"] == 1 and not down.runs()
 
 
 def test_peers_20_another_life_does_not_take_the_delete_of_the_first_one_back(api, up_and_down):
-    d, up, down = up_and_down
-    first = api.get("services", "n/a")["metadata"]["uid"]
+    d, up, down = up_and_down("200ms")
+    first, before = api.get("services", "n/a")["metadata"]["uid"], time.time()
     api.delete("services", "n/a")
     second = api.apply(service("n/a", ports=[81], labels={"role": "x"}))
     assert up.wait(1)[0].event["uid"] == second["metadata"]["uid"]
     gone = down.wait(1)[0]
     assert gone.what == ("DELETED", "n/a") and gone.event["uid"] == first
+    assert at_least(0.2, d.starts("down")[0][0] - before)
     d.caught_up(api)
     assert len(down.runs()) == 1
 

@@ -70,7 +70,9 @@ def test_it_allows_each_request_and_each_grant_is_needed(new_api, daemon, lists)
     d.synced(*EVERYTHING)
     api.delete("configmaps", "a/x")
     api.wait_for_request(lambda r: r.kind == "G" and r.resource == "configmaps")
-    d.ctl("verify", "slices")
+    d.control.post("/v1/watches/slices/verify")
+    api.wait_for_request(lambda r: r.kind == "L" and r.resource == "endpointslices",
+                         count=2 if lists == "off" else 1)
     r = roles(d.config)
 
     def asked():
