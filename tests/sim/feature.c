@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/feature.h"
 
+#include "base/compiler.h"
+
 const char *feature_text(enum feature feature)
 {
 #define FEATURE_TEXT(id, text) text,
@@ -8,4 +10,20 @@ const char *feature_text(enum feature feature)
 #undef FEATURE_TEXT
 
     return texts[feature];
+}
+
+bool feature_is_rare(enum feature feature)
+{
+    static const enum feature rare[] = {
+        FEATURE_ORDER_ALL,     FEATURE_ORDER_VOID, FEATURE_SPLAY_RERUN,   FEATURE_DENIED_ORDER,
+        FEATURE_PARK_ATTEMPTS, FEATURE_FORWARD,    FEATURE_GAVE_WAY,      FEATURE_TWO_ENDS,
+        FEATURE_UNDONE,        FEATURE_MORE_PATHS, FEATURE_APPLY_ORDERED, FEATURE_APPLY_PARKED,
+        FEATURE_APPLY_DENIED,  FEATURE_KEPT_AGAIN, FEATURE_KEPT_BACK,     FEATURE_KEPT_SNAPSHOT,
+        FEATURE_KEPT_PARKED,   FEATURE_KEPT_QUIET,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rare); i++)
+        if (rare[i] == feature)
+            return true;
+    return false;
 }

@@ -5,6 +5,7 @@
 #ifndef SIM_FEATURE_H
 #define SIM_FEATURE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -120,5 +121,8 @@ enum feature { FEATURE_MAP(FEATURE_ENUM) FEATURES };
 
 /* What it is. */
 const char *feature_text(enum feature feature);
+
+/* Does it come up in fewer than one of eight simulations? */
+bool feature_is_rare(enum feature feature);
 
 #endif

@@ -17,9 +17,11 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 #include "base/mem.h"
+#include "campaign.h"
 #include "helper/helper.h"
+#include "play_clock.h"
 
-enum { PATIENCE_S = 100, OUTPUT_MAX = 4096 };
+enum { GRACE_MS = 3600000, SLOWNESS = 10, OUTPUT_MAX = 4096 };
 
 static void after_event(struct helped *w)
 {
@@ -72,6 +74,7 @@ void helped_open_with(struct helped *w, const struct helper_hook *hooks, size_t 
     int fd;
 
     alarm(PATIENCE_S);
+    play_clock_slow(SLOWNESS); /* no process is too slow to die, or to say who it is */
     memset(w, 0, sizeof(*w));
     assert_int_equal(helper_start(&params, &fd, &w->helper, NULL), ERR_OK);
     w->loop = loop_create();
@@ -84,10 +87,10 @@ void helped_open(struct helped *w)
     static const char *const shell_argv[] = {"/bin/sh", "-c", "eval \"$INFORMERD_SCRIPT\"", NULL};
     static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
     struct helper_hook hooks[] = {
-        [HELPED_TRUE] = {.argv = true_argv,  .kill_grace_ms = 60000},
-        [HELPED_SHELL] = {.argv = shell_argv, .kill_grace_ms = 60000},
-        [HELPED_AS_NOBODY] = {.argv = shell_argv, .uid = HELPED_NOBODY,   .gid = HELPED_NOBODY},
-        [HELPED_SHORT_GRACE] = {.argv = shell_argv,                  .kill_grace_ms = 50                      },
+        [HELPED_TRUE] = {.argv = true_argv,  .kill_grace_ms = GRACE_MS},
+        [HELPED_SHELL] = {.argv = shell_argv, .kill_grace_ms = GRACE_MS},
+        [HELPED_AS_NOBODY] = {.argv = shell_argv, .uid = HELPED_NOBODY,      .gid = HELPED_NOBODY},
+        [HELPED_SHORT_GRACE] = {.argv = shell_argv,                  .kill_grace_ms = 50                         },
     };
 
     hooks[HELPED_AS_NOBODY].change_user = getuid() == 0;
@@ -114,6 +117,7 @@ void helped_close(struct helped *w)
     if (w->helper > 0)
         assert_int_equal(helped_wait(w), 0);
     alarm(0);
+    play_clock_go();
 }
 
 int helped_run_with(struct helped *w, uint64_t id, enum helped_hook hook, int in,

@@ -63,8 +63,8 @@ void io_probe_init(struct io_probe *p, uint16_t port)
     p->params = (struct conn_params){
         .host = "127.0.0.1",
         .port = port,
-        .connect_timeout_ms = 10000,
-        .tls_timeout_ms = 10000,
+        .connect_timeout_ms = IO_PROBE_TIMEOUT_MS,
+        .tls_timeout_ms = IO_PROBE_TIMEOUT_MS,
         .on_session = on_session,
         .session_arg = p,
     };

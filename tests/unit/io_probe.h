@@ -15,6 +15,9 @@
 #include "server.h"
 #include "tls_peer.h"
 
+/* A day: no test lets so much time pass. */
+enum { IO_PROBE_TIMEOUT_MS = 86400000 };
+
 /* Where an owner disposes its object. */
 enum io_probe_dispose { IO_NEVER, IO_ON_OPEN, IO_ON_DATA, IO_ON_CLOSED };
 
@@ -42,7 +45,8 @@ struct io_tls {
     struct tls_ctx *ctx;
 };
 
-/* A probe with a loop of its own that would connect to 127.0.0.1:port; timeouts are 10 s. */
+/* A probe with a loop of its own that would connect to 127.0.0.1:port; its timeouts do not
+ * come by themselves. */
 void io_probe_init(struct io_probe *p, uint16_t port);
 
 /* Starts to connect. */

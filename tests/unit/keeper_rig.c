@@ -11,15 +11,13 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "io/deadline.h"
+#include "look.h"
 
 /* A body on the heap that knows who counts it. */
 struct body {
     struct keeper_rig *rig;
     char text[];
 };
-
-enum { LOOK_EVERY_MS = 5 };
 
 static void release(void *hold)
 {
@@ -141,49 +139,27 @@ bool keeper_rig_commit(struct keeper_rig *r)
     return r->durable;
 }
 
-struct turn {
-    struct loop_task task;
-    struct loop *loop;
-};
-
-static void on_turn(struct loop_task *task)
-{
-    loop_stop(container_of(task, struct turn, task)->loop);
-}
-
 void keeper_rig_turn(struct keeper_rig *r)
 {
-    struct turn turn = {.loop = r->loop};
-
-    loop_task_init(&turn.task, on_turn);
-    loop_defer(r->loop, &turn.task);
-    loop_run(r->loop);
+    look_turns(r->loop, 0);
 }
 
-struct look {
+struct wish {
     struct keeper_rig *rig;
-    struct deadline *timer;
     bool writable;
 };
 
-static void on_look(void *arg)
+static bool has_come_true(void *arg)
 {
-    struct look *look = arg;
+    const struct wish *w = arg;
 
-    if (keeper_status(look->rig->keeper).is_writable == look->writable)
-        loop_stop(look->rig->loop);
-    else
-        deadline_start(look->timer, LOOK_EVERY_MS);
+    return keeper_status(w->rig->keeper).is_writable == w->writable;
 }
 
 void keeper_rig_until(struct keeper_rig *r, bool writable)
 {
-    struct look look = {.rig = r, .writable = writable};
-
-    look.timer = deadline_create(r->loop, on_look, &look);
-    deadline_start(look.timer, LOOK_EVERY_MS);
-    loop_run(r->loop);
-    deadline_dispose(&look.timer);
+    look_turns(r->loop, 1); /* who calls it again and again waits for a worker */
+    look_until(r->loop, has_come_true, &(struct wish){r, writable});
 }
 
 bool keeper_rig_flush(struct keeper_rig *r, uint64_t timeout_ms)

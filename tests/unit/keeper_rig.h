@@ -49,7 +49,7 @@ bool keeper_rig_commit(struct keeper_rig *r);
 /* Runs one turn of the loop: a batch that is due is given to a worker. */
 void keeper_rig_turn(struct keeper_rig *r);
 
-/* Runs the loop until the status says so. */
+/* Runs the loop until the status says so, one turn at least. */
 void keeper_rig_until(struct keeper_rig *r, bool writable);
 
 /* Flushes, and runs the loop until that is over. */

@@ -12,7 +12,10 @@
 #include "base/buf.h"
 #include "io/listener.h"
 
-enum { RIG_PEERS = LISTENER_CLIENTS + 2, RIG_BIG_BYTES = 8 * 1024 * 1024, RIG_GIVE_UP_MS = 10000 };
+enum { RIG_PEERS = LISTENER_CLIENTS + 2, RIG_BIG_BYTES = 8 * 1024 * 1024 };
+
+/* A deadline that only play_clock_pass() brings. */
+enum { RIG_IDLE_MS = 60000 };
 
 /* One client; reads only while reading is set. */
 struct rig_peer {
@@ -46,8 +49,8 @@ int rig_set_up(void **state);
 /* Disposes what is left; fails if a handle leaked or the socket file stays. */
 int rig_tear_down(void **state);
 
-/* Makes socket and listener. idle_ms as in listener_params. */
-void rig_start(struct rig *t, uint64_t idle_ms);
+/* Makes socket and listener, whose clients may be idle for RIG_IDLE_MS. */
+void rig_start(struct rig *t);
 
 /* Answers a request: its target in angle brackets, RIG_BIG_BYTES for /big, or a stream. */
 void rig_handle(void *arg, const struct admin_request *req, struct admin_response *out);
@@ -63,6 +66,9 @@ void rig_say_many(struct rig_peer *p, const char *text, size_t times);
 
 /* Runs the loop, and the clients that read, until done. */
 void rig_run_until(struct rig *t, bool (*done)(struct rig *t));
+
+/* Lets several deadlines pass, each for itself. */
+void rig_pass(struct rig *t);
 
 /* Writes so many lines of the journal. */
 void rig_note(struct rig *t, size_t lines);

@@ -72,10 +72,10 @@ void cluster_probe_init(struct cluster_probe *p, const char *scheme, uint16_t po
     p->params = (struct cluster_params){
         .name = "prod",
         .user_agent = "informerd/test",
-        .connect_timeout_ms = 10000,
-        .tls_timeout_ms = 10000,
-        .response_timeout_ms = 10000,
-        .list_idle_timeout_ms = 10000,
+        .connect_timeout_ms = CLUSTER_PROBE_TIMEOUT_MS,
+        .tls_timeout_ms = CLUSTER_PROBE_TIMEOUT_MS,
+        .response_timeout_ms = CLUSTER_PROBE_TIMEOUT_MS,
+        .list_idle_timeout_ms = CLUSTER_PROBE_TIMEOUT_MS,
         .list_concurrency = list_concurrency,
     };
     (void)snprintf(url, sizeof(url), "%s://127.0.0.1:%u/pre", scheme, (unsigned)port);

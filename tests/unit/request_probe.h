@@ -29,7 +29,8 @@ struct request_probe {
     struct err err;
 };
 
-enum { CLUSTER_PROBE_MAX = 32 };
+/* A day: no test lets so much time pass. */
+enum { CLUSTER_PROBE_MAX = 32, CLUSTER_PROBE_TIMEOUT_MS = 86400000 };
 
 struct cluster_probe {
     struct loop *loop;
@@ -41,8 +42,8 @@ struct cluster_probe {
     struct request_probe rq[CLUSTER_PROBE_MAX];
 };
 
-/* A loop and, on it, a cluster at scheme://127.0.0.1:port/pre with concurrency for lists; timeouts
- * are 10 s. */
+/* A loop and, on it, a cluster at scheme://127.0.0.1:port/pre with concurrency for lists; none
+ * of its timeouts comes by itself. */
 void cluster_probe_init(struct cluster_probe *p, const char *scheme, uint16_t port,
                         unsigned list_concurrency);
 

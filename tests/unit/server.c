@@ -358,7 +358,7 @@ uint16_t server_dead_port(const char *address, uint16_t port, int fds[3])
         fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         (void)connect(fds[i], (const struct sockaddr *)&in, sizeof(in));
         if (i == 1)
-            poll(&(struct pollfd){.fd = fds[1], .events = POLLOUT}, 1, 1000);
+            poll(&(struct pollfd){.fd = fds[1], .events = POLLOUT}, 1, -1);
     }
     return port;
 }

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/rng.h"
 #include "cache/audit.h"
+#include "campaign.h"
 
 static void ignore_delta(void *arg, const struct delta *d)
 {
@@ -239,7 +240,7 @@ static void test_only_the_first_hundred_are_kept(void **state)
     drop(&r);
 }
 
-enum { KEYS = 6, PROGRAMS = 3000 };
+enum { KEYS = 6 };
 
 /* Key i of the store and of the list: rv 0 = not there. */
 struct pair {
@@ -300,7 +301,7 @@ static void test_random_caches_against_an_oracle(void **state)
 
     (void)state;
     rng_seed(&rng, 3);
-    for (int i = 0; i < PROGRAMS; i++)
+    for (size_t i = 0; i < campaign_size(600, 3000); i++)
         run_program(&rng);
 }
 

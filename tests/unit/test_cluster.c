@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "campaign.h"
 #include "io/loop.h"
 #include "io/pool.h"
 #include "request_probe.h"
@@ -411,6 +412,6 @@ int main(void)
         cmocka_unit_test(test_dispose_before_the_first_turn_and_while_it_runs),
     };
 
-    alarm(100);
+    alarm(PATIENCE_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "campaign.h"
 #include "io/deadline.h"
 #include "io/loop.h"
 #include "request_probe.h"
@@ -287,6 +288,6 @@ int main(void)
         cmocka_unit_test(test_leaving_when_the_cluster_is_gone),
     };
 
-    alarm(100);
+    alarm(PATIENCE_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

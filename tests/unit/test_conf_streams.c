@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "campaign.h"
 #include "conf/conf_print.h"
 #include "conf_files.h"
 
@@ -256,7 +257,7 @@ static void test_a_thousand_watches_are_compared_at_once(void **state)
                    i % NAMESPACES);
     buf_puts(&text, "};");
     conf_files_write("main.conf", buf_cstr(&text));
-    alarm(30);
+    alarm(PATIENCE_S);
     struct conf *c = conf_files_read("main.conf");
     for (size_t i = 0; i < c->n_watches; i++)
         for (size_t k = 0; k < i; k++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/confirmer on the loopback: what is asked for, what answers mean, one GET at a time, retries. */
+/* io/confirmer on the loopback: what is asked for, what answers mean, one GET at a time, retries. The
+ * clock stands while an answer is waited for: none is too late. */
 #include "objects.h"
 
 #include <string.h>
@@ -7,8 +8,9 @@
 #include "base/compiler.h"
 #include "cache/confirm.h"
 #include "io/confirmer.h"
-#include "io/deadline.h"
 #include "io/loop.h"
+#include "look.h"
+#include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
 
@@ -57,6 +59,7 @@ struct rig {
     struct resource resource;
     struct confirmer *confirmer;
     struct buf said;
+    struct loop_task later;
     unsigned progress;
     unsigned unauthorized;
     bool until_unauthorized;
@@ -79,11 +82,19 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
     (void)wall_ns;
 }
 
+/* Behind what the confirmer does in this turn: it may ask again now. */
+static void on_later(struct loop_task *task)
+{
+    (void)task;
+    play_clock_pass(CONFIRM_RETRY_MAX_MS);
+}
+
 static void on_progress(void *arg)
 {
     struct rig *r = arg;
 
     r->progress++;
+    loop_defer(r->probe.loop, &r->later);
     if (confirm_count(watch_confirm(r->watch)) == 0)
         loop_stop(r->probe.loop);
 }
@@ -93,6 +104,7 @@ static void on_unauthorized(void *arg)
     struct rig *r = arg;
 
     r->unauthorized++;
+    loop_defer(r->probe.loop, &r->later);
     if (r->until_unauthorized)
         loop_stop(r->probe.loop);
 }
@@ -129,6 +141,7 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
     struct buf items = {0};
 
     memset(r, 0, sizeof(*r));
+    loop_task_init(&r->later, on_later);
     r->server = server_start(&(struct server_params){.scripts = scripts});
     cluster_probe_init(&r->probe, "http", server_port(r->server), 1);
     r->watch = make_watch(r);
@@ -152,6 +165,7 @@ static void tear_down(struct rig *r)
 {
     confirmer_dispose(&r->confirmer);
     assert_null(r->confirmer);
+    loop_cancel(&r->later);
     watch_destroy(&r->watch);
     resource_fini(&r->resource);
     cluster_probe_fini(&r->probe);
@@ -272,29 +286,16 @@ static void test_one_get_at_a_time(void **state)
     tear_down(&r);
 }
 
-struct poll {
-    struct rig *rig;
-    struct deadline *timer;
-};
-
-static void stop_when_asked(void *arg)
+static bool has_asked(void *arg)
 {
-    struct poll *p = arg;
+    const struct rig *r = arg;
 
-    if (server_requests(p->rig->server) > 0)
-        loop_stop(p->rig->probe.loop);
-    else
-        deadline_start(p->timer, 1);
+    return server_requests(r->server) > 0;
 }
 
 static void run_until_asked(struct rig *r)
 {
-    struct poll p = {.rig = r};
-
-    p.timer = deadline_create(r->probe.loop, stop_when_asked, &p);
-    deadline_start(p.timer, 1);
-    loop_run(r->probe.loop);
-    deadline_dispose(&p.timer);
+    look_until(r->probe.loop, has_asked, r);
 }
 
 static void test_dispose_with_a_get_under_way(void **state)
@@ -354,5 +355,6 @@ int main(void)
         cmocka_unit_test(test_a_late_answer_changes_nothing),
     };
 
+    play_clock_stop();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "campaign.h"
 #include "io/loop.h"
 #include "io_probe.h"
 #include "proto/tls.h"
@@ -264,6 +265,6 @@ int main(void)
         cmocka_unit_test(test_dispose_in_any_state),
     };
 
-    alarm(100);
+    alarm(PATIENCE_S);
     return cmocka_run_group_tests(tests, io_tls_set_up, io_tls_clean_up);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "campaign.h"
 #include "io/exchange.h"
 #include "io/loop.h"
 #include "io_probe.h"
@@ -88,7 +89,7 @@ static void open_probe(struct probe *p, const struct server *s)
 {
     memset(p, 0, sizeof(*p));
     io_probe_init(&p->io, server_port(s));
-    p->params.response_timeout_ms = 10000;
+    p->params.response_timeout_ms = IO_PROBE_TIMEOUT_MS;
     io_probe_connect(&p->io);
     io_probe_run(&p->io);
     assert_int_equal(p->io.opens, 1);
@@ -324,10 +325,14 @@ static void test_each_deadline(void **state)
     assert_failed(&p, ERR_TIMEOUT, "no response for 30 ms (response timeout)");
     server_stop(&s);
     s = start(stops);
-    run_held(&p, s, (struct exchange_params){.response_timeout_ms = 5000, .idle_timeout_ms = 30});
+    run_held(&p, s,
+             (struct exchange_params){.response_timeout_ms = IO_PROBE_TIMEOUT_MS,
+                                      .idle_timeout_ms = 30});
     assert_true(exchange_heard(p.x));
     assert_failed(&p, ERR_TIMEOUT, "the response stopped for 30 ms (idle timeout)");
-    run_held(&p, s, (struct exchange_params){.idle_timeout_ms = 5000, .hard_deadline_ms = 40});
+    run_held(
+        &p, s,
+        (struct exchange_params){.idle_timeout_ms = IO_PROBE_TIMEOUT_MS, .hard_deadline_ms = 40});
     assert_failed(&p, ERR_TIMEOUT, "the response did not end within 40 ms (hard deadline)");
     run_held(&p, s, (struct exchange_params){.hard_deadline_ms = 20});
     assert_failed(&p, ERR_TIMEOUT, "hard deadline");
@@ -442,6 +447,6 @@ int main(void)
         cmocka_unit_test(test_a_connection_that_is_lost_already),
     };
 
-    alarm(100);
+    alarm(PATIENCE_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

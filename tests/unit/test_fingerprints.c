@@ -19,11 +19,12 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "campaign.h"
 #include "helper/helper.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
 
-enum { HOOKS = 40, PATHS = 4, PATIENCE_S = 100, PLENTY_MS = 60000 };
+enum { HOOKS = 40, PATHS = 4, PLENTY_MS = 3600000 };
 
 #define CAP ((off_t)64 * 1024 * 1024)
 

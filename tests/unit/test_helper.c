@@ -57,7 +57,7 @@ static const char *const plain_env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NU
                           .argv = ARGV(__VA_ARGS__), \
                           .env = plain_env,          \
                           .umask = 022,              \
-                          .kill_grace_ms = 60000,    \
+                          .kill_grace_ms = 3600000,  \
                           .kill_signal = SIGTERM})
 #define SHELL(script) HOOK("/bin/sh", "-c", script)
 

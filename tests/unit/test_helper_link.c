@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "campaign.h"
 #include "helped.h"
 #include "io/loop.h"
 #include "io/memfile.h"
@@ -187,8 +188,9 @@ static void run_many(struct helped *w, size_t n)
 }
 
 /* No descriptor, no zombie, no memory: what the first hundred needed is enough for the others. */
-static void test_2000_runs_leave_nothing(void **state)
+static void test_many_runs_leave_nothing(void **state)
 {
+    const size_t many = campaign_size(400, 2000);
     struct helped w;
 
     (void)state;
@@ -197,7 +199,7 @@ static void test_2000_runs_leave_nothing(void **state)
     size_t ours = helped_fds(getpid());
     size_t its = helped_fds(w.helper);
     size_t memory = helped_memory(w.helper);
-    run_many(&w, 2000);
+    run_many(&w, many);
     assert_int_equal(helped_fds(getpid()), ours);
     assert_int_equal(helped_fds(w.helper), its);
     assert_int_equal(helped_children(w.helper), 0);
@@ -329,7 +331,7 @@ int main(void)
         cmocka_unit_test(test_programs_die_with_the_helper),
         cmocka_unit_test(test_end_of_main_ends_all),
         cmocka_unit_test(test_64_at_a_time),
-        cmocka_unit_test(test_2000_runs_leave_nothing),
+        cmocka_unit_test(test_many_runs_leave_nothing),
         cmocka_unit_test(test_a_slow_helper),
         cmocka_unit_test(test_a_slow_main),
         cmocka_unit_test(test_too_big_an_environment),

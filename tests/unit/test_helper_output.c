@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "campaign.h"
 #include "outbox.h"
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
@@ -284,7 +285,7 @@ static void test_links_as_variable_folders(void **state)
 /* The same while the folder is swapped for a link all the time. */
 static void test_swapped_folder(void **state)
 {
-    enum { RUNS = 200 };
+    const size_t runs = campaign_size(60, 200);
     struct outbox o;
 
     (void)state;
@@ -302,10 +303,10 @@ static void test_swapped_folder(void **state)
         for (;;)
             if (renameat2(AT_FDCWD, folder, AT_FDCWD, other, RENAME_EXCHANGE) < 0)
                 _exit(1);
-    for (int i = 0; i < RUNS; i++) {
+    for (size_t i = 0; i < runs; i++) {
         char bytes[16];
 
-        snprintf(bytes, sizeof(bytes), "%d", i);
+        snprintf(bytes, sizeof(bytes), "%u", (unsigned)i);
         outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", bytes);
         outbox_await(&o);
         assert_int_equal(outbox_count(&o, "out"), 0);

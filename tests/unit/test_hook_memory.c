@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "campaign.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 size_t __sanitizer_get_current_allocated_bytes(void); /* its header is not always installed */
 #else
@@ -16,12 +18,16 @@ enum {
     KEYS = 1000,
     BODY = 1024,
     STATES = 6, /* that an entry may refer to: see struct entry */
-#if defined(__SANITIZE_ADDRESS__)
-    CHANGES = 100000,
-#else
-    CHANGES = 1000000,
-#endif
 };
+
+static size_t changes(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    return campaign_size(20000, 100000);
+#else
+    return campaign_size(100000, 1000000);
+#endif
+}
 
 static unsigned uids[KEYS];
 static size_t at_start;
@@ -116,6 +122,7 @@ static void add(enum hook_mode mode, int park_exit)
 /* Hooks that hang, and with park_exit ones that fail whenever they run. */
 static void check_mode(enum hook_mode mode, bool fails)
 {
+    const size_t all = changes();
     size_t peak[2] = {0};
 
     memset(uids, 0, sizeof(uids));
@@ -126,14 +133,14 @@ static void check_mode(enum hook_mode mode, bool fails)
     for (size_t key = 0; key < KEYS; key++)
         tell(DELTA_ADDED, key, 0);
     stage_sync(0);
-    for (size_t i = 0; i < CHANGES; i++) {
+    for (size_t i = 0; i < all; i++) {
         struct run *run = i % 100 == 0 ? hooks_next(&stage.hooks, stage.now) : NULL;
-        size_t half = 2 * i / CHANGES;
+        size_t half = 2 * i / all;
 
         change(i);
         if (run != NULL && fails)
             stage_end(run, i % 200 == 0 ? 75 : 1);
-        if (i % (CHANGES / 40) == 0)
+        if (i % (all / 40) == 0)
             peak[half] = max(peak[half], check_bound());
     }
     assert_true(peak[1] < peak[0] + peak[0] / 4); /* it does not grow */

@@ -6,12 +6,13 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "campaign.h"
 
 /* Random programs of changes, relists, pauses, orders, runs that succeed, fail, overlap and hang,
  * in virtual time, judged by hook_oracle and hook_warden. PROGRAM=N in the environment runs one of
  * them, PROGRAMS=N so many. */
 
-enum { HOOKS = 3, PROGRAMS = 3000, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f, OBJECTS = 0xf };
+enum { HOOKS = 3, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f, OBJECTS = 0xf };
 
 static struct hooks hooks;
 static struct oracle oracles[HOOKS];
@@ -454,7 +455,7 @@ static void test_random_programs_keep_the_guarantees(void **state)
 {
     const char *one = getenv("PROGRAM");
     const char *many = getenv("PROGRAMS");
-    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : PROGRAMS;
+    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : campaign_size(400, 3000);
 
     (void)state;
     log_set_level(LOG_LVL_ERROR);

@@ -7,12 +7,13 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "campaign.h"
 
 /* Random programs of changes and runs, in virtual time, of a hook whose process dies at any point
  * and is followed by one that knows what its ledger says, judged by hook_oracle over all of them.
  * PROGRAM=N in the environment runs one of them, PROGRAMS=N so many. */
 
-enum { PROGRAMS = 3000, STEPS = 120, PARK = 75, ALL = 0x3f };
+enum { STEPS = 120, PARK = 75, ALL = 0x3f };
 
 static struct hook_disk disk;
 
@@ -474,7 +475,7 @@ static void test_the_guarantees_hold_over_deaths_at_any_point(void **state)
 {
     const char *one = getenv("PROGRAM");
     const char *many = getenv("PROGRAMS");
-    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : PROGRAMS;
+    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : campaign_size(400, 3000);
 
     (void)state;
     log_set_level(LOG_LVL_ERROR);

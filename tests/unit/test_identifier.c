@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "io/cluster.h"
-#include "io/deadline.h"
 #include "io/loop.h"
+#include "look.h"
+#include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
 
@@ -38,8 +39,8 @@ static const struct server_step missing[] = ANSWER(EMPTY("404 Not Found"));
 static const struct server_step odd[] = ANSWER(EMPTY("406 Not Acceptable"));
 static const struct server_step unauthorized[] = ANSWER(EMPTY("401 Unauthorized"));
 static const struct server_step broken[] = ANSWER(EMPTY("500 Oops"));
-static const struct server_step busy[] =
-    ANSWER("HTTP/1.1 429 Busy\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+static const struct server_step busy[] = ANSWER(
+    "HTTP/1.1 429 Busy\r\nRetry-After: 100\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
 static const struct server_step no_json[] = ANSWER(OK_HEAD "<html>");
 static const struct server_step cut[] =
     ANSWER(HEAD("200 OK") "Content-Length: 1000\r\n\r\n{\"metadata\":{\"uid\":\"u-0\"");
@@ -66,8 +67,15 @@ static const struct server_step flood[] = {
     {SERVER_CLOSE, NULL      }
 };
 
+/* What a busy server says; a patience that is over before that, but never by itself. */
+enum { BUSY_MS = 100000, PATIENCE_MS = 20000, TURNS = 20 };
+
+/* Less than an answer may take. */
+enum { SOME_MS = 9000 };
+
 struct rig {
     struct cluster_probe on;
+    unsigned requests; /* for has_asked_again() */
     struct server *server;
     struct identifier *identifier;
     int identified;
@@ -99,9 +107,24 @@ static void on_unauthorized(void *arg)
 
 static const struct identifier_events rig_events = {on_identified, on_unauthorized};
 
-static void stop_loop(void *loop)
+static bool has_asked_again(void *arg)
 {
-    loop_stop(loop);
+    const struct rig *r = arg;
+
+    return r->identified > 0 || server_requests(r->server) > r->requests;
+}
+
+static bool knows_it_is_busy(void *arg)
+{
+    const struct rig *r = arg;
+    const char *trouble = identifier_trouble(r->identifier);
+
+    return trouble != NULL && strstr(trouble, "429") != NULL;
+}
+
+static void run_until(struct rig *r, bool (*is_true)(void *arg))
+{
+    look_until(r->on.loop, is_true, r);
 }
 
 static void set_up_patient(struct rig *r, const struct server_step *const *scripts,
@@ -191,13 +214,17 @@ static void test_a_server_that_never_says_it_is_nobody(void **state)
     for (size_t i = 0; i < sizeof(failing) / sizeof(failing[0]); i++) {
         struct rig r;
 
-        set_up_patient(&r, SCRIPTS(failing[i]), 20);
-        uint64_t before = loop_now_ms(r.on.loop);
-        loop_run(r.on.loop);
+        set_up_patient(&r, SCRIPTS(failing[i]), PATIENCE_MS);
+        r.requests = 1;
+        run_until(&r, has_asked_again);
+        assert_int_equal(r.identified, 0);
+        while (r.identified == 0) {
+            play_clock_pass(SOME_MS);
+            r.requests = server_requests(r.server);
+            run_until(&r, has_asked_again);
+        }
         assert_int_equal(r.identified, 1);
         assert_string_equal(r.id.uid, "");
-        assert_true(loop_now_ms(r.on.loop) - before >= 20);
-        assert_true(server_requests(r.server) > 1);
         tear_down(&r);
     }
 }
@@ -212,7 +239,9 @@ static void test_who_is_busy_or_wants_another_credential_is_waited_for(void **st
     loop_run(r.on.loop);
     assert_string_equal(r.id.uid, "u-1");
     tear_down(&r);
-    set_up_patient(&r, SCRIPTS(broken, busy, broken, good), 900); /* busy lasts for longer */
+    set_up_patient(&r, SCRIPTS(broken, busy, broken, good), PATIENCE_MS);
+    run_until(&r, knows_it_is_busy);
+    play_clock_pass(BUSY_MS);
     loop_run(r.on.loop);
     assert_string_equal(r.id.uid, "u-1");
     tear_down(&r);
@@ -243,9 +272,14 @@ static void test_patience(void **state)
 
     (void)state;
     set_up(&r, SCRIPTS(busy, good));
-    uint64_t before = loop_now_ms(r.on.loop);
+    run_until(&r, knows_it_is_busy);
+    play_clock_stop();
+    play_clock_pass(BUSY_MS / 2);
+    look_turns(r.on.loop, TURNS);
+    assert_int_equal(server_requests(r.server), 1);
+    play_clock_go();
+    play_clock_pass(BUSY_MS);
     loop_run(r.on.loop);
-    assert_true(loop_now_ms(r.on.loop) - before >= 1000);
     assert_string_equal(r.id.uid, "u-1");
     tear_down(&r);
 }
@@ -274,12 +308,12 @@ static void test_the_jitter_of_the_start_comes_first(void **state)
     const struct identifier_params p = {
         .loop = r.on.loop, .cluster = r.on.cluster, .start_jitter_ms = 3600000, .seed = 1};
     r.identifier = identifier_create(&p, &rig_events, &r);
-    struct deadline *soon = deadline_create(r.on.loop, stop_loop, r.on.loop);
-    deadline_start(soon, 200); /* an answer would end the loop before */
-    loop_run(r.on.loop);
+    look_turns(r.on.loop, TURNS);
     assert_int_equal(r.identified, 0);
     assert_int_equal(server_requests(r.server), 0);
-    deadline_dispose(&soon);
+    play_clock_pass(p.start_jitter_ms);
+    loop_run(r.on.loop);
+    assert_int_equal(r.identified, 1);
     tear_down(&r);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/json_diff.h"
 
+#include "campaign.h"
 #include "json_model.h"
 #include "proto/json_path.h"
 #include "proto/path_list.h"
@@ -214,6 +215,8 @@ static void test_names_that_stand_there_twice_go_in_pairs(void **state)
     assert_diff("{\"a\":1,\"a\":2}", "{\"a\":1,\"a\":3}", "a\n");
     assert_diff("{\"a\":1,\"b\":0,\"a\":2}", "{\"a\":2,\"a\":1,\"b\":0}", "a\n");
     assert_diff("{\"a\":1,\"a\":1}", "{\"a\":1}", "a\n");
+    assert_diff("{\"b\":0,\"a\":1,\"a\":2}", "{\"a\":1,\"a\":2,\"b\":0}", "");
+    assert_diff("{\"b\":0,\"a\":1,\"a\":2}", "{\"a\":1,\"a\":3,\"b\":0}", "a\n");
 }
 
 /* ---- Against a naive diff of random values. */
@@ -266,10 +269,11 @@ static void assert_cut_alike(struct world *w, size_t limit, struct buf *want)
 
 static void test_a_naive_diff_finds_the_same(void **state)
 {
+    const size_t seeds = campaign_size(500, 3000);
     struct world w = {0};
 
     (void)state;
-    for (uint64_t seed = 0; seed < 3000; seed++) {
+    for (uint64_t seed = 0; seed < seeds; seed++) {
         struct buf got = {0};
         struct buf want = {0};
         size_t max = STEPS;
@@ -290,8 +294,8 @@ static void test_a_naive_diff_finds_the_same(void **state)
         buf_free(&want);
         world_fini(&w);
     }
-    assert_true(w.told > 1000);
-    assert_true(w.cut > 200);
+    assert_true(w.told > seeds / 3);
+    assert_true(w.cut > seeds / 15);
 }
 
 /* Another value, or the same text with a few bytes overwritten, which may be no JSON any more. */
@@ -305,11 +309,12 @@ static void spoil(struct gen *gen, struct buf *text)
 
 static void test_a_part_of_the_other_text_is_enough(void **state)
 {
+    const size_t seeds = campaign_size(1000, 6000);
     struct world w = {0};
     size_t bad = 0;
 
     (void)state;
-    for (uint64_t seed = 0; seed < 6000; seed++) {
+    for (uint64_t seed = 0; seed < seeds; seed++) {
         struct buf a = {0};
         struct buf b = {0};
 
@@ -324,7 +329,7 @@ static void test_a_part_of_the_other_text_is_enough(void **state)
         buf_free(&b);
         world_fini(&w);
     }
-    assert_in_range(bad, 1000, 5000);
+    assert_in_range(bad, seeds / 6, seeds / 6 * 5);
 }
 
 static struct str next_line(struct str *rest)
@@ -353,10 +358,11 @@ static void select_in(const struct model *m, struct str line, struct buf *found)
 
 static void test_each_path_selects_something_else(void **state)
 {
+    const size_t seeds = campaign_size(250, 1500);
     struct world w = {0};
 
     (void)state;
-    for (uint64_t seed = 0; seed < 1500; seed++) {
+    for (uint64_t seed = 0; seed < seeds; seed++) {
         struct buf lines = {0};
 
         world_init(&w, seed);
@@ -376,7 +382,7 @@ static void test_each_path_selects_something_else(void **state)
         buf_free(&lines);
         world_fini(&w);
     }
-    assert_true(w.told > 1000);
+    assert_true(w.told > seeds / 3 * 2);
 }
 
 /* Does a path of lines lead to leaf ("PATH\tTEXT") or to what holds it? */
@@ -420,10 +426,11 @@ static size_t check_leaves(struct str here, struct str there, struct str lines)
 
 static void test_each_leaf_that_differs_is_covered(void **state)
 {
+    const size_t seeds = campaign_size(250, 1500);
     struct world w = {0};
 
     (void)state;
-    for (uint64_t seed = 0; seed < 1500; seed++) {
+    for (uint64_t seed = 0; seed < seeds; seed++) {
         struct buf lines = {0};
         struct buf a = {0};
         struct buf b = {0};
@@ -439,7 +446,7 @@ static void test_each_leaf_that_differs_is_covered(void **state)
         buf_free(&b);
         world_fini(&w);
     }
-    assert_true(w.told > 1000);
+    assert_true(w.told > seeds / 3 * 2);
 }
 
 int main(void)

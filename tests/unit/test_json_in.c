@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "campaign.h"
 #include "json_ref.h"
 
 #include <string.h>
@@ -73,7 +74,7 @@ static void test_tokens_of_a_document(void **state)
 static void test_positions_do_not_depend_on_cuts(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 150; seed++) {
+    for (uint64_t seed = 0; seed < campaign_size(40, 150); seed++) {
         rng_seed(&gen.rng, seed);
         gen_clear(&gen);
         for (size_t n = gen_below(&gen, 4) + 1; n > 0; n--) {

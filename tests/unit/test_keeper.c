@@ -14,9 +14,12 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "io/deadline.h"
 #include "io/keeper_sync.h"
 #include "keeper_rig.h"
+#include "play_clock.h"
+
+/* Objects are written after SOON_MS; a commit is synced within the second. */
+enum { SOON_MS = 100, SYNC_IS_DUE_MS = 1000 };
 
 static void test_what_one_turn_adds_is_one_commit(void **state)
 {
@@ -47,10 +50,15 @@ static void test_objects_come_soon_without_being_asked_for(void **state)
     enum loader_found found;
 
     (void)state;
+    play_clock_stop();
     keeper_rig_init(&r, true);
     keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
-    keeper_rig_until(&r, true); /* a few turns: too early */
+    keeper_rig_turn(&r);
+    play_clock_pass(SOON_MS - 1);
+    for (int i = 0; i < 5; i++)
+        keeper_rig_until(&r, true);
     assert_int_equal(keeper_status(r.keeper).commits, 0);
+    play_clock_pass(1);
     while (keeper_status(r.keeper).commits == 0)
         keeper_rig_until(&r, true);
     keeper_rig_stop(&r);
@@ -58,6 +66,7 @@ static void test_objects_come_soon_without_being_asked_for(void **state)
     assert_non_null(strstr(text, "object 3 a"));
     free(text);
     keeper_rig_fini(&r);
+    play_clock_go();
 }
 
 static void test_many_objects_do_not_wait_for_more(void **state)
@@ -89,7 +98,7 @@ static void test_who_waits_for_nothing_is_told_at_once(void **state)
     keeper_await(r.keeper, &r.wait);
     keeper_cancel(&r.wait);
     keeper_cancel(&r.wait);
-    assert_true(keeper_rig_flush(&r, 600000));
+    assert_true(keeper_rig_flush(&r, 3600000));
     assert_int_equal(r.told, 1);
     keeper_rig_fini(&r);
 }
@@ -144,7 +153,7 @@ static void test_without_a_folder_nothing_is_kept(void **state)
     struct keeper_status s = keeper_status(r.keeper);
     assert_true(!s.is_kept && s.is_writable && s.waiting == 0);
     keeper_rig_object(&r, "a", "{1}", KEEPER_NOW);
-    assert_true(keeper_rig_flush(&r, 600000));
+    assert_true(keeper_rig_flush(&r, 3600000));
     keeper_rig_fini(&r);
 }
 
@@ -224,7 +233,7 @@ static void test_a_flush_leaves_one_whole_file(void **state)
     keeper_rig_mark(&r, "a", 1);
     assert_true(keeper_rig_commit(&r));
     keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
-    assert_true(keeper_rig_flush(&r, 600000));
+    assert_true(keeper_rig_flush(&r, 3600000));
     assert_int_equal(access(r.state.folder->wal, F_OK), -1);
     keeper_rig_mark(&r, "late", 1);
     assert_false(keeper_rig_commit(&r));
@@ -297,6 +306,7 @@ static void test_a_file_that_was_deleted_begins_anew(void **state)
     keeper_rig_mark(&r, "a", 1);
     assert_true(keeper_rig_commit(&r));
     assert_int_equal(unlink(r.state.folder->db), 0);
+    play_clock_pass(SYNC_IS_DUE_MS);
     while (r.losses == 0)
         keeper_rig_until(&r, true);
     assert_true(keeper_rig_commit(&r));
@@ -329,17 +339,17 @@ static void test_a_folder_that_was_moved_away_comes_back_with_its_file(void **st
     keeper_rig_fini(&r);
 }
 
+struct synced {
+    struct loop *loop;
+    int losses;
+};
+
 static void on_sync(void *arg, const struct err *err)
 {
-    int *losses = arg;
+    struct synced *s = arg;
 
-    if (err != NULL && err->kind == ERR_NOT_FOUND)
-        ++*losses;
-}
-
-static void on_time(void *arg)
-{
-    loop_stop(arg);
+    s->losses += err != NULL && err->kind == ERR_NOT_FOUND;
+    loop_stop(s->loop);
 }
 
 /* A file that is being begun anew is not there for a moment: who looks then would lose it again. */
@@ -348,18 +358,16 @@ static void test_what_is_given_up_is_not_synced(void **state)
     (void)state;
     for (int forget = 0; forget < 2; forget++) {
         struct keeper_rig r;
-        int losses = 0;
 
         keeper_rig_init(&r, true);
-        struct keeper_sync *sync = keeper_sync_create(r.loop, r.state.folder, on_sync, &losses);
-        struct deadline *time = deadline_create(r.loop, on_time, r.loop);
+        struct synced s = {.loop = r.loop};
+        struct keeper_sync *sync = keeper_sync_create(r.loop, r.state.folder, on_sync, &s);
         keeper_sync_note(sync, 1);
         if (forget == 1)
             keeper_sync_forget(sync);
-        deadline_start(time, 1000);
-        loop_run(r.loop);
-        assert_int_equal(losses, 1 - forget);
-        deadline_dispose(&time);
+        play_clock_pass(SYNC_IS_DUE_MS);
+        loop_run(r.loop); /* until it was told, or nothing is left that could come */
+        assert_int_equal(s.losses, 1 - forget);
         keeper_sync_dispose(&sync);
         keeper_rig_fini(&r);
     }
@@ -373,14 +381,12 @@ static void test_what_is_closed_is_not_synced(void **state)
 
     (void)state;
     keeper_rig_init(&r, true);
-    struct deadline *time = deadline_create(r.loop, on_time, r.loop);
     keeper_rig_mark(&r, "a", 1);
     assert_true(keeper_rig_commit(&r));
-    assert_true(keeper_rig_flush(&r, 600000));
-    deadline_start(time, 1000);
-    loop_run(r.loop);
+    assert_true(keeper_rig_flush(&r, 3600000));
+    play_clock_pass(SYNC_IS_DUE_MS);
+    loop_run(r.loop); /* until nothing is left that could come */
     assert_null(keeper_status(r.keeper).reason);
-    deadline_dispose(&time);
     keeper_rig_fini(&r);
 }
 

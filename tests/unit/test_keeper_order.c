@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "io/deadline.h"
 #include "keeper_rig.h"
+#include "play_clock.h"
 
-/* A sync is due by then; both are timers of the same loop. */
+/* A sync is due by then. */
 enum { SYNC_IS_DUE_MS = 1000 };
 
 /* What keeps the worker busy. */
@@ -44,20 +44,6 @@ static void close_gate(struct gate *g, struct keeper_rig *r)
     assert_int_equal(uv_queue_work(loop_uv(r->loop), &g->work, wait_at_gate, after_gate), 0);
 }
 
-static void on_time(void *arg)
-{
-    loop_stop(arg);
-}
-
-static void let_the_sync_come(struct keeper_rig *r)
-{
-    struct deadline *time = deadline_create(r->loop, on_time, r->loop);
-
-    deadline_start(time, SYNC_IS_DUE_MS);
-    loop_run(r->loop);
-    deadline_dispose(&time);
-}
-
 static void test_a_loss_that_write_and_sync_see_is_one(void **state)
 {
     struct keeper_rig r;
@@ -71,7 +57,8 @@ static void test_a_loss_that_write_and_sync_see_is_one(void **state)
     close_gate(&gate, &r);
     keeper_rig_mark(&r, "b", 1);
     keeper_rig_turn(&r); /* the write is given to the worker, and then the sync */
-    let_the_sync_come(&r);
+    play_clock_pass(SYNC_IS_DUE_MS);
+    keeper_rig_turn(&r);
     pthread_mutex_unlock(&gate.closed);
     while (r.losses == 0)
         keeper_rig_until(&r, true);

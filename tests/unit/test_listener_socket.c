@@ -39,7 +39,7 @@ static void test_others_are_not_privileged(void **state)
 
     if (getuid() != 0)
         skip();
-    rig_start(t, 0);
+    rig_start(t);
     assert_int_equal(chmod(t->dir, 0755), 0);
     assert_int_equal(chmod(t->path, 0666), 0);
     child = fork();
@@ -69,7 +69,7 @@ static void test_the_socket_file(void **state)
     struct stat st;
     mode_t mask = umask(0);
 
-    rig_start(t, 0);
+    rig_start(t);
     assert_int_equal(umask(mask), 0); /* it was put back */
     assert_int_equal(stat(t->path, &st), 0);
     assert_true(S_ISSOCK(st.st_mode));
@@ -108,7 +108,7 @@ static void test_a_stale_socket_is_replaced_and_a_live_one_is_not(void **state)
     expect_bind_error(t->path, ERR_IO, "another informerd is running");
     close(fd); /* as if killed: the file stays */
     assert_int_equal(access(t->path, F_OK), 0);
-    rig_start(t, 0);
+    rig_start(t);
     expect_bind_error(t->path, ERR_IO, "another informerd is running");
     rig_say(rig_connect(t), "GET /a HTTP/1.1\r\n\r\n");
     rig_run_until(t, rig_first_answered);
@@ -120,7 +120,7 @@ static void test_dispose_leaves_the_file_of_another(void **state)
     struct rig *t = *state;
     int fd = -1;
 
-    rig_start(t, 0);
+    rig_start(t);
     assert_int_equal(unlink(t->path), 0);
     /* A new file may get the inode number of the old one: keep that in use. */
     char keep[128];

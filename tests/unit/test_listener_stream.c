@@ -66,7 +66,7 @@ static void test_lines_come_as_they_are_written(void **state)
 {
     struct rig *t = *state;
 
-    rig_start(t, 0);
+    rig_start(t);
     rig_note(t, 2);
     rig_say(rig_connect(t), request);
     rig_run_until(t, first_has_head);
@@ -83,10 +83,10 @@ static void test_a_quiet_stream_lives(void **state)
 {
     struct rig *t = *state;
 
-    rig_start(t, 10);
+    rig_start(t);
     rig_say(rig_connect(t), request);
     rig_run_until(t, first_has_head);
-    turns(t, 100);
+    rig_pass(t);
     rig_note(t, 3);
     rig_run_until(t, first_has_three);
     assert_false(t->peers[0].eof);
@@ -111,7 +111,7 @@ static void test_a_reader_that_stands_still_is_cut_off(void **state)
     struct rig *t = *state;
     struct rig_peer *slow;
 
-    rig_start(t, 150);
+    rig_start(t);
     slow = rig_connect(t);
     slow->reading = false;
     rig_say(slow, request);
@@ -119,7 +119,7 @@ static void test_a_reader_that_stands_still_is_cut_off(void **state)
     fill(t);
     rig_say(rig_connect(t), "GET /a HTTP/1.1\r\n\r\n");
     rig_run_until(t, second_answered);
-    turns(t, 300);
+    rig_pass(t);
     slow->reading = true;
     rig_run_until(t, rig_first_eof);
     assert_true(lines_of(slow) > 100);
@@ -132,7 +132,7 @@ static void test_a_reader_that_stays_behind_is_told(void **state)
     struct rig_peer *slow;
     const char *last;
 
-    rig_start(t, 0);
+    rig_start(t);
     slow = rig_connect(t);
     slow->reading = false;
     rig_say(slow, request);
@@ -151,7 +151,7 @@ static void test_only_so_many_at_once(void **state)
     struct rig *t = *state;
     struct rig_peer *extra;
 
-    rig_start(t, 0);
+    rig_start(t);
     for (int i = 0; i < LISTENER_STREAMS; i++) {
         rig_say(rig_connect(t), request);
         rig_run_until(t, last_has_answer);
@@ -175,7 +175,7 @@ static void test_disposed_with_streams_open(void **state)
     struct rig *t = *state;
     struct rig_peer *slow;
 
-    rig_start(t, 0);
+    rig_start(t);
     rig_say(rig_connect(t), request);
     rig_run_until(t, first_has_head);
     slow = rig_connect(t);
@@ -193,7 +193,7 @@ static void test_disposed_while_a_stream_is_made(void **state)
 {
     struct rig *t = *state;
 
-    rig_start(t, 0);
+    rig_start(t);
     t->dispose = true;
     rig_say(rig_connect(t), request);
     rig_run_until(t, rig_first_eof);
@@ -206,14 +206,14 @@ static void test_a_peer_that_has_shut_its_side(void **state)
 {
     struct rig *t = *state;
 
-    rig_start(t, 10);
+    rig_start(t);
     rig_say(rig_connect(t), request);
     assert_int_equal(shutdown(t->peers[0].fd, SHUT_WR), 0);
     rig_run_until(t, first_has_head);
-    turns(t, 50);
+    rig_pass(t);
     rig_note(t, 3);
     rig_run_until(t, first_has_three);
-    turns(t, 50);
+    rig_pass(t);
     rig_note(t, 1);
     rig_run_until(t, first_has_four);
     assert_false(t->peers[0].eof);
@@ -235,7 +235,7 @@ static void test_a_peer_that_has_shut_its_side_and_then_goes(void **state)
 {
     struct rig *t = *state;
 
-    rig_start(t, 20);
+    rig_start(t);
     for (int i = 0; i < LISTENER_STREAMS; i++) {
         rig_say(rig_connect(t), request);
         assert_int_equal(shutdown(t->peers[i].fd, SHUT_WR), 0);
@@ -243,6 +243,7 @@ static void test_a_peer_that_has_shut_its_side_and_then_goes(void **state)
     }
     for (int i = 0; i < LISTENER_STREAMS; i++)
         hang_up(&t->peers[i]);
+    rig_pass(t);
     rig_say(rig_connect(t), request);
     rig_run_until(t, last_follows);
 }
@@ -251,7 +252,7 @@ static void test_a_reader_that_vanishes_while_it_is_written_to(void **state)
 {
     struct rig *t = *state;
 
-    rig_start(t, 0);
+    rig_start(t);
     for (int i = 0; i < LISTENER_STREAMS; i++) {
         struct rig_peer *p = rig_connect(t);
 
@@ -269,7 +270,7 @@ static void test_what_the_reader_says_means_nothing(void **state)
 {
     struct rig *t = *state;
 
-    rig_start(t, 0);
+    rig_start(t);
     rig_say(rig_connect(t), "GET /follow HTTP/1.1\r\n\r\nGET /a HTTP/1.1\r\n\r\n");
     rig_run_until(t, first_has_head);
     rig_say_many(&t->peers[0], "GET /b HTTP/1.1\r\n\r\n", 100);
@@ -282,7 +283,7 @@ static void test_head_of_a_stream(void **state)
 {
     struct rig *t = *state;
 
-    rig_start(t, 0);
+    rig_start(t);
     rig_note(t, 3);
     rig_say(rig_connect(t), "HEAD /follow HTTP/1.1\r\n\r\n");
     rig_run_until(t, rig_first_eof);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random objects: what comes out is what went in without managedFields and one comma. */
+#include "campaign.h"
 #include "scan_probe.h"
 
 #include <string.h>
@@ -114,7 +115,7 @@ static void test_random_objects(void **state)
     struct buf text = {0};
 
     (void)state;
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < campaign_size(80, 400); seed++) {
         gen_object(&text, seed, "\"12\"", "3");
         struct object *o = scan_text(&text, text.len, 1);
         for (size_t cut = 0; cut < text.len; cut++) {

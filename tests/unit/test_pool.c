@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "campaign.h"
 #include "io/loop.h"
 #include "io/pool.h"
 #include "io_probe.h"
@@ -66,6 +67,24 @@ static void test_the_youngest_is_taken_and_the_oldest_makes_room(void **state)
         conn_dispose(&conn);
     }
     assert_null(pool_take(&pool));
+    io_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_who_is_idle_for_longest_makes_room_wherever_it_is(void **state)
+{
+    static const uint64_t since_ms[POOL_MAX_IDLE + 1] = {5000, 3000, 9000, 7000, 8000};
+    struct server *s = start(hold);
+    struct pool pool = {0};
+    struct io_probe p;
+
+    (void)state;
+    io_probe_init(&p, server_port(s));
+    for (unsigned i = 0; i <= POOL_MAX_IDLE; i++)
+        pool_put(&pool, open_conn(&p), since_ms[i]); /* the last one for 3000 */
+    assert_int_equal(pool_expire(&pool, 9000), POOL_MAX_IDLE_MS - 4000);
+    assert_int_equal(pool_expire(&pool, 5000 + POOL_MAX_IDLE_MS), 2000);
+    pool_clear(&pool);
     io_probe_fini(&p);
     server_stop(&s);
 }
@@ -134,11 +153,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_youngest_is_taken_and_the_oldest_makes_room),
+        cmocka_unit_test(test_who_is_idle_for_longest_makes_room_wherever_it_is),
         cmocka_unit_test(test_idle_connections_live_a_minute),
         cmocka_unit_test(test_those_that_end_or_speak_unasked_are_dropped),
         cmocka_unit_test(test_clear_disposes_all),
     };
 
-    alarm(100);
+    alarm(PATIENCE_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

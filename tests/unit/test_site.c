@@ -14,10 +14,11 @@
 
 #include "base/mem.h"
 #include "cache/watch.h"
+#include "campaign.h"
 #include "io/loop.h"
 #include "server.h"
 
-enum { WATCHES = 2, PATIENCE_S = 100 };
+enum { WATCHES = 2, TIMEOUT_MS = 3600000 };
 
 #define ANSWER(text)                              \
     {                                             \
@@ -116,11 +117,11 @@ static void set_conf(void)
 {
     conf = (struct conf_cluster){.name.v = name};
     conf.tuning = (struct conf_tuning){
-        .connect_timeout.v = 10000,
-        .tls_timeout.v = 10000,
-        .response_timeout.v = 10000,
-        .list_idle_timeout.v = 10000,
-        .bookmark_timeout.v = 10000,
+        .connect_timeout.v = TIMEOUT_MS,
+        .tls_timeout.v = TIMEOUT_MS,
+        .response_timeout.v = TIMEOUT_MS,
+        .list_idle_timeout.v = TIMEOUT_MS,
+        .bookmark_timeout.v = TIMEOUT_MS,
         .page_size.v = 500,
         .list_concurrency.v = 4,
         .backoff = {.initial.v = 1, .max.v = 4, .factor.v = 2, .reset_after.v = 120000},

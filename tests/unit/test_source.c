@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "campaign.h"
 #include "io/deadline.h"
 #include "io/loop.h"
 #include "io/source.h"
+#include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
 
@@ -55,6 +57,8 @@ static const struct server_step watch_adds[] = {
     {SERVER_HOLD,     NULL                 }
 };
 
+enum { LATER_MS = 60000 }; /* only play_clock_pass() brings it, and before other timers */
+
 enum heard { HEARD_NOTHING, HEARD_DATA, HEARD_CHANGE, HEARD_FAILED };
 
 struct rig {
@@ -68,7 +72,6 @@ struct rig {
     unsigned requests; /* for is_true */
     unsigned heard[HEARD_FAILED + 1];
     enum err_kind why;
-    uint64_t failed_ms;
     enum heard dispose_at;
     unsigned dispose_nth;
     bool calling; /* inside a call of the test: no event may come */
@@ -86,9 +89,7 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
 static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 {
     (void)arg;
-    (void)w;
-    (void)stale;
-    (void)wall_ns;
+    (void)w, (void)stale, (void)wall_ns;
 }
 
 static void hear(struct rig *r, enum heard what)
@@ -117,7 +118,6 @@ static void on_failed(void *arg, enum err_kind why)
     struct rig *r = arg;
 
     r->why = why;
-    r->failed_ms = loop_now_ms(r->probe.loop);
     hear(r, HEARD_FAILED);
 }
 
@@ -266,11 +266,6 @@ static void test_an_order_before_the_start_is_the_first_list(void **state)
     tear_down(&r);
 }
 
-static bool is_late(struct rig *r)
-{
-    return loop_now_ms(r->probe.loop) > r->failed_ms + 80;
-}
-
 static bool is_over(struct rig *r)
 {
     (void)r;
@@ -321,11 +316,13 @@ static void test_an_order_while_it_connects(void **state)
     cluster_dispose(&r.probe.cluster);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u",
              (unsigned)server_dead_port("127.0.0.1", 0, fds));
-    r.probe.params.connect_timeout_ms = 50;
+    r.probe.params.connect_timeout_ms = LATER_MS;
     cluster_probe_make(&r.probe, url);
     begin(&r);
     run_until(&r, is_over);
     relist(&r);
+    run_until(&r, is_over);
+    play_clock_pass(LATER_MS);
     run_until(&r, has_failed);
     assert_int_equal(r.why, ERR_TIMEOUT);
     assert_int_equal(r.heard[HEARD_FAILED], 1);
@@ -339,12 +336,12 @@ static void order_when(bool (*is_true)(struct rig *r), const struct server_step 
     struct rig r;
 
     set_up(&r, SCRIPTS(first, list, watch));
-    r.params.reflector.backoff = (struct backoff_params){40, 40, 1, 0};
+    r.params.reflector.backoff = (struct backoff_params){LATER_MS, LATER_MS, 1, 0};
     begin(&r);
     r.requests = 1;
     run_until(&r, is_true);
     relist(&r);
-    run_until(&r, is_late); /* a wait that was left is over */
+    play_clock_pass(LATER_MS); /* a wait that was left is over */
     assert_in_sync(&r, 3);
     assert_int_equal(r.heard[HEARD_FAILED], first == broken);
     tear_down(&r);
@@ -417,8 +414,10 @@ static void test_a_stream_stuck_in_its_initial_events_gives_way(void **state)
     (void)state;
     set_up(&r, SCRIPTS(stream_begins, list, watch));
     r.params.reflector.watch_list = WATCH_LIST_ON;
-    r.params.list_idle_timeout_ms = 1000;
+    r.params.list_idle_timeout_ms = LATER_MS;
     begin(&r);
+    run_until(&r, has_data);
+    play_clock_pass(LATER_MS);
     assert_in_sync(&r, 3);
     assert_true(asks_for(&r, 0, "sendInitialEvents=true"));
     tear_down(&r);
@@ -495,6 +494,6 @@ int main(void)
         cmocka_unit_test(test_dispose_before_the_start),
     };
 
-    alarm(100);
+    alarm(PATIENCE_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

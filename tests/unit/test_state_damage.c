@@ -19,9 +19,10 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "campaign.h"
 #include "state_rig.h"
 
-enum { ROUNDS = 60, COMMITS = 12, PAGE = 16384 };
+enum { COMMITS = 12, PAGE = 16384 };
 
 /* Files as they were, and the texts that may come of them: states[i] after commit i. */
 struct image {
@@ -211,10 +212,15 @@ struct damage {
     enum past past;
 };
 
+static size_t rounds(void)
+{
+    return campaign_size(6, 60);
+}
+
 /* Counts what came of it. */
 static void try_damage(const struct image *image, const struct damage *d, unsigned came[4])
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= rounds(); seed++) {
         enum loader_found found;
         struct buf bytes = {0};
         struct state_rig r;
@@ -253,7 +259,7 @@ static void test_the_image_itself_is_sound(void **state)
     unsigned came[4] = {0};
 
     try_damage(*state, &(struct damage){.past = PAST_NOTED}, came);
-    assert_int_equal(came[LOADER_STATE], ROUNDS);
+    assert_int_equal(came[LOADER_STATE], rounds());
 }
 
 static void test_a_damaged_file(void **state)
@@ -266,7 +272,7 @@ static void test_a_damaged_file(void **state)
         try_damage(*state, &(struct damage){.db = all[i]}, came);
     print_message("file: %u set aside, %u sound, %u empty\n", came[LOADER_ASIDE],
                   came[LOADER_STATE], came[LOADER_NOTHING]);
-    assert_true(came[LOADER_ASIDE] > ROUNDS);
+    assert_true(came[LOADER_ASIDE] > rounds());
 }
 
 static void damage_log(const struct image *image, enum past past, unsigned came[4])
@@ -285,7 +291,7 @@ static void test_a_damaged_log_after_a_power_cut(void **state)
     unsigned came[4] = {0};
 
     damage_log(*state, PAST_UNKNOWN, came);
-    assert_true(came[LOADER_STATE] > ROUNDS);
+    assert_true(came[LOADER_STATE] > rounds());
 }
 
 /* Marks that were on disk must not be lost without a word. */
@@ -294,7 +300,7 @@ static void test_a_damaged_log_after_a_kill(void **state)
     unsigned came[4] = {0};
 
     damage_log(*state, PAST_NOTED, came);
-    assert_true(came[LOADER_ASIDE] > ROUNDS);
+    assert_true(came[LOADER_ASIDE] > rounds());
 }
 
 /* Sums find what SQLite does not look at: bytes inside of a row. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that writes marks is killed 200 times while it writes, syncs and moves pages: each mark
+ * A process that writes marks is killed many times while it writes, syncs and moves pages: each mark
  * that it said was committed is there, none goes back, and the file is sound.
  */
 #include <errno.h>
@@ -21,10 +21,11 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "campaign.h"
 #include "state/syncer.h"
 #include "state_rig.h"
 
-enum { KILLS = 200, KEYS = 40 };
+enum { KEYS = 40 };
 
 /* Of the child: syncs and checkpoints beside the writer. */
 static void *sync_for_ever(void *arg)
@@ -138,11 +139,12 @@ static void test_no_committed_mark_is_lost(void **state)
     struct rng rng;
     uint64_t begin = 1;
     uint64_t total = 0;
+    const size_t kills = campaign_size(25, 200);
 
     (void)state;
     state_rig_init(&r);
     rng_seed(&rng, 11);
-    for (int i = 0; i < KILLS; i++) {
+    for (size_t i = 0; i < kills; i++) {
         int pipes[2];
         int status;
 
@@ -165,7 +167,7 @@ static void test_no_committed_mark_is_lost(void **state)
         total += last + 1 - begin;
         expect_all(r.folder, last, &begin);
     }
-    assert_true(total > KILLS);
+    assert_true(total > kills);
     state_rig_fini(&r);
 }
 

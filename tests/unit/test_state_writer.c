@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "campaign.h"
 #include "state/syncer.h"
 #include "state_rig.h"
 
@@ -252,7 +253,7 @@ static void put_random(struct batch *b, struct rng *rng)
 static void test_batches_may_be_joined_and_compacted(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= campaign_size(5, 20); seed++) {
         struct state_rig single;
         struct state_rig joined;
         enum loader_found found;

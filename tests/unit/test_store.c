@@ -8,8 +8,9 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "cache/store.h"
+#include "campaign.h"
 
-enum { PARTS = 3, KEYS = 5, ALL = PARTS * KEYS, PROGRAMS = 2500, STEPS = 25 };
+enum { PARTS = 3, KEYS = 5, ALL = PARTS * KEYS, STEPS = 25 };
 
 /* What the store should hold: an array, nothing clever. */
 struct model {
@@ -400,7 +401,7 @@ static void run_program(uint64_t seed)
 static void test_random_programs_agree_with_a_naive_array(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < PROGRAMS; seed++)
+    for (uint64_t seed = 0; seed < campaign_size(500, 2500); seed++)
         run_program(seed);
 }
 

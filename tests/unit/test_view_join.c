@@ -322,6 +322,32 @@ static void test_more_hints_than_anybody_has(void **state)
     buf_free(&rest);
 }
 
+#define HINTED(zones) "{\"addresses\":[\"10.1.0.1\"],\"hints\":{\"forZones\":[" zones "]}}"
+
+/* Which of them counts does not depend on the order of their slices. */
+static void test_one_address_with_several_hints(void **state)
+{
+    static const char *const slices[] = {
+        SLICE(OF("a"), "IPv4", HINTED("{\"name\":\"z1\"},{\"name\":\"z2\"}"), HTTP),
+        SLICE(OF("a"), "IPv4", HINTED("{\"name\":\"z1\"}"), HTTP),
+        SLICE(OF("a"), "IPv4", HINTED("{\"name\":\"z2\"}"), HTTP),
+    };
+
+    (void)state;
+    service(DELTA_ADDED, "s/a", "u", SERVICE);
+    for (size_t i = 0; i < 6; i++) {
+        slice(DELTA_ADDED, "s/x", slices[i % 3]);
+        slice(DELTA_ADDED, "s/y", slices[(i + 1 + i / 3) % 3]);
+        slice(DELTA_ADDED, "s/z", slices[(i + 2 - i / 3) % 3]);
+        view_rig_says(&rig, i == 0 ? "+s/a " : "~s/a ");
+        assert_string_equal(view_rig_get(&rig, "s/a", "ports[0].use[*].hints[*]"), "z1");
+        slice(DELTA_DELETED, "s/x", slices[0]);
+        slice(DELTA_DELETED, "s/y", slices[0]);
+        slice(DELTA_DELETED, "s/z", slices[0]);
+        view_rig_says(&rig, "~s/a ");
+    }
+}
+
 static void up(const char *endpoints)
 {
     slice(DELTA_MODIFIED, "s/x", SLICE(OF("a"), "IPv4", "", HTTP));
@@ -443,6 +469,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shapes_that_nobody_expects, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_more_than_a_cluster_can_have, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_more_hints_than_anybody_has, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_one_address_with_several_hints, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_hold_empty, set_up_hold, clean_up),
         cmocka_unit_test_setup_teardown(test_a_hold_ends_when_something_comes, set_up_hold,
                                         clean_up),

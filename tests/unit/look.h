@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * look - runs a loop until something is so. It looks in each turn and needs no timer: the clock may
+ * stand (play_clock.h), and no number of looks is too many.
+ */
+#ifndef UNIT_LOOK_H
+#define UNIT_LOOK_H
+
+#include <stdbool.h>
+
+#include "io/loop.h"
+
+/* Until it is true, or somebody else stops the loop; one turn at least. */
+void look_until(struct loop *loop, bool (*is_true)(void *arg), void *arg);
+
+/* So many turns, one per millisecond: what is due in them has come. */
+void look_turns(struct loop *loop, unsigned turns);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * play_clock - the clock that libuv reads, as a test says: what is to come an hour later comes now, and
+ * what must not come does not, however long the machine takes.
+ *
+ * Whoever calls one of these has it in place of the C library's clock_gettime(), for the monotonic
+ * clocks. A loop looks at it once per turn.
+ */
+#ifndef UNIT_PLAY_CLOCK_H
+#define UNIT_PLAY_CLOCK_H
+
+#include <stdint.h>
+
+/* It stands still; no timer is due but those that are due now. */
+void play_clock_stop(void);
+
+/* It goes on, so many times as slow as the real one: a child that is forked now inherits that. */
+void play_clock_slow(unsigned times);
+
+/* It goes on from where it is as the real one does. */
+void play_clock_go(void);
+
+/* It is so much later, whether it stands or goes. */
+void play_clock_pass(uint64_t ms);
+
+/* Each look at it takes so long. */
+void play_clock_step(uint64_t ms);
+
+#endif
