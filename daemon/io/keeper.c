@@ -225,6 +225,8 @@ static void on_written(uv_work_t *work, int status)
             written(k);
         else
             not_written(k);
+        if (k->state == KEEPER_IDLE && k->batch.count > 0)
+            loop_defer(k->params.loop, &k->turn); /* its turn came during the write */
         proceed(k);
     }
     free_when_over(k);

@@ -15,8 +15,8 @@
 #include "keeper_rig.h"
 #include "play_clock.h"
 
-/* A sync is due by then. */
-enum { SYNC_IS_DUE_MS = 1000 };
+/* An object is written by then, and a sync is due. */
+enum { SOON_MS = 100, SYNC_IS_DUE_MS = 1000 };
 
 /* What keeps the worker busy. */
 struct gate {
@@ -69,10 +69,39 @@ static void test_a_loss_that_write_and_sync_see_is_one(void **state)
     keeper_rig_fini(&r);
 }
 
+static void commits_are(struct keeper_rig *r, uint64_t count)
+{
+    while (keeper_status(r->keeper).commits < count)
+        keeper_rig_until(r, true);
+}
+
+static void test_an_object_that_comes_during_a_write_is_written_soon(void **state)
+{
+    struct keeper_rig r;
+    struct gate gate;
+
+    (void)state;
+    play_clock_stop();
+    keeper_rig_init(&r, true);
+    close_gate(&gate, &r);
+    keeper_rig_mark(&r, "a", 1);
+    keeper_rig_turn(&r); /* the write is given to the worker */
+    keeper_rig_object(&r, "a", "{1}", KEEPER_SOON);
+    keeper_rig_turn(&r);
+    pthread_mutex_unlock(&gate.closed);
+    commits_are(&r, 1);
+    assert_int_equal(keeper_status(r.keeper).waiting, 1);
+    play_clock_pass(SOON_MS);
+    commits_are(&r, 2);
+    keeper_rig_fini(&r);
+    play_clock_go();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_loss_that_write_and_sync_see_is_one),
+        cmocka_unit_test(test_an_object_that_comes_during_a_write_is_written_soon),
     };
 
     setenv("UV_THREADPOOL_SIZE", "1", 1); /* NOLINT(concurrency-mt-unsafe): one thread */
