@@ -9,9 +9,10 @@ import signal
 import subprocess
 import time
 
+import campaign
 import pytest
 from confwriter import merge
-from control import PATIENCE, wait_until
+from control import wait_until
 from fakeapi import service
 from harness import INFORMERD, check_config, hook_settings, is_sanitized
 from proctree import children, memory_kb
@@ -79,8 +80,7 @@ def test_signals_that_were_blocked_or_ignored_still_end_it(api, daemon):
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     d = launch(daemon(api, start=False), preexec_fn=prepare)
-    code, took = d.stop()
-    assert code == 0 and took < 5
+    assert d.stop()[0] == 0
 
 
 @as_root
@@ -90,8 +90,8 @@ def test_as_the_first_process_of_a_container_it_leaves_no_zombies(api, daemon, n
     d = daemon(api, hooks={"h": hook}, start=False)
     # a /proc of its own, also where / is no mount point (chroot), which --mount-proc needs
     own_proc = 'mount --make-private /proc && mount -t proc proc /proc && exec "$@"'
-    launch(d, ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation", "unchanged",
-               "sh", "-c", own_proc, "-", INFORMERD, "-c", d.config])
+    launch(d, ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--propagation",
+               "unchanged", "sh", "-c", own_proc, "-", INFORMERD, "-c", d.config])
     hook.wait(10)
     d.caught_up(api)
     main, = children(d.pid)
@@ -142,21 +142,20 @@ def test_a_reader_of_the_log_that_stands_still_stops_nothing(api, daemon, new_ho
 
 # ---- Limits
 
-@pytest.mark.slow
 def test_few_descriptors_and_many_watches(api, daemon, hook):
     """What cannot be opened is tried again; nothing spins, and what is there goes on."""
     api.apply(service("ns0/a"))
     api.stop_listening()
-    d = daemon(api, watches=many_watches(64),
+    d = daemon(api, watches=many_watches(64), tuning={"backoff": {"initial": "100ms"}},
                hooks={"h": hook_settings(hook, sources=["w0"], concurrency=4)})
     old = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (20, old[1]))
     api.listen()
     d.wait_problem("open files", "LimitNOFILE")
     before, begin = cpu_seconds(d.pid), time.monotonic()
-    while time.monotonic() - begin < 2:
-        time.sleep(0.1)
-    assert cpu_seconds(d.pid) - before < 1 and d.running()
+    time.sleep(1)
+    used, passed = cpu_seconds(d.pid) - before, time.monotonic() - begin
+    assert used < passed / 2 and d.running(), "who spins uses all of it"
     resource.prlimit(d.pid, resource.RLIMIT_NOFILE, old)
     d.synced()
     hook.wait(1)
@@ -184,17 +183,18 @@ def test_a_hook_that_found_no_descriptors_runs_once_there_are_some(api, daemon, 
 
 # ---- Idle
 
-@pytest.mark.slow
 def test_an_idle_daemon_sleeps(api, daemon, hook):
-    """Between bytes of the server nothing wakes either process."""
+    """Between bytes of the server nothing wakes either process, once a slow disk is through."""
     api.apply(service("n/a"))
     d = daemon(api, watches=many_watches(16), hooks={"h": hook_settings(hook, sources=["w0"])})
-    d.synced()
-    d.caught_up(api)
-    time.sleep(0.5)
-    before = {pid: switches(pid) for pid in (d.pid, d.helper)}
-    time.sleep(3)
-    assert {pid: switches(pid) for pid in before} == before
+    d.settled(api)
+
+    def sleeps():
+        before = {pid: switches(pid) for pid in pids}
+        time.sleep(1.2)     # longer than any of its usual periods
+        return {pid: switches(pid) for pid in pids} == before
+    pids = (d.pid, d.helper)
+    wait_until(sleeps, what="a time without a wake-up")
 
 
 # ---- Environments
@@ -271,19 +271,19 @@ def test_a_hook_that_vanishes_and_comes_back(api, daemon, hook):
 
 # ---- Unusual sizes
 
-def test_200_hooks_on_50_watches(api, daemon, new_hook):
-    hook = new_hook()
-    watches = {f"w{n}": {"resource": "services", "namespaces": ["n"]} for n in range(50)}
-    count = 50 if is_sanitized() else 200  # with sanitizers a fork costs more than all else here
+def test_many_hooks_on_many_watches(api, daemon, new_hook):
+    """Each hook runs once for each watch: with sanitizers a fork costs more than all else here."""
+    hook, sources = new_hook(), campaign.size(20, 50)
+    count = campaign.size(10, 50) if is_sanitized() else campaign.size(40, 200)
+    watches = {f"w{n}": {"resource": "services", "namespaces": ["n"]} for n in range(sources)}
     hooks = {f"h{n}": hook_settings(hook, sources=list(watches), events=["added"], command=None,
                                     shell=f": >{hook.folder}/ran.{n}") for n in range(count)}
     d = daemon(api, watches=watches, hooks=hooks)
     d.synced()
     wait_until(lambda: d.control.status()["ready"])
     api.apply(service("n/a"))
-    wait_until(lambda: len(list(hook.folder.glob("ran.*"))) == count, 10 * PATIENCE,
-               "all hooks run")
-    d.control.wait_idle(10 * PATIENCE)
+    wait_until(lambda: len(list(hook.folder.glob("ran.*"))) == count, what="all hooks run")
+    d.control.wait_idle()
 
 
 def test_names_of_63_bytes(api, daemon, hook):
@@ -298,14 +298,20 @@ def test_names_of_63_bytes(api, daemon, hook):
         assert d.ctl(command).returncode == 0
 
 
-def test_a_configuration_of_10000_watches(api, daemon):
-    d = daemon(api, watches=many_watches(10000), start=False)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([INFORMERD, "-c", d.config, "--check"], stderr=subprocess.PIPE)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert done.returncode == 0, done.stderr[-2000:]
-    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    assert cpu < (50 if is_sanitized() else 10)
+def test_a_configuration_of_thousands_of_watches(api, daemon):
+    """It is accepted, and costs about eight times what an eighth costs, not the square of it."""
+    def cpu_of_check(count):
+        d = daemon(api, watches=many_watches(count), start=False)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([INFORMERD, "-c", d.config, "--check"], stderr=subprocess.PIPE)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    count = campaign.size(4000, 10000)
+    few = max(cpu_of_check(count // 8) for _ in range(3))
+    many = min(cpu_of_check(count) for _ in range(campaign.size(1, 3)))
+    print(few, many)
+    assert many < 48 * few, "the square would be 64"
 
 
 # ---- Files that others than root can write (started as root)
@@ -361,10 +367,10 @@ FILES = ("config", "extra", "kubeconfig", "program")
 
 @as_root
 @pytest.mark.parametrize("which", FILES)
-@pytest.mark.parametrize("mode", [0o666, 0o602, 0o777])
-def test_a_file_that_others_can_write_is_refused(place, which, mode):
-    getattr(place, which).chmod(mode | 0o100)
-    refused(place, getattr(place, which), "chmod go-w")
+def test_a_file_that_others_can_write_is_refused(place, which):
+    for mode in (0o666, 0o602, 0o777):
+        getattr(place, which).chmod(mode | 0o100)
+        refused(place, getattr(place, which), "chmod go-w")
 
 
 @as_root
@@ -387,15 +393,14 @@ def test_a_file_of_somebody_else_is_refused(place, which):
 
 @as_root
 @pytest.mark.parametrize("which", FILES)
-@pytest.mark.parametrize("how", ["world", "group", "owner"])
-def test_a_folder_of_somebody_else_is_refused(place, which, how):
+def test_a_folder_of_somebody_else_is_refused(place, which):
     folder = getattr(place, which).parent
-    if how == "owner":
-        os.chown(folder, 65534, 0)
-    else:
-        os.chown(folder, 0, 65534)
-        folder.chmod(0o777 if how == "world" else 0o775)
-    refused(place, folder)
+    for owner, group, mode in ((65534, 0, 0o755), (0, 65534, 0o777), (0, 65534, 0o775)):
+        os.chown(folder, owner, group)
+        folder.chmod(mode)
+        refused(place, folder)
+    folder.chmod(0o755)
+    assert check_config(place.config).returncode == 0, "it was nothing else"
 
 
 @as_root

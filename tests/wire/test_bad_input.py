@@ -9,9 +9,7 @@ from fakeapi import END, EOF, STALL, Authority, ev, service, simple
 from harness import SERVICES, hook_settings
 from proctree import fds, kill
 
-BACKOFF = {"connect_timeout": "300ms", "tls_timeout": "300ms", "response_timeout": "300ms",
-           "list_idle_timeout": "300ms",
-           "backoff": {"initial": "20ms", "factor": 1.5, "max": "60ms", "jitter": 0.2}}
+BACKOFF = {"backoff": {"initial": "10ms", "factor": 1.5, "max": "60ms", "jitter": 0.2}}
 
 
 class Scene:
@@ -76,7 +74,7 @@ def test_an_unreachable_server(scene, api):
 
 def test_a_server_that_swallows_connections(scene, api):
     api.stall_handshake = True
-    d = scene.start()
+    d = scene.start(scene.factory.cluster(api, {**BACKOFF, "tls_timeout": "300ms"}))
     api.wait(lambda: api.accepted >= 3)
     scene.others_work()
     one_line(d, "tls")
@@ -86,7 +84,7 @@ def test_a_server_that_swallows_connections(scene, api):
 
 
 CERTIFICATES = {
-    "wrong CA": (lambda a, other: other.server(), ("ca",)),
+    "wrong CA": (lambda a, other: other().server(), ("ca",)),
     "expired": (lambda a, other: a.expired(), ("expired",)),
     "wrong host": (lambda a, other: a.server(dns=["elsewhere.example"], ips=["127.0.0.1"]),
                    ("localhost", "elsewhere.example")),
@@ -101,7 +99,7 @@ CERTIFICATES = {
 @pytest.mark.parametrize("name", CERTIFICATES)
 def test_certificates_that_must_not_be_trusted(scene, api, authority, tmp_path, name, version):
     make, words = CERTIFICATES[name]
-    api.set_tls(make(authority, Authority(tmp_path / "other", "other-ca")), low="TLSv1_2",
+    api.set_tls(make(authority, lambda: Authority(tmp_path / "other", "other-ca")), low="TLSv1_2",
                 high=version)
     host = "localhost" if name == "wrong host" else "127.0.0.1"
     d = scene.start(scene.factory.cluster(api, BACKOFF, server=f"https://{host}:{api.port}"))
@@ -156,8 +154,9 @@ ANSWERS = {
 def test_answers_that_are_no_list(scene, api, name):
     script, words, kind = ANSWERS[name]
     rule = script(api.on_list("services", times=None))
-    d = scene.start()
-    api.wait_for_request(lambda r: r.kind == "L", count=4)
+    more = {"response_timeout": "300ms"} if name == "silence" else {}
+    d = scene.start(scene.factory.cluster(api, {**BACKOFF, **more}))
+    api.wait_for_request(lambda r: r.kind == "L", count=3)
     scene.others_work()
     line = one_line(d, *words)
     if kind:

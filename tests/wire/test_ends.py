@@ -11,12 +11,6 @@ from fakeapi import (END, RST, STALL, Gate, Pause, bookmark, custom_object, erro
 from harness import hook_settings
 
 
-def gaps(requests, first, second):
-    """Seconds between each request of kind `first` and the next one, where that is `second`."""
-    return [b.time - a.time for a, b in zip(requests, requests[1:])
-            if (a.kind, b.kind) == (first, second)]
-
-
 def ladder(initial, maximum, factor=2.0, jitter=0.0, **more):
     return {"backoff": {"initial": f"{initial}ms", "max": f"{maximum}ms", "factor": factor,
                         "jitter": jitter, **more}}
@@ -82,38 +76,42 @@ def test_s15_a_second_term_is_harmless(api, daemon, hook):
     assert d.wait_exit() == 0
 
 
+def climbs(api, rv, pauses):
+    """A watch that ends at once is listed behind a pause, and the pauses climb; one that a slow
+    machine lets live for a second is asked for anew without a list (or probed, the second time)."""
+    def found():
+        asked = api.of("services")
+        return [b.time - a.time for a, b in zip(asked, asked[1:])
+                if (a.kind, b.kind, b.rv) == ("W", "L", str(rv))]
+    api.wait(lambda: len(found()) >= len(pauses))
+    asked = list(api.sequence("services"))
+    assert asked[:2] == ["L(0)", f"W({rv})"]
+    assert set(asked[2:]) <= {f"W({rv})", f"L({rv})", "L(-)"}, asked
+    assert all(map(at_least, pauses, found())), found()
+
+
 def test_s41_a_watch_that_closes_at_once_is_a_pause_and_a_list_not_a_hot_loop(api, daemon):
     api.on_watch("services", times=None).stream(END)
-    begin = time.monotonic()
-    daemon(api, tuning={"backoff": {"initial": "100ms", "max": "800ms", "jitter": 0.0}})
-    api.wait_for_request(lambda r: r.kind == "W", count=5)
-    spent, asked = time.monotonic() - begin, len(api.of("services", "W"))
-    assert api.sequence("services")[:6] == ["L(0)", "W(1)", "L(1)", "W(1)", "L(1)", "W(1)"]
-    pauses = gaps(api.of("services"), "W", "L")[:4]
-    assert all(map(at_least, (0.1, 0.2, 0.4, 0.8), pauses))
-    assert spent >= 1.5 and asked <= 5 + (spent - 1.5) / 0.8 + 1
+    daemon(api, tuning=ladder(50, 200))
+    climbs(api, 1, (0.05, 0.1, 0.2, 0.2))
 
 
 def test_s43_a_stale_rv_answered_with_an_empty_200_for_ever_is_listed_ever_slower(api, daemon):
     api.rv = 900
     api.on_list("services", times=None).list([], rv=100)
     api.on_watch("services", times=None, where=lambda r: r.rv == "100").reply(body=b"")
-    d = daemon(api, tuning=ladder(50, 800))
-    api.wait_for_request(lambda r: r.kind == "L", count=6)
-    pauses = gaps(api.of("services"), "W", "L")[:5]
-    assert all(map(at_least, (0.05, 0.1, 0.2, 0.4, 0.8), pauses))
-    assert api.sequence("services")[:6] == ["L(0)", "W(100)", "L(100)", "W(100)", "L(100)",
-                                            "W(100)"]
+    d = daemon(api, tuning=ladder(25, 400))
+    climbs(api, 100, (0.025, 0.05, 0.1, 0.2, 0.4))
     assert d.control.watch("services")["relists_by"]["empty"] >= 5
 
 
 def test_s43_watches_that_are_cut_before_their_head_never_loop(api, daemon):
     api.on_watch("services", times=None).drop("eof")
-    daemon(api, tuning=ladder(50, 400))
+    daemon(api, tuning=ladder(20, 160))
     api.wait_for_request(lambda r: r.kind == "W", count=8)
     asked = api.of("services")
     fresh = [(a, b) for a, b in zip(asked, asked[1:]) if a.kind == "W" and a.index == 1]
-    assert len(fresh) >= 3 and all(at_least(0.05, b.time - a.time) for a, b in fresh)
+    assert len(fresh) >= 3 and all(at_least(0.02, b.time - a.time) for a, b in fresh)
 
 
 @pytest.mark.parametrize("event", ["event", "bookmark"])
@@ -127,7 +125,7 @@ def test_s42_after_one_event_the_watch_is_reopened_at_once(api, daemon, event):
 
 
 def test_s42_a_quiet_watch_that_lived_a_second_is_reopened_at_once(api, daemon):
-    api.on_watch("services").stream(Pause(1.2), END)
+    api.on_watch("services").stream(Pause(1), END)
     api.on_watch("services").stream(STALL)
     daemon(api, tuning={"backoff": {"initial": "1h", "max": "1h"}})
     api.wait_for_request(lambda r: r.kind == "W", count=2)
@@ -146,24 +144,54 @@ def test_s45_429_by_http_and_in_the_stream_climb_one_ladder_and_list_nothing(api
     api.on_watch("services").stream(error_event(429), END)
     api.on_watch("services").stream(bookmark(6), error_event(429), END)
     api.on_watch("services").fail(429)
-    d = daemon(api, tuning=ladder(100, 2000))
+    d = daemon(api, tuning=ladder(50, 2000))
     asked = [api.wait_for_request(lambda r: r.kind == "W", count=n) for n in range(1, 6)]
     pauses = [b.time - a.time for a, b in zip(asked, asked[1:])]
-    assert all(map(at_least, (0.1, 0.2, 0.4, 0.8), pauses))
-    assert [ms for ms, _ in waits(d, 3)] == [100, 200, 400]
+    assert all(map(at_least, (0.05, 0.1, 0.2, 0.4), pauses))
+    assert [ms for ms, _ in waits(d, 3)] == [50, 100, 200]
     assert api.sequence("services") == ["L(0)", "W(1)", "W(1)", "W(1)", "W(6)", "W(6)"]
 
 
-@pytest.mark.parametrize("code", [429, 503])
-def test_s46_retry_after_in_the_status_or_the_stream_counts_too(api, daemon, code):
-    details = {"retryAfterSeconds": 1}
-    api.on_watch("services").fail(code, details=details)
-    api.on_watch("services").stream(bookmark(6), error_event(429, details=details), END)
-    daemon(api)
-    asked = [api.wait_for_request(lambda r: r.kind == "W", count=n) for n in range(1, 4)]
-    assert at_least(1, asked[1].time - asked[0].time)
-    assert at_least(1, asked[2].time - asked[1].time)
-    assert api.sequence("services") == ["L(0)", "W(1)", "W(1)", "W(6)"]
+PLAIN_429 = {"body": b"Too many requests, please try again later.\n",
+             "type": "text/plain; charset=utf-8", "headers": {"Retry-After": 1}}
+DETAILS = {"retryAfterSeconds": 1}
+# Where it stands: what is played to a watch, and what is asked.
+RETRY_AFTER = {
+    "in the head to a list": (lambda on: on("L").fail(429, retry_after=1),
+                              ["L(0)", "L(0)", "W(1)"]),
+    "in the head to a watch": (lambda on: on("W").fail(429, retry_after=1),
+                               ["L(0)", "W(1)", "W(1)"]),
+    "in the Status of a 429": (lambda on: on("W").fail(429, details=DETAILS),
+                               ["L(0)", "W(1)", "W(1)"]),
+    "in the Status of a 503": (lambda on: on("W").fail(503, details=DETAILS),
+                               ["L(0)", "W(1)", "W(1)"]),
+    "in the stream": (lambda on: on("W").stream(bookmark(6),
+                                                error_event(429, details=DETAILS), END),
+                      ["L(0)", "W(1)", "W(6)"]),
+    "beside the plain text of the inflight filter": (lambda on: on("W").reply(429, **PLAIN_429),
+                                                     ["L(0)", "W(1)", "W(1)"]),
+}
+
+
+def test_s46_retry_after_is_a_lower_bound_wherever_it_stands(api, factory):
+    """All at once, each with a cluster of its own; a label selector tells whose request it is."""
+    clusters, watches = {}, {}
+
+    def is_of(number):
+        return lambda r: r.query.get("labelSelector") == f"case={number}"
+    for number, (play, _wanted) in enumerate(RETRY_AFTER.values()):
+        play(lambda kind, n=number: api.on(kind=kind, resource="services", where=is_of(n)))
+        clusters[f"c{number}"] = factory.cluster(api)
+        watches[f"w{number}"] = {"resource": "services", "namespaces": ["*"],
+                                 "cluster": f"c{number}", "label_selector": f"case={number}"}
+    factory.daemon(clusters=clusters, watches=watches, state_dir="none")
+    for number, (where, (_play, wanted)) in enumerate(RETRY_AFTER.items()):
+        of = is_of(number)
+        api.wait_for_request(of, count=3)
+        asked = [r for r in api.of("services") if of(r)][:3]
+        assert [f"{r.kind}({r.rv})" for r in asked] == wanted, where
+        first, second = asked[:2] if wanted[1] == "L(0)" else asked[1:]
+        assert at_least(1, second.time - first.time), where
 
 
 def test_s46_a_retry_after_of_a_day_is_capped(api, daemon):
@@ -174,14 +202,14 @@ def test_s46_a_retry_after_of_a_day_is_capped(api, daemon):
 
 
 def test_s47_refused_connections_climb_the_ladder_and_the_watch_keeps_its_rv(api, daemon, hook):
-    d = daemon(api, hooks={"h": hook}, tuning=ladder(100, 800, jitter=1.0))
+    d = daemon(api, hooks={"h": hook}, tuning=ladder(20, 160, jitter=1.0))
     d.caught_up(api)
     marked(d, api)
     rv = api.rv
     api.stop_listening()
     api.drop("rst")
     seen = waits(d, 6)
-    for base, (meant, slept) in zip((100, 200, 400, 800, 800, 800), seen):
+    for base, (meant, slept) in zip((20, 40, 80, 160, 160, 160), seen):
         assert base <= meant < 2 * base and at_least(meant / 1000, slept), seen
     assert len({ms / base for base, (ms, _) in zip((1, 2, 4, 8, 8, 8), seen)}) > 1, "no jitter"
     api.apply(service("n/a"))
@@ -191,8 +219,8 @@ def test_s47_refused_connections_climb_the_ladder_and_the_watch_keeps_its_rv(api
 
 
 @pytest.mark.parametrize("initial,maximum,factor,wanted", [
-    (20, 300, 3.0, [20, 60, 180, 300, 300]), (50, 50, 2.0, [50, 50, 50]),
-    (30, 1000, 1.0, [30, 30, 30, 30]), (40, 500, 1.5, [40, 60, 90, 135])])
+    (10, 100, 3.0, [10, 30, 90, 100, 100]), (50, 50, 2.0, [50, 50, 50]),
+    (30, 1000, 1.0, [30, 30, 30, 30]), (40, 500, 1.5, [40, 60, 90])])
 def test_s48_initial_max_and_factor_are_those_of_the_config(api, daemon, initial, maximum, factor,
                                                             wanted):
     api.on_list("services", times=None).fail(500)
@@ -202,52 +230,38 @@ def test_s48_initial_max_and_factor_are_those_of_the_config(api, daemon, initial
     assert all(at_least(meant / 1000, slept) for meant, slept in seen)
 
 
-@pytest.mark.parametrize("lived,wanted", [(1.3, 50), (0.2, 400)], ids=["healthy", "not for long"])
-def test_s49_only_a_healthy_stream_starts_the_ladder_anew(api, daemon, lived, wanted):
+@pytest.mark.parametrize("reset_after,wanted", [("100ms", 50), ("1h", 400)],
+                         ids=["healthy", "not for long"])
+def test_s49_only_a_healthy_stream_starts_the_ladder_anew(api, daemon, reset_after, wanted):
+    gate = Gate()
     api.on_list("services", times=3).fail(500)
     api.rv = 6
-    api.on_watch("services").stream(bookmark(6), Pause(lived), bookmark(6), error_event(500))
+    api.on_watch("services").stream(bookmark(6), gate, bookmark(6), error_event(500))
     api.on_watch("services").stream(error_event(500))
-    d = daemon(api, tuning=ladder(50, 5000, reset_after="1s"))
+    d = daemon(api, tuning=ladder(50, 5000, reset_after=reset_after))
+    d.control.wait_watch("services", state="watching")
+    time.sleep(0.15)    # it has lived for longer than 100 ms
+    gate.open()
     assert [meant for meant, _ in waits(d, 4)] == [50, 100, 200, wanted]
 
 
 def test_s50_an_error_500_in_the_stream_is_a_pause_and_a_list(api, daemon):
     api.on_watch("services").stream(bookmark(6), error_event(500), END)
     api.rv = 6
-    daemon(api, tuning=ladder(300, 300))
+    daemon(api, tuning=ladder(100, 100))
     api.wait_for_request(lambda r: r.kind == "W", count=2)
     asked = api.of("services")
     assert api.sequence("services") == ["L(0)", "W(6)", "L(6)", "W(6)"]
-    assert at_least(0.3, asked[2].time - asked[1].time)
-
-
-@pytest.mark.parametrize("kind", ["L", "W"])
-def test_s46_retry_after_is_a_lower_bound(api, daemon, kind):
-    (api.on_list if kind == "L" else api.on_watch)("services").fail(429, retry_after=2)
-    daemon(api).synced()
-    api.wait_for_request(lambda r: r.kind == kind, count=2)
-    first, second = api.of("services", kind)[:2]
-    assert at_least(2, second.time - first.time)
-    api.wait_watching("services")
-    assert api.sequence("services")[:3] == (["L(0)", "L(0)", "W(1)"] if kind == "L"
-                                            else ["L(0)", "W(1)", "W(1)"])
+    assert at_least(0.1, asked[2].time - asked[1].time)
 
 
 def test_s46_retry_after_as_a_date_or_nonsense_means_normal_backoff(api, daemon):
-    for value in (email.utils.formatdate(time.time() + 60, usegmt=True), "soon", "-5", ""):
+    values = (email.utils.formatdate(time.time() + 60, usegmt=True), "soon", "-5", "")
+    for value in values:
         api.on_list("services").fail(429, retry_after=value)
-    daemon(api).synced()
+    d = daemon(api, tuning=ladder(20, 40)).synced()
     assert api.sequence("services")[:5] == ["L(0)"] * 5
-
-
-def test_s46_plain_text_429_of_the_inflight_filter_is_understood(api, daemon):
-    api.on_watch("services").reply(429, body=b"Too many requests, please try again later.\n",
-                                   type="text/plain; charset=utf-8", headers={"Retry-After": 1})
-    daemon(api)
-    first, second = (api.wait_for_request(lambda r: r.kind == "W", count=n) for n in (1, 2))
-    assert at_least(1, second.time - first.time)
-    assert api.sequence("services") == ["L(0)", "W(1)", "W(1)"]
+    assert [e["retry_in_ms"] for e in d.log(msg="watch failed")][:4] == [20, 40, 40, 40]
 
 
 def test_s45_429_in_the_stream_keeps_the_rv_and_pauses(api, daemon):
@@ -295,10 +309,12 @@ def test_s51_a_list_at_the_last_rv_that_is_expired_too_is_asked_without_rv_at_on
     api.rv = 10
     api.on_watch("services").stream(error_event(410, "Expired"), END)
     api.on_list("services", where=lambda r: r.query.get("resourceVersion") == "10").fail(410)
-    daemon(api, tuning={"backoff": {"initial": "1s", "max": "1h", "factor": 100.0, "jitter": 0.0}})
+    d = daemon(api, tuning=ladder(100, 1000))
     api.wait_for_request(lambda r: r.kind == "L", count=3)
     api.wait_for_request(lambda r: r.kind == "W", count=2)
     assert api.sequence("services") == ["L(0)", "W(10)", "L(10)", "L(-)", "W(10)"]
+    pauses = [e["retry_in_ms"] for e in d.log(msg="watch failed")]
+    assert pauses == [100], "the one behind the ERROR 410"
 
 
 def test_s54_forbidden_is_shown_logged_once_and_healed_without_restart(api, daemon, new_hook):
@@ -308,10 +324,11 @@ def test_s54_forbidden_is_shown_logged_once_and_healed_without_restart(api, daem
                'group "" at the cluster scope')
     rule = api.on_list("services", times=None).fail(403, message=message)
     d = daemon(api, hooks={"h": hook})
-    api.wait_for_request(lambda r: r.kind == "L", count=8)
+    api.wait_for_request(lambda r: r.kind == "L", count=5)
     shown = d.control.wait_watch("services", state="forbidden")
     assert "forbidden" in str(shown["last_error"]).lower() and not shown["synced"]
-    lines = [e for e in d.problems(watch="services") if "forbidden" in str(e).lower()]
+    lines = [e for e in d.problems(watch="services", msg="watch failed")
+             if "forbidden" in str(e).lower()]
     assert len(lines) == 1, lines
     assert not hook.runs()
     rule.cancel()
@@ -351,7 +368,7 @@ def test_s56_a_resource_that_does_not_exist_yet_is_waited_for(api, daemon, new_h
     api.apply(custom_object("Widget", "n/w"))
     late.wait_what("ADDED", "n/w")
     d.control.wait_watch("widgets", state="watching", synced=True, last_error=None)
-    lines = [e for e in d.problems(watch="widgets")]
+    lines = [e for e in d.problems(watch="widgets") if "stale" not in e["msg"]]
     assert len(lines) == 1, lines
     assert not d.problems(watch="services")
 
@@ -389,12 +406,12 @@ def test_connection_refused_climbs_the_ladder_and_then_goes_on(api, daemon, hook
 
 def test_a_server_that_ends_the_watch_at_its_timeout_is_asked_again(api, daemon, hook):
     daemon(api, hooks={"h": hook}, tuning={"watch_timeout": ["1s", "1s"]})
-    for count in (1, 2, 3):
+    for count in (1, 2):
         api.wait_for_request(lambda r: r.kind == "W", count=count)
         api.wait_watching("services")
         api.apply(service(f"n/s{count}"))
         hook.wait_what("ADDED", f"n/s{count}")
-    assert len(api.of("services", "L")) == 1
+    assert len([r for r in api.of("services", "L") if r.query["limit"] != "1"]) == 1, "but probes"
 
 
 def test_a_stream_reset_in_the_middle_loses_and_repeats_nothing(api, daemon, hook):

@@ -1,27 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """SCENARIOS 18, 57-63 and PROTOCOL 1.23, 2.8: no watch is silently dead, or in the past."""
+import asyncio
 import collections
+import time
 
+import campaign
 import pytest
 from control import at_least
-from fakeapi import END, EOF, RST, STALL, Gate, bookmark, error_event, ev, service, simple
-from harness import is_sanitized
+from fakeapi import (END, EOF, RST, STALL, Gate, Pause, bookmark, error_event, ev, service,
+                     simple)
+from harness import SERVICES, is_sanitized
 from proctree import memory_kb
 
 AT_ONCE = {"backoff": {"initial": "1h", "max": "1h"}}
 SHORT = {"watch_timeout": ["1s", "1s"]}
-HOLD_S = 1
-SLACK_S = 10    # of a machine that has much else to do
+HOLD_S = 0.3
 
 
 def guarded(**guard):
     return {"services": {"resource": "services", "namespaces": ["*"],
-                         "guard": {"hold": f"{HOLD_S}s", **guard}}}
+                         "guard": {"hold": f"{int(HOLD_S * 1000)}ms", **guard}}}
 
 
 def probes(api):
     """The lists of which only the version counts."""
     return [r for r in api.of("services", "L") if r.query.get("limit") == "1"]
+
+
+def watched(api, resource, count):
+    """The count-th watch of this resource that was asked for."""
+    return api.wait_for_request(lambda r: (r.resource, r.kind) == (resource, "W"), count=count)
 
 
 def marked(d, api):
@@ -143,18 +151,36 @@ def test_a_server_that_restarts_with_an_empty_watch_cache_costs_one_list(api, da
 
 # ---- Deadlines
 
-@pytest.mark.slow
-def test_s58_a_silent_server_is_left_after_the_promised_time(api, daemon):
+def test_s58_a_silent_server_is_left_behind_the_promised_time(api, factory):
+    """That it is 10 s, no more, is test_s58 of tests/unit/test_feed_silence.c. Beside it a stream
+    that never had a bookmark, whose silence is none: it lives as long; bookmarks on another stream
+    do not count. And initial events that pause for 10 s: that is told."""
+    api.watch_list = True
     api.on_watch("services").stream(bookmark(5), STALL)
-    daemon(api, tuning=SHORT)
-    first = api.wait_for_request(lambda r: r.kind == "W")
-    assert first.query["timeoutSeconds"] == "1"
-    second = api.wait_for_request(lambda r: r.kind == "W", count=2)
-    assert 1 + 5 <= second.time - first.time <= 1 + 15 + SLACK_S
-    assert second.query["resourceVersion"] == "5" and len(api.of("services", "L")) == 1
+    api.on_watch("configmaps").stream(bookmark(3, "ConfigMap"), END)
+    api.on_watch("configmaps").stream(ev("ADDED", simple("ConfigMap", "n/a"), rv=9), STALL)
+    api.on_stream("pods").stream(ev("ADDED", simple("Pod", "n/a"), rv=5), STALL)
+    clusters = {"plain": factory.cluster(api, SHORT),
+                "quick": factory.cluster(api, {"bookmark_timeout": "300ms", **SHORT}),
+                "streams": factory.cluster(api, {"watch_list": "on"})}
+    d = factory.daemon(clusters=clusters, watches={
+        name: {"resource": resource, "namespaces": ["*"], "cluster": name}
+        for name, resource in zip(clusters, ("services", "configmaps", "pods"))})
+    first, second = (watched(api, "services", n) for n in (1, 2))
+    assert first.query["timeoutSeconds"] == "1" and second.query["resourceVersion"] == "5"
+    assert at_least(1 + 10, second.time - first.time)
+    second, third = (watched(api, "configmaps", n) for n in (2, 3))
+    assert at_least(1 + 10, third.time - second.time)
+    assert api.sequence("services")[:3] == ["L(0)", "W(1)", "W(5)"]
+    assert api.sequence("configmaps")[:4] == ["L(0)", "W(1)", "W(3)", "W(9)"]
+    assert d.wait_problem("initial events", watch="streams")["silent_for_ms"] >= 10000
+    shown = d.control.watch("streams")
+    assert (shown["synced"], shown["objects"], shown["state"]) == (False, 0, "listing")
+    assert api.sequence("pods") == ["S(-)"]
 
 
 def test_s60_headers_that_a_proxy_holds_back_are_waited_for(api, daemon, hook):
+    """Longer than bookmark_timeout: another watch is silent for so long three times meanwhile."""
     gate = Gate()
 
     async def held(exchange):
@@ -163,25 +189,27 @@ def test_s60_headers_that_a_proxy_holds_back_are_waited_for(api, daemon, hook):
         await exchange.event(ev("ADDED", service("n/a"), rv=9))
         await exchange.conn.gone()
     api.on_watch("services").run(held)
-    d = daemon(api, hooks={"h": hook},
-               tuning={"response_timeout": "1h", "bookmark_timeout": "100ms"})
+    api.on_watch("configmaps", times=None).stream(bookmark(5, "ConfigMap"), STALL)
+    d = daemon(api, hooks={"h": hook}, tuning={"bookmark_timeout": "100ms"},
+               watches={**SERVICES, "maps": {"resource": "configmaps", "namespaces": ["*"]}})
     gate.wait_reached()
-    with pytest.raises(AssertionError):
-        api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=1.5)
+    watched(api, "configmaps", len(api.of("configmaps", "W")) + 3)
     assert d.control.watch("services")["synced"]
+    assert api.sequence("services") == ["L(0)", "W(1)"]
     gate.open()
     hook.wait_what("ADDED", "n/a")
-    d.control.wait_watch("services", resource_version="9", state="watching")
-    assert api.sequence("services") == ["L(0)", "W(1)"]
 
 
 def test_s60_headers_that_never_come_cost_a_new_watch_and_no_list(api, daemon):
     api.on_watch("services").reply(hold=Gate())
     d = daemon(api, tuning={"response_timeout": "400ms"})
-    first, second = (api.wait_for_request(lambda r: r.kind == "W", count=n) for n in (1, 2))
-    assert at_least(0.4, second.time - first.time)
-    assert api.sequence("services") == ["L(0)", "W(1)", "W(1)"]
+    second = watched(api, "services", 2)
+    listed = [r for r in api.of("services", "L") if r.time < second.time]
+    assert at_least(0.4, second.time - listed[-1].time)
     d.control.wait_watch("services", state="watching", last_error=None)
+    sequence = list(api.sequence("services"))   # a slow machine may time out more than once
+    assert set(sequence[sequence.index("W(1)"):]) == {"W(1)"}
+    assert sequence[0] == "L(0)"
 
 
 def test_s62_the_watch_timeout_is_drawn_anew_inside_the_interval(api, daemon):
@@ -197,7 +225,7 @@ def test_s62_the_watch_timeout_is_drawn_anew_inside_the_interval(api, daemon):
 
 
 def test_s63_a_hook_that_sleeps_never_stops_the_reading(api, daemon, hook):
-    keys = 10
+    keys, changes = 10, campaign.size(3000, 10000)
     padding = {"x": "y" * 4000}
     api.apply(*[simple("ConfigMap", f"n/c{i}", data={"v": "old"}) for i in range(keys)])
     hook.block()
@@ -207,7 +235,7 @@ def test_s63_a_hook_that_sleeps_never_stops_the_reading(api, daemon, hook):
     d.control.wait_watch("services", state="watching", synced=True)
     api.wait_watching("configmaps")
     before = memory_kb(d.pid, "VmRSS")
-    for number in range(10000):
+    for number in range(changes):
         api.apply(simple("ConfigMap", f"n/c{number % keys}", data={"v": str(number)},
                          annotations=padding))
         if number % 1000 == 999:
@@ -215,9 +243,9 @@ def test_s63_a_hook_that_sleeps_never_stops_the_reading(api, daemon, hook):
     grown = memory_kb(d.pid, "VmRSS") - before
     assert len(hook.runs()) == 1, "the first run still sleeps"
     if not is_sanitized():
-        assert grown < 4096, "40 MB of events came by"
+        assert grown < 4096, "12 MB of events came by, or 40"
     hook.release()
-    for number in range(9990, 10000):
+    for number in range(changes - keys, changes):
         hook.wait_for(lambda r, n=number: r.event["object"]["data"]["v"] == str(n))
     d.control.wait_idle()
     assert len(hook.runs()) <= 2 * keys
@@ -236,53 +264,55 @@ def test_a_stream_that_had_a_bookmark_and_went_silent_is_resumed_without_a_list(
     d.control.wait_idle()
     assert api.sequence("services") == ["L(0)", "W(1)", "W(12)"]
     assert len(hook.runs()) == 2 and first.conn_id != second.conn_id
-    assert not d.problems(), "quiet streams are no trouble"
+    assert not d.problems(watch="services"), "quiet streams are no trouble"
 
 
 def test_every_byte_counts_against_silence(api, daemon):
-    gates = [Gate() for _ in range(4)]
-    steps = [step for n, gate in enumerate(gates) for step in (bookmark(10 + n), gate)]
-    api.on_watch("services").stream(*steps, STALL)
-    daemon(api, tuning={"bookmark_timeout": "2500ms"})
-    first = api.wait_for_request(lambda r: r.kind == "W")
-    for gate in gates:
-        gate.wait_reached()
-        with pytest.raises(AssertionError):
-            api.wait_for_request(lambda r: r.kind == "W", count=2, timeout=0.8)
-        gate.open()
-    second = api.wait_for_request(lambda r: r.kind == "W", count=2)
-    assert at_least(3 * 0.8 + 2.5, second.time - first.time)
-    assert api.sequence("services") == ["L(0)", "W(1)", "W(13)"]
+    """However late a byte comes: the silence that ends the stream begins with the last one."""
+    sent = {}
 
-
-@pytest.mark.slow
-def test_a_stream_that_never_had_a_bookmark_lives_until_its_hard_deadline(api, daemon):
-    api.on_watch("services").stream(bookmark(3), END)
-    api.on_watch("services").stream(ev("ADDED", service("n/a"), rv=9), STALL)
-    daemon(api, tuning={"bookmark_timeout": "300ms", **SHORT})
-    second, third = (api.wait_for_request(lambda r: r.kind == "W", count=n)
-                     for n in (2, 3))
-    assert third.time - second.time >= 1 + 5, "bookmarks on another stream do not count"
-    assert api.sequence("services") == ["L(0)", "W(1)", "W(3)", "W(9)"]
+    async def restless(exchange):
+        await exchange.start_stream()
+        for rv in range(10, 15):
+            sent[str(rv)] = time.monotonic()
+            await exchange.event(bookmark(rv))
+            await asyncio.sleep(0.15)
+        await exchange.conn.gone()
+    api.on_watch("services").run(restless)
+    daemon(api, tuning={"bookmark_timeout": "400ms"})
+    second = watched(api, "services", 2)
+    assert at_least(0.4, second.time - sent[second.rv])
+    assert api.sequence("services")[:3] == ["L(0)", "W(1)", f"W({second.rv})"]
 
 
 # ---- Versions of the future, and of the past
+
+def silent(api, resource, times=2, rv=None):
+    """The next watches (from rv) live for as long as one must that is not listed anew at once."""
+    api.on_watch(resource, times=times, where=lambda r: rv in (None, r.rv)).stream(Pause(1), END)
+
 
 def test_a_server_restored_behind_the_back_of_a_watch_is_found_held_and_applied(api, daemon, hook):
     api.apply(service("n/a", ports=[80]), service("n/c"))
     backup = api.snapshot()
     api.apply(service("n/a", ports=[443]), service("n/b"))
     api.delete("services", "n/c")
-    d = daemon(api, hooks={"h": hook}, tuning=SHORT, watches=guarded())
+    d = daemon(api, hooks={"h": hook}, watches=guarded())
     hook.wait(2)
     api.wait_watching("services")
     marked(d, api)
     future, past = api.rv, backup[0]
+    silent(api, "services", rv=str(future))
+    lists = [api.on_list("services", where=lambda r: r.query.get("limit") == "500")
+             for _ in range(2)]
+    gates = [rule.hold(gate) and gate for rule, gate in zip(lists, (Gate(), Gate()))]
+    gates[0].open()
     api.restore(backup)
-    shown = d.control.wait_watch("services", held=True)
-    assert shown["held_reason"] == "backwards" and shown["objects"] == 2
+    gates[1].wait_reached()
+    shown = d.control.watch("services")
+    assert shown["held"] and shown["held_reason"] == "backwards" and shown["objects"] == 2
     assert len(hook.runs()) == 2
-    held_at = api.of("services", "L")[-1].time
+    gates[1].open()
     d.control.wait_watch("services", held=False, resource_version=str(past))
     hook.wait(5)
     d.control.wait_idle()
@@ -291,41 +321,36 @@ def test_a_server_restored_behind_the_back_of_a_watch_is_found_held_and_applied(
     assert {run.event["cause"] for run in hook.runs()[2:]} == {"relist"}
     gone = hook.wait_what("DELETED", "n/b").event
     assert gone["final_state_unknown"] is True and gone["object"]["metadata"]["name"] == "b"
-    sequence = api.sequence("services")
-    lists = [i for i, what in enumerate(sequence) if what == "L(-)"][:3]
-    assert len(probes(api)) == 1 and lists == list(range(lists[0], lists[0] + 3))
-    assert sequence[lists[0] - 2:lists[0]] == [f"W({future})"] * 2
-    assert sequence[lists[2] + 1] == f"W({past})"
-    probe, suspect, confirmed = (api.of("services")[i] for i in lists)
+    assert api.sequence("services")[2:] == [f"W({future})"] * 2 + ["L(-)"] * 3 + [f"W({past})"]
+    probe, suspect, confirmed = api.of("services", "L")[1:]
     assert probe.query["limit"] == "1" and suspect.query["limit"] == "500"
-    assert suspect.time == held_at and at_least(HOLD_S, confirmed.time - suspect.time)
+    assert at_least(HOLD_S, confirmed.time - suspect.time)
     assert d.control.watch("services")["relists_by"] == {"future": 1}
     d.wait_problem("backwards")
 
 
 def test_a_quiet_resource_is_probed_and_not_listed(api, daemon, hook):
+    """Nor when the first probe fails, as that of the other watch does."""
     api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": hook}, tuning=SHORT)
-    for count in (1, 2):
-        api.wait(lambda n=count: len(probes(api)) >= n)
+    silent(api, "services")
+    silent(api, "configmaps", times=3)
+    api.on_list("configmaps", where=lambda r: r.query.get("limit") == "1").fail(500)
+    d = daemon(api, hooks={"h": hook},
+               watches={**SERVICES, "maps": {"resource": "configmaps", "namespaces": ["*"]}})
+    assert api.sequence("services") == ["L(0)", "W(2)", "W(2)", "L(-)", "W(2)"]
+    api.wait_watching("services")
     api.apply(service("n/b"))
     hook.wait_what("ADDED", "n/b")
+    rv = api.sequence("configmaps")[1]
+    assert api.sequence("configmaps") == ["L(0)", rv, rv, "L(-)", rv, "L(-)", rv]
+    d.control.wait_watch("maps", state="watching", last_error=None)
     d.caught_up(api)
-    sequence = api.sequence("services")
-    rv = sequence[1]
-    assert sequence[:7] == ["L(0)", rv, rv, "L(-)", rv, rv, "L(-)"]
-    assert all(r.rv is None and r.query["limit"] == "1" for r in probes(api))
-    assert len(api.of("services", "L")) == 1 + len(probes(api))
-    watch = d.control.watch("services")
-    assert watch["relists"] == 0 and watch["synced"] and not d.problems()
-
-
-def test_a_probe_that_fails_waits_and_lists_nothing(api, daemon):
-    api.on_list("services", times=2, where=lambda r: r.query.get("limit") == "1").fail(500)
-    d = daemon(api, tuning=SHORT)
-    api.wait(lambda: len(probes(api)) >= 3)
-    d.control.wait_watch("services", state="watching", last_error=None)
-    assert len(api.of("services", "L")) == 4 and d.control.watch("services")["relists"] == 0
+    assert all(r.rv is None and r.query["limit"] == "1"
+               for name in ("services", "configmaps") for r in api.of(name, "L")[1:])
+    for name in ("services", "maps"):
+        watch = d.control.watch(name)
+        assert watch["relists"] == 0 and watch["synced"]
+    assert not d.problems(watch="services")
 
 
 def test_streams_with_bookmarks_are_not_probed(api, daemon):
@@ -372,9 +397,10 @@ def test_s18_a_restore_that_only_events_knew_better_than_is_applied_with_a_warni
         api, daemon, hook):
     api.apply(service("n/a"))
     backup = api.snapshot()
-    gate = Gate()
-    api.on_watch("services").stream(ev("ADDED", service("n/b"), rv=api.rv + 9), gate, END)
-    d = daemon(api, hooks={"h": hook}, tuning=SHORT, watches=guarded(hold="1h"))
+    gate, future = Gate(), api.rv + 9
+    api.on_watch("services").stream(ev("ADDED", service("n/b"), rv=future), gate, END)
+    silent(api, "services", rv=str(future))
+    d = daemon(api, hooks={"h": hook}, watches=guarded(hold="1h"))
     hook.wait_what("ADDED", "n/b")
     api.restore(backup)
     gate.open()

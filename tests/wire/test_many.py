@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Size: 64 watches on 64 connections, many objects, many runs, and no growth."""
+import campaign
 import pytest
-from control import PATIENCE, wait_until
+from control import wait_until
 from fakeapi import service, simple
 from harness import hook_settings, is_sanitized
 from proctree import fds, memory_kb
@@ -37,7 +38,7 @@ def test_64_watches_on_64_connections(api, daemon, hook):
     assert all(w["state"] == "watching" for w in d.control.status()["watches"].values())
 
 
-def test_files_and_memory_do_not_grow_over_200_runs(api, daemon, hook):
+def test_files_and_memory_do_not_grow_over_many_runs(api, daemon, hook):
     d = daemon(api, hooks={"h": hook_settings(hook, concurrency=4)}, log={"level": "warn"})
     api.wait_watching("services")
 
@@ -49,9 +50,10 @@ def test_files_and_memory_do_not_grow_over_200_runs(api, daemon, hook):
     wait_until(lambda: hook.ended() == 50)
     main, helper = len(fds(d.pid)), len(fds(d.helper))
     memory = memory_kb(d.helper, "VmRSS")
-    for round_ in range(1, 5):
+    rounds = campaign.size(2, 4)
+    for round_ in range(1, 1 + rounds):
         fifty(round_)
-    assert len(hook.runs()) >= 200
+    assert len(hook.runs()) == 50 * (1 + rounds)
     wait_until(lambda: len(fds(d.pid)) <= main and len(fds(d.helper)) <= helper)
     if not is_sanitized():
         assert memory_kb(d.helper, "VmRSS") <= memory + 512
@@ -71,14 +73,15 @@ def test_connections_do_not_leak_over_reconnects(api, daemon):
 
 
 @pytest.mark.parametrize("paged", [False, True])
-def test_ten_thousand_objects_sync_and_relist(api, daemon, hook, paged):
-    for number in range(10000):
+def test_thousands_of_objects_sync_and_relist(api, daemon, hook, paged):
+    count = campaign.size(4000, 10000)
+    for number in range(count):
         api.apply(simple("ConfigMap", f"n/c{number:05}", data={"v": str(number)}))
     api.watch_cache = not paged
     d = daemon(api, watches={"services": {"resource": "configmaps", "namespaces": ["*"]}},
                hooks={"h": hook_settings(hook, existing="skip")}, log={"level": "info"})
-    d.control.wait_watch("services", objects=10000, synced=True, timeout=10 * PATIENCE)
-    assert len(api.of("configmaps", "L")) == (20 if paged else 1)
+    d.control.wait_watch("services", objects=count, synced=True)
+    assert len(api.of("configmaps", "L")) == (count // 500 if paged else 1)
     api.wait_watching("configmaps")
     api.delete("configmaps", "n/c00007", silent=True)
     api.end_watches(how={"type": "ERROR", "object": {"kind": "Status", "code": 500}})

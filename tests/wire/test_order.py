@@ -252,6 +252,10 @@ def test_s93_two_runs_of_a_key_never_overlap_while_it_changes(api, daemon, new_h
     hook = new_hook(extra="sleep 0.03")
     d = daemon(api, hooks={"h": hook_settings(hook, concurrency=4)}).synced()
     api.wait_watching("services")
+    hook.block()
+    api.apply(service("n/a"), service("n/b"))
+    hook.wait(2)
+    hook.release()
     for port in range(1, 31):
         for key in ("n/a", "n/b"):
             api.apply(service(key, ports=[port]))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SCENARIOS 64-73: lists that come as streams (watch-list), and when they are asked for."""
+import re
+
 import pytest
 from control import at_least, wait_until
 from fakeapi import END, EOF, RST, STALL, Gate, bookmark, error_event, ev, service
@@ -7,8 +9,7 @@ from harness import hook_settings
 
 ON = {"watch_list": "on"}
 AT_ONCE = {"mode": "snapshot", "settle": ["0s", "0s"]}
-AT_ONCE_S = 0.8
-PATIENT = {"backoff": {"initial": "1s", "max": "1s", "jitter": 0.0}}
+NO_PAUSE = {"backoff": {"initial": "1h", "max": "1h"}}     # what comes all the same came at once
 VERSIONS = {"v1.34": {"major": "1", "minor": "34", "gitVersion": "v1.34.2"},
             "v1.33": {"major": "1", "minor": "33", "gitVersion": "v1.33.5"},
             "a vendor's v1.34+": {"major": "1", "minor": "34+", "gitVersion": "v1.34.1-gke.1"},
@@ -39,15 +40,14 @@ def is_stream_request(request):
 
 # ---- 64, 65, 67: what syncs, and what not
 
-@pytest.mark.slow
-def test_s64_without_the_bookmark_nothing_is_synced_and_a_pause_is_told(streams, daemon, hook):
+def test_s64_without_the_bookmark_nothing_is_synced(streams, daemon, hook):
+    """That a pause is told: test_liveness.py, test_s58_a_silent_server_..."""
     api = streams
     gate = Gate()
     api.on_stream("services").stream(added("n/a", 5), added("n/b", 6), gate, end(7), STALL)
-    d = daemon(api, hooks={"h": hook}, tuning={**ON, "list_idle_timeout": "1h"})
+    d = daemon(api, hooks={"h": hook}, tuning=ON)
     gate.wait_reached()
-    line = d.wait_problem("initial events", watch="services")
-    assert line["silent_for_ms"] >= 10000
+    wait_until(lambda: d.control.watch("services")["contact_age_s"] is not None)
     watch = d.control.watch("services")
     assert (watch["synced"], watch["objects"], watch["state"]) == (False, 0, "listing")
     assert not hook.runs() and api.sequence("services") == ["S(-)"]
@@ -173,12 +173,10 @@ def test_s68_what_is_refused_is_listed_in_the_same_cycle(api, daemon, hook, how)
         api.on_stream("services", times=None).fail(**answer)
     elif answer:
         api.on_stream("services", times=None).stream(added("n/x", 9), *answer, END)
-    d = daemon(api, hooks={"h": hook}, tuning={**ON, **PATIENT})
+    d = daemon(api, hooks={"h": hook}, tuning={**ON, **NO_PAUSE})
     hook.wait(1)
     d.caught_up(api)
-    stream, first = api.of("services")[:2]
     assert api.sequence("services") == ["S(-)", "L(0)", "W(2)"]
-    assert first.time - stream.time < AT_ONCE_S
     assert hook.what() == [("ADDED", "n/a")], "nothing of the refused stream stays"
 
 
@@ -222,12 +220,10 @@ def test_s70_a_stream_that_closes_before_the_bookmark_is_asked_for_anew_at_once(
     api = streams
     api.apply(service("n/a"))
     api.on_stream("services").stream(added("n/x", 9), added("n/y", 10), how)
-    d = daemon(api, hooks={"h": hook}, tuning={**ON, **PATIENT})
+    d = daemon(api, hooks={"h": hook}, tuning={**ON, **NO_PAUSE})
     hook.wait(1)
     d.caught_up(api)
-    first, second = api.of("services")
     assert api.sequence("services") == ["S(-)", "S(-)"]
-    assert second.time - first.time < AT_ONCE_S
     assert hook.what() == [("ADDED", "n/a")] and d.control.keys("services") == ["n/a"]
 
 
@@ -235,7 +231,7 @@ def test_s70_a_stream_that_always_closes_early_is_listed_in_the_end(streams, dae
     api = streams
     api.apply(service("n/a"))
     api.on_stream("services", times=None).stream(added("n/x", 9), END)
-    d = daemon(api, hooks={"h": hook}, tuning={**ON, **PATIENT})
+    d = daemon(api, hooks={"h": hook}, tuning={**ON, **NO_PAUSE})
     hook.wait(1)
     d.caught_up(api)
     assert api.sequence("services") == ["S(-)"] * 3 + ["L(0)", "W(2)"]
@@ -243,10 +239,17 @@ def test_s70_a_stream_that_always_closes_early_is_listed_in_the_end(streams, dae
 
 
 def test_s70_a_stream_that_closes_at_once_without_a_word_is_listed(streams, daemon):
+    """One that a slow machine lets live for a second is asked for anew: then there is more."""
     api = streams
-    api.on_stream("services").stream(END)
-    daemon(api, tuning={**ON, **PATIENT}).caught_up(api)
-    assert api.sequence("services") == ["S(-)", "L(0)", "W(1)"]
+    api.on_stream("services", times=None).stream(END)
+    d = daemon(api, tuning=ON)
+    for _ in range(20):
+        d.caught_up(api)
+        asked = "".join(what[0] for what in api.sequence("services"))
+        if re.search("(^|W)SLW", asked):
+            break
+        api.end_watches(how=error_event(500))
+    assert re.fullmatch("(S{0,3}SLW)+", asked) and re.search("(^|W)SLW", asked), asked
 
 
 def test_s70_initial_events_that_stop_for_good_are_given_up(streams, daemon):
@@ -292,7 +295,7 @@ def test_s72_the_version_is_none_then_the_last_then_none_when_it_is_gone(streams
 def test_s72_a_version_that_is_not_there_is_left_out_at_once(streams, daemon, how):
     api = streams
     api.rv = 10
-    daemon(api, tuning={**ON, **PATIENT}).caught_up(api)
+    d = daemon(api, tuning=ON).caught_up(api)
     if how == "HTTP 410":
         api.on_stream("services").fail(410)
     elif how == "ERROR 410":
@@ -302,9 +305,9 @@ def test_s72_a_version_that_is_not_there_is_left_out_at_once(streams, daemon, ho
             "causes": [{"reason": "ResourceVersionTooLarge"}], "retryAfterSeconds": 1}), END)
     api.end_watches(how=error_event(500))
     api.wait_for_request(lambda r: r.kind == "S", count=3)
-    asked = api.of("services")
     assert api.sequence("services") == ["S(-)", "S(10)", "S(-)"]
-    assert asked[2].time - asked[1].time < AT_ONCE_S
+    pauses = d.log(msg="watch failed", watch="services")
+    assert len(pauses) == 1, "the one behind the ERROR 500, and none before the last stream"
 
 
 def test_s72_without_streams_the_version_is_zero_then_the_last_then_none(api, daemon):
@@ -326,11 +329,18 @@ def test_s72_a_stream_that_shows_the_past_is_held_by_the_guard(streams, daemon, 
     api.apply(service("n/b"))
     api.rv = 40
     d = daemon(api, hooks={"h": hook}, tuning=ON, watches={
-        "services": {"resource": "services", "namespaces": ["*"], "guard": {"hold": "1s"}}})
+        "services": {"resource": "services", "namespaces": ["*"], "guard": {"hold": "300ms"}}})
     hook.wait(2)
     d.caught_up(api)
+    suspect, confirming = Gate(), Gate()
+    for gate in (suspect, confirming):
+        api.on_stream("services", where=lambda r: r.rv is None).hold(gate)
+    suspect.open()
     api.restore(backup, how=error_event(500))
-    assert d.control.wait_watch("services", held=True)["held_reason"] == "backwards"
+    confirming.wait_reached()
+    held = d.control.watch("services")
+    assert (held["held"], held["held_reason"]) == (True, "backwards") and len(hook.runs()) == 2
+    confirming.open()
     d.control.wait_watch("services", held=False, state="watching", resource_version="2")
     hook.wait_what("DELETED", "n/b")
     d.caught_up(api)

@@ -233,4 +233,4 @@ def test_an_idle_list_connection_that_the_server_closed_is_no_error(api, daemon,
     api.wait_for_request(lambda r: r.kind == "W", count=2)
     api.apply(service("n/a"))
     hook.wait(1)
-    assert not d.problems()
+    assert not d.problems(watch="services")
