@@ -8,9 +8,9 @@
 
 #include "campaign.h"
 #include "io/apis.h"
-#include "io/deadline.h"
 #include "io/follower.h"
 #include "io/loop.h"
+#include "look.h"
 #include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
@@ -95,7 +95,6 @@ struct rig {
     bool begins_stale; /* with that */
     struct watch *watch;
     struct follower *follower;
-    struct deadline *poll;
     bool (*is_true)(struct rig *r);
     uint64_t retry_ms;
     unsigned requests; /* for is_true */
@@ -149,21 +148,17 @@ static void on_unauthorized(void *arg)
     hear(arg, HEARD_UNAUTHORIZED);
 }
 
-static void on_poll(void *arg)
+static bool is_true(void *arg)
 {
     struct rig *r = arg;
 
-    if (r->is_true(r))
-        loop_stop(r->probe.loop);
-    else
-        deadline_start(r->poll, 1);
+    return r->is_true(r);
 }
 
-static void run_until(struct rig *r, bool (*is_true)(struct rig *r))
+static void run_until(struct rig *r, bool (*condition)(struct rig *r))
 {
-    r->is_true = is_true;
-    deadline_start(r->poll, 1);
-    loop_run(r->probe.loop);
+    r->is_true = condition;
+    look_until(r->probe.loop, is_true, r);
 }
 
 static bool has_asked(struct rig *r)
@@ -232,7 +227,6 @@ static void set_up_patient(struct rig *r, const char *resource,
     };
     r->server = server_start(&(struct server_params){.scripts = scripts});
     cluster_probe_init(&r->probe, "http", server_port(r->server), 1);
-    r->poll = deadline_create(r->probe.loop, on_poll, r);
     r->apis = apis_create(&(struct apis_params){
         .loop = r->probe.loop, .cluster = r->probe.cluster, .retry = {retry_ms, retry_ms, 1, 0}
     });
@@ -264,7 +258,6 @@ static void tear_down(struct rig *r)
 {
     follower_dispose(&r->follower);
     apis_dispose(&r->apis);
-    deadline_dispose(&r->poll);
     cluster_probe_fini(&r->probe);
     watch_destroy(&r->watch);
     server_stop(&r->server);
@@ -285,19 +278,12 @@ static bool asks_for(struct rig *r, unsigned i, const char *path)
     return strncmp(request, "GET /pre", 8) == 0 && strncmp(request + 8, path, strlen(path)) == 0;
 }
 
-static bool is_over(struct rig *r)
-{
-    (void)r;
-    return true;
-}
-
 /* What is due in the time of some rounds comes. */
 static void pass_rounds(struct rig *r)
 {
     for (int i = 0; i < 5; i++) {
         play_clock_pass(r->retry_ms);
-        for (int turns = 0; turns < 5; turns++)
-            run_until(r, is_over);
+        look_turns(r->probe.loop, 5);
     }
 }
 
@@ -342,7 +328,12 @@ static void test_silence_that_makes_it_synced_is_told(void **state)
     tear_down(&r);
 }
 
-/* Its stream neither begins nor ends by that. */
+static bool is_synced(struct rig *r)
+{
+    return watch_synced(r->watch);
+}
+
+/* Its stream neither begins nor ends by that. The clock stands: no silence makes it synced. */
 static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
 {
     struct rig r;
@@ -351,12 +342,17 @@ static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
     set_up(&r, "configmaps", SCRIPTS(watch_marks));
     r.past = (struct past){.kind = PAST_WHOLE, .rv = "9"};
     r.begins_stale = true;
+    play_clock_stop();
     begin(&r);
+    pass_rounds(&r);
     run_until(&r, is_connected);
     pass_rounds(&r); /* it has looked at what began */
     assert_int_equal(r.stale, true);
     server_go(r.server);
-    run_until(&r, is_fresh);
+    run_until(&r, is_synced);
+    pass_rounds(&r); /* it may still have to look at what began */
+    assert_int_equal(r.stale, false);
+    play_clock_go();
     tear_down(&r);
 }
 

@@ -23,7 +23,7 @@ enum {
 static size_t changes(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
-    return campaign_size(20000, 100000);
+    return campaign_size(50000, 100000);
 #else
     return campaign_size(100000, 1000000);
 #endif
