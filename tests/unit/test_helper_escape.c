@@ -20,13 +20,14 @@
 #include "base/mem.h"
 #include "helped.h"
 
-/* All that inherited stdout is gone already. */
+/* All that inherited stdout is gone already. A shell may have said before that what it waited for was
+ * killed. */
 static void expect_all_gone(int out)
 {
     struct pollfd p = {.fd = out, .events = POLLIN};
 
     assert_int_equal(poll(&p, 1, 0), 1);
-    assert_int_equal(p.revents, POLLHUP);
+    assert_int_equal(p.revents & POLLHUP, POLLHUP);
     close(out);
 }
 
