@@ -85,8 +85,10 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 /* Behind what the confirmer does in this turn: it may ask again now. */
 static void on_later(struct loop_task *task)
 {
-    (void)task;
+    struct rig *r = container_of(task, struct rig, later);
+
     play_clock_pass(CONFIRM_RETRY_MAX_MS);
+    loop_update_now(r->probe.loop); /* else it sleeps first */
 }
 
 static void on_progress(void *arg)
