@@ -94,6 +94,20 @@ static void test_a_file_that_is_too_new_is_set_aside(void **state)
     state_rig_fini(&r);
 }
 
+/* It came after the start, which would have set it aside. */
+static void test_a_file_that_is_too_new_is_not_written(void **state)
+{
+    struct state_rig r;
+
+    (void)state;
+    begin(&r);
+    state_rig_sql(&r, "PRAGMA user_version=131074");
+    state_rig_mark(&r, 5, "b", 1);
+    assert_int_equal(state_rig_try(&r), ERR_PROTOCOL);
+    assert_non_null(strstr(r.err.text, "newer release of informerd (version 2"));
+    state_rig_fini(&r);
+}
+
 /* The number alone is there: a power cut while the tables were being made. */
 static void test_an_older_file_is_brought_up_to_date(void **state)
 {
@@ -115,6 +129,7 @@ int main(void)
         cmocka_unit_test(test_a_newer_file_that_stayed_readable_is_used),
         cmocka_unit_test(test_a_fact_of_a_newer_release_is_passed_over),
         cmocka_unit_test(test_a_file_that_is_too_new_is_set_aside),
+        cmocka_unit_test(test_a_file_that_is_too_new_is_not_written),
         cmocka_unit_test(test_an_older_file_is_brought_up_to_date),
     };
 
