@@ -74,7 +74,7 @@ void helped_open_with(struct helped *w, const struct helper_hook *hooks, size_t 
     int fd;
 
     alarm(PATIENCE_S);
-    play_clock_slow(SLOWNESS); /* no process is too slow to die, or to say who it is */
+    play_clock_slow(SLOWNESS); /* so that a slow process meets no timeout of the helper */
     memset(w, 0, sizeof(*w));
     assert_int_equal(helper_start(&params, &fd, &w->helper, NULL), ERR_OK);
     w->loop = loop_create();

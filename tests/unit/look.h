@@ -13,7 +13,7 @@
 /* Until it is true, or somebody else stops the loop; one turn at least. */
 void look_until(struct loop *loop, bool (*is_true)(void *arg), void *arg);
 
-/* So many turns, one per millisecond: what is due in them has come. */
+/* Runs the loop for so many turns, one per millisecond: timers that fall due in them fire. */
 void look_turns(struct loop *loop, unsigned turns);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * play_clock - the clock that libuv reads, as a test says: what is to come an hour later comes now, and
- * what must not come does not, however long the machine takes.
+ * play_clock - the clock that libuv reads, under control of a test: a timer of an hour fires now, and a
+ * timer that must not fire does not, however slow the machine is.
  *
  * Whoever calls one of these has it in place of the C library's clock_gettime(), for the monotonic
  * clocks. A loop looks at it once per turn.

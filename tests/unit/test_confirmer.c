@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* io/confirmer on the loopback: what is asked for, what answers mean, one GET at a time, retries. The
- * clock stands while an answer is waited for: none is too late. */
+/* io/confirmer on the loopback: its requests, the meaning of the answers, one GET at a time, retries.
+ * The clock stands while the test waits for an answer, so that no answer is too late. */
 #include "objects.h"
 
 #include <string.h>

@@ -278,7 +278,7 @@ static bool asks_for(struct rig *r, unsigned i, const char *path)
     return strncmp(request, "GET /pre", 8) == 0 && strncmp(request + 8, path, strlen(path)) == 0;
 }
 
-/* What is due in the time of some rounds comes. */
+/* Timers that fall due within some rounds fire. */
 static void pass_rounds(struct rig *r)
 {
     for (int i = 0; i < 5; i++) {
