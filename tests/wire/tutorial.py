@@ -13,8 +13,8 @@ Fenced blocks, in their order:
     ```text terminal=2  lines that appear there, in this order, among others
     ```conf             a hooks group: informerd --check finds no fault with it
 
-Times, run ids, ports, how long something took, how often a key has failed that waits for its next
-try, and blanks may differ; a line `...` stands for any lines.
+Times, run ids, ports, durations, the number of failures of a key in backoff, and blanks may differ; a
+line `...` stands for any lines.
 The checkout is a stand-in: its build/dev is --build, and `./dev build` only looks whether that is there.
 """
 import argparse
@@ -220,8 +220,8 @@ class Tutorial:
 
     @contextlib.contextmanager
     def api_stands_still(self):
-        """What a block changes is one burst, as for a reader whose machine is not held up between two
-        of its lines."""
+        """The changes of a block reach informerd as one burst. The page shows one run for them, which a
+        reader sees whose machine is not held up between two lines."""
         api = [terminal.process.pid for terminal in self.terminals.values()
                if terminal.process is not None and terminal.is_api]
         for pid in api:
