@@ -45,8 +45,8 @@ struct io_tls {
     struct tls_ctx *ctx;
 };
 
-/* A probe with a loop of its own that would connect to 127.0.0.1:port; its timeouts do not
- * come by themselves. */
+/* A probe with a loop of its own that would connect to 127.0.0.1:port; its timeouts
+ * fire only when play_clock_pass() moves the clock. */
 void io_probe_init(struct io_probe *p, uint16_t port);
 
 /* Starts to connect. */

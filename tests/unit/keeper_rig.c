@@ -144,22 +144,22 @@ void keeper_rig_turn(struct keeper_rig *r)
     look_turns(r->loop, 0);
 }
 
-struct wish {
+struct writable_as {
     struct keeper_rig *rig;
     bool writable;
 };
 
-static bool has_come_true(void *arg)
+static bool is_as_expected(void *arg)
 {
-    const struct wish *w = arg;
+    const struct writable_as *w = arg;
 
     return keeper_status(w->rig->keeper).is_writable == w->writable;
 }
 
 void keeper_rig_until(struct keeper_rig *r, bool writable)
 {
-    look_turns(r->loop, 1); /* who calls it again and again waits for a worker */
-    look_until(r->loop, has_come_true, &(struct wish){r, writable});
+    look_turns(r->loop, 1); /* at least one turn: callers repeat this to let a worker finish */
+    look_until(r->loop, is_as_expected, &(struct writable_as){r, writable});
 }
 
 bool keeper_rig_flush(struct keeper_rig *r, uint64_t timeout_ms)

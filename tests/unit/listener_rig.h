@@ -14,7 +14,7 @@
 
 enum { RIG_PEERS = LISTENER_CLIENTS + 2, RIG_BIG_BYTES = 8 * 1024 * 1024 };
 
-/* A deadline that only play_clock_pass() brings. */
+/* So far away that it passes only when play_clock_pass() moves the clock. */
 enum { RIG_IDLE_MS = 60000 };
 
 /* One client; reads only while reading is set. */
@@ -67,7 +67,7 @@ void rig_say_many(struct rig_peer *p, const char *text, size_t times);
 /* Runs the loop, and the clients that read, until done. */
 void rig_run_until(struct rig *t, bool (*done)(struct rig *t));
 
-/* Lets several deadlines pass, each for itself. */
+/* Lets several deadlines pass, one after the other. */
 void rig_pass(struct rig *t);
 
 /* Writes so many lines of the journal. */

@@ -81,7 +81,7 @@ static const struct server_step watch_marks[] = {
     {SERVER_HOLD, NULL    }
 };
 
-/* Between two rounds of discovery; and so late that only play_clock_pass() brings it. */
+/* Between two rounds of discovery. The patient one passes only when play_clock_pass() moves the clock. */
 enum { RETRY_MS = 20, PATIENT_RETRY_MS = 10000 };
 
 enum heard { HEARD_NOTHING, HEARD_PROGRESS, HEARD_UNAUTHORIZED };
@@ -305,7 +305,7 @@ static void test_an_order_that_gets_no_place_makes_it_stale(void **state)
     assert_int_equal(server_requests(r.server), 3);
     request_dispose(&r.probe.rq[0].r);
     run_until(&r, is_fresh);
-    run_until_asked(&r, 5); /* it is sent by then, but maybe not read yet */
+    run_until_asked(&r, 5); /* the server has sent its answer, which the client may not have read */
     pass_rounds(&r);
     assert_int_equal(server_requests(r.server), 5);
     tear_down(&r);

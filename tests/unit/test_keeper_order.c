@@ -90,7 +90,7 @@ static void test_an_object_that_comes_during_a_write_is_written_soon(void **stat
     keeper_rig_turn(&r);
     pthread_mutex_unlock(&gate.closed);
     commits_are(&r, 1);
-    keeper_rig_turn(&r); /* its time begins in the turn after the write */
+    keeper_rig_turn(&r); /* SOON_MS counts from the turn after the write */
     assert_int_equal(keeper_status(r.keeper).waiting, 1);
     play_clock_pass(SOON_MS);
     commits_are(&r, 2);

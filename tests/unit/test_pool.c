@@ -71,7 +71,7 @@ static void test_the_youngest_is_taken_and_the_oldest_makes_room(void **state)
     server_stop(&s);
 }
 
-static void test_who_is_idle_for_longest_makes_room_wherever_it_is(void **state)
+static void test_the_connection_that_is_idle_for_longest_makes_room(void **state)
 {
     static const uint64_t since_ms[POOL_MAX_IDLE + 1] = {5000, 3000, 9000, 7000, 8000};
     struct server *s = start(hold);
@@ -153,7 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_youngest_is_taken_and_the_oldest_makes_room),
-        cmocka_unit_test(test_who_is_idle_for_longest_makes_room_wherever_it_is),
+        cmocka_unit_test(test_the_connection_that_is_idle_for_longest_makes_room),
         cmocka_unit_test(test_idle_connections_live_a_minute),
         cmocka_unit_test(test_those_that_end_or_speak_unasked_are_dropped),
         cmocka_unit_test(test_clear_disposes_all),

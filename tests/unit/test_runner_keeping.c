@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run starts when what it is about is on disk, and without that when the disk hangs. The clock
- * stands but where a test says how late it is: no disk is too slow for it. */
+/* A run starts when the mark of its change is on disk, and without that when the disk hangs. The tests
+ * move the clock themselves, so that a slow disk does not count as one that hangs. */
 #include "deaf_link.h"
 #include "stage.h"
 

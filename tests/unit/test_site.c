@@ -19,7 +19,7 @@
 #include "play_clock.h"
 #include "server.h"
 
-/* Who fails for seconds is nobody: the machine must not make seconds of what takes none. */
+/* The timeout is an hour, so that a slow machine cannot make one of these requests fail. */
 enum { WATCHES = 2, TIMEOUT_MS = 3600000, SLOWNESS = 20 };
 
 #define ANSWER(text)                              \

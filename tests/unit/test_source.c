@@ -57,7 +57,8 @@ static const struct server_step watch_adds[] = {
     {SERVER_HOLD,     NULL                 }
 };
 
-enum { LATER_MS = 60000 }; /* only play_clock_pass() brings it, and before other timers */
+/* Passes only when play_clock_pass() moves the clock, before other timers. */
+enum { LATER_MS = 60000 };
 
 enum heard { HEARD_NOTHING, HEARD_DATA, HEARD_CHANGE, HEARD_FAILED };
 

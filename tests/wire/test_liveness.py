@@ -151,10 +151,11 @@ def test_a_server_that_restarts_with_an_empty_watch_cache_costs_one_list(api, da
 
 # ---- Deadlines
 
-def test_s58_a_silent_server_is_left_behind_the_promised_time(api, factory):
-    """That it is 10 s, no more, is test_s58 of tests/unit/test_feed_silence.c. Beside it a stream
-    that never had a bookmark, whose silence is none: it lives as long; bookmarks on another stream
-    do not count. And initial events that pause for 10 s: that is told."""
+def test_s58_a_silent_stream_is_left_after_the_hard_deadline(api, factory):
+    """The deadline is 10 s; that it is not more is proven by test_s58 of
+    tests/unit/test_feed_silence.c. A stream without any bookmark before it became silent lives as
+    long, since bookmarks of another stream do not count. A pause of 10 s among initial events is a
+    warning."""
     api.watch_list = True
     api.on_watch("services").stream(bookmark(5), STALL)
     api.on_watch("configmaps").stream(bookmark(3, "ConfigMap"), END)
