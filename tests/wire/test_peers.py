@@ -37,6 +37,7 @@ def fresh_again(d, api):
     d.control.wait_watch("services", stale=False)
     d.control.wait_idle()
 
+
 @pytest.mark.parametrize("mode", MODES)
 def test_peers_05_a_hook_hears_that_contact_is_lost_and_that_it_is_back(api, factory, hook, mode):
     api.apply(service("n/a"))

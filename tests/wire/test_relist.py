@@ -4,7 +4,6 @@ import pytest
 from fakeapi import STALL, bookmark, error_event, ev, service
 
 
-
 def listed_at(api, rv, *keys):
     """Services on a server that stands at rv."""
     for key in keys:
