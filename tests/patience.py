@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import time
 
+import campaign
+
 BASE_S = 300            # on a machine that calibrates as below, or faster
 USUAL_S = 0.1           # what calibrate() takes on two idle cores of 2024, with room
 VARIABLE = "INFORMERD_PATIENCE"
@@ -34,3 +36,11 @@ def seconds():
 
 
 PATIENCE = seconds()
+
+
+def limit_tests(config):
+    """To be called early in pytest_configure(). A test that hangs where it has no limit of its own,
+    say in Popen.wait(), fails after three times the limit, and the tests after it run
+    (pytest-timeout). The long form of a campaign may take as long as it likes."""
+    if getattr(config.option, "timeout", None) is None:
+        config.option.timeout = 0 if campaign.LONG else 3 * PATIENCE

@@ -16,11 +16,17 @@ import examples  # noqa: E402
 import harness  # noqa: E402
 import http_end  # noqa: E402
 import network  # noqa: E402
+import patience  # noqa: E402
 import proctree  # noqa: E402
 import programs  # noqa: E402
 from fakeapi import Authority, servers  # noqa: E402
 
 proctree.become_subreaper()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    patience.limit_tests(config)
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,16 @@ reaper.stand_guard()
 
 import harness  # noqa: E402
 import outputs  # noqa: E402
+import patience  # noqa: E402
 import proctree  # noqa: E402
 from fakeapi import Authority, servers, service  # noqa: E402
 
 proctree.become_subreaper()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    patience.limit_tests(config)
 
 
 @pytest.hookimpl(hookwrapper=True)
