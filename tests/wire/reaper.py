@@ -4,16 +4,19 @@
 stand_guard() puts two processes above the caller: the one that was started (P), which only waits, and
 the reaper (R), a subreaper, which inherits every process whose parents have died. The caller goes on
 as a child of R. When the caller ends, or P is killed, R kills all that is still below it. So a daemon
-that has left its session and process group is found as well."""
+that has left its session and process group is found as well.
+
+R runs this file as a program with a name of its own, so that `pkill -9 -f pytest` does not find it."""
 import ctypes
 import os
 import select
 import signal
+import sys
 
 import proctree
 
 VARIABLE = "INFORMERD_REAPER"
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 
 
 def stand_guard():
@@ -31,7 +34,9 @@ def stand_guard():
     os.environ[VARIABLE] = str(os.getpid())
     guarded = os.fork()
     if guarded > 0:
-        _reap(alive, guarded)
+        os.set_inheritable(alive, True)
+        os.execve(sys.executable, [sys.executable, __file__, str(alive), str(guarded)],
+                  {**os.environ, "PYTHONPATH": ":".join(filter(None, sys.path))})
     os.close(alive)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
@@ -44,9 +49,10 @@ def _wait_for(reaper):
     os._exit(os.waitstatus_to_exitcode(status) & 255)
 
 
-def _reap(alive, guarded):
+def reap(alive, guarded):
     """R: waits for the end of the caller or of P, then kills what is left, and exits with the
     caller's status."""
+    ctypes.CDLL(None).prctl(PR_SET_NAME, b"reaper", 0, 0, 0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     ended = os.pidfd_open(guarded)
@@ -57,3 +63,7 @@ def _reap(alive, guarded):
         code = -signal.SIGKILL
     proctree.kill_descendants()
     os._exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    reap(*map(int, sys.argv[1:]))

@@ -42,9 +42,10 @@ def hanging(tmp_path):
     inner.write_text(INNER)
     environ = {name: value for name, value in os.environ.items()
                if name != reaper.VARIABLE and not name.startswith("PYTEST_")}
-    run = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-q", "-c", HERE / "pytest.ini", "--rootdir", tmp_path,
-         "--basetemp", tmp_path / "inner", "-p", "conftest", "-n", "1", inner], cwd=tmp_path,
+    run = subprocess.Popen(     # env: what runs in a shell's background inherits an ignored SIGINT
+        ["env", "--default-signal=INT", sys.executable, "-m", "pytest", "-q",
+         "-c", HERE / "pytest.ini", "--rootdir", tmp_path, "--basetemp", tmp_path / "inner",
+         "-p", "conftest", "-n", "1", inner], cwd=tmp_path,
         env={**environ, "PYTHONPATH": str(HERE)}, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -52,16 +53,16 @@ def hanging(tmp_path):
         yield run
         below = {int(pid) for pid in (tmp_path / "there").read_text().split()}
         wait_until(lambda: not any(proctree.exists(pid) for pid in below), what="all are dead")
-        wait_until(lambda: not mentioning(tmp_path), what=lambda: f"left: {mentioning(tmp_path)}")
+        wait_until(lambda: not about(tmp_path), what=lambda: f"left: {about(tmp_path)}")
     finally:
         run.kill()
         run.wait()
 
 
-def mentioning(folder):
-    """The command lines of processes that are about this folder."""
-    here = [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != os.getpid()]
-    return [text for text in map(proctree.command, here) if str(folder) in text]
+def about(folder):
+    """{pid: command line} of the processes whose command line names this folder."""
+    here = {int(pid): proctree.command(pid) for pid in os.listdir("/proc") if pid.isdigit()}
+    return {pid: text for pid, text in here.items() if str(folder) in text}
 
 
 def pytest_and_worker(run):
@@ -82,6 +83,12 @@ def test_when_it_is_told_to_end(hanging):
 def test_when_pytest_below_the_reaper_is_killed(hanging):
     os.kill(pytest_and_worker(hanging)[0], signal.SIGKILL)
     assert hanging.wait() == 128 + signal.SIGKILL
+
+
+def test_when_everything_that_is_called_pytest_is_killed(hanging, tmp_path):
+    for pid, text in about(tmp_path).items():
+        if "pytest " in text:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_when_a_worker_is_killed(hanging):
