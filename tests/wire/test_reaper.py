@@ -86,9 +86,7 @@ def test_when_pytest_below_the_reaper_is_killed(hanging):
 
 
 def test_when_everything_that_is_called_pytest_is_killed(hanging, tmp_path):
-    for pid, text in about(tmp_path).items():
-        if "pytest " in text:
-            os.kill(pid, signal.SIGKILL)
+    proctree.kill([pid for pid, text in about(tmp_path).items() if "pytest " in text])
 
 
 def test_when_a_worker_is_killed(hanging):
