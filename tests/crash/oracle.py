@@ -52,7 +52,7 @@ class Life:
 
     def __init__(self, number, started_at):
         self.number, self.started_at = number, started_at
-        self.killed_at = None
+        self.killed_at = self.gone_at = None
         self.open = set()   # {(hook, source, key)} whose marks were open when it was dead
         self.noted = {}     # number of a run -> when its success was logged; in that order
 
@@ -124,9 +124,10 @@ class Oracle:
             if event["type"] not in ALIVE:
                 slot.ended[event["uid"]] = slot.handled
 
-    def died(self, life, at, opened):
-        """All lines of this life were fed."""
-        life.killed_at, life.open = at, opened
+    def died(self, life, at, gone, opened):
+        """All lines of this life were fed. It was alive until it was killed, and not any more when
+        it was seen to be gone."""
+        life.killed_at, life.gone_at, life.open = at, gone, opened
         self.lives.append(life)
         for where, slot in self.slots.items():
             last = slot.last
@@ -145,7 +146,7 @@ class Oracle:
                      default=-1)
         for where, told in last:
             if where in life.open and ended[told.run.number] < newest and self.world.is_newest(
-                    where[1:], int(told.event["rv"]), life.killed_at):
+                    where[1:], int(told.event["rv"]), life.gone_at):
                 self.wrong(f"{where}: its end is not kept, and that of a later run is", told)
 
     # ---- One telling

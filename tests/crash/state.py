@@ -147,13 +147,20 @@ class Campaign:
             return False
         self.count[target] += 1
         wrong = self.subject.ended()
+        gone_at = time.time()
         self.problems += [wrong] if wrong else []
+        wait_until(self.is_left, what="the server has read all that was asked")
         self.read()
         state = kept.read(self.folder / "state")
-        self.unread.append(({"what": "death", "at": killed_at, "open": state.open},
-                            self.lives[-1]))
+        self.unread.append(({"what": "death", "at": killed_at, "gone": gone_at,
+                             "open": state.open}, self.lives[-1]))
         self.streams.begin(state.versions)
         return wrong is None
+
+    def is_left(self):
+        """Whether the server has seen the end of each connection; what it reads after that is of
+        another life."""
+        return not self.api.conns and not self.api.watchers
 
     def read(self):
         """What this life has written: what hooks were told, and which ends were noted."""
@@ -264,7 +271,7 @@ class Campaign:
         lines, self.unread = self.unread, []
         for line, life in lines:
             if line["what"] == "death":
-                self.oracle.died(life, line["at"], line["open"])
+                self.oracle.died(life, line["at"], line["gone"], line["open"])
             else:
                 self.oracle.feed(line, life)
         self.oracle.check()
