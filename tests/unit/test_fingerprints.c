@@ -23,6 +23,7 @@
 #include "helper/helper.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
+#include "look.h"
 
 enum { HOOKS = 40, PATHS = 4, PLENTY_MS = 3600000 };
 
@@ -326,6 +327,41 @@ static void test_no_answer_in_time(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* The helper is stopped, so that it cannot answer before the end that is told here. */
+static void test_a_reader_that_is_killed_is_an_error(void **state)
+{
+    static const char *const files[] = {"/dev/null", NULL};
+    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+    static const struct helper_link_exit end = {
+        .run = UINT64_C(1) << 63, .how = HELPER_LINK_SIGNALED, .value = SIGKILL};
+    struct helper_hook hooks[] = {hook_of(files), hook_of(files)};
+    const struct helper_params params = {.hooks = hooks, .hook_count = ARRAY_LEN(hooks)};
+    struct look l = {.left = ARRAY_LEN(hooks), .await = 2};
+    pid_t pid;
+    int fd;
+
+    (void)state;
+    assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    l.loop = loop_create();
+    l.link = helper_link_create(l.loop, fd, &events, &l);
+    const struct fingerprints_params p = {l.loop, l.link, ARRAY_LEN(hooks), PLENTY_MS};
+    l.prints = fingerprints_create(&p, on_print, &l);
+    look_turns(l.loop, 1);
+    assert_true(fingerprints_exited(l.prints, &end));
+    look_turns(l.loop, 1);
+    assert_true(l.left == 1 && l.failed == 1);
+    assert_string_equal(l.err.text, "its program and files cannot be read: killed: Interrupted "
+                                    "system call");
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    loop_run(l.loop);
+    assert_true(l.left == 0 && l.failed == 1);
+    fingerprints_dispose(&l.prints);
+    helper_link_dispose(&l.link);
+    loop_destroy(&l.loop);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void test_disposed_in_its_callback(void **state)
 {
     static const char *const files[] = {"/dev/null", NULL};
@@ -386,6 +422,7 @@ int main(void)
         IN_FOLDER(test_large),
         IN_FOLDER(test_many_hooks),
         IN_FOLDER(test_no_answer_in_time),
+        IN_FOLDER(test_a_reader_that_is_killed_is_an_error),
         IN_FOLDER(test_disposed_in_its_callback),
         IN_FOLDER(test_hook_without_files),
         cmocka_unit_test(test_runs_of_hooks_are_not_its),

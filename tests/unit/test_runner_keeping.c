@@ -355,6 +355,22 @@ static void test_what_waits_when_all_is_killed_is_not_started(void **state)
     assert_int_equal(s->started, 0);
 }
 
+static void test_what_waits_is_given_up_with_the_runner(void **state)
+{
+    struct scene *s = *state;
+
+    for (size_t i = 0; i < WORKERS; i++)
+        close_gate(s, i);
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    until_running(s, 1);
+    runner_dispose(&s->runner);
+    open_all(s);
+    look_until(s->loop, nothing_waits, s);
+    turns(s);
+    assert_int_equal(s->started, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +385,8 @@ int main(void)
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_who_comes_later_waits_as_long, set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_what_waits_when_all_is_killed_is_not_started, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_what_waits_is_given_up_with_the_runner, set_up,
                                         clean_up),
     };
 
