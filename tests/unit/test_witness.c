@@ -105,6 +105,29 @@ static void test_the_number_is_written_once_the_disk_takes_it(void **state)
     witness_destroy(&w);
 }
 
+static void test_a_number_of_another_boot_is_of_no_use(void **state)
+{
+    static const char line[] = "00000000-0000-0000-0000-000000000000 7                   \n";
+    const struct lock *lock = *state;
+
+    assert_int_equal(pwrite(lock->fd, line, sizeof(line) - 1, 13), sizeof(line) - 1);
+    assert_int_equal(found(lock), 0);
+}
+
+static void test_the_same_number_is_not_written_again(void **state)
+{
+    const struct lock *lock = *state;
+    struct witness *w = witness_create(lock->dir, lock->fd);
+
+    witness_set(w, 7);
+    assert_int_equal(ftruncate(lock->fd, 0), 0);
+    witness_set(w, 7);
+    assert_int_equal(found(lock), 0);
+    witness_destroy(&w);
+    witness_destroy(&w);
+    assert_null(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +135,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_lock_that_was_opened_for_reading_is_opened_again,
                                         set_up, clean_up),
         cmocka_unit_test_setup_teardown(test_the_number_is_written_once_the_disk_takes_it, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_a_number_of_another_boot_is_of_no_use, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_the_same_number_is_not_written_again, set_up,
                                         clean_up),
     };
 
