@@ -3,8 +3,8 @@
  * play_clock - the clock that libuv reads, under control of a test: a timer of an hour fires now, and a
  * timer that must not fire does not, however slow the machine is.
  *
- * Whoever calls one of these has it in place of the C library's clock_gettime(), for the monotonic
- * clocks. A loop looks at it once per turn.
+ * A test that is linked with it has its clock_gettime() in place of that of the C library; only the
+ * monotonic clocks differ. A loop looks at the clock once per turn.
  */
 #ifndef UNIT_PLAY_CLOCK_H
 #define UNIT_PLAY_CLOCK_H

@@ -294,24 +294,40 @@ static void test_many_hooks(void **state)
     }
 }
 
-/* A process that does not get on: the helper is stopped, as one whose disk hangs. */
-static void test_no_answer_in_time(void **state)
+/* A look at two hooks with a helper that is stopped, as one whose disk hangs. Returns its pid. */
+static pid_t begin_stopped(struct look *l, uint64_t timeout_ms)
 {
     static const char *const files[] = {"/dev/null", NULL};
     static const struct helper_link_events events = {on_exited, on_opened, on_lost};
     struct helper_hook hooks[] = {hook_of(files), hook_of(files)};
     const struct helper_params params = {.hooks = hooks, .hook_count = ARRAY_LEN(hooks)};
-    struct look l = {.left = ARRAY_LEN(hooks)};
     pid_t pid;
     int fd;
 
-    (void)state;
     assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
     assert_int_equal(kill(pid, SIGSTOP), 0);
-    l.loop = loop_create();
-    l.link = helper_link_create(l.loop, fd, &events, &l);
-    const struct fingerprints_params p = {l.loop, l.link, ARRAY_LEN(hooks), 20};
-    l.prints = fingerprints_create(&p, on_print, &l);
+    l->loop = loop_create();
+    l->left = ARRAY_LEN(hooks);
+    l->link = helper_link_create(l->loop, fd, &events, l);
+    const struct fingerprints_params p = {l->loop, l->link, ARRAY_LEN(hooks), timeout_ms};
+    l->prints = fingerprints_create(&p, on_print, l);
+    return pid;
+}
+
+static void end_look(struct look *l, pid_t helper)
+{
+    fingerprints_dispose(&l->prints);
+    helper_link_dispose(&l->link);
+    loop_destroy(&l->loop);
+    assert_int_equal(waitpid(helper, NULL, 0), helper);
+}
+
+static void test_no_answer_in_time(void **state)
+{
+    struct look l = {0};
+    pid_t pid = begin_stopped(&l, 20);
+
+    (void)state;
     loop_run(l.loop);
     assert_true(l.left == 0 && l.failed == 2 && l.exited == 0);
     assert_string_equal(l.err.text,
@@ -321,32 +337,18 @@ static void test_no_answer_in_time(void **state)
     l.await = 2; /* what is told too late is nobody's any more */
     loop_run(l.loop);
     assert_true(l.exited == 2 && l.failed == 2);
-    fingerprints_dispose(&l.prints);
-    helper_link_dispose(&l.link);
-    loop_destroy(&l.loop);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    end_look(&l, pid);
 }
 
 /* The helper is stopped, so that it cannot answer before the end that is told here. */
 static void test_a_reader_that_is_killed_is_an_error(void **state)
 {
-    static const char *const files[] = {"/dev/null", NULL};
-    static const struct helper_link_events events = {on_exited, on_opened, on_lost};
     static const struct helper_link_exit end = {
         .run = UINT64_C(1) << 63, .how = HELPER_LINK_SIGNALED, .value = SIGKILL};
-    struct helper_hook hooks[] = {hook_of(files), hook_of(files)};
-    const struct helper_params params = {.hooks = hooks, .hook_count = ARRAY_LEN(hooks)};
-    struct look l = {.left = ARRAY_LEN(hooks), .await = 2};
-    pid_t pid;
-    int fd;
+    struct look l = {.await = 2};
+    pid_t pid = begin_stopped(&l, PLENTY_MS);
 
     (void)state;
-    assert_int_equal(helper_start(&params, &fd, &pid, NULL), ERR_OK);
-    assert_int_equal(kill(pid, SIGSTOP), 0);
-    l.loop = loop_create();
-    l.link = helper_link_create(l.loop, fd, &events, &l);
-    const struct fingerprints_params p = {l.loop, l.link, ARRAY_LEN(hooks), PLENTY_MS};
-    l.prints = fingerprints_create(&p, on_print, &l);
     look_turns(l.loop, 1);
     assert_true(fingerprints_exited(l.prints, &end));
     look_turns(l.loop, 1);
@@ -356,10 +358,7 @@ static void test_a_reader_that_is_killed_is_an_error(void **state)
     assert_int_equal(kill(pid, SIGCONT), 0);
     loop_run(l.loop);
     assert_true(l.left == 0 && l.failed == 1);
-    fingerprints_dispose(&l.prints);
-    helper_link_dispose(&l.link);
-    loop_destroy(&l.loop);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    end_look(&l, pid);
 }
 
 static void test_disposed_in_its_callback(void **state)

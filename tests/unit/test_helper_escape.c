@@ -20,8 +20,8 @@
 #include "base/mem.h"
 #include "helped.h"
 
-/* All that inherited stdout is gone already. A shell may have said before that what it waited for was
- * killed. */
+/* Every process that inherited stdout is gone already. There may be something to read besides: a shell
+ * reports that a process it waited for was killed. */
 static void expect_all_gone(int out)
 {
     struct pollfd p = {.fd = out, .events = POLLIN};

@@ -204,6 +204,16 @@ static void until_running(struct scene *s, size_t n)
     look_until(s->loop, is_running, s);
 }
 
+/* One run is due, and waits for its mark until open_all(). */
+static void begin_with_a_disk_that_hangs(struct scene *s)
+{
+    for (size_t i = 0; i < WORKERS; i++)
+        close_gate(s, i);
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    until_running(s, 1);
+}
+
 static bool nothing_waits(void *arg)
 {
     const struct scene *s = arg;
@@ -267,11 +277,7 @@ static void test_a_disk_that_hangs_is_waited_for_once(void **state)
 {
     struct scene *s = *state;
 
-    for (size_t i = 0; i < WORKERS; i++)
-        close_gate(s, i);
-    change(s, "ns/a");
-    runner_begin(s->runner);
-    until_running(s, 1);
+    begin_with_a_disk_that_hangs(s);
     play_clock_pass(KEEPING_MS - 1);
     turns(s);
     assert_int_equal(s->started, 0);
@@ -313,11 +319,7 @@ static void test_who_comes_later_waits_as_long(void **state)
 {
     struct scene *s = *state;
 
-    for (size_t i = 0; i < WORKERS; i++)
-        close_gate(s, i);
-    change(s, "ns/a");
-    runner_begin(s->runner);
-    until_running(s, 1);
+    begin_with_a_disk_that_hangs(s);
     play_clock_pass(KEEPING_MS / 2);
     turns(s);
     assert_int_equal(s->started, 0);
@@ -341,11 +343,7 @@ static void test_what_waits_when_all_is_killed_is_not_started(void **state)
 {
     struct scene *s = *state;
 
-    for (size_t i = 0; i < WORKERS; i++)
-        close_gate(s, i);
-    change(s, "ns/a");
-    runner_begin(s->runner);
-    until_running(s, 1);
+    begin_with_a_disk_that_hangs(s);
     runner_stop(s->runner);
     runner_kill_all(s->runner);
     assert_int_equal(runner_running(s->runner), 0);
@@ -359,11 +357,7 @@ static void test_what_waits_is_given_up_with_the_runner(void **state)
 {
     struct scene *s = *state;
 
-    for (size_t i = 0; i < WORKERS; i++)
-        close_gate(s, i);
-    change(s, "ns/a");
-    runner_begin(s->runner);
-    until_running(s, 1);
+    begin_with_a_disk_that_hangs(s);
     runner_dispose(&s->runner);
     assert_null(s->runner); /* it is disposed once more when the test ends: that does nothing */
     open_all(s);

@@ -387,7 +387,7 @@ def test_first_runs_and_orders_wait_for_means(api, daemon, new_program):
         "first": {"sources": ["services"], "command": [first.path]},
         "bad": {"sources": ["services"], "command": ["/bin/false"], "after": ["first"],
                 "retry": ONCE}})
-    first.text("runs")  # the log says so when main has asked the helper for it
+    first.text("runs")  # main logs the start before the helper has started it
     before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
     resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (3, before[1]))  # 0, 1 and 2 are never free
     (first.folder / "go").touch()

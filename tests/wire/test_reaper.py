@@ -42,7 +42,7 @@ def hanging(tmp_path):
     inner.write_text(INNER)
     environ = {name: value for name, value in os.environ.items()
                if name != reaper.VARIABLE and not name.startswith("PYTEST_")}
-    run = subprocess.Popen(     # env: what runs in a shell's background inherits an ignored SIGINT
+    run = subprocess.Popen(     # env: SIGINT may be ignored here, as in the background of a shell
         ["env", "--default-signal=INT", sys.executable, "-m", "pytest", "-q",
          "-c", HERE / "pytest.ini", "--rootdir", tmp_path, "--basetemp", tmp_path / "inner",
          "-p", "conftest", "-n", "1", inner], cwd=tmp_path,
