@@ -45,6 +45,16 @@ static void put_held(struct json_out *j, const struct admin_watch *w, const stru
 
     if (s->held == NULL)
         return;
+    if (strcmp(s->held, guard_reason_name(GUARD_IDENTITY)) == 0) {
+        buf_printf(
+            &text,
+            "watch %s: held, as another cluster answers: informerctl guard accept %s takes it for "
+            "the right one",
+            w->name, w->name);
+        json_out_str(j, buf_str(&text));
+        buf_free(&text);
+        return;
+    }
     buf_printf(&text, "watch %s: a list ", w->name);
     if (strcmp(s->held, guard_reason_name(GUARD_BACKWARDS)) == 0)
         buf_puts(&text, "whose version went backwards");

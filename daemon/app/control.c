@@ -55,6 +55,10 @@ static void order_verify(void *arg, struct watch *w)
 
 static bool order_guard(void *arg, struct watch *w, bool accept)
 {
+    const struct control *c = arg;
+
+    if (c->params.memory != NULL && memory_guard(c->params.memory, w, accept))
+        return true;
     if (!watch_guard(w, accept))
         return false;
     poke(arg, w);

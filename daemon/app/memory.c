@@ -2,6 +2,7 @@
 #include "app/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/memory_cluster.h"
 #include "app/memory_hook.h"
@@ -175,6 +176,7 @@ static void on_lost(void *arg)
 
 static void forget_source(struct memory *m, struct content of, struct batch *b)
 {
+    hooks_forget(m->params.hooks, of);
     for (size_t i = 0; i < m->params.hooks->n; i++) {
         struct hook *h = m->hooks[i].hook;
 
@@ -189,6 +191,7 @@ static void forget(struct memory *m, struct memory_watch *mw, struct batch *b)
     const struct conf *conf = m->params.conf;
 
     memory_watch_forget(mw, b);
+    sources_forget(m->params.sources, mw->watch);
     forget_source(m, (struct content){.watch = mw->watch}, b);
     for (size_t i = 0; i < conf->n_views; i++)
         if (sources_find(m->params.sources, conf->views[i].services.v).watch == mw->watch ||
@@ -227,8 +230,6 @@ static void on_identity(void *arg, size_t index, const struct cluster_id *id)
 
 void memory_follow(struct memory *m, struct site *const *sites)
 {
-    if (m->params.folder == NULL)
-        return;
     for (size_t i = 0; i < m->params.conf->n_clusters; i++)
         memory_cluster_follow(m->clusters[i], sites[i]);
 }
@@ -441,6 +442,14 @@ struct memory *memory_create(const struct memory_params *params, const struct me
 }
 
 /* ---- The rest. */
+
+bool memory_guard(const struct memory *m, const struct watch *w, bool accept)
+{
+    for (size_t i = 0; i < m->params.conf->n_clusters; i++)
+        if (strcmp(m->params.conf->clusters[i].name.v, watch_cluster(w)) == 0)
+            return memory_cluster_accept(m->clusters[i], accept);
+    return false;
+}
 
 struct keeper *memory_keeper(const struct memory *m)
 {

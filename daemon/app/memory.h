@@ -71,6 +71,10 @@ struct keeper *memory_keeper(const struct memory *m);
 /* The end of a run: false if it is another's (fingerprints_exited()). */
 bool memory_exited(struct memory *m, const struct helper_link_exit *end);
 
+/* A person decides about the cluster of a watch, where another one answers and is held; accepted: all that is
+ * known of the one before is forgotten, by hooks too. False: none is held. */
+bool memory_guard(const struct memory *m, const struct watch *w, bool accept);
+
 /* How well it is kept. */
 struct keeper_status memory_status(const struct memory *m);
 

@@ -12,7 +12,7 @@
 #include "io/loop.h"
 
 /* A cluster that is not the one that hooks were told of is asked again so often. */
-#define ASK_AGAIN_MS ((uint64_t)60 * 1000)
+#define ASK_AGAIN_MS ((uint64_t)5000)
 
 /* Runs are not held up for longer by one that does not say who it is. */
 #define AWAITED_MS 1000
@@ -23,7 +23,7 @@ enum memory_cluster_state {
     CLUSTER_SILENT,  /* the same, and it takes its time */
     CLUSTER_WAITING, /* what was loaded is shown to nobody before it is known whose it is */
     CLUSTER_KNOWN,
-    CLUSTER_HELD, /* another one answers than hooks were started with: it is not followed */
+    CLUSTER_HELD, /* another one answers than hooks know: nothing is taken from it */
 };
 
 struct memory_cluster {
@@ -35,7 +35,8 @@ struct memory_cluster {
     struct cluster_id *ids_of; /* by watch: of the cluster that its objects are from */
     struct cluster_id answer;  /* the last one */
     size_t foreign;            /* watches that have objects of another one than that, .. */
-    bool conflict;             /* .. and somebody was told of them */
+    const struct cluster_id *
+        conflict; /* .. and what one of them is from that somebody was told of; NULL = nobody was */
     enum memory_cluster_state state;
     struct site *site;
     struct deadline *patience; /* AWAITED: AWAITED_MS; WAITING, KNOWN: start_stale.after; HELD: to
@@ -114,18 +115,33 @@ static enum cluster_id_relation relation(const struct memory_cluster *c,
     return cluster_id_compare(&c->ids_of[mw - c->params.watches], &c->answer);
 }
 
-/* Hooks have run with what another one has had: they are not told that all of it is gone. */
-static void hold(struct memory_cluster *c)
+/* "uid X", or what else is known. */
+static void put_name(const struct cluster_id *id, char *out, size_t n)
 {
+    if (id->uid[0] != '\0')
+        snprintf(out, n, "kube-system uid %s", id->uid);
+    else
+        snprintf(out, n, "%s", id->authorities.n > 0 ? "known by its CA" : "unknown");
+}
+
+/* Hooks know of what another one has had: they are not told that all of it is gone. */
+static void hold(struct memory_cluster *c, const struct cluster_id *known)
+{
+    char was[160];
+    char is[160];
+
+    put_name(known, was, sizeof(was));
+    put_name(&c->answer, is, sizeof(is));
     if (c->state != CLUSTER_HELD)
-        log_error("another cluster answers than the one that hooks were started with: it is not "
-                  "followed; if it is the right one, restart informerd",
-                  KV_STR("cluster", c->conf->name.v));
+        log_error(
+            "another cluster answers: nothing is taken from it before the right one answers, or "
+            "informerctl guard accept makes it the right one",
+            KV_STR("cluster", c->conf->name.v), KV_STR("known", was), KV_STR("answers", is));
     c->state = CLUSTER_HELD;
     snprintf(c->trouble, sizeof(c->trouble),
-             "cluster %s: another cluster answers than the one that hooks were started with: "
-             "restart informerd if it is the right one",
-             c->conf->name.v);
+             "cluster %s: another cluster answers (%s) than the one that is followed (%s): "
+             "its watches are held until that one answers again, or informerctl guard accept WATCH",
+             c->conf->name.v, is, was);
     deadline_start(c->patience, ASK_AGAIN_MS);
 }
 
@@ -134,12 +150,20 @@ static bool is_replaced(const struct memory_cluster *c)
     return cluster_id_compare(&c->id, &c->answer) == CLUSTER_ID_OTHER;
 }
 
+/* All that its watches have from now on is of the cluster that has answered. */
 static void take_over(struct memory_cluster *c)
 {
     if (is_replaced(c))
         c->id = c->answer;
     else
         cluster_id_update(&c->id, &c->answer);
+    for (size_t i = 0; i < c->params.watch_count; i++)
+        if (is_of(c, &c->params.watches[i])) {
+            c->params.watches[i].state = MEMORY_WATCH_SHOWN;
+            c->ids_of[i] = c->id;
+        }
+    c->state = CLUSTER_KNOWN;
+    c->trouble[0] = '\0';
     c->events->on_identity(c->arg, c->params.index, &c->id);
 }
 
@@ -154,31 +178,46 @@ static void look_at(struct memory_cluster *c, struct memory_watch *mw)
     site_follow(c->site, mw->watch);
 }
 
+/* Looks for watches that have objects of another cluster than has answered: foreign; and for one of them
+ * that somebody was told of: its cluster. */
 static void note_foreign(struct memory_cluster *c, struct memory_watch *mw)
 {
-    bool other = relation(c, mw) == CLUSTER_ID_OTHER;
-
-    c->conflict = c->conflict || (other && mw->state == MEMORY_WATCH_SHOWN);
-    c->foreign += other;
+    if (relation(c, mw) != CLUSTER_ID_OTHER)
+        return;
+    if (mw->state == MEMORY_WATCH_SHOWN)
+        c->conflict = &c->ids_of[mw - c->params.watches];
+    c->foreign++;
 }
 
-static void on_identified(void *arg, const struct cluster_id *id)
+/* It is the one that was known before, or nothing is known that tells them apart. */
+static void release(struct memory_cluster *c)
+{
+    if (c->state == CLUSTER_HELD) {
+        log_warn("the right cluster answers again", KV_STR("cluster", c->conf->name.v));
+        deadline_stop(c->patience);
+        site_retry(c->site);
+    }
+}
+
+/* A server that does not say it any more may still be the other one. */
+static bool stays_held(const struct memory_cluster *c, const struct cluster_id *id)
+{
+    return c->state == CLUSTER_HELD && id->uid[0] == '\0' && c->answer.uid[0] != '\0';
+}
+
+static bool judge(void *arg, const struct cluster_id *id, struct err *err)
 {
     struct memory_cluster *c = arg;
 
-    if (c->state == CLUSTER_KNOWN)
-        return;
-    if (c->state == CLUSTER_HELD && id->uid[0] == '\0' && c->answer.uid[0] != '\0') {
-        deadline_start(c->patience, ASK_AGAIN_MS); /* it was said before who answers */
-        return;
-    }
-    c->answer = *id;
-    c->conflict = false;
+    if (!stays_held(c, id))
+        c->answer = *id;
+    c->conflict = NULL;
     c->foreign = 0;
     each_loaded(c, note_foreign);
-    if (c->conflict) {
-        hold(c);
-        return;
+    if (c->conflict != NULL) {
+        hold(c, c->conflict);
+        err_set(err, ERR_FOREIGN, 0, "%s", c->trouble);
+        return false;
     }
     if (c->foreign > 0)
         log_warn("another cluster than before: what was kept is forgotten, and nothing counts as "
@@ -186,14 +225,39 @@ static void on_identified(void *arg, const struct cluster_id *id)
                  KV_STR("cluster", c->conf->name.v), KV_U64("watches", c->foreign));
     if (c->foreign > 0 || is_replaced(c))
         c->events->on_replaced(c->arg);
+    release(c);
     each_loaded(c, look_at);
     if (c->state == CLUSTER_WAITING)
         sources_recalled(c->params.sources);
     if (c->state == CLUSTER_AWAITED)
         deadline_stop(c->patience);
-    c->state = CLUSTER_KNOWN;
-    c->trouble[0] = '\0';
     take_over(c);
+    return true;
+}
+
+static void forget(struct memory_cluster *c, struct memory_watch *mw)
+{
+    c->events->on_foreign(c->arg, mw);
+    site_follow(c->site, mw->watch);
+    site_poke(c->site, mw->watch);
+}
+
+bool memory_cluster_accept(struct memory_cluster *c, bool accept)
+{
+    if (c->state != CLUSTER_HELD)
+        return false;
+    if (!accept) /* it is refused already, and stays so */
+        return true;
+    log_warn(
+        "the other cluster is accepted: all that was known is forgotten, and nothing counts as "
+        "deleted",
+        KV_STR("cluster", c->conf->name.v));
+    deadline_stop(c->patience);
+    c->events->on_replaced(c->arg);
+    each_loaded(c, forget);
+    take_over(c);
+    c->events->on_progress(c->arg);
+    return true;
 }
 
 /* ---- It has not. */
@@ -285,7 +349,7 @@ static void hold_back(struct memory_cluster *c, struct memory_watch *mw)
 void memory_cluster_follow(struct memory_cluster *c, struct site *site)
 {
     c->site = site;
-    site_identify(site, on_identified, c);
+    site_identify(site, judge, c);
     if (c->state != CLUSTER_WAITING)
         return;
     each_loaded(c, hold_back);

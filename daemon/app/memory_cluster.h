@@ -36,7 +36,8 @@ struct memory_cluster_params {
 
 /* What it decides; on a stack of the loop. */
 struct memory_cluster_events {
-    /* What the watch, and what hooks know of it, is another cluster's: to be forgotten. */
+    /* What the watch, and what hooks know of it, is another cluster's: to be forgotten, be it followed or
+     * not. */
     void (*on_foreign)(void *arg, struct memory_watch *mw);
     /* The cluster is another one than before, to one watch at least: what nobody uses now may be of
      * the one before. Before on_foreign. */
@@ -54,6 +55,10 @@ struct memory_cluster *memory_cluster_create(const struct memory_cluster_params 
 /* Has its servers asked who they are; watches that have loaded something wait for that. Before the
  * loop runs. */
 void memory_cluster_follow(struct memory_cluster *c, struct site *site);
+
+/* A person decides about another cluster that answers and is held. Accepted: everything known of the one
+ * before is forgotten (on_foreign, for each watch), and learned as at a first start. False: none is. */
+bool memory_cluster_accept(struct memory_cluster *c, bool accept);
 
 /* Is it to be waited for its answer: have first lists come, of something that nothing was known of?
  * For a second at most; on_progress tells the end of it. */

@@ -307,6 +307,5 @@ void memory_hook_program(struct memory_hook *mh, struct digest now, struct batch
 
 void memory_hook_forget(struct memory_hook *mh, size_t source, struct batch *b)
 {
-    ledger_forget(&mh->hook->queue, source);
     batch_drop_fact(b, mh->sources[source].item, ROW_SEEN, (struct str){0});
 }

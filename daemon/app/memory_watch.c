@@ -406,7 +406,7 @@ void memory_watch_know(struct memory_watch *mw, struct str key, struct str uid)
 void memory_watch_forget(struct memory_watch *mw, struct batch *b)
 {
     mw->state = MEMORY_WATCH_EMPTY;
-    watch_unload(mw->watch);
+    watch_forget(mw->watch);
     for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
         struct memory_stream *s = &mw->streams[i];
 

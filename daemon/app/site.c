@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "io/apis.h"
@@ -13,12 +14,10 @@
 #include "io/follower.h"
 #include "io/identifier.h"
 #include "io/loop.h"
+#include "io/vouch.h"
 
 /* Servers of this version can stream lists without anybody having switched it on (PROTOCOL 1.4). */
 enum { STREAM_MAJOR = 1, STREAM_MINOR = 34 };
-
-/* Nobody waits for longer for a server that is there and does not say which cluster it is. */
-#define IDENTITY_PATIENCE_MS 5000
 
 /* A watch of the site. */
 struct followed {
@@ -34,10 +33,10 @@ struct site {
     struct cred *cred;
     struct apis *apis; /* NULL until the credentials are there */
     struct deadline *ask_version;
-    struct identifier *identifier;  /* NULL: nobody asks, or nobody does any more */
-    site_identified_cb *identified; /* NULL = nobody wants to know */
-    void *identified_arg;
-    bool identity_due; /* it is to be asked for once something has synced */
+    struct identifier *identifier; /* NULL: nobody asks, or nobody does any more */
+    site_judge_cb *judge;          /* NULL = nobody wants to know */
+    void *judge_arg;
+    int said; /* what the servers said last: a status; 0: nothing; -1: they were not asked */
     bool can_stream;
     bool stopped;
     struct followed *v;
@@ -54,8 +53,62 @@ static struct backoff_params retry_params(const struct conf_backoff *b)
                                    .jitter = b->jitter.v};
 }
 
-static struct cluster *make_cluster(const struct site_params *p)
+static void on_unauthorized(void *arg)
 {
+    struct site *s = arg;
+
+    cred_renew(s->cred);
+    s->events->on_progress(s->arg);
+}
+
+/* The server is there, and does not tell the uid: said once. */
+static void tell_secret(struct site *s, const char *why, int status)
+{
+    if (s->said == status)
+        return;
+    s->said = status;
+    log_emit(status == 0 ? LOG_LVL_WARN : LOG_LVL_INFO, why,
+             LOG_FIELDS(KV_STR("cluster", s->params.conf->name.v),
+                        status > 0 ? KV_INT("status", status) : (struct kv){.type = KV_TYPE_NONE}));
+}
+
+static void tell_answer(struct site *s, const struct cluster_answer *answer, int status)
+{
+    if (status == 0)
+        tell_secret(s, "the server does not say which cluster it is: it is known by its CA at most",
+                    status);
+    else if (status == 404 || (status == 200 && answer->id.uid[0] == '\0'))
+        tell_secret(s, "there is no namespace kube-system: the cluster is known by its CA at most",
+                    status);
+    else if (status != 200)
+        tell_secret(
+            s,
+            "the server does not tell the uid of namespace kube-system: the cluster is known by "
+            "its CA at most; informerd --print-rbac prints the right that is missing",
+            status);
+    else
+        s->said = status;
+}
+
+static bool on_judge(void *arg, const struct cluster_answer *answer, int status, struct err *err)
+{
+    struct site *s = arg;
+    struct cluster_id id = answer->id;
+
+    tell_answer(s, answer, status);
+    if (s->judge == NULL)
+        return true;
+    id.authorities = *cred_authorities(s->cred);
+    bool good = s->judge(s->judge_arg, &id, err);
+    log_debug("it is known which cluster this is", KV_STR("cluster", s->params.conf->name.v),
+              KV_STR("uid", id.uid), KV_STR("revision", answer->revision));
+    s->events->on_progress(s->arg);
+    return good;
+}
+
+static struct cluster *make_cluster(struct site *s)
+{
+    const struct site_params *p = &s->params;
     const struct conf_tuning *t = &p->conf->tuning;
     const struct cluster_params params = {
         .name = p->conf->name.v,
@@ -67,28 +120,19 @@ static struct cluster *make_cluster(const struct site_params *p)
         .response_timeout_ms = t->response_timeout.v,
         .list_idle_timeout_ms = t->list_idle_timeout.v,
         .list_concurrency = (unsigned)t->list_concurrency.v,
+        .question_interval_ms = VOUCH_INTERVAL_MS,
+        .judge = on_judge,
+        .judge_arg = s,
     };
 
     return cluster_create(p->loop, &params);
 }
 
-static void on_unauthorized(void *arg)
+static void on_answered(void *arg)
 {
     struct site *s = arg;
 
-    cred_renew(s->cred);
-    s->events->on_progress(s->arg);
-}
-
-static void on_identified(void *arg, const struct cluster_id *answer)
-{
-    struct site *s = arg;
-    struct cluster_id id = *answer;
-
-    id.authorities = *cred_authorities(s->cred);
     identifier_dispose(&s->identifier);
-    s->identified(s->identified_arg, &id);
-    s->events->on_progress(s->arg);
 }
 
 static bool any_held_back(const struct site *s)
@@ -101,13 +145,12 @@ static bool any_held_back(const struct site *s)
 
 static void identify(struct site *s, uint64_t jitter_ms)
 {
-    static const struct identifier_events events = {on_identified, on_unauthorized};
+    static const struct identifier_events events = {on_answered, on_unauthorized};
     const struct identifier_params p = {
         .loop = s->params.loop,
         .cluster = s->cluster,
         .retry = retry_params(&s->params.conf->tuning.backoff),
         .start_jitter_ms = jitter_ms,
-        .patience_ms = IDENTITY_PATIENCE_MS,
         .seed = s->params.seed,
         .is_awaited = any_held_back(s),
     };
@@ -115,23 +158,10 @@ static void identify(struct site *s, uint64_t jitter_ms)
     s->identifier = identifier_create(&p, &events, s);
 }
 
-static bool any_synced(const struct site *s)
-{
-    for (size_t i = 0; i < s->n; i++)
-        if (watch_synced(s->v[i].watch))
-            return true;
-    return false;
-}
-
-/* If nothing waits for the answer, first lists come first. */
 static void on_progress(void *arg)
 {
     struct site *s = arg;
 
-    if (s->identity_due && any_synced(s)) {
-        s->identity_due = false;
-        identify(s, 0);
-    }
     s->events->on_progress(s->arg);
 }
 
@@ -188,7 +218,6 @@ static void on_cred_ready(void *arg)
         .retry = retry_params(&s->params.conf->tuning.backoff),
         .seed = s->params.seed,
     });
-    s->identity_due = s->identified != NULL && !any_held_back(s);
     if (any_held_back(s))
         identify(s, s->params.conf->tuning.start_jitter.v);
     for (size_t i = 0; i < s->n; i++)
@@ -211,7 +240,8 @@ struct site *site_create(const struct site_params *params, const struct site_eve
         .tag = params->tag,
     };
 
-    s->cluster = make_cluster(params);
+    s->said = -1;
+    s->cluster = make_cluster(s);
     s->ask_version = deadline_create(params->loop, on_ask_version, s);
     cp.cluster = s->cluster;
     memcpy(cp.items, params->access->items, sizeof(cp.items));
@@ -225,15 +255,15 @@ void site_add(struct site *s, struct watch *w, uint64_t audit_ms)
     s->v[s->n++] = (struct followed){.watch = w, .audit_ms = audit_ms};
 }
 
-void site_identify(struct site *s, site_identified_cb *cb, void *arg)
+void site_identify(struct site *s, site_judge_cb *judge, void *arg)
 {
-    s->identified = cb;
-    s->identified_arg = arg;
+    s->judge = judge;
+    s->judge_arg = arg;
 }
 
 void site_identify_again(struct site *s)
 {
-    ensure(s->identified != NULL && (s->apis != NULL || s->stopped));
+    ensure(s->judge != NULL && (s->apis != NULL || s->stopped));
     if (s->identifier == NULL && !s->stopped)
         identify(s, 0);
 }
@@ -260,7 +290,7 @@ void site_hold_back(struct site *s, const struct watch *w)
 {
     struct followed *f = find(s, w);
 
-    ensure(f != NULL && s->identified != NULL);
+    ensure(f != NULL && s->judge != NULL);
     f->held_back = true;
 }
 
@@ -282,6 +312,13 @@ bool site_poke(struct site *s, struct watch *w)
     return f != NULL;
 }
 
+void site_retry(struct site *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].follower != NULL)
+            follower_retry(s->v[i].follower);
+}
+
 bool site_verify(struct site *s, struct watch *w)
 {
     struct followed *f = find(s, w);
@@ -299,7 +336,6 @@ uint64_t site_contact_ms(const struct site *s)
 void site_stop(struct site *s)
 {
     s->stopped = true;
-    s->identity_due = false;
     deadline_dispose(&s->ask_version);
     identifier_dispose(&s->identifier);
     for (size_t i = 0; i < s->n; i++)

@@ -41,16 +41,21 @@ struct site *site_create(const struct site_params *params, const struct site_eve
 /* A watch to follow as soon as the credentials are there; audit_ms 0 = no audits. */
 void site_add(struct site *s, struct watch *w, uint64_t audit_ms);
 
-/* id is all that can be known of the cluster behind the servers now. Runs on the stack of a
- * callback of the loop; may do anything but dispose the site. */
-typedef void site_identified_cb(void *arg, const struct cluster_id *id);
+/* id is all that can be known of the cluster behind the servers now. False: it is not the one whose watches
+ * these are, *err says so (ERR_FOREIGN), and nothing is taken from it. Runs on the stack of a callback
+ * of the loop; may do anything but dispose the site or drop its requests. */
+typedef bool site_judge_cb(void *arg, const struct cluster_id *id, struct err *err);
 
-/* Has the servers asked which cluster they are: as the first request of all if a watch is held back,
- * else once one has synced. Before the loop runs. */
-void site_identify(struct site *s, site_identified_cb *cb, void *arg);
+/* Has the servers asked which cluster they are, and the judge about each answer: as the first request of
+ * all if a watch is held back, else before the first watch; and again whenever that may have changed
+ * (io/vouch). Before the loop runs. */
+void site_identify(struct site *s, site_judge_cb *judge, void *arg);
 
-/* Has them asked once more: cb runs again. Nothing happens if they are being asked. */
+/* Has them asked once more now. Nothing happens if they are being asked. */
 void site_identify_again(struct site *s);
+
+/* The right cluster answers again: what waits for that tries at once. */
+void site_retry(struct site *s);
 
 /* What keeps them from an answer to that, for people; NULL = nothing that is known. Valid until the
  * loop goes on. */

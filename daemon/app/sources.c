@@ -181,6 +181,12 @@ void sources_follow(struct sources *s, struct site *const *sites)
     }
 }
 
+void sources_forget(struct sources *s, const struct watch *w)
+{
+    for (size_t i = 0; i < s->params.conf->n_views; i++)
+        view_forget(s->views[i], w);
+}
+
 struct recalling {
     const struct sources *s;
     struct watch *w;

@@ -48,6 +48,9 @@ void sources_follow(struct sources *s, struct site *const *sites);
 /* Something has come from a server, or a watch became stale or fresh: views look. */
 void sources_progress(struct sources *s);
 
+/* A watch is empty, as it is another cluster's by now: views of it begin anew. Nobody is told. */
+void sources_forget(struct sources *s, const struct watch *w);
+
 /* Hooks and views get all that a watch has loaded, as if it was added just now. Once, before the
  * watch is followed. */
 void sources_recall(struct sources *s, struct watch *w);

@@ -26,7 +26,8 @@
     XX(BUSY, "busy")             /* HTTP 429, or 503 with Retry-After */                        \
     XX(SERVER, "server")         /* any other error the server reports */                       \
     XX(CONFIG, "config")         /* the user must change a file */                              \
-    XX(CREDENTIAL, "credential") /* a token, key or certificate cannot be used */
+    XX(CREDENTIAL, "credential") /* a token, key or certificate cannot be used */               \
+    XX(FOREIGN, "foreign")       /* another cluster answers than before (DESIGN 1.6) */
 
 #define ERR_ENUM(id, name) ERR_##id,
 enum err_kind { ERR_MAP(ERR_ENUM) ERR_KINDS };

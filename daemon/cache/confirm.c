@@ -55,6 +55,15 @@ static void free_held(struct confirm *c, struct held *h)
     free(h);
 }
 
+void confirm_forget(struct confirm *c)
+{
+    list_each (pos, tmp, &c->by_age)
+        free_held(c, list_entry(pos, struct held, by_age));
+    if (c->asking == ASKING_HELD)
+        c->asking = ASKING_LATE;
+    c->asked = NULL;
+}
+
 void confirm_destroy(struct confirm **cp)
 {
     struct confirm *c = *cp;
@@ -62,8 +71,7 @@ void confirm_destroy(struct confirm **cp)
     if (c == NULL)
         return;
     *cp = NULL;
-    list_each (pos, tmp, &c->by_age)
-        free_held(c, list_entry(pos, struct held, by_age));
+    confirm_forget(c);
     free(c);
 }
 

@@ -37,6 +37,9 @@ struct confirm *confirm_create(delta_sink *sink, void *arg);
 /* Frees it and sets *c to NULL; what is held back is dropped without a word. NULL is fine. */
 void confirm_destroy(struct confirm **c);
 
+/* What is held back is dropped without a word: it is another cluster's. */
+void confirm_forget(struct confirm *c);
+
 /* A delta of the watch. A held DELETED of its key goes out before it: as LEFT when the object is
  * there with the same uid, else as it came. */
 void confirm_take(struct confirm *c, const struct delta *d, uint64_t now_ms);

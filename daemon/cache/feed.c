@@ -109,6 +109,7 @@ void feed_destroy(struct feed **fp)
         return;
     *fp = NULL;
     end_response(f);
+    intake_fini(&f->in);
     reflector_destroy(&f->reflector);
     buf_free(&f->target);
     query_fini(&f->query);
@@ -122,7 +123,7 @@ void feed_destroy(struct feed **fp)
  * versions out a second time. */
 static void begin_staging(struct feed *f)
 {
-    store_begin(f->params.store, f->params.part);
+    intake_begin(&f->in);
     if (f->in.past == PAST_EDITED)
         store_reselect(f->params.store, f->params.part);
     if (reflector_is_newest(f->reflector) || f->in.past == PAST_RESHAPED)
@@ -235,6 +236,7 @@ void feed_head(struct feed *f, const struct http_head *head, uint64_t now_ms)
         return;
     }
     f->response = RESPONSE_GOOD;
+    guard_release_foreign(&f->in.guard); /* while another cluster answers nothing is sent */
     if (!is_json(head->content_type)) {
         err_set(&f->failure, ERR_PROTOCOL, 200,
                 "the server answered with %.*s, not JSON: is its address that of an API server?",
@@ -290,6 +292,8 @@ static struct feed_action failed(struct feed *f, const struct err *err)
     uint64_t wait_ms = refusal_wait_ms(&f->refusal, f->in.retry_after_s);
 
     f->last_error = *err;
+    if (err->kind == ERR_FOREIGN)
+        guard_hold_foreign(&f->in.guard, f->in.now.ms);
     return act(f, reflector_failed(f->reflector, err, wait_ms, f->in.now.ms));
 }
 
@@ -301,11 +305,20 @@ static struct feed_action refused(struct feed *f)
     return failed(f, &err);
 }
 
+/* What is staged stays. */
+static struct feed_action prove(struct feed *f)
+{
+    end_response(f);
+    return (struct feed_action){.what = FEED_IDENTIFY};
+}
+
 static struct feed_action stopped(struct feed *f, enum intake_stop why)
 {
     uint64_t now_ms = f->in.now.ms;
 
     switch (why) {
+    case INTAKE_UNPROVEN:
+        return prove(f);
     case INTAKE_BACKWARDS:
         f->last_error = f->in.doubt;
         return act(f, reflector_relist(f->reflector, RELIST_BACKWARDS, now_ms));
@@ -318,6 +331,14 @@ static struct feed_action stopped(struct feed *f, enum intake_stop why)
         break;
     }
     return act(f, reflector_ended(f->reflector, now_ms));
+}
+
+/* The list, or the initial events, are committed as of rv. */
+static struct feed_action committed(struct feed *f, struct str rv)
+{
+    pulse_current(&f->pulse, f->in.now.ms);
+    f->last_error = (struct err){0};
+    return act(f, reflector_listed(f->reflector, rv, str_c(""), f->in.now.ms));
 }
 
 static struct feed_action list_complete(struct feed *f)
@@ -337,9 +358,45 @@ static struct feed_action list_complete(struct feed *f)
     enum intake_stop stop = intake_commit(&f->in, reflector_list_rv(f->reflector, page.rv));
     if (stop != INTAKE_GOES_ON)
         return stopped(f, stop);
-    pulse_current(&f->pulse, f->in.now.ms);
+    return committed(f, page.rv);
+}
+
+struct feed_action feed_identified(struct feed *f, const struct err *err, struct feed_now now)
+{
+    f->in.now = now;
+    if (err != NULL)
+        return failed(f, err);
+    f->in.proof = f->in.wants;
+    enum intake_stop stop = intake_commit(&f->in, str_c(f->in.rv));
+    if (stop != INTAKE_GOES_ON)
+        return stopped(f, stop);
+    return committed(f, str_c(f->in.rv));
+}
+
+bool feed_is_ahead(const struct feed *f, const char *revision)
+{
+    return f->asked == REFLECTOR_WATCH && reflector_is_past(f->reflector, str_c(revision));
+}
+
+struct feed_action feed_doubted(struct feed *f, uint64_t now_ms)
+{
+    return act(f, reflector_doubted(f->reflector, now_ms));
+}
+
+void feed_forget(struct feed *f)
+{
+    const struct feed_params *p = &f->params;
+
+    end_response(f);
+    reflector_destroy(&f->reflector);
+    f->reflector = reflector_create(&p->reflector, p->seed);
+    f->in.reflector = f->reflector;
+    f->in.past = PAST_NONE;
+    f->in.guard = (struct guard){.params = p->guard};
+    f->pulse = (struct pulse){.bookmark_timeout_ms = p->bookmark_timeout_ms,
+                              .list_idle_timeout_ms = p->list_idle_timeout_ms};
     f->last_error = (struct err){0};
-    return act(f, reflector_listed(f->reflector, page.rv, page.next, f->in.now.ms));
+    feed_order(f, RELIST_MANUAL);
 }
 
 struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_now now)

@@ -40,7 +40,13 @@ struct feed_params {
     size_t part; /* of the store, filled by this feed alone */
 };
 
-enum feed_do { FEED_LIST, FEED_STREAM, FEED_WATCH, FEED_WAIT };
+enum feed_do {
+    FEED_LIST,
+    FEED_STREAM,
+    FEED_WATCH,
+    FEED_IDENTIFY, /* is the server that has just answered of the right cluster? Then feed_identified() */
+    FEED_WAIT,
+};
 
 /* What the driver does next. */
 struct feed_action {
@@ -76,6 +82,21 @@ bool feed_body(struct feed *f, const char *data, size_t n, struct feed_now now) 
  * stop), else why it was not. A complete list is committed: the sink may run. Returns what to do
  * next. */
 struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_now now);
+
+/* A FEED_IDENTIFY is over: err NULL = it is the right cluster; ERR_FOREIGN = it is not, and nothing is taken
+ * from it; else nobody has said so. The sink may run. */
+struct feed_action feed_identified(struct feed *f, const struct err *err, struct feed_now now);
+
+/* The server at the other end of a FEED_WATCH, which has not been sent yet, said that its etcd has this
+ * revision now ("" = not known): is the watch to go on from a later one? Then the server may have been
+ * restored from a backup: drop the request and call feed_doubted(). */
+bool feed_is_ahead(const struct feed *f, const char *revision);
+/* See above. */
+struct feed_action feed_doubted(struct feed *f, uint64_t now_ms);
+
+/* The cluster is another one by now, and that is right: forgets all it knows, and orders a first list.
+ * The store's part is empty. For watch.c. */
+void feed_forget(struct feed *f);
 
 /* A FEED_WAIT is over. */
 struct feed_action feed_timer(struct feed *f, uint64_t now_ms);

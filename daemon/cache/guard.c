@@ -70,9 +70,25 @@ bool guard_holds(const struct guard *g)
     return g->state != GUARD_CLEAR;
 }
 
+void guard_hold_foreign(struct guard *g, uint64_t now_ms)
+{
+    g->state = GUARD_HELD;
+    g->reason = GUARD_IDENTITY;
+    g->since_ms = now_ms;
+    g->deletes = 0;
+}
+
+void guard_release_foreign(struct guard *g)
+{
+    if (g->reason != GUARD_IDENTITY)
+        return;
+    g->state = GUARD_CLEAR;
+    g->reason = GUARD_NOTHING;
+}
+
 bool guard_accept(struct guard *g)
 {
-    if (!guard_holds(g))
+    if (!guard_holds(g) || g->reason == GUARD_IDENTITY)
         return false;
     g->state = GUARD_ACCEPTED;
     return true;
@@ -80,7 +96,7 @@ bool guard_accept(struct guard *g)
 
 bool guard_reject(struct guard *g)
 {
-    if (!guard_holds(g))
+    if (!guard_holds(g) || g->reason == GUARD_IDENTITY)
         return false;
     g->state = GUARD_REJECTED;
     return true;
@@ -88,7 +104,7 @@ bool guard_reject(struct guard *g)
 
 const char *guard_reason_name(enum guard_reason reason)
 {
-    static const char *const names[] = {NULL, "deletes", "backwards"};
+    static const char *const names[] = {NULL, "deletes", "backwards", "identity"};
 
     return names[reason];
 }

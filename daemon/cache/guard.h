@@ -26,7 +26,12 @@ enum guard_state {
     GUARD_REJECTED, /* by hand: only a list that looks well again is applied */
 };
 
-enum guard_reason { GUARD_NOTHING, GUARD_DELETES, GUARD_BACKWARDS };
+enum guard_reason {
+    GUARD_NOTHING,
+    GUARD_DELETES,
+    GUARD_BACKWARDS,
+    GUARD_IDENTITY, /* another cluster answers: no list is taken from it (DESIGN 1.6) */
+};
 
 /* Deletes by lists of all streams of a watch within a minute, so that many small ones count as the
  * large one they make up. Zero-initialised is none. */
@@ -63,12 +68,19 @@ uint64_t guard_wait_ms(const struct guard *g, uint64_t now_ms);
 /* Something is held back? */
 bool guard_holds(const struct guard *g);
 
+/* Another cluster answers: held until the right one does, whatever a list says. A person decides about the
+ * cluster, not about the list: guard_accept() and guard_reject() know of nothing then. */
+void guard_hold_foreign(struct guard *g, uint64_t now_ms);
+
+/* The right cluster answers. */
+void guard_release_foreign(struct guard *g);
+
 /* A person decides about what is held. False: nothing is. */
 bool guard_accept(struct guard *g);
 /* See above. */
 bool guard_reject(struct guard *g);
 
-/* "deletes", "backwards"; NULL for GUARD_NOTHING. */
+/* "deletes", "backwards", "identity"; NULL for GUARD_NOTHING. */
 const char *guard_reason_name(enum guard_reason reason);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/intake.h"
 
+#include <stdlib.h>
+
 #include "base/log.h"
+#include "base/mem.h"
 #include "kube/status.h"
 
 void intake_reset(struct intake *in)
@@ -11,6 +14,18 @@ void intake_reset(struct intake *in)
     in->retry_after_s = 0;
     in->had_bookmark = false;
     in->skipped_here = 0;
+}
+
+void intake_begin(struct intake *in)
+{
+    store_begin(in->store, in->part);
+    in->proof = PROOF_NONE;
+}
+
+void intake_fini(struct intake *in)
+{
+    free(in->rv);
+    in->rv = NULL;
 }
 
 static void ignore_item(void *arg, struct object *o, bool selected)
@@ -103,8 +118,28 @@ static enum delta_cause cause_of(const struct intake *in, enum relist_reason why
     return why == RELIST_AUDIT ? CAUSE_AUDIT : CAUSE_RELIST;
 }
 
+/* A list of another cluster that answers at the same address looks like any other. A first list tells of
+ * nothing that is gone, and the watch behind it asks. */
+static bool needs_identity(const struct intake *in)
+{
+    return in->past == PAST_OVER ? store_would_tell(in->store, in->part)
+                                 : store_would_end(in->store, in->part);
+}
+
+static enum intake_stop unproven(struct intake *in, enum intake_proof wants, struct str rv)
+{
+    char *copy = mem_strndup(rv.p, rv.n);
+
+    free(in->rv);
+    in->rv = copy;
+    in->wants = wants;
+    return INTAKE_UNPROVEN;
+}
+
 enum intake_stop intake_commit(struct intake *in, struct str rv)
 {
+    if (in->proof < PROOF_IDENTITY && needs_identity(in))
+        return unproven(in, PROOF_IDENTITY, rv);
     struct store *store = in->store;
     bool held = guard_holds(&in->guard);
     enum guard_reason was = in->guard.reason;

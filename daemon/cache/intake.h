@@ -29,6 +29,13 @@ enum intake_stop {
     INTAKE_BACKWARDS, /* a list or bookmark of an older version; doubt says it in words */
     INTAKE_HELD,      /* the guard holds the list */
     INTAKE_OVERDUE,   /* too silent; for feed.c */
+    INTAKE_UNPROVEN, /* the list may not be committed before more is known: see struct intake, wants */
+};
+
+/* What is known beside the list that is staged: what it lacks may be another cluster's. */
+enum intake_proof {
+    PROOF_NONE,
+    PROOF_IDENTITY, /* the server that listed is of the right cluster */
 };
 
 /* Zero-initialise but for the first six. */
@@ -47,6 +54,10 @@ struct intake {
     int64_t retry_after_s;
     bool had_bookmark;
     uint64_t skipped_here;
+    /* Of the list that is staged; see intake_begin(). */
+    enum intake_proof proof;
+    enum intake_proof wants; /* UNPROVEN: what is to be found out */
+    char *rv;                /* UNPROVEN: the version of the list */
     /* For good. */
     struct err doubt;
     enum past_kind past; /* OVER: synced */
@@ -59,6 +70,12 @@ struct intake {
 /* A response begins. */
 void intake_reset(struct intake *in);
 
+/* A list begins: nothing is staged, nothing is proven. */
+void intake_begin(struct intake *in);
+
+/* Frees what it owns. */
+void intake_fini(struct intake *in);
+
 /* The callbacks of list readers and event readers; arg is the struct intake. */
 extern const struct list_events intake_list_events;
 /* For a list of which only the version counts. */
@@ -68,7 +85,8 @@ extern const struct list_events intake_no_events;
 bool intake_event(void *arg, const struct event *e);
 
 /* A list is complete, in either form, and has this version: commits it, unless the answer is
- * another than GOES_ON. */
+ * another than GOES_ON. After UNPROVEN the caller finds out what is wanted, says so in proof, and calls it
+ * again with in->rv. */
 enum intake_stop intake_commit(struct intake *in, struct str rv);
 
 #endif

@@ -261,6 +261,11 @@ struct reflector_action reflector_listed(struct reflector *r, struct str rv, str
     ensure(rv.n > 0);
     if (r->state == REFLECTOR_PROBING)
         return probed(r, rv, now_ms);
+    if (r->state == REFLECTOR_STREAMING) {
+        ensure(next.n == 0);
+        in_sync(r, rv);
+        return begin_watches(r, now_ms);
+    }
     ensure(r->state == REFLECTOR_LISTING);
     if (r->list_rv == NULL)
         set(&r->list_rv, rv); /* the version that counts is that of page 1 */
@@ -420,6 +425,13 @@ static struct reflector_action watch_failed(struct reflector *r, enum err_kind k
     return wait_to_list(r, retry_after_ms);
 }
 
+/* Who may not ask watches, and the version is as good as it was. Else a watch from the future would be
+ * silent for its whole time. */
+static bool probe_is_refused(const struct err *err)
+{
+    return err->kind == ERR_FORBIDDEN || err->kind == ERR_NOT_FOUND || relist_is_refusal(err);
+}
+
 struct reflector_action reflector_failed(struct reflector *r, const struct err *err,
                                          uint64_t retry_after_ms, uint64_t now_ms)
 {
@@ -428,8 +440,9 @@ struct reflector_action reflector_failed(struct reflector *r, const struct err *
         return list_failed(r, err->kind, retry_after_ms, now_ms);
     case REFLECTOR_STREAMING:
         return stream_failed(r, err, retry_after_ms, now_ms);
-    case REFLECTOR_PROBING: /* the version is as good as it was */
-        return wait_then(r, REFLECTOR_WATCH, retry_after_ms);
+    case REFLECTOR_PROBING:
+        return wait_then(r, probe_is_refused(err) ? REFLECTOR_WATCH : REFLECTOR_PROBE,
+                         retry_after_ms);
     case REFLECTOR_WATCHING:
         return watch_failed(r, err->kind, retry_after_ms, now_ms);
     case REFLECTOR_IDLE:
@@ -452,6 +465,13 @@ struct reflector_action reflector_timer(struct reflector *r, uint64_t now_ms)
     }
     ensure(r->state == REFLECTOR_BACKOFF || r->state == REFLECTOR_HELD);
     return begin_list(r, r->mode, now_ms);
+}
+
+struct reflector_action reflector_doubted(struct reflector *r, uint64_t now_ms)
+{
+    ensure(r->state == REFLECTOR_WATCHING);
+    note_health(r, now_ms);
+    return begin_probe(r);
 }
 
 struct reflector_action reflector_relist(struct reflector *r, enum relist_reason why,

@@ -82,7 +82,8 @@ void reflector_resume(struct reflector *r, const struct past *past);
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms);
 
 /* A page of the list came whole: rv of the list, next = its continue token (empty on the last page,
- * after which the caller has committed the list). PROBE: rv is the server's newest. */
+ * after which the caller has committed the list). PROBE: rv is the server's newest. STREAM: the
+ * initial events were committed as of rv, and the stream was dropped. */
 struct reflector_action reflector_listed(struct reflector *r, struct str rv, struct str next,
                                          uint64_t now_ms);
 
@@ -124,6 +125,10 @@ struct reflector_action reflector_failed(struct reflector *r, const struct err *
 
 /* The wait is over. */
 struct reflector_action reflector_timer(struct reflector *r, uint64_t now_ms);
+
+/* A watch was about to be asked for, and its version may be one of the future, by what the server has said:
+ * asks that first. */
+struct reflector_action reflector_doubted(struct reflector *r, uint64_t now_ms);
 
 /* Whatever is under way was dropped: lists anew at once, without a version. BACKWARDS waits for the
  * backoff first. */

@@ -22,6 +22,7 @@ enum relist_reason relist_reason_of(enum err_kind kind)
     case ERR_BUSY:
     case ERR_UNAUTHORIZED:
     case ERR_FORBIDDEN:
+    case ERR_FOREIGN:
         return RELIST_REASONS;
     case ERR_EXPIRED:
         return RELIST_EXPIRED;
@@ -54,6 +55,7 @@ enum relist_way relist_way_of(enum err_kind kind)
     case ERR_CREDENTIAL:
     case ERR_BUSY:
     case ERR_UNAUTHORIZED:
+    case ERR_FOREIGN:
         return RELIST_LATER;
     case ERR_EXPIRED:
     case ERR_FUTURE:

@@ -265,6 +265,27 @@ size_t store_would_delete(const struct store *s, size_t part)
     return n;
 }
 
+bool store_would_end(const struct store *s, size_t part)
+{
+    const struct part *p = &s->parts[part];
+
+    for (struct map_node *node = map_first(&s->by_key); node != NULL; node = map_next(node))
+        if (vanishes(s, map_entry(node, struct entry, node), part))
+            return true;
+    list_each (pos, tmp, &p->staged) {
+        const struct entry *e = list_entry(pos, struct entry, link);
+
+        if (e->object != NULL && !same_life(e->object, e->staged))
+            return true;
+    }
+    return false;
+}
+
+bool store_would_tell(const struct store *s, size_t part)
+{
+    return !list_is_empty(&part_at(s, part)->staged) || store_would_end(s, part);
+}
+
 struct vanished {
     struct object *object; /* a reference */
     enum delta_type type;

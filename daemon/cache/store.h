@@ -8,6 +8,7 @@
 #ifndef CACHE_STORE_H
 #define CACHE_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "cache/delta.h"
@@ -47,6 +48,12 @@ void store_unstage(struct store *s, size_t part, struct str key);
 
 /* How many stored objects a commit would now delete: those not named, and those of another uid. */
 size_t store_would_delete(const struct store *s, size_t part);
+
+/* Would a commit now tell an end of any kind: DELETED or LEFT, of the same uid or another one? */
+bool store_would_end(const struct store *s, size_t part);
+
+/* Would a commit now tell anything? */
+bool store_would_tell(const struct store *s, size_t part);
 
 /* The list is complete: vanished objects are DELETED with final_state_unknown or LEFT, then new and
  * changed ones come in the order of the list. */

@@ -11,6 +11,9 @@ struct view {
     char *name;
     struct watch *services;
     struct watch *slices;
+    char *node_name;
+    bool local_only;
+    uint64_t hold_empty_ms;
     struct view_join *join;
     bool synced;
     bool stale; /* as told last */
@@ -46,28 +49,47 @@ static void load_slice(void *arg, struct object *o)
     view_join_backends(v->join, &d);
 }
 
-struct view *view_create(const struct view_params *p, const struct view_events *events, void *arg)
+/* Joins what the watches hold now. */
+static void begin_join(struct view *v)
 {
-    struct view *v = mem_zalloc(sizeof(*v));
-    bool slices = strcmp(watch_target(p->slices)->plural, "endpointslices") == 0;
+    bool slices = strcmp(watch_target(v->slices)->plural, "endpointslices") == 0;
 
-    v->name = mem_strdup(p->name);
-    v->services = p->services;
-    v->slices = p->slices;
-    v->events = events;
-    v->arg = arg;
     v->join = view_join_create(
         &(struct view_join_params){
-            .cluster = watch_cluster(p->services),
-            .node_name = p->node_name,
+            .cluster = watch_cluster(v->services),
+            .node_name = v->node_name,
             .from = slices ? VIEW_JOIN_SLICES : VIEW_JOIN_ENDPOINTS,
-            .local_only = p->local_only,
-            .hold_empty_ms = p->hold_empty_ms,
+            .local_only = v->local_only,
+            .hold_empty_ms = v->hold_empty_ms,
         },
         on_store_delta, v);
     store_each(watch_store(v->services), load_service, v);
     store_each(watch_store(v->slices), load_slice, v);
+}
+
+struct view *view_create(const struct view_params *p, const struct view_events *events, void *arg)
+{
+    struct view *v = mem_zalloc(sizeof(*v));
+
+    v->name = mem_strdup(p->name);
+    v->services = p->services;
+    v->slices = p->slices;
+    v->node_name = mem_strdup(p->node_name);
+    v->local_only = p->local_only;
+    v->hold_empty_ms = p->hold_empty_ms;
+    v->events = events;
+    v->arg = arg;
+    begin_join(v);
     return v;
+}
+
+void view_forget(struct view *v, const struct watch *w)
+{
+    if (w != v->services && w != v->slices)
+        return;
+    view_join_destroy(&v->join);
+    begin_join(v);
+    v->synced = false;
 }
 
 void view_destroy(struct view **vp)
@@ -78,6 +100,7 @@ void view_destroy(struct view **vp)
         return;
     *vp = NULL;
     view_join_destroy(&v->join);
+    free(v->node_name);
     free(v->name);
     free(v);
 }

@@ -67,6 +67,10 @@ struct view *view_create(const struct view_params *params, const struct view_eve
 /* Frees it and sets *v to NULL; nothing is sent. NULL is fine. */
 void view_destroy(struct view **v);
 
+/* A watch of the view is empty, as it is another cluster's by now: the view begins anew, and is not synced.
+ * Nobody is told. Other watches are none of its business. */
+void view_forget(struct view *v, const struct watch *w);
+
 /* A delta of any watch: noted if it is one of this view's. */
 void view_delta(struct view *v, const struct watch *w, const struct delta *d);
 

@@ -317,13 +317,21 @@ void watch_resume(struct watch *w, size_t stream, const struct past *past)
         resume_feed(w, stream);
 }
 
-void watch_unload(struct watch *w)
+void watch_forget(struct watch *w)
 {
+    const struct err err = {.kind = ERR_FOREIGN, .text = "the cluster is another one"};
+
+    if (audit_state(w->audit) != AUDIT_IDLE)
+        audit_failed(w->audit, &err, newest_ms(w));
+    if (w->confirm != NULL)
+        confirm_forget(w->confirm);
     past_clear(&w->pasts);
-    for (size_t i = 0; i < w->span.streams; i++) {
+    w->begun_stale = false;
+    w->window = (struct guard_window){0};
+    for (size_t i = 0; i < w->span.streams; i++)
         store_unload(w->store, i);
-        watch_resume(w, i, &(struct past){0});
-    }
+    for (size_t i = 0; i < w->feed_count; i++)
+        feed_forget(w->feeds[i]);
 }
 
 enum past_kind watch_past(const struct watch *w, size_t stream)
@@ -342,10 +350,16 @@ uint64_t watch_past_contact_ns(const struct watch *w)
     return past_contact_ns(&w->pasts);
 }
 
+/* While another cluster answers, what is there stands as it was. */
+static bool list_is_held(const struct feed_status *s)
+{
+    return guard_holds(s->guard) && s->guard->reason != GUARD_IDENTITY;
+}
+
 /* Is it too uncertain what the version is worth? */
 static bool is_in_doubt(const struct watch *w, const struct feed_status *s)
 {
-    return (w->confirm != NULL && confirm_count(w->confirm) > 0) || guard_holds(s->guard) ||
+    return (w->confirm != NULL && confirm_count(w->confirm) > 0) || list_is_held(s) ||
            s->why == RELIST_FUTURE || s->why == RELIST_BACKWARDS || s->why == RELIST_AUDIT ||
            s->why == RELIST_MANUAL;
 }

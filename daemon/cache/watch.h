@@ -90,8 +90,9 @@ void watch_load(struct watch *w, struct object *o);
 /* What it has left of a stream beside them (copied). Behind them, before the first feed starts. */
 void watch_resume(struct watch *w, size_t stream, const struct past *past);
 
-/* Forgets all of that: it is another cluster's. Nobody is told. Before the first feed starts. */
-void watch_unload(struct watch *w);
+/* Forgets all of that, and all that its feeds have read: it is another cluster's. Nobody is told. A first list
+ * is ordered; if the feeds have started, the driver carries it out (feed_is_ordered()). */
+void watch_forget(struct watch *w);
 
 /* What the stream shows of that: OVER = what is so by now, NONE = nothing. */
 enum past_kind watch_past(const struct watch *w, size_t stream);

@@ -44,7 +44,16 @@ const struct hook *gate_before(const struct hooks *hs, const struct hook *h)
 
 void gate_block(struct hook *h)
 {
-    sched_block(&h->lane, h->paused || gate_stale(h) != NULL);
+    bool closed = h->gate == GATE_CLOSED;
+
+    sched_block(&h->lane, h->paused || closed || gate_stale(h) != NULL);
+}
+
+void gate_close(struct hook *h)
+{
+    if (!enough_usable(h))
+        h->gate = GATE_CLOSED;
+    gate_block(h);
 }
 
 /* A snapshot is due when a source is seen that no process saw before, unless the hook skips what is

@@ -16,8 +16,11 @@
  * for the first time: its units are to be scheduled. */
 bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
 
-/* Tells the schedule whether the hook may start runs: not when paused, nor, with when_stale =
- * "wait", when too few sources are fresh. */
+/* A source was forgotten: closes the gate, as it was at the start, unless enough other ones are usable. */
+void gate_close(struct hook *h);
+
+/* Tells the schedule whether the hook may start runs: not behind a closed gate, not when paused, nor, with
+ * when_stale = "wait", when too few sources are fresh. */
 void gate_block(struct hook *h);
 
 /* A run starts: a snapshot says nothing of the sources that are not open yet. One that an earlier

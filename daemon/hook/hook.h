@@ -83,6 +83,10 @@ void hooks_delta(struct hooks *hs, struct content from, const struct delta *d, u
 void hooks_stale(struct hooks *hs, struct content from, bool stale, uint64_t wall_ns,
                  uint64_t now_ms);
 
+/* A source is another cluster's by now, and empty: all that the hooks know of it is forgotten without a word,
+ * runs under way count for nothing, and what it says next is heard as at a first start. */
+void hooks_forget(struct hooks *hs, struct content from);
+
 /* A run that may start now, or NULL. It is under way until hooks_finish(). Also opens the gates of
  * hooks whose sources have synced. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms);

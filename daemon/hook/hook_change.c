@@ -121,6 +121,39 @@ void hooks_stale(struct hooks *hs, struct content from, bool stale, uint64_t wal
     object_unref(&outage);
 }
 
+/* Nothing is due for the key any more. */
+static void idle_entry(void *arg, struct entry *e)
+{
+    struct hook *h = arg;
+
+    if (e->unit.state == UNIT_RUNNING || queue_due(e))
+        return;
+    hook_orders_void(h, &e->unit);
+    sched_rest(&h->lane, &e->unit, NEVER_MS);
+    sched_drop(&h->lane, &e->unit);
+    queue_release(&h->queue, e);
+}
+
+/* A snapshot that lacks the source would be half of one: the hook waits as it did at the start. */
+static void forget_source(struct hook *h, size_t source)
+{
+    ledger_forget(&h->queue, source);
+    h->sources[source].is_lacked = false;
+    if (h->rules.mode == HOOK_OBJECT)
+        queue_each(&h->queue, source, idle_entry, h);
+    else if (!hook_unit_due(h, &h->unit, NULL))
+        sched_drop(&h->lane, &h->unit);
+    gate_close(h);
+}
+
+void hooks_forget(struct hooks *hs, struct content from)
+{
+    for (size_t i = 0; i < hs->n; i++)
+        for (size_t k = 0; k < hs->v[i]->source_count; k++)
+            if (content_equal(hs->v[i]->sources[k].of, from))
+                forget_source(hs->v[i], k);
+}
+
 /* Something has changed so lately that more may come. */
 static bool keeps_changing(const struct hook *h, const struct unit *u, uint64_t now_ms)
 {

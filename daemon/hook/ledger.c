@@ -265,14 +265,16 @@ static void forget_entry(void *arg, struct entry *e)
     queue_event_set(&e->newest, &none);
     queue_told(e, (struct str){0});
     e->open = e->told_end = e->yields = false;
-    e->skipped = e->recalled = e->inherited = e->renew = e->parked = false;
+    queue_entry_settled(arg, e);
+    e->skipped = e->inherited = e->parked = false;
+    queue_failed(arg, e, e->pending_since_ms);
     queue_entry_touch(arg, e);
     queue_release(arg, e);
 }
 
 void ledger_forget(struct queue *q, size_t source)
 {
-    ensure(!q->sources[source].is_open);
+    q->sources[source].is_open = false;
     queue_each(q, source, forget_entry, q);
     q->sources[source].is_seen = q->sources[source].is_kept = false;
 }

@@ -74,7 +74,7 @@ void ledger_recall_seen(struct queue *q, size_t source);
 void ledger_renew(struct queue *q, bool keep_skipped);
 
 /* What is recalled of the source, and what it has told so far, is of another one: nothing of it is
- * true. Before it is opened. */
+ * true. It is not open any more. Entries whose unit is not idle stay until it is. */
 void ledger_forget(struct queue *q, size_t source);
 
 /* Was what is due parked, and has nothing changed since? Asked once, when the source is open. */

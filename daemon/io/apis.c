@@ -110,7 +110,8 @@ static void on_end(void *arg, const struct err *err)
 
 static void start_call(struct call *c, const char *target, const char *accept)
 {
-    static const struct request_events events = {on_head, on_body, on_end};
+    static const struct request_events events = {
+        .on_head = on_head, .on_body = on_body, .on_end = on_end};
     const struct request_params params = {
         .target = target, .accept = accept, .list = true, .hard_deadline_ms = HARD_DEADLINE_MS};
 

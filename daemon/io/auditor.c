@@ -124,7 +124,8 @@ static void on_end(void *arg, const struct err *err);
 /* token NULL = the first page. */
 static void ask(struct auditor *a, const char *token)
 {
-    static const struct request_events request_events = {on_head, on_body, on_end};
+    static const struct request_events request_events = {
+        .on_head = on_head, .on_body = on_body, .on_end = on_end};
     static const struct list_events list_events = {on_item, on_too_big};
     const struct feed *f = watch_feed(a->params.watch, a->feed);
     struct buf target = {0};

@@ -4,21 +4,36 @@
 #include <stdlib.h>
 #include <uv.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "cache/refusal.h"
+#include "io/deadline.h"
 #include "io/exchange.h"
 #include "io/loop.h"
 #include "io/origin.h"
 #include "io/pool.h"
 #include "io/session.h"
+#include "io/vouch.h"
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 #include "proto/tls.h"
 
 /* How long after its handshake the leader may wait for a session (TLS 1.3 sends them later). */
 enum { LEAD_MS = 1000 };
+
+/* The question which cluster it is: a small answer, soon, or none. */
+#define QUESTION_BYTES ((size_t)1024 * 1024)
+
+/* The question under way. */
+struct question {
+    struct request *by; /* whose connection carries it; NULL = none is under way */
+    uint64_t asked_ms;  /* when it was sent; those who wait since then are served by its answer */
+    struct refusal refusal;
+    struct buf body;
+};
 
 struct cluster {
     uv_timer_t timer; /* for the next idle connection that gets too old; open until dispose */
@@ -28,9 +43,13 @@ struct cluster {
     struct origin origin;
     struct session session;
     struct pool pool;
-    struct list requests; /* all that are not disposed */
-    struct list waiting;  /* those in RQ_WAITING, in the order in which they start */
-    unsigned lists;       /* places taken in the list gate */
+    struct list requests;       /* all that are not disposed */
+    struct list waiting;        /* those in RQ_WAITING, in the order in which they start */
+    struct list asking;         /* those in RQ_ASKING */
+    struct deadline *ask_timer; /* for the next question */
+    struct vouch vouch;
+    struct question question;
+    unsigned lists; /* places taken in the list gate */
     uint64_t last_contact_ms;
     struct cluster_stats stats;
     struct loop_task dispatch;
@@ -39,8 +58,11 @@ struct cluster {
 enum request_state {
     RQ_WAITING,    /* for a place in the gate, for the leader, or for the next turn */
     RQ_CONNECTING, /* owns a connection that is not open yet */
-    RQ_TALKING,    /* owns a connection and an exchange on it */
-    RQ_DONE,       /* on_end ran or is on its way */
+    RQ_ASKING,  /* waits until the server has said which cluster it is; owns an open connection, or,
+                      as a question of its own whose turn has not come, none */
+    RQ_VOUCHED, /* it is the right one: goes on in the next turn */
+    RQ_TALKING, /* owns a connection and an exchange on it */
+    RQ_DONE,    /* on_end ran or is on its way */
 };
 
 struct request {
@@ -56,26 +78,35 @@ struct request {
     bool list;
     bool gated; /* needs a place in the list gate */
     uint64_t hard_deadline_ms;
-    bool placed;  /* has a place in the list gate */
-    bool follows; /* waits for the leader and fails with it */
-    bool reused;  /* its connection carried another request before */
-    bool fresh;   /* repeated: takes no idle connection */
-    bool sent;    /* it had a connection that was open */
+    bool placed;        /* has a place in the list gate */
+    bool stream;        /* its connection ends with it, whenever that is */
+    bool asks;          /* is a question of its own: has no target */
+    bool vouched;       /* goes on as a watch: needs a server that has said which cluster it is */
+    bool served;        /* by an answer behind which its connection was closed */
+    uint64_t peer;      /* the server process: wanted, or had */
+    uint64_t last_peer; /* that the request before it had */
+    uint64_t asked_ms;  /* ASKING: since when */
+    bool follows;       /* waits for the leader and fails with it */
+    bool reused;        /* its connection carried another request before */
+    bool fresh;         /* repeated: takes no idle connection */
+    bool sent;          /* it had a connection that was open */
     struct conn *conn;
     struct exchange *exchange;
     struct err failure; /* what tell_end tells */
     struct loop_task tell_end;
+    struct loop_task go_on;
 };
 
 static void enter(struct request *r, enum request_state state)
 {
-    static const char *const names[] = {"waiting", "connecting", "talking", "done"};
+    static const char *const names[] = {"waiting", "connecting", "asking",
+                                        "vouched", "talking",    "done"};
 
     r->state = state;
     list_remove(&r->wait);
     uv_timer_stop(&r->timer);
-    log_trace("request", KV_STR("cluster", r->cluster->name), KV_STR("target", r->target),
-              KV_STR("state", names[state]));
+    log_trace("request", KV_STR("cluster", r->cluster->name),
+              KV_STR("target", r->asks ? "(identity)" : r->target), KV_STR("state", names[state]));
 }
 
 static void dispatch_later(struct cluster *c)
@@ -94,11 +125,25 @@ void request_leave_gate(struct request *r)
     dispatch_later(c);
 }
 
+static void ask_next(struct cluster *c);
+
+static void end_question(struct cluster *c)
+{
+    c->question.by = NULL;
+    refusal_reset(&c->question.refusal);
+    buf_free(&c->question.body);
+}
+
 /* Gives back what others wait for. */
 static void release(struct request *r)
 {
     struct cluster *c = r->cluster;
 
+    if (c->question.by == r) {
+        end_question(c);
+        list_remove(&r->wait);
+        ask_next(c);
+    }
     if (r->placed)
         c->lists--;
     r->placed = false;
@@ -119,6 +164,7 @@ static void fail_later(struct request *r, const struct err *err)
 {
     release(r);
     enter(r, RQ_DONE);
+    loop_cancel(&r->go_on);
     r->failure = *err;
     loop_defer(r->cluster->loop, &r->tell_end);
 }
@@ -139,6 +185,7 @@ static void fail(struct request *r, const struct err *err)
     conn_dispose(&r->conn);
     release(r);
     enter(r, RQ_DONE);
+    loop_cancel(&r->go_on);
     r->events->on_end(r->arg, err);
 }
 
@@ -159,6 +206,8 @@ static void succeed(struct request *r)
     bool keep = exchange_reusable(r->exchange) && conn_state(conn) == CONN_OPEN &&
                 conn_tls_ctx(conn) == c->session.ctx;
 
+    if (!exchange_reusable(r->exchange))
+        r->peer = 0;
     r->conn = NULL;
     exchange_dispose(&r->exchange);
     if (keep) {
@@ -247,6 +296,294 @@ static void talk(struct request *r)
     free(path);
 }
 
+/* ---- Which cluster is it? */
+
+static bool has_sessions(const struct cluster *c)
+{
+    return c->origin.tls && !c->session.none;
+}
+
+/* Without sessions every connection is to another process, as far as one can tell: then those that
+ * waited when the question was sent are served by its answer, too. */
+static bool is_served(const struct request *r, uint64_t peer)
+{
+    const struct cluster *c = r->cluster;
+
+    return r->asked_ms <= c->question.asked_ms && (r->peer == peer || !has_sessions(c));
+}
+
+static void on_go_on(struct loop_task *task)
+{
+    struct request *r = container_of(task, struct request, go_on);
+    const char *revision = vouch_revision(&r->cluster->vouch, r->peer);
+
+    if (r->asks) {
+        enter(r, RQ_DONE);
+        if (r->events->on_identity == NULL || r->events->on_identity(r->arg, revision))
+            r->events->on_end(r->arg, NULL);
+    } else if (r->events->on_identity == NULL || r->events->on_identity(r->arg, revision)) {
+        talk(r);
+    }
+}
+
+static void keep_idle(struct cluster *c, struct conn **conn)
+{
+    if (conn_state(*conn) == CONN_OPEN && conn_tls_ctx(*conn) == c->session.ctx) {
+        pool_put(&c->pool, *conn, loop_now_ms(c->loop));
+        *conn = NULL;
+        on_age(&c->timer);
+    }
+    conn_dispose(conn);
+}
+
+/* The server is the right cluster's: r goes on. */
+static void serve(struct request *r, const char *revision)
+{
+    struct cluster *c = r->cluster;
+
+    enter(r, RQ_VOUCHED);
+    if (r->conn != NULL) {
+        conn_vouch(r->conn);
+        vouch_for(&c->vouch, conn_peer(r->conn), revision, loop_now_ms(c->loop));
+    }
+    if (r->asks && r->conn != NULL)
+        keep_idle(c, &r->conn);
+    loop_defer(c->loop, &r->go_on);
+}
+
+/* The same for one whose connection the server has closed behind the answer: what it connects to next is
+ * not asked again. */
+static void serve_later(struct request *r)
+{
+    struct cluster *c = r->cluster;
+
+    r->served = true;
+    enter(r, RQ_WAITING);
+    list_append(&c->waiting, &r->wait);
+    dispatch_later(c);
+}
+
+/* by's connection carries nothing any more; the answer, or the lack of one that counts as an answer, is
+ * judged. */
+static void judge(struct cluster *c, struct request *by, const struct cluster_answer *answer,
+                  int status)
+{
+    uint64_t peer = by->peer;
+    struct err err = {0};
+    bool good = c->params.judge(c->params.judge_arg, answer, status, &err);
+
+    end_question(c);
+    if (!good) {
+        vouch_for_none(&c->vouch);
+        pool_clear(&c->pool);
+    }
+    list_each (pos, tmp, &c->asking) {
+        struct request *r = list_entry(pos, struct request, wait);
+
+        if (r != by && !is_served(r, peer))
+            continue;
+        if (good && r->conn == NULL && !r->asks) {
+            serve_later(r);
+        } else if (good) {
+            serve(r, answer->revision);
+        } else {
+            conn_dispose(&r->conn);
+            fail_later(r, &err);
+        }
+    }
+    ask_next(c);
+}
+
+static void on_question_head(void *arg, const struct http_head *head)
+{
+    struct request *r = arg;
+    struct cluster *c = r->cluster;
+
+    c->last_contact_ms = loop_now_ms(c->loop);
+    if (c->session.leader == r) {
+        session_missing(&c->session, r);
+        dispatch_later(c);
+    }
+    refusal_head(&c->question.refusal, head);
+}
+
+static void on_question_body(void *arg, const char *data, size_t n)
+{
+    struct request *r = arg;
+    struct question *q = &r->cluster->question;
+
+    if (q->refusal.code != 200)
+        (void)!refusal_body(&q->refusal, data, n);
+    else if (q->body.len + n <= QUESTION_BYTES)
+        buf_append(&q->body, data, n);
+}
+
+/* Is there a server that will not say it? One that cannot be reached, is busy, or wants another
+ * credential, says nothing about that. */
+static void no_answer(struct request *r, const struct err *why)
+{
+    static const struct cluster_answer nobody;
+    struct cluster *c = r->cluster;
+    uint64_t now_ms = loop_now_ms(c->loop);
+    uint64_t wait_ms = refusal_wait_ms(&c->question.refusal, 0);
+    struct err err = *why;
+
+    conn_dispose(&r->conn);
+    if (err.kind == ERR_UNAUTHORIZED || err.kind == ERR_BUSY)
+        vouch_excused(&c->vouch, now_ms, wait_ms);
+    else if (vouch_failed(&c->vouch, c->question.asked_ms, now_ms)) {
+        r->fresh = true;
+        judge(c, r, &nobody, 0);
+        return;
+    }
+    if (err.kind == ERR_SERVER || err.kind == ERR_PROTOCOL)
+        err.kind = ERR_BUSY; /* it says nothing about the request that waits: its version stands */
+    err_wrap(&err, "LIST of namespace kube-system");
+    fail(r, &err);
+}
+
+static void on_question_end(void *arg, const struct err *err)
+{
+    struct request *r = arg;
+    struct cluster *c = r->cluster;
+    struct question *q = &c->question;
+    struct cluster_answer answer = {0};
+    int status = q->refusal.code;
+    struct err why = {0};
+    bool stale = err != NULL && r->reused && !exchange_heard(r->exchange) &&
+                 (err->kind == ERR_CLOSED || err->kind == ERR_IO);
+    bool keep = err == NULL && exchange_reusable(r->exchange);
+
+    exchange_dispose(&r->exchange);
+    if (stale) {
+        end_question(c);
+        repeat(r);
+        ask_next(c);
+        return;
+    }
+    if (err != NULL)
+        why = *err;
+    else if (status == 200)
+        (void)!cluster_id_read(buf_str(&q->body), &answer, &why);
+    else if (!cluster_id_is_secret(status))
+        refusal_read(&q->refusal, &why);
+    if (why.kind != ERR_OK) {
+        no_answer(r, &why);
+        return;
+    }
+    if (!keep)
+        conn_dispose(&r->conn);
+    judge(c, r, &answer, status);
+}
+
+/* Sends the question on the open connection of r. No callback runs before return. */
+static void send_question(struct request *r)
+{
+    static const struct exchange_events events = {on_question_head, on_question_body,
+                                                  on_question_end};
+    struct cluster *c = r->cluster;
+    struct http_request request;
+    char *path;
+    const struct exchange_params params = {
+        .request = &request,
+        .response_timeout_ms = VOUCH_PATIENCE_MS,
+        .hard_deadline_ms = VOUCH_PATIENCE_MS,
+    };
+
+    origin_fill(&c->origin, CLUSTER_ID_TARGET, CLUSTER_ID_ACCEPT, &path, &request);
+    c->question.by = r;
+    c->question.asked_ms = loop_now_ms(c->loop);
+    vouch_asked(&c->vouch, c->question.asked_ms);
+    r->sent = true;
+    r->peer = conn_peer(r->conn);
+    r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
+    free(path);
+}
+
+static void connect_fresh(struct request *r);
+
+static void on_ask_timer(void *arg)
+{
+    ask_next(arg);
+}
+
+/* A question of its own takes the connection that the answer is wanted of; if that is gone, another one
+ * will do. */
+static bool has_connection(struct request *r)
+{
+    if (r->conn == NULL) {
+        r->conn = pool_take_peer(&r->cluster->pool, r->peer);
+        r->reused = r->conn != NULL;
+    }
+    return r->conn != NULL;
+}
+
+/* Asks the next question, for the one who has waited for longest, or says when to. */
+static void ask_next(struct cluster *c)
+{
+    uint64_t wait_ms = vouch_wait_ms(&c->vouch, loop_now_ms(c->loop));
+
+    if (c->question.by != NULL || list_is_empty(&c->asking))
+        return;
+    if (wait_ms > 0) {
+        deadline_start(c->ask_timer, wait_ms);
+        return;
+    }
+    for (struct list *first; (first = list_first(&c->asking)) != NULL;) {
+        struct request *r = list_entry(first, struct request, wait);
+
+        if (has_connection(r)) {
+            send_question(r);
+            return;
+        }
+        enter(r, RQ_WAITING);
+        r->fresh = r->peer != 0;
+        list_append(&c->waiting, &r->wait);
+        dispatch_later(c);
+    }
+}
+
+/* r waits for an answer. No callback runs before return. */
+static void ask(struct request *r)
+{
+    struct cluster *c = r->cluster;
+
+    enter(r, RQ_ASKING);
+    if (r->conn != NULL)
+        r->peer = conn_peer(r->conn);
+    r->asked_ms = loop_now_ms(c->loop);
+    list_append(&c->asking, &r->wait);
+    ask_next(c);
+}
+
+/* The request has an open connection. A question about a server process that cannot be reached any more
+ * is not answered by another one: who asks begins anew. */
+static void begin(struct request *r)
+{
+    static const struct err gone = {
+        .kind = ERR_CLOSED,
+        .text = "the server that sent the list is gone before it said which "
+                "cluster it is"};
+    const struct cluster *c = r->cluster;
+    uint64_t peer = conn_peer(r->conn);
+    bool known = c->params.judge == NULL || r->served || conn_is_vouched(r->conn) ||
+                 !vouch_must_ask(&c->vouch, peer, r->vouched, loop_now_ms(c->loop));
+
+    if (r->asks && r->peer != 0 && r->peer != peer && has_sessions(c)) {
+        fail_later(r, &gone);
+        return;
+    }
+    r->peer = peer;
+    if (r->asks || !known) {
+        ask(r);
+    } else if (r->vouched && r->last_peer != peer) {
+        enter(r, RQ_VOUCHED);
+        loop_defer(r->cluster->loop, &r->go_on);
+    } else {
+        talk(r);
+    }
+}
+
 static void on_lead_over(uv_timer_t *timer)
 {
     struct request *r = container_of(timer, struct request, timer);
@@ -261,7 +598,7 @@ static void on_open(void *arg)
     struct cluster *c = r->cluster;
 
     c->stats.connections++;
-    talk(r);
+    begin(r);
     if (conn_resumed(r->conn)) {
         c->stats.resumed++;
         session_resumed(&c->session, conn_tls_ctx(r->conn));
@@ -280,7 +617,7 @@ static void on_session(void *arg, struct conn *conn, struct tls_session *session
 {
     struct cluster *c = arg;
 
-    session_keep(&c->session, conn_tls_ctx(conn), session);
+    session_keep(&c->session, conn_tls_ctx(conn), session, conn_peer(conn));
     dispatch_later(c);
 }
 
@@ -294,6 +631,8 @@ static void connect_fresh(struct request *r)
         .tls = c->session.ctx,
         .server_name = c->origin.tls_server_name,
         .resume = c->session.saved,
+        .peer = vouch_new_peer(&c->vouch),
+        .resume_peer = c->session.peer,
         .connect_timeout_ms = c->params.connect_timeout_ms,
         .tls_timeout_ms = c->params.tls_timeout_ms,
         .resolve = c->params.resolve,
@@ -332,7 +671,7 @@ static void try_start(struct request *r)
     r->reused = idle != NULL;
     r->conn = idle;
     if (idle != NULL)
-        talk(r);
+        begin(r);
     else
         connect_fresh(r);
 }
@@ -345,6 +684,19 @@ static void on_dispatch(struct loop_task *task)
         try_start(list_entry(pos, struct request, wait));
 }
 
+static void begin_request(struct request *r)
+{
+    struct cluster *c = r->cluster;
+
+    list_init(&r->link);
+    list_init(&r->wait);
+    loop_task_init(&r->tell_end, on_tell_end);
+    loop_task_init(&r->go_on, on_go_on);
+    uv_timer_init(loop_uv(c->loop), &r->timer);
+    enter(r, RQ_WAITING);
+    list_append(&c->requests, &r->link);
+}
+
 struct request *cluster_request(struct cluster *c, const struct request_params *params,
                                 const struct request_events *events, void *arg)
 {
@@ -352,17 +704,31 @@ struct request *cluster_request(struct cluster *c, const struct request_params *
         MEM_NEW(struct request, .cluster = c, .events = events, .arg = arg,
                 .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
                 .list = params->list, .gated = params->list || params->stream,
-                .hard_deadline_ms = params->hard_deadline_ms);
+                .vouched = params->follows, .last_peer = params->last_peer,
+                .stream = params->stream, .hard_deadline_ms = params->hard_deadline_ms);
 
-    list_init(&r->link);
-    list_init(&r->wait);
-    loop_task_init(&r->tell_end, on_tell_end);
-    uv_timer_init(loop_uv(c->loop), &r->timer);
-    enter(r, RQ_WAITING);
-    list_append(&c->requests, &r->link);
+    begin_request(r);
     list_append(&c->waiting, &r->wait);
     dispatch_later(c);
     return r;
+}
+
+struct request *cluster_identify(struct cluster *c, uint64_t peer,
+                                 const struct request_events *events, void *arg)
+{
+    struct request *r = MEM_NEW(struct request, .cluster = c, .events = events, .arg = arg,
+                                .asks = true, .peer = peer);
+
+    begin_request(r);
+    ask(r);
+    return r;
+}
+
+uint64_t request_peer(const struct request *r)
+{
+    bool is_lost = r->stream && r->cluster != NULL && !has_sessions(r->cluster);
+
+    return is_lost ? 0 : r->peer;
 }
 
 /* From here on it is silent and in nobody's list. */
@@ -373,6 +739,7 @@ static void detach(struct request *r)
     list_remove(&r->wait);
     uv_timer_stop(&r->timer);
     loop_cancel(&r->tell_end);
+    loop_cancel(&r->go_on);
     exchange_dispose(&r->exchange);
     conn_dispose(&r->conn);
 }
@@ -413,11 +780,14 @@ struct cluster *cluster_create(struct loop *loop, const struct cluster_params *p
     c->loop = loop;
     c->params = *params;
     c->name = mem_strdup(params->name);
+    c->vouch.interval_ms = params->question_interval_ms;
     origin_init(&c->origin, params->url, params->tls_server_name, params->user_agent);
     list_init(&c->requests);
     list_init(&c->waiting);
+    list_init(&c->asking);
     loop_task_init(&c->dispatch, on_dispatch);
     uv_timer_init(loop_uv(loop), &c->timer);
+    c->ask_timer = deadline_create(loop, on_ask_timer, c);
     return c;
 }
 
@@ -469,5 +839,7 @@ void cluster_dispose(struct cluster **cp)
     pool_clear(&c->pool);
     session_set_ctx(&c->session, NULL);
     loop_cancel(&c->dispatch);
+    end_question(c);
+    deadline_dispose(&c->ask_timer);
     uv_close((uv_handle_t *)&c->timer, on_cluster_closed);
 }

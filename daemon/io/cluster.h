@@ -19,6 +19,7 @@
 
 #include "base/err.h"
 #include "io/conn.h"
+#include "kube/cluster_id.h"
 
 struct cluster;
 struct http_head;
@@ -39,6 +40,12 @@ struct cluster_params {
     uint64_t list_idle_timeout_ms;
     unsigned list_concurrency; /* > 0 */
     conn_resolve_fn *resolve;  /* NULL = the system's */
+    /* Is a server that has answered so still the right cluster? False: *err says why not, as
+     * ERR_FOREIGN. status: 200, or that of a server that will not tell; 0 = it gives no answer. Called on a
+     * stack of the loop; may not dispose requests. NULL: servers are not asked. */
+    bool (*judge)(void *arg, const struct cluster_answer *answer, int status, struct err *err);
+    void *judge_arg;
+    uint64_t question_interval_ms; /* from one question to the next */
 };
 
 struct request_params {
@@ -46,16 +53,25 @@ struct request_params {
     const char *accept; /* NULL = application/json; copied */
     bool list;          /* takes a place in the list gate and has list_idle_timeout; else a watch */
     bool stream;        /* takes a place in the list gate until request_leave_gate() */
+    bool follows;       /* goes on as a watch: on a connection to a server process that has not said
+                         * lately which cluster it is, it is asked first (io/vouch) */
+    uint64_t
+        last_peer; /* follows: request_peer() of the request before; on_identity comes if it is another
+                         * process that is to go on now, asked or not; 0 = there was none */
     uint64_t hard_deadline_ms; /* from the head to the end of the body; 0 = none */
 };
 
-/* As exchange_events: none runs inside cluster_request(), none after request_dispose(). Any may
+/* on_identity may be NULL: the server has said that it is of the right cluster, and that its etcd had this
+ * revision then ("" = not known); the request is about to be sent. False: the request was disposed.
+ *
+ * As exchange_events: none runs inside cluster_request(), none after request_dispose(). Any may
  * dispose the request, others and the cluster. on_end comes exactly once and last, NULL = complete
  * response (of any status). */
 struct request_events {
     void (*on_head)(void *arg, const struct http_head *head);
     void (*on_body)(void *arg, const char *data, size_t n);
     void (*on_end)(void *arg, const struct err *err);
+    bool (*on_identity)(void *arg, const char *revision);
 };
 
 /* A server without identity and connections. Never NULL. */
@@ -74,6 +90,17 @@ void cluster_set_token(struct cluster *c, const char *token);
  * is repeated once on a fresh one. events must outlive the request. Never NULL. */
 struct request *cluster_request(struct cluster *c, const struct request_params *params,
                                 const struct request_events *events, void *arg);
+
+/* Asks which cluster it is, and the judge about the answer; on a connection to that server process (0 =
+ * any), and ERR_CLOSED if there is none any more. At most once a second: one answer serves all who have
+ * waited for it. on_end comes with NULL: it is the right one; ERR_FOREIGN: it is not; else there was no
+ * answer. No other event comes but on_identity. */
+struct request *cluster_identify(struct cluster *c, uint64_t peer,
+                                 const struct request_events *events, void *arg);
+
+/* The server process that answered, or answers (conn_peer()), for cluster_identify(); 0 = none yet, or one
+ * that nothing but its connection could tell, which it has closed. */
+uint64_t request_peer(const struct request *r);
 
 /* The initial events of a stream are there: what is left of it is a watch, others may list. */
 void request_leave_gate(struct request *r);

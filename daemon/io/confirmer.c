@@ -195,7 +195,8 @@ static void on_slow(void *arg)
 
 static void ask(struct confirmer *c, const struct object *o)
 {
-    static const struct request_events events = {on_head, on_body, on_end};
+    static const struct request_events events = {
+        .on_head = on_head, .on_body = on_body, .on_end = on_end};
     struct buf target = {0};
 
     put_target(&target, c, o);
@@ -208,7 +209,8 @@ static void ask(struct confirmer *c, const struct object *o)
     c->err = (struct err){0};
     confirm_started(confirm(c), now_ms(c));
     c->request = cluster_request(
-        c->params.cluster, &(struct request_params){.target = buf_cstr(&target), .accept = ACCEPT},
+        c->params.cluster,
+        &(struct request_params){.target = buf_cstr(&target), .accept = ACCEPT, .follows = true},
         &events, c);
     deadline_start(c->slow, ANSWER_MS);
     buf_free(&target);

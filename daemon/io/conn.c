@@ -33,6 +33,9 @@ struct conn {
     uint64_t connect_timeout_ms;
     uint64_t tls_timeout_ms;
     conn_resolve_fn *resolve;
+    uint64_t peer;
+    uint64_t resume_peer;
+    bool vouched;
     void (*on_session)(void *arg, struct conn *c, struct tls_session *session);
     void *session_arg;
 
@@ -387,11 +390,12 @@ static struct conn *allocate(struct loop *loop, const struct conn_params *p)
 {
     bool v6 = strchr(p->host, ':') != NULL;
 
-    return MEM_NEW(
-        struct conn, .loop = loop, .events = &nobody, .port = p->port, .host = mem_strdup(p->host),
-        .name = mem_printf(v6 ? "[%s]:%u" : "%s:%u", p->host, (unsigned)p->port),
-        .connect_timeout_ms = p->connect_timeout_ms, .tls_timeout_ms = p->tls_timeout_ms,
-        .resolve = p->resolve, .on_session = p->on_session, .session_arg = p->session_arg);
+    return MEM_NEW(struct conn, .loop = loop, .events = &nobody, .port = p->port,
+                   .host = mem_strdup(p->host),
+                   .name = mem_printf(v6 ? "[%s]:%u" : "%s:%u", p->host, (unsigned)p->port),
+                   .connect_timeout_ms = p->connect_timeout_ms, .tls_timeout_ms = p->tls_timeout_ms,
+                   .resolve = p->resolve, .on_session = p->on_session,
+                   .session_arg = p->session_arg, .peer = p->peer, .resume_peer = p->resume_peer);
 }
 
 struct conn *conn_create(struct loop *loop, const struct conn_params *params,
@@ -466,6 +470,21 @@ const char *conn_name(const struct conn *c)
 bool conn_resumed(const struct conn *c)
 {
     return c->tls != NULL && tls_resumed(c->tls);
+}
+
+uint64_t conn_peer(const struct conn *c)
+{
+    return conn_resumed(c) ? c->resume_peer : c->peer;
+}
+
+void conn_vouch(struct conn *c)
+{
+    c->vouched = true;
+}
+
+bool conn_is_vouched(const struct conn *c)
+{
+    return c->vouched;
 }
 
 static void on_timer_closed(uv_handle_t *timer)

@@ -36,6 +36,8 @@ struct conn_params {
     struct tls_ctx *tls;              /* NULL = plain TCP */
     const char *server_name;          /* name the certificate must have; NULL = host */
     const struct tls_session *resume; /* NULL = none */
+    uint64_t peer;                    /* a number for the server process at the other end, .. */
+    uint64_t resume_peer;             /* .. and that of the one which gave the session */
     /* For the lookup, and again for all addresses together, each of which gets a share. */
     uint64_t connect_timeout_ms;
     uint64_t tls_timeout_ms;
@@ -80,6 +82,15 @@ const char *conn_name(const struct conn *c);
 
 /* Since OPEN: was the session offered resumed? */
 bool conn_resumed(const struct conn *c);
+
+/* Since OPEN: the number of the server process. One that resumed the session is the process that
+ * gave it, as its ticket keys never leave it. */
+uint64_t conn_peer(const struct conn *c);
+
+/* Notes that the server said on this connection, or on one like it, which cluster it is. */
+void conn_vouch(struct conn *c);
+/* Was that noted? */
+bool conn_is_vouched(const struct conn *c);
 
 /* The end for the user: *c is NULL, says goodbye to the peer, closes; the memory goes in a later
  * turn. NULL is fine. */

@@ -254,6 +254,12 @@ void follower_poke(struct follower *f)
     look_soon(f); /* streams that were dropped may make it stale */
 }
 
+void follower_retry(struct follower *f)
+{
+    for (size_t i = 0; i < f->source_count; i++)
+        source_retry(f->sources[i]);
+}
+
 void follower_verify(struct follower *f)
 {
     if (f->auditor != NULL)

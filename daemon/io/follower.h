@@ -42,6 +42,9 @@ struct follower *follower_create(const struct follower_params *params,
 /* The cluster's version is known: can its servers stream lists (PROTOCOL 1.4)? */
 void follower_can_stream(struct follower *f, bool can);
 
+/* The right cluster answers again: streams that wait because another one did try at once. */
+void follower_retry(struct follower *f);
+
 /* Carries out what was ordered of the watch (watch_relist(), watch_guard()). */
 void follower_poke(struct follower *f);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identifier - asks the servers of a cluster which cluster it is (kube/cluster_id), until they have
+ * identifier - asks the servers of a cluster which cluster it is (cluster_identify()), until one has
  * answered; driver.
  */
 #ifndef IO_IDENTIFIER_H
@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "base/backoff.h"
-#include "kube/cluster_id.h"
 
 struct cluster;
 struct identifier;
@@ -22,21 +21,19 @@ struct identifier_params {
     struct cluster *cluster; /* with its credentials */
     struct backoff_params retry;
     uint64_t start_jitter_ms; /* before the first question: at random up to this */
-    uint64_t patience_ms;     /* with a server that takes the question and gives no answer */
     uint64_t seed;
     bool is_awaited; /* people are told what keeps it from being known: something waits for it */
 };
 
 /* They run on the stack of a callback of the loop; either may dispose the object. */
 struct identifier_events {
-    /* Once, and nothing comes after it: id has the uid, or "" if this server does not tell it, or
-     * fails for longer than patience_ms though it is there and not busy. */
-    void (*on_identified)(void *arg, const struct cluster_id *id);
+    /* Once, and nothing comes after it: the judge of the cluster was called. */
+    void (*on_answered)(void *arg);
     /* The server said 401: is there a newer credential (PROTOCOL 2.4)? It is asked again. */
     void (*on_unauthorized)(void *arg);
 };
 
-/* Asks after the jitter: one GET, again and again with the pauses of retry while the network or the
+/* Asks after the jitter, again and again with the pauses of retry while the network or the
  * server fails. Never NULL. events must outlive it. */
 struct identifier *identifier_create(const struct identifier_params *params,
                                      const struct identifier_events *events, void *arg);

@@ -47,7 +47,8 @@ void pool_put(struct pool *p, struct conn *conn, uint64_t now_ms)
     conn_set_events(conn, &events, slot);
 }
 
-struct conn *pool_take(struct pool *p)
+/* peer NULL = any. */
+static struct conn *take(struct pool *p, const uint64_t *peer)
 {
     struct pool_slot *best = NULL;
 
@@ -55,6 +56,8 @@ struct conn *pool_take(struct pool *p)
         struct pool_slot *slot = &p->slots[i];
 
         if (slot->conn == NULL || conn_state(slot->conn) != CONN_OPEN)
+            continue;
+        if (peer != NULL && conn_peer(slot->conn) != *peer)
             continue;
         if (best == NULL || slot->since_ms > best->since_ms)
             best = slot;
@@ -66,6 +69,16 @@ struct conn *pool_take(struct pool *p)
     best->conn = NULL;
     conn_set_events(conn, NULL, NULL);
     return conn;
+}
+
+struct conn *pool_take(struct pool *p)
+{
+    return take(p, NULL);
+}
+
+struct conn *pool_take_peer(struct pool *p, uint64_t peer)
+{
+    return take(p, &peer);
 }
 
 uint64_t pool_expire(struct pool *p, uint64_t now_ms)

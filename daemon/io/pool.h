@@ -30,6 +30,9 @@ void pool_put(struct pool *p, struct conn *conn, uint64_t now_ms);
  * fail. */
 struct conn *pool_take(struct pool *p);
 
+/* The same of those to one server process (conn_peer()). */
+struct conn *pool_take_peer(struct pool *p, uint64_t peer);
+
 /* Disposes those that were idle for too long; returns the ms until the next one is, 0 = none is
  * left. */
 uint64_t pool_expire(struct pool *p, uint64_t now_ms);

@@ -24,7 +24,8 @@ bool session_enter(struct session *s, const void *who)
     return true;
 }
 
-void session_keep(struct session *s, const struct tls_ctx *ctx, struct tls_session *got)
+void session_keep(struct session *s, const struct tls_ctx *ctx, struct tls_session *got,
+                  uint64_t peer)
 {
     if (ctx != s->ctx) {
         tls_session_free(&got);
@@ -32,6 +33,7 @@ void session_keep(struct session *s, const struct tls_ctx *ctx, struct tls_sessi
     }
     tls_session_free(&s->saved);
     s->saved = got;
+    s->peer = peer;
     s->none = false;
     session_resumed(s, ctx);
 }

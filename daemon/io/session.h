@@ -7,6 +7,7 @@
 #define IO_SESSION_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct tls_ctx;
 struct tls_session;
@@ -15,6 +16,7 @@ struct tls_session;
 struct session {
     struct tls_ctx *ctx;       /* whose session it is; counted; NULL = none */
     struct tls_session *saved; /* the newest; NULL = none */
+    uint64_t peer;             /* the server process that gave it (conn_peer()) */
     bool proven;               /* the server gave or resumed it since the last doubt */
     bool none;                 /* the server gives no sessions */
     const void *leader;        /* who tries while not proven; NULL = nobody */
@@ -27,8 +29,9 @@ void session_set_ctx(struct session *s, struct tls_ctx *ctx);
 /* May who connect now? True may make it the leader, who must report with one of the calls below. */
 bool session_enter(struct session *s, const void *who);
 
-/* A connection made with ctx got a session, which this takes. The lead is over. */
-void session_keep(struct session *s, const struct tls_ctx *ctx, struct tls_session *got);
+/* A connection made with ctx got a session from peer, which this takes. The lead is over. */
+void session_keep(struct session *s, const struct tls_ctx *ctx, struct tls_session *got,
+                  uint64_t peer);
 
 /* The server resumed the session on a connection made with ctx. The lead is over. */
 void session_resumed(struct session *s, const struct tls_ctx *ctx);

@@ -23,6 +23,7 @@ struct source {
     struct deadline *wait;    /* the first start, and FEED_WAIT */
     struct deadline *silence; /* looks whether the response under way is too silent */
     struct deadline *well;    /* a watch that lives until then has recovered */
+    uint64_t peer;            /* the server process that has answered last (request_peer()) */
     bool started;
     char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
 };
@@ -63,6 +64,7 @@ static const char *remedy(const struct err *err)
     case ERR_FUTURE:
     case ERR_CONFIG:
     case ERR_CREDENTIAL:
+    case ERR_FOREIGN:
     case ERR_KINDS:
         break;
     }
@@ -128,15 +130,17 @@ static void watch_silence(struct source *s)
         deadline_start(s->silence, due_ms > now_ms ? due_ms - now_ms : 0);
 }
 
-/* The request is over: what next? */
-static void finish(struct source *s, const struct err *err)
+static void end_request(struct source *s)
 {
-    bool was_synced = feed_status(s->params.feed).synced;
-
+    s->peer = request_peer(s->request);
     request_dispose(&s->request);
     deadline_stop(s->silence);
     deadline_stop(s->well);
-    struct feed_action a = feed_end(s->params.feed, err, now(s));
+}
+
+/* The feed has said what is next. */
+static void go_on(struct source *s, struct feed_action a, bool was_synced)
+{
     const struct err *trouble = feed_status(s->params.feed).err;
     enum err_kind why = a.what == FEED_WAIT ? trouble->kind : ERR_OK;
     look_synced(s, was_synced);
@@ -147,6 +151,15 @@ static void finish(struct source *s, const struct err *err)
         s->events->on_failed(s->arg, why);
     else
         s->events->on_change(s->arg);
+}
+
+/* The request is over: what next? */
+static void finish(struct source *s, const struct err *err)
+{
+    bool was_synced = feed_status(s->params.feed).synced;
+
+    end_request(s);
+    go_on(s, feed_end(s->params.feed, err, now(s)), was_synced);
 }
 
 static void on_head(void *arg, const struct http_head *head)
@@ -204,12 +217,40 @@ static void on_silence(void *arg)
         s->events->on_change(s->arg);
 }
 
+/* A FEED_IDENTIFY was answered, or not. */
+static void on_identified(void *arg, const struct err *err)
+{
+    struct source *s = arg;
+    bool was_synced = feed_status(s->params.feed).synced;
+    struct err why = err != NULL ? *err : (struct err){0};
+
+    end_request(s);
+    go_on(s, feed_identified(s->params.feed, err != NULL ? &why : NULL, now(s)), was_synced);
+}
+
+static bool on_identity(void *arg, const char *revision)
+{
+    struct source *s = arg;
+
+    if (!feed_is_ahead(s->params.feed, revision))
+        return true;
+    end_request(s);
+    act(s, feed_doubted(s->params.feed, loop_now_ms(s->params.loop)));
+    return false;
+}
+
 static void act(struct source *s, struct feed_action a)
 {
-    static const struct request_events events = {on_head, on_body, on_end};
+    static const struct request_events events = {
+        .on_head = on_head, .on_body = on_body, .on_end = on_end, .on_identity = on_identity};
+    static const struct request_events question = {.on_end = on_identified};
 
     if (a.what == FEED_WAIT) {
         deadline_start(s->wait, a.wait_ms);
+        return;
+    }
+    if (a.what == FEED_IDENTIFY) {
+        s->request = cluster_identify(s->params.cluster, s->peer, &question, s);
         return;
     }
     s->request = cluster_request(s->params.cluster,
@@ -217,6 +258,8 @@ static void act(struct source *s, struct feed_action a)
                                                           .accept = a.accept,
                                                           .list = a.what == FEED_LIST,
                                                           .stream = a.what == FEED_STREAM,
+                                                          .follows = a.what != FEED_LIST,
+                                                          .last_peer = s->peer,
                                                           .hard_deadline_ms = a.deadline_ms},
                                  &events, s);
 }
@@ -241,6 +284,16 @@ void source_poke(struct source *s)
     deadline_stop(s->well);
     deadline_stop(s->wait);
     act(s, feed_restart(s->params.feed, now(s)));
+}
+
+void source_retry(struct source *s)
+{
+    const struct guard *guard = feed_status(s->params.feed).guard;
+
+    if (s->request != NULL || !guard_holds(guard) || guard->reason != GUARD_IDENTITY)
+        return;
+    deadline_stop(s->wait);
+    act(s, feed_timer(s->params.feed, loop_now_ms(s->params.loop)));
 }
 
 struct source *source_create(const struct source_params *params, const struct source_events *events,

@@ -40,6 +40,9 @@ struct source *source_create(const struct source_params *params, const struct so
 /* Carries out what was ordered of the feed (feed_is_ordered()), if anything was. */
 void source_poke(struct source *s);
 
+/* The right cluster answers again: a feed that waits because another one did tries at once. */
+void source_retry(struct source *s);
+
 /* The end for the user: *s is NULL, its request is dropped, no event comes any more. NULL is
  * fine. */
 void source_dispose(struct source **s);

@@ -8,26 +8,73 @@
 
 #include "proto/json_in.h"
 
-enum { MEMBER_DEPTH = 1, UID_DEPTH = 2, DIGEST_HEX = 32 };
+enum { DIGEST_HEX = 32 };
 
-/* Where the tokens of the answer are: at which member, as far as that matters. */
-enum place { PLACE_ELSEWHERE, PLACE_METADATA, PLACE_UID };
+/* {"metadata": {"resourceVersion": ..}, "items": [{"metadata": {"name": .., "uid": ..}}]}: the depths
+ * at which these members stand. */
+enum { LIST_MEMBER = 1, LIST_META = 2, ITEM_MEMBER = 3, ITEM_META = 4 };
+
+/* Where the tokens of the answer are, as far as that matters. */
+enum place { PLACE_ELSEWHERE, PLACE_LIST_META, PLACE_ITEMS, PLACE_ITEM_META };
 
 struct scan {
     enum place place;
+    enum { MEMBER_OTHER, MEMBER_REVISION, MEMBER_NAME, MEMBER_UID } member;
     bool is_object;
-    struct cluster_id *id;
+    bool is_kube_system; /* the item whose metadata is being read */
+    struct cluster_id item;
+    struct cluster_answer *out;
 };
+
+/* Copies a text that is printable ASCII and fits; another one is "". */
+static void set_text(char *to, size_t max, struct str text)
+{
+    bool fits = text.n <= max;
+
+    for (size_t i = 0; i < text.n; i++)
+        fits = fits && text.p[i] > ' ' && text.p[i] <= '~';
+    snprintf(to, max + 1, "%.*s", fits ? (int)text.n : 0, text.p);
+}
 
 static void set_uid(struct cluster_id *id, struct str uid)
 {
-    bool fits = uid.n <= CLUSTER_ID_UID_MAX;
+    set_text(id->uid, CLUSTER_ID_UID_MAX, uid);
+}
 
-    for (size_t i = 0; i < uid.n; i++)
-        fits = fits && uid.p[i] > ' ' && uid.p[i] <= '~';
-    id->uid[0] = '\0';
-    if (fits)
-        snprintf(id->uid, sizeof(id->uid), "%.*s", STR_ARG(uid));
+static void on_key(struct scan *s, const struct json_token *t)
+{
+    s->member = MEMBER_OTHER;
+    if (t->depth == LIST_MEMBER)
+        s->place = str_is(t->text, "metadata") ? PLACE_LIST_META
+                   : str_is(t->text, "items")  ? PLACE_ITEMS
+                                               : PLACE_ELSEWHERE;
+    else if (t->depth == ITEM_MEMBER && s->place >= PLACE_ITEMS)
+        s->place = str_is(t->text, "metadata") ? PLACE_ITEM_META : PLACE_ITEMS;
+    else if (t->depth == LIST_META && s->place == PLACE_LIST_META)
+        s->member = str_is(t->text, "resourceVersion") ? MEMBER_REVISION : MEMBER_OTHER;
+    else if (t->depth == ITEM_META && s->place == PLACE_ITEM_META)
+        s->member = str_is(t->text, "uid")    ? MEMBER_UID
+                    : str_is(t->text, "name") ? MEMBER_NAME
+                                              : MEMBER_OTHER;
+}
+
+static void on_string(struct scan *s, const struct json_token *t)
+{
+    if (s->member == MEMBER_REVISION && t->depth == LIST_META)
+        set_text(s->out->revision, CLUSTER_ID_REVISION_MAX, t->text);
+    else if (s->member == MEMBER_UID && t->depth == ITEM_META)
+        set_uid(&s->item, t->text);
+    else if (s->member == MEMBER_NAME && t->depth == ITEM_META)
+        s->is_kube_system = str_is(t->text, "kube-system");
+}
+
+/* A server that knows no field selectors lists all namespaces. */
+static void end_item(struct scan *s)
+{
+    if (s->is_kube_system)
+        memcpy(s->out->id.uid, s->item.uid, sizeof(s->item.uid));
+    s->is_kube_system = false;
+    s->item = (struct cluster_id){0};
 }
 
 static bool on_token(void *arg, const struct json_token *t)
@@ -36,23 +83,24 @@ static bool on_token(void *arg, const struct json_token *t)
 
     if (t->depth == 0)
         s->is_object = t->type == JSON_OBJECT || t->type == JSON_OBJECT_END;
-    else if (t->type == JSON_KEY && t->depth == MEMBER_DEPTH)
-        s->place = str_is(t->text, "metadata") ? PLACE_METADATA : PLACE_ELSEWHERE;
-    else if (t->type == JSON_KEY && t->depth == UID_DEPTH && s->place != PLACE_ELSEWHERE)
-        s->place = str_is(t->text, "uid") ? PLACE_UID : PLACE_METADATA;
-    else if (t->type == JSON_STRING && t->depth == UID_DEPTH && s->place == PLACE_UID)
-        set_uid(s->id, t->text);
+    else if (t->type == JSON_KEY)
+        on_key(s, t);
+    else if (t->type == JSON_STRING)
+        on_string(s, t);
+    else if (t->type == JSON_OBJECT_END && t->depth == LIST_META && s->place >= PLACE_ITEMS)
+        end_item(s);
     return true;
 }
 
-enum err_kind cluster_id_read(struct str body, struct cluster_id *id, struct err *err)
+enum err_kind cluster_id_read(struct str body, struct cluster_answer *out, struct err *err)
 {
-    struct cluster_id found = {0};
-    struct scan s = {.id = &found};
+    struct cluster_answer found = {0};
+    struct scan s = {.out = &found};
 
     if (json_in_scan(body, on_token, &s, err) != ERR_OK || !s.is_object)
-        return err_set(err, ERR_PROTOCOL, 0, "the answer for namespace kube-system is no object");
-    memcpy(id->uid, found.uid, sizeof(id->uid));
+        return err_set(err, ERR_PROTOCOL, 0,
+                       "the answer to the LIST of namespace kube-system is no object");
+    *out = found;
     return ERR_OK;
 }
 

@@ -14,22 +14,31 @@
 #include "base/str.h"
 #include "proto/tls_keys.h"
 
-/* What to GET, and as what: the object is of no interest, its metadata is small. */
-#define CLUSTER_ID_TARGET "/api/v1/namespaces/kube-system"
+/* The LIST that asks for it. A list, not a GET of the one object: without a version a list has the
+ * newest revision of etcd, which tells whether the server was restored from a backup. Only metadata
+ * is asked for. */
+#define CLUSTER_ID_TARGET "/api/v1/namespaces?fieldSelector=metadata.name%3Dkube-system"
 #define CLUSTER_ID_ACCEPT \
-    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
-enum { CLUSTER_ID_UID_MAX = 128 };
+enum { CLUSTER_ID_UID_MAX = 128, CLUSTER_ID_REVISION_MAX = 31 };
 
 struct cluster_id {
     char uid[CLUSTER_ID_UID_MAX + 1]; /* "" = not known */
     struct tls_keys authorities;      /* none: plain http, or too many to tell */
 };
 
-/* Takes the uid out of the answer to that GET. An object without a uid, or with one that no server
- * gives (longer than CLUSTER_ID_UID_MAX, not printable ASCII), leaves it "". ERR_PROTOCOL: the answer
- * is no JSON object. */
-enum err_kind cluster_id_read(struct str body, struct cluster_id *id, struct err *err) MUST_CHECK;
+/* What a server said to the LIST. */
+struct cluster_answer {
+    struct cluster_id id;                       /* only the uid; "" = it does not tell */
+    char revision[CLUSTER_ID_REVISION_MAX + 1]; /* of etcd; "" = it does not tell */
+};
+
+/* Reads the answer to that LIST. Without the namespace, or with a uid that no server gives (longer
+ * than CLUSTER_ID_UID_MAX, not printable ASCII), the uid is "". ERR_PROTOCOL: the answer is no JSON
+ * object. */
+enum err_kind cluster_id_read(struct str body, struct cluster_answer *out,
+                              struct err *err) MUST_CHECK;
 
 /* Is a server that refuses with this status not going to tell, ever? Else it is to be asked again. */
 bool cluster_id_is_secret(int status) MUST_CHECK;

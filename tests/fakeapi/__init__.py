@@ -27,8 +27,9 @@ and what else queries.py checks. Attributes switch it, before or while it runs:
     watch_cache (True)           LIST with resourceVersion=0 comes in one piece whatever the limit
     partial_metadata (True), aggregated_discovery (True)     by Accept, else whole objects, plain
     version                      the document at /version; break_group(), mend_group() for /apis
-    identity (a uid)             what GET namespaces/kube-system says: a uid, a status (403), "rst",
-                                 "eof", "stall"; identity_gate (None) holds it; those GETs are in
+    identity (a uid)             what the LIST of namespace kube-system says: a uid, None (there
+                                 is none), a status (403), "rst",
+                                 "eof", "stall"; identity_gate (None) holds it; those are in
                                  api.identity_requests and in no other list
     tokens, client_cns (None)    sets of credentials that are let in; else 401
 

@@ -26,7 +26,9 @@ async def identity(api, exchange):
     elif isinstance(said, int):
         await exchange.answer(said, body=status_object(said))
     else:
-        await exchange.answer(body=simple("Namespace", "kube-system", uid=said))
+        item = [simple("Namespace", "kube-system", uid=said)] if said is not None else []
+        await exchange.answer(body={"kind": "NamespaceList", "apiVersion": "v1",
+                                    "metadata": {"resourceVersion": str(api.rv)}, "items": item})
 
 
 async def answer(api, exchange):

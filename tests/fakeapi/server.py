@@ -22,7 +22,14 @@ from .store import Store
 from .watching import follow
 
 
-IDENTITY_PATH = "/api/v1/namespaces/kube-system"
+IDENTITY_PATH = "/api/v1/namespaces"
+IDENTITY_SELECTOR = "metadata.name=kube-system"
+
+
+def asks_identity(request):
+    """Is it the LIST by which clients tell clusters apart?"""
+    return (request.method == "GET" and request.path.endswith(IDENTITY_PATH)
+            and request.query.get("fieldSelector") == IDENTITY_SELECTOR)
 
 
 def make_context(leaf, low="TLSv1_2", high="TLSv1_3", client_ca=None, client_required=False,
@@ -273,6 +280,21 @@ class FakeApi:
                     watcher.bookmark_now(self.rv if rv is None else rv, forced=rv is not None)
         self.call(send)
 
+    def replace(self, uid, *objects, rv=None):
+        """Another cluster takes the address: another process (its TLS sessions are its own) with
+        another kube-system, these objects, and this version (None: as far as the old one was)."""
+        def take_over():
+            self.store.restore((self.store.rv if rv is None else rv, {}))
+            self.identity = uid
+            if self.leaf is not None:
+                self.set_tls(self.leaf)
+        self.stop_listening()
+        self.drop("rst")
+        self.wait(lambda: not self.conns, what="no connections")
+        self.call(take_over)
+        self.apply(*objects)
+        self.listen()
+
     def end_watches(self, plural=None, how="END"):
         """Ends the open watches that follow the store: END, "eof", "rst", "close" or an event."""
         def end():
@@ -419,7 +441,7 @@ class FakeApi:
     async def serve(self, conn, request):
         classify(self.store, request)
         exchange = Exchange(self, conn, request)
-        if request.method == "GET" and request.path.endswith(IDENTITY_PATH):
+        if asks_identity(request):
             await self._identify(exchange)
             return
         with self._cond:

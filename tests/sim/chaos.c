@@ -31,6 +31,7 @@ struct chaos {
     struct alarm sample;
     struct alarm reaper;
     struct alarm heals[SERVERS];
+    struct alarm give_back;
     uint64_t relists[RELIST_REASONS];
     uint64_t features[FEATURES];
 };
@@ -100,11 +101,16 @@ static void on_birth(struct alarm *a)
 {
     struct chaos *x = container_of(a, struct chaos, birth);
 
+    if (x->net.foreign_rv > 0) { /* a first start would take it for its own */
+        clock_set(&x->clock, a, 1000);
+        return;
+    }
     if (!x->calm)
         lose(x);
     if (!x->calm && x->setup.remembers)
         memory_renew_some(&x->memory, 4);
     clock_trace(&x->clock, "the daemon starts");
+    x->net.asks_all = false;
     oracle_begin(&x->oracle, &x->memory.recall);
     x->life = life_create(&(struct life_params){.clock = &x->clock,
                                                 .net = &x->net,
@@ -242,6 +248,22 @@ static void restore(struct chaos *x)
         net_restart(&x->net, &x->net.servers[i]);
 }
 
+static void on_give_back(struct alarm *a)
+{
+    net_give_back(&container_of(a, struct chaos, give_back)->net);
+}
+
+static void replace(struct chaos *x)
+{
+    static const enum fault kinds[] = {FAULT_FOREIGN_LOWER, FAULT_FOREIGN_EQUAL,
+                                       FAULT_FOREIGN_HIGHER};
+
+    if (x->net.foreign_rv > 0 || !x->net.asks_all) /* a first start knows of no other one */
+        return;
+    net_replace(&x->net, kinds[clock_pick(&x->clock, 0, ARRAY_LEN(kinds) - 1)]);
+    clock_set(&x->clock, &x->give_back, clock_pick(&x->clock, 100, x->setup.outage_ms));
+}
+
 static void order(struct chaos *x)
 {
     size_t n = clock_pick(&x->clock, 0, WATCHES - 1);
@@ -273,8 +295,8 @@ static void decide(struct chaos *x)
 
 static void on_disaster(struct alarm *a)
 {
-    static void (*const disasters[])(struct chaos * x) = {take_away, restart, forget,
-                                                          restore,   order,   crash};
+    static void (*const disasters[])(struct chaos * x) = {take_away, restart, forget, restore,
+                                                          order,     crash,   replace};
     struct chaos *x = container_of(a, struct chaos, disaster);
 
     if (clock_percent(&x->clock, x->setup.disaster_percent))
@@ -408,6 +430,9 @@ static void calm(struct chaos *x)
     clock_clear(&x->clock, &x->reaper);
     for (size_t i = 0; i < SERVERS; i++)
         clock_clear(&x->clock, &x->heals[i]);
+    clock_clear(&x->clock, &x->give_back);
+    if (x->net.foreign_rv > 0)
+        net_give_back(&x->net);
     net_heal(&x->net);
     if (clock_percent(&x->clock, 50))
         mutate(x, 1);
@@ -432,6 +457,8 @@ static void sum_up(const struct chaos *x, struct totals *t)
     t->virtual_ms += x->clock.now_ms;
     t->changes += x->changes;
     t->worst_ms = max(t->worst_ms, x->oracle.worst_ms);
+    for (size_t i = 0; i < BEHINDS; i++)
+        t->worst_by[i] = max(t->worst_by[i], x->oracle.worst_by[i]);
     t->worst_percent = max(t->worst_percent, x->oracle.worst_percent);
     t->busiest = max(t->busiest, x->net.busiest);
     for (size_t i = 0; i < HOOKS; i++) {
@@ -473,6 +500,7 @@ static void begin(struct chaos *x, const struct chaos_options *options)
     x->birth.fn = on_birth;
     x->sample.fn = on_sample;
     x->reaper.fn = on_reaper;
+    x->give_back.fn = on_give_back;
     x->heals[0].fn = on_heal_0;
     x->heals[1].fn = on_heal_1;
     x->heals[2].fn = on_heal_2;

@@ -21,6 +21,7 @@ struct totals {
     uint64_t runs;
     uint64_t failures;
     uint64_t worst_ms; /* the longest silence of a stale cache */
+    uint64_t worst_by[BEHINDS];
     uint64_t worst_percent;
     uint64_t busiest;
     uint64_t injected[FAULTS];

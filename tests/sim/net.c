@@ -57,6 +57,7 @@ void net_init(struct net *n, struct clock *clock, struct api *api, const struct 
     list_init(&n->streams);
     for (size_t i = 0; i < SERVERS; i++) {
         n->servers[i] = (struct server){.lag_ms = setup->lag_ms[i], .on_move = on_move, .arg = n};
+        n->servers[i].process = i; /* a number of its own, whatever comes */
         server_init(&n->servers[i], clock, api);
     }
 }
@@ -73,6 +74,34 @@ void net_restart(struct net *n, struct server *s)
     server_restart(s);
     s->away = false;
     each_stream(n, s, stream_lose);
+}
+
+static void replace_all(struct net *n)
+{
+    for (size_t i = 0; i < SERVERS; i++) {
+        server_restart(&n->servers[i]);
+        n->servers[i].away = false;
+        each_stream(n, &n->servers[i], stream_lose);
+    }
+}
+
+void net_replace(struct net *n, enum fault kind)
+{
+    uint64_t rv = n->api->rv;
+
+    net_count(n, kind);
+    if (kind == FAULT_FOREIGN_LOWER)
+        rv = clock_pick(n->clock, 1, rv);
+    else if (kind == FAULT_FOREIGN_HIGHER)
+        rv += clock_pick(n->clock, 1, 1000);
+    n->foreign_rv = rv;
+    replace_all(n);
+}
+
+void net_give_back(struct net *n)
+{
+    n->foreign_rv = 0;
+    replace_all(n);
 }
 
 void net_take_away(struct net *n, struct server *s)

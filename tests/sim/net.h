@@ -14,41 +14,47 @@
 #include "sim/setup.h"
 
 /* XX(identifier, text): what goes wrong. */
-#define FAULT_MAP(XX)                                     \
-    XX(REFUSED, "connection refused")                     \
-    XX(CLOSED, "closed before the answer")                \
-    XX(SILENT, "no answer")                               \
-    XX(BUSY, "429")                                       \
-    XX(ERROR, "500")                                      \
-    XX(UNAUTHORIZED, "401")                               \
-    XX(FORBIDDEN, "403")                                  \
-    XX(HTML, "HTML with 200")                             \
-    XX(GONE, "410 on a list")                             \
-    XX(OLDER, "list older than asked for")                \
-    XX(BACK, "bookmark of an older version")              \
-    XX(GONE_PAGE, "410 on a continue token")              \
-    XX(GONE_WATCH, "410 on a watch")                      \
-    XX(TOO_LARGE, "too large version")                    \
-    XX(FUTURE, "watch from a version of the future")      \
-    XX(BEHIND, "server behind the version asked for")     \
-    XX(NO_STREAM, "streamed list refused")                \
-    XX(NO_ETCD, "server cut off from etcd asked")         \
-    XX(CUT, "body or stream cut off")                     \
-    XX(HUNG, "stream hung by a proxy")                    \
-    XX(CUTTER, "stream ended by a proxy after one frame") \
-    XX(STREAM_ERROR, "error in the stream")               \
-    XX(GARBAGE, "garbage in the stream")                  \
-    XX(DUPLICATE, "event twice")                          \
-    XX(EMPTY, "stream without an event")                  \
-    XX(COMPACTED, "compaction, or old events forgotten")  \
-    XX(RESTART, "server restarted")                       \
-    XX(RESTORE, "etcd restored from a backup")            \
-    XX(SPLIT, "server cut off from etcd")                 \
-    XX(AWAY, "server cut off from its clients")           \
-    XX(DRILL, "all servers gone for long")                \
-    XX(CRASH, "daemon killed")                            \
-    XX(ORDER, "relist by hand")                           \
-    XX(ACCEPT, "guard: accepted by hand")                 \
+#define FAULT_MAP(XX)                                                        \
+    XX(REFUSED, "connection refused")                                        \
+    XX(CLOSED, "closed before the answer")                                   \
+    XX(SILENT, "no answer")                                                  \
+    XX(BUSY, "429")                                                          \
+    XX(ERROR, "500")                                                         \
+    XX(UNAUTHORIZED, "401")                                                  \
+    XX(FORBIDDEN, "403")                                                     \
+    XX(HTML, "HTML with 200")                                                \
+    XX(GONE, "410 on a list")                                                \
+    XX(OLDER, "list older than asked for")                                   \
+    XX(BACK, "bookmark of an older version")                                 \
+    XX(GONE_PAGE, "410 on a continue token")                                 \
+    XX(GONE_WATCH, "410 on a watch")                                         \
+    XX(TOO_LARGE, "too large version")                                       \
+    XX(FUTURE, "watch from a version of the future")                         \
+    XX(BEHIND, "server behind the version asked for")                        \
+    XX(NO_STREAM, "streamed list refused")                                   \
+    XX(NO_ETCD, "server cut off from etcd asked")                            \
+    XX(CUT, "body or stream cut off")                                        \
+    XX(HUNG, "stream hung by a proxy")                                       \
+    XX(CUTTER, "stream ended by a proxy after one frame")                    \
+    XX(STREAM_ERROR, "error in the stream")                                  \
+    XX(GARBAGE, "garbage in the stream")                                     \
+    XX(DUPLICATE, "event twice")                                             \
+    XX(EMPTY, "stream without an event")                                     \
+    XX(COMPACTED, "compaction, or old events forgotten")                     \
+    XX(RESTART, "server restarted")                                          \
+    XX(RESTORE, "etcd restored from a backup")                               \
+    XX(FOREIGN_LOWER, "another cluster at the address, with lower versions") \
+    XX(FOREIGN_EQUAL, "another cluster, with the same versions")             \
+    XX(FOREIGN_HIGHER, "another cluster, with higher versions")              \
+    XX(FOREIGN_ASKED, "another cluster asked which one it is")               \
+    XX(FOREIGN_LIST, "list of another cluster")                              \
+    XX(UNASKABLE, "server that does not say which cluster it is")            \
+    XX(SPLIT, "server cut off from etcd")                                    \
+    XX(AWAY, "server cut off from its clients")                              \
+    XX(DRILL, "all servers gone for long")                                   \
+    XX(CRASH, "daemon killed")                                               \
+    XX(ORDER, "relist by hand")                                              \
+    XX(ACCEPT, "guard: accepted by hand")                                    \
     XX(REJECT, "guard: rejected by hand")
 
 #define FAULT_ENUM(id, text) FAULT_##id,
@@ -56,14 +62,15 @@ enum fault { FAULT_MAP(FAULT_ENUM) FAULTS };
 #undef FAULT_ENUM
 
 /* XX(identifier, text): what is asked for. */
-#define REQUEST_MAP(XX)              \
-    XX(FIRST, "list from 0")         \
-    XX(NEWEST, "list of the newest") \
-    XX(SINCE, "list from a version") \
-    XX(PAGE, "further page")         \
-    XX(STREAM, "list as a stream")   \
-    XX(WATCH, "watch")               \
-    XX(PROBE, "probe")               \
+#define REQUEST_MAP(XX)                          \
+    XX(FIRST, "list from 0")                     \
+    XX(NEWEST, "list of the newest")             \
+    XX(SINCE, "list from a version")             \
+    XX(PAGE, "further page")                     \
+    XX(STREAM, "list as a stream")               \
+    XX(WATCH, "watch")                           \
+    XX(PROBE, "probe")                           \
+    XX(IDENTITY, "question which cluster it is") \
     XX(GET, "object whose deletion is to be confirmed")
 
 #define REQUEST_ENUM(id, text) REQUEST_##id,
@@ -78,6 +85,8 @@ struct net {
     const struct setup *setup;
     struct server servers[SERVERS];
     struct list streams; /* of the daemon that lives */
+    uint64_t foreign_rv; /* another cluster has the address, and this version; 0 = it has not */
+    bool asks_all;       /* it was said which cluster it is: lists ask first, too (io/vouch) */
     unsigned percent;    /* chance of a fault where one can happen; 0 = the network is well */
     uint64_t injected[FAULTS];
     uint64_t requests[REQUESTS];
@@ -98,6 +107,12 @@ void net_poke(struct net *n);
 
 /* A server is restarted: what hangs on it is cut off. */
 void net_restart(struct net *n, struct server *s);
+
+/* Another cluster takes the address, with versions of the kind of the fault, or gives it back: other
+ * processes, to which nothing is connected. */
+void net_replace(struct net *n, enum fault kind);
+/* See above. */
+void net_give_back(struct net *n);
 
 /* A server cannot be reached: what hangs on it is cut off, or hears nothing any more. */
 void net_take_away(struct net *n, struct server *s);

@@ -227,8 +227,44 @@ static uint64_t outdated_ms(const struct oracle *o, const struct watch *w, size_
     panic("watch %s: %s of version %" PRIu64 " never was", watch_name(w), api_key(key), rv);
 }
 
-static void sample(struct oracle *o, const struct watch *w, size_t number)
+const char *oracle_behind_text(enum behind why)
 {
+#define BEHIND_TEXT(id, text) text,
+    static const char *const texts[] = {BEHIND_MAP(BEHIND_TEXT)};
+#undef BEHIND_TEXT
+
+    return texts[why];
+}
+
+/* Why the stream is not up to date. */
+static enum behind behind(const struct stream *s)
+{
+    if (s->net->foreign_rv > 0)
+        return BEHIND_FOREIGN;
+    if (s->state == STREAM_STALLED)
+        return BEHIND_HUNG;
+    if (s->state == STREAM_WATCHING && s->serving.after > s->net->api->rv)
+        return BEHIND_RESTORED;
+    if (s->server != NULL && s->server->split)
+        return BEHIND_SPLIT;
+    return s->state == STREAM_WATCHING ? BEHIND_LAG : BEHIND_LOST;
+}
+
+/* The same of the watch: its worst stream. */
+static enum behind behind_of(const struct life *l, size_t number)
+{
+    enum behind worst = BEHIND_LAG;
+
+    for (size_t i = 0; i < l->stream_count; i++)
+        if (l->streams[i].arg == &l->posts[number] && behind(&l->streams[i]) < worst)
+            worst = behind(&l->streams[i]);
+    return worst;
+}
+
+static void sample(struct oracle *o, const struct life *l, size_t number)
+{
+    const struct watch *w = l->watches[number];
+
     oracle_look(o, w, number);
     for (size_t key = 0; key < API_KEYS; key++) {
         uint64_t since_ms = outdated_ms(o, w, number, key);
@@ -240,6 +276,9 @@ static void sample(struct oracle *o, const struct watch *w, size_t number)
         uint64_t silent_ms = o->clock->now_ms - since_ms;
         uint64_t percent = silent_ms * 100 / o->silence_ms;
         o->worst_ms = silent_ms > o->worst_ms ? silent_ms : o->worst_ms;
+        enum behind why = behind_of(l, number);
+        if (silent_ms > o->worst_by[why])
+            o->worst_by[why] = silent_ms;
         o->worst_percent = percent > o->worst_percent ? percent : o->worst_percent;
         if (silent_ms > o->silence_ms)
             panic("watch %s: %s is silently stale for %" PRIu64 " s", watch_name(w), api_key(key),
@@ -261,7 +300,7 @@ static void check_told(const struct oracle *o, const struct life *l, size_t numb
 void oracle_sample(struct oracle *o, const struct life *l)
 {
     for (size_t w = 0; w < WATCHES; w++) {
-        sample(o, l->watches[w], w);
+        sample(o, l, w);
         check_told(o, l, w);
     }
     viewed_sample(&l->viewed);

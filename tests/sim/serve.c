@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/serve.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,9 @@ enum { PATIENCE_MS = 3000, LAST_BOOKMARK_MS = 2000, INITIAL_MS = 1250 };
 
 /* More streams in a row are not hung, or the cache is as old as chance wants it to be. */
 enum { HUNG_IN_A_ROW = 2 };
+
+/* So long the answer of a process holds for connections that resume its sessions (io/vouch.h). */
+enum { VOUCHED_MS = 600000 };
 
 static uint64_t parameter(const struct stream *s, const char *name, bool *given)
 {
@@ -330,9 +334,10 @@ static void check_held(const struct stream *s)
 {
     bool given;
     bool lists = s->action.what == FEED_LIST || s->action.what == FEED_STREAM;
+    const struct guard *guard = feed_status(s->feed).guard;
 
     asked_version(s, &given);
-    if (lists && given && guard_holds(feed_status(s->feed).guard))
+    if (lists && given && guard_holds(guard) && guard->reason != GUARD_IDENTITY)
         panic("a held list is to be confirmed by an old one");
 }
 
@@ -396,16 +401,95 @@ static bool turned_away(struct stream *s)
     return true;
 }
 
+/* The connection that is there, if its server still is; else another one, which may resume a session. */
+static void connect(struct stream *s)
+{
+    struct net *n = s->net;
+    bool there = s->process > 0 && s->last != NULL && s->process == s->last->process;
+
+    if (there && !s->last->away && clock_percent(n->clock, 70)) {
+        s->server = s->last;
+        return;
+    }
+    s->server = &n->servers[clock_pick(n->clock, 0, SERVERS - 1)];
+    s->process = s->server->process;
+    s->resumes = clock_percent(n->clock, 80);
+    s->vouched = false;
+}
+
+/* As io/vouch has it. */
+static bool must_ask(const struct stream *s)
+{
+    uint64_t age_ms = s->net->clock->now_ms - s->server->asked_ms;
+    bool fresh = s->resumes && s->server->asked_ms > 0 && age_ms <= VOUCHED_MS;
+
+    return !s->vouched && !fresh && (s->action.what != FEED_LIST || s->net->asks_all);
+}
+
+/* Another process is to go on with the version: is it one of the future, by what that has said? True: the
+ * request goes on. */
+static bool goes_on(struct stream *s)
+{
+    char revision[24];
+    bool other = s->told_by != s->process;
+
+    s->told_by = s->process;
+    snprintf(revision, sizeof(revision), "%" PRIu64, s->server->asked_rv);
+    if (!other || !feed_is_ahead(s->feed, revision))
+        return true;
+    s->excused = true;
+    stream_doubt(s);
+    return false;
+}
+
+/* True: the request goes on. */
+static bool asks_first(struct stream *s)
+{
+    struct net *n = s->net;
+
+    n->requests[REQUEST_IDENTITY]++;
+    if (s->server->split || net_strikes(n, FAULT_UNASKABLE)) {
+        s->excused = true;
+        stream_fail(s, ERR_BUSY);
+        return false;
+    }
+    n->asks_all = true;
+    if (n->foreign_rv > 0) {
+        stream_blame(s, FAULT_FOREIGN_ASKED);
+        stream_fail(s, ERR_FOREIGN);
+        return false;
+    }
+    s->vouched = true;
+    s->server->asked_ms = n->clock->now_ms;
+    s->server->asked_rv = n->api->rv;
+    return true;
+}
+
+/* Without a question all that another cluster says looks well. */
+static void serve_foreign(struct stream *s)
+{
+    static const struct api_object nothing[API_KEYS];
+
+    if (s->action.what != FEED_LIST)
+        panic("a watch was sent to another cluster");
+    stream_blame(s, FAULT_FOREIGN_LIST);
+    put_page(s, nothing, s->net->foreign_rv, 0, 0);
+}
+
 void serve_request(struct stream *s)
 {
     struct net *n = s->net;
 
     n->requests[kind_of(s)]++;
     check_held(s);
-    s->server = &n->servers[clock_pick(n->clock, 0, SERVERS - 1)];
-    if (lost_on_the_way(s) || turned_away(s))
+    connect(s);
+    if (lost_on_the_way(s) || (must_ask(s) && !asks_first(s)) || !goes_on(s) || turned_away(s))
         return;
-    if (s->action.what == FEED_LIST)
+    s->listed_by = (size_t)(s->server - n->servers);
+    s->listed_process = s->process;
+    if (n->foreign_rv > 0)
+        serve_foreign(s);
+    else if (s->action.what == FEED_LIST)
         serve_list(s);
     else if (s->action.what == FEED_STREAM)
         serve_stream(s);

@@ -38,6 +38,8 @@ void server_restart(struct server *s)
     memcpy(s->state, s->api->now, sizeof(s->state));
     s->oldest = s->rv;
     s->split = false;
+    s->process += 16;
+    s->asked_ms = 0;
 }
 
 void server_init(struct server *s, struct clock *clock, const struct api *api)

@@ -23,6 +23,9 @@ struct server {
     uint64_t oldest;                   /* a watch can begin from this version on */
     bool split;                        /* from etcd: hears nothing, reads nothing */
     bool away;                         /* from its clients */
+    uint64_t process;                  /* a number for it; a restart makes another one */
+    uint64_t asked_rv;                 /* the revision that it has said last, .. */
+    uint64_t asked_ms;                 /* .. and when; 0 = never */
     struct alarm alarm;
     void (*on_move)(void *arg, struct server *s); /* its version has moved */
     void *arg;

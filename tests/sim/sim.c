@@ -83,6 +83,8 @@ static void add(struct totals *sum, const struct totals *t)
     sum->runs += t->runs;
     sum->failures += t->failures;
     raise_to(&sum->worst_ms, t->worst_ms);
+    for (size_t i = 0; i < BEHINDS; i++)
+        raise_to(&sum->worst_by[i], t->worst_by[i]);
     raise_to(&sum->worst_percent, t->worst_percent);
     raise_to(&sum->busiest, t->busiest);
     add_all(sum->injected, t->injected, FAULTS);
@@ -144,6 +146,9 @@ static void print_totals(const struct totals *t)
            "%" PRIu64 " requests of one stream in 10 s at most\n",
            t->seeds, t->virtual_ms / 3600000, t->changes, t->runs, t->failures, t->worst_ms / 1000,
            t->worst_percent, t->busiest);
+    printf("wrong and silent, at most (s), by what the stream was up to at the time:\n");
+    for (size_t i = 0; i < BEHINDS; i++)
+        print_row(t->worst_by[i] / 1000, oracle_behind_text((enum behind)i));
     printf("faults:\n");
     for (size_t i = 0; i < FAULTS; i++)
         print_row(t->injected[i], net_fault_text((enum fault)i));

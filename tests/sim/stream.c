@@ -41,6 +41,7 @@ static void reset(struct stream *s)
     buf_clear(&s->body);
     clock_clear(s->net->clock, &s->alarm);
     clock_clear(s->net->clock, &s->silence);
+    s->last = s->server != NULL ? s->server : s->last;
     s->server = NULL;
     s->cut = false;
 }
@@ -53,10 +54,38 @@ static void end(struct stream *s, const struct err *err)
     s->on_progress(s->arg);
 }
 
+void stream_doubt(struct stream *s)
+{
+    reset(s);
+    act(s, feed_doubted(s->feed, s->net->clock->now_ms));
+    s->on_progress(s->arg);
+}
+
+/* The answer to the question about the list, from the process that has listed. */
+static void identified(struct stream *s)
+{
+    const struct server *server = &s->net->servers[s->listed_by];
+    struct err err = {0};
+
+    s->net->requests[REQUEST_IDENTITY]++;
+    if (server->process != s->listed_process || server->away)
+        err_set(&err, ERR_CLOSED, 0, "simulated: the server that listed is gone");
+    else if (server->split || net_strikes(s->net, FAULT_UNASKABLE))
+        err_set(&err, ERR_BUSY, 0, "simulated: no answer");
+    else if (s->net->foreign_rv > 0)
+        err_set(&err, ERR_FOREIGN, 0, "simulated: another cluster");
+    if (err.kind == ERR_FOREIGN)
+        net_count(s->net, FAULT_FOREIGN_ASKED);
+    s->excused = s->excused || err.kind != ERR_OK;
+    act(s, feed_identified(s->feed, err.kind != ERR_OK ? &err : NULL, now(s)));
+    s->on_progress(s->arg);
+}
+
 void stream_fail(struct stream *s, enum err_kind kind)
 {
     struct err err;
 
+    s->process = 0;
     err_set(&err, kind, 0, "simulated: %s", err_kind_name(kind));
     end(s, &err);
 }
@@ -214,6 +243,9 @@ static void on_alarm(struct alarm *a)
     case STREAM_ASKED:
         serve_request(s);
         break;
+    case STREAM_IDENTIFYING:
+        identified(s);
+        break;
     case STREAM_FRESHENING:
         serve_fresh(s);
         break;
@@ -267,6 +299,11 @@ static void act(struct stream *s, struct feed_action a)
         clock_trace(c, "%p waits %llu ms", (void *)s->feed, (unsigned long long)a.wait_ms);
         s->state = STREAM_WAITING;
         clock_set(c, &s->alarm, a.wait_ms);
+        return;
+    }
+    if (a.what == FEED_IDENTIFY) {
+        s->state = STREAM_IDENTIFYING;
+        clock_set(c, &s->alarm, clock_pick(c, 0, 50));
         return;
     }
     int n = snprintf(s->target, sizeof(s->target), "%s", a.target);
@@ -324,6 +361,7 @@ void stream_wake(struct stream *s)
 void stream_lose(struct stream *s)
 {
     s->excused = true; /* it may have been very short */
+    s->process = 0;
     if (s->state == STREAM_WATCHING && clock_percent(s->net->clock, 50))
         end(s, NULL);
     else
@@ -341,6 +379,7 @@ void stream_hang(struct stream *s)
     s->muted = s->state == STREAM_WATCHING;
     s->state = STREAM_STALLED;
     s->server = NULL; /* whatever becomes of it */
+    s->process = 0;
     s->hung++;
     clock_set(s->net->clock, &s->alarm, wait_ms);
 }

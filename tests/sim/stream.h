@@ -13,10 +13,11 @@
 #include "sim/net.h"
 
 enum stream_state {
-    STREAM_WAITING,    /* as the feed wants it */
-    STREAM_ASKED,      /* the request is on its way */
-    STREAM_FRESHENING, /* the server waits until it is as new as it is asked to be */
-    STREAM_BODY,       /* an answer of some length comes in pieces */
+    STREAM_WAITING,     /* as the feed wants it */
+    STREAM_ASKED,       /* the request is on its way */
+    STREAM_IDENTIFYING, /* the question about the list is */
+    STREAM_FRESHENING,  /* the server waits until it is as new as it is asked to be */
+    STREAM_BODY,        /* an answer of some length comes in pieces */
     STREAM_WATCHING,
     STREAM_STALLED, /* nothing will come any more */
 };
@@ -44,12 +45,19 @@ struct stream {
     struct alarm silence;      /* looks whether the response is too silent */
     struct feed_action action; /* the one under way; its target is copied */
     char target[512];
-    struct server *server; /* that was asked; NULL = none */
-    uint64_t need_rv;      /* FRESHENING */
-    uint64_t patience_ms;  /* FRESHENING: till then */
-    uint64_t gone_token;   /* continue token that was answered by 410; 0 = none */
-    struct buf body;       /* bytes that the network still holds */
-    bool cut;              /* BODY: it will end too early */
+    struct server *server;   /* that was asked; NULL = none */
+    struct server *last;     /* that was asked before; NULL = none */
+    uint64_t process;        /* of the server that the connection is to; 0 = there is none */
+    uint64_t told_by;        /* the process that the last request went to */
+    bool resumes;            /* it resumed a TLS session */
+    bool vouched;            /* the server said on it which cluster it is */
+    size_t listed_by;        /* the number of the server that has listed, .. */
+    uint64_t listed_process; /* .. and of its process */
+    uint64_t need_rv;        /* FRESHENING */
+    uint64_t patience_ms;    /* FRESHENING: till then */
+    uint64_t gone_token;     /* continue token that was answered by 410; 0 = none */
+    struct buf body;         /* bytes that the network still holds */
+    bool cut;                /* BODY: it will end too early */
     struct serving serving;
     unsigned hung; /* streams in a row that heard nothing from their server */
     bool marking;  /* a bookmark is in the body, or was */
@@ -98,6 +106,9 @@ void stream_head(struct stream *s, int status, int64_t retry_after_s, const char
 
 /* For serve.c: what is in body is the answer, with this status. */
 void stream_answer(struct stream *s, int status);
+
+/* For serve.c: the version may be one of the future, by the revision that the server has told. */
+void stream_doubt(struct stream *s);
 
 /* For serve.c: the request is over without an answer. */
 void stream_fail(struct stream *s, enum err_kind kind);

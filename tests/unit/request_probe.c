@@ -84,7 +84,8 @@ void cluster_probe_init(struct cluster_probe *p, const char *scheme, uint16_t po
 
 static void start(struct cluster_probe *p, unsigned i, const struct request_params *params)
 {
-    static const struct request_events events = {on_head, on_body, on_end};
+    static const struct request_events events = {
+        .on_head = on_head, .on_body = on_body, .on_end = on_end};
     struct request_probe *rq = &p->rq[i];
 
     ensure(rq->r == NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resumed.h"
+#include "trusted.h"
 
 #include <string.h>
 
@@ -135,7 +136,7 @@ void resumed_answer(const char *body)
     resumed_head();
     ignored = feed_body(resumed_feed(), body, strlen(body), resumed.now);
     (void)ignored;
-    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
+    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
 }
 
 void resumed_start_from(enum past_kind kind, const char *rv)

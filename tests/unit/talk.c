@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "talk.h"
+#include "trusted.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ static void on_delta(void *arg, const struct delta *d)
 
 static void put_action(struct talk *t)
 {
-    static const char *const names[] = {"LIST", "STREAM", "WATCH", "WAIT"};
+    static const char *const names[] = {"LIST", "STREAM", "WATCH", "IDENTIFY", "WAIT"};
     const struct feed_action *a = &t->action;
 
     buf_puts(&t->next, names[a->what]);
@@ -152,7 +153,7 @@ void talk_answer(struct talk *t, const struct answer *a, size_t cut)
         t->now.ms += a->brief ? 0 : LIVED_MS;
         whole = give_body(t, a->body, cut);
     }
-    t->action = feed_end(t->feed, whole && a->cut_off != ERR_OK ? &broken : NULL, t->now);
+    t->action = feed_end_trusted(t->feed, whole && a->cut_off != ERR_OK ? &broken : NULL, t->now);
     put_action(t);
     assert_string_equal(buf_cstr(&t->heard), a->heard != NULL ? a->heard : "");
     assert_string_equal(buf_cstr(&t->next), a->next);

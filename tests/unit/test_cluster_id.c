@@ -20,40 +20,56 @@
         __VA_ARGS__ \
     }
 
+#define LIST(meta, items) \
+    "{\"kind\":\"NamespaceList\",\"metadata\":{" meta "},\"items\":[" items "]}"
+#define ITEM(meta) "{\"metadata\":{" meta "}}"
+#define SYSTEM     "\"name\":\"kube-system\""
+
 static const struct {
     const char *body;
     const char *uid; /* NULL = it is no answer */
+    const char *revision;
 } answers[] = {
-    ROW("{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"kube-system\",\"uid\":\"u-1\"}}", "u-1"),
-    ROW("{\"uid\":\"x\",\"spec\":{\"uid\":\"x\"},\"metadata\":{\"ownerReferences\":[{\"uid\":\"x\"}"
-        "]"
-        ",\"uid\":\"u-2\",\"labels\":{\"uid\":\"x\"},\"a\":\"x\"},\"b\":{\"c\":\"x\"}}",
-        "u-2"),
-    ROW("{\"metadata\":{\"name\":\"kube-system\"}}", ""),
-    ROW("{\"metadata\":{\"uid\":7}}", ""),
-    ROW("{\"metadata\":{\"uid\":\"a b\"}}", ""),
-    ROW("{\"metadata\":{\"uid\":\"a\\nca:0\"}}", ""),
-    ROW("{\"metadata\":{\"uid\":\"\\u00e4\"}}", ""),
-    ROW("{}", ""),
-    ROW("[{\"metadata\":{\"uid\":\"u\"}}]", NULL),
-    ROW("\"uid\"", NULL),
-    ROW("{\"metadata\":{\"uid\":\"u\"}", NULL),
-    ROW("{\"metadata\":{\"uid\":\"u\"}}{}", NULL),
-    ROW("<html>", NULL),
-    ROW("", NULL),
+    ROW(LIST("\"resourceVersion\":\"77\"", ITEM(SYSTEM ",\"uid\":\"u-1\"")), "u-1", "77"),
+    ROW(LIST("", ITEM("\"uid\":\"u-1\"," SYSTEM)), "u-1", ""),
+    ROW(LIST("\"resourceVersion\":\"77\"", ""), "", "77"),
+    /* a server that knows no field selectors */
+    ROW(LIST("\"resourceVersion\":\"7\"",
+             ITEM("\"name\":\"a\",\"uid\":\"x\"") "," ITEM(
+                 SYSTEM ",\"uid\":\"u-2\",\"resourceVersion\":\"9\"") "," ITEM("\"name\":\"b\","
+                                                                               "\"uid\":\"y\"")),
+        "u-2", "7"),
+    /* members of those names elsewhere */
+    ROW("{\"uid\":\"x\",\"items\":[{\"spec\":{\"uid\":\"x\",\"name\":\"kube-system\"},\"metadata\":"
+        "{"
+        "\"ownerReferences\":[{\"uid\":\"x\"}],\"labels\":{\"uid\":\"x\"},\"uid\":\"u-3\"," SYSTEM
+        "},\"status\":{\"uid\":\"x\"}}],\"metadata\":{\"a\":{\"resourceVersion\":\"1\"}}}",
+        "u-3", ""),
+    ROW(LIST("", ITEM(SYSTEM)), "", ""),
+    ROW(LIST("\"resourceVersion\":7", ITEM(SYSTEM ",\"uid\":7")), "", ""),
+    ROW(LIST("", ITEM(SYSTEM ",\"uid\":\"a b\"")), "", ""),
+    ROW(LIST("", ITEM(SYSTEM ",\"uid\":\"a\\nca:0\"")), "", ""),
+    ROW(LIST("", ITEM(SYSTEM ",\"uid\":\"\\u00e4\"")), "", ""),
+    ROW("{}", "", ""),
+    ROW("[{\"metadata\":{\"uid\":\"u\"}}]", NULL, ""),
+    ROW("\"uid\"", NULL, ""),
+    ROW("{\"metadata\":{\"uid\":\"u\"}", NULL, ""),
+    ROW("{\"metadata\":{\"uid\":\"u\"}}{}", NULL, ""),
+    ROW("<html>", NULL, ""),
+    ROW("", NULL, ""),
 };
 
 static void test_answers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
-        struct cluster_id id = {.uid = "before", .authorities.n = 1};
+        struct cluster_answer said = {.id.uid = "before"};
         struct err err = {0};
-        enum err_kind kind = cluster_id_read(str_c(answers[i].body), &id, &err);
+        enum err_kind kind = cluster_id_read(str_c(answers[i].body), &said, &err);
 
         assert_int_equal(kind, answers[i].uid != NULL ? ERR_OK : ERR_PROTOCOL);
-        assert_string_equal(id.uid, answers[i].uid != NULL ? answers[i].uid : "before");
-        assert_int_equal(id.authorities.n, 1);
+        assert_string_equal(said.id.uid, answers[i].uid != NULL ? answers[i].uid : "before");
+        assert_string_equal(said.revision, answers[i].revision);
     }
 }
 
@@ -62,12 +78,12 @@ static void test_uid_of_any_length(void **state)
     (void)state;
     for (size_t n = CLUSTER_ID_UID_MAX; n <= CLUSTER_ID_UID_MAX + 1; n++) {
         char *uid = mem_zalloc(n + 1);
-        struct cluster_id id = {0};
+        struct cluster_answer said = {0};
 
         memset(uid, 'u', n);
-        char *body = mem_printf("{\"metadata\":{\"uid\":\"%s\"}}", uid);
-        assert_int_equal(cluster_id_read(str_c(body), &id, NULL), ERR_OK);
-        assert_string_equal(id.uid, n <= CLUSTER_ID_UID_MAX ? uid : "");
+        char *body = mem_printf(LIST("", ITEM(SYSTEM ",\"uid\":\"%s\"")), uid);
+        assert_int_equal(cluster_id_read(str_c(body), &said, NULL), ERR_OK);
+        assert_string_equal(said.id.uid, n <= CLUSTER_ID_UID_MAX ? uid : "");
         free(body);
         free(uid);
     }

@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "campaign.h"
+#include "trusted.h"
 
 enum {
     TEN_MINUTES_MS = 600000,
@@ -210,7 +211,7 @@ static void serve(struct hostile *h)
         whole = answer(h, trick);
     if (trick == LIVES_A_WHILE && is_event_request(h))
         h->talk.now.ms += 1000 + pick(h, 6) * 1000;
-    h->talk.action = feed_end(h->talk.feed, whole ? err : NULL, h->talk.now);
+    h->talk.action = feed_end_trusted(h->talk.feed, whole ? err : NULL, h->talk.now);
 }
 
 static void run(struct hostile *h, const struct talk_setup *setup)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/feed: deadlines and silence (PROTOCOL 2.8), probes (1.23), and what status says of it. */
 #include "talk.h"
+#include "trusted.h"
 
 #include <string.h>
 
@@ -54,7 +55,7 @@ static void body(const char *text)
 
 static void ends(const struct err *err, enum feed_do what, const char *query)
 {
-    talk.action = feed_end(talk.feed, err, talk.now);
+    talk.action = feed_end_trusted(talk.feed, err, talk.now);
     assert_int_equal(talk.action.what, what);
     assert_non_null(strstr(talk.action.target, query));
 }
@@ -125,13 +126,16 @@ static void test_silent_streams_are_probed_and_go_on(void **state)
           {OK, .body = PAGE("17", "", ""), .next = WATCH("10")});
 }
 
-static void test_a_probe_that_fails_waits_and_watches(void **state)
+/* Unless it is refused for good: a watch from the future would be silent for its whole time. */
+static void test_a_probe_that_fails_is_tried_again(void **state)
 {
     (void)state;
     CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
-          {.code = 500, .body = "", .next = "WAIT 800, " WATCH("10")});
+          {.code = 500, .body = "", .next = "WAIT 800, " PROBE});
     CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
-          {OK, .body = "{\"kind\":\"ConfigMapList\"", .next = "WAIT 800, " WATCH("10")});
+          {OK, .body = "{\"kind\":\"ConfigMapList\"", .next = "WAIT 800, " PROBE});
+    CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
+          {.code = 403, .body = "", .next = "WAIT 800, " WATCH("10")});
 }
 
 /* The token of its page is no page of the list before. */
@@ -157,7 +161,7 @@ static void test_contact_is_the_last_good_byte(void **state)
     feed_head(talk.feed, &(struct http_head){.status = 429, .retry_after_s = -1}, talk.now.ms);
     body("{}");
     assert_int_equal(status().contact_ms, listed_ms);
-    assert_int_equal(feed_end(talk.feed, NULL, talk.now).what, FEED_WAIT);
+    assert_int_equal(feed_end_trusted(talk.feed, NULL, talk.now).what, FEED_WAIT);
     feed_timer(talk.feed, talk.now.ms);
     assert_int_equal(status().err->kind, ERR_BUSY);
     head();
@@ -238,7 +242,7 @@ static void test_what_an_audit_orders_has_its_cause(void **state)
 static void test_an_order_comes_before_a_wait(void **state)
 {
     (void)state;
-    assert_int_equal(feed_end(talk.feed, &(struct err){.kind = ERR_REFUSED}, talk.now).what,
+    assert_int_equal(feed_end_trusted(talk.feed, &(struct err){.kind = ERR_REFUSED}, talk.now).what,
                      FEED_WAIT);
     feed_order(talk.feed, RELIST_AUDIT);
     assert_int_equal(feed_restart(talk.feed, talk.now).what, FEED_LIST);
@@ -257,7 +261,7 @@ static void test_a_list_that_fails_lets_go_of_what_it_staged(void **state)
     head();
     body(half);
     assert_int_equal(store_would_delete(talk.store, 0), 2); /* a's former life, and b */
-    assert_int_equal(feed_end(talk.feed, &(struct err){.kind = ERR_CLOSED}, talk.now).what,
+    assert_int_equal(feed_end_trusted(talk.feed, &(struct err){.kind = ERR_CLOSED}, talk.now).what,
                      FEED_WAIT);
     assert_int_equal(store_would_delete(talk.store, 0), 1); /* b: nothing of a is staged */
 }
@@ -271,7 +275,7 @@ int main(void)
         TEST(test_a_stream_without_bookmarks_is_never_overdue),
         TEST(test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_list),
         cmocka_unit_test(test_silent_streams_are_probed_and_go_on),
-        cmocka_unit_test(test_a_probe_that_fails_waits_and_watches),
+        cmocka_unit_test(test_a_probe_that_fails_is_tried_again),
         cmocka_unit_test(test_the_token_of_a_probe_is_nobodys),
         TEST(test_contact_is_the_last_good_byte),
         TEST(test_events_and_bookmarks_have_their_times),

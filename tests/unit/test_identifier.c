@@ -6,12 +6,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "io/cluster.h"
 #include "io/loop.h"
+#include "io/vouch.h"
 #include "look.h"
 #include "play_clock.h"
 #include "request_probe.h"
@@ -21,7 +23,10 @@
     "HTTP/1.1 " status "\r\nContent-Type: application/json\r\nConnection: close\r\n"
 #define EMPTY(status) HEAD(status) "Content-Length: 0\r\n\r\n"
 #define OK_HEAD       HEAD("200 OK") "\r\n"
-#define BODY          "{\"kind\":\"Namespace\",\"metadata\":{\"name\":\"kube-system\",\"uid\":\"u-1\"}}"
+#define BODY                                                                                 \
+    "{\"kind\":\"NamespaceList\",\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"kube-" \
+    "system\","                                                                              \
+    "\"uid\":\"u-1\"}}]}"
 
 /* A connection that gives one answer. */
 #define ANSWER(text)                              \
@@ -67,11 +72,11 @@ static const struct server_step flood[] = {
     {SERVER_CLOSE, NULL      }
 };
 
-/* What a busy server says; a patience that is over before that, but never by itself. */
-enum { BUSY_MS = 100000, PATIENCE_MS = 20000, TURNS = 20 };
+/* What a busy server says. */
+enum { BUSY_MS = 100000, TURNS = 20 };
 
-/* Less than an answer may take. */
-enum { SOME_MS = 9000 };
+/* Less than the patience with a server that does not answer. */
+enum { SOME_MS = 2000 };
 
 struct rig {
     struct cluster_probe on;
@@ -82,14 +87,28 @@ struct rig {
     int unauthorized;
     bool dispose_unauthorized;
     struct cluster_id id;
+    bool foreign; /* the judge knows another cluster */
+    unsigned judged;
 };
 
-static void on_identified(void *arg, const struct cluster_id *id)
+static bool judge(void *arg, const struct cluster_answer *answer, int status, struct err *err)
+{
+    struct rig *r = arg;
+
+    r->judged++;
+    r->id = answer->id;
+    assert_true(status != 200 || answer->id.uid[0] != '\0' || r->id.uid[0] == '\0');
+    if (r->foreign)
+        err_set(err, ERR_FOREIGN, 0, "another one");
+    return !r->foreign;
+}
+
+static void on_answered(void *arg)
 {
     struct rig *r = arg;
 
     r->identified++;
-    r->id = *id;
+    assert_int_equal(r->judged, 1);
     identifier_dispose(&r->identifier);
     loop_stop(r->on.loop);
 }
@@ -105,7 +124,7 @@ static void on_unauthorized(void *arg)
     loop_stop(r->on.loop);
 }
 
-static const struct identifier_events rig_events = {on_identified, on_unauthorized};
+static const struct identifier_events rig_events = {on_answered, on_unauthorized};
 
 static bool has_asked_again(void *arg)
 {
@@ -127,25 +146,30 @@ static void run_until(struct rig *r, bool (*is_true)(void *arg))
     look_until(r->on.loop, is_true, r);
 }
 
-static void set_up_patient(struct rig *r, const struct server_step *const *scripts,
-                           uint64_t patience_ms)
+static void set_up_judge(struct rig *r, const struct server_step *const *scripts, bool foreign)
 {
-    *r = (struct rig){.id.uid = "nobody"};
+    char url[64];
+
+    *r = (struct rig){.id.uid = "nobody", .foreign = foreign};
     r->server = server_start(&(struct server_params){.scripts = scripts});
     cluster_probe_init(&r->on, "http", server_port(r->server), 1);
+    cluster_dispose(&r->on.cluster);
+    r->on.params.judge = judge;
+    r->on.params.judge_arg = r;
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/pre", (unsigned)server_port(r->server));
+    cluster_probe_make(&r->on, url);
     const struct identifier_params p = {
         .is_awaited = true,
         .loop = r->on.loop,
         .cluster = r->on.cluster,
         .retry = {.initial_ms = 1, .max_ms = 4, .factor = 2, .jitter = 0},
-        .patience_ms = patience_ms,
     };
     r->identifier = identifier_create(&p, &rig_events, r);
 }
 
 static void set_up(struct rig *r, const struct server_step *const *scripts)
 {
-    set_up_patient(r, scripts, 3600000);
+    set_up_judge(r, scripts, false);
 }
 
 static void tear_down(struct rig *r)
@@ -179,9 +203,9 @@ static void test_what_is_asked_for(void **state)
     set_up(&r, SCRIPTS(good));
     loop_run(r.on.loop);
     const char *head = server_request(r.server, 0);
-    static const char line[] = "GET /pre/api/v1/namespaces/kube-system HTTP/1.1\r\n";
+    static const char line[] = "GET /pre" CLUSTER_ID_TARGET " HTTP/1.1\r\n";
     assert_int_equal(strncmp(head, line, strlen(line)), 0);
-    assert_non_null(strstr(head, "as=PartialObjectMetadata;g=meta.k8s.io"));
+    assert_non_null(strstr(head, "as=PartialObjectMetadataList;g=meta.k8s.io"));
     tear_down(&r);
 }
 
@@ -214,10 +238,9 @@ static void test_a_server_that_never_says_it_is_nobody(void **state)
     for (size_t i = 0; i < sizeof(failing) / sizeof(failing[0]); i++) {
         struct rig r;
 
-        set_up_patient(&r, SCRIPTS(failing[i]), PATIENCE_MS);
+        set_up(&r, SCRIPTS(failing[i]));
         r.requests = 1;
         run_until(&r, has_asked_again);
-        assert_int_equal(r.identified, 0);
         while (r.identified == 0) {
             play_clock_pass(SOME_MS);
             r.requests = server_requests(r.server);
@@ -235,14 +258,26 @@ static void test_who_is_busy_or_wants_another_credential_is_waited_for(void **st
     struct rig r;
 
     (void)state;
-    set_up_patient(&r, SCRIPTS(unauthorized, unauthorized, unauthorized, good), 1);
+    set_up(&r, SCRIPTS(unauthorized, unauthorized, unauthorized, good));
     loop_run(r.on.loop);
     assert_string_equal(r.id.uid, "u-1");
     tear_down(&r);
-    set_up_patient(&r, SCRIPTS(broken, busy, broken, good), PATIENCE_MS);
+    set_up(&r, SCRIPTS(broken, busy, broken, good));
     run_until(&r, knows_it_is_busy);
     play_clock_pass(BUSY_MS);
     loop_run(r.on.loop);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+}
+
+static void test_another_cluster_is_an_answer(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up_judge(&r, SCRIPTS(good), true);
+    loop_run(r.on.loop);
+    assert_int_equal(r.identified, 1);
     assert_string_equal(r.id.uid, "u-1");
     tear_down(&r);
 }
@@ -325,6 +360,7 @@ int main(void)
         cmocka_unit_test(test_others_are_no_answers),
         cmocka_unit_test(test_a_server_that_never_says_it_is_nobody),
         cmocka_unit_test(test_who_is_busy_or_wants_another_credential_is_waited_for),
+        cmocka_unit_test(test_another_cluster_is_an_answer),
         cmocka_unit_test(test_unauthorized),
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_disposed_while_it_waits),

@@ -352,6 +352,7 @@ static void test_another_clusters_marks_are_forgotten(void **state)
     (void)state;
     handle();
     begin();
+    hooks_forget(&stage.hooks, rig.mh.hook->sources[0].of);
     memory_hook_forget(&rig.mh, 0, keeper_batch(rig.keeper, KEEPER_NOW));
     keep();
     assert_false(has("mark"));

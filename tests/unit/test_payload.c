@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "objects.h"
+#include "trusted.h"
 
 #include <string.h>
 
@@ -167,7 +168,7 @@ static void test_a_delete_found_by_a_relist_says_so(void **state)
     add(HOOK_OBJECT, 1);
     objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
     end(next());
-    feed_end(watch_feed(watches[0], 0), &lost, begin);
+    feed_end_trusted(watch_feed(watches[0], 0), &lost, begin);
     feed_timer(watch_feed(watches[0], 0), begin.ms);
     objects_sync(watches[0], "", "20", begin);
     end(next());

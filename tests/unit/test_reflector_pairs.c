@@ -98,12 +98,12 @@ static void go_to(enum at at)
         reflex_failed(ERR_EXPIRED);
 }
 
-/* The answer to a failure: "w" = wait and watch again, "l" = wait and list again from the same
+/* The answer to a failure: "w" = wait and watch again, "p" = wait and probe again, "l" = wait and list again from the same
  * version, "n" = wait, then list the newest, "N" = list the newest at once, "A" = list all at once
  * without pages, "L" = list at once from the same version; of streams "s" = wait and stream again
  * from the same version, "S" = stream the newest at once, "t" = wait and do that. In order of enum
  * err_kind: ok io refused timeout closed tls, protocol too_big, unauthorized forbidden, not_found
- * expired, future, busy, server config, credential. */
+ * expired, future, busy, server config, credential, foreign. */
 struct failure_row {
     enum at at;
     const char *answers;
@@ -111,15 +111,15 @@ struct failure_row {
 };
 
 static const struct failure_row failures[] = {
-    {AT_LISTING,          "lllllllllllNNllll", "0"},
-    {AT_LISTING_PAGE_2,   "lllllllllllANllll", "0"},
-    {AT_RELISTING,        "lllllllllllNNllll", "5"},
-    {AT_LISTING_NEWEST,   "nnnnnnnnnnnnnnnnn", "-"},
-    {AT_WATCHING,         "lwwwwwllwwllnwllw", "5"},
-    {AT_PROBING,          "wwwwwwwwwwwwwwwww", "5"},
-    {AT_STREAMING,        "LssLssLLsLLttsLLs", "-"},
-    {AT_RESTREAMING,      "LssLssLLsLLSSsLLs", "5"},
-    {AT_STREAMING_NEWEST, "LttLttLLtLLtttLLt", "-"},
+    {AT_LISTING,          "lllllllllllNNlllll", "0"},
+    {AT_LISTING_PAGE_2,   "lllllllllllANlllll", "0"},
+    {AT_RELISTING,        "lllllllllllNNlllll", "5"},
+    {AT_LISTING_NEWEST,   "nnnnnnnnnnnnnnnnnn", "-"},
+    {AT_WATCHING,         "lwwwwwllwwllnwllww", "5"},
+    {AT_PROBING,          "pppppppppwwppppppp", "5"},
+    {AT_STREAMING,        "LssLssLLsLLttsLLss", "-"},
+    {AT_RESTREAMING,      "LssLssLLsLLSSsLLss", "5"},
+    {AT_STREAMING_NEWEST, "LttLttLLtLLtttLLtt", "-"},
 };
 
 /* Of a list that is asked for from the version of the row. */
@@ -161,6 +161,9 @@ static void check_failure(const struct failure_row *row, enum err_kind kind)
     case 'S':
         reflex_want("S(-)");
         break;
+    case 'p':
+        reflex_want_wait_then(INITIAL, "P(-) limit=1");
+        break;
     case 'w':
         reflex_want_wait_then(INITIAL, "W(5)");
         break;
@@ -201,6 +204,7 @@ enum input {
     IN_STREAMED,
     IN_HELD,
     IN_RELIST,
+    IN_DOUBTED,
     IN_COUNT
 };
 
@@ -212,6 +216,8 @@ static void give_more(enum input in)
         reflex_held(60000);
     if (in == IN_RELIST)
         reflex_relist(RELIST_MANUAL);
+    if (in == IN_DOUBTED)
+        reflector_doubted(reflex.r, reflex.now);
 }
 
 static void give(enum input in)
@@ -242,6 +248,7 @@ static void give(enum input in)
     case IN_STREAMED:
     case IN_HELD:
     case IN_RELIST:
+    case IN_DOUBTED:
     case IN_COUNT:
         give_more(in);
         break;
@@ -251,19 +258,19 @@ static void give(enum input in)
 /* 'x' = may not happen; else the state it leads to: l(isting), s(treaming), w(atching), p(robing),
  * b(ackoff), h(eld). In order of enum input. */
 static const char *const answers[AT_COUNT] = {
-    [AT_IDLE] = "lxxxxxlxxl",
-    [AT_LISTING] = "xwlxxbxxhl",
-    [AT_LISTING_PAGE_2] = "xwlxxbxxhl",
-    [AT_LISTING_NEWEST] = "xwlxxbxxhl",
-    [AT_RELISTING] = "xwlxxbxxhl",
-    [AT_WATCHING] = "xxxwwbxxxl",
-    [AT_BACKOFF_TO_LIST] = "xxxxxxlxxl",
-    [AT_BACKOFF_TO_WATCH] = "xxxxxxwxxl",
-    [AT_PROBING] = "xwwxxbxxxl",
-    [AT_HELD] = "xxxxxxlxxl",
-    [AT_STREAMING] = "xxxsslxwhs",
-    [AT_RESTREAMING] = "xxxsslxwhs",
-    [AT_STREAMING_NEWEST] = "xxxsslxwhs",
+    [AT_IDLE] = "lxxxxxlxxlx",
+    [AT_LISTING] = "xwlxxbxxhlx",
+    [AT_LISTING_PAGE_2] = "xwlxxbxxhlx",
+    [AT_LISTING_NEWEST] = "xwlxxbxxhlx",
+    [AT_RELISTING] = "xwlxxbxxhlx",
+    [AT_WATCHING] = "xxxwwbxxxlp",
+    [AT_BACKOFF_TO_LIST] = "xxxxxxlxxlx",
+    [AT_BACKOFF_TO_WATCH] = "xxxxxxwxxlx",
+    [AT_PROBING] = "xwwxxbxxxlx",
+    [AT_HELD] = "xxxxxxlxxlx",
+    [AT_STREAMING] = "xwxsslxwhsx",
+    [AT_RESTREAMING] = "xwxsslxwhsx",
+    [AT_STREAMING_NEWEST] = "xwxsslxwhsx",
 };
 
 /* Does it end the program with a message? */

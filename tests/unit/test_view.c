@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/view: when what two watches hold is shown: synced, lists anew, held, stale. */
 #include "objects.h"
+#include "trusted.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -271,7 +272,7 @@ static void test_a_new_stream_delays_nothing(void **state)
     (void)state;
     sync_both();
     now.ms += 60000;
-    assert_int_equal(feed_end(watch_feed(slices, 0), NULL, now).what, FEED_WATCH);
+    assert_int_equal(feed_end_trusted(watch_feed(slices, 0), NULL, now).what, FEED_WATCH);
     event(services, "ADDED", SERVICE("b", ""));
     says("+s/b ");
 }
@@ -295,8 +296,9 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
     (void)state;
     sync_both();
     list_anew(slices);
-    assert_int_equal(feed_end(watch_feed(slices, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
-                     FEED_WAIT);
+    assert_int_equal(
+        feed_end_trusted(watch_feed(slices, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
+        FEED_WAIT);
     event(services, "ADDED", SERVICE("b", ""));
     now.ms += STALE_AFTER - 100;
     says("");
@@ -317,7 +319,8 @@ static void test_the_first_look_may_be_a_stale_one(void **state)
     first_list(services, SERVICE("a", ""));
     list_anew(services);
     assert_int_equal(
-        feed_end(watch_feed(services, 0), &(struct err){.kind = ERR_REFUSED}, now).what, FEED_WAIT);
+        feed_end_trusted(watch_feed(services, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
+        FEED_WAIT);
     now.ms += STALE_AFTER - 100;
     first_list(slices, SLICE_AT("x", "a", "1"));
     says("");
@@ -346,7 +349,8 @@ static void test_nothing_is_stale_before_it_is_synced(void **state)
     (void)state;
     first_list(services, SERVICE("a", ""));
     assert_int_equal(
-        feed_end(watch_feed(services, 0), &(struct err){.kind = ERR_REFUSED}, now).what, FEED_WAIT);
+        feed_end_trusted(watch_feed(services, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
+        FEED_WAIT);
     now.ms += 200000;
     says("");
     assert_true(watch_stale(services));

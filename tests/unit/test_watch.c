@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "talk.h"
+#include "trusted.h"
 
 static struct watch *w;
 static struct feed_now now;
@@ -203,7 +204,7 @@ static struct feed_action refuse(int code, const char *body)
 {
     head(code, "application/json");
     assert_true(feed_body(feed(), body, strlen(body), now));
-    return feed_end(feed(), NULL, now);
+    return feed_end_trusted(feed(), NULL, now);
 }
 
 static void test_the_state_says_what_it_does(void **state)
@@ -251,7 +252,7 @@ static void test_the_end_of_a_quiet_stream_is_not_stale(void **state)
     head(200, "application/json");
     now.ms += 310000;
     assert_false(status().stale);
-    feed_end(feed(), NULL, now);
+    feed_end_trusted(feed(), NULL, now);
     assert_state("watching");
     assert_false(status().stale);
     now.ms += 29999;
@@ -270,10 +271,10 @@ static void test_a_stream_that_is_lost_becomes_stale(void **state)
     objects_sync(w, "", "9", now);
     head(200, "application/json");
     now.ms += 5000;
-    feed_end(feed(), &lost, now);
+    feed_end_trusted(feed(), &lost, now);
     for (int i = 0; i < 10; i++) {
         now.ms += 3001;
-        assert_int_equal(feed_end(feed(), &lost, now).what, FEED_WAIT);
+        assert_int_equal(feed_end_trusted(feed(), &lost, now).what, FEED_WAIT);
         feed_timer(feed(), now.ms);
     }
     assert_true(status().stale);
@@ -290,7 +291,7 @@ static void test_answers_without_meaning_do_not_keep_it_fresh(void **state)
         now.ms += 15001;
         head(200, i == 0 ? "" : "text/html");
         assert_false(feed_body(feed(), page, sizeof(page) - 1, now));
-        assert_int_equal(feed_end(feed(), NULL, now).what, FEED_WAIT);
+        assert_int_equal(feed_end_trusted(feed(), NULL, now).what, FEED_WAIT);
         feed_timer(feed(), now.ms);
     }
     assert_true(status().stale);
@@ -309,7 +310,7 @@ static void test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh(void
         assert_true(feed_status(feed()).connected);
         assert_false(feed_body(feed(), error, sizeof(error) - 1, now));
         assert_false(feed_status(feed()).connected);
-        assert_int_equal(feed_end(feed(), NULL, now).what, FEED_WAIT);
+        assert_int_equal(feed_end_trusted(feed(), NULL, now).what, FEED_WAIT);
         assert_int_equal(feed_timer(feed(), now.ms).what, FEED_WATCH);
     }
     assert_true(status().stale);
@@ -330,7 +331,7 @@ static void test_the_worst_stream_speaks_for_all(void **state)
         objects_answer(watch_feed(made, i), PAGE("5", "", ""), now);
     }
     assert_true(watch_synced(made));
-    feed_end(watch_feed(made, 1), &(struct err){.kind = ERR_REFUSED, .text = "gone"}, now);
+    feed_end_trusted(watch_feed(made, 1), &(struct err){.kind = ERR_REFUSED, .text = "gone"}, now);
     assert_string_equal(watch_status(made, now.ms).state, "backoff");
     assert_int_equal(watch_status(made, now.ms).err->kind, ERR_REFUSED);
     assert_true(watch_synced(made)); /* for good */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/watch: no server answers, and what an earlier process has left is shown, stale (DESIGN 1.4.1, 1.6). */
 #include "resumed.h"
+#include "trusted.h"
 
 #include <string.h>
 
@@ -111,7 +112,8 @@ static void test_errors_keep_it_stale(void **state)
     (void)state;
     starts_from(PAST_WHOLE, "10");
     for (int i = 0; i < 3; i++) {
-        resumed.next = feed_end(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
+        resumed.next =
+            feed_end_trusted(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
         resumed.now.ms += resumed.next.wait_ms;
         looks("");
         resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
@@ -128,8 +130,9 @@ static void test_later_it_is_a_watch_like_any_other(void **state)
     resumed_silence(500);
     looks("fresh");
     resumed.now.ms += 2000;
-    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
-    resumed.next = feed_end(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
+    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
+    resumed.next =
+        feed_end_trusted(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
     assert_int_equal(watch_tick(resumed.w, resumed.now), resumed.now.ms + STALE_AFTER);
     resumed.now.ms += STALE_AFTER;
     looks("stale");
@@ -201,7 +204,7 @@ static void test_what_is_not_all_of_it_is_not_shown(void **state)
     resumed_resume(PAST_EDITED, "10");
     refuses();
     resumed_resume(PAST_WHOLE, "10");
-    watch_unload(resumed.w);
+    watch_forget(resumed.w);
     refuses();
     resumed_load_bare("ns", "a", "u1");
     resumed_resume(PAST_WHOLE, "10");

@@ -194,7 +194,7 @@ static void test_what_is_unloaded_is_forgotten(void **state)
     (void)state;
     resumed_load("ns/a", "u1", "3");
     resumed_resume(PAST_WHOLE, "10");
-    watch_unload(resumed.w);
+    watch_forget(resumed.w);
     assert_int_equal(store_count(watch_store(resumed.w)), 0);
     resumed_start();
     resumed_asks(PATH "?resourceVersion=0&limit=500");

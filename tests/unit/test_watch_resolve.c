@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/watch: resources that only discovery can tell (DESIGN 1.2; SCENARIOS 56). */
 #include "objects.h"
+#include "trusted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,17 +185,17 @@ static void test_only_a_version_that_discovery_chose_can_be_lost(void **state)
     assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
     assert_false(watch_is_lost(w));
     feed_start(watch_feed(w, 0), 1);
-    feed_end(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
+    feed_end_trusted(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
     assert_true(watch_is_lost(w));
     assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
     feed_restart(watch_feed(w, 0), (struct feed_now){.ms = 3});
-    feed_end(watch_feed(w, 0), &gone, (struct feed_now){.ms = 4});
+    feed_end_trusted(watch_feed(w, 0), &gone, (struct feed_now){.ms = 4});
     assert_true(watch_is_lost(w)); /* another time */
     watch_destroy(&w);
     assert_int_equal(make("widgets.v1beta1.example.com", "*"), ERR_OK);
     assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
     feed_start(watch_feed(w, 0), 1);
-    feed_end(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
+    feed_end_trusted(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
     assert_false(watch_is_lost(w));
 }
 

@@ -2,6 +2,7 @@
 /* cache/watch and cache/feed: how a watch goes on from what an earlier process has left: by the watch alone, or by a
  * list that is compared (DESIGN 1.3, 1.4.1, 1.4.8, 1.6). */
 #include "resumed.h"
+#include "trusted.h"
 
 #include <string.h>
 
@@ -62,7 +63,7 @@ static void test_a_bookmark_of_the_past_syncs_nothing(void **state)
     resumed_head();
     assert_false(feed_body(resumed_feed(), BOOKMARK("8"), strlen(BOOKMARK("8")), resumed.now));
     assert_false(watch_synced(resumed.w));
-    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
+    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
     resumed.now.ms += resumed.next.wait_ms;
     resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
     resumed_asks(LISTS_NEWEST);
@@ -76,14 +77,14 @@ static void test_a_stream_that_ends_before_is_resumed_and_not_synced(void **stat
     resumed_head();
     resumed.now.ms += 300;
     resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
-    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
+    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
     resumed_asks(WATCHES("12"));
     assert_false(watch_synced(resumed.w));
     assert_int_equal(feed_status(resumed_feed()).follow_ms, 0);
     resumed_head();
     resumed_silence(500);
     assert_true(watch_synced(resumed.w));
-    resumed.next = feed_end(resumed_feed(), NULL, resumed.now);
+    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
     assert_int_equal(feed_status(resumed_feed()).follow_ms, resumed.now.ms);
     resumed_head(); /* from resumed.now on it follows at once */
     assert_int_equal(feed_due_ms(resumed_feed()), UINT64_MAX);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "talk.h"
+#include "trusted.h"
 
 enum { STALE_AFTER = 30000 };
 
@@ -88,10 +89,12 @@ static void sync_both(void)
 
 static void lose(size_t i)
 {
-    assert_int_equal(feed_end(watch_feed(w, i), &(struct err){.kind = ERR_CLOSED}, now).what,
-                     FEED_WATCH);
-    assert_int_equal(feed_end(watch_feed(w, i), &(struct err){.kind = ERR_REFUSED}, now).what,
-                     FEED_WAIT);
+    assert_int_equal(
+        feed_end_trusted(watch_feed(w, i), &(struct err){.kind = ERR_CLOSED}, now).what,
+        FEED_WATCH);
+    assert_int_equal(
+        feed_end_trusted(watch_feed(w, i), &(struct err){.kind = ERR_REFUSED}, now).what,
+        FEED_WAIT);
 }
 
 static void come_back(size_t i)
@@ -154,8 +157,9 @@ static void test_nothing_is_stale_before_all_is_synced(void **state)
     feed_start(watch_feed(w, 0), now.ms);
     feed_start(watch_feed(w, 1), now.ms);
     assert_int_equal(objects_answer(watch_feed(w, 0), PAGE("10", "", ""), now).what, FEED_WATCH);
-    assert_int_equal(feed_end(watch_feed(w, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
-                     FEED_WAIT);
+    assert_int_equal(
+        feed_end_trusted(watch_feed(w, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
+        FEED_WAIT);
     now.ms += (uint64_t)10 * STALE_AFTER;
     tells("", UINT64_MAX);
     assert_false(watch_status(w, now.ms).stale);
@@ -170,7 +174,7 @@ static struct feed_action hold_a_list(void)
 
     now.ms += 5000;
     assert_false(feed_body(f, broken, sizeof(broken) - 1, now));
-    assert_int_equal(feed_end(f, NULL, now).what, FEED_WAIT);
+    assert_int_equal(feed_end_trusted(f, NULL, now).what, FEED_WAIT);
     assert_int_equal(feed_timer(f, now.ms).what, FEED_LIST);
     return objects_answer(f, PAGE("20", "", ""), now);
 }
@@ -224,7 +228,7 @@ static void test_overdue_by_bookmarks_and_lost_is_stale(void **state)
     assert_true(feed_body(f, bookmark, sizeof(bookmark) - 1, now));
     now.ms += 150000;
     assert_true(feed_overdue(f, now.ms));
-    assert_int_equal(feed_end(f, NULL, now).what, FEED_WATCH);
+    assert_int_equal(feed_end_trusted(f, NULL, now).what, FEED_WATCH);
     tells("", now.ms + STALE_AFTER);
     now.ms += STALE_AFTER;
     tells("s", UINT64_MAX);

@@ -37,7 +37,7 @@ def test_it_is_asked_once_at_each_start(api, daemon, hook):
     hook.wait(2)
     d.caught_up(api)
     (request,) = api.identity_requests
-    assert request.accept.startswith("application/json;as=PartialObjectMetadata;")
+    assert request.accept.startswith("application/json;as=PartialObjectMetadataList;")
 
 
 @pytest.mark.parametrize("said", [403, 404])
@@ -194,7 +194,6 @@ def test_watches_with_objects_wait_for_the_answer_and_new_ones_do_not(api, left,
     api.delete("services", "n/a")
     d.start()
     api.identity_gate.wait_reached()
-    api.wait_watching("configmaps")
     d.control.wait_watch("maps", synced=True)
     assert not api.of("services") and not hook.runs()
     assert d.control.watch("services")["synced"] is False
@@ -257,8 +256,8 @@ def test_a_start_without_anything_kept_lists_first_and_runs_wait_for_a_second_at
     api.identity_gate = Gate()
     api.apply(*services("a"))
     started = time.time()
-    d = daemon(api, hooks={"h": hook}).settled(api)
-    assert hook.what() == [("ADDED", "n/a")]
+    d = daemon(api, hooks={"h": hook})
+    assert hook.wait(1)[0].what == ("ADDED", "n/a")
     assert at_least(1, hook.runs()[0].began - started)
     (cluster,) = d.control.status()["clusters"].values()
     assert "not said yet" in str(cluster)
@@ -272,7 +271,9 @@ def end_before_it_is_known(api, d, how):
         assert d.to_the_end("--once") == 0
         return
     api.identity_gate = Gate()
-    d.start().settled(api).kill()
+    d.start()
+    wait_until(lambda: d.control.status()["ready"])
+    d.kill()
     api.identity_gate.open()
 
 
