@@ -11,6 +11,7 @@
 /* A key. It is in by_key iff it has an object or a staged one. */
 struct entry {
     struct map_node node;
+    struct list mate;      /* on the entries of its part */
     struct object *object; /* NULL: only staged, not visible yet */
     struct object *staged; /* from the list under way; on the part's staged list iff not NULL */
     struct list link;
@@ -23,6 +24,7 @@ struct part {
     uint64_t generation; /* of the list under way, or the last one */
     bool doubted;        /* its versions prove nothing */
     bool reselected;     /* who is not on it may be there */
+    struct list entries; /* all of the part: other parts cost a list nothing */
     struct list staged;  /* entries in the order of the list */
 };
 
@@ -43,8 +45,10 @@ struct store *store_create(size_t parts, delta_sink *sink, void *arg)
     ensure(parts > 0 && sink != NULL);
     s->parts = mem_array(parts, sizeof(*s->parts));
     s->part_count = parts;
-    for (size_t i = 0; i < parts; i++)
+    for (size_t i = 0; i < parts; i++) {
+        list_init(&s->parts[i].entries);
         list_init(&s->parts[i].staged);
+    }
     s->sink = sink;
     s->arg = arg;
     return s;
@@ -75,14 +79,25 @@ static struct entry *add_entry(struct store *s, size_t part, struct object *keep
     struct entry *e = mem_zalloc(sizeof(*e));
 
     e->part = part;
+    list_append(&part_at(s, part)->entries, &e->mate);
     list_init(&e->link);
     map_put(&s->by_key, &e->node, object_key(keeper));
     return e;
 }
 
+static void move_entry(struct store *s, struct entry *e, size_t part)
+{
+    if (e->part == part)
+        return;
+    e->part = part;
+    list_remove(&e->mate);
+    list_append(&part_at(s, part)->entries, &e->mate);
+}
+
 static void free_entry(struct store *s, struct entry *e)
 {
     map_remove(&s->by_key, &e->node);
+    list_remove(&e->mate);
     list_remove(&e->link);
     object_unref(&e->object);
     object_unref(&e->staged);
@@ -191,7 +206,7 @@ void store_stage(struct store *s, size_t part, struct object *o)
 
     if (e == NULL)
         e = add_entry(s, part, o);
-    e->part = part;
+    move_entry(s, e, part);
     e->seen = p->generation;
     if (e->staged != NULL && e->object == NULL) /* named twice by one list: the later one counts */
         rekey(s, e, o);
@@ -235,10 +250,10 @@ void store_stage_left(struct store *s, size_t part, const struct object *o)
         e->left = part_at(s, part)->generation;
 }
 
-/* Is it stored, of this part, and not among what the list selects? */
-static bool vanishes(const struct store *s, const struct entry *e, size_t part)
+/* Is it stored, and not among what the list of its part selects? */
+static bool vanishes(const struct part *p, const struct entry *e)
 {
-    return e->object != NULL && e->part == part && e->seen != s->parts[part].generation;
+    return e->object != NULL && e->seen != p->generation;
 }
 
 /* As what does one that vanishes go? */
@@ -249,13 +264,13 @@ static enum delta_type end_of(const struct part *p, const struct entry *e)
 
 size_t store_would_delete(const struct store *s, size_t part)
 {
-    const struct part *p = &s->parts[part];
+    const struct part *p = part_at(s, part);
     size_t n = 0;
 
-    for (struct map_node *node = map_first(&s->by_key); node != NULL; node = map_next(node)) {
-        const struct entry *e = map_entry(node, struct entry, node);
+    list_each (pos, tmp, &p->entries) {
+        const struct entry *e = list_entry(pos, struct entry, mate);
 
-        n += vanishes(s, e, part) && end_of(p, e) == DELTA_DELETED;
+        n += vanishes(p, e) && end_of(p, e) == DELTA_DELETED;
     }
     list_each (pos, tmp, &p->staged) {
         const struct entry *e = list_entry(pos, struct entry, link);
@@ -289,43 +304,46 @@ bool store_would_tell(const struct store *s, size_t part)
 struct vanished {
     struct object *object; /* a reference */
     enum delta_type type;
+    struct list link;
 };
 
-/* Takes what the list did not select out of the map; returns it, *n of them. */
-static struct vanished *take_vanished(struct store *s, size_t part, size_t *n)
+/* Takes what the list did not select out of the map, for tell_vanished(). */
+static void take_vanished(struct store *s, size_t part, struct list *gone)
 {
-    struct vanished *gone = mem_array(map_count(&s->by_key) + 1, sizeof(*gone));
+    const struct part *p = part_at(s, part);
 
-    *n = 0;
-    for (struct map_node *node = map_first(&s->by_key), *next; node != NULL; node = next) {
-        struct entry *e = map_entry(node, struct entry, node);
+    list_each (pos, tmp, &p->entries) {
+        struct entry *e = list_entry(pos, struct entry, mate);
 
-        next = map_next(node);
-        if (!vanishes(s, e, part))
+        if (!vanishes(p, e))
             continue;
+        struct vanished *v = mem_alloc(sizeof(*v));
+        *v = (struct vanished){.object = object_ref(e->object), .type = end_of(p, e)};
+        list_append(gone, &v->link);
         account(s, e->object, NULL);
-        gone[(*n)++] = (struct vanished){object_ref(e->object), end_of(part_at(s, part), e)};
         free_entry(s, e);
     }
-    return gone;
 }
 
 static void tell_vanished(struct store *s, size_t part, struct delta as)
 {
-    size_t n;
-    struct vanished *gone = take_vanished(s, part, &n);
+    struct list gone;
 
+    list_init(&gone);
+    take_vanished(s, part, &gone);
     list_each (pos, tmp, &s->parts[part].staged) {
         struct entry *e = list_entry(pos, struct entry, link);
 
         e->staged = swap_in(s, e, e->staged); /* now the old state */
     }
-    for (size_t i = 0; i < n; i++) {
-        as.final_state_unknown = gone[i].type == DELTA_DELETED;
-        emit(s, gone[i].type, gone[i].object, as);
-        object_unref(&gone[i].object);
+    list_each (pos, tmp, &gone) {
+        struct vanished *v = list_entry(pos, struct vanished, link);
+
+        as.final_state_unknown = v->type == DELTA_DELETED;
+        emit(s, v->type, v->object, as);
+        object_unref(&v->object);
+        free(v);
     }
-    free(gone);
 }
 
 void store_commit(struct store *s, size_t part, enum delta_cause cause, uint64_t received_ns)
@@ -444,7 +462,7 @@ void store_load(struct store *s, size_t part, struct object *o)
     ensure(list_is_empty(&part_at(s, part)->staged));
     if (e == NULL)
         e = add_entry(s, part, o);
-    e->part = part;
+    move_entry(s, e, part);
     was = swap_in(s, e, object_ref(o));
     object_unref(&was);
 }
@@ -452,12 +470,9 @@ void store_load(struct store *s, size_t part, struct object *o)
 void store_unload(struct store *s, size_t part)
 {
     store_abort(s, part);
-    for (struct map_node *n = map_first(&s->by_key), *next; n != NULL; n = next) {
-        struct entry *e = map_entry(n, struct entry, node);
+    list_each (pos, tmp, &s->parts[part].entries) {
+        struct entry *e = list_entry(pos, struct entry, mate);
 
-        next = map_next(n);
-        if (e->part != part)
-            continue;
         account(s, e->object, NULL);
         free_entry(s, e);
     }

@@ -445,6 +445,27 @@ static void test_another_selection_deletes_nothing_but_other_lives(void **state)
     hears("-b:u9:8?");
 }
 
+static void test_what_another_list_names_is_of_its_part(void **state)
+{
+    (void)state;
+    load(1, "a:u1:3");
+    load(1, "b:u2:4");
+    store_begin(store, 0);
+    give(LISTED, "a:u1:3");
+    commit();
+    hears("");
+    store_begin(store, 1);
+    assert_int_equal(store_would_delete(store, 1), 1);
+    store_commit(store, 1, CAUSE_RELIST, 1);
+    hears("-b:u2:4?");
+    store_unload(store, 1);
+    assert_int_equal(store_count(store), 1);
+    store_begin(store, 0);
+    assert_int_equal(store_would_delete(store, 0), 1);
+    commit();
+    hears("-a:u1:3?");
+}
+
 static void test_a_part_is_unloaded_with_its_list(void **state)
 {
     (void)state;
@@ -490,6 +511,7 @@ int main(void)
         TEST(test_staged_objects_are_seen_by_no_walk),
         TEST(test_what_is_loaded_is_told_to_nobody_and_compared),
         TEST(test_another_selection_deletes_nothing_but_other_lives),
+        TEST(test_what_another_list_names_is_of_its_part),
         TEST(test_a_part_is_unloaded_with_its_list),
     };
 #undef TEST
