@@ -37,7 +37,7 @@ static struct row_object row_of(const struct object *o, enum conf_persist how)
     if (whole)
         row.body = p.body;
     else
-        row.digest = object_digest(o);
+        row.digest = digest_of(p.body.p, p.body.n);
     return row;
 }
 

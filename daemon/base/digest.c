@@ -14,3 +14,8 @@ bool digest_eq(struct digest a, struct digest b)
 {
     return a.lo == b.lo && a.hi == b.hi;
 }
+
+bool digest_either(struct digest a, struct digest b)
+{
+    return a.lo == b.lo || a.hi == b.hi;
+}

@@ -21,4 +21,7 @@ struct digest digest_of(const void *data, size_t n);
 /* Equal digests mean equal bytes for all purposes here. */
 bool digest_eq(struct digest a, struct digest b);
 
+/* For two digests of 64 bits side by side, of which one is enough. */
+bool digest_either(struct digest a, struct digest b);
+
 #endif

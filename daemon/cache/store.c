@@ -159,7 +159,7 @@ static bool same_version(const struct object *a, const struct object *b)
 {
     if (!same_life(a, b) || !str_eq(object_rv(a), object_rv(b)))
         return false;
-    return (object_rv(a).n > 0 && !object_is_bare(a)) || object_same(a, b);
+    return (object_rv(a).n > 0 && !object_is_bare(a)) || object_same_bytes(a, b);
 }
 
 static void drop_staged(struct store *s, struct entry *e)
@@ -213,7 +213,7 @@ void store_stage(struct store *s, size_t part, struct object *o)
     list_remove(&e->link);
     object_unref(&e->staged);
     if (e->object != NULL && same_version(e->object, o) &&
-        (!p->doubted || object_same(e->object, o)))
+        (!p->doubted || object_same_bytes(e->object, o)))
         return;
     e->staged = object_ref(o);
     list_append(&p->staged, &e->link);
@@ -405,7 +405,7 @@ void store_put(struct store *s, struct object *o, struct delta as)
 
     if (e == NULL)
         e = add_entry(s, 0, o);
-    replace(s, e, o, e->object != NULL && object_same(e->object, o), as);
+    replace(s, e, o, e->object != NULL && object_same_bytes(e->object, o), as);
 }
 
 /* What was stored under the key, now the caller's reference; NULL: nothing was. */

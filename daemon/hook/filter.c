@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "proto/json_value.h"
 
 enum err_kind filter_init(struct filter *f, unsigned events, const char *const *paths, size_t n,
                           struct err *err)
@@ -50,7 +51,8 @@ static bool all_select_same(const struct filter *f, const struct object *a, cons
     struct buf was = {0};
     struct buf is = {0};
     bool same = put_selected(f, a, &was) == ERR_OK && put_selected(f, b, &is) == ERR_OK &&
-                str_eq(buf_str(&was), buf_str(&is));
+                (str_eq(buf_str(&was), buf_str(&is)) ||
+                 json_value_digest(buf_str(&was)) == json_value_digest(buf_str(&is)));
 
     buf_free(&was);
     buf_free(&is);
@@ -70,7 +72,8 @@ struct digest filter_digest(const struct filter *f, const struct object *o)
     struct digest d;
 
     if (f->path_count > 0 && put_selected(f, o, &selected) == ERR_OK)
-        d = digest_of(selected.data, selected.len);
+        d = (struct digest){.hi = digest_of(selected.data, selected.len).hi,
+                            .lo = json_value_digest(buf_str(&selected))};
     else
         d = object_digest(o);
     buf_free(&selected);
@@ -86,5 +89,8 @@ bool filter_known_changed(const struct filter *f, const struct known *l, const s
 {
     if (l->object != NULL)
         return filter_changed(f, l->object, o);
-    return !digest_eq(known_digest(l), filter_digest(f, o));
+    struct digest was = known_digest(l);
+    if (f->path_count == 0 && was.hi == object_digest_of_bytes(o))
+        return false;
+    return !digest_either(was, filter_digest(f, o));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter - what a hook wants to hear of; pure. A change counts if the kept bytes differ without
- * resourceVersion, generation and managedFields, or, with changes_in, if one of those paths does
- * (DESIGN 1.4.6).
+ * filter - what a hook wants to hear of; pure. A change counts if the kept values differ without
+ * resourceVersion, generation and managedFields, or, with changes_in, if those at one of the paths
+ * do (DESIGN 1.4.6).
  */
 #ifndef HOOK_FILTER_H
 #define HOOK_FILTER_H
@@ -17,7 +17,7 @@
 
 struct filter {
     unsigned events;          /* bit 1 << enum delta_type */
-    struct json_path **paths; /* changes_in; none = any byte */
+    struct json_path **paths; /* changes_in; none = any value */
     size_t path_count;
 };
 
@@ -35,7 +35,7 @@ bool filter_takes(const struct filter *f, enum delta_type type);
 bool filter_changed(const struct filter *f, const struct object *a, const struct object *b);
 
 /* What two states must share so that the later one is no change that counts: by this alone a later
- * process knows a state again. */
+ * process knows a state again. Halves as object_digest(). */
 struct digest filter_digest(const struct filter *f, const struct object *o);
 
 /* The digest of a state of which perhaps no more is known; there must be one. */

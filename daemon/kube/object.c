@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "proto/json_member.h"
+#include "proto/json_value.h"
 
 /* One allocation. data: key NUL uid rv generation api_version kind body. */
 struct object {
@@ -21,6 +22,7 @@ struct object {
     size_t body_n;
     size_t rv_at;
     size_t generation_at;
+    uint64_t value; /* object_digest_of_value(); 0: nobody has asked yet */
     char data[];
 };
 
@@ -166,21 +168,56 @@ size_t object_bytes(const struct object *o)
     return (size_t)(b.p + b.n - (const char *)o);
 }
 
-static void put_with(struct buf *out, const struct object *o, struct str rv, struct str gen)
+/* A range of the body, and what stands there instead. */
+struct splice {
+    size_t from;
+    size_t to;
+    struct str text;
+};
+
+static void put_with(struct buf *out, const struct object *o, struct splice rv, struct splice gen)
 {
     struct str b = body(o);
-    bool rv_first = o->rv_at <= o->generation_at;
-    size_t at[] = {rv_first ? o->rv_at : o->generation_at, rv_first ? o->generation_at : o->rv_at};
-    struct str value[] = {rv_first ? rv : gen, rv_first ? gen : rv};
+    bool rv_first = rv.from <= gen.from;
+    struct splice in[] = {rv_first ? rv : gen, rv_first ? gen : rv};
     size_t done = 0;
 
-    buf_make_room(out, b.n + rv.n + gen.n);
-    for (size_t i = 0; i < ARRAY_LEN(at) && at[i] != SIZE_MAX; i++) {
-        buf_append(out, b.p + done, at[i] - done);
-        buf_append_str(out, value[i]);
-        done = at[i];
+    buf_make_room(out, b.n + rv.text.n + gen.text.n);
+    for (size_t i = 0; i < ARRAY_LEN(in) && in[i].from != SIZE_MAX; i++) {
+        buf_append(out, b.p + done, in[i].from - done);
+        buf_append_str(out, in[i].text);
+        done = in[i].to;
     }
     buf_append(out, b.p + done, b.n - done);
+}
+
+static bool is_white(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* The first c before the position; 0: there is none. */
+static size_t back_to(struct str b, size_t at, char c)
+{
+    while (at > 0 && b.p[--at] != c)
+        continue;
+    return at;
+}
+
+/* The member whose value was cut out at the position, with the comma behind it or else the one
+ * before it. */
+static struct splice member_at(struct str b, size_t at)
+{
+    size_t from = back_to(b, back_to(b, back_to(b, at, ':'), '"'), '"');
+    size_t to = at;
+
+    while (to < b.n && is_white(b.p[to]))
+        to++;
+    if (to < b.n && b.p[to] == ',')
+        return (struct splice){.from = from, .to = to + 1};
+    while (from > 0 && is_white(b.p[from - 1]))
+        from--;
+    return (struct splice){.from = from > 0 && b.p[from - 1] == ',' ? from - 1 : from, .to = to};
 }
 
 static void put_unless_empty(struct json_out *j, const char *key, struct str value)
@@ -210,19 +247,39 @@ void object_put_json(struct buf *out, const struct object *o)
     if (object_is_bare(o))
         put_identity(out, o);
     else
-        put_with(out, o, object_rv(o), generation(o));
+        put_with(out, o, (struct splice){o->rv_at, o->rv_at, object_rv(o)},
+                 (struct splice){o->generation_at, o->generation_at, generation(o)});
 }
 
 void object_put_unversioned(struct buf *out, const struct object *o)
 {
-    put_with(out, o, str_c(""), str_c("0"));
+    struct splice gen = {.from = SIZE_MAX};
+
+    if (o->generation_at != SIZE_MAX)
+        gen = member_at(body(o), o->generation_at);
+    put_with(out, o, (struct splice){.from = o->rv_at, .to = o->rv_at}, gen);
+}
+
+uint64_t object_digest_of_bytes(const struct object *o)
+{
+    struct str b = body(o);
+
+    return digest_of(b.p, b.n).hi;
+}
+
+/* Found when it is asked for, as few objects are; the object is what it was. */
+uint64_t object_digest_of_value(const struct object *o)
+{
+    struct object *memo = (struct object *)(uintptr_t)o;
+
+    if (o->value == 0)
+        memo->value = json_value_digest(body(o));
+    return o->value;
 }
 
 struct digest object_digest(const struct object *o)
 {
-    struct str b = body(o);
-
-    return digest_of(b.p, b.n);
+    return (struct digest){.hi = object_digest_of_bytes(o), .lo = object_digest_of_value(o)};
 }
 
 bool object_is_bare(const struct object *o)
@@ -230,7 +287,12 @@ bool object_is_bare(const struct object *o)
     return o->body_n == 0;
 }
 
-bool object_same(const struct object *a, const struct object *b)
+bool object_same_bytes(const struct object *a, const struct object *b)
 {
     return str_eq(body(a), body(b));
+}
+
+bool object_same(const struct object *a, const struct object *b)
+{
+    return object_same_bytes(a, b) || object_digest_of_value(a) == object_digest_of_value(b);
 }

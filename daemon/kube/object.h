@@ -3,13 +3,15 @@
  * object - one Kubernetes object: identity, versions and its bytes; pure, immutable, counted.
  * The bytes are the server's own JSON without managedFields. The values of metadata.resourceVersion
  * and metadata.generation are kept beside them and spliced in when the object is written, so that
- * objects which differ only there are equal bytes (DESIGN 2.3).
+ * objects which differ only there are equal bytes (DESIGN 2.3). Other bytes may still say the same
+ * (proto/json_value): object_same().
  */
 #ifndef KUBE_OBJECT_H
 #define KUBE_OBJECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/digest.h"
@@ -66,17 +68,26 @@ size_t object_bytes(const struct object *o);
 /* Appends the object as JSON, RV and generation in their places; of a bare one what is known. */
 void object_put_json(struct buf *out, const struct object *o);
 
-/* The like with the same RV and generation for all objects: "" and 0. Two that are object_same()
- * give the same bytes. */
+/* The like with the same RV for all objects, "", and without generation. */
 void object_put_unversioned(struct buf *out, const struct object *o);
 
-/* Digest of the bytes without RV, generation, managedFields (DESIGN 1.4.6). */
+/* What is known again of a state without RV, generation, managedFields (DESIGN 1.4.6): hi by its
+ * bytes, lo by what they say. Either one is enough: digest_either(). */
 struct digest object_digest(const struct object *o);
+
+/* The first half of it, which costs less. */
+uint64_t object_digest_of_bytes(const struct object *o);
+
+/* The other half: json_value_digest(), found once for each object. */
+uint64_t object_digest_of_value(const struct object *o);
 
 /* Is no more known of it than whose state it was? It has no bytes. */
 bool object_is_bare(const struct object *o);
 
-/* Equal but for RV, generation, managedFields? */
+/* Equal bytes but for RV, generation, managedFields? */
+bool object_same_bytes(const struct object *a, const struct object *b);
+
+/* Do they say the same but for that, however it is written? */
 bool object_same(const struct object *a, const struct object *b);
 
 #endif

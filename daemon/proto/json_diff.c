@@ -9,6 +9,7 @@
 #include "base/panic.h"
 #include "proto/json_path.h"
 #include "proto/json_tree.h"
+#include "proto/json_value.h"
 #include "proto/path_list.h"
 
 /* Of a pair of values, one in each text. */
@@ -173,10 +174,16 @@ static enum outcome compare_members(struct diff *d, struct pair p)
     return o;
 }
 
+/* Does only one text have it, though it says nothing? */
+static enum outcome compare_lone(const struct json_value *v)
+{
+    return json_value_is_void(v->name, v->type) ? SAME : UNTOLD;
+}
+
 static enum outcome compare(struct diff *d, struct pair p)
 {
     if (p.a == ABSENT || p.b == ABSENT)
-        return UNTOLD;
+        return compare_lone(p.a == ABSENT ? &d->b.v[p.b] : &d->a.v[p.a]);
     const struct json_value *a = &d->a.v[p.a];
     const struct json_value *b = &d->b.v[p.b];
     if (a->type != b->type)

@@ -14,7 +14,7 @@
 /* Appends to lines the paths at which a and b differ, each followed by '\n', sorted by their bytes,
  * each once; nothing if they are the same value. A path leads to the deepest value that tells the
  * difference: one of another type or text, or a member or element that only one text has (null is
- * not absent here). Elements are compared by index. White space, the order of members and escapes
+ * not absent here, but for json_value_is_void()). Elements are compared by index. White space, the order of members and escapes
  * make no difference; numbers are compared as they are written. A step that no path can hold
  * (json_path_put_member(), json_path_put_index(), too many steps) is left out, and the path of the
  * value around it stands there.

@@ -81,6 +81,8 @@ class Table:
     """One resource: its live objects and its changes since RV `begin`; a watch from below `oldest`
     is too old."""
 
+    write = staticmethod(compact)   # how this release of the server writes an object
+
     def __init__(self, resource):
         self.resource = resource
         self.objects = {}
@@ -105,8 +107,13 @@ class Table:
             elif in_list and not self.resource.custom:
                 shown = {k: v for k, v in obj.items() if k not in ("kind", "apiVersion")}
             sort = self.resource.custom and not form
-            self.encoded[cache_key] = (obj, compact(shown, sort=sort))
+            self.encoded[cache_key] = (obj, self.write(shown, sort=sort))
         return self.encoded[cache_key][1]
+
+    def upgrade(self, write):
+        """From now on the server writes objects in another way."""
+        self.write = write
+        self.encoded.clear()
 
     def state_at(self, rv):
         """The objects as they were at rv: what came later is undone."""

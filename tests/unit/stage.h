@@ -25,7 +25,7 @@ extern struct stage stage;
 struct stage_hook {
     struct hook_rules rules; /* without arrays */
     unsigned events;         /* 0 = all */
-    const char *path;        /* of changes_in; NULL = any byte counts */
+    const char *path;        /* of changes_in; NULL = any value counts */
     size_t sources;          /* the first so many watches; 0 = 1 */
     int park_exit;           /* 0 = none */
     size_t after;            /* the place of the hook that comes first, plus 1; 0 = none */

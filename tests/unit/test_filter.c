@@ -53,6 +53,25 @@ static void test_without_paths_any_byte_but_the_version_counts(void **state)
     filter_fini(&f);
 }
 
+static void test_a_value_that_is_written_in_another_way_counts_not(void **state)
+{
+    static const char *const paths[] = {"data.a", "data.list[*].p"};
+    struct filter any = with_paths(NULL, 0);
+    struct filter some = with_paths(paths, 2);
+
+    (void)state;
+    assert_false(changed(&any, "\"a\":\"<\",\"b\":[1,2]", "\"b\":[1, 2],\"a\":\"\\u003c\""));
+    assert_false(changed(&any, "\"a\":{\"creationTimestamp\":null}", "\"a\":{}"));
+    assert_true(changed(&any, "\"a\":[1,2]", "\"a\":[2,1]"));
+    assert_false(changed(&some, "\"a\":{\"x\":1,\"y\":2},\"b\":1", "\"a\":{\"y\":2,\"x\":1}"));
+    assert_false(
+        changed(&some, "\"list\":[{\"p\":\"/\"}],\"b\":1", "\"list\":[ {\"q\":1,\"p\":\"\\/\"}]"));
+    assert_false(changed(&some, "\"a\":{\"creationTimestamp\":null},\"b\":1", "\"a\":{}"));
+    assert_true(changed(&some, "\"a\":{\"x\":1,\"y\":2},\"b\":1", "\"a\":{\"y\":1,\"x\":2}"));
+    filter_fini(&any);
+    filter_fini(&some);
+}
+
 static void test_with_paths_only_what_they_select_counts(void **state)
 {
     static const char *const paths[] = {"data.a", "data.list[*].p"};
@@ -146,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_subset_of_events_is_told_apart),
         cmocka_unit_test(test_without_paths_any_byte_but_the_version_counts),
+        cmocka_unit_test(test_a_value_that_is_written_in_another_way_counts_not),
         cmocka_unit_test(test_with_paths_only_what_they_select_counts),
         cmocka_unit_test(test_a_value_that_moves_between_paths_counts),
         cmocka_unit_test(test_a_path_that_is_missing_null_or_of_another_type_is_null),

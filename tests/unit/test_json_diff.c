@@ -70,6 +70,17 @@ static void test_another_form_of_the_same_value_is_no_difference(void **state)
     assert_diff("{\"a\":\"\\\"\"}", "{\"a\":\"\\\\\"}", "a\n");
 }
 
+static void test_a_creation_timestamp_that_is_null_is_absent(void **state)
+{
+    (void)state;
+    assert_diff("{\"creationTimestamp\":null}", "{}", "");
+    assert_diff("{\"a\":[{\"b\":1,\"creationTimestamp\":null,\"c\":2}],\"d\":1}",
+                "{\"a\":[{\"b\":1,\"c\":2}],\"d\":2}", "d\n");
+    assert_diff("{\"creationTimestamp\":null,\"a\":1}", "{\"a\":2}", "a\n");
+    assert_diff("{\"creationTimestamp\":\"now\"}", "{}", "creationTimestamp\n");
+    assert_diff("{\"creationTimestamp\":null}", "{\"creationTimestamp\":0}", "creationTimestamp\n");
+}
+
 static void test_many_strings_with_escapes_are_read(void **state)
 {
     struct buf a = {0};
@@ -454,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_the_deepest_difference_is_told, clear),
         cmocka_unit_test_teardown(test_another_form_of_the_same_value_is_no_difference, clear),
+        cmocka_unit_test_teardown(test_a_creation_timestamp_that_is_null_is_absent, clear),
         cmocka_unit_test_teardown(test_many_strings_with_escapes_are_read, clear),
         cmocka_unit_test_teardown(test_what_no_path_can_lead_to_is_told_of_what_holds_it, clear),
         cmocka_unit_test_teardown(test_paths_stay_within_bounds, clear),

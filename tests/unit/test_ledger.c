@@ -55,6 +55,39 @@ static void test_what_was_handled_is_quiet_and_ready_at_once(void **state)
     stage_end(run, 0);
 }
 
+/* Of the state that was handled no more than digests are known. */
+static void test_what_was_handled_is_quiet_when_it_is_written_in_another_way(void **state)
+{
+    static const char *const other[] = {
+        "\"b\":[1,2],\"a\":{\"x\":\"<\"}",
+        "\"a\" : {\"x\" : \"\\u003c\"}, \"b\": [1, 2]",
+        "\"a\":{\"creationTimestamp\":null,\"x\":\"<\"},\"b\":[1,2]",
+    };
+
+    (void)state;
+    for (int paths = 0; paths < 2; paths++) {
+        reborn_add((struct stage_hook){.path = paths ? "data.a" : NULL});
+        stage_sync(0);
+        load("ns/n", "u1", "\"a\":{\"x\":\"<\"},\"b\":[1,2]");
+        passes(DELTA_ADDED, "u1", RUN_EXISTING);
+        size_t puts = reborn.disk.puts;
+        for (size_t i = 0; i < ARRAY_LEN(other); i++) {
+            changes(DELTA_MODIFIED, "u1", other[i]);
+            stage_nothing();
+            reborn_keep();
+            assert_int_equal(reborn.disk.puts, puts);
+            reborn_restart();
+            load("ns/n", "u1", other[i]);
+            stage_sync(0);
+            stage_nothing();
+        }
+        changes(DELTA_MODIFIED, "u1", "\"a\":{\"x\":\">\"}");
+        passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
+        (void)reborn_clean_up(NULL);
+        (void)stage_set_up(NULL);
+    }
+}
+
 static void test_only_what_changes_in_sees_counts(void **state)
 {
     (void)state;
@@ -210,7 +243,7 @@ static void test_what_is_parked_stays_parked_until_it_changes(void **state)
     ledger_touch_all(&reborn.hook->queue);
     reborn_keep();
     reborn_restart();
-    load("ns/n", "u1", "\"a\":1");
+    load("ns/n", "u1", "\"a\" : 1");
     stage_sync(0);
     stage_nothing();
     assert_int_equal(hook_parked(reborn.hook), 1);
@@ -471,6 +504,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_what_was_handled_is_quiet_and_ready_at_once),
+        TEST(test_what_was_handled_is_quiet_when_it_is_written_in_another_way),
         TEST(test_only_what_changes_in_sees_counts),
         TEST(test_a_change_while_nobody_looked_tells_that_all_may_differ),
         TEST(test_what_a_killed_run_may_have_done_is_told_again),
