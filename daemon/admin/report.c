@@ -281,6 +281,7 @@ void report_put_verify(struct buf *out, const struct watch *w, uint64_t now_ms)
     json_member_age(&j, "done_age_s", r->done_ms, now_ms);
     json_member_flag(&j, "applied", r->applied);
     json_member_count(&j, "compared", r->compared);
+    json_member_count(&j, "not_compared", r->not_compared);
     json_member_count(&j, "differences", r->differences);
     put_differences(&j, r);
     json_member_text(&j, "error", r->err->kind != ERR_OK ? r->err->text : NULL);

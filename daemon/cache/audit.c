@@ -9,13 +9,16 @@
 #include "base/panic.h"
 #include "kube/rv.h"
 
-/* Whether a key is compared. */
-enum standing { LISTED, TOUCHED };
+/* What the list says of a key. */
+enum standing { UNLISTED, LISTED, UNUSABLE };
 
 /* A key that was listed or touched. */
 struct entry {
     struct map_node node;
     enum standing standing;
+    size_t part;
+    char *touched; /* the version under which the store changed it last; "" = not known; NULL = it
+                      did not */
     struct str uid;
     struct str rv;
     char text[]; /* key, uid and rv, one behind the other */
@@ -26,6 +29,8 @@ struct audit {
     enum audit_state state;
     bool apply;
     struct map keys; /* empty while IDLE */
+    size_t parts;
+    char **versions; /* of the lists, by part; NULL = not known */
     struct err err;
     struct audit_difference *shown; /* result.v */
     char **shown_keys;              /* theirs */
@@ -41,15 +46,17 @@ struct found {
 struct comparison {
     const struct audit *audit;
     uint64_t compared;
+    uint64_t not_compared;
     struct found *v;
     size_t n;
     size_t room;
 };
 
-struct audit *audit_create(const struct store *s)
+struct audit *audit_create(const struct store *s, size_t parts)
 {
-    struct audit *a = MEM_NEW(struct audit, .store = s);
+    struct audit *a = MEM_NEW(struct audit, .store = s, .parts = parts);
 
+    a->versions = mem_array(parts, sizeof(*a->versions));
     a->result.err = &a->err;
     return a;
 }
@@ -57,6 +64,7 @@ struct audit *audit_create(const struct store *s)
 static void remove_entry(struct audit *a, struct entry *e)
 {
     map_remove(&a->keys, &e->node);
+    free(e->touched);
     free(e);
 }
 
@@ -65,6 +73,10 @@ static void forget_keys(struct audit *a)
     for (struct map_node *n = map_first(&a->keys), *next; n != NULL; n = next) {
         next = map_next(n);
         remove_entry(a, map_entry(n, struct entry, node));
+    }
+    for (size_t i = 0; i < a->parts; i++) {
+        free(a->versions[i]);
+        a->versions[i] = NULL;
     }
 }
 
@@ -89,6 +101,7 @@ void audit_destroy(struct audit **ap)
     *ap = NULL;
     forget_keys(a);
     forget_differences(a);
+    free(a->versions);
     free(a);
 }
 
@@ -128,27 +141,67 @@ void audit_begin(struct audit *a, bool apply)
     a->state = AUDIT_LISTING;
 }
 
-void audit_item(struct audit *a, const struct object *o)
+void audit_version(struct audit *a, size_t part, struct str rv)
 {
-    struct entry *e = find(a, object_key(o));
-
-    ensure(a->state == AUDIT_LISTING);
-    if (e != NULL && e->standing == TOUCHED)
-        return;
-    if (e != NULL)
-        remove_entry(a, e);
-    add(a, object_key(o), object_uid(o), object_rv(o));
+    ensure(a->state == AUDIT_LISTING && part < a->parts);
+    free(a->versions[part]);
+    a->versions[part] = mem_strndup(rv.n > 0 ? rv.p : "", rv.n);
 }
 
-void audit_touched(struct audit *a, struct str key)
+/* What the list says of the key; when it was touched stays known. */
+static struct entry *list_key(struct audit *a, size_t part, struct str key,
+                              const struct entry *says)
 {
-    struct entry *e = find(a, key);
+    struct entry *was = find(a, key);
+    char *touched = NULL;
+
+    ensure(a->state == AUDIT_LISTING && part < a->parts);
+    if (was != NULL) {
+        touched = was->touched;
+        was->touched = NULL;
+        remove_entry(a, was);
+    }
+    struct entry *e = add(a, key, says->uid, says->rv);
+    e->standing = says->standing;
+    e->part = part;
+    e->touched = touched;
+    return e;
+}
+
+void audit_item(struct audit *a, size_t part, const struct object *o)
+{
+    const struct entry says = {.standing = LISTED, .uid = object_uid(o), .rv = object_rv(o)};
+
+    list_key(a, part, object_key(o), &says);
+}
+
+void audit_unusable(struct audit *a, size_t part, struct str key)
+{
+    list_key(a, part, key, &(struct entry){.standing = UNUSABLE});
+}
+
+/* The version that the object of a delta has is the one of the event, unless it is an older state:
+ * the last one that was selected, or that was known. */
+static struct str version_of(const struct delta *d)
+{
+    bool older = d->type == DELTA_LEFT || d->final_state_unknown;
+
+    return older ? (struct str){0} : object_rv(d->object);
+}
+
+void audit_touched(struct audit *a, size_t part, const struct delta *d)
+{
+    struct str rv = version_of(d);
 
     if (a->state == AUDIT_IDLE)
         return;
-    if (e == NULL)
-        e = add(a, key, str_c(""), str_c(""));
-    e->standing = TOUCHED;
+    struct entry *e = find(a, object_key(d->object));
+    if (e == NULL) {
+        e = add(a, object_key(d->object), (struct str){0}, (struct str){0});
+        e->part = part;
+    }
+    free(e->touched);
+    e->touched = mem_strndup(rv.n > 0 ? rv.p : "", rv.n);
 }
 
 void audit_listed(struct audit *a)
@@ -173,19 +226,45 @@ static bool is_different(const struct object *cached, const struct entry *listed
     return rv_order(object_rv(cached), listed->rv) != RV_NEWER;
 }
 
-static void compare_listed(struct comparison *c, const struct entry *e)
+bool audit_is_passed(const struct audit *a, size_t part, struct str rv)
+{
+    ensure(part < a->parts);
+    enum rv_order order = rv_order(rv, str_c(a->versions[part]));
+
+    return order == RV_SAME || order == RV_NEWER;
+}
+
+/* Does what the cache has of it belong to the version of the list? */
+static bool is_comparable(const struct audit *a, const struct entry *e)
+{
+    if (e->standing == UNUSABLE || e->touched == NULL)
+        return e->standing != UNUSABLE;
+    enum rv_order order = rv_order(str_c(e->touched), str_c(a->versions[e->part]));
+    return order == RV_OLDER || order == RV_SAME;
+}
+
+static void compare_entry(struct comparison *c, const struct entry *e)
 {
     struct str key = map_key(&e->node);
     const struct object *cached = store_get(c->audit->store, key);
+    bool listed = e->standing != UNLISTED;
 
+    if (cached == NULL && !listed)
+        return;
+    if (!is_comparable(c->audit, e)) {
+        c->not_compared++;
+        return;
+    }
     c->compared++;
     if (cached == NULL)
         note(c, key, "missing");
+    else if (!listed)
+        note(c, key, "extra");
     else if (is_different(cached, e))
         note(c, key, "different");
 }
 
-/* Stored objects that were listed have been compared before. */
+/* Stored objects that were listed or touched have been compared before. */
 static void compare_stored(void *arg, struct object *o)
 {
     struct comparison *c = arg;
@@ -223,6 +302,7 @@ static void end(struct audit *a, const struct err *err, const struct comparison 
     a->err = *err;
     r->done_ms = now_ms;
     r->compared = c->compared;
+    r->not_compared = c->not_compared;
     r->differences = c->n;
     r->total_differences += c->n;
     r->applied = a->apply && err->kind == ERR_OK;
@@ -233,18 +313,31 @@ static void end(struct audit *a, const struct err *err, const struct comparison 
     a->state = AUDIT_IDLE;
 }
 
+/* c is empty but for its audit. */
+static void compare(struct comparison *c)
+{
+    const struct audit *a = c->audit;
+
+    ensure(a->state == AUDIT_GRACE);
+    for (struct map_node *n = map_first(&a->keys); n != NULL; n = map_next(n))
+        compare_entry(c, map_entry(n, struct entry, node));
+    store_each(a->store, compare_stored, c);
+}
+
+bool audit_agrees(const struct audit *a)
+{
+    struct comparison c = {.audit = a};
+
+    compare(&c);
+    free(c.v);
+    return c.n == 0;
+}
+
 void audit_finish(struct audit *a, uint64_t now_ms)
 {
     struct comparison c = {.audit = a};
 
-    ensure(a->state == AUDIT_GRACE);
-    for (struct map_node *n = map_first(&a->keys); n != NULL; n = map_next(n)) {
-        const struct entry *e = map_entry(n, struct entry, node);
-
-        if (e->standing == LISTED)
-            compare_listed(&c, e);
-    }
-    store_each(a->store, compare_stored, &c);
+    compare(&c);
     if (c.n > 0)
         qsort(c.v, c.n, sizeof(*c.v), by_key);
     end(a, &(struct err){0}, &c, now_ms);

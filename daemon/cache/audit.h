@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "cache/store.h"
 
-/* For audit_listed(): so long from now. */
+/* For audit_listed(): so long from now at most. */
 #define AUDIT_GRACE_MS 5000
 
 /* Differences that are kept by name. */
@@ -24,7 +24,7 @@ enum { AUDIT_KEYS = 100 };
 enum audit_state {
     AUDIT_IDLE,
     AUDIT_LISTING,
-    AUDIT_GRACE, /* the list is complete */
+    AUDIT_GRACE, /* the lists are complete; the cache may be behind them */
 };
 
 struct audit_difference {
@@ -36,6 +36,7 @@ struct audit_difference {
 struct audit_result {
     uint64_t done_ms;                 /* when; 0 = there was none */
     uint64_t compared;                /* keys */
+    uint64_t not_compared;            /* those that changed meanwhile, or cannot be used */
     uint64_t differences;             /* all of them */
     bool applied;                     /* it did not fail, and differences are to be repaired */
     const struct err *err;            /* why it failed; kind OK = it did not */
@@ -47,8 +48,8 @@ struct audit_result {
 
 struct audit;
 
-/* s must outlive it. Never NULL. */
-struct audit *audit_create(const struct store *s);
+/* s must outlive it; parts as the store has them. Never NULL. */
+struct audit *audit_create(const struct store *s, size_t parts);
 
 /* Frees it and sets *a to NULL. NULL is fine. */
 void audit_destroy(struct audit **a);
@@ -57,16 +58,29 @@ void audit_destroy(struct audit **a);
  * whoever asked for it. The list must be asked for after this, without a version. */
 void audit_begin(struct audit *a, bool apply);
 
-/* An item of the list that the watch selects; only key, uid and version are kept. While LISTING. */
-void audit_item(struct audit *a, const struct object *o);
+/* The version of the list of this part: what its items are the state of. While LISTING. */
+void audit_version(struct audit *a, size_t part, struct str rv);
 
-/* The store changed this key, or the list has it but does not show it: it is left out. Nothing
- * happens while IDLE. */
-void audit_touched(struct audit *a, struct str key);
+/* An item of it that the watch selects; only key, uid and version are kept. While LISTING. */
+void audit_item(struct audit *a, size_t part, const struct object *o);
 
-/* The lists of all streams are complete; events that were on their way may still come. While
+/* The list has this key but does not show it: it is not compared. While LISTING. */
+void audit_unusable(struct audit *a, size_t part, struct str key);
+
+/* The store has changed: a key of this part that changed after the version of the list is not
+ * compared. Nothing happens while IDLE. */
+void audit_touched(struct audit *a, size_t part, const struct delta *d);
+
+/* The lists of all parts are complete; events that were on their way may still come. While
  * LISTING. */
 void audit_listed(struct audit *a);
+
+/* Is this version of the cache the one of the part's list, or newer? Then no event of before is on
+ * its way. While GRACE. */
+bool audit_is_passed(const struct audit *a, size_t part, struct str rv);
+
+/* Is nothing different any more? Then there is nothing to wait for. While GRACE. */
+bool audit_agrees(const struct audit *a);
 
 /* Compares; audit_result() is the outcome. A cache that is newer than the list (PROTOCOL 1.15) is
  * no difference. While GRACE. */

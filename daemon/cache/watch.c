@@ -63,7 +63,7 @@ static void on_store_delta(void *arg, const struct delta *d)
     struct watch *w = arg;
 
     if (audit_state(w->audit) != AUDIT_IDLE)
-        audit_touched(w->audit, object_key(d->object));
+        audit_touched(w->audit, span_find(&w->span, d->object), d);
     if (w->confirm != NULL)
         confirm_take(w->confirm, d, newest_ms(w));
     else
@@ -136,7 +136,7 @@ static struct watch *new_watch(const struct watch_params *p, const struct watch_
     w->arg = arg;
     past_init(&w->pasts, w->span.streams);
     w->store = store_create(w->span.streams, on_store_delta, w);
-    w->audit = audit_create(w->store);
+    w->audit = audit_create(w->store, w->span.streams);
     if (p->confirm_deletes)
         w->confirm = confirm_create(tell, w);
     return w;

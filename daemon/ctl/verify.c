@@ -16,6 +16,7 @@
 struct answer {
     uint64_t number;
     uint64_t compared;
+    uint64_t not_compared;
     uint64_t differences;
     uint64_t shown; /* of the differences */
     bool idle;      /* no comparison is under way */
@@ -43,6 +44,8 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         a->numbered = leaf->type == JSON_NUMBER;
     } else if (reader_leads(leaf, 0, "compared")) {
         a->compared = reader_whole(leaf);
+    } else if (reader_leads(leaf, 0, "not_compared")) {
+        a->not_compared = reader_whole(leaf);
     } else if (reader_leads(leaf, 0, "differences")) {
         a->differences = reader_whole(leaf);
     } else if (reader_leads(leaf, 0, "state")) {
@@ -111,7 +114,11 @@ static void put_total(struct buf *out, const struct answer *a)
         buf_printf(out, ", %" PRIu64 " of them shown", a->shown);
     if (a->applied && a->differences > 0)
         buf_puts(out, ", which a relist repairs");
-    buf_printf(out, " (%" PRIu64 " objects compared)\n", a->compared);
+    buf_printf(out, " (%" PRIu64 " objects compared", a->compared);
+    if (a->not_compared > 0)
+        buf_printf(out, ", %" PRIu64 " not: they changed meanwhile, or cannot be used",
+                   a->not_compared);
+    buf_puts(out, ")\n");
 }
 
 static enum err_kind put_result(struct buf *out, const struct wait *w, struct err *err)

@@ -25,11 +25,12 @@ struct auditor {
     const struct auditor_events *events;
     void *arg;
     struct deadline *next;  /* the next one that nobody asks for */
-    struct deadline *grace; /* until audit_finish() */
+    struct deadline *grace; /* until audit_finish() at the latest */
     enum attempt attempt;
     unsigned limit;   /* of a page */
     uint64_t relists; /* of the watch, when the lists began */
     size_t feed;      /* whose list is under way */
+    bool is_first_page;
     struct pages pages;
     struct request *request; /* NULL while not LISTING */
     struct list_reader *list;
@@ -107,14 +108,14 @@ static void on_item(void *arg, struct object *o, bool selected)
     const struct auditor *a = arg;
 
     if (selected)
-        audit_item(audit(a), o);
+        audit_item(audit(a), a->feed, o);
 }
 
 static void on_too_big(void *arg, struct str key)
 {
     const struct auditor *a = arg;
 
-    audit_touched(audit(a), key);
+    audit_unusable(audit(a), a->feed, key);
 }
 
 static void on_head(void *arg, const struct http_head *head);
@@ -130,6 +131,7 @@ static void ask(struct auditor *a, const char *token)
     const struct feed *f = watch_feed(a->params.watch, a->feed);
     struct buf target = {0};
 
+    a->is_first_page = token == NULL;
     pages_ask(&a->pages, token);
     feed_put_list_target(f, &target, a->limit, token);
     a->list = list_reader_create(feed_rules(f), &list_events, a);
@@ -193,12 +195,24 @@ static void on_body(void *arg, const char *data, size_t n)
     }
 }
 
+/* Has the cache all that the lists have, and is no stream lost? */
+static bool has_passed(const struct auditor *a)
+{
+    const struct watch *w = a->params.watch;
+
+    for (size_t i = 0; i < watch_feed_count(w); i++)
+        if (!audit_is_passed(audit(a), i, str_c(feed_status(watch_feed(w, i)).rv)))
+            return false;
+    return all_connected(w);
+}
+
 static void all_listed(struct auditor *a)
 {
     uint64_t grace_ms = a->params.grace_ms > 0 ? a->params.grace_ms : AUDIT_GRACE_MS;
 
     audit_listed(audit(a));
-    deadline_start(a->grace, grace_ms);
+    bool over = has_passed(a) || (all_connected(a->params.watch) && audit_agrees(audit(a)));
+    deadline_start(a->grace, over ? 0 : grace_ms);
 }
 
 static void list_complete(struct auditor *a)
@@ -211,6 +225,8 @@ static void list_complete(struct auditor *a)
         fail(a, &err);
         return;
     }
+    if (a->is_first_page)
+        audit_version(audit(a), a->feed, page.rv);
     char *next = page.next.n > 0 ? mem_strndup(page.next.p, page.next.n) : NULL;
     end_request(a);
     a->feed += next == NULL;
@@ -294,6 +310,12 @@ void auditor_verify(struct auditor *a)
 
     if (audit_state(audit(a)) == AUDIT_IDLE && !start(a, false, &err))
         audit_failed(audit(a), &err, now_ms(a));
+}
+
+void auditor_kick(struct auditor *a)
+{
+    if (audit_state(audit(a)) == AUDIT_GRACE && has_passed(a))
+        deadline_start(a->grace, 0);
 }
 
 void auditor_dispose(struct auditor **ap)

@@ -23,7 +23,7 @@ struct auditor_params {
     struct watch *watch;
     uint64_t interval_ms; /* 0 = only when asked to; the first one comes after [1, 2] of them */
     unsigned page_size;   /* 0 = no paging */
-    uint64_t grace_ms;    /* from the last list to the comparison; 0 = AUDIT_GRACE_MS */
+    uint64_t grace_ms;    /* from the last list to the comparison at most; 0 = AUDIT_GRACE_MS */
     uint64_t seed;
 };
 
@@ -45,6 +45,9 @@ struct auditor *auditor_create(const struct auditor_params *params,
  * A watch that is not in sync fails at once: audit_result() says why, on_done does not run. It was
  * resolved (watch_wants() is NULL). */
 void auditor_verify(struct auditor *a);
+
+/* Events of the watch have come: if it has all that the lists have, the comparison ends. */
+void auditor_kick(struct auditor *a);
 
 /* The end for the user: *a is NULL, no event comes any more; a comparison under way has failed.
  * NULL is fine. */

@@ -83,6 +83,8 @@ static void on_data(void *arg)
 
     if (f->confirmer != NULL)
         confirmer_kick(f->confirmer);
+    if (f->auditor != NULL)
+        auditor_kick(f->auditor);
     f->events->on_progress(f->arg);
 }
 

@@ -56,9 +56,10 @@ static void test_verify_tells_the_number_of_its_result(void **state)
     admin_world_expect(t, "POST /v1/watches/services/verify", 409, "not synced yet");
     expect_done(t, "");
     sync_services(t, "42", 3);
-    admin_world_expect(t, "GET /v1/watches/services/verify", 200,
-                       "{\"number\":0,\"state\":\"idle\",\"done_age_s\":null,\"applied\":false,"
-                       "\"compared\":0,\"differences\":0,\"keys\":[],\"error\":null}\n");
+    admin_world_expect(
+        t, "GET /v1/watches/services/verify", 200,
+        "{\"number\":0,\"state\":\"idle\",\"done_age_s\":null,\"applied\":false,"
+        "\"compared\":0,\"not_compared\":0,\"differences\":0,\"keys\":[],\"error\":null}\n");
     admin_world_expect(t, "POST /v1/watches/services/verify", 202,
                        "{\"started\":true,\"number\":1}\n");
     expect_done(t, "verify services;");
@@ -68,7 +69,7 @@ static void add_item(struct audit *a, const char *key, const char *uid, const ch
 {
     struct object *o = objects_make(key, uid, rv, NULL);
 
-    audit_item(a, o);
+    audit_item(a, 0, o);
     object_unref(&o);
 }
 
@@ -100,7 +101,7 @@ static void test_verify_shows_what_differs(void **state)
     audit_finish(a, WORLD_NOW_MS - 2000);
     admin_world_expect(t, "GET /v1/watches/services/verify", 200,
                        "{\"number\":1,\"state\":\"idle\",\"done_age_s\":2,\"applied\":false,"
-                       "\"compared\":4,\"differences\":3,\"keys\":["
+                       "\"compared\":4,\"not_compared\":0,\"differences\":3,\"keys\":["
                        "{\"key\":\"b/new\",\"what\":\"missing\"},"
                        "{\"key\":\"b/s1\",\"what\":\"different\"},"
                        "{\"key\":\"b/s2\",\"what\":\"extra\"}],\"error\":null}\n");

@@ -24,7 +24,7 @@ static struct rig make(void)
 {
     struct rig r = {.store = store_create(1, ignore_delta, NULL)};
 
-    r.audit = audit_create(r.store);
+    r.audit = audit_create(r.store, 1);
     return r;
 }
 
@@ -46,8 +46,23 @@ static void put_listed(struct rig *r, const char *key, const char *uid, const ch
 {
     struct object *o = objects_make(key, uid, rv, NULL);
 
-    audit_item(r->audit, o);
+    audit_item(r->audit, 0, o);
     object_unref(&o);
+}
+
+/* The store changed the key, by an event of this version. */
+static void touch_at(struct rig *r, const char *key, enum delta_type type, const char *rv)
+{
+    struct object *o = objects_make(key, "u", rv, NULL);
+
+    audit_touched(r->audit, 0, &(struct delta){.type = type, .object = o});
+    object_unref(&o);
+}
+
+/* By an event whose version is not known. */
+static void touch(struct rig *r, const char *key)
+{
+    touch_at(r, key, DELTA_LEFT, "1");
 }
 
 static const struct audit_result *finish(struct rig *r)
@@ -76,7 +91,7 @@ static void test_it_is_idle_and_empty_at_first(void **state)
     assert_int_equal(result->done_ms, 0);
     assert_int_equal(result->runs, 0);
     assert_int_equal(result->err->kind, ERR_OK);
-    audit_touched(r.audit, str_c("a/x"));
+    touch(&r, "a/x");
     assert_int_equal(audit_state(r.audit), AUDIT_IDLE);
     drop(&r);
     assert_null(r.audit);
@@ -156,19 +171,129 @@ static void test_what_was_touched_is_left_out(void **state)
     put_stored(&r, "a/extra", "u1", "1");
     put_stored(&r, "a/late", "u1", "1");
     audit_begin(r.audit, false);
-    audit_touched(r.audit, str_c("a/before"));
+    touch(&r, "a/before");
     put_listed(&r, "a/before", "u2", "2");
     put_listed(&r, "a/after", "u3", "3");
-    audit_touched(r.audit, str_c("a/after"));
-    audit_touched(r.audit, str_c("a/extra"));
+    touch(&r, "a/after");
+    touch(&r, "a/extra");
     put_listed(&r, "a/late", "u1", "2");
     audit_listed(r.audit);
-    audit_touched(r.audit, str_c("a/late"));
+    touch(&r, "a/late");
     audit_finish(r.audit, 6000);
     assert_int_equal(audit_result(r.audit)->differences, 0);
     assert_int_equal(audit_result(r.audit)->compared, 0);
+    assert_int_equal(audit_result(r.audit)->not_compared, 4);
     audit_begin(r.audit, false);
     assert_int_equal(finish(&r)->differences, 2);
+    drop(&r);
+}
+
+static void test_what_changed_up_to_the_version_of_the_list_is_compared(void **state)
+{
+    struct rig r = make();
+
+    (void)state;
+    audit_begin(r.audit, false);
+    touch_at(&r, "a/same", DELTA_MODIFIED, "12"); /* before the list tells its version */
+    touch_at(&r, "a/late", DELTA_MODIFIED, "8");
+    put_stored(&r, "a/same", "u", "12");
+    put_stored(&r, "a/late", "u", "8");
+    put_listed(&r, "a/same", "u", "12");
+    put_listed(&r, "a/late", "u", "11");
+    put_listed(&r, "a/gone", "u", "7");
+    put_listed(&r, "a/back", "u", "7");
+    audit_version(r.audit, 0, str_c("12"));
+    audit_listed(r.audit);
+    touch_at(&r, "a/gone", DELTA_DELETED, "12");
+    touch_at(&r, "a/back", DELTA_DELETED, "13");
+    touch_at(&r, "a/over", DELTA_DELETED, "13"); /* neither listed nor there */
+    touch_at(&r, "a/new", DELTA_ADDED, "13");
+    put_stored(&r, "a/new", "u", "13");
+    touch_at(&r, "a/extra", DELTA_ADDED, "9");
+    put_stored(&r, "a/extra", "u", "9");
+    audit_finish(r.audit, 6000);
+    const struct audit_result *result = audit_result(r.audit);
+    assert_int_equal(result->compared, 4);
+    assert_int_equal(result->not_compared, 2);
+    assert_int_equal(result->n, 3);
+    assert_found(result, 0, "a/extra", "extra");
+    assert_found(result, 1, "a/gone", "missing");
+    assert_found(result, 2, "a/late", "different");
+    drop(&r);
+}
+
+static void test_the_last_change_of_a_key_counts(void **state)
+{
+    struct rig r = make();
+
+    (void)state;
+    audit_begin(r.audit, false);
+    put_stored(&r, "a/x", "u", "11");
+    touch_at(&r, "a/x", DELTA_MODIFIED, "11");
+    touch_at(&r, "a/x", DELTA_MODIFIED, "13");
+    put_listed(&r, "a/x", "u", "12");
+    put_listed(&r, "a/x", "u", "12"); /* twice by one list */
+    audit_version(r.audit, 0, str_c("12"));
+    assert_int_equal(finish(&r)->compared, 0);
+    assert_int_equal(audit_result(r.audit)->not_compared, 1);
+    drop(&r);
+}
+
+static void test_what_cannot_be_used_is_not_compared_but_counted(void **state)
+{
+    struct rig r = make();
+
+    (void)state;
+    put_stored(&r, "a/x", "u", "1");
+    audit_begin(r.audit, false);
+    audit_unusable(r.audit, 0, str_c("a/x"));
+    audit_unusable(r.audit, 0, str_c("a/y"));
+    touch_at(&r, "a/y", DELTA_MODIFIED, "2");
+    audit_version(r.audit, 0, str_c("12"));
+    assert_int_equal(finish(&r)->compared, 0);
+    assert_int_equal(audit_result(r.audit)->not_compared, 2);
+    assert_int_equal(audit_result(r.audit)->differences, 0);
+    audit_begin(r.audit, false);
+    assert_int_equal(finish(&r)->not_compared, 0);
+    drop(&r);
+}
+
+static void test_the_cache_passes_the_version_of_each_list(void **state)
+{
+    struct rig r = {.store = store_create(2, ignore_delta, NULL)};
+
+    (void)state;
+    r.audit = audit_create(r.store, 2);
+    audit_begin(r.audit, false);
+    audit_version(r.audit, 0, str_c("12"));
+    audit_version(r.audit, 1, str_c("9"));
+    audit_listed(r.audit);
+    assert_false(audit_is_passed(r.audit, 0, str_c("11")));
+    assert_true(audit_is_passed(r.audit, 0, str_c("12")));
+    assert_true(audit_is_passed(r.audit, 0, str_c("100")));
+    assert_true(audit_is_passed(r.audit, 1, str_c("11")));
+    assert_false(audit_is_passed(r.audit, 1, str_c("")));
+    audit_begin(r.audit, false);
+    audit_listed(r.audit);
+    assert_false(audit_is_passed(r.audit, 0, str_c("12"))); /* what lists said before */
+    drop(&r);
+}
+
+static void test_a_cache_agrees_when_nothing_differs_any_more(void **state)
+{
+    struct rig r = make();
+
+    (void)state;
+    put_stored(&r, "a/x", "u", "1");
+    audit_begin(r.audit, false);
+    put_listed(&r, "a/x", "u", "5");
+    audit_listed(r.audit);
+    assert_false(audit_agrees(r.audit));
+    put_stored(&r, "a/x", "u", "5");
+    assert_true(audit_agrees(r.audit));
+    assert_int_equal(audit_state(r.audit), AUDIT_GRACE);
+    audit_finish(r.audit, 6000);
+    assert_int_equal(audit_result(r.audit)->compared, 1);
     drop(&r);
 }
 
@@ -179,7 +304,7 @@ static void test_to_begin_anew_forgets_the_first_list(void **state)
     (void)state;
     audit_begin(r.audit, true);
     put_listed(&r, "a/x", "u1", "1");
-    audit_touched(r.audit, str_c("a/y"));
+    touch(&r, "a/y");
     audit_begin(r.audit, audit_applies(r.audit));
     put_listed(&r, "a/y", "u2", "2");
     put_listed(&r, "a/y", "u2", "3");
@@ -274,7 +399,7 @@ static void run_program(struct rng *rng)
                                  (unsigned)rng_between(rng, 0, 12), rng_between(rng, 0, 3) == 0};
         (void)snprintf(key, sizeof(key), "a/%d", i);
         if (pairs[i].touched && rng_between(rng, 0, 1) == 0)
-            audit_touched(r.audit, str_c(key));
+            touch(&r, key);
         (void)snprintf(rv, sizeof(rv), "%u", pairs[i].stored);
         if (pairs[i].stored > 0)
             put_stored(&r, key, "u", rv);
@@ -282,7 +407,7 @@ static void run_program(struct rng *rng)
         if (pairs[i].listed > 0)
             put_listed(&r, key, "u", rv);
         if (pairs[i].touched)
-            audit_touched(r.audit, str_c(key));
+            touch(&r, key);
     }
     const struct audit_result *result = finish(&r);
     for (int i = 0; i < KEYS; i++) {
@@ -313,6 +438,11 @@ int main(void)
         cmocka_unit_test(test_differences_are_named_and_sorted),
         cmocka_unit_test(test_a_newer_cache_is_no_difference),
         cmocka_unit_test(test_what_was_touched_is_left_out),
+        cmocka_unit_test(test_what_changed_up_to_the_version_of_the_list_is_compared),
+        cmocka_unit_test(test_the_last_change_of_a_key_counts),
+        cmocka_unit_test(test_what_cannot_be_used_is_not_compared_but_counted),
+        cmocka_unit_test(test_the_cache_passes_the_version_of_each_list),
+        cmocka_unit_test(test_a_cache_agrees_when_nothing_differs_any_more),
         cmocka_unit_test(test_to_begin_anew_forgets_the_first_list),
         cmocka_unit_test(test_a_failure_is_a_run_without_findings),
         cmocka_unit_test(test_only_the_first_hundred_are_kept),

@@ -14,6 +14,8 @@
 #include "server.h"
 #include "trusted.h"
 
+#define DAY_MS ((uint64_t)24 * 3600 * 1000)
+
 #define OK_HEAD  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 #define EXPIRED  "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 #define BROKEN   "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -146,7 +148,8 @@ static void sync_watch(struct rig *r)
 
 #define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
 
-static void set_up(struct rig *r, const struct server_step *const *scripts, uint64_t interval_ms)
+static void set_up_with(struct rig *r, const struct server_step *const *scripts,
+                        uint64_t interval_ms, uint64_t grace_ms)
 {
     static const struct auditor_events events = {on_done, on_unauthorized};
     static const struct watch_events watch_events = {.on_delta = on_delta, .on_stale = on_stale};
@@ -162,9 +165,14 @@ static void set_up(struct rig *r, const struct server_step *const *scripts, uint
                                                          .watch = r->watch,
                                                          .interval_ms = interval_ms,
                                                          .page_size = 500,
-                                                         .grace_ms = 5,
+                                                         .grace_ms = grace_ms,
                                                          .seed = 1},
                                 &events, r);
+}
+
+static void set_up(struct rig *r, const struct server_step *const *scripts, uint64_t interval_ms)
+{
+    set_up_with(r, scripts, interval_ms, 5);
 }
 
 static void tear_down(struct rig *r)
@@ -227,6 +235,57 @@ static void test_verify_finds_differences_and_applies_nothing(void **state)
     assert_string_equal(result(&r)->v[2].key, "a/z");
     assert_string_equal(result(&r)->v[2].what, "missing");
     assert_int_equal(store_count(watch_store(r.watch)), 2);
+    tear_down(&r);
+}
+
+/* Nobody waits for a day. */
+static void test_caches_that_agree_end_it_at_once(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up_with(&r, SCRIPTS(page_1, page_2), 0, DAY_MS);
+    sync_watch(&r);
+    verify(&r);
+    assert_equal_caches(&r, 2);
+    tear_down(&r);
+}
+
+static void say_version(struct rig *r, const char *rv)
+{
+    struct buf bookmark = {0};
+
+    buf_printf(&bookmark,
+               "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":"
+               "\"v1\",\"metadata\":{\"resourceVersion\":\"%s\"}}}",
+               rv);
+    assert_true(feed_body(feed(r), bookmark.data, bookmark.len, now(r)));
+    buf_free(&bookmark);
+    auditor_kick(r->auditor);
+}
+
+/* As soon as the lists are complete. */
+static void pass_when_listed(struct rig *r)
+{
+    if (audit_state(watch_audit(r->watch)) == AUDIT_LISTING) {
+        when_asked(r, 1, pass_when_listed);
+        return;
+    }
+    say_version(r, "8");
+    assert_int_equal(audit_state(watch_audit(r->watch)), AUDIT_GRACE);
+    say_version(r, "9");
+}
+
+static void test_a_cache_that_has_passed_the_list_ends_it(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up_with(&r, SCRIPTS(differs), 0, DAY_MS);
+    sync_watch(&r);
+    when_asked(&r, 1, pass_when_listed);
+    verify(&r);
+    assert_int_equal(result(&r)->n, 3);
     tear_down(&r);
 }
 
@@ -483,6 +542,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_verify_finds_differences_and_applies_nothing),
+        cmocka_unit_test(test_caches_that_agree_end_it_at_once),
+        cmocka_unit_test(test_a_cache_that_has_passed_the_list_ends_it),
         cmocka_unit_test(test_lists_come_in_pages),
         cmocka_unit_test(test_an_expired_token_begins_anew_without_pages),
         cmocka_unit_test(test_failures_are_results),

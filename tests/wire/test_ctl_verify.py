@@ -20,8 +20,8 @@ def running(api, daemon, hook):
 
 
 def verified(d, *commands):
-    """What informerctl verify says to people who ask at the same time: each comparison takes 5 s
-    (AUDIT_GRACE_MS), which they wait for together."""
+    """What informerctl verify says to people who ask at the same time: one that finds differences
+    waits for 5 s (AUDIT_GRACE_MS) or a bookmark, which they wait for together."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
         return [done.result() for done in
                 [pool.submit(d.ctl, "verify", *command) for command in commands]]
@@ -53,6 +53,7 @@ def test_verify_shows_what_differs_and_changes_nothing(api, daemon, hook):
     assert running.control.objects("services") == before and len(hook.runs()) == 2
     result = json.loads(as_json.stdout)
     assert result["number"] in (1, 2), "2: the first had ended before the second one asked"
+    assert result["compared"] == 3 and result["not_compared"] == 0
     assert result["differences"] == 3 and result["applied"] is False
     assert result["error"] is None and 0 <= result["done_age_s"] < age_of(began)
     for name, count in (("services", 3), ("configmaps", 0)):
@@ -92,3 +93,37 @@ def test_verify_before_the_watch_is_synced_is_refused(api, daemon):
     d.control.wait_watch("services", state="backoff")
     done = d.ctl("verify", "services")
     assert done.returncode == 1 and "not synced" in done.stderr
+
+
+def test_it_ends_when_the_cache_has_passed_the_list(running, api):
+    """Whether something differs or not: here nothing does, so the answer to the list is enough."""
+    done = running.ctl("verify", "services", "--timeout", "4s")
+    assert (done.returncode, done.stdout) == (0, "no differences (2 objects compared)\n")
+    api.delete("services", "n/a", silent=True)
+    running.control.post("/v1/watches/services/verify")
+    wait_until(lambda: running.control.watch("services")["audit"]["state"] == "grace")
+    api.bookmark()
+    wait_until(lambda: running.control.watch("services")["audit"]["runs"] == 2, timeout=4)
+    assert running.control.watch("services")["audit"]["differences"] == 1
+
+
+def test_only_what_changed_after_the_list_is_not_compared_and_is_counted(running, api):
+    gate, bodies = Gate(), []
+
+    async def late(exchange):
+        await gate.pass_by()
+        await exchange.answer(body=bodies[0])
+    api.on_list("services").run(late)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        asked = pool.submit(running.ctl, "verify", "services", "--timeout", "60s")
+        gate.wait_reached()
+        api.apply(service("n/b", ports=[444]))
+        bodies.append(list_body(api, "n/a", "n/b"))
+        api.apply(service("n/a", ports=[445]), service("n/c"))
+        running.caught_up(api)
+        gate.open()
+        done = asked.result()
+    assert done.returncode == 0 and done.stdout == (
+        "no differences (1 objects compared, 2 not: they changed meanwhile, or cannot be used)\n")
+    result = running.control.get("/v1/watches/services/verify")
+    assert (result["compared"], result["not_compared"], result["differences"]) == (1, 2, 0)
