@@ -399,6 +399,15 @@ void feed_forget(struct feed *f)
     feed_order(f, RELIST_MANUAL);
 }
 
+/* The initial events took too long, or came too slowly. */
+static struct feed_action give_up_stream(struct feed *f, const struct err *err)
+{
+    log_emit(LOG_LVL_WARN, "the initial events are given up: listing instead",
+             LOG_FIELDS(KV_STR("cluster", f->params.cluster), KV_STR("watch", f->params.watch),
+                        KV_ERR(err)));
+    return failed(f, err);
+}
+
 struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_now now)
 {
     f->in.now = now;
@@ -411,6 +420,9 @@ struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_n
     }
     if (f->in.stop != INTAKE_GOES_ON)
         return stopped(f, f->in.stop);
+    if (err != NULL && err->kind == ERR_TIMEOUT &&
+        reflector_state(f->reflector) == REFLECTOR_STREAMING)
+        return give_up_stream(f, err);
     if (f->response == RESPONSE_GOOD && f->events != NULL)
         return act(f, reflector_ended(f->reflector, now.ms)); /* cut off: the version is known */
     if (err != NULL)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "base/rate.h"
 #include "cache/refusal.h"
 #include "io/deadline.h"
 #include "io/exchange.h"
@@ -20,6 +21,11 @@
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 #include "proto/tls.h"
+
+/* What has a place in the list gate must bring so much in a minute, of which a silence counts as no
+ * more than this: any link does, a server that drips does not. */
+#define LIST_BYTES_PER_MINUTE ((size_t)64 * 1024)
+enum { MINUTE_MS = 60000, LIST_PAUSE_MS = 10000 };
 
 /* How long after its handshake the leader may wait for a session (TLS 1.3 sends them later). */
 enum { LEAD_MS = 1000 };
@@ -92,6 +98,7 @@ struct request {
     bool sent;          /* it had a connection that was open */
     struct conn *conn;
     struct exchange *exchange;
+    struct rate rate;   /* of the body, while it has a place */
     struct err failure; /* what tell_end tells */
     struct loop_task tell_end;
     struct loop_task go_on;
@@ -246,15 +253,31 @@ static void on_head(void *arg, const struct http_head *head)
         session_missing(&c->session, r);
         dispatch_later(c);
     }
+    rate_begin(&r->rate, c->last_contact_ms);
     r->events->on_head(r->arg, head);
+}
+
+/* Others wait for its place. */
+static void give_up(struct request *r)
+{
+    struct err err;
+
+    err_set(&err, ERR_TIMEOUT, 0, "%s: the list came too slowly: less than %zu KiB in a minute",
+            conn_name(r->conn), LIST_BYTES_PER_MINUTE / 1024);
+    exchange_dispose(&r->exchange);
+    fail(r, &err);
 }
 
 static void on_body(void *arg, const char *data, size_t n)
 {
     struct request *r = arg;
+    uint64_t now_ms = loop_now_ms(r->cluster->loop);
 
-    r->cluster->last_contact_ms = loop_now_ms(r->cluster->loop);
-    r->events->on_body(r->arg, data, n);
+    r->cluster->last_contact_ms = now_ms;
+    if (r->placed && !rate_add(&r->rate, n, now_ms))
+        give_up(r);
+    else
+        r->events->on_body(r->arg, data, n);
 }
 
 static void on_end(void *arg, const struct err *err)
@@ -707,6 +730,7 @@ struct request *cluster_request(struct cluster *c, const struct request_params *
                 .vouched = params->follows, .last_peer = params->last_peer,
                 .stream = params->stream, .hard_deadline_ms = params->hard_deadline_ms);
 
+    r->rate = (struct rate){MINUTE_MS, LIST_BYTES_PER_MINUTE, LIST_PAUSE_MS, 0, 0, 0};
     begin_request(r);
     list_append(&c->waiting, &r->wait);
     dispatch_later(c);

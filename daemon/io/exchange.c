@@ -26,7 +26,7 @@ struct exchange {
     uint64_t idle_timeout_ms;
     uint64_t hard_deadline_ms;
     uint64_t head_ms;  /* when the head was complete */
-    uint64_t heard_ms; /* when bytes came last */
+    uint64_t heard_ms; /* when bytes of the body came last */
     bool heard;
     bool reusable;
 };
@@ -102,6 +102,7 @@ static bool on_head(void *arg, const struct http_head *head)
     struct exchange *x = arg;
 
     x->head_ms = loop_now_ms(x->loop);
+    x->heard_ms = x->head_ms;
     enter(x, EX_BODY);
     x->events->on_head(x->arg, head);
     return x->events != NULL;
@@ -111,6 +112,7 @@ static bool on_body(void *arg, const char *data, size_t n)
 {
     struct exchange *x = arg;
 
+    x->heard_ms = loop_now_ms(x->loop);
     x->events->on_body(x->arg, data, n);
     return x->events != NULL;
 }
@@ -127,7 +129,6 @@ static void on_data(void *arg, const char *data, size_t n)
     size_t used = 0;
 
     x->heard = true;
-    x->heard_ms = loop_now_ms(x->loop);
     enum err_kind kind = http_in_feed(x->in, data, n, &used, &err);
 
     if (x->events == NULL)

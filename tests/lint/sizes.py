@@ -11,7 +11,7 @@ import subprocess
 
 import csource
 
-FUNCTION_LINES, PARAMETERS, FILE_LINES, HEADER_LINES = 60, 6, 800, 200
+FUNCTION_LINES, PARAMETERS, FILE_LINES, HEADER_LINES = 60, 6, 1000, 200
 WRITABLE = re.compile(r"\.data(?!\.rel\.ro)|\.bss|\.tdata|\.tbss|\*COM\*")
 
 

@@ -123,7 +123,7 @@ BAD = {
                       "daemon/base/x.h:1: the guard of this header is BASE_X_H"),
     "a long function": ("sizes.py", {"daemon/base/x.c": "int x(void)\n{\n" + "    ;\n" * 58 + "}\n"},
                         "daemon/base/x.c:1: x() has 61 lines, the limit is 60"),
-    "a long file": ("sizes.py", {"daemon/base/x.c": "\n" * 801}, "x.c:801: 801 lines"),
+    "a long file": ("sizes.py", {"daemon/base/x.c": "\n" * 1001}, "x.c:1001: 1001 lines"),
     "a long header": ("sizes.py", {"daemon/base/x.h": "\n" * 201}, "x.h:201: 201 lines"),
     "many parameters": ("sizes.py", {"daemon/base/x.c": "void x(int a, int b, int (*c)(int, int),\n"
                                      "       int d, int e, int f, int g);\n"},

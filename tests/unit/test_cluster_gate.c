@@ -14,6 +14,7 @@
 #include "campaign.h"
 #include "io/deadline.h"
 #include "io/loop.h"
+#include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
 
@@ -45,6 +46,25 @@ static const struct server_step answers[] = {
     {SERVER_AGAIN, NULL                                               }
 };
 
+#define LONG "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
+
+enum { PIECES = 8 };
+
+/* The script of a body that comes piece by piece, each after a server_go(): SEND a byte, or FLOOD. */
+static const struct server_step *piecewise(enum server_do piece)
+{
+    static struct server_step v[2 * PIECES + 3];
+
+    v[0] = (struct server_step){SERVER_READ, NULL};
+    v[1] = (struct server_step){SERVER_SEND, LONG};
+    for (size_t i = 0; i < PIECES; i++) {
+        v[2 * i + 2] = (struct server_step){SERVER_WAIT, NULL};
+        v[2 * i + 3] = (struct server_step){piece, "x"};
+    }
+    v[2 * PIECES + 2] = (struct server_step){SERVER_HOLD, NULL};
+    return v;
+}
+
 /* Who they are in the rigs below. */
 enum { STREAM, LIST, MORE, WATCH };
 
@@ -54,6 +74,8 @@ struct rig {
     struct deadline *poll;
     bool (*is_true)(struct rig *r, const char *what);
     const char *what;
+    struct request_probe *of; /* whose body .. */
+    size_t bytes;             /* .. must have so much */
 };
 
 static void on_poll(void *arg)
@@ -277,6 +299,98 @@ static void test_leaving_when_the_cluster_is_gone(void **state)
     tear_down(&r);
 }
 
+static bool has_so_much(struct rig *r, const char *what)
+{
+    (void)what;
+    return r->of->body.len >= r->bytes || r->of->ends > 0;
+}
+
+static bool has_head(struct rig *r, const char *what)
+{
+    (void)what;
+    return r->of->heads > 0;
+}
+
+/* A piece of n bytes every 10 s. Returns how many came before it ended. */
+static unsigned take_pieces(struct rig *r, unsigned who, size_t n)
+{
+    unsigned pieces = 0;
+
+    r->of = &r->p.rq[who];
+    run_until(r, has_head, NULL);
+    while (pieces < PIECES && r->of->ends == 0) {
+        r->bytes = ++pieces * n;
+        play_clock_pass(10000);
+        server_go(r->s);
+        run_until(r, has_so_much, NULL);
+    }
+    return pieces;
+}
+
+static void assert_given_up(struct rig *r, unsigned who)
+{
+    assert_int_equal(take_pieces(r, who, 1), 6); /* a minute */
+    assert_int_equal(r->p.rq[who].ends, 1);
+    assert_int_equal(r->p.rq[who].err.kind, ERR_TIMEOUT);
+    assert_non_null(strstr(r->p.rq[who].err.text, "too slowly"));
+}
+
+static void test_a_list_that_drips_is_given_up_and_gives_its_place_back(void **state)
+{
+    const struct server_step *const scripts[] = {piecewise(SERVER_SEND), answers, NULL};
+    struct rig r;
+
+    (void)state;
+    set_up(&r, scripts);
+    cluster_probe_start(&r.p, LIST, true, "/list");
+    run_until(&r, was_asked, "/list");
+    assert_waits(&r, MORE, "/more");
+    assert_given_up(&r, LIST);
+    assert_listed(&r, MORE); /* the first one still waits for its next try */
+    tear_down(&r);
+}
+
+static void test_a_stream_that_drips_in_its_place_is_given_up(void **state)
+{
+    const struct server_step *const scripts[] = {piecewise(SERVER_SEND), answers, NULL};
+    struct rig r;
+
+    (void)state;
+    set_up(&r, scripts);
+    begin_stream(&r);
+    assert_given_up(&r, STREAM);
+    cluster_probe_start(&r.p, LIST, true, "/list");
+    assert_listed(&r, LIST);
+    tear_down(&r);
+}
+
+static void test_a_stream_that_has_left_may_drip(void **state)
+{
+    const struct server_step *const scripts[] = {piecewise(SERVER_SEND), NULL};
+    struct rig r;
+
+    (void)state;
+    set_up(&r, scripts);
+    begin_stream(&r);
+    request_leave_gate(r.p.rq[STREAM].r);
+    assert_int_equal(take_pieces(&r, STREAM, 1), PIECES);
+    assert_int_equal(r.p.rq[STREAM].ends, 0);
+    tear_down(&r);
+}
+
+static void test_a_slow_link_may_list(void **state)
+{
+    const struct server_step *const scripts[] = {piecewise(SERVER_FLOOD), NULL};
+    struct rig r;
+
+    (void)state;
+    set_up(&r, scripts);
+    cluster_probe_start(&r.p, LIST, true, "/list");
+    assert_int_equal(take_pieces(&r, LIST, 65536), PIECES);
+    assert_int_equal(r.p.rq[LIST].ends, 0);
+    tear_down(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +400,10 @@ int main(void)
         cmocka_unit_test(test_a_stream_that_fails_gives_its_place_back),
         cmocka_unit_test(test_dispose_gives_the_place_back),
         cmocka_unit_test(test_leaving_when_the_cluster_is_gone),
+        cmocka_unit_test(test_a_list_that_drips_is_given_up_and_gives_its_place_back),
+        cmocka_unit_test(test_a_stream_that_drips_in_its_place_is_given_up),
+        cmocka_unit_test(test_a_stream_that_has_left_may_drip),
+        cmocka_unit_test(test_a_slow_link_may_list),
     };
 
     alarm(PATIENCE_S);

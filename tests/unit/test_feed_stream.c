@@ -101,6 +101,14 @@ static void test_a_very_short_stream_falls_back_to_a_list(void **state)
     CHECK(always, {BRIEF, .body = "", .next = LIST_ZERO}, SYNCED);
 }
 
+static void test_a_stream_that_is_too_slow_falls_back_to_a_list(void **state)
+{
+    (void)state;
+    CHECK(always, {OK, .body = A_AND_B, .cut_off = ERR_TIMEOUT, .next = LIST_ZERO}, SYNCED);
+    CHECK(always, {OK, .body = A_AND_B INITIAL_END("10"), .cut_off = ERR_TIMEOUT, .heard = BOTH,
+                   .next = WATCH("10")}); /* it is a watch by then */
+}
+
 static void test_three_broken_streams_fall_back_to_a_list(void **state)
 {
     (void)state;
@@ -227,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_s69_busy_waits_and_streams),
         cmocka_unit_test(test_s70_a_stream_that_ends_early_drops_what_it_said),
         cmocka_unit_test(test_a_very_short_stream_falls_back_to_a_list),
+        cmocka_unit_test(test_a_stream_that_is_too_slow_falls_back_to_a_list),
         cmocka_unit_test(test_three_broken_streams_fall_back_to_a_list),
         cmocka_unit_test(test_s71_s72_a_relist_streams_from_the_last_version_then_without),
         cmocka_unit_test(test_initial_events_of_another_kind_are_skipped),
