@@ -11,7 +11,7 @@
 #include "proto/tls_identity.h"
 
 #define WHY_IDENTITY \
-    "read once at each start: its uid says which cluster this is; without it the CA's key does"
+    "its uid says which cluster this is: asked on new connections; without it the CA's key does"
 #define WHY_PLURAL "must be the plural: kubectl api-resources has it"
 
 /* Whom a credential names. */
@@ -141,20 +141,19 @@ static void put_cluster(struct rbac *rbac, const struct conf_cluster *c, const s
     rbac_put(rbac, &h->subject, out);
 }
 
-/* Without a state nobody asks which cluster it is. */
-static void take_identity(struct rbac *rbac, const struct conf *conf)
+/* For the question which cluster it is. */
+static void take_identity(struct rbac *rbac)
 {
     static const struct rbac_grant identity = {
         .ns = "",
         .group = "",
         .plural = "namespaces",
         .name = "kube-system",
-        .verbs = RBAC_GET,
+        .verbs = RBAC_GET | RBAC_LIST,
         .why = WHY_IDENTITY,
     };
 
-    if (conf_state_folder(conf) != NULL)
-        rbac_grant(rbac, &identity);
+    rbac_grant(rbac, &identity);
 }
 
 /* Those of one cluster; false when there are none. */
@@ -208,7 +207,7 @@ static int put_clusters(const struct conf *conf, const struct access_list *acces
         const struct conf_cluster *c = &conf->clusters[i];
         struct rbac *rbac = rbac_create();
 
-        take_identity(rbac, conf);
+        take_identity(rbac);
         if (take_watches(rbac, conf, c, &p))
             known = print_cluster(c, &access->v[i], rbac, subject, out) && known;
         else

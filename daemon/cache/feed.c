@@ -147,8 +147,10 @@ static void begin_request(struct feed *f, const struct reflector_action *a)
         f->list = list_reader_create(&f->rules, &intake_no_events, &f->in);
     else
         f->events = event_reader_create(&f->rules, intake_event, &f->in);
-    if (a->what == REFLECTOR_STREAM)
+    if (a->what == REFLECTOR_STREAM) {
         begin_staging(f);
+        f->in.proof = PROOF_IDENTITY; /* see FEED_STREAM */
+    }
     buf_clear(&f->target);
     query_put_target(&f->query, &f->target, a);
 }

@@ -42,7 +42,8 @@ struct feed_params {
 
 enum feed_do {
     FEED_LIST,
-    FEED_STREAM,
+    FEED_STREAM, /* on a connection whose server has just said that it is of the right cluster: there is no
+                  * asking behind it, as it goes on as the watch */
     FEED_WATCH,
     FEED_IDENTIFY, /* is the server that has just answered of the right cluster? Then feed_identified() */
     FEED_WAIT,

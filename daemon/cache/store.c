@@ -282,10 +282,10 @@ size_t store_would_delete(const struct store *s, size_t part)
 
 bool store_would_end(const struct store *s, size_t part)
 {
-    const struct part *p = &s->parts[part];
+    const struct part *p = part_at(s, part);
 
-    for (struct map_node *node = map_first(&s->by_key); node != NULL; node = map_next(node))
-        if (vanishes(s, map_entry(node, struct entry, node), part))
+    list_each (pos, tmp, &p->entries)
+        if (vanishes(p, list_entry(pos, struct entry, mate)))
             return true;
     list_each (pos, tmp, &p->staged) {
         const struct entry *e = list_entry(pos, struct entry, link);

@@ -90,7 +90,8 @@ struct request {
     bool vouched;       /* goes on as a watch: needs a server that has said which cluster it is */
     bool served;        /* by an answer behind which its connection was closed */
     uint64_t peer;      /* the server process: wanted, or had */
-    uint64_t last_peer; /* that the request before it had */
+    uint64_t last_peer; /* that the request before it had, .. */
+    uint64_t last_ms;   /* .. which ended then */
     uint64_t asked_ms;  /* ASKING: since when */
     bool follows;       /* waits for the leader and fails with it */
     bool reused;        /* its connection carried another request before */
@@ -597,9 +598,11 @@ static void begin(struct request *r)
         return;
     }
     r->peer = peer;
-    if (r->asks || !known) {
+    bool moved = r->vouched && c->params.judge != NULL && r->last_peer != peer;
+    bool streams = r->stream && c->params.judge != NULL && !r->served;
+    if (r->asks || !known || streams || (moved && vouch_said_ms(&c->vouch, peer) < r->last_ms)) {
         ask(r);
-    } else if (r->vouched && r->last_peer != peer) {
+    } else if (moved) {
         enter(r, RQ_VOUCHED);
         loop_defer(r->cluster->loop, &r->go_on);
     } else {
@@ -723,12 +726,12 @@ static void begin_request(struct request *r)
 struct request *cluster_request(struct cluster *c, const struct request_params *params,
                                 const struct request_events *events, void *arg)
 {
-    struct request *r =
-        MEM_NEW(struct request, .cluster = c, .events = events, .arg = arg,
-                .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
-                .list = params->list, .gated = params->list || params->stream,
-                .vouched = params->follows, .last_peer = params->last_peer,
-                .stream = params->stream, .hard_deadline_ms = params->hard_deadline_ms);
+    struct request *r = MEM_NEW(
+        struct request, .cluster = c, .events = events, .arg = arg,
+        .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
+        .list = params->list, .gated = params->list || params->stream, .vouched = params->follows,
+        .last_peer = params->last_peer, .last_ms = params->last_ms, .stream = params->stream,
+        .hard_deadline_ms = params->hard_deadline_ms);
 
     r->rate = (struct rate){MINUTE_MS, LIST_BYTES_PER_MINUTE, LIST_PAUSE_MS, 0, 0, 0};
     begin_request(r);

@@ -54,12 +54,15 @@ struct request_params {
     const char *target; /* path and query, escaped, without the prefix of url; copied */
     const char *accept; /* NULL = application/json; copied */
     bool list;          /* takes a place in the list gate and has list_idle_timeout; else a watch */
-    bool stream;        /* takes a place in the list gate until request_leave_gate() */
-    bool follows;       /* goes on as a watch: on a connection to a server process that has not said
+    bool
+        stream; /* takes a place in the list gate until request_leave_gate(), and the server is asked
+                         * which cluster it is each time, on the same connection */
+    bool follows; /* goes on as a watch: on a connection to a server process that has not said
                          * lately which cluster it is, it is asked first (io/vouch) */
-    uint64_t
-        last_peer; /* follows: request_peer() of the request before; on_identity comes if it is another
-                         * process that is to go on now, asked or not; 0 = there was none */
+    /* follows: request_peer() of the request before (0 = there was none), and when that ended. Another process
+     * must have said since then which revision its etcd has, and on_identity comes. */
+    uint64_t last_peer;
+    uint64_t last_ms;
     uint64_t hard_deadline_ms; /* from the head to the end of the body; 0 = none */
 };
 

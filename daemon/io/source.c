@@ -23,7 +23,9 @@ struct source {
     struct deadline *wait;    /* the first start, and FEED_WAIT */
     struct deadline *silence; /* looks whether the response under way is too silent */
     struct deadline *well;    /* a watch that lives until then has recovered */
-    uint64_t peer;            /* the server process that has answered last (request_peer()) */
+    uint64_t asked;   /* the server process of the last request (request_peer()); 0 = not known */
+    uint64_t peer;    /* the last one that is known, .. */
+    uint64_t peer_ms; /* .. and when its response ended */
     bool started;
     char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
 };
@@ -132,7 +134,11 @@ static void watch_silence(struct source *s)
 
 static void end_request(struct source *s)
 {
-    s->peer = request_peer(s->request);
+    s->asked = request_peer(s->request);
+    if (s->asked != 0) {
+        s->peer = s->asked;
+        s->peer_ms = loop_now_ms(s->params.loop);
+    }
     request_dispose(&s->request);
     deadline_stop(s->silence);
     deadline_stop(s->well);
@@ -250,7 +256,7 @@ static void act(struct source *s, struct feed_action a)
         return;
     }
     if (a.what == FEED_IDENTIFY) {
-        s->request = cluster_identify(s->params.cluster, s->peer, &question, s);
+        s->request = cluster_identify(s->params.cluster, s->asked, &question, s);
         return;
     }
     s->request = cluster_request(s->params.cluster,
@@ -260,6 +266,7 @@ static void act(struct source *s, struct feed_action a)
                                                           .stream = a.what == FEED_STREAM,
                                                           .follows = a.what != FEED_LIST,
                                                           .last_peer = s->peer,
+                                                          .last_ms = s->peer_ms,
                                                           .hard_deadline_ms = a.deadline_ms},
                                  &events, s);
 }

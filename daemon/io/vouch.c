@@ -52,6 +52,14 @@ const char *vouch_revision(const struct vouch *v, uint64_t peer)
     return "";
 }
 
+uint64_t vouch_said_ms(const struct vouch *v, uint64_t peer)
+{
+    for (size_t i = 0; i < VOUCH_PEERS; i++)
+        if (v->peers[i].peer == peer && peer != 0)
+            return v->peers[i].at_ms;
+    return 0;
+}
+
 void vouch_for_none(struct vouch *v)
 {
     for (size_t i = 0; i < VOUCH_PEERS; i++)

@@ -66,6 +66,9 @@ void vouch_for(struct vouch *v, uint64_t peer, const char *revision, uint64_t no
 /* The revision that it has said last; "" = it has not. */
 const char *vouch_revision(const struct vouch *v, uint64_t peer);
 
+/* When it has; 0 = it has not. */
+uint64_t vouch_said_ms(const struct vouch *v, uint64_t peer);
+
 /* A process of another cluster answered: every connection is asked again. */
 void vouch_for_none(struct vouch *v);
 

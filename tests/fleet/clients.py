@@ -24,7 +24,7 @@ JSON_HTTP1, JSON_HTTP2, JSON_GZIP, PROTOBUF_HTTP2 = (14.4e6 / s for s in (.0603,
                                                                           .0429))
 GZIP = 7.6
 SMALL = 2000        # bytes of a list of one or two objects
-IDENTITY = {"get namespaces": 1}    # with state, informerd asks once which cluster it is
+IDENTITY = {"list namespaces": 1}    # with state, informerd asks once which cluster it is
 
 
 @dataclasses.dataclass(frozen=True)

@@ -423,6 +423,10 @@ static bool must_ask(const struct stream *s)
     uint64_t age_ms = s->net->clock->now_ms - s->server->asked_ms;
     bool fresh = s->resumes && s->server->asked_ms > 0 && age_ms <= VOUCHED_MS;
 
+    if (s->action.what == FEED_STREAM)
+        return true;
+    if (s->told_by != s->process && s->server->asked_ms < s->told_ms)
+        return true;
     return !s->vouched && !fresh && (s->action.what != FEED_LIST || s->net->asks_all);
 }
 
@@ -434,6 +438,7 @@ static bool goes_on(struct stream *s)
     bool other = s->told_by != s->process;
 
     s->told_by = s->process;
+    s->told_ms = s->net->clock->now_ms;
     snprintf(revision, sizeof(revision), "%" PRIu64, s->server->asked_rv);
     if (!other || !feed_is_ahead(s->feed, revision))
         return true;

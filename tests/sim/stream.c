@@ -39,6 +39,7 @@ bool stream_strikes(struct stream *s, enum fault fault)
 static void reset(struct stream *s)
 {
     buf_clear(&s->body);
+    s->told_ms = s->net->clock->now_ms;
     clock_clear(s->net->clock, &s->alarm);
     clock_clear(s->net->clock, &s->silence);
     s->last = s->server != NULL ? s->server : s->last;

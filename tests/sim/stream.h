@@ -48,7 +48,8 @@ struct stream {
     struct server *server;   /* that was asked; NULL = none */
     struct server *last;     /* that was asked before; NULL = none */
     uint64_t process;        /* of the server that the connection is to; 0 = there is none */
-    uint64_t told_by;        /* the process that the last request went to */
+    uint64_t told_by;        /* the process that the last request went to, .. */
+    uint64_t told_ms;        /* .. and when that ended */
     bool resumes;            /* it resumed a TLS session */
     bool vouched;            /* the server said on it which cluster it is */
     size_t listed_by;        /* the number of the server that has listed, .. */

@@ -48,9 +48,10 @@ def uid_of_an_api(folder):
                           stdout=subprocess.PIPE, text=True) as api:
         try:
             url = re.search(r"https://[\d.:]+", api.stdout.readline()).group()
-            with urllib.request.urlopen(f"{url}/api/v1/namespaces/kube-system",
+            with urllib.request.urlopen(f"{url}/api/v1/namespaces?"
+                                        "fieldSelector=metadata.name%3Dkube-system",
                                         context=ssl._create_unverified_context()) as answer:
-                return json.load(answer)["metadata"]["uid"]
+                return json.load(answer)["items"][0]["metadata"]["uid"]
         finally:
             api.terminate()
 

@@ -313,14 +313,14 @@ def test_kubectl_knows_a_custom_resource(widgets, authority, tmp_path, aggregate
 
 # ---- Which cluster it is
 
-KUBE_SYSTEM = "/api/v1/namespaces/kube-system"
+KUBE_SYSTEM = "/api/v1/namespaces?fieldSelector=metadata.name%3Dkube-system"
 
 
 def test_it_says_which_cluster_it_is_apart_from_other_requests(served, ask):
     status, first = ask(KUBE_SYSTEM)
-    assert status == 200 and first["metadata"]["uid"] == served.identity
+    assert status == 200 and first["items"][0]["metadata"]["uid"] == served.identity
     served.identity = "another"
-    assert ask(KUBE_SYSTEM)[1]["metadata"]["uid"] == "another"
+    assert ask(KUBE_SYSTEM)[1]["items"][0]["metadata"]["uid"] == "another"
     for code in (403, 404, 500):
         served.identity = code
         assert ask(KUBE_SYSTEM)[0] == code

@@ -332,8 +332,6 @@ def restored(api, daemon, hook):
 def test_a_cluster_that_came_back_from_a_backup_meanwhile_deletes_nothing_by_itself(
         api, restored, hook):
     restored.start()
-    api.wait_watching("services")
-    api.bookmark(rv=api.rv)
     held = restored.control.wait_watch("services", held=True)
     assert held["held_reason"] == "backwards" and held["objects"] == 4
     restored.control.wait_idle()
@@ -346,8 +344,6 @@ def test_a_cluster_that_came_back_from_a_backup_meanwhile_deletes_nothing_by_its
 
 def test_what_the_guard_holds_is_held_over_a_restart(api, restored, hook):
     d = restored.start()
-    api.wait_watching("services")
-    api.bookmark(rv=api.rv)
     d.control.wait_watch("services", held=True)
     d.stop()
     d.start()

@@ -18,7 +18,7 @@ from fakeapi.certs import DAY, Leaf, _key_pem
 from fakeapi.objects import simple
 from harness import INFORMERD, SANITIZER
 
-IDENTITY = (None, "", "namespaces", "kube-system", "get")
+IDENTITY = {(None, "", "namespaces", "kube-system", verb) for verb in ("get", "list")}
 KINDS = "User:NAME, Group:NAME or ServiceAccount:NAMESPACE:NAME"
 
 
@@ -37,10 +37,10 @@ def roles(config, *flags):
 
 
 def granted(config, *flags):
-    """All but the get of the cluster's identity, which is there unless nothing is kept."""
+    """All but the right to ask for the cluster's identity, which is always there."""
     grants = roles(config, *flags).grants()
-    assert IDENTITY in grants
-    return grants - {IDENTITY}
+    assert IDENTITY <= grants
+    return grants - IDENTITY
 
 
 def on(resource, verbs="list watch", space=None, group="", names=(None,)):
@@ -84,7 +84,7 @@ def test_it_allows_each_request_and_each_grant_is_needed(new_api, daemon, lists)
     gets = on("configmaps", "get", "a", names=["y"]) | on("configmaps", "get", "b",
                                                           names=["x", "y"])
     if lists == "off":      # else LIST is what a refused stream falls back to
-        wait_until(lambda: unused() == {IDENTITY} | gets)
+        wait_until(lambda: unused() == IDENTITY | gets)
     refused = [request for request in asked() if not r.allowing(request)]
     assert not refused and asked()
     assert r.subject == {"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "u"}
@@ -100,9 +100,9 @@ def test_each_kind_of_watch(api, daemon):
     assert not api.accepted, "offline"
 
 
-def test_who_keeps_nothing_needs_not_know_which_cluster_it_is(api, daemon):
+def test_the_cluster_is_to_be_known_without_a_state_too(api, daemon):
     d = daemon(api, start=False, state_dir="none")
-    assert roles(d.config).grants() == on("services")
+    assert roles(d.config).grants() == on("services") | IDENTITY
 
 
 def test_a_view_and_watches_that_are_equal_add_nothing(api, daemon):
@@ -123,7 +123,7 @@ def smallest(watches):
         for space in w["namespaces"]:
             out |= on(w["resource"], verbs, None if space == "*" else space,
                       names=w["names"] or (None,))
-    return {g for g in out | {IDENTITY} if not any(
+    return {g for g in out | IDENTITY if not any(
         (g[0] if wide[0] else None, g[3] if wide[3] else None) == (wide[0], wide[3])
         and g[1:3] == wide[1:3] and g[4] == wide[4] for wide in out - {g})}
 
@@ -262,9 +262,9 @@ def test_each_cluster_has_its_own_set(api, factory):
     west, idle = west.split("# cluster idle")
     assert west.startswith(', for "ServiceAccount:w:w"\n') and idle == ": no watch is of it\n"
     west = "# " + west
-    assert Roles(east).grants() == on("services") | {IDENTITY}
+    assert Roles(east).grants() == on("services") | IDENTITY
     assert Roles(east).subject["name"] == "e"
-    assert Roles(west).grants() == on("pods", space="x") | {IDENTITY}
+    assert Roles(west).grants() == on("pods", space="x") | IDENTITY
     assert Roles(west).subject["name"] == "w"
     both = print_rbac(d.config, "--subject", "User:u")[0]
     assert both.count(', for "User:u"\n') == 2
