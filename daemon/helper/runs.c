@@ -210,14 +210,25 @@ static bool clear(struct runs *r, struct run *run, struct wire_reply *reply)
     return is_clear;
 }
 
-static void signal_group(const struct runs *r, struct run *run, int signal_number)
+/* The group, and the program itself if it left that: it is not reaped, so both numbers are its own
+ * still. */
+static void send_signal(const struct run *run, int signal_number)
+{
+    pid_t pid = run->child.pid;
+
+    kill(-pid, signal_number);
+    if (getpgid(pid) != pid || signal_number == SIGKILL)
+        kill(pid, signal_number);
+}
+
+static void signal_run(const struct runs *r, struct run *run, int signal_number)
 {
     if (run->state == RUN_CLEARING)
         return;
     if (run->state == RUN_RUNNING)
         run->state = RUN_SIGNALED;
     witness(r, run);
-    kill(-run->child.pid, signal_number);
+    send_signal(run, signal_number);
 }
 
 void runs_kill(struct runs *r, uint64_t id, int signal_number)
@@ -225,7 +236,7 @@ void runs_kill(struct runs *r, uint64_t id, int signal_number)
     struct run *run = find(r, id);
 
     if (run != NULL)
-        signal_group(r, run, signal_number);
+        signal_run(r, run, signal_number);
 }
 
 /* ---- Ends */
@@ -386,7 +397,7 @@ static void start_end(const struct runs *r, struct run *run, uint64_t now)
         return;
     uint64_t grace = run->hook->kill_grace_ms;
     run->deadline_ms = now + (grace < MAX_GRACE_MS ? grace : MAX_GRACE_MS);
-    signal_group(r, run, run->hook->kill_signal);
+    signal_run(r, run, run->hook->kill_signal);
 }
 
 /* Its program is one that nothing ends: at least what escaped does. */
@@ -404,7 +415,7 @@ static void escalate(struct runs *r, struct run *run, uint64_t now)
         give_up(r, run);
         return;
     }
-    signal_group(r, run, SIGKILL);
+    signal_run(r, run, SIGKILL);
     run->state = RUN_KILLED;
     run->deadline_ms = now + LAST_WAIT_MS;
 }

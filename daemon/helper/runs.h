@@ -43,9 +43,9 @@ bool runs_has(const struct runs *r, uint64_t id) MUST_CHECK;
 void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struct child child,
               const char *name);
 
-/* Sends a signal to the group of a run; unknown ids have ended, which is no error. When the program
- * ends, all that is left of the run gets SIGKILL: its group, those that descend from it now, and
- * those with its name. */
+/* Sends a signal to the group of a run, and to its program if that has left the group; unknown ids
+ * have ended, which is no error. When the program ends, all that is left of the run gets SIGKILL: its
+ * group, those that descend from it now, and those with its name. */
 void runs_kill(struct runs *r, uint64_t id, int signal_number);
 
 /* Kills what runs have left that have this name and were spared, as a run of that id does which ends
@@ -62,7 +62,7 @@ void runs_reap(struct runs *r);
 /* In how many milliseconds runs_reap() is due without SIGCHLD; -1 = it is not. */
 int runs_wait_ms(const struct runs *r) MUST_CHECK;
 
-/* Ends all: kill_signal to each group, SIGKILL after its grace, and returns once all are reaped and
+/* Ends all: kill_signal as runs_kill() sends it, SIGKILL after its grace, and returns once all are reaped and
  * what they have left is gone (or 5 s after SIGKILL). signal_fd delivers SIGCHLD. on_end runs for
  * each. */
 void runs_end_all(struct runs *r, int signal_fd);

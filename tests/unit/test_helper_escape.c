@@ -137,6 +137,69 @@ static void test_escaping_goes_on_while_being_killed(void **state)
     helped_close(&w);
 }
 
+/* The program itself goes to another group: into its helper's; into one that a child of it leads; or out
+ * of all by a session of its own. It ignores what is not SIGKILL, as nothing else reaches it surely. */
+/* NOLINTBEGIN(bugprone-suspicious-missing-comma): they are too long for a line */
+static const char *const own_ways_out[] = {
+    "exec perl -e '$SIG{TERM} = \"IGNORE\"; setpgrp(0, getpgrp(getppid())) or die;"
+    " $| = 1; print \"ready\\n\"; sleep 1000 while 1'",
+    "exec perl -e '$SIG{TERM} = \"IGNORE\"; my $c = fork() // die; if ($c == 0) { sleep 1000; exit "
+    "}"
+    " setpgrp($c, $c); setpgrp(0, $c) or die; $| = 1; print \"ready\\n\"; sleep 1000 while 1'",
+    "exec perl -MPOSIX -e '$SIG{TERM} = \"IGNORE\"; setpgrp(0, getpgrp(getppid())) or die;"
+    " POSIX::setsid() > 0 or die; $| = 1; print \"ready\\n\"; sleep 1000 while 1'",
+};
+/* NOLINTEND(bugprone-suspicious-missing-comma) */
+
+static void test_kill_reaches_a_program_that_left_its_group(void **state)
+{
+    struct helped w;
+
+    (void)state;
+    helped_open(&w);
+    for (size_t i = 0; i < ARRAY_LEN(own_ways_out); i++) {
+        int out;
+        int in = start_ready(&w, i, own_ways_out[i], &out);
+
+        helper_link_kill(w.link, i, SIGTERM);
+        helper_link_kill(w.link, i, SIGKILL);
+        HELPED_AWAIT(&w, w.exited == i + 1);
+        expect_all_gone(out);
+        assert_true(w.end.how == HELPER_LINK_SIGNALED && w.end.value == SIGKILL);
+        close(in);
+    }
+    helped_expect_clean(&w);
+    helped_close(&w);
+}
+
+/* It may end well, too: the signal that asks for it comes once, wherever it is. */
+static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
+{
+    static const char *const go[] = {"0, 0", "0, getpgrp(getppid())"};
+    struct helped w;
+
+    (void)state;
+    helped_open(&w);
+    for (size_t i = 0; i < ARRAY_LEN(go); i++) {
+        char *script =
+            mem_printf("exec perl -e '$SIG{TERM} = sub { $n++ }; setpgrp(%s) or die; $| = 1;"
+                       " print \"ready\\n\"; <STDIN>; print \"$n\\n\"'",
+                       go[i]);
+        int out;
+        int in = start_ready(&w, i, script, &out);
+
+        helper_link_kill(w.link, i, SIGTERM);
+        close(helped_run(&w, 100, HELPED_TRUE, "")); /* ends behind that */
+        HELPED_AWAIT(&w, w.exited == 2 * i + 1);
+        close(in);
+        HELPED_AWAIT(&w, w.exited == 2 * i + 2);
+        helped_expect_line(out, "1\n");
+        close(out);
+        free(script);
+    }
+    helped_close(&w);
+}
+
 /* A run of which something stays: the script has its stdin and stdout, and the run ends when the script
  * closes descriptor 6. */
 #define LEAVE(how, script) \
@@ -302,6 +365,23 @@ static void test_end_of_main_reaches_what_escaped(void **state)
     assert_true(wait(NULL) > 0);
 }
 
+/* What ignores the kill signal gets SIGKILL after the grace, in whatever group it is. */
+static void test_end_of_main_reaches_a_program_that_left_its_group(void **state)
+{
+    struct helped w;
+    int out[ARRAY_LEN(own_ways_out)];
+
+    (void)state;
+    helped_open(&w);
+    for (size_t i = 0; i < ARRAY_LEN(own_ways_out); i++) {
+        out[i] = helped_run(&w, i, HELPED_SHORT_GRACE, own_ways_out[i]);
+        helped_expect_line(out[i], "ready\n");
+    }
+    helped_close(&w);
+    for (size_t i = 0; i < ARRAY_LEN(own_ways_out); i++)
+        expect_all_gone(out[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,11 +389,14 @@ int main(void)
         cmocka_unit_test(test_kill_reaches_what_escaped),
         cmocka_unit_test(test_kill_remembers_descendants),
         cmocka_unit_test(test_escaping_goes_on_while_being_killed),
+        cmocka_unit_test(test_kill_reaches_a_program_that_left_its_group),
+        cmocka_unit_test(test_kill_signal_reaches_a_program_that_left_its_group),
         cmocka_unit_test(test_success_tells_what_is_left),
         cmocka_unit_test(test_what_was_spared_is_cleared),
         cmocka_unit_test(test_nothing_to_clear),
         cmocka_unit_test(test_runs_do_not_touch_each_other),
         cmocka_unit_test(test_end_of_main_reaches_what_escaped),
+        cmocka_unit_test(test_end_of_main_reaches_a_program_that_left_its_group),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

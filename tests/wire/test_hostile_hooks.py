@@ -200,6 +200,67 @@ def test_a_hook_that_ignores_every_signal_it_can_and_its_children_too(api, besid
         kill(pids)
 
 
+# In Python: d is the folder.
+LEAVES_ITS_GROUP = """
+import ctypes, os, signal, time
+for number in range(1, signal.NSIG):
+    try:
+        signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError):
+        pass
+ctypes.CDLL(None).prctl(1, 0)   # PR_SET_PDEATHSIG: it does not die with who started it
+os.setpgid(0, os.getpgid(os.getppid()))
+with open(d + "/new", "w") as file:
+    print(os.getpid(), file=file)
+os.replace(d + "/new", d + "/pid." + os.environ["INFORMERD_ATTEMPT"])
+while True:
+    time.sleep(1000)"""
+
+
+def test_a_program_that_leaves_its_group_is_killed_at_its_timeout(api, beside, new_program):
+    program = leaving(new_program)
+    beside.start([program.path], timeout="1s", kill_grace="100ms", retry=QUICK)
+    api.apply(service("n/a"))
+    try:
+        beside.wait_bad(failed=2)   # its slot was free again
+        beside.works()
+        assert beside.daemon.ctl("pause", "bad").returncode == 0
+        wait_until(lambda: not any(map(exists, pids_in(program))), what="all of them are killed")
+        beside.clean()
+    finally:
+        kill(pids_in(program))
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_program_that_leaves_its_group_does_not_outlive_informerd(api, daemon, new_program, how):
+    program = leaving(new_program)
+    api.apply(service("n/a"))
+    d = daemon(api, limits={"stop_timeout": "100ms"}, hooks={"bad": {
+        "sources": ["services"], "command": [program.path], "kill_grace": "100ms"}})
+    pid = program.pid("pid.1")
+    try:
+        if how == "stopped":
+            d.stop()    # the end of it is that of its helper, which is that of the run
+            assert not exists(pid)
+        else:
+            d.process.kill()
+            d.expected_exit = d.wait_exit()
+            wait_until(lambda: not exists(pid), what="it is killed")
+    finally:
+        kill([pid])
+
+
+def leaving(new_program):
+    """It takes its place once its interpreter is up."""
+    program = new_program('exec /usr/bin/python3 "$d/leave" "$d"')
+    (program.folder / "leave").write_text("import sys\nd = sys.argv[1]" + LEAVES_ITS_GROUP)
+    return program
+
+
+def pids_in(program):
+    return [int(file.read_text()) for file in program.folder.glob("pid.*")]
+
+
 def test_a_fork_storm_after_a_failure_is_cleaned_up(api, beside, new_program):
     program = new_program('i=0; while [ $i -lt 100 ]; do (setsid sleep 1000 </dev/null '
                           '>/dev/null 2>&1 & echo $! >>"$d/pids"); i=$((i+1)); done\nexit 1')
