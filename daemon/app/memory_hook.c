@@ -10,6 +10,7 @@
 #include "base/panic.h"
 
 static const char owed_snapshot[] = "snapshot";
+static const char owed_renewal[] = "renewal";
 static const char owed_apply[] = "apply";
 
 /* What may be kept of the last states of a source: of a view, what both its watches may. */
@@ -120,6 +121,8 @@ static void put_memory(struct putting *p)
     p->mh->put = now;
     if (now.owes_snapshot != was.owes_snapshot)
         put_flag(p, ROW_OWED, owed_snapshot, now.owes_snapshot);
+    if (now.owes_renewal != was.owes_renewal)
+        put_flag(p, ROW_OWED, owed_renewal, now.owes_renewal);
     if (now.owes_apply != was.owes_apply)
         put_flag(p, ROW_OWED, owed_apply, now.owes_apply);
     if (now.is_paused == was.is_paused)
@@ -233,6 +236,8 @@ static void load_fact(struct memory_hook *mh, const struct recall_fact *fact,
 
     if (fact->what == ROW_OWED && str_is(fact->key, owed_snapshot))
         memory->owes_snapshot = true;
+    if (fact->what == ROW_OWED && str_is(fact->key, owed_renewal))
+        memory->owes_renewal = true;
     if (fact->what == ROW_OWED && str_is(fact->key, owed_apply))
         memory->owes_apply = true;
     if (fact->what == ROW_PAUSED)

@@ -9,6 +9,7 @@ struct hook_memory hook_memory_of(const struct hook *h)
     bool runs = h->rules.mode == HOOK_SNAPSHOT && h->lane.running > 0;
 
     return (struct hook_memory){.owes_snapshot = h->snapshot_due || runs || gate_lacked(h),
+                                .owes_renewal = h->renew,
                                 .owes_apply = apply_due(&h->apply),
                                 .is_paused = h->paused};
 }
@@ -17,6 +18,7 @@ void hook_memory_recall(struct hook *h, const struct hook_memory *m, uint64_t no
 {
     h->recalled = true;
     h->snapshot_due = h->snapshot_due || (m->owes_snapshot && h->rules.mode == HOOK_SNAPSHOT);
+    h->renew = h->renew || (m->owes_renewal && h->rules.mode != HOOK_OBJECT);
     if (m->owes_apply)
         apply_touch(&h->apply, now_ms);
     if (m->is_paused)

@@ -14,6 +14,7 @@
 struct hook_memory {
     bool owes_snapshot; /* a run is due though nothing has changed, or under way, or to come with a
                            source that the last one lacked */
+    bool owes_renewal;  /* batch, snapshot: what it did is gone, and no run has succeeded since */
     bool owes_apply;    /* what was written is to be applied, or that is under way */
     bool is_paused;     /* a person paused it */
 };

@@ -55,7 +55,14 @@ void hook_end_first(struct hook *h)
 {
     h->gate = apply_due(&h->apply) ? GATE_APPLY : GATE_OPEN;
     apply_hurry(&h->apply);
-    h->renew = false;
+}
+
+static bool sees_all(const struct hook *h)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (!h->queue.sources[i].is_open)
+            return false;
+    return true;
 }
 
 void hook_check_first(struct hook *h)
@@ -66,4 +73,6 @@ void hook_check_first(struct hook *h)
 
     if (h->gate == GATE_FIRST && !left)
         hook_end_first(h);
+    if (!left && sees_all(h))
+        h->renew = false; /* there is nothing to be done again */
 }

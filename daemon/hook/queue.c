@@ -189,6 +189,14 @@ static bool take_note(struct queue *q, struct entry *e)
     return quiet;
 }
 
+/* What was done for it is gone no more, or was nothing. */
+static void end_renewal(struct queue *q, struct entry *e)
+{
+    if (e->renew)
+        queue_entry_touch(q, e);
+    e->renew = false;
+}
+
 /* And puts the entry on or off the list. No state counts before the source is open. */
 static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
 {
@@ -196,8 +204,10 @@ static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
     bool is_open = q->sources[e->source].is_open;
     bool quiet = !is_open || take_note(q, e);
 
-    if (quiet && is_open)
+    if (quiet && is_open) {
         queue_entry_settled(q, e);
+        end_renewal(q, e);
+    }
     set_pending(q, e, !quiet, now_ms);
 }
 
@@ -361,6 +371,7 @@ void queue_handled(struct queue *q, struct entry *e, const struct queue_event *e
         end_handled(q, e, ev);
     else
         state_handled(q, e, ev);
+    end_renewal(q, e);
     set_pending(q, e, false, now_ms); /* what is due now has waited since now */
     settle_entry(q, e, now_ms);
 }

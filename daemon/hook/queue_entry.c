@@ -33,7 +33,7 @@ void queue_entry_settled(struct queue *q, struct entry *e)
 {
     if (e->existing)
         q->existing_left--;
-    e->existing = e->recalled = e->renew = false;
+    e->existing = e->recalled = false;
 }
 
 /* What a key says of an object: FRESH has nothing more. */

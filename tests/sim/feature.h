@@ -106,6 +106,7 @@
     XX(KEPT_OLD, "handled state known whole again")                               \
     XX(KEPT_TRACE, "handled state of which the digest is left")                   \
     XX(KEPT_RENEW, "handled state told again, as what was done is gone")          \
+    XX(KEPT_RENEWAL, "renewal told that an earlier process has not handled")      \
     XX(KEPT_SNAPSHOT, "snapshot owed by an earlier process")                      \
     XX(KEPT_APPLY, "apply owed by an earlier process")                            \
     XX(KEPT_PARKED, "parked over a restart, and still when all is quiet")         \

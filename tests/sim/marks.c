@@ -201,7 +201,7 @@ static void put_memory(const struct putting *p, struct hook *h)
     struct hook_memory *was = &p->marks->last[p->hook];
 
     if (now.owes_snapshot == was->owes_snapshot && now.owes_apply == was->owes_apply &&
-        now.is_paused == was->is_paused)
+        now.owes_renewal == was->owes_renewal && now.is_paused == was->is_paused)
         return;
     *was = now;
     put(p, MEMORY)->memory = now;

@@ -69,13 +69,15 @@ static void renew_key(struct witness_hook *h, size_t source, size_t key)
     if (skipped && !k->excused)
         return;
     k->renewed = rules_take(h->rules, key == ACCOUNT_OUTAGE ? DELTA_STALE : DELTA_ADDED);
+    k->renewed_uid = k->renewed && !k->excused && !k->told_end ? k->told.uid : 0;
 }
 
 void witness_renew(struct witness *w, size_t hook)
 {
     struct witness_hook *h = &w->hooks[hook];
 
-    h->owed = h->renewed = true;
+    h->owed = h->renewed = h->renewing = true;
+    h->begun = 0;
     for (size_t s = 0; s < RULES_SOURCES; s++)
         for (size_t key = 0; key < ACCOUNT_KEYS; key++)
             renew_key(h, s, key);
@@ -90,6 +92,7 @@ static void begin_hook(struct witness *w, struct witness_hook *h, const struct h
         w->features[FEATURE_KEPT_PAUSE]++;
     h->paused = is->paused;
     h->parked = false;
+    h->begun++;
     memset(h->open, 0, sizeof(h->open));
     memcpy(h->was_seen, h->seen, sizeof(h->seen));
     for (size_t s = 0; s < RULES_SOURCES; s++)
@@ -126,6 +129,7 @@ static void forget(struct witness_key *k)
 {
     k->handled = none;
     k->skipped = none;
+    k->renewed_uid = 0;
     k->excused = true;
 }
 
@@ -260,6 +264,7 @@ static void lose(struct witness *w, struct witness_key *k)
 {
     if (k->number > w->recall->written) {
         k->excused = true;
+        k->renewed_uid = 0;
         w->features[FEATURE_KEPT_LATE]++;
     }
     k->number = 0;

@@ -21,7 +21,8 @@ struct witness_key {
     struct api_object handled; /* the state of the last success; uid 0 = none, or over */
     struct api_object skipped; /* as it was when existing = "skip" passed it over */
     bool excused;              /* what was told last may be told again: it was in flight */
-    bool renewed;              /* what was done for it is gone */
+    bool renewed;              /* what was done for it is gone ... */
+    uint64_t renewed_uid;      /* ... for this life; 0 = none, or no disk may know of it */
     bool parked;               /* its last run was one too many ... */
     bool was_parked;           /* ... on disk */
     bool moved;                /* something has changed since then, be it undone */
@@ -48,6 +49,8 @@ struct witness_hook {
     bool cut_off;    /* ... and one has begun, and none has succeeded since */
     bool lacks;      /* the last snapshot did not show a source that an earlier one did */
     bool renewed;    /* once */
+    bool renewing;   /* and no run has succeeded since */
+    unsigned begun;  /* lives since then */
     bool parked;     /* modes batch and snapshot, by this life */
     uint64_t number; /* of owed */
 };

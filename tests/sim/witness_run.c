@@ -199,6 +199,18 @@ static void count_state(const struct telling *t)
         count(t, FEATURE_KEPT_BACK);
 }
 
+/* Why it is due is known until it is handled, whatever life it is handled in. */
+static void check_renewal(const struct telling *t)
+{
+    const struct witness_key *k = t->k;
+    bool due = k->renewed_uid == t->uid && (t->h->renewing || t->h->rules->mode == HOOK_OBJECT);
+
+    if (due && (t->run->reason == RUN_CHANGE || t->run->reason == RUN_EXISTING))
+        complain(t, "what was done for it is gone, and that is not told");
+    if (due && t->run->reason == RUN_RENEW && t->h->begun > 1)
+        count(t, FEATURE_KEPT_RENEWAL);
+}
+
 static void check_state(const struct telling *t)
 {
     if (t->outage)
@@ -207,6 +219,7 @@ static void check_state(const struct telling *t)
         complain(t, "not the newest state");
     check_base(t);
     check_news(t);
+    check_renewal(t);
     count_state(t);
     if (t->run->reason == RUN_RENEW && !t->h->renewed)
         complain(t, "nothing of it is gone");
@@ -280,6 +293,7 @@ static void handle(const struct telling *t)
     t->k->done = true;
     t->k->excused = t->k->excused && t->k->now.uid != t->uid; /* by an end meanwhile */
     t->k->renewed = false;
+    t->k->renewed_uid = 0;
     if (t->ends && t->k->skipped.uid == t->uid)
         t->k->skipped = none;
     if (t->ends)
@@ -295,6 +309,7 @@ void witness_end(struct witness *w, const struct run *run, const struct run_resu
 
     h->owed = h->owed || !ok || run->held_back;
     h->cut_off = h->cut_off && !ok;
+    h->renewing = h->renewing && !ok;
     h->number = recall_number(w->recall);
     for (size_t i = 0; i < run->event_count; i++) {
         const struct telling t = telling(w, run, i);

@@ -355,6 +355,112 @@ static void test_renewal_is_not_for_what_was_skipped(void **state)
     stage_nothing();
 }
 
+/* In each mode: before the run, while it runs, and when it has failed. */
+static void test_a_renewal_is_one_until_a_run_for_it_has_succeeded(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+    enum { BEFORE, UNDER_WAY, FAILED, PLACES };
+
+    for (size_t i = 0; i < ARRAY_LEN(modes) * PLACES; i++) {
+        size_t place = i % PLACES;
+
+        begin((struct stage_hook){.rules.mode = modes[i / PLACES]});
+        reborn_restart();
+        hook_memory_renew(reborn.hook);
+        reborn_keep();
+        if (place != BEFORE) {
+            load("ns/n", "u1", "\"a\":1");
+            stage_sync(0);
+            struct run *run = starts(DELTA_ADDED, "u1");
+            if (place == FAILED)
+                stage_end(run, 1);
+            reborn_keep();
+        }
+        reborn_restart();
+        load("ns/n", "u1", "\"a\":1");
+        stage_sync(0);
+        passes(DELTA_ADDED, "u1", RUN_RENEW);
+        changes(DELTA_MODIFIED, "u1", "\"a\":2");
+        stage.now += reborn.params.lane.settle_max_ms;
+        passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
+        reborn_restart();
+        load("ns/n", "u1", "\"a\":3");
+        stage_sync(0);
+        passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
+        reborn_clean_up(state);
+        stage_set_up(state);
+    }
+}
+
+/* It failed for good, and is told of when the object changes: what was done is still gone. */
+static void test_a_renewal_that_was_parked_is_one_still(void **state)
+{
+    (void)state;
+    begin((struct stage_hook){.park_exit = 75});
+    reborn_restart();
+    hook_memory_renew(reborn.hook);
+    load("ns/n", "u1", "\"a\":1");
+    stage_sync(0);
+    stage_end(starts(DELTA_ADDED, "u1"), 75);
+    for (int i = 0; i < 2; i++) {
+        reborn_keep();
+        reborn_restart();
+        load("ns/n", "u1", "\"a\":1");
+        stage_sync(0);
+        stage_nothing();
+    }
+    changes(DELTA_MODIFIED, "u1", "\"a\":2");
+    passes(DELTA_ADDED, "u1", RUN_RENEW);
+}
+
+/* A source without anything to tell comes first. */
+static void test_a_renewal_waits_for_the_source_that_has_something_to_tell(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};
+
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        reborn_add((struct stage_hook){
+            .sources = 2, .rules = {.mode = modes[i], .require = HOOK_REQUIRE_ANY}
+        });
+        stage_sync(0);
+        load("ns/n", "u1", "\"a\":1");
+        stage_sync(1);
+        stage_end(stage_next(), 0);
+        reborn_keep();
+        reborn_restart();
+        hook_memory_renew(reborn.hook);
+        reborn_keep();
+        reborn_restart();
+        stage_sync(1);
+        if (modes[i] == HOOK_BATCH)
+            stage_nothing();
+        load("ns/n", "u1", "\"a\":1");
+        stage_sync(0);
+        struct run *run = stage_next();
+        assert_int_equal(run->reason, RUN_RENEW);
+        stage_end(run, 0);
+        reborn_clean_up(state);
+        stage_set_up(state);
+    }
+}
+
+/* Nothing that was done is there to be done again: what comes later is a change. */
+static void test_a_renewal_of_nothing_is_over_at_once(void **state)
+{
+    (void)state;
+    reborn_add((struct stage_hook){.rules.mode = HOOK_BATCH});
+    stage_sync(0);
+    stage_nothing();
+    reborn_keep();
+    reborn_restart();
+    hook_memory_renew(reborn.hook);
+    stage_sync(0);
+    stage_nothing();
+    reborn_keep();
+    changes(DELTA_ADDED, "u1", "\"a\":1");
+    passes(DELTA_ADDED, "u1", RUN_CHANGE);
+}
+
 /* Over two restarts: the one without the second source has told of the first alone. */
 static void test_a_snapshot_that_lacked_a_source_is_owed(void **state)
 {
@@ -520,6 +626,10 @@ int main(void)
         TEST(test_renewal_loses_no_change_for_who_does_not_hear_what_is_there),
         TEST(test_renewal_tells_of_an_outage_again),
         TEST(test_renewal_is_not_for_what_was_skipped),
+        TEST(test_a_renewal_is_one_until_a_run_for_it_has_succeeded),
+        TEST(test_a_renewal_that_was_parked_is_one_still),
+        TEST(test_a_renewal_waits_for_the_source_that_has_something_to_tell),
+        TEST(test_a_renewal_of_nothing_is_over_at_once),
         TEST(test_a_snapshot_that_lacked_a_source_is_owed),
         TEST(test_a_snapshot_runs_again_only_if_it_is_owed),
         TEST(test_a_source_that_is_stale_no_more_is_fresh),

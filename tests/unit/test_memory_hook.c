@@ -213,6 +213,33 @@ static void test_other_settings_renew_once(void **state)
     expect_quiet();
 }
 
+/* The next process has no other reason to run than that the one before it has not. */
+static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+
+    (void)state;
+    handle();
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        rig.rules.mode = modes[i]; /* which is a setting */
+        rig.settings.lo++;
+        begin();
+        begin();
+        sees();
+        struct run *run = stage_next();
+        assert_int_equal(run->reason, RUN_RENEW);
+        keep();
+        begin();
+        sees();
+        run = stage_next();
+        assert_int_equal(run->reason, RUN_RENEW);
+        stage_end(run, 0);
+        keep();
+        assert_false(has("renew"));
+        expect_quiet();
+    }
+}
+
 static void test_a_boot_renews_what_lasts_no_longer(void **state)
 {
     (void)state;
@@ -392,6 +419,7 @@ int main(void)
         TEST(test_only_what_has_changed_is_put),
         TEST(test_a_run_that_was_cut_off_runs_again),
         TEST(test_other_settings_renew_once),
+        TEST(test_a_renewal_survives_a_process_that_has_not_run_it),
         TEST(test_a_boot_renews_what_lasts_no_longer),
         TEST(test_each_process_renews_what_ends_with_it),
         TEST(test_another_program_renews_and_the_first_one_does_not),

@@ -130,19 +130,28 @@ def test_s111_what_changed_meanwhile_is_told_with_the_rest_and_ends_are_not_lost
     assert hook.of("n/b")[0].port == 81 and hook.of("n/a")[0].event["object"]
 
 
-def test_s111_what_was_not_handled_before_a_kill_is_still_to_be_renewed(api, pair, hook):
-    d = pair()
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("how", ["kill", "stop"])
+def test_s111_what_was_not_handled_before_its_end_is_still_to_be_renewed(api, pair, hook, mode, how):
+    d = pair(mode=mode, kill_grace="0s", **NOW)
+    d.settings["limits"] = {"stop_timeout": "0s"}
+    d.write_config()
     hook.path.write_text(hook.path.read_text() + "# edited\n")
-    hook.block("a")
-    hook.block("b")
-    d.start()
-    hook.wait(1)
-    d.kill()
-    hook.release("a")
-    hook.release("b")
-    hook.forget()
+    for _ in range(2):
+        hook.block()
+        d.start()
+        hook.wait(1)
+        getattr(d, how)()
+        hook.release()
+        hook.forget()
     d.again(api)
-    assert told(hook) == ALL and not pair.other.runs()
+    assert {run.reason for run in hook.runs()} == {"renew"} and not pair.other.runs()
+    assert mode == "snapshot" or told(hook) == ALL
+    hook.forget()
+    d.stop()
+    api.apply(service("n/a", ports=[82]))
+    d.again(api)
+    assert {run.reason for run in hook.runs()} == {"change"}
 
 
 # ---- effect
