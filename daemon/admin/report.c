@@ -196,6 +196,7 @@ static void put_hook(struct json_out *j, const struct admin_model *m, const stru
     json_member_count(j, "pending", pending);
     json_member_count(j, "running", hook_running(h));
     json_member_count(j, "parked", hook_parked(h));
+    json_member_count(j, "forgotten", h->forgotten);
     json_member_flag(j, "paused", h->paused);
     json_member_seconds(j, "oldest_pending_s", pending > 0 || oldest_ms > 0, oldest_ms);
     put_last_success(j, m, h);

@@ -198,6 +198,8 @@ static enum err_kind hook_rules(const struct conf *conf, const struct conf_hook 
         .after_count = h->after.n,
         .park_exit = mem_array(h->park_exit.n + 1, sizeof(int)),
         .park_exit_count = h->park_exit.n,
+        .parked_deletes = (size_t)h->parked_deletes.v,
+        .parked_age_ms = h->parked_age.v,
     };
     for (size_t i = 0; i < h->after.n; i++)
         r->after[i] = (size_t)(conf_find_hook(conf, h->after.v[i].v) - conf->hooks);

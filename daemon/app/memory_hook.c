@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "app/memory_hook.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+
+enum { DECIMAL = 10 };
 
 static const char owed_snapshot[] = "snapshot";
 static const char owed_renewal[] = "renewal";
@@ -113,6 +116,17 @@ static void put_flag(const struct putting *p, enum row_what what, const char *ke
         batch_drop_fact(batch_of(p), p->mh->item, what, str_c(key));
 }
 
+static void put_forgotten(const struct putting *p, uint64_t n)
+{
+    struct buf text = {0};
+
+    buf_printf(&text, "%" PRIu64, n);
+    batch_fact(
+        batch_of(p),
+        &(struct row_fact){.item = p->mh->item, .what = ROW_FORGOTTEN, .value = buf_str(&text)});
+    buf_free(&text);
+}
+
 static void put_memory(struct putting *p)
 {
     struct hook_memory now = hook_memory_of(p->mh->hook);
@@ -125,6 +139,8 @@ static void put_memory(struct putting *p)
         put_flag(p, ROW_OWED, owed_renewal, now.owes_renewal);
     if (now.owes_apply != was.owes_apply)
         put_flag(p, ROW_OWED, owed_apply, now.owes_apply);
+    if (now.forgotten != was.forgotten)
+        put_forgotten(p, now.forgotten);
     if (now.is_paused == was.is_paused)
         return;
     p->haste = KEEPER_NOW;
@@ -228,6 +244,16 @@ static size_t source_named(const struct hook *h, struct str name)
     return i;
 }
 
+/* Digits, as put_forgotten() wrote them. */
+static uint64_t number_of(struct str digits)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < digits.n && digits.p[i] >= '0' && digits.p[i] <= '9'; i++)
+        n = n * DECIMAL + (uint64_t)(digits.p[i] - '0');
+    return n;
+}
+
 static void load_fact(struct memory_hook *mh, const struct recall_fact *fact,
                       struct hook_memory *memory)
 {
@@ -240,6 +266,8 @@ static void load_fact(struct memory_hook *mh, const struct recall_fact *fact,
         memory->owes_renewal = true;
     if (fact->what == ROW_OWED && str_is(fact->key, owed_apply))
         memory->owes_apply = true;
+    if (fact->what == ROW_FORGOTTEN)
+        memory->forgotten = number_of(fact->value);
     if (fact->what == ROW_PAUSED)
         memory->is_paused = true;
     if (fact->what != ROW_OUTPUT || !memory_row_file(fact->value, &seen, &source))

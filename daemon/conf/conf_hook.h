@@ -60,7 +60,9 @@ struct conf_hook {
     struct conf_int kill_signal; /* number */
     struct conf_ms kill_grace;   /* 0 = KILL at once */
     struct conf_retry retry;
-    struct conf_ints park_exit;  /* 1 to 255 */
+    struct conf_ints park_exit; /* 1 to 255 */
+    struct conf_int parked_deletes;
+    struct conf_ms parked_age;
     struct conf_int concurrency; /* 1 but in mode object */
     struct conf_str user;        /* "" = the daemon's */
     struct conf_str group;       /* "" = the user's */

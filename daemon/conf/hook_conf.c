@@ -14,6 +14,9 @@ enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 
 enum { FILES_MAX = 100 }; /* all are read at each start */
 enum { GROUPED_SETTLE_MIN_MS = 200, GROUPED_SETTLE_MAX_MS = 2000 };
 
+/* As long as the state can tell it (hook/ledger). */
+#define PARKED_AGE_MAX_MS (INT64_C(300) * 24 * 3600 * 1000)
+
 #define GIB (INT64_C(1024) * 1024 * 1024)
 
 static const char *const modes[] = {"object", "batch", "snapshot", NULL};
@@ -92,6 +95,9 @@ const struct setting hook_conf_settings[] = {
     SETTING_ROW(MS, kill_grace, SETTING_DEFAULT("\"5s\""), SETTING_RANGE(0, SETTING_YEAR_MS)),
     SETTING_ROW(GROUP, retry, .group = retry_settings),
     SETTING_ROW(INTS, park_exit, SETTING_DEFAULT("[ ]"), SETTING_RANGE(1, EXIT_MAX)),
+    SETTING_ROW(INT, parked_deletes, SETTING_DEFAULT("1000"), SETTING_RANGE(1, 1000000)),
+    SETTING_ROW(MS, parked_age, SETTING_DEFAULT("\"7d\""),
+                SETTING_RANGE(60 * 1000, PARKED_AGE_MAX_MS)),
     SETTING_ROW(INT, concurrency, SETTING_DEFAULT("1"), SETTING_RANGE(1, 1000)),
     SETTING_ROW(STR, user, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(STR, group, SETTING_DEFAULT("\"\"")),

@@ -56,6 +56,7 @@ const struct listing listing_hooks = {
       {"OLDEST", "oldest_pending_s", LISTING_SECONDS, false, false},
       {"RUNNING", "running", LISTING_TEXT, false, false},
       {"PARKED", "parked", LISTING_TEXT, false, false},
+      {"FORGOTTEN", "forgotten", LISTING_TEXT, false, false},
       {"PAUSED", "paused", LISTING_YES, false, false},
       {"OK", "runs_ok", LISTING_TEXT, false, false},
       {"FAILED", "runs_failed", LISTING_TEXT, false, false},

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "hook/gate.h"
+#include "hook/hook_parked.h"
 #include "hook/hook_unit.h"
 
 void hooks_init(struct hooks *hs, unsigned shared_slots, uint64_t seed)
@@ -62,6 +63,7 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     h->source_count = p->source_count;
     h->filter = p->filter;
     p->filter = (struct filter){0};
+    h->trim_ms = NEVER_MS;
     list_init(&h->unit.ready);
     queue_init(&h->queue, &h->filter, h->source_count);
     sched_add(&hs->sched, &h->lane, &p->lane);
@@ -83,9 +85,12 @@ uint64_t hooks_wake_ms(const struct hooks *hs)
 {
     uint64_t soonest = sched_wake_ms(&hs->sched);
 
-    for (size_t i = 0; i < hs->n; i++)
+    for (size_t i = 0; i < hs->n; i++) {
         if (apply_wake_ms(&hs->v[i]->apply) < soonest)
             soonest = apply_wake_ms(&hs->v[i]->apply);
+        if (hook_parked_wake_ms(hs->v[i]) < soonest)
+            soonest = hook_parked_wake_ms(hs->v[i]);
+    }
     return soonest;
 }
 

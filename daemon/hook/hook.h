@@ -50,9 +50,12 @@ struct hook {
     struct history history;
     uint64_t runs_ok;
     uint64_t runs_failed;
-    uint64_t given_up;    /* of those the ones that parked a unit though no park_exit said so */
-    uint64_t success_ms;  /* when a run last succeeded, monotonic; 0 = never */
-    char last_error[200]; /* of the last failed or denied run; "" since the last success */
+    uint64_t trim_ms;         /* batch, snapshot, parked: when hook_parked_trim() is due */
+    uint64_t forgotten;       /* ends that were parked and then given up; over restarts */
+    char last_forgotten[320]; /* the last key of them; cut if it is longer */
+    uint64_t given_up;        /* of those the ones that parked a unit though no park_exit said so */
+    uint64_t success_ms;      /* when a run last succeeded, monotonic; 0 = never */
+    char last_error[200];     /* of the last failed or denied run; "" since the last success */
 };
 
 struct hooks {

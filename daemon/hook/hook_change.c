@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changes, until a run starts: hooks_delta(), hooks_stale(), hooks_next() of hook/hook.h. */
 #include "hook/gate.h"
+#include "hook/hook_parked.h"
 #include "hook/hook_unit.h"
 #include "hook/ledger.h"
 
@@ -193,9 +194,10 @@ static void schedule_entry(void *arg, struct entry *e)
 
     if (e->unit.state != UNIT_IDLE || !o->hook->queue.sources[e->source].is_open)
         return;
-    if (park_again(o->hook, e, o->now_ms))
+    if (park_again(o->hook, e, o->now_ms)) {
         sched_park(&o->hook->lane, &e->unit);
-    else if (queue_due(e))
+        hook_parked_note(o->hook, e, 0, o->now_ms);
+    } else if (queue_due(e))
         start_first(o->hook, &e->unit, o->now_ms);
     else
         rest_entry(o->hook, e, o->now_ms);
@@ -312,6 +314,12 @@ static struct run *start_unit(struct hooks *hs, struct lane *lane, struct unit *
     return start_run(hs, hook_of(lane), u, now_ms);
 }
 
+static void trim_parked(struct hooks *hs, uint64_t now_ms)
+{
+    for (size_t i = 0; i < hs->n; i++)
+        hook_parked_trim(hs->v[i], now_ms);
+}
+
 /* A void may be the end of first runs that another hook waits for. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
 {
@@ -321,6 +329,7 @@ struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
     do {
         while (look_at_sources(hs, now_ms))
             continue;
+        trim_parked(hs, now_ms);
         hold_applies(hs, now_ms);
         u = sched_next(&hs->sched, now_ms, &lane);
         struct run *run = u != NULL ? start_unit(hs, lane, u, now_ms) : NULL;

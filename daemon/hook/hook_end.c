@@ -2,6 +2,7 @@
 /* What the end of a run means: hooks_finish() of hook/hook.h. */
 #include <stdio.h>
 
+#include "hook/hook_parked.h"
 #include "hook/hook_unit.h"
 
 /* The entry whose unit ran; NULL in modes batch and snapshot. */
@@ -231,10 +232,16 @@ static struct hooks_verdict finish_apply(struct hooks *hs, struct run *run,
 
 /* The next process finds out for itself what can be told, whose a file is, and how what was cut off
  * ends. */
-static void note_parked(struct hook *h, struct entry *e, const struct run_result *r)
+static void note_parked(struct hook *h, const struct run *run, const struct run_result *r,
+                        uint64_t now_ms)
 {
-    e->unfit = r->end == RUN_UNFIT || r->stopped;
-    queue_entry_touch(&h->queue, e);
+    struct entry *e = entry_of(run);
+
+    if (e != NULL) {
+        e->unfit = r->end == RUN_UNFIT || r->stopped;
+        queue_entry_touch(&h->queue, e);
+    }
+    hook_parked_note(h, e, r->wall_ns, now_ms);
 }
 
 void hooks_began(struct run *run, uint64_t now_ms)
@@ -264,8 +271,8 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
     sched_done(&hs->sched, &h->lane, u, outcome(h, run, result, now_ms), now_ms);
     if (u->state == UNIT_BACKOFF)
         v.retry_ms = u->timer.due_ms - now_ms;
-    if (u->state == UNIT_PARKED && entry_of(run) != NULL)
-        note_parked(h, entry_of(run), result);
+    if (u->state == UNIT_PARKED)
+        note_parked(h, run, result, now_ms);
     h->given_up +=
         u->state == UNIT_PARKED && (v.outcome == HISTORY_FAILED || result->end == RUN_UNFIT);
     if (!ok) /* what wanted to be parked may be due again for another reason */

@@ -11,12 +11,14 @@ struct hook_memory hook_memory_of(const struct hook *h)
     return (struct hook_memory){.owes_snapshot = h->snapshot_due || runs || gate_lacked(h),
                                 .owes_renewal = h->renew,
                                 .owes_apply = apply_due(&h->apply),
-                                .is_paused = h->paused};
+                                .is_paused = h->paused,
+                                .forgotten = h->forgotten};
 }
 
 void hook_memory_recall(struct hook *h, const struct hook_memory *m, uint64_t now_ms)
 {
     h->recalled = true;
+    h->forgotten += m->forgotten;
     h->snapshot_due = h->snapshot_due || (m->owes_snapshot && h->rules.mode == HOOK_SNAPSHOT);
     h->renew = h->renew || (m->owes_renewal && h->rules.mode != HOOK_OBJECT);
     if (m->owes_apply)

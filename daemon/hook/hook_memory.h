@@ -17,6 +17,7 @@ struct hook_memory {
     bool owes_renewal;  /* batch, snapshot: what it did is gone, and no run has succeeded since */
     bool owes_apply;    /* what was written is to be applied, or that is under way */
     bool is_paused;     /* a person paused it */
+    uint64_t forgotten; /* parked ends that were given up, by all processes */
 };
 
 /* As it is now; to be kept when it changes, before a run starts and when it has ended. */

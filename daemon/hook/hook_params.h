@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "hook/filter.h"
 #include "hook/hook_source.h"
@@ -35,6 +36,8 @@ struct hook_rules {
     size_t after_count;
     int *park_exit; /* exit statuses */
     size_t park_exit_count;
+    size_t parked_deletes;     /* so many ends that are parked are kept; 0 = all */
+    uint64_t parked_age_ms;    /* and for so long; 0 = for ever */
     struct hook_field *fields; /* mode object */
     size_t field_count;
 };

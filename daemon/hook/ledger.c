@@ -7,6 +7,20 @@
 #include "base/panic.h"
 #include "proto/path_list.h"
 
+enum { MINUTES = (1 << (32 - LEDGER_PARKED_AT)) - 1 };
+
+uint32_t ledger_minute(uint64_t wall_ns)
+{
+    return (uint32_t)(wall_ns / (UINT64_C(60) * 1000000000) % MINUTES) + 1;
+}
+
+uint32_t ledger_minutes_since(uint32_t minute, uint64_t wall_ns)
+{
+    uint32_t passed = (ledger_minute(wall_ns) + MINUTES - minute) % MINUTES;
+
+    return passed < MINUTES / 2 ? passed : 0;
+}
+
 /* ---- Out. */
 
 static uint32_t note_of_end(const struct queue_event *gone)
@@ -29,7 +43,7 @@ static uint32_t note_of_entry(const struct entry *e)
 
     return (e->told_end ? LEDGER_TOLD_END : 0) | (e->yields ? LEDGER_YIELDS : 0) |
            (parked ? LEDGER_PARKED : 0) | (e->skipped ? LEDGER_SKIPPED : 0) |
-           (e->renew ? LEDGER_RENEW : 0);
+           (e->renew ? LEDGER_RENEW : 0) | e->parked_at << LEDGER_PARKED_AT;
 }
 
 static struct ledger_mark mark_of(const struct queue *q, const struct entry *e,
@@ -187,6 +201,7 @@ static void recall_announced(struct entry *e, const struct ledger_mark *m)
     e->parked = (m->note & LEDGER_PARKED) != 0;
     e->skipped = (m->note & LEDGER_SKIPPED) != 0;
     e->renew = (m->note & LEDGER_RENEW) != 0;
+    e->parked_at = m->note >> LEDGER_PARKED_AT;
     if (m->is_handled && m->open)
         queue_told(e, str_c(PATH_LIST_ALL));
 }
@@ -266,7 +281,9 @@ static void forget_entry(void *arg, struct entry *e)
     queue_told(e, (struct str){0});
     e->open = e->told_end = e->yields = false;
     queue_entry_settled(arg, e);
-    e->skipped = e->inherited = e->parked = false;
+    e->skipped = e->recalled = e->inherited = e->renew = e->parked = false;
+    e->parked_at = 0;
+    e->parked_ms = 0;
     queue_failed(arg, e, e->pending_since_ms);
     queue_entry_touch(arg, e);
     queue_release(arg, e);

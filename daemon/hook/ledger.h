@@ -29,6 +29,15 @@ enum ledger_note {
     LEDGER_CONFIG = 1 << 11,
 };
 
+/* The bits above those: when the end was parked first, as ledger_minute() says; 0 = it was not. */
+enum { LEDGER_PARKED_AT = 12 };
+
+/* A minute of the wall clock, in 20 bits: 1, 2, ..., and after two years anew. */
+uint32_t ledger_minute(uint64_t wall_ns);
+
+/* How many minutes have passed since then; 0 if the clock is behind, or that was a year ago. */
+uint32_t ledger_minutes_since(uint32_t minute, uint64_t wall_ns);
+
 /* What a hook was told of one life of a key; at most two of a key are marked. */
 struct ledger_mark {
     struct str key; /* empty: that the source is stale */

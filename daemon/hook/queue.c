@@ -123,6 +123,8 @@ static void forget_announced(struct queue *q, struct entry *e)
     e->open = known_is(&e->announced);
     e->inherited = e->inherited && e->open;
     e->yields = false;
+    e->parked_at = 0;
+    e->parked_ms = 0;
     queue_told(e, (struct str){0});
 }
 
@@ -239,6 +241,8 @@ static void note_state(struct queue *q, struct entry *e, const struct queue_even
             queue_entry_touch(q, e);
         queue_event_set(&e->gone, &no_event); /* it is back before its end was told */
         e->yields = false;
+        e->parked_at = 0;
+        e->parked_ms = 0;
     } else if (known_has(&e->heir, ev->object)) {
         if (e->heir_gone.object != NULL)
             queue_entry_touch(q, e);
@@ -387,6 +391,13 @@ void queue_yield(struct queue *q, struct entry *e, uint64_t now_ms)
     if (filter_takes(q->filter, DELTA_ADDED))
         e->yields = true;
     else
+        forget_announced(q, e);
+    settle_entry(q, e, now_ms);
+}
+
+void queue_give_up(struct queue *q, struct entry *e, uint64_t now_ms)
+{
+    while (announced_is_dead(e) && e->gone.object != NULL)
         forget_announced(q, e);
     settle_entry(q, e, now_ms);
 }

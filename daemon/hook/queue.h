@@ -100,6 +100,10 @@ void queue_handled(struct queue *q, struct entry *e, const struct queue_event *e
  * denied: what is due follows anew. */
 void queue_failed(struct queue *q, struct entry *e, uint64_t now_ms);
 
+/* The end of the announced life, and of its heir if that has ended too, is due no more: nobody is told of
+ * it. */
+void queue_give_up(struct queue *q, struct entry *e, uint64_t now_ms);
+
 /* The end of the announced life gives way: the next life is due instead as long as there is one,
  * and once a run for that is started the end is given up undelivered (DESIGN 1.4.2). A hook that
  * does not take ADDED knows the next life without a run: the end is given up now. */

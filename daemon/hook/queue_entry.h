@@ -38,19 +38,21 @@ struct entry {
     struct known heir;            /* the life announced by a run that told gone as well, as long
                                   as gone is not handled; modes batch, snapshot */
     struct queue_event heir_gone; /* object not NULL: the end of the heir */
-    bool open;      /* a run was started since handled was set: it may have had effects */
-    bool told_end;  /* the last run was about an end */
-    bool yields;    /* the end of the announced life waits behind the next life, if there is one */
-    bool counts;    /* the newest state changed what is due, as the filter sees it */
-    bool existing;  /* due since the hook first saw the source, and no run has ended yet */
-    bool skipped;   /* existing = "skip" has handled it, and no run was started since */
-    bool recalled;  /* an earlier process knew it, and no run has ended yet */
-    bool renew;     /* what the hook did for it is gone, and no run has succeeded yet */
-    bool parked;    /* the ledger says so, and the source is not open yet */
-    bool unfit;     /* why its unit is parked: nothing was run, or not to its end */
-    bool inherited; /* the last run for it was an earlier process's */
-    unsigned pins;  /* events of runs under way that point here */
-    char *told;     /* lines of paths that runs since handled were told as changed; NULL = none */
+    bool open;     /* a run was started since handled was set: it may have had effects */
+    bool told_end; /* the last run was about an end */
+    bool yields;   /* the end of the announced life waits behind the next life, if there is one */
+    bool counts;   /* the newest state changed what is due, as the filter sees it */
+    bool existing; /* due since the hook first saw the source, and no run has ended yet */
+    bool skipped;  /* existing = "skip" has handled it, and no run was started since */
+    bool recalled; /* an earlier process knew it, and no run has ended yet */
+    bool renew;    /* what the hook did for it is gone, and no run has succeeded yet */
+    bool parked;   /* the ledger says so, and the source is not open yet */
+    bool unfit;    /* why its unit is parked: nothing was run, or not to its end */
+    uint32_t parked_at; /* when its end was parked first, as ledger_minute() says; 0 = it was not */
+    int64_t parked_ms;  /* the same, monotonic, maybe before the boot; 0 = not known yet */
+    bool inherited;     /* the last run for it was an earlier process's */
+    unsigned pins;      /* events of runs under way that point here */
+    char *told; /* lines of paths that runs since handled were told as changed; NULL = none */
     struct list pending; /* on the queue's list iff something is due */
     uint64_t pending_since_ms;
     struct unit unit; /* mode object */

@@ -33,6 +33,11 @@ static void leave(struct lane *lane, struct unit *u, enum unit_state next)
         break;
     case UNIT_PARKED:
         lane->parked--;
+        if (u->expires) {
+            heap_remove(&lane->expiring, &u->timer);
+            lane->expiring_count--;
+        }
+        u->expires = false;
         break;
     case UNIT_IDLE:
     case UNIT_RUNNING:
@@ -57,6 +62,24 @@ void sched_park(struct lane *lane, struct unit *u)
 {
     leave(lane, u, UNIT_PARKED);
     lane->parked++;
+}
+
+void sched_expire(struct lane *lane, struct unit *u, uint64_t due_ms)
+{
+    ensure(u->state == UNIT_PARKED && !u->expires);
+    u->expires = true;
+    lane->expiring_count++;
+    heap_push(&lane->expiring, &u->timer, due_ms);
+}
+
+struct unit *sched_expired(const struct lane *lane, uint64_t now_ms, size_t max)
+{
+    struct heap_node *first = heap_peek(&lane->expiring);
+    bool many = max > 0 && lane->expiring_count > max;
+
+    if (first == NULL || (!many && first->due_ms > now_ms))
+        return NULL;
+    return container_of(first, struct unit, timer);
 }
 
 static void rest(struct lane *lane, struct unit *u)
@@ -311,8 +334,11 @@ void sched_done(struct sched *s, struct lane *lane, struct unit *u, enum sched_r
 static uint64_t lane_wake_ms(const struct sched *s, const struct lane *lane)
 {
     const struct heap_node *node = heap_peek(&lane->waiting);
+    const struct heap_node *parked = heap_peek(&lane->expiring);
     uint64_t due = node != NULL ? node->due_ms : NEVER_MS;
 
+    if (parked != NULL && parked->due_ms < due)
+        due = parked->due_ms;
     return has_startable(s, lane) && lane->earliest_ms < due ? lane->earliest_ms : due;
 }
 

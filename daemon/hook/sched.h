@@ -35,7 +35,8 @@ enum unit_state {
 /* Embedded in its owner; zero-initialised is idle. */
 struct unit {
     enum unit_state state;
-    struct heap_node timer; /* SETTLING, BACKOFF, RESTING */
+    struct heap_node timer; /* SETTLING, BACKOFF, RESTING; PARKED if it expires */
+    bool expires;           /* PARKED, and not for ever */
     struct list ready;      /* READY */
     uint64_t first_ms;   /* the first change of this burst; RUNNING: since the start, or NEVER_MS */
     uint64_t changed_ms; /* the last change */
@@ -70,6 +71,8 @@ struct lane {
     struct heap waiting; /* units by due time */
     unsigned running;
     size_t parked;
+    struct heap expiring; /* of those, by the time when they are given up */
+    size_t expiring_count;
     size_t denied;        /* units */
     uint64_t earliest_ms; /* of the next start: min_interval */
     bool blocked;         /* its owner lets nothing start */
@@ -112,6 +115,12 @@ void sched_rest(struct lane *lane, struct unit *u, uint64_t since_ms);
 void sched_rest_until(struct lane *lane, struct unit *u, uint64_t at_ms);
 /* It waits for a change, as it did in an earlier process. Not while it runs. */
 void sched_park(struct lane *lane, struct unit *u);
+
+/* It is parked, and is given up at that time: by its owner (sched_expired()). */
+void sched_expire(struct lane *lane, struct unit *u, uint64_t due_ms);
+/* The unit whose time is over, or else, if there are more than max that expire (0 = any number), the
+ * first of them; NULL = none. It stays until its owner takes it out of its state. */
+struct unit *sched_expired(const struct lane *lane, uint64_t now_ms, size_t max);
 
 /* Lets nothing of the lane start, or lets it start again. Units still become ready. */
 void sched_block(struct lane *lane, bool blocked);

@@ -50,7 +50,8 @@ struct runner {
     struct deadline *hangs; /* of the oldest opening */
     uint64_t hung_at; /* commits there were when the disk was found to hang; 0 = it does not */
     struct shortage shortage;
-    bool *left_told; /* by hook.index: it was said that its runs leave processes behind */
+    bool *left_told;      /* by hook.index: it was said that its runs leave processes behind */
+    bool *forgotten_told; /* the same: that it forgets ends that were parked */
     struct loop_task kick;
     struct deadline *wake; /* when the schedule has something although nothing happened */
 };
@@ -342,11 +343,27 @@ static bool start_some(struct runner *r)
     return true;
 }
 
+static void log_forgotten(struct runner *r)
+{
+    for (size_t i = 0; i < r->params.hooks->n; i++) {
+        const struct hook *h = r->params.hooks->v[i];
+        bool *told = &r->forgotten_told[h->index];
+
+        if (*told || h->last_forgotten[0] == '\0')
+            continue;
+        *told = true;
+        log_warn("a parked DELETED is forgotten, as it is too old or they are too many: said once",
+                 KV_STR("hook", h->name), KV_STR("key", h->last_forgotten),
+                 KV_STR("settings", "parked_deletes, parked_age"));
+    }
+}
+
 static void start_due(struct runner *r)
 {
     loop_update_now(r->params.loop);
     if (!start_some(r))
         runner_kick(r);
+    log_forgotten(r);
     await_openings(r);
     shortage_check(&r->shortage, r->params.hooks);
     uint64_t due = hooks_wake_ms(r->params.hooks);
@@ -377,6 +394,7 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     r->events = events;
     r->arg = arg;
     r->left_told = mem_array(params->hooks->n + 1, sizeof(*r->left_told));
+    r->forgotten_told = mem_array(params->hooks->n + 1, sizeof(*r->forgotten_told));
     shortage_init(&r->shortage, params->hooks->n);
     list_init(&r->openings);
     list_init(&r->jobs);
@@ -479,5 +497,6 @@ void runner_dispose(struct runner **rp)
     deadline_dispose(&r->wake);
     shortage_fini(&r->shortage);
     free(r->left_told);
+    free(r->forgotten_told);
     free(r);
 }

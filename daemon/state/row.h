@@ -32,18 +32,19 @@ struct row_item {
 };
 
 /* XX(identifier, word on disk) */
-#define ROW_WHAT_MAP(XX)                                                                        \
-    XX(IDENTITY, "identity") /* cluster: what tells it from any other */                        \
-    XX(SETTINGS, "settings") /* watch, hook: digest of what the configuration says of it */     \
-    XX(CLUSTER, "cluster")   /* watch: the name of its cluster */                               \
-    XX(VERSION, "version")   /* stream: resourceVersion to resume from */                       \
-    XX(CONTACT, "contact")   /* stream: when the server was last heard, ns of the wall clock */ \
-    XX(PROGRAM, "program")   /* hook: digest of its program and files */                        \
-    XX(BOOT, "boot")         /* hook: boot id of the machine when it last ran */                \
-    XX(PAUSED, "paused")     /* hook: there = a person paused it */                             \
-    XX(OUTPUT, "output")     /* hook, by path: digest of what the file was seen to hold */      \
-    XX(OWED, "owed")         /* hook, by what: it owes a run that no key tells of */            \
-    XX(SEEN, "seen")         /* source: the hook has seen it; what it skipped there is marked */
+#define ROW_WHAT_MAP(XX)                                                                           \
+    XX(IDENTITY, "identity")   /* cluster: what tells it from any other */                         \
+    XX(SETTINGS, "settings")   /* watch, hook: digest of what the configuration says of it */      \
+    XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                                \
+    XX(VERSION, "version")     /* stream: resourceVersion to resume from */                        \
+    XX(CONTACT, "contact")     /* stream: when the server was last heard, ns of the wall clock */  \
+    XX(PROGRAM, "program")     /* hook: digest of its program and files */                         \
+    XX(BOOT, "boot")           /* hook: boot id of the machine when it last ran */                 \
+    XX(PAUSED, "paused")       /* hook: there = a person paused it */                              \
+    XX(OUTPUT, "output")       /* hook, by path: digest of what the file was seen to hold */       \
+    XX(OWED, "owed")           /* hook, by what: it owes a run that no key tells of */             \
+    XX(SEEN, "seen")           /* source: the hook has seen it; what it skipped there is marked */ \
+    XX(FORGOTTEN, "forgotten") /* hook: how many ends that were parked it has given up */
 
 #define ROW_ENUM(id, word) ROW_##id,
 enum row_what { ROW_WHAT_MAP(ROW_ENUM) ROW_WHATS };

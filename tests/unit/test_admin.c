@@ -65,7 +65,8 @@ static void test_status_before_the_first_contact(void **state)
            "\"audit\":{\"state\":\"idle\",\"runs\":0,\"differences\":null},"
            "\"resumed\":null,\"past\":false}");
     expect(t, "/v1/status", 200,
-           "\"hooks\":{\"print\":{\"pending\":0,\"running\":0,\"parked\":0,\"paused\":false,"
+           "\"hooks\":{\"print\":{\"pending\":0,\"running\":0,\"parked\":0,\"forgotten\":0,"
+           "\"paused\":false,"
            "\"oldest_pending_s\":null,"
            "\"last_success\":null,\"last_error\":null,\"runs_ok\":0,\"runs_failed\":0}}}\n");
 }
@@ -83,7 +84,8 @@ static void test_status_of_a_synced_watch_and_a_hook_at_work(void **state)
     expect(t, "/v1/watches", 200, "\"objects\":2,");
     expect(t, "/v1/watches", 200, "\"resource_version\":\"42\"");
     expect(t, "/v1/hooks", 200,
-           "{\"hooks\":{\"print\":{\"pending\":1,\"running\":1,\"parked\":0,\"paused\":false,"
+           "{\"hooks\":{\"print\":{\"pending\":1,\"running\":1,\"parked\":0,\"forgotten\":0,"
+           "\"paused\":false,"
            "\"oldest_pending_s\":1.5,"
            "\"last_success\":null,");
     hooks_finish(&t->hooks, run, &(struct run_result){.text = "exit status 0"}, STARTED_MS + 2000);

@@ -225,7 +225,8 @@ static const char status[] =
     "\"bytes\":0,\"skipped\":0,\"resource_version\":null,\"relists\":0,"
     "\"last_error\":\"HTTP 403\",\"held_reason\":null,\"last_event_age_s\":null,"
     "\"last_bookmark_age_s\":null,\"relists_by\":{}}},"
-    "\"hooks\":{\"print\":{\"pending\":2,\"running\":1,\"parked\":3,\"paused\":true,"
+    "\"hooks\":{\"print\":{\"pending\":2,\"running\":1,\"parked\":3,\"forgotten\":0,\"paused\":"
+    "true,"
     "\"oldest_pending_s\":130,"
     "\"last_success\":\"2024-05-01T10:20:30Z\",\"last_error\":null,\"runs_ok\":5,"
     "\"runs_failed\":0}}}";
@@ -253,8 +254,8 @@ static void test_summary(void **state)
           "slices    prod     endpointslices.discovery.k8s.io  forbidden  no      no     -        "
           "-        0        0B      0        HTTP 403\n"
           "\n"
-          "HOOK   PENDING  OLDEST  RUNNING  PARKED  PAUSED  OK  FAILED  SUCCESS  ERROR\n"
-          "print  2        2m      1        3       yes     5   0       3h       -\n");
+          "HOOK   PENDING  OLDEST  RUNNING  PARKED  FORGOTTEN  PAUSED  OK  FAILED  SUCCESS  ERROR\n"
+          "print  2        2m      1        3       0          yes     5   0       3h       -\n");
     assert_int_equal(summary_verdict(str_c(status), &degraded, &err), ERR_OK);
     assert_true(degraded);
     assert_int_equal(summary_verdict(str_c("{\"degraded\":[]}"), &degraded, &err), ERR_OK);

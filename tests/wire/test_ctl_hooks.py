@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tables, status and health say of hooks, and that informerctl's answers can be used as they are."""
+import contextlib
 import json
+import sqlite3
 import subprocess
 
 import pytest
@@ -60,6 +62,36 @@ def test_the_table_of_hooks_shows_what_is_parked_and_paused(one, hook):
     [row] = columns(d.ctl("hooks").stdout)
     assert (row["PARKED"], row["PAUSED"], row["PENDING"], row["RUNNING"]) == ("1", "yes", "0", "0")
     assert "PARKED" in d.ctl("status").stdout
+
+
+@pytest.mark.parametrize("mode", ["object", "batch"])
+def test_parked_deletes_are_bounded_counted_and_told_once(api, daemon, mode):
+    count, kept = 40, 5
+    d = daemon(api, hooks={"h": {
+        "sources": ["services"], "command": ["/bin/false"], "mode": mode, "settle": ["0s", "0s"],
+        "parked_deletes": kept, "retry": {"attempts": 1, "initial": "1ms"}}}).synced()
+    api.wait_watching("services")
+    for number in range(count):
+        api.apply(service(f"n/s{number}"))
+        d.caught_up(api)    # it has failed for good
+        api.delete("services", f"n/s{number}")
+        d.caught_up(api)
+    wait_until(lambda: d.control.hook("h")["forgotten"] == count - kept, what="the oldest are forgotten")
+    [row] = columns(d.ctl("hooks").stdout)
+    assert (row["FORGOTTEN"], row["PARKED"]) == (str(count - kept), str(kept if mode == "object" else 1))
+    assert len(d.log(msg="a parked DELETED is forgotten, as it is too old or they are too many: "
+                         "said once")) == 1
+    for _ in range(2):
+        d.stop()
+        assert marks_of(d) == {f"n/s{number}" for number in range(count - kept, count)}
+        d.again(api)
+        assert d.control.hook("h")["forgotten"] == count - kept
+
+
+def marks_of(d):
+    """The keys that the state has marks of."""
+    with contextlib.closing(sqlite3.connect(d.state / "state.db")) as db:
+        return {key for (key,) in db.execute("SELECT key FROM mark")}
 
 
 def test_readiness_names_the_hook_that_comes_first(daemon, api, new_hook):

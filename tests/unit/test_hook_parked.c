@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ends that are parked are bounded by number and age, and so are their marks. */
+#include "reborn.h"
+
+#include <stdio.h>
+
+enum { MINUTE_MS = 60 * 1000, KEPT = 3, NAMES = 50 };
+
+static const uint64_t day_ms = UINT64_C(24) * 60 * MINUTE_MS;
+
+static struct stage_hook bounded(enum hook_mode mode)
+{
+    return (struct stage_hook){
+        .rules = {.mode = mode,                 .parked_deletes = KEPT, .parked_age_ms = 7 * day_ms},
+        .lane = {.attempts = 1}
+    };
+}
+
+static size_t entries(void)
+{
+    return map_count(&reborn.hook->queue.sources[0].by_key);
+}
+
+/* Whatever is due fails, and is put as it would be. */
+static void fail_all(void)
+{
+    struct run *run;
+
+    while ((run = hooks_next(&stage.hooks, stage.now)) != NULL) {
+        reborn_keep();
+        stage_end(run, 1);
+        reborn_keep();
+    }
+    reborn_keep();
+}
+
+/* An object is made, and is gone: both runs fail for good. */
+static void come_and_go(size_t i)
+{
+    char key[16];
+    char uid[16];
+
+    snprintf(key, sizeof(key), "ns/n%zu", i);
+    snprintf(uid, sizeof(uid), "u%zu", i);
+    stage_change(0, DELTA_ADDED, key, uid, "\"a\":1");
+    stage.now += 2 * STAGE_INITIAL_MS; /* a parked batch is tried again */
+    fail_all();
+    stage_change(0, DELTA_DELETED, key, uid, "\"a\":1");
+    stage.now += 2 * STAGE_INITIAL_MS;
+    fail_all();
+}
+
+/* Of so many names no more is left than the bound, in memory and on disk, in each mode. */
+static void test_parked_ends_are_bounded_by_number(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+
+    for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
+        reborn_add(bounded(modes[m]));
+        stage_sync(0);
+        fail_all();
+        for (size_t i = 0; i < NAMES; i++)
+            come_and_go(i);
+        assert_int_equal(entries(), KEPT);
+        assert_int_equal(reborn.disk.row_count, KEPT);
+        assert_int_equal(reborn.hook->queue.pending_count, KEPT);
+        assert_int_equal(hook_parked(reborn.hook), modes[m] == HOOK_OBJECT ? KEPT : 1);
+        assert_int_equal(reborn.hook->forgotten, NAMES - KEPT);
+        assert_int_equal(reborn.disk.memory.forgotten, NAMES - KEPT);
+        assert_non_null(hook_disk_mark(&reborn.disk, "ns/n49", "u49")); /* the oldest have gone */
+        assert_non_null(hook_disk_mark(&reborn.disk, "ns/n47", "u47"));
+        reborn_clean_up(state);
+        stage_set_up(state);
+    }
+}
+
+static void test_parked_ends_are_bounded_by_age(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH};
+
+    for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
+        reborn_add(bounded(modes[m]));
+        stage_sync(0);
+        come_and_go(1);
+        uint64_t first = stage.now;
+        stage.now += day_ms;
+        come_and_go(2);
+        stage_waits_until(first + 7 * day_ms);
+        fail_all();
+        assert_int_equal(entries(), 1);
+        assert_int_equal(reborn.disk.row_count, 1);
+        stage_waits_until(first + 8 * day_ms + 4 * STAGE_INITIAL_MS);
+        fail_all();
+        assert_int_equal(entries(), 0);
+        assert_int_equal(reborn.disk.row_count, 0);
+        assert_int_equal(hook_parked(reborn.hook), 0);
+        assert_int_equal(reborn.hook->forgotten, 2);
+        assert_true(hooks_quiet(&stage.hooks));
+        reborn_clean_up(state);
+        stage_set_up(state);
+    }
+}
+
+/* The name is free for another life, which nobody tells the end of the first one before. */
+static void test_a_name_that_was_forgotten_is_new(void **state)
+{
+    (void)state;
+    reborn_add(bounded(HOOK_OBJECT));
+    stage_sync(0);
+    come_and_go(1);
+    stage.now += 7 * day_ms;
+    stage_nothing();
+    stage_change(0, DELTA_ADDED, "ns/n1", "u9", "\"a\":1");
+    stage_pass(DELTA_ADDED, "u9");
+    stage_nothing();
+}
+
+/* What is there is no matter of age, and of a key that is back only its newest state counts. */
+static void test_what_is_parked_and_lives_is_kept(void **state)
+{
+    (void)state;
+    reborn_add(bounded(HOOK_OBJECT));
+    stage_sync(0);
+    for (size_t i = 0; i < 2 * KEPT; i++) {
+        char key[16];
+        char uid[16];
+
+        snprintf(key, sizeof(key), "ns/n%zu", i);
+        snprintf(uid, sizeof(uid), "u%zu", i);
+        stage_change(0, DELTA_ADDED, key, uid, "\"a\":1");
+        fail_all();
+    }
+    stage.now += 8 * day_ms;
+    stage_nothing();
+    assert_int_equal(hook_parked(reborn.hook), (size_t)2 * KEPT);
+    assert_int_equal(reborn.hook->forgotten, 0);
+    stage_change(0, DELTA_DELETED, "ns/n1", "u1", "\"a\":1");
+    fail_all();
+    stage_change(0, DELTA_ADDED, "ns/n1", "u1", "\"a\":1"); /* the end was none */
+    fail_all();
+    stage.now += 8 * day_ms;
+    stage_nothing();
+    assert_int_equal(reborn.hook->forgotten, 0);
+}
+
+static void restart_after(uint64_t ms)
+{
+    stage_clean_up(NULL);
+    stage_set_up(NULL);
+    reborn.hook = stage_add(&reborn.params);
+    hook_disk_recall(&reborn.disk, reborn.hook, ms * 1000000);
+    stage_sync(0);
+}
+
+/* Their age counts over restarts, to the minute. */
+static void test_parked_ends_grow_older_over_restarts(void **state)
+{
+    (void)state;
+    reborn_add(bounded(HOOK_OBJECT));
+    stage_sync(0);
+    come_and_go(1);
+    restart_after(3 * day_ms);
+    stage_waits_until(stage.now + 4 * day_ms);
+    fail_all();
+    assert_int_equal(entries(), 0);
+    assert_int_equal(reborn.disk.row_count, 0);
+    assert_int_equal(reborn.hook->forgotten, 1);
+    come_and_go(2);
+    restart_after(11 * day_ms);
+    fail_all();
+    assert_int_equal(reborn.disk.row_count, 0);
+    assert_int_equal(reborn.disk.memory.forgotten, 2);
+}
+
+/* The next process has another bound. */
+static void test_parked_ends_of_an_earlier_process_are_bounded_too(void **state)
+{
+    (void)state;
+    reborn_add(bounded(HOOK_OBJECT));
+    stage_sync(0);
+    for (size_t i = 0; i < KEPT; i++)
+        come_and_go(i);
+    reborn.params.rules.parked_deletes = 1;
+    restart_after(day_ms);
+    fail_all();
+    assert_int_equal(entries(), 1);
+    assert_int_equal(reborn.disk.row_count, 1);
+    assert_int_equal(reborn.disk.memory.forgotten, KEPT - 1);
+}
+
+/* A batch is not parked after a restart, and its ends are as old as they were. */
+static void test_ends_of_a_batch_grow_older_over_restarts(void **state)
+{
+    (void)state;
+    reborn_add(bounded(HOOK_BATCH));
+    stage_sync(0);
+    come_and_go(1);
+    restart_after(8 * day_ms);
+    struct run *run = stage_starts(DELTA_DELETED, "u1"); /* once more */
+    reborn_keep();
+    stage_end(run, 1);
+    fail_all();
+    assert_int_equal(entries(), 0);
+    assert_int_equal(reborn.disk.row_count, 0);
+}
+
+static void test_minutes_are_told_apart_for_a_year(void **state)
+{
+    const uint64_t minute_ns = UINT64_C(60) * 1000000000;
+    const uint64_t year = UINT64_C(60) * 24 * 363;
+
+    (void)state;
+    for (uint64_t i = 0; i < 2000; i++) {
+        uint64_t then = i * 977 * minute_ns;
+
+        assert_int_not_equal(ledger_minute(then), 0);
+        assert_true(ledger_minute(then) < 1U << (32 - LEDGER_PARKED_AT));
+        assert_int_equal(ledger_minutes_since(ledger_minute(then), then), 0);
+        assert_int_equal(ledger_minutes_since(ledger_minute(then), then + 5 * minute_ns), 5);
+        assert_int_equal(ledger_minutes_since(ledger_minute(then), then + year * minute_ns), year);
+        assert_int_equal(ledger_minutes_since(ledger_minute(then + 7 * minute_ns), then), 0);
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, stage_set_up, reborn_clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_parked_ends_are_bounded_by_number),
+        TEST(test_parked_ends_are_bounded_by_age),
+        TEST(test_a_name_that_was_forgotten_is_new),
+        TEST(test_what_is_parked_and_lives_is_kept),
+        TEST(test_parked_ends_grow_older_over_restarts),
+        TEST(test_parked_ends_of_an_earlier_process_are_bounded_too),
+        TEST(test_ends_of_a_batch_grow_older_over_restarts),
+        cmocka_unit_test(test_minutes_are_told_apart_for_a_year),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
