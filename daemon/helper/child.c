@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -80,16 +82,24 @@ static int check_id(uint32_t id)
     return id == UINT32_MAX ? EINVAL : 0;
 }
 
+/* A FIFO with a name lies on the file system of its folder, and is somebody's. */
+static bool is_pipe(int fd)
+{
+    struct statfs fs;
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fstatfs(fd, &fs) == 0 &&
+           fs.f_type == PIPEFS_MAGIC;
+}
+
 /* The pipes are main's: without this a hook of another user could not open /dev/stderr by name. Where
- * we lack the right to change it, it still can write to what it has. */
+ * we lack the right to change it, it still can write to what it has. Main may be broken, so nothing
+ * else that it sends has its mode changed. */
 static int open_output(const struct start *s)
 {
-    for (int n = STDOUT_FILENO; changes_user(s) && n <= STDERR_FILENO; n++) {
-        struct stat st;
-
-        if (fstat(n, &st) == 0 && S_ISFIFO(st.st_mode))
+    for (int n = STDOUT_FILENO; changes_user(s) && n <= STDERR_FILENO; n++)
+        if (is_pipe(n))
             (void)fchmod(n, 0622);
-    }
     return 0;
 }
 

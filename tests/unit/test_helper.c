@@ -315,6 +315,42 @@ static void test_user_cannot_be_changed(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Main could name any FIFO that it can read; of root's it must not gain the right to write. */
+static void test_only_pipes_change_their_mode(void **state)
+{
+    char folder[] = "/tmp/helper-XXXXXX";
+    char path[64];
+    struct helper_hook hook = HOOK("/bin/true");
+    struct stat st;
+    int out[2];
+
+    (void)state;
+    if (getuid() != 0)
+        skip();
+    hook.change_user = true;
+    hook.uid = NOBODY;
+    hook.gid = NOBODY;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/fifo", folder);
+    assert_int_equal(mkfifo(path, 0644), 0);
+    int fifo = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fifo >= 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    struct peer p = start(&hook);
+    send_run(&p, 1, str_c(""), (int[]){fifo, fifo, out[1]});
+    assert_int_equal(wait_end(&p).how, WIRE_HOW_EXITED);
+    assert_int_equal(fstat(fifo, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0644);
+    assert_int_equal(fstat(out[1], &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0622);
+    stop(&p);
+    close(fifo);
+    close(out[0]);
+    close(out[1]);
+    unlink(path);
+    rmdir(folder);
+}
+
 /* ---- How programs end */
 
 static void test_exit_codes(void **state)
@@ -483,6 +519,7 @@ int main(void)
         cmocka_unit_test(test_surroundings),
         cmocka_unit_test(test_user_and_groups),
         cmocka_unit_test(test_user_cannot_be_changed),
+        cmocka_unit_test(test_only_pipes_change_their_mode),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_programs_that_cannot_be_entered),
