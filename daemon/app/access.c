@@ -37,13 +37,14 @@ static enum err_kind read_file(const char *path, struct buf *out, struct err *er
     return ERR_OK;
 }
 
+/* Data, a file, or both (of a token). */
 static void set_item(struct access_list *l, struct cred_source *item, const char *data,
                      const char *path)
 {
-    if (data != NULL) {
-        *item = (struct cred_source){.data = data};
-    } else if (path != NULL && path[0] != '\0') {
-        *item = (struct cred_source){.path = path, .file = (uint32_t)l->file_count};
+    *item = (struct cred_source){.data = data};
+    if (path != NULL && path[0] != '\0') {
+        item->path = path;
+        item->file = (uint32_t)l->file_count;
         l->files = mem_realloc(l->files, (l->file_count + 1) * sizeof(*l->files));
         l->files[l->file_count++] = path;
     }
@@ -71,12 +72,13 @@ static void from_kubeconfig(struct access_list *l, struct access *a, const struc
     } else {
         set_server(a, k->server, c->kubeconfig.at, p);
         a->tls_server_name = mem_strdup(k->tls_server_name != NULL ? k->tls_server_name : "");
-        bool own_ca = k->ca_data != NULL || k->ca_file != NULL;
-        set_item(l, &a->items[CRED_CA], k->ca_data, own_ca ? k->ca_file : SYSTEM_CA);
-        set_item(l, &a->items[CRED_CERT], k->client_cert_data, k->client_cert_file);
-        set_item(l, &a->items[CRED_KEY], k->client_key_data, k->client_key_file);
-        /* a token beside a tokenFile only serves until the file is read (PROTOCOL 2.1) */
-        set_item(l, &a->items[CRED_TOKEN], k->token_file != NULL ? NULL : k->token, k->token_file);
+        const char *ca_file = k->ca_file != NULL ? k->ca_file : SYSTEM_CA;
+        set_item(l, &a->items[CRED_CA], k->ca_data, k->ca_data == NULL ? ca_file : NULL);
+        set_item(l, &a->items[CRED_CERT], k->client_cert_data,
+                 k->client_cert_data == NULL ? k->client_cert_file : NULL);
+        set_item(l, &a->items[CRED_KEY], k->client_key_data,
+                 k->client_key_data == NULL ? k->client_key_file : NULL);
+        set_item(l, &a->items[CRED_TOKEN], k->token, k->token_file);
     }
     mem_wipe(text.data, text.cap);
     buf_free(&text);
@@ -111,8 +113,13 @@ void access_load(struct access_list *l, const struct conf *conf, struct problems
 
 enum err_kind access_read_item(const struct cred_source *item, struct buf *out, struct err *err)
 {
-    if (item->data == NULL && item->path != NULL)
-        return read_file(item->path, out, err);
+    size_t before = out->len;
+
+    if (item->path != NULL && read_file(item->path, out, err) == ERR_OK)
+        return ERR_OK;
+    if (item->path != NULL && item->data == NULL)
+        return err->kind;
+    out->len = before;
     if (item->data != NULL)
         buf_puts(out, item->data);
     return ERR_OK;

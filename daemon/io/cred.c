@@ -29,18 +29,23 @@ enum cred_state {
     CRED_BACKOFF,
 };
 
+/* What the token that the cluster has came from. */
+enum cred_token { TOKEN_NONE, TOKEN_DATA, TOKEN_FILE };
+
 struct cred {
     struct cred_params params;
     cred_ready_cb *ready;
     void *arg;
     enum cred_state state;
+    enum cred_token token;
     struct buf text[CRED_ITEMS];
-    unsigned waiting; /* answers of the helper that are still to come */
-    struct err err;   /* the first failure of this round */
+    unsigned waiting;     /* answers of the helper that are still to come */
+    struct err err;       /* the first failure of this round */
+    struct err token_err; /* the same for the token, for which another may stand in */
     struct tls_keys authorities;
     struct backoff backoff;
     struct rng rng;
-    struct deadline *timer; /* of BACKOFF, and the age of the token in READY */
+    struct deadline *timer; /* of BACKOFF, and in READY until the file of the token is read again */
 };
 
 static const char *const item_names[] = {"CA", "client certificate", "client key", "token"};
@@ -53,9 +58,11 @@ static void wipe(struct buf *b)
 
 static void fail(struct cred *c, enum cred_item item, const char *why)
 {
-    if (c->err.kind != ERR_OK)
+    struct err *err = item == CRED_TOKEN ? &c->token_err : &c->err;
+
+    if (err->kind != ERR_OK)
         return;
-    err_set(&c->err, ERR_CREDENTIAL, 0, "%s %s: %s", item_names[item],
+    err_set(err, ERR_CREDENTIAL, 0, "%s %s: %s", item_names[item],
             c->params.items[item].path != NULL ? c->params.items[item].path : "", why);
 }
 
@@ -64,11 +71,11 @@ static void ask(struct cred *c, enum cred_item item)
     const struct cred_source *src = &c->params.items[item];
 
     wipe(&c->text[item]);
-    if (src->data != NULL) {
-        buf_puts(&c->text[item], src->data);
-    } else if (src->path != NULL) {
+    if (src->path != NULL) {
         c->waiting++;
         helper_link_open(c->params.link, src->file, c->params.tag + item);
+    } else if (src->data != NULL) {
+        buf_puts(&c->text[item], src->data);
     }
 }
 
@@ -77,22 +84,26 @@ static void complete(struct cred *c);
 static void load(struct cred *c)
 {
     c->state = CRED_LOADING;
-    c->err = (struct err){0};
+    c->err = c->token_err = (struct err){0};
     for (int i = 0; i < CRED_ITEMS; i++)
         ask(c, (enum cred_item)i);
     if (c->waiting == 0)
         complete(c);
 }
 
+/* With plain http no token is sent. */
+static bool has_token_file(const struct cred *c)
+{
+    return c->params.tls && c->params.items[CRED_TOKEN].path != NULL;
+}
+
 void cred_renew(struct cred *c)
 {
-    const struct cred_source *token = &c->params.items[CRED_TOKEN];
-
-    if (c->state != CRED_READY || token->data != NULL || token->path == NULL)
+    if (c->state != CRED_READY || !has_token_file(c))
         return;
     deadline_stop(c->timer);
     c->state = CRED_REFRESHING;
-    c->err = (struct err){0};
+    c->token_err = (struct err){0};
     ask(c, CRED_TOKEN);
 }
 
@@ -155,34 +166,59 @@ static enum err_kind use_tls(struct cred *c)
 
 /* White space around a token is no part of it; anything else that cannot stand in a header is
  * wrong. */
-static enum err_kind use_token(struct cred *c)
+static enum err_kind set_token(struct cred *c, enum cred_token from)
 {
-    const struct cred_source *src = &c->params.items[CRED_TOKEN];
     struct buf *b = &c->text[CRED_TOKEN];
-    size_t from = 0;
+    size_t skip = 0;
 
-    if (!c->params.tls || (src->data == NULL && src->path == NULL))
-        return ERR_OK;
     while (b->len > 0 && isspace((unsigned char)b->data[b->len - 1]))
         b->len--;
-    while (from < b->len && isspace((unsigned char)b->data[from]))
-        from++;
-    buf_consume(b, from);
+    while (skip < b->len && isspace((unsigned char)b->data[skip]))
+        skip++;
+    buf_consume(b, skip);
     if (b->len == 0)
         fail(c, CRED_TOKEN, "is empty");
     for (size_t i = 0; i < b->len; i++)
         if (!isgraph((unsigned char)b->data[i]))
             fail(c, CRED_TOKEN, "holds white space or control bytes: one token is expected");
-    if (c->err.kind == ERR_OK)
-        cluster_set_token(c->params.cluster, buf_cstr(b));
+    if (c->token_err.kind != ERR_OK)
+        return c->token_err.kind;
+    cluster_set_token(c->params.cluster, buf_cstr(b));
+    c->token = from;
+    return ERR_OK;
+}
+
+/* The first one, of its file or else of the kubeconfig itself. */
+static enum err_kind use_token(struct cred *c)
+{
+    const struct cred_source *src = &c->params.items[CRED_TOKEN];
+
+    if (!c->params.tls || (src->data == NULL && src->path == NULL))
+        return ERR_OK;
+    enum cred_token from = src->path != NULL ? TOKEN_FILE : TOKEN_DATA;
+    if (set_token(c, from) != ERR_OK && from == TOKEN_FILE && src->data != NULL) {
+        log_warn("token file cannot be used: the token beside it serves until it can",
+                 KV_STR("cluster", cluster_name(c->params.cluster)), KV_ERR(&c->token_err));
+        wipe(&c->text[CRED_TOKEN]);
+        buf_puts(&c->text[CRED_TOKEN], src->data);
+        c->token_err = (struct err){0};
+        (void)set_token(c, TOKEN_DATA);
+    }
+    c->err = c->token_err;
     return c->err.kind;
 }
 
+/* A file that has never been readable is tried as often as anything else that fails. */
 static void schedule_refresh(struct cred *c)
 {
+    bool stands_in = c->token == TOKEN_DATA;
+
     c->state = CRED_READY;
-    if (c->params.items[CRED_TOKEN].data == NULL && c->params.items[CRED_TOKEN].path != NULL)
-        deadline_start(c->timer, TOKEN_AGE_MS);
+    if (!stands_in)
+        backoff_reset(&c->backoff);
+    if (has_token_file(c))
+        deadline_start(c->timer, stands_in ? backoff_step(&c->backoff, &c->params.retry, &c->rng)
+                                           : TOKEN_AGE_MS);
 }
 
 static void retry(struct cred *c)
@@ -197,9 +233,15 @@ static void retry(struct cred *c)
 
 static void refreshed(struct cred *c)
 {
-    if (use_token(c) != ERR_OK)
-        log_warn("token was not renewed; the old one stays in use",
-                 KV_STR("cluster", cluster_name(c->params.cluster)), KV_ERR(&c->err));
+    enum cred_token was = c->token;
+    const struct kv *fields =
+        LOG_FIELDS(KV_STR("cluster", cluster_name(c->params.cluster)), KV_ERR(&c->token_err));
+
+    if (set_token(c, TOKEN_FILE) != ERR_OK)
+        log_emit(was == TOKEN_DATA ? LOG_LVL_DEBUG : LOG_LVL_WARN,
+                 "token was not renewed; the old one stays in use", fields);
+    else if (was == TOKEN_DATA)
+        log_info("token file can be used now", KV_STR("cluster", cluster_name(c->params.cluster)));
     schedule_refresh(c);
 }
 
@@ -208,9 +250,9 @@ static void complete(struct cred *c)
 {
     enum cred_state was = c->state;
 
+    if (c->token_err.kind != ERR_OK) /* unreadable: nothing to look at */
+        wipe(&c->text[CRED_TOKEN]);
     if (was == CRED_REFRESHING) {
-        if (c->err.kind != ERR_OK) /* unreadable: nothing to look at */
-            wipe(&c->text[CRED_TOKEN]);
         refreshed(c);
     } else if (c->err.kind != ERR_OK || use_tls(c) != ERR_OK || use_token(c) != ERR_OK) {
         retry(c);

@@ -19,7 +19,8 @@ struct loop;
 
 enum cred_item { CRED_CA, CRED_CERT, CRED_KEY, CRED_TOKEN, CRED_ITEMS };
 
-/* Where one of them comes from: data, or a file; neither = there is none. */
+/* Where one of them comes from: data, or a file; neither = there is none. A token may have both: the
+ * data serves until the file can be read for the first time (PROTOCOL 2.1). */
 struct cred_source {
     const char *data; /* PEM or token; NULL = from a file */
     const char *path; /* for messages; NULL = no file */

@@ -144,6 +144,37 @@ def test_a_token_file_is_read_again_after_401(api, daemon, tmp_path):
     assert api.requests[-1].header("authorization") == "Bearer new"
 
 
+@pytest.mark.parametrize("text", [None, "", "two words\n"])
+def test_a_token_beside_its_file_serves_until_that_can_be_used(api, daemon, tmp_path, text):
+    api.tokens = {"inline", "of-the-file"}
+    path = tmp_path / "token"
+    if text is not None:
+        path.write_text(text)
+    d = daemon(api, credentials={"token": "inline", "token_file": path}).synced()
+    assert {r.header("authorization") for r in api.requests} == {"Bearer inline"}
+    other = tmp_path / "other"
+    other.write_text("of-the-file\n")
+    other.rename(path)
+    api.tokens = {"of-the-file"}
+    wait_until(lambda: d.log(msg="token file can be used now"))
+    api.end_watches()
+    api.wait_for_request(lambda r: r.header("authorization") == "Bearer of-the-file")
+
+
+def test_a_token_file_goes_before_the_token_beside_it(api, daemon, tmp_path):
+    api.tokens = {"of-the-file"}
+    path = tmp_path / "token"
+    path.write_text("of-the-file\n")
+    d = daemon(api, credentials={"token": "inline", "token_file": path}).synced()
+    assert {r.header("authorization") for r in api.requests} == {"Bearer of-the-file"}
+    path.unlink()
+    api.tokens = {"none"}
+    refused = len(api.requests)
+    api.end_watches()
+    d.wait_problem("the old one stays in use")
+    assert {r.header("authorization") for r in api.requests[refused:]} <= {"Bearer of-the-file"}
+
+
 def test_relative_paths_are_resolved_against_the_kubeconfig(factory, api, authority):
     folder = factory.new_folder("etc")
     (folder / "pki").mkdir()
