@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/log.h"
-#include "conf/value.h"
 
 static const char usage[] =
     "usage: informerd [-c FILE] [-t | --print-config | --print-rbac [--subject S]]\n"
@@ -79,7 +79,7 @@ static int pick_word(int *out, const char *option, const char *const *words, con
 
 static int pick_timeout(uint64_t *out, const char *text)
 {
-    if (value_duration(text, out) && *out > 0)
+    if (amount_parse_duration(text, out) && *out > 0)
         return -1;
     fprintf(stderr, "informerd: --timeout: \"%s\" is no duration such as 90s\n", text);
     return EXIT_CODE_USAGE;

@@ -9,6 +9,7 @@
 
 #include <libconfig.h>
 
+#include "base/amount.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "conf/value.h"
@@ -160,7 +161,7 @@ bool setting_item_duration(const struct setting_reader *r, const struct setting 
                            const struct config_setting_t *e, uint64_t *out)
 {
     static const struct quantity duration = {
-        value_duration, value_put_duration, "a duration in quotes, such as \"30s\"",
+        amount_parse_duration, amount_put_duration, "a duration in quotes, such as \"30s\"",
         "is no duration: a whole number and ms, s, min, h or d, such as \"30s\""};
 
     return quantity(r, s, e, &duration, out);

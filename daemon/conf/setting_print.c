@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "conf/value.h"
@@ -79,7 +80,7 @@ static void put_duration(const struct setting *s, uint64_t ms, struct buf *out)
     if (ms == 0 && s->zero != NULL)
         buf_puts(out, s->zero);
     else
-        value_put_duration(out, ms);
+        amount_put_duration(out, ms);
     buf_putc(out, '"');
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value - the texts that stand for durations, sizes, signals and modes (DESIGN 1.2); pure. Each
- * reader returns false, and leaves *out alone, for anything else.
+ * value - the texts that stand for sizes, signals and modes (DESIGN 1.2; durations: base/amount);
+ * pure. Each reader returns false, and leaves *out alone, for anything else.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
@@ -11,9 +11,6 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
-
-/* "250ms", "5s", "2min", "1h", "7d": a whole number and its unit, in milliseconds. */
-bool value_duration(const char *text, uint64_t *out) MUST_CHECK;
 
 /* "100B", "64KiB", "16MiB", "1GiB": a whole number and its unit, in bytes. */
 bool value_size(const char *text, uint64_t *out) MUST_CHECK;
@@ -26,9 +23,6 @@ bool value_umask(const char *text, int64_t *out) MUST_CHECK;
 
 /* "50%": a whole percentage, at most 100. */
 bool value_percent(const char *text, int64_t *out) MUST_CHECK;
-
-/* Appends a duration in the largest unit that keeps it whole. */
-void value_put_duration(struct buf *out, uint64_t ms);
 
 /* Appends a size in the largest unit that keeps it whole. */
 void value_put_size(struct buf *out, uint64_t bytes);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "ctl/units.h"
+#include "base/amount.h"
 
 static enum err_kind set_socket(struct args *a, const char *value, struct err *err)
 {
@@ -33,9 +33,9 @@ static enum err_kind set_output(struct args *a, const char *value, struct err *e
 
 static enum err_kind set_timeout(struct args *a, const char *value, struct err *err)
 {
-    if (!units_parse_duration(str_c(value), &a->timeout_ms))
+    if (!amount_parse_duration(value, &a->timeout_ms))
         return err_set(err, ERR_CONFIG, 0,
-                       "--timeout %.40s: must be a duration like 30s (units: ms, s, min, h)",
+                       "--timeout %.40s: must be a duration like 30s (units: ms, s, min, h, d)",
                        value);
     a->timeout = value;
     return ERR_OK;

