@@ -53,7 +53,10 @@ static bool keeps(const struct memory *m)
 
 static struct memory_now now_of(const struct memory *m)
 {
-    return (struct memory_now){.ms = loop_now_ms(m->params.loop), .wall_ns = loop_wall_ns()};
+    return (struct memory_now){.ms = loop_now_ms(m->params.loop),
+                               .wall_ns = loop_wall_ns(),
+                               .boot_ns = loop_boot_ns(),
+                               .boot_id = m->boot_id};
 }
 
 /* ---- Out. */
@@ -357,6 +360,7 @@ static void load_clusters(struct memory *m, const struct recall *r, struct batch
     m->cluster_items = mem_array(conf->n_clusters + 1, sizeof(*m->cluster_items));
     for (size_t i = 0; i < conf->n_clusters; i++) {
         const struct memory_cluster_params p = {.loop = m->params.loop,
+                                                .boot_id = m->boot_id,
                                                 .conf = conf,
                                                 .index = i,
                                                 .sources = m->params.sources,

@@ -262,14 +262,23 @@ bool memory_cluster_accept(struct memory_cluster *c, bool accept)
 
 /* ---- It has not. */
 
-/* Is there no way to tell how old it is, or is it too old? */
-static bool is_too_old(const struct memory_cluster *c, const struct memory_watch *mw)
+/* Says that it is too old, or why nobody can tell how old it is; NULL: it is not. */
+static const char *too_old(const struct memory_cluster *c, const struct memory_watch *mw,
+                           struct memory_now now, uint64_t *age_ms)
 {
-    uint64_t contact_ns = watch_past_contact_ns(mw->watch);
-    uint64_t now_ns = loop_wall_ns();
-    uint64_t age_ms = now_ns > contact_ns ? (now_ns - contact_ns) / 1000000 : 0;
-
-    return contact_ns == 0 || age_ms > c->params.conf->start_stale.max_age.v;
+    switch (memory_watch_age(mw, now, age_ms)) {
+    case CONTACT_KNOWN:
+        break;
+    case CONTACT_NEVER:
+        return "no server answers, and it is not known when one was last heard "
+               "(start_stale.max_age): hooks wait";
+    case CONTACT_CLOCK_BACK:
+        return "no server answers, and the clock is behind the last contact, so that what was kept "
+               "may be older than start_stale.max_age: hooks wait; set the clock";
+    }
+    return *age_ms > c->params.conf->start_stale.max_age.v
+               ? "no server answers, what was kept is older than start_stale.max_age: hooks wait"
+               : NULL;
 }
 
 /* May it be another cluster's, as far as is known without an answer? A watch has moved to this one,
@@ -294,9 +303,13 @@ static bool is_followed(const struct watch *w)
 /* DESIGN 1.2, start_stale. */
 static void start_stale(struct memory_cluster *c, struct memory_watch *mw)
 {
-    const struct feed_now now = {.ms = loop_now_ms(c->params.loop), .wall_ns = loop_wall_ns()};
+    const struct memory_now now = {.ms = loop_now_ms(c->params.loop),
+                                   .wall_ns = loop_wall_ns(),
+                                   .boot_ns = loop_boot_ns(),
+                                   .boot_id = c->params.boot_id};
     const struct kv *fields =
         LOG_FIELDS(KV_STR("cluster", c->conf->name.v), KV_STR("watch", mw->conf->name.v));
+    uint64_t age_ms = 0;
 
     if (is_followed(mw->watch) || watch_synced(mw->watch))
         return;
@@ -305,13 +318,13 @@ static void start_stale(struct memory_cluster *c, struct memory_watch *mw)
                  "no server answers, and what was kept is from a cluster of another name", fields);
         return;
     }
-    if (is_too_old(c, mw)) {
-        log_emit(LOG_LVL_WARN,
-                 "no server answers, what was kept is older than start_stale.max_age: hooks wait",
-                 fields);
+    const char *why_not = too_old(c, mw, now, &age_ms);
+    if (why_not != NULL) {
+        log_emit(LOG_LVL_WARN, why_not, fields);
         return;
     }
-    if (!watch_begin_stale(mw->watch, now)) {
+    if (!watch_begin_stale(mw->watch, (struct feed_now){.ms = now.ms, .wall_ns = now.wall_ns},
+                           age_ms)) {
         log_emit(LOG_LVL_WARN,
                  "no server answers, and not enough was kept to begin with: hooks wait", fields);
         return;

@@ -25,6 +25,7 @@ struct memory_cluster;
 /* What a cluster has to do with; borrowed. */
 struct memory_cluster_params {
     struct loop *loop;
+    const char *boot_id; /* "" = not known */
     const struct conf *conf;
     size_t index; /* in conf->clusters */
     struct sources *sources;

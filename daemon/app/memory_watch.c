@@ -42,6 +42,7 @@ void memory_watch_fini(struct memory_watch *mw)
     for (size_t i = 0; mw->streams != NULL && i < watch_stream_count(mw->watch); i++) {
         list_remove(&mw->streams[i].dirty);
         free(mw->streams[i].version);
+        free(mw->streams[i].contact);
     }
     free(mw->streams);
     free(mw->was_of);
@@ -115,13 +116,16 @@ static void put_version(struct memory_stream *s, struct batch *b)
     buf_free(&text);
 }
 
-static void put_contact_ns(const struct memory_stream *s, uint64_t wall_ns, struct batch *b)
+static void put_contact_text(const struct memory_stream *s, struct str text, struct batch *b)
 {
-    char text[24];
-    int n = snprintf(text, sizeof(text), "%" PRIu64, wall_ns);
+    batch_fact(b, &(struct row_fact){.item = s->item, .what = ROW_CONTACT, .value = text});
+}
 
-    batch_fact(b, &(struct row_fact){
-                      .item = s->item, .what = ROW_CONTACT, .value = str_of(text, (size_t)n)});
+static struct contact contact_at(struct memory_now now, uint64_t ago_ms)
+{
+    return (struct contact){.wall_ns = now.wall_ns - ago_ms * 1000000,
+                            .boot_ns = now.boot_ns - ago_ms * 1000000,
+                            .boot_id = str_c(now.boot_id)};
 }
 
 static void put_contact(struct memory_stream *s, struct memory_now now, struct batch *b)
@@ -130,8 +134,13 @@ static void put_contact(struct memory_stream *s, struct memory_now now, struct b
 
     if (ms == 0 || ms == s->contact_ms)
         return;
+    const struct contact contact = contact_at(now, now.ms - ms);
+    struct buf text = {0};
+
     s->contact_ms = ms;
-    put_contact_ns(s, now.wall_ns - (now.ms - ms) * 1000000, b);
+    contact_put(&text, &contact);
+    put_contact_text(s, buf_str(&text), b);
+    buf_free(&text);
 }
 
 void memory_watch_put_stream(struct memory_stream *s, struct memory_now now, struct batch *b)
@@ -180,7 +189,6 @@ static void put_objects(struct memory_watch *mw, struct batch *b)
 /* What was known of it stays known as long as there is nothing newer. */
 static void put_again(struct memory_stream *s, struct memory_now now, struct batch *b)
 {
-    uint64_t past_ns = watch_past_contact_ns(s->of->watch);
     char *was = s->version;
 
     s->version = NULL;
@@ -190,8 +198,8 @@ static void put_again(struct memory_stream *s, struct memory_now now, struct bat
         put_text(s, str_c(was), b);
     if (watch_feed_count(s->of->watch) > 0)
         put_contact(s, now, b);
-    if (s->contact_ms == 0 && past_ns > 0)
-        put_contact_ns(s, past_ns, b);
+    if (s->contact_ms == 0 && s->contact != NULL)
+        put_contact_text(s, str_c(s->contact), b);
     free(was);
 }
 
@@ -302,27 +310,20 @@ static void clear(const struct memory_watch *mw, const struct recall *r, struct 
     }
 }
 
-static uint64_t contact_of(const struct recall *r, uint64_t stream)
-{
-    struct str text = recall_value(r, stream, ROW_CONTACT);
-    char *copy = mem_strndup(text.n > 0 ? text.p : "", text.n);
-    uint64_t ns = strtoull(copy, NULL, 10);
-
-    free(copy);
-    return ns;
-}
-
 static void resume(struct memory_stream *s, const struct found *f, enum past_kind kind)
 {
     struct memory_version v = {0};
     bool known = memory_row_version(recall_value(f->r, s->item, ROW_VERSION), &v);
+    struct str contact = recall_value(f->r, s->item, ROW_CONTACT);
     char *rv = mem_strndup(v.rv.n > 0 ? v.rv.p : "", v.rv.n);
     char *mark = mem_strndup(v.mark.n > 0 ? v.mark.p : "", v.mark.n);
     struct past past = {
-        .kind = kind, .rv = rv, .mark = mark, .contact_ns = contact_of(f->r, s->item)};
+        .kind = kind, .rv = rv, .mark = mark, .contact_ns = contact_read(contact).wall_ns};
 
     if (kind == PAST_WHOLE && !known)
         past.kind = PAST_PARTIAL;
+    if (contact.n > 0)
+        s->contact = mem_strndup(contact.p, contact.n);
     watch_resume(s->of->watch, s->index, &past);
     free(rv);
     free(mark);
@@ -414,6 +415,26 @@ void memory_watch_forget(struct memory_watch *mw, struct batch *b)
         batch_drop_fact(b, s->item, ROW_VERSION, (struct str){0});
         batch_drop_fact(b, s->item, ROW_CONTACT, (struct str){0});
         free(s->version);
-        s->version = NULL;
+        free(s->contact);
+        s->version = s->contact = NULL;
     }
+}
+
+enum contact_age memory_watch_age(const struct memory_watch *mw, struct memory_now now,
+                                  uint64_t *age_ms)
+{
+    const struct contact this = contact_at(now, 0);
+    uint64_t oldest_ms = 0;
+
+    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
+        const struct contact then = contact_read(str_c(mw->streams[i].contact));
+        uint64_t ms;
+        enum contact_age age = contact_age(&then, &this, &ms);
+
+        if (age != CONTACT_KNOWN)
+            return age;
+        oldest_ms = ms > oldest_ms ? ms : oldest_ms;
+    }
+    *age_ms = oldest_ms;
+    return CONTACT_KNOWN;
 }

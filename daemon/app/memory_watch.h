@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "app/contact.h"
 #include "app/recall.h"
 #include "base/digest.h"
 #include "base/list.h"
@@ -23,6 +24,7 @@ struct memory_stream {
     uint64_t item;
     char *version;       /* as it was put last; NULL = it was not */
     uint64_t contact_ms; /* of the loop's clock, the same */
+    char *contact;       /* that of the earlier process, as it was loaded; NULL = none was */
 };
 
 enum memory_watch_state {
@@ -45,6 +47,8 @@ struct memory_watch {
 struct memory_now {
     uint64_t ms;
     uint64_t wall_ns;
+    uint64_t boot_ns;
+    const char *boot_id; /* of boot_ns; NULL or "" = not known */
 };
 
 /* conf, settings and watch are set. Finds its items, and makes those that are missing. */
@@ -61,6 +65,10 @@ void memory_watch_load(struct memory_watch *mw, const struct recall *r, struct b
  * be listed, is loaded as an object without bytes: if the list does not have it, it is gone, as one
  * that the guard counts. */
 void memory_watch_know(struct memory_watch *mw, struct str key, struct str uid);
+
+/* How long ago the earlier process heard of the server last, of the oldest stream. */
+enum contact_age memory_watch_age(const struct memory_watch *mw, struct memory_now now,
+                                  uint64_t *age_ms) MUST_CHECK;
 
 /* What it has loaded is another cluster's. */
 void memory_watch_forget(struct memory_watch *mw, struct batch *b);

@@ -473,15 +473,14 @@ uint64_t watch_tick(struct watch *w, struct feed_now now)
     return stale ? UINT64_MAX : from_ms;
 }
 
-bool watch_begin_stale(struct watch *w, struct feed_now now)
+bool watch_begin_stale(struct watch *w, struct feed_now now, uint64_t age_ms)
 {
     for (size_t i = 0; i < w->span.streams; i++)
         if (!feed_synced(w, i) && !past_is_whole(&w->pasts, i))
             return false;
-    uint64_t contact_ns = past_contact_ns(&w->pasts);
     w->begun_stale = true;
     w->begun_ms = now.ms;
-    w->begun_age_ms = now.wall_ns > contact_ns ? (now.wall_ns - contact_ns) / 1000000 : 0;
+    w->begun_age_ms = age_ms;
     watch_tick(w, now);
     return true;
 }

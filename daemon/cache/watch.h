@@ -119,8 +119,9 @@ struct confirm *watch_confirm(const struct watch *w);
 /* No server answers: what an earlier process has left is its content now, and stale, until all its
  * streams have caught up (or the guard holds the list that would do that). Tells on_stale. It stays
  * synced; what differs later is told as ever. False, and nothing has happened: not all objects of
- * then are there, or other settings have selected them. Feeds may have started or not. */
-bool watch_begin_stale(struct watch *w, struct feed_now now) MUST_CHECK;
+ * then are there, or other settings have selected them. Feeds may have started or not. age_ms: since
+ * the earlier process last heard of the server. */
+bool watch_begin_stale(struct watch *w, struct feed_now now, uint64_t age_ms) MUST_CHECK;
 
 /* Were all its streams listed once, or has it begun stale? Stays true (DESIGN 1.4.1). */
 bool watch_synced(const struct watch *w);

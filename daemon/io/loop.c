@@ -131,12 +131,22 @@ void loop_update_now(struct loop *l)
     uv_update_time(&l->uv);
 }
 
-uint64_t loop_wall_ns(void)
+static uint64_t read_clock_ns(clockid_t clock)
 {
     struct timespec ts;
 
-    clock_gettime(CLOCK_REALTIME, &ts);
+    clock_gettime(clock, &ts);
     return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t loop_wall_ns(void)
+{
+    return read_clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t loop_boot_ns(void)
+{
+    return read_clock_ns(CLOCK_BOOTTIME);
 }
 
 void loop_task_init(struct loop_task *task, void (*fn)(struct loop_task *task))

@@ -54,6 +54,10 @@ void loop_update_now(struct loop *l);
  * deadlines. */
 uint64_t loop_wall_ns(void);
 
+/* Nanoseconds since the machine was booted (CLOCK_BOOTTIME, which counts while it sleeps): for what
+ * a later process compares, if it lives in the same boot. */
+uint64_t loop_boot_ns(void);
+
 /* Before the first loop_defer() of a task. */
 void loop_task_init(struct loop_task *task, void (*fn)(struct loop_task *task));
 

@@ -37,7 +37,7 @@ struct row_item {
     XX(SETTINGS, "settings")   /* watch, hook: digest of what the configuration says of it */      \
     XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                                \
     XX(VERSION, "version")     /* stream: resourceVersion to resume from */                        \
-    XX(CONTACT, "contact")     /* stream: when the server was last heard, ns of the wall clock */  \
+    XX(CONTACT, "contact")     /* stream: the time at which the server was last heard: contact */  \
     XX(PROGRAM, "program")     /* hook: digest of its program and files */                         \
     XX(BOOT, "boot")           /* hook: boot id of the machine when it last ran */                 \
     XX(PAUSED, "paused")       /* hook: there = a person paused it */                              \

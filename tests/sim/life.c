@@ -283,7 +283,7 @@ static void on_patience(struct alarm *a)
     struct feed_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
 
     for (size_t i = 0; i < WATCHES; i++) {
-        if (was_answered(l->watches[i]) || !watch_begin_stale(l->watches[i], now))
+        if (was_answered(l->watches[i]) || !watch_begin_stale(l->watches[i], now, 0))
             continue;
         ensure(watch_synced(l->watches[i]) && l->stale[i]);
         l->begun[i] = true;

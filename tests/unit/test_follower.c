@@ -247,7 +247,7 @@ static void begin(struct rig *r)
     if (r->past.kind != PAST_NONE)
         watch_resume(r->watch, 0, &r->past);
     if (r->begins_stale)
-        assert_true(watch_begin_stale(r->watch, (struct feed_now){.ms = 1}));
+        assert_true(watch_begin_stale(r->watch, (struct feed_now){.ms = 1}, 0));
     r->follower = follower_create(
         &(struct follower_params){
             .loop = r->probe.loop, .cluster = r->probe.cluster, .apis = r->apis, .watch = r->watch},

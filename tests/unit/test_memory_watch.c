@@ -225,7 +225,7 @@ static void test_a_list_that_was_cut_off_is_no_past_to_go_on_from(void **state)
     begin();
     assert_int_equal(objects(), 2);
     assert_int_equal(watch_past(rig.w, 0), PAST_PARTIAL);
-    assert_false(watch_begin_stale(rig.w, (struct feed_now){1, 1}));
+    assert_false(watch_begin_stale(rig.w, (struct feed_now){1, 1}, 0));
 }
 
 static void edited_until_it_is_listed(struct digest settings, enum past_kind kind)

@@ -205,9 +205,9 @@ static void test_it_may_begin_stale(void **state)
 {
     (void)state;
     left_both();
-    assert_true(watch_begin_stale(services, now));
+    assert_true(watch_begin_stale(services, now, 0));
     says("");
-    assert_true(watch_begin_stale(slices, now));
+    assert_true(watch_begin_stale(slices, now, 0));
     says("+s/a!(restart) stale ");
     assert_true(view_synced(view));
     goes_on(services);

@@ -9,7 +9,7 @@ enum { STALE_AFTER = 30000 };
 
 static void begins(void)
 {
-    assert_true(watch_begin_stale(resumed.w, resumed.now));
+    assert_true(watch_begin_stale(resumed.w, resumed.now, 0));
     resumed_hears("stale");
 }
 
@@ -45,7 +45,7 @@ static void test_what_was_left_is_synced_and_stale_at_once(void **state)
     begins();
     is_shown(true);
     assert_false(watch_settled(resumed.w));
-    assert_true(watch_begin_stale(resumed.w, resumed.now)); /* told once */
+    assert_true(watch_begin_stale(resumed.w, resumed.now, 0)); /* told once */
     looks("");
     assert_int_equal(watch_tick(resumed.w, resumed.now), UINT64_MAX);
     resumed_keeps("");
@@ -188,7 +188,7 @@ static void test_a_resource_that_nobody_could_ask_for_is_shown(void **state)
 
 static void refuses(void)
 {
-    assert_false(watch_begin_stale(resumed.w, resumed.now));
+    assert_false(watch_begin_stale(resumed.w, resumed.now, 0));
     assert_false(watch_synced(resumed.w));
     looks("");
 }

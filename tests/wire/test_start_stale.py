@@ -6,6 +6,7 @@ import pytest
 from control import at_least, wait_until
 from fakeapi import endpointslice, service
 from harness import hook_settings
+from mounts import boot
 from statefile import StateFile, wait_noted
 
 SOON = {"after": "100ms"}
@@ -186,6 +187,43 @@ def test_s110_what_is_younger_than_max_age_is_trusted(api, alone, hook):
     d.start()
     age = hook.wait(1)[0].input["sources"]["services"]["age_s"]
     assert 2 * HOUR <= age <= time.time() - then
+
+
+def test_s110_a_clock_that_went_back_makes_nothing_young(api, alone, hook):
+    """Nothing but the wall clock is known of the last contact, and that is still to come."""
+    d = alone(service("n/a"))
+    with StateFile(d) as state:
+        state.last_contact(-HOUR)
+    d.start()
+    d.wait_problem("clock", "max_age", watch="services")
+    assert d.control.watch("services")["synced"] is False and not hook.runs()
+    api.delete("services", "n/a")
+    api.listen()
+    d.settled(api)
+    assert of_objects(hook) == [("DELETED", "n/a")], "for that it is still good"
+
+
+def set_back(value):
+    """The contact as a clock would have noted it that has been set back by an hour since."""
+    wall, rest = value.split(b" ", 1)
+    return b"%d %s" % (int(wall) + HOUR * 10**9, rest)
+
+
+def test_s110_in_the_same_boot_a_clock_that_went_back_does_not_matter(api, alone, hook):
+    d = alone(service("n/a"), start_stale={"after": "100ms", "max_age": "30min"})
+    with StateFile(d) as state:
+        state.change_fact("contact", set_back)
+    d.start()
+    assert hook.wait(1)[0].input["sources"]["services"]["age_s"] < HOUR
+
+
+def test_s110_after_a_boot_a_clock_that_went_back_makes_nothing_young(api, alone, hook):
+    d = alone(service("n/a"))
+    with StateFile(d) as state:
+        state.change_fact("contact", set_back)
+    boot(d, OTHER)
+    d.wait_problem("clock", "max_age", watch="services")
+    assert d.control.watch("services")["synced"] is False and not hook.runs()
 
 
 def test_s110_off_waits_for_the_server(api, alone, hook):
