@@ -18,14 +18,18 @@
 /* What is under way to the reader of a stream at most, but for one line that is longer. */
 enum { PIECE_BYTES = 65536 };
 
+/* Accepted, and not read: beyond, callers are refused. */
+enum { WAITING_MOST = 128 };
+
 static const struct http_limits limits = {.head_bytes = 16384, .body_bytes = 65536};
 
 enum caller_state {
+    CALLER_CLOSED,
+    CALLER_WAITING, /* for a place; nothing is read from it */
     CALLER_READING,
     CALLER_ANSWERING, /* an answer, or the last piece of a stream, is being written */
     CALLER_STREAMING, /* a piece is being written, the next one follows */
     CALLER_QUIET,     /* the stream has nothing to tell now */
-    CALLER_CLOSED,
 };
 
 struct caller {
@@ -50,10 +54,13 @@ struct caller {
     bool half_closed;            /* STREAMING, QUIET: the peer has shut its side */
 };
 
+static void on_admit(struct loop_task *task);
+
 void caller_host_init(struct caller_host *host)
 {
     list_init(&host->callers);
-    host->count = host->queued = host->streams = 0;
+    host->served = host->waiting = host->queued = host->streams = 0;
+    loop_task_init(&host->admit, on_admit);
 }
 
 /* ---- The end of a caller */
@@ -92,7 +99,17 @@ static void on_timer(uv_timer_t *timer);
  * its end is not read any more. */
 static void enter(struct caller *c, enum caller_state state)
 {
+    struct caller_host *host = c->host;
+
+    host->waiting += (state == CALLER_WAITING) - (c->state == CALLER_WAITING);
+    host->served += (state > CALLER_WAITING) - (c->state > CALLER_WAITING);
     c->state = state;
+    if (state == CALLER_READING) { /* the last one without a request */
+        list_remove(&c->link);
+        list_append(&host->callers, &c->link);
+    }
+    if (host->waiting > 0 && (state == CALLER_READING || state == CALLER_CLOSED))
+        loop_defer(host->loop, &host->admit);
     if (state == CALLER_CLOSED || (state == CALLER_QUIET && !c->half_closed))
         uv_timer_stop(&c->timer);
     else
@@ -119,10 +136,8 @@ static void close_caller(struct caller *c)
     host->queued -= c->head.len + c->body.len;
     enter(c, CALLER_CLOSED);
     list_remove(&c->link);
-    host->count--;
     uv_close((uv_handle_t *)&c->pipe, on_pipe_closed);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
-    host->on_gone(host->gone_arg);
 }
 
 /* Have both sides been shut? */
@@ -142,11 +157,17 @@ static bool makes_progress(struct caller *c)
     return c->unsent < before;
 }
 
+static void refuse(struct caller *c);
+
 static void on_timer(uv_timer_t *timer)
 {
     struct caller *c = container_of(timer, struct caller, timer);
     bool alive = c->state == CALLER_QUIET ? !hung_up(c) : makes_progress(c);
 
+    if (c->state == CALLER_WAITING) {
+        refuse(c);
+        return;
+    }
     if (alive) {
         enter(c, c->state);
         return;
@@ -358,6 +379,12 @@ static void start_stream(struct caller *c, struct admin_response *r)
 
 /* ---- Requests */
 
+/* What it may use of something that there is so much of. */
+static size_t share(const struct caller *c, size_t most)
+{
+    return c->privileged ? most : most - most / 4;
+}
+
 static void ask(struct caller *c, struct admin_response *r)
 {
     struct caller_host *host = c->host;
@@ -367,12 +394,13 @@ static void ask(struct caller *c, struct admin_response *r)
         .privileged = c->privileged,
     };
 
-    if (host->queued > host->queued_most) {
+    if (host->queued > share(c, host->queued_most)) {
         admin_refuse(r, 503, "too many answers wait for their readers: try again");
         return;
     }
     host->handle(host->handle_arg, &req, r);
-    if (c->state == CALLER_CLOSED || r->stream == NULL || host->streams < host->streams_most)
+    if (c->state == CALLER_CLOSED || r->stream == NULL ||
+        host->streams < share(c, host->streams_most))
         return;
     admin_stream_destroy(&r->stream);
     buf_free(&r->body);
@@ -415,6 +443,101 @@ static void take(struct caller *c, const char *data, size_t n)
     answer(c);
 }
 
+/* ---- Places */
+
+static void refuse(struct caller *c)
+{
+    struct admin_response r;
+
+    admin_refuse(&r, 503, "too many clients: try again");
+    c->keep = false;
+    send_answer(c, &r);
+}
+
+/* Does it owe us its request? What has come and was not read yet may be one. */
+static bool is_idle(const struct caller *c)
+{
+    struct pollfd p = {.events = POLLIN};
+
+    return c->state == CALLER_READING && uv_fileno((const uv_handle_t *)&c->pipe, &p.fd) == 0 &&
+           poll(&p, 1, 0) == 0;
+}
+
+static struct caller *longest_idle(const struct caller_host *host, bool privileged)
+{
+    list_each (pos, tmp, &host->callers) {
+        struct caller *c = list_entry(pos, struct caller, link);
+
+        if (c->privileged == privileged && is_idle(c))
+            return c;
+    }
+    return NULL;
+}
+
+/* Is there a place for it, be it that of an idle one? */
+static bool make_place(const struct caller *c)
+{
+    const struct caller_host *host = c->host;
+
+    if (host->served < share(c, host->served_most))
+        return true;
+    struct caller *idle = longest_idle(host, false);
+    if (idle == NULL && c->privileged)
+        idle = longest_idle(host, true);
+    if (idle == NULL)
+        return false;
+    log_debug("control client dropped: it asked for nothing, and others wait",
+              KV_U64("clients", host->served));
+    close_caller(idle);
+    return true;
+}
+
+/* Privileged ones come before others. */
+static struct caller *first_waiting(const struct caller_host *host)
+{
+    struct caller *first = NULL;
+
+    list_each (pos, tmp, &host->callers) {
+        struct caller *c = list_entry(pos, struct caller, link);
+
+        if (c->state == CALLER_WAITING && (first == NULL || (c->privileged && !first->privileged)))
+            first = c;
+    }
+    return first;
+}
+
+/* The newest one that is not privileged, if there is any. */
+static struct caller *last_waiting(const struct caller_host *host)
+{
+    struct caller *last = NULL;
+
+    list_each (pos, tmp, &host->callers) {
+        struct caller *c = list_entry(pos, struct caller, link);
+
+        if (c->state == CALLER_WAITING && (last == NULL || !c->privileged || last->privileged))
+            last = c;
+    }
+    return last;
+}
+
+static void admit(struct caller_host *host)
+{
+    while (host->waiting > 0) {
+        struct caller *c = first_waiting(host);
+
+        if (!make_place(c))
+            break;
+        read_next(c);
+    }
+    if (host->waiting > WAITING_MOST)
+        refuse(last_waiting(host));
+}
+
+static void on_admit(struct loop_task *task)
+{
+    admit(container_of(task, struct caller_host, admit));
+}
+
 /* ---- All of them */
 
 /* Who is at the other end, as the kernel knows it. */
@@ -439,17 +562,18 @@ void caller_accept(struct caller_host *host, struct uv_stream_s *server)
     loop_task_init(&c->task, on_task);
     list_init(&c->link);
     list_append(&host->callers, &c->link);
-    host->count++;
-    if (uv_accept(server, (uv_stream_t *)&c->pipe) != 0) {
+    bool accepted = uv_accept(server, (uv_stream_t *)&c->pipe) == 0;
+    c->privileged = accepted && is_privileged(c);
+    enter(c, CALLER_WAITING);
+    if (accepted)
+        admit(host);
+    else
         close_caller(c);
-        return;
-    }
-    c->privileged = is_privileged(c);
-    read_next(c);
 }
 
 void caller_close_all(struct caller_host *host)
 {
     list_each (pos, tmp, &host->callers)
         close_caller(list_entry(pos, struct caller, link));
+    loop_cancel(&host->admit);
 }

@@ -25,7 +25,6 @@ struct listener {
     char *path;
     dev_t dev; /* of our socket file */
     ino_t ino;
-    bool waiting; /* a connection is left unaccepted until a client goes */
     struct caller_host host;
 };
 
@@ -124,12 +123,6 @@ enum err_kind listener_bind(const char *path, gid_t group, int *fd, struct err *
 
 /* ---- The listener */
 
-static void accept_one(struct listener *l)
-{
-    l->waiting = false;
-    caller_accept(&l->host, (uv_stream_t *)&l->server);
-}
-
 static void on_connection(uv_stream_t *server, int status)
 {
     struct listener *l = container_of(server, struct listener, server);
@@ -137,18 +130,8 @@ static void on_connection(uv_stream_t *server, int status)
     if (status < 0)
         log_warn("control socket: cannot accept a client", KV_STR("path", l->path),
                  KV_STR("why", uv_strerror(status)));
-    else if (l->host.count >= LISTENER_CLIENTS)
-        l->waiting = true;
     else
-        accept_one(l);
-}
-
-static void on_gone(void *arg)
-{
-    struct listener *l = arg;
-
-    if (l->waiting)
-        accept_one(l);
+        caller_accept(&l->host, server);
 }
 
 struct listener *listener_create(struct loop *loop, const struct listener_params *params)
@@ -161,12 +144,11 @@ struct listener *listener_create(struct loop *loop, const struct listener_params
         .loop = loop,
         .idle_ms = params->idle_ms > 0 ? params->idle_ms : IDLE_MS,
         .started_uid = params->started_uid,
+        .served_most = LISTENER_CLIENTS,
         .queued_most = LISTENER_QUEUED_BYTES,
         .streams_most = LISTENER_STREAMS,
         .handle = params->handle,
         .handle_arg = params->arg,
-        .on_gone = on_gone,
-        .gone_arg = l,
     };
     caller_host_init(&l->host);
     if (lstat(l->path, &st) == 0) {
@@ -205,7 +187,6 @@ void listener_dispose(struct listener **lp)
     if (l == NULL)
         return;
     *lp = NULL;
-    l->waiting = false;
     remove_socket(l);
     caller_close_all(&l->host);
     uv_close((uv_handle_t *)&l->server, on_server_closed);

@@ -16,7 +16,9 @@ struct admin_response;
 struct listener;
 struct loop;
 
-/* More clients wait to be accepted. */
+/* Clients at once. For one more the one that has asked for nothing for longest is closed; if all have
+ * asked for something, it waits. The last quarter of this, and of the numbers below, is for those who
+ * are privileged, so that others cannot lock them out. */
 #define LISTENER_CLIENTS      64
 /* Answers not yet taken by their clients, all together; beyond, requests are answered with 503. */
 #define LISTENER_QUEUED_BYTES ((size_t)256 * 1024 * 1024)

@@ -21,6 +21,12 @@
 #include "io/loop.h"
 #include "play_clock.h"
 
+static void fill(struct buf *out, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / 16; i++)
+        buf_puts(out, "0123456789abcdef");
+}
+
 void rig_handle(void *arg, const struct admin_request *req, struct admin_response *out)
 {
     struct rig *t = arg;
@@ -29,8 +35,9 @@ void rig_handle(void *arg, const struct admin_request *req, struct admin_respons
     t->privileged = req->privileged;
     *out = (struct admin_response){.status = 200, .content_type = "text/plain"};
     if (str_is(req->target, "/big"))
-        for (size_t i = 0; i < RIG_BIG_BYTES / 16; i++)
-            buf_puts(&out->body, "0123456789abcdef");
+        fill(&out->body, RIG_BIG_BYTES);
+    else if (str_is(req->target, "/large"))
+        fill(&out->body, RIG_LARGE_BYTES);
     else if (str_is(req->target, "/follow"))
         out->stream = admin_streams_follow_journal(t->streams);
     else

@@ -12,7 +12,12 @@
 #include "base/buf.h"
 #include "io/listener.h"
 
-enum { RIG_PEERS = LISTENER_CLIENTS + 2, RIG_BIG_BYTES = 8 * 1024 * 1024 };
+/* LARGE is more than a socket takes, and little enough for all clients together. */
+enum {
+    RIG_PEERS = 4 * LISTENER_CLIENTS,
+    RIG_BIG_BYTES = 8 * 1024 * 1024,
+    RIG_LARGE_BYTES = 1024 * 1024
+};
 
 /* So far away that it passes only when play_clock_pass() moves the clock. */
 enum { RIG_IDLE_MS = 60000 };
@@ -52,7 +57,8 @@ int rig_tear_down(void **state);
 /* Makes socket and listener, whose clients may be idle for RIG_IDLE_MS. */
 void rig_start(struct rig *t);
 
-/* Answers a request: its target in angle brackets, RIG_BIG_BYTES for /big, or a stream. */
+/* Answers a request: its target in angle brackets, RIG_BIG_BYTES for /big, RIG_LARGE_BYTES for /large, or
+ * a stream. */
 void rig_handle(void *arg, const struct admin_request *req, struct admin_response *out);
 
 /* One more client. */

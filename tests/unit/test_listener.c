@@ -259,32 +259,6 @@ static void test_a_client_that_vanishes(void **state)
     rig_run_until(t, rig_first_answered);
 }
 
-static bool last_got_answer(struct rig *t)
-{
-    return strchr(buf_cstr(&t->peers[t->peer_count - 1].got), '>') != NULL;
-}
-
-static bool all_places_taken(struct rig *t)
-{
-    return t->asked.len >= LISTENER_CLIENTS * strlen("GET /a;");
-}
-
-static void test_clients_beyond_the_limit_wait(void **state)
-{
-    struct rig *t = *state;
-
-    rig_start(t);
-    for (size_t i = 0; i < RIG_PEERS; i++)
-        rig_say(rig_connect(t), "GET /a HTTP/1.1\r\n\r\n");
-    rig_run_until(t, all_places_taken);
-    for (int i = 0; i < 20; i++)
-        rig_run_until(t, rig_one_turn);
-    assert_int_equal(t->asked.len, LISTENER_CLIENTS * strlen("GET /a;"));
-    assert_int_equal(shutdown(t->peers[5].fd, SHUT_RDWR), 0);
-    assert_int_equal(shutdown(t->peers[6].fd, SHUT_RDWR), 0);
-    rig_run_until(t, last_got_answer);
-}
-
 static void test_disposed_from_inside_its_callback(void **state)
 {
     struct rig *t = *state;
@@ -314,7 +288,6 @@ int main(void)
         RIGGED(test_a_reader_that_makes_progress_is_served),
         RIGGED(test_a_silent_client_is_dropped),
         RIGGED(test_a_client_that_vanishes),
-        RIGGED(test_clients_beyond_the_limit_wait),
         RIGGED(test_disposed_from_inside_its_callback),
     };
 

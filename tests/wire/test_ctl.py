@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
@@ -372,6 +373,35 @@ def test_guard_has_nothing_to_decide_when_nothing_is_held(running):
 
 
 # ---- Who may, and how
+
+CROWD = """
+import socket, sys
+clients = [socket.socket(socket.AF_UNIX) for _ in range(int(sys.argv[2]))]
+for client in clients:
+    client.connect(sys.argv[1])
+    client.sendall(sys.argv[3].encode())
+print("here", flush=True)
+sys.stdin.read()
+"""
+
+
+@as_root
+@pytest.mark.parametrize("said", ["", "GET /v1/st", "GET /v1/events/follow HTTP/1.1\r\n\r\n"])
+def test_clients_of_the_group_do_not_keep_root_out(api, daemon, said):
+    """They ask for nothing, for half of something, or for what has no end."""
+    api.apply(service("n/a"))
+    d = daemon(api).synced()
+    d.short.chmod(0o755)
+    os.chown(d.control.path, -1, 65534)
+    with subprocess.Popen([sys.executable, "-c", CROWD, d.control.path, "100", said],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
+                          user=65534, group=65534, extra_groups=[]) as crowd:
+        assert crowd.stdout.readline() == "here\n"
+        for _ in range(3):
+            assert d.ctl("get", "services", "-o", "name").stdout == "n/a\n"
+        assert not d.log(msg="control client dropped: it was silent for too long")
+        crowd.stdin.close()
+
 
 @as_root
 def test_others_may_look_but_not_act(api, daemon):
