@@ -357,6 +357,7 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     out->umask = (mode_t)h->umask.v;
     out->kill_grace_ms = h->kill_grace.v;
     out->kill_signal = (int)h->kill_signal.v;
+    out->concurrency = (unsigned)h->concurrency.v;
     out->change_user = geteuid() == 0;
     if (outputs_fill(h, node_name, out, err) != ERR_OK)
         return err_wrap(err, "hook %s", h->name.v);
@@ -376,7 +377,8 @@ enum err_kind build_helper(const struct conf *conf, const char *node_name, struc
 {
     struct helper_hook *hooks = mem_array(conf->n_hooks + 1, sizeof(*hooks));
 
-    *p = (struct helper_params){.hooks = hooks};
+    *p = (struct helper_params){.hooks = hooks,
+                                .shared_runs = (unsigned)conf->limits.hook_concurrency.v};
     for (size_t i = 0; i < conf->n_hooks; i++) {
         p->hook_count++;
         if (fill_helper_hook(conf, &conf->hooks[i], node_name, &hooks[i], err) != ERR_OK)

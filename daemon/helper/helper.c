@@ -23,6 +23,7 @@
 #include "helper/fingerprint.h"
 #include "helper/output_run.h"
 #include "helper/runs.h"
+#include "helper/slots.h"
 
 enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
 
@@ -30,6 +31,7 @@ struct helper {
     const struct helper_params *params;
     struct channel channel;
     struct runs runs;
+    struct slots slots;
     int signal_fd;
     struct channel_message message; /* the one being handled */
 };
@@ -38,6 +40,7 @@ static void reply_end(void *arg, const struct wire_reply *reply)
 {
     struct helper *h = arg;
 
+    slots_free(&h->slots, reply->id);
     channel_reply(&h->channel, reply, -1);
 }
 
@@ -124,15 +127,29 @@ static const char *run_name(struct str env)
     return NULL;
 }
 
+/* main's schedule keeps to what the configuration allows: main is broken, or somebody else by now. */
+static void refuse_too_many(struct helper *h, const struct wire_request *req)
+{
+    const struct child_report why = child_refusal("concurrency", EBUSY);
+
+    log_error("helper: more runs at a time are asked for than the configuration allows",
+              KV_U64("hook", req->number), KV_U64("run", req->id));
+    reply_not_started(h, req->id, &why);
+}
+
 static void on_run(struct helper *h, const struct wire_request *req)
 {
     struct child_report why;
     struct child child;
 
-    if (start_run(h, req, &child, &why))
+    if (!slots_take(&h->slots, req->id, req->number, req->program)) {
+        refuse_too_many(h, req);
+    } else if (start_run(h, req, &child, &why)) {
         runs_add(&h->runs, req->id, &h->params->hooks[req->number], child, run_name(req->env));
-    else
+    } else {
+        slots_free(&h->slots, req->id);
         reply_not_started(h, req->id, &why);
+    }
 }
 
 static void on_clear(struct helper *h, const struct wire_request *req)
@@ -140,10 +157,16 @@ static void on_clear(struct helper *h, const struct wire_request *req)
     const struct child_report why = child_refusal("environment", EINVAL);
     size_t env_count;
 
-    if (wire_env_check(req->env, &env_count))
+    if (!slots_take_clear(&h->slots, req->id)) {
+        refuse_too_many(h, req);
+        return;
+    }
+    if (wire_env_check(req->env, &env_count)) {
         runs_clear(&h->runs, req->id, run_name(req->env));
-    else
+    } else {
+        slots_free(&h->slots, req->id);
         reply_not_started(h, req->id, &why);
+    }
 }
 
 /* A descriptor or -1 with errno set. Not blocked by a FIFO; links are followed (kubelet's are). */
@@ -344,10 +367,12 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
         return kind;
     channel_init(&h->channel, SOCKET_FD);
     runs_init(&h->runs, reply_end, h);
+    slots_init(&h->slots, h->params);
     kind = serve(h, err);
     channel_close(&h->channel); /* main must not wait for an answer meanwhile */
     runs_end_all(&h->runs, h->signal_fd);
     runs_fini(&h->runs);
+    slots_fini(&h->slots);
     close(h->signal_fd);
     return kind;
 }

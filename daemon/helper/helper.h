@@ -35,6 +35,7 @@ struct helper_hook {
     const char *const *env;   /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
     const gid_t *groups;      /* all supplementary groups */
     size_t group_count;
+    unsigned concurrency;   /* runs of argv at a time, >= 1 */
     uint64_t kill_grace_ms; /* at the end of main: from kill_signal to SIGKILL, at most 60 s */
     int kill_signal;
     mode_t umask;
@@ -48,7 +49,8 @@ struct helper_params {
     size_t hook_count;
     const char *const *files; /* credential files that main may ask for by number */
     size_t file_count;
-    rlim_t nofile_soft; /* soft limit of open files for programs; 0 leaves it as it is */
+    rlim_t nofile_soft;   /* soft limit of open files for programs; 0 leaves it as it is */
+    unsigned shared_runs; /* runs of argv at a time beyond the first one of each hook, together */
 };
 
 /* Creates the socket and forks the helper, which borrows its copy of params for ever. *fd is main's

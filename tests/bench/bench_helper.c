@@ -148,8 +148,9 @@ int main(int argc, char **argv)
     static const struct helper_link_events events = {on_exited, on_opened, on_lost};
     static const char *const program[] = {"/bin/true", NULL};
     static const char *const fixed[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
-    const struct helper_hook hook = {.argv = program, .env = fixed, .umask = 022};
-    const struct helper_params params = {.hooks = &hook, .hook_count = 1};
+    const struct helper_hook hook = {
+        .argv = program, .env = fixed, .concurrency = 1000, .umask = 022};
+    const struct helper_params params = {.hooks = &hook, .hook_count = 1, .shared_runs = 1000};
     struct bench b = {.runs = argument(argc, argv, 1, 5000), .at_once = argument(argc, argv, 2, 8)};
     size_t bytes = argument(argc, argv, 3, 5000);
     pid_t helper;

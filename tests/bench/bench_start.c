@@ -250,16 +250,19 @@ int main(int argc, char **argv)
 {
     static const char *const hook_argv[] = {"/bin/true", NULL};
     static const char *const hook_env[] = {NULL};
-    struct helper_hook hook = {
-        .name = "true", .argv = hook_argv, .env = hook_env, .kill_signal = SIGTERM};
+    struct helper_hook hook = {.name = "true",
+                               .argv = hook_argv,
+                               .env = hook_env,
+                               .concurrency = 1000,
+                               .kill_signal = SIGTERM};
     struct bench b = {.runs = argc > 2 ? strtoul(argv[2], NULL, 10) : 2000};
     size_t megabytes = argc > 1 ? strtoul(argv[1], NULL, 10) : 500;
     struct err err;
     pid_t pid;
     int fd;
 
-    if (helper_start(&(struct helper_params){.hooks = &hook, .hook_count = 1}, &fd, &pid, &err) !=
-        ERR_OK)
+    if (helper_start(&(struct helper_params){.hooks = &hook, .hook_count = 1, .shared_runs = 1000},
+                     &fd, &pid, &err) != ERR_OK)
         panic("%s", err.text);
     signal(SIGPIPE, SIG_IGN);
     struct store *store = fill(megabytes);

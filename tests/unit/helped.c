@@ -21,7 +21,7 @@
 #include "helper/helper.h"
 #include "play_clock.h"
 
-enum { GRACE_MS = 3600000, SLOWNESS = 10, OUTPUT_MAX = 4096 };
+enum { GRACE_MS = 3600000, SLOWNESS = 10, OUTPUT_MAX = 4096, MANY = 1000 };
 
 static void after_event(struct helped *w)
 {
@@ -70,13 +70,20 @@ static const struct helper_link_events events = {on_exited, on_opened, on_lost};
 void helped_open_with(struct helped *w, const struct helper_hook *hooks, size_t count)
 {
     static const char *const file = "/etc/passwd";
-    const struct helper_params params = {hooks, count, &file, 1, 0};
+    struct helper_hook *many = test_calloc(count, sizeof(*many));
+    const struct helper_params params = {
+        .hooks = many, .hook_count = count, .files = &file, .file_count = 1, .shared_runs = MANY};
     int fd;
+
+    memcpy(many, hooks, count * sizeof(*many));
+    for (size_t i = 0; i < count; i++)
+        many[i].concurrency = many[i].concurrency > 0 ? many[i].concurrency : MANY;
 
     alarm(PATIENCE_S);
     play_clock_slow(SLOWNESS); /* so that a slow process meets no timeout of the helper */
     memset(w, 0, sizeof(*w));
     assert_int_equal(helper_start(&params, &fd, &w->helper, NULL), ERR_OK);
+    test_free(many);
     w->loop = loop_create();
     w->link = helper_link_create(w->loop, fd, &events, w);
 }

@@ -44,7 +44,8 @@ struct helped {
 /* Starts a helper of its own. An alarm ends a test that hangs. */
 void helped_open(struct helped *w);
 
-/* The same with hooks of one's own; the programs may use INFORMERD_SCRIPT. */
+/* The same with hooks of one's own, which may run as often at a time as they like if their concurrency is
+ * 0; the programs may use INFORMERD_SCRIPT. */
 void helped_open_with(struct helped *w, const struct helper_hook *hooks, size_t count);
 
 /* Ends it, if the test has not; fails if its exit code is not 0, or a handle leaked. */

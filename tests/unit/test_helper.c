@@ -27,7 +27,7 @@
 #include "base/wire.h"
 #include "helper/fds.h"
 
-enum { OUTPUT_MAX = 64 * 1024, NOBODY = 65534 };
+enum { OUTPUT_MAX = 64 * 1024, NOBODY = 65534, MANY = 1000 };
 
 /* Main's end, and the pipe that the last program writes to. */
 struct peer {
@@ -57,6 +57,7 @@ static const char *const plain_env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NU
                           .argv = ARGV(__VA_ARGS__), \
                           .env = plain_env,          \
                           .umask = 022,              \
+                          .concurrency = MANY,       \
                           .kill_grace_ms = 3600000,  \
                           .kill_signal = SIGTERM})
 #define SHELL(script) HOOK("/bin/sh", "-c", script)
@@ -64,7 +65,7 @@ static const char *const plain_env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NU
 static struct peer start(const struct helper_hook *hook)
 {
     static const char *const files[] = {"/etc/passwd", "/", "/dev/zero", "/no/such/file"};
-    const struct helper_params params = {hook, 1, files, ARRAY_LEN(files), 300};
+    const struct helper_params params = {hook, 1, files, ARRAY_LEN(files), 300, MANY};
     struct peer p = {.out = -1};
 
     assert_int_equal(helper_start(&params, &p.fd, &p.pid, NULL), ERR_OK);
@@ -351,6 +352,35 @@ static void test_only_pipes_change_their_mode(void **state)
     rmdir(folder);
 }
 
+/* A broken main asks for ever more. */
+static void test_more_runs_than_configured_are_refused(void **state)
+{
+    struct helper_hook hook = SHELL("read x");
+    int in[4];
+
+    (void)state;
+    hook.concurrency = 3;
+    struct peer p = start(&hook);
+    for (uint64_t i = 0; i < 4; i++)
+        in[i] = ask_run(&p, i, str_c(""));
+    struct reply r = wait_end(&p);
+    assert_int_equal(r.id, 3);
+    assert_int_equal(r.how, WIRE_HOW_NOT_STARTED);
+    assert_int_equal(r.value, EBUSY);
+    assert_string_equal(r.stage, "concurrency");
+    close(in[1]);
+    assert_int_equal(wait_end(&p).id, 1);
+    close(in[3]);
+    in[3] = ask_run(&p, 4, str_c("")); /* the place is free once the end is told */
+    close(in[3]);
+    assert_int_equal(wait_end(&p).id, 4);
+    close(in[0]);
+    assert_int_equal(wait_end(&p).id, 0);
+    close(in[2]);
+    assert_int_equal(wait_end(&p).id, 2);
+    stop(&p);
+}
+
 /* ---- How programs end */
 
 static void test_exit_codes(void **state)
@@ -520,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_user_and_groups),
         cmocka_unit_test(test_user_cannot_be_changed),
         cmocka_unit_test(test_only_pipes_change_their_mode),
+        cmocka_unit_test(test_more_runs_than_configured_are_refused),
         cmocka_unit_test(test_exit_codes),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_programs_that_cannot_be_entered),
