@@ -3,11 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/identity.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "kube/resource.h"
@@ -20,33 +21,62 @@
 
 enum { NODE_NAME_MAX = 253 };
 
-static enum err_kind read_file(const char *path, struct buf *out, struct err *err)
+/* 0 or an errno; one byte too many shows that it is too large. */
+static int read_all(int fd, struct buf *out)
 {
-    FILE *f = fopen(path, "re");
+    ssize_t n = 1;
 
-    if (f == NULL)
-        return err_set(err, ERR_CONFIG, errno, "%s: %s", path, strerror(errno));
-    while (!feof(f) && !ferror(f) && out->len <= MAX_KUBECONFIG_BYTES)
-        out->len += fread(buf_reserve(out, 4096), 1, 4096, f);
-    bool bad = ferror(f) != 0;
-    fclose(f);
-    if (bad)
-        return err_set(err, ERR_CONFIG, errno, "%s: cannot be read", path);
+    while (n > 0 && out->len <= MAX_KUBECONFIG_BYTES) {
+        n = read(fd, buf_reserve(out, 4096), 4096);
+        if (n < 0)
+            return errno;
+        out->len += (size_t)n;
+    }
+    return 0;
+}
+
+/* *owner is set to whose it is, unless it is NULL. */
+static enum err_kind read_file(const struct helper_file *file, struct buf *out, uid_t *owner,
+                               struct err *err)
+{
+    struct stat st = {0};
+    int fd;
+
+    if (trust_open(file->path, &file->trust, &fd, err) != ERR_OK)
+        return err->kind;
+    int error = fstat(fd, &st) == 0 ? read_all(fd, out) : errno;
+    close(fd);
+    if (owner != NULL)
+        *owner = st.st_uid;
+    if (error != 0)
+        return err_set(err, ERR_CONFIG, error, "%s: %s", file->path, strerror(error));
     if (out->len > MAX_KUBECONFIG_BYTES)
-        return err_set(err, ERR_CONFIG, 0, "%s: larger than 1 MiB", path);
+        return err_set(err, ERR_CONFIG, 0, "%s: larger than 1 MiB", file->path);
     return ERR_OK;
+}
+
+/* Of what a cluster is reached by. */
+static struct trust trust_of(const struct conf *conf, const struct conf_cluster *c)
+{
+    struct trust trust = {0};
+
+    if (geteuid() == 0) {
+        trust.owners[0] = identity_uid(conf->user.v);
+        trust.owners[1] = identity_uid(c->credential_owner.v);
+    }
+    return trust;
 }
 
 /* Data, a file, or both (of a token). */
 static void set_item(struct access_list *l, struct cred_source *item, const char *data,
-                     const char *path)
+                     const char *path, struct trust trust)
 {
     *item = (struct cred_source){.data = data};
     if (path != NULL && path[0] != '\0') {
         item->path = path;
         item->file = (uint32_t)l->file_count;
         l->files = mem_realloc(l->files, (l->file_count + 1) * sizeof(*l->files));
-        l->files[l->file_count++] = path;
+        l->files[l->file_count++] = (struct helper_file){path, trust};
     }
 }
 
@@ -60,41 +90,46 @@ static void set_server(struct access *a, const char *server, struct where at, st
 }
 
 static void from_kubeconfig(struct access_list *l, struct access *a, const struct conf_cluster *c,
-                            struct problems *p)
+                            struct trust trust, struct problems *p)
 {
+    const struct helper_file file = {c->kubeconfig.v, trust};
     struct kubeconfig *k = &a->kubeconfig;
     struct buf text = {0};
     struct err err;
 
-    if (read_file(c->kubeconfig.v, &text, &err) != ERR_OK ||
+    if (read_file(&file, &text, &trust.named_by, &err) != ERR_OK ||
         kubeconfig_parse(buf_str(&text), c->kubeconfig.v, c->context.v, k, &err) != ERR_OK) {
         problems_add(p, c->kubeconfig.at, "kubeconfig: %s", err.text);
     } else {
         set_server(a, k->server, c->kubeconfig.at, p);
         a->tls_server_name = mem_strdup(k->tls_server_name != NULL ? k->tls_server_name : "");
-        const char *ca_file = k->ca_file != NULL ? k->ca_file : SYSTEM_CA;
-        set_item(l, &a->items[CRED_CA], k->ca_data, k->ca_data == NULL ? ca_file : NULL);
+        if (k->ca_data == NULL && k->ca_file == NULL)
+            set_item(l, &a->items[CRED_CA], NULL, SYSTEM_CA, (struct trust){0});
+        else
+            set_item(l, &a->items[CRED_CA], k->ca_data, k->ca_data == NULL ? k->ca_file : NULL,
+                     trust);
         set_item(l, &a->items[CRED_CERT], k->client_cert_data,
-                 k->client_cert_data == NULL ? k->client_cert_file : NULL);
+                 k->client_cert_data == NULL ? k->client_cert_file : NULL, trust);
         set_item(l, &a->items[CRED_KEY], k->client_key_data,
-                 k->client_key_data == NULL ? k->client_key_file : NULL);
-        set_item(l, &a->items[CRED_TOKEN], k->token, k->token_file);
+                 k->client_key_data == NULL ? k->client_key_file : NULL, trust);
+        set_item(l, &a->items[CRED_TOKEN], k->token, k->token_file, trust);
     }
     mem_wipe(text.data, text.cap);
     buf_free(&text);
 }
 
 static void from_settings(struct access_list *l, struct access *a, const struct conf_cluster *c,
-                          struct problems *p)
+                          struct trust trust, struct problems *p)
 {
     if (c->servers.n == 0)
         return; /* conf has said so */
     set_server(a, c->servers.v[0].v, c->servers.v[0].at, p);
     a->tls_server_name = mem_strdup(c->tls_server_name.v);
-    set_item(l, &a->items[CRED_CA], NULL, c->ca_file.v[0] != '\0' ? c->ca_file.v : SYSTEM_CA);
-    set_item(l, &a->items[CRED_CERT], NULL, c->client_cert_file.v);
-    set_item(l, &a->items[CRED_KEY], NULL, c->client_key_file.v);
-    set_item(l, &a->items[CRED_TOKEN], NULL, c->token_file.v);
+    set_item(l, &a->items[CRED_CA], NULL, c->ca_file.v[0] != '\0' ? c->ca_file.v : SYSTEM_CA,
+             trust);
+    set_item(l, &a->items[CRED_CERT], NULL, c->client_cert_file.v, trust);
+    set_item(l, &a->items[CRED_KEY], NULL, c->client_key_file.v, trust);
+    set_item(l, &a->items[CRED_TOKEN], NULL, c->token_file.v, trust);
 }
 
 void access_load(struct access_list *l, const struct conf *conf, struct problems *p)
@@ -105,17 +140,18 @@ void access_load(struct access_list *l, const struct conf *conf, struct problems
         const struct conf_cluster *c = &conf->clusters[i];
 
         if (c->kubeconfig.v[0] != '\0')
-            from_kubeconfig(l, &l->v[i], c, p);
+            from_kubeconfig(l, &l->v[i], c, trust_of(conf, c), p);
         else
-            from_settings(l, &l->v[i], c, p);
+            from_settings(l, &l->v[i], c, trust_of(conf, c), p);
     }
 }
 
-enum err_kind access_read_item(const struct cred_source *item, struct buf *out, struct err *err)
+enum err_kind access_read_item(const struct access_list *l, const struct cred_source *item,
+                               struct buf *out, struct err *err)
 {
     size_t before = out->len;
 
-    if (item->path != NULL && read_file(item->path, out, err) == ERR_OK)
+    if (item->path != NULL && read_file(&l->files[item->file], out, NULL, err) == ERR_OK)
         return ERR_OK;
     if (item->path != NULL && item->data == NULL)
         return err->kind;
@@ -137,14 +173,14 @@ static const char *node_of(const char *user)
 }
 
 /* NAME, the caller's, or NULL. A file that cannot be read is told when the certificate is needed. */
-static char *name_in_certificate(const struct cred_source *cert)
+static char *name_in_certificate(const struct access_list *l, const struct cred_source *cert)
 {
     struct tls_identity identity = {0};
     struct buf pem = {0};
     char *name = NULL;
     struct err err;
 
-    if (access_read_item(cert, &pem, &err) == ERR_OK && pem.len > 0 &&
+    if (access_read_item(l, cert, &pem, &err) == ERR_OK && pem.len > 0 &&
         tls_identity_read(buf_str(&pem), &identity))
         name = mem_strdup(node_of(identity.user));
     tls_identity_fini(&identity);
@@ -160,7 +196,7 @@ char *access_node_name(const struct access_list *l, const struct conf *conf)
     if (conf->node_name.v[0] != '\0')
         return mem_strdup(conf->node_name.v);
     for (size_t i = 0; i < l->n; i++) {
-        char *name = name_in_certificate(&l->v[i].items[CRED_CERT]);
+        char *name = name_in_certificate(l, &l->v[i].items[CRED_CERT]);
 
         if (name != NULL)
             return name;

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "conf/conf.h"
+#include "helper/helper.h"
 #include "io/cred.h"
 #include "kube/kubeconfig.h"
 #include "proto/url.h"
@@ -24,11 +25,12 @@ struct access {
 struct access_list {
     struct access *v;
     size_t n;
-    const char **files;
+    struct helper_file *files;
     size_t file_count;
 };
 
-/* Reads the kubeconfigs. What is wrong goes to p with the line of the setting or of the kubeconfig.
+/* Reads the kubeconfigs; as root only those that root may trust: of root, of the user that main
+ * becomes, or of the owner that the cluster names for its credentials. What is wrong goes to p with the line of the setting or of the kubeconfig.
  * conf must outlive the list. */
 void access_load(struct access_list *l, const struct conf *conf, struct problems *p);
 
@@ -39,8 +41,8 @@ char *access_node_name(const struct access_list *l, const struct conf *conf) MUS
 
 /* Appends what a credential is, from the configuration or its file as it is now; nothing if there
  * is none. The caller wipes it. ERR_CONFIG: the file cannot be read. */
-enum err_kind access_read_item(const struct cred_source *item, struct buf *out,
-                               struct err *err) MUST_CHECK;
+enum err_kind access_read_item(const struct access_list *l, const struct cred_source *item,
+                               struct buf *out, struct err *err) MUST_CHECK;
 
 /* Frees everything, secrets wiped. */
 void access_fini(struct access_list *l);

@@ -7,6 +7,7 @@
 
 #include "app/identity.h"
 #include "app/outputs.h"
+#include "app/scripts.h"
 #include "app/sources.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -344,6 +345,33 @@ static const char **hook_files(const struct conf_hook *h)
     return v;
 }
 
+struct paths {
+    const char **v;
+    size_t n;
+};
+
+static void add_path(void *arg, const struct conf_str *path)
+{
+    struct paths *paths = arg;
+
+    paths->v[paths->n++] = path->v;
+}
+
+/* What root runs: programs, and the scripts of those that are shells. */
+static const char **hook_alone(const struct conf_hook *h)
+{
+    const struct conf_list *const programs[] = {&h->command, &h->check, &h->apply};
+    struct paths paths = {
+        .v = mem_array(h->command.n + h->check.n + h->apply.n + 1, sizeof(*paths.v))};
+
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        if (programs[i]->n > 0)
+            add_path(&paths, &programs[i]->v[0]);
+        scripts_each(programs[i], add_path, &paths);
+    }
+    return paths.v;
+}
+
 static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf_hook *h,
                                       const char *node_name, struct helper_hook *out,
                                       struct err *err)
@@ -367,6 +395,7 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
         return err_wrap(err, "hook %s", h->name.v);
     out->uid = id.uid;
     out->gid = id.gid;
+    out->alone = id.uid == 0 ? hook_alone(h) : NULL;
     out->groups = id.groups;
     out->group_count = id.group_count;
     return ERR_OK;
@@ -397,6 +426,7 @@ void build_helper_fini(struct helper_params *p)
         free_const(h->env);
         free_const(h->argv);
         free_const(h->files);
+        free_const(h->alone);
         free_const(h->groups);
         outputs_fini(h);
     }

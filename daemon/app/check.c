@@ -10,10 +10,11 @@
 #include "app/build.h"
 #include "app/identity.h"
 #include "app/outputs.h"
-#include "app/trust.h"
+#include "app/scripts.h"
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "helper/output_base.h"
+#include "helper/trust.h"
 #include "kube/selector.h"
 #include "kube/shape.h"
 #include "proto/json_path.h"
@@ -171,11 +172,13 @@ static void check_output_owner(const struct conf_hook *h, struct problems *p)
                      h->name.v, h->output_owner.v);
 }
 
-static void check_trust(const char *path, struct where at, struct problems *p)
+/* trust: NULL = root's alone. */
+static void check_trust(const char *path, const struct trust *trust, struct where at,
+                        struct problems *p)
 {
     struct err err;
 
-    if (trust_check(path, &err) != ERR_OK)
+    if (trust_check(path, trust, &err) != ERR_OK)
         problems_add(p, at, "%s", err.text);
 }
 
@@ -196,19 +199,37 @@ static void check_program_trust(const struct conf_hook *h, const struct conf_str
                                 struct problems *p)
 {
     (void)h;
-    check_trust(program->v, program->at, p);
+    check_trust(program->v, NULL, program->at, p);
+}
+
+static void check_script_trust(void *arg, const struct conf_str *script)
+{
+    check_trust(script->v, NULL, script->at, arg);
+}
+
+static void check_hook_trust(const struct conf *conf, const struct conf_hook *h, struct problems *p)
+{
+    const struct conf_list *const all[] = {&h->command, &h->check, &h->apply};
+    const struct trust trust = {.owners = {identity_uid(build_hook_user(conf, h))}};
+
+    each_program(h, check_program_trust, p);
+    for (size_t i = 0; i < ARRAY_LEN(all) && trust.owners[0] == 0; i++)
+        scripts_each(all[i], check_script_trust, p);
+    for (size_t i = 0; i < h->files.n; i++)
+        check_trust(h->files.v[i].v, &trust, h->files.v[i].at, p);
 }
 
 static void check_root_start(const struct conf *conf, struct problems *p)
 {
     check_user(conf->user.v, "", conf->user.at, p);
     for (size_t i = 0; i < conf->n_files; i++)
-        check_trust(conf->files[i], (struct where){conf->files[i], 0}, p);
+        check_trust(conf->files[i], NULL, (struct where){conf->files[i], 0}, p);
     for (size_t i = 0; i < conf->n_clusters; i++)
-        if (conf->clusters[i].kubeconfig.v[0] != '\0')
-            check_trust(conf->clusters[i].kubeconfig.v, conf->clusters[i].kubeconfig.at, p);
+        if (conf->clusters[i].credential_owner.v[0] != '\0')
+            check_user(conf->clusters[i].credential_owner.v, "",
+                       conf->clusters[i].credential_owner.at, p);
     for (size_t i = 0; i < conf->n_hooks; i++)
-        each_program(&conf->hooks[i], check_program_trust, p);
+        check_hook_trust(conf, &conf->hooks[i], p);
 }
 
 void check_settings(const struct conf *conf, struct problems *p)
@@ -226,15 +247,25 @@ void check_settings(const struct conf *conf, struct problems *p)
         check_root_start(conf, p);
 }
 
-void check_authorities(const struct conf *conf, const struct access_list *access,
+void check_credentials(const struct conf *conf, const struct access_list *access,
                        struct problems *p)
 {
     for (size_t i = 0; geteuid() == 0 && i < access->n; i++) {
         const struct conf_cluster *c = &conf->clusters[i];
-        struct where at = c->kubeconfig.v[0] != '\0' ? c->kubeconfig.at : c->ca_file.at;
+        const struct where at[CRED_ITEMS] = {
+            [CRED_CA] = c->ca_file.at,
+            [CRED_CERT] = c->client_cert_file.at,
+            [CRED_KEY] = c->client_key_file.at,
+            [CRED_TOKEN] = c->token_file.at,
+        };
 
-        if (access->v[i].items[CRED_CA].path != NULL)
-            check_trust(access->v[i].items[CRED_CA].path, at, p);
+        for (size_t k = 0; k < CRED_ITEMS; k++) {
+            const struct cred_source *item = &access->v[i].items[k];
+
+            if (item->path != NULL)
+                check_trust(item->path, &access->files[item->file].trust,
+                            c->kubeconfig.v[0] != '\0' ? c->kubeconfig.at : at[k], p);
+        }
     }
 }
 

@@ -13,8 +13,8 @@
  * started as root). */
 void check_settings(const struct conf *conf, struct problems *p);
 
-/* Started as root: the files that say whom to trust must be root's own. */
-void check_authorities(const struct conf *conf, const struct access_list *access,
+/* Started as root: the files that the helper opens as root are ones that root may trust. */
+void check_credentials(const struct conf *conf, const struct access_list *access,
                        struct problems *p);
 
 /* What is wrong around it but may be mended while it runs: programs that are missing or not

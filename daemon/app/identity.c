@@ -73,6 +73,13 @@ enum err_kind identity_find_owner(const char *text, uid_t *uid, gid_t *gid, stru
     return kind;
 }
 
+uid_t identity_uid(const char *user)
+{
+    const struct passwd *pw = user[0] != '\0' ? getpwnam(user) : NULL;
+
+    return pw != NULL ? pw->pw_uid : 0;
+}
+
 static bool is_member(gid_t gid)
 {
     int n = getgroups(0, NULL);

@@ -28,6 +28,9 @@ enum err_kind identity_find(const char *user, const char *group, struct identity
 enum err_kind identity_find_owner(const char *text, uid_t *uid, gid_t *gid,
                                   struct err *err) MUST_CHECK;
 
+/* The uid of a user; 0 for "", and for one that does not exist, which is told elsewhere. */
+uid_t identity_uid(const char *user) MUST_CHECK;
+
 /* Is a file of that owner (of identity_find_owner()) one that this process can make without being
  * root? */
 bool identity_may_own(uid_t uid, gid_t gid) MUST_CHECK;

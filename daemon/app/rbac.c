@@ -52,12 +52,13 @@ static enum err_kind from_token(struct holder *h, struct str token, struct err *
 }
 
 /* A server looks at the certificate first. */
-static enum err_kind find_holder(struct holder *h, const struct access *a, struct err *err)
+static enum err_kind find_holder(struct holder *h, const struct access_list *l,
+                                 const struct access *a, struct err *err)
 {
     bool certificate = a->items[CRED_CERT].data != NULL || a->items[CRED_CERT].path != NULL;
     const struct cred_source *item = &a->items[certificate ? CRED_CERT : CRED_TOKEN];
     struct buf text = {0};
-    enum err_kind kind = access_read_item(item, &text, err);
+    enum err_kind kind = access_read_item(l, item, &text, err);
 
     if (kind == ERR_OK && item->data == NULL && item->path == NULL)
         kind = err_set(err, ERR_CREDENTIAL, 0, "there is no client certificate and no token");
@@ -174,7 +175,8 @@ static bool take_watches(struct rbac *rbac, const struct conf *conf, const struc
 }
 
 /* False: nobody is named. */
-static bool print_cluster(const struct conf_cluster *c, const struct access *a, struct rbac *rbac,
+static bool print_cluster(const struct conf_cluster *c, const struct access_list *l,
+                          const struct access *a, struct rbac *rbac,
                           const struct rbac_subject *given, struct buf *out)
 {
     struct holder h = {0};
@@ -184,7 +186,7 @@ static bool print_cluster(const struct conf_cluster *c, const struct access *a, 
     if (given != NULL)
         h.subject = *given;
     else
-        known = find_holder(&h, a, &err) == ERR_OK;
+        known = find_holder(&h, l, a, &err) == ERR_OK;
     if (known)
         put_cluster(rbac, c, &h, out);
     else
@@ -209,7 +211,7 @@ static int put_clusters(const struct conf *conf, const struct access_list *acces
 
         take_identity(rbac);
         if (take_watches(rbac, conf, c, &p))
-            known = print_cluster(c, &access->v[i], rbac, subject, out) && known;
+            known = print_cluster(c, access, &access->v[i], rbac, subject, out) && known;
         else
             buf_printf(out, "# cluster %s: no watch is of it\n", c->name.v);
         rbac_destroy(&rbac);

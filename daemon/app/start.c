@@ -17,9 +17,9 @@
 #include "app/daemon.h"
 #include "app/identity.h"
 #include "app/rbac.h"
-#include "app/trust.h"
 #include "base/log.h"
 #include "conf/conf_print.h"
+#include "helper/trust.h"
 #include "io/listener.h"
 #include "io/loop.h"
 
@@ -86,7 +86,8 @@ static void prepare_state(const struct conf *conf, const struct identity *id)
 
     if (path == NULL)
         return;
-    if (trust_check(path, &err) != ERR_OK || folder_prepare(path, id->uid, id->gid, &err) != ERR_OK)
+    if (trust_check(path, NULL, &err) != ERR_OK ||
+        folder_prepare(path, id->uid, id->gid, &err) != ERR_OK)
         log_debug("the folder of the state is not prepared", KV_ERR(&err));
 }
 
@@ -285,7 +286,7 @@ int start_run(const struct options *o)
     if (conf != NULL) {
         check_settings(conf, &problems);
         access_load(&access, conf, &problems);
-        check_authorities(conf, &access, &problems);
+        check_credentials(conf, &access, &problems);
         if (o->check)
             check_surroundings(conf, &problems);
     }

@@ -54,6 +54,7 @@ const struct setting cluster_conf_settings[] = {
     SETTING_ROW(STR, client_cert_file, SETTING_DEFAULT("\"\""), .check = check_path),
     SETTING_ROW(STR, client_key_file, SETTING_DEFAULT("\"\""), .check = check_path),
     SETTING_ROW(STR, token_file, SETTING_DEFAULT("\"\""), .check = check_path),
+    SETTING_ROW(STR, credential_owner, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(STR, tls_server_name, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(MS, stale_after, SETTING_DEFAULT("\"30s\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
     SETTING_ROW(GROUP, tuning, .group = tuning_settings),

@@ -44,6 +44,7 @@ struct conf_cluster {
     struct conf_str client_cert_file;
     struct conf_str client_key_file;
     struct conf_str token_file;
+    struct conf_str credential_owner; /* user; "" = root and the daemon's user alone */
     struct conf_str tls_server_name;
     struct conf_ms stale_after;
     struct conf_tuning tuning;

@@ -7,6 +7,7 @@
 #include <linux/magic.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 
 #include "base/compiler.h"
 #include "helper/fds.h"
+#include "helper/trust.h"
 
 enum { STATUS_FD = 3, NOT_ENTERED = 127 };
 
@@ -80,6 +82,23 @@ static int set_limits(const struct start *s)
 static int check_id(uint32_t id)
 {
     return id == UINT32_MAX ? EINVAL : 0;
+}
+
+/* Somebody may have got hold of them since the start. The reason goes where the program's own words
+ * would. */
+static int check_trust(const struct start *s)
+{
+    const char *const *path = s->spec->hook->alone;
+    struct err err;
+
+    if (s->spec->argv == NULL || path == NULL)
+        return 0;
+    for (; *path != NULL; path++)
+        if (trust_check(*path, NULL, &err) != ERR_OK) {
+            dprintf(STDERR_FILENO, "not started: %s\n", err.text);
+            return err.code;
+        }
+    return 0;
 }
 
 /* A FIFO with a name lies on the file system of its folder, and is somebody's. */
@@ -173,6 +192,7 @@ static const struct {
     {"signals",     set_signals     },
     {"descriptors", set_descriptors },
     {"limits",      set_limits      },
+    {"trust",       check_trust     },
     {"output",      open_output     },
     {"setgroups",   set_groups      },
     {"setgid",      set_gid         },

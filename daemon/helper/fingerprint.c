@@ -2,7 +2,6 @@
 #include "helper/fingerprint.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/mem.h"
+#include "helper/trust.h"
 
 /* Digests of former releases are on disk: these never change, nor does what is added up. */
 enum { CHUNK_BYTES = 256 * 1024, CHUNKS_MAX = 256 };
@@ -21,26 +21,17 @@ enum { CHUNK_BYTES = 256 * 1024, CHUNKS_MAX = 256 };
 static bool is_absence(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP ||
-           error == ENAMETOOLONG;
+           error == ENAMETOOLONG || error == EISDIR || error == EINVAL;
 }
 
-/* 0 and a descriptor (-1 = there is no file), or an errno. Not blocked by a FIFO, and no device is
- * opened; what is put in the path's place meanwhile does no harm. */
-static int open_file(const char *path, int *fd, struct stat *st)
+/* 0 and a descriptor (-1 = there is no file), or an errno. No device is opened. */
+static int open_file(const struct trust *trust, const char *path, int *fd, struct stat *st)
 {
-    *fd = -1;
-    if (stat(path, st) < 0)
-        return is_absence(errno) ? 0 : errno;
-    if (!S_ISREG(st->st_mode))
-        return 0;
-    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (*fd < 0)
-        return is_absence(errno) ? 0 : errno;
-    if (fstat(*fd, st) == 0 && S_ISREG(st->st_mode))
-        return 0;
-    close(*fd);
-    *fd = -1;
-    return 0;
+    struct err err;
+
+    if (trust_open(path, trust, fd, &err) == ERR_OK)
+        return fstat(*fd, st) == 0 ? 0 : errno;
+    return is_absence(err.code) ? 0 : err.code;
 }
 
 /* Fills the chunk, or comes to the end of the file. 0 or an errno. */
@@ -77,12 +68,12 @@ static int add_chunks(int fd, struct buf *sums, uint64_t *size)
     return error;
 }
 
-static int add_file(const char *path, struct buf *sums)
+static int add_file(const struct trust *trust, const char *path, struct buf *sums)
 {
     uint64_t size = NO_FILE;
     struct stat st;
     int fd;
-    int error = open_file(path, &fd, &st);
+    int error = open_file(trust, path, &fd, &st);
 
     if (fd >= 0) {
         error = add_chunks(fd, sums, &size);
@@ -106,6 +97,7 @@ static int put_digest(const struct buf *sums)
 
 void fingerprint_work(const struct child_spec *spec, struct child_report *out)
 {
+    const struct trust trust = {.owners = {spec->hook->change_user ? spec->hook->uid : 0}};
     struct buf sums = {0};
     int error = 0;
     sigset_t none;
@@ -113,7 +105,7 @@ void fingerprint_work(const struct child_spec *spec, struct child_report *out)
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL); /* there is nothing to leave in order */
     for (const char *const *path = spec->hook->files; *path != NULL && error == 0; path++)
-        error = add_file(*path, &sums);
+        error = add_file(&trust, *path, &sums);
     if (error == 0)
         error = put_digest(&sums);
     buf_free(&sums);

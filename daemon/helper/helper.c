@@ -169,32 +169,30 @@ static void on_clear(struct helper *h, const struct wire_request *req)
     }
 }
 
-/* A descriptor or -1 with errno set. Not blocked by a FIFO; links are followed (kubelet's are). */
-static int open_credential(const char *path)
+/* A descriptor or -1 with errno set. main is told no more than that. */
+static int open_credential(const struct helper_file *file)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    int error = 0;
+    struct err err;
+    int fd;
 
-    if (fd < 0)
+    if (trust_open(file->path, &file->trust, &fd, &err) != ERR_OK) {
+        if (err.code == EPERM)
+            log_error("helper: a credential is not opened", KV_ERR(&err));
+        errno = err.code;
         return -1;
-    if (fstat(fd, &st) < 0)
-        error = errno;
-    else if (!S_ISREG(st.st_mode))
-        error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
-    else if (st.st_size > FILE_MAX)
-        error = EFBIG;
-    if (error == 0)
+    }
+    if (fstat(fd, &st) == 0 && st.st_size <= FILE_MAX)
         return fd;
     close(fd);
-    errno = error;
+    errno = EFBIG;
     return -1;
 }
 
 static void on_open(struct helper *h, const struct wire_request *req)
 {
     struct wire_reply reply = {.type = WIRE_OPENED, .id = req->id};
-    int fd = open_credential(h->params->files[req->number]);
+    int fd = open_credential(&h->params->files[req->number]);
 
     reply.value = fd < 0 ? errno : 0;
     channel_reply(&h->channel, &reply, fd);

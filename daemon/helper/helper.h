@@ -15,6 +15,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "helper/trust.h"
 
 /* The file that a hook's stdout becomes (DESIGN 1.5). */
 struct helper_output {
@@ -32,8 +33,10 @@ struct helper_hook {
     const char *const *apply; /* like argv; NULL = none */
     const struct helper_output *output; /* NULL = none */
     const char *const *files; /* whose content FINGERPRINT tells of; ends with NULL; NULL = none */
-    const char *const *env;   /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
-    const gid_t *groups;      /* all supplementary groups */
+    const char *const
+        *alone; /* must be root's alone whenever a program starts, as NULL-ended files */
+    const char *const *env; /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
+    const gid_t *groups;    /* all supplementary groups */
     size_t group_count;
     unsigned concurrency;   /* runs of argv at a time, >= 1 */
     uint64_t kill_grace_ms; /* at the end of main: from kill_signal to SIGKILL, at most 60 s */
@@ -44,10 +47,16 @@ struct helper_hook {
     bool change_user; /* become uid, gid and groups; needs the capabilities for it */
 };
 
+/* A credential. */
+struct helper_file {
+    const char *path;
+    struct trust trust;
+};
+
 struct helper_params {
     const struct helper_hook *hooks;
     size_t hook_count;
-    const char *const *files; /* credential files that main may ask for by number */
+    const struct helper_file *files; /* that main may ask for by number */
     size_t file_count;
     rlim_t nofile_soft;   /* soft limit of open files for programs; 0 leaves it as it is */
     unsigned shared_runs; /* runs of argv at a time beyond the first one of each hook, together */

@@ -272,7 +272,9 @@ void cred_opened(struct cred *c, uint64_t tag, int fd, int error)
     enum cred_item item = (enum cred_item)(tag - c->params.tag);
 
     ensure(tag >= c->params.tag && item < CRED_ITEMS && c->waiting > 0);
-    const char *why = fd < 0 ? strerror(error) : read_all(fd, &c->text[item]);
+    const char *why = fd >= 0          ? read_all(fd, &c->text[item])
+                      : error == EPERM ? "not trusted: the helper has logged who could change it"
+                                       : strerror(error);
     if (why != NULL)
         fail(c, item, why);
     if (fd >= 0)

@@ -69,7 +69,7 @@ static const struct helper_link_events events = {on_exited, on_opened, on_lost};
 
 void helped_open_with(struct helped *w, const struct helper_hook *hooks, size_t count)
 {
-    static const char *const file = "/etc/passwd";
+    static const struct helper_file file = {.path = "/etc/passwd"};
     struct helper_hook *many = test_calloc(count, sizeof(*many));
     const struct helper_params params = {
         .hooks = many, .hook_count = count, .files = &file, .file_count = 1, .shared_runs = MANY};

@@ -64,7 +64,8 @@ static const char *const plain_env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NU
 
 static struct peer start(const struct helper_hook *hook)
 {
-    static const char *const files[] = {"/etc/passwd", "/", "/dev/zero", "/no/such/file"};
+    static const struct helper_file files[] = {
+        {.path = "/etc/passwd"}, {.path = "/"}, {.path = "/dev/zero"}, {.path = "/no/such/file"}};
     const struct helper_params params = {hook, 1, files, ARRAY_LEN(files), 300, MANY};
     struct peer p = {.out = -1};
 

@@ -194,7 +194,7 @@ static int exit_after(const void *bytes, size_t n, size_t fd_count, size_t *answ
 {
     static const char *const argv[] = {"/bin/true", NULL};
     static const char *const env[] = {NULL};
-    static const char *const file = "/no/such/file";
+    static const struct helper_file file = {.path = "/no/such/file"};
     const struct helper_hook hook = {.argv = argv, .env = env, .concurrency = 1, .kill_signal = 15};
     const struct helper_params params = {
         .hooks = &hook, .hook_count = 1, .files = &file, .file_count = 1};
