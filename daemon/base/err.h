@@ -21,6 +21,7 @@
     XX(UNAUTHORIZED, "unauthorized") /* HTTP 401 */                                             \
     XX(FORBIDDEN, "forbidden")       /* HTTP 403 */                                             \
     XX(NOT_FOUND, "not_found")       /* HTTP 404 */                                             \
+    XX(NO_VERB, "no_verb")           /* HTTP 405: the API cannot do that at all */              \
     XX(EXPIRED, "expired")       /* resourceVersion or continue token too old (PROTOCOL 1.3) */ \
     XX(FUTURE, "future")         /* resourceVersion too large (PROTOCOL 1.3) */                 \
     XX(BUSY, "busy")             /* HTTP 429, or 503 with Retry-After */                        \

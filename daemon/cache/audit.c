@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/panic.h"
@@ -21,13 +22,15 @@ struct entry {
                       did not */
     struct str uid;
     struct str rv;
-    char text[]; /* key, uid and rv, one behind the other */
+    struct digest digest; /* of the object, if versions are in doubt */
+    char text[];          /* key, uid and rv, one behind the other */
 };
 
 struct audit {
     const struct store *store;
     enum audit_state state;
     bool apply;
+    bool doubted;    /* versions prove nothing */
     struct map keys; /* empty while IDLE */
     size_t parts;
     char **versions; /* of the lists, by part; NULL = not known */
@@ -138,7 +141,14 @@ void audit_begin(struct audit *a, bool apply)
 {
     forget_keys(a);
     a->apply = apply;
+    a->doubted = false;
     a->state = AUDIT_LISTING;
+}
+
+void audit_doubt(struct audit *a)
+{
+    ensure(a->state == AUDIT_LISTING);
+    a->doubted = true;
 }
 
 void audit_version(struct audit *a, size_t part, struct str rv)
@@ -172,7 +182,10 @@ void audit_item(struct audit *a, size_t part, const struct object *o)
 {
     const struct entry says = {.standing = LISTED, .uid = object_uid(o), .rv = object_rv(o)};
 
-    list_key(a, part, object_key(o), &says);
+    struct entry *e = list_key(a, part, object_key(o), &says);
+
+    if (a->doubted)
+        e->digest = object_digest(o);
 }
 
 void audit_unusable(struct audit *a, size_t part, struct str key)
@@ -219,10 +232,11 @@ static void note(struct comparison *c, struct str key, const char *what)
     c->v[c->n++] = (struct found){key, what};
 }
 
-static bool is_different(const struct object *cached, const struct entry *listed)
+static bool is_different(const struct audit *a, const struct object *cached,
+                         const struct entry *listed)
 {
     if (str_eq(object_uid(cached), listed->uid) && str_eq(object_rv(cached), listed->rv))
-        return false;
+        return a->doubted && !digest_eq(object_digest(cached), listed->digest);
     return rv_order(object_rv(cached), listed->rv) != RV_NEWER;
 }
 
@@ -260,7 +274,7 @@ static void compare_entry(struct comparison *c, const struct entry *e)
         note(c, key, "missing");
     else if (!listed)
         note(c, key, "extra");
-    else if (is_different(cached, e))
+    else if (is_different(c->audit, cached, e))
         note(c, key, "different");
 }
 

@@ -58,10 +58,15 @@ void audit_destroy(struct audit **a);
  * whoever asked for it. The list must be asked for after this, without a version. */
 void audit_begin(struct audit *a, bool apply);
 
+/* Versions are in doubt in the comparison that has just begun: objects are compared by their bytes
+ * as well. */
+void audit_doubt(struct audit *a);
+
 /* The version of the list of this part: what its items are the state of. While LISTING. */
 void audit_version(struct audit *a, size_t part, struct str rv);
 
-/* An item of it that the watch selects; only key, uid and version are kept. While LISTING. */
+/* An item of it that the watch selects; only key, uid, version and a digest are
+ * kept. While LISTING. */
 void audit_item(struct audit *a, size_t part, const struct object *o);
 
 /* The list has this key but does not show it: it is not compared. While LISTING. */

@@ -147,10 +147,10 @@ static void begin_request(struct feed *f, const struct reflector_action *a)
         f->list = list_reader_create(&f->rules, &intake_no_events, &f->in);
     else
         f->events = event_reader_create(&f->rules, intake_event, &f->in);
-    if (a->what == REFLECTOR_STREAM) {
+    if (a->what == REFLECTOR_STREAM || reflector_state(f->reflector) == REFLECTOR_COMPARING)
         begin_staging(f);
-        f->in.proof = PROOF_IDENTITY; /* see FEED_STREAM */
-    }
+    if (a->what == REFLECTOR_STREAM || reflector_state(f->reflector) == REFLECTOR_COMPARING)
+        f->in.proof = PROOF_IDENTITY; /* see FEED_STREAM, feed_list() */
     buf_clear(&f->target);
     query_put_target(&f->query, &f->target, a);
 }
@@ -221,8 +221,22 @@ static bool is_json(struct str type)
     return type.n == 0 || str_is(type, "application/json");
 }
 
+static bool check_type(struct feed *f, const struct http_head *head)
+{
+    if (is_json(head->content_type))
+        return true;
+    err_set(&f->failure, ERR_PROTOCOL, 200,
+            "the server answered with %.*s, not JSON: is its address that of an API server?",
+            STR_ARG(head->content_type));
+    return false;
+}
+
 static void begin_following(struct feed *f, uint64_t now_ms)
 {
+    if (reflector_state(f->reflector) == REFLECTOR_COMPARING) {
+        pulse_fill(&f->pulse, now_ms);
+        return;
+    }
     f->last_error = (struct err){0};
     if (f->in.past == PAST_OVER)
         pulse_follow(&f->pulse, now_ms);
@@ -239,12 +253,8 @@ void feed_head(struct feed *f, const struct http_head *head, uint64_t now_ms)
     }
     f->response = RESPONSE_GOOD;
     guard_release_foreign(&f->in.guard); /* while another cluster answers nothing is sent */
-    if (!is_json(head->content_type)) {
-        err_set(&f->failure, ERR_PROTOCOL, 200,
-                "the server answered with %.*s, not JSON: is its address that of an API server?",
-                STR_ARG(head->content_type));
+    if (!check_type(f, head))
         return;
-    }
     pulse_begin(&f->pulse, f->asked == REFLECTOR_STREAM, now_ms);
     if (f->asked == REFLECTOR_WATCH)
         begin_following(f, now_ms);
@@ -275,10 +285,10 @@ bool feed_body(struct feed *f, const char *data, size_t n, struct feed_now now)
     if (f->failure.kind != ERR_OK)
         return false;
     ensure(f->response == RESPONSE_GOOD);
-    if (f->list != NULL)
-        kind = list_reader_feed(f->list, data, n, &err);
-    else
+    if (f->events != NULL)
         kind = event_reader_feed(f->events, data, n, &err);
+    else
+        kind = list_reader_feed(f->list, data, n, &err);
     note_synced(f);
     if (kind == ERR_OK)
         pulse_heard(&f->pulse, now.ms);
@@ -299,11 +309,21 @@ static struct feed_action failed(struct feed *f, const struct err *err)
     return act(f, reflector_failed(f->reflector, err, wait_ms, f->in.now.ms));
 }
 
+/* An API that cannot do what was asked has nothing wrong with it: that is told in a word. */
+static void read_refusal(struct feed *f, enum reflector_do asked, struct err *err)
+{
+    bool lists = asked == REFLECTOR_LIST || asked == REFLECTOR_PROBE;
+
+    refusal_read(&f->refusal, err);
+    if (err->kind == ERR_NO_VERB)
+        resource_no_verb(f->params.resource, lists ? RESOURCE_LIST : RESOURCE_WATCH, err);
+}
+
 static struct feed_action refused(struct feed *f)
 {
     struct err err = {0};
 
-    refusal_read(&f->refusal, &err);
+    read_refusal(f, f->asked, &err);
     return failed(f, &err);
 }
 
@@ -431,6 +451,74 @@ struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_n
         return failed(f, err);
     ensure(f->response == RESPONSE_GOOD);
     return list_complete(f);
+}
+
+bool feed_wants_list(const struct feed *f)
+{
+    return f->pulse.state == PULSE_FILLED && f->list == NULL;
+}
+
+struct feed_action feed_list(struct feed *f)
+{
+    struct reflector_action a = reflector_compare(f->reflector);
+
+    pages_ask(&f->pages, a.next);
+    refusal_reset(&f->refusal); /* of the watch, whose head was good */
+    f->list = list_reader_create(&f->rules, &intake_present_events, &f->in);
+    buf_clear(&f->target);
+    query_put_target(&f->query, &f->target, &a);
+    return (struct feed_action){.what = FEED_LIST,
+                                .target = buf_cstr(&f->target),
+                                .accept = query_accept(REFLECTOR_LIST, f->rules.partial)};
+}
+
+void feed_list_head(struct feed *f, const struct http_head *head)
+{
+    refusal_head(&f->refusal, head);
+    if (head->status == 200)
+        check_type(f, head);
+}
+
+bool feed_list_body(struct feed *f, const char *data, size_t n, struct feed_now now)
+{
+    f->in.now = now;
+    if (f->refusal.code != 200)
+        return refusal_body(&f->refusal, data, n);
+    return f->failure.kind == ERR_OK && list_reader_feed(f->list, data, n, &f->failure) == ERR_OK;
+}
+
+/* The list beside the watch came whole, or a page of it. */
+static void compare(struct feed *f)
+{
+    struct list_page page;
+
+    if (list_reader_end(f->list, &page, &f->failure) != ERR_OK ||
+        pages_check(&f->pages, &page, &f->failure) != ERR_OK)
+        return;
+    if (page.next.n == 0)
+        f->in.stop = intake_commit(&f->in, str_c(""));
+    if (f->in.stop != INTAKE_GOES_ON)
+        return;
+    reflector_compared(f->reflector, page.next);
+    if (page.next.n > 0)
+        return;
+    pulse_current(&f->pulse, f->in.now.ms);
+    begin_following(f, f->in.now.ms);
+}
+
+bool feed_list_end(struct feed *f, const struct err *err, struct feed_now now)
+{
+    int code = f->refusal.code;
+
+    f->in.now = now;
+    if (code != 0 && code != 200)
+        read_refusal(f, REFLECTOR_LIST, &f->failure);
+    else if (f->failure.kind == ERR_OK && err != NULL)
+        f->failure = *err;
+    else if (f->failure.kind == ERR_OK)
+        compare(f);
+    list_reader_destroy(&f->list);
+    return f->failure.kind == ERR_OK && f->in.stop == INTAKE_GOES_ON;
 }
 
 uint64_t feed_due_ms(const struct feed *f)

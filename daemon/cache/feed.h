@@ -102,6 +102,21 @@ void feed_forget(struct feed *f);
 /* A FEED_WAIT is over. */
 struct feed_action feed_timer(struct feed *f, uint64_t now_ms);
 
+/* Is a LIST wanted beside the watch under way, or its next page? The watch has no version, and
+ * nobody else tells what was gone before it began. */
+bool feed_wants_list(const struct feed *f);
+/* That request, on a connection whose server has just said that it is of the right cluster. It ends with the
+ * watch's: drop both then. */
+struct feed_action feed_list(struct feed *f);
+/* The head of its response, and a piece of its body. False: nothing more of it is needed; drop it
+ * and call feed_list_end() with NULL. */
+void feed_list_head(struct feed *f, const struct http_head *head);
+/* See above. */
+bool feed_list_body(struct feed *f, const char *data, size_t n, struct feed_now now) MUST_CHECK;
+/* It is over, with err as in feed_end(). The store's sink may run. False: the watch is over, too;
+ * drop its request and call feed_end() with NULL. */
+bool feed_list_end(struct feed *f, const struct err *err, struct feed_now now) MUST_CHECK;
+
 /* When the response's silence is to be looked at, UINT64_MAX = never; it may have moved on by then:
  * a timer that asks again when it fires is enough. */
 uint64_t feed_due_ms(const struct feed *f);

@@ -70,7 +70,17 @@ static void on_too_big(void *arg, struct str key)
     log_skipped(in, key, "larger than limits.object_size; its old state stays");
 }
 
+/* The watch tells what an object is like: a list beside it only that it is there. */
+static void on_present(void *arg, struct object *o, bool selected)
+{
+    struct intake *in = arg;
+
+    (void)selected;
+    store_stage_present(in->store, in->part, o);
+}
+
 const struct list_events intake_list_events = {on_item, on_too_big};
+const struct list_events intake_present_events = {on_present, on_too_big};
 const struct list_events intake_no_events = {ignore_item, ignore_too_big};
 
 static void log_held(const struct intake *in, size_t deletes)
@@ -198,6 +208,22 @@ static bool bookmark(struct intake *in, const struct event *e)
     return false;
 }
 
+static bool is_another_life(const struct store *store, const struct event *e)
+{
+    const struct object *stored = store_get(store, object_key(e->object));
+
+    return stored != NULL && !str_eq(object_uid(stored), object_uid(e->object));
+}
+
+/* The life that is stored has ended unseen: that is told with all that the list beside the watch
+ * finds gone, past the guard. */
+static void replace_later(struct intake *in, const struct event *e)
+{
+    store_unstage(in->store, in->part, object_key(e->object));
+    if (e->selected)
+        store_stage(in->store, in->part, e->object);
+}
+
 static bool watch_event(struct intake *in, const struct event *e)
 {
     struct store *store = in->store;
@@ -206,6 +232,8 @@ static bool watch_event(struct intake *in, const struct event *e)
         return bookmark(in, e);
     if (e->type == EVENT_DELETED)
         store_remove(store, e->object, in->now.wall_ns);
+    else if (reflector_state(in->reflector) == REFLECTOR_COMPARING && is_another_life(store, e))
+        replace_later(in, e);
     else if (e->selected)
         store_apply(store, in->part, e->object, in->now.wall_ns);
     else
@@ -216,12 +244,21 @@ static bool watch_event(struct intake *in, const struct event *e)
     return true;
 }
 
-/* Initial events are a list: what one of them names is not gone. */
+/* Initial events are a list: what one of them names is not gone. So are those of a watch without a
+ * version. */
 static void skip_event(struct intake *in, const struct event *e)
 {
-    if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
+    enum reflector_state state = reflector_state(in->reflector);
+
+    if (state == REFLECTOR_STREAMING || state == REFLECTOR_COMPARING)
         store_stage_kept(in->store, in->part, e->key);
     log_skipped(in, e->key, e->why);
+}
+
+/* An event without a version cannot stand between others that have one. */
+static bool lacks_version(const struct intake *in, const struct event *e)
+{
+    return e->object != NULL && e->rv.n == 0 && *reflector_rv(in->reflector) != '\0';
 }
 
 bool intake_event(void *arg, const struct event *e)
@@ -242,6 +279,10 @@ bool intake_event(void *arg, const struct event *e)
         if (e->status->retry_after_s > 0)
             in->retry_after_s = e->status->retry_after_s;
         return false;
+    }
+    if (lacks_version(in, e)) {
+        log_skipped(in, object_key(e->object), "it has no metadata.resourceVersion");
+        return true;
     }
     if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
         return initial_event(in, e);

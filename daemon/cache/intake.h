@@ -78,14 +78,16 @@ void intake_fini(struct intake *in);
 
 /* The callbacks of list readers and event readers; arg is the struct intake. */
 extern const struct list_events intake_list_events;
+/* For a list beside a watch without a version: it finds what is gone. */
+extern const struct list_events intake_present_events;
 /* For a list of which only the version counts. */
 extern const struct list_events intake_no_events;
 /* One event, of the initial ones or of the watch, as the reflector's state says. False: see stop,
  * failure. */
 bool intake_event(void *arg, const struct event *e);
 
-/* A list is complete, in either form, and has this version: commits it, unless the answer is
- * another than GOES_ON. After UNPROVEN the caller finds out what is wanted, says so in proof, and calls it
+/* A list is complete, in any form, and has this version ("" = none): commits it, unless the answer
+ * is another than GOES_ON. After UNPROVEN the caller finds out what is wanted, says so in proof, and calls it
  * again with in->rv. */
 enum intake_stop intake_commit(struct intake *in, struct str rv);
 

@@ -31,6 +31,12 @@ void pulse_resume(struct pulse *p, uint64_t now_ms)
     p->since_ms = now_ms;
 }
 
+void pulse_fill(struct pulse *p, uint64_t now_ms)
+{
+    p->state = PULSE_FILLING;
+    p->since_ms = now_ms;
+}
+
 void pulse_settle(struct pulse *p, uint64_t now_ms)
 {
     if (p->state != PULSE_RESUMED)
@@ -73,10 +79,12 @@ uint64_t pulse_due_ms(const struct pulse *p, bool had_bookmark)
     case PULSE_INITIAL:
         return stuck_ms < p->warn_ms ? stuck_ms : p->warn_ms;
     case PULSE_RESUMED:
+    case PULSE_FILLING:
         return settled_ms < p->since_ms + SETTLED_MAX_MS ? settled_ms
                                                          : p->since_ms + SETTLED_MAX_MS;
     case PULSE_FOLLOWS:
         return had_bookmark ? p->contact_ms + p->bookmark_timeout_ms : UINT64_MAX;
+    case PULSE_FILLED:
     case PULSE_NONE:
         break;
     }
@@ -94,6 +102,10 @@ enum pulse_sign pulse_look(struct pulse *p, bool had_bookmark, uint64_t now_ms)
         return PULSE_WELL;
     if (p->state == PULSE_FOLLOWS)
         return PULSE_OVERDUE;
+    if (p->state == PULSE_FILLING) {
+        p->state = PULSE_FILLED;
+        return PULSE_SETTLED;
+    }
     if (p->state == PULSE_RESUMED) {
         pulse_settle(p, now_ms);
         return PULSE_SETTLED;

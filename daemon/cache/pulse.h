@@ -14,6 +14,8 @@ enum pulse_state {
     PULSE_NONE,    /* no response, or one whose silence is not looked at here */
     PULSE_INITIAL, /* a stream that has not sent all its initial events */
     PULSE_RESUMED, /* an established watch that may still bring what has long been so */
+    PULSE_FILLING, /* a watch without a version that may still bring what there is */
+    PULSE_FILLED,  /* the same, and that has come: a list beside it tells what is gone */
     PULSE_FOLLOWS, /* an established watch */
 };
 
@@ -37,10 +39,13 @@ void pulse_follow(struct pulse *p, uint64_t now_ms);
 /* The same of one that goes on from what an earlier process has left (DESIGN 1.4.1). */
 void pulse_resume(struct pulse *p, uint64_t now_ms);
 
+/* The same of one without a version. */
+void pulse_fill(struct pulse *p, uint64_t now_ms);
+
 /* RESUMED: it has told all that had happened before. */
 void pulse_settle(struct pulse *p, uint64_t now_ms);
 
-/* Is a watch established? */
+/* Is a watch established, and nothing gone that it does not tell of? */
 bool pulse_watches(const struct pulse *p);
 
 /* Bytes came, and could be read. */
@@ -60,7 +65,7 @@ enum pulse_sign {
     PULSE_WELL,
     PULSE_PAUSED,  /* INITIAL: silent for 10 s more; worth a warning (PROTOCOL 1.1) */
     PULSE_STUCK,   /* INITIAL: silent for list_idle_timeout */
-    PULSE_SETTLED, /* RESUMED: silent for 500 ms, or busy for 5 s: it follows now */
+    PULSE_SETTLED, /* RESUMED, FILLING: silent for 500 ms, or busy for 5 s: what was so has come */
     PULSE_OVERDUE, /* FOLLOWS: silent for bookmark_timeout */
 };
 

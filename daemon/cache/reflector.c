@@ -20,6 +20,9 @@
 /* So often in a row a list as a stream may break off before it falls back to LIST. */
 #define BROKEN_STREAMS 3
 
+/* What an API cannot do it cannot do a minute later; another server may come to stand behind it. */
+#define NO_VERB_MS 600000
+
 /* What the next list may ask for (PROTOCOL 1.3). */
 enum list_mode {
     LIST_FROM_RV,     /* "0" at first, else not older than the last version seen */
@@ -36,9 +39,10 @@ struct reflector {
     enum reflector_do resume; /* after IDLE, BACKOFF */
     bool untried;             /* the version is an earlier process's, and was not refused yet */
     enum list_mode mode;
-    char *rv;            /* to resume from; NULL before the first list, if nothing was left */
+    char *rv;            /* to resume from; NULL before the first list, if nothing was left; "": the
+                            server gives none */
     char *mark;          /* of the last list or bookmark: what the server said of all that it has */
-    char *list_rv;       /* of page 1 of the list under way, NULL before it came */
+    char *list_rv;       /* of page 1 of the list under way ("" as above), NULL before it came */
     char *next;          /* continue token of the next page, NULL on page 1 */
     bool server_pages;   /* a list from "0" came in pages: no watch cache, keep paging */
     bool can_stream;     /* WATCH_LIST_AUTO: as far as is known */
@@ -86,6 +90,19 @@ static void set(char **slot, struct str s)
     *slot = s.n > 0 ? mem_strndup(s.p, s.n) : NULL;
 }
 
+/* The like for what a server said of a version: that it gives none, too. */
+static void set_version(char **slot, struct str rv)
+{
+    free(*slot);
+    *slot = rv.n > 0 ? mem_strndup(rv.p, rv.n) : mem_strdup("");
+}
+
+/* Has the server listed, and given no version? */
+static bool is_unversioned(const struct reflector *r)
+{
+    return r->rv != NULL && r->rv[0] == '\0';
+}
+
 /* A list is due that was not before. A list that is tried again keeps its first reason. */
 static void need_list(struct reflector *r, enum relist_reason why)
 {
@@ -110,27 +127,36 @@ static unsigned list_limit(const struct reflector *r)
     return cheap || r->params.page_always || r->server_pages ? r->params.page_size : 0;
 }
 
-static struct reflector_action ask_list(struct reflector *r)
+/* The page of the list that is due. */
+static struct reflector_action list_page(const struct reflector *r)
 {
     const char *from = r->rv != NULL ? r->rv : "0";
 
-    r->state = REFLECTOR_LISTING;
     if (r->next != NULL) /* version and continue token exclude each other */
         return (struct reflector_action){
             .what = REFLECTOR_LIST, .next = r->next, .limit = r->params.page_size};
-    set(&r->list_rv, str_c(NULL));
     return (struct reflector_action){
         .what = REFLECTOR_LIST, .rv = reflector_is_newest(r) ? NULL : from, .limit = list_limit(r)};
 }
 
-/* A request for a stream of events, of either kind. */
-static struct reflector_action ask_events(struct reflector *r, enum reflector_do what,
+static struct reflector_action ask_list(struct reflector *r)
+{
+    r->state = REFLECTOR_LISTING;
+    if (r->next == NULL)
+        set(&r->list_rv, str_c(NULL));
+    return list_page(r);
+}
+
+/* A request for a stream of events, which brings it to this state. */
+static struct reflector_action ask_events(struct reflector *r, enum reflector_state state,
                                           const char *rv, uint64_t now_ms)
 {
     unsigned timeout_s =
         (unsigned)rng_between(&r->rng, r->params.watch_min_s, r->params.watch_max_s);
 
-    r->state = what == REFLECTOR_WATCH ? REFLECTOR_WATCHING : REFLECTOR_STREAMING;
+    enum reflector_do what = state == REFLECTOR_STREAMING ? REFLECTOR_STREAM : REFLECTOR_WATCH;
+
+    r->state = state;
     r->since_ms = now_ms;
     r->timeout_ms = (uint64_t)timeout_s * 1000;
     r->events = 0;
@@ -139,6 +165,8 @@ static struct reflector_action ask_events(struct reflector *r, enum reflector_do
 
 static bool wants_stream(const struct reflector *r)
 {
+    if (is_unversioned(r)) /* the end of its initial events would be a version */
+        return false;
     switch (r->params.watch_list) {
     case WATCH_LIST_ON:
         return !r->by_list;
@@ -156,13 +184,15 @@ static struct reflector_action begin_list(struct reflector *r, enum list_mode mo
     r->mode = mode;
     if (!wants_stream(r))
         return ask_list(r);
-    return ask_events(r, REFLECTOR_STREAM, reflector_is_newest(r) ? NULL : r->rv, now_ms);
+    return ask_events(r, REFLECTOR_STREAMING, reflector_is_newest(r) ? NULL : r->rv, now_ms);
 }
 
 static struct reflector_action begin_watch(struct reflector *r, uint64_t now_ms)
 {
     ensure(r->rv != NULL);
-    return ask_events(r, REFLECTOR_WATCH, r->rv, now_ms);
+    set(&r->next, str_c(NULL));
+    return is_unversioned(r) ? ask_events(r, REFLECTOR_COMPARING, NULL, now_ms)
+                             : ask_events(r, REFLECTOR_WATCHING, r->rv, now_ms);
 }
 
 /* The first watch behind a list or a wait. */
@@ -231,13 +261,17 @@ struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
                   : begin(r, now_ms);
 }
 
-/* The cache is what the server had at this version. */
+/* The cache is what the server had at this version. Without one each later list asks for the newest
+ * state, in pages or not as the last one could. */
 static void in_sync(struct reflector *r, struct str rv)
 {
-    set(&r->mark, rv);
-    set(&r->rv, rv);
+    bool all = r->mode == LIST_FROM_RV_ALL || r->mode == LIST_NEWEST_ALL;
+
+    if (rv.n > 0)
+        set(&r->mark, rv);
+    set_version(&r->rv, rv);
     set(&r->next, str_c(NULL));
-    r->mode = LIST_FROM_RV;
+    r->mode = rv.n > 0 ? LIST_FROM_RV : all ? LIST_NEWEST_ALL : LIST_NEWEST;
     r->why = RELIST_REASONS;
     r->untried = false;
     r->by_list = false;
@@ -249,16 +283,15 @@ static void in_sync(struct reflector *r, struct str rv)
 static struct reflector_action probed(struct reflector *r, struct str rv, uint64_t now_ms)
 {
     r->silent = 0;
-    if (!reflector_is_past(r, rv))
+    if (rv.n > 0 && !reflector_is_past(r, rv))
         return begin_watch(r, now_ms);
-    need_list(r, RELIST_FUTURE);
+    need_list(r, rv.n > 0 ? RELIST_FUTURE : RELIST_UNVERSIONED);
     return begin_list(r, LIST_NEWEST, now_ms);
 }
 
 struct reflector_action reflector_listed(struct reflector *r, struct str rv, struct str next,
                                          uint64_t now_ms)
 {
-    ensure(rv.n > 0);
     if (r->state == REFLECTOR_PROBING)
         return probed(r, rv, now_ms);
     if (r->state == REFLECTOR_STREAMING) {
@@ -268,7 +301,7 @@ struct reflector_action reflector_listed(struct reflector *r, struct str rv, str
     }
     ensure(r->state == REFLECTOR_LISTING);
     if (r->list_rv == NULL)
-        set(&r->list_rv, rv); /* the version that counts is that of page 1 */
+        set_version(&r->list_rv, rv); /* the version that counts is that of page 1 */
     if (next.n > 0) {
         if (r->rv == NULL && r->mode == LIST_FROM_RV)
             r->server_pages = true;
@@ -277,6 +310,23 @@ struct reflector_action reflector_listed(struct reflector *r, struct str rv, str
     }
     in_sync(r, str_c(r->list_rv));
     return begin_watches(r, now_ms);
+}
+
+struct reflector_action reflector_compare(const struct reflector *r)
+{
+    ensure(r->state == REFLECTOR_COMPARING);
+    return list_page(r);
+}
+
+void reflector_compared(struct reflector *r, struct str next)
+{
+    ensure(r->state == REFLECTOR_COMPARING);
+    set(&r->next, next);
+    if (next.n > 0)
+        return;
+    r->state = REFLECTOR_WATCHING;
+    r->why = RELIST_REASONS;
+    r->holds = 0;
 }
 
 void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms)
@@ -305,7 +355,8 @@ struct str reflector_list_rv(const struct reflector *r, struct str rv)
 
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms)
 {
-    ensure(r->state == REFLECTOR_LISTING || r->state == REFLECTOR_STREAMING);
+    ensure(r->state == REFLECTOR_LISTING || r->state == REFLECTOR_STREAMING ||
+           r->state == REFLECTOR_COMPARING);
     /* Holds that follow each other must not become a hot loop, whatever hold is set to. */
     uint64_t ms = r->holds++ > 0 ? wait_then(r, REFLECTOR_LIST, wait_ms).wait_ms : wait_ms;
 
@@ -318,9 +369,11 @@ struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms)
 
 void reflector_seen(struct reflector *r, struct str rv)
 {
-    ensure((r->state == REFLECTOR_STREAMING || r->state == REFLECTOR_WATCHING) && rv.n > 0);
+    bool counts = r->state == REFLECTOR_WATCHING || r->state == REFLECTOR_COMPARING;
+
+    ensure(counts || r->state == REFLECTOR_STREAMING);
     r->events++;
-    if (r->state == REFLECTOR_WATCHING && !str_is(rv, "0")) /* as a start that is any version */
+    if (counts && !is_unversioned(r) && !str_is(rv, "0")) /* as a start that is any version */
         set(&r->rv, rv);
 }
 
@@ -329,10 +382,9 @@ bool reflector_marked(struct reflector *r, struct str rv)
     if (reflector_goes_back(r, rv))
         return false;
     set(&r->mark, rv);
-    if (reflector_is_past(r, rv)) /* events must not come twice */
-        r->events++;
-    else
-        reflector_seen(r, rv);
+    r->events++;
+    if (!reflector_is_past(r, rv) && !str_is(rv, "0")) /* events must not come twice */
+        set(&r->rv, rv);
     return true;
 }
 
@@ -358,6 +410,43 @@ static struct reflector_action stream_broken(struct reflector *r, uint64_t now_m
     return begin_list(r, r->mode, now_ms);
 }
 
+/* The list beside the watch never came: what is gone is not known, so a bookmark's version does not
+ * count. */
+static void end_comparing(struct reflector *r)
+{
+    if (r->state == REFLECTOR_COMPARING)
+        set_version(&r->rv, str_c(""));
+}
+
+/* Beside the next watch, if not before it, there will be a list. */
+static void note_unversioned(struct reflector *r)
+{
+    if (is_unversioned(r))
+        need_list(r, RELIST_UNVERSIONED);
+}
+
+/* A watch that has ended goes on from its version. Without one another watch begins, and a list
+ * beside it; if the list beside this one is not complete, a list comes first: so what is gone is
+ * found however soon streams end. */
+static enum reflector_do after_watch(struct reflector *r)
+{
+    bool compared = r->state == REFLECTOR_WATCHING;
+
+    ensure(compared || r->state == REFLECTOR_COMPARING);
+    end_comparing(r);
+    if (is_unversioned(r))
+        return compared ? REFLECTOR_WATCH : REFLECTOR_LIST;
+    return r->silent >= SILENT_STREAMS ? REFLECTOR_PROBE : REFLECTOR_WATCH;
+}
+
+static struct reflector_action begin_next(struct reflector *r, enum reflector_do next,
+                                          uint64_t now_ms)
+{
+    if (next == REFLECTOR_LIST)
+        return begin_list(r, r->mode, now_ms);
+    return next == REFLECTOR_PROBE ? begin_probe(r) : begin_watch(r, now_ms);
+}
+
 struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
 {
     uint64_t lived_ms = now_ms - r->since_ms;
@@ -365,19 +454,19 @@ struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
 
     if (r->state == REFLECTOR_STREAMING)
         return stream_broken(r, now_ms);
-    ensure(r->state == REFLECTOR_WATCHING);
     r->untried = false;
     note_health(r, now_ms);
     r->silent = r->events == 0 ? r->silent + 1 : 0;
     r->hasty = early ? r->hasty + 1 : 0;
+    enum reflector_do next = after_watch(r);
     if (r->events == 0 && lived_ms < VERY_SHORT_MS) {
         need_list(r, RELIST_EMPTY);
         return wait_to_list(r, 0);
     }
-    enum reflector_do next = r->silent >= SILENT_STREAMS ? REFLECTOR_PROBE : REFLECTOR_WATCH;
+    note_unversioned(r);
     if (r->hasty > HASTY_STREAMS)
         return wait_then(r, next, 0);
-    return next == REFLECTOR_PROBE ? begin_probe(r) : begin_watch(r, now_ms);
+    return begin_next(r, next, now_ms);
 }
 
 static struct reflector_action list_failed(struct reflector *r, enum err_kind kind,
@@ -415,8 +504,11 @@ static struct reflector_action watch_failed(struct reflector *r, enum err_kind k
     enum relist_reason why = relist_reason_of(kind);
 
     note_health(r, now_ms);
-    if (why == RELIST_REASONS)
+    end_comparing(r);
+    if (why == RELIST_REASONS) {
+        note_unversioned(r);
         return wait_then(r, REFLECTOR_WATCH, retry_after_ms);
+    }
     need_list(r, why);
     if (kind == ERR_FUTURE)
         r->mode = LIST_NEWEST;
@@ -435,6 +527,8 @@ static bool probe_is_refused(const struct err *err)
 struct reflector_action reflector_failed(struct reflector *r, const struct err *err,
                                          uint64_t retry_after_ms, uint64_t now_ms)
 {
+    if (err->kind == ERR_NO_VERB && retry_after_ms < NO_VERB_MS)
+        retry_after_ms = NO_VERB_MS;
     switch (r->state) {
     case REFLECTOR_LISTING:
         return list_failed(r, err->kind, retry_after_ms, now_ms);
@@ -443,6 +537,7 @@ struct reflector_action reflector_failed(struct reflector *r, const struct err *
     case REFLECTOR_PROBING:
         return wait_then(r, probe_is_refused(err) ? REFLECTOR_WATCH : REFLECTOR_PROBE,
                          retry_after_ms);
+    case REFLECTOR_COMPARING:
     case REFLECTOR_WATCHING:
         return watch_failed(r, err->kind, retry_after_ms, now_ms);
     case REFLECTOR_IDLE:

@@ -40,6 +40,7 @@ enum reflector_state {
     REFLECTOR_IDLE, /* nothing was asked yet; start_jitter may run */
     REFLECTOR_LISTING,
     REFLECTOR_STREAMING, /* a list as a stream whose end-of-initial-events has not come */
+    REFLECTOR_COMPARING, /* watching without a version: no list beside it has told yet what is gone */
     REFLECTOR_WATCHING,
     REFLECTOR_PROBING, /* watching, but asks first whether its version is one of the future */
     REFLECTOR_BACKOFF, /* the last error says why */
@@ -81,8 +82,8 @@ void reflector_resume(struct reflector *r, const struct past *past);
 /* The first action. */
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms);
 
-/* A page of the list came whole: rv of the list, next = its continue token (empty on the last page,
- * after which the caller has committed the list). PROBE: rv is the server's newest. STREAM: the
+/* A page of the list came whole: rv of the list (empty: the server gives none), next = its continue token (empty
+ * on the last page, after which the caller has committed the list). PROBE: rv is the server's newest. STREAM: the
  * initial events were committed as of rv, and the stream was dropped. */
 struct reflector_action reflector_listed(struct reflector *r, struct str rv, struct str next,
                                          uint64_t now_ms);
@@ -90,6 +91,15 @@ struct reflector_action reflector_listed(struct reflector *r, struct str rv, str
 /* The end of the initial events came, with their version, and the caller has committed them: the
  * same stream goes on as the watch. */
 void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms);
+
+/* COMPARING: the list that is to be asked for beside the watch, or its next page. It finds what was
+ * gone before the watch began. A watch without a version tells all else itself, in any order, and
+ * nothing shows when it has done so; from what it tells no later one can go on, but from a bookmark. */
+struct reflector_action reflector_compare(const struct reflector *r);
+
+/* A page of it came; next as above: behind the last page the watch is one as any other, until it
+ * ends. What the list says of its version is not looked at: the watch began elsewhere. */
+void reflector_compared(struct reflector *r, struct str next);
 
 /* The version that counts of a list whose last page says rv: that of page 1. */
 struct str reflector_list_rv(const struct reflector *r, struct str rv);
@@ -108,7 +118,8 @@ bool reflector_is_newest(const struct reflector *r);
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
 
 /* The watch delivered an event of this version and it was applied (PROTOCOL 1.6). Initial events of
- * a stream count as life, but their versions are not remembered. */
+ * a stream count as life, but their versions are not remembered, nor those of a watch without a
+ * version before its first bookmark. */
 void reflector_seen(struct reflector *r, struct str rv);
 
 /* The same of a bookmark; false: its version goes back, the stream cannot be trusted (PROTOCOL
@@ -141,7 +152,7 @@ void reflector_can_stream(struct reflector *r, bool can);
 /* What it is doing. */
 enum reflector_state reflector_state(const struct reflector *r);
 
-/* The version it would resume from; "" before the first list. */
+/* The version it would resume from; "" before the first list, and when the server gives none. */
 const char *reflector_rv(const struct reflector *r);
 /* That of the last list or bookmark; "" before the first one. */
 const char *reflector_mark(const struct reflector *r);

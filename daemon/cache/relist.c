@@ -23,6 +23,7 @@ enum relist_reason relist_reason_of(enum err_kind kind)
     case ERR_UNAUTHORIZED:
     case ERR_FORBIDDEN:
     case ERR_FOREIGN:
+    case ERR_NO_VERB:
         return RELIST_REASONS;
     case ERR_EXPIRED:
         return RELIST_EXPIRED;
@@ -42,7 +43,8 @@ enum relist_reason relist_reason_of(enum err_kind kind)
 
 bool relist_is_refusal(const struct err *err)
 {
-    return err->kind == ERR_SERVER && err->code >= 400 && err->code < 500;
+    return err->kind == ERR_NO_VERB ||
+           (err->kind == ERR_SERVER && err->code >= 400 && err->code < 500);
 }
 
 enum relist_way relist_way_of(enum err_kind kind)
@@ -66,6 +68,7 @@ enum relist_way relist_way_of(enum err_kind kind)
     case ERR_TOO_BIG:
     case ERR_FORBIDDEN:
     case ERR_NOT_FOUND:
+    case ERR_NO_VERB:
     case ERR_SERVER:
     case ERR_CONFIG:
     case ERR_KINDS:

@@ -10,14 +10,15 @@
 #include "base/err.h"
 
 /* XX(identifier, name): why a cache that was in sync is listed anew. */
-#define RELIST_MAP(XX)                                                             \
-    XX(EXPIRED, "expired")     /* the server has forgotten our version */          \
-    XX(FUTURE, "future")       /* our version is newer than the server's newest */ \
-    XX(EMPTY, "empty")         /* a stream ended at once without a word */         \
-    XX(ERROR, "error")         /* the stream or its start failed otherwise */      \
-    XX(BACKWARDS, "backwards") /* the server's version went backwards */           \
-    XX(MANUAL, "manual")       /* informerctl relist */                            \
-    XX(AUDIT, "audit")         /* an audit found differences */
+#define RELIST_MAP(XX)                                                                    \
+    XX(EXPIRED, "expired")         /* the server has forgotten our version */             \
+    XX(FUTURE, "future")           /* our version is newer than the server's newest */    \
+    XX(EMPTY, "empty")             /* a stream ended at once without a word */            \
+    XX(ERROR, "error")             /* the stream or its start failed otherwise */         \
+    XX(BACKWARDS, "backwards")     /* the server's version went backwards */              \
+    XX(UNVERSIONED, "unversioned") /* a stream ended that has no version to go on from */ \
+    XX(MANUAL, "manual")           /* informerctl relist */                               \
+    XX(AUDIT, "audit")             /* an audit found differences */
 
 #define RELIST_ENUM(id, name) RELIST_##id,
 enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };

@@ -162,6 +162,12 @@ static bool same_version(const struct object *a, const struct object *b)
     return (object_rv(a).n > 0 && !object_is_bare(a)) || object_same_bytes(a, b);
 }
 
+/* Does the object say nothing new of what is stored? */
+static bool is_known(const struct part *p, const struct object *stored, const struct object *o)
+{
+    return same_version(stored, o) && (!p->doubted || object_same_bytes(stored, o));
+}
+
 static void drop_staged(struct store *s, struct entry *e)
 {
     list_remove(&e->link);
@@ -212,8 +218,7 @@ void store_stage(struct store *s, size_t part, struct object *o)
         rekey(s, e, o);
     list_remove(&e->link);
     object_unref(&e->staged);
-    if (e->object != NULL && same_version(e->object, o) &&
-        (!p->doubted || object_same_bytes(e->object, o)))
+    if (e->object != NULL && is_known(p, e->object, o))
         return;
     e->staged = object_ref(o);
     list_append(&p->staged, &e->link);
@@ -225,6 +230,14 @@ void store_stage_kept(struct store *s, size_t part, struct str key)
 
     if (e != NULL && e->object != NULL)
         e->seen = part_at(s, part)->generation;
+}
+
+void store_stage_present(struct store *s, size_t part, const struct object *o)
+{
+    const struct entry *e = find(s, object_key(o));
+
+    if (e != NULL && e->object != NULL && same_life(e->object, o))
+        store_stage_kept(s, part, object_key(o));
 }
 
 void store_unstage(struct store *s, size_t part, struct str key)
@@ -390,11 +403,13 @@ static void replace(struct store *s, struct entry *e, struct object *o, bool qui
 void store_apply(struct store *s, size_t part, struct object *o, uint64_t received_ns)
 {
     struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
+    const struct part *p = part_at(s, part);
     struct entry *e = find(s, object_key(o));
 
     if (e == NULL)
         e = add_entry(s, part, o);
-    else if (e->object != NULL && same_version(e->object, o))
+    e->seen = p->generation; /* a list beside the watch need not name it */
+    if (e->object != NULL && is_known(p, e->object, o))
         return;
     replace(s, e, o, false, as);
 }

@@ -43,6 +43,9 @@ void store_stage_kept(struct store *s, size_t part, struct str key);
 /* An item of the list that the watch does not select (match): if it is stored, commit says LEFT. */
 void store_stage_left(struct store *s, size_t part, const struct object *o);
 
+/* An item of a list that does no more than find what is gone: the life that is stored is not. */
+void store_stage_present(struct store *s, size_t part, const struct object *o);
+
 /* Initial events of a stream: the object is gone again; what was staged of its key is dropped. */
 void store_unstage(struct store *s, size_t part, struct str key);
 
@@ -62,7 +65,9 @@ void store_commit(struct store *s, size_t part, enum delta_cause cause, uint64_t
 /* The list failed: what was staged is dropped. Fine when none is under way. */
 void store_abort(struct store *s, size_t part);
 
-/* A watch says the object was added or modified; same uid and RV as stored changes nothing. */
+/* A watch says the object was added or modified; same uid and RV as stored changes nothing (where
+ * versions are in doubt the bytes must be the same, too). A list that is under way meanwhile needs
+ * not name it. */
 void store_apply(struct store *s, size_t part, struct object *o, uint64_t received_ns);
 
 /* A watch shows the object, but it is not selected (match): LEFT with the last state that was, if

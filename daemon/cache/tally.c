@@ -16,6 +16,7 @@ static enum tally_badness badness(const struct feed_status *s)
         break; /* tries again; until it is established the error counts */
     case REFLECTOR_LISTING:
     case REFLECTOR_STREAMING:
+    case REFLECTOR_COMPARING:
         return TALLY_LISTING;
     case REFLECTOR_IDLE:
     case REFLECTOR_HELD:
@@ -23,6 +24,8 @@ static enum tally_badness badness(const struct feed_status *s)
     case REFLECTOR_BACKOFF:
         break;
     }
+    if (s->err->kind == ERR_NO_VERB)
+        return TALLY_WAITING; /* for another server behind that API */
     return refused(s->err) ? TALLY_REFUSED : TALLY_BACKOFF;
 }
 

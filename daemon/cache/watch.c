@@ -361,7 +361,8 @@ static bool is_in_doubt(const struct watch *w, const struct feed_status *s)
 {
     return (w->confirm != NULL && confirm_count(w->confirm) > 0) || list_is_held(s) ||
            s->why == RELIST_FUTURE || s->why == RELIST_BACKWARDS || s->why == RELIST_AUDIT ||
-           s->why == RELIST_MANUAL;
+           s->why == RELIST_MANUAL || s->why == RELIST_UNVERSIONED ||
+           s->state == REFLECTOR_COMPARING;
 }
 
 bool watch_version(const struct watch *w, size_t stream, const char **rv, const char **mark)

@@ -143,9 +143,20 @@ static void ask(struct auditor *a, const char *token)
     buf_free(&target);
 }
 
+/* Does the server give its lists no version? Then it may give its objects none that means much. */
+static bool is_unversioned(const struct watch *w)
+{
+    for (size_t i = 0; i < watch_feed_count(w); i++)
+        if (*feed_status(watch_feed(w, i)).rv == '\0')
+            return true;
+    return false;
+}
+
 static void begin(struct auditor *a, bool apply)
 {
     audit_begin(audit(a), apply);
+    if (is_unversioned(a->params.watch))
+        audit_doubt(audit(a));
     a->relists = relists(a);
     a->feed = 0;
     ask(a, NULL);

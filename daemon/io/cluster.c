@@ -86,6 +86,7 @@ struct request {
     uint64_t hard_deadline_ms;
     bool placed;        /* has a place in the list gate */
     bool stream;        /* its connection ends with it, whenever that is */
+    bool asks_first;
     bool asks;          /* is a question of its own: has no target */
     bool vouched;       /* goes on as a watch: needs a server that has said which cluster it is */
     bool served;        /* by an answer behind which its connection was closed */
@@ -599,8 +600,8 @@ static void begin(struct request *r)
     }
     r->peer = peer;
     bool moved = r->vouched && c->params.judge != NULL && r->last_peer != peer;
-    bool streams = r->stream && c->params.judge != NULL && !r->served;
-    if (r->asks || !known || streams || (moved && vouch_said_ms(&c->vouch, peer) < r->last_ms)) {
+    bool asks_first = r->asks_first && c->params.judge != NULL && !r->served;
+    if (r->asks || !known || asks_first || (moved && vouch_said_ms(&c->vouch, peer) < r->last_ms)) {
         ask(r);
     } else if (moved) {
         enter(r, RQ_VOUCHED);
@@ -730,7 +731,7 @@ struct request *cluster_request(struct cluster *c, const struct request_params *
         struct request, .cluster = c, .events = events, .arg = arg,
         .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
         .list = params->list, .gated = params->list || params->stream, .vouched = params->follows,
-        .last_peer = params->last_peer, .last_ms = params->last_ms, .stream = params->stream,
+        .last_peer = params->last_peer, .last_ms = params->last_ms, .stream = params->stream, .asks_first = params->asks_first,
         .hard_deadline_ms = params->hard_deadline_ms);
 
     r->rate = (struct rate){MINUTE_MS, LIST_BYTES_PER_MINUTE, LIST_PAUSE_MS, 0, 0, 0};

@@ -20,6 +20,7 @@ struct source {
     const struct source_events *events;
     void *arg;
     struct request *request;  /* NULL while waiting */
+    struct request *list;     /* beside it (feed_wants_list()); NULL = none is under way */
     struct deadline *wait;    /* the first start, and FEED_WAIT */
     struct deadline *silence; /* looks whether the response under way is too silent */
     struct deadline *well;    /* a watch that lives until then has recovered */
@@ -62,6 +63,7 @@ static const char *remedy(const struct err *err)
     case ERR_UNAUTHORIZED:
     case ERR_FORBIDDEN:
     case ERR_NOT_FOUND:
+    case ERR_NO_VERB:
     case ERR_EXPIRED:
     case ERR_FUTURE:
     case ERR_CONFIG:
@@ -132,6 +134,14 @@ static void watch_silence(struct source *s)
         deadline_start(s->silence, due_ms > now_ms ? due_ms - now_ms : 0);
 }
 
+static void drop_requests(struct source *s)
+{
+    request_dispose(&s->request);
+    request_dispose(&s->list);
+    deadline_stop(s->silence);
+    deadline_stop(s->well);
+}
+
 static void end_request(struct source *s)
 {
     s->asked = request_peer(s->request);
@@ -139,9 +149,7 @@ static void end_request(struct source *s)
         s->peer = s->asked;
         s->peer_ms = loop_now_ms(s->params.loop);
     }
-    request_dispose(&s->request);
-    deadline_stop(s->silence);
-    deadline_stop(s->well);
+    drop_requests(s);
 }
 
 /* The feed has said what is next. */
@@ -208,6 +216,54 @@ static void on_end(void *arg, const struct err *err)
     finish(arg, err);
 }
 
+static void list_beside(struct source *s);
+
+static void on_list_head(void *arg, const struct http_head *head)
+{
+    struct source *s = arg;
+
+    feed_list_head(s->params.feed, head);
+}
+
+static void on_list_end(void *arg, const struct err *err)
+{
+    struct source *s = arg;
+
+    request_dispose(&s->list);
+    if (!feed_list_end(s->params.feed, err, now(s))) {
+        finish(s, NULL);
+        return;
+    }
+    if (feed_status(s->params.feed).connected)
+        tell_well(s);
+    list_beside(s);
+    watch_silence(s);
+    s->events->on_change(s->arg);
+}
+
+static void on_list_body(void *arg, const char *data, size_t n)
+{
+    struct source *s = arg;
+
+    if (!feed_list_body(s->params.feed, data, n, now(s)))
+        on_list_end(s, NULL);
+}
+
+static void list_beside(struct source *s)
+{
+    static const struct request_events events = {
+        .on_head = on_list_head, .on_body = on_list_body, .on_end = on_list_end};
+
+    if (s->list != NULL || !feed_wants_list(s->params.feed))
+        return;
+    struct feed_action a = feed_list(s->params.feed);
+    s->list = cluster_request(
+        s->params.cluster,
+        &(struct request_params){
+            .target = a.target, .accept = a.accept, .list = true, .asks_first = true},
+        &events, s);
+}
+
 static void on_silence(void *arg)
 {
     struct source *s = arg;
@@ -218,6 +274,7 @@ static void on_silence(void *arg)
         return;
     }
     look_synced(s, was_synced);
+    list_beside(s);
     watch_silence(s);
     if (feed_status(s->params.feed).synced != was_synced)
         s->events->on_change(s->arg);
@@ -264,6 +321,7 @@ static void act(struct source *s, struct feed_action a)
                                                           .accept = a.accept,
                                                           .list = a.what == FEED_LIST,
                                                           .stream = a.what == FEED_STREAM,
+                                                          .asks_first = a.what == FEED_STREAM,
                                                           .follows = a.what != FEED_LIST,
                                                           .last_peer = s->peer,
                                                           .last_ms = s->peer_ms,
@@ -286,9 +344,7 @@ void source_poke(struct source *s)
 {
     if (!s->started || !feed_is_ordered(s->params.feed))
         return;
-    request_dispose(&s->request);
-    deadline_stop(s->silence);
-    deadline_stop(s->well);
+    drop_requests(s);
     deadline_stop(s->wait);
     act(s, feed_restart(s->params.feed, now(s)));
 }
@@ -325,7 +381,7 @@ void source_dispose(struct source **sp)
     if (s == NULL)
         return;
     *sp = NULL;
-    request_dispose(&s->request);
+    drop_requests(s);
     deadline_dispose(&s->wait);
     deadline_dispose(&s->silence);
     deadline_dispose(&s->well);

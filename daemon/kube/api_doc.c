@@ -205,6 +205,7 @@ static bool end_resource(struct scan *s)
                 CATALOG_MAX_RESOURCES);
         return false;
     }
+    r->listable = s->can_list;
     r->watchable = s->can_list && s->can_watch;
     put(&r->shorts, buf_str(&s->shorts), s->shorts.len > 0);
     catalog_add_resource(&s->version, r);

@@ -23,6 +23,7 @@ struct catalog_resource {
     char *singular; /* NULL = none is given; the kind serves as one anyway */
     char *shorts;   /* separated by blanks; NULL = none */
     enum resource_scope scope;
+    bool listable;  /* has the verb list */
     bool watchable; /* has the verbs list and watch */
 };
 

@@ -360,6 +360,18 @@ static enum err_kind no_such(const struct lookup *l, struct err *err)
                    l->want->text, hint);
 }
 
+static enum err_kind cannot_follow(const char *text, const struct catalog_hit *hit, struct err *err)
+{
+    const struct resource r = {
+        .plural = hit->resource->plural, .group = hit->group->name, .version = hit->version->name};
+
+    if (hit->resource->listable)
+        return resource_no_verb(&r, RESOURCE_WATCH, err);
+    return err_set(err, ERR_NOT_FOUND, 0,
+                   "\"%.100s\" is %.60s.%s.%.60s, which cannot be listed and watched", text,
+                   r.plural, r.version, r.group);
+}
+
 static enum err_kind explain(const struct lookup *l, struct err *err)
 {
     const struct err *root = lost_root(l);
@@ -367,9 +379,7 @@ static enum err_kind explain(const struct lookup *l, struct err *err)
     struct catalog_hit hit;
 
     if (find(l, false, &hit))
-        return err_set(err, ERR_NOT_FOUND, 0,
-                       "\"%.100s\" is %.60s.%s.%.60s, which cannot be listed and watched", text,
-                       hit.resource->plural, hit.version->name, hit.group->name);
+        return cannot_follow(text, &hit, err);
     if (root != NULL)
         return err_set(err, root->kind, root->code, "\"%.60s\" cannot be looked up: %s", text,
                        root->text);

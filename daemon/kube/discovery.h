@@ -51,7 +51,7 @@ void discovery_fail(struct discovery *d, const struct err *why);
 /* What want means by what is known. ERR_OK: *found is complete, release it with resource_fini();
  * where the server refuses discovery (401, 403, 404) and want is written NAME.VERSION.GROUP, that
  * is taken by its word, without kind and scope. ERR_NOT_FOUND: the server has no such resource, or
- * none that can be watched. ERR_BUSY with code 0: a group that matters was not asked in this round.
+ * none that can be listed and watched. ERR_NO_VERB: none that can be watched. ERR_BUSY with code 0: a group that matters was not asked in this round.
  * Else why the answer is not known: the server, or a group that may have it, could not be asked. */
 enum err_kind discovery_find(const struct discovery *d, const struct resource *want,
                              struct resource *found, struct err *err) MUST_CHECK;

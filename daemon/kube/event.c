@@ -147,8 +147,6 @@ static bool finish_object(struct event_reader *r)
 
     if (e.why == NULL)
         e.why = object_scan_why(r->scan);
-    if (e.why == NULL)
-        e.why = object_scan_why_no_rv(r->scan);
     if (e.why != NULL)
         return deliver(r, &e);
     if (object_scan_end(r->scan, str_c(r->kind), str_c(r->api_version), &e.object) !=

@@ -27,7 +27,7 @@ struct event {
     enum event_type type;
     struct object *object;       /* ADDED, MODIFIED, DELETED; take a reference to keep it */
     bool selected;               /* the above: match holds */
-    struct str rv;               /* the same and BOOKMARK */
+    struct str rv;               /* the same (empty = it has none) and BOOKMARK */
     bool initial_events_end;     /* BOOKMARK */
     const struct status *status; /* ERROR */
     const char *why;             /* SKIPPED: a constant text for the log ... */

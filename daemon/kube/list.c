@@ -232,6 +232,8 @@ static bool top_value(struct list_reader *r, const struct json_token *t)
     case M_API_VERSION:
         return take_word(r, &r->api_version, t) && check_table(r) && check_api_version(r);
     case M_METADATA:
+        if (t->type != JSON_OBJECT && t->type != JSON_OBJECT_END && t->type != JSON_NULL)
+            return fail(r, "its metadata is wrong");
         r->in_metadata = t->type == JSON_OBJECT;
         r->meta = META_OTHER;
         break;
@@ -356,10 +358,8 @@ static void check_page(struct list_reader *r)
         fail(r, "the body is empty");
     else if (r->list_kind.len == 0)
         fail(r, "not a list: it has no kind");
-    else if (r->rv.len == 0)
-        fail(r, "it has no metadata.resourceVersion");
-    else if (str_is(buf_str(&r->rv), "0"))
-        fail(r, "its metadata.resourceVersion is 0");
+    else if (r->rv.len == 0 && (r->seen & 1U << M_ITEMS) == 0)
+        fail(r, "not a list: it has neither items nor a metadata.resourceVersion");
 }
 
 enum err_kind list_reader_end(struct list_reader *r, struct list_page *page, struct err *err)
@@ -369,7 +369,7 @@ enum err_kind list_reader_end(struct list_reader *r, struct list_page *page, str
     *page = (struct list_page){0};
     if (r->err.kind != ERR_OK)
         return give_err(r, err);
-    page->rv = buf_str(&r->rv);
+    page->rv = str_is(buf_str(&r->rv), "0") ? str_c("") : buf_str(&r->rv);
     page->next = buf_str(&r->next);
     page->kind = r->partial ? str_c(r->want_kind) : buf_str(&r->kind);
     page->items = r->items;

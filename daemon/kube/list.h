@@ -15,7 +15,7 @@
 
 /* What one page said; borrowed from the reader. */
 struct list_page {
-    struct str rv;
+    struct str rv;   /* empty = the server gives none ("0" is none, too) */
     struct str next; /* continue token; empty = this is the last page */
     struct str kind; /* of the items: from the list's kind without "List", or as rules say */
     size_t items;    /* handed out */
@@ -48,8 +48,8 @@ void list_reader_destroy(struct list_reader **r);
 enum err_kind list_reader_feed(struct list_reader *r, const char *data, size_t n,
                                struct err *err) MUST_CHECK;
 
-/* The body is complete: fills *page. ERR_PROTOCOL when it was cut short, is no list or has no
- * resourceVersion. */
+/* The body is complete: fills *page. ERR_PROTOCOL when it was cut short or is no list (it
+ * has neither a version nor items). */
 enum err_kind list_reader_end(struct list_reader *r, struct list_page *page,
                               struct err *err) MUST_CHECK;
 

@@ -304,6 +304,21 @@ void resource_put_api_version(struct buf *out, const struct resource *r)
     buf_puts(out, r->version);
 }
 
+enum err_kind resource_no_verb(const struct resource *r, enum resource_verb verb, struct err *err)
+{
+    static const char *const words[][2] = {
+        [RESOURCE_LIST] = {"listed",  "list" },
+        [RESOURCE_WATCH] = {"watched", "watch"},
+    };
+    struct buf version = {0};
+
+    resource_put_api_version(&version, r);
+    err_set(err, ERR_NO_VERB, 405, "%.150s %.80s cannot be %s: the API has no %s verb",
+            buf_cstr(&version), r->plural, words[verb][0], words[verb][1]);
+    buf_free(&version);
+    return ERR_NO_VERB;
+}
+
 void resource_put_name(struct buf *out, const struct resource *r)
 {
     buf_puts(out, r->plural);

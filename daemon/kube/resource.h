@@ -13,6 +13,9 @@
 
 enum resource_scope { SCOPE_NAMESPACED, SCOPE_CLUSTER, SCOPE_UNKNOWN };
 
+/* What an API may or may not be able to do. */
+enum resource_verb { RESOURCE_LIST, RESOURCE_WATCH };
+
 struct resource {
     char *text;    /* as it was written */
     char *plural;  /* "endpointslices"; until it is known the NAME in small letters */
@@ -60,6 +63,9 @@ void resource_put_path(struct buf *out, const struct resource *r, const char *ns
 
 /* Appends apiVersion: "v1", "discovery.k8s.io/v1". */
 void resource_put_api_version(struct buf *out, const struct resource *r);
+
+/* ERR_NO_VERB: the API does not have this verb, said in a sentence. */
+enum err_kind resource_no_verb(const struct resource *r, enum resource_verb verb, struct err *err);
 
 /* Appends the name for people: "endpointslices.discovery.k8s.io", "services"; as far as it is
  * known. */

@@ -218,6 +218,8 @@ static enum err_kind kind_of(const struct status *s)
         return ERR_FORBIDDEN;
     if (means(s, "NotFound", 404))
         return ERR_NOT_FOUND;
+    if (means(s, "MethodNotAllowed", 405))
+        return ERR_NO_VERB;
     if (means(s, "TooManyRequests", 429) || (s->code == 503 && s->retry_after_s >= 0))
         return ERR_BUSY;
     return ERR_SERVER;

@@ -31,6 +31,10 @@ async def identity(api, exchange):
                                     "metadata": {"resourceVersion": str(api.rv)}, "items": item})
 
 
+def able(kind, verbs):
+    return kind in "GLWS" and ("watch" if kind in "WS" else "list") in verbs
+
+
 async def answer(api, exchange):
     request = exchange.request
     if not allowed(api, request):
@@ -40,7 +44,7 @@ async def answer(api, exchange):
                               headers={"X-Content-Type-Options": "nosniff"})
     elif request.table is None:
         await no_object(api, exchange)
-    elif request.kind not in "GLWS" or "list" not in request.table.resource.verbs:
+    elif not able(request.kind, request.table.resource.verbs):
         await exchange.answer(405, body=status_object(
             405, message="the server does not allow this method on the requested resource"))
     else:
@@ -90,9 +94,10 @@ async def get(api, exchange):
 
 
 def list_bytes(table, form, rv, items, token, left):
-    """The XList document; custom resources have sorted keys: items stand before metadata."""
+    """The XList document; custom resources have sorted keys: items stand before metadata. rv None:
+    none is given."""
     res = table.resource
-    meta = {"resourceVersion": str(rv)}
+    meta = {"resourceVersion": str(rv)} if rv is not None else {}
     if token:
         meta = {"continue": token, "remainingItemCount": left, **meta}
     elif res.custom and not form:
@@ -124,7 +129,9 @@ def _page(api, request):
         except KeyError:
             return status_object(410, "Expired", "The provided continue parameter is too old to "
                                  "display a consistent list result.", token="inconsistent")
-        return list_bytes(table, request.form, *page)
+        rv, *rest = page
+        rv = api.unversioned.get(table.resource.plural, rv)
+        return list_bytes(table, request.form, rv, *rest)
 
 
 async def list_(api, exchange):

@@ -85,6 +85,7 @@ class FakeApi:
         self.bookmarks = True
         self.bookmark_period = 60
         self.watch_cache = True
+        self.unversioned = {}  # plural -> how its lists say that they have no version: None, "", "0"
         self.watch_list = watch_list
         self.too_large_wait = 0
         self.partial_metadata = self.aggregated_discovery = True

@@ -109,7 +109,8 @@ class Watcher:
             except asyncio.TimeoutError:
                 if clock() >= mark:
                     mark = self._next_mark(api, clock(), deadline)
-                    if api.bookmarks and api.rv != start_rv:
+                    versioned = self.table.resource.plural not in api.unversioned
+                    if api.bookmarks and versioned and api.rv != start_rv:
                         self.bookmark_now(api.rv)
         await self._finish()
 

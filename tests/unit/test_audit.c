@@ -98,6 +98,34 @@ static void test_it_is_idle_and_empty_at_first(void **state)
     audit_destroy(&r.audit);
 }
 
+static void put_listed_like(struct rig *r, const char *key, const char *rv, const char *data)
+{
+    struct object *o = objects_make(key, "u1", rv, data);
+
+    audit_item(r->audit, 0, o);
+    object_unref(&o);
+}
+
+static void test_bytes_count_where_versions_are_in_doubt(void **state)
+{
+    struct rig r = make();
+
+    (void)state;
+    put_stored(&r, "a/x", "u1", "1");
+    put_stored(&r, "a/y", "u1", "1");
+    audit_begin(r.audit, false);
+    put_listed_like(&r, "a/x", "1", "\"other\":\"data\"");
+    put_listed_like(&r, "a/y", "1", NULL);
+    assert_int_equal(finish(&r)->differences, 0);
+    audit_begin(r.audit, false);
+    audit_doubt(r.audit);
+    put_listed_like(&r, "a/x", "1", "\"other\":\"data\"");
+    put_listed_like(&r, "a/y", "1", NULL);
+    assert_int_equal(finish(&r)->differences, 1);
+    assert_found(audit_result(r.audit), 0, "a/x", "different");
+    drop(&r);
+}
+
 static void test_equal_caches_have_no_difference(void **state)
 {
     struct rig r = make();
@@ -434,6 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_is_idle_and_empty_at_first),
+        cmocka_unit_test(test_bytes_count_where_versions_are_in_doubt),
         cmocka_unit_test(test_equal_caches_have_no_difference),
         cmocka_unit_test(test_differences_are_named_and_sorted),
         cmocka_unit_test(test_a_newer_cache_is_no_difference),

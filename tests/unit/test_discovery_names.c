@@ -159,6 +159,7 @@ static void test_what_cannot_be_watched(void **state)
         ROW("/api/v1", 200,
             "@old\n"
             "bindings Binding Namespaced - - create\n"
+            "nodes Node Cluster - - get,list\n"
             "pods Pod Namespaced - - get,list\n"),
         ROW(NULL, 0, NULL),
     };
@@ -166,6 +167,8 @@ static void test_what_cannot_be_watched(void **state)
 
     (void)state;
     discovery_probe_missing(d, "binding", ERR_NOT_FOUND, "which cannot be listed and watched");
+    discovery_probe_missing(d, "nodes", ERR_NO_VERB,
+                            "v1 nodes cannot be watched: the API has no watch verb");
     discovery_probe_found(d, "pods", "/apis/later.io/v1/pods Pod Namespaced");
     discovery_destroy(&d);
 }

@@ -178,7 +178,8 @@ static void test_what_is_skipped(void **state)
                 "SKIPPED rv= n: its kind is not that of the watch\n"
                 "SKIPPED rv= n: its apiVersion is not that of the watch\n"
                 "SKIPPED rv= : it has no metadata.name\n"
-                "SKIPPED rv= m/n: it has no metadata.resourceVersion\n"
+                "ADDED {\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"n\","
+                "\"namespace\":\"m\"}} rv=\n"
                 "SKIPPED rv= : its metadata.resourceVersion is wrong\n"
                 "ADDED " POD("a", "2") " rv=2\n");
 }

@@ -22,6 +22,7 @@ enum at {
     AT_BACKOFF_TO_WATCH,
     AT_PROBING,
     AT_HELD,
+    AT_COMPARING,   /* the list had no version */
     AT_STREAMING,   /* the first list */
     AT_RESTREAMING, /* from a known version */
     AT_STREAMING_NEWEST,
@@ -46,7 +47,7 @@ static void go_to_streaming(enum at at)
 
 static void go_to_watching(enum at at)
 {
-    reflex_sync_at("5");
+    reflex_sync_at(at == AT_COMPARING ? "" : "5");
     switch (at) {
     case AT_RELISTING:
         reflex_failed(ERR_SERVER);
@@ -71,6 +72,7 @@ static void go_to_watching(enum at at)
     case AT_LISTING_PAGE_2:
     case AT_LISTING_NEWEST:
     case AT_WATCHING:
+    case AT_COMPARING:
     case AT_STREAMING:
     case AT_RESTREAMING:
     case AT_STREAMING_NEWEST:
@@ -101,9 +103,10 @@ static void go_to(enum at at)
 /* The answer to a failure: "w" = wait and watch again, "p" = wait and probe again, "l" = wait and list again from the same
  * version, "n" = wait, then list the newest, "N" = list the newest at once, "A" = list all at once
  * without pages, "L" = list at once from the same version; of streams "s" = wait and stream again
- * from the same version, "S" = stream the newest at once, "t" = wait and do that. In order of enum
- * err_kind: ok io refused timeout closed tls, protocol too_big, unauthorized forbidden, not_found
- * expired, future, busy, server config, credential, foreign. */
+ * from the same version, "S" = stream the newest at once, "t" = wait and do that; "v" = wait for long
+ * and ask the same again. In order of enum err_kind: ok io refused timeout closed tls, protocol
+ * too_big, unauthorized forbidden, not_found no_verb expired, future, busy, server config,
+ * credential, foreign. */
 struct failure_row {
     enum at at;
     const char *answers;
@@ -111,15 +114,16 @@ struct failure_row {
 };
 
 static const struct failure_row failures[] = {
-    {AT_LISTING,          "lllllllllllNNlllll", "0"},
-    {AT_LISTING_PAGE_2,   "lllllllllllANlllll", "0"},
-    {AT_RELISTING,        "lllllllllllNNlllll", "5"},
-    {AT_LISTING_NEWEST,   "nnnnnnnnnnnnnnnnnn", "-"},
-    {AT_WATCHING,         "lwwwwwllwwllnwllww", "5"},
-    {AT_PROBING,          "pppppppppwwppppppp", "5"},
-    {AT_STREAMING,        "LssLssLLsLLttsLLss", "-"},
-    {AT_RESTREAMING,      "LssLssLLsLLSSsLLss", "5"},
-    {AT_STREAMING_NEWEST, "LttLttLLtLLtttLLtt", "-"},
+    {AT_LISTING,          "lllllllllllvNNlllll", "0"},
+    {AT_LISTING_PAGE_2,   "lllllllllllvANlllll", "0"},
+    {AT_RELISTING,        "lllllllllllvNNlllll", "5"},
+    {AT_LISTING_NEWEST,   "nnnnnnnnnnnvnnnnnnn", "-"},
+    {AT_WATCHING,         "lwwwwwllwwlvlnwllww", "5"},
+    {AT_PROBING,          "pppppppppwwvppppppp", "5"},
+    {AT_COMPARING,        "nwwwwwnnwwnvnnwnnww", "-"},
+    {AT_STREAMING,        "LssLssLLsLLLttsLLss", "-"},
+    {AT_RESTREAMING,      "LssLssLLsLLLSSsLLss", "5"},
+    {AT_STREAMING_NEWEST, "LttLttLLtLLLtttLLtt", "-"},
 };
 
 /* Of a list that is asked for from the version of the row. */
@@ -147,6 +151,18 @@ static void want_stream(const struct failure_row *row, const char *rv)
     buf_free(&want);
 }
 
+static void want_after_long(const struct failure_row *row)
+{
+    static const char *const again[AT_COUNT] = {
+        [AT_LISTING] = "L(0) limit=500", [AT_LISTING_PAGE_2] = "L(0) limit=500",
+        [AT_RELISTING] = "L(5)",         [AT_LISTING_NEWEST] = "L(-) limit=500",
+        [AT_WATCHING] = "W(5)",          [AT_PROBING] = "W(5)",
+        [AT_COMPARING] = "W(-)",
+    };
+
+    reflex_want_wait_then(600000, again[row->at]);
+}
+
 static void check_failure(const struct failure_row *row, enum err_kind kind)
 {
     go_to(row->at);
@@ -165,7 +181,10 @@ static void check_failure(const struct failure_row *row, enum err_kind kind)
         reflex_want_wait_then(INITIAL, "P(-) limit=1");
         break;
     case 'w':
-        reflex_want_wait_then(INITIAL, "W(5)");
+        reflex_want_wait_then(INITIAL, row->at == AT_COMPARING ? "W(-)" : "W(5)");
+        break;
+    case 'v':
+        want_after_long(row);
         break;
     case 'n':
         reflex_want_wait_then(INITIAL, "L(-) limit=500");
@@ -205,6 +224,7 @@ enum input {
     IN_HELD,
     IN_RELIST,
     IN_DOUBTED,
+    IN_COMPARED,
     IN_COUNT
 };
 
@@ -218,6 +238,8 @@ static void give_more(enum input in)
         reflex_relist(RELIST_MANUAL);
     if (in == IN_DOUBTED)
         reflector_doubted(reflex.r, reflex.now);
+    if (in == IN_COMPARED)
+        reflector_compared(reflex.r, str_c(""));
 }
 
 static void give(enum input in)
@@ -249,28 +271,30 @@ static void give(enum input in)
     case IN_HELD:
     case IN_RELIST:
     case IN_DOUBTED:
+    case IN_COMPARED:
     case IN_COUNT:
         give_more(in);
         break;
     }
 }
 
-/* 'x' = may not happen; else the state it leads to: l(isting), s(treaming), w(atching), p(robing),
- * b(ackoff), h(eld). In order of enum input. */
+/* 'x' = may not happen; else the state it leads to: l(isting), s(treaming), c(omparing), w(atching),
+ * p(robing), b(ackoff), h(eld). In order of enum input. */
 static const char *const answers[AT_COUNT] = {
-    [AT_IDLE] = "lxxxxxlxxlx",
-    [AT_LISTING] = "xwlxxbxxhlx",
-    [AT_LISTING_PAGE_2] = "xwlxxbxxhlx",
-    [AT_LISTING_NEWEST] = "xwlxxbxxhlx",
-    [AT_RELISTING] = "xwlxxbxxhlx",
-    [AT_WATCHING] = "xxxwwbxxxlp",
-    [AT_BACKOFF_TO_LIST] = "xxxxxxlxxlx",
-    [AT_BACKOFF_TO_WATCH] = "xxxxxxwxxlx",
-    [AT_PROBING] = "xwwxxbxxxlx",
-    [AT_HELD] = "xxxxxxlxxlx",
-    [AT_STREAMING] = "xwxsslxwhsx",
-    [AT_RESTREAMING] = "xwxsslxwhsx",
-    [AT_STREAMING_NEWEST] = "xwxsslxwhsx",
+    [AT_IDLE] = "lxxxxxlxxlxx",
+    [AT_LISTING] = "xwlxxbxxhlxx",
+    [AT_LISTING_PAGE_2] = "xwlxxbxxhlxx",
+    [AT_LISTING_NEWEST] = "xwlxxbxxhlxx",
+    [AT_RELISTING] = "xwlxxbxxhlxx",
+    [AT_WATCHING] = "xxxwwbxxxlpx",
+    [AT_BACKOFF_TO_LIST] = "xxxxxxlxxlxx",
+    [AT_BACKOFF_TO_WATCH] = "xxxxxxwxxlxx",
+    [AT_PROBING] = "xwwxxbxxxlxx",
+    [AT_HELD] = "xxxxxxlxxlxx",
+    [AT_COMPARING] = "xxxclbxxhlxw",
+    [AT_STREAMING] = "xwxsslxwhsxx",
+    [AT_RESTREAMING] = "xwxsslxwhsxx",
+    [AT_STREAMING_NEWEST] = "xwxsslxwhsxx",
 };
 
 /* Does it end the program with a message? */
@@ -298,9 +322,9 @@ static bool aborts(enum at at, enum input in)
 static void check_pair(enum at at, enum input in)
 {
     static const char letters[] = {
-        [REFLECTOR_IDLE] = 'i',     [REFLECTOR_LISTING] = 'l', [REFLECTOR_STREAMING] = 's',
-        [REFLECTOR_WATCHING] = 'w', [REFLECTOR_PROBING] = 'p', [REFLECTOR_BACKOFF] = 'b',
-        [REFLECTOR_HELD] = 'h',
+        [REFLECTOR_IDLE] = 'i',     [REFLECTOR_LISTING] = 'l',   [REFLECTOR_STREAMING] = 's',
+        [REFLECTOR_WATCHING] = 'w', [REFLECTOR_PROBING] = 'p',   [REFLECTOR_BACKOFF] = 'b',
+        [REFLECTOR_HELD] = 'h',     [REFLECTOR_COMPARING] = 'c',
     };
     char want = answers[at][in];
 

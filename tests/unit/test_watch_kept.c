@@ -61,6 +61,28 @@ static void test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version(v
     resumed_has_version("12 9");
 }
 
+static void test_a_version_counts_only_when_it_is_known_what_is_gone(void **state)
+{
+    struct feed *f;
+
+    (void)state;
+    resumed_make();
+    f = watch_feed(resumed.w, 0);
+    resumed.next = feed_start(f, resumed.now.ms);
+    resumed_answer(PAGE("0", "", ""));
+    feed_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, resumed.now.ms);
+    assert_true(feed_body(f, BOOKMARK("20"), strlen(BOOKMARK("20")), resumed.now));
+    assert_string_equal(feed_status(f).rv, "20");
+    resumed_has_version(" 20");
+    resumed.now.ms += 500;
+    assert_false(feed_overdue(f, resumed.now.ms));
+    feed_list(f);
+    feed_list_head(f, &(struct http_head){.status = 200, .retry_after_s = -1});
+    assert_true(feed_list_body(f, PAGE("0", "", ""), strlen(PAGE("0", "", "")), resumed.now));
+    assert_true(feed_list_end(f, NULL, resumed.now));
+    resumed_has_version("20 20");
+}
+
 /* ---- Streams and their objects. */
 
 static void check_scope(size_t stream, const char *want)
@@ -223,6 +245,7 @@ int main(void)
         TEST(test_each_change_is_kept_with_its_stream),
         TEST(test_a_new_life_is_kept),
         TEST(test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version),
+        TEST(test_a_version_counts_only_when_it_is_known_what_is_gone),
         TEST(test_streams_have_lasting_names),
         TEST(test_objects_that_no_stream_selects_any_more_have_left),
         TEST(test_a_past_waits_for_discovery),

@@ -444,16 +444,12 @@ def test_no_watch_starts_from_a_version_that_is_none(api, daemon, how):
     assert port == (443 if how == "an event of version 0" else 80)
 
 
-@pytest.mark.parametrize("kind", ["list", "stream"])
-def test_no_list_of_version_0_is_applied(api, daemon, hook, kind):
+def test_no_list_as_a_stream_of_version_0_is_applied(api, daemon, hook):
     api.apply(service("n/a"))
     api.watch_list = True
-    if kind == "list":
-        api.on_list("services").list([service("n/x")], rv=0)
-    else:
-        api.on_stream("services").stream(ev("ADDED", service("n/x"), rv=5),
-                                         bookmark(0, initial_end=True), END)
-    d = daemon(api, hooks={"h": hook}, tuning={"watch_list": "off" if kind == "list" else "on"})
+    api.on_stream("services").stream(ev("ADDED", service("n/x"), rv=5),
+                                     bookmark(0, initial_end=True), END)
+    d = daemon(api, hooks={"h": hook}, tuning={"watch_list": "on"})
     d.caught_up(api)
     assert hook.what() == [("ADDED", "n/a")]
     d.wait_problem("resourceVersion is 0", watch="services")

@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/feed: servers that give their lists no version. A watch without one tells all that there is,
+ * in any order; a LIST beside it finds what was gone before. */
+#include "talk.h"
+#include "trusted.h"
+
+#include <string.h>
+
+#define ITEM_A       ITEM("a", "u1", "3", "")
+#define ITEM_B       ITEM("b", "u2", "4", "")
+#define BARE(meta)   "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\"," meta "\"items\":["
+#define LIST_OF(...) BARE("\"metadata\":{},") __VA_ARGS__ "]}\n"
+#define WATCH_ALL    "WATCH 310000 " PATH "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
+#define BOTH         "+ns/a:u1:3 +ns/b:u2:4"
+
+/* a and b, and no version; the watch is asked for. */
+#define LISTED                                                                            \
+    {                                                                                     \
+        .code = 200, .body = LIST_OF(ITEM_A "," ITEM_B), .heard = BOTH, .next = WATCH_ALL \
+    }
+
+static const struct talk_setup plain = {.watch_list = WATCH_LIST_AUTO};
+static const struct talk_setup guarded = {.watch_list = WATCH_LIST_OFF, .relist_deletes = 50};
+
+static struct resource configmaps;
+static struct talk talk;
+
+static void begin(const struct talk_setup *setup)
+{
+    static const struct answer listed = LISTED;
+
+    talk_fini(&talk);
+    talk_init(&talk, &configmaps, setup);
+    talk_play(&talk, &listed, 1);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    talk_be_quiet(state);
+    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
+    talk_init(&talk, &configmaps, &plain);
+    begin(&plain);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    talk_fini(&talk);
+    resource_fini(&configmaps);
+    return 0;
+}
+
+static struct feed_status status(void)
+{
+    return feed_status(talk.feed);
+}
+
+static const struct http_head good = {.status = 200, .retry_after_s = -1};
+
+static void heard(const char *want)
+{
+    assert_string_equal(buf_cstr(&talk.heard), want);
+    buf_clear(&talk.heard);
+}
+
+static void body(const char *text)
+{
+    assert_true(feed_body(talk.feed, text, strlen(text), talk.now));
+}
+
+/* The watch is open, and these are its first words. */
+static void opens(const char *text)
+{
+    buf_clear(&talk.heard);
+    feed_head(talk.feed, &good, talk.now.ms);
+    body(text);
+}
+
+static void falls_silent(void)
+{
+    assert_false(feed_wants_list(talk.feed));
+    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 500);
+    talk.now.ms += 500;
+    assert_false(feed_overdue(talk.feed, talk.now.ms));
+    assert_true(feed_wants_list(talk.feed));
+}
+
+static void asks_beside(const char *want)
+{
+    struct feed_action a = feed_list(talk.feed);
+
+    assert_int_equal(a.what, FEED_LIST);
+    assert_string_equal(a.target, want);
+    assert_false(feed_wants_list(talk.feed));
+}
+
+/* The list beside the watch says this; does the watch go on? */
+static bool lists(const char *text)
+{
+    feed_list_head(talk.feed, &good);
+    bool whole = feed_list_body(talk.feed, text, strlen(text), talk.now);
+    return feed_list_end(talk.feed, NULL, talk.now) && whole;
+}
+
+static void compares(const char *text)
+{
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    assert_true(lists(text));
+    assert_false(feed_wants_list(talk.feed));
+}
+
+/* The watch is over, and this comes next. */
+static void ends(const char *want)
+{
+    static const char *const names[] = {"LIST ", "STREAM ", "WATCH 310000 ", "IDENTIFY ", "WAIT"};
+    struct buf next = {0};
+
+    talk.action = feed_end_trusted(talk.feed, NULL, talk.now);
+    buf_printf(&next, "%s%s", names[talk.action.what],
+               talk.action.what == FEED_WAIT ? "" : talk.action.target);
+    assert_string_equal(buf_cstr(&next), want);
+    buf_free(&next);
+}
+
+/* It is open, has sent what there is, and is compared. */
+static void follows(void)
+{
+    opens(EVENT("ADDED", "b", "u2", "4") EVENT("ADDED", "a", "u1", "3"));
+    compares(LIST_OF(ITEM_A "," ITEM_B));
+    heard("");
+}
+
+static void ends_later(const char *want)
+{
+    talk.now.ms += 60000;
+    ends(want);
+}
+
+/* ---- The list. */
+
+static void test_a_list_without_a_version_is_a_sync(void **state)
+{
+    static const char *const bodies[] = {
+        PAGE("0", "", ITEM_A "," ITEM_B),
+        PAGE("", "", ITEM_A "," ITEM_B),
+        BARE("\"metadata\":{\"resourceVersion\":null},") ITEM_A "," ITEM_B "]}",
+        BARE("\"metadata\":{},") ITEM_A "," ITEM_B "]}",
+        BARE("") ITEM_A "," ITEM_B "]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        const struct answer answer = {
+            .code = 200, .body = bodies[i], .heard = BOTH, .next = WATCH_ALL};
+
+        talk_check(&plain, &answer, 1);
+    }
+    assert_true(status().synced);
+    assert_string_equal(status().rv, "");
+}
+
+static void test_what_has_neither_a_version_nor_items_is_no_list(void **state)
+{
+    static const struct answer answers[] = {
+        {.code = 200,
+         .body = "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\"}",
+         .next = "WAIT 800, " LIST_ZERO}
+    };
+
+    (void)state;
+    talk_check(&plain, answers, 1);
+}
+
+static void test_the_version_of_the_first_page_counts_also_if_there_is_none(void **state)
+{
+    static const struct answer answers[] = {
+        {.code = 200,       .body = PAGE("", "t",     ITEM_A),       .next = LIST_NEXT("t")},
+        { .code = 200, .body = PAGE("7",              "", ITEM_B), .heard = BOTH,      .next = WATCH_ALL},
+    };
+
+    (void)state;
+    talk_check(&plain, answers, ARRAY_LEN(answers));
+}
+
+/* ---- The watch and the list beside it. */
+
+static void test_initial_events_in_any_order_change_nothing_that_was_listed(void **state)
+{
+    (void)state;
+    follows();
+    assert_int_equal(status().state, REFLECTOR_WATCHING);
+    assert_true(status().connected);
+}
+
+static void test_it_follows_only_when_what_is_gone_is_known(void **state)
+{
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    assert_int_equal(status().state, REFLECTOR_COMPARING);
+    assert_false(status().connected);
+    falls_silent();
+    assert_false(status().connected);
+    asks_beside(PATH "?limit=500");
+    talk.now.ms += 1000;
+    assert_true(lists(LIST_OF(ITEM_A)));
+    heard("-ns/b:u2:4?");
+    assert_true(status().connected);
+    assert_int_equal(status().follow_ms, talk.now.ms);
+}
+
+static void test_a_busy_watch_is_compared_too(void **state)
+{
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    for (unsigned i = 0; i < 20; i++) {
+        assert_false(feed_overdue(talk.feed, talk.now.ms));
+        assert_false(feed_wants_list(talk.feed));
+        talk.now.ms += 250;
+        body(EVENT("ADDED", "b", "u2", "4"));
+    }
+    assert_false(feed_overdue(talk.feed, talk.now.ms));
+    assert_true(feed_wants_list(talk.feed));
+}
+
+static void test_what_was_deleted_before_the_watch_began_is_found(void **state)
+{
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    compares(LIST_OF(ITEM_A));
+    heard("-ns/b:u2:4?");
+}
+
+static void test_a_list_does_not_bring_back_what_the_watch_has_deleted(void **state)
+{
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3") EVENT("ADDED", "b", "u2", "4"));
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    body(EVENT("DELETED", "b", "u2", "5"));
+    heard("-ns/b:u2:5");
+    assert_true(lists(LIST_OF(ITEM_A "," ITEM_B)));
+    heard("");
+}
+
+static void test_a_list_does_not_delete_what_the_watch_has_told(void **state)
+{
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    body(EVENT("ADDED", "c", "u3", "6") EVENT("MODIFIED", "b", "u2", "7"));
+    heard("+ns/c:u3:6 ~ns/b:u2:7");
+    assert_true(lists(LIST_OF(ITEM_A)));
+    heard("");
+}
+
+static void test_a_list_tells_nothing_of_what_an_object_is_like(void **state)
+{
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    compares(LIST_OF(ITEM("a", "u1", "9", "\"k\":\"v\"") "," ITEM_B));
+    heard("");
+}
+
+static void test_a_list_that_names_another_life_says_that_one_has_ended(void **state)
+{
+    (void)state;
+    opens("");
+    compares(LIST_OF(ITEM("a", "u7", "8", "") "," ITEM_B));
+    heard("-ns/a:u1:3?");
+}
+
+static void test_all_pages_count_and_their_tokens_are_followed(void **state)
+{
+    (void)state;
+    opens("");
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    assert_true(lists(PAGE("0", "t", ITEM_A)));
+    heard("");
+    assert_true(feed_wants_list(talk.feed));
+    asks_beside(PATH "?limit=500&continue=t");
+    assert_true(lists(PAGE("0", "", "")));
+    heard("-ns/b:u2:4?");
+    assert_false(feed_wants_list(talk.feed));
+}
+
+static void test_another_life_is_told_with_what_is_gone(void **state)
+{
+    (void)state;
+    opens(EVENT("ADDED", "a", "u7", "8"));
+    heard("");
+    compares(LIST_OF(ITEM("a", "u7", "8", "")));
+    heard("-ns/b:u2:4? -ns/a:u1:3? +ns/a:u7:8");
+}
+
+static void test_another_life_that_the_watch_deletes_has_ended_both(void **state)
+{
+    (void)state;
+    opens(EVENT("ADDED", "a", "u7", "8") EVENT("DELETED", "a", "u7", "9"));
+    heard("-ns/a:u1:3?");
+    compares(LIST_OF(ITEM_B));
+    heard("");
+}
+
+static void test_objects_without_a_version_are_told_by_their_bytes(void **state)
+{
+    static const char other[] = "{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\","
+                                "\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":\"ns\","
+                                "\"name\":\"c\",\"uid\":\"u3\"},\"data\":{\"k\":\"v\"}}}\n";
+
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    body(other);
+    heard("+ns/c:u3:");
+    body(other);
+    heard("");
+    body(EVENT_OF("MODIFIED", "ConfigMap", "a", "u1", "3", "\"k\":\"v\""));
+    heard("~ns/a:u1:3");
+}
+
+/* ---- Its end. */
+
+static void test_another_watch_without_a_version_follows_and_a_list_beside_it(void **state)
+{
+    (void)state;
+    follows();
+    body(EVENT("MODIFIED", "a", "u1", "12"));
+    heard("~ns/a:u1:12");
+    ends_later(WATCH_ALL);
+    assert_int_equal(status().relists[RELIST_UNVERSIONED], 1);
+    opens(EVENT("ADDED", "a", "u1", "12"));
+    compares(LIST_OF(ITEM("a", "u1", "12", "")));
+    heard("-ns/b:u2:4?");
+    assert_int_equal(status().why, RELIST_REASONS);
+}
+
+static void test_silent_streams_are_listed_beside_not_probed(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        opens("");
+        compares(LIST_OF(ITEM_A "," ITEM_B));
+        ends_later(WATCH_ALL);
+    }
+}
+
+static void test_a_watch_that_ends_before_its_list_is_listed_first(void **state)
+{
+    static const struct answer gone = {
+        .code = 200, .body = LIST_OF(ITEM_A), .heard = "-ns/b:u2:4?", .next = WATCH_ALL};
+
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    talk.now.ms += 5000;
+    ends(LIST_NEWEST);
+    talk_answer(&talk, &gone, 0);
+}
+
+static void test_the_version_of_a_bookmark_is_one_to_go_on_from(void **state)
+{
+    (void)state;
+    follows();
+    body(EVENT("MODIFIED", "a", "u1", "12"));
+    assert_string_equal(status().rv, "");
+    body(BOOKMARK("20"));
+    ends_later(WATCH("20"));
+    opens(EVENT("MODIFIED", "a", "u1", "21"));
+    ends_later(WATCH("21"));
+    assert_int_equal(status().relists[RELIST_UNVERSIONED], 0);
+}
+
+static void test_a_bookmark_counts_only_with_the_list(void **state)
+{
+    (void)state;
+    opens(BOOKMARK("20") EVENT("MODIFIED", "a", "u1", "22"));
+    talk.now.ms += 5000;
+    ends(LIST_NEWEST);
+    talk_answer(&talk,
+                &(struct answer){.code = 200,
+                                 .body = LIST_OF(ITEM_A),
+                                 .heard = "-ns/b:u2:4? ~ns/a:u1:3",
+                                 .next = WATCH_ALL},
+                0);
+    opens(BOOKMARK("30"));
+    compares(LIST_OF(ITEM_A));
+    ends_later(WATCH("30"));
+}
+
+static void test_a_bookmark_before_an_error_does_not_count(void **state)
+{
+    static const char error[] = BOOKMARK("20") ERROR_EVENT("429", "TooManyRequests", "x");
+
+    (void)state;
+    opens("");
+    assert_false(feed_body(talk.feed, error, strlen(error), talk.now));
+    ends("WAIT");
+    talk.now.ms += talk.action.wait_ms;
+    assert_null(strstr(feed_timer(talk.feed, talk.now.ms).target, "resourceVersion"));
+}
+
+static void test_a_probe_without_a_version_leads_to_a_list(void **state)
+{
+    static const struct answer answers[] = {
+        SYNCED,
+        {.code = 200, .body = "", .next = WATCH("10")},
+        {.code = 200, .body = "", .next = PROBE},
+        {.code = 200, .body = LIST_OF(ITEM_A), .next = LIST_NEWEST},
+        {.code = 200, .body = LIST_OF(ITEM_A), .heard = "-ns/b:u2:4?", .next = WATCH_ALL},
+    };
+
+    (void)state;
+    talk_check(&guarded, answers, ARRAY_LEN(answers));
+}
+
+static void test_an_event_without_a_version_has_no_place_between_others(void **state)
+{
+    static const char bare[] = "{\"type\":\"DELETED\",\"object\":{\"kind\":\"ConfigMap\","
+                               "\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":\"ns\","
+                               "\"name\":\"a\",\"uid\":\"u1\"}}}\n";
+    static const struct answer answers[] = {SYNCED, {.code = 200, .body = bare, .next = WATCH("10")}};
+
+    (void)state;
+    talk_check(&plain, answers, ARRAY_LEN(answers));
+    assert_int_equal(status().skipped, 0);
+    opens(bare);
+    heard("-ns/a:u1:");
+}
+
+static void test_a_list_that_has_a_version_again_is_one_to_go_on_from(void **state)
+{
+    static const struct answer versioned = {
+        .code = 200, .body = PAGE("40", "", ITEM_A "," ITEM_B), .next = WATCH("40")};
+
+    (void)state;
+    opens("");
+    talk.now.ms += 5000;
+    ends(LIST_NEWEST);
+    talk_answer(&talk, &versioned, 0);
+}
+
+static void test_a_list_that_fails_ends_the_watch(void **state)
+{
+    const struct http_head busy = {.status = 500, .retry_after_s = -1};
+    static const char text[] = STATUS("500", "InternalError", "etcd");
+
+    (void)state;
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    feed_list_head(talk.feed, &busy);
+    assert_true(feed_list_body(talk.feed, text, strlen(text), talk.now));
+    assert_false(feed_list_end(talk.feed, NULL, talk.now));
+    ends("WAIT");
+    assert_int_equal(status().err->kind, ERR_SERVER);
+    assert_false(status().connected);
+}
+
+static void test_pages_that_expire_are_not_asked_for_again(void **state)
+{
+    const struct http_head head = {.status = 410, .retry_after_s = -1};
+    static const char text[] = STATUS("410", "Expired", "too old");
+    static const struct answer answers[] = {
+        {.code = 200,             .body = PAGE("", "t",           ITEM_A), .next = LIST_NEXT("t")},
+        {.code = 410, .body = STATUS("410",                "Expired",                   "too old"), .next = LIST_ALL},
+        {.code = 200,              .body = LIST_OF(ITEM_A "," ITEM_B),    .next = WATCH_ALL},
+    };
+
+    (void)state;
+    opens("");
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    assert_true(lists(PAGE("0", "t", ITEM_A)));
+    asks_beside(PATH "?limit=500&continue=t");
+    feed_list_head(talk.feed, &head);
+    assert_true(feed_list_body(talk.feed, text, strlen(text), talk.now));
+    assert_false(feed_list_end(talk.feed, NULL, talk.now));
+    ends("WAIT");
+    talk.action = feed_timer(talk.feed, talk.now.ms += talk.action.wait_ms);
+    talk_play(&talk, answers, ARRAY_LEN(answers));
+    opens("");
+    falls_silent();
+    asks_beside(PATH);
+}
+
+/* ---- The guard. */
+
+static void test_the_guard_judges_what_the_list_beside_finds_gone(void **state)
+{
+    static const struct answer again = {
+        .code = 200, .body = LIST_OF(""), .heard = "-ns/a:u1:3? -ns/b:u2:4?", .next = WATCH_ALL};
+
+    (void)state;
+    begin(&guarded);
+    opens("");
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    assert_false(lists(LIST_OF("")));
+    heard("");
+    ends("WAIT");
+    assert_int_equal(status().state, REFLECTOR_HELD);
+    talk.now.ms += talk.action.wait_ms;
+    talk.action = feed_timer(talk.feed, talk.now.ms);
+    talk_answer(&talk, &again, 0);
+}
+
+static void test_the_guard_judges_other_lives_that_the_watch_tells_first(void **state)
+{
+    (void)state;
+    begin(&guarded);
+    opens(EVENT("ADDED", "a", "u7", "8") EVENT("ADDED", "b", "u8", "9"));
+    heard("");
+    falls_silent();
+    asks_beside(PATH "?limit=500");
+    assert_false(lists(LIST_OF(ITEM("a", "u7", "8", "") "," ITEM("b", "u8", "9", ""))));
+    heard("");
+    ends("WAIT");
+    assert_int_equal(status().state, REFLECTOR_HELD);
+}
+
+/* ---- No watch at all. */
+
+static void test_an_api_without_the_verb_watch_is_told_as_that(void **state)
+{
+    static const struct answer answers[] = {
+        LISTED,
+        {.code = 405,
+          .body = STATUS("405",                "MethodNotAllowed", "not allowed"),
+          .next = "WAIT 600000, " WATCH_ALL},
+        {.code = 405, .body = "method not allowed\n", .next = "WAIT 600000, " WATCH_ALL        },
+    };
+
+    (void)state;
+    talk_fini(&talk);
+    talk_init(&talk, &configmaps, &plain);
+    talk_play(&talk, answers, ARRAY_LEN(answers));
+    assert_int_equal(status().err->kind, ERR_NO_VERB);
+    assert_string_equal(status().err->text,
+                        "v1 configmaps cannot be watched: the API has no watch verb");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        T(test_a_list_without_a_version_is_a_sync),
+        T(test_what_has_neither_a_version_nor_items_is_no_list),
+        T(test_the_version_of_the_first_page_counts_also_if_there_is_none),
+        T(test_initial_events_in_any_order_change_nothing_that_was_listed),
+        T(test_it_follows_only_when_what_is_gone_is_known),
+        T(test_a_busy_watch_is_compared_too),
+        T(test_what_was_deleted_before_the_watch_began_is_found),
+        T(test_a_list_does_not_bring_back_what_the_watch_has_deleted),
+        T(test_a_list_does_not_delete_what_the_watch_has_told),
+        T(test_a_list_tells_nothing_of_what_an_object_is_like),
+        T(test_a_list_that_names_another_life_says_that_one_has_ended),
+        T(test_all_pages_count_and_their_tokens_are_followed),
+        T(test_another_life_is_told_with_what_is_gone),
+        T(test_another_life_that_the_watch_deletes_has_ended_both),
+        T(test_objects_without_a_version_are_told_by_their_bytes),
+        T(test_another_watch_without_a_version_follows_and_a_list_beside_it),
+        T(test_silent_streams_are_listed_beside_not_probed),
+        T(test_a_watch_that_ends_before_its_list_is_listed_first),
+        T(test_the_version_of_a_bookmark_is_one_to_go_on_from),
+        T(test_a_bookmark_counts_only_with_the_list),
+        T(test_a_bookmark_before_an_error_does_not_count),
+        T(test_a_probe_without_a_version_leads_to_a_list),
+        T(test_an_event_without_a_version_has_no_place_between_others),
+        T(test_a_list_that_has_a_version_again_is_one_to_go_on_from),
+        T(test_a_list_that_fails_ends_the_watch),
+        T(test_pages_that_expire_are_not_asked_for_again),
+        T(test_the_guard_judges_what_the_list_beside_finds_gone),
+        T(test_the_guard_judges_other_lives_that_the_watch_tells_first),
+        T(test_an_api_without_the_verb_watch_is_told_as_that),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
