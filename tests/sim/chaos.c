@@ -240,7 +240,7 @@ static void restore(struct chaos *x)
         changed(x);
         return;
     }
-    net_count(&x->net, FAULT_RESTORE);
+    stream_blame_all(&x->net, FAULT_RESTORE);
     x->restored = true;
     api_restore(&x->api);
     oracle_note(&x->oracle);

@@ -28,6 +28,13 @@ void stream_blame(struct stream *s, enum fault fault)
     net_count(s->net, fault);
 }
 
+void stream_blame_all(struct net *n, enum fault fault)
+{
+    net_count(n, fault);
+    list_each (pos, tmp, &n->streams)
+        list_entry(pos, struct stream, link)->excused = true;
+}
+
 bool stream_strikes(struct stream *s, enum fault fault)
 {
     bool strikes = net_strikes(s->net, fault);

@@ -99,6 +99,9 @@ void stream_hang(struct stream *s);
 /* Counts a fault that may make it list, however good its version is. */
 void stream_blame(struct stream *s, enum fault fault);
 
+/* The same for all streams. */
+void stream_blame_all(struct net *n, enum fault fault);
+
 /* For serve.c: as net_strikes(), for such a fault. */
 bool stream_strikes(struct stream *s, enum fault fault);
 
