@@ -47,6 +47,17 @@ static void put_object(struct buf *out, const struct lens *v, size_t key,
     buf_puts(out, "}");
 }
 
+static void put_page_version(struct buf *out, const struct answer_page *p)
+{
+    static const char *const none[] = {"\"selfLink\":\"\"", "\"resourceVersion\":\"\"",
+                                       "\"resourceVersion\":\"0\""};
+
+    if (p->unversioned)
+        buf_puts(out, none[p->spelling % 3]);
+    else
+        buf_printf(out, "\"resourceVersion\":\"%" PRIu64 "\"", p->told_rv);
+}
+
 void answer_put_page(struct buf *out, const struct answer_page *p)
 {
     struct buf items = {0};
@@ -63,7 +74,8 @@ void answer_put_page(struct buf *out, const struct answer_page *p)
     put_kind(out, p->lens, "List");
     if (p->items_first)
         buf_printf(out, "\"items\":[%.*s],", STR_ARG(buf_str(&items)));
-    buf_printf(out, "\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"", p->told_rv);
+    buf_puts(out, "\"metadata\":{");
+    put_page_version(out, p);
     if (key < API_KEYS)
         buf_printf(out, ",\"continue\":\"%" PRIu64 "\"", p->rv * 100 + key);
     buf_puts(out, "}");

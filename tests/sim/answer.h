@@ -21,6 +21,8 @@ struct answer_page {
     size_t from;      /* the first key that may be on it */
     uint64_t limit;   /* items at most; 0 = all */
     bool items_first; /* as custom resources come */
+    bool unversioned; /* it says no version, in one of three spellings: */
+    size_t spelling;
 };
 
 /* Appends a page of a list. Its continue token is version * 100 + key. */

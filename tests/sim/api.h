@@ -73,7 +73,7 @@ struct api {
 };
 
 /* As what it shows objects. */
-enum lens_kind { LENS_CONFIG, LENS_SERVICE, LENS_SLICE };
+enum lens_kind { LENS_CONFIG, LENS_SERVICE, LENS_SLICE, LENS_KINDS };
 
 /* What a watch sees. */
 struct lens {

@@ -83,6 +83,12 @@
     XX(APPLY_DENIED, "apply that the system had no means to start")               \
     XX(OUTAGE, "STALE or FRESH told")                                             \
     XX(RESUMED, "stream synced without a list after a restart")                   \
+    XX(RELIST_END, "DELETED found by a later list")                               \
+    XX(UNVERSIONED, "list without a version")                                     \
+    XX(BESIDE, "list beside a watch without a version")                           \
+    XX(BESIDE_END, "DELETED that such a list found")                              \
+    XX(BESIDE_LOST, "such a list that failed, or whose watch ended before it")    \
+    XX(BOOKMARKED, "watch from a bookmark, of what has no version in lists")      \
     XX(NOT_RESUMED, "stream that had to list after a restart")                    \
     XX(BEGUN_STALE, "watch that began stale, as no server answered")              \
     XX(BEGUN_MISSED, "change told by such a watch before it has caught up")       \

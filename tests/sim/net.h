@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "sim/feature.h"
 #include "sim/server.h"
 #include "sim/setup.h"
 
@@ -83,6 +84,7 @@ struct net {
     struct clock *clock;
     struct api *api;
     const struct setup *setup;
+    uint64_t *features; /* FEATURES counts */
     struct server servers[SERVERS];
     struct list streams; /* of the daemon that lives */
     uint64_t foreign_rv; /* another cluster has the address, and this version; 0 = it has not */
@@ -94,7 +96,8 @@ struct net {
 };
 
 /* All servers run. */
-void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup);
+void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup,
+              uint64_t *features);
 
 /* Does this fault happen now? Counted if so. */
 bool net_strikes(struct net *n, enum fault fault);

@@ -109,6 +109,10 @@ static void look_at_feed(struct oracle *o, const struct feed_status *s, struct g
         marks = false;
     }
 
+    if (*s->rv == '\0') { /* the server gives none */
+        g->mark = 0;
+        marks = false;
+    }
     if (marks && rv < g->mark && !was_held(o, g))
         panic("the version went back from %" PRIu64 " to %" PRIu64 ", and nobody was asked",
               g->mark, rv);
@@ -190,6 +194,8 @@ static void count_missed(struct oracle *o, const struct delta *d)
         o->features[FEATURE_MISSED_LEFT]++;
     else if (d->cause == CAUSE_RESTART)
         o->features[d->type == DELTA_DELETED ? FEATURE_MISSED_END : FEATURE_MISSED]++;
+    else if (d->cause == CAUSE_RELIST && d->type == DELTA_DELETED)
+        o->features[FEATURE_RELIST_END]++;
 }
 
 void oracle_delta(struct oracle *o, size_t number, const struct delta *d)

@@ -61,6 +61,11 @@ static void refuse_etcd(struct stream *s)
     refuse(s, 504, "Timeout", "request did not complete within requested timeout");
 }
 
+static bool is_unversioned(const struct stream *s)
+{
+    return s->net->setup->unversioned[s->lens.kind];
+}
+
 static void put_page(struct stream *s, const struct api_object *state, uint64_t rv, size_t from,
                      uint64_t limit)
 {
@@ -71,7 +76,11 @@ static void put_page(struct stream *s, const struct api_object *state, uint64_t 
                                           .told_rv = from > 0 ? s->net->api->rv : rv,
                                           .from = from,
                                           .limit = limit,
+                                          .unversioned = is_unversioned(s),
+                                          .spelling = spelling(s),
                                           .items_first = clock_percent(s->net->clock, 50)});
+    if (is_unversioned(s))
+        s->net->features[FEATURE_UNVERSIONED]++;
     stream_answer(s, 200);
 }
 
@@ -192,17 +201,25 @@ static void establish(struct stream *s)
     s->serving.initial_ms = UINT64_MAX;
     if (setup->bookmark_every_ms > 0)
         s->serving.bookmark_ms = c->now_ms + setup->bookmark_every_ms;
-    if (s->serving.bookmark_ms > s->serving.ends_ms - early)
+    if (is_unversioned(s) && !setup->unversioned_marks)
+        s->serving.bookmark_ms = UINT64_MAX;
+    else if (s->serving.bookmark_ms > s->serving.ends_ms - early)
         s->serving.bookmark_ms = s->serving.ends_ms - early;
     draw_doom(s);
     clock_set(c, &s->alarm, clock_pick(c, 0, 20));
 }
 
+/* In any order. */
 static void put_initial(struct stream *s)
 {
-    for (size_t key = 0; key < API_KEYS; key++)
+    size_t first = is_unversioned(s) ? clock_pick(s->net->clock, 0, API_KEYS - 1) : 0;
+
+    for (size_t i = 0; i < API_KEYS; i++) {
+        size_t key = (first + i) % API_KEYS;
+
         if (lens_selects(&s->lens, key, &s->server->state[key]))
             answer_put_added(&s->body, &s->lens, key, &s->server->state[key]);
+    }
 }
 
 static void begin_stream(struct stream *s)
@@ -214,6 +231,17 @@ static void begin_stream(struct stream *s)
     s->serving.sent = s->server->rv;
     if (s->net->setup->streams == STREAMS_SENT)
         s->serving.initial_ms = s->net->clock->now_ms + clock_pick(s->net->clock, 0, INITIAL_MS);
+    stream_head(s, 200, -1, "application/json");
+}
+
+/* A watch without a version: all there is, and then what happens. */
+static void begin_unversioned(struct stream *s)
+{
+    establish(s);
+    put_initial(s);
+    s->serving.next = s->server->upto;
+    s->serving.after = s->server->rv;
+    s->serving.sent = s->server->rv;
     stream_head(s, 200, -1, "application/json");
 }
 
@@ -267,7 +295,16 @@ static void serve_watch(struct stream *s)
     bool given;
     uint64_t rv = asked_version(s, &given);
 
-    ensure(given && rv > 0);
+    ensure(given ? rv > 0 : is_unversioned(s));
+    if (given && is_unversioned(s))
+        s->net->features[FEATURE_BOOKMARKED]++;
+    if (!given) { /* the newest state there is */
+        if (stream_strikes(s, FAULT_EMPTY))
+            begin_end(s);
+        else
+            freshen(s, s->net->api->rv);
+        return;
+    }
     if (is_too_old(s, rv))
         too_old(s);
     else if (stream_strikes(s, FAULT_EMPTY))
@@ -283,7 +320,7 @@ static void serve_stream(struct stream *s)
     bool given;
     uint64_t rv = asked_version(s, &given);
 
-    switch (s->net->setup->streams) {
+    switch (is_unversioned(s) ? STREAMS_UNKNOWN : s->net->setup->streams) {
     case STREAMS_SENT:
         freshen(s, given ? rv : s->net->api->rv);
         return;
@@ -303,6 +340,14 @@ static void serve_stream(struct stream *s)
     begin_stream(s);
 }
 
+static bool is_watch_of_all(const struct stream *s)
+{
+    bool given;
+
+    asked_version(s, &given);
+    return s->action.what == FEED_WATCH && !given;
+}
+
 void serve_fresh(struct stream *s)
 {
     bool fresh = s->server->rv >= s->need_rv;
@@ -318,12 +363,16 @@ void serve_fresh(struct stream *s)
             refuse_too_large(s);
         return;
     }
-    if (!fresh) {
+    if (!fresh && is_watch_of_all(s)) {
+        refuse_etcd(s);
+    } else if (!fresh) {
         stream_blame(s, FAULT_TOO_LARGE);
         answer_put_error_too_large(&s->body, spelling(s));
         begin_end(s);
     } else if (s->action.what == FEED_STREAM) {
         begin_stream(s);
+    } else if (is_watch_of_all(s)) {
+        begin_unversioned(s);
     } else {
         begin_watch(s, s->need_rv);
     }
@@ -511,7 +560,7 @@ static void put_events(struct stream *s)
 {
     struct serving *v = &s->serving;
 
-    if (is_cut(s) && v->initial_ms == UINT64_MAX && v->sent <= s->server->rv)
+    if (is_cut(s) && v->initial_ms == UINT64_MAX && v->sent <= s->server->rv && !is_unversioned(s))
         v->bookmark_ms = s->net->clock->now_ms; /* one frame there always is */
 
     for (; v->next < s->server->upto; v->next++) {

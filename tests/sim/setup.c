@@ -30,6 +30,19 @@ static void draw_reflector(struct setup *s, struct clock *c)
     };
 }
 
+/* A whole server of that sort, or one resource of it. */
+static void draw_unversioned(struct setup *s, struct clock *c)
+{
+    size_t one = clock_pick(c, 0, LENS_KINDS - 1);
+    bool all = clock_percent(c, 30);
+
+    if (!clock_percent(c, 20))
+        return;
+    for (size_t kind = 0; kind < LENS_KINDS; kind++)
+        s->unversioned[kind] = all || kind == one;
+    s->unversioned_marks = clock_percent(c, 30);
+}
+
 static void draw_servers(struct setup *s, struct clock *c)
 {
     bool fast = clock_percent(c, 50);
@@ -42,6 +55,7 @@ static void draw_servers(struct setup *s, struct clock *c)
         s->streams = STREAMS_OFF;
     s->bookmark_every_ms = !s->cached ? 0 : fast ? 4000 : 60000;
     s->bookmark_timeout_ms = fast ? 10000 : 150000;
+    draw_unversioned(s, c);
     s->future_fails = clock_percent(c, 25);
     s->others = clock_percent(c, 60);
     s->cutter = clock_percent(c, 5);

@@ -11,6 +11,7 @@
 
 #include "cache/guard.h"
 #include "cache/reflector.h"
+#include "sim/api.h"
 #include "sim/clock.h"
 
 enum {
@@ -46,6 +47,8 @@ struct setup {
     enum setup_streams streams;
     bool cached;                /* the resource has a watch cache; else no bookmarks, and no 410 */
     uint64_t bookmark_every_ms; /* 0 = none but the last */
+    bool unversioned[LENS_KINDS]; /* the lists of this resource have no version */
+    bool unversioned_marks;       /* but its watches have bookmarks */
     bool future_fails; /* a watch from a version of the future gets an ERROR, not silence */
     bool others;       /* other resources are written */
     bool cutter;       /* a proxy ends each stream behind its first frames */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/panic.h"
 #include "sim/serve.h"
 
@@ -15,6 +16,9 @@ enum { RESPONSE_TIMEOUT_MS = 30000, LIST_IDLE_MS = 60000 };
 enum { WINDOW_MS = 10000, WINDOW_REQUESTS = 40 };
 
 static void act(struct stream *s, struct feed_action a);
+static void end(struct stream *s, const struct err *err);
+static void list_beside(struct stream *s);
+static void watch_silence(struct stream *s);
 
 static struct feed_now now(const struct stream *s)
 {
@@ -43,8 +47,22 @@ bool stream_strikes(struct stream *s, enum fault fault)
     return strikes;
 }
 
+/* Drops the request. */
+static void forget(struct stream *s)
+{
+    buf_clear(&s->body);
+    clock_clear(s->net->clock, &s->alarm);
+    s->state = STREAM_WAITING;
+    s->server = NULL;
+    s->cut = false;
+}
+
 static void reset(struct stream *s)
 {
+    if (s->beside != NULL && s->beside->state != STREAM_WAITING) {
+        s->net->features[FEATURE_BESIDE_LOST]++;
+        forget(s->beside);
+    }
     buf_clear(&s->body);
     s->told_ms = s->net->clock->now_ms;
     clock_clear(s->net->clock, &s->alarm);
@@ -54,9 +72,33 @@ static void reset(struct stream *s)
     s->cut = false;
 }
 
+/* The list beside a watch is over, and so may be the watch. */
+static void end_beside(struct stream *s, const struct err *err)
+{
+    struct stream *of = s->of;
+    uint64_t *features = s->net->features;
+    uint64_t ends = features[FEATURE_RELIST_END];
+
+    forget(s);
+    bool good = feed_list_end(of->feed, err, now(of));
+    features[FEATURE_BESIDE_END] += features[FEATURE_RELIST_END] - ends;
+    if (!good) {
+        features[FEATURE_BESIDE_LOST]++;
+        end(of, NULL);
+        return;
+    }
+    list_beside(of);
+    watch_silence(of);
+    of->on_progress(of->arg);
+}
+
 static void end(struct stream *s, const struct err *err)
 {
     clock_trace(s->net->clock, "%p ends: %s", (void *)s->feed, err != NULL ? err->text : "cleanly");
+    if (s->of != NULL) {
+        end_beside(s, err);
+        return;
+    }
     reset(s);
     act(s, feed_end(s->feed, err, now(s)));
     s->on_progress(s->arg);
@@ -122,6 +164,8 @@ static void check_version(const struct stream *s)
     struct feed_status status = feed_status(s->feed);
     bool following = s->state == STREAM_WATCHING && status.state == REFLECTOR_WATCHING;
 
+    if (*status.rv == '\0' && s->net->setup->unversioned[s->lens.kind])
+        return;
     if (following && s->body.len == 0 && strtoull(status.rv, NULL, 10) != s->serving.sent)
         panic("told of version %" PRIu64 ", but it would resume from %s", s->serving.sent,
               status.rv);
@@ -131,10 +175,12 @@ static void on_silence(struct alarm *a)
 {
     struct stream *s = container_of(a, struct stream, silence);
 
-    if (feed_overdue(s->feed, s->net->clock->now_ms))
+    if (feed_overdue(s->feed, s->net->clock->now_ms)) {
         end(s, NULL);
-    else
+    } else {
+        list_beside(s);
         watch_silence(s);
+    }
     s->on_progress(s->arg); /* silence may have made it synced */
 }
 
@@ -147,6 +193,10 @@ void stream_head(struct stream *s, int status, int64_t retry_after_s, const char
     s->heard_ms = s->net->clock->now_ms;
     s->marked = false;
     s->marking = false;
+    if (s->of != NULL) {
+        feed_list_head(s->of->feed, &h);
+        return;
+    }
     feed_head(s->feed, &h, s->net->clock->now_ms);
     watch_silence(s);
     s->on_progress(s->arg);
@@ -160,10 +210,16 @@ void stream_answer(struct stream *s, int status)
     stream_head(s, status, -1, "application/json");
 }
 
+static bool give(struct stream *s, size_t n)
+{
+    return s->of != NULL ? feed_list_body(s->of->feed, s->body.data, n, now(s))
+                         : feed_body(s->feed, s->body.data, n, now(s));
+}
+
 /* Hands over the next n bytes of the body. False: the stream is over. */
 static bool hand_over(struct stream *s, size_t n)
 {
-    bool more = n == 0 || feed_body(s->feed, s->body.data, n, now(s));
+    bool more = n == 0 || give(s, n);
 
     if (!more) {
         end(s, NULL);
@@ -172,6 +228,8 @@ static bool hand_over(struct stream *s, size_t n)
     buf_consume(&s->body, n);
     if (n > 0)
         s->heard_ms = s->net->clock->now_ms;
+    if (s->of != NULL)
+        return true;
     if (s->marking && s->body.len == 0 && feed_status(s->feed).connected)
         s->marked = true;
     check_version(s);
@@ -270,11 +328,11 @@ static void on_alarm(struct alarm *a)
     }
 }
 
-static void count_request(struct stream *s)
+static void count_request(struct stream *s, const char *target)
 {
     uint64_t now_ms = s->net->clock->now_ms;
 
-    if (strstr(s->target, "continue=") != NULL)
+    if (strstr(target, "continue=") != NULL)
         return;
     if (now_ms - s->window_ms >= WINDOW_MS) {
         s->window_ms = now_ms;
@@ -291,6 +349,10 @@ static void check_resumed(struct stream *s)
 {
     bool probes = feed_status(s->feed).state == REFLECTOR_PROBING;
 
+    if (s->action.what == FEED_WATCH && strstr(s->target, "resourceVersion=") == NULL)
+        s->excused = true; /* it has none to go on from any more */
+    if (probes && s->net->setup->unversioned[s->lens.kind])
+        s->excused = true; /* the probe tells nothing: a list takes its place */
     if (s->action.what == FEED_WATCH || probes)
         return;
     if (s->resumed && !s->excused)
@@ -317,10 +379,38 @@ static void act(struct stream *s, struct feed_action a)
     int n = snprintf(s->target, sizeof(s->target), "%s", a.target);
     ensure(n > 0 && (size_t)n < sizeof(s->target));
     clock_trace(c, "%p asks for %s", (void *)s->feed, s->target);
-    count_request(s);
+    count_request(s, s->target);
     check_resumed(s);
     s->state = STREAM_ASKED;
     clock_set(c, &s->alarm, clock_pick(c, 0, 50));
+}
+
+/* As io/source does it. */
+static void list_beside(struct stream *s)
+{
+    struct stream *b = s->beside;
+
+    if (b->state != STREAM_WAITING || !feed_wants_list(s->feed))
+        return;
+    b->action = feed_list(s->feed);
+    int n = snprintf(b->target, sizeof(b->target), "%s", b->action.target);
+    ensure(n > 0 && (size_t)n < sizeof(b->target));
+    clock_trace(s->net->clock, "%p asks beside for %s", (void *)s->feed, b->target);
+    count_request(s, b->target);
+    s->net->features[FEATURE_BESIDE]++;
+    b->state = STREAM_ASKED;
+    clock_set(s->net->clock, &b->alarm, clock_pick(s->net->clock, 0, 50));
+}
+
+static struct stream *make_beside(struct stream *s)
+{
+    struct stream *b = MEM_NEW(struct stream, .net = s->net, .feed = s->feed, .lens = s->lens,
+                               .state = STREAM_WAITING, .of = s);
+
+    list_init(&b->link);
+    list_append(&s->net->streams, &b->link);
+    b->alarm.fn = on_alarm;
+    return b;
 }
 
 void stream_start(struct stream *s, bool resumes)
@@ -330,6 +420,7 @@ void stream_start(struct stream *s, bool resumes)
     s->alarm.fn = on_alarm;
     s->silence.fn = on_silence;
     s->resumed = resumes;
+    s->beside = make_beside(s);
     feed_can_stream(s->feed, s->net->setup->told_can_stream);
     act(s, feed_start(s->feed, s->net->clock->now_ms));
 }
@@ -338,7 +429,10 @@ void stream_fini(struct stream *s)
 {
     reset(s);
     list_remove(&s->link);
+    list_remove(&s->beside->link);
+    buf_free(&s->beside->body);
     buf_free(&s->body);
+    free(s->beside);
 }
 
 void stream_poke(struct stream *s)

@@ -60,13 +60,15 @@ struct stream {
     struct buf body;         /* bytes that the network still holds */
     bool cut;                /* BODY: it will end too early */
     struct serving serving;
-    unsigned hung; /* streams in a row that heard nothing from their server */
-    bool marking;  /* a bookmark is in the body, or was */
-    bool muted;    /* STALLED, and it was an established watch */
-    bool marked;   /* the feed has seen one on this stream, as a watch */
-    bool resumed;  /* it began with the version of an earlier life */
-    bool listed;   /* it did so */
-    bool excused;  /* and something has happened that may make it list */
+    unsigned hung;         /* streams in a row that heard nothing from their server */
+    bool marking;          /* a bookmark is in the body, or was */
+    bool muted;            /* STALLED, and it was an established watch */
+    bool marked;           /* the feed has seen one on this stream, as a watch */
+    bool resumed;          /* it began with the version of an earlier life */
+    bool listed;           /* it did so */
+    bool excused;          /* and something has happened that may make it list */
+    struct stream *beside; /* of the daemon's streams: for lists beside it; WAITING = none */
+    struct stream *of;     /* it is that of this one; NULL = it is one of the daemon's */
     uint64_t heard_ms;
     uint64_t window_ms; /* since then so many requests, further pages left out: */
     uint64_t window_requests;

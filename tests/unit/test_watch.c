@@ -229,6 +229,8 @@ static void test_the_state_says_what_it_does(void **state)
     assert_int_equal(status().err->kind, ERR_OK);
     assert_string_equal(status().rv, "9");
     assert_int_equal(status().relists, 0);
+    refuse(405, STATUS("405", "MethodNotAllowed", "no"));
+    assert_state("waiting");
 }
 
 static void test_events_and_skipped_ones_are_counted(void **state)
