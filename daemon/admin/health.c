@@ -6,6 +6,7 @@
 
 #include "admin/admin.h"
 #include "admin/bygone.h"
+#include "base/utf8.h"
 #include "cache/watch.h"
 #include "hook/why.h"
 #include "proto/json_out.h"
@@ -66,6 +67,50 @@ static void put_held(struct json_out *j, const struct admin_watch *w, const stru
     buf_free(&text);
 }
 
+/* In the text of a watch; the status has more. */
+enum { NAMED = 20, NAME_BYTES = 320 };
+
+struct naming {
+    struct buf *out;
+    size_t named;
+    uint64_t left; /* objects that are not named */
+};
+
+static void name_skipped(void *arg, const struct skip *s)
+{
+    struct naming *n = arg;
+
+    if (n->named == NAMED) {
+        n->left += s->times;
+        return;
+    }
+    buf_puts(n->out, n->named++ == 0 ? ": " : ", ");
+    if (s->name.n > 0)
+        buf_append_str(n->out, utf8_cut(s->name, NAME_BYTES));
+    else
+        buf_printf(n->out, "%" PRIu64 " of which the name cannot be read", s->times);
+    buf_printf(n->out, " (%.*s)", STR_ARG(s->why));
+}
+
+/* What cannot be used, and so is not what the server has. */
+static void put_skipped(struct json_out *j, const struct admin_watch *w)
+{
+    const struct skips *skips = store_skips(watch_store(w->watch));
+    uint64_t count = skips_count(skips);
+    struct buf text = {0};
+    struct naming n = {.out = &text};
+
+    if (count == 0)
+        return;
+    buf_printf(&text, "watch %s: %" PRIu64 " object%s skipped, with the old state if there is one",
+               w->name, count, count == 1 ? " is" : "s are");
+    skips_each(skips, name_skipped, &n);
+    if (n.left > 0)
+        buf_printf(&text, ", and %" PRIu64 " more", n.left);
+    json_out_str(j, buf_str(&text));
+    buf_free(&text);
+}
+
 /* What nobody looks at: a run that hangs, a hook that is paused, one that fails again and again. */
 static void put_pending(struct json_out *j, const struct admin_model *m, const struct hook *h,
                         uint64_t now_ms)
@@ -110,6 +155,7 @@ void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64
 
         put_held(j, &m->watches[i], &s);
         put_trouble(j, &m->watches[i], &s);
+        put_skipped(j, &m->watches[i]);
     }
     for (size_t i = 0; i < m->hooks->n; i++)
         put_pending(j, m, m->hooks->v[i], now_ms);

@@ -13,7 +13,7 @@ struct json_out;
 
 /* Writes an array with a text for each watch that is refused by the server, stale, or fails before
  * its first list is complete ("watch NAME: forbidden: ..."), one for each whose guard holds a list,
- * and one for each hook of which a key is pending for longer than limits.pending. A short
+ * one for each with objects that cannot be used, and one for each hook of which a key is pending for longer than limits.pending. A short
  * interruption is not among them. */
 void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms);
 

@@ -82,6 +82,41 @@ static void put_audit(struct json_out *j, const struct audit *a)
     json_out_close(j, '}');
 }
 
+struct naming {
+    struct json_out *j;
+    size_t left; /* to be named */
+};
+
+static void put_skip(void *arg, const struct skip *s)
+{
+    struct naming *n = arg;
+
+    if (n->left == 0)
+        return;
+    n->left--;
+    json_out_open(n->j, '{');
+    json_out_key(n->j, "key");
+    if (s->name.n > 0)
+        json_out_str(n->j, s->name);
+    else
+        json_out_null(n->j);
+    json_out_key(n->j, "why");
+    json_out_str(n->j, s->why);
+    json_member_count(n->j, "objects", s->times);
+    json_out_close(n->j, '}');
+}
+
+/* The objects that cannot be used, some by name. */
+static void put_skipped(struct json_out *j, const struct watch *w)
+{
+    struct naming n = {.j = j, .left = REPORT_SKIPS};
+
+    json_out_key(j, "skipped_objects");
+    json_out_open(j, '[');
+    skips_each(store_skips(watch_store(w)), put_skip, &n);
+    json_out_close(j, ']');
+}
+
 /* What DESIGN 1.7 does not promise. */
 static void put_more(struct json_out *j, const struct watch *w, const struct watch_status *s,
                      uint64_t now_ms)
@@ -92,6 +127,7 @@ static void put_more(struct json_out *j, const struct watch *w, const struct wat
     json_member_age(j, "last_bookmark_age_s", s->bookmark_ms, now_ms);
     put_relists(j, s);
     json_member_count(j, "events", s->events);
+    put_skipped(j, w);
     put_audit(j, watch_audit(w));
     json_member_text(j, "resumed", bygone_began(w));
     json_member_flag(j, "past", bygone_is((struct content){.watch = w}));

@@ -12,6 +12,9 @@ struct admin_model;
 struct buf;
 struct watch;
 
+/* So many objects that are skipped are named. */
+enum { REPORT_SKIPS = 100 };
+
 /* Appends the object of GET /v1/status. */
 void report_put_status(struct buf *out, const struct admin_model *m, uint64_t now_ms);
 

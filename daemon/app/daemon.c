@@ -87,6 +87,13 @@ static void on_kept(void *arg, const struct watch *w, size_t stream, struct obje
     memory_kept(dm->memory, w, stream, o, gone);
 }
 
+static void on_skipped(void *arg, const struct watch *w, const struct skip *s, bool gone)
+{
+    const struct daemon *dm = arg;
+
+    memory_skipped(dm->memory, w, s, gone);
+}
+
 static void on_stale(void *arg, struct content from, bool stale, uint64_t wall_ns)
 {
     struct daemon *dm = arg;
@@ -306,8 +313,8 @@ static void build_site(struct daemon *dm, size_t i, const char *agent)
 
 static void build_sources(struct daemon *dm)
 {
-    static const struct sources_events events = {on_delta, on_recalled, on_kept, on_stale,
-                                                 on_progress};
+    static const struct sources_events events = {on_delta,   on_recalled, on_kept,
+                                                 on_skipped, on_stale,    on_progress};
     const struct sources_params p = {
         .loop = dm->loop, .conf = dm->params.conf, .node_name = dm->params.node_name};
 

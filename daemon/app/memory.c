@@ -99,6 +99,18 @@ void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct 
         list_append(&m->dirty, &s->dirty);
 }
 
+void memory_skipped(struct memory *m, const struct watch *w, const struct skip *s, bool gone)
+{
+    if (!keeps(m))
+        return;
+    struct memory_watch *mw = find_watch(m, w);
+    struct memory_stream *stream = &mw->streams[s->part];
+
+    memory_watch_skipped(mw, s, gone, keeper_batch(m->keeper, KEEPER_SOON));
+    if (list_is_empty(&stream->dirty))
+        list_append(&m->dirty, &stream->dirty);
+}
+
 static void put_versions(struct memory *m)
 {
     list_each (pos, tmp, &m->dirty)
@@ -316,6 +328,19 @@ static struct memory_watch *watch_of(struct memory *m, const char *source)
     return find_watch(m, sources_find(m->params.sources, v != NULL ? v->services.v : source).watch);
 }
 
+/* Lives that came behind another one of their key, or those that did not. */
+static void know_lives(struct memory_watch *mw, const struct recall_mark *marks, size_t n,
+                       bool heirs)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct ledger_mark *m = &marks[i].mark;
+
+        if (!m->is_ended && ((m->note & LEDGER_HEIR) != 0) == heirs)
+            memory_watch_know(mw, m->key, m->uid);
+    }
+}
+
+/* Of two lives of a key the last one is there. */
 static void load_known(struct memory *m, const struct memory_hook *mh, const struct recall *r)
 {
     for (size_t i = 0; i < mh->hook->source_count; i++) {
@@ -323,9 +348,8 @@ static void load_known(struct memory *m, const struct memory_hook *mh, const str
         size_t n;
         const struct recall_mark *marks = recall_marks(r, mh->sources[i].item, &n);
 
-        for (size_t k = 0; k < n; k++)
-            if (!marks[k].mark.is_ended)
-                memory_watch_know(mw, marks[k].mark.key, marks[k].mark.uid);
+        know_lives(mw, marks, n, true);
+        know_lives(mw, marks, n, false);
     }
 }
 

@@ -57,6 +57,9 @@ void memory_follow(struct memory *m, struct site *const *sites);
 void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct object *o,
                  bool gone);
 
+/* Inside sources_events.on_skipped. */
+void memory_skipped(struct memory *m, const struct watch *w, const struct skip *s, bool gone);
+
 /* At the end of whatever has changed watches or hooks, in the same turn: what they know now is to be
  * kept. */
 void memory_look(struct memory *m, enum keeper_haste haste);

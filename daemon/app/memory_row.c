@@ -183,6 +183,27 @@ bool memory_row_version(struct str text, struct memory_version *v)
     return true;
 }
 
+void memory_row_put_skip(struct buf *out, const struct skip *s)
+{
+    buf_printf(out, "%" PRIu64 "\n%.*s\n%.*s", s->times, STR_ARG(s->why), STR_ARG(s->name));
+}
+
+bool memory_row_skip(struct str text, struct skip *s)
+{
+    struct str line = take_line(&text);
+    uint64_t times = 0;
+
+    for (size_t i = 0; i < line.n && times < UINT32_MAX; i++) {
+        if (line.p[i] < '0' || line.p[i] > '9')
+            return false;
+        times = times * 10 + (uint64_t)(line.p[i] - '0');
+    }
+    s->times = times;
+    s->why = take_line(&text);
+    s->name = text;
+    return times > 0;
+}
+
 void memory_row_put_file(struct buf *out, const struct files_seen *seen, struct str source)
 {
     memory_row_put_digest(out, seen->digest);

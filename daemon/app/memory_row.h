@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/digest.h"
+#include "cache/skips.h"
 #include "conf/conf_watch.h"
 #include "hook/files.h"
 #include "hook/ledger.h"
@@ -47,6 +48,12 @@ void memory_row_put_version(struct buf *out, const struct memory_version *v);
 
 /* Reads that; borrowed. False: it is none. */
 bool memory_row_version(struct str text, struct memory_version *v);
+
+/* Appends a mark of an object that is skipped, as the value of a fact; the fact's key is its id. */
+void memory_row_put_skip(struct buf *out, const struct skip *s);
+
+/* Reads that, but for the id and the part; borrowed. False: it is none. */
+bool memory_row_skip(struct str text, struct skip *s);
 
 /* Appends a digest as the value of a fact. */
 void memory_row_put_digest(struct buf *out, struct digest d);

@@ -74,6 +74,23 @@ void memory_watch_kept(struct memory_watch *mw, size_t stream, struct object *o,
         memory_row_put(b, s->item, o, persist_of(mw));
 }
 
+void memory_watch_skipped(struct memory_watch *mw, const struct skip *s, bool gone, struct batch *b)
+{
+    uint64_t item = mw->streams[s->part].item;
+    struct buf text = {0};
+
+    if (persist_of(mw) == CONF_PERSIST_NONE)
+        return;
+    memory_row_put_skip(&text, s);
+    if (gone)
+        batch_drop_fact(b, item, ROW_SKIPPED, s->id);
+    else
+        batch_fact(b,
+                   &(struct row_fact){
+                       .item = item, .what = ROW_SKIPPED, .key = s->id, .value = buf_str(&text)});
+    buf_free(&text);
+}
+
 /* The value of the fact, or nothing: what is on disk stands as it is. */
 static void version_text(struct memory_stream *s, struct buf *out)
 {
@@ -170,6 +187,7 @@ void memory_watch_sweep(struct memory_watch *mw, struct memory_now now, bool all
 struct putting {
     struct memory_watch *mw;
     struct batch *b;
+    bool gone; /* of marks: they are to be forgotten */
 };
 
 static void put_object(void *arg, struct object *o)
@@ -181,9 +199,23 @@ static void put_object(void *arg, struct object *o)
 
 static void put_objects(struct memory_watch *mw, struct batch *b)
 {
-    struct putting p = {mw, b};
+    struct putting p = {.mw = mw, .b = b};
 
     store_each(watch_store(mw->watch), put_object, &p);
+}
+
+static void put_skip(void *arg, const struct skip *s)
+{
+    const struct putting *p = arg;
+
+    memory_watch_skipped(p->mw, s, p->gone, p->b);
+}
+
+static void put_skips(struct memory_watch *mw, bool gone, struct batch *b)
+{
+    struct putting p = {mw, b, gone};
+
+    skips_each(store_skips(watch_store(mw->watch)), put_skip, &p);
 }
 
 /* What was known of it stays known as long as there is nothing newer. */
@@ -209,6 +241,7 @@ void memory_watch_put_all(struct memory_watch *mw, struct memory_now now, struct
         return;
     put_cluster(mw, mw->was_of != NULL ? mw->was_of : mw->conf->cluster.v, b);
     put_objects(mw, b);
+    put_skips(mw, false, b);
     for (size_t i = 0; i < watch_stream_count(mw->watch); i++)
         put_again(&mw->streams[i], now, b);
 }
@@ -260,6 +293,22 @@ static void load_objects(const struct memory_watch *mw, uint64_t stream, struct 
     f->objects += n;
 }
 
+/* Of the streams that there are: others are not followed. */
+static void load_skips(const struct memory_watch *mw, const struct recall *r)
+{
+    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
+        size_t n;
+        const struct recall_fact *v = recall_facts(r, mw->streams[i].item, &n);
+
+        for (size_t k = 0; k < n; k++) {
+            struct skip s = {.part = i, .id = v[k].key};
+
+            if (v[k].what == ROW_SKIPPED && memory_row_skip(v[k].value, &s))
+                watch_load_skip(mw->watch, &s);
+        }
+    }
+}
+
 /* All streams of the watch that there are rows of. */
 static void each_stream(const struct memory_watch *mw, struct found *f,
                         void (*fn)(const struct memory_watch *mw, uint64_t stream, struct found *f))
@@ -297,6 +346,16 @@ static bool asks_for_all(const struct memory_watch *mw)
     return all;
 }
 
+static void clear_skips(const struct recall *r, uint64_t stream, struct batch *b)
+{
+    size_t n;
+    const struct recall_fact *v = recall_facts(r, stream, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (v[i].what == ROW_SKIPPED)
+            batch_drop_fact(b, stream, ROW_SKIPPED, v[i].key);
+}
+
 static void clear(const struct memory_watch *mw, const struct recall *r, struct batch *b)
 {
     size_t n;
@@ -307,6 +366,7 @@ static void clear(const struct memory_watch *mw, const struct recall *r, struct 
             continue;
         batch_clear_stream(b, v[i].id);
         batch_drop_fact(b, v[i].id, ROW_VERSION, (struct str){0});
+        clear_skips(r, v[i].id, b);
     }
 }
 
@@ -354,6 +414,7 @@ static void rewrite(struct memory_watch *mw, const struct found *f, struct batch
 
     clear(mw, f->r, b);
     put_objects(mw, b);
+    put_skips(mw, false, b);
     memory_row_put_version(
         &text, &(struct memory_version){.settings = f->edited ? f->settings : mw->settings});
     for (size_t i = 0; i < watch_stream_count(mw->watch); i++)
@@ -375,6 +436,7 @@ void memory_watch_load(struct memory_watch *mw, const struct recall *r, struct b
     }
     each_stream(mw, &f, look_at_version);
     each_stream(mw, &f, load_objects);
+    load_skips(mw, r);
     if (!f.any)
         return;
     bool elsewhere = is_elsewhere(mw, &f);
@@ -395,7 +457,7 @@ void memory_watch_know(struct memory_watch *mw, struct str key, struct str uid)
     size_t stream = watch_stream_of(mw->watch, o);
     enum past_kind left = watch_past_left(mw->watch, stream);
 
-    if (left != PAST_WHOLE) {
+    if (left != PAST_WHOLE || skips_has(store_skips(watch_store(mw->watch)), key)) {
         watch_load(mw->watch, o);
         if (left == PAST_NONE)
             watch_resume(mw->watch, stream, &(struct past){.kind = PAST_PARTIAL});
@@ -407,6 +469,7 @@ void memory_watch_know(struct memory_watch *mw, struct str key, struct str uid)
 void memory_watch_forget(struct memory_watch *mw, struct batch *b)
 {
     mw->state = MEMORY_WATCH_EMPTY;
+    put_skips(mw, true, b);
     watch_forget(mw->watch);
     for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
         struct memory_stream *s = &mw->streams[i];

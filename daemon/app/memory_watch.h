@@ -62,8 +62,8 @@ void memory_watch_fini(struct memory_watch *mw);
 void memory_watch_load(struct memory_watch *mw, const struct recall *r, struct batch *b);
 
 /* A hook knows a life of a key: behind the load. One that there is no row of, though the watch is to
- * be listed, is loaded as an object without bytes: if the list does not have it, it is gone, as one
- * that the guard counts. */
+ * be listed or skips the key, is loaded as an object without bytes: if the list does not have it, it
+ * is gone, as one that the guard counts. */
 void memory_watch_know(struct memory_watch *mw, struct str key, struct str uid);
 
 /* How long ago the earlier process heard of the server last, of the oldest stream. */
@@ -76,6 +76,10 @@ void memory_watch_forget(struct memory_watch *mw, struct batch *b);
 /* watch_events.on_kept; the stream is then dirty. */
 void memory_watch_kept(struct memory_watch *mw, size_t stream, struct object *o, bool gone,
                        struct batch *b);
+
+/* watch_events.on_skipped; the stream is then dirty. */
+void memory_watch_skipped(struct memory_watch *mw, const struct skip *s, bool gone,
+                          struct batch *b);
 
 /* Puts what a dirty stream stands at, if that has changed since. */
 void memory_watch_put_stream(struct memory_stream *s, struct memory_now now, struct batch *b);

@@ -53,6 +53,13 @@ static void on_watch_kept(void *arg, struct watch *w, size_t stream, struct obje
     s->events->on_kept(s->arg, w, stream, o, gone);
 }
 
+static void on_watch_skipped(void *arg, struct watch *w, const struct skip *skip, bool gone)
+{
+    const struct sources *s = arg;
+
+    s->events->on_skipped(s->arg, w, skip, gone);
+}
+
 static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 {
     tell_stale(arg, (struct content){.watch = w}, stale, wall_ns);
@@ -71,7 +78,8 @@ static struct watch *equal_watch(const struct sources *s, size_t i)
 
 static struct watch *make_watch(struct sources *s, size_t i)
 {
-    static const struct watch_events events = {on_watch_delta, on_watch_stale, on_watch_kept};
+    static const struct watch_events events = {on_watch_delta, on_watch_stale, on_watch_kept,
+                                               on_watch_skipped};
     const struct build_watches b = {
         .conf = s->params.conf, .node_name = s->params.node_name, .events = &events, .arg = s};
     struct watch *w = equal_watch(s, i);

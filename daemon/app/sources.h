@@ -34,6 +34,8 @@ struct sources_events {
     void (*on_recalled)(void *arg, struct content from, const struct delta *d);
     /* Before on_delta of a watch: watch_events.on_kept. */
     void (*on_kept)(void *arg, const struct watch *w, size_t stream, struct object *o, bool gone);
+    /* watch_events.on_skipped. */
+    void (*on_skipped)(void *arg, const struct watch *w, const struct skip *s, bool gone);
     void (*on_stale)(void *arg, struct content from, bool stale, uint64_t wall_ns);
     void (*on_progress)(void *arg); /* time has changed a view */
 };

@@ -30,3 +30,12 @@ size_t utf8_len(const unsigned char *p, size_t n)
             return 0;
     return len;
 }
+
+struct str utf8_cut(struct str text, size_t max)
+{
+    if (text.n <= max)
+        return text;
+    while (max > 0 && ((unsigned char)text.p[max] & 0xc0) == 0x80)
+        max--;
+    return str_of(text.p, max);
+}

@@ -31,6 +31,7 @@ struct audit {
     enum audit_state state;
     bool apply;
     bool doubted;    /* versions prove nothing */
+    bool unnamed;    /* the list has an item that no key can be told of */
     struct map keys; /* empty while IDLE */
     size_t parts;
     char **versions; /* of the lists, by part; NULL = not known */
@@ -142,6 +143,7 @@ void audit_begin(struct audit *a, bool apply)
     forget_keys(a);
     a->apply = apply;
     a->doubted = false;
+    a->unnamed = false;
     a->state = AUDIT_LISTING;
 }
 
@@ -202,19 +204,33 @@ static struct str version_of(const struct delta *d)
     return older ? (struct str){0} : object_rv(d->object);
 }
 
-void audit_touched(struct audit *a, size_t part, const struct delta *d)
+static void touch(struct audit *a, size_t part, struct str key, struct str rv)
 {
-    struct str rv = version_of(d);
-
     if (a->state == AUDIT_IDLE)
         return;
-    struct entry *e = find(a, object_key(d->object));
+    struct entry *e = find(a, key);
     if (e == NULL) {
-        e = add(a, object_key(d->object), (struct str){0}, (struct str){0});
+        e = add(a, key, (struct str){0}, (struct str){0});
         e->part = part;
     }
     free(e->touched);
     e->touched = mem_strndup(rv.n > 0 ? rv.p : "", rv.n);
+}
+
+void audit_touched(struct audit *a, size_t part, const struct delta *d)
+{
+    touch(a, part, object_key(d->object), version_of(d));
+}
+
+void audit_skipped(struct audit *a, size_t part, struct str key)
+{
+    touch(a, part, key, str_c(""));
+}
+
+void audit_unnamed(struct audit *a)
+{
+    ensure(a->state == AUDIT_LISTING);
+    a->unnamed = true;
 }
 
 void audit_listed(struct audit *a)
@@ -335,7 +351,8 @@ static void compare(struct comparison *c)
     ensure(a->state == AUDIT_GRACE);
     for (struct map_node *n = map_first(&a->keys); n != NULL; n = map_next(n))
         compare_entry(c, map_entry(n, struct entry, node));
-    store_each(a->store, compare_stored, c);
+    if (!a->unnamed)
+        store_each(a->store, compare_stored, c);
 }
 
 bool audit_agrees(const struct audit *a)

@@ -72,9 +72,16 @@ void audit_item(struct audit *a, size_t part, const struct object *o);
 /* The list has this key but does not show it: it is not compared. While LISTING. */
 void audit_unusable(struct audit *a, size_t part, struct str key);
 
+/* The list has an item that no key can be told of: what it does not name may be there, and is not
+ * compared. While LISTING. */
+void audit_unnamed(struct audit *a);
+
 /* The store has changed: a key of this part that changed after the version of the list is not
  * compared. Nothing happens while IDLE. */
 void audit_touched(struct audit *a, size_t part, const struct delta *d);
+
+/* The like of a key that cannot be used from now on, or can again. */
+void audit_skipped(struct audit *a, size_t part, struct str key);
 
 /* The lists of all parts are complete; events that were on their way may still come. While
  * LISTING. */

@@ -642,7 +642,6 @@ struct feed_status feed_status(const struct feed *f)
         .relists = reflector_relists(f->reflector),
         .guard = &f->in.guard,
         .events = f->in.events,
-        .skipped = f->in.skipped,
         .err = &f->last_error,
     };
 }

@@ -172,7 +172,6 @@ struct feed_status {
     const uint64_t *relists; /* by reason */
     const struct guard *guard;
     uint64_t events;       /* of watches, bookmarks left out */
-    uint64_t skipped;      /* events of a wrong kind, list items over object_size */
     const struct err *err; /* of the last failure; kind OK since the last success */
 };
 

@@ -13,7 +13,6 @@ void intake_reset(struct intake *in)
     in->failure = (struct err){0};
     in->retry_after_s = 0;
     in->had_bookmark = false;
-    in->skipped_here = 0;
 }
 
 void intake_begin(struct intake *in)
@@ -35,10 +34,10 @@ static void ignore_item(void *arg, struct object *o, bool selected)
     (void)selected;
 }
 
-static void ignore_too_big(void *arg, struct str key)
+static void ignore_unusable(void *arg, const struct unusable *u)
 {
     (void)arg;
-    (void)key;
+    (void)u;
 }
 
 static void on_item(void *arg, struct object *o, bool selected)
@@ -51,23 +50,11 @@ static void on_item(void *arg, struct object *o, bool selected)
         store_stage_left(in->store, in->part, o);
 }
 
-static void log_skipped(struct intake *in, struct str key, const char *why)
-{
-    enum log_level level = in->skipped_here == 0 ? LOG_LVL_WARN : LOG_LVL_DEBUG;
-
-    in->skipped++;
-    in->skipped_here++;
-    log_emit(level, "object skipped",
-             LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
-                        KV_VIEW("key", key), KV_STR("why", why)));
-}
-
-static void on_too_big(void *arg, struct str key)
+static void on_unusable(void *arg, const struct unusable *u)
 {
     struct intake *in = arg;
 
-    store_stage_kept(in->store, in->part, key);
-    log_skipped(in, key, "larger than limits.object_size; its old state stays");
+    store_stage_kept(in->store, in->part, u);
 }
 
 /* The watch tells what an object is like: a list beside it only that it is there. */
@@ -79,9 +66,9 @@ static void on_present(void *arg, struct object *o, bool selected)
     store_stage_present(in->store, in->part, o);
 }
 
-const struct list_events intake_list_events = {on_item, on_too_big};
-const struct list_events intake_present_events = {on_present, on_too_big};
-const struct list_events intake_no_events = {ignore_item, ignore_too_big};
+const struct list_events intake_list_events = {on_item, on_unusable};
+const struct list_events intake_present_events = {on_present, on_unusable};
+const struct list_events intake_no_events = {ignore_item, ignore_unusable};
 
 static void log_held(const struct intake *in, size_t deletes)
 {
@@ -175,6 +162,15 @@ enum intake_stop intake_commit(struct intake *in, struct str rv)
     return INTAKE_GOES_ON;
 }
 
+/* Initial events are a list: what one of them names is not gone. */
+static void initial_unusable(struct intake *in, const struct event *e)
+{
+    if (e->gone && e->unusable->key.n > 0)
+        store_unstage(in->store, in->part, e->unusable->key);
+    else
+        on_unusable(in, e->unusable);
+}
+
 static bool initial_event(struct intake *in, const struct event *e)
 {
     struct store *store = in->store;
@@ -188,7 +184,9 @@ static bool initial_event(struct intake *in, const struct event *e)
         reflector_streamed(in->reflector, e->rv, in->now.ms);
         return true;
     }
-    if (e->type == EVENT_DELETED)
+    if (e->type == EVENT_UNUSABLE)
+        initial_unusable(in, e);
+    else if (e->type == EVENT_DELETED)
         store_unstage(store, in->part, object_key(e->object));
     else
         on_item(in, e->object, e->selected);
@@ -224,13 +222,36 @@ static void replace_later(struct intake *in, const struct event *e)
         store_stage(in->store, in->part, e->object);
 }
 
+/* An event without a version cannot stand between others that have one: who watches on from it would not
+ * know where that is (PROTOCOL 1.6). */
+static bool lacks_version(const struct intake *in, const struct event *e)
+{
+    return (e->type == EVENT_ADDED || e->type == EVENT_MODIFIED) && e->rv.n == 0 &&
+           *reflector_rv(in->reflector) != '\0';
+}
+
+static void skip_unversioned(struct intake *in, const struct object *o)
+{
+    store_skip(in->store, in->part,
+               &(struct unusable){.why = "it has no metadata.resourceVersion",
+                                  .key = object_key(o),
+                                  .name = object_key(o),
+                                  .uid = object_uid(o)});
+}
+
 static bool watch_event(struct intake *in, const struct event *e)
 {
     struct store *store = in->store;
 
     if (e->type == EVENT_BOOKMARK)
         return bookmark(in, e);
-    if (e->type == EVENT_DELETED)
+    if (e->type == EVENT_UNUSABLE && e->gone)
+        store_remove_unusable(store, in->part, e->unusable, in->now.wall_ns);
+    else if (e->type == EVENT_UNUSABLE)
+        store_skip(store, in->part, e->unusable);
+    else if (lacks_version(in, e))
+        skip_unversioned(in, e->object);
+    else if (e->type == EVENT_DELETED)
         store_remove(store, e->object, in->now.wall_ns);
     else if (reflector_state(in->reflector) == REFLECTOR_COMPARING && is_another_life(store, e))
         replace_later(in, e);
@@ -238,27 +259,17 @@ static bool watch_event(struct intake *in, const struct event *e)
         store_apply(store, in->part, e->object, in->now.wall_ns);
     else
         store_leave(store, e->object, in->now.wall_ns);
-    in->events++;
+    in->events += e->type != EVENT_UNUSABLE || !e->unusable->foreign;
     in->event_ms = in->now.ms;
     reflector_seen(in->reflector, e->rv);
     return true;
 }
 
-/* Initial events are a list: what one of them names is not gone. So are those of a watch without a
- * version. */
-static void skip_event(struct intake *in, const struct event *e)
+static void log_skipped(const struct intake *in, const struct event *e)
 {
-    enum reflector_state state = reflector_state(in->reflector);
-
-    if (state == REFLECTOR_STREAMING || state == REFLECTOR_COMPARING)
-        store_stage_kept(in->store, in->part, e->key);
-    log_skipped(in, e->key, e->why);
-}
-
-/* An event without a version cannot stand between others that have one. */
-static bool lacks_version(const struct intake *in, const struct event *e)
-{
-    return e->object != NULL && e->rv.n == 0 && *reflector_rv(in->reflector) != '\0';
+    log_emit(LOG_LVL_WARN, "bookmark skipped",
+             LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
+                        KV_STR("why", e->why)));
 }
 
 bool intake_event(void *arg, const struct event *e)
@@ -270,19 +281,16 @@ bool intake_event(void *arg, const struct event *e)
     case EVENT_MODIFIED:
     case EVENT_DELETED:
     case EVENT_BOOKMARK:
+    case EVENT_UNUSABLE:
         break;
     case EVENT_SKIPPED:
-        skip_event(in, e);
+        log_skipped(in, e);
         return true;
     case EVENT_ERROR:
         status_to_err(e->status, &in->failure);
         if (e->status->retry_after_s > 0)
             in->retry_after_s = e->status->retry_after_s;
         return false;
-    }
-    if (lacks_version(in, e)) {
-        log_skipped(in, object_key(e->object), "it has no metadata.resourceVersion");
-        return true;
     }
     if (reflector_state(in->reflector) == REFLECTOR_STREAMING)
         return initial_event(in, e);

@@ -53,7 +53,6 @@ struct intake {
     struct err failure; /* an ERROR event; kind OK = none */
     int64_t retry_after_s;
     bool had_bookmark;
-    uint64_t skipped_here;
     /* Of the list that is staged; see intake_begin(). */
     enum intake_proof proof;
     enum intake_proof wants; /* UNPROVEN: what is to be found out */
@@ -64,7 +63,6 @@ struct intake {
     uint64_t event_ms;
     uint64_t bookmark_ms;
     uint64_t events;
-    uint64_t skipped;
 };
 
 /* A response begins. */

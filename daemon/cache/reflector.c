@@ -373,7 +373,7 @@ void reflector_seen(struct reflector *r, struct str rv)
 
     ensure(counts || r->state == REFLECTOR_STREAMING);
     r->events++;
-    if (counts && !is_unversioned(r) && !str_is(rv, "0")) /* as a start that is any version */
+    if (counts && rv.n > 0 && !is_unversioned(r) && !str_is(rv, "0")) /* as a start: any version */
         set(&r->rv, rv);
 }
 

@@ -117,9 +117,9 @@ bool reflector_is_newest(const struct reflector *r);
 /* The caller commits none of this list: lists anew after wait_ms, without a version. */
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
 
-/* The watch delivered an event of this version and it was applied (PROTOCOL 1.6). Initial events of
- * a stream count as life, but their versions are not remembered, nor those of a watch without a
- * version before its first bookmark. */
+/* The watch delivered an event of this version (empty: not known), and it was applied or its object was skipped
+ * (PROTOCOL 1.6). Initial events of a stream count as life, but their versions are not remembered, nor those
+ * of a watch without a version before its first bookmark. */
 void reflector_seen(struct reflector *r, struct str rv);
 
 /* The same of a bookmark; false: its version goes back, the stream cannot be trusted (PROTOCOL

@@ -18,7 +18,8 @@
     XX(BACKWARDS, "backwards")     /* the server's version went backwards */              \
     XX(UNVERSIONED, "unversioned") /* a stream ended that has no version to go on from */ \
     XX(MANUAL, "manual")           /* informerctl relist */                               \
-    XX(AUDIT, "audit")             /* an audit found differences */
+    XX(AUDIT, "audit")             /* an audit found differences */                       \
+    XX(UNNAMED, "unnamed")         /* a list with an item without a name left some open */
 
 #define RELIST_ENUM(id, name) RELIST_##id,
 enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };

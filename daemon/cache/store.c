@@ -25,6 +25,7 @@ struct part {
     bool doubted;        /* its versions prove nothing */
     bool reselected;     /* who is not on it may be there */
     struct list entries; /* all of the part: other parts cost a list nothing */
+    bool unreadable;     /* the like, as one of its items has no name that can be read */
     struct list staged;  /* entries in the order of the list */
 };
 
@@ -34,6 +35,7 @@ struct store {
     size_t part_count;
     size_t count;
     size_t bytes;
+    struct skips skips;
     delta_sink *sink;
     void *arg;
 };
@@ -115,6 +117,7 @@ void store_destroy(struct store **sp)
         next = map_next(n);
         free_entry(s, map_entry(n, struct entry, node));
     }
+    skips_fini(&s->skips);
     free(s->parts);
     free(s);
 }
@@ -184,6 +187,7 @@ void store_abort(struct store *s, size_t part)
 
     list_each (pos, tmp, &p->staged)
         drop_staged(s, list_entry(pos, struct entry, link));
+    skips_abort(&s->skips, part);
 }
 
 void store_begin(struct store *s, size_t part)
@@ -192,6 +196,7 @@ void store_begin(struct store *s, size_t part)
     part_at(s, part)->generation++;
     part_at(s, part)->doubted = false;
     part_at(s, part)->reselected = false;
+    part_at(s, part)->unreadable = false;
 }
 
 void store_doubt(struct store *s, size_t part)
@@ -210,6 +215,7 @@ void store_stage(struct store *s, size_t part, struct object *o)
     struct part *p = part_at(s, part);
     struct entry *e = find(s, object_key(o));
 
+    skips_unstage(&s->skips, object_key(o));
     if (e == NULL)
         e = add_entry(s, part, o);
     move_entry(s, e, part);
@@ -224,20 +230,23 @@ void store_stage(struct store *s, size_t part, struct object *o)
     list_append(&p->staged, &e->link);
 }
 
-void store_stage_kept(struct store *s, size_t part, struct str key)
+void store_stage_kept(struct store *s, size_t part, const struct unusable *u)
 {
-    struct entry *e = find(s, key);
+    struct part *p = part_at(s, part);
+    struct entry *e = find(s, u->key);
 
     if (e != NULL && e->object != NULL)
-        e->seen = part_at(s, part)->generation;
+        e->seen = p->generation;
+    p->unreadable = p->unreadable || u->name.n == 0;
+    skips_stage(&s->skips, part, u);
 }
 
 void store_stage_present(struct store *s, size_t part, const struct object *o)
 {
-    const struct entry *e = find(s, object_key(o));
+    struct entry *e = find(s, object_key(o));
 
     if (e != NULL && e->object != NULL && same_life(e->object, o))
-        store_stage_kept(s, part, object_key(o));
+        e->seen = part_at(s, part)->generation;
 }
 
 void store_unstage(struct store *s, size_t part, struct str key)
@@ -245,6 +254,7 @@ void store_unstage(struct store *s, size_t part, struct str key)
     struct entry *e = find(s, key);
 
     ensure(part < s->part_count);
+    skips_unstage(&s->skips, key);
     if (e == NULL)
         return;
     e->seen = 0;
@@ -264,9 +274,21 @@ void store_stage_left(struct store *s, size_t part, const struct object *o)
 }
 
 /* Is it stored, and not among what the list of its part selects? */
-static bool vanishes(const struct part *p, const struct entry *e)
+static bool is_missing(const struct part *p, const struct entry *e)
 {
     return e->object != NULL && e->seen != p->generation;
+}
+
+/* May one that is missing be an item that was skipped? */
+static bool is_spared(const struct store *s, const struct part *p, const struct entry *e)
+{
+    return e->left != p->generation &&
+           ((p->unreadable && !p->reselected) || skips_has_odd(&s->skips, object_uid(e->object)));
+}
+
+static bool vanishes(const struct store *s, const struct part *p, const struct entry *e)
+{
+    return is_missing(p, e) && !is_spared(s, p, e);
 }
 
 /* As what does one that vanishes go? */
@@ -283,7 +305,7 @@ size_t store_would_delete(const struct store *s, size_t part)
     list_each (pos, tmp, &p->entries) {
         const struct entry *e = list_entry(pos, struct entry, mate);
 
-        n += vanishes(p, e) && end_of(p, e) == DELTA_DELETED;
+        n += vanishes(s, p, e) && end_of(p, e) == DELTA_DELETED;
     }
     list_each (pos, tmp, &p->staged) {
         const struct entry *e = list_entry(pos, struct entry, link);
@@ -298,7 +320,7 @@ bool store_would_end(const struct store *s, size_t part)
     const struct part *p = part_at(s, part);
 
     list_each (pos, tmp, &p->entries)
-        if (vanishes(p, list_entry(pos, struct entry, mate)))
+        if (vanishes(s, p, list_entry(pos, struct entry, mate)))
             return true;
     list_each (pos, tmp, &p->staged) {
         const struct entry *e = list_entry(pos, struct entry, link);
@@ -320,6 +342,14 @@ struct vanished {
     struct list link;
 };
 
+/* What the list does not name, and yet deletes not. */
+static void mark_missing(struct store *s, const struct entry *e, size_t part)
+{
+    struct str key = object_key(e->object);
+
+    skips_stage(&s->skips, part, &(struct unusable){.key = key, .name = key, .why = SKIPS_MISSING});
+}
+
 /* Takes what the list did not select out of the map, for tell_vanished(). */
 static void take_vanished(struct store *s, size_t part, struct list *gone)
 {
@@ -328,8 +358,12 @@ static void take_vanished(struct store *s, size_t part, struct list *gone)
     list_each (pos, tmp, &p->entries) {
         struct entry *e = list_entry(pos, struct entry, mate);
 
-        if (!vanishes(p, e))
+        if (!is_missing(p, e))
             continue;
+        if (is_spared(s, p, e)) {
+            mark_missing(s, e, part);
+            continue;
+        }
         struct vanished *v = mem_alloc(sizeof(*v));
         *v = (struct vanished){.object = object_ref(e->object), .type = end_of(p, e)};
         list_append(gone, &v->link);
@@ -365,6 +399,7 @@ void store_commit(struct store *s, size_t part, enum delta_cause cause, uint64_t
     struct delta as = {.cause = cause, .received_ns = received_ns};
 
     tell_vanished(s, part, as);
+    skips_commit(&s->skips, part);
     as.final_state_unknown = true;
     list_each (pos, tmp, &p->staged) {
         struct entry *e = list_entry(pos, struct entry, link);
@@ -406,6 +441,7 @@ void store_apply(struct store *s, size_t part, struct object *o, uint64_t receiv
     const struct part *p = part_at(s, part);
     struct entry *e = find(s, object_key(o));
 
+    skips_clear(&s->skips, object_key(o), object_uid(o));
     if (e == NULL)
         e = add_entry(s, part, o);
     e->seen = p->generation; /* a list beside the watch need not name it */
@@ -423,11 +459,13 @@ void store_put(struct store *s, struct object *o, struct delta as)
     replace(s, e, o, e->object != NULL && object_same_bytes(e->object, o), as);
 }
 
-/* What was stored under the key, now the caller's reference; NULL: nothing was. */
-static struct object *take_out(struct store *s, struct str key)
+/* What was stored under the key, now the caller's reference; NULL: nothing was. uid: of what is
+ * gone from there. */
+static struct object *take_out(struct store *s, struct str key, struct str uid)
 {
     struct entry *e = find(s, key);
 
+    skips_clear(&s->skips, key, uid);
     if (e == NULL || e->object == NULL)
         return NULL;
     struct object *was = object_ref(e->object);
@@ -439,7 +477,7 @@ static struct object *take_out(struct store *s, struct str key)
 void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
 {
     struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
-    struct object *was = take_out(s, object_key(o));
+    struct object *was = take_out(s, object_key(o), object_uid(o));
 
     if (was == NULL)
         return;
@@ -451,7 +489,7 @@ void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
 void store_remove(struct store *s, struct object *last, uint64_t received_ns)
 {
     struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
-    struct object *was = take_out(s, object_key(last));
+    struct object *was = take_out(s, object_key(last), object_uid(last));
 
     if (was == NULL)
         return;
@@ -460,9 +498,70 @@ void store_remove(struct store *s, struct object *last, uint64_t received_ns)
     object_unref(&was);
 }
 
+/* What is stored of an object whose name cannot be used. This is rare: nothing is indexed for it. */
+static struct str key_of_uid(const struct store *s, struct str uid)
+{
+    for (struct map_node *n = map_first(&s->by_key); n != NULL && uid.n > 0; n = map_next(n)) {
+        const struct entry *e = map_entry(n, struct entry, node);
+
+        if (e->object != NULL && str_eq(object_uid(e->object), uid))
+            return object_key(e->object);
+    }
+    return str_c("");
+}
+
+void store_skip(struct store *s, size_t part, const struct unusable *u)
+{
+    struct unusable known = *u;
+
+    ensure(part < s->part_count);
+    if (u->key.n == 0)
+        known.key = key_of_uid(s, u->uid);
+    if (u->key.n == 0 && known.key.n > 0)
+        known.name = known.key;
+    skips_mark(&s->skips, part, &known);
+}
+
+void store_remove_unusable(struct store *s, size_t part, const struct unusable *u,
+                           uint64_t received_ns)
+{
+    struct str key = u->key.n > 0 ? u->key : key_of_uid(s, u->uid);
+    const struct object *is = store_get(s, key);
+    bool other = u->foreign && is != NULL && !str_eq(object_uid(is), u->uid);
+    struct delta as = {.type = DELTA_DELETED,
+                       .cause = CAUSE_WATCH,
+                       .final_state_unknown = true,
+                       .received_ns = received_ns};
+
+    if (other)
+        return;
+    bool known = skips_clear(&s->skips, key, u->uid);
+    if (key.n > 0)
+        store_drop(s, key, as);
+    else if (!known && u->name.n == 0)
+        store_skip(s, part, u); /* something is gone: nobody knows what */
+}
+
+void store_on_skip(struct store *s, skips_sink *sink, void *arg)
+{
+    s->skips.sink = sink;
+    s->skips.arg = arg;
+}
+
+void store_load_skip(struct store *s, const struct skip *mark)
+{
+    ensure(mark->part < s->part_count);
+    skips_load(&s->skips, mark);
+}
+
+const struct skips *store_skips(const struct store *s)
+{
+    return &s->skips;
+}
+
 void store_drop(struct store *s, struct str key, struct delta as)
 {
-    struct object *was = take_out(s, key);
+    struct object *was = take_out(s, key, str_c(""));
 
     if (was != NULL)
         emit(s, as.type, was, as);
@@ -485,6 +584,7 @@ void store_load(struct store *s, size_t part, struct object *o)
 void store_unload(struct store *s, size_t part)
 {
     store_abort(s, part);
+    skips_unload(&s->skips, part);
     list_each (pos, tmp, &s->parts[part].entries) {
         struct entry *e = list_entry(pos, struct entry, mate);
 

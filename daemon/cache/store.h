@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "cache/delta.h"
+#include "cache/skips.h"
 
 struct store;
 
@@ -36,9 +37,10 @@ void store_reselect(struct store *s, size_t part);
  * when it has no RV). */
 void store_stage(struct store *s, size_t part, struct object *o);
 
-/* An item of the list that cannot be used (over object_size, or an initial event of a wrong kind):
- * the old state stays, no DELETED. */
-void store_stage_kept(struct store *s, size_t part, struct str key);
+/* An item of the list that cannot be used: the old state of its key stays, no DELETED, and when the
+ * list is committed it has a mark. If its name is none, what is stored with its uid stays. If its
+ * name cannot be read, the list deletes nothing: what it does not name stays, and has a mark. */
+void store_stage_kept(struct store *s, size_t part, const struct unusable *u);
 
 /* An item of the list that the watch does not select (match): if it is stored, commit says LEFT. */
 void store_stage_left(struct store *s, size_t part, const struct object *o);
@@ -74,6 +76,25 @@ void store_apply(struct store *s, size_t part, struct object *o, uint64_t receiv
  * it is stored; DELETED if that was another uid. */
 void store_leave(struct store *s, const struct object *o, uint64_t received_ns);
 
+/* A watch says that an object was added or modified that cannot be used: its key has a mark, and
+ * keeps its old state, until a usable state comes, its end, or a list. Without a usable key it is that
+ * of its uid. */
+void store_skip(struct store *s, size_t part, const struct unusable *u);
+
+/* A watch says that such an object is gone. What is stored of its key, or without a usable one of its
+ * uid, is DELETED with final_state_unknown; if it is of another kind, only with the same uid. */
+void store_remove_unusable(struct store *s, size_t part, const struct unusable *u,
+                           uint64_t received_ns);
+
+/* Who hears of marks; before the first one. Must not change the store. */
+void store_on_skip(struct store *s, skips_sink *sink, void *arg);
+
+/* A mark that an earlier process has left: nobody is told. */
+void store_load_skip(struct store *s, const struct skip *mark);
+
+/* The marks there are. */
+const struct skips *store_skips(const struct store *s);
+
 /* A watch says the object is gone; last is its last state. A key that is not stored changes
  * nothing. */
 void store_remove(struct store *s, struct object *last, uint64_t received_ns);
@@ -92,7 +113,7 @@ void store_drop(struct store *s, struct str key, struct delta as);
  * that is not known: whatever a list or event says of it is told. */
 void store_load(struct store *s, size_t part, struct object *o);
 
-/* Drops what is stored of the part, and the list under way: nobody is told. */
+/* Drops what is stored of the part, its marks, and the list under way: nobody is told. */
 void store_unload(struct store *s, size_t part);
 
 /* The object of a key, borrowed, or NULL. */

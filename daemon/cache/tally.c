@@ -52,7 +52,6 @@ static void add(struct watch_status *sum, const struct feed_status *s, uint64_t 
         sum->held_deletes += s->guard->deletes;
     }
     sum->events += s->events;
-    sum->skipped += s->skipped;
     if (s->err->kind != ERR_OK)
         sum->err = s->err;
 }

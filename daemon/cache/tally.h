@@ -27,7 +27,7 @@ struct watch_status {
     uint64_t relists;
     uint64_t relists_by[RELIST_REASONS];
     uint64_t events;
-    uint64_t skipped;
+    uint64_t skipped;      /* objects that are skipped now: see store_skips() */
     const struct err *err; /* kind OK = none */
 };
 
@@ -41,7 +41,7 @@ enum tally_badness {
 };
 
 struct tally {
-    struct watch_status sum; /* stale is the caller's */
+    struct watch_status sum; /* stale and skipped are the caller's */
     enum tally_badness worst;
     size_t added;
     uint64_t now_ms;

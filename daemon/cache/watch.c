@@ -3,11 +3,19 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/audit.h"
 #include "cache/confirm.h"
 #include "cache/span.h"
+
+/* What a list left open is listed again after so long, with each time twice as long. */
+#define MISSING_FIRST_MS UINT64_C(60000)
+#define MISSING_MAX_MS   UINT64_C(3600000)
+
+/* More objects than these are not named in the log one by one. */
+enum { MANY_SKIPS = 100 };
 
 struct watch {
     char *name;
@@ -28,10 +36,12 @@ struct watch {
     struct confirm *confirm; /* NULL = deletes are taken as they come */
     struct err
         unresolved; /* why the resource is not known; kind OK = it is, or was not asked for */
-    bool version_is_chosen; /* by discovery, not by the user */
-    bool stale;             /* as told last */
-    bool begun_stale;       /* with what was left, as no server answered, .. */
-    uint64_t begun_ms;      /* .. at this time, when the last contact was so long ago */
+    bool version_is_chosen;   /* by discovery, not by the user */
+    bool stale;               /* as told last */
+    uint64_t missing_ms;      /* when what a list left open is listed again; 0 = nothing is open */
+    uint64_t missing_wait_ms; /* after that one, so long */
+    bool begun_stale;         /* with what was left, as no server answered, .. */
+    uint64_t begun_ms;        /* .. at this time, when the last contact was so long ago */
     uint64_t begun_age_ms;
     const struct watch_events *events;
     void *arg;
@@ -68,6 +78,28 @@ static void on_store_delta(void *arg, const struct delta *d)
         confirm_take(w->confirm, d, newest_ms(w));
     else
         tell(w, d);
+}
+
+/* Each is named once, but for a flood of them. */
+static void log_skip(const struct watch *w, const struct skip *s, bool gone)
+{
+    bool flood = skips_count(store_skips(w->store)) > MANY_SKIPS;
+    enum log_level level = flood ? LOG_LVL_DEBUG : gone ? LOG_LVL_INFO : LOG_LVL_WARN;
+    struct str name = s->name.n > 0 ? s->name : str_c("(cannot be read)");
+
+    log_emit(level, gone ? "object no longer skipped" : "object skipped: its old state stays",
+             LOG_FIELDS(KV_STR("cluster", w->cluster), KV_STR("watch", w->name),
+                        KV_VIEW("key", name), KV_VIEW("why", s->why)));
+}
+
+static void on_skip(void *arg, const struct skip *s, bool gone)
+{
+    struct watch *w = arg;
+
+    audit_skipped(w->audit, s->part, s->id);
+    log_skip(w, s, gone);
+    if (w->events->on_skipped != NULL)
+        w->events->on_skipped(w->arg, w, s, gone);
 }
 
 static struct feed *make_feed(struct watch *w, size_t stream)
@@ -136,6 +168,7 @@ static struct watch *new_watch(const struct watch_params *p, const struct watch_
     w->arg = arg;
     past_init(&w->pasts, w->span.streams);
     w->store = store_create(w->span.streams, on_store_delta, w);
+    store_on_skip(w->store, on_skip, w);
     w->audit = audit_create(w->store, w->span.streams);
     if (p->confirm_deletes)
         w->confirm = confirm_create(tell, w);
@@ -306,8 +339,14 @@ void watch_load(struct watch *w, struct object *o)
 {
     size_t stream = span_find(&w->span, o);
 
-    past_note(&w->pasts, stream, o);
+    if (!object_is_bare(o) || !skips_has(store_skips(w->store), object_key(o)))
+        past_note(&w->pasts, stream, o);
     store_load(w->store, stream, o);
+}
+
+void watch_load_skip(struct watch *w, const struct skip *s)
+{
+    store_load_skip(w->store, s);
 }
 
 void watch_resume(struct watch *w, size_t stream, const struct past *past)
@@ -462,8 +501,41 @@ static uint64_t first_stale_ms(const struct watch *w)
     return first;
 }
 
+static void list_missing(void *arg, const struct skip *s)
+{
+    const struct watch *w = arg;
+
+    if (str_is(s->why, SKIPS_MISSING) && w->feeds != NULL &&
+        feed_status(w->feeds[s->part]).state == REFLECTOR_WATCHING)
+        feed_order(w->feeds[s->part], RELIST_UNNAMED);
+}
+
+/* A list that deleted nothing, for want of a name, has left open what was missing in it. Returns when
+ * the next one is due; not all nodes ask at once. */
+static uint64_t look_for_missing(struct watch *w, uint64_t now_ms)
+{
+    const struct skips *skips = store_skips(w->store);
+
+    if (skips->missing == 0) {
+        w->missing_ms = 0;
+        return UINT64_MAX;
+    }
+    if (w->missing_ms == 0) {
+        w->missing_wait_ms = MISSING_FIRST_MS + w->params.seed % MISSING_FIRST_MS;
+        w->missing_ms = now_ms + w->missing_wait_ms;
+    }
+    if (now_ms >= w->missing_ms) {
+        skips_each(skips, list_missing, w);
+        w->missing_wait_ms =
+            w->missing_wait_ms < MISSING_MAX_MS / 2 ? w->missing_wait_ms * 2 : MISSING_MAX_MS;
+        w->missing_ms = now_ms + w->missing_wait_ms;
+    }
+    return w->missing_ms;
+}
+
 uint64_t watch_tick(struct watch *w, struct feed_now now)
 {
+    uint64_t missing_ms = look_for_missing(w, now.ms);
     uint64_t from_ms = first_stale_ms(w);
     bool stale = now.ms >= from_ms;
 
@@ -471,7 +543,8 @@ uint64_t watch_tick(struct watch *w, struct feed_now now)
         w->stale = stale;
         w->events->on_stale(w->arg, w, stale, now.wall_ns);
     }
-    return stale ? UINT64_MAX : from_ms;
+    from_ms = stale ? UINT64_MAX : from_ms;
+    return from_ms < missing_ms ? from_ms : missing_ms;
 }
 
 bool watch_begin_stale(struct watch *w, struct feed_now now, uint64_t age_ms)
@@ -506,6 +579,7 @@ struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
     }
     t.sum.synced = watch_synced(w);
     t.sum.stale = now_ms >= first_stale_ms(w);
+    t.sum.skipped = skips_count(store_skips(w->store));
     struct watch_status sum = tally_end(&t);
     if (w->begun_stale && !sum.contact)
         note_past_contact(w, now_ms, &sum);

@@ -31,6 +31,9 @@ struct watch_events {
     /* Just before on_delta, for whoever keeps what the watch has: o is an object of this stream
      * now, or (gone) is none any more, whatever its uid. NULL: nobody does. */
     void (*on_kept)(void *arg, struct watch *w, size_t stream, struct object *o, bool gone);
+    /* For the same: an object of a stream is skipped from now on, or (gone) no more. Inside
+     * feed_body() and feed_end(). NULL: nobody keeps it. */
+    void (*on_skipped)(void *arg, struct watch *w, const struct skip *s, bool gone);
 };
 
 /* ERR_CONFIG: the resource cannot be one, namespaces do not fit its scope, a path or selector is
@@ -87,6 +90,10 @@ size_t watch_stream_of(const struct watch *w, const struct object *o);
  * be. */
 void watch_load(struct watch *w, struct object *o);
 
+/* An object that it skipped, in a stream of this watch (copied). If no more than its name is left,
+ * which is loaded behind this, the stream goes on all the same: a list would not tell more. */
+void watch_load_skip(struct watch *w, const struct skip *s);
+
 /* What it has left of a stream beside them (copied). Behind them, before the first feed starts. */
 void watch_resume(struct watch *w, size_t stream, const struct past *past);
 
@@ -138,7 +145,8 @@ void watch_relist(struct watch *w, enum relist_reason why);
 /* A person decides about the lists that the guard holds (DESIGN 1.6). False: none is held. */
 bool watch_guard(struct watch *w, bool accept);
 
-/* Looks at the clock: tells when the watch became stale or fresh. Returns when (ms) to look again,
+/* Looks at the clock: tells when the watch became stale or fresh, and orders a list (feed_is_ordered())
+ * of what one with an item without a name has left open. Returns when (ms) to look again,
  * UINT64_MAX = not before its streams change. */
 uint64_t watch_tick(struct watch *w, struct feed_now now);
 

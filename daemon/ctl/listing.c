@@ -29,6 +29,7 @@ const struct listing listing_watches = {
       {"EVENT", "last_event_age_s", LISTING_SECONDS, true, false},
       {"BOOKMARK", "last_bookmark_age_s", LISTING_SECONDS, true, false},
       {"OBJECTS", "objects", LISTING_TEXT, false, false},
+      {"SKIPPED", "skipped", LISTING_TEXT, false, false},
       {"SIZE", "bytes", LISTING_BYTES, false, false},
       {"VERSION", "resource_version", LISTING_TEXT, true, false},
       {"RELISTS", "relists", LISTING_TEXT, false, false},

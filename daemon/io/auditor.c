@@ -111,11 +111,15 @@ static void on_item(void *arg, struct object *o, bool selected)
         audit_item(audit(a), a->feed, o);
 }
 
-static void on_too_big(void *arg, struct str key)
+/* It is not known what the server has there. */
+static void on_unusable(void *arg, const struct unusable *u)
 {
     const struct auditor *a = arg;
 
-    audit_unusable(audit(a), a->feed, key);
+    if (u->key.n > 0)
+        audit_unusable(audit(a), a->feed, u->key);
+    else
+        audit_unnamed(audit(a));
 }
 
 static void on_head(void *arg, const struct http_head *head);
@@ -127,7 +131,7 @@ static void ask(struct auditor *a, const char *token)
 {
     static const struct request_events request_events = {
         .on_head = on_head, .on_body = on_body, .on_end = on_end};
-    static const struct list_events list_events = {on_item, on_too_big};
+    static const struct list_events list_events = {on_item, on_unusable};
     const struct feed *f = watch_feed(a->params.watch, a->feed);
     struct buf target = {0};
 

@@ -27,7 +27,7 @@
 /* No object that an API server sends is larger. */
 #define BODY_BYTES ((uint64_t)64 * 1024 * 1024)
 
-enum { MEMBER_DEPTH = 1, UID_DEPTH = 2 };
+enum { MEMBER_DEPTH = 1, UID_DEPTH = 2, TOKEN_BYTES = 64 * 1024 };
 
 /* Where the tokens of the answer are: at which member, as far as that matters. */
 enum place { PLACE_ELSEWHERE, PLACE_METADATA, PLACE_UID };
@@ -155,6 +155,13 @@ static bool on_token(void *arg, const struct json_token *t)
     return true;
 }
 
+/* Only the uid is looked for. */
+static void on_excess(void *arg, const char *why)
+{
+    (void)arg;
+    (void)why;
+}
+
 static void on_head(void *arg, const struct http_head *head)
 {
     struct confirmer *c = arg;
@@ -204,6 +211,7 @@ static void ask(struct confirmer *c, const struct object *o)
     buf_append_str(&c->uid, object_uid(o));
     buf_clear(&c->found);
     c->json = json_in_create(JSON_IN_MAX_DEPTH, on_token, c);
+    json_in_tolerate(c->json, on_excess, TOKEN_BYTES);
     c->fed = 0;
     c->place = PLACE_ELSEWHERE;
     c->err = (struct err){0};

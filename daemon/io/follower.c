@@ -52,6 +52,8 @@ static void on_tick(void *arg)
     struct follower *f = arg;
 
     look_at_clock(f);
+    for (size_t i = 0; i < f->source_count; i++)
+        source_poke(f->sources[i]);
     f->events->on_progress(f->arg);
 }
 

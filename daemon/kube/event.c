@@ -12,29 +12,37 @@ enum {
     OBJECT_DEPTH = 1,
 };
 
+/* An object over object_size is not kept; yet it must end some time. */
+#define SKIP_BYTES ((uint64_t)64 * 1024 * 1024)
+
 enum member { M_OTHER, M_TYPE, M_OBJECT };
 
 struct event_reader {
     struct json_in *json;
     struct object_scan *scan;
+    struct object_scan *whole; /* all bytes of an object that may be a Status; else NULL */
     char *kind;
     char *api_version;
     struct object_rules rules; /* with the two above */
     event_cb *cb;
     void *arg;
+    const char *data; /* being fed: n bytes */
+    size_t n;
     uint64_t fed;         /* position of the first byte not fed yet */
     uint64_t frame_start; /* the frame began there, or later */
+    uint64_t object_from; /* in the object: its start */
+    uint64_t object_size; /* of the object that has ended */
     unsigned deepest;     /* in the object: how deep tokens matter; 0 = not in it */
     enum member member;
     bool has_type;
     bool has_object;
-    bool raw; /* the object was taken as it is */
     enum event_type type;
     enum err_kind failed;
     struct err err;
 };
 
 static bool on_token(void *arg, const struct json_token *t);
+static void on_excess(void *arg, const char *why);
 
 struct event_reader *event_reader_create(const struct object_rules *rules, event_cb *cb, void *arg)
 {
@@ -44,7 +52,8 @@ struct event_reader *event_reader_create(const struct object_rules *rules, event
 
     r->rules.kind = r->kind;
     r->rules.api_version = r->api_version;
-    r->json = json_in_create(JSON_IN_MAX_DEPTH, on_token, r);
+    r->json = json_in_create(OBJECT_DEPTH + OBJECT_MAX_DEPTH, on_token, r);
+    json_in_tolerate(r->json, on_excess, rules->object_size);
     return r;
 }
 
@@ -54,6 +63,7 @@ void event_reader_destroy(struct event_reader **r)
         return;
     json_in_destroy(&(*r)->json);
     object_scan_destroy(&(*r)->scan);
+    object_scan_destroy(&(*r)->whole);
     free((*r)->kind);
     free((*r)->api_version);
     free(*r);
@@ -68,11 +78,9 @@ static bool fail(struct event_reader *r, const char *text)
 
 static bool fail_too_big(struct event_reader *r)
 {
-    struct str key = object_scan_key(r->scan);
-
     r->failed = err_set(&r->err, ERR_TOO_BIG, 0,
-                        "watch event over object_size (%zu bytes)%s%.*s: raise limits.object_size",
-                        r->rules.object_size, key.n > 0 ? ", object " : "", STR_ARG(key));
+                        "a watch event is far larger than limits.object_size (%zu bytes)",
+                        r->rules.object_size);
     return false;
 }
 
@@ -111,21 +119,15 @@ static const char *wrong_type(const struct event_reader *r)
     return NULL;
 }
 
-static bool deliver(struct event_reader *r, struct event *e)
-{
-    if (e->why != NULL) {
-        *e = (struct event){.type = EVENT_SKIPPED, .why = e->why};
-        e->key = object_scan_key(r->scan);
-    }
-    return r->cb(r->arg, e);
-}
-
 static bool finish_error(struct event_reader *r)
 {
+    const struct object_scan *scan = r->whole != NULL ? r->whole : r->scan;
     struct status status;
 
-    status_parse(&status, 0, object_scan_body(r->scan));
-    return deliver(r, &(struct event){.type = EVENT_ERROR, .status = &status});
+    if (object_scan_too_big(scan))
+        return fail_too_big(r);
+    status_parse(&status, 0, object_scan_body(scan));
+    return r->cb(r->arg, &(struct event){.type = EVENT_ERROR, .status = &status});
 }
 
 static bool finish_bookmark(struct event_reader *r)
@@ -134,35 +136,55 @@ static bool finish_bookmark(struct event_reader *r)
 
     if (e.why == NULL)
         e.why = object_scan_why_no_rv(r->scan);
-    e.rv = object_scan_rv(r->scan);
-    if (e.why == NULL && str_is(e.rv, "0"))
+    if (e.why == NULL && str_is(object_scan_rv(r->scan), "0"))
         e.why = "its metadata.resourceVersion is 0";
+    if (e.why != NULL) {
+        e.type = EVENT_SKIPPED;
+        return r->cb(r->arg, &e);
+    }
+    e.rv = object_scan_rv(r->scan);
     e.initial_events_end = object_scan_initial_events_end(r->scan);
-    return deliver(r, &e);
+    return r->cb(r->arg, &e);
+}
+
+static bool deliver_object(struct event_reader *r, struct object *o, bool selected)
+{
+    const struct event e = {.type = r->type, .object = o, .rv = object_rv(o), .selected = selected};
+    bool go_on = r->cb(r->arg, &e);
+
+    object_unref(&o);
+    return go_on;
+}
+
+/* The version of what is of another kind is none of this watch (PROTOCOL 1.6). */
+static bool deliver_unusable(struct event_reader *r, const struct unusable *u)
+{
+    return r->cb(r->arg, &(struct event){.type = EVENT_UNUSABLE,
+                                         .gone = r->type == EVENT_DELETED,
+                                         .rv = u->foreign ? (struct str){0} : u->rv,
+                                         .unusable = u});
 }
 
 static bool finish_object(struct event_reader *r)
 {
-    struct event e = {.type = r->type, .why = wrong_type(r)};
+    struct str kind = str_c(r->kind);
+    struct str api_version = str_c(r->api_version);
+    const char *foreign = wrong_type(r);
+    struct object *o = NULL;
 
-    if (e.why == NULL)
-        e.why = object_scan_why(r->scan);
-    if (e.why != NULL)
-        return deliver(r, &e);
-    if (object_scan_end(r->scan, str_c(r->kind), str_c(r->api_version), &e.object) !=
-        OBJECT_SCAN_OK)
-        return fail_too_big(r);
-    e.rv = object_rv(e.object);
-    e.selected = object_scan_selected(r->scan);
-    bool go_on = deliver(r, &e);
-    object_unref(&e.object);
-    return go_on;
+    if (foreign == NULL && object_scan_end(r->scan, kind, api_version, &o) == OBJECT_SCAN_OK)
+        return deliver_object(r, o, object_scan_selected(r->scan));
+    if (foreign == NULL && r->type != EVENT_DELETED)
+        o = object_scan_left_out(r->scan, kind, api_version);
+    if (o != NULL)
+        return deliver_object(r, o, false);
+    struct unusable u = object_scan_unusable(r->scan, foreign);
+    u.foreign = foreign != NULL;
+    return deliver_unusable(r, &u);
 }
 
 static bool finish_by_type(struct event_reader *r)
 {
-    if (object_scan_too_big(r->scan))
-        return fail_too_big(r);
     if (r->type == EVENT_ERROR)
         return finish_error(r);
     if (r->type == EVENT_BOOKMARK)
@@ -170,30 +192,32 @@ static bool finish_by_type(struct event_reader *r)
     return finish_object(r);
 }
 
-/* Nothing was cut as nobody knew the type: only now it is read as what it is. */
-static bool finish_late(struct event_reader *r)
+/* How large the frame may be, as far as it was seen. */
+static uint64_t frame_limit(const struct event_reader *r)
 {
-    struct object_scan *raw = r->scan;
+    uint64_t object = r->rules.object_size;
 
-    r->scan = object_scan_create(&r->rules);
-    object_scan_text(r->scan, object_scan_body(raw));
-    bool go_on = finish_by_type(r);
-    object_scan_destroy(&r->scan);
-    r->scan = raw;
-    return go_on;
+    if (r->deepest > 0)
+        object += SKIP_BYTES;
+    else if (r->has_object && r->object_size > object)
+        object = r->object_size;
+    return object + ENVELOPE_BYTES;
 }
 
 /* The frame ends at position end: only now both its members are known, in whatever order. */
 static bool finish_frame(struct event_reader *r, uint64_t end)
 {
-    bool too_big = end - r->frame_start > (uint64_t)r->rules.object_size + ENVELOPE_BYTES;
+    bool too_big = end - r->frame_start > frame_limit(r);
 
     r->frame_start = end;
     if (!r->has_type || !r->has_object)
         return fail(r, r->has_type ? "no object in it" : "no type in it");
-    if (too_big || object_scan_too_big(r->scan))
+    if (too_big)
         return fail_too_big(r);
-    return r->raw && r->type != EVENT_ERROR ? finish_late(r) : finish_by_type(r);
+    bool go_on = finish_by_type(r);
+    r->has_object = false;
+    object_scan_destroy(&r->whole);
+    return go_on;
 }
 
 /* A Status must stay whole, and the type, which tells that it is one, may stand behind it. */
@@ -202,11 +226,14 @@ static void begin_object(struct event_reader *r, const struct json_token *t)
     bool cuts = r->rules.shape != NULL || r->rules.partial;
 
     r->has_object = true;
-    r->raw = cuts && (!r->has_type || r->type == EVENT_ERROR);
-    if (r->raw)
-        r->deepest = object_scan_begin_raw(r->scan, t->end, t->depth);
-    else
-        r->deepest = object_scan_begin(r->scan, t->end, t->depth);
+    r->object_size = 0;
+    r->object_from = t->end - 1;
+    r->deepest = object_scan_begin(r->scan, t->end, t->depth);
+    if (!cuts || (r->has_type && r->type != EVENT_ERROR))
+        return;
+    r->whole = object_scan_create(&r->rules);
+    object_scan_lend(r->whole, r->fed, r->data, r->n);
+    object_scan_begin_raw(r->whole, t->end, t->depth);
 }
 
 static bool on_frame(struct event_reader *r, const struct json_token *t)
@@ -247,28 +274,52 @@ NOINLINE static bool on_envelope(struct event_reader *r, const struct json_token
     return t->depth > OBJECT_DEPTH || on_member(r, t);
 }
 
+static void end_object(struct event_reader *r, const struct json_token *t)
+{
+    r->object_size = t->end - r->object_from;
+    if (r->whole != NULL)
+        object_scan_token(r->whole, t);
+}
+
 static bool on_token(void *arg, const struct json_token *t)
 {
     struct event_reader *r = arg;
 
     if (r->deepest == 0)
         return on_envelope(r, t);
-    if (t->depth <= r->deepest)
-        r->deepest = object_scan_token(r->scan, t);
+    if (t->depth > r->deepest)
+        return true;
+    r->deepest = object_scan_token(r->scan, t);
+    if (r->deepest == 0)
+        end_object(r, t);
     return true;
+}
+
+static void on_excess(void *arg, const char *why)
+{
+    struct event_reader *r = arg;
+
+    if (r->deepest > 0)
+        object_scan_excess(r->scan, why);
 }
 
 enum err_kind event_reader_feed(struct event_reader *r, const char *data, size_t n, struct err *err)
 {
     struct err json_err;
 
+    r->data = data;
+    r->n = n;
     object_scan_lend(r->scan, r->fed, data, n);
+    if (r->whole != NULL)
+        object_scan_lend(r->whole, r->fed, data, n);
     enum err_kind kind = json_in_feed(r->json, data, n, &json_err);
     r->fed += n;
     object_scan_save(r->scan);
+    if (r->whole != NULL)
+        object_scan_save(r->whole);
     if (kind == ERR_OK && json_in_idle(r->json))
         r->frame_start = r->fed;
-    if (kind == ERR_OK && r->fed - r->frame_start > (uint64_t)r->rules.object_size + ENVELOPE_BYTES)
+    if (kind == ERR_OK && r->fed - r->frame_start > frame_limit(r))
         fail_too_big(r);
     if (r->failed == ERR_OK && kind != ERR_OK)
         r->failed = err_set(&r->err, kind, 0, "watch event: %s", json_err.text);

@@ -10,7 +10,7 @@
 #include "kube/object_scan.h"
 #include "proto/json_in.h"
 
-/* An item over object_size is not kept, but its tokens are, one at a time. */
+/* An item over object_size is not kept; yet it must end some time. */
 #define SKIP_BYTES ((uint64_t)64 * 1024 * 1024)
 
 enum { ITEM_DEPTH = 2 };
@@ -49,6 +49,7 @@ struct list_reader {
 };
 
 static bool on_token(void *arg, const struct json_token *t);
+static void on_excess(void *arg, const char *why);
 
 struct list_reader *list_reader_create(const struct object_rules *rules,
                                        const struct list_events *events, void *arg)
@@ -59,7 +60,8 @@ struct list_reader *list_reader_create(const struct object_rules *rules,
                 .object_size = rules->object_size, .may_be_partial = rules->partial,
                 .events = events, .arg = arg, .scan = object_scan_create(rules));
 
-    r->json = json_in_create(JSON_IN_MAX_DEPTH, on_token, r);
+    r->json = json_in_create(ITEM_DEPTH + OBJECT_MAX_DEPTH, on_token, r);
+    json_in_tolerate(r->json, on_excess, rules->object_size);
     return r;
 }
 
@@ -168,44 +170,66 @@ static bool take_word(struct list_reader *r, struct buf *into, const struct json
     return true;
 }
 
-static bool check_item_kind(struct list_reader *r)
+/* Without that no item can be read. */
+static bool check_items(struct list_reader *r)
+{
+    if (object_scan_is_partial(r->scan))
+        return check_partial(r);
+    if (object_scan_kind(r->scan).n == 0 && item_kind(r).n == 0)
+        return fail(r, "item %zu does not say its kind, nor did the list before it",
+                    r->items + r->skipped);
+    return true;
+}
+
+/* Is it what the list is of? NULL if so. */
+static const char *foreign(const struct list_reader *r)
 {
     struct str own = object_scan_kind(r->scan);
+    struct str version = object_scan_api_version(r->scan);
     struct str kind = item_kind(r);
 
     if (object_scan_is_partial(r->scan))
-        return check_partial(r);
-    if (own.n == 0 && kind.n == 0)
-        return fail(r, "item %zu does not say its kind, nor did the list before it",
-                    r->items + r->skipped);
+        return NULL;
     if (own.n > 0 && kind.n > 0 && !str_eq(own, kind))
-        return fail(r, "item %zu is of the wrong kind %.*s, expected %.*s", r->items + r->skipped,
-                    STR_ARG(own), STR_ARG(kind));
+        return "its kind is not that of the watch";
+    if (version.n > 0 && r->want_api_version != NULL && !str_is(version, r->want_api_version))
+        return "its apiVersion is not that of the watch";
+    return NULL;
+}
+
+static bool take_item(struct list_reader *r, struct object *o, bool selected)
+{
+    r->items++;
+    r->events->on_item(r->arg, o, selected);
+    object_unref(&o);
+    return true;
+}
+
+static bool skip_item(struct list_reader *r, const struct unusable *u)
+{
+    r->skipped++;
+    r->events->on_unusable(r->arg, u);
     return true;
 }
 
 NOINLINE static bool finish_item(struct list_reader *r, uint64_t end)
 {
+    const char *why = foreign(r);
     struct object *o = NULL;
 
     r->from = end;
-    if (!check_item_kind(r))
+    if (!check_items(r))
         return false;
-    switch (object_scan_end(r->scan, item_kind(r), item_api_version(r), &o)) {
-    case OBJECT_SCAN_OK:
-        r->items++;
-        r->events->on_item(r->arg, o, object_scan_selected(r->scan));
-        object_unref(&o);
-        break;
-    case OBJECT_SCAN_TOO_BIG:
-        r->skipped++;
-        r->events->on_too_big(r->arg, object_scan_key(r->scan));
-        break;
-    case OBJECT_SCAN_NOT_OBJECT:
-        return fail(r, "item %zu cannot be used: %s", r->items + r->skipped,
-                    object_scan_why(r->scan));
-    }
-    return true;
+    if (why == NULL &&
+        object_scan_end(r->scan, item_kind(r), item_api_version(r), &o) == OBJECT_SCAN_OK)
+        return take_item(r, o, object_scan_selected(r->scan));
+    if (why == NULL)
+        o = object_scan_left_out(r->scan, item_kind(r), item_api_version(r));
+    if (o != NULL)
+        return take_item(r, o, false);
+    struct unusable u = object_scan_unusable(r->scan, why);
+    u.foreign = why != NULL;
+    return skip_item(r, &u);
 }
 
 static bool top_key(struct list_reader *r, struct str key)
@@ -302,9 +326,9 @@ NOINLINE static bool on_envelope(struct list_reader *r, const struct json_token 
         return t->type == JSON_KEY ? top_key(r, t->text) : top_value(r, t);
     if (t->depth == 2 && r->in_metadata)
         return metadata_token(r, t);
-    if (t->depth == ITEM_DEPTH && r->in_items) {
+    if (t->depth == ITEM_DEPTH && r->in_items && t->type != JSON_ARRAY_END) {
         if (t->type != JSON_OBJECT)
-            return fail(r, "item %zu is not an object", r->items + r->skipped);
+            return skip_item(r, &(struct unusable){.why = "it is no JSON object"});
         r->from = t->end - 1;
         r->deepest = object_scan_begin(r->scan, t->end, t->depth);
     }
@@ -321,6 +345,14 @@ static bool on_token(void *arg, const struct json_token *t)
         return true;
     r->deepest = object_scan_token(r->scan, t);
     return r->deepest > 0 || finish_item(r, t->end);
+}
+
+static void on_excess(void *arg, const char *why)
+{
+    struct list_reader *r = arg;
+
+    if (r->deepest > 0)
+        object_scan_excess(r->scan, why);
 }
 
 static enum err_kind give_err(const struct list_reader *r, struct err *err)

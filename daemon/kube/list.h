@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "kube/object.h"
 #include "kube/object_rules.h"
+#include "kube/unusable.h"
 
 /* What one page said; borrowed from the reader. */
 struct list_page {
@@ -19,13 +20,14 @@ struct list_page {
     struct str next; /* continue token; empty = this is the last page */
     struct str kind; /* of the items: from the list's kind without "List", or as rules say */
     size_t items;    /* handed out */
-    size_t skipped;  /* over object_size */
+    size_t skipped;  /* cannot be used */
 };
 
 struct list_events {
-    /* The object is borrowed: take a reference to keep it. selected: match holds. */
+    /* The object is borrowed: take a reference to keep it. selected: match holds; else it may be a
+     * bare one, which is all that is needed then. */
     void (*on_item)(void *arg, struct object *o, bool selected);
-    void (*on_too_big)(void *arg, struct str key); /* an item over object_size; key may be empty */
+    void (*on_unusable)(void *arg, const struct unusable *u); /* an item that is skipped */
 };
 
 struct list_reader;
@@ -40,11 +42,10 @@ struct list_reader *list_reader_create(const struct object_rules *rules,
 /* Frees the reader and sets *r to NULL. NULL is fine. Not from inside its callbacks. */
 void list_reader_destroy(struct list_reader **r);
 
-/* Feeds n bytes of the body; items come before return. ERR_PROTOCOL: no JSON, an item without
- * metadata.name or of another kind, a Table (PROTOCOL 1.3), an object that is no list, a
- * PartialObjectMetadata when the rules do not say of what. ERR_TOO_BIG:
- * what stands before, between or behind the items is over object_size, an item is over object_size
- * + 64 MiB, or nested too deep. Feed nothing after an error. */
+/* Feeds n bytes of the body; items come before return. ERR_PROTOCOL: no JSON, a Table (PROTOCOL
+ * 1.3), an object that is no list, items whose kind nobody says, a PartialObjectMetadata when the
+ * rules do not say of what. ERR_TOO_BIG: what stands before, between or behind the items is over
+ * object_size, or an item is over object_size + 64 MiB. Feed nothing after an error. */
 enum err_kind list_reader_feed(struct list_reader *r, const char *data, size_t n,
                                struct err *err) MUST_CHECK;
 

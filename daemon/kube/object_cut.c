@@ -42,8 +42,10 @@ void object_cut_take(struct object_cut *c, uint64_t end)
     if (end <= c->pos)
         return;
     ensure(c->pos >= c->start && end <= c->start + c->n);
-    if (end - c->begun > c->limit)
+    if (!c->too_big && end - c->begun > c->limit) {
         c->too_big = true;
+        buf_free(&c->kept); /* at once: memory is bounded */
+    }
     if (!c->too_big && !c->cutting)
         buf_append(&c->kept, c->data + (c->pos - c->start), (size_t)(end - c->pos));
     c->pos = end;

@@ -3,8 +3,13 @@
 
 #include <stdint.h>
 
+#include "base/utf8.h"
+
 /* Kubernetes' own bounds, and room for those that have none. */
 enum { MAX_NAME = 253, MAX_NS = 63, MAX_ID = 128, MAX_GENERATION = 32, MAX_TYPE = 512 };
+
+/* So much is kept of what is no name, for people. */
+enum { MAX_ODD_NAME = 1024 };
 
 /* Members of metadata have their bits above those of the object itself. */
 enum { META_SHIFT = 8 };
@@ -34,10 +39,30 @@ void object_ident_free(struct object_ident *id)
     buf_free(&id->key);
 }
 
+/* Which of two values counts, nobody can tell. */
+static unsigned lost_by_two(unsigned bit)
+{
+    switch (bit) {
+    case 1U << IDENT_METADATA:
+        return IDENT_LOST_NAME | IDENT_LOST_UID | IDENT_LOST_RV;
+    case 1U << (META_SHIFT + IDENT_META_NAMESPACE):
+    case 1U << (META_SHIFT + IDENT_META_NAME):
+        return IDENT_LOST_NAME;
+    case 1U << (META_SHIFT + IDENT_META_UID):
+        return IDENT_LOST_UID;
+    case 1U << (META_SHIFT + IDENT_META_RV):
+        return IDENT_LOST_RV;
+    default:
+        return 0;
+    }
+}
+
 static void mark_seen(struct object_ident *id, unsigned bit, const char *twice)
 {
-    if ((id->seen.members & bit) != 0)
+    if ((id->seen.members & bit) != 0) {
         id->seen.wrong = twice;
+        id->seen.lost |= lost_by_two(bit);
+    }
     id->seen.members |= bit;
 }
 
@@ -61,14 +86,29 @@ static bool printable_ascii(struct str text)
     return clean(text, "");
 }
 
-/* One identifying string. */
-static void take_text(struct object_ident *id, struct buf *into, const struct json_token *t,
+static bool is_text(const struct json_token *t, size_t max)
+{
+    return t->type == JSON_STRING && t->text.n <= max && clean(t->text, "/");
+}
+
+/* Half of the key. */
+static void take_name(struct object_ident *id, struct buf *into, const struct json_token *t,
                       size_t max, const char *wrong)
 {
-    if (t->type != JSON_STRING || t->text.n > max || !clean(t->text, "/"))
+    if (!is_text(t, max)) {
         id->seen.wrong = wrong;
+        id->seen.lost |= t->type == JSON_STRING ? IDENT_LOST_KEY : IDENT_LOST_NAME;
+    }
+    if (t->type == JSON_STRING)
+        buf_append_str(into, utf8_cut(t->text, MAX_ODD_NAME));
+}
+
+static void take_uid(struct object_ident *id, const struct json_token *t)
+{
+    if (is_text(t, MAX_ID))
+        buf_append_str(&id->uid, t->text);
     else
-        buf_append_str(into, t->text);
+        id->seen.wrong = "its metadata.uid is wrong";
 }
 
 static void take_type(struct object_ident *id, struct buf *into, const struct json_token *t)
@@ -142,13 +182,13 @@ static void meta_value(struct object_ident *id, struct object_cut *bytes,
         return; /* the same as absent */
     switch (id->seen.meta) {
     case IDENT_META_NAMESPACE:
-        take_text(id, &id->ns, t, MAX_NS, "its metadata.namespace is wrong");
+        take_name(id, &id->ns, t, MAX_NS, "its metadata.namespace is wrong");
         break;
     case IDENT_META_NAME:
-        take_text(id, &id->name, t, MAX_NAME, "its metadata.name is wrong");
+        take_name(id, &id->name, t, MAX_NAME, "its metadata.name is wrong");
         break;
     case IDENT_META_UID:
-        take_text(id, &id->uid, t, MAX_ID, "its metadata.uid is wrong");
+        take_uid(id, t);
         break;
     case IDENT_META_RV:
         take_rv(id, bytes, t);
@@ -244,7 +284,14 @@ bool object_ident_has(const struct object_ident *id, enum object_ident_top top)
 
 struct str object_ident_key(struct object_ident *id)
 {
-    if (id->name.len == 0 || id->seen.wrong != NULL)
+    if ((id->seen.lost & IDENT_LOST_KEY) != 0)
+        return (struct str){0};
+    return object_ident_name(id);
+}
+
+struct str object_ident_name(struct object_ident *id)
+{
+    if (id->name.len == 0 || (id->seen.lost & IDENT_LOST_NAME) != 0)
         return (struct str){0};
     buf_clear(&id->key);
     buf_append_str(&id->key, buf_str(&id->ns));
@@ -252,4 +299,14 @@ struct str object_ident_key(struct object_ident *id)
         buf_putc(&id->key, '/');
     buf_append_str(&id->key, buf_str(&id->name));
     return buf_str(&id->key);
+}
+
+struct str object_ident_uid(const struct object_ident *id)
+{
+    return (id->seen.lost & IDENT_LOST_UID) != 0 ? (struct str){0} : buf_str(&id->uid);
+}
+
+struct str object_ident_rv(const struct object_ident *id)
+{
+    return (id->seen.lost & IDENT_LOST_RV) != 0 ? (struct str){0} : buf_str(&id->rv);
 }

@@ -27,6 +27,14 @@ enum object_ident_meta {
     IDENT_META_ANNOTATIONS,
 };
 
+/* What of the identity is not to be relied on. */
+enum object_ident_lost {
+    IDENT_LOST_KEY = 1,  /* name or namespace are no such thing, but can be read */
+    IDENT_LOST_NAME = 2, /* they cannot */
+    IDENT_LOST_UID = 4,
+    IDENT_LOST_RV = 8,
+};
+
 /* Zero-initialised but for partial. Release with object_ident_free(). */
 struct object_ident {
     bool partial; /* kind and apiVersion go: it may be a PartialObjectMetadata */
@@ -38,6 +46,7 @@ struct object_ident {
         bool annotation; /* the next value is that of initial-events-end */
         bool initial_events_end;
         unsigned members; /* a bit for each that matters */
+        unsigned lost;    /* bits of enum object_ident_lost */
         const char *wrong;
         size_t rv_at; /* where their values were cut out, SIZE_MAX = nowhere */
         size_t generation_at;
@@ -72,5 +81,13 @@ bool object_ident_has(const struct object_ident *id, enum object_ident_top top);
 /* "namespace/name" or "name", borrowed until the next object; empty when it has no (usable) name.
  */
 struct str object_ident_key(struct object_ident *id);
+
+/* The like of what stands in place of them, cut if it is long; empty when it cannot be read. */
+struct str object_ident_name(struct object_ident *id);
+
+/* metadata.uid and metadata.resourceVersion; empty when there is none to rely on. */
+struct str object_ident_uid(const struct object_ident *id);
+/* See above. */
+struct str object_ident_rv(const struct object_ident *id);
 
 #endif

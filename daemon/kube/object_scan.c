@@ -17,7 +17,8 @@ struct object_scan {
     struct shape_walk *walk;
     bool active;
     bool raw;
-    unsigned depth; /* where the object stands */
+    const char *excess; /* a limit that is exceeded; NULL = none is */
+    unsigned depth;     /* where the object stands */
 };
 
 struct object_scan *object_scan_create(const struct object_rules *rules)
@@ -53,6 +54,7 @@ static void begin(struct object_scan *s, uint64_t end, unsigned depth, bool raw)
     object_ident_begin(&s->id);
     s->active = true;
     s->raw = raw;
+    s->excess = NULL;
     s->depth = depth;
 }
 
@@ -110,6 +112,12 @@ unsigned object_scan_token(struct object_scan *s, const struct json_token *t)
     return s->depth + (deepest > other ? deepest : other);
 }
 
+void object_scan_excess(struct object_scan *s, const char *why)
+{
+    if (s->active && !s->raw && !s->bytes.cutting && s->excess == NULL)
+        s->excess = why;
+}
+
 struct text_reader {
     struct object_scan *scan;
     unsigned deepest; /* 0 = the object did not begin yet, or is over */
@@ -143,20 +151,26 @@ static void put_member(struct buf *out, const char *key, struct str value)
     buf_putc(out, ',');
 }
 
-/* Puts what the object does not say (any more) behind its '{', and shows it to match. An object
- * with a name is never empty, so that a comma is always right. */
+/* Puts what the object does not say (any more) in front, and shows it to match. */
+static void put_type(struct object_scan *s, struct buf *front, struct str kind,
+                     struct str api_version)
+{
+    if ((!object_ident_has(&s->id, IDENT_KIND) || s->id.partial) && kind.n > 0) {
+        put_member(front, "\"kind\":", kind);
+        shape_walk_add(s->walk, str_c("kind"), kind);
+    }
+    if ((!object_ident_has(&s->id, IDENT_API_VERSION) || s->id.partial) && api_version.n > 0) {
+        put_member(front, "\"apiVersion\":", api_version);
+        shape_walk_add(s->walk, str_c("apiVersion"), api_version);
+    }
+}
+
+/* The same behind its '{'. An object with a name is never empty, so that a comma is always right. */
 static void complete(struct object_scan *s, struct str kind, struct str api_version)
 {
     struct buf front = {0};
 
-    if ((!object_ident_has(&s->id, IDENT_KIND) || s->id.partial) && kind.n > 0) {
-        put_member(&front, "\"kind\":", kind);
-        shape_walk_add(s->walk, str_c("kind"), kind);
-    }
-    if ((!object_ident_has(&s->id, IDENT_API_VERSION) || s->id.partial) && api_version.n > 0) {
-        put_member(&front, "\"apiVersion\":", api_version);
-        shape_walk_add(s->walk, str_c("apiVersion"), api_version);
-    }
+    put_type(s, &front, kind, api_version);
     if (front.len > 0) {
         char *end = buf_reserve(&s->bytes.kept, front.len);
 
@@ -172,23 +186,31 @@ static void complete(struct object_scan *s, struct str kind, struct str api_vers
     buf_free(&front);
 }
 
+/* Its own type if it says that. */
+static void own_type(const struct object_scan *s, struct str *kind, struct str *api_version)
+{
+    if (object_scan_is_partial(s))
+        return;
+    if (s->id.kind.len > 0)
+        *kind = buf_str(&s->id.kind);
+    if (s->id.api_version.len > 0)
+        *api_version = buf_str(&s->id.api_version);
+}
+
 enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
                                         struct str api_version, struct object **out)
 {
-    bool partial = object_scan_is_partial(s);
-
     *out = NULL;
     ensure(!s->active && !s->raw);
     if (s->bytes.too_big) {
         object_cut_done(&s->bytes);
         return OBJECT_SCAN_TOO_BIG;
     }
-    if (object_scan_why(s) != NULL)
+    if (object_scan_why(s) != NULL) {
+        object_cut_done(&s->bytes);
         return OBJECT_SCAN_NOT_OBJECT;
-    if (s->id.kind.len > 0 && !partial)
-        kind = buf_str(&s->id.kind);
-    if (s->id.api_version.len > 0 && !partial)
-        api_version = buf_str(&s->id.api_version);
+    }
+    own_type(s, &kind, &api_version);
     complete(s, kind, api_version);
     const struct object_parts parts = {
         .ns = buf_str(&s->id.ns),
@@ -211,7 +233,40 @@ const char *object_scan_why(const struct object_scan *s)
 {
     if (s->id.seen.wrong != NULL)
         return s->id.seen.wrong;
-    return s->id.name.len == 0 ? "it has no metadata.name" : NULL;
+    return s->id.name.len == 0 ? "it has no metadata.name" : s->excess;
+}
+
+struct unusable object_scan_unusable(struct object_scan *s, const char *why)
+{
+    struct unusable u = {.why = why, .key = object_ident_key(&s->id)};
+
+    if (why == NULL)
+        u.why = s->bytes.too_big ? "it is larger than limits.object_size" : object_scan_why(s);
+    u.name = object_ident_name(&s->id);
+    u.uid = object_ident_uid(&s->id);
+    u.rv = object_ident_rv(&s->id);
+    return u;
+}
+
+struct object *object_scan_left_out(struct object_scan *s, struct str kind, struct str api_version)
+{
+    struct buf front = {0};
+
+    if (s->id.seen.wrong != NULL || s->id.name.len == 0 || s->id.uid.len == 0)
+        return NULL;
+    own_type(s, &kind, &api_version);
+    put_type(s, &front, kind, api_version);
+    buf_free(&front);
+    if (shape_walk_selected(s->walk))
+        return NULL;
+    return object_create(&(struct object_parts){.ns = buf_str(&s->id.ns),
+                                                .name = buf_str(&s->id.name),
+                                                .uid = buf_str(&s->id.uid),
+                                                .rv = buf_str(&s->id.rv),
+                                                .kind = kind,
+                                                .api_version = api_version,
+                                                .rv_at = SIZE_MAX,
+                                                .generation_at = SIZE_MAX});
 }
 
 const char *object_scan_why_no_rv(const struct object_scan *s)
@@ -233,7 +288,7 @@ struct str object_scan_key(struct object_scan *s)
 
 struct str object_scan_rv(const struct object_scan *s)
 {
-    return buf_str(&s->id.rv);
+    return object_ident_rv(&s->id);
 }
 
 struct str object_scan_kind(const struct object_scan *s)

@@ -12,7 +12,12 @@
 
 #include "kube/object.h"
 #include "kube/object_rules.h"
+#include "kube/unusable.h"
 #include "proto/json_in.h"
+
+/* Containers in each other, the object's own braces included. What is deeper, in parts that are
+ * kept, nobody could read again: jq, for one, has such a limit. */
+enum { OBJECT_MAX_DEPTH = 512 };
 
 struct object_scan; /* reusable: one per stream */
 
@@ -43,6 +48,10 @@ unsigned object_scan_begin_raw(struct object_scan *s, uint64_t end, unsigned dep
  * deeper ones must not be handed over. 0 = that was the last. */
 unsigned object_scan_token(struct object_scan *s, const struct json_token *t);
 
+/* A limit is exceeded by the next token (json_in_excess): the object cannot be used, unless that is
+ * in a part which is cut. Nothing happens outside of objects. */
+void object_scan_excess(struct object_scan *s, const char *why);
+
 /* All of an object: text is one JSON object and nothing else, read without fault before. */
 void object_scan_text(struct object_scan *s, struct str text);
 
@@ -59,12 +68,20 @@ enum object_scan_result {
 enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
                                         struct str api_version, struct object **out);
 
-/* Why it is NOT_OBJECT: no metadata.name, or a member that identifies it is wrong or stands there
- * twice. NULL if nothing is wrong. A constant text, for the log. */
+/* Why it is NOT_OBJECT: no metadata.name, a member that identifies it is wrong or stands there
+ * twice, or a limit is exceeded. NULL if nothing is wrong. A constant text, for the log. */
 const char *object_scan_why(const struct object_scan *s);
 
 /* The like for what a BOOKMARK needs: resourceVersion, without a name. */
 const char *object_scan_why_no_rv(const struct object_scan *s);
+
+/* After object_scan_end() was not OK, or in its place: what is known of it. why NULL = what that has
+ * found. */
+struct unusable object_scan_unusable(struct object_scan *s, const char *why);
+
+/* The like: it is only too large in some way, and match does not hold, which is all that must be
+ * known. Returns a bare object with its identity, the caller's; else NULL. */
+struct object *object_scan_left_out(struct object_scan *s, struct str kind, struct str api_version);
 
 /* Is it over limit, as far as it was seen? */
 bool object_scan_too_big(const struct object_scan *s);

@@ -14,6 +14,9 @@
 /* A token larger than KEEP_BYTES makes yajl's buffers large: given back at the next idle time. */
 enum { KEEP_BYTES = 64 * 1024, MAX_NUMBER = 1024 };
 
+/* A token that is held back and so large already gets the memory that it may need at once. */
+enum { LARGE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 * 1024 };
+
 /* At the end of each chunk yajl copies an unfinished token, and at the next scans it again from its
  * start. A large one that arrives in small chunks would so take quadratic time. Therefore, once the
  * bytes given to yajl end inside a string, more are held back until its closing quote is here, and
@@ -22,6 +25,8 @@ struct json_in {
     yajl_handle yajl;
     json_in_cb *cb;
     void *arg;
+    json_in_excess *excess; /* NULL = an excess is an error */
+    size_t max_token;
     uint64_t base;     /* position of the first byte of what yajl is parsing now */
     uint64_t last_end; /* of the last token */
     unsigned depth;
@@ -30,12 +35,16 @@ struct json_in {
     size_t rest;    /* bytes of an unfinished token that yajl has */
     bool in_string; /* yajl's bytes end inside a string, held continues it */
     bool escape;    /* ... and the last byte is a backslash that escapes the next */
+    bool in_number; /* they end inside a number that is too long, held continues it */
     bool grown;
     bool too_deep;
     bool too_long; /* a number */
     bool extra;    /* single, and a second value began */
     bool stopped;
     struct buf held;
+    bool held_escape; /* the first byte of held is escaped by the one before it */
+    bool dropping;    /* held is a beginning that is enough: the rest of the token goes */
+    uint64_t dropped; /* so many bytes went */
 };
 
 static bool is_end(enum json_type type)
@@ -64,8 +73,12 @@ static int emit(struct json_in *j, enum json_type type, struct str text)
 static int open_container(struct json_in *j, enum json_type type)
 {
     if (j->depth >= j->max_depth) {
-        j->too_deep = true;
-        return 0;
+        if (j->excess == NULL) {
+            j->too_deep = true;
+            return 0;
+        }
+        j->excess(j->arg, "it is nested too deep");
+        j->grown = j->grown || j->depth > KEEP_BYTES;
     }
     int go_on = emit(j, type, (struct str){0});
     j->depth++;
@@ -93,7 +106,9 @@ static int on_number(void *ctx, const char *text, size_t n)
 {
     struct json_in *j = ctx;
 
-    j->too_long = n > MAX_NUMBER;
+    j->too_long = n > MAX_NUMBER && j->excess == NULL;
+    if (n > MAX_NUMBER && j->excess != NULL)
+        j->excess(j->arg, "it has a number of more than 1024 bytes");
     return !j->too_long && emit(j, JSON_NUMBER, str_of(text, n));
 }
 
@@ -172,6 +187,12 @@ struct json_in *json_in_create(unsigned max_depth, json_in_cb *cb, void *arg)
 
     open_yajl(j);
     return j;
+}
+
+void json_in_tolerate(struct json_in *j, json_in_excess *excess, size_t max_token)
+{
+    j->excess = excess;
+    j->max_token = max_token;
 }
 
 void json_in_destroy(struct json_in **j)
@@ -258,31 +279,118 @@ static enum err_kind parse_and_look(struct json_in *j, const char *data, size_t 
     if (kind != ERR_OK)
         return kind;
     look_at_tail(j, data, n);
-    j->too_long = !j->in_string && j->rest > MAX_NUMBER;
-    if (!j->too_long)
+    if (j->in_string || j->rest <= MAX_NUMBER)
         return ERR_OK;
+    if (j->excess != NULL) {
+        j->in_number = true;
+        return ERR_OK;
+    }
+    j->too_long = true;
     j->stopped = true;
     return canceled(j, err);
 }
 
-/* Holds back bytes inside a string. Returns how many of data are taken by that, all of them unless
- * the closing quote is among them. */
-static size_t hold(struct json_in *j, const char *data, size_t n)
+/* A number may end behind each digit. */
+static size_t cut_of_number(const char *p, size_t n)
 {
     size_t i = 0;
 
+    while (i < n && (p[i] < '0' || p[i] > '9'))
+        i++;
+    return i < n ? i + 1 : n;
+}
+
+/* A string may be cut between two characters. What began before p is over behind four bytes: the
+ * digits of an escape. */
+static size_t cut_of_string(const char *p, size_t n, bool escape)
+{
+    enum { DIGITS = 4 };
+    size_t left = DIGITS;
+
+    for (size_t i = 0; i < n; i++) {
+        bool inside = ((unsigned char)p[i] & 0xc0) == 0x80;
+
+        if (left == 0 && !escape && !inside)
+            return i;
+        left = escape && p[i] == 'u' ? DIGITS : left > 0 ? left - 1 : 0;
+        escape = !escape && p[i] == '\\';
+    }
+    return n;
+}
+
+/* Nobody wants all of it: keeps the beginning, and gives the memory back. */
+static void drop_rest(struct json_in *j)
+{
+    struct buf all = j->held;
+    size_t cut = j->in_number ? cut_of_number(all.data, all.len)
+                              : cut_of_string(all.data, all.len, j->held_escape);
+
+    j->held = (struct buf){0};
+    buf_append(&j->held, all.data, cut);
+    j->dropping = true;
+    j->dropped = all.len - cut;
+    buf_free(&all);
+}
+
+/* How many of these bytes belong to the token that is held back, its closing quote included. */
+static size_t span_of_token(struct json_in *j, const char *data, size_t n, bool *ends)
+{
+    size_t i = 0;
+
+    if (j->in_number) {
+        while (i < n && data[i] != '\0' && strchr("0123456789+-.eE", data[i]) != NULL)
+            i++;
+        *ends = i < n;
+        return i;
+    }
     for (; i < n && (j->escape || data[i] != '"'); i++)
         j->escape = !j->escape && data[i] == '\\';
-    if (i == n) {
-        buf_append(&j->held, data, n);
-        j->grown = j->grown || j->held.len > KEEP_BYTES;
-        return n;
+    *ends = i < n;
+    return *ends ? i + 1 : n;
+}
+
+/* Holds back bytes inside a string, or a number that is too long. Returns how many of data are
+ * taken by that, all of them unless the token ends among them. */
+static size_t hold(struct json_in *j, const char *data, size_t n)
+{
+    bool ends;
+    bool escape = j->escape;
+    bool quote = j->in_string;
+    size_t used = span_of_token(j, data, n, &ends);
+
+    if (ends)
+        j->in_string = j->in_number = false;
+    if (j->dropping) {
+        j->dropped += ends && quote ? used - 1 : used;
+        return used;
     }
-    j->in_string = false;
-    if (j->held.len == 0)
+    if (ends && j->held.len == 0)
         return 0; /* nothing to join: yajl may have it all from the caller's memory */
-    buf_append(&j->held, data, i + 1);
-    return i + 1;
+    if (j->held.len == 0)
+        j->held_escape = escape;
+    if (j->excess != NULL && j->held.len > LARGE_BYTES && j->max_token <= RESERVE_BYTES)
+        ensure(buf_reserve(&j->held, j->max_token) !=
+               NULL); /* step by step it takes twice as much */
+    buf_append(&j->held, data, used);
+    j->grown = j->grown || j->held.len > KEEP_BYTES;
+    if (!ends && j->excess != NULL && j->held.len > j->max_token)
+        drop_rest(j);
+    return used;
+}
+
+/* The token that was held back has ended. */
+static enum err_kind parse_held(struct json_in *j, bool quote, struct err *err)
+{
+    enum err_kind kind = j->held.len > 0 ? parse(j, j->held.data, j->held.len, err) : ERR_OK;
+
+    if (kind == ERR_OK && j->dropping) {
+        j->base += j->dropped;
+        kind = quote ? parse(j, "\"", 1, err) : ERR_OK;
+    }
+    buf_clear(&j->held);
+    j->dropping = false;
+    j->dropped = 0;
+    return kind;
 }
 
 static void give_back(struct json_in *j)
@@ -312,13 +420,13 @@ static enum err_kind feed(struct json_in *j, const char *data, size_t n, struct 
     enum err_kind kind = ERR_OK;
     size_t used = 0;
 
-    if (j->in_string) {
+    if (j->in_string || j->in_number) {
+        bool quote = j->in_string;
+
         used = hold(j, data, n);
-        if (j->in_string)
+        if (j->in_string || j->in_number)
             return ERR_OK;
-        if (used > 0)
-            kind = parse(j, j->held.data, j->held.len, err);
-        buf_clear(&j->held);
+        kind = parse_held(j, quote, err);
     }
     if (kind == ERR_OK && used < n)
         kind = parse_and_look(j, data + used, n - used, err);
@@ -337,7 +445,7 @@ enum err_kind json_in_feed(struct json_in *j, const char *data, size_t n, struct
     if (good < n) {
         j->stopped = true;
         return err_set(err, ERR_PROTOCOL, 0, "not valid JSON at byte %" PRIu64 ": control byte",
-                       j->base + j->held.len);
+                       j->base + j->held.len + j->dropped);
     }
     give_back(j);
     return ERR_OK;
@@ -352,13 +460,13 @@ enum err_kind json_in_finish(struct json_in *j, struct err *err)
     j->stopped = true;
     if (json_in_idle(j))
         return ERR_OK;
-    if (j->depth == 0 && !j->in_string)
+    if (j->depth == 0 && !j->in_string && !j->in_number)
         status = yajl_complete_parse(j->yajl);
     if (status == yajl_status_client_canceled)
         return canceled(j, err);
     if (status == yajl_status_error)
         return err_set(err, ERR_CLOSED, 0, "JSON cut off inside a value at byte %" PRIu64,
-                       j->base + j->held.len);
+                       j->base + j->held.len + j->dropped);
     return ERR_OK;
 }
 

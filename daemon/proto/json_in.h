@@ -14,8 +14,9 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The max_depth for anything that came from a server: what jq and Kubernetes' own schemas need. */
-enum { JSON_IN_MAX_DEPTH = 512 };
+/* The max_depth for anything that came from a server: an object of OBJECT_MAX_DEPTH, which is more
+ * than Kubernetes' own schemas need, and what stands around it. */
+enum { JSON_IN_MAX_DEPTH = 528 };
 
 enum json_type {
     JSON_OBJECT,
@@ -45,10 +46,19 @@ struct json_token {
 /* One token. False stops the reader for good. */
 typedef bool json_in_cb(void *arg, const struct json_token *t);
 
+/* A limit is exceeded; why is a constant text ("it ..."). */
+typedef void json_in_excess(void *arg, const char *why);
+
 struct json_in;
 
 /* A reader for a stream of values. Never NULL. max_depth bounds nesting (ERR_TOO_BIG). */
 struct json_in *json_in_create(unsigned max_depth, json_in_cb *cb, void *arg);
+
+/* Before the first byte: nesting deeper than max_depth and numbers of more than 1024 bytes are no
+ * errors of this reader. excess hears of each, with the reader's arg, just before its token. Of a
+ * string or number that comes in pieces and is longer than max_token no more than the beginning is
+ * kept: the token has that text. */
+void json_in_tolerate(struct json_in *j, json_in_excess *excess, size_t max_token);
 
 /* Frees the reader and sets *j to NULL. NULL is fine. Not from inside its callback. */
 void json_in_destroy(struct json_in **j);

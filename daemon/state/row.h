@@ -38,6 +38,7 @@ struct row_item {
     XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                                \
     XX(VERSION, "version")     /* stream: resourceVersion to resume from */                        \
     XX(CONTACT, "contact")     /* stream: the time at which the server was last heard: contact */  \
+    XX(SKIPPED, "skipped")     /* stream, by what tells it: an object that cannot be used */       \
     XX(PROGRAM, "program")     /* hook: digest of its program and files */                         \
     XX(BOOT, "boot")           /* hook: boot id of the machine when it last ran */                 \
     XX(PAUSED, "paused")       /* hook: there = a person paused it */                              \

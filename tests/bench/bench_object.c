@@ -70,10 +70,10 @@ static void on_item(void *arg, struct object *o, bool selected)
     seen++;
 }
 
-static void on_too_big(void *arg, struct str key)
+static void on_unusable(void *arg, const struct unusable *u)
 {
     (void)arg;
-    (void)key;
+    (void)u;
     panic("too big");
 }
 
@@ -91,7 +91,7 @@ static void read_events(const struct buf *body)
 
 static void read_list(const struct buf *body)
 {
-    static const struct list_events events = {on_item, on_too_big};
+    static const struct list_events events = {on_item, on_unusable};
     struct list_reader *r = list_reader_create(&rules, &events, NULL);
     struct list_page page;
 

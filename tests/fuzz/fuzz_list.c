@@ -28,9 +28,13 @@ static void on_item(void *arg, struct object *o, bool selected)
     buf_free(&json);
 }
 
-static void on_too_big(void *arg, struct str key)
+static void on_unusable(void *arg, const struct unusable *u)
 {
-    buf_append_str(arg, key);
+    buf_printf(arg, "%s", u->why);
+    buf_append_str(arg, u->key);
+    buf_append_str(arg, u->name);
+    buf_append_str(arg, u->uid);
+    buf_append_str(arg, u->rv);
 }
 
 /* Something of everything a shape can ask. */
@@ -49,7 +53,7 @@ static struct shape *make_shape(void)
 static bool read_all(struct str text, const struct object_rules *rules, size_t piece,
                      struct buf *seen)
 {
-    static const struct list_events events = {on_item, on_too_big};
+    static const struct list_events events = {on_item, on_unusable};
     struct list_reader *r = list_reader_create(rules, &events, seen);
     enum err_kind kind = ERR_OK;
     struct list_page page;

@@ -25,15 +25,43 @@ static void put_kind(struct buf *out, const struct lens *v, const char *suffix)
                v->kind == LENS_SLICE ? "discovery.k8s.io/v1" : "v1");
 }
 
+/* What nobody can use of it. */
+static void put_odd(struct buf *out, enum api_odd odd)
+{
+    enum { DEEP = 600, DIGITS = 1100, LARGE = 9000 };
+
+    switch (odd) {
+    case API_DEEP:
+        buf_puts(out, ",\"deep\":");
+        for (int i = 0; i < DEEP; i++)
+            buf_putc(out, '[');
+        for (int i = 0; i < DEEP; i++)
+            buf_putc(out, ']');
+        break;
+    case API_NUMBER:
+        buf_printf(out, ",\"number\":1%0*d", DIGITS, 0);
+        break;
+    case API_LARGE:
+        buf_printf(out, ",\"large\":\"%0*d\"", LARGE, 0);
+        break;
+    case API_USABLE:
+    case API_ODDS:
+        break;
+    }
+}
+
 static void put_object(struct buf *out, const struct lens *v, size_t key,
-                       const struct api_object *o)
+                       const struct api_object *o, bool unnamed)
 {
     const char *slash = strchr(api_key(key), '/');
 
+    buf_puts(out, "\"metadata\":{");
+    if (!unnamed)
+        buf_printf(out, "\"name\":\"%s\",", slash + 1);
     buf_printf(out,
-               "\"metadata\":{\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"u%" PRIu64 "\","
+               "\"namespace\":\"%s\",\"uid\":\"u%" PRIu64 "\","
                "\"resourceVersion\":\"%" PRIu64 "\",\"labels\":{\"app\":\"%s\"",
-               slash + 1, api_space_name(api_space(key)), o->uid, o->rv, o->labelled ? "x" : "y");
+               api_space_name(api_space(key)), o->uid, o->rv, o->labelled ? "x" : "y");
     if (v->kind == LENS_SLICE)
         viewed_put_owner(out, key, o);
     buf_printf(out,
@@ -44,6 +72,7 @@ static void put_object(struct buf *out, const struct lens *v, size_t key,
         viewed_put_spec(out, o);
     else if (v->kind == LENS_SLICE)
         viewed_put_endpoints(out, key, o);
+    put_odd(out, o->odd);
     buf_puts(out, "}");
 }
 
@@ -67,8 +96,9 @@ void answer_put_page(struct buf *out, const struct answer_page *p)
     for (; key < API_KEYS && (p->limit == 0 || count < p->limit); key++) {
         if (!lens_selects(p->lens, key, &p->state[key]))
             continue;
-        buf_puts(&items, count++ > 0 ? ",{" : "{");
-        put_object(&items, p->lens, key, &p->state[key]);
+        buf_puts(&items, count > 0 ? ",{" : "{");
+        put_object(&items, p->lens, key, &p->state[key], p->unnamed && count == 0);
+        count++;
     }
     buf_puts(out, "{");
     put_kind(out, p->lens, "List");
@@ -86,15 +116,16 @@ void answer_put_page(struct buf *out, const struct answer_page *p)
 }
 
 static void put_frame(struct buf *out, const struct lens *v, const char *type, size_t key,
-                      const struct api_object *o)
+                      const struct api_object *o, bool unnamed)
 {
     buf_printf(out, "{\"type\":\"%s\",\"object\":{", type);
     put_kind(out, v, "");
-    put_object(out, v, key, o);
+    put_object(out, v, key, o, unnamed);
     buf_puts(out, "}\n");
 }
 
-bool answer_put_event(struct buf *out, const struct lens *v, const struct api_event *e)
+bool answer_put_event(struct buf *out, const struct lens *v, const struct api_event *e,
+                      bool unnamed)
 {
     if (e->change == API_ELSEWHERE)
         return false;
@@ -104,15 +135,15 @@ bool answer_put_event(struct buf *out, const struct lens *v, const struct api_ev
 
     last.rv = e->rv;
     if (is)
-        put_frame(out, v, was ? "MODIFIED" : "ADDED", e->key, &e->object);
+        put_frame(out, v, was ? "MODIFIED" : "ADDED", e->key, &e->object, unnamed);
     else if (was)
-        put_frame(out, v, "DELETED", e->key, &last);
+        put_frame(out, v, "DELETED", e->key, &last, unnamed);
     return is || was;
 }
 
 void answer_put_added(struct buf *out, const struct lens *v, size_t key, const struct api_object *o)
 {
-    put_frame(out, v, "ADDED", key, o);
+    put_frame(out, v, "ADDED", key, o, false);
 }
 
 void answer_put_bookmark(struct buf *out, const struct lens *v, uint64_t rv, bool end)

@@ -23,13 +23,16 @@ struct answer_page {
     bool items_first; /* as custom resources come */
     bool unversioned; /* it says no version, in one of three spellings: */
     size_t spelling;
+    bool unnamed; /* the first item has no name */
 };
 
 /* Appends a page of a list. Its continue token is version * 100 + key. */
 void answer_put_page(struct buf *out, const struct answer_page *p);
 
-/* Appends the frame of an event as the watch sees it; false: it does not see it. */
-bool answer_put_event(struct buf *out, const struct lens *v, const struct api_event *e);
+/* Appends the frame of an event as the watch sees it; false: it does not see it. unnamed: its object
+ * has no name. */
+bool answer_put_event(struct buf *out, const struct lens *v, const struct api_event *e,
+                      bool unnamed);
 
 /* Appends the frame of an object that is there. */
 void answer_put_added(struct buf *out, const struct lens *v, size_t key,

@@ -49,6 +49,13 @@ size_t api_find(struct str text)
     panic("an unknown key: %.*s", STR_ARG(text));
 }
 
+static enum api_odd draw_odd(struct api *a)
+{
+    return clock_percent(a->clock, a->odd_percent)
+               ? (enum api_odd)clock_pick(a->clock, API_DEEP, API_ODDS - 1)
+               : API_USABLE;
+}
+
 static void record(struct api *a, const struct api_event *e)
 {
     a->history = mem_realloc(a->history, (a->events + 1) * sizeof(*a->history));
@@ -85,7 +92,24 @@ static void change(struct api *a, size_t key)
     else
         o.value =
             (unsigned)clock_pick(a->clock, 0, 3); /* few values, so that it often changes back */
+    o.odd = draw_odd(a);
     set(a, key, API_MODIFIED, o);
+}
+
+bool api_mend(struct api *a)
+{
+    bool any = false;
+
+    for (size_t key = 0; key < API_KEYS; key++) {
+        struct api_object o = a->now[key];
+
+        if (o.odd == API_USABLE)
+            continue;
+        any = true;
+        o.odd = API_USABLE;
+        set(a, key, API_MODIFIED, o);
+    }
+    return any;
 }
 
 void api_mutate(struct api *a)
@@ -99,7 +123,8 @@ void api_mutate(struct api *a)
             (struct api_object){.uid = a->next_uid++,
                                 .value = (unsigned)clock_pick(a->clock, 0, 3),
                                 .labelled = clock_percent(a->clock, 70),
-                                .shown = clock_percent(a->clock, 70)});
+                                .shown = clock_percent(a->clock, 70),
+                                .odd = draw_odd(a)});
     else if (clock_percent(a->clock, 35))
         set(a, key, API_DELETED, a->now[key]);
     else

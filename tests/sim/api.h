@@ -26,6 +26,9 @@ enum { API_FIRST_RV = 10 };
 /* Objects in a simulation at most. */
 enum { API_LIVES = 4000 };
 
+/* Why nobody can use this state. */
+enum api_odd { API_USABLE, API_DEEP, API_NUMBER, API_LARGE, API_ODDS };
+
 /* One state of one key. uid 0 = there is no such object. */
 struct api_object {
     uint64_t uid;
@@ -35,6 +38,7 @@ struct api_object {
     bool labelled;  /* what a label selector asks for */
     bool shown;     /* what match asks for */
     unsigned uses;  /* in the view: see viewed.h */
+    enum api_odd odd;
 };
 
 enum api_change { API_ADDED, API_MODIFIED, API_DELETED, API_ELSEWHERE };
@@ -65,6 +69,7 @@ struct api {
     uint64_t rv;
     uint64_t compacted;                /* versions below are gone */
     unsigned hot_percent;              /* of the changes, to API_HOT_KEYS of the keys */
+    unsigned odd_percent;              /* of new states cannot be used */
     uint64_t next_uid;                 /* from 2 on: 1 is left to what else has lives */
     struct api_backup backup;          /* rv 0 = none */
     bool restored;                     /* once, for good */
@@ -90,6 +95,9 @@ void api_fini(struct api *a);
 
 /* One random change. */
 void api_mutate(struct api *a);
+
+/* Objects that nobody can use are mended; false: there are none. */
+bool api_mend(struct api *a);
 
 /* Another resource was written by versions, so many. */
 void api_write_elsewhere(struct api *a, uint64_t versions);

@@ -359,11 +359,29 @@ static bool is_quiet(const struct chaos *x)
     return x->life != NULL && life_is_quiet(x->life);
 }
 
+/* A person has those listed anew that know of an object without a name; what such a list has left open
+ * they list by themselves. */
+static bool lists_anew(struct chaos *x)
+{
+    bool any = false;
+
+    for (size_t n = 0; n < WATCHES; n++) {
+        if (!oracle_waits_for_list(x->life->watches[n]))
+            continue;
+        any = true;
+        if (store_skips(watch_store(x->life->watches[n]))->missing > 0)
+            continue;
+        watch_relist(x->life->watches[n], RELIST_MANUAL);
+        life_poke(x->life, n);
+    }
+    return any;
+}
+
 static void settle(struct chaos *x)
 {
     uint64_t until_ms = x->clock.now_ms + setup_calm_ms(&x->setup);
 
-    while (!is_quiet(x) && clock_step(&x->clock, until_ms))
+    while ((!is_quiet(x) || lists_anew(x)) && clock_step(&x->clock, until_ms))
         continue;
     if (!is_quiet(x))
         panic("it never becomes quiet");
@@ -417,6 +435,20 @@ static void drill(struct chaos *x)
     settle(x);
 }
 
+/* What cannot be used stays so over a restart without a list, until somebody mends it. */
+static void mend(struct chaos *x)
+{
+    if (clock_percent(&x->clock, 50)) {
+        die(x, !clock_percent(&x->clock, 50));
+        clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 5000));
+        settle(x);
+    }
+    if (!api_mend(&x->api))
+        return;
+    changed(x);
+    settle(x);
+}
+
 static void calm(struct chaos *x)
 {
     clock_trace(&x->clock, "the storm is over");
@@ -434,9 +466,11 @@ static void calm(struct chaos *x)
     if (x->net.foreign_rv > 0)
         net_give_back(&x->net);
     net_heal(&x->net);
+    x->api.odd_percent = 0;
     if (clock_percent(&x->clock, 50))
         mutate(x, 1);
     settle(x);
+    mend(x);
     clock_trace(&x->clock, "all is quiet");
     mutate(x, 3); /* are the streams what they seem? */
     settle(x);
@@ -482,6 +516,7 @@ static void begin(struct chaos *x, const struct chaos_options *options)
     x->setup.remembers = options->remembers || x->seed % 2 == 1;
     api_init(&x->api, &x->clock);
     x->api.hot_percent = x->setup.hot_percent;
+    x->api.odd_percent = x->setup.odd_percent;
     oracle_init(&x->oracle, &x->clock, &x->api, &x->setup, x->features);
     net_init(&x->net, &x->clock, &x->api, &x->setup, x->features);
     rules_draw(x->rules, &x->clock, &x->setup);

@@ -120,7 +120,16 @@
     XX(KEPT_SKIP, "source whose objects are skipped")                             \
     XX(KEPT_HEIR, "two lives of one key known from before")                       \
     XX(KEPT_QUIET, "daemon started again that told its hooks nothing")            \
-    XX(BARE, "object of which no more than a mark is left")
+    XX(BARE, "object of which no more than a mark is left")                       \
+    XX(ODD_ITEM, "item of a list that cannot be used")                            \
+    XX(ODD_INITIAL, "initial event that cannot be used")                          \
+    XX(ODD_EVENT, "event that cannot be used")                                    \
+    XX(ODD_KEPT, "old state of what cannot be used")                              \
+    XX(ODD_AGAIN, "usable state of what could not be used")                       \
+    XX(ODD_END, "end of what could not be used")                                  \
+    XX(ODD_RECALLED, "what could not be used, known over a restart")              \
+    XX(ODD_UNNAMED, "object without a name")                                      \
+    XX(ODD_MISSING, "object missing in a list that has one without a name")
 
 #define FEATURE_ENUM(id, text) FEATURE_##id,
 enum feature { FEATURE_MAP(FEATURE_ENUM) FEATURES };

@@ -10,6 +10,7 @@
 #include "base/panic.h"
 #include "cache/confirm.h"
 #include "sim/answer.h"
+#include "sim/oracle.h"
 
 const struct lens *life_lens(size_t watch)
 {
@@ -74,9 +75,15 @@ static void on_progress(void *arg)
     start_due(p->life);
 }
 
+/* As io/follower does it: what is ordered is carried out. */
 static void on_tick(struct alarm *a)
 {
-    on_progress(container_of(a, struct post, tick));
+    struct post *p = container_of(a, struct post, tick);
+
+    on_progress(p);
+    for (size_t i = 0; i < p->life->stream_count; i++)
+        if (p->life->streams[i].arg == p)
+            stream_poke(&p->life->streams[i]);
 }
 
 /* What etcd says of an object, if it is asked at all. */
@@ -146,6 +153,39 @@ static void on_kept(void *arg, struct watch *w, size_t stream, struct object *o,
     recall_kept(l->params.recall, number, o, gone);
 }
 
+static void count_skip(const struct life *l, const struct watch *w, const struct skip *s)
+{
+    uint64_t *features = l->params.features;
+
+    enum reflector_state state = feed_status(watch_feed(w, s->part)).state;
+
+    if (state == REFLECTOR_LISTING)
+        features[FEATURE_ODD_ITEM]++;
+    else if (state == REFLECTOR_STREAMING)
+        features[FEATURE_ODD_INITIAL]++;
+    else
+        features[FEATURE_ODD_EVENT]++;
+    if (s->name.n == 0)
+        features[FEATURE_ODD_UNNAMED]++;
+    else if (oracle_is_missing(s))
+        features[FEATURE_ODD_MISSING]++;
+    else if (store_get(watch_store(w), s->id) != NULL)
+        features[FEATURE_ODD_KEPT]++;
+}
+
+static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool gone)
+{
+    struct life *l = arg;
+
+    clock_trace(l->params.clock, "%s: %s %.*s", watch_name(w), gone ? "usable" : "skipped",
+                STR_ARG(s->name.n > 0 ? s->name : str_c("without a name")));
+    recall_skipped(l->params.recall, number_of(l, w), s, gone);
+    if (gone)
+        l->params.features[FEATURE_ODD_AGAIN]++;
+    else
+        count_skip(l, w, s);
+}
+
 static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     struct life *l = arg;
@@ -209,7 +249,7 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 static void add_watch(struct life *l, size_t number)
 {
     static const struct watch_events events = {
-        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept};
+        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept, .on_skipped = on_skipped};
     static const char *const all[] = {"*"};
     static const char *const spaces[] = {"east", "west"};
     static const char *const match[] = {"data.on=yes"};
@@ -228,7 +268,7 @@ static void add_watch(struct life *l, size_t number)
         .label_selector = number == PICKED ? "app=x" : "",
         .field_selector = "",
         .shape = {.match = match, .match_count = number == MATCHED ? 1 : 0},
-        .object_size = 1 << 20,
+        .object_size = 8192,
         .reflector = s->reflector,
         .guard = s->guard,
         .bookmark_timeout_ms = s->bookmark_timeout_ms,
@@ -304,6 +344,8 @@ static void load(struct life *l, size_t number)
         l->whole[number][i] = recall_is_whole(l->params.recall, number, i, edited);
     if (edited && store_count(watch_store(l->watches[number])) > 0)
         l->params.features[FEATURE_EDITED]++;
+    l->params.features[FEATURE_ODD_RECALLED] +=
+        skips_count(store_skips(watch_store(l->watches[number])));
 }
 
 struct loading {

@@ -289,10 +289,11 @@ void marks_each(const struct marks *m,
     for (size_t i = 0; i < HOOKS; i++)
         for (size_t s = 0; s < RULES_SOURCES; s++)
             for (size_t key = 0; key < API_KEYS; key++)
-                for (size_t n = 0; n < 2; n++) {
-                    const struct marks_row *r = &m->hooks[i].rows[s][key][n];
+                for (size_t n = 0; n < 4; n++) { /* of two lives of a key the last one first */
+                    const struct marks_row *r = &m->hooks[i].rows[s][key][n % 2];
+                    bool heir = (r->mark.note & LEDGER_HEIR) != 0;
 
-                    if (r->is && !r->mark.is_ended)
+                    if (r->is && !r->mark.is_ended && heir == (n < 2))
                         fn(arg, i, s, str_c(api_key(key)), str_c(r->uid));
                 }
 }

@@ -41,6 +41,8 @@
     XX(GARBAGE, "garbage in the stream")                                     \
     XX(DUPLICATE, "event twice")                                             \
     XX(EMPTY, "stream without an event")                                     \
+    XX(UNNAMED_ITEM, "item of a list without a name")                        \
+    XX(UNNAMED_EVENT, "event of an object without a name")                   \
     XX(COMPACTED, "compaction, or old events forgotten")                     \
     XX(RESTART, "server restarted")                                          \
     XX(RESTORE, "etcd restored from a backup")                               \

@@ -28,6 +28,7 @@ void oracle_note(struct oracle *o)
             if (lens_keeps(life_lens(w), key, is)) {
                 sight.uid = is->uid;
                 sight.rv = is->rv;
+                sight.odd = is->odd != API_USABLE;
             }
             if (s->n == 0 || s->v[s->n - 1].uid != sight.uid || s->v[s->n - 1].rv != sight.rv)
                 add(s, sight);
@@ -90,6 +91,47 @@ void oracle_know(struct oracle *o, size_t number, size_t key, uint64_t uid)
     o->last[number][key] = (struct told_last){.uid = uid};
 }
 
+bool oracle_is_missing(const struct skip *s)
+{
+    return str_is(s->why, SKIPS_MISSING);
+}
+
+static void look_for_list(void *arg, const struct skip *s)
+{
+    bool *waits = arg;
+
+    *waits = *waits || s->name.n == 0 || str_is(s->why, "it has no metadata.name") ||
+             oracle_is_missing(s);
+}
+
+bool oracle_waits_for_list(const struct watch *w)
+{
+    bool waits = false;
+
+    skips_each(store_skips(watch_store(w)), look_for_list, &waits);
+    return waits;
+}
+
+struct marked {
+    struct str key;
+    bool is;
+};
+
+static void look_for_mark(void *arg, const struct skip *s)
+{
+    struct marked *m = arg;
+
+    m->is = m->is || str_eq(s->id, m->key);
+}
+
+static bool is_marked(const struct watch *w, size_t key)
+{
+    struct marked m = {.key = str_c(api_key(key))};
+
+    skips_each(store_skips(watch_store(w)), look_for_mark, &m);
+    return m.is;
+}
+
 /* Was what is applied now held for as long as it must be, or accepted by a person? */
 static bool was_held(const struct oracle *o, const struct guarded *g)
 {
@@ -129,7 +171,7 @@ void oracle_look(struct oracle *o, const struct watch *w, size_t number)
 {
     struct watch_status s = watch_status(w, o->clock->now_ms);
 
-    if (s.stale || s.held != NULL || !s.synced)
+    if (s.stale || s.held != NULL || !s.synced || oracle_waits_for_list(w))
         o->told_ms[number] = o->clock->now_ms;
     for (size_t i = 0; i < watch_feed_count(w); i++) {
         struct feed_status feed = feed_status(watch_feed(w, i));
@@ -207,6 +249,8 @@ void oracle_delta(struct oracle *o, size_t number, const struct delta *d)
     count_missed(o, d);
     if ((d->cause == CAUSE_RELIST || d->cause == CAUSE_RESTART) && at_once)
         check_burst(o, number, d->type == DELTA_DELETED);
+    if (d->type == DELTA_DELETED && o->api->last[uid].odd != API_USABLE)
+        o->features[FEATURE_ODD_END]++;
     if (d->type == DELTA_DELETED && number != PICKED && !o->api->was_deleted[uid])
         panic("watch %zu: %.*s is said to be deleted, and never was", number,
               STR_ARG(object_key(d->object)));
@@ -227,9 +271,13 @@ static uint64_t outdated_ms(const struct oracle *o, const struct watch *w, size_
 
     if (have != NULL && object_is_bare(have)) /* nothing is shown of it */
         return UINT64_MAX;
+    bool marked = is_marked(w, key); /* what is shown is that it cannot be used */
     for (size_t i = s->n; i > 0; i--)
-        if (s->v[i - 1].uid == uid && s->v[i - 1].rv == rv)
+        if (marked ? s->v[i - 1].odd
+                   : s->v[i - 1].uid == uid && s->v[i - 1].rv == rv && !s->v[i - 1].odd)
             return i == s->n ? UINT64_MAX : s->v[i].from_ms;
+    if (marked && oracle_waits_for_list(w))
+        return UINT64_MAX;
     panic("watch %s: %s of version %" PRIu64 " never was", watch_name(w), api_key(key), rv);
 }
 
@@ -321,16 +369,47 @@ void oracle_check_outage(const struct oracle *o, const struct life *l)
     world_check_outage(&l->crew);
 }
 
+static bool was_seen(const struct sights *s, const struct told_last *is)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].uid == is->uid && s->v[i].rv == is->rv && !s->v[i].odd)
+            return true;
+    return false;
+}
+
+/* A state that cannot be used: the old one stays, if there was one. */
+static void check_odd(const struct oracle *o, const struct watch *w, size_t number, size_t key)
+{
+    const struct object *have = store_get(watch_store(w), str_c(api_key(key)));
+    const struct told_last *last = &o->last[number][key];
+
+    if (!is_marked(w, key))
+        panic("watch %s: %s cannot be used, and has no mark", watch_name(w), api_key(key));
+    if ((have != NULL) != (last->uid != 0))
+        panic("watch %s: %s cannot be used, and is not what was told", watch_name(w), api_key(key));
+    if (have != NULL && !object_is_bare(have) &&
+        (!was_seen(&o->sights[number][key], last) || number_from(object_rv(have), 0) != last->rv))
+        panic("watch %s: %s has version %.*s, was told of %" PRIu64, watch_name(w), api_key(key),
+              STR_ARG(object_rv(have)), last->rv);
+}
+
 static void check_cache(const struct oracle *o, const struct watch *w, size_t number)
 {
     const struct store *store = watch_store(w);
     size_t count = 0;
+    uint64_t odd = 0;
 
     for (size_t key = 0; key < API_KEYS; key++) {
         const struct api_object *want = &o->api->now[key];
         bool wanted = lens_keeps(life_lens(number), key, want);
         struct object *have = store_get(store, str_c(api_key(key)));
 
+        if (wanted && want->odd != API_USABLE) {
+            check_odd(o, w, number, key);
+            count += have != NULL;
+            odd++;
+            continue;
+        }
         if ((have != NULL) != wanted)
             panic("watch %s: %s is %s", watch_name(w), api_key(key),
                   have != NULL ? "extra" : "missing");
@@ -345,6 +424,7 @@ static void check_cache(const struct oracle *o, const struct watch *w, size_t nu
         count++;
     }
     ensure(count == store_count(store));
+    ensure(odd == skips_count(store_skips(store)));
 }
 
 static void check_status(const struct oracle *o, const struct watch *w)
@@ -362,6 +442,9 @@ void oracle_check(struct oracle *o, const struct life *l)
         check_cache(o, l->watches[w], w);
         check_status(o, l->watches[w]);
     }
+    for (size_t key = 0; key < API_KEYS; key++)
+        if (o->api->now[key].odd != API_USABLE)
+            return; /* of such a one hooks have what they were told */
     viewed_check(&l->viewed, o->api->now);
     world_check(&l->crew, o->api);
     crew_check_quiet(&l->crew);

@@ -16,6 +16,7 @@
 struct sight {
     uint64_t uid;
     uint64_t rv;
+    bool odd; /* it cannot be used */
     uint64_t from_ms;
 };
 
@@ -111,6 +112,12 @@ void oracle_sample(struct oracle *o, const struct life *l);
 
 /* All servers are gone for long: does everybody know? */
 void oracle_check_outage(const struct oracle *o, const struct life *l);
+
+/* Is it the mark of an object that a list did not name, and yet did not delete? */
+bool oracle_is_missing(const struct skip *s);
+
+/* Has the watch marks that only a clean list can clear? */
+bool oracle_waits_for_list(const struct watch *w);
 
 /* All is quiet. */
 void oracle_check(struct oracle *o, const struct life *l);

@@ -129,6 +129,54 @@ void recall_kept(struct recall *r, size_t number, struct object *o, bool gone)
                        .object = gone ? NULL : object_ref(o)});
 }
 
+struct skip_op {
+    struct recall_op base;
+    struct recall *recall;
+    size_t number;
+    struct recall_skip skip; /* times 0: it is gone */
+};
+
+static void write_skip(struct recall_op *base)
+{
+    const struct skip_op *op = container_of(base, struct skip_op, base);
+    struct recall_skip *v = op->recall->skips[op->number];
+    struct recall_skip *to = NULL;
+
+    for (size_t i = RECALL_SKIPS; i > 0; i--)
+        if (v[i - 1].times == 0)
+            to = &v[i - 1];
+    for (size_t i = 0; i < RECALL_SKIPS; i++)
+        if (v[i].times > 0 && strcmp(v[i].id, op->skip.id) == 0)
+            to = &v[i];
+    ensure(to != NULL);
+    *to = op->skip;
+}
+
+static void free_skip(struct recall_op *base)
+{
+    free(container_of(base, struct skip_op, base));
+}
+
+static void copy_text(char *to, struct str text)
+{
+    int n = snprintf(to, RECALL_TEXT, "%.*s", STR_ARG(text));
+
+    ensure(n >= 0 && n < RECALL_TEXT);
+}
+
+void recall_skipped(struct recall *r, size_t number, const struct skip *s, bool gone)
+{
+    struct skip_op *op = MEM_NEW(struct skip_op, .recall = r, .number = number);
+
+    op->base = (struct recall_op){.write = write_skip, .free = free_skip};
+    op->skip.part = s->part;
+    op->skip.times = gone ? 0 : s->times;
+    copy_text(op->skip.id, s->id);
+    copy_text(op->skip.name, s->name);
+    copy_text(op->skip.why, s->why);
+    recall_put(r, &op->base);
+}
+
 /* Brings the first n batches to disk. */
 static void write_batches(struct recall *r, size_t n)
 {
@@ -238,6 +286,16 @@ void recall_load(struct recall *r, size_t number, struct watch *w, bool edited)
     for (size_t key = 0; key < API_KEYS; key++)
         if (r->objects[number][key] != NULL)
             watch_load(w, r->objects[number][key]);
+    for (size_t i = 0; i < RECALL_SKIPS; i++) {
+        const struct recall_skip *v = &r->skips[number][i];
+
+        if (v->times > 0)
+            watch_load_skip(w, &(struct skip){.part = v->part,
+                                              .id = str_c(v->id),
+                                              .name = str_c(v->name),
+                                              .why = str_c(v->why),
+                                              .times = v->times});
+    }
     for (size_t i = 0; i < watch_stream_count(w); i++) {
         const struct recall_version *v = &r->versions[number][i];
 
@@ -266,10 +324,11 @@ bool recall_know(struct watch *w, struct str key, struct str uid)
     struct object *o = object_create(&p);
     size_t stream = watch_stream_of(w, o);
     enum past_kind left = watch_past_left(w, stream);
-    if (left != PAST_WHOLE)
+    bool loads = left != PAST_WHOLE || skips_has(store_skips(watch_store(w)), key);
+    if (loads)
         watch_load(w, o);
     if (left == PAST_NONE)
         watch_resume(w, stream, &(struct past){.kind = PAST_PARTIAL});
     object_unref(&o);
-    return left != PAST_WHOLE;
+    return loads;
 }

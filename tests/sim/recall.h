@@ -15,7 +15,16 @@
 #include "sim/api.h"
 #include "sim/setup.h"
 
-enum { RECALL_VERSION = 24 };
+enum { RECALL_VERSION = 24, RECALL_SKIPS = 64, RECALL_TEXT = 96 };
+
+/* A mark of an object that is skipped; times 0 = none. */
+struct recall_skip {
+    size_t part;
+    uint64_t times;
+    char id[RECALL_TEXT];
+    char name[RECALL_TEXT];
+    char why[RECALL_TEXT];
+};
 
 /* What can be known of a stream. "" = not known. */
 struct recall_version {
@@ -37,6 +46,7 @@ struct batch;
 struct recall {
     struct clock *clock;
     struct object *objects[WATCHES][API_KEYS]; /* on disk; NULL = none */
+    struct recall_skip skips[WATCHES][RECALL_SKIPS];
     struct recall_version versions[WATCHES][API_SPACES];
     struct recall_version last[WATCHES][API_SPACES]; /* as put last, be it not on disk */
     struct batch *first;                             /* on their way there ... */
@@ -55,6 +65,9 @@ void recall_fini(struct recall *r);
 
 /* What watch_events.on_kept says. */
 void recall_kept(struct recall *r, size_t number, struct object *o, bool gone);
+
+/* What watch_events.on_skipped says. */
+void recall_skipped(struct recall *r, size_t number, const struct skip *s, bool gone);
 
 /* The op goes to disk with all that is put in this turn. */
 void recall_put(struct recall *r, struct recall_op *op);

@@ -66,19 +66,26 @@ static bool is_unversioned(const struct stream *s)
     return s->net->setup->unversioned[s->lens.kind];
 }
 
+/* In weather in which objects are odd. */
+static bool is_unnamed(struct stream *s, enum fault fault)
+{
+    return s->net->setup->odd_percent > 0 && clock_percent(s->net->clock, 10) &&
+           net_strikes(s->net, fault);
+}
+
 static void put_page(struct stream *s, const struct api_object *state, uint64_t rv, size_t from,
                      uint64_t limit)
 {
-    answer_put_page(&s->body,
-                    &(struct answer_page){.lens = &s->lens,
-                                          .state = state,
-                                          .rv = rv,
-                                          .told_rv = from > 0 ? s->net->api->rv : rv,
-                                          .from = from,
-                                          .limit = limit,
-                                          .unversioned = is_unversioned(s),
-                                          .spelling = spelling(s),
-                                          .items_first = clock_percent(s->net->clock, 50)});
+    answer_put_page(&s->body, &(struct answer_page){.lens = &s->lens,
+                                                    .state = state,
+                                                    .rv = rv,
+                                                    .told_rv = from > 0 ? s->net->api->rv : rv,
+                                                    .from = from,
+                                                    .limit = limit,
+                                                    .unversioned = is_unversioned(s),
+                                                    .spelling = spelling(s),
+                                                    .items_first = clock_percent(s->net->clock, 50),
+                                                    .unnamed = is_unnamed(s, FAULT_UNNAMED_ITEM)});
     if (is_unversioned(s))
         s->net->features[FEATURE_UNVERSIONED]++;
     stream_answer(s, 200);
@@ -566,12 +573,13 @@ static void put_events(struct stream *s)
     for (; v->next < s->server->upto; v->next++) {
         const struct api_event *e = &s->net->api->history[v->next];
 
-        if (e->rv <= v->after || !answer_put_event(&s->body, &s->lens, e))
+        if (e->rv <= v->after ||
+            !answer_put_event(&s->body, &s->lens, e, is_unnamed(s, FAULT_UNNAMED_EVENT)))
             continue;
         v->sent = e->rv;
         s->hung = 0;
         if (clock_percent(s->net->clock, 10) && net_strikes(s->net, FAULT_DUPLICATE))
-            answer_put_event(&s->body, &s->lens, e);
+            answer_put_event(&s->body, &s->lens, e, false);
     }
 }
 

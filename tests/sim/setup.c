@@ -76,6 +76,7 @@ static void draw_weather(struct setup *s, struct clock *c)
     s->storm_ms = storms[clock_percent(c, 60) ? 0 : clock_pick(c, 1, 2)];
     s->change_every_ms = clock_percent(c, 70) ? 1500 : 15000;
     s->hot_percent = clock_percent(c, 50) ? (unsigned)clock_pick(c, 0, 95) : 0;
+    s->odd_percent = clock_percent(c, 60) ? (unsigned)clock_pick(c, 1, 20) : 0;
     s->outage_ms = clock_pick(c, 1000, 40000);
 }
 

@@ -63,6 +63,7 @@ struct setup {
     uint64_t storm_ms;         /* faults and changes */
     uint64_t change_every_ms;  /* at most */
     unsigned hot_percent;      /* see api.h */
+    unsigned odd_percent;      /* see api.h */
     uint64_t outage_ms;        /* of a server, at most */
 };
 

@@ -62,7 +62,7 @@ static void test_status_before_the_first_contact(void **state)
            "\"skipped\":0,\"resource_version\":null,\"relists\":0,\"last_error\":null,"
            "\"held_reason\":null,\"held_deletes\":0,\"last_event_age_s\":null,"
            "\"last_bookmark_age_s\":null,\"relists_by\":{},\"events\":0,"
-           "\"audit\":{\"state\":\"idle\",\"runs\":0,\"differences\":null},"
+           "\"skipped_objects\":[],\"audit\":{\"state\":\"idle\",\"runs\":0,\"differences\":null},"
            "\"resumed\":null,\"past\":false}");
     expect(t, "/v1/status", 200,
            "\"hooks\":{\"print\":{\"pending\":0,\"running\":0,\"parked\":0,\"forgotten\":0,"
@@ -207,6 +207,34 @@ static void test_held_lists_are_degraded(void **state)
     buf_free(&list);
 }
 
+static void test_skipped_objects_are_degraded(void **state)
+{
+    struct admin_world *t = *state;
+    struct buf list = {0};
+
+    buf_puts(&list, "{\"kind\":\"ServiceList\",\"apiVersion\":\"v1\",\"metadata\":{"
+                    "\"resourceVersion\":\"42\"},\"items\":[{},7");
+    for (int i = 0; i < 21; i++)
+        buf_printf(&list, ",{\"metadata\":{\"namespace\":\"n\",\"name\":\"a/%d\"}}", i);
+    buf_puts(&list, "]}");
+    admin_world_list(t, WORLD_SERVICES, 200, buf_cstr(&list));
+    expect(t, "/v1/watches", 200, "\"synced\":true,");
+    expect(t, "/v1/watches", 200, "\"objects\":0,\"bytes\":0,\"skipped\":23,");
+    expect(t, "/v1/watches", 200,
+           "\"skipped_objects\":[{\"key\":null,\"why\":\"it is no JSON object\",\"objects\":2},"
+           "{\"key\":\"n/a/0\",\"why\":\"its metadata.name is wrong\",\"objects\":1},");
+    expect(t, "/v1/status", 200,
+           "\"degraded\":[\"watch services: 23 objects are skipped, with the old state if there is "
+           "one: 2 of which the name cannot be read (it is no JSON object), n/a/0 (its "
+           "metadata.name is wrong), n/a/1 (");
+    expect(t, "/v1/status", 200, "n/a/18 (its metadata.name is wrong), and 2 more\"");
+    buf_clear(&list);
+    admin_world_put_list(&list, "43", 1);
+    admin_world_list(t, WORLD_SERVICES, 200, buf_cstr(&list));
+    expect(t, "/v1/status", 200, "\"degraded\":[],");
+    buf_free(&list);
+}
+
 static void test_a_lost_stream_is_degraded_once_it_is_stale(void **state)
 {
     struct admin_world *t = *state;
@@ -345,6 +373,7 @@ int main(void)
         WITH_WORLD(test_relists_are_counted_by_reason),
         WITH_WORLD(test_all_names_of_a_watch_show_it),
         WITH_WORLD(test_held_lists_are_degraded),
+        WITH_WORLD(test_skipped_objects_are_degraded),
         WITH_WORLD(test_a_lost_stream_is_degraded_once_it_is_stale),
         WITH_WORLD(test_health),
         WITH_WORLD(test_objects_come_sorted_and_byte_exact),

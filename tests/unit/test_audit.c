@@ -325,6 +325,25 @@ static void test_a_cache_agrees_when_nothing_differs_any_more(void **state)
     drop(&r);
 }
 
+/* Nobody knows what the list has there. */
+static void test_an_item_without_a_key_makes_nothing_extra(void **state)
+{
+    struct rig r = make();
+
+    (void)state;
+    put_stored(&r, "a/x", "u1", "5");
+    put_stored(&r, "a/y", "u2", "5");
+    audit_begin(r.audit, true);
+    put_listed(&r, "a/x", "u1", "6");
+    audit_unnamed(r.audit);
+    const struct audit_result *result = finish(&r);
+    assert_int_equal(result->differences, 1);
+    assert_found(result, 0, "a/x", "different");
+    audit_begin(r.audit, true);
+    assert_int_equal(finish(&r)->differences, 2);
+    drop(&r);
+}
+
 static void test_to_begin_anew_forgets_the_first_list(void **state)
 {
     struct rig r = make();
@@ -472,6 +491,7 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_used_is_not_compared_but_counted),
         cmocka_unit_test(test_the_cache_passes_the_version_of_each_list),
         cmocka_unit_test(test_a_cache_agrees_when_nothing_differs_any_more),
+        cmocka_unit_test(test_an_item_without_a_key_makes_nothing_extra),
         cmocka_unit_test(test_to_begin_anew_forgets_the_first_list),
         cmocka_unit_test(test_a_failure_is_a_run_without_findings),
         cmocka_unit_test(test_only_the_first_hundred_are_kept),

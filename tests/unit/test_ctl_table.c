@@ -223,11 +223,11 @@ static void test_summary(void **state)
           "prod     https://10.0.0.1:6443  0s\n"
           "\n"
           "WATCH     CLUSTER  RESOURCE                         STATE      SYNCED  STALE  HELD     "
-          "CONTACT  OBJECTS  SIZE    RELISTS  ERROR\n"
+          "CONTACT  OBJECTS  SKIPPED  SIZE    RELISTS  ERROR\n"
           "services  prod     services                         watching   yes     no     deletes  "
-          "3s       10000    1.2MiB  3        -\n"
+          "3s       10000    0        1.2MiB  3        -\n"
           "slices    prod     endpointslices.discovery.k8s.io  forbidden  no      no     -        "
-          "-        0        0B      0        HTTP 403\n"
+          "-        0        0        0B      0        HTTP 403\n"
           "\n"
           "HOOK   PENDING  OLDEST  RUNNING  PARKED  FORGOTTEN  PAUSED  OK  FAILED  SUCCESS  ERROR\n"
           "print  2        2m      1        3       0          yes     5   0       3h       -\n");
@@ -279,14 +279,14 @@ static void test_wide_watches_and_names(void **state)
     (void)state;
     assert_int_equal(listing_put_table(&out, &listing_watches, &wide, str_c(status), &err), ERR_OK);
     assert_non_null(strstr(buf_cstr(&out),
-                           "CONTACT  EVENT  BOOKMARK  OBJECTS  SIZE    VERSION  RELISTS  "
+                           "CONTACT  EVENT  BOOKMARK  OBJECTS  SKIPPED  SIZE    VERSION  RELISTS  "
                            "REASONS             RESUMED  ERROR\n"));
-    assert_non_null(strstr(buf_cstr(&out),
-                           "  3s       5m     8s        10000    1.2MiB  99       3        "
-                           "expired=2 manual=1  watch    -\n"));
-    assert_non_null(strstr(buf_cstr(&out),
-                           "  -        -      -         0        0B      -        0        "
-                           "-                   -        HTTP 403\n"));
+    assert_non_null(strstr(
+        buf_cstr(&out), "  3s       5m     8s        10000    0        1.2MiB  99       3        "
+                        "expired=2 manual=1  watch    -\n"));
+    assert_non_null(strstr(
+        buf_cstr(&out), "  -        -      -         0        0        0B      -        0        "
+                        "-                   -        HTTP 403\n"));
     buf_clear(&out);
     assert_int_equal(listing_put_keys(&out, &listing_watches, LISTING_GROUP, str_c(status), &err),
                      ERR_OK);

@@ -240,8 +240,26 @@ static void test_s20_events_of_another_kind_are_skipped_and_keep_the_version(voi
     (void)state;
     CHECK(SYNCED, {OK,
                    .body = EVENT_OF("ADDED", "Secret", "s", "u8", "11", "")
-                       EVENT_OF("MODIFIED", "ConfigMap", "", "u8", "12", ""),
+                       EVENT_OF("MODIFIED", "Secret", "a", "u1", "12", ""),
                    .next = WATCH("10")});
+}
+
+static void test_s20_events_without_a_name_are_skipped_and_move_the_version(void **state)
+{
+    (void)state;
+    CHECK(SYNCED, {OK,
+                   .body = EVENT_OF("ADDED", "ConfigMap", "", "u8", "11", "")
+                       EVENT_OF("MODIFIED", "ConfigMap", "", "u8", "12", ""),
+                   .next = WATCH("12")});
+}
+
+static void test_events_without_a_version_are_skipped_but_ends_are_told(void **state)
+{
+    (void)state;
+    CHECK(SYNCED, {OK,
+                   .body = EVENT("ADDED", "n", "u8", "") EVENT("MODIFIED", "a", "u1", "")
+                       EVENT("DELETED", "b", "u2", ""),
+                   .heard = "-ns/b:u2:", .next = WATCH("10")});
 }
 
 static void test_lists_of_another_kind_are_refused(void **state)
@@ -287,12 +305,12 @@ static void test_a_nul_in_a_version_or_token_is_a_broken_list(void **state)
           {OK, .body = PAGE("1", "\\u0000", ""), .next = "WAIT 3200, " LIST_ZERO});
 }
 
-/* A frame over object_size and 4 KiB, once in one object, once in white space. */
-static void check_oversize_frame(const char *fill)
+/* A frame over object_size and 4 KiB. */
+static void check_oversize_frame(const char *fill, const char *next)
 {
     struct buf body = {0};
     struct answer answers[] = {
-        SYNCED, {OK, .heard = "~ns/a:u1:11", .next = "WAIT 800, " LIST_FROM("11")}
+        SYNCED, {OK, .heard = "~ns/a:u1:11", .next = next}
     };
 
     buf_puts(&body, EVENT("MODIFIED", "a", "u1", "11") "{\"type\":\"ADDED\",\"object\":");
@@ -306,9 +324,57 @@ static void check_oversize_frame(const char *fill)
 static void test_a_frame_without_end_ends_the_stream(void **state)
 {
     (void)state;
-    check_oversize_frame(" ");
-    check_oversize_frame("[");
-    check_oversize_frame("{\"a\":");
+    check_oversize_frame(" ", "WAIT 800, " LIST_FROM("11"));
+    check_oversize_frame("[", "WAIT 800, " LIST_FROM("11"));
+    check_oversize_frame("{\"a\":", WATCH("11")); /* cut off, in an object that is skipped */
+}
+
+#define UNNAMED "{\"metadata\":{\"uid\":\"u9\",\"resourceVersion\":\"9\"}}"
+
+static void test_a_list_with_an_item_without_a_name_deletes_nothing(void **state)
+{
+    (void)state;
+    CHECK(SYNCED,
+          {OK, .body = ERROR_EVENT("500", "InternalError", "x"),
+           .next = "WAIT 800, " LIST_FROM("10")},
+          {OK, .body = PAGE("12", "", UNNAMED "," ITEM("c", "u3", "11", "")),
+           .heard = "+ns/c:u3:11", .next = WATCH("12")},
+          {OK, .body = ERROR_EVENT("500", "InternalError", "x"),
+           .next = "WAIT 1600, " LIST_FROM("12")},
+          {OK, .body = PAGE("13", "", ITEM("a", "u1", "3", "") "," ITEM("c", "u3", "11", "")),
+           .heard = "-ns/b:u2:4?", .next = WATCH("13")});
+}
+
+static void test_an_item_with_a_name_that_is_none_keeps_what_has_its_uid(void **state)
+{
+    (void)state;
+    CHECK(SYNCED,
+          {OK, .body = ERROR_EVENT("500", "InternalError", "x"),
+           .next = "WAIT 800, " LIST_FROM("10")},
+          {OK, .body = PAGE("12", "", ITEM("a/x", "u1", "11", "")), .heard = "-ns/b:u2:4?",
+           .next = WATCH("12")});
+}
+
+static void test_a_change_that_is_skipped_causes_no_list(void **state)
+{
+    (void)state;
+    CHECK(SYNCED, {OK,
+                   .body = EVENT_OF("MODIFIED", "ConfigMap", "a", "u1", "11", TOO_BIG)
+                       EVENT_OF("MODIFIED", "ConfigMap", "a", "u1", "12", TOO_BIG)
+                           EVENT_OF("ADDED", "ConfigMap", "n", "u7", "13", TOO_BIG)
+                               EVENT("MODIFIED", "b", "u2", "14")
+                                   EVENT_OF("MODIFIED", "ConfigMap", "a", "u1", "15", TOO_BIG),
+                   .heard = "~ns/b:u2:14", .next = WATCH("15")});
+}
+
+static void test_an_end_is_told_whatever_the_last_state_is(void **state)
+{
+    (void)state;
+    CHECK(SYNCED, {OK,
+                   .body = EVENT_OF("DELETED", "ConfigMap", "a", "u1", "11", TOO_BIG)
+                       EVENT_OF("DELETED", "Secret", "b", "u8", "12", "")
+                           EVENT_OF("DELETED", "Secret", "b", "u2", "13", ""),
+                   .heard = "-ns/a:u1:3? -ns/b:u2:4?", .next = WATCH("11")});
 }
 
 int main(void)
@@ -331,8 +397,14 @@ int main(void)
         cmocka_unit_test(test_s23_broken_frames_end_the_stream_and_list),
         cmocka_unit_test(test_s45_busy_in_the_stream_waits_and_watches),
         cmocka_unit_test(test_s20_events_of_another_kind_are_skipped_and_keep_the_version),
+        cmocka_unit_test(test_s20_events_without_a_name_are_skipped_and_move_the_version),
+        cmocka_unit_test(test_events_without_a_version_are_skipped_but_ends_are_told),
         cmocka_unit_test(test_lists_of_another_kind_are_refused),
         cmocka_unit_test(test_an_item_that_is_too_big_keeps_its_old_state),
+        cmocka_unit_test(test_a_list_with_an_item_without_a_name_deletes_nothing),
+        cmocka_unit_test(test_an_item_with_a_name_that_is_none_keeps_what_has_its_uid),
+        cmocka_unit_test(test_a_change_that_is_skipped_causes_no_list),
+        cmocka_unit_test(test_an_end_is_told_whatever_the_last_state_is),
         cmocka_unit_test(test_a_nul_in_a_version_or_token_is_a_broken_list),
         cmocka_unit_test(test_a_frame_without_end_ends_the_stream),
     };

@@ -149,6 +149,24 @@ static void test_an_initial_event_that_is_skipped_deletes_nothing(void **state)
            .heard = "-ns/b:u2:4?", .next = WATCH("30")});
 }
 
+static void test_an_initial_end_is_not_skipped(void **state)
+{
+    struct buf body = {0};
+    struct buf pad = {0};
+
+    (void)state;
+    buf_printf(&pad, "\"x\":\"%05000d\"", 0);
+    buf_puts(&body, A_AND_B EVENT("ADDED", "c", "u3", "5"));
+    buf_printf(&body, EVENT_OF("DELETED", "ConfigMap", "c", "u3", "6", "%s") INITIAL_END("10"),
+               buf_cstr(&pad));
+    struct answer answers[] = {
+        {OK, .body = buf_cstr(&body), .heard = BOTH, .next = WATCH("10")}
+    };
+    talk_check(&always, answers, 1);
+    buf_free(&body);
+    buf_free(&pad);
+}
+
 static void test_html_is_no_stream(void **state)
 {
     (void)state;
@@ -240,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_s71_s72_a_relist_streams_from_the_last_version_then_without),
         cmocka_unit_test(test_initial_events_of_another_kind_are_skipped),
         cmocka_unit_test(test_an_initial_event_that_is_skipped_deletes_nothing),
+        cmocka_unit_test(test_an_initial_end_is_not_skipped),
         cmocka_unit_test(test_html_is_no_stream),
         cmocka_unit_test_setup_teardown(test_s64_a_pause_is_worth_a_warning_not_an_end,
                                         begin_to_stream, end),

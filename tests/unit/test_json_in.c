@@ -2,6 +2,7 @@
 #include "campaign.h"
 #include "json_ref.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct ref_tokens seen;
@@ -213,6 +214,79 @@ static void test_numbers_are_bounded(void **state)
     assert_string_equal(err.text, "a number in JSON of more than 1024 bytes");
 }
 
+static unsigned excesses;
+
+static void count_excess(void *arg, const char *why)
+{
+    (void)arg;
+    (void)why;
+    excesses++;
+}
+
+/* Who can do without what is too much goes on behind it, with the same tokens. */
+static void test_limits_can_be_tolerated(void **state)
+{
+    char text[6000];
+    size_t n = 0;
+
+    (void)state;
+    for (; n < 12; n++)
+        text[n] = '[';
+    memset(text + n, '7', 5000);
+    n += 5000;
+    n += (size_t)snprintf(text + n, sizeof(text) - n, ",-1.5]]]]]]]]]]]] \"x\"");
+    for (size_t piece = 1; piece < 1500; piece += 3) {
+        struct json_in *j = json_in_create(8, ref_add, &seen);
+
+        json_in_tolerate(j, count_excess, SIZE_MAX);
+        excesses = 0;
+        ref_clear(&seen);
+        for (size_t i = 0; i < n; i += piece)
+            assert_int_equal(json_in_feed(j, text + i, piece < n - i ? piece : n - i, NULL),
+                             ERR_OK);
+        assert_int_equal(json_in_finish(j, NULL), ERR_OK);
+        json_in_destroy(&j);
+        assert_int_equal(excesses, 5);
+        assert_int_equal(seen.n, 27);
+        assert_int_equal(seen.v[12].text_n, 5000);
+        assert_int_equal(seen.v[12].end, 5012);
+        assert_int_equal(seen.v[13].text_n, 4);
+        assert_int_equal(seen.v[26].end, n);
+    }
+}
+
+/* Of a long token in pieces the beginning is kept, cut between two characters; what stands behind it
+ * has its place. */
+static void test_long_tokens_may_be_cut(void **state)
+{
+    static const char *const fills[] = {"x", "\\n", "\\u00e9", "\xc3\xa9", "\xe2\x82\xac\\\\", "7"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(fills); i++)
+        for (size_t piece = 1; piece < 300; piece += 7) {
+            struct json_in *j = json_in_create(8, ref_add, &seen);
+            struct buf text = {0};
+
+            buf_puts(&text, i == 5 ? "[" : "[\"");
+            while (text.len < 5000)
+                buf_puts(&text, fills[i]);
+            buf_puts(&text, i == 5 ? ",1]" : "\",1]");
+            json_in_tolerate(j, count_excess, 500);
+            ref_clear(&seen);
+            for (size_t k = 0; k < text.len; k += piece)
+                assert_int_equal(json_in_feed(j, text.data + k,
+                                              piece < text.len - k ? piece : text.len - k, NULL),
+                                 ERR_OK);
+            assert_int_equal(seen.n, 4);
+            assert_true(seen.v[1].text_n < 1400);
+            assert_int_equal(seen.v[1].end, text.len - 3);
+            assert_int_equal(seen.v[2].end, text.len - 1);
+            assert_int_equal(seen.v[3].end, text.len);
+            json_in_destroy(&j);
+            buf_free(&text);
+        }
+}
+
 static bool stop_at_key(void *arg, const struct json_token *t)
 {
     ref_add(arg, t);
@@ -280,6 +354,8 @@ int main(void)
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_depth_is_bounded),
         cmocka_unit_test(test_numbers_are_bounded),
+        cmocka_unit_test(test_limits_can_be_tolerated),
+        cmocka_unit_test(test_long_tokens_may_be_cut),
         cmocka_unit_test(test_callback_stops),
         cmocka_unit_test(test_idle_is_between_values),
         cmocka_unit_test(test_scan_takes_exactly_one_value),

@@ -37,6 +37,14 @@ static void on_kept(void *arg, struct watch *w, size_t stream, struct object *o,
     memory_watch_kept(&r->mw, stream, o, gone, &r->state.batch);
 }
 
+static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool gone)
+{
+    struct rig *r = arg;
+
+    (void)w;
+    memory_watch_skipped(&r->mw, s, gone, &r->state.batch);
+}
+
 static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     (void)arg, (void)w, (void)d;
@@ -50,7 +58,7 @@ static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 static void make_watch(void)
 {
     static const struct watch_events events = {
-        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept};
+        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept, .on_skipped = on_skipped};
     struct err err;
 
     assert_int_equal(watch_create(
@@ -394,6 +402,41 @@ static void test_what_a_hook_knows_without_a_row_is_there_without_bytes(void **s
     assert_int_equal(watch_past(rig.w, 0), PAST_PARTIAL);
 }
 
+/* An event of the watch, with so much data. */
+static void hears(const char *type, const char *key, const char *uid, const char *rv, int bytes)
+{
+    struct buf body = {0};
+    char *data = mem_printf("\"x\":\"%0*d\"", bytes, 0);
+
+    objects_put_event(&body, type, key, uid, rv, data);
+    objects_answer(watch_feed(rig.w, 0), buf_cstr(&body), (struct feed_now){4000, 1});
+    buf_free(&body);
+    free(data);
+}
+
+static void skips(const char *key, const char *uid, const char *rv)
+{
+    hears("MODIFIED", key, uid, rv, 5000);
+}
+
+/* The watch has no usable state of it, and goes on: that is no end. */
+static void test_what_a_hook_knows_and_the_watch_skips_is_there_without_bytes(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    hears("ADDED", "ns/c", "u3", "8", 5000);
+    puts_version();
+    commit();
+    begin();
+    knows("ns/c");
+    assert_int_equal(objects(), 3);
+    assert_true(object_is_bare(store_get(watch_store(rig.w), str_c("ns/c"))));
+    assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE);
+    knows("ns/d");
+    assert_int_equal(objects(), 3);
+}
+
 static void test_another_clusters_rows_are_dropped(void **state)
 {
     (void)state;
@@ -416,6 +459,62 @@ static void test_another_clusters_rows_are_dropped(void **state)
     assert_true(has("version [] " SETTINGS_1 "\n7\n"));
 }
 
+static uint64_t skipped(void)
+{
+    return skips_count(store_skips(watch_store(rig.w)));
+}
+
+static void test_what_is_skipped_is_known_to_the_next_process(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    skips("ns/a", "u1", "8");
+    skips("n/b/c", "u9", "9"); /* no key */
+    puts_version();
+    commit();
+    assert_true(has("skipped [ns/a] 1\nit is larger than limits.object_size\nns/a\n"));
+    assert_true(has("\nn/b/c\n"));
+    for (int i = 0; i < 2; i++) {
+        begin();
+        assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE);
+        assert_int_equal(objects(), 2);
+        assert_int_equal(skipped(), 2);
+    }
+    feed_start(watch_feed(rig.w, 0), 4000);
+    hears("DELETED", "n/b/c", "u9", "10", 5000);
+    hears("MODIFIED", "ns/a", "u1", "11", 1);
+    puts_version();
+    commit();
+    assert_false(has("skipped"));
+    begin();
+    assert_int_equal(skipped(), 0);
+}
+
+static void test_marks_go_with_what_they_are_of(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    skips("ns/a", "u1", "8");
+    puts_version();
+    commit();
+    begin();
+    memory_watch_forget(&rig.mw, &rig.state.batch);
+    commit();
+    assert_int_equal(skipped(), 0);
+    assert_false(has("skipped"));
+    lists_two();
+    skips("ns/a", "u1", "8");
+    puts_version();
+    commit();
+    assert_true(has("skipped [ns/a]"));
+    rig.conf.persist.v = CONF_PERSIST_NONE;
+    begin();
+    assert_int_equal(skipped(), 0);
+    assert_false(has("skipped"));
+}
+
 static void test_a_file_that_begins_anew_gets_all(void **state)
 {
     enum loader_found found;
@@ -423,6 +522,7 @@ static void test_a_file_that_begins_anew_gets_all(void **state)
     (void)state;
     begin();
     lists_two();
+    skips("ns/a", "u1", "8");
     puts_version();
     commit();
     for (int i = 0; i < 2; i++) { /* before it has asked anybody, too */
@@ -470,7 +570,10 @@ int main(void)
         TEST(test_what_is_not_to_be_kept_any_more_leaves_the_disk),
         TEST(test_a_cluster_with_a_new_name_is_noted),
         TEST(test_what_a_hook_knows_without_a_row_is_there_without_bytes),
+        TEST(test_what_a_hook_knows_and_the_watch_skips_is_there_without_bytes),
         TEST(test_another_clusters_rows_are_dropped),
+        TEST(test_what_is_skipped_is_known_to_the_next_process),
+        TEST(test_marks_go_with_what_they_are_of),
         TEST(test_a_file_that_begins_anew_gets_all),
         TEST(test_a_contact_is_put_once_a_minute_and_at_the_end),
     };

@@ -251,7 +251,9 @@ static void stage_item(struct world *w, size_t part, struct object *o, enum list
         store_stage(w->store, part, o);
         break;
     case TOO_BIG:
-        store_stage_kept(w->store, part, object_key(o));
+        store_stage_kept(
+            w->store, part,
+            &(struct unusable){.key = object_key(o), .name = object_key(o), .why = ""});
         break;
     case NOT_SELECTED:
         store_stage_left(w->store, part, o);

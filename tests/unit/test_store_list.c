@@ -348,12 +348,17 @@ static void test_a_bare_object_is_replaced_whatever_its_version(void **state)
     hears("~a:u1:4(watch)");
 }
 
+static void keep(const char *key)
+{
+    store_stage_kept(store, 0,
+                     &(struct unusable){.key = str_c(key), .name = str_c(key), .why = "it is odd"});
+}
+
 static void test_a_kept_item_that_is_not_stored_adds_nothing(void **state)
 {
     (void)state;
     store_begin(store, 0);
-    store_stage_kept(store, 0, str_c("a/b"));
-    store_stage_kept(store, 0, str_c(""));
+    keep("a/b");
     commit();
     assert_int_equal(store_count(store), 0);
     hears("");
@@ -364,7 +369,7 @@ static void test_an_item_named_first_small_then_too_big_is_not_lost(void **state
     (void)state;
     store_begin(store, 0);
     give(LISTED, "a:u:1");
-    store_stage_kept(store, 0, str_c("a"));
+    keep("a");
     commit();
     assert_int_equal(store_count(store), 1);
 }

@@ -87,6 +87,45 @@ static void sync_both(void)
     }
 }
 
+/* A list that deletes nothing, as one of its items has no name: what it left open is listed again. */
+static void test_what_a_list_left_open_is_listed_again(void **state)
+{
+    static const char page[] = PAGE("12", "", "{}," ITEM("a", "u1", "3", ""));
+    static const char clean[] = PAGE("13", "", ITEM("a", "u1", "3", ""));
+    uint64_t due_ms;
+
+    (void)state;
+    sync_both();
+    watch_relist(w, RELIST_MANUAL);
+    assert_int_equal(feed_restart(watch_feed(w, 0), now).what, FEED_LIST);
+    assert_int_equal(objects_answer(watch_feed(w, 0), page, now).what, FEED_WATCH);
+    head(0);
+    assert_int_equal(feed_restart(watch_feed(w, 1), now).what, FEED_LIST);
+    assert_int_equal(objects_answer(watch_feed(w, 1), PAGE("12", "", ""), now).what, FEED_WATCH);
+    head(1);
+    assert_int_equal(store_count(watch_store(w)), 2);
+    due_ms = watch_tick(w, now);
+    assert_in_range(due_ms - now.ms, 60000, 120000);
+    for (int i = 0; i < 2; i++) {
+        now.ms = due_ms - 1;
+        assert_int_equal(watch_tick(w, now), due_ms);
+        assert_false(feed_is_ordered(watch_feed(w, 0)));
+        now.ms++;
+        assert_true(watch_tick(w, now) >= due_ms + (i + 1) * UINT64_C(120000));
+        assert_true(feed_is_ordered(watch_feed(w, 0)));
+        assert_false(feed_is_ordered(watch_feed(w, 1)));
+        assert_int_equal(feed_restart(watch_feed(w, 0), now).what, FEED_LIST);
+        assert_int_equal(objects_answer(watch_feed(w, 0), i == 0 ? page : clean, now).what,
+                         FEED_WATCH);
+        head(0);
+        due_ms = watch_tick(w, now);
+    }
+    assert_int_equal(due_ms, UINT64_MAX);
+    assert_int_equal(store_count(watch_store(w)), 1);
+    assert_int_equal(watch_status(w, now.ms).relists_by[RELIST_UNNAMED], 2);
+    buf_clear(&told);
+}
+
 static void lose(size_t i)
 {
     assert_int_equal(
@@ -252,6 +291,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
     const struct CMUnitTest tests[] = {
+        TEST(test_what_a_list_left_open_is_listed_again),
         TEST(test_streams_that_follow_are_fresh_for_ever),
         TEST(test_one_lost_stream_makes_it_stale_and_its_return_fresh),
         TEST(test_the_first_of_lost_streams_counts_and_all_must_return),

@@ -170,8 +170,6 @@ def test_answers_that_are_no_list(scene, api, name):
 
 FRAMES = {
     "half a frame": (b'{"type":"MODIFIED","object":{"kind":"Service","apiVersion":"v1",', EOF),
-    "20 MiB": (json.dumps(ev("ADDED", service("n/b", annotations={"x": "y" * (20 << 20)}),
-                             rv=9)).encode(), STALL),
     "HTML": (b"<html>gateway timeout</html>", END),
     "binary": (bytes(range(256)) * 40, END),
 }

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/skips.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+/* What no key begins with. */
+#define BY_UID  "\x01"
+#define BY_NAME "\x02"
+#define NO_NAME "\x03"
+
+/* A mark, one that the list under way has staged, or both. */
+struct entry {
+    struct map_node node;
+    size_t part;
+    uint64_t times; /* 0 = no mark */
+    uint64_t staged_times;
+    const char *staged_why;
+    char *why;
+    size_t id_n;
+    size_t name_n;
+    char text[]; /* id, name */
+};
+
+static struct entry *entry_of(struct map_node *node)
+{
+    return map_entry(node, struct entry, node);
+}
+
+static struct entry *find(const struct skips *s, struct str id)
+{
+    struct map_node *node = map_get(&s->marks, id);
+
+    return node != NULL ? entry_of(node) : NULL;
+}
+
+static void put_id(struct buf *id, const struct unusable *u)
+{
+    if (u->key.n > 0)
+        buf_append_str(id, u->key);
+    else if (u->uid.n > 0)
+        buf_printf(id, BY_UID "%.*s", STR_ARG(u->uid));
+    else if (u->name.n > 0)
+        buf_printf(id, BY_NAME "%.*s", STR_ARG(u->name));
+    else
+        buf_puts(id, NO_NAME);
+}
+
+static struct entry *add(struct skips *s, size_t part, struct str id, struct str name)
+{
+    struct entry *e = mem_zalloc(sizeof(*e) + id.n + name.n);
+
+    e->part = part;
+    e->id_n = id.n;
+    e->name_n = name.n;
+    memcpy(e->text, id.p, id.n);
+    if (name.n > 0)
+        memcpy(e->text + id.n, name.p, name.n);
+    map_put(&s->marks, &e->node, str_of(e->text, id.n));
+    return e;
+}
+
+static struct entry *find_or_add(struct skips *s, size_t part, const struct unusable *u)
+{
+    struct buf id = {0};
+
+    put_id(&id, u);
+    struct entry *e = find(s, buf_str(&id));
+    if (e == NULL)
+        e = add(s, part, buf_str(&id), u->name);
+    buf_free(&id);
+    return e;
+}
+
+static void drop(struct skips *s, struct entry *e)
+{
+    map_remove(&s->marks, &e->node);
+    free(e->why);
+    free(e);
+}
+
+static struct skip skip_of(const struct entry *e)
+{
+    return (struct skip){.part = e->part,
+                         .id = str_of(e->text, e->id_n),
+                         .name = str_of(e->text + e->id_n, e->name_n),
+                         .why = e->why != NULL ? str_c(e->why) : str_c(""),
+                         .times = e->times};
+}
+
+static void tell(const struct skips *s, const struct entry *e, bool gone)
+{
+    const struct skip mark = skip_of(e);
+
+    if (s->sink != NULL)
+        s->sink(s->arg, &mark, gone);
+}
+
+/* Counts the mark in, or out before it changes. */
+static void count(struct skips *s, const struct entry *e, bool in)
+{
+    uint64_t missing = e->times > 0 && strcmp(e->why, SKIPS_MISSING) == 0 ? e->times : 0;
+
+    s->count += in ? e->times : -e->times;
+    s->missing += in ? missing : -missing;
+}
+
+static void set(struct skips *s, struct entry *e, const char *why, uint64_t times)
+{
+    if (e->times == times && e->why != NULL && strcmp(e->why, why) == 0)
+        return;
+    count(s, e, false);
+    free(e->why);
+    e->why = mem_strdup(why);
+    e->times = times;
+    count(s, e, true);
+    tell(s, e, false);
+}
+
+/* It is no mark any more. */
+static void clear(struct skips *s, struct entry *e)
+{
+    count(s, e, false);
+    if (e->times > 0)
+        tell(s, e, true);
+    e->times = 0;
+    if (e->staged_times == 0)
+        drop(s, e);
+}
+
+static void unstage(struct skips *s, struct entry *e)
+{
+    e->staged_times = 0;
+    if (e->times == 0)
+        drop(s, e);
+}
+
+void skips_fini(struct skips *s)
+{
+    for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
+        next = map_next(n);
+        drop(s, entry_of(n));
+    }
+}
+
+void skips_mark(struct skips *s, size_t part, const struct unusable *u)
+{
+    struct entry *e = find_or_add(s, part, u);
+    bool anybody = e->text[0] == NO_NAME[0];
+
+    set(s, e, u->why, anybody ? e->times + 1 : 1);
+}
+
+/* The mark or staged one of an object without a key. */
+static struct entry *find_odd(const struct skips *s, struct str uid)
+{
+    struct buf id = {0};
+
+    if (uid.n == 0)
+        return NULL;
+    put_id(&id, &(struct unusable){.uid = uid});
+    struct entry *e = find(s, buf_str(&id));
+    buf_free(&id);
+    return e;
+}
+
+bool skips_clear(struct skips *s, struct str key, struct str uid)
+{
+    uint64_t before = s->count;
+    struct entry *e;
+
+    if (map_count(&s->marks) == 0)
+        return false;
+    e = find(s, key);
+    if (e != NULL)
+        clear(s, e);
+    e = find_odd(s, uid);
+    if (e != NULL)
+        clear(s, e);
+    return s->count < before;
+}
+
+void skips_stage(struct skips *s, size_t part, const struct unusable *u)
+{
+    struct entry *e = find_or_add(s, part, u);
+
+    e->staged_times = e->text[0] == NO_NAME[0] ? e->staged_times + 1 : 1;
+    e->staged_why = u->why;
+}
+
+void skips_unstage(struct skips *s, struct str key)
+{
+    struct entry *e = map_count(&s->marks) > 0 ? find(s, key) : NULL;
+
+    if (e != NULL)
+        unstage(s, e);
+}
+
+bool skips_has_odd(const struct skips *s, struct str uid)
+{
+    const struct entry *e = map_count(&s->marks) > 0 ? find_odd(s, uid) : NULL;
+
+    return e != NULL && e->staged_times > 0;
+}
+
+void skips_commit(struct skips *s, size_t part)
+{
+    for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
+        struct entry *e = entry_of(n);
+        uint64_t times = e->staged_times;
+
+        next = map_next(n);
+        if (e->part != part)
+            continue;
+        e->staged_times = 0;
+        if (times > 0)
+            set(s, e, e->staged_why, times);
+        else
+            clear(s, e);
+    }
+}
+
+void skips_abort(struct skips *s, size_t part)
+{
+    for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
+        next = map_next(n);
+        if (entry_of(n)->part == part)
+            unstage(s, entry_of(n));
+    }
+}
+
+void skips_load(struct skips *s, const struct skip *mark)
+{
+    struct entry *e = find(s, mark->id);
+
+    if (e == NULL && mark->id.n > 0 && mark->times > 0)
+        e = add(s, mark->part, mark->id, mark->name);
+    if (e == NULL)
+        return;
+    count(s, e, false);
+    free(e->why);
+    e->why = mem_strndup(mark->why.n > 0 ? mark->why.p : "", mark->why.n);
+    e->times = mark->times;
+    count(s, e, true);
+}
+
+void skips_unload(struct skips *s, size_t part)
+{
+    for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
+        next = map_next(n);
+        if (entry_of(n)->part != part)
+            continue;
+        count(s, entry_of(n), false);
+        drop(s, entry_of(n));
+    }
+}
+
+bool skips_has(const struct skips *s, struct str key)
+{
+    const struct entry *e = find(s, key);
+
+    return e != NULL && e->times > 0;
+}
+
+uint64_t skips_count(const struct skips *s)
+{
+    return s->count;
+}
+
+void skips_each(const struct skips *s, void (*cb)(void *arg, const struct skip *mark), void *arg)
+{
+    for (struct map_node *n = map_first(&s->marks); n != NULL; n = map_next(n)) {
+        const struct skip mark = skip_of(entry_of(n));
+
+        if (mark.times > 0)
+            cb(arg, &mark);
+    }
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/skips, as the store keeps them: which objects are skipped, and until when. */
+#include "cache/skips.h"
+
+#include "objects.h"
+
+#include "cache/store.h"
+
+static struct store *store;
+static struct buf told; /* marks that came (+) and went (-), and deltas (!) since the last look */
+
+static void on_delta(void *arg, const struct delta *d)
+{
+    (void)arg;
+    buf_printf(&told, "!%s %.*s%s ", delta_type_name(d->type), STR_ARG(object_key(d->object)),
+               d->final_state_unknown ? "?" : "");
+}
+
+static void on_skip(void *arg, const struct skip *s, bool gone)
+{
+    (void)arg;
+    buf_printf(&told, "%c%.*s", gone ? '-' : '+', STR_ARG(s->name));
+    if (s->times > 1)
+        buf_printf(&told, "*%d", (int)s->times);
+    buf_putc(&told, ' ');
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    store = store_create(2, on_delta, NULL);
+    store_on_skip(store, on_skip, NULL);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    store_destroy(&store);
+    buf_free(&told);
+    return 0;
+}
+
+static void tells(const char *want, uint64_t count)
+{
+    assert_string_equal(buf_cstr(&told), want);
+    assert_int_equal(skips_count(store_skips(store)), count);
+    buf_clear(&told);
+}
+
+static struct object *make(const char *name, const char *uid)
+{
+    return object_create(&(struct object_parts){.name = str_c(name),
+                                                .uid = str_c(uid),
+                                                .rv = str_c("1"),
+                                                .body = str_c("{}"),
+                                                .rv_at = SIZE_MAX,
+                                                .generation_at = SIZE_MAX});
+}
+
+enum act { APPLY, STAGE, LEAVE, STAGE_LEFT, REMOVE };
+
+static void give(enum act act, const char *name, const char *uid)
+{
+    struct object *o = make(name, uid);
+
+    switch (act) {
+    case APPLY:
+        store_apply(store, 0, o, 0);
+        break;
+    case STAGE:
+        store_stage(store, 0, o);
+        break;
+    case LEAVE:
+        store_leave(store, o, 0);
+        break;
+    case STAGE_LEFT:
+        store_stage_left(store, 0, o);
+        break;
+    case REMOVE:
+        store_remove(store, o, 0);
+        break;
+    }
+    object_unref(&o);
+}
+
+static struct unusable odd(const char *key, const char *uid)
+{
+    return (struct unusable){
+        .key = str_c(key), .name = str_c(key), .uid = str_c(uid), .why = "it is odd"};
+}
+
+static void mark_odd(const char *key)
+{
+    struct unusable u = odd(key, "u");
+
+    store_skip(store, 0, &u);
+}
+
+static void stage_skipped(const char *key)
+{
+    struct unusable u = odd(key, "u");
+
+    store_stage_kept(store, 0, &u);
+}
+
+static void stage_unnamed(const char *uid)
+{
+    store_stage_kept(store, 0, &(struct unusable){.uid = str_c(uid), .why = "it has no name"});
+}
+
+static void commit(void)
+{
+    store_commit(store, 0, CAUSE_RELIST, 0);
+}
+
+static void test_a_mark_lasts_until_a_usable_state_or_the_end(void **state)
+{
+    static const enum act acts[] = {APPLY, LEAVE, REMOVE};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(acts); i++) {
+        mark_odd("a");
+        mark_odd("a");
+        tells("+a ", 1);
+        give(acts[i], "a", "u");
+        tells(acts[i] == APPLY ? "-a !ADDED a " : acts[i] == LEAVE ? "-a !LEFT a " : "-a ", 0);
+    }
+}
+
+/* Also one that does not change what is stored. */
+static void test_the_state_that_is_stored_is_a_usable_one(void **state)
+{
+    (void)state;
+    give(APPLY, "a", "u");
+    mark_odd("a");
+    tells("!ADDED a +a ", 1);
+    give(APPLY, "a", "u");
+    tells("-a ", 0);
+}
+
+static void test_a_list_says_what_is_skipped_when_it_is_committed(void **state)
+{
+    (void)state;
+    mark_odd("a");
+    mark_odd("b");
+    tells("+a +b ", 2);
+    store_begin(store, 0);
+    stage_skipped("b");
+    stage_skipped("c");
+    tells("", 2);
+    store_abort(store, 0);
+    tells("", 2);
+    store_begin(store, 0);
+    stage_skipped("b");
+    stage_skipped("c");
+    stage_skipped("d");
+    give(STAGE, "d", "u"); /* named twice: the later one counts */
+    commit();
+    tells("-a +c !ADDED d ", 2);
+    store_begin(store, 1);
+    store_commit(store, 1, CAUSE_RELIST, 0);
+    tells("", 2); /* of another part */
+}
+
+static void test_a_list_without_a_name_deletes_nothing_and_marks_what_it_misses(void **state)
+{
+    (void)state;
+    give(APPLY, "a", "u1");
+    give(APPLY, "b", "u2");
+    give(APPLY, "c", "u3");
+    buf_clear(&told);
+    store_begin(store, 0);
+    give(STAGE, "a", "u1");
+    stage_unnamed("u9");
+    give(STAGE_LEFT, "c", "u3");
+    assert_int_equal(store_would_delete(store, 0), 0);
+    commit();
+    tells("!LEFT c + +b ", 2);
+    store_begin(store, 0);
+    give(STAGE, "a", "u1");
+    assert_int_equal(store_would_delete(store, 0), 1);
+    commit();
+    tells("!DELETED b? - -b ", 0);
+}
+
+static void test_items_without_anything_are_counted(void **state)
+{
+    (void)state;
+    store_begin(store, 0);
+    stage_unnamed("");
+    stage_unnamed("");
+    stage_unnamed("u1");
+    stage_unnamed("u1");
+    commit();
+    tells("+*2 + ", 3);
+    store_begin(store, 0);
+    stage_unnamed("");
+    commit();
+    tells("+ - ", 1);
+}
+
+static void test_an_end_clears_the_mark_of_what_has_no_key(void **state)
+{
+    const struct unusable slash = {
+        .name = str_c("a/b"), .uid = str_c("u1"), .why = "its metadata.name is wrong"};
+    const struct unusable unknown = {.why = "it has no name"};
+
+    (void)state;
+    store_skip(store, 0, &slash);
+    tells("+a/b ", 1);
+    store_remove_unusable(store, 0, &slash, 0);
+    tells("-a/b ", 0);
+    store_remove_unusable(store, 0, &slash, 0);
+    tells("", 0);
+    store_remove_unusable(store, 0, &unknown, 0); /* something is gone: nobody knows what */
+    tells("+ ", 1);
+}
+
+static void test_without_a_name_the_uid_tells_what_it_is(void **state)
+{
+    const struct unusable unnamed = {.uid = str_c("u1"), .why = "it has no name"};
+
+    (void)state;
+    store_skip(store, 0, &unnamed);
+    tells("+ ", 1);
+    give(APPLY, "a", "u1");
+    tells("- !ADDED a ", 0);
+    store_skip(store, 0, &unnamed);
+    tells("+a ", 1);
+    store_remove_unusable(store, 0, &unnamed, 0);
+    tells("-a !DELETED a? ", 0);
+}
+
+static void test_an_end_of_another_kind_needs_the_uid(void **state)
+{
+    struct unusable other = odd("a", "u8");
+    struct unusable same = odd("a", "u1");
+
+    (void)state;
+    give(APPLY, "a", "u1");
+    tells("!ADDED a ", 0);
+    other.foreign = same.foreign = true;
+    store_remove_unusable(store, 0, &other, 0);
+    tells("", 0);
+    store_remove_unusable(store, 0, &same, 0);
+    tells("!DELETED a? ", 0);
+    give(APPLY, "a", "u1");
+    other.foreign = false; /* a life that nobody has seen, as it was skipped */
+    store_remove_unusable(store, 0, &other, 0);
+    tells("!ADDED a !DELETED a? ", 0);
+}
+
+static void test_what_was_left_is_told_of_when_it_changes(void **state)
+{
+    (void)state;
+    store_load_skip(store, &(struct skip){.part = 0,
+                                          .id = str_c("a"),
+                                          .name = str_c("a"),
+                                          .why = str_c("it is odd"),
+                                          .times = 1});
+    tells("", 1);
+    mark_odd("a");
+    tells("", 1);
+    give(APPLY, "a", "u");
+    tells("-a !ADDED a ", 0);
+    mark_odd("b");
+    buf_clear(&told);
+    store_unload(store, 0);
+    tells("", 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_mark_lasts_until_a_usable_state_or_the_end),
+        TEST(test_the_state_that_is_stored_is_a_usable_one),
+        TEST(test_a_list_says_what_is_skipped_when_it_is_committed),
+        TEST(test_a_list_without_a_name_deletes_nothing_and_marks_what_it_misses),
+        TEST(test_items_without_anything_are_counted),
+        TEST(test_an_end_clears_the_mark_of_what_has_no_key),
+        TEST(test_without_a_name_the_uid_tells_what_it_is),
+        TEST(test_an_end_of_another_kind_needs_the_uid),
+        TEST(test_what_was_left_is_told_of_when_it_changes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
