@@ -270,6 +270,7 @@ uint64_t object_digest_of_bytes(const struct object *o)
 /* Found when it is asked for, as few objects are; the object is what it was. */
 uint64_t object_digest_of_value(const struct object *o)
 {
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): what it says does not change */
     struct object *memo = (struct object *)(uintptr_t)o;
 
     if (o->value == 0)

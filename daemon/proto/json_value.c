@@ -41,7 +41,9 @@ static char ahead(struct reader *r)
 {
     while (r->p < r->end && is_white(*r->p))
         r->p++;
-    return r->p < r->end ? *r->p : '\0';
+    if (r->p == r->end)
+        return '\0';
+    return *r->p;
 }
 
 static bool on_decoded(void *arg, const struct json_token *t)

@@ -109,18 +109,19 @@ static struct watch *watch_of(size_t count, const char *const *namespaces, size_
 static void measure(size_t count)
 {
     char **namespaces = mem_array(count, sizeof(char *));
+    size_t quarter = count / 4;
     size_t told = 0;
 
     for (size_t i = 0; i < count; i++)
         namespaces[i] = mem_printf("namespace-%zu", i);
     struct watch *w = watch_of(count, (const char *const *)namespaces, &told);
-    double first = answer_all(w, 0, count / 4);
-    double middle = answer_all(w, count / 4, count - count / 4);
-    double last = answer_all(w, count - count / 4, count);
+    double first = answer_all(w, 0, quarter);
+    double middle = answer_all(w, quarter, count - quarter);
+    double last = answer_all(w, count - quarter, count);
     ensure(told == count * OBJECTS && watch_synced(w));
     printf("%5zu namespaces: %6.1f us each, %6.1f of the first quarter, %6.1f of the last\n", count,
-           (first + middle + last) * 1e6 / (double)count, first * 1e6 / (double)(count / 4),
-           last * 1e6 / (double)(count / 4));
+           (first + middle + last) * 1e6 / (double)count, first * 1e6 / (double)quarter,
+           last * 1e6 / (double)quarter);
     watch_destroy(&w);
     for (size_t i = 0; i < count; i++)
         free(namespaces[i]);

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several streams in one cache, one stream for equal watches, and when requests are made."""
+import asyncio
+
+import campaign
 import pytest
 from control import at_least, wait_until
 from fakeapi import Gate, error_event, service
@@ -243,3 +246,22 @@ def test_list_concurrency_does_not_bound_watches(api, daemon):
     api.wait_watching("configmaps", 6)
     wait_until(lambda: all(w["state"] == "watching"
                            for w in d.control.status()["watches"].values()))
+
+
+@pytest.mark.skipif(not campaign.LONG, reason="a minute is one (test_cluster_gate.c plays with it)")
+@pytest.mark.parametrize("watch_list", ["off", "on"])
+def test_a_list_that_drips_gives_its_place_to_others(api, daemon, watch_list):
+    async def drip(exchange):
+        await exchange.start_stream()
+        while True:
+            await exchange.conn.send(exchange.chunk(b" "))
+            await asyncio.sleep(1)
+    api.apply(service("n/a"))
+    api.on_list("services", times=None).run(drip)
+    api.on_stream("services", times=None).run(drip)
+    maps = {"resource": "configmaps", "namespaces": ["*"]}
+    d = daemon(api, watches={"services": EVERY, "maps": maps},
+               tuning={"list_concurrency": 1, "watch_list": watch_list})
+    d.wait_problem("too slowly", "64 kib", watch="services", timeout=100)
+    d.synced("maps", timeout=100)
+    assert not d.control.watch("services")["synced"]
