@@ -9,7 +9,7 @@
 #include "base/amount.h"
 #include "base/panic.h"
 
-static const struct amount_unit percent = {"%", 1};
+static const struct amount_unit percents = {"%", 1};
 
 static const struct amount_unit sizes[] = {
     {"B",   1         },
@@ -72,7 +72,7 @@ bool value_percent(const char *text, int64_t *out)
 {
     uint64_t n;
 
-    if (!amount_parse(text, &percent, 1, &n) || n > 100)
+    if (!amount_parse(text, &percents, 1, &n) || n > 100)
         return false;
     *out = (int64_t)n;
     return true;
@@ -98,7 +98,7 @@ void value_put_umask(struct buf *out, int64_t mode)
     buf_printf(out, "%04o", (unsigned)mode);
 }
 
-void value_put_percent(struct buf *out, int64_t n)
+void value_put_percent(struct buf *out, int64_t percent)
 {
-    buf_printf(out, "%" PRId64 "%%", n);
+    buf_printf(out, "%" PRId64 "%%", percent);
 }

@@ -29,9 +29,16 @@ static int open_file(const struct trust *trust, const char *path, int *fd, struc
 {
     struct err err;
 
-    if (trust_open(path, trust, fd, &err) == ERR_OK)
-        return fstat(*fd, st) == 0 ? 0 : errno;
-    return is_absence(err.code) ? 0 : err.code;
+    if (trust_open(path, trust, fd, &err) != ERR_OK) {
+        *fd = -1;
+        return is_absence(err.code) ? 0 : err.code;
+    }
+    if (fstat(*fd, st) == 0)
+        return 0;
+    int error = errno;
+    close(*fd);
+    *fd = -1;
+    return error;
 }
 
 /* Fills the chunk, or comes to the end of the file. 0 or an errno. */
