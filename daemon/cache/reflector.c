@@ -13,6 +13,7 @@
 /* Streams that end sooner, and before their time, are resumed at once only so often in a row. */
 #define HASTY_MS      5000
 #define HASTY_STREAMS 5
+#define HASTY_LISTS   2 /* and if each next one needs a list first */
 
 /* After so many streams without a word the version may be one of the future (PROTOCOL 1.23). */
 #define SILENT_STREAMS 2
@@ -362,7 +363,6 @@ struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms)
 
     r->state = REFLECTOR_HELD;
     r->mode = LIST_NEWEST;
-    r->by_list = false;
     set(&r->next, str_c(NULL));
     return (struct reflector_action){.what = REFLECTOR_WAIT, .wait_ms = ms};
 }
@@ -464,7 +464,7 @@ struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
         return wait_to_list(r, 0);
     }
     note_unversioned(r);
-    if (r->hasty > HASTY_STREAMS)
+    if (r->hasty > (next == REFLECTOR_LIST ? HASTY_LISTS : HASTY_STREAMS))
         return wait_then(r, next, 0);
     return begin_next(r, next, now_ms);
 }

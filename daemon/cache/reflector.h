@@ -114,7 +114,8 @@ bool reflector_is_past(const struct reflector *r, struct str rv);
 /* Was the list under way asked for without a version? Then it shows the server's newest state. */
 bool reflector_is_newest(const struct reflector *r);
 
-/* The caller commits none of this list: lists anew after wait_ms, without a version. */
+/* The caller commits none of this list: lists anew after wait_ms, without a version, in the same
+ * form. */
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
 
 /* The watch delivered an event of this version (empty: not known), and it was applied or its object was skipped

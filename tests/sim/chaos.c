@@ -518,7 +518,8 @@ static void begin(struct chaos *x, const struct chaos_options *options)
     x->api.hot_percent = x->setup.hot_percent;
     x->api.odd_percent = x->setup.odd_percent;
     oracle_init(&x->oracle, &x->clock, &x->api, &x->setup, x->features);
-    net_init(&x->net, &x->clock, &x->api, &x->setup, x->features);
+    net_init(&x->net, &x->clock, &x->api, &x->setup);
+    x->net.features = x->features;
     rules_draw(x->rules, &x->clock, &x->setup);
     rules_trace(x->rules, &x->clock);
     for (size_t i = 0; i < HOOKS; i++)

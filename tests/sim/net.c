@@ -51,10 +51,9 @@ static void on_move(void *arg, struct server *s)
     each_stream(arg, s, stream_wake);
 }
 
-void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup,
-              uint64_t *features)
+void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup)
 {
-    *n = (struct net){.clock = clock, .api = api, .setup = setup, .features = features};
+    *n = (struct net){.clock = clock, .api = api, .setup = setup};
     list_init(&n->streams);
     for (size_t i = 0; i < SERVERS; i++) {
         n->servers[i] = (struct server){.lag_ms = setup->lag_ms[i], .on_move = on_move, .arg = n};

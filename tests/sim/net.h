@@ -86,7 +86,7 @@ struct net {
     struct clock *clock;
     struct api *api;
     const struct setup *setup;
-    uint64_t *features; /* FEATURES counts */
+    uint64_t *features; /* FEATURES counts; set by the user */
     struct server servers[SERVERS];
     struct list streams; /* of the daemon that lives */
     uint64_t foreign_rv; /* another cluster has the address, and this version; 0 = it has not */
@@ -98,8 +98,7 @@ struct net {
 };
 
 /* All servers run. */
-void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup,
-              uint64_t *features);
+void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup);
 
 /* Does this fault happen now? Counted if so. */
 bool net_strikes(struct net *n, enum fault fault);

@@ -105,7 +105,16 @@ uint64_t setup_silence_ms(const struct setup *s)
     return 4 * stream_ms(s) + 2 * s->outage_ms + s->stale_after_ms + 60000;
 }
 
+/* A list as a stream whose initial events never end is tried three times before it comes otherwise;
+ * there may be two of them in calm weather, too. */
+static uint64_t endless_ms(const struct setup *s)
+{
+    bool endless = s->reflector.watch_list == WATCH_LIST_ON && s->streams == STREAMS_IGNORED;
+
+    return endless ? UINT64_C(2) * 3 * stream_ms(s) : 0;
+}
+
 uint64_t setup_calm_ms(const struct setup *s)
 {
-    return 4 * stream_ms(s) + 4 * s->guard.hold_ms + s->hold_empty_ms + 300000;
+    return 4 * stream_ms(s) + endless_ms(s) + 4 * s->guard.hold_ms + s->hold_empty_ms + 300000;
 }

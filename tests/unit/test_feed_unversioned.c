@@ -19,6 +19,12 @@
         .code = 200, .body = LIST_OF(ITEM_A "," ITEM_B), .heard = BOTH, .next = WATCH_ALL \
     }
 
+#define CHECK(setup, ...)                                     \
+    do {                                                      \
+        static const struct answer answers[] = {__VA_ARGS__}; \
+        talk_check(&(setup), answers, ARRAY_LEN(answers));    \
+    } while (0)
+
 static const struct talk_setup plain = {.watch_list = WATCH_LIST_AUTO};
 static const struct talk_setup guarded = {.watch_list = WATCH_LIST_OFF, .relist_deletes = 50};
 
@@ -362,6 +368,21 @@ static void test_a_watch_that_ends_before_its_list_is_listed_first(void **state)
     talk_answer(&talk, &gone, 0);
 }
 
+static void test_streams_that_end_soon_wait_for_their_lists(void **state)
+{
+    static const struct answer again = {
+        .code = 200, .body = LIST_OF(ITEM_A "," ITEM_B), .next = WATCH_ALL};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        opens(EVENT("ADDED", "a", "u1", "3"));
+        ends(LIST_NEWEST);
+        talk_answer(&talk, &again, 0);
+    }
+    opens(EVENT("ADDED", "a", "u1", "3"));
+    ends("WAIT");
+}
+
 static void test_the_version_of_a_bookmark_is_one_to_go_on_from(void **state)
 {
     (void)state;
@@ -406,16 +427,11 @@ static void test_a_bookmark_before_an_error_does_not_count(void **state)
 
 static void test_a_probe_without_a_version_leads_to_a_list(void **state)
 {
-    static const struct answer answers[] = {
-        SYNCED,
-        {.code = 200, .body = "", .next = WATCH("10")},
-        {.code = 200, .body = "", .next = PROBE},
-        {.code = 200, .body = LIST_OF(ITEM_A), .next = LIST_NEWEST},
-        {.code = 200, .body = LIST_OF(ITEM_A), .heard = "-ns/b:u2:4?", .next = WATCH_ALL},
-    };
-
     (void)state;
-    talk_check(&guarded, answers, ARRAY_LEN(answers));
+    CHECK(guarded, SYNCED, {.code = 200, .body = "", .next = WATCH("10")},
+          {.code = 200, .body = "", .next = PROBE},
+          {.code = 200, .body = LIST_OF(ITEM_A), .next = LIST_NEWEST},
+          {.code = 200, .body = LIST_OF(ITEM_A), .heard = "-ns/b:u2:4?", .next = WATCH_ALL});
 }
 
 static void test_a_delete_needs_no_version(void **state)
@@ -424,7 +440,8 @@ static void test_a_delete_needs_no_version(void **state)
                                "\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":\"ns\","
                                "\"name\":\"a\",\"uid\":\"u1\"}}}\n";
     static const struct answer answers[] = {
-        SYNCED, {.code = 200, .body = bare, .heard = "-ns/a:u1:", .next = WATCH("10")}};
+        SYNCED, {.code = 200, .body = bare, .heard = "-ns/a:u1:", .next = WATCH("10")}
+    };
 
     (void)state;
     talk_check(&plain, answers, ARRAY_LEN(answers));
@@ -566,6 +583,7 @@ int main(void)
         T(test_another_watch_without_a_version_follows_and_a_list_beside_it),
         T(test_silent_streams_are_listed_beside_not_probed),
         T(test_a_watch_that_ends_before_its_list_is_listed_first),
+        T(test_streams_that_end_soon_wait_for_their_lists),
         T(test_the_version_of_a_bookmark_is_one_to_go_on_from),
         T(test_a_bookmark_counts_only_with_the_list),
         T(test_a_bookmark_before_an_error_does_not_count),

@@ -144,6 +144,24 @@ static void test_on_tries_the_stream_again_each_cycle(void **state)
     reflex_want_wait_then(1600, "S(7)");
 }
 
+/* A server that never ends its initial events would else take three streams more to confirm it. */
+static void test_a_held_list_is_confirmed_by_one_of_the_same_form(void **state)
+{
+    (void)state;
+    use(WATCH_LIST_ON, false);
+    reflex_start();
+    for (unsigned i = 0; i < 3; i++)
+        reflex_ended_after(300000);
+    reflex_want("L(0) limit=500");
+    reflex_held(60000);
+    reflex_want_wait_then(60000, "L(-) limit=500");
+    reflex_listed("7", "");
+    reflex_failed(ERR_SERVER);
+    reflex_want_wait_then(800, "S(7)");
+    reflex_held(60000);
+    reflex_want_wait_then(60000, "S(-)");
+}
+
 static void test_auto_remembers_a_refusal(void **state)
 {
     static const int codes[] = {400, 405, 422, 499};
@@ -282,6 +300,7 @@ int main(void)
         TEST(test_s68_a_refusal_falls_back_to_a_list_in_the_same_cycle),
         TEST(test_the_list_in_its_place_stays_a_list_when_its_token_expires),
         TEST(test_on_tries_the_stream_again_each_cycle),
+        TEST(test_a_held_list_is_confirmed_by_one_of_the_same_form),
         TEST(test_auto_remembers_a_refusal),
         TEST(test_auto_forgets_other_failures),
         TEST(test_s69_busy_and_refused_wait_and_try_the_stream_again),

@@ -50,6 +50,16 @@ def page(rv, token):
             "metadata": {"resourceVersion": str(rv), "continue": token}}
 
 
+BARE = {"kind": "ServiceList", "items": []}
+
+
+def unversioned(*steps):
+    def play(api):
+        api.on_list("services", times=None).reply(body=BARE)
+        api.on_watch("services", times=None).stream(*steps)
+    return play
+
+
 def same_token(api):
     api.on_list("services", times=None).reply(body=page(5, "again"))
 
@@ -123,7 +133,11 @@ RUDE = {
     "a list without an answer": drops("list", "eof"),
     "a list that breaks off": replies("list", body=page(5, ""), only=150, end="rst"),
     "a list that is HTML": replies("list", body=b"<html>", type="text/html"),
-    "a list without a version": replies("list", body={"kind": "ServiceList", "items": []}),
+    "a list without a version": replies("list", body=BARE),
+    "no version, and watches that end at once": unversioned(END),
+    "no version, and watches of one event": unversioned(ev("ADDED", ONE), END),
+    "no version, and watches that die": unversioned(ev("ADDED", ONE), RST),
+    "no version, and ERROR 410": unversioned(error_event(410), END),
     "the same token for ever": same_token,
     "two tokens in turn": two_tokens,
     "a token that has expired": expired_token,
@@ -141,7 +155,7 @@ RUDE = {
 }
 
 # What is at rest in the end: a list takes the place of the streams, or a watch goes on.
-MENDED = {"a stream that ends at once", "a stream that ends after an event",
+MENDED = {"a list without a version", "a stream that ends at once", "a stream that ends after an event",
           "a stream that dies after an event", "a stream that syncs and ends", "streams not known"}
 
 

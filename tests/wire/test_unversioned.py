@@ -3,7 +3,7 @@
 all there is, a LIST beside it what is gone. And APIs that cannot be watched at all."""
 import pytest
 from control import wait_until
-from fakeapi import STALL, Gate, ev, service
+from fakeapi import STALL, Gate, Pause, ev, service
 from harness import hook_settings
 
 NONE = {"absent": None, "empty": "", "zero": "0"}
@@ -108,6 +108,34 @@ def test_a_delete_that_the_watch_tells_is_not_undone_by_the_list_beside_it(zero,
     followed(d)
     assert sorted(d.control.keys("services")) == ["n/a", "n/c"]
     assert len(hook.runs()) == 4
+
+
+def chatter(obj):
+    """A watch that is never silent for as long as a list would wait for."""
+    async def answer(exchange):
+        await exchange.start_stream()
+        while True:
+            await exchange.event(ev("ADDED", obj))
+            await Pause(0.1).pass_by()
+    return answer
+
+
+def test_a_watch_that_is_never_silent_is_compared_too(zero, daemon, hook):
+    gate = Gate()
+    zero.apply(service("n/a"), service("n/b"))
+    told = zero.get("services", "n/a")
+    zero.on_watch("services").stream(ev("ADDED", told), gate)
+    zero.on_watch("services").run(chatter(told))
+    d = daemon(zero, hooks={"h": hook})
+    hook.wait(2)
+    compared(zero)
+    followed(d)
+    zero.delete("services", "n/b")
+    gate.open()
+    hook.wait_what("DELETED", "n/b")
+    followed(d)
+    assert zero.sequence("services") == ["L(0)", "W(-)", "L(-)", "W(-)", "L(-)"]
+    assert len(hook.runs()) == 3
 
 
 def test_streams_that_end_before_their_list_lead_to_one(zero, daemon, hook):
