@@ -66,6 +66,13 @@ struct admin_actions {
 };
 
 /* Everything is borrowed for the call; only actions change what it shows. */
+/* A file that a hook wrote, and that stays though nothing names it any more. */
+struct admin_left_file {
+    char *hook;
+    char *file;
+    const char *because; /* constant */
+};
+
 struct admin_model {
     const char *version;
     uint64_t pid;
@@ -82,6 +89,8 @@ struct admin_model {
     struct view *const *views;
     size_t view_count;
     const struct hooks *hooks;
+    const struct admin_left_file *gone; /* files of hooks that are not configured any more */
+    size_t gone_count;
     uint64_t pending_ms; /* limits.pending: a key that waits longer is degraded; 0 = no limit */
     const struct payload_context *context; /* what runs are told */
     const struct journal *journal;

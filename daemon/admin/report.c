@@ -14,6 +14,8 @@
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
+enum { LEFT_FILES_MAX = 1000 };
+
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
 
@@ -253,6 +255,49 @@ static void put_hooks(struct json_out *j, const struct admin_model *m, uint64_t 
     json_out_close(j, '}');
 }
 
+static void put_left_file(struct json_out *j, const char *hook, const char *file,
+                          const char *because)
+{
+    json_out_open(j, '{');
+    json_member_text(j, "hook", hook);
+    json_member_text(j, "file", file);
+    json_member_text(j, "because", because);
+    json_out_close(j, '}');
+}
+
+/* Another hook may write it by now: one that was renamed. */
+static bool is_left(const struct admin_model *m, const char *file)
+{
+    for (size_t i = 0; i < m->hooks->n; i++)
+        if (files_has(&m->hooks->v[i]->files, str_c(file)))
+            return false;
+    return true;
+}
+
+static void put_left_files(struct json_out *j, const struct admin_model *m)
+{
+    size_t n = 0;
+
+    json_out_key(j, "left_files");
+    json_out_open(j, '[');
+    for (size_t i = 0; i < m->hooks->n; i++) {
+        const struct hook *h = m->hooks->v[i];
+
+        list_each (pos, tmp, &h->strays.all) {
+            const struct stray *x = list_entry(pos, struct stray, link);
+
+            if (x->state == STRAY_LEFT && n++ < LEFT_FILES_MAX)
+                put_left_file(j, h->name, x->path, x->why);
+        }
+    }
+    for (size_t i = 0; i < m->gone_count; i++)
+        if (n < LEFT_FILES_MAX && is_left(m, m->gone[i].file)) {
+            put_left_file(j, m->gone[i].hook, m->gone[i].file, m->gone[i].because);
+            n++;
+        }
+    json_out_close(j, ']');
+}
+
 void report_put_status(struct buf *out, const struct admin_model *m, uint64_t now_ms)
 {
     struct json_out j = json_out_to(out);
@@ -268,6 +313,7 @@ void report_put_status(struct buf *out, const struct admin_model *m, uint64_t no
     put_clusters(&j, m, now_ms);
     put_sources(&j, m, now_ms);
     put_hooks(&j, m, now_ms);
+    put_left_files(&j, m);
     json_out_close(&j, '}');
     buf_putc(out, '\n');
 }

@@ -387,6 +387,7 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     out->kill_signal = (int)h->kill_signal.v;
     out->concurrency = (unsigned)h->concurrency.v;
     out->change_user = geteuid() == 0;
+    out->main_is_alike = !out->change_user || strcmp(conf->user.v, "root") == 0;
     if (outputs_fill(h, node_name, out, err) != ERR_OK)
         return err_wrap(err, "hook %s", h->name.v);
     if (!out->change_user)

@@ -128,6 +128,8 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         .started_ms = p->started_ms,
         .wall_ns = loop_wall_ns(),
         .state = state_of(c),
+        .gone = c->params.memory != NULL ? memory_gone(c->params.memory)->v : NULL,
+        .gone_count = c->params.memory != NULL ? memory_gone(c->params.memory)->n : 0,
         .ready = p->is_ready(p->arg),
         .stopping = p->is_stopping(p->arg),
         .clusters = clusters,

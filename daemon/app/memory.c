@@ -40,6 +40,7 @@ struct memory {
     struct memory_cluster **clusters;
     uint64_t *cluster_items;
     struct memory_programs *programs;
+    struct memory_gone gone;
     struct list dirty;      /* streams */
     struct deadline *sweep; /* bookmarks and contacts come without a change of an object */
     void (*flushed)(void *arg, bool all);
@@ -429,6 +430,7 @@ static void load(struct memory *m, const struct recall *r)
     load_hooks(m, r, b);
     drop_unnamed(m, r, b);
     load_clusters(m, r, b);
+    memory_gone_load(&m->gone, r, m->roster, m->params.hooks);
     roster_sweep(m->roster, b, now_of(m).wall_ns / 1000000000, GRACE_S);
     memory_look(m, KEEPER_NOW);
 }
@@ -484,6 +486,11 @@ struct keeper *memory_keeper(const struct memory *m)
     return m->keeper;
 }
 
+const struct memory_gone *memory_gone(const struct memory *m)
+{
+    return &m->gone;
+}
+
 struct keeper_status memory_status(const struct memory *m)
 {
     return keeper_status(m->keeper);
@@ -525,6 +532,7 @@ void memory_dispose(struct memory **mp)
         memory_hook_fini(&m->hooks[i]);
     for (size_t i = 0; i < m->watch_count; i++)
         memory_watch_fini(&m->watches[i]);
+    memory_gone_fini(&m->gone);
     keeper_dispose(&m->keeper);
     roster_destroy(&m->roster);
     free(m->clusters);

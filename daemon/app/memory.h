@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "app/memory_gone.h"
 #include "app/site.h"
 #include "app/sources.h"
 #include "conf/conf.h"
@@ -84,6 +85,9 @@ struct keeper_status memory_status(const struct memory *m);
 /* What is wrong with a cluster (as conf->clusters), for people: "another cluster ..."; NULL =
  * nothing. Borrowed until the next turn. */
 const char *memory_trouble(const struct memory *m, size_t cluster);
+
+/* Files of hooks that are not in the configuration any more. Borrowed. */
+const struct memory_gone *memory_gone(const struct memory *m);
 
 /* Brings all to disk; then, or after timeout_ms, done is called once with the arg of
  * memory_create(). */

@@ -89,7 +89,11 @@ static void put_file(void *arg, const struct files_seen *seen)
 {
     const struct putting *p = arg;
     const struct hook *h = p->mh->hook;
-    struct str source = seen->key.n > 0 ? str_c(h->sources[seen->source].name) : str_c("");
+    struct str source =
+        seen->source < h->source_count ? str_c(h->sources[seen->source].name) : seen->source_name;
+
+    if (seen->source < h->source_count && seen->key.n == 0)
+        source = str_c("");
     struct buf text = {0};
 
     memory_row_put_file(&text, seen, source);
@@ -154,6 +158,7 @@ void memory_hook_put(struct memory_hook *mh, struct keeper *k, enum keeper_haste
     struct putting p = {mh, k, haste};
 
     ledger_put(&mh->hook->queue, &marks, &p);
+    strays_put(&mh->hook->strays, &files, &p); /* first: a path may be another key's by now */
     files_put(&mh->hook->files, &files, &p);
     put_memory(&p);
 }
@@ -181,6 +186,7 @@ void memory_hook_lost(struct memory_hook *mh, struct batch *b)
 {
     ledger_touch_all(&mh->hook->queue);
     files_touch_all(&mh->hook->files);
+    strays_touch_all(&mh->hook->strays);
     mh->put = (struct hook_memory){0};
     memory_hook_put_facts(mh, b);
 }
@@ -241,7 +247,7 @@ static size_t source_named(const struct hook *h, struct str name)
 
     while (i < h->source_count && !str_is(name, h->sources[i].name))
         i++;
-    return i;
+    return i < h->source_count ? i : SIZE_MAX;
 }
 
 /* Digits, as put_forgotten() wrote them. */
@@ -272,9 +278,10 @@ static void load_fact(struct memory_hook *mh, const struct recall_fact *fact,
         memory->is_paused = true;
     if (fact->what != ROW_OUTPUT || !memory_row_file(fact->value, &seen, &source))
         return;
-    seen.source = source.n > 0 ? source_named(mh->hook, source) : 0;
-    if (seen.source < mh->hook->source_count)
-        files_recall(&mh->hook->files, &seen);
+    seen.source =
+        source.n > 0 || mh->hook->rules.mode == HOOK_OBJECT ? source_named(mh->hook, source) : 0;
+    seen.source_name = source;
+    strays_recall(mh->hook, &seen);
 }
 
 /* Why is all to run again? What the hook did may have ended with what it was done in (DESIGN 1.2).

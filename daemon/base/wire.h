@@ -38,9 +38,26 @@ enum wire_program {
     WIRE_PROGRAM_OUTPUT, /* stdin is a sealed memory file: what the hook's file is to hold */
     WIRE_PROGRAM_REMOVE,
     WIRE_PROGRAM_APPLY,
-    WIRE_PROGRAM_FINGERPRINT
+    WIRE_PROGRAM_FINGERPRINT,
+    WIRE_PROGRAM_SWEEP /* stdin is a memory file: struct wire_stray, then the path, any number of times;
+                        * stdout gets an enum wire_swept for each, as a byte */
 };
-enum { WIRE_PROGRAM_COUNT = WIRE_PROGRAM_FINGERPRINT + 1 };
+enum { WIRE_PROGRAM_COUNT = WIRE_PROGRAM_SWEEP + 1 };
+
+/* A file that an earlier process wrote for the hook, and that is to go. */
+struct wire_stray {
+    uint64_t digest[2]; /* lo and hi of its bytes */
+    uint64_t length;    /* of the path behind it */
+};
+
+enum wire_swept {
+    WIRE_SWEPT_REMOVED = 1,
+    WIRE_SWEPT_GONE,    /* there is none */
+    WIRE_SWEPT_CHANGED, /* other bytes: left */
+    WIRE_SWEPT_FOREIGN, /* not in a folder that is the hook's, or of another owner: left */
+    WIRE_SWEPT_FAILED
+};
+enum { WIRE_SWEEP_MAX = 1000 }; /* strays in one run: their answers fit a pipe */
 
 /* Stages of OUTPUT and REMOVE that end with EXITED. Of CHECK value is the check's exit code, or with
  * SIGNALED its signal; of the others 0. With NOT_STARTED the stage is the step that failed. */

@@ -15,6 +15,7 @@ enum { FILES_MAX = 100 }; /* all are read at each start */
 enum { GROUPED_SETTLE_MIN_MS = 200, GROUPED_SETTLE_MAX_MS = 2000 };
 
 /* As long as the state can tell it (hook/ledger). */
+#define PARKED_AGE_MIN_MS INT64_C(60000)
 #define PARKED_AGE_MAX_MS (INT64_C(300) * 24 * 3600 * 1000)
 
 #define GIB (INT64_C(1024) * 1024 * 1024)
@@ -97,7 +98,7 @@ const struct setting hook_conf_settings[] = {
     SETTING_ROW(INTS, park_exit, SETTING_DEFAULT("[ ]"), SETTING_RANGE(1, EXIT_MAX)),
     SETTING_ROW(INT, parked_deletes, SETTING_DEFAULT("1000"), SETTING_RANGE(1, 1000000)),
     SETTING_ROW(MS, parked_age, SETTING_DEFAULT("\"7d\""),
-                SETTING_RANGE(60 * 1000, PARKED_AGE_MAX_MS)),
+                SETTING_RANGE(PARKED_AGE_MIN_MS, PARKED_AGE_MAX_MS)),
     SETTING_ROW(INT, concurrency, SETTING_DEFAULT("1"), SETTING_RANGE(1, 1000)),
     SETTING_ROW(STR, user, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(STR, group, SETTING_DEFAULT("\"\"")),

@@ -7,6 +7,8 @@
 #include "ctl/reader.h"
 #include "ctl/units.h"
 
+enum { FILES_SHOWN = 10 };
+
 /* What stands in front of the tables. */
 struct summary {
     struct buf version;
@@ -15,7 +17,9 @@ struct summary {
     bool ready;
     bool degraded;
     struct buf reasons; /* a line each */
-    bool has_state;     /* it tells of what is kept over restarts */
+    struct buf files;   /* a line each, of those that are left */
+    size_t file_count;
+    bool has_state; /* it tells of what is kept over restarts */
     bool kept;
     bool unwritable;
     struct buf dir; /* "" = nothing is to be kept */
@@ -45,6 +49,20 @@ static void on_state(struct summary *s, const struct leaf *leaf)
         s->waiting = reader_whole(leaf);
 }
 
+/* Its members come in this order: hook, file, because. */
+static void on_file(struct summary *s, const struct leaf *leaf)
+{
+    bool begins = str_is(leaf->path[2], "hook");
+
+    s->file_count += begins;
+    if (s->file_count > FILES_SHOWN)
+        return;
+    buf_puts(&s->files, begins ? "  hook " : ": ");
+    units_put_visible(&s->files, leaf->text);
+    if (str_is(leaf->path[2], "because"))
+        buf_putc(&s->files, '\n');
+}
+
 static void on_leaf(void *arg, const struct leaf *leaf)
 {
     struct summary *s = arg;
@@ -64,6 +82,8 @@ static void on_leaf(void *arg, const struct leaf *leaf)
         buf_putc(&s->reasons, '\n');
     } else if (leaf->depth == 2 && str_is(leaf->path[0], "state")) {
         on_state(s, leaf);
+    } else if (leaf->depth == 3 && str_is(leaf->path[0], "left_files")) {
+        on_file(s, leaf);
     }
 }
 
@@ -73,6 +93,7 @@ static void fini(struct summary *s)
     buf_free(&s->pid);
     buf_free(&s->started);
     buf_free(&s->reasons);
+    buf_free(&s->files);
     buf_free(&s->dir);
     buf_free(&s->since);
 }
@@ -109,6 +130,17 @@ static void put_state(struct buf *out, const struct summary *s, int64_t now_s)
     buf_putc(out, '\n');
 }
 
+static void put_files(struct buf *out, const struct summary *s)
+{
+    if (s->file_count == 0)
+        return;
+    buf_puts(out, "files that stay, though nothing names them any more:\n");
+    buf_append_str(out, buf_str(&s->files));
+    if (s->file_count > FILES_SHOWN)
+        buf_printf(out, "  and %zu more: informerctl status -o json\n",
+                   s->file_count - FILES_SHOWN);
+}
+
 static void put_head(struct buf *out, const struct summary *s, int64_t now_s)
 {
     uint64_t up_s = 0;
@@ -123,6 +155,7 @@ static void put_head(struct buf *out, const struct summary *s, int64_t now_s)
     buf_puts(out, s->degraded ? ", degraded:\n" : "\n");
     buf_append_str(out, buf_str(&s->reasons));
     put_state(out, s, now_s);
+    put_files(out, s);
 }
 
 enum err_kind summary_put(struct buf *out, struct str json, bool wide, int64_t now_s,

@@ -22,6 +22,7 @@
 #include "helper/fds.h"
 #include "helper/fingerprint.h"
 #include "helper/output_run.h"
+#include "helper/output_sweep.h"
 #include "helper/runs.h"
 #include "helper/slots.h"
 
@@ -87,6 +88,9 @@ static void choose_program(struct child_spec *spec, enum wire_program program)
         break;
     case WIRE_PROGRAM_FINGERPRINT:
         spec->work = fingerprint_work;
+        break;
+    case WIRE_PROGRAM_SWEEP:
+        spec->work = output_sweep_work;
         break;
     }
 }
@@ -205,6 +209,7 @@ static bool has_program(const struct helper_hook *hook, enum wire_program progra
         break;
     case WIRE_PROGRAM_OUTPUT:
     case WIRE_PROGRAM_REMOVE:
+    case WIRE_PROGRAM_SWEEP:
         return hook->output != NULL;
     case WIRE_PROGRAM_APPLY:
         return hook->apply != NULL;

@@ -44,7 +44,8 @@ struct helper_hook {
     mode_t umask;
     uid_t uid;
     gid_t gid;
-    bool change_user; /* become uid, gid and groups; needs the capabilities for it */
+    bool main_is_alike; /* main may do all that the helper may: its strays may be in any folder */
+    bool change_user;   /* become uid, gid and groups; needs the capabilities for it */
 };
 
 /* A credential. */

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-enum lane { LANE_COMMAND, LANE_APPLY, LANE_FINGERPRINT, LANES };
+enum lane { LANE_COMMAND, LANE_APPLY, LANE_FINGERPRINT, LANE_SWEEP, LANES };
 
 struct slot {
     uint64_t id;
@@ -75,6 +75,8 @@ static enum lane lane_of(enum wire_program program)
         return LANE_APPLY;
     case WIRE_PROGRAM_FINGERPRINT:
         return LANE_FINGERPRINT;
+    case WIRE_PROGRAM_SWEEP:
+        return LANE_SWEEP;
     }
     return LANE_COMMAND;
 }

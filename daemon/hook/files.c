@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/panic.h"
 #include "base/path_template.h"
 #include "hook/hook.h"
 
@@ -78,6 +79,26 @@ static enum err_kind expand(const struct run *run, struct buf *path, struct err 
     return kind;
 }
 
+bool files_path(const struct hook *h, size_t source, struct str key, struct buf *path)
+{
+    const char *slash = key.n > 0 ? memchr(key.p, '/', key.n) : NULL;
+    size_t ns = slash != NULL ? (size_t)(slash - key.p) : 0;
+    size_t at = slash != NULL ? ns + 1 : 0;
+    struct path_template_values values = {0};
+
+    if (key.n == 0)
+        return path_template_expand(h->files.template, &values, path, NULL, NULL) == ERR_OK;
+    char *namespace = name_of(str_of(key.p, ns));
+    char *name = name_of(str_of(key.p + at, key.n - at));
+    values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
+    values.of[PATH_TEMPLATE_NAME] = name;
+    values.of[PATH_TEMPLATE_CLUSTER] = content_cluster(h->sources[source].of);
+    enum err_kind kind = path_template_expand(h->files.template, &values, path, NULL, NULL);
+    free(namespace);
+    free(name);
+    return kind == ERR_OK;
+}
+
 static struct file *find(const struct files *f, struct str path)
 {
     struct map_node *node = map_get(&f->by_path, path);
@@ -149,7 +170,10 @@ static enum err_kind claim(struct run *run, struct str path, struct err *err)
     struct file *file = find(&run->hook->files, path);
 
     if (file == NULL) {
-        add(&run->hook->files, path, source_of(run), str_c(run_key(run)));
+        bool is_kept = strays_claim(run->hook, path);
+
+        file = add(&run->hook->files, path, source_of(run), str_c(run_key(run)));
+        file->kept = is_kept;
     } else if (!has(run, file)) {
         if (run->kind == RUN_REMOVE)
             return ERR_OK;
@@ -256,6 +280,26 @@ void files_put(struct files *f, const struct files_sink *sink, void *arg)
     }
     list_each (dirty, tmp, &f->dirty)
         put_file(list_entry(dirty, struct file, dirty), sink, arg);
+}
+
+bool files_has(const struct files *f, struct str path)
+{
+    return find(f, path) != NULL;
+}
+
+bool files_is_written(const struct files *f, struct str path)
+{
+    const struct file *file = find(f, path);
+
+    return file != NULL && file->seen;
+}
+
+void files_touch(struct files *f, struct str path)
+{
+    struct file *file = find(f, path);
+
+    ensure(file != NULL);
+    touch(f, file);
 }
 
 void files_recall(struct files *f, const struct files_seen *seen)

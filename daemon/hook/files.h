@@ -8,12 +8,14 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/digest.h"
 #include "base/err.h"
 #include "base/list.h"
 #include "base/map.h"
 #include "base/str.h"
 
+struct hook;
 struct run;
 struct run_result;
 
@@ -41,7 +43,8 @@ struct files {
 /* What is known of a file. Borrowed. */
 struct files_seen {
     struct str path;
-    size_t source;
+    size_t source;          /* SIZE_MAX: the hook has none with that name */
+    struct str source_name; /* then it counts */
     struct str key;
     struct digest digest;
 };
@@ -82,6 +85,19 @@ void files_touch_all(struct files *f);
 
 /* What an earlier process has seen, before the first run. Ignored if the path has a key. */
 void files_recall(struct files *f, const struct files_seen *seen);
+
+/* Appends the path that a key of a source has now; key empty in modes batch and snapshot. False: there
+ * can be no such file. */
+bool files_path(const struct hook *h, size_t source, struct str key, struct buf *path) MUST_CHECK;
+
+/* Is it the path of a key? */
+bool files_has(const struct files *f, struct str path);
+
+/* And has this process seen what it holds, or recalled that? */
+bool files_is_written(const struct files *f, struct str path);
+
+/* It is put once more. It must be the path of a key. */
+void files_touch(struct files *f, struct str path);
 
 /* What the files hold is to be applied again when it is seen. */
 void files_renew(struct files *f);

@@ -20,7 +20,7 @@ bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
 void gate_close(struct hook *h);
 
 /* Tells the schedule whether the hook may start runs: not behind a closed gate, not when paused, nor, with
- * when_stale = "wait", when too few sources are fresh. */
+ * when_stale = "wait", when too few sources are fresh, nor before strays are removed that are due. */
 void gate_block(struct hook *h);
 
 /* A run starts: a snapshot says nothing of the sources that are not open yet. One that an earlier

@@ -20,6 +20,7 @@ static void free_hook(struct hook *h)
 {
     queue_fini(&h->queue);
     files_fini(&h->files);
+    strays_fini(&h->strays);
     filter_fini(&h->filter);
     history_fini(&h->history);
     hook_rules_fini(&h->rules);
@@ -68,6 +69,7 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     queue_init(&h->queue, &h->filter, h->source_count);
     sched_add(&hs->sched, &h->lane, &p->lane);
     files_init(&h->files, p->output);
+    strays_init(&h->strays);
     apply_init(&h->apply, &hs->sched, p->applies ? &p->apply : NULL);
     hs->v = mem_realloc(hs->v, (hs->n + 1) * sizeof(struct hook *));
     hs->v[hs->n++] = h;
@@ -144,7 +146,7 @@ static const struct entry *oldest_pending(const struct hook *h)
 static bool is_quiet(const struct hook *h)
 {
     if (h->gate == GATE_CLOSED || h->lane.running > 0 || orders_wait(&h->orders) ||
-        apply_waits(&h->apply))
+        apply_waits(&h->apply) || strays_are_busy(h))
         return false;
     if (h->rules.mode == HOOK_OBJECT)
         return oldest_pending(h) == NULL;

@@ -18,6 +18,7 @@
 #include "hook/hook_params.h"
 #include "hook/orders.h"
 #include "hook/run.h"
+#include "hook/strays.h"
 
 /* Where a hook stands with its first run. */
 enum hook_gate {
@@ -40,6 +41,7 @@ struct hook {
     struct lane lane;
     struct unit unit; /* batch, snapshot */
     struct files files;
+    struct strays strays;
     struct apply apply;
     bool paused;
     bool snapshot_due;     /* snapshot: one more run is due, whatever becomes of the changes */

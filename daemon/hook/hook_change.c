@@ -221,6 +221,7 @@ static void schedule_seen(struct hook *h, uint64_t now_ms)
 {
     struct opening o = {h, now_ms};
 
+    h->strays.look = true;
     if (h->rules.mode == HOOK_OBJECT) {
         for (size_t i = 0; i < h->source_count; i++)
             queue_each(&h->queue, i, schedule_entry, &o);
@@ -302,7 +303,8 @@ static void hold_applies(struct hooks *hs, uint64_t now_ms)
         struct hook *h = hs->v[i];
         bool first = h->gate < GATE_APPLY && !hook_first_ended(h);
 
-        apply_hold(&h->apply, h->paused || first, sched_is_busy(&h->lane, now_ms), now_ms);
+        apply_hold(&h->apply, h->paused || first || h->strays.due > 0,
+                   sched_is_busy(&h->lane, now_ms), now_ms);
     }
 }
 
@@ -314,10 +316,13 @@ static struct run *start_unit(struct hooks *hs, struct lane *lane, struct unit *
     return start_run(hs, hook_of(lane), u, now_ms);
 }
 
-static void trim_parked(struct hooks *hs, uint64_t now_ms)
+/* What is kept of what is no more. */
+static void tidy(struct hooks *hs, uint64_t now_ms)
 {
-    for (size_t i = 0; i < hs->n; i++)
+    for (size_t i = 0; i < hs->n; i++) {
         hook_parked_trim(hs->v[i], now_ms);
+        strays_look(hs, hs->v[i]);
+    }
 }
 
 /* A void may be the end of first runs that another hook waits for. */
@@ -329,7 +334,7 @@ struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
     do {
         while (look_at_sources(hs, now_ms))
             continue;
-        trim_parked(hs, now_ms);
+        tidy(hs, now_ms);
         hold_applies(hs, now_ms);
         u = sched_next(&hs->sched, now_ms, &lane);
         struct run *run = u != NULL ? start_unit(hs, lane, u, now_ms) : NULL;

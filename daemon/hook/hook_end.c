@@ -190,6 +190,8 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
 {
     bool touched = files_ended(run, r);
 
+    if (r->file != RUN_FILE_NONE) /* one that waits for it to take its place may go */
+        h->strays.look = true;
     if (touched)
         apply_touch(&h->apply, now_ms);
     if (!is_denied(r))

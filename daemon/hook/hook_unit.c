@@ -54,6 +54,7 @@ bool hook_gives_way(const struct hook *h, const struct entry *e, unsigned failur
 void hook_end_first(struct hook *h)
 {
     h->gate = apply_due(&h->apply) ? GATE_APPLY : GATE_OPEN;
+    h->strays.look = true;
     apply_hurry(&h->apply);
 }
 

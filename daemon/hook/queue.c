@@ -208,7 +208,8 @@ static void settle_entry(struct queue *q, struct entry *e, uint64_t now_ms)
 
     if (quiet && is_open) {
         queue_entry_settled(q, e);
-        end_renewal(q, e);
+        if (has_state(e) || e->newest.object == NULL) /* of a bare one nothing could be told yet */
+            end_renewal(q, e);
     }
     set_pending(q, e, !quiet, now_ms);
 }

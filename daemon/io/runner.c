@@ -12,6 +12,7 @@
 #include "io/keeper.h"
 #include "io/loop.h"
 #include "io/shortage.h"
+#include "io/sweeper.h"
 
 /* Starting runs may take so much of a turn of the loop; inputs of megabytes take long. Then others
  * have theirs. */
@@ -19,6 +20,9 @@
 
 /* A disk that hangs does not hold runs up for longer. */
 #define KEEPING_MS 2000
+
+/* A file system that hangs does not hold a hook up for longer, when files are removed. */
+#define SWEEP_MS 30000
 
 /* A timer that is later than that says that the loop stood still, and nothing about the disk. */
 #define LATE_MS 500
@@ -50,6 +54,7 @@ struct runner {
     struct deadline *hangs; /* of the oldest opening */
     uint64_t hung_at; /* commits there were when the disk was found to hang; 0 = it does not */
     struct shortage shortage;
+    struct sweeper *sweeper;
     bool *left_told;      /* by hook.index: it was said that its runs leave processes behind */
     bool *forgotten_told; /* the same: that it forgets ends that were parked */
     struct loop_task kick;
@@ -364,6 +369,8 @@ static void start_due(struct runner *r)
     if (!start_some(r))
         runner_kick(r);
     log_forgotten(r);
+    if (r->state == RUNNER_ON)
+        sweeper_look(r->sweeper);
     await_openings(r);
     shortage_check(&r->shortage, r->params.hooks);
     uint64_t due = hooks_wake_ms(r->params.hooks);
@@ -373,6 +380,14 @@ static void start_due(struct runner *r)
     else
         deadline_stop(r->wake);
     r->events->on_progress(r->arg); /* a hook without anything to run has had its first runs */
+}
+
+static void on_swept(void *arg)
+{
+    struct runner *r = arg;
+
+    r->events->on_marks(r->arg);
+    runner_kick(r);
 }
 
 static void on_kick(struct loop_task *task)
@@ -398,6 +413,12 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     shortage_init(&r->shortage, params->hooks->n);
     list_init(&r->openings);
     list_init(&r->jobs);
+    r->sweeper = sweeper_create(&(struct sweeper_params){.loop = params->loop,
+                                                         .link = params->link,
+                                                         .hooks = params->hooks,
+                                                         .timeout_ms = SWEEP_MS,
+                                                         .dry_run = params->dry_run},
+                                on_swept, r);
     r->hangs = deadline_create(params->loop, on_hangs, r);
     loop_task_init(&r->kick, on_kick);
     r->wake = deadline_create(params->loop, on_wake, r);
@@ -429,6 +450,8 @@ static struct job *find(struct runner *r, uint64_t id)
 
 void runner_exited(struct runner *r, const struct helper_link_exit *end)
 {
+    if (sweeper_exited(r->sweeper, end))
+        return;
     struct job *job = find(r, end->run);
 
     ensure(job != NULL);
@@ -495,6 +518,7 @@ void runner_dispose(struct runner **rp)
     loop_cancel(&r->kick);
     deadline_dispose(&r->hangs);
     deadline_dispose(&r->wake);
+    sweeper_dispose(&r->sweeper);
     shortage_fini(&r->shortage);
     free(r->left_told);
     free(r->forgotten_told);

@@ -130,6 +130,14 @@ static bool is_overdue(struct entry *e, struct batch *b, uint64_t now_s, uint64_
     return false;
 }
 
+struct str roster_name(const struct roster *r, uint64_t id)
+{
+    for (struct map_node *n = map_first(&r->entries); n != NULL; n = map_next(n))
+        if (entry_of(n)->item.id == id)
+            return entry_of(n)->item.name;
+    return (struct str){0};
+}
+
 void roster_sweep(struct roster *r, struct batch *b, uint64_t now_s, uint64_t grace_s)
 {
     struct map_node *next;

@@ -31,6 +31,9 @@ uint64_t roster_use(struct roster *r, struct batch *b, enum row_kind kind, uint6
 /* The id of an item, 0 = there is none. */
 uint64_t roster_find(const struct roster *r, enum row_kind kind, uint64_t parent, struct str name);
 
+/* The name of an item, borrowed; empty: there is none of that id. */
+struct str roster_name(const struct roster *r, uint64_t id);
+
 /* After roster_use() of everything that the configuration has: what was not used is noted as unused
  * since now, and forgotten after grace_s of that. now_s: wall clock; a clock that went back begins
  * the time anew. Then nothing counts as used, for the next configuration. */

@@ -257,7 +257,8 @@ static void load_hook(struct marks *m, struct hook *h, uint64_t now_ms)
 
     for (size_t i = 0; i < API_KEYS; i++) {
         const struct marks_file *f = &of->files[i];
-        const struct files_seen seen = {str_c(f->path), f->source, str_c(f->key), f->digest};
+        const struct files_seen seen = {
+            .path = str_c(f->path), .source = f->source, .key = str_c(f->key), .digest = f->digest};
 
         if (f->is)
             files_recall(&h->files, &seen);

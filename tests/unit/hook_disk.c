@@ -90,6 +90,7 @@ void hook_disk_commit(struct hook_disk *d, struct hook *h)
     static const struct files_sink files = {put_file, drop_file};
 
     ledger_put(&h->queue, &marks, d);
+    strays_put(&h->strays, &files, d);
     files_put(&h->files, &files, d);
     d->memory = hook_memory_of(h);
 }
@@ -109,7 +110,7 @@ void hook_disk_recall(const struct hook_disk *d, struct hook *h, uint64_t now)
 
         seen.path = str_c(d->files[i].path);
         seen.key = str_c(d->files[i].key);
-        files_recall(&h->files, &seen);
+        strays_recall(h, &seen);
     }
     for (size_t s = 0; s < h->source_count; s++)
         if (d->seen[s])

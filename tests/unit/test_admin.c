@@ -68,7 +68,8 @@ static void test_status_before_the_first_contact(void **state)
            "\"hooks\":{\"print\":{\"pending\":0,\"running\":0,\"parked\":0,\"forgotten\":0,"
            "\"paused\":false,"
            "\"oldest_pending_s\":null,"
-           "\"last_success\":null,\"last_error\":null,\"runs_ok\":0,\"runs_failed\":0}}}\n");
+           "\"last_success\":null,\"last_error\":null,\"runs_ok\":0,\"runs_failed\":0}},"
+           "\"left_files\":[]}\n");
 }
 
 static void test_status_of_a_synced_watch_and_a_hook_at_work(void **state)

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper/output_sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/mem.h"
+#include "base/path_template.h"
+#include "helper/output_folder.h"
+
+/* One of them. */
+struct sweep {
+    const struct helper_hook *hook;
+    struct digest digest;
+    char path[PATH_TEMPLATE_PATH_MAX + 1];
+    size_t fixed;  /* bytes of the path: the folder that stands */
+    bool is_below; /* ... is that of the hook's output */
+    struct output_folder folder;
+};
+
+/* The folder before the first variable of the hook's output now, with its end; 0 = none. */
+static size_t fixed_folder(const struct helper_output *o, struct buf *path)
+{
+    static const struct path_template_values any = {
+        {"a", "a", "a", "a"}
+    };
+    size_t fixed = 0;
+
+    return path_template_expand(o->path, &any, path, &fixed, NULL) == ERR_OK ? fixed : 0;
+}
+
+/* False: it may not be touched. */
+static bool find_fixed(struct sweep *s)
+{
+    struct buf now = {0};
+    size_t n = fixed_folder(s->hook->output, &now);
+    unsigned used;
+
+    s->is_below = n > 0 && strncmp(s->path, buf_cstr(&now), n) == 0 &&
+                  (s->path[n] == '/' || s->path[n - 1] == '/');
+    s->fixed = s->is_below ? n : (size_t)(strrchr(s->path, '/') - s->path);
+    if (s->fixed == 0)
+        s->fixed = 1;
+    buf_free(&now);
+    return path_template_check(s->path, &used, NULL) == ERR_OK && used == 0 &&
+           (s->is_below || s->hook->main_is_alike);
+}
+
+static const char *name_of(const struct sweep *s)
+{
+    return strrchr(s->path, '/') + 1;
+}
+
+/* 0, or an errno. */
+static int read_all(int fd, struct buf *out, size_t size)
+{
+    while (out->len < size) {
+        ssize_t n = read(fd, buf_reserve(out, size - out->len), size - out->len);
+
+        if (n < 0 && errno != EINTR)
+            return errno;
+        if (n == 0)
+            break;
+        out->len += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* Is it a file as the hook's output is one? Without an owner of its own it is the helper's. */
+static bool is_ours(const struct sweep *s, const struct stat *st)
+{
+    const struct helper_output *o = s->hook->output;
+    uid_t uid = o->set_owner && o->uid != (uid_t)-1 ? o->uid : geteuid();
+
+    return S_ISREG(st->st_mode) && st->st_nlink == 1 &&
+           (s->hook->main_is_alike || st->st_uid == uid || st->st_uid == geteuid());
+}
+
+static enum wire_swept compare(const struct sweep *s, int fd, const struct stat *st)
+{
+    struct buf bytes = {0};
+    enum wire_swept swept = WIRE_SWEPT_CHANGED;
+
+    if (!is_ours(s, st))
+        return WIRE_SWEPT_FOREIGN;
+    if (st->st_size > WIRE_OUTPUT_MAX)
+        return WIRE_SWEPT_CHANGED;
+    if (read_all(fd, &bytes, (size_t)st->st_size) != 0)
+        swept = WIRE_SWEPT_FAILED;
+    else if (digest_eq(digest_of(bytes.data, bytes.len), s->digest))
+        swept = WIRE_SWEPT_REMOVED;
+    buf_free(&bytes);
+    return swept;
+}
+
+/* What is there under that name, if it is to go. */
+static enum wire_swept judge(const struct sweep *s)
+{
+    struct stat st;
+    int fd = openat(output_folder_fd(&s->folder), name_of(s),
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+    if (fd < 0 && errno == ENOENT)
+        return WIRE_SWEPT_GONE;
+    if (fd < 0)
+        return errno == ELOOP ? WIRE_SWEPT_CHANGED : WIRE_SWEPT_FAILED;
+    enum wire_swept swept = fstat(fd, &st) == 0 ? compare(s, fd, &st) : WIRE_SWEPT_FAILED;
+    close(fd);
+    return swept;
+}
+
+static enum wire_swept sweep_in(const struct sweep *s)
+{
+    enum wire_swept swept = judge(s);
+
+    if (swept == WIRE_SWEPT_REMOVED && unlinkat(output_folder_fd(&s->folder), name_of(s), 0) < 0)
+        swept = WIRE_SWEPT_FAILED;
+    if (swept == WIRE_SWEPT_REMOVED && output_folder_sync(&s->folder) != 0)
+        swept = WIRE_SWEPT_FAILED;
+    if (swept == WIRE_SWEPT_REMOVED && s->is_below)
+        output_folder_prune(&s->folder, false);
+    return swept;
+}
+
+static enum wire_swept sweep(struct sweep *s)
+{
+    enum wire_swept swept = WIRE_SWEPT_FOREIGN;
+
+    if (s->path[0] != '/' || !find_fixed(s))
+        return swept;
+    int error = output_folder_open(&s->folder, s->path, s->fixed, false);
+    if (error == 0)
+        swept = sweep_in(s);
+    else
+        swept = error == ENOENT || error == ENOTDIR ? WIRE_SWEPT_GONE : WIRE_SWEPT_FAILED;
+    output_folder_close(&s->folder);
+    return swept;
+}
+
+/* False at the end, or when it is not whole. */
+static bool take(struct buf *input, struct sweep *s)
+{
+    struct wire_stray head;
+
+    if (input->len < sizeof(head))
+        return false;
+    memcpy(&head, input->data, sizeof(head));
+    if (head.length >= sizeof(s->path) || input->len - sizeof(head) < head.length)
+        return false;
+    s->digest = (struct digest){.lo = head.digest[0], .hi = head.digest[1]};
+    memcpy(s->path, input->data + sizeof(head), head.length);
+    s->path[head.length] = '\0';
+    buf_consume(input, sizeof(head) + head.length);
+    return true;
+}
+
+static int answer(enum wire_swept swept)
+{
+    char byte = (char)swept;
+
+    return write(STDOUT_FILENO, &byte, 1) == 1 ? 0 : EIO;
+}
+
+void output_sweep_work(const struct child_spec *spec, struct child_report *out)
+{
+    struct sweep *s = MEM_NEW(struct sweep, .hook = spec->hook);
+    struct buf input = {0};
+    struct stat st;
+    sigset_t none;
+    int error = fstat(STDIN_FILENO, &st) < 0 ? errno : 0;
+
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL); /* each file is there or not, and said to be */
+    if (error == 0 && S_ISREG(st.st_mode))
+        error = read_all(STDIN_FILENO, &input, (size_t)st.st_size);
+    for (int n = 0; error == 0 && n < WIRE_SWEEP_MAX && take(&input, s); n++)
+        error = answer(sweep(s));
+    buf_free(&input);
+    free(s);
+    *out = (struct child_report){.how = WIRE_HOW_EXITED};
+    if (error != 0)
+        *out = child_refusal("sweep", error);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/strays.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "hook/gate.h"
+#include "hook/hook.h"
+
+void strays_init(struct strays *s)
+{
+    *s = (struct strays){0};
+    list_init(&s->all);
+    list_init(&s->gone);
+}
+
+static void free_stray(struct stray *x)
+{
+    list_remove(&x->link);
+    free(x->source_name);
+    free(x->key);
+    free(x);
+}
+
+static size_t *count_of(struct strays *s, enum stray_state state)
+{
+    switch (state) {
+    case STRAY_WAITING:
+        return &s->waiting;
+    case STRAY_DUE:
+        return &s->due;
+    case STRAY_LEFT:
+        break;
+    }
+    return &s->left;
+}
+
+static void enter(struct strays *s, struct stray *x, enum stray_state state)
+{
+    --*count_of(s, x->state);
+    ++*count_of(s, state);
+    x->state = state;
+}
+
+static void take_out(struct strays *s, struct stray *x)
+{
+    map_remove(&s->by_path, &x->node);
+    list_remove(&x->link);
+    --*count_of(s, x->state);
+}
+
+void strays_fini(struct strays *s)
+{
+    list_each (pos, tmp, &s->all) {
+        struct stray *x = list_entry(pos, struct stray, link);
+
+        take_out(s, x);
+        free_stray(x);
+    }
+    list_each (pos, tmp, &s->gone)
+        free_stray(list_entry(pos, struct stray, link));
+}
+
+static void leave(struct strays *s, struct stray *x, const char *why)
+{
+    enter(s, x, STRAY_LEFT);
+    x->why = why;
+}
+
+static void add(struct hook *h, const struct files_seen *seen)
+{
+    struct strays *s = &h->strays;
+    struct stray *x = mem_zalloc(sizeof(*x) + seen->path.n + 1);
+
+    memcpy(x->path, seen->path.p, seen->path.n);
+    x->digest = seen->digest;
+    x->source = seen->source;
+    x->source_name =
+        mem_strndup(seen->source_name.n > 0 ? seen->source_name.p : "", seen->source_name.n);
+    x->key = mem_strndup(seen->key.n > 0 ? seen->key.p : "", seen->key.n);
+    list_init(&x->link);
+    map_put(&s->by_path, &x->node, str_of(x->path, seen->path.n));
+    list_append(&s->all, &x->link);
+    s->waiting++;
+    if (h->files.template == NULL)
+        leave(s, x, "the hook has no output any more");
+}
+
+/* Has the key that path by the template? */
+static bool is_named(const struct hook *h, size_t source, struct str key, struct str path)
+{
+    struct buf now = {0};
+    bool is = h->files.template != NULL && source < h->source_count &&
+              (h->rules.mode == HOOK_OBJECT) == (key.n > 0) && files_path(h, source, key, &now) &&
+              str_eq(buf_str(&now), path);
+
+    buf_free(&now);
+    return is;
+}
+
+void strays_recall(struct hook *h, const struct files_seen *seen)
+{
+    if (is_named(h, seen->source, seen->key, seen->path))
+        files_recall(&h->files, seen);
+    else if (map_get(&h->strays.by_path, seen->path) == NULL)
+        add(h, seen);
+}
+
+bool strays_claim(struct hook *h, struct str path)
+{
+    struct map_node *node = map_get(&h->strays.by_path, path);
+
+    if (node == NULL)
+        return false;
+    struct stray *x = map_entry(node, struct stray, node);
+    take_out(&h->strays, x);
+    free_stray(x);
+    return true;
+}
+
+/* ---- What is to be removed? */
+
+/* Is the file there that a key of a source has now? */
+static bool is_written(const struct hook *h, size_t source, struct str key)
+{
+    struct buf path = {0};
+    bool is = files_path(h, source, key, &path) && files_is_written(&h->files, buf_str(&path));
+
+    buf_free(&path);
+    return is;
+}
+
+static bool has_object(const struct hook *h, size_t source, const char *key)
+{
+    const struct entry *e = queue_find(&h->queue, source, str_c(key));
+
+    return e != NULL && e->newest.object != NULL;
+}
+
+/* Mode object: each source that has the key, maybe under the name of a watch that is no more, has
+ * its file in place, or it has no object any more. *named: that is this file. */
+static bool is_replaced(struct hook *h, const struct stray *x, bool *named)
+{
+    *named = false;
+    for (size_t i = 0; i < h->source_count; i++) {
+        if (x->source != SIZE_MAX && x->source != i)
+            continue;
+        if (!h->queue.sources[i].is_open)
+            return false;
+        if (x->key[0] == '\0' || !has_object(h, i, x->key))
+            continue;
+        *named = is_named(h, i, str_c(x->key), str_c(x->path));
+        if (*named || !is_written(h, i, str_c(x->key)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_of_another(const struct hooks *hs, const struct hook *h, const char *path)
+{
+    for (size_t i = 0; i < hs->n; i++)
+        if (hs->v[i] != h && files_has(&hs->v[i]->files, str_c(path)))
+            return true;
+    return false;
+}
+
+static void forget(struct strays *s, struct stray *x)
+{
+    take_out(s, x);
+    list_append(&s->gone, &x->link);
+}
+
+/* It belongs to an object that is there, which may never have another run (existing = "skip"). */
+static void give_back(struct hook *h, struct stray *x)
+{
+    struct files_seen seen = {.path = str_c(x->path), .key = str_c(x->key), .digest = x->digest};
+
+    while (!has_object(h, seen.source, x->key) || !is_named(h, seen.source, seen.key, seen.path))
+        seen.source++;
+    files_recall(&h->files, &seen);
+    files_touch(&h->files, seen.path);
+    take_out(&h->strays, x);
+    free_stray(x);
+}
+
+static void look_at(const struct hooks *hs, struct hook *h, struct stray *x)
+{
+    bool named = false;
+
+    if (h->rules.mode == HOOK_OBJECT ? !is_replaced(h, x, &named)
+                                     : !is_written(h, 0, str_of(NULL, 0))) {
+        if (named)
+            give_back(h, x);
+    } else if (is_of_another(hs, h, x->path)) {
+        forget(&h->strays, x);
+    } else {
+        enter(&h->strays, x, STRAY_DUE);
+    }
+}
+
+bool strays_are_busy(const struct hook *h)
+{
+    const struct strays *s = &h->strays;
+
+    return s->due > 0 || (s->look && s->waiting > 0 && h->gate >= GATE_APPLY);
+}
+
+void strays_look(const struct hooks *hs, struct hook *h)
+{
+    struct strays *s = &h->strays;
+
+    if (!s->look || s->waiting == 0 || h->gate < GATE_APPLY)
+        return; /* nothing to find out, or not yet */
+    s->look = false;
+    list_each (pos, tmp, &s->all) {
+        struct stray *x = list_entry(pos, struct stray, link);
+
+        if (x->state == STRAY_WAITING)
+            look_at(hs, h, x);
+    }
+    gate_block(h);
+}
+
+void strays_ended(struct hook *h, struct stray *x, enum stray_end end, uint64_t now_ms)
+{
+    static const char *const why[] = {
+        [STRAY_END_CHANGED] = "its bytes are not those that informerd wrote",
+        [STRAY_END_FOREIGN] = "it is not in a folder that output names now, or not the hook's",
+        [STRAY_END_FAILED] = "it could not be removed",
+    };
+    struct strays *s = &h->strays;
+
+    if (end == STRAY_END_REMOVED) {
+        s->removed++;
+        apply_touch(&h->apply, now_ms);
+    }
+    if (end == STRAY_END_REMOVED || end == STRAY_END_GONE)
+        forget(s, x); /* it is freed when that is put */
+    else
+        leave(s, x, why[end]);
+    gate_block(h);
+}
+
+/* ---- Out. */
+
+void strays_put(struct strays *s, const struct files_sink *sink, void *arg)
+{
+    list_each (pos, tmp, &s->gone) {
+        struct stray *x = list_entry(pos, struct stray, link);
+
+        sink->drop(arg, str_c(x->path));
+        free_stray(x);
+    }
+    if (!s->is_dirty)
+        return;
+    s->is_dirty = false;
+    list_each (pos, tmp, &s->all) {
+        struct stray *x = list_entry(pos, struct stray, link);
+        const struct files_seen seen = {.path = str_c(x->path),
+                                        .source = SIZE_MAX,
+                                        .source_name = str_c(x->source_name),
+                                        .key = str_c(x->key),
+                                        .digest = x->digest};
+
+        if (x->dirty)
+            sink->put(arg, &seen);
+        x->dirty = false;
+    }
+}
+
+void strays_touch_all(struct strays *s)
+{
+    s->is_dirty = true;
+    list_each (pos, tmp, &s->all)
+        list_entry(pos, struct stray, link)->dirty = true;
+}

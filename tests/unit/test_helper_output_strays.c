@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Strays, removed by a real helper: what it touches, and what it does not whatever main says. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/mem.h"
+#include "outbox.h"
+
+static void put_stray(struct buf *out, const char *path, const char *bytes)
+{
+    struct digest d = digest_of(bytes, strlen(bytes));
+    const struct wire_stray head = {
+        .digest = {d.lo, d.hi},
+          .length = strlen(path)
+    };
+
+    buf_append(out, &head, sizeof(head));
+    buf_puts(out, path);
+}
+
+/* Has the helper do it; how many answers come is how many are read. */
+static size_t sweep(struct outbox *o, struct buf *strays, char *answers, size_t room)
+{
+    int in = memfd_create("test", MFD_CLOEXEC);
+    int out[2];
+
+    assert_int_equal(write(in, strays->data, strays->len), strays->len);
+    assert_int_equal(lseek(in, 0, SEEK_SET), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    helper_link_run(o->w.link, ++o->id, OUTBOX_HOOK, WIRE_PROGRAM_SWEEP, str_c(NULL),
+                    (int[]){in, out[1], open("/dev/null", O_WRONLY | O_CLOEXEC)});
+    outbox_await(o);
+    outbox_expect(o, HELPER_LINK_EXITED, 0, "");
+    ssize_t n = read(out[0], answers, room);
+    assert_true(n >= 0);
+    close(out[0]);
+    buf_free(strays);
+    return (size_t)n;
+}
+
+/* What becomes of one that was seen to have these bytes. */
+static void expect(struct outbox *o, const char *path, const char *bytes, enum wire_swept swept)
+{
+    struct buf strays = {0};
+    char answers[2];
+
+    put_stray(&strays, path, bytes);
+    assert_int_equal(sweep(o, &strays, answers, sizeof(answers)), 1);
+    assert_int_equal(answers[0], swept);
+}
+
+static void make_folder(const struct outbox *o, const char *name)
+{
+    assert_int_equal(mkdir(outbox_path(o, name), 0755), 0);
+}
+
+static void test_what_was_written_goes_with_its_folder(void **state)
+{
+    struct outbox o;
+
+    (void)state;
+    outbox_open(&o, "/${namespace}/${name}.conf");
+    outbox_put(&o, "a.cfg", "one");
+    make_folder(&o, "old");
+    make_folder(&o, "old/deep");
+    outbox_put(&o, "old/deep/b", "");
+    expect(&o, outbox_path(&o, "a.cfg"), "one", WIRE_SWEPT_REMOVED);
+    outbox_expect_file(&o, "a.cfg", NULL);
+    expect(&o, outbox_path(&o, "old/deep/b"), "", WIRE_SWEPT_REMOVED);
+    assert_int_equal(outbox_count(&o, ""), 0);
+    expect(&o, outbox_path(&o, "old/deep/b"), "", WIRE_SWEPT_GONE);
+    expect(&o, outbox_path(&o, "a.cfg"), "one", WIRE_SWEPT_GONE);
+    outbox_close(&o);
+}
+
+static void test_many_at_once(void **state)
+{
+    struct outbox o;
+    struct buf strays = {0};
+    char answers[8];
+
+    (void)state;
+    outbox_open(&o, "/${name}");
+    outbox_put(&o, "a", "1");
+    outbox_put(&o, "b", "2");
+    outbox_put(&o, "c", "3");
+    put_stray(&strays, outbox_path(&o, "a"), "1");
+    put_stray(&strays, outbox_path(&o, "b"), "1");
+    put_stray(&strays, outbox_path(&o, "none"), "1");
+    put_stray(&strays, outbox_path(&o, "c"), "3");
+    buf_puts(&strays, "half of one");
+    assert_int_equal(sweep(&o, &strays, answers, sizeof(answers)), 4);
+    assert_int_equal(answers[0], WIRE_SWEPT_REMOVED);
+    assert_int_equal(answers[1], WIRE_SWEPT_CHANGED);
+    assert_int_equal(answers[2], WIRE_SWEPT_GONE);
+    assert_int_equal(answers[3], WIRE_SWEPT_REMOVED);
+    outbox_expect_file(&o, "b", "2");
+    assert_int_equal(outbox_count(&o, ""), 1);
+    outbox_close(&o);
+}
+
+static void test_what_is_not_a_file_of_its_own_stays(void **state)
+{
+    struct outbox o;
+
+    (void)state;
+    outbox_open(&o, "/${namespace}/${name}");
+    outbox_put(&o, "real", "one");
+    assert_int_equal(symlink(outbox_path(&o, "real"), outbox_path(&o, "link")), 0);
+    expect(&o, outbox_path(&o, "link"), "one", WIRE_SWEPT_CHANGED);
+    make_folder(&o, "there");
+    outbox_put(&o, "there/x", "one");
+    assert_int_equal(symlink(outbox_path(&o, "there"), outbox_path(&o, "way")), 0);
+    expect(&o, outbox_path(&o, "way/x"), "one", WIRE_SWEPT_FAILED);
+    outbox_expect_file(&o, "there/x", "one");
+    assert_int_equal(link(outbox_path(&o, "real"), outbox_path(&o, "second")), 0);
+    expect(&o, outbox_path(&o, "second"), "one", WIRE_SWEPT_FOREIGN);
+    assert_int_equal(mkfifo(outbox_path(&o, "fifo"), 0600), 0);
+    expect(&o, outbox_path(&o, "fifo"), "", WIRE_SWEPT_FOREIGN);
+    expect(&o, outbox_path(&o, "there"), "", WIRE_SWEPT_FOREIGN);
+    outbox_expect_file(&o, "real", "one");
+    assert_int_equal(outbox_count(&o, ""), 6);
+    outbox_close(&o);
+}
+
+/* Its state is its user's, and so is what it says. */
+static void test_a_main_of_fewer_rights_has_nothing_removed_elsewhere(void **state)
+{
+    struct outbox o;
+
+    (void)state;
+    for (int alike = 0; alike < 2; alike++) {
+        outbox_init(&o, "/in/${name}");
+        o.hook.main_is_alike = alike == 1;
+        outbox_start(&o);
+        make_folder(&o, "in");
+        make_folder(&o, "inside");
+        outbox_put(&o, "inside/x", "one");
+        outbox_put(&o, "y", "one");
+        expect(&o, outbox_path(&o, "inside/x"), "one",
+               alike ? WIRE_SWEPT_REMOVED : WIRE_SWEPT_FOREIGN);
+        expect(&o, outbox_path(&o, "y"), "one", alike ? WIRE_SWEPT_REMOVED : WIRE_SWEPT_FOREIGN);
+        outbox_put(&o, "z", "one");
+        expect(&o, outbox_path(&o, "in/../z"), "one", WIRE_SWEPT_FOREIGN);
+        outbox_expect_file(&o, "z", "one");
+        outbox_put(&o, "in/.informerd-0", "one"); /* the helper's own */
+        expect(&o, outbox_path(&o, "in/.informerd-0"), "one", WIRE_SWEPT_FOREIGN);
+        expect(&o, "in/z", "one", WIRE_SWEPT_FOREIGN);
+        expect(&o, "", "one", WIRE_SWEPT_FOREIGN);
+        expect(&o, "/", "one", WIRE_SWEPT_FOREIGN);
+        outbox_close(&o);
+    }
+}
+
+static void test_a_file_of_another_owner_stays(void **state)
+{
+    struct outbox o;
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    outbox_open(&o, "/${name}");
+    outbox_put(&o, "x", "one");
+    assert_int_equal(chown(outbox_path(&o, "x"), HELPED_NOBODY, HELPED_NOBODY), 0);
+    expect(&o, outbox_path(&o, "x"), "one", WIRE_SWEPT_FOREIGN);
+    outbox_expect_file(&o, "x", "one");
+    outbox_close(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_was_written_goes_with_its_folder),
+        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_what_is_not_a_file_of_its_own_stays),
+        cmocka_unit_test(test_a_main_of_fewer_rights_has_nothing_removed_elsewhere),
+        cmocka_unit_test(test_a_file_of_another_owner_stays),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
