@@ -102,7 +102,8 @@ static void tell(const struct skips *s, const struct entry *e, bool gone)
 /* Counts the mark in, or out before it changes. */
 static void count(struct skips *s, const struct entry *e, bool in)
 {
-    uint64_t missing = e->times > 0 && strcmp(e->why, SKIPS_MISSING) == 0 ? e->times : 0;
+    bool is = e->why != NULL && strcmp(e->why, SKIPS_MISSING) == 0;
+    uint64_t missing = is ? e->times : 0;
 
     s->count += in ? e->times : -e->times;
     s->missing += in ? missing : -missing;

@@ -90,8 +90,12 @@ static void on_known(void *arg, size_t watch, size_t key, uint64_t uid)
     oracle_know(&x->oracle, watch, key, uid);
 }
 
+/* Of an object that is lost, and then cannot be used, only hooks know; if they know of different lives,
+ * nothing tells which one is there. That is not played. */
 static void lose(struct chaos *x)
 {
+    if (x->setup.odd_percent > 0)
+        return;
     for (size_t w = 0; w < WATCHES; w++)
         if (clock_percent(&x->clock, 10) && recall_lose(&x->memory.recall, w))
             x->features[FEATURE_LOST]++;

@@ -393,6 +393,25 @@ static void check_odd(const struct oracle *o, const struct watch *w, size_t numb
               STR_ARG(object_rv(have)), last->rv);
 }
 
+static void check_usable(const struct oracle *o, const struct watch *w, size_t number, size_t key)
+{
+    const struct api_object *want = &o->api->now[key];
+    bool wanted = lens_keeps(life_lens(number), key, want);
+    const struct object *have = store_get(watch_store(w), str_c(api_key(key)));
+
+    if ((have != NULL) != wanted)
+        panic("watch %s: %s is %s", watch_name(w), api_key(key),
+              have != NULL ? "extra" : "missing");
+    if (o->last[number][key].uid != (wanted ? want->uid : 0) ||
+        o->last[number][key].rv != (wanted ? want->rv : 0))
+        panic("watch %s: %s was told to be something else", watch_name(w), api_key(key));
+    if (have == NULL)
+        return;
+    struct api_object got = answer_read(have);
+    if (!api_same(&got, want))
+        panic("watch %s: %s differs", watch_name(w), api_key(key));
+}
+
 static void check_cache(const struct oracle *o, const struct watch *w, size_t number)
 {
     const struct store *store = watch_store(w);
@@ -401,27 +420,14 @@ static void check_cache(const struct oracle *o, const struct watch *w, size_t nu
 
     for (size_t key = 0; key < API_KEYS; key++) {
         const struct api_object *want = &o->api->now[key];
-        bool wanted = lens_keeps(life_lens(number), key, want);
-        struct object *have = store_get(store, str_c(api_key(key)));
 
-        if (wanted && want->odd != API_USABLE) {
-            check_odd(o, w, number, key);
-            count += have != NULL;
-            odd++;
+        count += store_get(store, str_c(api_key(key))) != NULL;
+        if (want->odd == API_USABLE || !lens_keeps(life_lens(number), key, want)) {
+            check_usable(o, w, number, key);
             continue;
         }
-        if ((have != NULL) != wanted)
-            panic("watch %s: %s is %s", watch_name(w), api_key(key),
-                  have != NULL ? "extra" : "missing");
-        if (o->last[number][key].uid != (wanted ? want->uid : 0) ||
-            o->last[number][key].rv != (wanted ? want->rv : 0))
-            panic("watch %s: %s was told to be something else", watch_name(w), api_key(key));
-        if (have == NULL)
-            continue;
-        struct api_object got = answer_read(have);
-        if (!api_same(&got, want))
-            panic("watch %s: %s differs", watch_name(w), api_key(key));
-        count++;
+        check_odd(o, w, number, key);
+        odd++;
     }
     ensure(count == store_count(store));
     ensure(odd == skips_count(store_skips(store)));

@@ -12,7 +12,8 @@
 #include "kube/shape.h"
 
 static struct object_rules rules;
-static struct buf said; /* what was heard of the object that is tried */
+static struct shape *shape; /* of the rules */
+static struct buf said;     /* what was heard of the object that is tried */
 static bool listed_next;
 
 static int set_up(void **state)
@@ -235,7 +236,6 @@ static void test_numbers_have_a_limit(void **state)
 static void with_shape(const char *drop, const char *match)
 {
     struct shape_params p = {.drop = &drop, .drop_count = drop != NULL ? 1 : 0};
-    struct shape *shape;
 
     p.match = &match;
     p.match_count = match != NULL ? 1 : 0;
@@ -245,8 +245,6 @@ static void with_shape(const char *drop, const char *match)
 
 static void without_shape(void)
 {
-    struct shape *shape = (struct shape *)(uintptr_t)rules.shape;
-
     shape_destroy(&shape);
     rules.shape = NULL;
 }
