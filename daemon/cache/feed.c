@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "cache/intake.h"
+#include "cache/lookup.h"
 #include "cache/pages.h"
 #include "cache/pulse.h"
 #include "cache/query.h"
@@ -41,6 +42,7 @@ struct feed {
     struct refusal refusal;
     struct err failure; /* found in this response; kind OK = none */
     struct pages pages;
+    struct lookup lookup; /* of what an edited watch does not select any more */
     struct pulse pulse;
     struct err last_error;
 };
@@ -109,6 +111,7 @@ void feed_destroy(struct feed **fp)
         return;
     *fp = NULL;
     end_response(f);
+    lookup_end(&f->lookup);
     intake_fini(&f->in);
     reflector_destroy(&f->reflector);
     buf_free(&f->target);
@@ -124,9 +127,8 @@ void feed_destroy(struct feed **fp)
 static void begin_staging(struct feed *f)
 {
     intake_begin(&f->in);
-    if (f->in.past == PAST_EDITED)
-        store_reselect(f->params.store, f->params.part);
-    if (reflector_is_newest(f->reflector) || f->in.past == PAST_RESHAPED)
+    if (reflector_is_newest(f->reflector) || f->in.past == PAST_RESHAPED ||
+        f->in.past == PAST_EDITED)
         store_doubt(f->params.store, f->params.part);
 }
 
@@ -162,6 +164,7 @@ static struct feed_action act(struct feed *f, struct reflector_action a)
     bool events = a.what == REFLECTOR_WATCH || a.what == REFLECTOR_STREAM;
 
     end_response(f);
+    lookup_end(&f->lookup);
     f->asked = a.what;
     if (a.what == REFLECTOR_WAIT) {
         store_abort(f->params.store, f->params.part);
@@ -327,11 +330,29 @@ static struct feed_action refused(struct feed *f)
     return failed(f, &err);
 }
 
+/* A LIST of metadata without selectors, beside what is staged. */
+static struct feed_action look_up(struct feed *f)
+{
+    struct object_rules rules = f->rules;
+
+    rules.shape = NULL;
+    rules.partial = f->kind != NULL;
+    f->list = list_reader_create(&rules, &intake_existing_events, &f->in);
+    buf_clear(&f->target);
+    lookup_put_target(&f->lookup, &f->target);
+    return (struct feed_action){.what = FEED_LIST,
+                                .target = buf_cstr(&f->target),
+                                .accept = query_accept(REFLECTOR_LIST, rules.partial)};
+}
+
 /* What is staged stays. */
 static struct feed_action prove(struct feed *f)
 {
     end_response(f);
-    return (struct feed_action){.what = FEED_IDENTIFY};
+    if (f->in.wants == PROOF_IDENTITY)
+        return (struct feed_action){.what = FEED_IDENTIFY};
+    lookup_begin(&f->lookup, &f->query, f->params.store, f->params.part);
+    return look_up(f);
 }
 
 static struct feed_action stopped(struct feed *f, enum intake_stop why)
@@ -383,16 +404,66 @@ static struct feed_action list_complete(struct feed *f)
     return committed(f, page.rv);
 }
 
-struct feed_action feed_identified(struct feed *f, const struct err *err, struct feed_now now)
+static struct feed_action proven(struct feed *f)
 {
-    f->in.now = now;
-    if (err != NULL)
-        return failed(f, err);
     f->in.proof = f->in.wants;
     enum intake_stop stop = intake_commit(&f->in, str_c(f->in.rv));
     if (stop != INTAKE_GOES_ON)
         return stopped(f, stop);
     return committed(f, str_c(f->in.rv));
+}
+
+struct feed_action feed_identified(struct feed *f, const struct err *err, struct feed_now now)
+{
+    f->in.now = now;
+    return err != NULL ? failed(f, err) : proven(f);
+}
+
+static bool is_other(void *arg, struct object *o)
+{
+    const struct feed *f = arg;
+
+    return query_rejects(&f->query, o, f->params.shape == NULL);
+}
+
+/* Nobody can say what exists: the selectors decide, where what is remembered allows it. */
+static struct feed_action guess(struct feed *f, const char *why)
+{
+    log_emit(LOG_LVL_WARN,
+             "it cannot be found out which objects that the edited watch does not select exist",
+             LOG_FIELDS(KV_STR("cluster", f->params.cluster), KV_STR("watch", f->params.watch),
+                        KV_STR("because", why)));
+    end_response(f);
+    lookup_end(&f->lookup);
+    store_stage_guess(f->params.store, f->params.part, is_other, f);
+    return proven(f);
+}
+
+static bool is_refused_for_good(int status)
+{
+    return status >= 400 && status < 500 && status != 401 && status != 408 && status != 410 &&
+           status != 429;
+}
+
+static struct feed_action looked_up(struct feed *f)
+{
+    struct list_page page;
+    struct err err = {0};
+
+    if (list_reader_end(f->list, &page, &err) != ERR_OK)
+        return failed(f, &err);
+    switch (lookup_page(&f->lookup, &page)) {
+    case LOOKUP_MORE:
+        end_response(f);
+        return look_up(f);
+    case LOOKUP_TOO_MANY:
+        return guess(f, "there are too many objects to look through");
+    case LOOKUP_DONE:
+        break;
+    }
+    end_response(f);
+    lookup_end(&f->lookup);
+    return proven(f);
 }
 
 bool feed_is_ahead(const struct feed *f, const char *revision)
@@ -434,6 +505,9 @@ struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_n
 {
     f->in.now = now;
     pulse_end(&f->pulse, f->failure.kind == ERR_OK, now.ms);
+    if (f->response == RESPONSE_ERROR && lookup_is_on(&f->lookup) &&
+        is_refused_for_good(f->refusal.code))
+        return guess(f, "the LIST without selectors is refused");
     if (f->response == RESPONSE_ERROR)
         return refused(f);
     if (f->failure.kind != ERR_OK) {
@@ -450,7 +524,7 @@ struct feed_action feed_end(struct feed *f, const struct err *err, struct feed_n
     if (err != NULL)
         return failed(f, err);
     ensure(f->response == RESPONSE_GOOD);
-    return list_complete(f);
+    return lookup_is_on(&f->lookup) ? looked_up(f) : list_complete(f);
 }
 
 bool feed_wants_list(const struct feed *f)

@@ -66,6 +66,15 @@ static void on_present(void *arg, struct object *o, bool selected)
     store_stage_present(in->store, in->part, o);
 }
 
+static void on_existing(void *arg, struct object *o, bool selected)
+{
+    struct intake *in = arg;
+
+    (void)selected;
+    store_stage_existing(in->store, in->part, o);
+}
+
+const struct list_events intake_existing_events = {on_existing, ignore_unusable};
 const struct list_events intake_list_events = {on_item, on_unusable};
 const struct list_events intake_present_events = {on_present, on_unusable};
 const struct list_events intake_no_events = {ignore_item, ignore_unusable};
@@ -137,6 +146,9 @@ enum intake_stop intake_commit(struct intake *in, struct str rv)
 {
     if (in->proof < PROOF_IDENTITY && needs_identity(in))
         return unproven(in, PROOF_IDENTITY, rv);
+    if (in->proof < PROOF_EXISTENCE && in->past == PAST_EDITED &&
+        store_has_vanishing(in->store, in->part))
+        return unproven(in, PROOF_EXISTENCE, rv);
     struct store *store = in->store;
     bool held = guard_holds(&in->guard);
     enum guard_reason was = in->guard.reason;

@@ -36,6 +36,8 @@ enum intake_stop {
 enum intake_proof {
     PROOF_NONE,
     PROOF_IDENTITY, /* the server that listed is of the right cluster */
+    PROOF_EXISTENCE, /* which of those that an edited watch does not select any more exist, or that nobody
+                        knows */
 };
 
 /* Zero-initialise but for the first six. */
@@ -80,6 +82,8 @@ extern const struct list_events intake_list_events;
 extern const struct list_events intake_present_events;
 /* For a list of which only the version counts. */
 extern const struct list_events intake_no_events;
+/* For a list of what exists (PROOF_EXISTENCE). */
+extern const struct list_events intake_existing_events;
 /* One event, of the initial ones or of the watch, as the reflector's state says. False: see stop,
  * failure. */
 bool intake_event(void *arg, const struct event *e);

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/buf.h"
+#include "kube/selector.h"
+#include "proto/json_in.h"
 #include "proto/url.h"
 
 static char *scope_text(const char *ns, const char *name)
@@ -108,6 +111,113 @@ const char *query_accept(enum reflector_do what, bool partial)
     return events ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
                   : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,"
                     "application/json";
+}
+
+/* Looks for one string in an object: a label (metadata.labels.KEY), or a field by its path. */
+struct finding {
+    struct str json;
+    bool is_whole;
+    const char *path[8]; /* members on the way */
+    size_t lengths[8];
+    size_t steps;
+    size_t at; /* so many of them are open */
+    struct selector_value found;
+    struct buf text; /* of found */
+};
+
+static bool is_step(const struct finding *f, size_t i, struct str key)
+{
+    return f->lengths[i] == key.n && memcmp(f->path[i], key.p, key.n) == 0;
+}
+
+/* f->at: the depth up to which the members on the way to the token are those of the path. */
+static bool on_token(void *arg, const struct json_token *t)
+{
+    struct finding *f = arg;
+
+    if (t->type == JSON_KEY) {
+        size_t i = t->depth - 1;
+
+        if (i < f->at)
+            f->at = i;
+        if (i == f->at && i < f->steps && is_step(f, i, t->text))
+            f->at = i + 1;
+    } else if (t->type == JSON_STRING && t->depth == f->steps && f->at == f->steps) {
+        buf_clear(&f->text);
+        buf_append(&f->text, t->text.p, t->text.n);
+        f->found.is = SELECTOR_PRESENT;
+    } else if (t->depth == f->steps && f->at == f->steps && f->found.is == SELECTOR_ABSENT) {
+        f->found.is = SELECTOR_UNKNOWN; /* not a string: what the server makes of it is its business */
+    }
+    return true;
+}
+
+static struct selector_value find(struct finding *f)
+{
+    struct err err;
+
+    f->at = 0;
+    f->found = (struct selector_value){.is = SELECTOR_ABSENT};
+    if (json_in_scan(f->json, on_token, f, &err) != ERR_OK)
+        f->found.is = SELECTOR_UNKNOWN;
+    else if (f->found.is == SELECTOR_ABSENT && !f->is_whole)
+        f->found.is = SELECTOR_UNKNOWN;
+    f->found.text = buf_str(&f->text);
+    return f->found;
+}
+
+static struct selector_value find_label(void *arg, struct str key)
+{
+    struct finding *f = arg;
+
+    f->path[0] = "metadata";
+    f->path[1] = "labels";
+    f->path[2] = key.p;
+    f->lengths[0] = strlen("metadata");
+    f->lengths[1] = strlen("labels");
+    f->lengths[2] = key.n;
+    f->steps = 3;
+    return find(f);
+}
+
+static struct selector_value find_field(void *arg, struct str path)
+{
+    struct finding *f = arg;
+    const char *end = path.p + path.n;
+    const char *from = path.p;
+
+    for (f->steps = 0; from <= end && f->steps < 8; f->steps++) {
+        const char *dot = memchr(from, '.', (size_t)(end - from));
+        const char *to = dot != NULL ? dot : end;
+
+        f->path[f->steps] = from;
+        f->lengths[f->steps] = (size_t)(to - from);
+        from = to + 1;
+    }
+    return find(f);
+}
+
+static bool is_elsewhere(const struct query *q, const struct object *o)
+{
+    return (q->ns != NULL && !str_is(object_namespace(o), q->ns)) ||
+           (q->name != NULL && !str_is(object_name(o), q->name));
+}
+
+bool query_rejects(const struct query *q, const struct object *o, bool is_whole)
+{
+    struct buf json = {0};
+
+    if (is_elsewhere(q, o))
+        return true;
+    if (object_is_bare(o))
+        return false;
+    object_put_json(&json, o);
+    struct finding f = {.json = buf_str(&json), .is_whole = is_whole};
+    bool rejects = (q->labels != NULL && selector_rejects_labels(q->labels, find_label, &f)) ||
+                   (q->fields != NULL && selector_rejects_fields(q->fields, find_field, &f));
+    buf_free(&f.text);
+    buf_free(&json);
+    return rejects;
 }
 
 const char *query_scope(const struct query *q)

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "cache/reflector.h"
+#include "kube/object.h"
 #include "kube/resource.h"
 
 /* Texts are owned; NULL = none. */
@@ -34,6 +35,10 @@ void query_put_target(const struct query *q, struct buf *out, const struct refle
 
 /* The Accept header for what is asked; NULL = application/json. partial: PartialObjectMetadata. */
 const char *query_accept(enum reflector_do what, bool partial);
+
+/* Is it known that it does not select the object, by namespace, name and selectors? is_whole: the object has all
+ * that the server has of it, so that a label it lacks is none. */
+bool query_rejects(const struct query *q, const struct object *o, bool is_whole);
 
 /* "namespace/name" of what it selects, for logs; "" = everything. */
 const char *query_scope(const struct query *q);

@@ -18,12 +18,13 @@ struct entry {
     size_t part;
     uint64_t seen; /* generation of the list that named it last */
     uint64_t left; /* generation of the list that showed it as not selected last */
+    uint64_t
+        guess; /* the same, if all that is known is that the watch does not select it any more */
 };
 
 struct part {
     uint64_t generation; /* of the list under way, or the last one */
     bool doubted;        /* its versions prove nothing */
-    bool reselected;     /* who is not on it may be there */
     struct list entries; /* all of the part: other parts cost a list nothing */
     bool unreadable;     /* the like, as one of its items has no name that can be read */
     struct list staged;  /* entries in the order of the list */
@@ -195,19 +196,12 @@ void store_begin(struct store *s, size_t part)
     store_abort(s, part);
     part_at(s, part)->generation++;
     part_at(s, part)->doubted = false;
-    part_at(s, part)->reselected = false;
     part_at(s, part)->unreadable = false;
 }
 
 void store_doubt(struct store *s, size_t part)
 {
     part_at(s, part)->doubted = true;
-}
-
-void store_reselect(struct store *s, size_t part)
-{
-    part_at(s, part)->reselected = true;
-    store_doubt(s, part);
 }
 
 void store_stage(struct store *s, size_t part, struct object *o)
@@ -259,6 +253,7 @@ void store_unstage(struct store *s, size_t part, struct str key)
         return;
     e->seen = 0;
     e->left = 0;
+    e->guess = 0;
     if (e->staged != NULL)
         drop_staged(s, e);
 }
@@ -283,7 +278,7 @@ static bool is_missing(const struct part *p, const struct entry *e)
 static bool is_spared(const struct store *s, const struct part *p, const struct entry *e)
 {
     return e->left != p->generation &&
-           ((p->unreadable && !p->reselected) || skips_has_odd(&s->skips, object_uid(e->object)));
+           (p->unreadable || skips_has_odd(&s->skips, object_uid(e->object)));
 }
 
 static bool vanishes(const struct store *s, const struct part *p, const struct entry *e)
@@ -294,7 +289,9 @@ static bool vanishes(const struct store *s, const struct part *p, const struct e
 /* As what does one that vanishes go? */
 static enum delta_type end_of(const struct part *p, const struct entry *e)
 {
-    return p->reselected || e->left == p->generation ? DELTA_LEFT : DELTA_DELETED;
+    bool left = e->left == p->generation || e->guess == p->generation;
+
+    return left ? DELTA_LEFT : DELTA_DELETED;
 }
 
 size_t store_would_delete(const struct store *s, size_t part)
@@ -305,7 +302,7 @@ size_t store_would_delete(const struct store *s, size_t part)
     list_each (pos, tmp, &p->entries) {
         const struct entry *e = list_entry(pos, struct entry, mate);
 
-        n += vanishes(s, p, e) && end_of(p, e) == DELTA_DELETED;
+        n += vanishes(s, p, e) && e->left != p->generation;
     }
     list_each (pos, tmp, &p->staged) {
         const struct entry *e = list_entry(pos, struct entry, link);
@@ -313,6 +310,54 @@ size_t store_would_delete(const struct store *s, size_t part)
         n += e->object != NULL && !same_life(e->object, e->staged);
     }
     return n;
+}
+
+void store_each_vanishing(const struct store *s, size_t part,
+                          void (*cb)(void *arg, struct object *o), void *arg)
+{
+    const struct part *p = part_at(s, part);
+
+    list_each (pos, tmp, &p->entries) {
+        const struct entry *e = list_entry(pos, struct entry, mate);
+
+        if (vanishes(s, p, e) && e->left != p->generation)
+            cb(arg, e->object);
+    }
+}
+
+bool store_has_vanishing(const struct store *s, size_t part)
+{
+    const struct part *p = part_at(s, part);
+
+    list_each (pos, tmp, &p->entries) {
+        const struct entry *e = list_entry(pos, struct entry, mate);
+
+        if (vanishes(s, p, e) && e->left != p->generation)
+            return true;
+    }
+    return false;
+}
+
+void store_stage_existing(struct store *s, size_t part, const struct object *o)
+{
+    const struct part *p = part_at(s, part);
+    struct entry *e = find(s, object_key(o));
+
+    if (e != NULL && e->object != NULL && is_missing(p, e) && same_life(e->object, o))
+        e->left = p->generation;
+}
+
+void store_stage_guess(struct store *s, size_t part, bool (*is_other)(void *arg, struct object *o),
+                       void *arg)
+{
+    const struct part *p = part_at(s, part);
+
+    list_each (pos, tmp, &p->entries) {
+        struct entry *e = list_entry(pos, struct entry, mate);
+
+        if (vanishes(s, p, e) && e->left != p->generation && is_other(arg, e->object))
+            e->guess = p->generation;
+    }
 }
 
 bool store_would_end(const struct store *s, size_t part)

@@ -29,10 +29,6 @@ void store_begin(struct store *s, size_t part);
  * well. */
 void store_doubt(struct store *s, size_t part);
 
-/* The selection may be narrower than the one that what is stored comes from: what the list that has
- * just begun does not name is LEFT, not DELETED. Versions are in doubt as well. */
-void store_reselect(struct store *s, size_t part);
-
 /* An item of the list; takes a reference when it differs from what is stored (uid and RV; its bytes
  * when it has no RV). */
 void store_stage(struct store *s, size_t part, struct object *o);
@@ -51,8 +47,26 @@ void store_stage_present(struct store *s, size_t part, const struct object *o);
 /* Initial events of a stream: the object is gone again; what was staged of its key is dropped. */
 void store_unstage(struct store *s, size_t part, struct str key);
 
-/* How many stored objects a commit would now delete: those not named, and those of another uid. */
+/* How many stored objects a commit would now delete: those not named, unless it is known that they exist, and
+ * those of another uid. */
 size_t store_would_delete(const struct store *s, size_t part);
+
+/* cb for each stored object that a commit would now take away, as the list does not name it, and of which it is not
+ * known that it exists. */
+void store_each_vanishing(const struct store *s, size_t part,
+                          void (*cb)(void *arg, struct object *o), void *arg);
+
+/* Are there any? */
+bool store_has_vanishing(const struct store *s, size_t part);
+
+/* The server has the object, though the list that is staged does not name it: if it is stored with that
+ * uid, commit says LEFT. */
+void store_stage_existing(struct store *s, size_t part, const struct object *o);
+
+/* It cannot be known which of those exist: those that is_other says yes to are LEFT, too, as the watch does
+ * not select them any more. For the guard they count as deleted. */
+void store_stage_guess(struct store *s, size_t part, bool (*is_other)(void *arg, struct object *o),
+                       void *arg);
 
 /* Would a commit now tell an end of any kind: DELETED or LEFT, of the same uid or another one? */
 bool store_would_end(const struct store *s, size_t part);

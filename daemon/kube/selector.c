@@ -4,16 +4,37 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
 
 /* Lengths of the parts of a label (Kubernetes, "Labels and Selectors"). */
 enum { NAME_MAX_BYTES = 63, PREFIX_MAX_BYTES = 253 };
+
+enum selector_op {
+    OPERATOR_EXISTS,
+    OPERATOR_LACKS,
+    OPERATOR_IN,
+    OPERATOR_NOT_IN,
+    OPERATOR_GREATER,
+    OPERATOR_LESS,
+};
+
+/* One of a selector; views of its text. */
+struct requirement {
+    struct str key;
+    enum selector_op op;
+    struct str values; /* IN, NOT_IN: with commas between them; GREATER, LESS: the number */
+};
 
 struct cursor {
     const char *text;
     const char *at;
     const char *wanted; /* what was expected where it failed; NULL = all is well */
     void (*key)(void *arg, struct str label); /* NULL = nobody asks for keys */
+    void (*requirement)(void *arg, const struct requirement *r); /* NULL = nor for those */
     void *arg;
 };
 
@@ -122,19 +143,65 @@ static bool take_number(struct cursor *c)
     return true;
 }
 
+static void tell(const struct cursor *c, struct str key, enum selector_op op, const char *from)
+{
+    const struct requirement r = {key, op, str_of(from, (size_t)(c->at - from))};
+
+    if (c->requirement != NULL)
+        c->requirement(c->arg, &r);
+}
+
+static struct str key_behind(const struct cursor *c, const char *from)
+{
+    while (*from == ' ' || *from == '\t')
+        from++;
+    return str_of(from, (size_t)(c->at - from));
+}
+
+static bool take_operand(struct cursor *c, struct str key)
+{
+    static const struct {
+        const char *token;
+        enum selector_op op;
+    } tokens[] = {{"!=", OPERATOR_NOT_IN}, {"==", OPERATOR_IN},     {"=", OPERATOR_IN},
+                  {">", OPERATOR_GREATER}, {"<", OPERATOR_LESS}};
+
+    for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
+        if (!take(c, tokens[i].token))
+            continue;
+        skip_space(c);
+        const char *from = c->at;
+        bool is_number = tokens[i].op >= OPERATOR_GREATER;
+        if (!(is_number ? take_number(c) : take_value(c)))
+            return false;
+        tell(c, key, tokens[i].op, from);
+        return true;
+    }
+    tell(c, key, OPERATOR_EXISTS, c->at);
+    return true;
+}
+
 static bool take_requirement(struct cursor *c)
 {
-    if (take(c, "!"))
-        return take_key(c);
+    bool lacks = take(c, "!");
+    const char *from = c->at;
+
     if (!take_key(c))
         return false;
-    if (take_word(c, "in") || take_word(c, "notin"))
-        return take_set(c);
-    if (take(c, "!=") || take(c, "==") || take(c, "="))
-        return take_value(c);
-    if (take(c, ">") || take(c, "<"))
-        return take_number(c);
-    return true; /* the key exists */
+    struct str key = key_behind(c, from);
+    if (lacks) {
+        tell(c, key, OPERATOR_LACKS, c->at);
+        return true;
+    }
+    bool is_in = take_word(c, "in");
+    if (!is_in && !take_word(c, "notin"))
+        return take_operand(c, key);
+    skip_space(c);
+    from = c->at;
+    if (!take_set(c))
+        return false;
+    tell(c, key, is_in ? OPERATOR_IN : OPERATOR_NOT_IN, from);
+    return true;
 }
 
 static bool take_path(struct cursor *c)
@@ -161,11 +228,19 @@ static bool take_field_value(struct cursor *c)
 
 static bool take_field(struct cursor *c)
 {
+    const char *from = c->at;
+
     if (!take_path(c))
         return false;
-    if (!take(c, "!=") && !take(c, "==") && !take(c, "="))
+    struct str path = str_of(from, (size_t)(c->at - from));
+    bool differs = take(c, "!=");
+    if (!differs && !take(c, "==") && !take(c, "="))
         return fail(c, "=, == or !=");
-    return take_field_value(c);
+    from = c->at;
+    if (!take_field_value(c))
+        return false;
+    tell(c, path, differs ? OPERATOR_NOT_IN : OPERATOR_IN, from);
+    return true;
 }
 
 static bool take_all(struct cursor *c, bool (*take_one)(struct cursor *))
@@ -209,4 +284,118 @@ void selector_each_label(const char *text, void (*key)(void *arg, struct str lab
 enum err_kind selector_check_fields(const char *text, struct err *err)
 {
     return check(text, take_field, err);
+}
+
+/* ---- Applied to an object */
+
+struct judge {
+    selector_value_fn *value;
+    void *arg;
+    bool fields;
+    bool rejects;
+};
+
+static bool is_listed(struct str values, struct str text)
+{
+    const char *end = values.p + values.n;
+    const char *at = values.p;
+
+    while (at <= end) {
+        const char *from = at;
+
+        while (at < end && *at != ',')
+            at++;
+        const char *to = at++;
+        while (from < to && (*from == ' ' || *from == '\t' || *from == '('))
+            from++;
+        while (to > from && (to[-1] == ' ' || to[-1] == '\t' || to[-1] == ')'))
+            to--;
+        if (str_eq(str_of(from, (size_t)(to - from)), text))
+            return true;
+    }
+    return false;
+}
+
+/* Of a field selector: a backslash takes what is behind it as it is. */
+static bool is_value(struct str value, struct str text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < value.n; i++, n++) {
+        if (value.p[i] == '\\' && i + 1 < value.n)
+            i++;
+        if (n >= text.n || text.p[n] != value.p[i])
+            return false;
+    }
+    return n == text.n;
+}
+
+static bool is_number(struct str text, long long *out)
+{
+    char *copy = mem_strndup(text.p, text.n);
+    char *end;
+
+    *out = strtoll(copy, &end, 10);
+    bool good = end != copy && *end == '\0';
+    free(copy);
+    return good;
+}
+
+/* A label that is no number is neither greater nor less. */
+static bool compares(const struct requirement *r, struct str text)
+{
+    long long is;
+    long long than;
+
+    if (!is_number(text, &is) || !is_number(r->values, &than))
+        return false;
+    return r->op == OPERATOR_GREATER ? is > than : is < than;
+}
+
+static bool meets(const struct judge *j, const struct requirement *r, const struct selector_value *v)
+{
+    bool is_there = v->is == SELECTOR_PRESENT;
+    bool is_in = is_there &&
+                 (j->fields ? is_value(r->values, v->text) : is_listed(r->values, v->text));
+
+    switch (r->op) {
+    case OPERATOR_EXISTS:
+        return is_there;
+    case OPERATOR_LACKS:
+        return !is_there;
+    case OPERATOR_IN:
+        return is_in;
+    case OPERATOR_NOT_IN:
+        return !is_in;
+    case OPERATOR_GREATER:
+    case OPERATOR_LESS:
+        break;
+    }
+    return is_there && compares(r, v->text);
+}
+
+static void on_requirement(void *arg, const struct requirement *r)
+{
+    struct judge *j = arg;
+    struct selector_value v = j->value(j->arg, r->key);
+    bool known = v.is == SELECTOR_PRESENT || (v.is == SELECTOR_ABSENT && !j->fields);
+
+    j->rejects = j->rejects || (known && !meets(j, r, &v));
+}
+
+static bool rejects(const char *text, bool (*take_one)(struct cursor *), struct judge *j)
+{
+    struct cursor c = {.text = text, .at = text, .requirement = on_requirement, .arg = j};
+
+    return take_all(&c, take_one) && j->rejects;
+}
+
+bool selector_rejects_labels(const char *text, selector_value_fn *value, void *arg)
+{
+    return rejects(text, take_requirement, &(struct judge){.value = value, .arg = arg});
+}
+
+bool selector_rejects_fields(const char *text, selector_value_fn *value, void *arg)
+{
+    return rejects(text, take_field, &(struct judge){.value = value, .arg = arg, .fields = true});
 }

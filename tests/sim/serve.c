@@ -76,7 +76,11 @@ static bool is_unnamed(struct stream *s, enum fault fault)
 static void put_page(struct stream *s, const struct api_object *state, uint64_t rv, size_t from,
                      uint64_t limit)
 {
-    answer_put_page(&s->body, &(struct answer_page){.lens = &s->lens,
+    struct lens seen = s->lens;
+
+    /* Without a selector it is asked what exists. */
+    seen.labelled = seen.labelled && strstr(s->target, "labelSelector=") != NULL;
+    answer_put_page(&s->body, &(struct answer_page){.lens = &seen,
                                                     .state = state,
                                                     .rv = rv,
                                                     .told_rv = from > 0 ? s->net->api->rv : rv,

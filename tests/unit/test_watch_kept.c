@@ -118,6 +118,10 @@ static void test_streams_have_lasting_names(void **state)
     check_scope(1, "y");
 }
 
+#define IN(ns, name, uid)                                                                \
+    "{\"metadata\":{\"namespace\":\"" ns "\",\"name\":\"" name "\",\"uid\":\"" uid "\"," \
+    "\"resourceVersion\":\"9\"}}"
+
 static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
 {
     static const char *const names[] = {"a", "x"};
@@ -133,7 +137,17 @@ static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
     resumed_load("other/q", "u3", "5");
     resumed_resume(PAST_EDITED, "10");
     resumed.next = feed_start(watch_feed(resumed.w, 0), resumed.now.ms);
-    objects_answer(watch_feed(resumed.w, 0), PAGE("30", "", ""), resumed.now);
+    resumed.next = objects_answer(watch_feed(resumed.w, 0), PAGE("30", "", ""), resumed.now);
+    for (int i = 0; i < 2; i++) { /* where each of them was; they are there */
+        bool other = strstr(resumed.next.target, "/other/") != NULL;
+
+        assert_true(other || strstr(resumed.next.target, "/third/") != NULL);
+        assert_non_null(strstr(resumed.next.target, other ? "name%3Dq" : "name%3Dx"));
+        resumed.next = objects_answer(watch_feed(resumed.w, 0),
+                                      other ? PAGE("40", "", IN("other", "q", "u3"))
+                                            : PAGE("40", "", IN("third", "x", "u2")),
+                                      resumed.now);
+    }
     assert_int_equal(store_count(watch_store(resumed.w)), 1);
     assert_non_null(store_get(watch_store(resumed.w), str_c("ns/x")));
     resumed_keeps(resumed.heard.len > 0 && strstr(buf_cstr(&resumed.heard), "xother/q") <

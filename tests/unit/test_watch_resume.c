@@ -152,18 +152,101 @@ static void test_nothing_that_was_left_is_a_first_list(void **state)
 
 /* ---- Edited. */
 
-static void test_what_an_edited_watch_does_not_list_has_left(void **state)
+/* All that exists, whatever the watch selects. */
+#define EXISTS(items) PAGE("40", "", items)
+#define A             ITEM("a", "u1", "33", "")
+
+static void test_what_an_edited_watch_does_not_list_has_left_if_it_exists(void **state)
 {
     (void)state;
-    resumed.params.guard.relist_deletes = 0; /* what LEFT is not guarded */
+    resumed.params.label_selector = "new=x";
     resumed_make();
     resumed_start_from(PAST_EDITED, "10");
-    resumed_asks(LISTS_FROM("10"));
+    resumed_asks(LISTS_FROM("10") "&labelSelector=new%3Dx");
     resumed_has_version("");
     resumed_answer(PAGE("30", "", ITEM("c", "u3", "9", "")));
-    resumed_hears("xns/a:u1:3(config) xns/b:u2:4(config) +ns/c:u3:9(config)");
+    resumed_hears("");
+    resumed_asks(LISTS_NEWEST);
+    resumed_answer(EXISTS(A "," ITEM("b", "u9", "34", "") "," ITEM("d", "u4", "5", "")));
+    resumed_hears("xns/a:u1:3(config) -ns/b:u2:4?(config) +ns/c:u3:9(config)");
     resumed_keeps("0-ns/a 0-ns/b 0+ns/c:9");
     resumed_has_version("30 30");
+}
+
+static void test_what_exists_may_come_in_pages(void **state)
+{
+    (void)state;
+    resumed_start_from(PAST_EDITED, "10");
+    resumed_answer(PAGE("30", "", ""));
+    resumed_answer(PAGE("40", "next", ITEM("z", "u8", "1", "")));
+    resumed_asks(PATH "?limit=500&continue=next");
+    resumed_hears("");
+    resumed_answer(EXISTS(A));
+    resumed_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
+}
+
+static void refuse(int status)
+{
+    feed_head(resumed_feed(), &(struct http_head){.status = status, .retry_after_s = -1},
+              resumed.now.ms);
+    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
+}
+
+/* Who is not told what exists: the selectors say whether they are why it vanished. */
+static void test_where_nobody_tells_what_exists_the_selectors_decide(void **state)
+{
+    static const int statuses[] = {400, 403, 404, 405};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        resumed.params.field_selector = "metadata.name!=a";
+        resumed_make();
+        resumed_start_from(PAST_EDITED, "10");
+        resumed_answer(PAGE("30", "", ""));
+        resumed_hears("");
+        refuse(statuses[i]);
+        resumed_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
+    }
+}
+
+static void test_who_may_tell_later_is_asked_again(void **state)
+{
+    static const int statuses[] = {401, 408, 429, 500, 503};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        resumed_make();
+        resumed_start_from(PAST_EDITED, "10");
+        resumed_answer(PAGE("30", "", ""));
+        refuse(statuses[i]);
+        resumed_hears("");
+        assert_int_equal(resumed.next.what, FEED_WAIT);
+        resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+        resumed_asks(LISTS_FROM("10"));
+        resumed_answer(PAGE("31", "", ""));
+        resumed_answer(EXISTS(A));
+        resumed_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
+    }
+}
+
+/* Only what is known to exist does not count. */
+static void test_an_edit_does_not_switch_the_guard_off(void **state)
+{
+    (void)state;
+    resumed.params.guard.relist_deletes = 40;
+    resumed.params.field_selector = "metadata.name!=a";
+    for (int refused = 0; refused <= 1; refused++) {
+        resumed_make();
+        resumed_start_from(PAST_EDITED, "10");
+        resumed_answer(PAGE("30", "", ""));
+        if (refused)
+            refuse(403);
+        else
+            resumed_answer(EXISTS(A));
+        resumed_hears("");
+        assert_string_equal(watch_status(resumed.w, resumed.now.ms).held, "deletes");
+        assert_int_equal(watch_status(resumed.w, resumed.now.ms).held_deletes, refused ? 2 : 1);
+    }
 }
 
 static void test_what_an_edited_watch_keeps_differs_under_the_same_version(void **state)
@@ -189,6 +272,7 @@ static void test_only_the_first_list_is_of_an_edited_watch(void **state)
     (void)state;
     resumed_start_from(PAST_EDITED, "10");
     resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resumed_answer(EXISTS(ITEM("b", "u2", "33", "")));
     resumed_hears("xns/b:u2:4(config)");
     feed_order(resumed_feed(), RELIST_MANUAL);
     resumed.next = feed_restart(resumed_feed(), resumed.now);
@@ -230,6 +314,8 @@ static void test_the_guard_holds_a_list_older_than_the_last_one_of_before(void *
         resumed_start_from(kinds[i], "");
         resumed_asks(LISTS_NEWEST);
         resumed_answer(PAGE("8", "", ITEM("a", "u1", "3", "")));
+        if (kinds[i] == PAST_EDITED)
+            resumed_answer(EXISTS(ITEM("b", "u2", "4", "")));
         resumed_hears("");
         assert_string_equal(watch_status(resumed.w, resumed.now.ms).held, "backwards");
         resumed_has_version("");
@@ -250,7 +336,11 @@ int main(void)
         TEST(test_objects_without_a_version_are_compared_with_the_newest),
         TEST(test_what_was_lost_of_the_objects_is_added),
         TEST(test_nothing_that_was_left_is_a_first_list),
-        TEST(test_what_an_edited_watch_does_not_list_has_left),
+        TEST(test_what_an_edited_watch_does_not_list_has_left_if_it_exists),
+        TEST(test_what_exists_may_come_in_pages),
+        TEST(test_where_nobody_tells_what_exists_the_selectors_decide),
+        TEST(test_who_may_tell_later_is_asked_again),
+        TEST(test_an_edit_does_not_switch_the_guard_off),
         TEST(test_what_an_edited_watch_keeps_differs_under_the_same_version),
         TEST(test_a_reshaped_watch_has_lost_what_it_does_not_list),
         TEST(test_only_the_first_list_is_of_an_edited_watch),

@@ -147,6 +147,7 @@ def test_what_was_skipped_is_known_over_a_restart(api, daemon, hook):
     api.apply(service("n/odd"), service("n/b"))
     odd = make(api.store.table("services").objects["n/odd"])
     api.on_watch("services").stream(ev("MODIFIED", odd, rv=10), STALL)
+    api.rv = 10
     d = daemon(api, hooks={"h": hook_settings(hook)})
     hook.wait(2)
     d.control.wait_watch("services", skipped=1)

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/lookup.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cache/reflector.h"
+
+/* Objects of so many places are looked up in each; of more, everywhere at once. */
+enum { PLACES = 8, PAGE_ITEMS = 500 };
+
+struct collecting {
+    struct lookup *l;
+    const struct query *q;
+};
+
+static bool is_text(const char *a, struct str b)
+{
+    return a != NULL ? str_is(b, a) : b.n == 0;
+}
+
+static char *text(struct str s)
+{
+    return s.n > 0 ? mem_strndup(s.p, s.n) : NULL;
+}
+
+static bool knows(const struct lookup *l, struct str ns, struct str name)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (is_text(l->places[i].ns, ns) && is_text(l->places[i].name, name))
+            return true;
+    return false;
+}
+
+/* Where the watch may list now is where its query says; what is elsewhere was selected by settings of
+ * before, and may be refused. */
+static void note_place(void *arg, struct object *o)
+{
+    const struct collecting *c = arg;
+    struct lookup *l = c->l;
+    struct str ns = c->q->ns != NULL ? object_namespace(o) : str_c(NULL);
+    struct str name = c->q->name != NULL ? object_name(o) : str_c(NULL);
+
+    if (l->count > PLACES || knows(l, ns, name))
+        return;
+    l->places = mem_realloc(l->places, (l->count + 1) * sizeof(*l->places));
+    l->places[l->count++] = (struct lookup_place){text(ns), text(name)};
+}
+
+static void drop_places(struct lookup *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        free(l->places[i].ns);
+        free(l->places[i].name);
+    }
+    l->count = 0;
+}
+
+void lookup_begin(struct lookup *l, const struct query *q, const struct store *s, size_t part)
+{
+    struct collecting c = {l, q};
+
+    lookup_end(l);
+    l->resource = q->resource;
+    store_each_vanishing(s, part, note_place, &c);
+    if (l->count <= PLACES)
+        return;
+    drop_places(l);
+    l->places[l->count++] = (struct lookup_place){NULL, NULL};
+}
+
+bool lookup_is_on(const struct lookup *l)
+{
+    return l->resource != NULL;
+}
+
+void lookup_put_target(const struct lookup *l, struct buf *out)
+{
+    const struct lookup_place *p = &l->places[l->at];
+    struct query q;
+
+    query_init(&q, l->resource, p->ns, p->name);
+    query_put_target(&q, out,
+                     &(struct reflector_action){
+                         .what = REFLECTOR_LIST, .limit = PAGE_ITEMS, .next = l->next});
+    query_fini(&q);
+}
+
+enum lookup_next lookup_page(struct lookup *l, const struct list_page *page)
+{
+    l->items += page->items;
+    if (l->items > LOOKUP_ITEMS)
+        return LOOKUP_TOO_MANY;
+    char *next = text(page->next);
+    free(l->next);
+    l->next = next;
+    if (l->next == NULL)
+        l->at++;
+    return l->at < l->count ? LOOKUP_MORE : LOOKUP_DONE;
+}
+
+void lookup_end(struct lookup *l)
+{
+    drop_places(l);
+    free(l->places);
+    free(l->next);
+    *l = (struct lookup){0};
+}
