@@ -480,6 +480,11 @@ static void connect(struct stream *s)
 /* As io/vouch has it. */
 static bool must_ask(const struct stream *s)
 {
+    bool kept = s->action.what == FEED_LIST && feed_status(s->feed).synced &&
+                feed_status(s->feed).state == REFLECTOR_LISTING;
+
+    if (kept && s->net->foreign_rv > 0 && clock_percent(s->net->clock, 50))
+        return false; /* a proxy has kept the connection, and sends it elsewhere */
     uint64_t age_ms = s->net->clock->now_ms - s->server->asked_ms;
     bool fresh = s->resumes && s->server->asked_ms > 0 && age_ms <= VOUCHED_MS;
 

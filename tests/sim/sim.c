@@ -165,7 +165,7 @@ static void print_totals(const struct totals *t)
 
 /* The short form has 100 seeds of each kind. They must show every feature that is not rare; 300 seeds
  * must show all features. */
-enum { ENOUGH_SEEDS = 100, ENOUGH_FOR_RARE = 300 };
+enum { ENOUGH_SEEDS = 100, ENOUGH_FOR_RARE = 300, ENOUGH_OF_SHORT = 3000 };
 
 /* What never happened was not tested. Fewer seeds prove nothing, and daemons that die soon little of
  * what takes time. */
@@ -180,6 +180,12 @@ static bool has_all(const struct totals *t, bool restarts)
             t->seeds < (feature_is_rare(feature) ? ENOUGH_FOR_RARE : ENOUGH_SEEDS))
             continue;
         printf("never happened: %s\n", feature_text(feature));
+        all = false;
+    }
+    for (size_t i = 0; i < FAULTS; i++) {
+        if (t->injected[i] > 0 || t->seeds < (restarts ? ENOUGH_OF_SHORT : ENOUGH_FOR_RARE))
+            continue;
+        printf("never happened: %s\n", net_fault_text((enum fault)i));
         all = false;
     }
     return all;
