@@ -149,10 +149,10 @@ static void begin_request(struct feed *f, const struct reflector_action *a)
         f->list = list_reader_create(&f->rules, &intake_no_events, &f->in);
     else
         f->events = event_reader_create(&f->rules, intake_event, &f->in);
-    if (a->what == REFLECTOR_STREAM || reflector_state(f->reflector) == REFLECTOR_COMPARING)
+    if (a->what == REFLECTOR_STREAM || reflector_state(f->reflector) == REFLECTOR_COMPARING) {
         begin_staging(f);
-    if (a->what == REFLECTOR_STREAM || reflector_state(f->reflector) == REFLECTOR_COMPARING)
         f->in.proof = PROOF_IDENTITY; /* see FEED_STREAM, feed_list() */
+    }
     buf_clear(&f->target);
     query_put_target(&f->query, &f->target, a);
 }
