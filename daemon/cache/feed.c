@@ -153,6 +153,8 @@ static void begin_request(struct feed *f, const struct reflector_action *a)
         begin_staging(f);
         f->in.proof = PROOF_IDENTITY; /* see FEED_STREAM, feed_list() */
     }
+    if (a->what == REFLECTOR_WATCH && reflector_state(f->reflector) == REFLECTOR_COMPARING)
+        store_compare(f->params.store, f->params.part);
     buf_clear(&f->target);
     query_put_target(&f->query, &f->target, a);
 }

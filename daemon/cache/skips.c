@@ -18,6 +18,7 @@ struct entry {
     size_t part;
     uint64_t times; /* 0 = no mark */
     uint64_t staged_times;
+    bool is_told; /* of the key, since the list under way began */
     const char *staged_why;
     char *why;
     size_t id_n;
@@ -135,6 +136,7 @@ static void clear(struct skips *s, struct entry *e)
 static void unstage(struct skips *s, struct entry *e)
 {
     e->staged_times = 0;
+    e->is_told = false;
     if (e->times == 0)
         drop(s, e);
 }
@@ -152,6 +154,7 @@ void skips_mark(struct skips *s, size_t part, const struct unusable *u)
     struct entry *e = find_or_add(s, part, u);
     bool anybody = e->text[0] == NO_NAME[0];
 
+    e->is_told = true;
     set(s, e, u->why, anybody ? e->times + 1 : 1);
 }
 
@@ -207,7 +210,15 @@ bool skips_has_odd(const struct skips *s, struct str uid)
     return e != NULL && e->staged_times > 0;
 }
 
-void skips_commit(struct skips *s, size_t part)
+void skips_stage_present(struct skips *s, struct str key)
+{
+    struct entry *e = find(s, key);
+
+    if (e != NULL)
+        e->is_told = true;
+}
+
+void skips_commit(struct skips *s, size_t part, bool beside)
 {
     for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
         struct entry *e = entry_of(n);
@@ -216,10 +227,12 @@ void skips_commit(struct skips *s, size_t part)
         next = map_next(n);
         if (e->part != part)
             continue;
+        bool stays = beside && (e->is_told || e->text[0] == NO_NAME[0]);
         e->staged_times = 0;
+        e->is_told = false;
         if (times > 0)
             set(s, e, e->staged_why, times);
-        else
+        else if (!stays)
             clear(s, e);
     }
 }

@@ -56,11 +56,16 @@ void skips_stage(struct skips *s, size_t part, const struct unusable *u);
 /* It shows the key in a usable state, or its end. */
 void skips_unstage(struct skips *s, struct str key);
 
+/* It shows that the key is there, and no more: its mark, if it has one, stays. */
+void skips_stage_present(struct skips *s, struct str key);
+
 /* Does it show an object of this uid under a name that is none? */
 bool skips_has_odd(const struct skips *s, struct str uid);
 
-/* The list is over: what it has staged is all there is. */
-void skips_commit(struct skips *s, size_t part);
+/* The list is over: what it has staged is all there is; or, beside a watch that
+ * alone tells what objects are like: marks of keys that the list does not show, and the watch has not told of
+ * since the list began, are gone. */
+void skips_commit(struct skips *s, size_t part, bool beside);
 
 /* The list has failed, or another one begins. */
 void skips_abort(struct skips *s, size_t part);

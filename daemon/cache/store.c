@@ -27,6 +27,7 @@ struct part {
     bool doubted;        /* its versions prove nothing */
     struct list entries; /* all of the part: other parts cost a list nothing */
     bool unreadable;     /* the like, as one of its items has no name that can be read */
+    bool compares;       /* the list stands beside a watch */
     struct list staged;  /* entries in the order of the list */
 };
 
@@ -197,6 +198,12 @@ void store_begin(struct store *s, size_t part)
     part_at(s, part)->generation++;
     part_at(s, part)->doubted = false;
     part_at(s, part)->unreadable = false;
+    part_at(s, part)->compares = false;
+}
+
+void store_compare(struct store *s, size_t part)
+{
+    part_at(s, part)->compares = true;
 }
 
 void store_doubt(struct store *s, size_t part)
@@ -239,6 +246,7 @@ void store_stage_present(struct store *s, size_t part, const struct object *o)
 {
     struct entry *e = find(s, object_key(o));
 
+    skips_stage_present(&s->skips, object_key(o));
     if (e != NULL && e->object != NULL && same_life(e->object, o))
         e->seen = part_at(s, part)->generation;
 }
@@ -444,7 +452,7 @@ void store_commit(struct store *s, size_t part, enum delta_cause cause, uint64_t
     struct delta as = {.cause = cause, .received_ns = received_ns};
 
     tell_vanished(s, part, as);
-    skips_commit(&s->skips, part);
+    skips_commit(&s->skips, part, part_at(s, part)->compares);
     as.final_state_unknown = true;
     list_each (pos, tmp, &p->staged) {
         struct entry *e = list_entry(pos, struct entry, link);

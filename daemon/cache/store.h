@@ -25,6 +25,10 @@ void store_destroy(struct store **s);
 /* A list of this part begins; what an earlier unfinished one staged is dropped. */
 void store_begin(struct store *s, size_t part);
 
+/* The list that has just begun stands beside a watch, which alone tells what objects are like: what could not be used
+ * stays so. */
+void store_compare(struct store *s, size_t part);
+
 /* Versions are in doubt in the list that has just begun: items are compared by their bytes as
  * well. */
 void store_doubt(struct store *s, size_t part);

@@ -25,12 +25,14 @@ void oracle_note(struct oracle *o)
             struct sights *s = &o->sights[w][key];
             struct sight sight = {.from_ms = o->clock->now_ms};
 
+            /* Whether match selects what cannot be used is not always known: it is marked then. */
+            sight.odd = lens_selects(life_lens(w), key, is) && is->odd != API_USABLE;
             if (lens_keeps(life_lens(w), key, is)) {
                 sight.uid = is->uid;
                 sight.rv = is->rv;
-                sight.odd = is->odd != API_USABLE;
             }
-            if (s->n == 0 || s->v[s->n - 1].uid != sight.uid || s->v[s->n - 1].rv != sight.rv)
+            if (s->n == 0 || s->v[s->n - 1].uid != sight.uid || s->v[s->n - 1].rv != sight.rv ||
+                s->v[s->n - 1].odd != sight.odd)
                 add(s, sight);
         }
 }
@@ -273,8 +275,9 @@ static uint64_t outdated_ms(const struct oracle *o, const struct watch *w, size_
         return UINT64_MAX;
     bool marked = is_marked(w, key); /* what is shown is that it cannot be used */
     for (size_t i = s->n; i > 0; i--)
-        if (marked ? s->v[i - 1].odd
-                   : s->v[i - 1].uid == uid && s->v[i - 1].rv == rv && !s->v[i - 1].odd)
+        if (marked
+                ? s->v[i - 1].odd
+                : s->v[i - 1].uid == uid && s->v[i - 1].rv == rv && (!s->v[i - 1].odd || uid == 0))
             return i == s->n ? UINT64_MAX : s->v[i].from_ms;
     if (marked && oracle_waits_for_list(w))
         return UINT64_MAX;

@@ -58,7 +58,7 @@ static struct object *make(const char *name, const char *uid)
                                                 .generation_at = SIZE_MAX});
 }
 
-enum act { APPLY, STAGE, LEAVE, STAGE_LEFT, REMOVE };
+enum act { APPLY, STAGE, PRESENT, LEAVE, STAGE_LEFT, REMOVE };
 
 static void give(enum act act, const char *name, const char *uid)
 {
@@ -73,6 +73,9 @@ static void give(enum act act, const char *name, const char *uid)
         break;
     case LEAVE:
         store_leave(store, o, 0);
+        break;
+    case PRESENT:
+        store_stage_present(store, 0, o);
         break;
     case STAGE_LEFT:
         store_stage_left(store, 0, o);
@@ -272,11 +275,36 @@ static void test_what_was_left_is_told_of_when_it_changes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
 
+/* The watch alone tells what objects are like. Of who has no name the list cannot tell that it is gone. */
+static void test_a_list_beside_a_watch_ends_only_marks_of_what_is_gone(void **state)
+{
+    struct unusable nameless = odd("", "");
+
+    (void)state;
+    mark_odd("gone");
+    mark_odd("there");
+    store_skip(store, 0, &nameless);
+    buf_clear(&told);
+    store_begin(store, 0);
+    store_compare(store, 0);
+    mark_odd("new"); /* the watch tells of it, and the list is older */
+    give(PRESENT, "there", "u1");
+    tells("+new ", 4);
+    commit();
+    tells("-gone ", 3);
+    store_begin(store, 0); /* any other list says all there is */
+    give(STAGE, "there", "u1");
+    give(STAGE, "new", "u1");
+    commit();
+    assert_int_equal(skips_count(store_skips(store)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_mark_lasts_until_a_usable_state_or_the_end),
         TEST(test_the_state_that_is_stored_is_a_usable_one),
+        TEST(test_a_list_beside_a_watch_ends_only_marks_of_what_is_gone),
         TEST(test_a_list_says_what_is_skipped_when_it_is_committed),
         TEST(test_a_list_without_a_name_deletes_nothing_and_marks_what_it_misses),
         TEST(test_items_without_anything_are_counted),
