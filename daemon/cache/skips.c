@@ -18,7 +18,7 @@ struct entry {
     size_t part;
     uint64_t times; /* 0 = no mark */
     uint64_t staged_times;
-    bool is_told; /* of the key, since the list under way began */
+    enum { UNTOLD, THERE, USABLE } heard; /* of the key, since the list under way began */
     const char *staged_why;
     char *why;
     size_t id_n;
@@ -136,7 +136,7 @@ static void clear(struct skips *s, struct entry *e)
 static void unstage(struct skips *s, struct entry *e)
 {
     e->staged_times = 0;
-    e->is_told = false;
+    e->heard = UNTOLD;
     if (e->times == 0)
         drop(s, e);
 }
@@ -154,7 +154,7 @@ void skips_mark(struct skips *s, size_t part, const struct unusable *u)
     struct entry *e = find_or_add(s, part, u);
     bool anybody = e->text[0] == NO_NAME[0];
 
-    e->is_told = true;
+    e->heard = THERE;
     set(s, e, u->why, anybody ? e->times + 1 : 1);
 }
 
@@ -199,8 +199,12 @@ void skips_unstage(struct skips *s, struct str key)
 {
     struct entry *e = map_count(&s->marks) > 0 ? find(s, key) : NULL;
 
+    if (e == NULL)
+        return;
+    unstage(s, e);
+    e = find(s, key);
     if (e != NULL)
-        unstage(s, e);
+        e->heard = USABLE;
 }
 
 bool skips_has_odd(const struct skips *s, struct str uid)
@@ -212,10 +216,10 @@ bool skips_has_odd(const struct skips *s, struct str uid)
 
 void skips_stage_present(struct skips *s, struct str key)
 {
-    struct entry *e = find(s, key);
+    struct entry *e = map_count(&s->marks) > 0 ? find(s, key) : NULL;
 
-    if (e != NULL)
-        e->is_told = true;
+    if (e != NULL && e->heard == UNTOLD)
+        e->heard = THERE;
 }
 
 void skips_commit(struct skips *s, size_t part, bool beside)
@@ -227,9 +231,9 @@ void skips_commit(struct skips *s, size_t part, bool beside)
         next = map_next(n);
         if (e->part != part)
             continue;
-        bool stays = beside && (e->is_told || e->text[0] == NO_NAME[0]);
+        bool stays = beside && (e->heard == THERE || e->text[0] == NO_NAME[0]);
         e->staged_times = 0;
-        e->is_told = false;
+        e->heard = UNTOLD;
         if (times > 0)
             set(s, e, e->staged_why, times);
         else if (!stays)

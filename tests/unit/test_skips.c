@@ -283,15 +283,18 @@ static void test_a_list_beside_a_watch_ends_only_marks_of_what_is_gone(void **st
     (void)state;
     mark_odd("gone");
     mark_odd("there");
+    mark_odd("another"); /* life by now, which can be used */
     store_skip(store, 0, &nameless);
     buf_clear(&told);
     store_begin(store, 0);
     store_compare(store, 0);
     mark_odd("new"); /* the watch tells of it, and the list is older */
     give(PRESENT, "there", "u1");
-    tells("+new ", 4);
+    give(STAGE, "another", "u2");
+    give(PRESENT, "another", "u2");
+    tells("+new ", 5);
     commit();
-    tells("-gone ", 3);
+    tells("-gone -another !ADDED another ", 3);
     store_begin(store, 0); /* any other list says all there is */
     give(STAGE, "there", "u1");
     give(STAGE, "new", "u1");
