@@ -119,6 +119,26 @@ def test_all_watches_of_the_cluster_are_held_and_one_answer_serves_them(api, kno
     assert not hook.runs()
 
 
+def test_each_server_process_is_asked_once_whatever_the_number_of_streams(api, known):
+    """TLS shows which connections are to the same one."""
+    names = [f"w{i}" for i in range(12)]
+    d = known(2, watches={"services": {"resource": "services", "namespaces": ["*"]},
+                          **{name: {"resource": "configmaps", "namespaces": [name]}
+                             for name in names}})
+    api.wait_watching("configmaps", 12)
+    api.forget()
+    api.drop("rst")
+    api.wait(lambda: len(api.of("configmaps", "W")) == 12 and api.of("services", "W"))
+    assert not api.identity_requests, "the same process"
+    snapshot, version = api.snapshot(), api.rv
+    api.replace(api.identity, rv=version)
+    api.store.restore(snapshot)
+    api.wait(lambda: len(api.of("configmaps", "W")) == 24 and len(api.of("services", "W")) == 2)
+    for name in ("services", *names):
+        d.control.wait_watch(name, held=False, state="watching")
+    assert len(api.identity_requests) == 1
+
+
 def test_a_relist_that_would_change_something_asks_on_the_same_connection(api, known, hook):
     d = known(5)
     api.delete("services", "n/s1", silent=True)
