@@ -80,9 +80,9 @@ void lookup_put_target(const struct lookup *l, struct buf *out)
     struct query q;
 
     query_init(&q, l->resource, p->ns, p->name);
-    query_put_target(&q, out,
-                     &(struct reflector_action){
-                         .what = REFLECTOR_LIST, .limit = PAGE_ITEMS, .next = l->next});
+    query_put_target(
+        &q, out,
+        &(struct reflector_action){.what = REFLECTOR_LIST, .limit = PAGE_ITEMS, .next = l->next});
     query_fini(&q);
 }
 

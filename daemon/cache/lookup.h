@@ -28,8 +28,8 @@ struct lookup {
     const struct resource *resource; /* NULL: none is under way */
     struct lookup_place *places;
     size_t count;
-    size_t at;   /* the one that is being listed */
-    char *next;  /* continue token of its next page; NULL = its first one */
+    size_t at;  /* the one that is being listed */
+    char *next; /* continue token of its next page; NULL = its first one */
     size_t items;
 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/buf.h"
+#include "base/mem.h"
 #include "kube/selector.h"
 #include "proto/json_in.h"
 #include "proto/url.h"
@@ -147,7 +147,8 @@ static bool on_token(void *arg, const struct json_token *t)
         buf_append(&f->text, t->text.p, t->text.n);
         f->found.is = SELECTOR_PRESENT;
     } else if (t->depth == f->steps && f->at == f->steps && f->found.is == SELECTOR_ABSENT) {
-        f->found.is = SELECTOR_UNKNOWN; /* not a string: what the server makes of it is its business */
+        f->found.is =
+            SELECTOR_UNKNOWN; /* not a string: what the server makes of it is its business */
     }
     return true;
 }

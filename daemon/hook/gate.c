@@ -46,8 +46,7 @@ void gate_block(struct hook *h)
 {
     bool closed = h->gate == GATE_CLOSED;
 
-    sched_block(&h->lane,
-                h->paused || closed || gate_stale(h) != NULL || h->strays.due > 0);
+    sched_block(&h->lane, h->paused || closed || gate_stale(h) != NULL || h->strays.due > 0);
 }
 
 void gate_close(struct hook *h)

@@ -84,8 +84,8 @@ struct request {
     bool list;
     bool gated; /* needs a place in the list gate */
     uint64_t hard_deadline_ms;
-    bool placed;        /* has a place in the list gate */
-    bool stream;        /* its connection ends with it, whenever that is */
+    bool placed; /* has a place in the list gate */
+    bool stream; /* its connection ends with it, whenever that is */
     bool asks_first;
     bool asks;          /* is a question of its own: has no target */
     bool vouched;       /* goes on as a watch: needs a server that has said which cluster it is */
@@ -731,8 +731,8 @@ struct request *cluster_request(struct cluster *c, const struct request_params *
         struct request, .cluster = c, .events = events, .arg = arg,
         .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
         .list = params->list, .gated = params->list || params->stream, .vouched = params->follows,
-        .last_peer = params->last_peer, .last_ms = params->last_ms, .stream = params->stream, .asks_first = params->asks_first,
-        .hard_deadline_ms = params->hard_deadline_ms);
+        .last_peer = params->last_peer, .last_ms = params->last_ms, .stream = params->stream,
+        .asks_first = params->asks_first, .hard_deadline_ms = params->hard_deadline_ms);
 
     r->rate = (struct rate){MINUTE_MS, LIST_BYTES_PER_MINUTE, LIST_PAUSE_MS, 0, 0, 0};
     begin_request(r);

@@ -55,8 +55,8 @@ struct request_params {
     const char *accept; /* NULL = application/json; copied */
     bool list;          /* takes a place in the list gate and has list_idle_timeout; else a watch */
     bool stream;        /* takes a place in the list gate until request_leave_gate() */
-    bool asks_first;    /* the server is asked which cluster it is each time, on the same connection */
-    bool follows; /* goes on as a watch: on a connection to a server process that has not said
+    bool asks_first; /* the server is asked which cluster it is each time, on the same connection */
+    bool follows;    /* goes on as a watch: on a connection to a server process that has not said
                          * lately which cluster it is, it is asked first (io/vouch) */
     /* follows: request_peer() of the request before (0 = there was none), and when that ended. Another process
      * must have said since then which revision its etcd has, and on_identity comes. */

@@ -17,9 +17,11 @@ enum { LIST_MEMBER = 1, LIST_META = 2, ITEM_MEMBER = 3, ITEM_META = 4 };
 /* Where the tokens of the answer are, as far as that matters. */
 enum place { PLACE_ELSEWHERE, PLACE_LIST_META, PLACE_ITEMS, PLACE_ITEM_META };
 
+enum member { MEMBER_OTHER, MEMBER_REVISION, MEMBER_NAME, MEMBER_UID };
+
 struct scan {
     enum place place;
-    enum { MEMBER_OTHER, MEMBER_REVISION, MEMBER_NAME, MEMBER_UID } member;
+    enum member member; /* whose value comes next */
     bool is_object;
     bool is_kube_system; /* the item whose metadata is being read */
     struct cluster_id item;
@@ -41,21 +43,33 @@ static void set_uid(struct cluster_id *id, struct str uid)
     set_text(id->uid, CLUSTER_ID_UID_MAX, uid);
 }
 
+static enum place place_of(enum place place, const struct json_token *t)
+{
+    if (t->depth == LIST_MEMBER) {
+        if (str_is(t->text, "metadata"))
+            return PLACE_LIST_META;
+        return str_is(t->text, "items") ? PLACE_ITEMS : PLACE_ELSEWHERE;
+    }
+    if (t->depth == ITEM_MEMBER && place >= PLACE_ITEMS)
+        return str_is(t->text, "metadata") ? PLACE_ITEM_META : PLACE_ITEMS;
+    return place;
+}
+
+static enum member member_of(enum place place, const struct json_token *t)
+{
+    if (t->depth == LIST_META && place == PLACE_LIST_META)
+        return str_is(t->text, "resourceVersion") ? MEMBER_REVISION : MEMBER_OTHER;
+    if (t->depth != ITEM_META || place != PLACE_ITEM_META)
+        return MEMBER_OTHER;
+    if (str_is(t->text, "uid"))
+        return MEMBER_UID;
+    return str_is(t->text, "name") ? MEMBER_NAME : MEMBER_OTHER;
+}
+
 static void on_key(struct scan *s, const struct json_token *t)
 {
-    s->member = MEMBER_OTHER;
-    if (t->depth == LIST_MEMBER)
-        s->place = str_is(t->text, "metadata") ? PLACE_LIST_META
-                   : str_is(t->text, "items")  ? PLACE_ITEMS
-                                               : PLACE_ELSEWHERE;
-    else if (t->depth == ITEM_MEMBER && s->place >= PLACE_ITEMS)
-        s->place = str_is(t->text, "metadata") ? PLACE_ITEM_META : PLACE_ITEMS;
-    else if (t->depth == LIST_META && s->place == PLACE_LIST_META)
-        s->member = str_is(t->text, "resourceVersion") ? MEMBER_REVISION : MEMBER_OTHER;
-    else if (t->depth == ITEM_META && s->place == PLACE_ITEM_META)
-        s->member = str_is(t->text, "uid")    ? MEMBER_UID
-                    : str_is(t->text, "name") ? MEMBER_NAME
-                                              : MEMBER_OTHER;
+    s->place = place_of(s->place, t);
+    s->member = member_of(s->place, t);
 }
 
 static void on_string(struct scan *s, const struct json_token *t)

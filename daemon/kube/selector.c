@@ -33,7 +33,7 @@ struct cursor {
     const char *text;
     const char *at;
     const char *wanted; /* what was expected where it failed; NULL = all is well */
-    void (*key)(void *arg, struct str label); /* NULL = nobody asks for keys */
+    void (*key)(void *arg, struct str label);                    /* NULL = nobody asks for keys */
     void (*requirement)(void *arg, const struct requirement *r); /* NULL = nor for those */
     void *arg;
 };
@@ -163,8 +163,13 @@ static bool take_operand(struct cursor *c, struct str key)
     static const struct {
         const char *token;
         enum selector_op op;
-    } tokens[] = {{"!=", OPERATOR_NOT_IN}, {"==", OPERATOR_IN},     {"=", OPERATOR_IN},
-                  {">", OPERATOR_GREATER}, {"<", OPERATOR_LESS}};
+    } tokens[] = {
+        {"!=", OPERATOR_NOT_IN },
+        {"==", OPERATOR_IN     },
+        {"=",  OPERATOR_IN     },
+        {">",  OPERATOR_GREATER},
+        {"<",  OPERATOR_LESS   }
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(tokens); i++) {
         if (!take(c, tokens[i].token))
@@ -352,11 +357,12 @@ static bool compares(const struct requirement *r, struct str text)
     return r->op == OPERATOR_GREATER ? is > than : is < than;
 }
 
-static bool meets(const struct judge *j, const struct requirement *r, const struct selector_value *v)
+static bool meets(const struct judge *j, const struct requirement *r,
+                  const struct selector_value *v)
 {
     bool is_there = v->is == SELECTOR_PRESENT;
-    bool is_in = is_there &&
-                 (j->fields ? is_value(r->values, v->text) : is_listed(r->values, v->text));
+    bool is_in =
+        is_there && (j->fields ? is_value(r->values, v->text) : is_listed(r->values, v->text));
 
     switch (r->op) {
     case OPERATOR_EXISTS:

@@ -43,10 +43,10 @@ static void come_and_go(size_t i)
     snprintf(key, sizeof(key), "ns/n%zu", i);
     snprintf(uid, sizeof(uid), "u%zu", i);
     stage_change(0, DELTA_ADDED, key, uid, "\"a\":1");
-    stage.now += 2 * STAGE_INITIAL_MS; /* a parked batch is tried again */
+    stage.now += UINT64_C(2) * STAGE_INITIAL_MS; /* a parked batch is tried again */
     fail_all();
     stage_change(0, DELTA_DELETED, key, uid, "\"a\":1");
-    stage.now += 2 * STAGE_INITIAL_MS;
+    stage.now += UINT64_C(2) * STAGE_INITIAL_MS;
     fail_all();
 }
 
@@ -89,7 +89,7 @@ static void test_parked_ends_are_bounded_by_age(void **state)
         fail_all();
         assert_int_equal(entries(), 1);
         assert_int_equal(reborn.disk.row_count, 1);
-        stage_waits_until(first + 8 * day_ms + 4 * STAGE_INITIAL_MS);
+        stage_waits_until(first + 8 * day_ms + UINT64_C(4) * STAGE_INITIAL_MS);
         fail_all();
         assert_int_equal(entries(), 0);
         assert_int_equal(reborn.disk.row_count, 0);
@@ -121,7 +121,7 @@ static void test_what_is_parked_and_lives_is_kept(void **state)
     (void)state;
     reborn_add(bounded(HOOK_OBJECT));
     stage_sync(0);
-    for (size_t i = 0; i < 2 * KEPT; i++) {
+    for (size_t i = 0; i < (size_t)2 * KEPT; i++) {
         char key[16];
         char uid[16];
 
