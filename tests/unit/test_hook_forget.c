@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hooks_forget(): a source is another cluster's by now, and what is known of it counts for nothing. */
+#include "stage.h"
+
+static void forget(struct hook *h)
+{
+    watch_forget(stage.watches[0]);
+    hooks_forget(&stage.hooks, h->sources[0].of);
+}
+
+static struct hook *add(enum hook_mode mode, size_t sources)
+{
+    return stage_add(&(struct stage_hook){.rules = {.mode = mode}, .sources = sources});
+}
+
+/* Waiting, failed, parked or running: no end of it is told, and no run follows. */
+static void test_nothing_of_it_is_told_any_more(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+
+    (void)state;
+    for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
+        assert_int_equal(stage_set_up(NULL), 0);
+        struct hook *h = add(modes[m], 1);
+
+        stage_sync(0);
+        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+        stage_end(stage_next(), 1);
+        stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+        forget(h);
+        assert_int_equal(hook_pending(h), 0);
+        assert_true(h->gate == GATE_CLOSED);
+        stage.now += 3600000;
+        stage_nothing();
+        assert_int_equal(stage_clean_up(NULL), 0);
+    }
+    assert_int_equal(stage_set_up(NULL), 0);
+}
+
+static void test_a_run_under_way_counts_for_nothing(void **state)
+{
+    (void)state;
+    for (int status = 0; status <= 1; status++) {
+        assert_int_equal(stage_clean_up(NULL), 0);
+        assert_int_equal(stage_set_up(NULL), 0);
+        struct hook *h = add(HOOK_OBJECT, 1);
+
+        stage_sync(0);
+        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+        struct run *run = stage_starts(DELTA_ADDED, "u1");
+        forget(h);
+        stage_end(run, status);
+        stage.now += 3600000;
+        stage_nothing();
+        assert_null(queue_find(&h->queue, 0, str_c("ns/a")));
+    }
+}
+
+/* An object of the other cluster under the same name is no other life of the one before. */
+static void test_the_other_clusters_objects_are_new_as_at_a_first_start(void **state)
+{
+    struct hook *h = add(HOOK_OBJECT, 1);
+
+    (void)state;
+    stage_sync(0);
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_pass(DELTA_ADDED, "u1");
+    forget(h);
+    stage_change(0, DELTA_ADDED, "ns/a", "u9", "\"a\":1");
+    stage_nothing(); /* it is not synced */
+    stage_sync(0);
+    struct run *run = stage_starts(DELTA_ADDED, "u9");
+    assert_int_equal(run->reason, RUN_EXISTING);
+    stage_end(run, 0);
+    stage_nothing();
+}
+
+/* Half a snapshot is none: it waits as it did at the start, for all its sources. */
+static void test_a_hook_with_other_sources_waits_for_the_first_list_again(void **state)
+{
+    struct hook *h = add(HOOK_SNAPSHOT, 2);
+
+    (void)state;
+    stage_sync(0);
+    stage_sync(1);
+    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    stage_change(1, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+    stage_end(stage_next(), 0);
+    forget(h);
+    stage_change(1, DELTA_MODIFIED, "ns/b", "u2", "\"a\":2");
+    stage.now += 3600000;
+    stage_nothing();
+    stage_sync(0);
+    stage_end(stage_next(), 0);
+    stage_nothing();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_nothing_of_it_is_told_any_more),
+        TEST(test_a_run_under_way_counts_for_nothing),
+        TEST(test_the_other_clusters_objects_are_new_as_at_a_first_start),
+        TEST(test_a_hook_with_other_sources_waits_for_the_first_list_again),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
