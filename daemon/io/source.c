@@ -309,6 +309,7 @@ static void act(struct source *s, struct feed_action a)
     static const struct request_events question = {.on_end = on_identified};
 
     if (a.what == FEED_WAIT) {
+        loop_update_now(s->params.loop); /* a turn that took long must not shorten the pause */
         deadline_start(s->wait, a.wait_ms);
         return;
     }
