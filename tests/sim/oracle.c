@@ -43,6 +43,8 @@ void oracle_init(struct oracle *o, const struct clock *clock, const struct api *
     *o = (struct oracle){
         .clock = clock, .api = api, .setup = setup, .silence_ms = setup_silence_ms(setup)};
     o->features = features;
+    for (size_t w = 0; w < WATCHES; w++)
+        o->due_to[w] = BEHIND_LAG;
     oracle_note(o);
 }
 
@@ -296,12 +298,12 @@ const char *oracle_behind_text(enum behind why)
 /* Why the stream is not up to date. */
 static enum behind behind(const struct stream *s)
 {
-    if (s->net->foreign_rv > 0)
-        return BEHIND_FOREIGN;
     if (s->state == STREAM_STALLED)
         return BEHIND_HUNG;
     if (s->state == STREAM_WATCHING && s->serving.after > s->net->api->rv)
         return BEHIND_RESTORED;
+    if (s->net->foreign_rv > 0)
+        return BEHIND_FOREIGN;
     if (s->server != NULL && s->server->split)
         return BEHIND_SPLIT;
     return s->state == STREAM_WATCHING ? BEHIND_LAG : BEHIND_LOST;
@@ -321,8 +323,12 @@ static enum behind behind_of(const struct life *l, size_t number)
 static void sample(struct oracle *o, const struct life *l, size_t number)
 {
     const struct watch *w = l->watches[number];
+    bool is_silent = false;
+    enum behind now = behind_of(l, number);
 
     oracle_look(o, w, number);
+    if (now < o->due_to[number])
+        o->due_to[number] = now;
     for (size_t key = 0; key < API_KEYS; key++) {
         uint64_t since_ms = outdated_ms(o, w, number, key);
 
@@ -333,7 +339,8 @@ static void sample(struct oracle *o, const struct life *l, size_t number)
         uint64_t silent_ms = o->clock->now_ms - since_ms;
         uint64_t percent = silent_ms * 100 / o->silence_ms;
         o->worst_ms = silent_ms > o->worst_ms ? silent_ms : o->worst_ms;
-        enum behind why = behind_of(l, number);
+        is_silent = true;
+        enum behind why = o->due_to[number];
         if (silent_ms > o->worst_by[why])
             o->worst_by[why] = silent_ms;
         o->worst_percent = percent > o->worst_percent ? percent : o->worst_percent;
@@ -341,6 +348,8 @@ static void sample(struct oracle *o, const struct life *l, size_t number)
             panic("watch %s: %s is silently stale for %" PRIu64 " s", watch_name(w), api_key(key),
                   silent_ms / 1000);
     }
+    if (!is_silent)
+        o->due_to[number] = BEHIND_LAG;
 }
 
 /* Does it tell what its status says? An alarm of this very time may still be to come. */

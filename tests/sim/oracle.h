@@ -49,13 +49,14 @@ struct burst {
     size_t deletes;
 };
 
-/* XX(identifier, text): why a cache is not what the server has, as far as the stream shows. */
+/* XX(identifier, text): why a cache is not what the server has, as far as the stream shows; what counts more comes
+ * first. */
 #define BEHIND_MAP(XX)                                                \
-    XX(LOST, "no connection: the next try waits for its backoff")     \
     XX(HUNG, "a connection on which nothing comes any more")          \
     XX(RESTORED, "a watch from a version that a restored etcd lacks") \
-    XX(SPLIT, "a server cut off from etcd")                           \
     XX(FOREIGN, "another cluster at the address")                     \
+    XX(SPLIT, "a server cut off from etcd")                           \
+    XX(LOST, "no connection: the next try waits for its backoff")     \
     XX(LAG, "a server behind etcd, or bytes on the way")
 
 #define BEHIND_ENUM(id, text) BEHIND_##id,
@@ -75,11 +76,12 @@ struct oracle {
     struct burst bursts[WATCHES];
     struct told_last last[WATCHES][API_KEYS];
     struct sights sights[WATCHES][API_KEYS];
-    uint64_t told_ms[WATCHES];  /* when the watch last said that not all is well */
-    uint64_t *features;         /* FEATURES counts */
-    uint64_t worst_ms;          /* the longest silence ... */
-    uint64_t worst_by[BEHINDS]; /* by what it was due to at its end */
-    uint64_t worst_percent;     /* ... and how much of silence_ms that is */
+    uint64_t told_ms[WATCHES];   /* when the watch last said that not all is well */
+    uint64_t *features;          /* FEATURES counts */
+    uint64_t worst_ms;           /* the longest silence ... */
+    uint64_t worst_by[BEHINDS];  /* by what it was due to */
+    enum behind due_to[WATCHES]; /* the silence of now, as far as it was seen */
+    uint64_t worst_percent;      /* ... and how much of silence_ms that is */
 };
 
 /* Nothing exists yet. */

@@ -146,7 +146,7 @@ static void print_totals(const struct totals *t)
            "%" PRIu64 " requests of one stream in 10 s at most\n",
            t->seeds, t->virtual_ms / 3600000, t->changes, t->runs, t->failures, t->worst_ms / 1000,
            t->worst_percent, t->busiest);
-    printf("wrong and silent, at most (s), by what the stream was up to at the time:\n");
+    printf("wrong and silent, at most (s), by what it was due to:\n");
     for (size_t i = 0; i < BEHINDS; i++)
         print_row(t->worst_by[i] / 1000, oracle_behind_text((enum behind)i));
     printf("faults:\n");
