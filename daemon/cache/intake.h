@@ -36,8 +36,8 @@ enum intake_stop {
 enum intake_proof {
     PROOF_NONE,
     PROOF_IDENTITY, /* the server that listed is of the right cluster */
-    PROOF_EXISTENCE, /* which of those that an edited watch does not select any more exist, or that nobody
-                        knows */
+    PROOF_EXISTENCE, /* it was looked up which objects exist that the list of an edited watch lacks, or that
+                        cannot be found out */
 };
 
 /* Zero-initialise but for the first six. */
