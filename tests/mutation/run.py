@@ -3,13 +3,15 @@
 """Breaks one line of the daemon at a time and tells which test notices.
 
     tests/mutation/run.py [--jobs N] [--only WORD] [--wire]
+    tests/mutation/run.py --fit
 
 mutations.txt lists the changes: a file, the text that stands there exactly once, and what takes its
 place. Each is made in a copy of the tree, built, and run against the unit tests and the simulation,
 and if nobody notices it against their long form (`./dev test --long`); with --wire, one that nobody
 noticed at all is run against the black-box tests too. A survivor is either a hole in the tests or a
 change that changes nothing: mutations.txt says which after "= ". Exit code 1 if a mutation survives
-without such an answer, or does not fit the tree any more.
+without such an answer, or does not fit the tree any more. --fit, which the lint runs, builds nothing
+and only tells which do not fit: whoever edits a line sees it with the edit, not in the next campaign.
 
 The tests that are likely to notice come first, and only what is to be run next is linked: most
 mutations cost a few seconds.
@@ -236,12 +238,27 @@ def report(m, verdict):
     return not bad
 
 
+def fit():
+    """Whether the text of each mutation stands in its file exactly once."""
+    good = True
+    for m in read_list():
+        file = ROOT / m.file
+        times = file.read_text().count(m.old) if file.is_file() else 0
+        if times != 1:
+            print(f"{m}: the text to be replaced stands there {times} times, not once")
+            good = False
+    return good
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     options.add_argument("--only", default="", help="mutations whose file or text holds this")
     options.add_argument("--wire", action="store_true")
+    options.add_argument("--fit", action="store_true", help="only whether each fits the tree")
     chosen = options.parse_args()
+    if chosen.fit:
+        return 0 if fit() else 1
     todo = [m for m in read_list() if chosen.only in m.file or chosen.only in m.old]
     began = time.monotonic()
     good = True
