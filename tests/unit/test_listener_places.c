@@ -42,7 +42,16 @@ static void turns(struct rig *t)
         rig_run_until(t, rig_one_turn);
 }
 
-/* So many that do not take their answers. */
+static bool all_have_asked(struct rig *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->asked.len; i++)
+        n += buf_cstr(&t->asked)[i] == ';';
+    return n == t->peer_count;
+}
+
+/* So many that do not take their answers. A newer libuv accepts one a turn, so it waits for all. */
 static void fill_with_busy(struct rig *t, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -51,7 +60,7 @@ static void fill_with_busy(struct rig *t, size_t n)
         p->reading = false;
         rig_say(p, ask_large);
     }
-    turns(t);
+    rig_run_until(t, all_have_asked);
 }
 
 static void ask_once_more(struct rig *t)
@@ -135,8 +144,10 @@ static void test_only_so_many_wait(void **state)
 
     rig_start(t);
     fill_with_busy(t, LISTENER_CLIENTS);
-    for (size_t i = 0; i < WAITING; i++)
+    for (size_t i = 0; i < WAITING; i++) {
         ask_once_more(t);
+        rig_run_until(t, rig_one_turn); /* accepted: the backlog has no room for all of them */
+    }
     turns(t);
     assert_int_equal(last(t)->got.len, 0);
     ask_once_more(t);
