@@ -374,6 +374,11 @@ enum tls_result tls_write(struct tls *t, const char *plain, size_t n, struct err
     while (n > 0) {
         int ret = mbedtls_ssl_write(&t->ssl, (const unsigned char *)plain, n);
 
+        /* One that was read before, but not looked at: nothing is written yet. */
+        if (is_ticket(ret)) {
+            t->fresh = true;
+            continue;
+        }
         if (ret <= 0)
             return fail(t, ret, err);
         plain += ret;

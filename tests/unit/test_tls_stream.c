@@ -329,6 +329,24 @@ static void test_resumption(void **state)
     }
 }
 
+/* Tickets of TLS 1.3 come behind the handshake: the first request may be written when one was read and not
+ * yet looked at. */
+static void test_a_ticket_before_the_first_request_is_no_error(void **state)
+{
+    (void)state;
+    for (enum tls_peer_versions v = TLS_PEER_ALL; v <= TLS_PEER_1_2; v++) {
+        struct world w;
+        struct buf got = {0};
+        struct err err = {0};
+
+        begin(&w, v);
+        assert_int_equal(tls_pair_read(&w.p, &got), TLS_WANT);
+        assert_int_equal(tls_write(w.p.t, "hello", 5, &err), TLS_OK);
+        buf_free(&got);
+        end(&w);
+    }
+}
+
 /* Nothing is verified in a resumption, so a session is good only for whom it was made. */
 static void test_session_of_another(void **state)
 {
@@ -425,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_peers_that_do_not_speak_tls),
         cmocka_unit_test(test_names_that_cannot_be_used),
         cmocka_unit_test(test_resumption),
+        cmocka_unit_test(test_a_ticket_before_the_first_request_is_no_error),
         cmocka_unit_test(test_session_of_another),
         cmocka_unit_test(test_session_of_an_expired_certificate),
         cmocka_unit_test(test_session_that_the_server_refuses),
