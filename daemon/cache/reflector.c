@@ -18,6 +18,9 @@
 /* After so many streams without a word the version may be one of the future (PROTOCOL 1.23). */
 #define SILENT_STREAMS 2
 
+/* So often in a row a probe is refused before the watch goes on without it. */
+#define PROBE_REFUSALS 3
+
 /* So often in a row a list as a stream may break off before it falls back to LIST. */
 #define BROKEN_STREAMS 3
 
@@ -52,6 +55,7 @@ struct reflector {
     unsigned silent;     /* in a row, without an event or bookmark */
     unsigned hasty;      /* in a row, over before their time */
     unsigned holds;      /* lists in a row that were held */
+    unsigned refusals;   /* of the probe, in a row */
     uint64_t since_ms;   /* when the stream was asked for */
     uint64_t timeout_ms; /* that it was to last */
     uint64_t well_ms; /* since_ms of the first in a row that followed each other without a wait */
@@ -284,6 +288,7 @@ static void in_sync(struct reflector *r, struct str rv)
 static struct reflector_action probed(struct reflector *r, struct str rv, uint64_t now_ms)
 {
     r->silent = 0;
+    r->refusals = 0;
     if (rv.n > 0 && !reflector_is_past(r, rv))
         return begin_watch(r, now_ms);
     need_list(r, rv.n > 0 ? RELIST_FUTURE : RELIST_UNVERSIONED);
@@ -517,11 +522,22 @@ static struct reflector_action watch_failed(struct reflector *r, enum err_kind k
     return wait_to_list(r, retry_after_ms);
 }
 
-/* Who may not ask watches, and the version is as good as it was. Else a watch from the future would be
- * silent for its whole time. */
-static bool probe_is_refused(const struct err *err)
+static bool is_refusal(const struct err *err)
 {
     return err->kind == ERR_FORBIDDEN || err->kind == ERR_NOT_FOUND || relist_is_refusal(err);
+}
+
+/* A watch from the future would be silent for its whole time, so the probe is asked again. Only who may not
+ * ask watches on, and the version is as good as it was. One refusal does not show that: a server whose
+ * authorizer is not ready yet, as after a restart, answers 403 too. */
+static struct reflector_action probe_failed(struct reflector *r, const struct err *err,
+                                            uint64_t retry_after_ms)
+{
+    r->refusals = is_refusal(err) ? r->refusals + 1 : 0;
+    if (r->refusals < PROBE_REFUSALS)
+        return wait_then(r, REFLECTOR_PROBE, retry_after_ms);
+    r->refusals = 0;
+    return wait_then(r, REFLECTOR_WATCH, retry_after_ms);
 }
 
 struct reflector_action reflector_failed(struct reflector *r, const struct err *err,
@@ -535,8 +551,7 @@ struct reflector_action reflector_failed(struct reflector *r, const struct err *
     case REFLECTOR_STREAMING:
         return stream_failed(r, err, retry_after_ms, now_ms);
     case REFLECTOR_PROBING:
-        return wait_then(r, probe_is_refused(err) ? REFLECTOR_WATCH : REFLECTOR_PROBE,
-                         retry_after_ms);
+        return probe_failed(r, err, retry_after_ms);
     case REFLECTOR_COMPARING:
     case REFLECTOR_WATCHING:
         return watch_failed(r, err->kind, retry_after_ms, now_ms);

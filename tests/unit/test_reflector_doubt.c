@@ -143,12 +143,23 @@ static void test_a_probe_that_is_older_lists_the_newest_at_once(void **state)
     assert_int_equal(reflex_relists(RELIST_FUTURE), 1);
 }
 
-static void test_a_probe_that_fails_waits_and_watches(void **state)
+/* One refusal may be a server that is not ready yet. */
+static void test_a_probe_that_is_refused_three_times_in_a_row_watches(void **state)
 {
     (void)state;
     make_silent();
     reflex_failed(ERR_FORBIDDEN);
-    reflex_want_wait_then(800, "W(50)");
+    reflex_want_wait_then(800, "P(-) limit=1");
+    reflex_failed(ERR_FORBIDDEN);
+    reflex_want_wait_then(1600, "P(-) limit=1");
+    reflex_failed(ERR_IO);
+    reflex_want_wait_then(3200, "P(-) limit=1");
+    reflex_failed(ERR_FORBIDDEN);
+    reflex_want_wait_then(6400, "P(-) limit=1");
+    reflex_failed(ERR_FORBIDDEN);
+    reflex_want_wait_then(12800, "P(-) limit=1");
+    reflex_failed(ERR_FORBIDDEN);
+    reflex_want_wait_then(25600, "W(50)");
     assert_int_equal(reflex_all_relists(), 0);
     reflex_ended_after(50000); /* still silent: one more stream is enough */
     reflex_want("P(-) limit=1");
@@ -385,7 +396,7 @@ int main(void)
         TEST(test_silence_before_a_list_does_not_count),
         TEST(test_a_probe_that_is_not_older_watches_on),
         TEST(test_a_probe_that_is_older_lists_the_newest_at_once),
-        TEST(test_a_probe_that_fails_waits_and_watches),
+        TEST(test_a_probe_that_is_refused_three_times_in_a_row_watches),
         TEST(test_a_probe_is_no_wait_between_healthy_streams),
         TEST(test_a_bookmark_that_goes_back_is_not_believed),
         TEST(test_a_bookmark_behind_an_event_moves_nothing_back),

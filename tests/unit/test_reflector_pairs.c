@@ -119,7 +119,7 @@ static const struct failure_row failures[] = {
     {AT_RELISTING,        "lllllllllllvNNlllll", "5"},
     {AT_LISTING_NEWEST,   "nnnnnnnnnnnvnnnnnnn", "-"},
     {AT_WATCHING,         "lwwwwwllwwlvlnwllww", "5"},
-    {AT_PROBING,          "pppppppppwwvppppppp", "5"},
+    {AT_PROBING,          "pppppppppppvppppppp", "5"},
     {AT_COMPARING,        "nwwwwwnnwwnvnnwnnww", "-"},
     {AT_STREAMING,        "LssLssLLsLLLttsLLss", "-"},
     {AT_RESTREAMING,      "LssLssLLsLLLSSsLLss", "5"},
@@ -156,7 +156,7 @@ static void want_after_long(const struct failure_row *row)
     static const char *const again[AT_COUNT] = {
         [AT_LISTING] = "L(0) limit=500", [AT_LISTING_PAGE_2] = "L(0) limit=500",
         [AT_RELISTING] = "L(5)",         [AT_LISTING_NEWEST] = "L(-) limit=500",
-        [AT_WATCHING] = "W(5)",          [AT_PROBING] = "W(5)",
+        [AT_WATCHING] = "W(5)",          [AT_PROBING] = "P(-) limit=1",
         [AT_COMPARING] = "W(-)",
     };
 
