@@ -126,7 +126,7 @@ static void test_silent_streams_are_probed_and_go_on(void **state)
           {OK, .body = PAGE("17", "", ""), .next = WATCH("10")});
 }
 
-/* Unless it is refused for good: a watch from the future would be silent for its whole time. */
+/* Unless it is refused three times: a watch from the future would be silent for its whole time. */
 static void test_a_probe_that_fails_is_tried_again(void **state)
 {
     (void)state;
@@ -135,7 +135,9 @@ static void test_a_probe_that_fails_is_tried_again(void **state)
     CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
           {OK, .body = "{\"kind\":\"ConfigMapList\"", .next = "WAIT 800, " PROBE});
     CHECK(SYNCED, {OK, .body = "", .next = WATCH("10")}, {OK, .body = "", .next = PROBE},
-          {.code = 403, .body = "", .next = "WAIT 800, " WATCH("10")});
+          {.code = 403, .body = "", .next = "WAIT 800, " PROBE},
+          {.code = 403, .body = "", .next = "WAIT 1600, " PROBE},
+          {.code = 403, .body = "", .next = "WAIT 3200, " WATCH("10")});
 }
 
 /* The token of its page is no page of the list before. */
