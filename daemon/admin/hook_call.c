@@ -2,9 +2,9 @@
 #include "admin/hook_call.h"
 
 #include "admin/call.h"
+#include "admin/explain.h"
 #include "admin/line.h"
 #include "admin/runs.h"
-#include "admin/whys.h"
 #include "cache/store.h"
 #include "hook/hook.h"
 #include "hook/payload.h"
@@ -59,8 +59,8 @@ void hook_call_why(struct call *c)
     if (h == NULL)
         return;
     if (key.p == NULL) {
-        whys_put_hook(c, h);
-    } else if (!whys_put_key(c, h, key)) {
+        explain_put_hook(c, h);
+    } else if (!explain_put_key(c, h, key)) {
         refuse_key(c);
         return;
     }

@@ -11,7 +11,7 @@
 #include "conf/conf.h"
 #include "helper/helper.h"
 #include "hook/hook.h"
-#include "io/cluster.h"
+#include "io/api_client.h"
 #include "io/runner.h"
 
 struct sources;

@@ -14,7 +14,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "helper/output_base.h"
-#include "helper/trust.h"
+#include "helper/path_trust.h"
 #include "kube/selector.h"
 #include "kube/shape.h"
 #include "proto/json_path.h"
@@ -173,12 +173,12 @@ static void check_output_owner(const struct conf_hook *h, struct problems *p)
 }
 
 /* trust: NULL = root's alone. */
-static void check_trust(const char *path, const struct trust *trust, struct where at,
+static void check_trust(const char *path, const struct path_trust *path_trust, struct where at,
                         struct problems *p)
 {
     struct err err;
 
-    if (trust_check(path, trust, &err) != ERR_OK)
+    if (path_trust_check(path, path_trust, &err) != ERR_OK)
         problems_add(p, at, "%s", err.text);
 }
 
@@ -210,13 +210,13 @@ static void check_script_trust(void *arg, const struct conf_str *script)
 static void check_hook_trust(const struct conf *conf, const struct conf_hook *h, struct problems *p)
 {
     const struct conf_list *const all[] = {&h->command, &h->check, &h->apply};
-    const struct trust trust = {.owners = {identity_uid(build_hook_user(conf, h))}};
+    const struct path_trust path_trust = {.owners = {identity_uid(build_hook_user(conf, h))}};
 
     each_program(h, check_program_trust, p);
-    for (size_t i = 0; i < ARRAY_LEN(all) && trust.owners[0] == 0; i++)
+    for (size_t i = 0; i < ARRAY_LEN(all) && path_trust.owners[0] == 0; i++)
         scripts_each(all[i], check_script_trust, p);
     for (size_t i = 0; i < h->files.n; i++)
-        check_trust(h->files.v[i].v, &trust, h->files.v[i].at, p);
+        check_trust(h->files.v[i].v, &path_trust, h->files.v[i].at, p);
 }
 
 static void check_root_start(const struct conf *conf, struct problems *p)
@@ -247,10 +247,10 @@ void check_settings(const struct conf *conf, struct problems *p)
         check_root_start(conf, p);
 }
 
-void check_credentials(const struct conf *conf, const struct access_list *access,
+void check_credentials(const struct conf *conf, const struct cluster_access_list *cluster_access,
                        struct problems *p)
 {
-    for (size_t i = 0; geteuid() == 0 && i < access->n; i++) {
+    for (size_t i = 0; geteuid() == 0 && i < cluster_access->n; i++) {
         const struct conf_cluster *c = &conf->clusters[i];
         const struct where at[CRED_ITEMS] = {
             [CRED_CA] = c->ca_file.at,
@@ -260,10 +260,10 @@ void check_credentials(const struct conf *conf, const struct access_list *access
         };
 
         for (size_t k = 0; k < CRED_ITEMS; k++) {
-            const struct cred_source *item = &access->v[i].items[k];
+            const struct cred_source *item = &cluster_access->v[i].items[k];
 
             if (item->path != NULL)
-                check_trust(item->path, &access->files[item->file].trust,
+                check_trust(item->path, &cluster_access->files[item->file].path_trust,
                             c->kubeconfig.v[0] != '\0' ? c->kubeconfig.at : at[k], p);
         }
     }

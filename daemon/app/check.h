@@ -6,7 +6,7 @@
 #ifndef APP_CHECK_H
 #define APP_CHECK_H
 
-#include "app/access.h"
+#include "app/cluster_access.h"
 #include "conf/conf.h"
 
 /* What would keep the daemon from starting: resources, scopes, paths, users, trust in files (when
@@ -14,7 +14,7 @@
 void check_settings(const struct conf *conf, struct problems *p);
 
 /* Started as root: the files that the helper opens as root are ones that root may trust. */
-void check_credentials(const struct conf *conf, const struct access_list *access,
+void check_credentials(const struct conf *conf, const struct cluster_access_list *cluster_access,
                        struct problems *p);
 
 /* What is wrong around it but may be mended while it runs: programs that are missing or not

@@ -34,7 +34,7 @@ struct control {
 static void poke(const struct control *c, struct watch *w)
 {
     for (size_t i = 0; i < c->params.conf->n_clusters; i++)
-        if (site_poke(c->params.sites[i], w))
+        if (cluster_runtime_poke(c->params.clusters[i], w))
             return;
 }
 
@@ -49,7 +49,7 @@ static void order_verify(void *arg, struct watch *w)
     const struct control *c = arg;
 
     for (size_t i = 0; i < c->params.conf->n_clusters; i++)
-        if (site_verify(c->params.sites[i], w))
+        if (cluster_runtime_verify(c->params.clusters[i], w))
             return;
 }
 
@@ -89,7 +89,7 @@ static struct admin_state state_of(const struct control *c)
 
     if (c->params.memory == NULL)
         return state;
-    struct keeper_status s = memory_status(c->params.memory);
+    struct state_driver_status s = memory_status(c->params.memory);
     state.kept = s.is_kept;
     state.trouble = s.is_writable ? NULL : s.reason;
     state.failing_ms = s.failing_ms;
@@ -104,8 +104,8 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
 
     return (struct admin_cluster){
         .name = p->conf->clusters[i].name.v,
-        .server = p->access->v[i].server,
-        .contact_ms = site_contact_ms(p->sites[i]),
+        .server = p->cluster_access->v[i].server,
+        .contact_ms = cluster_runtime_contact_ms(p->clusters[i]),
         .trouble = p->memory != NULL ? memory_trouble(p->memory, i) : NULL,
     };
 }

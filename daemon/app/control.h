@@ -10,8 +10,8 @@
 #include <sys/types.h>
 
 #include "admin/admin.h"
-#include "app/access.h"
-#include "app/site.h"
+#include "app/cluster_access.h"
+#include "app/cluster_runtime.h"
 #include "app/sources.h"
 #include "conf/conf.h"
 #include "hook/hook.h"
@@ -24,8 +24,8 @@ struct memory;
 struct control_params {
     struct loop *loop;
     const struct conf *conf;
-    const struct access_list *access;
-    struct site *const *sites; /* as conf->clusters */
+    const struct cluster_access_list *cluster_access;
+    struct cluster_runtime *const *clusters; /* as conf->clusters */
     const struct sources *sources;
     struct hooks *hooks;
     const struct memory *memory; /* NULL = nothing is kept over restarts */

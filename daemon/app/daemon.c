@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "app/build.h"
+#include "app/cluster_runtime.h"
 #include "app/control.h"
 #include "app/memory.h"
 #include "app/notify.h"
 #include "app/once.h"
-#include "app/site.h"
 #include "app/sources.h"
 #include "app/status_line.h"
 #include "base/log.h"
@@ -52,7 +52,7 @@ struct daemon {
     struct loop *loop;
     struct signals *signals;
     struct helper_link *link;
-    struct site **sites; /* as conf->clusters */
+    struct cluster_runtime **clusters; /* as conf->clusters */
     struct sources *sources;
     struct hooks hooks;
     struct memory *memory;
@@ -133,7 +133,7 @@ static void on_progress(void *arg)
     struct daemon *dm = arg;
 
     sources_progress(dm->sources);
-    memory_look(dm->memory, KEEPER_SOON);
+    memory_look(dm->memory, STATE_DRIVER_SOON);
     control_progress(dm->control);
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
@@ -164,10 +164,10 @@ static void check_stopped(struct daemon *dm)
         save(dm);
 }
 
-static void stop_sites(struct daemon *dm)
+static void stop_clusters(struct daemon *dm)
 {
     for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
-        site_stop(dm->sites[i]);
+        cluster_runtime_stop(dm->clusters[i]);
 }
 
 static void stop(struct daemon *dm, const char *why)
@@ -177,7 +177,7 @@ static void stop(struct daemon *dm, const char *why)
     dm->state = DAEMON_STOPPING;
     log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
     notify_stopping();
-    stop_sites(dm);
+    stop_clusters(dm);
     runner_stop(dm->runner);
     deadline_start(dm->timer, dm->params.conf->limits.stop_timeout.v);
     check_stopped(dm);
@@ -193,7 +193,7 @@ static void check_once(struct daemon *dm, bool over)
                                        sources_read(dm->sources) && !memory_awaits(dm->memory),
                                    .over = over};
     if (once_has_all(&look))
-        stop_sites(dm);
+        stop_clusters(dm);
     int code = once_judge(&look);
     if (code == ONCE_GOES_ON)
         return;
@@ -281,7 +281,7 @@ static void on_opened(void *arg, uint64_t tag, int fd, int error)
 {
     struct daemon *dm = arg;
 
-    site_opened(dm->sites[tag / CRED_ITEMS], tag, fd, error);
+    cluster_runtime_opened(dm->clusters[tag / CRED_ITEMS], tag, fd, error);
 }
 
 static void on_lost(void *arg, const struct err *err)
@@ -295,20 +295,20 @@ static void on_lost(void *arg, const struct err *err)
     loop_stop(dm->loop);
 }
 
-static void build_site(struct daemon *dm, size_t i, const char *agent)
+static void build_cluster_runtime(struct daemon *dm, size_t i, const char *agent)
 {
-    static const struct site_events events = {on_progress};
-    const struct site_params p = {
+    static const struct cluster_runtime_events events = {on_progress};
+    const struct cluster_runtime_params p = {
         .loop = dm->loop,
         .link = dm->link,
         .conf = &dm->params.conf->clusters[i],
-        .access = &dm->params.access->v[i],
+        .cluster_access = &dm->params.cluster_access->v[i],
         .user_agent = agent,
         .tag = (uint64_t)i * CRED_ITEMS,
         .seed = dm->started_ns,
     };
 
-    dm->sites[i] = site_create(&p, &events, dm);
+    dm->clusters[i] = cluster_runtime_create(&p, &events, dm);
 }
 
 static void build_sources(struct daemon *dm)
@@ -367,7 +367,7 @@ static void on_marks(void *arg)
 {
     const struct daemon *dm = arg;
 
-    memory_look(dm->memory, KEEPER_NOW);
+    memory_look(dm->memory, STATE_DRIVER_NOW);
 }
 
 static void build_runner(struct daemon *dm)
@@ -377,7 +377,7 @@ static void build_runner(struct daemon *dm)
         .loop = dm->loop,
         .link = dm->link,
         .hooks = &dm->hooks,
-        .keeper = memory_keeper(dm->memory),
+        .state_driver = memory_keeper(dm->memory),
         .by_index = dm->runner_hooks,
         .context = {.node = dm->params.node_name, .instance = dm->instance},
         .dry_run = dm->params.dry_run,
@@ -412,8 +412,8 @@ static void build_control(struct daemon *dm)
     const struct control_params p = {
         .loop = dm->loop,
         .conf = dm->params.conf,
-        .access = dm->params.access,
-        .sites = dm->sites,
+        .cluster_access = dm->params.cluster_access,
+        .clusters = dm->clusters,
         .sources = dm->sources,
         .hooks = &dm->hooks,
         .memory = dm->memory,
@@ -453,12 +453,12 @@ static void build(struct daemon *dm)
     build_hooks(dm);
     build_memory(dm);
     build_runner(dm);
-    dm->sites = mem_array(conf->n_clusters + 1, sizeof(struct site *));
+    dm->clusters = mem_array(conf->n_clusters + 1, sizeof(struct cluster_runtime *));
     build_control(dm);
     for (size_t i = 0; i < conf->n_clusters; i++)
-        build_site(dm, i, agent);
-    sources_follow(dm->sources, dm->sites);
-    memory_follow(dm->memory, dm->sites);
+        build_cluster_runtime(dm, i, agent);
+    sources_follow(dm->sources, dm->clusters);
+    memory_follow(dm->memory, dm->clusters);
     if (dm->params.control_fd >= 0)
         control_listen(dm->control, dm->params.control_fd);
     free(agent);
@@ -468,7 +468,7 @@ static void take_down(struct daemon *dm)
 {
     control_close(dm->control);
     for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
-        site_dispose(&dm->sites[i]);
+        cluster_runtime_dispose(&dm->clusters[i]);
     runner_dispose(&dm->runner);
     memory_dispose(&dm->memory);
     helper_link_dispose(&dm->link);
@@ -482,7 +482,7 @@ static void take_down(struct daemon *dm)
     hooks_fini(&dm->hooks);
     sources_destroy(&dm->sources);
     free(dm->runner_hooks);
-    free(dm->sites);
+    free(dm->clusters);
 }
 
 int daemon_run(const struct daemon_params *params)

@@ -10,14 +10,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "app/access.h"
+#include "app/cluster_access.h"
 #include "conf/conf.h"
 #include "state/folder.h"
 
 /* What main() prepared with the rights it was started with. Borrowed; must outlive daemon_run(). */
 struct daemon_params {
     const struct conf *conf;
-    const struct access_list *access;
+    const struct cluster_access_list *cluster_access;
     const char *node_name;
     int helper_fd;               /* taken */
     int control_fd;              /* taken; -1 = nobody can ask */

@@ -32,7 +32,7 @@ struct memory {
     const struct memory_events *events;
     void *arg;
     struct roster *roster;
-    struct keeper *keeper;
+    struct state_driver *state_driver;
     struct memory_watch *watches; /* the first ones of equal ones */
     size_t watch_count;
     struct memory_watch **by_watch; /* the same, sorted by their watch */
@@ -95,7 +95,7 @@ void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct 
     struct memory_watch *mw = find_watch(m, w);
     struct memory_stream *s = &mw->streams[stream];
 
-    memory_watch_kept(mw, stream, o, gone, keeper_batch(m->keeper, KEEPER_SOON));
+    memory_watch_kept(mw, stream, o, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
     if (list_is_empty(&s->dirty))
         list_append(&m->dirty, &s->dirty);
 }
@@ -107,7 +107,7 @@ void memory_skipped(struct memory *m, const struct watch *w, const struct skip *
     struct memory_watch *mw = find_watch(m, w);
     struct memory_stream *stream = &mw->streams[s->part];
 
-    memory_watch_skipped(mw, s, gone, keeper_batch(m->keeper, KEEPER_SOON));
+    memory_watch_skipped(mw, s, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
     if (list_is_empty(&stream->dirty))
         list_append(&m->dirty, &stream->dirty);
 }
@@ -116,7 +116,7 @@ static void put_versions(struct memory *m)
 {
     list_each (pos, tmp, &m->dirty)
         memory_watch_put_stream(list_entry(pos, struct memory_stream, dirty), now_of(m),
-                                keeper_batch(m->keeper, KEEPER_SOON));
+                                state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
 }
 
 /* What a run is about counts as kept when it is known which cluster it is from: it would be of no use
@@ -127,18 +127,18 @@ bool memory_awaits(struct memory *m)
 
     for (size_t i = 0; i < m->params.conf->n_clusters && keeps(m); i++)
         any = memory_cluster_awaits(m->clusters[i]) || any;
-    keeper_hold(m->keeper, any);
+    state_driver_hold(m->state_driver, any);
     return any;
 }
 
-void memory_look(struct memory *m, enum keeper_haste haste)
+void memory_look(struct memory *m, enum state_driver_haste haste)
 {
     if (!keeps(m))
         return;
     memory_awaits(m);
     put_versions(m);
     for (size_t i = 0; i < m->params.hooks->n; i++)
-        memory_hook_put(&m->hooks[i], m->keeper, haste);
+        memory_hook_put(&m->hooks[i], m->state_driver, haste);
     if (!deadline_pending(m->sweep)) /* who is idle is not woken */
         deadline_start(m->sweep, SWEEP_MS);
 }
@@ -148,7 +148,8 @@ static void sweep(struct memory *m, bool all)
     struct memory_now now = now_of(m);
 
     for (size_t i = 0; i < m->watch_count; i++)
-        memory_watch_sweep(&m->watches[i], now, all, keeper_batch(m->keeper, KEEPER_SOON));
+        memory_watch_sweep(&m->watches[i], now, all,
+                           state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
 }
 
 static void on_sweep(void *arg)
@@ -159,12 +160,12 @@ static void on_sweep(void *arg)
 }
 
 /* Also if all that is known is that nobody can tell. */
-static void put_identity(struct memory *m, size_t cluster, const struct cluster_id *id)
+static void put_identity(struct memory *m, size_t cluster, const struct cluster_identity *id)
 {
     struct buf text = {0};
 
-    cluster_id_put(id, &text);
-    batch_fact(keeper_batch(m->keeper, KEEPER_NOW),
+    cluster_identity_put(id, &text);
+    batch_fact(state_driver_batch(m->state_driver, STATE_DRIVER_NOW),
                &(struct row_fact){.item = m->cluster_items[cluster],
                                   .what = ROW_IDENTITY,
                                   .value = buf_str(&text)});
@@ -175,7 +176,7 @@ static void put_identity(struct memory *m, size_t cluster, const struct cluster_
 static void on_lost(void *arg)
 {
     struct memory *m = arg;
-    struct batch *b = keeper_batch(m->keeper, KEEPER_NOW);
+    struct batch *b = state_driver_batch(m->state_driver, STATE_DRIVER_NOW);
 
     roster_put_all(m->roster, b);
     for (size_t i = 0; i < m->params.conf->n_clusters; i++)
@@ -185,7 +186,7 @@ static void on_lost(void *arg)
         memory_watch_put_all(&m->watches[i], now_of(m), b);
     for (size_t i = 0; i < m->params.hooks->n; i++)
         memory_hook_lost(&m->hooks[i], b);
-    memory_look(m, KEEPER_NOW);
+    memory_look(m, STATE_DRIVER_NOW);
 }
 
 /* ---- Clusters. */
@@ -219,8 +220,8 @@ static void on_foreign(void *arg, struct memory_watch *mw)
 {
     struct memory *m = arg;
 
-    forget(m, mw, keeper_batch(m->keeper, KEEPER_NOW));
-    memory_look(m, KEEPER_NOW);
+    forget(m, mw, state_driver_batch(m->state_driver, STATE_DRIVER_NOW));
+    memory_look(m, STATE_DRIVER_NOW);
 }
 
 /* A hook that comes back later would be told that all is gone that it knew of that one. */
@@ -228,7 +229,7 @@ static void on_replaced(void *arg)
 {
     struct memory *m = arg;
 
-    roster_drop_unused(m->roster, keeper_batch(m->keeper, KEEPER_NOW));
+    roster_drop_unused(m->roster, state_driver_batch(m->state_driver, STATE_DRIVER_NOW));
 }
 
 static void on_progress(void *arg)
@@ -238,16 +239,16 @@ static void on_progress(void *arg)
     m->events->on_progress(m->arg);
 }
 
-static void on_identity(void *arg, size_t index, const struct cluster_id *id)
+static void on_identity(void *arg, size_t index, const struct cluster_identity *id)
 {
     put_identity(arg, index, id);
     on_progress(arg);
 }
 
-void memory_follow(struct memory *m, struct site *const *sites)
+void memory_follow(struct memory *m, struct cluster_runtime *const *clusters)
 {
     for (size_t i = 0; i < m->params.conf->n_clusters; i++)
-        memory_cluster_follow(m->clusters[i], sites[i]);
+        memory_cluster_follow(m->clusters[i], clusters[i]);
 }
 
 /* ---- Programs. */
@@ -265,9 +266,9 @@ static void on_program(void *arg, size_t hook, const struct digest *digest)
     struct memory_hook *mh = &m->hooks[hook];
 
     if (digest != NULL)
-        memory_hook_program(mh, *digest, keeper_batch(m->keeper, KEEPER_NOW));
+        memory_hook_program(mh, *digest, state_driver_batch(m->state_driver, STATE_DRIVER_NOW));
     if (keeps(m))
-        memory_hook_put(mh, m->keeper, KEEPER_NOW);
+        memory_hook_put(mh, m->state_driver, STATE_DRIVER_NOW);
 }
 
 bool memory_exited(struct memory *m, const struct helper_link_exit *end)
@@ -424,7 +425,7 @@ static void drop_unnamed(struct memory *m, const struct recall *r, struct batch 
 
 static void load(struct memory *m, const struct recall *r)
 {
-    struct batch *b = keeper_batch(m->keeper, KEEPER_NOW);
+    struct batch *b = state_driver_batch(m->state_driver, STATE_DRIVER_NOW);
 
     load_watches(m, r, b);
     load_hooks(m, r, b);
@@ -432,21 +433,21 @@ static void load(struct memory *m, const struct recall *r)
     load_clusters(m, r, b);
     memory_gone_load(&m->gone, r, m->roster, m->params.hooks);
     roster_sweep(m->roster, b, now_of(m).wall_ns / 1000000000, GRACE_S);
-    memory_look(m, KEEPER_NOW);
+    memory_look(m, STATE_DRIVER_NOW);
 }
 
 static void create_keeper(struct memory *m, bool reset)
 {
-    static const struct keeper_events events = {on_lost};
-    const struct keeper_params p = {.loop = m->params.loop,
-                                    .folder = keeps(m) ? m->params.folder : NULL,
-                                    .reason = m->params.reason,
-                                    .reset = reset,
-                                    .limit = STATE_SIZE,
-                                    .retry_ms = RETRY_MS,
-                                    .release = memory_row_release};
+    static const struct state_driver_events events = {on_lost};
+    const struct state_driver_params p = {.loop = m->params.loop,
+                                          .folder = keeps(m) ? m->params.folder : NULL,
+                                          .reason = m->params.reason,
+                                          .reset = reset,
+                                          .limit = STATE_SIZE,
+                                          .retry_ms = RETRY_MS,
+                                          .release = memory_row_release};
 
-    m->keeper = keeper_create(&p, &events, m);
+    m->state_driver = state_driver_create(&p, &events, m);
 }
 
 struct memory *memory_create(const struct memory_params *params, const struct memory_events *events,
@@ -481,9 +482,9 @@ bool memory_guard(const struct memory *m, const struct watch *w, bool accept)
     return false;
 }
 
-struct keeper *memory_keeper(const struct memory *m)
+struct state_driver *memory_keeper(const struct memory *m)
 {
-    return m->keeper;
+    return m->state_driver;
 }
 
 const struct memory_gone *memory_gone(const struct memory *m)
@@ -491,9 +492,9 @@ const struct memory_gone *memory_gone(const struct memory *m)
     return &m->gone;
 }
 
-struct keeper_status memory_status(const struct memory *m)
+struct state_driver_status memory_status(const struct memory *m)
 {
-    return keeper_status(m->keeper);
+    return state_driver_status(m->state_driver);
 }
 
 const char *memory_trouble(const struct memory *m, size_t cluster)
@@ -512,9 +513,9 @@ void memory_flush(struct memory *m, uint64_t timeout_ms, void (*done)(void *arg,
 {
     if (keeps(m))
         sweep(m, true);
-    memory_look(m, KEEPER_NOW);
+    memory_look(m, STATE_DRIVER_NOW);
     m->flushed = done;
-    keeper_flush(m->keeper, timeout_ms, on_flushed);
+    state_driver_flush(m->state_driver, timeout_ms, on_flushed);
 }
 
 void memory_dispose(struct memory **mp)
@@ -533,7 +534,7 @@ void memory_dispose(struct memory **mp)
     for (size_t i = 0; i < m->watch_count; i++)
         memory_watch_fini(&m->watches[i]);
     memory_gone_fini(&m->gone);
-    keeper_dispose(&m->keeper);
+    state_driver_dispose(&m->state_driver);
     roster_destroy(&m->roster);
     free(m->clusters);
     free(m->cluster_items);

@@ -11,12 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "app/cluster_runtime.h"
 #include "app/memory_gone.h"
-#include "app/site.h"
 #include "app/sources.h"
 #include "conf/conf.h"
 #include "hook/hook.h"
-#include "io/keeper.h"
+#include "io/state_driver.h"
 #include "state/folder.h"
 
 struct helper_link;
@@ -52,7 +52,7 @@ struct memory *memory_create(const struct memory_params *params, const struct me
 
 /* The sites, as conf->clusters, after sources_follow() and before the loop runs: watches with
  * objects of an earlier process wait there until it is known which cluster it is. */
-void memory_follow(struct memory *m, struct site *const *sites);
+void memory_follow(struct memory *m, struct cluster_runtime *const *clusters);
 
 /* Inside sources_events.on_kept. */
 void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct object *o,
@@ -63,14 +63,14 @@ void memory_skipped(struct memory *m, const struct watch *w, const struct skip *
 
 /* At the end of whatever has changed watches or hooks, in the same turn: what they know now is to be
  * kept. */
-void memory_look(struct memory *m, enum keeper_haste haste);
+void memory_look(struct memory *m, enum state_driver_haste haste);
 
 /* Have first lists come of a cluster that has not said yet which one it is? Runs wait for that, for a
  * second at most. */
 bool memory_awaits(struct memory *m);
 
 /* For io/runner: what a run is about must be kept before it starts. */
-struct keeper *memory_keeper(const struct memory *m);
+struct state_driver *memory_keeper(const struct memory *m);
 
 /* The end of a run: false if it is another's (fingerprints_exited()). */
 bool memory_exited(struct memory *m, const struct helper_link_exit *end);
@@ -80,7 +80,7 @@ bool memory_exited(struct memory *m, const struct helper_link_exit *end);
 bool memory_guard(const struct memory *m, const struct watch *w, bool accept);
 
 /* How well it is kept. */
-struct keeper_status memory_status(const struct memory *m);
+struct state_driver_status memory_status(const struct memory *m);
 
 /* What is wrong with a cluster (as conf->clusters), for people: "another cluster ..."; NULL =
  * nothing. Borrowed until the next turn. */

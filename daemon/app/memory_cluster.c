@@ -31,24 +31,25 @@ struct memory_cluster {
     const struct memory_cluster_events *events;
     void *arg;
     const struct conf_cluster *conf;
-    struct cluster_id id;      /* what is known of it */
-    struct cluster_id *ids_of; /* by watch: of the cluster that its objects are from */
-    struct cluster_id answer;  /* the last one */
-    size_t foreign;            /* watches that have objects of another one than that, .. */
-    const struct cluster_id *
+    struct cluster_identity id;      /* what is known of it */
+    struct cluster_identity *ids_of; /* by watch: of the cluster that its objects are from */
+    struct cluster_identity answer;  /* the last one */
+    size_t foreign;                  /* watches that have objects of another one than that, .. */
+    const struct cluster_identity *
         conflict; /* .. and what one of them is from that somebody was told of; NULL = nobody was */
     enum memory_cluster_state state;
-    struct site *site;
+    struct cluster_runtime *cluster_runtime;
     struct deadline *patience; /* AWAITED: AWAITED_MS; WAITING, KNOWN: start_stale.after; HELD: to
                                   ask again */
     char trouble[512];
 };
 
-static struct cluster_id id_kept(const struct recall *r, struct roster *roster, const char *name)
+static struct cluster_identity id_kept(const struct recall *r, struct roster *roster,
+                                       const char *name)
 {
-    struct cluster_id id = {0};
+    struct cluster_identity id = {0};
 
-    cluster_id_parse(
+    cluster_identity_parse(
         recall_value(r, roster_find(roster, ROW_KIND_CLUSTER, 0, str_c(name)), ROW_IDENTITY), &id);
     return id;
 }
@@ -109,14 +110,14 @@ static void show(struct memory_cluster *c, struct memory_watch *mw)
     sources_recall(c->params.sources, mw->watch);
 }
 
-static enum cluster_id_relation relation(const struct memory_cluster *c,
-                                         const struct memory_watch *mw)
+static enum cluster_identity_relation relation(const struct memory_cluster *c,
+                                               const struct memory_watch *mw)
 {
-    return cluster_id_compare(&c->ids_of[mw - c->params.watches], &c->answer);
+    return cluster_identity_compare(&c->ids_of[mw - c->params.watches], &c->answer);
 }
 
 /* "uid X", or what else is known. */
-static void put_name(const struct cluster_id *id, char *out, size_t n)
+static void put_name(const struct cluster_identity *id, char *out, size_t n)
 {
     if (id->uid[0] != '\0')
         snprintf(out, n, "kube-system uid %s", id->uid);
@@ -125,7 +126,7 @@ static void put_name(const struct cluster_id *id, char *out, size_t n)
 }
 
 /* Hooks know of what another one has had: they are not told that all of it is gone. */
-static void hold(struct memory_cluster *c, const struct cluster_id *known)
+static void hold(struct memory_cluster *c, const struct cluster_identity *known)
 {
     char was[160];
     char is[160];
@@ -147,7 +148,7 @@ static void hold(struct memory_cluster *c, const struct cluster_id *known)
 
 static bool is_replaced(const struct memory_cluster *c)
 {
-    return cluster_id_compare(&c->id, &c->answer) == CLUSTER_ID_OTHER;
+    return cluster_identity_compare(&c->id, &c->answer) == CLUSTER_IDENTITY_OTHER;
 }
 
 /* All that its watches have from now on is of the cluster that has answered. */
@@ -156,7 +157,7 @@ static void take_over(struct memory_cluster *c)
     if (is_replaced(c))
         c->id = c->answer;
     else
-        cluster_id_update(&c->id, &c->answer);
+        cluster_identity_update(&c->id, &c->answer);
     for (size_t i = 0; i < c->params.watch_count; i++)
         if (is_of(c, &c->params.watches[i])) {
             c->params.watches[i].state = MEMORY_WATCH_SHOWN;
@@ -170,19 +171,19 @@ static void take_over(struct memory_cluster *c)
 static void look_at(struct memory_cluster *c, struct memory_watch *mw)
 {
     if (mw->state == MEMORY_WATCH_LOADED) {
-        if (relation(c, mw) == CLUSTER_ID_OTHER)
+        if (relation(c, mw) == CLUSTER_IDENTITY_OTHER)
             c->events->on_foreign(c->arg, mw);
         else
             show(c, mw);
     }
-    site_follow(c->site, mw->watch);
+    cluster_runtime_follow(c->cluster_runtime, mw->watch);
 }
 
 /* Looks for watches that have objects of another cluster than has answered: foreign; and for one of them
  * that somebody was told of: its cluster. */
 static void note_foreign(struct memory_cluster *c, struct memory_watch *mw)
 {
-    if (relation(c, mw) != CLUSTER_ID_OTHER)
+    if (relation(c, mw) != CLUSTER_IDENTITY_OTHER)
         return;
     if (mw->state == MEMORY_WATCH_SHOWN)
         c->conflict = &c->ids_of[mw - c->params.watches];
@@ -195,17 +196,17 @@ static void release(struct memory_cluster *c)
     if (c->state == CLUSTER_HELD) {
         log_warn("the right cluster answers again", KV_STR("cluster", c->conf->name.v));
         deadline_stop(c->patience);
-        site_retry(c->site);
+        cluster_runtime_retry(c->cluster_runtime);
     }
 }
 
 /* A server that does not say it any more may still be the other one. */
-static bool stays_held(const struct memory_cluster *c, const struct cluster_id *id)
+static bool stays_held(const struct memory_cluster *c, const struct cluster_identity *id)
 {
     return c->state == CLUSTER_HELD && id->uid[0] == '\0' && c->answer.uid[0] != '\0';
 }
 
-static bool judge(void *arg, const struct cluster_id *id, struct err *err)
+static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
 {
     struct memory_cluster *c = arg;
 
@@ -238,8 +239,8 @@ static bool judge(void *arg, const struct cluster_id *id, struct err *err)
 static void forget(struct memory_cluster *c, struct memory_watch *mw)
 {
     c->events->on_foreign(c->arg, mw);
-    site_follow(c->site, mw->watch);
-    site_poke(c->site, mw->watch);
+    cluster_runtime_follow(c->cluster_runtime, mw->watch);
+    cluster_runtime_poke(c->cluster_runtime, mw->watch);
 }
 
 bool memory_cluster_accept(struct memory_cluster *c, bool accept)
@@ -288,7 +289,8 @@ static bool is_doubtful(const struct memory_cluster *c, const struct memory_watc
     bool renamed = mw->was_of != NULL && strcmp(mw->was_of, c->conf->name.v) != 0;
 
     return mw->state == MEMORY_WATCH_LOADED && renamed &&
-           cluster_id_compare(&c->ids_of[mw - c->params.watches], &c->id) != CLUSTER_ID_SAME;
+           cluster_identity_compare(&c->ids_of[mw - c->params.watches], &c->id) !=
+               CLUSTER_IDENTITY_SAME;
 }
 
 /* Has a server said something about its objects? */
@@ -339,7 +341,7 @@ static void on_patience(void *arg)
     struct memory_cluster *c = arg;
 
     if (c->state == CLUSTER_HELD) {
-        site_identify_again(c->site);
+        cluster_runtime_identify_again(c->cluster_runtime);
         return;
     }
     if (c->state == CLUSTER_AWAITED) {
@@ -356,13 +358,13 @@ static void on_patience(void *arg)
 
 static void hold_back(struct memory_cluster *c, struct memory_watch *mw)
 {
-    site_hold_back(c->site, mw->watch);
+    cluster_runtime_hold_back(c->cluster_runtime, mw->watch);
 }
 
-void memory_cluster_follow(struct memory_cluster *c, struct site *site)
+void memory_cluster_follow(struct memory_cluster *c, struct cluster_runtime *cluster_runtime)
 {
-    c->site = site;
-    site_identify(site, judge, c);
+    c->cluster_runtime = cluster_runtime;
+    cluster_runtime_identify(cluster_runtime, judge, c);
     if (c->state != CLUSTER_WAITING)
         return;
     each_loaded(c, hold_back);
@@ -381,7 +383,8 @@ static bool any_synced(const struct memory_cluster *c)
 
 bool memory_cluster_awaits(struct memory_cluster *c)
 {
-    bool is_heard = c->site != NULL && site_contact_ms(c->site) > 0;
+    bool is_heard =
+        c->cluster_runtime != NULL && cluster_runtime_contact_ms(c->cluster_runtime) > 0;
 
     if (c->state == CLUSTER_EMPTY && is_heard && any_synced(c)) {
         c->state = CLUSTER_AWAITED;
@@ -390,7 +393,7 @@ bool memory_cluster_awaits(struct memory_cluster *c)
     return c->state == CLUSTER_AWAITED;
 }
 
-const struct cluster_id *memory_cluster_id(const struct memory_cluster *c)
+const struct cluster_identity *memory_cluster_id(const struct memory_cluster *c)
 {
     bool is_asked =
         c->state == CLUSTER_EMPTY || c->state == CLUSTER_AWAITED || c->state == CLUSTER_SILENT;
@@ -402,7 +405,8 @@ const struct cluster_id *memory_cluster_id(const struct memory_cluster *c)
 /* Each try may end in another way. */
 static void say_what_it_waits_for(struct memory_cluster *c)
 {
-    const char *why = c->site != NULL ? site_identity_trouble(c->site) : NULL;
+    const char *why =
+        c->cluster_runtime != NULL ? cluster_runtime_identity_trouble(c->cluster_runtime) : NULL;
 
     snprintf(c->trouble, sizeof(c->trouble),
              "cluster %s: it has not said yet which cluster it is%s%s", c->conf->name.v,

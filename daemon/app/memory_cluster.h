@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "app/cluster_runtime.h"
 #include "app/memory_watch.h"
 #include "app/recall.h"
-#include "app/site.h"
 #include "app/sources.h"
 #include "conf/conf.h"
-#include "io/keeper.h"
-#include "kube/cluster_id.h"
+#include "io/state_driver.h"
+#include "kube/cluster_identity.h"
 
 struct deadline;
 struct loop;
@@ -43,8 +43,8 @@ struct memory_cluster_events {
     /* The cluster is another one than before, to one watch at least: what nobody uses now may be of
      * the one before. Before on_foreign. */
     void (*on_replaced)(void *arg);
-    /* The identity to be kept from now on (cluster_id_put()). */
-    void (*on_identity)(void *arg, size_t index, const struct cluster_id *id);
+    /* The identity to be kept from now on (cluster_identity_put()). */
+    void (*on_identity)(void *arg, size_t index, const struct cluster_identity *id);
     /* Hooks may have something to do. */
     void (*on_progress)(void *arg);
 };
@@ -55,7 +55,7 @@ struct memory_cluster *memory_cluster_create(const struct memory_cluster_params 
 
 /* Has its servers asked who they are; watches that have loaded something wait for that. Before the
  * loop runs. */
-void memory_cluster_follow(struct memory_cluster *c, struct site *site);
+void memory_cluster_follow(struct memory_cluster *c, struct cluster_runtime *cluster_runtime);
 
 /* A person decides about another cluster that answers and is held. Accepted: everything known of the one
  * before is forgotten (on_foreign, for each watch), and learned as at a first start. False: none is. */
@@ -66,7 +66,7 @@ bool memory_cluster_accept(struct memory_cluster *c, bool accept);
 bool memory_cluster_awaits(struct memory_cluster *c);
 
 /* The identity that is known, for a file that begins anew; NULL: it was never said. */
-const struct cluster_id *memory_cluster_id(const struct memory_cluster *c);
+const struct cluster_identity *memory_cluster_id(const struct memory_cluster *c);
 
 /* What is wrong, for people; NULL = nothing. Valid until the next call, or until the loop goes on. */
 const char *memory_cluster_trouble(struct memory_cluster *c);

@@ -50,13 +50,13 @@ void memory_hook_fini(struct memory_hook *mh)
 
 struct putting {
     struct memory_hook *mh;
-    struct keeper *k;
-    enum keeper_haste haste;
+    struct state_driver *k;
+    enum state_driver_haste haste;
 };
 
 static struct batch *batch_of(const struct putting *p)
 {
-    return keeper_batch(p->k, p->haste);
+    return state_driver_batch(p->k, p->haste);
 }
 
 static void put_mark(void *arg, size_t source, const struct ledger_mark *m)
@@ -147,11 +147,11 @@ static void put_memory(struct putting *p)
         put_forgotten(p, now.forgotten);
     if (now.is_paused == was.is_paused)
         return;
-    p->haste = KEEPER_NOW;
+    p->haste = STATE_DRIVER_NOW;
     put_flag(p, ROW_PAUSED, "", now.is_paused);
 }
 
-void memory_hook_put(struct memory_hook *mh, struct keeper *k, enum keeper_haste haste)
+void memory_hook_put(struct memory_hook *mh, struct state_driver *k, enum state_driver_haste haste)
 {
     static const struct ledger_sink marks = {put_mark, drop_mark, put_seen};
     static const struct files_sink files = {put_file, drop_file};

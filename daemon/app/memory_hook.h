@@ -16,7 +16,7 @@
 #include "conf/conf.h"
 #include "hook/hook.h"
 #include "hook/hook_memory.h"
-#include "io/keeper.h"
+#include "io/state_driver.h"
 
 /* Of one of its sources. */
 struct memory_source {
@@ -52,7 +52,7 @@ void memory_hook_load(struct memory_hook *mh, const struct recall *r, struct mem
 void memory_hook_program(struct memory_hook *mh, struct digest now, struct batch *b);
 
 /* Puts what has changed since it was put last. */
-void memory_hook_put(struct memory_hook *mh, struct keeper *k, enum keeper_haste haste);
+void memory_hook_put(struct memory_hook *mh, struct state_driver *k, enum state_driver_haste haste);
 
 /* Puts what does not change: the settings, the boot it runs in, its programs. */
 void memory_hook_put_facts(const struct memory_hook *mh, struct batch *b);

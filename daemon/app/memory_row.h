@@ -33,7 +33,7 @@ void memory_row_put_mark(struct batch *b, uint64_t source, const struct ledger_m
 /* The mark of a row, strings borrowed from it; `last` is a reference for the caller. */
 struct ledger_mark memory_row_mark(const struct row_mark *row);
 
-/* Lets go of what the two above hold: for keeper_params.release. */
+/* Lets go of what the two above hold: for state_driver_params.release. */
 batch_release memory_row_release;
 
 /* What is known of the version of a stream. */

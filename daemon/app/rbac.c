@@ -52,13 +52,13 @@ static enum err_kind from_token(struct holder *h, struct str token, struct err *
 }
 
 /* A server looks at the certificate first. */
-static enum err_kind find_holder(struct holder *h, const struct access_list *l,
-                                 const struct access *a, struct err *err)
+static enum err_kind find_holder(struct holder *h, const struct cluster_access_list *l,
+                                 const struct cluster_access *a, struct err *err)
 {
     bool certificate = a->items[CRED_CERT].data != NULL || a->items[CRED_CERT].path != NULL;
     const struct cred_source *item = &a->items[certificate ? CRED_CERT : CRED_TOKEN];
     struct buf text = {0};
-    enum err_kind kind = access_read_item(l, item, &text, err);
+    enum err_kind kind = cluster_access_read_item(l, item, &text, err);
 
     if (kind == ERR_OK && item->data == NULL && item->path == NULL)
         kind = err_set(err, ERR_CREDENTIAL, 0, "there is no client certificate and no token");
@@ -175,8 +175,8 @@ static bool take_watches(struct rbac *rbac, const struct conf *conf, const struc
 }
 
 /* False: nobody is named. */
-static bool print_cluster(const struct conf_cluster *c, const struct access_list *l,
-                          const struct access *a, struct rbac *rbac,
+static bool print_cluster(const struct conf_cluster *c, const struct cluster_access_list *l,
+                          const struct cluster_access *a, struct rbac *rbac,
                           const struct rbac_subject *given, struct buf *out)
 {
     struct holder h = {0};
@@ -198,7 +198,7 @@ static bool print_cluster(const struct conf_cluster *c, const struct access_list
     return known;
 }
 
-static int put_clusters(const struct conf *conf, const struct access_list *access,
+static int put_clusters(const struct conf *conf, const struct cluster_access_list *cluster_access,
                         const struct rbac_subject *subject, struct buf *out)
 {
     struct problems p = {0};
@@ -211,7 +211,8 @@ static int put_clusters(const struct conf *conf, const struct access_list *acces
 
         take_identity(rbac);
         if (take_watches(rbac, conf, c, &p))
-            known = print_cluster(c, access, &access->v[i], rbac, subject, out) && known;
+            known = print_cluster(c, cluster_access, &cluster_access->v[i], rbac, subject, out) &&
+                    known;
         else
             buf_printf(out, "# cluster %s: no watch is of it\n", c->name.v);
         rbac_destroy(&rbac);
@@ -224,11 +225,11 @@ static int put_clusters(const struct conf *conf, const struct access_list *acces
     return code;
 }
 
-int rbac_print(const struct conf *conf, const struct access_list *access,
+int rbac_print(const struct conf *conf, const struct cluster_access_list *cluster_access,
                const struct rbac_subject *subject)
 {
     struct buf out = {0};
-    int code = put_clusters(conf, access, subject, &out);
+    int code = put_clusters(conf, cluster_access, subject, &out);
 
     if (code == EXIT_CODE_OK &&
         (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0))

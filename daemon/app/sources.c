@@ -176,16 +176,16 @@ struct sources *sources_create(const struct sources_params *params,
     return s;
 }
 
-void sources_follow(struct sources *s, struct site *const *sites)
+void sources_follow(struct sources *s, struct cluster_runtime *const *clusters)
 {
     const struct conf *conf = s->params.conf;
 
     for (size_t i = 0; i < conf->n_watches; i++) {
         const struct conf_watch *w = &conf->watches[i];
-        size_t site = (size_t)(conf_find_cluster(conf, w->cluster.v) - conf->clusters);
+        size_t cluster_runtime = (size_t)(conf_find_cluster(conf, w->cluster.v) - conf->clusters);
 
         if (equal_watch(s, i) == NULL)
-            site_add(sites[site], s->watches[i].watch, w->audit.v);
+            cluster_runtime_add(clusters[cluster_runtime], s->watches[i].watch, w->audit.v);
     }
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "admin/admin.h"
-#include "app/site.h"
+#include "app/cluster_runtime.h"
 #include "base/digest.h"
 #include "cache/content.h"
 #include "cache/delta.h"
@@ -45,7 +45,7 @@ struct sources *sources_create(const struct sources_params *params,
                                const struct sources_events *events, void *arg);
 
 /* Gives each watch, once under whatever names it has, to its site (as conf->clusters). */
-void sources_follow(struct sources *s, struct site *const *sites);
+void sources_follow(struct sources *s, struct cluster_runtime *const *clusters);
 
 /* Something has come from a server, or a watch became stale or fresh: views look. */
 void sources_progress(struct sources *s);

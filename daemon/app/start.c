@@ -11,15 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/access.h"
 #include "app/build.h"
 #include "app/check.h"
+#include "app/cluster_access.h"
 #include "app/daemon.h"
 #include "app/identity.h"
 #include "app/rbac.h"
 #include "base/log.h"
 #include "conf/conf_print.h"
-#include "helper/trust.h"
+#include "helper/path_trust.h"
 #include "io/listener.h"
 #include "io/loop.h"
 
@@ -86,7 +86,7 @@ static void prepare_state(const struct conf *conf, const struct identity *id)
 
     if (path == NULL)
         return;
-    if (trust_check(path, NULL, &err) != ERR_OK ||
+    if (path_trust_check(path, NULL, &err) != ERR_OK ||
         folder_prepare(path, id->uid, id->gid, &err) != ERR_OK)
         log_debug("the folder of the state is not prepared", KV_ERR(&err));
 }
@@ -192,12 +192,12 @@ static int run_with_state(const struct options *o, struct daemon_params *p, stru
 
 /* The helper is forked while we still have the rights that hooks may need. */
 static int start_daemon(const struct options *o, const struct conf *conf,
-                        const struct access_list *access, const char *node_name)
+                        const struct cluster_access_list *cluster_access, const char *node_name)
 {
     struct helper_params helper = {0};
     struct daemon_params p = {
         .conf = conf,
-        .access = access,
+        .cluster_access = cluster_access,
         .node_name = node_name,
         .started_uid = geteuid(),
         .dry_run = o->dry_run,
@@ -211,8 +211,8 @@ static int start_daemon(const struct options *o, const struct conf *conf,
         build_helper_fini(&helper);
         return complain(&err);
     }
-    helper.files = access->files;
-    helper.file_count = access->file_count;
+    helper.files = cluster_access->files;
+    helper.file_count = cluster_access->file_count;
     helper.nofile_soft = raise_descriptors();
     enum err_kind kind = helper_start(&helper, &p.helper_fd, &pid, &err);
     build_helper_fini(&helper);
@@ -242,13 +242,13 @@ static void warn_surroundings(const struct conf *conf)
 }
 
 static int run_checked(const struct options *o, const struct conf *conf,
-                       const struct access_list *access)
+                       const struct cluster_access_list *cluster_access)
 {
     log_set_level((enum log_level)(o->log_level >= 0 ? o->log_level : conf->log.level.v));
     log_set_format((enum log_format)(o->log_format >= 0 ? o->log_format : conf->log.format.v));
     warn_surroundings(conf);
-    char *node_name = access_node_name(access, conf);
-    int code = start_daemon(o, conf, access, node_name);
+    char *node_name = cluster_access_node_name(cluster_access, conf);
+    int code = start_daemon(o, conf, cluster_access, node_name);
     free(node_name);
     return code;
 }
@@ -265,19 +265,19 @@ static int print_config(const struct conf *conf)
 
 /* Of a configuration without problems. */
 static int run_chosen(const struct options *o, const struct conf *conf,
-                      const struct access_list *access)
+                      const struct cluster_access_list *cluster_access)
 {
     if (o->print_config)
         return print_config(conf);
     if (o->print_rbac)
-        return rbac_print(conf, access, o->subject.name.n > 0 ? &o->subject : NULL);
-    return o->check ? EXIT_CODE_OK : run_checked(o, conf, access);
+        return rbac_print(conf, cluster_access, o->subject.name.n > 0 ? &o->subject : NULL);
+    return o->check ? EXIT_CODE_OK : run_checked(o, conf, cluster_access);
 }
 
 int start_run(const struct options *o)
 {
     struct problems problems = {0};
-    struct access_list access = {0};
+    struct cluster_access_list cluster_access = {0};
     int code = EXIT_CODE_CONFIG;
 
     open_std();
@@ -285,14 +285,14 @@ int start_run(const struct options *o)
     struct conf *conf = conf_read(o->config, &problems);
     if (conf != NULL) {
         check_settings(conf, &problems);
-        access_load(&access, conf, &problems);
-        check_credentials(conf, &access, &problems);
+        cluster_access_load(&cluster_access, conf, &problems);
+        check_credentials(conf, &cluster_access, &problems);
         if (o->check)
             check_surroundings(conf, &problems);
     }
     if (!print_problems(&problems) && conf != NULL)
-        code = run_chosen(o, conf, &access);
-    access_fini(&access);
+        code = run_chosen(o, conf, &cluster_access);
+    cluster_access_fini(&cluster_access);
     conf_destroy(&conf);
     return code;
 }

@@ -72,20 +72,20 @@ static struct entry *find(const struct store *s, struct str key)
 }
 
 /* The map borrows the key of an object the entry holds, so it moves with that object. */
-static void rekey(struct store *s, struct entry *e, struct object *keeper)
+static void rekey(struct store *s, struct entry *e, struct object *state_driver)
 {
     map_remove(&s->by_key, &e->node);
-    map_put(&s->by_key, &e->node, object_key(keeper));
+    map_put(&s->by_key, &e->node, object_key(state_driver));
 }
 
-static struct entry *add_entry(struct store *s, size_t part, struct object *keeper)
+static struct entry *add_entry(struct store *s, size_t part, struct object *state_driver)
 {
     struct entry *e = mem_zalloc(sizeof(*e));
 
     e->part = part;
     list_append(&part_at(s, part)->entries, &e->mate);
     list_init(&e->link);
-    map_put(&s->by_key, &e->node, object_key(keeper));
+    map_put(&s->by_key, &e->node, object_key(state_driver));
     return e;
 }
 

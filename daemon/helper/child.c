@@ -16,7 +16,7 @@
 
 #include "base/compiler.h"
 #include "helper/fds.h"
-#include "helper/trust.h"
+#include "helper/path_trust.h"
 
 enum { STATUS_FD = 3, NOT_ENTERED = 127 };
 
@@ -94,7 +94,7 @@ static int check_trust(const struct start *s)
     if (s->spec->argv == NULL || path == NULL)
         return 0;
     for (; *path != NULL; path++)
-        if (trust_check(*path, NULL, &err) != ERR_OK) {
+        if (path_trust_check(*path, NULL, &err) != ERR_OK) {
             dprintf(STDERR_FILENO, "not started: %s\n", err.text);
             return err.code;
         }

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/mem.h"
-#include "helper/trust.h"
+#include "helper/path_trust.h"
 
 /* Digests of former releases are on disk: these never change, nor does what is added up. */
 enum { CHUNK_BYTES = 256 * 1024, CHUNKS_MAX = 256 };
@@ -25,11 +25,12 @@ static bool is_absence(int error)
 }
 
 /* 0 and a descriptor (-1 = there is no file), or an errno. No device is opened. */
-static int open_file(const struct trust *trust, const char *path, int *fd, struct stat *st)
+static int open_file(const struct path_trust *path_trust, const char *path, int *fd,
+                     struct stat *st)
 {
     struct err err;
 
-    if (trust_open(path, trust, fd, &err) != ERR_OK) {
+    if (path_trust_open(path, path_trust, fd, &err) != ERR_OK) {
         *fd = -1;
         return is_absence(err.code) ? 0 : err.code;
     }
@@ -75,12 +76,12 @@ static int add_chunks(int fd, struct buf *sums, uint64_t *size)
     return error;
 }
 
-static int add_file(const struct trust *trust, const char *path, struct buf *sums)
+static int add_file(const struct path_trust *path_trust, const char *path, struct buf *sums)
 {
     uint64_t size = NO_FILE;
     struct stat st;
     int fd;
-    int error = open_file(trust, path, &fd, &st);
+    int error = open_file(path_trust, path, &fd, &st);
 
     if (fd >= 0) {
         error = add_chunks(fd, sums, &size);
@@ -104,7 +105,8 @@ static int put_digest(const struct buf *sums)
 
 void fingerprint_work(const struct child_spec *spec, struct child_report *out)
 {
-    const struct trust trust = {.owners = {spec->hook->change_user ? spec->hook->uid : 0}};
+    const struct path_trust path_trust = {
+        .owners = {spec->hook->change_user ? spec->hook->uid : 0}};
     struct buf sums = {0};
     int error = 0;
     sigset_t none;
@@ -112,7 +114,7 @@ void fingerprint_work(const struct child_spec *spec, struct child_report *out)
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL); /* there is nothing to leave in order */
     for (const char *const *path = spec->hook->files; *path != NULL && error == 0; path++)
-        error = add_file(&trust, *path, &sums);
+        error = add_file(&path_trust, *path, &sums);
     if (error == 0)
         error = put_digest(&sums);
     buf_free(&sums);

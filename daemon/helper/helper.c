@@ -180,7 +180,7 @@ static int open_credential(const struct helper_file *file)
     struct err err;
     int fd;
 
-    if (trust_open(file->path, &file->trust, &fd, &err) != ERR_OK) {
+    if (path_trust_open(file->path, &file->path_trust, &fd, &err) != ERR_OK) {
         if (err.code == EPERM)
             log_error("helper: a credential is not opened", KV_ERR(&err));
         errno = err.code;

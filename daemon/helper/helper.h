@@ -15,7 +15,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "helper/trust.h"
+#include "helper/path_trust.h"
 
 /* The file that a hook's stdout becomes (DESIGN 1.5). */
 struct helper_output {
@@ -51,7 +51,7 @@ struct helper_hook {
 /* A credential. */
 struct helper_file {
     const char *path;
-    struct trust trust;
+    struct path_trust path_trust;
 };
 
 struct helper_params {

@@ -35,7 +35,7 @@ struct conn {
     conn_resolve_fn *resolve;
     uint64_t peer;
     uint64_t resume_peer;
-    bool vouched;
+    bool is_identified;
     void (*on_session)(void *arg, struct conn *c, struct tls_session *session);
     void *session_arg;
 
@@ -477,14 +477,14 @@ uint64_t conn_peer(const struct conn *c)
     return conn_resumed(c) ? c->resume_peer : c->peer;
 }
 
-void conn_vouch(struct conn *c)
+void conn_set_identified(struct conn *c)
 {
-    c->vouched = true;
+    c->is_identified = true;
 }
 
-bool conn_is_vouched(const struct conn *c)
+bool conn_is_identified(const struct conn *c)
 {
-    return c->vouched;
+    return c->is_identified;
 }
 
 static void on_timer_closed(uv_handle_t *timer)

@@ -88,9 +88,9 @@ bool conn_resumed(const struct conn *c);
 uint64_t conn_peer(const struct conn *c);
 
 /* Notes that the server said on this connection, or on one like it, which cluster it is. */
-void conn_vouch(struct conn *c);
+void conn_set_identified(struct conn *c);
 /* Was that noted? */
-bool conn_is_vouched(const struct conn *c);
+bool conn_is_identified(const struct conn *c);
 
 /* The end for the user: *c is NULL, says goodbye to the peer, closes; the memory goes in a later
  * turn. NULL is fine. */

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "io/cluster.h"
+#include "io/api_client.h"
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
@@ -158,7 +158,7 @@ static enum err_kind use_tls(struct cred *c)
         return ERR_OK;
     if (tls_ctx_create(&p, &ctx, &c->err) != ERR_OK)
         return c->err.kind;
-    cluster_set_tls(c->params.cluster, ctx);
+    api_client_set_tls(c->params.client, ctx);
     tls_keys_read(p.ca_pem, &c->authorities);
     tls_ctx_unref(&ctx);
     return ERR_OK;
@@ -183,7 +183,7 @@ static enum err_kind set_token(struct cred *c, enum cred_token from)
             fail(c, CRED_TOKEN, "holds white space or control bytes: one token is expected");
     if (c->token_err.kind != ERR_OK)
         return c->token_err.kind;
-    cluster_set_token(c->params.cluster, buf_cstr(b));
+    api_client_set_token(c->params.client, buf_cstr(b));
     c->token = from;
     return ERR_OK;
 }
@@ -198,7 +198,7 @@ static enum err_kind use_token(struct cred *c)
     enum cred_token from = src->path != NULL ? TOKEN_FILE : TOKEN_DATA;
     if (set_token(c, from) != ERR_OK && from == TOKEN_FILE && src->data != NULL) {
         log_warn("token file cannot be used: the token beside it serves until it can",
-                 KV_STR("cluster", cluster_name(c->params.cluster)), KV_ERR(&c->token_err));
+                 KV_STR("cluster", api_client_name(c->params.client)), KV_ERR(&c->token_err));
         wipe(&c->text[CRED_TOKEN]);
         buf_puts(&c->text[CRED_TOKEN], src->data);
         c->token_err = (struct err){0};
@@ -225,7 +225,7 @@ static void retry(struct cred *c)
 {
     uint64_t ms = backoff_step(&c->backoff, &c->params.retry, &c->rng);
 
-    log_error("credentials cannot be used", KV_STR("cluster", cluster_name(c->params.cluster)),
+    log_error("credentials cannot be used", KV_STR("cluster", api_client_name(c->params.client)),
               KV_ERR(&c->err), KV_MS("retry_in", ms));
     c->state = CRED_BACKOFF;
     deadline_start(c->timer, ms);
@@ -235,13 +235,14 @@ static void refreshed(struct cred *c)
 {
     enum cred_token was = c->token;
     const struct kv *fields =
-        LOG_FIELDS(KV_STR("cluster", cluster_name(c->params.cluster)), KV_ERR(&c->token_err));
+        LOG_FIELDS(KV_STR("cluster", api_client_name(c->params.client)), KV_ERR(&c->token_err));
 
     if (set_token(c, TOKEN_FILE) != ERR_OK)
         log_emit(was == TOKEN_DATA ? LOG_LVL_DEBUG : LOG_LVL_WARN,
                  "token was not renewed; the old one stays in use", fields);
     else if (was == TOKEN_DATA)
-        log_info("token file can be used now", KV_STR("cluster", cluster_name(c->params.cluster)));
+        log_info("token file can be used now",
+                 KV_STR("cluster", api_client_name(c->params.client)));
     schedule_refresh(c);
 }
 

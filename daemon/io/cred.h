@@ -12,7 +12,7 @@
 #include "base/backoff.h"
 #include "proto/tls_keys.h"
 
-struct cluster;
+struct api_client;
 struct cred;
 struct helper_link;
 struct loop;
@@ -31,7 +31,7 @@ struct cred_source {
 struct cred_params {
     struct loop *loop;
     struct helper_link *link;
-    struct cluster *cluster;
+    struct api_client *client;
     bool tls; /* false: plain http, no credentials are sent */
     struct cred_source items[CRED_ITEMS];
     struct backoff_params retry;

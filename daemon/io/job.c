@@ -58,7 +58,7 @@ struct job {
 
 static void check_gone(struct job *j)
 {
-    if (j->state == JOB_ENDED && printed_is_over(&j->fds.printed))
+    if (j->state == JOB_ENDED && output_log_is_over(&j->fds.output_log))
         j->events->on_gone(j->arg, j);
 }
 
@@ -119,9 +119,9 @@ static void over(struct job *j, struct run_result *result)
     job_fds_last(&j->fds);
     result->wall_ns = loop_wall_ns();
     result->cpu_us = j->cpu_us + j->exit.cpu_us;
-    result->out = printed_drain(&j->fds.printed, PRINTED_STDOUT);
-    result->err = printed_drain(&j->fds.printed, PRINTED_STDERR);
-    result->dropped = printed_dropped(&j->fds.printed);
+    result->out = output_log_drain(&j->fds.output_log, OUTPUT_LOG_STDOUT);
+    result->err = output_log_drain(&j->fds.output_log, OUTPUT_LOG_STDERR);
+    result->dropped = output_log_dropped(&j->fds.output_log);
     result->digest = j->digest;
     j->run = NULL;
     j->events->on_over(j->arg, run, &j->exit, result);
@@ -168,8 +168,8 @@ static void write_file(struct job *j)
     struct err err = {0};
 
     j->cpu_us = j->exit.cpu_us;
-    j->cut = JOB_CUT_NONE;             /* one that came too late */
-    if (taken_is_full(j->fds.taken)) { /* by what was read after its end */
+    j->cut = JOB_CUT_NONE;                               /* one that came too late */
+    if (output_capture_is_full(j->fds.output_capture)) { /* by what was read after its end */
         j->cut = JOB_CUT_FULL;
         end_run(j);
     } else if (job_fds_second(&j->fds, &j->digest, fds, &err) == ERR_OK) {
@@ -214,13 +214,13 @@ static void on_deadline(void *arg)
         enter(j, JOB_KILLED);
         break;
     case JOB_TAKING:
-        if (taken_drain(j->fds.taken)) /* it is over, and main stood still */
+        if (output_capture_drain(j->fds.output_capture)) /* it is over, and main stood still */
             write_file(j);
         else
             enter(j, JOB_CLEARING);
         break;
     case JOB_ENDED:
-        printed_give_up(&j->fds.printed);
+        output_log_give_up(&j->fds.output_log);
         check_gone(j);
         break;
     case JOB_NEW:
@@ -254,7 +254,7 @@ static bool takes_output(const struct run *run)
 /* The input comes last: it is what costs most. */
 static enum err_kind open_fds(struct job *j, int fds[WIRE_RUN_FDS], struct err *err)
 {
-    static const struct taken_events events = {on_full, on_taken};
+    static const struct output_capture_events events = {on_full, on_taken};
     enum err_kind kind = job_fds_first(&j->fds, takes_output(j->run), &events, j, fds, err);
 
     return kind == ERR_OK ? open_input(j, &fds[STDIN_FILENO], err) : kind;
@@ -273,7 +273,7 @@ static struct job *new_job(const struct runner_params *params, struct run *run,
     j->fds = (struct job_fds){
         .loop = params->loop,
         .spare = -1,
-        .printed.run = {j->name, j->key, j->id, j->hook->log_limit, on_printed, j},
+        .output_log.run = {j->name, j->key, j->id, j->hook->log_limit, on_printed, j},
     };
     j->deadline = deadline_create(params->loop, on_deadline, j);
     for (size_t i = 0; i < WIRE_RUN_FDS; i++)
@@ -344,7 +344,7 @@ void job_exited(struct job *j, const struct helper_link_exit *end)
         end_run(j);
     else if (!is_alive(j) && j->cut == JOB_CUT_NONE)
         fail_run(j, "output: informerd stops before it was written");
-    else if (taken_drain(j->fds.taken))
+    else if (output_capture_drain(j->fds.output_capture))
         write_file(j);
     else
         enter(j, JOB_TAKING);

@@ -9,7 +9,7 @@
 #include "io/memfile.h"
 #include "io/runner.h"
 
-#define TAKEN_BYTES ((size_t)RUNNER_OUTPUT_MIB * 1024 * 1024)
+#define OUTPUT_CAPTURE_BYTES ((size_t)RUNNER_OUTPUT_MIB * 1024 * 1024)
 
 void job_fds_close(const int fds[WIRE_RUN_FDS])
 {
@@ -18,49 +18,52 @@ void job_fds_close(const int fds[WIRE_RUN_FDS])
             close(fds[i]);
 }
 
-static enum err_kind open_taken(struct job_fds *f, const struct taken_events *events, void *arg,
-                                int fds[WIRE_RUN_FDS], struct err *err)
+static enum err_kind open_taken(struct job_fds *f, const struct output_capture_events *events,
+                                void *arg, int fds[WIRE_RUN_FDS], struct err *err)
 {
-    if (taken_create(f->loop, TAKEN_BYTES, events, arg, &f->taken, err) != ERR_OK)
+    if (output_capture_create(f->loop, OUTPUT_CAPTURE_BYTES, events, arg, &f->output_capture,
+                              err) != ERR_OK)
         return err->kind;
-    fds[STDOUT_FILENO] = taken_take_writer(f->taken);
+    fds[STDOUT_FILENO] = output_capture_take_writer(f->output_capture);
     f->spare = fcntl(fds[STDERR_FILENO], F_DUPFD_CLOEXEC, 0);
     if (f->spare < 0)
         return err_set(err, ERR_IO, errno, "dup: %s", strerror(errno));
     return ERR_OK;
 }
 
-enum err_kind job_fds_first(struct job_fds *f, bool takes, const struct taken_events *events,
-                            void *arg, int fds[WIRE_RUN_FDS], struct err *err)
+enum err_kind job_fds_first(struct job_fds *f, bool takes,
+                            const struct output_capture_events *events, void *arg,
+                            int fds[WIRE_RUN_FDS], struct err *err)
 {
     f->spare = -1;
-    if (printed_open(&f->printed, f->loop, PRINTED_STDERR, &fds[STDERR_FILENO], err) != ERR_OK)
+    if (output_log_open(&f->output_log, f->loop, OUTPUT_LOG_STDERR, &fds[STDERR_FILENO], err) !=
+        ERR_OK)
         return err->kind;
     if (takes)
         return open_taken(f, events, arg, fds, err);
-    return printed_open(&f->printed, f->loop, PRINTED_STDOUT, &fds[STDOUT_FILENO], err);
+    return output_log_open(&f->output_log, f->loop, OUTPUT_LOG_STDOUT, &fds[STDOUT_FILENO], err);
 }
 
 enum err_kind job_fds_second(struct job_fds *f, struct digest *digest, int fds[WIRE_RUN_FDS],
                              struct err *err)
 {
-    struct str bytes = taken_bytes(f->taken);
+    struct str bytes = output_capture_bytes(f->output_capture);
 
     fds[STDERR_FILENO] = f->spare;
     f->spare = -1;
     *digest = digest_of(bytes.p, bytes.n);
     enum err_kind kind =
-        printed_open(&f->printed, f->loop, PRINTED_STDOUT, &fds[STDOUT_FILENO], err);
+        output_log_open(&f->output_log, f->loop, OUTPUT_LOG_STDOUT, &fds[STDOUT_FILENO], err);
 
     if (kind == ERR_OK)
         kind = memfile_create("informerd-output", bytes, &fds[STDIN_FILENO], err);
-    taken_dispose(&f->taken);
+    output_capture_dispose(&f->output_capture);
     return kind;
 }
 
 void job_fds_last(struct job_fds *f)
 {
-    taken_dispose(&f->taken);
+    output_capture_dispose(&f->output_capture);
     if (f->spare >= 0)
         close(f->spare);
     f->spare = -1;
@@ -68,13 +71,13 @@ void job_fds_last(struct job_fds *f)
 
 void job_fds_watch(const struct job_fds *f)
 {
-    printed_watch(&f->printed);
-    if (f->taken != NULL)
-        taken_watch(f->taken);
+    output_log_watch(&f->output_log);
+    if (f->output_capture != NULL)
+        output_capture_watch(f->output_capture);
 }
 
 void job_fds_fini(struct job_fds *f)
 {
     job_fds_last(f);
-    printed_fini(&f->printed);
+    output_log_fini(&f->output_log);
 }

@@ -9,20 +9,21 @@
 
 #include "base/digest.h"
 #include "base/wire.h"
-#include "io/printed.h"
-#include "io/taken.h"
+#include "io/output_capture.h"
+#include "io/output_log.h"
 
 struct job_fds {
     struct loop *loop;
-    struct printed printed;
-    struct taken *taken; /* NULL: the run writes no file, or it is taken */
-    int spare;           /* stderr for the program that follows; -1 = none follows */
+    struct output_log output_log;
+    struct output_capture *output_capture; /* NULL: the run writes no file, or it is taken */
+    int spare; /* stderr for the program that follows; -1 = none follows */
 };
 
 /* Makes those of the first program; input is what it gets on stdin. takes: its stdout is taken.
  * ERR_IO: none left; the caller closes those that are not -1. */
-enum err_kind job_fds_first(struct job_fds *f, bool takes, const struct taken_events *events,
-                            void *arg, int fds[WIRE_RUN_FDS], struct err *err) MUST_CHECK;
+enum err_kind job_fds_first(struct job_fds *f, bool takes,
+                            const struct output_capture_events *events, void *arg,
+                            int fds[WIRE_RUN_FDS], struct err *err) MUST_CHECK;
 
 /* Makes those of the program that writes the file, and the digest of its bytes; nothing is taken
  * any more. Errors as above. */

@@ -9,10 +9,10 @@
 #include "io/deadline.h"
 #include "io/helper_link.h"
 #include "io/job.h"
-#include "io/keeper.h"
 #include "io/loop.h"
 #include "io/shortage.h"
-#include "io/sweeper.h"
+#include "io/state_driver.h"
+#include "io/strays_driver.h"
 
 /* Starting runs may take so much of a turn of the loop; inputs of megabytes take long. Then others
  * have theirs. */
@@ -37,7 +37,7 @@ enum runner_state {
 /* A run that has left the schedule, and starts when that is on disk; what it is told is fixed. */
 struct opening {
     struct list link;
-    struct keeper_wait wait;
+    struct state_driver_wait wait;
     struct runner *runner;
     struct job *job;
     uint64_t since_ms;
@@ -54,7 +54,7 @@ struct runner {
     struct deadline *hangs; /* of the oldest opening */
     uint64_t hung_at; /* commits there were when the disk was found to hang; 0 = it does not */
     struct shortage shortage;
-    struct sweeper *sweeper;
+    struct strays_driver *strays_driver;
     bool *left_told;      /* by hook.index: it was said that its runs leave processes behind */
     bool *forgotten_told; /* the same: that it forgets ends that were parked */
     struct loop_task kick;
@@ -200,7 +200,7 @@ static struct job *take_opening(struct opening *o)
     struct job *job = o->job;
 
     list_remove(&o->link);
-    keeper_cancel(&o->wait);
+    state_driver_cancel(&o->wait);
     free(o);
     return job;
 }
@@ -224,7 +224,7 @@ static void watch_oldest(struct runner *r)
     deadline_start(r->hangs, late_ms > now_ms ? late_ms - now_ms : 0);
 }
 
-static void on_kept(struct keeper_wait *wait, bool durable)
+static void on_kept(struct state_driver_wait *wait, bool durable)
 {
     struct opening *o = container_of(wait, struct opening, wait);
     struct runner *r = o->runner;
@@ -259,14 +259,14 @@ static void on_hangs(void *arg)
     log_warn("the state is not written in time: hooks run without, and what runs now may run again "
              "after a crash",
              KV_MS("waited", KEEPING_MS));
-    r->hung_at = keeper_status(r->params.keeper).commits + 1;
+    r->hung_at = state_driver_status(r->params.state_driver).commits + 1;
     list_each (pos, tmp, &r->openings)
         begin(r, take_opening(list_entry(pos, struct opening, link)));
 }
 
 static bool can_wait(struct runner *r)
 {
-    struct keeper_status s = keeper_status(r->params.keeper);
+    struct state_driver_status s = state_driver_status(r->params.state_driver);
 
     if (r->hung_at > s.commits)
         return false;
@@ -294,7 +294,7 @@ static void open_job(struct runner *r, struct run *run)
 
     list_init(&o->link);
     list_append(&r->openings, &o->link);
-    keeper_wait_init(&o->wait, on_kept);
+    state_driver_wait_init(&o->wait, on_kept);
     if (!deadline_pending(r->hangs))
         watch_oldest(r);
 }
@@ -307,7 +307,7 @@ static void await_openings(struct runner *r)
         struct opening *o = list_entry(pos, struct opening, link);
 
         if (list_is_empty(&o->wait.link))
-            keeper_await(r->params.keeper, &o->wait);
+            state_driver_await(r->params.state_driver, &o->wait);
     }
 }
 
@@ -370,7 +370,7 @@ static void start_due(struct runner *r)
         runner_kick(r);
     log_forgotten(r);
     if (r->state == RUNNER_ON)
-        sweeper_look(r->sweeper);
+        strays_driver_look(r->strays_driver);
     await_openings(r);
     shortage_check(&r->shortage, r->params.hooks);
     uint64_t due = hooks_wake_ms(r->params.hooks);
@@ -413,12 +413,13 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     shortage_init(&r->shortage, params->hooks->n);
     list_init(&r->openings);
     list_init(&r->jobs);
-    r->sweeper = sweeper_create(&(struct sweeper_params){.loop = params->loop,
-                                                         .link = params->link,
-                                                         .hooks = params->hooks,
-                                                         .timeout_ms = SWEEP_MS,
-                                                         .dry_run = params->dry_run},
-                                on_swept, r);
+    r->strays_driver =
+        strays_driver_create(&(struct strays_driver_params){.loop = params->loop,
+                                                            .link = params->link,
+                                                            .hooks = params->hooks,
+                                                            .timeout_ms = SWEEP_MS,
+                                                            .dry_run = params->dry_run},
+                             on_swept, r);
     r->hangs = deadline_create(params->loop, on_hangs, r);
     loop_task_init(&r->kick, on_kick);
     r->wake = deadline_create(params->loop, on_wake, r);
@@ -450,7 +451,7 @@ static struct job *find(struct runner *r, uint64_t id)
 
 void runner_exited(struct runner *r, const struct helper_link_exit *end)
 {
-    if (sweeper_exited(r->sweeper, end))
+    if (strays_driver_exited(r->strays_driver, end))
         return;
     struct job *job = find(r, end->run);
 
@@ -518,7 +519,7 @@ void runner_dispose(struct runner **rp)
     loop_cancel(&r->kick);
     deadline_dispose(&r->hangs);
     deadline_dispose(&r->wake);
-    sweeper_dispose(&r->sweeper);
+    strays_driver_dispose(&r->strays_driver);
     shortage_fini(&r->shortage);
     free(r->left_told);
     free(r->forgotten_told);

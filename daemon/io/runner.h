@@ -15,7 +15,7 @@
 
 struct helper_link;
 struct helper_link_exit;
-struct keeper;
+struct state_driver;
 struct loop;
 struct runner;
 
@@ -38,7 +38,8 @@ struct runner_params {
     struct loop *loop;
     struct helper_link *link;
     struct hooks *hooks;
-    struct keeper *keeper; /* what a run is about is on disk before it starts, if that can be */
+    struct state_driver
+        *state_driver; /* what a run is about is on disk before it starts, if that can be */
     const struct runner_hook *by_index; /* by hook.index */
     struct payload_context context;
     bool dry_run; /* starts nothing: says what it would start, which then counts as handled */

@@ -27,7 +27,7 @@ bool crew_keep(struct crew *c)
     return marks_put(&c->params.memory->marks, &c->hooks);
 }
 
-/* As memory_look(KEEPER_NOW) does it. */
+/* As memory_look(STATE_DRIVER_NOW) does it. */
 void crew_keep_now(struct crew *c)
 {
     if (crew_remembers(c))

@@ -46,7 +46,7 @@ static void start_due(struct life *l)
     crew_start_due(&l->crew, synced);
 }
 
-/* As io/follower does it. */
+/* As io/watch_driver does it. */
 static void look(struct post *p)
 {
     struct life *l = p->life;
@@ -75,7 +75,7 @@ static void on_progress(void *arg)
     start_due(p->life);
 }
 
-/* As io/follower does it: what is ordered is carried out. */
+/* As io/watch_driver does it: what is ordered is carried out. */
 static void on_tick(struct alarm *a)
 {
     struct post *p = container_of(a, struct post, tick);
@@ -106,7 +106,7 @@ static void on_answer(struct alarm *a)
     on_progress(p);
 }
 
-/* As io/confirmer does it. */
+/* As io/confirm_driver does it. */
 static void ask_confirm(struct post *p)
 {
     struct life *l = p->life;

@@ -90,8 +90,8 @@ struct net {
     struct server servers[SERVERS];
     struct list streams; /* of the daemon that lives */
     uint64_t foreign_rv; /* another cluster has the address, and this version; 0 = it has not */
-    bool asks_all;       /* it was said which cluster it is: lists ask first, too (io/vouch) */
-    unsigned percent;    /* chance of a fault where one can happen; 0 = the network is well */
+    bool asks_all; /* it was said which cluster it is: lists ask first, too (io/server_identity) */
+    unsigned percent; /* chance of a fault where one can happen; 0 = the network is well */
     uint64_t injected[FAULTS];
     uint64_t requests[REQUESTS];
     uint64_t busiest; /* the most requests of a stream in 10 s, further pages left out */

@@ -2,7 +2,7 @@
 /*
  * recall - what the simulated daemon keeps on a simulated disk: batches of what has changed in a
  * turn, of which a crash loses the last ones; and what it keeps of its watches. Stands where state/,
- * io/keeper and app/memory_watch stand in the daemon; see marks.h for hooks.
+ * io/state_driver and app/memory_watch stand in the daemon; see marks.h for hooks.
  */
 #ifndef SIM_RECALL_H
 #define SIM_RECALL_H

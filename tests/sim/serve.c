@@ -16,7 +16,7 @@ enum { PATIENCE_MS = 3000, LAST_BOOKMARK_MS = 2000, INITIAL_MS = 1250 };
 /* More streams in a row are not hung, or the cache is as old as chance wants it to be. */
 enum { HUNG_IN_A_ROW = 2 };
 
-/* So long the answer of a process holds for connections that resume its sessions (io/vouch.h). */
+/* So long the answer of a process holds for connections that resume its sessions (io/server_identity.h). */
 enum { VOUCHED_MS = 600000 };
 
 static uint64_t parameter(const struct stream *s, const char *name, bool *given)
@@ -477,7 +477,7 @@ static void connect(struct stream *s)
     s->vouched = false;
 }
 
-/* As io/vouch has it. */
+/* As io/server_identity has it. */
 static bool must_ask(const struct stream *s)
 {
     bool kept = s->action.what == FEED_LIST && feed_status(s->feed).synced &&

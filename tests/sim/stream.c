@@ -140,7 +140,7 @@ void stream_fail(struct stream *s, enum err_kind kind)
     end(s, &err);
 }
 
-/* As io/source does it: bytes move the time on, the alarm finds that out when it fires. */
+/* As io/list_watch_driver does it: bytes move the time on, the alarm finds that out when it fires. */
 static void watch_silence(struct stream *s)
 {
     uint64_t due_ms = feed_due_ms(s->feed);
@@ -385,7 +385,7 @@ static void act(struct stream *s, struct feed_action a)
     clock_set(c, &s->alarm, clock_pick(c, 0, 50));
 }
 
-/* As io/source does it. */
+/* As io/list_watch_driver does it. */
 static void list_beside(struct stream *s)
 {
     struct stream *b = s->beside;

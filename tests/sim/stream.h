@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream - one feed's connection to the simulated servers; stands where io/source stands in the
+ * stream - one feed's connection to the simulated servers; stands where io/list_watch_driver stands in the
  * daemon: carries out the feed's actions and hands it heads, bytes and ends.
  */
 #ifndef SIM_STREAM_H

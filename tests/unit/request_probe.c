@@ -16,7 +16,7 @@ static void note(struct request_probe *rq, enum request_probe_at at)
         return;
     rq->silent = true;
     if (rq->with_cluster)
-        cluster_dispose(&rq->of->cluster);
+        api_client_dispose(&rq->of->client);
     request_dispose(&rq->r);
     loop_stop(rq->of->loop);
 }
@@ -52,37 +52,37 @@ static void on_end(void *arg, const struct err *err)
     note(rq, RQ_AT_END);
 }
 
-void cluster_probe_make(struct cluster_probe *p, const char *url)
+void client_probe_make(struct client_probe *p, const char *url)
 {
     struct url parsed;
 
     ensure(url_parse(url, &parsed, NULL) == ERR_OK);
     p->params.url = &parsed;
-    p->cluster = cluster_create(p->loop, &p->params);
+    p->client = api_client_create(p->loop, &p->params);
     url_fini(&parsed);
 }
 
-void cluster_probe_init(struct cluster_probe *p, const char *scheme, uint16_t port,
-                        unsigned list_concurrency)
+void client_probe_init(struct client_probe *p, const char *scheme, uint16_t port,
+                       unsigned list_concurrency)
 {
     char url[64];
 
     memset(p, 0, sizeof(*p));
     p->loop = loop_create();
-    p->params = (struct cluster_params){
+    p->params = (struct api_client_params){
         .name = "prod",
         .user_agent = "informerd/test",
-        .connect_timeout_ms = CLUSTER_PROBE_TIMEOUT_MS,
-        .tls_timeout_ms = CLUSTER_PROBE_TIMEOUT_MS,
-        .response_timeout_ms = CLUSTER_PROBE_TIMEOUT_MS,
-        .list_idle_timeout_ms = CLUSTER_PROBE_TIMEOUT_MS,
+        .connect_timeout_ms = CLIENT_PROBE_TIMEOUT_MS,
+        .tls_timeout_ms = CLIENT_PROBE_TIMEOUT_MS,
+        .response_timeout_ms = CLIENT_PROBE_TIMEOUT_MS,
+        .list_idle_timeout_ms = CLIENT_PROBE_TIMEOUT_MS,
         .list_concurrency = list_concurrency,
     };
     (void)snprintf(url, sizeof(url), "%s://127.0.0.1:%u/pre", scheme, (unsigned)port);
-    cluster_probe_make(p, url);
+    client_probe_make(p, url);
 }
 
-static void start(struct cluster_probe *p, unsigned i, const struct request_params *params)
+static void start(struct client_probe *p, unsigned i, const struct request_params *params)
 {
     static const struct request_events events = {
         .on_head = on_head, .on_body = on_body, .on_end = on_end};
@@ -92,38 +92,38 @@ static void start(struct cluster_probe *p, unsigned i, const struct request_para
     buf_free(&rq->body);
     *rq = (struct request_probe){.of = p, .dispose = rq->dispose, .with_cluster = rq->with_cluster};
     p->calling = true;
-    rq->r = cluster_request(p->cluster, params, &events, rq);
+    rq->r = api_client_request(p->client, params, &events, rq);
     p->calling = false;
 }
 
-void cluster_probe_start(struct cluster_probe *p, unsigned i, bool list, const char *target)
+void client_probe_start(struct client_probe *p, unsigned i, bool list, const char *target)
 {
     start(p, i, &(struct request_params){.target = target, .list = list});
 }
 
-void cluster_probe_stream(struct cluster_probe *p, unsigned i, const char *target)
+void client_probe_stream(struct client_probe *p, unsigned i, const char *target)
 {
     start(p, i, &(struct request_params){.target = target, .stream = true});
 }
 
-void cluster_probe_run(struct cluster_probe *p, unsigned n)
+void client_probe_run(struct client_probe *p, unsigned n)
 {
     p->want = p->ended + n;
     loop_run(p->loop);
 }
 
-void cluster_probe_do(struct cluster_probe *p, unsigned i, bool list, const char *target)
+void client_probe_do(struct client_probe *p, unsigned i, bool list, const char *target)
 {
-    cluster_probe_start(p, i, list, target);
-    cluster_probe_run(p, 1);
+    client_probe_start(p, i, list, target);
+    client_probe_run(p, 1);
     request_dispose(&p->rq[i].r);
 }
 
-void cluster_probe_fini(struct cluster_probe *p)
+void client_probe_fini(struct client_probe *p)
 {
     p->calling = true; /* nothing comes after dispose */
-    cluster_dispose(&p->cluster);
-    for (unsigned i = 0; i < CLUSTER_PROBE_MAX; i++) {
+    api_client_dispose(&p->client);
+    for (unsigned i = 0; i < CLIENT_PROBE_MAX; i++) {
         request_dispose(&p->rq[i].r);
         buf_free(&p->rq[i].body);
     }

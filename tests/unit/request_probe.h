@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_probe - a cluster and requests whose events are written down, for tests of io/cluster.
+ * request_probe - a cluster and requests whose events are written down, for tests of io/api_client.
  */
 #ifndef UNIT_REQUEST_PROBE_H
 #define UNIT_REQUEST_PROBE_H
@@ -11,13 +11,13 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "io/cluster.h"
+#include "io/api_client.h"
 
 /* In which callback of a request something is disposed. */
 enum request_probe_at { RQ_NEVER, RQ_AT_HEAD, RQ_AT_BODY, RQ_AT_END };
 
 struct request_probe {
-    struct cluster_probe *of;
+    struct client_probe *of;
     struct request *r;
     enum request_probe_at dispose;
     bool with_cluster; /* and the cluster before it */
@@ -30,39 +30,39 @@ struct request_probe {
 };
 
 /* A day: no test lets so much time pass. */
-enum { CLUSTER_PROBE_MAX = 32, CLUSTER_PROBE_TIMEOUT_MS = 86400000 };
+enum { CLIENT_PROBE_MAX = 32, CLIENT_PROBE_TIMEOUT_MS = 86400000 };
 
-struct cluster_probe {
+struct client_probe {
     struct loop *loop;
-    struct cluster *cluster;
-    struct cluster_params params;
+    struct api_client *client;
+    struct api_client_params params;
     bool calling;   /* inside a call of the test: no callback may run */
     unsigned ended; /* requests that reached on_end */
     unsigned want;  /* the loop stops when so many have */
-    struct request_probe rq[CLUSTER_PROBE_MAX];
+    struct request_probe rq[CLIENT_PROBE_MAX];
 };
 
 /* A loop and, on it, a cluster at scheme://127.0.0.1:port/pre with concurrency for lists; none
  * of its timeouts comes by itself. */
-void cluster_probe_init(struct cluster_probe *p, const char *scheme, uint16_t port,
-                        unsigned list_concurrency);
+void client_probe_init(struct client_probe *p, const char *scheme, uint16_t port,
+                       unsigned list_concurrency);
 
 /* The same with other parameters; url is filled in. */
-void cluster_probe_make(struct cluster_probe *p, const char *url);
+void client_probe_make(struct client_probe *p, const char *url);
 
 /* Starts request i as a list or a watch of target. */
-void cluster_probe_start(struct cluster_probe *p, unsigned i, bool list, const char *target);
+void client_probe_start(struct client_probe *p, unsigned i, bool list, const char *target);
 
 /* Starts request i as a list that comes as a stream and goes on as a watch. */
-void cluster_probe_stream(struct cluster_probe *p, unsigned i, const char *target);
+void client_probe_stream(struct client_probe *p, unsigned i, const char *target);
 
 /* Runs the loop until n more requests have ended. */
-void cluster_probe_run(struct cluster_probe *p, unsigned n);
+void client_probe_run(struct client_probe *p, unsigned n);
 
 /* Starts request i, waits for it, disposes it. */
-void cluster_probe_do(struct cluster_probe *p, unsigned i, bool list, const char *target);
+void client_probe_do(struct client_probe *p, unsigned i, bool list, const char *target);
 
 /* Disposes what is left and destroys the loop, which fails if a handle leaked. */
-void cluster_probe_fini(struct cluster_probe *p);
+void client_probe_fini(struct client_probe *p);
 
 #endif

@@ -15,7 +15,7 @@
 struct rig {
     struct state_rig state;
     struct loop *loop;
-    struct keeper *keeper; /* keeps nothing itself: its batch is taken */
+    struct state_driver *state_driver; /* keeps nothing itself: its batch is taken */
     struct roster *roster;
     struct conf conf;
     struct conf_watch watch;
@@ -37,7 +37,7 @@ static void on_lost(void *arg)
 /* What is in the keeper's batch goes to disk. */
 static void commit(void)
 {
-    struct batch *b = keeper_batch(rig.keeper, KEEPER_SOON);
+    struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_SOON);
 
     batch_join(&rig.state.batch, b);
     state_rig_apply(&rig.state);
@@ -45,7 +45,7 @@ static void commit(void)
 
 static void keep(void)
 {
-    memory_hook_put(&rig.mh, rig.keeper, KEEPER_NOW);
+    memory_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
     commit();
 }
 
@@ -72,7 +72,7 @@ static void begin(void)
                                   .conf = &rig.conf_hook,
                                   .settings = rig.settings,
                                   .boot_id = rig.boot_id};
-    struct batch *b = keeper_batch(rig.keeper, KEEPER_SOON);
+    struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_SOON);
     memory_hook_init(&rig.mh, &rig.conf, rig.roster, b);
     memory_hook_load(&rig.mh, &r, (struct memory_now){.ms = stage.now, .wall_ns = 1}, b);
     memory_hook_put_facts(&rig.mh, b);
@@ -84,7 +84,7 @@ static void begin(void)
 
 static int set_up(void **state)
 {
-    static const struct keeper_events events = {on_lost};
+    static const struct state_driver_events events = {on_lost};
     static char name[] = "one"; /* as stage calls it */
 
     (void)state;
@@ -92,8 +92,9 @@ static int set_up(void **state)
     state_rig_init(&rig.state);
     rig.state.batch.release = memory_row_release;
     rig.loop = loop_create();
-    rig.keeper = keeper_create(
-        &(struct keeper_params){.loop = rig.loop, .release = memory_row_release}, &events, NULL);
+    rig.state_driver = state_driver_create(
+        &(struct state_driver_params){.loop = rig.loop, .release = memory_row_release}, &events,
+        NULL);
     rig.watch.name.v = name;
     rig.conf.watches = &rig.watch;
     rig.conf.n_watches = 1;
@@ -107,7 +108,7 @@ static int clean_up(void **state)
 {
     (void)state;
     die();
-    keeper_dispose(&rig.keeper);
+    state_driver_dispose(&rig.state_driver);
     loop_destroy(&rig.loop);
     state_rig_fini(&rig.state);
     return 0;
@@ -178,13 +179,13 @@ static void test_only_what_has_changed_is_put(void **state)
 {
     (void)state;
     handle();
-    memory_hook_put(&rig.mh, rig.keeper, KEEPER_NOW);
-    assert_int_equal(keeper_batch(rig.keeper, KEEPER_SOON)->count, 0);
+    memory_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
+    assert_int_equal(state_driver_batch(rig.state_driver, STATE_DRIVER_SOON)->count, 0);
     begin();
     sees();
     stage_nothing();
-    memory_hook_put(&rig.mh, rig.keeper, KEEPER_NOW);
-    assert_int_equal(keeper_batch(rig.keeper, KEEPER_SOON)->count, 0);
+    memory_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
+    assert_int_equal(state_driver_batch(rig.state_driver, STATE_DRIVER_SOON)->count, 0);
 }
 
 static void test_a_run_that_was_cut_off_runs_again(void **state)
@@ -267,7 +268,8 @@ static void test_each_process_renews_what_ends_with_it(void **state)
 
 static void takes_program(uint64_t n)
 {
-    memory_hook_program(&rig.mh, (struct digest){.lo = n}, keeper_batch(rig.keeper, KEEPER_NOW));
+    memory_hook_program(&rig.mh, (struct digest){.lo = n},
+                        state_driver_batch(rig.state_driver, STATE_DRIVER_NOW));
 }
 
 static void test_another_program_renews_and_the_first_one_does_not(void **state)
@@ -380,7 +382,7 @@ static void test_another_clusters_marks_are_forgotten(void **state)
     handle();
     begin();
     hooks_forget(&stage.hooks, rig.mh.hook->sources[0].of);
-    memory_hook_forget(&rig.mh, 0, keeper_batch(rig.keeper, KEEPER_NOW));
+    memory_hook_forget(&rig.mh, 0, state_driver_batch(rig.state_driver, STATE_DRIVER_NOW));
     keep();
     assert_false(has("mark"));
     assert_false(has("seen"));
@@ -399,7 +401,7 @@ static void test_a_file_that_begins_anew_gets_all(void **state)
     keep();
     for (int i = 0; i < 2; i++) {
         char *before = state_rig_load(&rig.state, &found);
-        struct batch *b = keeper_batch(rig.keeper, KEEPER_NOW);
+        struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_NOW);
 
         batch_reset(b);
         roster_put_all(rig.roster, b);

@@ -10,9 +10,9 @@
 
 #include "base/mem.h"
 #include "io/helper_link.h"
-#include "io/keeper.h"
 #include "io/loop.h"
 #include "io/runner.h"
+#include "io/state_driver.h"
 #include "play_clock.h"
 
 /* A start takes a START_MS or two by the play clock, as megabytes of input do. */
@@ -74,7 +74,7 @@ static void on_marks(void *arg)
 static void test_other_work_goes_on_between_many_starts(void **state)
 {
     static const struct runner_events events = {.on_marks = on_marks, .on_progress = on_progress};
-    static const struct keeper_events no_events;
+    static const struct state_driver_events no_events;
     struct runner_hook by_index[HOOKS];
     struct scene s = {.loop = loop_create()};
     int far;
@@ -82,14 +82,14 @@ static void test_other_work_goes_on_between_many_starts(void **state)
     (void)state;
     add_hooks(by_index);
     struct helper_link *link = deaf_link_create(s.loop, &far);
-    struct keeper *keeper =
-        keeper_create(&(struct keeper_params){.loop = s.loop}, &no_events, NULL);
+    struct state_driver *state_driver =
+        state_driver_create(&(struct state_driver_params){.loop = s.loop}, &no_events, NULL);
     s.runner = runner_create(
         &(struct runner_params){
             .loop = s.loop,
             .link = link,
             .hooks = &stage.hooks,
-            .keeper = keeper,
+            .state_driver = state_driver,
             .by_index = by_index,
             .context = {.node = "n", .instance = "i"}
     },
@@ -104,7 +104,7 @@ static void test_other_work_goes_on_between_many_starts(void **state)
     assert_true(s.seen_count > 1);
     assert_int_equal(s.seen[s.seen_count - 1], HOOKS);
     runner_dispose(&s.runner);
-    keeper_dispose(&keeper);
+    state_driver_dispose(&state_driver);
     helper_link_dispose(&link);
     close(far);
     loop_destroy(&s.loop);

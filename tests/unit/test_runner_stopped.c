@@ -8,16 +8,16 @@
 #include <unistd.h>
 
 #include "io/helper_link.h"
-#include "io/keeper.h"
 #include "io/loop.h"
 #include "io/runner.h"
+#include "io/state_driver.h"
 
 enum { PARK = 75 };
 
 struct scene {
     struct loop *loop;
     struct helper_link *link;
-    struct keeper *keeper;
+    struct state_driver *state_driver;
     struct runner *runner;
     struct loop_task look;
     size_t until; /* so many runs are under way */
@@ -49,7 +49,7 @@ static void run_until(struct scene *s, size_t running)
 static int set_up(void **state)
 {
     static const struct runner_events events = {.on_marks = on_event, .on_progress = on_event};
-    static const struct keeper_events no_events;
+    static const struct state_driver_events no_events;
     static const struct runner_hook hook = {
         .program = "/bin/true", .timeout_ms = 3600000, .kill_signal = SIGTERM};
     static struct scene scene;
@@ -60,13 +60,14 @@ static int set_up(void **state)
     stage_sync(0);
     s->loop = loop_create();
     s->link = deaf_link_create(s->loop, &s->far);
-    s->keeper = keeper_create(&(struct keeper_params){.loop = s->loop}, &no_events, NULL);
+    s->state_driver =
+        state_driver_create(&(struct state_driver_params){.loop = s->loop}, &no_events, NULL);
     s->runner = runner_create(
         &(struct runner_params){
             .loop = s->loop,
             .link = s->link,
             .hooks = &stage.hooks,
-            .keeper = s->keeper,
+            .state_driver = s->state_driver,
             .by_index = &hook,
             .context = {.node = "n", .instance = "i"}
     },
@@ -85,7 +86,7 @@ static int clean_up(void **state)
     struct scene *s = *state;
 
     runner_dispose(&s->runner);
-    keeper_dispose(&s->keeper);
+    state_driver_dispose(&s->state_driver);
     helper_link_dispose(&s->link);
     close(s->far);
     loop_destroy(&s->loop);

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "admin/explain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "admin/bygone.h"
+#include "admin/call.h"
+#include "admin/runs.h"
+#include "hook/why.h"
+#include "proto/json_member.h"
+
+static void put_until(struct json_out *j, const struct admin_model *m, uint64_t until_ms)
+{
+    json_member_time(j, "until", until_ms > 0 ? bygone_wall_ns(m, until_ms) : 0);
+}
+
+static void put_event(struct json_out *j, const struct queue_event *ev)
+{
+    json_out_key(j, "event");
+    if (ev == NULL) {
+        json_out_null(j);
+        return;
+    }
+    json_out_open(j, '{');
+    json_member_text(j, "type", delta_type_name(ev->type));
+    json_member_text(j, "cause", delta_cause_name(ev->cause));
+    json_member_time(j, "received", ev->received_ns);
+    json_out_close(j, '}');
+}
+
+/* Of what the cache holds under the key; as long as it has nothing, of what an earlier process has
+ * handled. */
+static bool digest_of_entry(const struct hook *h, const struct entry *e, struct digest *out)
+{
+    const struct object *o = e->newest.object;
+
+    if (o != NULL && (e->newest.type == DELTA_STALE || object_parts_of(o).body.n == 0))
+        return false;
+    if (o != NULL)
+        *out = object_digest(o);
+    else if (e->inherited && e->handled.trace != NULL && h->filter.path_count == 0)
+        *out = known_digest(&e->handled);
+    else
+        return false;
+    return true;
+}
+
+/* A digest of Secrets would confirm a guess. */
+static void put_digest(struct json_out *j, const struct call *c, const struct hook *h,
+                       const struct entry *e)
+{
+    char text[33];
+    struct digest d;
+
+    if (e == NULL || (!c->req->privileged && call_gets_secrets(h)) || !digest_of_entry(h, e, &d)) {
+        json_member_text(j, "digest", NULL);
+        return;
+    }
+    snprintf(text, sizeof(text), "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
+    json_member_text(j, "digest", text);
+}
+
+/* e is NULL for the hook as a whole, and for apply. */
+static void put_unit(struct json_out *j, const struct call *c, const struct hook *h,
+                     const struct entry *e, const struct why *w)
+{
+    struct buf text = {0};
+    bool is_apply = w->is_apply;
+
+    if (is_apply)
+        buf_puts(&text, "apply: ");
+    why_put_text(&text, w);
+    json_out_open(j, '{');
+    json_member_text(j, "program", is_apply ? "apply" : "command");
+    json_member_text(j, "source", e != NULL ? h->sources[e->source].name : NULL);
+    json_member_str(j, "key", str_c(e != NULL ? e->key : NULL));
+    json_member_text(j, "reason", why_reason_name(w->reason));
+    json_member_text(j, "of", w->of);
+    json_member_str(j, "text", buf_str(&text));
+    json_member_text(j, "before_restart", why_past_name(w->past));
+    put_until(j, c->m, w->until_ms);
+    json_member_count(j, "failures", w->failures);
+    put_event(j, w->event);
+    put_digest(j, c, h, e);
+    json_out_key(j, "last_run");
+    if (w->last_run != NULL)
+        runs_put(j, c->m, h, w->last_run, RUNS_BRIEF);
+    else
+        json_out_null(j);
+    json_out_close(j, '}');
+    buf_free(&text);
+}
+
+static struct json_out begin(struct buf *out, const struct hook *h)
+{
+    struct json_out j = json_out_to(out);
+
+    json_out_open(&j, '{');
+    json_member_text(&j, "hook", h->name);
+    json_out_key(&j, "units");
+    json_out_open(&j, '[');
+    return j;
+}
+
+static void end(struct json_out *j, size_t left_out)
+{
+    json_out_close(j, ']');
+    json_member_count(j, "left_out", left_out);
+    json_out_close(j, '}');
+}
+
+/* The keys that are not handled; returns how many are left out. */
+static size_t put_pending(struct json_out *j, const struct call *c, const struct hook *h)
+{
+    size_t n = 0;
+
+    list_each (pos, tmp, &h->queue.pending) {
+        const struct entry *e = list_entry(pos, struct entry, pending);
+        struct why w = why_entry(c->m->hooks, h, e, c->now_ms);
+
+        if (n++ == EXPLAIN_KEYS)
+            break;
+        put_unit(j, c, h, e, &w);
+    }
+    return n > EXPLAIN_KEYS ? h->queue.pending_count - EXPLAIN_KEYS : 0;
+}
+
+void explain_put_hook(struct call *c, const struct hook *h)
+{
+    struct why w = why_hook(c->m->hooks, h, c->now_ms);
+    bool keyed = h->rules.mode == HOOK_OBJECT;
+    struct json_out j = begin(&c->out->body, h);
+    size_t left_out = 0;
+
+    if (!keyed || w.reason != WHY_HANDLED || h->queue.pending_count == 0)
+        put_unit(&j, c, h, NULL, &w);
+    if (h->apply.wanted) {
+        struct why apply = why_apply(c->m->hooks, h, c->now_ms);
+
+        put_unit(&j, c, h, NULL, &apply);
+    }
+    if (keyed)
+        left_out = put_pending(&j, c, h);
+    end(&j, left_out);
+}
+
+static bool is_known(const struct hook *h, struct str key)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (queue_find(&h->queue, i, key) != NULL)
+            return true;
+    return false;
+}
+
+bool explain_put_key(struct call *c, const struct hook *h, struct str key)
+{
+    if (!is_known(h, key))
+        return false;
+    struct json_out j = begin(&c->out->body, h);
+    for (size_t i = 0; i < h->source_count; i++) {
+        const struct entry *e = queue_find(&h->queue, i, key);
+
+        if (e == NULL)
+            continue;
+        struct why w = why_entry(c->m->hooks, h, e, c->now_ms);
+
+        put_unit(&j, c, h, e, &w);
+    }
+    end(&j, 0);
+    return true;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * access - how each cluster is reached: server, name to verify, and where its credentials come
+ * from, out of a kubeconfig or plain settings.
+ */
+#ifndef APP_CLUSTER_ACCESS_H
+#define APP_CLUSTER_ACCESS_H
+
+#include "base/buf.h"
+#include "conf/conf.h"
+#include "helper/helper.h"
+#include "io/cred.h"
+#include "kube/kubeconfig.h"
+#include "proto/url.h"
+
+struct cluster_access {
+    struct url url;
+    char *server;                         /* as it was written, for the status */
+    char *tls_server_name;                /* "" = the host of the URL */
+    struct kubeconfig kubeconfig;         /* zeroed with plain settings */
+    struct cred_source items[CRED_ITEMS]; /* .file is a number of the list below */
+};
+
+/* All clusters, in the order of the configuration, and the files that the helper opens for them. */
+struct cluster_access_list {
+    struct cluster_access *v;
+    size_t n;
+    struct helper_file *files;
+    size_t file_count;
+};
+
+/* Reads the kubeconfigs; as root only those that root may trust: of root, of the user that main
+ * becomes, or of the owner that the cluster names for its credentials. What is wrong goes to p with the line of the setting or of the kubeconfig.
+ * conf must outlive the list. */
+void cluster_access_load(struct cluster_access_list *l, const struct conf *conf,
+                         struct problems *p);
+
+/* The name of this node: node_name of the configuration; else NAME of the first client certificate
+ * issued to system:node:NAME; else the host name in lower case, as the kubelet has it. The caller
+ * frees it. */
+char *cluster_access_node_name(const struct cluster_access_list *l,
+                               const struct conf *conf) MUST_CHECK;
+
+/* Appends what a credential is, from the configuration or its file as it is now; nothing if there
+ * is none. The caller wipes it. ERR_CONFIG: the file cannot be read. */
+enum err_kind cluster_access_read_item(const struct cluster_access_list *l,
+                                       const struct cred_source *item, struct buf *out,
+                                       struct err *err) MUST_CHECK;
+
+/* Frees everything, secrets wiped. */
+void cluster_access_fini(struct cluster_access_list *l);
+
+#endif

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/cluster_runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "io/api_client.h"
+#include "io/cluster_identity_driver.h"
+#include "io/cred.h"
+#include "io/deadline.h"
+#include "io/discovery_driver.h"
+#include "io/loop.h"
+#include "io/server_identity.h"
+#include "io/watch_driver.h"
+
+/* Servers of this version can stream lists without anybody having switched it on (PROTOCOL 1.4). */
+enum { STREAM_MAJOR = 1, STREAM_MINOR = 34 };
+
+/* A watch of the site. */
+struct followed {
+    struct watch *watch;
+    uint64_t audit_ms;
+    bool held_back; /* until it is known which cluster this is */
+    struct watch_driver
+        *watch_driver; /* NULL until the credentials are there, or as long as held_back */
+};
+
+struct cluster_runtime {
+    struct cluster_runtime_params params;
+    struct api_client *client;
+    struct cred *cred;
+    struct discovery_driver *discovery_driver; /* NULL until the credentials are there */
+    struct deadline *ask_version;
+    struct cluster_identity_driver
+        *cluster_identity_driver;    /* NULL: nobody asks, or nobody does any more */
+    cluster_runtime_judge_cb *judge; /* NULL = nobody wants to know */
+    void *judge_arg;
+    int said; /* what the servers said last: a status; 0: nothing; -1: they were not asked */
+    bool can_stream;
+    bool stopped;
+    struct followed *v;
+    size_t n;
+    const struct cluster_runtime_events *events;
+    void *arg;
+};
+
+static struct backoff_params retry_params(const struct conf_backoff *b)
+{
+    return (struct backoff_params){.initial_ms = b->initial.v,
+                                   .max_ms = b->max.v,
+                                   .factor = b->factor.v,
+                                   .jitter = b->jitter.v};
+}
+
+static void on_unauthorized(void *arg)
+{
+    struct cluster_runtime *s = arg;
+
+    cred_renew(s->cred);
+    s->events->on_progress(s->arg);
+}
+
+/* The server is there, and does not tell the uid: said once. */
+static void tell_secret(struct cluster_runtime *s, const char *why, int status)
+{
+    if (s->said == status)
+        return;
+    s->said = status;
+    log_emit(status == 0 ? LOG_LVL_WARN : LOG_LVL_INFO, why,
+             LOG_FIELDS(KV_STR("cluster", s->params.conf->name.v),
+                        status > 0 ? KV_INT("status", status) : (struct kv){.type = KV_TYPE_NONE}));
+}
+
+static void tell_answer(struct cluster_runtime *s, const struct api_client_answer *answer,
+                        int status)
+{
+    if (status == 0)
+        tell_secret(s, "the server does not say which cluster it is: it is known by its CA at most",
+                    status);
+    else if (status == 404 || (status == 200 && answer->id.uid[0] == '\0'))
+        tell_secret(s, "there is no namespace kube-system: the cluster is known by its CA at most",
+                    status);
+    else if (status != 200)
+        tell_secret(
+            s,
+            "the server does not tell the uid of namespace kube-system: the cluster is known by "
+            "its CA at most; informerd --print-rbac prints the right that is missing",
+            status);
+    else
+        s->said = status;
+}
+
+static bool on_judge(void *arg, const struct api_client_answer *answer, int status, struct err *err)
+{
+    struct cluster_runtime *s = arg;
+    struct cluster_identity id = answer->id;
+
+    tell_answer(s, answer, status);
+    if (s->judge == NULL)
+        return true;
+    id.authorities = *cred_authorities(s->cred);
+    bool good = s->judge(s->judge_arg, &id, err);
+    log_debug("it is known which cluster this is", KV_STR("cluster", s->params.conf->name.v),
+              KV_STR("uid", id.uid), KV_STR("revision", answer->revision));
+    s->events->on_progress(s->arg);
+    return good;
+}
+
+static struct api_client *make_client(struct cluster_runtime *s)
+{
+    const struct cluster_runtime_params *p = &s->params;
+    const struct conf_tuning *t = &p->conf->tuning;
+    const struct api_client_params params = {
+        .name = p->conf->name.v,
+        .url = &p->cluster_access->url,
+        .tls_server_name = p->cluster_access->tls_server_name,
+        .user_agent = p->user_agent,
+        .connect_timeout_ms = t->connect_timeout.v,
+        .tls_timeout_ms = t->tls_timeout.v,
+        .response_timeout_ms = t->response_timeout.v,
+        .list_idle_timeout_ms = t->list_idle_timeout.v,
+        .list_concurrency = (unsigned)t->list_concurrency.v,
+        .question_interval_ms = SERVER_IDENTITY_INTERVAL_MS,
+        .judge = on_judge,
+        .judge_arg = s,
+    };
+
+    return api_client_create(p->loop, &params);
+}
+
+static void on_answered(void *arg)
+{
+    struct cluster_runtime *s = arg;
+
+    cluster_identity_driver_dispose(&s->cluster_identity_driver);
+}
+
+static bool any_held_back(const struct cluster_runtime *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].held_back)
+            return true;
+    return false;
+}
+
+static void identify(struct cluster_runtime *s, uint64_t jitter_ms)
+{
+    static const struct cluster_identity_driver_events events = {on_answered, on_unauthorized};
+    const struct cluster_identity_driver_params p = {
+        .loop = s->params.loop,
+        .client = s->client,
+        .retry = retry_params(&s->params.conf->tuning.backoff),
+        .start_jitter_ms = jitter_ms,
+        .seed = s->params.seed,
+        .is_awaited = any_held_back(s),
+    };
+
+    s->cluster_identity_driver = cluster_identity_driver_create(&p, &events, s);
+}
+
+static void on_progress(void *arg)
+{
+    struct cluster_runtime *s = arg;
+
+    s->events->on_progress(s->arg);
+}
+
+static void follow(struct cluster_runtime *s, struct followed *f)
+{
+    static const struct watch_driver_events events = {on_progress, on_unauthorized};
+    const struct watch_driver_params p = {
+        .loop = s->params.loop,
+        .client = s->client,
+        .discovery_driver = s->discovery_driver,
+        .watch = f->watch,
+        .audit_ms = f->audit_ms,
+        .page_size = (unsigned)s->params.conf->tuning.page_size.v,
+        .seed = s->params.seed + (uint64_t)(f - s->v),
+    };
+
+    f->held_back = false;
+    f->watch_driver = watch_driver_create(&p, &events, s);
+    watch_driver_can_stream(f->watch_driver, s->can_stream);
+}
+
+static void on_version(void *arg, const struct version *v)
+{
+    struct cluster_runtime *s = arg;
+    bool can = v != NULL &&
+               (v->major > STREAM_MAJOR || (v->major == STREAM_MAJOR && v->minor >= STREAM_MINOR));
+
+    if (v == NULL)
+        deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
+    s->can_stream = can;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].watch_driver != NULL)
+            watch_driver_can_stream(s->v[i].watch_driver, can);
+}
+
+/* The version is of use to later lists alone: it is asked for when the first ones are long done. */
+static void on_ask_version(void *arg)
+{
+    struct cluster_runtime *s = arg;
+
+    discovery_driver_version(s->discovery_driver, on_version, s);
+}
+
+/* The credentials are there: the watches may begin. */
+static void on_cred_ready(void *arg)
+{
+    struct cluster_runtime *s = arg;
+
+    if (s->stopped)
+        return;
+    s->discovery_driver = discovery_driver_create(&(struct discovery_driver_params){
+        .loop = s->params.loop,
+        .client = s->client,
+        .retry = retry_params(&s->params.conf->tuning.backoff),
+        .seed = s->params.seed,
+    });
+    if (any_held_back(s))
+        identify(s, s->params.conf->tuning.start_jitter.v);
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->v[i].held_back)
+            follow(s, &s->v[i]);
+    if (s->params.conf->tuning.watch_list.v == CONF_WATCH_LIST_AUTO && s->n > 0)
+        deadline_start(s->ask_version, s->params.conf->tuning.backoff.reset_after.v);
+}
+
+struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_params *params,
+                                               const struct cluster_runtime_events *events,
+                                               void *arg)
+{
+    struct cluster_runtime *s =
+        MEM_NEW(struct cluster_runtime, .params = *params, .events = events, .arg = arg);
+    struct cred_params cp = {
+        .loop = params->loop,
+        .link = params->link,
+        .tls = params->cluster_access->url.tls,
+        .retry = retry_params(&params->conf->tuning.backoff),
+        .seed = params->seed,
+        .tag = params->tag,
+    };
+
+    s->said = -1;
+    s->client = make_client(s);
+    s->ask_version = deadline_create(params->loop, on_ask_version, s);
+    cp.client = s->client;
+    memcpy(cp.items, params->cluster_access->items, sizeof(cp.items));
+    s->cred = cred_create(&cp, on_cred_ready, s);
+    return s;
+}
+
+void cluster_runtime_add(struct cluster_runtime *s, struct watch *w, uint64_t audit_ms)
+{
+    s->v = mem_realloc(s->v, (s->n + 1) * sizeof(*s->v));
+    s->v[s->n++] = (struct followed){.watch = w, .audit_ms = audit_ms};
+}
+
+void cluster_runtime_identify(struct cluster_runtime *s, cluster_runtime_judge_cb *judge, void *arg)
+{
+    s->judge = judge;
+    s->judge_arg = arg;
+}
+
+void cluster_runtime_identify_again(struct cluster_runtime *s)
+{
+    ensure(s->judge != NULL && (s->discovery_driver != NULL || s->stopped));
+    if (s->cluster_identity_driver == NULL && !s->stopped)
+        identify(s, 0);
+}
+
+const char *cluster_runtime_identity_trouble(const struct cluster_runtime *s)
+{
+    return s->cluster_identity_driver != NULL
+               ? cluster_identity_driver_trouble(s->cluster_identity_driver)
+               : NULL;
+}
+
+void cluster_runtime_opened(struct cluster_runtime *s, uint64_t tag, int fd, int error)
+{
+    cred_opened(s->cred, tag, fd, error);
+}
+
+static struct followed *find(struct cluster_runtime *s, const struct watch *w)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].watch == w)
+            return &s->v[i];
+    return NULL;
+}
+
+void cluster_runtime_hold_back(struct cluster_runtime *s, const struct watch *w)
+{
+    struct followed *f = find(s, w);
+
+    ensure(f != NULL && s->judge != NULL);
+    f->held_back = true;
+}
+
+void cluster_runtime_follow(struct cluster_runtime *s, const struct watch *w)
+{
+    struct followed *f = find(s, w);
+
+    ensure(f != NULL && s->discovery_driver != NULL);
+    if (f->held_back && !s->stopped)
+        follow(s, f);
+}
+
+bool cluster_runtime_poke(struct cluster_runtime *s, struct watch *w)
+{
+    struct followed *f = find(s, w);
+
+    if (f != NULL && f->watch_driver != NULL)
+        watch_driver_poke(f->watch_driver);
+    return f != NULL;
+}
+
+void cluster_runtime_retry(struct cluster_runtime *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].watch_driver != NULL)
+            watch_driver_retry(s->v[i].watch_driver);
+}
+
+bool cluster_runtime_verify(struct cluster_runtime *s, struct watch *w)
+{
+    struct followed *f = find(s, w);
+
+    if (f != NULL && f->watch_driver != NULL)
+        watch_driver_verify(f->watch_driver);
+    return f != NULL;
+}
+
+uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s)
+{
+    return api_client_last_contact_ms(s->client);
+}
+
+void cluster_runtime_stop(struct cluster_runtime *s)
+{
+    s->stopped = true;
+    deadline_dispose(&s->ask_version);
+    cluster_identity_driver_dispose(&s->cluster_identity_driver);
+    for (size_t i = 0; i < s->n; i++)
+        watch_driver_dispose(&s->v[i].watch_driver);
+    discovery_driver_dispose(&s->discovery_driver);
+}
+
+void cluster_runtime_dispose(struct cluster_runtime **sp)
+{
+    struct cluster_runtime *s = *sp;
+
+    if (s == NULL)
+        return;
+    *sp = NULL;
+    cluster_runtime_stop(s);
+    cred_dispose(&s->cred);
+    api_client_dispose(&s->client);
+    free(s->v);
+    free(s);
+}

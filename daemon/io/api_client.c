@@ -1,0 +1,879 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/api_client.h"
+
+#include <stdlib.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "base/rate.h"
+#include "cache/refusal.h"
+#include "io/deadline.h"
+#include "io/exchange.h"
+#include "io/loop.h"
+#include "io/pool.h"
+#include "io/server_address.h"
+#include "io/server_identity.h"
+#include "io/tls_session_cache.h"
+#include "proto/http_in.h"
+#include "proto/http_out.h"
+#include "proto/tls.h"
+
+/* What has a place in the list gate must bring so much in a minute, of which a silence counts as no
+ * more than this: any link does, a server that drips does not. */
+#define LIST_BYTES_PER_MINUTE ((size_t)64 * 1024)
+enum { MINUTE_MS = 60000, LIST_PAUSE_MS = 10000 };
+
+/* How long after its handshake the leader may wait for a session (TLS 1.3 sends them later). */
+enum { LEAD_MS = 1000 };
+
+/* The question which cluster it is: a small answer, soon, or none. */
+#define QUESTION_BYTES ((size_t)1024 * 1024)
+
+/* The question under way. */
+struct question {
+    struct request *by; /* whose connection carries it; NULL = none is under way */
+    uint64_t asked_ms;  /* when it was sent; those who wait since then are served by its answer */
+    struct refusal refusal;
+    struct buf body;
+};
+
+struct api_client {
+    uv_timer_t timer; /* for the next idle connection that gets too old; open until dispose */
+    struct loop *loop;
+    struct api_client_params params; /* without its pointers to text, which are the next two */
+    char *name;
+    struct server_address server_address;
+    struct tls_session_cache session;
+    struct pool pool;
+    struct list requests;       /* all that are not disposed */
+    struct list waiting;        /* those in RQ_WAITING, in the order in which they start */
+    struct list asking;         /* those in RQ_ASKING */
+    struct deadline *ask_timer; /* for the next question */
+    struct server_identity server_identity;
+    struct question question;
+    unsigned lists; /* places taken in the list gate */
+    uint64_t last_contact_ms;
+    struct api_client_stats stats;
+    struct loop_task dispatch;
+};
+
+enum request_state {
+    RQ_WAITING,    /* for a place in the gate, for the leader, or for the next turn */
+    RQ_CONNECTING, /* owns a connection that is not open yet */
+    RQ_ASKING, /* waits until the server has said which cluster it is; owns an open connection, or,
+                      as a question of its own whose turn has not come, none */
+    RQ_IDENTIFIED, /* it is the right one: goes on in the next turn */
+    RQ_TALKING,    /* owns a connection and an exchange on it */
+    RQ_DONE,       /* on_end ran or is on its way */
+};
+
+struct request {
+    uv_timer_t timer;          /* bounds the lead; open until dispose */
+    struct api_client *client; /* NULL once either is disposed */
+    enum request_state state;
+    struct list link;
+    struct list wait;
+    const struct request_events *events;
+    void *arg;
+    char *target;
+    char *accept;
+    bool list;
+    bool gated; /* needs a place in the list gate */
+    uint64_t hard_deadline_ms;
+    bool placed; /* has a place in the list gate */
+    bool stream; /* its connection ends with it, whenever that is */
+    bool asks_first;
+    bool asks;           /* is a question of its own: has no target */
+    bool identify_first; /* goes on as a watch: needs a server that has said which cluster it is */
+    bool served;         /* by an answer behind which its connection was closed */
+    uint64_t peer;       /* the server process: wanted, or had */
+    uint64_t last_peer;  /* that the request before it had, .. */
+    uint64_t last_ms;    /* .. which ended then */
+    uint64_t asked_ms;   /* ASKING: since when */
+    bool follows;        /* waits for the leader and fails with it */
+    bool reused;         /* its connection carried another request before */
+    bool fresh;          /* repeated: takes no idle connection */
+    bool sent;           /* it had a connection that was open */
+    struct conn *conn;
+    struct exchange *exchange;
+    struct rate rate;   /* of the body, while it has a place */
+    struct err failure; /* what tell_end tells */
+    struct loop_task tell_end;
+    struct loop_task go_on;
+};
+
+static void enter(struct request *r, enum request_state state)
+{
+    static const char *const names[] = {"waiting",    "connecting", "asking",
+                                        "identified", "talking",    "done"};
+
+    r->state = state;
+    list_remove(&r->wait);
+    uv_timer_stop(&r->timer);
+    log_trace("request", KV_STR("cluster", r->client->name),
+              KV_STR("target", r->asks ? "(identity)" : r->target), KV_STR("state", names[state]));
+}
+
+static void dispatch_later(struct api_client *c)
+{
+    loop_defer(c->loop, &c->dispatch);
+}
+
+void request_leave_gate(struct request *r)
+{
+    struct api_client *c = r->client;
+
+    if (c == NULL || !r->placed)
+        return;
+    c->lists--;
+    r->placed = false;
+    dispatch_later(c);
+}
+
+static void ask_next(struct api_client *c);
+
+static void end_question(struct api_client *c)
+{
+    c->question.by = NULL;
+    refusal_reset(&c->question.refusal);
+    buf_free(&c->question.body);
+}
+
+/* Gives back what others wait for. */
+static void release(struct request *r)
+{
+    struct api_client *c = r->client;
+
+    if (c->question.by == r) {
+        end_question(c);
+        list_remove(&r->wait);
+        ask_next(c);
+    }
+    if (r->placed)
+        c->lists--;
+    r->placed = false;
+    tls_session_cache_leave(&c->session, r);
+    if (!list_is_empty(&c->waiting))
+        dispatch_later(c);
+}
+
+static void on_tell_end(struct loop_task *task)
+{
+    struct request *r = container_of(task, struct request, tell_end);
+
+    r->events->on_end(r->arg, &r->failure);
+}
+
+/* on_end in the next turn: for callers that stand in the middle of something. */
+static void fail_later(struct request *r, const struct err *err)
+{
+    release(r);
+    enter(r, RQ_DONE);
+    loop_cancel(&r->go_on);
+    r->failure = *err;
+    loop_defer(r->client->loop, &r->tell_end);
+}
+
+/* The end of a request whose connection failed. Those that followed it would fail the same way. */
+static void fail(struct request *r, const struct err *err)
+{
+    struct api_client *c = r->client;
+
+    tls_session_cache_doubt(&c->session);
+    if (tls_session_cache_leave(&c->session, r))
+        list_each (pos, tmp, &c->waiting) {
+            struct request *other = list_entry(pos, struct request, wait);
+
+            if (other->follows)
+                fail_later(other, err);
+        }
+    conn_dispose(&r->conn);
+    release(r);
+    enter(r, RQ_DONE);
+    loop_cancel(&r->go_on);
+    r->events->on_end(r->arg, err);
+}
+
+static void on_age(uv_timer_t *timer)
+{
+    struct api_client *c = container_of(timer, struct api_client, timer);
+    uint64_t next_ms = pool_expire(&c->pool, loop_now_ms(c->loop));
+
+    if (next_ms > 0)
+        uv_timer_start(timer, on_age, next_ms, 0);
+}
+
+/* The response is complete. */
+static void succeed(struct request *r)
+{
+    struct api_client *c = r->client;
+    struct conn *conn = r->conn;
+    bool keep = exchange_reusable(r->exchange) && conn_state(conn) == CONN_OPEN &&
+                conn_tls_ctx(conn) == c->session.ctx;
+
+    if (!exchange_reusable(r->exchange))
+        r->peer = 0;
+    r->conn = NULL;
+    exchange_dispose(&r->exchange);
+    if (keep) {
+        pool_put(&c->pool, conn, loop_now_ms(c->loop));
+        on_age(&c->timer);
+    } else {
+        conn_dispose(&conn);
+    }
+    release(r);
+    enter(r, RQ_DONE);
+    r->events->on_end(r->arg, NULL);
+}
+
+/* The idle connection was about to be closed when it was taken: back to the head of the queue. */
+static void repeat(struct request *r)
+{
+    struct api_client *c = r->client;
+    struct list *first = list_first(&c->waiting);
+
+    conn_dispose(&r->conn);
+    r->reused = false;
+    r->fresh = true;
+    tls_session_cache_doubt(&c->session);
+    enter(r, RQ_WAITING);
+    list_append(first != NULL ? first : &c->waiting, &r->wait);
+    dispatch_later(c);
+}
+
+static void on_head(void *arg, const struct http_head *head)
+{
+    struct request *r = arg;
+    struct api_client *c = r->client;
+
+    c->last_contact_ms = loop_now_ms(c->loop);
+    if (c->session.leader == r) { /* a server that gives sessions has done so by now */
+        tls_session_cache_missing(&c->session, r);
+        dispatch_later(c);
+    }
+    rate_begin(&r->rate, c->last_contact_ms);
+    r->events->on_head(r->arg, head);
+}
+
+/* Others wait for its place. */
+static void give_up(struct request *r)
+{
+    struct err err;
+
+    err_set(&err, ERR_TIMEOUT, 0, "%s: the list came too slowly: less than %zu KiB in a minute",
+            conn_name(r->conn), LIST_BYTES_PER_MINUTE / 1024);
+    exchange_dispose(&r->exchange);
+    fail(r, &err);
+}
+
+static void on_body(void *arg, const char *data, size_t n)
+{
+    struct request *r = arg;
+    uint64_t now_ms = loop_now_ms(r->client->loop);
+
+    r->client->last_contact_ms = now_ms;
+    if (r->placed && !rate_add(&r->rate, n, now_ms))
+        give_up(r);
+    else
+        r->events->on_body(r->arg, data, n);
+}
+
+static void on_end(void *arg, const struct err *err)
+{
+    struct request *r = arg;
+
+    if (err == NULL) {
+        succeed(r);
+        return;
+    }
+    bool stale = r->reused && !exchange_heard(r->exchange) &&
+                 (err->kind == ERR_CLOSED || err->kind == ERR_IO);
+
+    exchange_dispose(&r->exchange);
+    if (stale)
+        repeat(r);
+    else
+        fail(r, err);
+}
+
+/* The connection is open. No callback runs before return. */
+static void talk(struct request *r)
+{
+    static const struct exchange_events events = {on_head, on_body, on_end};
+    const struct api_client *c = r->client;
+    struct http_request request;
+    char *path;
+    const struct exchange_params params = {
+        .request = &request,
+        .response_timeout_ms = c->params.response_timeout_ms,
+        .idle_timeout_ms = r->list ? c->params.list_idle_timeout_ms : 0,
+        .hard_deadline_ms = r->hard_deadline_ms,
+    };
+
+    server_address_fill(&c->server_address, r->target, r->accept, &path, &request);
+    enter(r, RQ_TALKING);
+    r->sent = true;
+    r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
+    free(path);
+}
+
+/* ---- Which cluster is it? */
+
+static bool has_sessions(const struct api_client *c)
+{
+    return c->server_address.tls && !c->session.none;
+}
+
+/* Without sessions every connection is to another process, as far as one can tell: then those that
+ * waited when the question was sent are served by its answer, too. */
+static bool is_served(const struct request *r, uint64_t peer)
+{
+    const struct api_client *c = r->client;
+
+    return r->asked_ms <= c->question.asked_ms && (r->peer == peer || !has_sessions(c));
+}
+
+static void on_go_on(struct loop_task *task)
+{
+    struct request *r = container_of(task, struct request, go_on);
+    const char *revision = server_identity_revision(&r->client->server_identity, r->peer);
+
+    if (r->asks) {
+        enter(r, RQ_DONE);
+        if (r->events->on_identity == NULL || r->events->on_identity(r->arg, revision))
+            r->events->on_end(r->arg, NULL);
+    } else if (r->events->on_identity == NULL || r->events->on_identity(r->arg, revision)) {
+        talk(r);
+    }
+}
+
+static void keep_idle(struct api_client *c, struct conn **conn)
+{
+    if (conn_state(*conn) == CONN_OPEN && conn_tls_ctx(*conn) == c->session.ctx) {
+        pool_put(&c->pool, *conn, loop_now_ms(c->loop));
+        *conn = NULL;
+        on_age(&c->timer);
+    }
+    conn_dispose(conn);
+}
+
+/* The server is the right cluster's: r goes on. */
+static void serve(struct request *r, const char *revision)
+{
+    struct api_client *c = r->client;
+
+    enter(r, RQ_IDENTIFIED);
+    if (r->conn != NULL) {
+        conn_set_identified(r->conn);
+        server_identity_for(&c->server_identity, conn_peer(r->conn), revision,
+                            loop_now_ms(c->loop));
+    }
+    if (r->asks && r->conn != NULL)
+        keep_idle(c, &r->conn);
+    loop_defer(c->loop, &r->go_on);
+}
+
+/* The same for one whose connection the server has closed behind the answer: what it connects to next is
+ * not asked again. */
+static void serve_later(struct request *r)
+{
+    struct api_client *c = r->client;
+
+    r->served = true;
+    enter(r, RQ_WAITING);
+    list_append(&c->waiting, &r->wait);
+    dispatch_later(c);
+}
+
+/* by's connection carries nothing any more; the answer, or the lack of one that counts as an answer, is
+ * judged. */
+static void judge(struct api_client *c, struct request *by, const struct api_client_answer *answer,
+                  int status)
+{
+    uint64_t peer = by->peer;
+    struct err err = {0};
+    bool good = c->params.judge(c->params.judge_arg, answer, status, &err);
+
+    end_question(c);
+    if (!good) {
+        server_identity_for_none(&c->server_identity);
+        pool_clear(&c->pool);
+    }
+    list_each (pos, tmp, &c->asking) {
+        struct request *r = list_entry(pos, struct request, wait);
+
+        if (r != by && !is_served(r, peer))
+            continue;
+        if (good && r->conn == NULL && !r->asks) {
+            serve_later(r);
+        } else if (good) {
+            serve(r, answer->revision);
+        } else {
+            conn_dispose(&r->conn);
+            fail_later(r, &err);
+        }
+    }
+    ask_next(c);
+}
+
+static void on_question_head(void *arg, const struct http_head *head)
+{
+    struct request *r = arg;
+    struct api_client *c = r->client;
+
+    c->last_contact_ms = loop_now_ms(c->loop);
+    if (c->session.leader == r) {
+        tls_session_cache_missing(&c->session, r);
+        dispatch_later(c);
+    }
+    refusal_head(&c->question.refusal, head);
+}
+
+static void on_question_body(void *arg, const char *data, size_t n)
+{
+    struct request *r = arg;
+    struct question *q = &r->client->question;
+
+    if (q->refusal.code != 200)
+        (void)!refusal_body(&q->refusal, data, n);
+    else if (q->body.len + n <= QUESTION_BYTES)
+        buf_append(&q->body, data, n);
+}
+
+/* Is there a server that will not say it? One that cannot be reached, is busy, or wants another
+ * credential, says nothing about that. */
+static void no_answer(struct request *r, const struct err *why)
+{
+    static const struct api_client_answer nobody;
+    struct api_client *c = r->client;
+    uint64_t now_ms = loop_now_ms(c->loop);
+    uint64_t wait_ms = refusal_wait_ms(&c->question.refusal, 0);
+    struct err err = *why;
+
+    conn_dispose(&r->conn);
+    if (err.kind == ERR_UNAUTHORIZED || err.kind == ERR_BUSY)
+        server_identity_excused(&c->server_identity, now_ms, wait_ms);
+    else if (server_identity_failed(&c->server_identity, c->question.asked_ms, now_ms)) {
+        r->fresh = true;
+        judge(c, r, &nobody, 0);
+        return;
+    }
+    if (err.kind == ERR_SERVER || err.kind == ERR_PROTOCOL)
+        err.kind = ERR_BUSY; /* it says nothing about the request that waits: its version stands */
+    err_wrap(&err, "LIST of namespace kube-system");
+    fail(r, &err);
+}
+
+static void on_question_end(void *arg, const struct err *err)
+{
+    struct request *r = arg;
+    struct api_client *c = r->client;
+    struct question *q = &c->question;
+    struct api_client_answer answer = {0};
+    int status = q->refusal.code;
+    struct err why = {0};
+    bool stale = err != NULL && r->reused && !exchange_heard(r->exchange) &&
+                 (err->kind == ERR_CLOSED || err->kind == ERR_IO);
+    bool keep = err == NULL && exchange_reusable(r->exchange);
+
+    exchange_dispose(&r->exchange);
+    if (stale) {
+        end_question(c);
+        repeat(r);
+        ask_next(c);
+        return;
+    }
+    if (err != NULL)
+        why = *err;
+    else if (status == 200)
+        (void)!cluster_identity_read(buf_str(&q->body), &answer, &why);
+    else if (!cluster_identity_is_secret(status))
+        refusal_read(&q->refusal, &why);
+    if (why.kind != ERR_OK) {
+        no_answer(r, &why);
+        return;
+    }
+    if (!keep)
+        conn_dispose(&r->conn);
+    judge(c, r, &answer, status);
+}
+
+/* Sends the question on the open connection of r. No callback runs before return. */
+static void send_question(struct request *r)
+{
+    static const struct exchange_events events = {on_question_head, on_question_body,
+                                                  on_question_end};
+    struct api_client *c = r->client;
+    struct http_request request;
+    char *path;
+    const struct exchange_params params = {
+        .request = &request,
+        .response_timeout_ms = SERVER_IDENTITY_PATIENCE_MS,
+        .hard_deadline_ms = SERVER_IDENTITY_PATIENCE_MS,
+    };
+
+    server_address_fill(&c->server_address, CLUSTER_IDENTITY_TARGET, CLUSTER_IDENTITY_ACCEPT, &path,
+                        &request);
+    c->question.by = r;
+    c->question.asked_ms = loop_now_ms(c->loop);
+    server_identity_asked(&c->server_identity, c->question.asked_ms);
+    r->sent = true;
+    r->peer = conn_peer(r->conn);
+    r->exchange = exchange_create(c->loop, r->conn, &params, &events, r);
+    free(path);
+}
+
+static void connect_fresh(struct request *r);
+
+static void on_ask_timer(void *arg)
+{
+    ask_next(arg);
+}
+
+/* A question of its own takes the connection that the answer is wanted of; if that is gone, another one
+ * will do. */
+static bool has_connection(struct request *r)
+{
+    if (r->conn == NULL) {
+        r->conn = pool_take_peer(&r->client->pool, r->peer);
+        r->reused = r->conn != NULL;
+    }
+    return r->conn != NULL;
+}
+
+/* Asks the next question, for the one who has waited for longest, or says when to. */
+static void ask_next(struct api_client *c)
+{
+    uint64_t wait_ms = server_identity_wait_ms(&c->server_identity, loop_now_ms(c->loop));
+
+    if (c->question.by != NULL || list_is_empty(&c->asking))
+        return;
+    if (wait_ms > 0) {
+        deadline_start(c->ask_timer, wait_ms);
+        return;
+    }
+    for (struct list *first; (first = list_first(&c->asking)) != NULL;) {
+        struct request *r = list_entry(first, struct request, wait);
+
+        if (has_connection(r)) {
+            send_question(r);
+            return;
+        }
+        enter(r, RQ_WAITING);
+        r->fresh = r->peer != 0;
+        list_append(&c->waiting, &r->wait);
+        dispatch_later(c);
+    }
+}
+
+/* r waits for an answer. No callback runs before return. */
+static void ask(struct request *r)
+{
+    struct api_client *c = r->client;
+
+    enter(r, RQ_ASKING);
+    if (r->conn != NULL)
+        r->peer = conn_peer(r->conn);
+    r->asked_ms = loop_now_ms(c->loop);
+    list_append(&c->asking, &r->wait);
+    ask_next(c);
+}
+
+/* The request has an open connection. A question about a server process that cannot be reached any more
+ * is not answered by another one: who asks begins anew. */
+static void begin(struct request *r)
+{
+    static const struct err gone = {
+        .kind = ERR_CLOSED,
+        .text = "the server that sent the list is gone before it said which "
+                "cluster it is"};
+    const struct api_client *c = r->client;
+    uint64_t peer = conn_peer(r->conn);
+    bool known = c->params.judge == NULL || r->served || conn_is_identified(r->conn) ||
+                 !server_identity_must_ask(&c->server_identity, peer, r->identify_first,
+                                           loop_now_ms(c->loop));
+
+    if (r->asks && r->peer != 0 && r->peer != peer && has_sessions(c)) {
+        fail_later(r, &gone);
+        return;
+    }
+    r->peer = peer;
+    bool moved = r->identify_first && c->params.judge != NULL && r->last_peer != peer;
+    bool asks_first = r->asks_first && c->params.judge != NULL && !r->served;
+    if (r->asks || !known || asks_first ||
+        (moved && server_identity_said_ms(&c->server_identity, peer) < r->last_ms)) {
+        ask(r);
+    } else if (moved) {
+        enter(r, RQ_IDENTIFIED);
+        loop_defer(r->client->loop, &r->go_on);
+    } else {
+        talk(r);
+    }
+}
+
+static void on_lead_over(uv_timer_t *timer)
+{
+    struct request *r = container_of(timer, struct request, timer);
+
+    tls_session_cache_missing(&r->client->session, r);
+    dispatch_later(r->client);
+}
+
+static void on_open(void *arg)
+{
+    struct request *r = arg;
+    struct api_client *c = r->client;
+
+    c->stats.connections++;
+    begin(r);
+    if (conn_resumed(r->conn)) {
+        c->stats.resumed++;
+        tls_session_cache_resumed(&c->session, conn_tls_ctx(r->conn));
+        dispatch_later(c);
+    }
+    if (c->session.leader == r)
+        uv_timer_start(&r->timer, on_lead_over, LEAD_MS, 0);
+}
+
+static void on_connect_failed(void *arg, const struct err *err)
+{
+    fail(arg, err);
+}
+
+static void on_session(void *arg, struct conn *conn, struct tls_session *session)
+{
+    struct api_client *c = arg;
+
+    tls_session_cache_keep(&c->session, conn_tls_ctx(conn), session, conn_peer(conn));
+    dispatch_later(c);
+}
+
+static void connect_fresh(struct request *r)
+{
+    static const struct conn_events events = {.on_open = on_open, .on_closed = on_connect_failed};
+    struct api_client *c = r->client;
+    const struct conn_params params = {
+        .host = c->server_address.host,
+        .port = c->server_address.port,
+        .tls = c->session.ctx,
+        .server_name = c->server_address.tls_server_name,
+        .resume = c->session.saved,
+        .peer = server_identity_new_peer(&c->server_identity),
+        .resume_peer = c->session.peer,
+        .connect_timeout_ms = c->params.connect_timeout_ms,
+        .tls_timeout_ms = c->params.tls_timeout_ms,
+        .resolve = c->params.resolve,
+        .on_session = on_session,
+        .session_arg = c,
+    };
+
+    enter(r, RQ_CONNECTING);
+    r->conn = conn_create(c->loop, &params, &events, r);
+}
+
+/* Moves one waiting request on if nothing stands in its way. No callback runs before return. */
+static void try_start(struct request *r)
+{
+    struct api_client *c = r->client;
+    struct conn *idle = NULL;
+
+    if (r->gated && !r->placed && c->lists >= c->params.list_concurrency)
+        return;
+    if (!r->fresh)
+        idle = pool_take(&c->pool);
+    if (idle == NULL && c->server_address.tls && c->session.ctx == NULL) {
+        struct err err;
+
+        err_set(&err, ERR_CREDENTIAL, 0, "%s: no usable certificates are loaded",
+                c->server_address.host_header);
+        fail_later(r, &err);
+        return;
+    }
+    r->follows = idle == NULL && c->server_address.tls && !tls_session_cache_enter(&c->session, r);
+    if (r->follows)
+        return;
+    if (r->gated && !r->placed)
+        c->lists++;
+    r->placed = r->gated;
+    r->reused = idle != NULL;
+    r->conn = idle;
+    if (idle != NULL)
+        begin(r);
+    else
+        connect_fresh(r);
+}
+
+static void on_dispatch(struct loop_task *task)
+{
+    struct api_client *c = container_of(task, struct api_client, dispatch);
+
+    list_each (pos, tmp, &c->waiting)
+        try_start(list_entry(pos, struct request, wait));
+}
+
+static void begin_request(struct request *r)
+{
+    struct api_client *c = r->client;
+
+    list_init(&r->link);
+    list_init(&r->wait);
+    loop_task_init(&r->tell_end, on_tell_end);
+    loop_task_init(&r->go_on, on_go_on);
+    uv_timer_init(loop_uv(c->loop), &r->timer);
+    enter(r, RQ_WAITING);
+    list_append(&c->requests, &r->link);
+}
+
+struct request *api_client_request(struct api_client *c, const struct request_params *params,
+                                   const struct request_events *events, void *arg)
+{
+    struct request *r =
+        MEM_NEW(struct request, .client = c, .events = events, .arg = arg,
+                .target = mem_strdup(params->target), .accept = mem_strdup(params->accept),
+                .list = params->list, .gated = params->list || params->stream,
+                .identify_first = params->follows, .last_peer = params->last_peer,
+                .last_ms = params->last_ms, .stream = params->stream,
+                .asks_first = params->asks_first, .hard_deadline_ms = params->hard_deadline_ms);
+
+    r->rate = (struct rate){MINUTE_MS, LIST_BYTES_PER_MINUTE, LIST_PAUSE_MS, 0, 0, 0};
+    begin_request(r);
+    list_append(&c->waiting, &r->wait);
+    dispatch_later(c);
+    return r;
+}
+
+struct request *api_client_identify(struct api_client *c, uint64_t peer,
+                                    const struct request_events *events, void *arg)
+{
+    struct request *r = MEM_NEW(struct request, .client = c, .events = events, .arg = arg,
+                                .asks = true, .peer = peer);
+
+    begin_request(r);
+    ask(r);
+    return r;
+}
+
+uint64_t request_peer(const struct request *r)
+{
+    bool is_lost = r->stream && r->client != NULL && !has_sessions(r->client);
+
+    return is_lost ? 0 : r->peer;
+}
+
+/* From here on it is silent and in nobody's list. */
+static void detach(struct request *r)
+{
+    r->client = NULL;
+    list_remove(&r->link);
+    list_remove(&r->wait);
+    uv_timer_stop(&r->timer);
+    loop_cancel(&r->tell_end);
+    loop_cancel(&r->go_on);
+    exchange_dispose(&r->exchange);
+    conn_dispose(&r->conn);
+}
+
+static void on_request_closed(uv_handle_t *timer)
+{
+    struct request *r = container_of((uv_timer_t *)timer, struct request, timer);
+
+    free(r->target);
+    free(r->accept);
+    free(r);
+}
+
+bool request_was_sent(const struct request *r)
+{
+    return r->sent;
+}
+
+void request_dispose(struct request **rp)
+{
+    struct request *r = *rp;
+
+    if (r == NULL)
+        return;
+    *rp = NULL;
+    if (r->client != NULL) {
+        release(r);
+        detach(r);
+    }
+    uv_close((uv_handle_t *)&r->timer, on_request_closed);
+}
+
+struct api_client *api_client_create(struct loop *loop, const struct api_client_params *params)
+{
+    struct api_client *c = mem_zalloc(sizeof(*c));
+
+    ensure(params->list_concurrency > 0);
+    c->loop = loop;
+    c->params = *params;
+    c->name = mem_strdup(params->name);
+    c->server_identity.interval_ms = params->question_interval_ms;
+    server_address_init(&c->server_address, params->url, params->tls_server_name,
+                        params->user_agent);
+    list_init(&c->requests);
+    list_init(&c->waiting);
+    list_init(&c->asking);
+    loop_task_init(&c->dispatch, on_dispatch);
+    uv_timer_init(loop_uv(loop), &c->timer);
+    c->ask_timer = deadline_create(loop, on_ask_timer, c);
+    return c;
+}
+
+void api_client_set_tls(struct api_client *c, struct tls_ctx *ctx)
+{
+    tls_session_cache_set_ctx(&c->session, ctx);
+    pool_clear(&c->pool);
+    dispatch_later(c);
+}
+
+void api_client_set_token(struct api_client *c, const char *token)
+{
+    server_address_set_token(&c->server_address, token);
+}
+
+uint64_t api_client_last_contact_ms(const struct api_client *c)
+{
+    return c->last_contact_ms;
+}
+
+struct api_client_stats api_client_stats(const struct api_client *c)
+{
+    return c->stats;
+}
+
+const char *api_client_name(const struct api_client *c)
+{
+    return c->name;
+}
+
+static void on_client_closed(uv_handle_t *timer)
+{
+    struct api_client *c = container_of((uv_timer_t *)timer, struct api_client, timer);
+
+    server_address_fini(&c->server_address);
+    free(c->name);
+    free(c);
+}
+
+void api_client_dispose(struct api_client **cp)
+{
+    struct api_client *c = *cp;
+
+    if (c == NULL)
+        return;
+    *cp = NULL;
+    list_each (pos, tmp, &c->requests)
+        detach(list_entry(pos, struct request, link));
+    pool_clear(&c->pool);
+    tls_session_cache_set_ctx(&c->session, NULL);
+    loop_cancel(&c->dispatch);
+    end_question(c);
+    deadline_dispose(&c->ask_timer);
+    uv_close((uv_handle_t *)&c->timer, on_client_closed);
+}

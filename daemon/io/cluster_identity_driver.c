@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/cluster_identity_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/api_client.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+
+struct cluster_identity_driver {
+    struct cluster_identity_driver_params params;
+    const struct cluster_identity_driver_events *events;
+    void *arg;
+    struct request *request; /* NULL = it waits for the timer, or is done */
+    struct deadline *timer;
+    struct backoff backoff;
+    struct rng rng;
+    char told[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
+};
+
+/* One line per transition: the same trouble again is for debugging only. */
+static void tell_trouble(struct cluster_identity_driver *d, const struct err *err,
+                         uint64_t retry_ms)
+{
+    bool quiet = !d->params.is_awaited || strcmp(d->told, err->text) == 0;
+
+    snprintf(d->told, sizeof(d->told), "%s", err->text);
+    log_emit(quiet ? LOG_LVL_DEBUG : LOG_LVL_WARN, "the cluster has not said yet which one it is",
+             LOG_FIELDS(KV_STR("cluster", api_client_name(d->params.client)), KV_ERR(err),
+                        KV_MS("retry_in", retry_ms)));
+}
+
+static void fail(struct cluster_identity_driver *d, const struct err *err)
+{
+    uint64_t ms = backoff_step(&d->backoff, &d->params.retry, &d->rng);
+
+    tell_trouble(d, err, ms);
+    deadline_start(d->timer, ms);
+    if (err->kind == ERR_UNAUTHORIZED)
+        d->events->on_unauthorized(d->arg);
+}
+
+static void on_end(void *arg, const struct err *err)
+{
+    struct cluster_identity_driver *d = arg;
+    struct err why = err != NULL ? *err : (struct err){0};
+
+    request_dispose(&d->request);
+    if (why.kind == ERR_OK || why.kind == ERR_FOREIGN)
+        d->events->on_answered(d->arg);
+    else
+        fail(d, &why);
+}
+
+static void ask(void *arg)
+{
+    static const struct request_events events = {.on_end = on_end};
+    struct cluster_identity_driver *d = arg;
+
+    d->request = api_client_identify(d->params.client, 0, &events, d);
+}
+
+struct cluster_identity_driver *
+cluster_identity_driver_create(const struct cluster_identity_driver_params *params,
+                               const struct cluster_identity_driver_events *events, void *arg)
+{
+    struct cluster_identity_driver *d =
+        MEM_NEW(struct cluster_identity_driver, .params = *params, .events = events, .arg = arg);
+
+    rng_seed(&d->rng, params->seed);
+    d->timer = deadline_create(params->loop, ask, d);
+    uint64_t ms = rng_between(&d->rng, 0, params->start_jitter_ms);
+    if (ms > 0)
+        deadline_start(d->timer, ms);
+    else
+        ask(d);
+    return d;
+}
+
+const char *cluster_identity_driver_trouble(const struct cluster_identity_driver *d)
+{
+    return d->told[0] != '\0' ? d->told : NULL;
+}
+
+void cluster_identity_driver_dispose(struct cluster_identity_driver **ip)
+{
+    struct cluster_identity_driver *d = *ip;
+
+    if (d == NULL)
+        return;
+    *ip = NULL;
+    request_dispose(&d->request);
+    deadline_dispose(&d->timer);
+    free(d);
+}

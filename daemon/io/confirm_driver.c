@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/confirm_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "cache/confirm.h"
+#include "cache/refusal.h"
+#include "cache/watch.h"
+#include "io/api_client.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+#include "kube/resource.h"
+#include "proto/http_in.h"
+#include "proto/json_in.h"
+#include "proto/url.h"
+
+#define ACCEPT "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+/* From the first try to connect to the end of the answer: others wait for their turn. */
+#define ANSWER_MS 10000
+
+/* No object that an API server sends is larger. */
+#define BODY_BYTES ((uint64_t)64 * 1024 * 1024)
+
+enum { MEMBER_DEPTH = 1, UID_DEPTH = 2, TOKEN_BYTES = 64 * 1024 };
+
+/* Where the tokens of the answer are: at which member, as far as that matters. */
+enum place { PLACE_ELSEWHERE, PLACE_METADATA, PLACE_UID };
+
+struct confirm_driver {
+    struct confirm_driver_params params;
+    const struct confirm_driver_events *events;
+    void *arg;
+    struct loop_task kick;
+    struct deadline *wake;
+    struct request *request; /* NULL = no GET is under way */
+    struct deadline *slow;   /* it takes too long */
+    struct buf uid;          /* of the object asked for */
+    struct refusal refusal;
+    struct json_in *json;
+    uint64_t fed;
+    enum place place;
+    struct buf found; /* metadata.uid of the answer; empty = none so far */
+    struct err err;   /* the answer cannot be read; kind OK = it can */
+    char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
+};
+
+static struct confirm *confirm(const struct confirm_driver *c)
+{
+    return watch_confirm(c->params.watch);
+}
+
+static uint64_t now_ms(const struct confirm_driver *c)
+{
+    return loop_now_ms(c->params.loop);
+}
+
+static void put_target(struct buf *out, const struct confirm_driver *c, const struct object *o)
+{
+    struct str ns = object_namespace(o);
+    char *space = mem_strndup(ns.n > 0 ? ns.p : "", ns.n);
+
+    resource_put_path(out, c->params.resource, space);
+    buf_putc(out, '/');
+    url_put_escaped(out, object_name(o));
+    free(space);
+}
+
+/* One line per transition: the same trouble again is for debugging only. */
+static void tell_trouble(struct confirm_driver *c, const struct err *err)
+{
+    bool same = strcmp(c->logged, err->text) == 0;
+    const char *remedy = err->kind == ERR_FORBIDDEN
+                             ? "confirm_deletes needs the right to get objects, too"
+                             : "without an answer in 30 s it counts as DELETED";
+
+    snprintf(c->logged, sizeof(c->logged), "%s", err->text);
+    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "delete not confirmed",
+             LOG_FIELDS(KV_STR("cluster", watch_cluster(c->params.watch)),
+                        KV_STR("watch", watch_name(c->params.watch)), KV_ERR(err),
+                        KV_STR("remedy", remedy)));
+}
+
+static void end_request(struct confirm_driver *c)
+{
+    request_dispose(&c->request);
+    json_in_destroy(&c->json);
+    refusal_reset(&c->refusal);
+    deadline_stop(c->slow);
+}
+
+/* What an error answer says; GONE is none. */
+static enum confirm_answer read_refusal(struct confirm_driver *c, struct err *err)
+{
+    refusal_read(&c->refusal, err);
+    return err->kind == ERR_NOT_FOUND ? CONFIRM_GONE : CONFIRM_NO_ANSWER;
+}
+
+static enum confirm_answer read_object(struct confirm_driver *c, struct err *err)
+{
+    *err = c->err;
+    if (err->kind == ERR_OK && json_in_finish(c->json, err) == ERR_OK && c->fed == 0)
+        err_set(err, ERR_PROTOCOL, 0, "the answer is empty");
+    if (err->kind == ERR_OK && c->found.len == 0 && c->uid.len > 0)
+        err_set(err, ERR_PROTOCOL, 0, "the answer is no object with a metadata.uid");
+    if (err->kind != ERR_OK)
+        return CONFIRM_NO_ANSWER;
+    return str_eq(buf_str(&c->found), buf_str(&c->uid)) ? CONFIRM_SAME : CONFIRM_GONE;
+}
+
+/* The GET is over; err NULL = with a complete answer. */
+static void finish(struct confirm_driver *c, const struct err *err)
+{
+    enum confirm_answer answer = CONFIRM_NO_ANSWER;
+    struct err why = {0};
+
+    if (err != NULL)
+        why = *err;
+    else if (c->refusal.code == 200)
+        answer = read_object(c, &why);
+    else
+        answer = read_refusal(c, &why);
+    end_request(c);
+    if (answer == CONFIRM_NO_ANSWER) {
+        err_wrap(&why, "GET of a deleted object");
+        tell_trouble(c, &why);
+    } else {
+        c->logged[0] = '\0';
+    }
+    confirm_answer(confirm(c), answer, now_ms(c));
+    confirm_driver_kick(c);
+    if (answer == CONFIRM_NO_ANSWER && why.kind == ERR_UNAUTHORIZED)
+        c->events->on_unauthorized(c->arg);
+    else
+        c->events->on_progress(c->arg);
+}
+
+static bool on_token(void *arg, const struct json_token *t)
+{
+    struct confirm_driver *c = arg;
+
+    if (t->type == JSON_KEY && t->depth == MEMBER_DEPTH)
+        c->place = str_is(t->text, "metadata") ? PLACE_METADATA : PLACE_ELSEWHERE;
+    else if (t->type == JSON_KEY && t->depth == UID_DEPTH && c->place != PLACE_ELSEWHERE)
+        c->place = str_is(t->text, "uid") ? PLACE_UID : PLACE_METADATA;
+    else if (t->type == JSON_STRING && t->depth == UID_DEPTH && c->place == PLACE_UID) {
+        buf_clear(&c->found);
+        buf_append_str(&c->found, t->text);
+    }
+    return true;
+}
+
+/* Only the uid is looked for. */
+static void on_excess(void *arg, const char *why)
+{
+    (void)arg;
+    (void)why;
+}
+
+static void on_head(void *arg, const struct http_head *head)
+{
+    struct confirm_driver *c = arg;
+
+    refusal_head(&c->refusal, head);
+}
+
+static void on_body(void *arg, const char *data, size_t n)
+{
+    struct confirm_driver *c = arg;
+
+    if (c->refusal.code != 200) {
+        if (!refusal_body(&c->refusal, data, n))
+            finish(c, NULL);
+        return;
+    }
+    c->fed += n;
+    if (c->err.kind == ERR_OK && c->fed > BODY_BYTES)
+        err_set(&c->err, ERR_TOO_BIG, 0, "the answer is larger than any object");
+    if (c->err.kind == ERR_OK && json_in_feed(c->json, data, n, &c->err) == ERR_OK)
+        return;
+    struct err err = c->err;
+    finish(c, &err);
+}
+
+static void on_end(void *arg, const struct err *err)
+{
+    finish(arg, err);
+}
+
+static void on_slow(void *arg)
+{
+    struct err err;
+
+    err_set(&err, ERR_TIMEOUT, 0, "no answer within %d s", ANSWER_MS / 1000);
+    finish(arg, &err);
+}
+
+static void ask(struct confirm_driver *c, const struct object *o)
+{
+    static const struct request_events events = {
+        .on_head = on_head, .on_body = on_body, .on_end = on_end};
+    struct buf target = {0};
+
+    put_target(&target, c, o);
+    buf_clear(&c->uid);
+    buf_append_str(&c->uid, object_uid(o));
+    buf_clear(&c->found);
+    c->json = json_in_create(JSON_IN_MAX_DEPTH, on_token, c);
+    json_in_tolerate(c->json, on_excess, TOKEN_BYTES);
+    c->fed = 0;
+    c->place = PLACE_ELSEWHERE;
+    c->err = (struct err){0};
+    confirm_started(confirm(c), now_ms(c));
+    c->request = api_client_request(
+        c->params.client,
+        &(struct request_params){.target = buf_cstr(&target), .accept = ACCEPT, .follows = true},
+        &events, c);
+    deadline_start(c->slow, ANSWER_MS);
+    buf_free(&target);
+}
+
+static void wake_when_due(struct confirm_driver *c)
+{
+    uint64_t due_ms = confirm_due_ms(confirm(c));
+    uint64_t ms = now_ms(c);
+
+    if (due_ms == UINT64_MAX)
+        deadline_stop(c->wake);
+    else
+        deadline_start(c->wake, due_ms > ms ? due_ms - ms : 0);
+}
+
+static void act(struct confirm_driver *c)
+{
+    size_t held = confirm_count(confirm(c));
+    const struct object *next;
+
+    confirm_tick(confirm(c), now_ms(c));
+    next = confirm_next(confirm(c), now_ms(c));
+    if (next != NULL)
+        ask(c, next);
+    wake_when_due(c);
+    if (confirm_count(confirm(c)) < held)
+        c->events->on_progress(c->arg);
+}
+
+static void on_kick(struct loop_task *task)
+{
+    act(container_of(task, struct confirm_driver, kick));
+}
+
+static void on_wake(void *arg)
+{
+    act(arg);
+}
+
+struct confirm_driver *confirm_driver_create(const struct confirm_driver_params *params,
+                                             const struct confirm_driver_events *events, void *arg)
+{
+    struct confirm_driver *c =
+        MEM_NEW(struct confirm_driver, .params = *params, .events = events, .arg = arg);
+
+    ensure(watch_confirm(params->watch) != NULL && params->resource != NULL);
+    loop_task_init(&c->kick, on_kick);
+    c->wake = deadline_create(params->loop, on_wake, c);
+    c->slow = deadline_create(params->loop, on_slow, c);
+    return c;
+}
+
+void confirm_driver_kick(struct confirm_driver *c)
+{
+    loop_defer(c->params.loop, &c->kick);
+}
+
+void confirm_driver_dispose(struct confirm_driver **cp)
+{
+    struct confirm_driver *c = *cp;
+
+    if (c == NULL)
+        return;
+    *cp = NULL;
+    if (c->request != NULL)
+        confirm_answer(confirm(c), CONFIRM_NO_ANSWER, now_ms(c));
+    end_request(c);
+    loop_cancel(&c->kick);
+    deadline_dispose(&c->wake);
+    deadline_dispose(&c->slow);
+    buf_free(&c->found);
+    buf_free(&c->uid);
+    free(c);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/discovery_driver.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "io/api_client.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+#include "kube/discovery.h"
+#include "proto/http_in.h"
+
+/* From the head of an answer to its end, however slowly it drips. */
+enum { HARD_DEADLINE_MS = 60000 };
+
+#define VERSION_BODY_BYTES ((size_t)64 * 1024)
+
+enum discovery_driver_state {
+    DISCOVERY_DRIVER_IDLE,    /* nobody waits for a round */
+    DISCOVERY_DRIVER_WAITING, /* the next round begins when the timer fires */
+    DISCOVERY_DRIVER_ASKING,  /* a round is under way */
+};
+
+enum version_state { VERSION_UNKNOWN, VERSION_ASKING, VERSION_KNOWN };
+
+enum want_state {
+    WANT_FRESH,   /* to be looked up in what is known */
+    WANT_WAITING, /* for the next round */
+    WANT_ASKING,  /* part of the round */
+    WANT_DUE,     /* the round is over: who is to be told */
+};
+
+struct want {
+    struct list link;
+    struct resource resource;
+    const struct discovery_driver_events *events;
+    void *who;
+    enum want_state state;
+};
+
+/* One request with its answer. */
+struct call {
+    struct discovery_driver *of;
+    struct request *request;
+    struct buf body;
+    size_t max;
+    int code;
+    int64_t retry_after_s;
+    void (*done)(struct discovery_driver *d,
+                 const struct err *err); /* NULL = an answer with any code */
+};
+
+struct discovery_driver {
+    struct discovery_driver_params params;
+    enum discovery_driver_state state;
+    struct discovery *discovery;
+    struct call round;
+    struct list wants;
+    struct loop_task turn; /* something is FRESH or DUE */
+    struct deadline *timer;
+    uint64_t retry_at_ms;   /* of WAITING */
+    uint64_t not_before_ms; /* no round begins before */
+    struct backoff backoff;
+    struct rng rng;
+    enum version_state version_state;
+    struct version version;
+    struct call version_call;
+    struct loop_task version_turn;
+    discovery_driver_version_cb *version_cb; /* NULL = nobody waits for it */
+    void *version_arg;
+};
+
+static uint64_t now_ms(const struct discovery_driver *d)
+{
+    return loop_now_ms(d->params.loop);
+}
+
+static void end_call(struct call *c, const struct err *err)
+{
+    request_dispose(&c->request);
+    c->done(c->of, err);
+}
+
+static void on_head(void *arg, const struct http_head *head)
+{
+    struct call *c = arg;
+
+    c->code = head->status;
+    c->retry_after_s = head->retry_after_s;
+}
+
+static void on_body(void *arg, const char *data, size_t n)
+{
+    struct call *c = arg;
+    struct err err;
+
+    if (c->body.len + n <= c->max) {
+        buf_append(&c->body, data, n);
+        return;
+    }
+    err_set(&err, ERR_TOO_BIG, 0, "the answer is larger than %zu bytes", c->max);
+    end_call(c, &err);
+}
+
+static void on_end(void *arg, const struct err *err)
+{
+    end_call(arg, err);
+}
+
+static void start_call(struct call *c, const char *target, const char *accept)
+{
+    static const struct request_events events = {
+        .on_head = on_head, .on_body = on_body, .on_end = on_end};
+    const struct request_params params = {
+        .target = target, .accept = accept, .list = true, .hard_deadline_ms = HARD_DEADLINE_MS};
+
+    buf_clear(&c->body);
+    c->request = api_client_request(c->of->params.client, &params, &events, c);
+}
+
+static void end_call_memory(struct call *c)
+{
+    request_dispose(&c->request);
+    buf_free(&c->body);
+}
+
+static struct want *first_in(struct discovery_driver *d, enum want_state state)
+{
+    list_each (link, next, &d->wants) {
+        struct want *w = list_entry(link, struct want, link);
+
+        if (w->state == state)
+            return w;
+    }
+    return NULL;
+}
+
+static void drop(struct want *w)
+{
+    list_remove(&w->link);
+    resource_fini(&w->resource);
+    free(w);
+}
+
+static void wait_until(struct discovery_driver *d, uint64_t at_ms)
+{
+    uint64_t now = now_ms(d);
+
+    d->state = DISCOVERY_DRIVER_WAITING;
+    d->retry_at_ms = at_ms > now ? at_ms : now;
+    deadline_start(d->timer, d->retry_at_ms - now);
+}
+
+/* Does anybody still miss something after the round? */
+static bool is_missing(const struct discovery_driver *d, const struct want *w)
+{
+    struct resource found;
+
+    if (discovery_find(d->discovery, &w->resource, &found, NULL) != ERR_OK)
+        return true;
+    resource_fini(&found);
+    return false;
+}
+
+static uint64_t later(uint64_t d, uint64_t b)
+{
+    return d > b ? d : b;
+}
+
+static void end_round(struct discovery_driver *d)
+{
+    uint64_t server_ms = discovery_retry_after_ms(d->discovery);
+    bool missing = false;
+
+    list_each (link, next, &d->wants) {
+        struct want *w = list_entry(link, struct want, link);
+
+        if (w->state != WANT_ASKING)
+            continue;
+        w->state = WANT_DUE;
+        missing |= is_missing(d, w);
+    }
+    d->not_before_ms = now_ms(d) + later(d->params.retry.initial_ms, server_ms);
+    if (missing) {
+        uint64_t ms = backoff_step(&d->backoff, &d->params.retry, &d->rng);
+
+        wait_until(d, later(now_ms(d) + ms, d->not_before_ms));
+    } else {
+        d->state = DISCOVERY_DRIVER_IDLE;
+        backoff_reset(&d->backoff);
+    }
+    loop_defer(d->params.loop, &d->turn);
+}
+
+static void ask_next(struct discovery_driver *d)
+{
+    struct discovery_request r;
+
+    if (discovery_next(d->discovery, &r))
+        start_call(&d->round, r.target, r.accept);
+    else
+        end_round(d);
+}
+
+static void on_answer(struct discovery_driver *d, const struct err *err)
+{
+    struct call *c = &d->round;
+
+    if (err != NULL)
+        discovery_fail(d->discovery, err);
+    else
+        discovery_answer(d->discovery, c->code, c->retry_after_s, buf_str(&c->body));
+    buf_free(&c->body);
+    ask_next(d);
+}
+
+static void begin_round(void *arg)
+{
+    struct discovery_driver *d = arg;
+
+    d->state = DISCOVERY_DRIVER_IDLE;
+    if (list_is_empty(&d->wants))
+        return;
+    d->state = DISCOVERY_DRIVER_ASKING;
+    discovery_begin(d->discovery);
+    list_each (link, next, &d->wants) {
+        struct want *w = list_entry(link, struct want, link);
+
+        w->state = WANT_ASKING;
+        discovery_want(d->discovery, &w->resource);
+    }
+    ask_next(d);
+}
+
+/* What is known does not help: the round under way shall, or the next, which may begin sooner. */
+static void join(struct discovery_driver *d, struct want *w)
+{
+    uint64_t at_ms = later(now_ms(d), d->not_before_ms);
+
+    if (d->state == DISCOVERY_DRIVER_ASKING) {
+        w->state = WANT_ASKING;
+        discovery_want(d->discovery, &w->resource);
+        return;
+    }
+    w->state = WANT_WAITING;
+    if (d->state == DISCOVERY_DRIVER_IDLE || at_ms < d->retry_at_ms)
+        wait_until(d, at_ms);
+}
+
+static void tell_found(struct want *w, struct resource *found)
+{
+    const struct discovery_driver_events *events = w->events;
+    void *who = w->who;
+
+    drop(w);
+    events->on_found(who, found);
+    resource_fini(found);
+}
+
+/* One want in each turn: what its callback does can so disturb nothing. */
+static void on_turn(struct loop_task *task)
+{
+    struct discovery_driver *d = container_of(task, struct discovery_driver, turn);
+    struct want *due = first_in(d, WANT_DUE);
+    struct want *w = due != NULL ? due : first_in(d, WANT_FRESH);
+    struct resource found;
+    struct err err;
+
+    if (w == NULL)
+        return;
+    loop_defer(d->params.loop, &d->turn);
+    if (discovery_find(d->discovery, &w->resource, &found, &err) == ERR_OK) {
+        tell_found(w, &found);
+    } else if (due != NULL) {
+        uint64_t now = now_ms(d);
+
+        w->state = WANT_WAITING;
+        w->events->on_missing(w->who, &err, later(d->retry_at_ms, now) - now);
+    } else {
+        join(d, w);
+    }
+}
+
+static void tell_version(struct discovery_driver *d)
+{
+    discovery_driver_version_cb *cb = d->version_cb;
+
+    d->version_cb = NULL;
+    if (cb != NULL)
+        cb(d->version_arg, d->version_state == VERSION_KNOWN ? &d->version : NULL);
+}
+
+static void on_version_turn(struct loop_task *task)
+{
+    tell_version(container_of(task, struct discovery_driver, version_turn));
+}
+
+static void on_version(struct discovery_driver *d, const struct err *err)
+{
+    struct call *c = &d->version_call;
+    bool good = err == NULL && c->code == 200 && version_parse(buf_str(&c->body), &d->version);
+
+    buf_free(&c->body);
+    d->version_state = good ? VERSION_KNOWN : VERSION_UNKNOWN;
+    tell_version(d);
+}
+
+struct discovery_driver *discovery_driver_create(const struct discovery_driver_params *params)
+{
+    struct discovery_driver *d =
+        MEM_NEW(struct discovery_driver, .params = *params, .state = DISCOVERY_DRIVER_IDLE);
+
+    d->discovery = discovery_create();
+    d->round = (struct call){.of = d, .max = DISCOVERY_BODY_BYTES, .done = on_answer};
+    d->version_call = (struct call){.of = d, .max = VERSION_BODY_BYTES, .done = on_version};
+    list_init(&d->wants);
+    loop_task_init(&d->turn, on_turn);
+    loop_task_init(&d->version_turn, on_version_turn);
+    d->timer = deadline_create(params->loop, begin_round, d);
+    rng_seed(&d->rng, params->seed);
+    return d;
+}
+
+void discovery_driver_resolve(struct discovery_driver *d, const struct resource *want,
+                              const struct discovery_driver_events *events, void *who)
+{
+    struct want *w = MEM_NEW(struct want, .events = events, .who = who, .state = WANT_FRESH);
+
+    resource_copy(&w->resource, want);
+    discovery_driver_forget(d, who);
+    list_append(&d->wants, &w->link);
+    loop_defer(d->params.loop, &d->turn);
+}
+
+void discovery_driver_forget(struct discovery_driver *d, const void *who)
+{
+    list_each (link, next, &d->wants) {
+        struct want *w = list_entry(link, struct want, link);
+
+        if (w->who == who)
+            drop(w);
+    }
+}
+
+void discovery_driver_refresh(struct discovery_driver *d)
+{
+    if (d->state == DISCOVERY_DRIVER_ASKING)
+        return;
+    discovery_begin(d->discovery);
+    for (struct want *w; (w = first_in(d, WANT_DUE)) != NULL;)
+        w->state = WANT_FRESH;
+}
+
+void discovery_driver_version(struct discovery_driver *d, discovery_driver_version_cb *cb,
+                              void *arg)
+{
+    d->version_cb = cb;
+    d->version_arg = arg;
+    if (d->version_state == VERSION_KNOWN)
+        loop_defer(d->params.loop, &d->version_turn);
+    if (d->version_state != VERSION_UNKNOWN)
+        return;
+    d->version_state = VERSION_ASKING;
+    start_call(&d->version_call, "/version", NULL);
+}
+
+void discovery_driver_dispose(struct discovery_driver **ap)
+{
+    struct discovery_driver *d = *ap;
+
+    if (d == NULL)
+        return;
+    *ap = NULL;
+    list_each (link, next, &d->wants) {
+        drop(list_entry(link, struct want, link));
+    }
+    loop_cancel(&d->turn);
+    loop_cancel(&d->version_turn);
+    end_call_memory(&d->round);
+    end_call_memory(&d->version_call);
+    deadline_dispose(&d->timer);
+    discovery_destroy(&d->discovery);
+    free(d);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/list_watch_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/api_client.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+
+/* Servers report an error of a watch behind a good head, at once. */
+enum { WELL_MS = 1000 };
+
+struct source {
+    struct list_watch_driver_params params;
+    const struct list_watch_driver_events *events;
+    void *arg;
+    struct request *request;  /* NULL while waiting */
+    struct request *list;     /* beside it (feed_wants_list()); NULL = none is under way */
+    struct deadline *wait;    /* the first start, and FEED_WAIT */
+    struct deadline *silence; /* looks whether the response under way is too silent */
+    struct deadline *well;    /* a watch that lives until then has recovered */
+    uint64_t asked;   /* the server process of the last request (request_peer()); 0 = not known */
+    uint64_t peer;    /* the last one that is known, .. */
+    uint64_t peer_ms; /* .. and when its response ended */
+    bool started;
+    char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
+};
+
+static void act(struct source *d, struct feed_action a);
+
+static struct feed_now now(const struct source *d)
+{
+    return (struct feed_now){.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
+}
+
+/* What the user can do about it, where the text of the error does not say so itself. */
+static const char *remedy(const struct err *err)
+{
+    if (err->kind == ERR_IO && (err->code == UV_EMFILE || err->code == UV_ENFILE))
+        return "raise the limit of open files (LimitNOFILE= of the service)";
+    switch (err->kind) {
+    case ERR_REFUSED:
+        return "is the API server running, and its address right?";
+    case ERR_TIMEOUT:
+    case ERR_IO:
+        return "check the server's address, the network and firewalls";
+    case ERR_CLOSED:
+        return "the server or a proxy in between ended the connection; its log says why";
+    case ERR_BUSY:
+        return "the server asks for patience";
+    case ERR_TOO_BIG:
+        return "raise limits.object_size, or leave the object out by a selector";
+    case ERR_SERVER:
+        return "the API server has trouble; its log says more";
+    case ERR_OK:
+    case ERR_TLS:
+    case ERR_PROTOCOL:
+    case ERR_UNAUTHORIZED:
+    case ERR_FORBIDDEN:
+    case ERR_NOT_FOUND:
+    case ERR_NO_VERB:
+    case ERR_EXPIRED:
+    case ERR_FUTURE:
+    case ERR_CONFIG:
+    case ERR_CREDENTIAL:
+    case ERR_FOREIGN:
+    case ERR_KINDS:
+        break;
+    }
+    return NULL;
+}
+
+static struct kv field_unless_empty(const char *key, const char *value)
+{
+    if (value == NULL || value[0] == '\0')
+        return (struct kv){.type = KV_TYPE_NONE};
+    return KV_STR(key, value);
+}
+
+/* One line per transition: the same trouble again is for debugging only. */
+static void tell_trouble(struct source *d, const struct err *err, uint64_t retry_ms)
+{
+    bool same = strcmp(d->logged, err->text) == 0;
+
+    snprintf(d->logged, sizeof(d->logged), "%s", err->text);
+    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch failed",
+             LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
+                        KV_STR("watch", watch_name(d->params.watch)),
+                        field_unless_empty("scope", feed_scope(d->params.feed)), KV_ERR(err),
+                        field_unless_empty("remedy", remedy(err)), KV_MS("retry_in", retry_ms)));
+}
+
+static void tell_well(struct source *d)
+{
+    if (d->logged[0] == '\0')
+        return;
+    d->logged[0] = '\0';
+    log_info("watch recovered", KV_STR("cluster", watch_cluster(d->params.watch)),
+             KV_STR("watch", watch_name(d->params.watch)),
+             field_unless_empty("scope", feed_scope(d->params.feed)));
+}
+
+static void on_well(void *arg)
+{
+    tell_well(arg);
+}
+
+static void tell_synced(const struct source *d)
+{
+    log_info("watch synced", KV_STR("cluster", watch_cluster(d->params.watch)),
+             KV_STR("watch", watch_name(d->params.watch)),
+             KV_U64("objects", store_count(watch_store(d->params.watch))));
+}
+
+/* Have the bytes just handed over, their end, or their silence synced all streams? */
+static void look_synced(const struct source *d, bool was_synced)
+{
+    if (!was_synced && feed_status(d->params.feed).synced && watch_synced(d->params.watch))
+        tell_synced(d);
+}
+
+/* Bytes move the time on at which silence is too long; the timer finds that out when it fires. */
+static void watch_silence(struct source *d)
+{
+    uint64_t due_ms = feed_due_ms(d->params.feed);
+    uint64_t now_ms = loop_now_ms(d->params.loop);
+
+    if (due_ms != UINT64_MAX && !deadline_pending(d->silence))
+        deadline_start(d->silence, due_ms > now_ms ? due_ms - now_ms : 0);
+}
+
+static void drop_requests(struct source *d)
+{
+    request_dispose(&d->request);
+    request_dispose(&d->list);
+    deadline_stop(d->silence);
+    deadline_stop(d->well);
+}
+
+static void end_request(struct source *d)
+{
+    d->asked = request_peer(d->request);
+    if (d->asked != 0) {
+        d->peer = d->asked;
+        d->peer_ms = loop_now_ms(d->params.loop);
+    }
+    drop_requests(d);
+}
+
+/* The feed has said what is next. */
+static void go_on(struct source *d, struct feed_action a, bool was_synced)
+{
+    const struct err *trouble = feed_status(d->params.feed).err;
+    enum err_kind why = a.what == FEED_WAIT ? trouble->kind : ERR_OK;
+    look_synced(d, was_synced);
+    if (why != ERR_OK)
+        tell_trouble(d, trouble, a.wait_ms);
+    act(d, a);
+    if (why != ERR_OK)
+        d->events->on_failed(d->arg, why);
+    else
+        d->events->on_change(d->arg);
+}
+
+/* The request is over: what next? */
+static void finish(struct source *d, const struct err *err)
+{
+    bool was_synced = feed_status(d->params.feed).synced;
+
+    end_request(d);
+    go_on(d, feed_end(d->params.feed, err, now(d)), was_synced);
+}
+
+static void on_head(void *arg, const struct http_head *head)
+{
+    struct source *d = arg;
+
+    feed_head(d->params.feed, head, loop_now_ms(d->params.loop));
+    if (d->logged[0] != '\0' && feed_status(d->params.feed).connected)
+        deadline_start(d->well, WELL_MS);
+    watch_silence(d);
+    d->events->on_change(d->arg);
+}
+
+static void on_body(void *arg, const char *data, size_t n)
+{
+    struct source *d = arg;
+    struct feed_status was = feed_status(d->params.feed);
+    bool goes_on = feed_body(d->params.feed, data, n, now(d));
+    bool follows = feed_status(d->params.feed).connected;
+    bool synced = feed_status(d->params.feed).synced;
+
+    look_synced(d, was.synced);
+    if (!goes_on) {
+        finish(d, NULL);
+        return;
+    }
+    if (follows) {
+        request_leave_gate(d->request);
+        tell_well(d);
+    }
+    watch_silence(d);
+    if (follows != was.connected || synced != was.synced)
+        d->events->on_change(d->arg);
+    else
+        d->events->on_data(d->arg);
+}
+
+static void on_end(void *arg, const struct err *err)
+{
+    finish(arg, err);
+}
+
+static void list_beside(struct source *d);
+
+static void on_list_head(void *arg, const struct http_head *head)
+{
+    struct source *d = arg;
+
+    feed_list_head(d->params.feed, head);
+}
+
+static void on_list_end(void *arg, const struct err *err)
+{
+    struct source *d = arg;
+
+    request_dispose(&d->list);
+    if (!feed_list_end(d->params.feed, err, now(d))) {
+        finish(d, NULL);
+        return;
+    }
+    if (feed_status(d->params.feed).connected)
+        tell_well(d);
+    list_beside(d);
+    watch_silence(d);
+    d->events->on_change(d->arg);
+}
+
+static void on_list_body(void *arg, const char *data, size_t n)
+{
+    struct source *d = arg;
+
+    if (!feed_list_body(d->params.feed, data, n, now(d)))
+        on_list_end(d, NULL);
+}
+
+static void list_beside(struct source *d)
+{
+    static const struct request_events events = {
+        .on_head = on_list_head, .on_body = on_list_body, .on_end = on_list_end};
+
+    if (d->list != NULL || !feed_wants_list(d->params.feed))
+        return;
+    struct feed_action a = feed_list(d->params.feed);
+    d->list = api_client_request(
+        d->params.client,
+        &(struct request_params){
+            .target = a.target, .accept = a.accept, .list = true, .asks_first = true},
+        &events, d);
+}
+
+static void on_silence(void *arg)
+{
+    struct source *d = arg;
+    bool was_synced = feed_status(d->params.feed).synced;
+
+    if (feed_overdue(d->params.feed, loop_now_ms(d->params.loop))) {
+        finish(d, NULL);
+        return;
+    }
+    look_synced(d, was_synced);
+    list_beside(d);
+    watch_silence(d);
+    if (feed_status(d->params.feed).synced != was_synced)
+        d->events->on_change(d->arg);
+}
+
+/* A FEED_IDENTIFY was answered, or not. */
+static void on_identified(void *arg, const struct err *err)
+{
+    struct source *d = arg;
+    bool was_synced = feed_status(d->params.feed).synced;
+    struct err why = err != NULL ? *err : (struct err){0};
+
+    end_request(d);
+    go_on(d, feed_identified(d->params.feed, err != NULL ? &why : NULL, now(d)), was_synced);
+}
+
+static bool on_identity(void *arg, const char *revision)
+{
+    struct source *d = arg;
+
+    if (!feed_is_ahead(d->params.feed, revision))
+        return true;
+    end_request(d);
+    act(d, feed_doubted(d->params.feed, loop_now_ms(d->params.loop)));
+    return false;
+}
+
+static void act(struct source *d, struct feed_action a)
+{
+    static const struct request_events events = {
+        .on_head = on_head, .on_body = on_body, .on_end = on_end, .on_identity = on_identity};
+    static const struct request_events question = {.on_end = on_identified};
+
+    if (a.what == FEED_WAIT) {
+        loop_update_now(d->params.loop); /* a turn that took long must not shorten the pause */
+        deadline_start(d->wait, a.wait_ms);
+        return;
+    }
+    if (a.what == FEED_IDENTIFY) {
+        d->request = api_client_identify(d->params.client, d->asked, &question, d);
+        return;
+    }
+    d->request = api_client_request(d->params.client,
+                                    &(struct request_params){.target = a.target,
+                                                             .accept = a.accept,
+                                                             .list = a.what == FEED_LIST,
+                                                             .stream = a.what == FEED_STREAM,
+                                                             .asks_first = a.what == FEED_STREAM,
+                                                             .follows = a.what != FEED_LIST,
+                                                             .last_peer = d->peer,
+                                                             .last_ms = d->peer_ms,
+                                                             .hard_deadline_ms = a.deadline_ms},
+                                    &events, d);
+}
+
+static void on_wait_over(void *arg)
+{
+    struct source *d = arg;
+    uint64_t ms = loop_now_ms(d->params.loop);
+    bool first = !d->started;
+
+    d->started = true;
+    act(d, first ? feed_start(d->params.feed, ms) : feed_timer(d->params.feed, ms));
+    d->events->on_change(d->arg);
+}
+
+void list_watch_driver_poke(struct source *d)
+{
+    if (!d->started || !feed_is_ordered(d->params.feed))
+        return;
+    drop_requests(d);
+    deadline_stop(d->wait);
+    act(d, feed_restart(d->params.feed, now(d)));
+}
+
+void list_watch_driver_retry(struct source *d)
+{
+    const struct guard *guard = feed_status(d->params.feed).guard;
+
+    if (d->request != NULL || !guard_holds(guard) || guard->reason != GUARD_IDENTITY)
+        return;
+    deadline_stop(d->wait);
+    act(d, feed_timer(d->params.feed, loop_now_ms(d->params.loop)));
+}
+
+struct source *list_watch_driver_create(const struct list_watch_driver_params *params,
+                                        const struct list_watch_driver_events *events, void *arg)
+{
+    struct source *d = mem_zalloc(sizeof(*d));
+
+    d->params = *params;
+    d->events = events;
+    d->arg = arg;
+    d->wait = deadline_create(params->loop, on_wait_over, d);
+    d->silence = deadline_create(params->loop, on_silence, d);
+    d->well = deadline_create(params->loop, on_well, d);
+    deadline_start(d->wait, 0);
+    return d;
+}
+
+void list_watch_driver_dispose(struct source **sp)
+{
+    struct source *d = *sp;
+
+    if (d == NULL)
+        return;
+    *sp = NULL;
+    drop_requests(d);
+    deadline_dispose(&d->wait);
+    deadline_dispose(&d->silence);
+    deadline_dispose(&d->well);
+    free(d);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/watch_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cache/audit.h"
+#include "io/audit_driver.h"
+#include "io/confirm_driver.h"
+#include "io/deadline.h"
+#include "io/discovery_driver.h"
+#include "io/list_watch_driver.h"
+#include "io/loop.h"
+
+/* A watch may have a thousand streams, which begin and end together: one look serves them all. */
+enum { LOOK_MS = 20 };
+
+struct watch_driver {
+    struct watch_driver_params params;
+    const struct watch_driver_events *events;
+    void *arg;
+    struct source **sources; /* NULL until the resource is known */
+    size_t source_count;
+    struct audit_driver *audit_driver;
+    struct confirm_driver *confirm_driver; /* NULL = deletes are not confirmed */
+    struct deadline *tick;                 /* when the watch becomes stale, or soon */
+    bool soon;                             /* a stream began or ended: tick is due within LOOK_MS */
+    struct resource wanted;                /* what discovery is asked for; zeroed if nothing */
+    bool asking;                           /* discovery will tell */
+    bool can_stream;
+    char told[sizeof(((struct err *)0)->text)]; /* why there is no resource, as logged last */
+};
+
+/* Tells when the watch became stale or fresh, and when to look again. */
+static void look_at_clock(struct watch_driver *d)
+{
+    struct feed_now now = {.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
+    uint64_t next_ms = watch_tick(d->params.watch, now);
+
+    d->soon = false;
+    if (next_ms == UINT64_MAX)
+        deadline_stop(d->tick);
+    else
+        deadline_start(d->tick, next_ms > now.ms ? next_ms - now.ms : 0);
+}
+
+static void on_tick(void *arg)
+{
+    struct watch_driver *d = arg;
+
+    look_at_clock(d);
+    for (size_t i = 0; i < d->source_count; i++)
+        list_watch_driver_poke(d->sources[i]);
+    d->events->on_progress(d->arg);
+}
+
+static void look_soon(struct watch_driver *d)
+{
+    if (!d->soon && deadline_left_ms(d->tick) > LOOK_MS) /* becoming stale is not put off */
+        deadline_start(d->tick, LOOK_MS);
+    d->soon = true;
+}
+
+static void on_found(void *who, const struct resource *found);
+static void on_missing(void *who, const struct err *err, uint64_t retry_ms);
+
+static const struct discovery_driver_events discovery_driver_events = {on_found, on_missing};
+
+/* 404: the version that discovery chose may be served no more. Asks which one is. */
+static void look_for_resource(struct watch_driver *d)
+{
+    if (d->asking || !watch_is_lost(d->params.watch))
+        return;
+    d->asking = true;
+    discovery_driver_refresh(d->params.discovery_driver);
+    discovery_driver_resolve(d->params.discovery_driver, &d->wanted, &discovery_driver_events, d);
+}
+
+static void on_data(void *arg)
+{
+    struct watch_driver *d = arg;
+
+    if (d->confirm_driver != NULL)
+        confirm_driver_kick(d->confirm_driver);
+    if (d->audit_driver != NULL)
+        audit_driver_kick(d->audit_driver);
+    d->events->on_progress(d->arg);
+}
+
+static void on_change(void *arg)
+{
+    look_soon(arg);
+    on_data(arg);
+}
+
+static void on_unauthorized(void *arg)
+{
+    struct watch_driver *d = arg;
+
+    d->events->on_unauthorized(d->arg);
+}
+
+static void on_failed(void *arg, enum err_kind why)
+{
+    struct watch_driver *d = arg;
+
+    if (why == ERR_NOT_FOUND)
+        look_for_resource(d);
+    if (why != ERR_UNAUTHORIZED) {
+        on_change(d);
+        return;
+    }
+    look_soon(d);
+    on_unauthorized(d);
+}
+
+static void on_confirmed(void *arg)
+{
+    struct watch_driver *d = arg;
+
+    d->events->on_progress(d->arg);
+}
+
+static void on_audited(void *arg)
+{
+    struct watch_driver *d = arg;
+    const struct audit_result *r = audit_result(watch_audit(d->params.watch));
+
+    if (!r->applied || r->differences == 0)
+        return;
+    log_warn("audit found differences: the cache is listed anew",
+             KV_STR("cluster", watch_cluster(d->params.watch)),
+             KV_STR("watch", watch_name(d->params.watch)), KV_U64("differences", r->differences),
+             KV_U64("compared", r->compared));
+    watch_relist(d->params.watch, RELIST_AUDIT);
+    watch_driver_poke(d);
+}
+
+static void make_sources(struct watch_driver *d)
+{
+    static const struct list_watch_driver_events events = {on_data, on_change, on_failed};
+    size_t n = watch_feed_count(d->params.watch);
+
+    d->sources = mem_array(n + 1, sizeof(struct source *));
+    for (; d->source_count < n; d->source_count++) {
+        struct feed *feed = watch_feed(d->params.watch, d->source_count);
+        const struct list_watch_driver_params p = {.loop = d->params.loop,
+                                                   .client = d->params.client,
+                                                   .watch = d->params.watch,
+                                                   .feed = feed};
+
+        feed_can_stream(feed, d->can_stream);
+        d->sources[d->source_count] = list_watch_driver_create(&p, &events, d);
+    }
+}
+
+static void make_side_requests(struct watch_driver *d)
+{
+    static const struct audit_driver_events audit_driver_events = {on_audited, on_unauthorized};
+    static const struct confirm_driver_events confirm_driver_events = {on_confirmed,
+                                                                       on_unauthorized};
+    const struct watch_driver_params *p = &d->params;
+
+    d->audit_driver = audit_driver_create(&(struct audit_driver_params){.loop = p->loop,
+                                                                        .client = p->client,
+                                                                        .watch = p->watch,
+                                                                        .interval_ms = p->audit_ms,
+                                                                        .page_size = p->page_size,
+                                                                        .seed = p->seed},
+                                          &audit_driver_events, d);
+    if (watch_confirm(p->watch) != NULL)
+        d->confirm_driver = confirm_driver_create(
+            &(struct confirm_driver_params){.loop = p->loop,
+                                            .client = p->client,
+                                            .watch = p->watch,
+                                            .resource = watch_target(p->watch)},
+            &confirm_driver_events, d);
+}
+
+static void begin(struct watch_driver *d)
+{
+    make_sources(d);
+    make_side_requests(d);
+}
+
+/* One line per transition: the same trouble again is for debugging only. */
+static void tell_missing(struct watch_driver *d, const struct err *err, uint64_t retry_ms)
+{
+    bool same = strcmp(d->told, err->text) == 0;
+
+    snprintf(d->told, sizeof(d->told), "%s", err->text);
+    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch cannot begin",
+             LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
+                        KV_STR("watch", watch_name(d->params.watch)), KV_ERR(err),
+                        KV_MS("retry_in", retry_ms)));
+}
+
+static void on_missing(void *who, const struct err *err, uint64_t retry_ms)
+{
+    struct watch_driver *d = who;
+
+    if (d->sources == NULL)
+        watch_unresolved(d->params.watch, err);
+    tell_missing(d, err, retry_ms);
+    if (err->kind == ERR_UNAUTHORIZED)
+        d->events->on_unauthorized(d->arg);
+    else
+        d->events->on_progress(d->arg);
+}
+
+static void on_found(void *who, const struct resource *found)
+{
+    struct watch_driver *d = who;
+    struct err err;
+
+    d->asking = false;
+    d->told[0] = '\0';
+    if (watch_resolve(d->params.watch, found, &err) != ERR_OK)
+        log_error("watch cannot begin", KV_STR("cluster", watch_cluster(d->params.watch)),
+                  KV_STR("watch", watch_name(d->params.watch)), KV_ERR(&err));
+    else if (d->sources == NULL)
+        begin(d);
+    else
+        watch_driver_poke(d);
+    d->events->on_progress(d->arg);
+}
+
+struct watch_driver *watch_driver_create(const struct watch_driver_params *params,
+                                         const struct watch_driver_events *events, void *arg)
+{
+    struct watch_driver *d =
+        MEM_NEW(struct watch_driver, .params = *params, .events = events, .arg = arg);
+    const struct resource *wanted = watch_wants(params->watch);
+
+    d->tick = deadline_create(params->loop, on_tick, d);
+    if (wanted == NULL) {
+        begin(d);
+        return d;
+    }
+    resource_copy(&d->wanted, wanted);
+    d->asking = true;
+    discovery_driver_resolve(params->discovery_driver, &d->wanted, &discovery_driver_events, d);
+    return d;
+}
+
+void watch_driver_can_stream(struct watch_driver *d, bool can)
+{
+    d->can_stream = can;
+    for (size_t i = 0; i < watch_feed_count(d->params.watch); i++)
+        feed_can_stream(watch_feed(d->params.watch, i), can);
+}
+
+void watch_driver_poke(struct watch_driver *d)
+{
+    for (size_t i = 0; i < d->source_count; i++)
+        list_watch_driver_poke(d->sources[i]);
+    look_soon(d); /* streams that were dropped may make it stale */
+}
+
+void watch_driver_retry(struct watch_driver *d)
+{
+    for (size_t i = 0; i < d->source_count; i++)
+        list_watch_driver_retry(d->sources[i]);
+}
+
+void watch_driver_verify(struct watch_driver *d)
+{
+    if (d->audit_driver != NULL)
+        audit_driver_verify(d->audit_driver);
+}
+
+void watch_driver_dispose(struct watch_driver **fp)
+{
+    struct watch_driver *d = *fp;
+
+    if (d == NULL)
+        return;
+    *fp = NULL;
+    discovery_driver_forget(d->params.discovery_driver, d);
+    for (size_t i = 0; i < d->source_count; i++)
+        list_watch_driver_dispose(&d->sources[i]);
+    audit_driver_dispose(&d->audit_driver);
+    confirm_driver_dispose(&d->confirm_driver);
+    deadline_dispose(&d->tick);
+    resource_fini(&d->wanted);
+    free(d->sources);
+    free(d);
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/api_client over TLS: one connection leads, the others resume its session or fail with it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "campaign.h"
+#include "io/loop.h"
+#include "io/tls_session_cache.h"
+#include "io_probe.h"
+#include "play_clock.h"
+#include "proto/tls.h"
+#include "request_probe.h"
+#include "server.h"
+#include "tls_pair.h"
+
+#define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+enum { N = 16 };
+
+static const struct server_step answer[] = {
+    {SERVER_READ,  NULL    },
+    {SERVER_SEND,  OK_HELLO},
+    {SERVER_AGAIN, NULL    }
+};
+static const struct server_step answer_later[] = {
+    {SERVER_READ,  NULL    },
+    {SERVER_WAIT,  NULL    },
+    {SERVER_SEND,  OK_HELLO},
+    {SERVER_AGAIN, NULL    }
+};
+static const struct server_step hang_up[] = {
+    {SERVER_READ,  NULL},
+    {SERVER_CLOSE, NULL}
+};
+static const struct server_step hold[] = {
+    {SERVER_HOLD, NULL}
+};
+
+static struct server *start(const struct server_step *first, const struct server_step *later,
+                            struct tls_peer_server *tls)
+{
+    static const struct server_step *scripts[3]; /* read while connections come */
+
+    scripts[0] = first;
+    scripts[1] = later;
+    return server_start(&(struct server_params){.scripts = scripts, .tls = tls});
+}
+
+static void start_all(struct client_probe *p)
+{
+    for (unsigned i = 0; i < N; i++)
+        client_probe_start(p, i, false, "/watch");
+}
+
+static void dispose_all(struct client_probe *p)
+{
+    for (unsigned i = 0; i < N; i++)
+        request_dispose(&p->rq[i].r);
+}
+
+static void assert_all_ok(const struct client_probe *p)
+{
+    for (unsigned i = 0; i < N; i++)
+        if (p->rq[i].ends != 1 || !p->rq[i].complete)
+            fail_msg("request %u: %s", i, p->rq[i].err.text);
+}
+
+static void test_many_watches_make_one_full_handshake(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(answer_later, NULL, &t->server);
+    struct client_probe p;
+
+    client_probe_init(&p, "https", server_port(s), 1);
+    api_client_set_tls(p.client, t->ctx);
+    start_all(&p);
+    for (unsigned i = 0; i < N; i++)
+        server_go(s);
+    client_probe_run(&p, N);
+    assert_all_ok(&p);
+    assert_int_equal(server_connections(s), api_client_stats(p.client).connections);
+    assert_int_equal(api_client_stats(p.client).connections - api_client_stats(p.client).resumed,
+                     1);
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
+/* The other server knows nothing of the tickets of the first: one full handshake more. */
+static void test_a_server_that_forgot_the_session_costs_one_more(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(answer, NULL, &t->server);
+    struct tls_peer_server again;
+    struct client_probe p;
+    uint16_t port = server_port(s);
+
+    client_probe_init(&p, "https", port, 1);
+    api_client_set_tls(p.client, t->ctx);
+    client_probe_do(&p, 0, false, "/first");
+    server_stop(&s);
+    client_probe_do(&p, 0, false, "/down");
+    assert_int_equal(p.rq[0].complete, false);
+
+    tls_peer_server_init(&again, &t->id, NULL, TLS_PEER_ALL);
+    static const struct server_step *scripts[] = {answer_later, NULL};
+
+    s = server_start(&(struct server_params){.port = port, .tls = &again, .scripts = scripts});
+    start_all(&p);
+    for (unsigned i = 0; i < N; i++)
+        server_go(s);
+    client_probe_run(&p, N);
+    assert_all_ok(&p);
+    assert_int_equal(api_client_stats(p.client).connections - api_client_stats(p.client).resumed,
+                     2);
+    client_probe_fini(&p);
+    server_stop(&s);
+    tls_peer_server_fini(&again);
+}
+
+static void assert_all_fail(struct client_probe *p, enum err_kind kind)
+{
+    start_all(p);
+    client_probe_run(p, N);
+    for (unsigned i = 0; i < N; i++) {
+        assert_int_equal(p->rq[i].ends, 1);
+        assert_int_equal(p->rq[i].err.kind, kind);
+        assert_string_equal(p->rq[i].err.text, p->rq[0].err.text);
+    }
+    dispose_all(p);
+}
+
+static void test_those_that_wait_fail_with_the_one_that_leads(void **state)
+{
+    struct io_tls *t = *state;
+    struct tls_peer_id other;
+    struct server *s = start(answer, NULL, &t->server);
+    struct client_probe p;
+
+    tls_peer_issue(&other, NULL, &(struct tls_peer_spec){.subject = "CN=other CA", .ca = true});
+    struct tls_ctx *ctx = tls_pair_ctx(&other, NULL);
+
+    client_probe_init(&p, "https", server_port(s), 1);
+    api_client_set_tls(p.client, ctx);
+    assert_all_fail(&p, ERR_TLS);
+    assert_int_equal(server_accepted(s), 1);
+    assert_all_fail(&p, ERR_TLS);
+    assert_int_equal(server_accepted(s), 2);
+    api_client_set_tls(p.client, t->ctx);
+    client_probe_do(&p, 0, false, "/x");
+    assert_true(p.rq[0].complete);
+    client_probe_fini(&p);
+    server_stop(&s);
+    tls_ctx_unref(&ctx);
+    tls_peer_id_fini(&other);
+}
+
+static void test_a_refusal_is_shared_too(void **state)
+{
+    struct io_tls *t = *state;
+    struct client_probe p;
+    int fd;
+
+    client_probe_init(&p, "https", server_refusing_port(&fd), 1);
+    api_client_set_tls(p.client, t->ctx);
+    assert_all_fail(&p, ERR_REFUSED);
+    client_probe_fini(&p);
+    close(fd);
+}
+
+/* Disposes a request after a few turns. */
+struct killer {
+    struct request **victim;
+    struct loop *loop;
+    struct loop_task turn;
+    int turns;
+};
+
+static void on_turn(struct loop_task *task)
+{
+    struct killer *k = container_of(task, struct killer, turn);
+
+    if (--k->turns == 0)
+        request_dispose(k->victim);
+    else
+        loop_defer(k->loop, task);
+}
+
+static void test_the_lead_passes_on_when_the_leader_is_disposed(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(answer, NULL, &t->server);
+    struct client_probe p;
+
+    client_probe_init(&p, "https", server_port(s), 1);
+    api_client_set_tls(p.client, t->ctx);
+    client_probe_start(&p, N, false, "/leads");
+    start_all(&p);
+    struct killer k = {.victim = &p.rq[N].r, .loop = p.loop, .turns = 2};
+
+    loop_task_init(&k.turn, on_turn);
+    loop_defer(p.loop, &k.turn);
+    client_probe_run(&p, N);
+    assert_null(p.rq[N].r);
+    assert_int_equal(p.rq[N].ends, 0);
+    assert_all_ok(&p);
+    assert_int_equal(api_client_stats(p.client).connections - api_client_stats(p.client).resumed,
+                     1);
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_new_certificates_end_the_session_and_idle_connections(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(answer, NULL, &t->server);
+    struct tls_ctx *renewed = tls_pair_ctx(&t->ca, NULL);
+    struct client_probe p;
+
+    client_probe_init(&p, "https", server_port(s), 1);
+    api_client_set_tls(p.client, t->ctx);
+    client_probe_do(&p, 0, true, "/x");
+    client_probe_do(&p, 0, true, "/x");
+    assert_int_equal(server_connections(s), 1);
+    api_client_set_tls(p.client, renewed);
+    client_probe_do(&p, 0, true, "/x");
+    assert_true(p.rq[0].complete);
+    assert_int_equal(server_connections(s), 2);
+    assert_int_equal(api_client_stats(p.client).resumed, 0);
+    api_client_set_tls(p.client, NULL);
+    client_probe_do(&p, 0, true, "/x");
+    assert_int_equal(p.rq[0].err.kind, ERR_CREDENTIAL);
+    client_probe_fini(&p);
+    server_stop(&s);
+    tls_ctx_unref(&renewed);
+}
+
+static void test_a_silent_server_and_one_that_hangs_up(void **state)
+{
+    struct io_tls *t = *state;
+    struct server *s = start(hold, NULL, NULL);
+    struct client_probe p;
+
+    client_probe_init(&p, "https", server_port(s), 1);
+    api_client_set_tls(p.client, t->ctx);
+    start_all(&p); /* until tls_timeout: nothing comes */
+    dispose_all(&p);
+    client_probe_fini(&p);
+    server_stop(&s);
+
+    s = start(hang_up, NULL, &t->server);
+    client_probe_init(&p, "https", server_port(s), 1);
+    api_client_set_tls(p.client, t->ctx);
+    client_probe_do(&p, 0, true, "/x");
+    assert_int_equal(p.rq[0].err.kind, ERR_CLOSED);
+    client_probe_fini(&p);
+    server_stop(&s);
+}
+
+static void test_who_may_shake_hands(void **state)
+{
+    struct io_tls *t = *state;
+    struct tls_session_cache s = {0};
+    const int a = 0, b = 0;
+
+    tls_session_cache_set_ctx(&s, t->ctx);
+    assert_true(tls_session_cache_enter(&s, &a));
+    assert_false(tls_session_cache_enter(&s, &b));
+    assert_false(tls_session_cache_leave(&s, &b));
+    assert_true(tls_session_cache_leave(&s, &a)); /* failed */
+    assert_true(tls_session_cache_enter(&s, &b));
+    tls_session_cache_missing(&s, &a); /* leads no more */
+    assert_false(tls_session_cache_enter(&s, &a));
+    tls_session_cache_missing(&s, &b); /* the server gives none: nobody waits */
+    assert_true(tls_session_cache_enter(&s, &a));
+    assert_true(tls_session_cache_enter(&s, &b));
+    assert_null(s.leader);
+    tls_session_cache_set_ctx(&s, t->ctx);
+    assert_true(tls_session_cache_enter(&s, &a));
+    assert_false(tls_session_cache_enter(&s, &b));
+    tls_session_cache_resumed(&s, NULL); /* of another identity */
+    assert_false(tls_session_cache_enter(&s, &b));
+    tls_session_cache_resumed(&s, t->ctx);
+    assert_true(tls_session_cache_enter(&s, &a));
+    assert_true(tls_session_cache_enter(&s, &b));
+    tls_session_cache_doubt(&s);
+    assert_true(tls_session_cache_enter(&s, &b));
+    assert_false(tls_session_cache_enter(&s, &a));
+    tls_session_cache_set_ctx(&s, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_watches_make_one_full_handshake),
+        cmocka_unit_test(test_a_server_that_forgot_the_session_costs_one_more),
+        cmocka_unit_test(test_those_that_wait_fail_with_the_one_that_leads),
+        cmocka_unit_test(test_a_refusal_is_shared_too),
+        cmocka_unit_test(test_the_lead_passes_on_when_the_leader_is_disposed),
+        cmocka_unit_test(test_new_certificates_end_the_session_and_idle_connections),
+        cmocka_unit_test(test_a_silent_server_and_one_that_hangs_up),
+        cmocka_unit_test(test_who_may_shake_hands),
+    };
+
+    alarm(PATIENCE_S);
+    play_clock_stop(); /* no handshake is too slow for those that wait for it */
+    return cmocka_run_group_tests(tests, io_tls_set_up, io_tls_clean_up);
+}

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/audit_driver on the loopback: what is asked for, pages, second attempts, failures, the interval. */
+#include "objects.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cache/audit.h"
+#include "io/audit_driver.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+#include "request_probe.h"
+#include "server.h"
+#include "trusted.h"
+
+#define DAY_MS ((uint64_t)24 * 3600 * 1000)
+
+#define OK_HEAD  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+#define EXPIRED  "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define BROKEN   "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define NO_ENTRY "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+#define ITEM(name, rv)                                    \
+    "{\"metadata\":{\"namespace\":\"a\",\"name\":\"" name \
+    "\",\"uid\":\"u1\",\"resourceVersion\":\"" rv "\"}}"
+#define LIST(more, items)                                                      \
+    OK_HEAD "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{" \
+            "\"resourceVersion\":\"9\"" more "},\"items\":[" items "]}"
+
+#define EQUAL_ITEMS ITEM("x", "1") "," ITEM("y", "2")
+
+#define STEPS(text) {SERVER_READ, NULL}, {SERVER_SEND, text}, {SERVER_CLOSE, NULL},
+
+static const struct server_step equal[] = {STEPS(LIST("", EQUAL_ITEMS))};
+static const struct server_step differs[] = {STEPS(LIST("", ITEM("x", "5") "," ITEM("z", "3")))};
+static const struct server_step page_1[] = {STEPS(LIST(",\"continue\":\"t/1\"", ITEM("x", "1")))};
+static const struct server_step page_2[] = {STEPS(LIST("", ITEM("y", "2")))};
+static const struct server_step expired[] = {STEPS(EXPIRED)};
+static const struct server_step broken[] = {STEPS(BROKEN)};
+static const struct server_step unauthorized[] = {STEPS(NO_ENTRY)};
+static const struct server_step no_list[] = {STEPS(OK_HEAD "{\"kind\":\"Pod\"}")};
+
+/* Waits for server_go() before it answers. */
+static const struct server_step later[] = {
+    {SERVER_READ, NULL   },
+    {SERVER_WAIT, NULL   },
+    {SERVER_SEND, LIST("", EQUAL_ITEMS)},
+    {SERVER_CLOSE,           NULL      }
+};
+
+struct rig {
+    struct client_probe probe;
+    struct server *server;
+    struct watch *watch;
+    struct audit_driver *audit_driver;
+    struct deadline *poll;
+    unsigned poll_for; /* requests */
+    void (*polled)(struct rig *r);
+    unsigned done;
+    unsigned stop_at; /* the loop stops with so many done */
+    unsigned unauthorized;
+    bool dispose_when_done;
+};
+
+static void on_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg;
+    (void)w;
+    (void)d;
+}
+
+static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    (void)arg;
+    (void)w;
+    (void)stale;
+    (void)wall_ns;
+}
+
+static void on_done(void *arg)
+{
+    struct rig *r = arg;
+
+    if (++r->done == r->stop_at)
+        loop_stop(r->probe.loop);
+    if (r->dispose_when_done)
+        audit_driver_dispose(&r->audit_driver);
+}
+
+static void on_unauthorized(void *arg)
+{
+    struct rig *r = arg;
+
+    r->unauthorized++;
+    on_done(r);
+}
+
+/* As soon as the server has read so many requests. */
+static void on_poll(void *arg)
+{
+    struct rig *r = arg;
+
+    if (server_requests(r->server) >= r->poll_for)
+        r->polled(r);
+    else
+        deadline_start(r->poll, 1);
+}
+
+static void when_asked(struct rig *r, unsigned requests, void (*polled)(struct rig *r))
+{
+    r->poll_for = requests;
+    r->polled = polled;
+    deadline_start(r->poll, 1);
+}
+
+static struct feed_now now(const struct rig *r)
+{
+    return (struct feed_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1};
+}
+
+static struct feed *feed(const struct rig *r)
+{
+    return watch_feed(r->watch, 0);
+}
+
+static void connect_stream(struct rig *r)
+{
+    feed_head(feed(r), &(struct http_head){.status = 200, .retry_after_s = -1}, now(r).ms);
+}
+
+/* A stream that said something is resumed at once. */
+static void lose_stream(struct rig *r)
+{
+    static const char bookmark[] = "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\","
+                                   "\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
+                                   "\"2\"}}}";
+
+    assert_true(feed_body(feed(r), bookmark, strlen(bookmark), now(r)));
+    assert_int_equal(feed_end_trusted(feed(r), NULL, now(r)).what, FEED_WATCH);
+}
+
+static void sync_watch(struct rig *r)
+{
+    objects_sync(r->watch, EQUAL_ITEMS, "2", now(r));
+    connect_stream(r);
+}
+
+#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
+
+static void set_up_with(struct rig *r, const struct server_step *const *scripts,
+                        uint64_t interval_ms, uint64_t grace_ms)
+{
+    static const struct audit_driver_events events = {on_done, on_unauthorized};
+    static const struct watch_events watch_events = {.on_delta = on_delta, .on_stale = on_stale};
+
+    memset(r, 0, sizeof(*r));
+    r->server = server_start(&(struct server_params){.scripts = scripts});
+    client_probe_init(&r->probe, "http", server_port(r->server), 1);
+    r->watch = objects_watch("w", &watch_events, r);
+    r->poll = deadline_create(r->probe.loop, on_poll, r);
+    r->stop_at = 1;
+    r->audit_driver = audit_driver_create(&(struct audit_driver_params){.loop = r->probe.loop,
+                                                                        .client = r->probe.client,
+                                                                        .watch = r->watch,
+                                                                        .interval_ms = interval_ms,
+                                                                        .page_size = 500,
+                                                                        .grace_ms = grace_ms,
+                                                                        .seed = 1},
+                                          &events, r);
+}
+
+static void set_up(struct rig *r, const struct server_step *const *scripts, uint64_t interval_ms)
+{
+    set_up_with(r, scripts, interval_ms, 5);
+}
+
+static void tear_down(struct rig *r)
+{
+    audit_driver_dispose(&r->audit_driver);
+    deadline_dispose(&r->poll);
+    watch_destroy(&r->watch);
+    client_probe_fini(&r->probe);
+    server_stop(&r->server);
+}
+
+static const struct audit_result *result(const struct rig *r)
+{
+    return audit_result(watch_audit(r->watch));
+}
+
+static void verify(struct rig *r)
+{
+    audit_driver_verify(r->audit_driver);
+    assert_int_equal(audit_state(watch_audit(r->watch)), AUDIT_LISTING);
+    loop_run(r->probe.loop);
+    assert_int_equal(r->done, 1);
+    assert_int_equal(audit_state(watch_audit(r->watch)), AUDIT_IDLE);
+}
+
+static void assert_equal_caches(const struct rig *r, size_t compared)
+{
+    if (result(r)->err->kind != ERR_OK)
+        fail_msg("%s", result(r)->err->text);
+    assert_int_equal(result(r)->runs, 1);
+    assert_int_equal(result(r)->compared, compared);
+    assert_int_equal(result(r)->differences, 0);
+}
+
+static void assert_asked(const struct rig *r, unsigned i, const char *query)
+{
+    char line[160];
+
+    (void)snprintf(line, sizeof(line), "GET /pre/api/v1/configmaps%s HTTP/1.1\r\n", query);
+    if (strncmp(server_request(r->server, i), line, strlen(line)) != 0)
+        fail_msg("%s", server_request(r->server, i));
+}
+
+static void test_verify_finds_differences_and_applies_nothing(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(differs), 0);
+    sync_watch(&r);
+    verify(&r);
+    assert_asked(&r, 0, "?limit=500");
+    assert_int_equal(result(&r)->err->kind, ERR_OK);
+    assert_false(result(&r)->applied);
+    assert_int_equal(result(&r)->n, 3);
+    assert_string_equal(result(&r)->v[0].key, "a/x");
+    assert_string_equal(result(&r)->v[0].what, "different");
+    assert_string_equal(result(&r)->v[1].key, "a/y");
+    assert_string_equal(result(&r)->v[1].what, "extra");
+    assert_string_equal(result(&r)->v[2].key, "a/z");
+    assert_string_equal(result(&r)->v[2].what, "missing");
+    assert_int_equal(store_count(watch_store(r.watch)), 2);
+    tear_down(&r);
+}
+
+/* Nobody waits for a day. */
+static void test_caches_that_agree_end_it_at_once(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up_with(&r, SCRIPTS(page_1, page_2), 0, DAY_MS);
+    sync_watch(&r);
+    verify(&r);
+    assert_equal_caches(&r, 2);
+    tear_down(&r);
+}
+
+static void say_version(struct rig *r, const char *rv)
+{
+    struct buf bookmark = {0};
+
+    buf_printf(&bookmark,
+               "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":"
+               "\"v1\",\"metadata\":{\"resourceVersion\":\"%s\"}}}",
+               rv);
+    assert_true(feed_body(feed(r), bookmark.data, bookmark.len, now(r)));
+    buf_free(&bookmark);
+    audit_driver_kick(r->audit_driver);
+}
+
+/* As soon as the lists are complete. */
+static void pass_when_listed(struct rig *r)
+{
+    if (audit_state(watch_audit(r->watch)) == AUDIT_LISTING) {
+        when_asked(r, 1, pass_when_listed);
+        return;
+    }
+    say_version(r, "8");
+    assert_int_equal(audit_state(watch_audit(r->watch)), AUDIT_GRACE);
+    say_version(r, "9");
+}
+
+static void test_a_cache_that_has_passed_the_list_ends_it(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up_with(&r, SCRIPTS(differs), 0, DAY_MS);
+    sync_watch(&r);
+    when_asked(&r, 1, pass_when_listed);
+    verify(&r);
+    assert_int_equal(result(&r)->n, 3);
+    tear_down(&r);
+}
+
+static void test_lists_come_in_pages(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(page_1, page_2), 0);
+    sync_watch(&r);
+    verify(&r);
+    assert_asked(&r, 1, "?limit=500&continue=t%2F1");
+    assert_equal_caches(&r, 2);
+    tear_down(&r);
+}
+
+static void test_an_expired_token_begins_anew_without_pages(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(page_1, expired, equal), 0);
+    sync_watch(&r);
+    verify(&r);
+    assert_asked(&r, 2, "");
+    assert_equal_caches(&r, 2);
+    tear_down(&r);
+    set_up(&r, SCRIPTS(page_1, expired, expired), 0);
+    sync_watch(&r);
+    verify(&r);
+    assert_int_equal(result(&r)->err->kind, ERR_EXPIRED);
+    assert_int_equal(server_requests(r.server), 3);
+    tear_down(&r);
+}
+
+static void assert_fails(const struct server_step *script, enum err_kind kind)
+{
+    struct rig r;
+
+    set_up(&r, SCRIPTS(script), 0);
+    sync_watch(&r);
+    verify(&r);
+    assert_int_equal(result(&r)->err->kind, kind);
+    assert_int_equal(result(&r)->runs, 1);
+    assert_int_equal(server_requests(r.server), 1);
+    assert_int_equal(r.unauthorized, kind == ERR_UNAUTHORIZED);
+    tear_down(&r);
+}
+
+static void test_failures_are_results(void **state)
+{
+    (void)state;
+    assert_fails(broken, ERR_SERVER);
+    assert_fails(unauthorized, ERR_UNAUTHORIZED);
+    assert_fails(no_list, ERR_PROTOCOL);
+}
+
+static void assert_cannot(struct rig *r, const char *text)
+{
+    uint64_t runs = result(r)->runs;
+
+    audit_driver_verify(r->audit_driver);
+    assert_int_equal(audit_state(watch_audit(r->watch)), AUDIT_IDLE);
+    assert_int_equal(result(r)->runs, runs + 1);
+    assert_int_equal(result(r)->err->kind, ERR_CLOSED);
+    assert_non_null(strstr(result(r)->err->text, text));
+    assert_int_equal(r->done, 0);
+}
+
+static void test_only_a_watch_in_sync_is_compared(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(equal), 0);
+    assert_cannot(&r, "not synced");
+    objects_sync(r.watch, EQUAL_ITEMS, "2", now(&r));
+    assert_cannot(&r, "not connected");
+    assert_int_equal(server_requests(r.server), 0);
+    tear_down(&r);
+}
+
+static void touch_and_go(struct rig *r)
+{
+    struct buf event = {0};
+
+    objects_put_event(&event, "MODIFIED", "a/x", "u1", "b", NULL);
+    assert_true(feed_body(feed(r), event.data, event.len, now(r)));
+    buf_free(&event);
+    audit_driver_verify(r->audit_driver); /* counts as the one under way */
+    server_go(r->server);
+}
+
+static void test_what_the_stream_touches_is_left_out(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(later), 0);
+    sync_watch(&r);
+    when_asked(&r, 1, touch_and_go);
+    verify(&r);
+    assert_equal_caches(&r, 1);
+    assert_int_equal(server_requests(r.server), 1);
+    tear_down(&r);
+}
+
+static void reconnect_and_go(struct rig *r)
+{
+    connect_stream(r);
+    server_go(r->server);
+}
+
+static void test_a_lost_stream_begins_anew(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(equal, later), 0);
+    sync_watch(&r);
+    audit_driver_verify(r.audit_driver);
+    lose_stream(&r);
+    when_asked(&r, 2, reconnect_and_go);
+    loop_run(r.probe.loop);
+    assert_equal_caches(&r, 2);
+    tear_down(&r);
+}
+
+static void test_a_stream_that_stays_lost_fails_it(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(equal, equal), 0);
+    sync_watch(&r);
+    audit_driver_verify(r.audit_driver);
+    lose_stream(&r);
+    loop_run(r.probe.loop);
+    assert_int_equal(result(&r)->err->kind, ERR_CLOSED);
+    assert_non_null(strstr(result(&r)->err->text, "lost its server"));
+    assert_int_equal(server_requests(r.server), 2);
+    assert_int_equal(result(&r)->runs, 1);
+    tear_down(&r);
+}
+
+static void relist_and_go(struct rig *r)
+{
+    watch_relist(r->watch, RELIST_MANUAL);
+    assert_int_equal(feed_restart(feed(r), now(r)).what, FEED_LIST);
+    sync_watch(r);
+    server_go(r->server);
+}
+
+static void test_a_relist_meanwhile_begins_anew(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(later, equal), 0);
+    sync_watch(&r);
+    when_asked(&r, 1, relist_and_go);
+    verify(&r);
+    assert_int_equal(server_requests(r.server), 2);
+    assert_equal_caches(&r, 2);
+    tear_down(&r);
+}
+
+static void test_the_interval_repeats_and_applies(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(differs), 10);
+    r.stop_at = 3;
+    sync_watch(&r);
+    loop_run(r.probe.loop);
+    assert_int_equal(r.done, 3);
+    assert_int_equal(result(&r)->runs, 3);
+    assert_true(result(&r)->applied);
+    assert_int_equal(result(&r)->differences, 3);
+    assert_int_equal(result(&r)->total_differences, 9);
+    tear_down(&r);
+}
+
+static void sync_now(void *arg)
+{
+    struct rig *r = arg;
+
+    assert_int_equal(server_requests(r->server), 0);
+    assert_int_equal(result(r)->runs, 0);
+    sync_watch(r);
+}
+
+/* Several intervals pass before the watch is synced. */
+static void test_the_interval_waits_for_a_watch_in_sync(void **state)
+{
+    struct rig r;
+    struct deadline *d;
+
+    (void)state;
+    set_up(&r, SCRIPTS(equal), 10);
+    d = deadline_create(r.probe.loop, sync_now, &r);
+    deadline_start(d, 60);
+    loop_run(r.probe.loop);
+    assert_equal_caches(&r, 2);
+    assert_true(result(&r)->applied);
+    deadline_dispose(&d);
+    tear_down(&r);
+}
+
+static void dispose_and_stop(struct rig *r)
+{
+    audit_driver_dispose(&r->audit_driver);
+    loop_stop(r->probe.loop);
+}
+
+static void test_dispose_with_a_list_under_way(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(later), 0);
+    sync_watch(&r);
+    audit_driver_verify(r.audit_driver);
+    when_asked(&r, 1, dispose_and_stop);
+    loop_run(r.probe.loop);
+    assert_int_equal(r.done, 0);
+    assert_int_equal(audit_state(watch_audit(r.watch)), AUDIT_IDLE);
+    assert_int_equal(result(&r)->err->kind, ERR_CLOSED);
+    server_go(r.server);
+    tear_down(&r);
+}
+
+static void dispose_when_done(const struct server_step *script)
+{
+    struct rig r;
+
+    set_up(&r, SCRIPTS(script), 0);
+    sync_watch(&r);
+    r.dispose_when_done = true;
+    verify(&r);
+    assert_null(r.audit_driver);
+    tear_down(&r);
+}
+
+static void test_dispose_inside_its_events(void **state)
+{
+    (void)state;
+    dispose_when_done(equal);
+    dispose_when_done(unauthorized);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verify_finds_differences_and_applies_nothing),
+        cmocka_unit_test(test_caches_that_agree_end_it_at_once),
+        cmocka_unit_test(test_a_cache_that_has_passed_the_list_ends_it),
+        cmocka_unit_test(test_lists_come_in_pages),
+        cmocka_unit_test(test_an_expired_token_begins_anew_without_pages),
+        cmocka_unit_test(test_failures_are_results),
+        cmocka_unit_test(test_only_a_watch_in_sync_is_compared),
+        cmocka_unit_test(test_what_the_stream_touches_is_left_out),
+        cmocka_unit_test(test_a_lost_stream_begins_anew),
+        cmocka_unit_test(test_a_stream_that_stays_lost_fails_it),
+        cmocka_unit_test(test_a_relist_meanwhile_begins_anew),
+        cmocka_unit_test(test_the_interval_repeats_and_applies),
+        cmocka_unit_test(test_the_interval_waits_for_a_watch_in_sync),
+        cmocka_unit_test(test_dispose_with_a_list_under_way),
+        cmocka_unit_test(test_dispose_inside_its_events),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

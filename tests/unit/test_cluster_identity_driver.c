@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/cluster_identity_driver on the loopback: what is asked for, which answers are final, when it asks again. */
+#include "io/cluster_identity_driver.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "io/api_client.h"
+#include "io/loop.h"
+#include "io/server_identity.h"
+#include "look.h"
+#include "play_clock.h"
+#include "request_probe.h"
+#include "server.h"
+
+#define HEAD(status) \
+    "HTTP/1.1 " status "\r\nContent-Type: application/json\r\nConnection: close\r\n"
+#define EMPTY(status) HEAD(status) "Content-Length: 0\r\n\r\n"
+#define OK_HEAD       HEAD("200 OK") "\r\n"
+#define BODY                                                                                 \
+    "{\"kind\":\"NamespaceList\",\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"kube-" \
+    "system\","                                                                              \
+    "\"uid\":\"u-1\"}}]}"
+
+/* A connection that gives one answer. */
+#define ANSWER(text)                              \
+    {                                             \
+        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
+        {                                         \
+            SERVER_CLOSE, NULL                    \
+        }                                         \
+    }
+
+static const struct server_step good[] = ANSWER(OK_HEAD BODY);
+static const struct server_step nameless[] = ANSWER(OK_HEAD "{\"metadata\":{}}");
+static const struct server_step forbidden[] = ANSWER(EMPTY("403 Forbidden"));
+static const struct server_step missing[] = ANSWER(EMPTY("404 Not Found"));
+static const struct server_step odd[] = ANSWER(EMPTY("406 Not Acceptable"));
+static const struct server_step unauthorized[] = ANSWER(EMPTY("401 Unauthorized"));
+static const struct server_step broken[] = ANSWER(EMPTY("500 Oops"));
+static const struct server_step busy[] = ANSWER(
+    "HTTP/1.1 429 Busy\r\nRetry-After: 100\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+static const struct server_step no_json[] = ANSWER(OK_HEAD "<html>");
+static const struct server_step cut[] =
+    ANSWER(HEAD("200 OK") "Content-Length: 1000\r\n\r\n{\"metadata\":{\"uid\":\"u-0\"");
+static const struct server_step closes[] = {
+    {SERVER_READ,  NULL},
+    {SERVER_RESET, NULL}
+};
+static const struct server_step hold[] = {
+    {SERVER_READ, NULL},
+    {SERVER_HOLD, NULL}
+};
+static const struct server_step flood[] = {
+    {SERVER_READ,  NULL      },
+    {SERVER_SEND,  OK_HEAD   },
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_FLOOD, "[1,2,3] "},
+    {SERVER_CLOSE, NULL      }
+};
+
+/* What a busy server says. */
+enum { BUSY_MS = 100000, TURNS = 20 };
+
+/* Less than the patience with a server that does not answer. */
+enum { SOME_MS = 2000 };
+
+struct rig {
+    struct client_probe on;
+    unsigned requests; /* for has_asked_again() */
+    struct server *server;
+    struct cluster_identity_driver *cluster_identity_driver;
+    int identified;
+    int unauthorized;
+    bool dispose_unauthorized;
+    struct cluster_identity id;
+    bool foreign; /* the judge knows another cluster */
+    unsigned judged;
+};
+
+static bool judge(void *arg, const struct api_client_answer *answer, int status, struct err *err)
+{
+    struct rig *r = arg;
+
+    r->judged++;
+    r->id = answer->id;
+    assert_true(status != 200 || answer->id.uid[0] != '\0' || r->id.uid[0] == '\0');
+    if (r->foreign)
+        err_set(err, ERR_FOREIGN, 0, "another one");
+    return !r->foreign;
+}
+
+static void on_answered(void *arg)
+{
+    struct rig *r = arg;
+
+    r->identified++;
+    assert_int_equal(r->judged, 1);
+    cluster_identity_driver_dispose(&r->cluster_identity_driver);
+    loop_stop(r->on.loop);
+}
+
+static void on_unauthorized(void *arg)
+{
+    struct rig *r = arg;
+
+    r->unauthorized++;
+    if (!r->dispose_unauthorized)
+        return;
+    cluster_identity_driver_dispose(&r->cluster_identity_driver);
+    loop_stop(r->on.loop);
+}
+
+static const struct cluster_identity_driver_events rig_events = {on_answered, on_unauthorized};
+
+static bool has_asked_again(void *arg)
+{
+    const struct rig *r = arg;
+
+    return r->identified > 0 || server_requests(r->server) > r->requests;
+}
+
+static bool knows_it_is_busy(void *arg)
+{
+    const struct rig *r = arg;
+    const char *trouble = cluster_identity_driver_trouble(r->cluster_identity_driver);
+
+    return trouble != NULL && strstr(trouble, "429") != NULL;
+}
+
+static void run_until(struct rig *r, bool (*is_true)(void *arg))
+{
+    look_until(r->on.loop, is_true, r);
+}
+
+static void set_up_judge(struct rig *r, const struct server_step *const *scripts, bool foreign)
+{
+    char url[64];
+
+    *r = (struct rig){.id.uid = "nobody", .foreign = foreign};
+    r->server = server_start(&(struct server_params){.scripts = scripts});
+    client_probe_init(&r->on, "http", server_port(r->server), 1);
+    api_client_dispose(&r->on.client);
+    r->on.params.judge = judge;
+    r->on.params.judge_arg = r;
+    (void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/pre", (unsigned)server_port(r->server));
+    client_probe_make(&r->on, url);
+    const struct cluster_identity_driver_params p = {
+        .is_awaited = true,
+        .loop = r->on.loop,
+        .client = r->on.client,
+        .retry = {.initial_ms = 1, .max_ms = 4, .factor = 2, .jitter = 0},
+    };
+    r->cluster_identity_driver = cluster_identity_driver_create(&p, &rig_events, r);
+}
+
+static void set_up(struct rig *r, const struct server_step *const *scripts)
+{
+    set_up_judge(r, scripts, false);
+}
+
+static void tear_down(struct rig *r)
+{
+    cluster_identity_driver_dispose(&r->cluster_identity_driver);
+    client_probe_fini(&r->on); /* fails if a handle leaked */
+    server_stop(&r->server);
+}
+
+#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
+
+/* The answers, one connection each, end with the one that settles it. */
+static void expect(const struct server_step *const *scripts, unsigned requests, const char *uid)
+{
+    struct rig r;
+
+    set_up(&r, scripts);
+    loop_run(r.on.loop);
+    assert_int_equal(r.identified, 1);
+    assert_string_equal(r.id.uid, uid);
+    assert_int_equal(r.id.authorities.n, 0);
+    assert_int_equal(server_requests(r.server), requests);
+    tear_down(&r);
+}
+
+static void test_what_is_asked_for(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(good));
+    loop_run(r.on.loop);
+    const char *head = server_request(r.server, 0);
+    static const char line[] = "GET /pre" CLUSTER_IDENTITY_TARGET " HTTP/1.1\r\n";
+    assert_int_equal(strncmp(head, line, strlen(line)), 0);
+    assert_non_null(strstr(head, "as=PartialObjectMetadataList;g=meta.k8s.io"));
+    tear_down(&r);
+}
+
+static void test_final_answers(void **state)
+{
+    (void)state;
+    expect(SCRIPTS(good), 1, "u-1");
+    expect(SCRIPTS(nameless), 1, "");
+    expect(SCRIPTS(forbidden), 1, "");
+    expect(SCRIPTS(missing), 1, "");
+    expect(SCRIPTS(odd), 1, "");
+}
+
+static void test_others_are_no_answers(void **state)
+{
+    (void)state;
+    expect(SCRIPTS(broken, good), 2, "u-1");
+    expect(SCRIPTS(no_json, good), 2, "u-1");
+    expect(SCRIPTS(cut, broken, cut, good), 4, "u-1");
+    expect(SCRIPTS(closes, closes, forbidden), 3, "");
+    expect(SCRIPTS(flood, good), 2, "u-1");
+}
+
+/* For good: something may be in front of it that lets nothing but watches pass. */
+static void test_a_server_that_never_says_it_is_nobody(void **state)
+{
+    static const struct server_step *const failing[] = {broken, no_json, cut, closes, flood};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(failing) / sizeof(failing[0]); i++) {
+        struct rig r;
+
+        set_up(&r, SCRIPTS(failing[i]));
+        r.requests = 1;
+        run_until(&r, has_asked_again);
+        while (r.identified == 0) {
+            play_clock_pass(SOME_MS);
+            r.requests = server_requests(r.server);
+            run_until(&r, has_asked_again);
+        }
+        assert_int_equal(r.identified, 1);
+        assert_string_equal(r.id.uid, "");
+        tear_down(&r);
+    }
+}
+
+/* It is asked on: that says nothing about who it is. */
+static void test_who_is_busy_or_wants_another_credential_is_waited_for(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(unauthorized, unauthorized, unauthorized, good));
+    loop_run(r.on.loop);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+    set_up(&r, SCRIPTS(broken, busy, broken, good));
+    run_until(&r, knows_it_is_busy);
+    play_clock_pass(BUSY_MS);
+    loop_run(r.on.loop);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+}
+
+static void test_another_cluster_is_an_answer(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up_judge(&r, SCRIPTS(good), true);
+    loop_run(r.on.loop);
+    assert_int_equal(r.identified, 1);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+}
+
+static void test_unauthorized(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(unauthorized, unauthorized, good));
+    loop_run(r.on.loop);
+    assert_int_equal(r.unauthorized, 2);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+    set_up(&r, SCRIPTS(unauthorized));
+    r.dispose_unauthorized = true;
+    loop_run(r.on.loop);
+    assert_int_equal(r.unauthorized, 1);
+    assert_int_equal(r.identified, 0);
+    tear_down(&r);
+}
+
+/* A server says itself when to come again. */
+static void test_patience(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(busy, good));
+    run_until(&r, knows_it_is_busy);
+    play_clock_stop();
+    play_clock_pass(BUSY_MS / 2);
+    look_turns(r.on.loop, TURNS);
+    assert_int_equal(server_requests(r.server), 1);
+    play_clock_go();
+    play_clock_pass(BUSY_MS);
+    loop_run(r.on.loop);
+    assert_string_equal(r.id.uid, "u-1");
+    tear_down(&r);
+}
+
+static void test_disposed_while_it_waits(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(hold));
+    tear_down(&r);
+    set_up(&r, SCRIPTS(good));
+    r.on.calling = true;
+    tear_down(&r);
+    assert_int_equal(r.identified, 0);
+}
+
+/* A fleet that starts at once does not ask at once. */
+static void test_the_jitter_of_the_start_comes_first(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(good));
+    cluster_identity_driver_dispose(&r.cluster_identity_driver);
+    const struct cluster_identity_driver_params p = {
+        .loop = r.on.loop, .client = r.on.client, .start_jitter_ms = 3600000, .seed = 1};
+    r.cluster_identity_driver = cluster_identity_driver_create(&p, &rig_events, &r);
+    look_turns(r.on.loop, TURNS);
+    assert_int_equal(r.identified, 0);
+    assert_int_equal(server_requests(r.server), 0);
+    play_clock_pass(p.start_jitter_ms);
+    loop_run(r.on.loop);
+    assert_int_equal(r.identified, 1);
+    tear_down(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_asked_for),
+        cmocka_unit_test(test_final_answers),
+        cmocka_unit_test(test_others_are_no_answers),
+        cmocka_unit_test(test_a_server_that_never_says_it_is_nobody),
+        cmocka_unit_test(test_who_is_busy_or_wants_another_credential_is_waited_for),
+        cmocka_unit_test(test_another_cluster_is_an_answer),
+        cmocka_unit_test(test_unauthorized),
+        cmocka_unit_test(test_patience),
+        cmocka_unit_test(test_disposed_while_it_waits),
+        cmocka_unit_test(test_the_jitter_of_the_start_comes_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

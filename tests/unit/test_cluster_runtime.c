@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* app/cluster_runtime on the loopback: which cluster it is comes first, and what waits for that. */
+#include "app/cluster_runtime.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "cache/watch.h"
+#include "campaign.h"
+#include "io/loop.h"
+#include "look.h"
+#include "play_clock.h"
+#include "server.h"
+
+/* The timeout is an hour, so that a slow machine cannot make one of these requests fail. */
+enum { WATCHES = 2, TIMEOUT_MS = 3600000, SLOWNESS = 20, SECOND_MS = 1000 };
+
+#define ANSWER(text)                              \
+    {                                             \
+        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
+        {                                         \
+            SERVER_CLOSE, NULL                    \
+        }                                         \
+    }
+#define HEAD(status) \
+    "HTTP/1.1 " status "\r\nContent-Type: application/json\r\nConnection: close\r\n"
+#define NAMESPACE \
+    HEAD("200 OK") "\r\n{\"items\":[{\"metadata\":{\"name\":\"kube-system\",\"uid\":\"u-1\"}}]}"
+#define TROUBLE HEAD("500 Oops") "Content-Length: 0\r\n\r\n"
+
+/* The n-th connection of all. */
+static const struct server_step tells[] = ANSWER(NAMESPACE);
+static const struct server_step fails[] = ANSWER(TROUBLE);
+struct rig {
+    struct loop *loop;
+    struct server *server;
+    struct cluster_runtime *cluster_runtime;
+    struct watch *watches[WATCHES];
+    char uid[CLUSTER_IDENTITY_UID_MAX + 1];
+    int identified;
+    unsigned requests_then; /* when it was identified */
+    const char *until;      /* the loop stops when something of this path was asked for */
+    bool stop;              /* when it is identified */
+};
+
+/* How many requests were for this path. */
+static unsigned asked(const struct rig *r, const char *path)
+{
+    char *line = mem_printf("GET %s", path);
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < server_requests(r->server); i++)
+        n += strncmp(server_request(r->server, i), line, strlen(line)) == 0;
+    free(line);
+    return n;
+}
+
+/* After each list, which fails. */
+static void on_progress(void *arg)
+{
+    const struct rig *r = arg;
+
+    if (r->until != NULL && asked(r, r->until) > 0)
+        loop_stop(r->loop);
+}
+
+static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
+{
+    struct rig *r = arg;
+
+    (void)err;
+    r->identified++;
+    r->requests_then = server_requests(r->server);
+    memcpy(r->uid, id->uid, sizeof(r->uid));
+    assert_int_equal(id->authorities.n, 0); /* plain http */
+    for (size_t i = 0; i < WATCHES && !r->stop; i++)
+        cluster_runtime_follow(r->cluster_runtime, r->watches[i]);
+    if (r->stop)
+        loop_stop(r->loop);
+    return true;
+}
+
+static struct watch *make_watch(const char *resource)
+{
+    static const struct watch_events events = {.on_delta = NULL};
+    static const char *const everywhere[] = {"*"};
+    const struct watch_params p = {
+        .name = resource,
+        .cluster = "prod",
+        .resource = resource,
+        .namespaces = everywhere,
+        .namespace_count = 1,
+        .label_selector = "",
+        .field_selector = "",
+        .object_size = 4096,
+        .reflector = {.backoff = {1, 4, 2, 0},
+                      .reset_after_ms = 120000,
+                      .watch_min_s = 300,
+                      .watch_max_s = 300},
+    };
+    struct watch *w = NULL;
+
+    assert_int_equal(watch_create(&p, &events, NULL, &w, NULL), ERR_OK);
+    return w;
+}
+
+static struct conf_cluster conf;
+static struct cluster_access cluster_access_to;
+static char name[] = "prod";
+static char no_name[] = "";
+
+static void set_conf(void)
+{
+    conf = (struct conf_cluster){.name.v = name};
+    conf.tuning = (struct conf_tuning){
+        .connect_timeout.v = TIMEOUT_MS,
+        .tls_timeout.v = TIMEOUT_MS,
+        .response_timeout.v = TIMEOUT_MS,
+        .list_idle_timeout.v = TIMEOUT_MS,
+        .bookmark_timeout.v = TIMEOUT_MS,
+        .page_size.v = 500,
+        .list_concurrency.v = 4,
+        .backoff = {.initial.v = 1, .max.v = 4, .factor.v = 2, .reset_after.v = 120000},
+    };
+}
+
+/* Watches 0 (services) and 1 (configmaps) of a server with these scripts. */
+static void set_up(struct rig *r, const struct server_step *const *scripts)
+{
+    static const struct cluster_runtime_events events = {on_progress};
+
+    alarm(PATIENCE_S);
+    play_clock_slow(SLOWNESS);
+    *r = (struct rig){.loop = loop_create()};
+    r->server = server_start(&(struct server_params){.scripts = scripts});
+    char *url = mem_printf("http://127.0.0.1:%u", server_port(r->server));
+    set_conf();
+    cluster_access_to = (struct cluster_access){.tls_server_name = no_name};
+    assert_int_equal(url_parse(url, &cluster_access_to.url, NULL), ERR_OK);
+    free(url);
+    const struct cluster_runtime_params p = {
+        .loop = r->loop, .conf = &conf, .cluster_access = &cluster_access_to, .user_agent = "test"};
+    r->cluster_runtime = cluster_runtime_create(&p, &events, r);
+    r->watches[0] = make_watch("services");
+    r->watches[1] = make_watch("configmaps");
+    for (size_t i = 0; i < WATCHES; i++)
+        cluster_runtime_add(r->cluster_runtime, r->watches[i], 0);
+}
+
+static void tear_down(struct rig *r)
+{
+    cluster_runtime_dispose(&r->cluster_runtime);
+    loop_destroy(&r->loop); /* panics if a handle is left */
+    for (size_t i = 0; i < WATCHES; i++)
+        watch_destroy(&r->watches[i]);
+    server_stop(&r->server);
+    url_fini(&cluster_access_to.url);
+    alarm(0);
+    play_clock_go();
+}
+
+#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, fails, NULL})
+#define SERVICES     "/api/v1/services?"
+#define CONFIGMAPS   "/api/v1/configmaps?"
+
+static void run_until(struct rig *r, const char *path)
+{
+    r->until = path;
+    loop_run(r->loop);
+    assert_true(asked(r, path) > 0);
+}
+
+static void test_what_was_kept_waits(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(fails, fails, tells));
+    cluster_runtime_identify(r.cluster_runtime, judge, &r);
+    cluster_runtime_hold_back(r.cluster_runtime, r.watches[0]);
+    cluster_runtime_hold_back(r.cluster_runtime, r.watches[1]);
+    while (r.identified == 0) { /* a question a second at most */
+        play_clock_pass(SECOND_MS);
+        look_turns(r.loop, 10);
+    }
+    run_until(&r, SERVICES);
+    run_until(&r, CONFIGMAPS);
+    assert_int_equal(r.identified, 1);
+    assert_string_equal(r.uid, "u-1");
+    assert_int_equal(r.requests_then, 3);
+    assert_int_equal(asked(&r, CLUSTER_IDENTITY_TARGET), 3);
+    tear_down(&r);
+}
+
+static void test_others_do_not_wait(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(fails));
+    cluster_runtime_identify(r.cluster_runtime, judge, &r);
+    cluster_runtime_hold_back(r.cluster_runtime, r.watches[0]);
+    run_until(&r, CONFIGMAPS);
+    run_until(&r, CLUSTER_IDENTITY_TARGET);
+    assert_true(
+        cluster_runtime_poke(r.cluster_runtime, r.watches[0])); /* its, though it cannot act yet */
+    assert_true(cluster_runtime_verify(r.cluster_runtime, r.watches[0]));
+    assert_int_equal(asked(&r, SERVICES), 0);
+    assert_int_equal(r.identified, 0);
+    tear_down(&r);
+}
+
+static void test_nobody_wants_to_know(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(fails));
+    run_until(&r, SERVICES);
+    run_until(&r, CONFIGMAPS);
+    assert_int_equal(asked(&r, CLUSTER_IDENTITY_TARGET), 0);
+    tear_down(&r);
+}
+
+static void test_who_has_nothing_to_wait_for_lists_first(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(fails));
+    cluster_runtime_identify(r.cluster_runtime, judge, &r);
+    run_until(&r, SERVICES);
+    run_until(&r, CONFIGMAPS);
+    assert_int_equal(asked(&r, CLUSTER_IDENTITY_TARGET), 0); /* nothing has synced */
+    tear_down(&r);
+}
+
+static void test_stopped_by_who_is_told(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(tells));
+    r.stop = true;
+    cluster_runtime_identify(r.cluster_runtime, judge, &r);
+    cluster_runtime_hold_back(r.cluster_runtime, r.watches[0]);
+    cluster_runtime_hold_back(r.cluster_runtime, r.watches[1]);
+    loop_run(r.loop);
+    assert_int_equal(r.identified, 1);
+    assert_int_equal(server_requests(r.server), 1);
+    tear_down(&r);
+}
+
+/* The daemon stops while another cluster answers: that one is asked again now and then. */
+static void test_who_has_stopped_asks_nobody_again(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(tells));
+    r.stop = true;
+    cluster_runtime_identify(r.cluster_runtime, judge, &r);
+    cluster_runtime_hold_back(r.cluster_runtime, r.watches[0]);
+    cluster_runtime_hold_back(r.cluster_runtime, r.watches[1]);
+    loop_run(r.loop);
+    cluster_runtime_stop(r.cluster_runtime);
+    cluster_runtime_identify_again(r.cluster_runtime);
+    tear_down(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_was_kept_waits),
+        cmocka_unit_test(test_others_do_not_wait),
+        cmocka_unit_test(test_nobody_wants_to_know),
+        cmocka_unit_test(test_who_has_nothing_to_wait_for_lists_first),
+        cmocka_unit_test(test_stopped_by_who_is_told),
+        cmocka_unit_test(test_who_has_stopped_asks_nobody_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/confirm_driver on the loopback: its requests, the meaning of the answers, one GET at a time, retries.
+ * The clock stands while the test waits for an answer, so that no answer is too late. */
+#include "objects.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cache/confirm.h"
+#include "io/confirm_driver.h"
+#include "io/loop.h"
+#include "look.h"
+#include "play_clock.h"
+#include "request_probe.h"
+#include "server.h"
+
+#define OK_HEAD     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+#define GONE        "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define NO_GET      "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define NO_ENTRY    "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define BROKEN      "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+#define FULL_UID(u) "{\"metadata\":{\"name\":\"x\",\"uid\":\"" u "\"},\"data\":{\"uid\":\"u9\"}}"
+
+/* A connection that gives one answer. */
+#define ANSWER(text)                              \
+    {                                             \
+        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
+        {                                         \
+            SERVER_CLOSE, NULL                    \
+        }                                         \
+    }
+
+static const struct server_step gone[] = ANSWER(GONE);
+static const struct server_step same[] = ANSWER(OK_HEAD FULL_UID("u1"));
+static const struct server_step other[] = ANSWER(OK_HEAD FULL_UID("u2"));
+static const struct server_step forbidden[] = ANSWER(NO_GET);
+static const struct server_step unauthorized[] = ANSWER(NO_ENTRY);
+static const struct server_step broken[] = ANSWER(BROKEN);
+static const struct server_step a_status[] =
+    ANSWER(OK_HEAD "{\"kind\":\"Status\",\"metadata\":{}}");
+static const struct server_step wrong_uid[] = ANSWER(OK_HEAD "{\"metadata\":{\"uid\":[\"u1\"]}}");
+static const struct server_step no_json[] = ANSWER(OK_HEAD "<html>");
+static const struct server_step cut[] = ANSWER(OK_HEAD "{\"metadata\":{\"uid\":\"u1\"");
+static const struct server_step nothing[] = ANSWER(OK_HEAD);
+static const struct server_step decoys[] =
+    ANSWER(OK_HEAD "{\"uid\":\"u1\",\"spec\":{\"uid\":\"u1\"},\"metadata\":{\"ownerReferences\":[{"
+                   "\"uid\":\"u1\"}],\"uid\":\"u2\",\"labels\":{\"uid\":\"u1\"},\"name\":\"u1\"},"
+                   "\"status\":{\"uid\":\"u1\"}}");
+
+static const struct server_step hold[] = {
+    {SERVER_READ, NULL},
+    {SERVER_HOLD, NULL}
+};
+
+struct rig {
+    struct client_probe probe;
+    struct server *server;
+    struct watch *watch;
+    struct resource resource;
+    struct confirm_driver *confirm_driver;
+    struct buf said;
+    struct loop_task later;
+    unsigned progress;
+    unsigned unauthorized;
+    bool until_unauthorized;
+};
+
+static void on_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    struct rig *r = arg;
+
+    assert_ptr_equal(w, r->watch);
+    if (d->type != DELTA_ADDED)
+        buf_printf(&r->said, "%s %.*s;", delta_type_name(d->type), STR_ARG(object_key(d->object)));
+}
+
+static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    (void)arg;
+    (void)w;
+    (void)stale;
+    (void)wall_ns;
+}
+
+/* Behind what the confirmer does in this turn: it may ask again now. */
+static void on_later(struct loop_task *task)
+{
+    struct rig *r = container_of(task, struct rig, later);
+
+    play_clock_pass(CONFIRM_RETRY_MAX_MS);
+    loop_update_now(r->probe.loop); /* else it sleeps first */
+}
+
+static void on_progress(void *arg)
+{
+    struct rig *r = arg;
+
+    r->progress++;
+    loop_defer(r->probe.loop, &r->later);
+    if (confirm_count(watch_confirm(r->watch)) == 0)
+        loop_stop(r->probe.loop);
+}
+
+static void on_unauthorized(void *arg)
+{
+    struct rig *r = arg;
+
+    r->unauthorized++;
+    loop_defer(r->probe.loop, &r->later);
+    if (r->until_unauthorized)
+        loop_stop(r->probe.loop);
+}
+
+static struct watch *make_watch(struct rig *r)
+{
+    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
+    static const char *const everywhere[] = {"*"};
+    struct watch *w = NULL;
+    struct watch_params p = {
+        .name = "w",
+        .cluster = "prod",
+        .resource = "configmaps",
+        .namespaces = everywhere,
+        .namespace_count = 1,
+        .label_selector = "app=x",
+        .field_selector = "",
+        .object_size = 4096,
+        .reflector = {.backoff = {800, 30000, 2, 0},
+                      .reset_after_ms = 120000,
+                      .watch_min_s = 300,
+                      .watch_max_s = 300},
+        .confirm_deletes = true,
+    };
+
+    assert_int_equal(watch_create(&p, &events, r, &w, NULL), ERR_OK);
+    return w;
+}
+
+/* A watch of a/x and a/y, both of uid u1, and a server that answers by these scripts. */
+static void set_up(struct rig *r, const struct server_step *const *scripts)
+{
+    static const struct confirm_driver_events events = {on_progress, on_unauthorized};
+    struct buf items = {0};
+
+    memset(r, 0, sizeof(*r));
+    loop_task_init(&r->later, on_later);
+    r->server = server_start(&(struct server_params){.scripts = scripts});
+    client_probe_init(&r->probe, "http", server_port(r->server), 1);
+    r->watch = make_watch(r);
+    objects_put_item(&items, "a/x", "u1", "1", NULL);
+    buf_putc(&items, ',');
+    objects_put_item(&items, "a/y", "u1", "2", NULL);
+    objects_sync(r->watch, buf_cstr(&items), "2",
+                 (struct feed_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1});
+    buf_free(&items);
+    feed_head(watch_feed(r->watch, 0), &(struct http_head){.status = 200, .retry_after_s = -1},
+              loop_now_ms(r->probe.loop));
+    assert_int_equal(resource_parse("configmaps", &r->resource, NULL), ERR_OK);
+    r->confirm_driver =
+        confirm_driver_create(&(struct confirm_driver_params){.loop = r->probe.loop,
+                                                              .client = r->probe.client,
+                                                              .watch = r->watch,
+                                                              .resource = &r->resource},
+                              &events, r);
+}
+
+static void tear_down(struct rig *r)
+{
+    confirm_driver_dispose(&r->confirm_driver);
+    assert_null(r->confirm_driver);
+    loop_cancel(&r->later);
+    watch_destroy(&r->watch);
+    resource_fini(&r->resource);
+    client_probe_fini(&r->probe);
+    server_stop(&r->server);
+    buf_free(&r->said);
+}
+
+static void delete_object(struct rig *r, const char *key)
+{
+    struct buf event = {0};
+
+    objects_put_event(&event, "DELETED", key, "u1", "9", NULL);
+    assert_true(feed_body(watch_feed(r->watch, 0), event.data, event.len,
+                          (struct feed_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 2}));
+    buf_free(&event);
+    confirm_driver_kick(r->confirm_driver);
+}
+
+static void assert_said(struct rig *r, const char *text)
+{
+    assert_string_equal(buf_cstr(&r->said), text);
+}
+
+/* a/x is deleted; the answers, one connection each, end with the one that settles it. */
+static void assert_becomes(const struct server_step *const *scripts, unsigned requests,
+                           const char *text)
+{
+    struct rig r;
+
+    set_up(&r, scripts);
+    delete_object(&r, "a/x");
+    assert_said(&r, "");
+    loop_run(r.probe.loop);
+    assert_said(&r, text);
+    assert_int_equal(server_requests(r.server), requests);
+    assert_true(r.progress >= requests);
+    tear_down(&r);
+}
+
+#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
+
+static void test_what_is_asked_for(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(gone));
+    delete_object(&r, "a/x");
+    loop_run(r.probe.loop);
+    assert_int_equal(strncmp(server_request(r.server, 0),
+                             "GET /pre/api/v1/namespaces/a/configmaps/x HTTP/1.1\r\n", 52),
+                     0);
+    assert_non_null(strstr(server_request(r.server, 0), "as=PartialObjectMetadata;g=meta.k8s.io"));
+    tear_down(&r);
+}
+
+static void test_an_object_that_is_gone_is_deleted(void **state)
+{
+    (void)state;
+    assert_becomes(SCRIPTS(gone), 1, "DELETED a/x;");
+    assert_becomes(SCRIPTS(other), 1, "DELETED a/x;");
+    assert_becomes(SCRIPTS(decoys), 1, "DELETED a/x;");
+}
+
+static void test_an_object_that_is_there_has_left(void **state)
+{
+    (void)state;
+    assert_becomes(SCRIPTS(same), 1, "LEFT a/x;");
+}
+
+static void test_what_is_no_answer_is_asked_again(void **state)
+{
+    (void)state;
+    assert_becomes(SCRIPTS(broken, same), 2, "LEFT a/x;");
+    assert_becomes(SCRIPTS(forbidden, same), 2, "LEFT a/x;");
+    assert_becomes(SCRIPTS(a_status, same), 2, "LEFT a/x;");
+    assert_becomes(SCRIPTS(wrong_uid, gone), 2, "DELETED a/x;");
+    assert_becomes(SCRIPTS(no_json, same), 2, "LEFT a/x;");
+    assert_becomes(SCRIPTS(cut, gone), 2, "DELETED a/x;");
+    assert_becomes(SCRIPTS(nothing, gone), 2, "DELETED a/x;");
+}
+
+static void test_unauthorized_is_told(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(unauthorized, gone));
+    r.until_unauthorized = true;
+    delete_object(&r, "a/x");
+    loop_run(r.probe.loop);
+    assert_int_equal(r.unauthorized, 1);
+    assert_said(&r, "");
+    assert_int_equal(confirm_count(watch_confirm(r.watch)), 1);
+    loop_run(r.probe.loop);
+    assert_said(&r, "DELETED a/x;");
+    tear_down(&r);
+}
+
+/* The second waits until the first, whose connection it then uses, has its answer. */
+static void test_one_get_at_a_time(void **state)
+{
+    static const struct server_step one_by_one[] = {
+        {SERVER_READ,  NULL                                                 },
+        {SERVER_SEND,  "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"},
+        {SERVER_AGAIN, NULL                                                 }
+    };
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(one_by_one));
+    delete_object(&r, "a/x");
+    delete_object(&r, "a/y");
+    loop_run(r.probe.loop);
+    assert_said(&r, "DELETED a/x;DELETED a/y;");
+    assert_int_equal(server_requests(r.server), 2);
+    assert_int_equal(server_accepted(r.server), 1);
+    tear_down(&r);
+}
+
+static bool has_asked(void *arg)
+{
+    const struct rig *r = arg;
+
+    return server_requests(r->server) > 0;
+}
+
+static void run_until_asked(struct rig *r)
+{
+    look_until(r->probe.loop, has_asked, r);
+}
+
+static void test_dispose_with_a_get_under_way(void **state)
+{
+    struct rig r;
+
+    (void)state;
+    set_up(&r, SCRIPTS(hold));
+    delete_object(&r, "a/x");
+    run_until_asked(&r);
+    confirm_driver_dispose(&r.confirm_driver);
+    assert_said(&r, "");
+    assert_int_equal(confirm_count(watch_confirm(r.watch)), 1);
+    assert_non_null(
+        confirm_next(watch_confirm(r.watch), loop_now_ms(r.probe.loop) + CONFIRM_RETRY_MAX_MS));
+    tear_down(&r);
+}
+
+/* The object comes back before the answer: what the answer says is of no use to anybody. */
+static void test_a_late_answer_changes_nothing(void **state)
+{
+    static const struct server_step late[] = {
+        {SERVER_READ,  NULL},
+        {SERVER_WAIT,  NULL},
+        {SERVER_SEND,  GONE},
+        {SERVER_CLOSE, NULL}
+    };
+    struct rig r;
+    struct buf event = {0};
+
+    (void)state;
+    set_up(&r, SCRIPTS(late));
+    delete_object(&r, "a/x");
+    run_until_asked(&r);
+    objects_put_event(&event, "ADDED", "a/x", "u1", "10", NULL);
+    assert_true(feed_body(watch_feed(r.watch, 0), event.data, event.len,
+                          (struct feed_now){.ms = loop_now_ms(r.probe.loop), .wall_ns = 2}));
+    buf_free(&event);
+    confirm_driver_kick(r.confirm_driver);
+    assert_said(&r, "LEFT a/x;");
+    server_go(r.server);
+    loop_run(r.probe.loop);
+    assert_said(&r, "LEFT a/x;");
+    tear_down(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_asked_for),
+        cmocka_unit_test(test_an_object_that_is_gone_is_deleted),
+        cmocka_unit_test(test_an_object_that_is_there_has_left),
+        cmocka_unit_test(test_what_is_no_answer_is_asked_again),
+        cmocka_unit_test(test_unauthorized_is_told),
+        cmocka_unit_test(test_one_get_at_a_time),
+        cmocka_unit_test(test_dispose_with_a_get_under_way),
+        cmocka_unit_test(test_a_late_answer_changes_nothing),
+    };
+
+    play_clock_stop();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

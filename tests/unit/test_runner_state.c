@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run starts when the mark of its change is on disk, and without that when the disk hangs. The tests
+ * move the clock themselves, so that a slow disk does not count as one that hangs. */
+#include "deaf_link.h"
+#include "stage.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/compiler.h"
+#include "io/helper_link.h"
+#include "io/loop.h"
+#include "io/runner.h"
+#include "io/state_driver.h"
+#include "look.h"
+#include "play_clock.h"
+#include "state_rig.h"
+
+/* The workers of libuv, and how long the runner waits for a disk. */
+enum { WORKERS = 4, KEEPING_MS = 2000, MARK_SOURCE = 5 };
+
+struct gate {
+    uv_work_t work;
+    pthread_mutex_t closed;
+    bool is_closed;
+};
+
+struct scene {
+    struct state_rig state;
+    struct loop *loop;
+    struct helper_link *link;
+    struct state_driver *state_driver;
+    struct runner *runner;
+    struct loop_task look;          /* in every turn */
+    struct gate gates[WORKERS + 1]; /* what keeps a worker from writing */
+    int far;                        /* the helper's end of the link */
+    size_t started;                 /* runs that the helper was asked for */
+    size_t wanted;                  /* runs, for what is waited for */
+    uint64_t commits_then;
+    uint64_t marks; /* how many were put */
+};
+
+static void wait_at_gate(uv_work_t *work)
+{
+    struct gate *g = container_of(work, struct gate, work);
+
+    pthread_mutex_lock(&g->closed);
+    pthread_mutex_unlock(&g->closed);
+}
+
+static void after_gate(uv_work_t *work, int status)
+{
+    (void)work, (void)status;
+}
+
+/* One worker less; all of them, and nothing is written. */
+static void close_gate(struct scene *s, size_t i)
+{
+    pthread_mutex_init(&s->gates[i].closed, NULL);
+    pthread_mutex_lock(&s->gates[i].closed);
+    s->gates[i].is_closed = true;
+    assert_int_equal(uv_queue_work(loop_uv(s->loop), &s->gates[i].work, wait_at_gate, after_gate),
+                     0);
+}
+
+static void open_gate(struct scene *s, size_t i)
+{
+    if (s->gates[i].is_closed)
+        pthread_mutex_unlock(&s->gates[i].closed);
+    s->gates[i].is_closed = false;
+}
+
+static void open_all(struct scene *s)
+{
+    for (size_t i = 0; i < ARRAY_LEN(s->gates); i++)
+        open_gate(s, i);
+}
+
+/* What the helper was asked for so far. */
+static void listen_to_link(struct scene *s)
+{
+    char message[4096];
+
+    while (recv(s->far, message, sizeof(message), MSG_DONTWAIT) > 0) {
+        s->commits_then = state_driver_status(s->state_driver).commits;
+        s->started++;
+    }
+}
+
+static void on_marks(void *arg)
+{
+    struct scene *s = arg;
+    const struct row_mark m = {
+        .source = MARK_SOURCE, .key = str_c("k"), .uid = str_c("u"), .told = {.lo = ++s->marks}};
+
+    batch_mark(state_driver_batch(s->state_driver, STATE_DRIVER_NOW), &m, NULL);
+}
+
+static void on_file_lost(void *arg)
+{
+    (void)arg;
+}
+
+static void on_progress(void *arg)
+{
+    (void)arg;
+}
+
+static void make_runner(struct scene *s)
+{
+    static const struct runner_hook hook = {
+        .program = "/bin/true", .timeout_ms = 3600000, .kill_signal = 15, .kill_grace_ms = 3600000};
+    static const struct runner_events events = {.on_marks = on_marks, .on_progress = on_progress};
+
+    s->runner = runner_create(
+        &(struct runner_params){
+            .loop = s->loop,
+            .link = s->link,
+            .hooks = &stage.hooks,
+            .state_driver = s->state_driver,
+            .by_index = &hook,
+            .context = {.node = "n", .instance = "i"}
+    },
+        &events, s);
+}
+
+static int set_up(void **state)
+{
+    static const struct state_driver_events state_driver_events = {on_file_lost};
+    struct scene *s = calloc(1, sizeof(*s));
+
+    play_clock_stop();
+    stage_set_up(state);
+    stage_add(&(struct stage_hook){0});
+    stage_sync(0);
+    state_rig_init(&s->state);
+    s->loop = loop_create();
+    s->link = deaf_link_create(s->loop, &s->far);
+    s->state_driver = state_driver_create(&(struct state_driver_params){.loop = s->loop,
+                                                                        .folder = s->state.folder,
+                                                                        .limit = STATE_RIG_LIMIT,
+                                                                        .retry_ms = 20,
+                                                                        .release = NULL},
+                                          &state_driver_events, s);
+    make_runner(s);
+    *state = s;
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    struct scene *s = *state;
+
+    open_all(s);
+    runner_dispose(&s->runner);
+    state_driver_dispose(&s->state_driver);
+    helper_link_dispose(&s->link);
+    loop_destroy(&s->loop);
+    close(s->far);
+    state_rig_fini(&s->state);
+    free(s);
+    play_clock_go();
+    return stage_clean_up(state);
+}
+
+/* A run of its own becomes due. */
+static void change(struct scene *s, const char *key)
+{
+    stage.now = loop_now_ms(s->loop);
+    stage_change(0, DELTA_ADDED, key, key + 3, "\"a\":1");
+    runner_kick(s->runner);
+}
+
+static bool has_started(void *arg)
+{
+    struct scene *s = arg;
+
+    listen_to_link(s);
+    return s->started >= s->wanted;
+}
+
+static void until_started(struct scene *s, size_t n)
+{
+    s->wanted = n;
+    look_until(s->loop, has_started, s);
+    assert_int_equal(s->started, n);
+}
+
+static bool is_running(void *arg)
+{
+    const struct scene *s = arg;
+
+    return runner_running(s->runner) >= s->wanted;
+}
+
+/* They have left the schedule; the disk may not have heard of it. */
+static void until_running(struct scene *s, size_t n)
+{
+    s->wanted = n;
+    look_until(s->loop, is_running, s);
+}
+
+/* One run is due, and waits for its mark until open_all(). */
+static void begin_with_a_disk_that_hangs(struct scene *s)
+{
+    for (size_t i = 0; i < WORKERS; i++)
+        close_gate(s, i);
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    until_running(s, 1);
+}
+
+static bool nothing_waits(void *arg)
+{
+    const struct scene *s = arg;
+
+    return state_driver_status(s->state_driver).waiting == 0;
+}
+
+static bool something_waits(void *arg)
+{
+    return !nothing_waits(arg);
+}
+
+/* What is due now has come. */
+static void turns(struct scene *s)
+{
+    look_turns(s->loop, 10);
+    listen_to_link(s);
+}
+
+static void test_a_run_starts_when_its_mark_is_on_disk(void **state)
+{
+    struct scene *s = *state;
+
+    change(s, "ns/a");
+    change(s, "ns/b");
+    runner_begin(s->runner);
+    until_started(s, 2);
+    assert_true(s->commits_then >= 1);
+    assert_int_equal(runner_running(s->runner), 2);
+}
+
+/* The end of a run and the start of what has waited for it: each commit costs a worker and a wait. */
+static void test_what_ends_and_what_starts_next_are_one_commit(void **state)
+{
+    struct scene *s = *state;
+
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    until_started(s, 1);
+    stage_change(0, DELTA_MODIFIED, "ns/a", "a", "\"a\":2");
+    look_until(s->loop, nothing_waits, s);
+    uint64_t commits = state_driver_status(s->state_driver).commits;
+    runner_exited(s->runner,
+                  &(struct helper_link_exit){.run = 1, .how = HELPER_LINK_EXITED, .value = 0});
+    until_started(s, 2);
+    assert_int_equal(s->commits_then, commits + 1);
+}
+
+static void test_nothing_starts_before_it_has_begun(void **state)
+{
+    struct scene *s = *state;
+
+    change(s, "ns/a");
+    turns(s);
+    assert_int_equal(s->started + runner_running(s->runner), 0);
+    runner_begin(s->runner);
+    until_started(s, 1);
+}
+
+static void test_a_disk_that_hangs_is_waited_for_once(void **state)
+{
+    struct scene *s = *state;
+
+    begin_with_a_disk_that_hangs(s);
+    play_clock_pass(KEEPING_MS - 1);
+    turns(s);
+    assert_int_equal(s->started, 0);
+    play_clock_pass(1);
+    until_started(s, 1);
+    assert_int_equal(s->commits_then, 0);
+
+    change(s, "ns/b"); /* that one does not wait */
+    until_started(s, 2);
+    assert_int_equal(s->commits_then, 0);
+
+    open_all(s); /* it works again */
+    look_until(s->loop, nothing_waits, s);
+    assert_int_equal(s->started, 2);
+    uint64_t commits = state_driver_status(s->state_driver).commits;
+    change(s, "ns/c"); /* that one waits again */
+    until_started(s, 3);
+    assert_true(s->commits_then > commits);
+}
+
+/* A debugger, a frozen container: the disk has done its part, and the timer is looked at first. */
+static void test_who_stood_still_does_not_blame_the_disk(void **state)
+{
+    struct scene *s = *state;
+
+    for (size_t i = 0; i < WORKERS; i++)
+        close_gate(s, i);
+    change(s, "ns/a");
+    runner_begin(s->runner);
+    look_until(s->loop, something_waits, s);
+    play_clock_pass(3600000);
+    open_all(s);
+    until_started(s, 1);
+    assert_int_equal(s->commits_then, 1);
+}
+
+/* While somebody always waits, each waits for the disk no longer than it may, but so long. */
+static void test_who_comes_later_waits_as_long(void **state)
+{
+    struct scene *s = *state;
+
+    begin_with_a_disk_that_hangs(s);
+    play_clock_pass(KEEPING_MS / 2);
+    turns(s);
+    assert_int_equal(s->started, 0);
+    change(s, "ns/b");
+    until_running(s, 2);
+    close_gate(s, WORKERS); /* behind what is being written, and before what comes next */
+    open_gate(s, 0);
+    until_started(s, 1);
+    assert_int_equal(s->commits_then, 1);
+    play_clock_pass(KEEPING_MS / 2);
+    turns(s); /* the first one would have waited no longer */
+    play_clock_pass(KEEPING_MS / 2 - 1);
+    turns(s);
+    assert_int_equal(s->started, 1);
+    play_clock_pass(1);
+    until_started(s, 2);
+    assert_int_equal(s->commits_then, 1);
+}
+
+static void test_what_waits_when_all_is_killed_is_not_started(void **state)
+{
+    struct scene *s = *state;
+
+    begin_with_a_disk_that_hangs(s);
+    runner_stop(s->runner);
+    runner_kill_all(s->runner);
+    assert_int_equal(runner_running(s->runner), 0);
+    open_all(s);
+    look_until(s->loop, nothing_waits, s);
+    turns(s);
+    assert_int_equal(s->started, 0);
+}
+
+static void test_what_waits_is_given_up_with_the_runner(void **state)
+{
+    struct scene *s = *state;
+
+    begin_with_a_disk_that_hangs(s);
+    runner_dispose(&s->runner);
+    assert_null(s->runner); /* it is disposed once more when the test ends: that does nothing */
+    open_all(s);
+    look_until(s->loop, nothing_waits, s);
+    turns(s);
+    assert_int_equal(s->started, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_run_starts_when_its_mark_is_on_disk, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_what_ends_and_what_starts_next_are_one_commit, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_nothing_starts_before_it_has_begun, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_is_waited_for_once, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_who_stood_still_does_not_blame_the_disk, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_who_comes_later_waits_as_long, set_up, clean_up),
+        cmocka_unit_test_setup_teardown(test_what_waits_when_all_is_killed_is_not_started, set_up,
+                                        clean_up),
+        cmocka_unit_test_setup_teardown(test_what_waits_is_given_up_with_the_runner, set_up,
+                                        clean_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which server processes are asked which cluster they are, and when. */
+#include "io/server_identity.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define NOW UINT64_C(1000000)
+
+static struct server_identity server_identity;
+
+static int set_up(void **state)
+{
+    (void)state;
+    server_identity = (struct server_identity){.interval_ms = SERVER_IDENTITY_INTERVAL_MS};
+    return 0;
+}
+
+static bool must_ask(uint64_t peer, uint64_t now_ms)
+{
+    return server_identity_must_ask(&server_identity, peer, true, now_ms);
+}
+
+static void test_each_new_process_is_asked(void **state)
+{
+    uint64_t one = server_identity_new_peer(&server_identity);
+    uint64_t two = server_identity_new_peer(&server_identity);
+
+    (void)state;
+    assert_true(one != 0 && two != 0 && one != two);
+    assert_true(must_ask(one, NOW));
+    server_identity_for(&server_identity, one, "7", NOW);
+    assert_false(must_ask(one, NOW));
+    assert_true(must_ask(two, NOW));
+    assert_string_equal(server_identity_revision(&server_identity, one), "7");
+    assert_int_equal(server_identity_said_ms(&server_identity, one), NOW);
+    assert_string_equal(server_identity_revision(&server_identity, two), "");
+    assert_int_equal(server_identity_said_ms(&server_identity, two), 0);
+}
+
+static void test_an_answer_holds_for_ten_minutes(void **state)
+{
+    uint64_t one = server_identity_new_peer(&server_identity);
+
+    (void)state;
+    server_identity_for(&server_identity, one, "7", NOW);
+    assert_false(must_ask(one, NOW + SERVER_IDENTITY_MS));
+    assert_true(must_ask(one, NOW + SERVER_IDENTITY_MS + 1));
+    server_identity_for(&server_identity, one, "9", NOW + SERVER_IDENTITY_MS + 1);
+    assert_false(must_ask(one, NOW + SERVER_IDENTITY_MS + 2));
+    assert_string_equal(server_identity_revision(&server_identity, one), "9");
+}
+
+static void test_the_oldest_answer_is_forgotten_first(void **state)
+{
+    uint64_t peers[SERVER_IDENTITY_PEERS + 1];
+
+    (void)state;
+    for (size_t i = 0; i <= SERVER_IDENTITY_PEERS; i++) {
+        peers[i] = server_identity_new_peer(&server_identity);
+        server_identity_for(&server_identity, peers[i], "1", NOW);
+    }
+    assert_true(must_ask(peers[0], NOW));
+    for (size_t i = 1; i <= SERVER_IDENTITY_PEERS; i++)
+        assert_false(must_ask(peers[i], NOW));
+}
+
+/* The lists of a first start are not held up; later ones are asked about like watches. */
+static void test_lists_wait_once_the_cluster_is_known(void **state)
+{
+    uint64_t one = server_identity_new_peer(&server_identity);
+    uint64_t two = server_identity_new_peer(&server_identity);
+
+    (void)state;
+    assert_false(server_identity_must_ask(&server_identity, one, false, NOW));
+    server_identity_for(&server_identity, one, "1", NOW);
+    assert_true(server_identity_must_ask(&server_identity, two, false, NOW));
+    server_identity_for_none(&server_identity);
+    assert_true(server_identity_must_ask(&server_identity, one, false, NOW));
+}
+
+static void test_a_server_is_asked_once_a_second(void **state)
+{
+    (void)state;
+    assert_int_equal(server_identity_wait_ms(&server_identity, NOW), 0);
+    server_identity_asked(&server_identity, NOW);
+    assert_int_equal(server_identity_wait_ms(&server_identity, NOW), SERVER_IDENTITY_INTERVAL_MS);
+    assert_int_equal(server_identity_wait_ms(&server_identity, NOW + 400),
+                     SERVER_IDENTITY_INTERVAL_MS - 400);
+    assert_int_equal(server_identity_wait_ms(&server_identity, NOW + SERVER_IDENTITY_INTERVAL_MS),
+                     0);
+    server_identity_excused(&server_identity, NOW, 30000); /* Retry-After */
+    assert_int_equal(server_identity_wait_ms(&server_identity, NOW), 30000);
+}
+
+static void test_who_gives_no_answer_for_five_seconds_is_not_asked_for_a_minute(void **state)
+{
+    uint64_t one = server_identity_new_peer(&server_identity);
+    uint64_t at = NOW + SERVER_IDENTITY_PATIENCE_MS;
+
+    (void)state;
+    assert_false(server_identity_failed(&server_identity, NOW, NOW + 10));
+    assert_false(server_identity_failed(&server_identity, NOW + 1000, at - 1));
+    assert_true(server_identity_failed(&server_identity, NOW + 2000, at));
+    assert_false(must_ask(one, at + SERVER_IDENTITY_MUTE_MS - 1));
+    assert_true(must_ask(one, at + SERVER_IDENTITY_MUTE_MS));
+}
+
+static void test_an_answer_or_a_busy_server_ends_the_failures(void **state)
+{
+    uint64_t one = server_identity_new_peer(&server_identity);
+
+    (void)state;
+    assert_false(server_identity_failed(&server_identity, NOW, NOW));
+    server_identity_excused(&server_identity, NOW + 4000, 0);
+    assert_false(server_identity_failed(&server_identity, NOW + 4500, NOW + 6000));
+    server_identity_for(&server_identity, one, "", NOW + 8000);
+    assert_false(server_identity_failed(&server_identity, NOW + 8500, NOW + 13000));
+}
+
+static void test_another_cluster_takes_all_answers_back(void **state)
+{
+    uint64_t one = server_identity_new_peer(&server_identity);
+
+    (void)state;
+    server_identity_for(&server_identity, one, "1", NOW);
+    server_identity_for_none(&server_identity);
+    assert_true(must_ask(one, NOW));
+    assert_true(server_identity_failed(&server_identity, NOW,
+                                       NOW + SERVER_IDENTITY_PATIENCE_MS)); /* mute, .. */
+    server_identity_for_none(&server_identity);
+    assert_true(must_ask(one, NOW + SERVER_IDENTITY_PATIENCE_MS)); /* .. and asked all the same */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup(name, set_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_new_process_is_asked),
+        TEST(test_an_answer_holds_for_ten_minutes),
+        TEST(test_the_oldest_answer_is_forgotten_first),
+        TEST(test_lists_wait_once_the_cluster_is_known),
+        TEST(test_a_server_is_asked_once_a_second),
+        TEST(test_who_gives_no_answer_for_five_seconds_is_not_asked_for_a_minute),
+        TEST(test_an_answer_or_a_busy_server_ends_the_failures),
+        TEST(test_another_cluster_takes_all_answers_back),
+    };
+#undef TEST
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
