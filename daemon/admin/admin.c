@@ -13,7 +13,7 @@
 #include "admin/stream.h"
 #include "admin/target.h"
 #include "cache/audit.h"
-#include "cache/content.h"
+#include "cache/source.h"
 #include "cache/store.h"
 #include "cache/view.h"
 #include "cache/watch.h"
@@ -76,17 +76,17 @@ static struct watch *find_watch(struct call *c)
 }
 
 /* The watch or view of the path, under the name it was asked by (NULL: there is none). */
-static const char *source_named(const struct call *c, struct content *out)
+static const char *source_named(const struct call *c, struct source *out)
 {
     for (size_t i = 0; i < c->m->watch_count; i++) {
         const struct admin_watch *w = &c->m->watches[i];
 
-        *out = (struct content){.watch = w->watch};
+        *out = (struct source){.watch = w->watch};
         if (str_is(c->target->part[2], w->name))
             return w->name;
     }
     for (size_t i = 0; i < c->m->view_count; i++) {
-        *out = (struct content){.view = c->m->views[i]};
+        *out = (struct source){.view = c->m->views[i]};
         if (str_is(c->target->part[2], view_name(c->m->views[i])))
             return view_name(c->m->views[i]);
     }
@@ -94,23 +94,23 @@ static const char *source_named(const struct call *c, struct content *out)
 }
 
 /* The same, if the peer may see its objects; NULL: refused. */
-static const char *find_readable(struct call *c, struct content *out)
+static const char *find_readable(struct call *c, struct source *out)
 {
     const char *name = source_named(c, out);
 
     if (name == NULL)
         admin_refuse(c->out, 404,
                      "there is no watch or view of this name: informerctl watches lists them");
-    return name != NULL && call_may_see(c, content_resource(*out)) ? name : NULL;
+    return name != NULL && call_may_see(c, source_resource(*out)) ? name : NULL;
 }
 
 static void answer_objects(struct call *c)
 {
-    struct content source;
+    struct source source;
 
     if (find_readable(c, &source) == NULL || !bygone_may_show(c, source))
         return;
-    const struct store *store = content_store(source);
+    const struct store *store = source_store(source);
     if (store_bytes(store) > ADMIN_OBJECTS_BYTES) {
         admin_refuse(c->out, 503, "the objects are too many for one answer: ask for single keys");
         return;
@@ -132,11 +132,11 @@ static void answer_objects(struct call *c)
 
 static void answer_object(struct call *c)
 {
-    struct content source;
+    struct source source;
 
     if (find_readable(c, &source) == NULL || !bygone_may_show(c, source))
         return;
-    const struct object *o = store_get(content_store(source), c->target->part[4]);
+    const struct object *o = store_get(source_store(source), c->target->part[4]);
     if (o == NULL) {
         admin_refuse(c->out, 404,
                      "it has no object of this key: NAMESPACE/NAME, or NAME for "
@@ -246,7 +246,7 @@ static void follow_events(struct call *c)
 
 static void follow_source(struct call *c)
 {
-    struct content source;
+    struct source source;
     const char *name = find_readable(c, &source);
 
     if (name == NULL)

@@ -12,16 +12,16 @@
 
 static bool is_bygone(const struct watch *w)
 {
-    for (size_t i = 0; i < watch_stream_count(w); i++) {
-        enum past_kind past = watch_past(w, i);
+    for (size_t i = 0; i < watch_scope_count(w); i++) {
+        enum resume_kind resume = watch_resume_point(w, i);
 
-        if (past != PAST_NONE && past != PAST_OVER)
+        if (resume != RESUME_NONE && resume != RESUME_OVER)
             return true;
     }
     return false;
 }
 
-bool bygone_is(struct content c)
+bool bygone_is(struct source c)
 {
     if (c.view == NULL)
         return is_bygone(c.watch);
@@ -31,34 +31,34 @@ bool bygone_is(struct content c)
     return false;
 }
 
-bool bygone_is_used(struct content c)
+bool bygone_is_used(struct source c)
 {
-    return content_synced(c) && bygone_is(c);
+    return source_synced(c) && bygone_is(c);
 }
 
-static bool is_edited(enum past_kind kind)
+static bool is_edited(enum resume_kind kind)
 {
-    return kind == PAST_EDITED || kind == PAST_RESHAPED;
+    return kind == RESUME_EDITED || kind == RESUME_RESHAPED;
 }
 
 /* Streams that begin differently: the one that had least. */
 const char *bygone_began(const struct watch *w)
 {
-    enum past_kind least = PAST_WHOLE;
+    enum resume_kind least = RESUME_WHOLE;
     bool any = false;
 
-    for (size_t i = 0; i < watch_stream_count(w); i++) {
-        enum past_kind left = watch_past_left(w, i);
+    for (size_t i = 0; i < watch_scope_count(w); i++) {
+        enum resume_kind left = watch_resume_left(w, i);
 
-        any = any || left != PAST_NONE;
-        if (left != PAST_WHOLE && !is_edited(least))
+        any = any || left != RESUME_NONE;
+        if (left != RESUME_WHOLE && !is_edited(least))
             least = left;
     }
     if (!any)
         return NULL;
     if (is_edited(least))
         return "edited";
-    return least == PAST_WHOLE ? "watch" : "list";
+    return least == RESUME_WHOLE ? "watch" : "list";
 }
 
 static void look_for_body(void *arg, struct object *o)
@@ -68,17 +68,17 @@ static void look_for_body(void *arg, struct object *o)
     *whole = *whole && object_parts_of(o).body.n > 0;
 }
 
-bool bygone_may_show(struct call *c, struct content from)
+bool bygone_may_show(struct call *c, struct source from)
 {
     bool whole = true;
 
-    if (bygone_is(from) && !content_synced(from)) {
+    if (bygone_is(from) && !source_synced(from)) {
         admin_refuse(c->out, 409,
                      "it has only what was there before informerd was started anew, and no server "
                      "has said yet what is there now: informerctl status says why");
         return false;
     }
-    store_each(content_store(from), look_for_body, &whole);
+    store_each(source_store(from), look_for_body, &whole);
     if (!whole)
         admin_refuse(c->out, 409,
                      "of some of its objects only the digest was kept (persist), and no server has "

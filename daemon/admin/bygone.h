@@ -8,17 +8,17 @@
 
 #include <stdbool.h>
 
-#include "cache/content.h"
+#include "cache/source.h"
 #include "proto/json_out.h"
 
 struct admin_model;
 struct call;
 
 /* Does it show what an earlier process has left, as the server has not said yet what is so now? */
-bool bygone_is(struct content c);
+bool bygone_is(struct source c);
 
 /* The like, and hooks run from it all the same (start_stale). */
-bool bygone_is_used(struct content c);
+bool bygone_is_used(struct source c);
 
 /* How the watch began: "watch" = it went on from there without a list, "list" = its first list is
  * compared with what was left, "edited" = the same, but it was left by other settings; NULL = there
@@ -26,7 +26,7 @@ bool bygone_is_used(struct content c);
 const char *bygone_began(const struct watch *w);
 
 /* May its objects be shown as what is there? If not, it is refused. */
-bool bygone_may_show(struct call *c, struct content from) MUST_CHECK;
+bool bygone_may_show(struct call *c, struct source from) MUST_CHECK;
 
 /* Appends the member "state". */
 void bygone_put_state(struct json_out *j, const struct admin_model *m);

@@ -20,7 +20,7 @@ bool call_may_see(struct call *c, const char *resource)
 bool call_gets_secrets(const struct hook *h)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (strcmp(content_resource(h->sources[i].of), SECRETS) == 0)
+        if (strcmp(source_resource(h->sources[i].of), SECRETS) == 0)
             return true;
     return false;
 }

@@ -16,7 +16,7 @@ static const char *trouble(const struct watch *w, const struct watch_status *s)
 {
     if (strcmp(s->state, "forbidden") == 0)
         return "forbidden";
-    if (bygone_is_used((struct content){.watch = w}))
+    if (bygone_is_used((struct source){.watch = w}))
         return "started stale";
     if (s->stale)
         return "stale";
@@ -166,7 +166,7 @@ static void put_unsynced(struct buf *out, const struct hook *h)
 {
     buf_puts(out, "these sources are synced:");
     for (size_t i = 0; i < h->source_count; i++)
-        if (!content_synced(h->sources[i].of))
+        if (!source_synced(h->sources[i].of))
             buf_printf(out, " %s", h->sources[i].name);
     buf_putc(out, '\n');
 }

@@ -75,7 +75,7 @@ static bool fits(struct call *c, const struct hook *h)
     size_t bytes = 0;
 
     for (size_t i = 0; i < h->source_count; i++)
-        bytes += store_bytes(content_store(h->sources[i].of));
+        bytes += store_bytes(source_store(h->sources[i].of));
     if (h->rules.mode == HOOK_OBJECT || bytes <= ADMIN_OBJECTS_BYTES)
         return true;
     admin_refuse(c->out, 503, "the objects are too many for one answer");

@@ -154,19 +154,19 @@ static void put_text(struct json_out *o, const char *key, const char *value)
     put_str(o, key, str_c(value));
 }
 
-static const char *kind_of(struct content from)
+static const char *kind_of(struct source from)
 {
     return from.view != NULL ? "view" : "watch";
 }
 
 /* Whose cache it is: "watch" or "view" with its name. */
-static void put_source(struct json_out *o, struct content from)
+static void put_source(struct json_out *o, struct source from)
 {
-    put_text(o, "cluster", content_cluster(from));
-    put_text(o, kind_of(from), content_name(from));
+    put_text(o, "cluster", source_cluster(from));
+    put_text(o, kind_of(from), source_name(from));
 }
 
-void journal_change(struct journal *j, struct content from, const struct delta *d)
+void journal_change(struct journal *j, struct source from, const struct delta *d)
 {
     struct json_out o = begin(j, d->received_ns, "change");
 
@@ -178,7 +178,7 @@ void journal_change(struct journal *j, struct content from, const struct delta *
     end(j, &o);
 }
 
-void journal_source(struct journal *j, uint64_t wall_ns, struct content from, const char *state)
+void journal_source(struct journal *j, uint64_t wall_ns, struct source from, const char *state)
 {
     struct json_out o = begin(j, wall_ns, kind_of(from));
 
@@ -187,7 +187,7 @@ void journal_source(struct journal *j, uint64_t wall_ns, struct content from, co
     end(j, &o);
 }
 
-void journal_resumed(struct journal *j, uint64_t wall_ns, struct content from, size_t objects)
+void journal_resumed(struct journal *j, uint64_t wall_ns, struct source from, size_t objects)
 {
     struct json_out o = begin(j, wall_ns, kind_of(from));
 

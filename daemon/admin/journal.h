@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "cache/content.h"
+#include "cache/source.h"
 
 struct buf;
 struct delta;
@@ -34,14 +34,14 @@ void journal_destroy(struct journal **j);
 void journal_watch_lines(struct journal *j, void (*on_line)(void *arg), void *arg);
 
 /* Writes: the cache of a watch, or a view, has changed. The time is d->received_ns. */
-void journal_change(struct journal *j, struct content from, const struct delta *d);
+void journal_change(struct journal *j, struct source from, const struct delta *d);
 
 /* Writes: a watch or view is now "stale", "fresh" or "synced", a watch "held" or "released". */
-void journal_source(struct journal *j, uint64_t wall_ns, struct content from, const char *state);
+void journal_source(struct journal *j, uint64_t wall_ns, struct source from, const char *state);
 
 /* Writes: a watch begins with so many objects that an earlier process has left. Of none of them is
  * a line written. */
-void journal_resumed(struct journal *j, uint64_t wall_ns, struct content from, size_t objects);
+void journal_resumed(struct journal *j, uint64_t wall_ns, struct source from, size_t objects);
 
 /* A run that has ended; all borrowed. */
 struct journal_run {

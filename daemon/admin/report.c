@@ -132,14 +132,14 @@ static void put_more(struct json_out *j, const struct watch *w, const struct wat
     put_skipped(j, w);
     put_audit(j, watch_audit(w));
     json_member_text(j, "resumed", bygone_began(w));
-    json_member_flag(j, "past", bygone_is((struct content){.watch = w}));
+    json_member_flag(j, "past", bygone_is((struct source){.watch = w}));
 }
 
 /* Before the first contact: the last one of the earlier process, if that is known. */
 static void put_contact(struct json_out *j, const struct admin_model *m, const struct watch *w,
                         const struct watch_status *s)
 {
-    uint64_t past_ns = s->contact ? 0 : watch_past_contact_ns(w);
+    uint64_t past_ns = s->contact ? 0 : watch_resume_contact_ns(w);
 
     if (past_ns > 0 && past_ns <= m->wall_ns)
         json_member_seconds(j, "contact_age_s", true, (m->wall_ns - past_ns) / NS_PER_MS);

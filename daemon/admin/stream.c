@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "base/panic.h"
-#include "cache/content.h"
+#include "cache/source.h"
 #include "cache/store.h"
 #include "hook/event_json.h"
 #include "proto/json_member.h"
@@ -43,7 +43,7 @@ struct admin_stream {
     const struct journal *journal; /* NULL: a source is followed */
     uint64_t seq;                  /* of the next line */
 
-    struct content source;
+    struct source source;
     bool stale;              /* when it began to list */
     struct object **objects; /* LISTING: with references from object_at on */
     size_t object_count;
@@ -93,13 +93,13 @@ static struct admin_stream *new_stream(struct admin_streams *hub, const char *na
 /* The reader knows all that the source holds. */
 static void measure(struct admin_stream *s)
 {
-    s->most_objects = store_count(content_store(s->source));
-    s->most_bytes = store_bytes(content_store(s->source));
+    s->most_objects = store_count(source_store(s->source));
+    s->most_bytes = store_bytes(source_store(s->source));
 }
 
 static void begin(struct admin_stream *s)
 {
-    const struct store *store = content_store(s->source);
+    const struct store *store = source_store(s->source);
 
     s->state = STATE_LISTING;
     s->objects = store_sorted(store);
@@ -110,13 +110,13 @@ static void begin(struct admin_stream *s)
 }
 
 struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char *name,
-                                          struct content source, uint64_t now_ms)
+                                          struct source source, uint64_t now_ms)
 {
     struct admin_stream *s = new_stream(hub, name);
 
     s->source = source;
-    s->stale = content_status(source, now_ms).stale;
-    if (content_synced(source))
+    s->stale = source_status(source, now_ms).stale;
+    if (source_synced(source))
         begin(s);
     return s;
 }
@@ -190,7 +190,7 @@ static size_t larger(size_t a, size_t b)
 /* One list may replace all that there is at once, and that is no fault of the reader. */
 static bool is_behind(struct admin_stream *s)
 {
-    const struct store *store = content_store(s->source);
+    const struct store *store = source_store(s->source);
 
     s->most_objects = larger(s->most_objects, store_count(store));
     s->most_bytes = larger(s->most_bytes, store_bytes(store));
@@ -221,13 +221,13 @@ static void push(struct admin_stream *s, const struct delta *d)
 }
 
 /* Does it follow the source, and know what it held when it began? */
-static bool takes_from(const struct admin_stream *s, struct content from)
+static bool takes_from(const struct admin_stream *s, struct source from)
 {
-    return s->journal == NULL && content_equal(s->source, from) &&
+    return s->journal == NULL && source_equal(s->source, from) &&
            (s->state == STATE_LISTING || s->state == STATE_FOLLOWING);
 }
 
-void admin_streams_delta(struct admin_streams *hub, struct content from, const struct delta *d)
+void admin_streams_delta(struct admin_streams *hub, struct source from, const struct delta *d)
 {
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
@@ -237,7 +237,7 @@ void admin_streams_delta(struct admin_streams *hub, struct content from, const s
     }
 }
 
-void admin_streams_stale(struct admin_streams *hub, struct content from, bool stale,
+void admin_streams_stale(struct admin_streams *hub, struct source from, bool stale,
                          uint64_t wall_ns)
 {
     const struct delta d = {
@@ -249,7 +249,7 @@ void admin_streams_stale(struct admin_streams *hub, struct content from, bool st
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (s->state == STATE_WAITING && content_equal(s->source, from))
+        if (s->state == STATE_WAITING && source_equal(s->source, from))
             s->stale = stale;
     }
     admin_streams_delta(hub, from, &d);
@@ -260,7 +260,7 @@ void admin_streams_synced(struct admin_streams *hub)
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
-        if (s->state != STATE_WAITING || !content_synced(s->source))
+        if (s->state != STATE_WAITING || !source_synced(s->source))
             continue;
         begin(s);
         wake(s);
@@ -293,7 +293,7 @@ static void put_event(const struct admin_stream *s, const struct delta *d, struc
     const struct event_json ev = {
         .type = d->type,
         .cause = d->cause,
-        .cluster = content_cluster(s->source),
+        .cluster = source_cluster(s->source),
         .source = s->name,
         .object = d->object,
         .final_state_unknown = d->final_state_unknown,
@@ -312,7 +312,7 @@ static void put_synced(const struct admin_stream *s, struct buf *out)
 
     json_out_open(&j, '{');
     json_member_text(&j, "type", "SYNCED");
-    json_member_text(&j, "cluster", content_cluster(s->source));
+    json_member_text(&j, "cluster", source_cluster(s->source));
     json_member_text(&j, "source", s->name);
     json_member_count(&j, "objects", s->object_count);
     json_member_flag(&j, "stale", s->stale);

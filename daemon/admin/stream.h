@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cache/content.h"
+#include "cache/source.h"
 
 struct admin_stream;
 struct admin_streams;
@@ -31,9 +31,9 @@ void admin_streams_destroy(struct admin_streams **hub);
 
 /* What watch_events and view_events tell, for each stream that follows the source. Not inside
  * admin_stream_pull(). */
-void admin_streams_delta(struct admin_streams *hub, struct content from, const struct delta *d);
+void admin_streams_delta(struct admin_streams *hub, struct source from, const struct delta *d);
 /* See above. */
-void admin_streams_stale(struct admin_streams *hub, struct content from, bool stale,
+void admin_streams_stale(struct admin_streams *hub, struct source from, bool stale,
                          uint64_t wall_ns);
 
 /* Something has come from a server: streams that wait for a source that is synced now begin. Cheap;
@@ -45,7 +45,7 @@ void admin_streams_synced(struct admin_streams *hub);
  * "objects":N,"stale":BOOL}, and each change from then on: EVENTs as in the hooks' input. Never
  * NULL. */
 struct admin_stream *admin_streams_follow(struct admin_streams *hub, const char *name,
-                                          struct content source, uint64_t now_ms);
+                                          struct source source, uint64_t now_ms);
 
 /* Follows the journal: the lines that are kept, then those that come. Never NULL. */
 struct admin_stream *admin_streams_follow_journal(struct admin_streams *hub);

@@ -174,13 +174,13 @@ void control_listen(struct control *c, int fd)
     c->listener = listener_create(c->params.loop, &p);
 }
 
-void control_delta(struct control *c, struct content from, const struct delta *d)
+void control_delta(struct control *c, struct source from, const struct delta *d)
 {
     journal_change(c->journal, from, d);
     admin_streams_delta(c->streams, from, d);
 }
 
-void control_stale(struct control *c, struct content from, bool stale, uint64_t wall_ns)
+void control_stale(struct control *c, struct source from, bool stale, uint64_t wall_ns)
 {
     journal_source(c->journal, wall_ns, from, stale ? "stale" : "fresh");
     admin_streams_stale(c->streams, from, stale, wall_ns);
@@ -218,7 +218,7 @@ void control_result(struct control *c, const struct hook *hook, const struct his
 }
 
 /* As long as a watch waits for its cluster to say who it is, it may have to forget all that. */
-static bool has_resumed(const struct control *c, struct content source)
+static bool has_resumed(const struct control *c, struct source source)
 {
     const struct watch *w = source.watch;
 
@@ -227,9 +227,9 @@ static bool has_resumed(const struct control *c, struct content source)
             strcmp(watch_status(w, loop_now_ms(c->params.loop)).state, "waiting") != 0);
 }
 
-static void look_at(struct control *c, struct seen *seen, struct content source)
+static void look_at(struct control *c, struct seen *seen, struct source source)
 {
-    struct content_status s = content_status(source, loop_now_ms(c->params.loop));
+    struct source_status s = source_status(source, loop_now_ms(c->params.loop));
     struct seen is = {.left = seen->left,
                       .resumed = seen->resumed || has_resumed(c, source),
                       .synced = s.synced,
@@ -252,9 +252,9 @@ void control_look(struct control *c)
 
     for (size_t i = 0; i < c->params.conf->n_watches; i++, seen++)
         if (strcmp(watch_name(watches[i].watch), watches[i].name) == 0)
-            look_at(c, seen, (struct content){.watch = watches[i].watch});
+            look_at(c, seen, (struct source){.watch = watches[i].watch});
     for (size_t i = 0; i < c->params.conf->n_views; i++, seen++)
-        look_at(c, seen, (struct content){.view = sources_views(c->params.sources)[i]});
+        look_at(c, seen, (struct source){.view = sources_views(c->params.sources)[i]});
 }
 
 void control_close(struct control *c)

@@ -51,9 +51,9 @@ void control_listen(struct control *c, int fd);
 
 /* What happens, for those who follow it. A delta, inside sources_events; a source became stale or
  * fresh; something came from a server; a run has ended. */
-void control_delta(struct control *c, struct content from, const struct delta *d);
+void control_delta(struct control *c, struct source from, const struct delta *d);
 /* See above. */
-void control_stale(struct control *c, struct content from, bool stale, uint64_t wall_ns);
+void control_stale(struct control *c, struct source from, bool stale, uint64_t wall_ns);
 /* See above. */
 void control_progress(struct control *c);
 /* See above. */

@@ -65,7 +65,7 @@ struct daemon {
     struct status_line status;
 };
 
-static void on_delta(void *arg, struct content from, const struct delta *d)
+static void on_delta(void *arg, struct source from, const struct delta *d)
 {
     struct daemon *dm = arg;
 
@@ -73,18 +73,18 @@ static void on_delta(void *arg, struct content from, const struct delta *d)
     hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
 }
 
-static void on_recalled(void *arg, struct content from, const struct delta *d)
+static void on_recalled(void *arg, struct source from, const struct delta *d)
 {
     struct daemon *dm = arg;
 
     hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
 }
 
-static void on_kept(void *arg, const struct watch *w, size_t stream, struct object *o, bool gone)
+static void on_kept(void *arg, const struct watch *w, size_t scope, struct object *o, bool gone)
 {
     const struct daemon *dm = arg;
 
-    memory_kept(dm->memory, w, stream, o, gone);
+    memory_kept(dm->memory, w, scope, o, gone);
 }
 
 static void on_skipped(void *arg, const struct watch *w, const struct skip *s, bool gone)
@@ -94,7 +94,7 @@ static void on_skipped(void *arg, const struct watch *w, const struct skip *s, b
     memory_skipped(dm->memory, w, s, gone);
 }
 
-static void on_stale(void *arg, struct content from, bool stale, uint64_t wall_ns)
+static void on_stale(void *arg, struct source from, bool stale, uint64_t wall_ns)
 {
     struct daemon *dm = arg;
 

@@ -87,15 +87,14 @@ static struct memory_watch *find_watch(struct memory *m, const struct watch *w)
     return m->by_watch[low];
 }
 
-void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct object *o,
-                 bool gone)
+void memory_kept(struct memory *m, const struct watch *w, size_t scope, struct object *o, bool gone)
 {
     if (!keeps(m))
         return;
     struct memory_watch *mw = find_watch(m, w);
-    struct memory_stream *s = &mw->streams[stream];
+    struct memory_stream *s = &mw->scopes[scope];
 
-    memory_watch_kept(mw, stream, o, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
+    memory_watch_kept(mw, scope, o, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
     if (list_is_empty(&s->dirty))
         list_append(&m->dirty, &s->dirty);
 }
@@ -105,11 +104,11 @@ void memory_skipped(struct memory *m, const struct watch *w, const struct skip *
     if (!keeps(m))
         return;
     struct memory_watch *mw = find_watch(m, w);
-    struct memory_stream *stream = &mw->streams[s->part];
+    struct memory_stream *scope = &mw->scopes[s->scope];
 
     memory_watch_skipped(mw, s, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
-    if (list_is_empty(&stream->dirty))
-        list_append(&m->dirty, &stream->dirty);
+    if (list_is_empty(&scope->dirty))
+        list_append(&m->dirty, &scope->dirty);
 }
 
 static void put_versions(struct memory *m)
@@ -191,14 +190,14 @@ static void on_lost(void *arg)
 
 /* ---- Clusters. */
 
-static void forget_source(struct memory *m, struct content of, struct batch *b)
+static void forget_source(struct memory *m, struct source of, struct batch *b)
 {
     hooks_forget(m->params.hooks, of);
     for (size_t i = 0; i < m->params.hooks->n; i++) {
         struct hook *h = m->hooks[i].hook;
 
         for (size_t k = 0; k < h->source_count; k++)
-            if (content_equal(h->sources[k].of, of))
+            if (source_equal(h->sources[k].of, of))
                 memory_hook_forget(&m->hooks[i], k, b);
     }
 }
@@ -209,7 +208,7 @@ static void forget(struct memory *m, struct memory_watch *mw, struct batch *b)
 
     memory_watch_forget(mw, b);
     sources_forget(m->params.sources, mw->watch);
-    forget_source(m, (struct content){.watch = mw->watch}, b);
+    forget_source(m, (struct source){.watch = mw->watch}, b);
     for (size_t i = 0; i < conf->n_views; i++)
         if (sources_find(m->params.sources, conf->views[i].services.v).watch == mw->watch ||
             sources_find(m->params.sources, conf->views[i].slices.v).watch == mw->watch)

@@ -55,7 +55,7 @@ struct memory *memory_create(const struct memory_params *params, const struct me
 void memory_follow(struct memory *m, struct cluster_runtime *const *clusters);
 
 /* Inside sources_events.on_kept. */
-void memory_kept(struct memory *m, const struct watch *w, size_t stream, struct object *o,
+void memory_kept(struct memory *m, const struct watch *w, size_t scope, struct object *o,
                  bool gone);
 
 /* Inside sources_events.on_skipped. */

@@ -296,8 +296,8 @@ static bool is_doubtful(const struct memory_cluster *c, const struct memory_watc
 /* Has a server said something about its objects? */
 static bool is_followed(const struct watch *w)
 {
-    for (size_t i = 0; i < watch_feed_count(w); i++)
-        if (feed_status(watch_feed(w, i)).contact_ms > 0)
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (list_watch_status(watch_list_watch(w, i)).contact_ms > 0)
             return true;
     return false;
 }
@@ -325,7 +325,7 @@ static void start_stale(struct memory_cluster *c, struct memory_watch *mw)
         log_emit(LOG_LVL_WARN, why_not, fields);
         return;
     }
-    if (!watch_begin_stale(mw->watch, (struct feed_now){.ms = now.ms, .wall_ns = now.wall_ns},
+    if (!watch_begin_stale(mw->watch, (struct list_watch_now){.ms = now.ms, .wall_ns = now.wall_ns},
                            age_ms)) {
         log_emit(LOG_LVL_WARN,
                  "no server answers, and not enough was kept to begin with: hooks wait", fields);

@@ -41,11 +41,11 @@ static struct row_object row_of(const struct object *o, enum conf_persist how)
     return row;
 }
 
-void memory_row_put(struct batch *b, uint64_t stream, struct object *o, enum conf_persist how)
+void memory_row_put(struct batch *b, uint64_t scope, struct object *o, enum conf_persist how)
 {
     struct row_object row = row_of(o, how);
 
-    batch_object(b, stream, &row, row.whole ? object_ref(o) : NULL);
+    batch_object(b, scope, &row, row.whole ? object_ref(o) : NULL);
 }
 
 struct object *memory_row_object(const struct row_object *row)

@@ -20,7 +20,7 @@
 
 /* Puts the object into the batch as a row of the stream, with its bytes (a reference is held) or
  * without them. */
-void memory_row_put(struct batch *b, uint64_t stream, struct object *o, enum conf_persist how);
+void memory_row_put(struct batch *b, uint64_t scope, struct object *o, enum conf_persist how);
 
 /* The object of a row; one of which the bytes were not kept has an empty body, and no
  * resourceVersion, as nothing is known of that state. One reference for the caller. */

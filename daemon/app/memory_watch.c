@@ -20,16 +20,16 @@ static enum conf_persist persist_of(const struct memory_watch *mw)
 
 void memory_watch_init(struct memory_watch *mw, struct roster *roster, struct batch *b)
 {
-    size_t n = watch_stream_count(mw->watch);
+    size_t n = watch_scope_count(mw->watch);
     struct buf scope = {0};
 
     mw->item = roster_use(roster, b, ROW_KIND_WATCH, 0, str_c(mw->conf->name.v));
-    mw->streams = mem_array(n, sizeof(*mw->streams));
+    mw->scopes = mem_array(n, sizeof(*mw->scopes));
     for (size_t i = 0; i < n; i++) {
-        struct memory_stream *s = &mw->streams[i];
+        struct memory_stream *s = &mw->scopes[i];
 
         buf_clear(&scope);
-        watch_put_scope(mw->watch, i, &scope);
+        watch_put_scope_name(mw->watch, i, &scope);
         *s = (struct memory_stream){.of = mw, .index = i};
         list_init(&s->dirty);
         s->item = roster_use(roster, b, ROW_KIND_STREAM, mw->item, buf_str(&scope));
@@ -39,12 +39,12 @@ void memory_watch_init(struct memory_watch *mw, struct roster *roster, struct ba
 
 void memory_watch_fini(struct memory_watch *mw)
 {
-    for (size_t i = 0; mw->streams != NULL && i < watch_stream_count(mw->watch); i++) {
-        list_remove(&mw->streams[i].dirty);
-        free(mw->streams[i].version);
-        free(mw->streams[i].contact);
+    for (size_t i = 0; mw->scopes != NULL && i < watch_scope_count(mw->watch); i++) {
+        list_remove(&mw->scopes[i].dirty);
+        free(mw->scopes[i].version);
+        free(mw->scopes[i].contact);
     }
-    free(mw->streams);
+    free(mw->scopes);
     free(mw->was_of);
 }
 
@@ -61,10 +61,10 @@ static void put_cluster(struct memory_watch *mw, const char *name, struct batch 
     mw->was_of = was_of;
 }
 
-void memory_watch_kept(struct memory_watch *mw, size_t stream, struct object *o, bool gone,
+void memory_watch_kept(struct memory_watch *mw, size_t scope, struct object *o, bool gone,
                        struct batch *b)
 {
-    struct memory_stream *s = &mw->streams[stream];
+    struct memory_stream *s = &mw->scopes[scope];
 
     if (persist_of(mw) == CONF_PERSIST_NONE)
         return;
@@ -76,7 +76,7 @@ void memory_watch_kept(struct memory_watch *mw, size_t stream, struct object *o,
 
 void memory_watch_skipped(struct memory_watch *mw, const struct skip *s, bool gone, struct batch *b)
 {
-    uint64_t item = mw->streams[s->part].item;
+    uint64_t item = mw->scopes[s->scope].item;
     struct buf text = {0};
 
     if (persist_of(mw) == CONF_PERSIST_NONE)
@@ -147,7 +147,7 @@ static struct contact contact_at(struct memory_now now, uint64_t ago_ms)
 
 static void put_contact(struct memory_stream *s, struct memory_now now, struct batch *b)
 {
-    uint64_t ms = feed_status(watch_feed(s->of->watch, s->index)).contact_ms;
+    uint64_t ms = list_watch_status(watch_list_watch(s->of->watch, s->index)).contact_ms;
 
     if (ms == 0 || ms == s->contact_ms)
         return;
@@ -172,10 +172,10 @@ void memory_watch_put_stream(struct memory_stream *s, struct memory_now now, str
 
 void memory_watch_sweep(struct memory_watch *mw, struct memory_now now, bool all, struct batch *b)
 {
-    if (persist_of(mw) == CONF_PERSIST_NONE || watch_feed_count(mw->watch) == 0)
+    if (persist_of(mw) == CONF_PERSIST_NONE || watch_list_watch_count(mw->watch) == 0)
         return;
-    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
-        struct memory_stream *s = &mw->streams[i];
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
+        struct memory_stream *s = &mw->scopes[i];
 
         list_remove(&s->dirty);
         put_version(s, b);
@@ -194,7 +194,7 @@ static void put_object(void *arg, struct object *o)
 {
     const struct putting *p = arg;
 
-    memory_watch_kept(p->mw, watch_stream_of(p->mw->watch, o), o, false, p->b);
+    memory_watch_kept(p->mw, watch_scope_of(p->mw->watch, o), o, false, p->b);
 }
 
 static void put_objects(struct memory_watch *mw, struct batch *b)
@@ -228,7 +228,7 @@ static void put_again(struct memory_stream *s, struct memory_now now, struct bat
     put_version(s, b);
     if (s->version == NULL && was != NULL)
         put_text(s, str_c(was), b);
-    if (watch_feed_count(s->of->watch) > 0)
+    if (watch_list_watch_count(s->of->watch) > 0)
         put_contact(s, now, b);
     if (s->contact_ms == 0 && s->contact != NULL)
         put_contact_text(s, str_c(s->contact), b);
@@ -242,8 +242,8 @@ void memory_watch_put_all(struct memory_watch *mw, struct memory_now now, struct
     put_cluster(mw, mw->was_of != NULL ? mw->was_of : mw->conf->cluster.v, b);
     put_objects(mw, b);
     put_skips(mw, false, b);
-    for (size_t i = 0; i < watch_stream_count(mw->watch); i++)
-        put_again(&mw->streams[i], now, b);
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++)
+        put_again(&mw->scopes[i], now, b);
 }
 
 /* ---- In. */
@@ -260,10 +260,10 @@ struct found {
     size_t objects;
 };
 
-static void look_at_version(const struct memory_watch *mw, uint64_t stream, struct found *f)
+static void look_at_version(const struct memory_watch *mw, uint64_t scope, struct found *f)
 {
     struct memory_version v;
-    struct str text = recall_value(f->r, stream, ROW_VERSION);
+    struct str text = recall_value(f->r, scope, ROW_VERSION);
 
     if (!memory_row_version(text, &v))
         return;
@@ -277,10 +277,10 @@ static void look_at_version(const struct memory_watch *mw, uint64_t stream, stru
     f->settings = v.settings;
 }
 
-static void load_objects(const struct memory_watch *mw, uint64_t stream, struct found *f)
+static void load_objects(const struct memory_watch *mw, uint64_t scope, struct found *f)
 {
     size_t n;
-    const struct recall_object *v = recall_objects(f->r, stream, &n);
+    const struct recall_object *v = recall_objects(f->r, scope, &n);
 
     for (size_t i = 0; i < n; i++) {
         bool bare = object_is_bare(v[i].object);
@@ -296,12 +296,12 @@ static void load_objects(const struct memory_watch *mw, uint64_t stream, struct 
 /* Of the streams that there are: others are not followed. */
 static void load_skips(const struct memory_watch *mw, const struct recall *r)
 {
-    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
         size_t n;
-        const struct recall_fact *v = recall_facts(r, mw->streams[i].item, &n);
+        const struct recall_fact *v = recall_facts(r, mw->scopes[i].item, &n);
 
         for (size_t k = 0; k < n; k++) {
-            struct skip s = {.part = i, .id = v[k].key};
+            struct skip s = {.scope = i, .id = v[k].key};
 
             if (v[k].what == ROW_SKIPPED && memory_row_skip(v[k].value, &s))
                 watch_load_skip(mw->watch, &s);
@@ -311,7 +311,7 @@ static void load_skips(const struct memory_watch *mw, const struct recall *r)
 
 /* All streams of the watch that there are rows of. */
 static void each_stream(const struct memory_watch *mw, struct found *f,
-                        void (*fn)(const struct memory_watch *mw, uint64_t stream, struct found *f))
+                        void (*fn)(const struct memory_watch *mw, uint64_t scope, struct found *f))
 {
     size_t n;
     const struct recall_item *v = recall_parts(f->r, mw->item, &n);
@@ -327,10 +327,10 @@ static bool is_elsewhere(const struct memory_watch *mw, const struct found *f)
 {
     size_t here = 0;
 
-    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
         size_t n;
 
-        (void)recall_objects(f->r, mw->streams[i].item, &n);
+        (void)recall_objects(f->r, mw->scopes[i].item, &n);
         here += n;
     }
     return here < f->objects;
@@ -340,20 +340,20 @@ static bool asks_for_all(const struct memory_watch *mw)
 {
     struct buf scope = {0};
 
-    watch_put_scope(mw->watch, 0, &scope);
+    watch_put_scope_name(mw->watch, 0, &scope);
     bool all = scope.len == 0;
     buf_free(&scope);
     return all;
 }
 
-static void clear_skips(const struct recall *r, uint64_t stream, struct batch *b)
+static void clear_skips(const struct recall *r, uint64_t scope, struct batch *b)
 {
     size_t n;
-    const struct recall_fact *v = recall_facts(r, stream, &n);
+    const struct recall_fact *v = recall_facts(r, scope, &n);
 
     for (size_t i = 0; i < n; i++)
         if (v[i].what == ROW_SKIPPED)
-            batch_drop_fact(b, stream, ROW_SKIPPED, v[i].key);
+            batch_drop_fact(b, scope, ROW_SKIPPED, v[i].key);
 }
 
 static void clear(const struct memory_watch *mw, const struct recall *r, struct batch *b)
@@ -370,34 +370,34 @@ static void clear(const struct memory_watch *mw, const struct recall *r, struct 
     }
 }
 
-static void resume(struct memory_stream *s, const struct found *f, enum past_kind kind)
+static void resume(struct memory_stream *s, const struct found *f, enum resume_kind kind)
 {
     struct memory_version v = {0};
     bool known = memory_row_version(recall_value(f->r, s->item, ROW_VERSION), &v);
     struct str contact = recall_value(f->r, s->item, ROW_CONTACT);
     char *rv = mem_strndup(v.rv.n > 0 ? v.rv.p : "", v.rv.n);
     char *mark = mem_strndup(v.mark.n > 0 ? v.mark.p : "", v.mark.n);
-    struct past past = {
-        .kind = kind, .rv = rv, .mark = mark, .contact_ns = contact_read(contact).wall_ns};
+    struct resume_point resume = {
+        .kind = kind, .rv = rv, .collection_rv = mark, .contact_ns = contact_read(contact).wall_ns};
 
-    if (kind == PAST_WHOLE && !known)
-        past.kind = PAST_PARTIAL;
+    if (kind == RESUME_WHOLE && !known)
+        resume.kind = RESUME_PARTIAL;
     if (contact.n > 0)
         s->contact = mem_strndup(contact.p, contact.n);
-    watch_resume(s->of->watch, s->index, &past);
+    watch_resume(s->of->watch, s->index, &resume);
     free(rv);
     free(mark);
 }
 
 static void resume_all(struct memory_watch *mw, const struct found *f, bool elsewhere)
 {
-    enum past_kind kind = f->some_bare || elsewhere ? PAST_PARTIAL : PAST_WHOLE;
+    enum resume_kind kind = f->some_bare || elsewhere ? RESUME_PARTIAL : RESUME_WHOLE;
 
     bool beyond = elsewhere && !asks_for_all(mw);
     if (f->edited)
-        kind = f->reselected || beyond ? PAST_EDITED : PAST_RESHAPED;
-    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
-        struct memory_stream *s = &mw->streams[i];
+        kind = f->reselected || beyond ? RESUME_EDITED : RESUME_RESHAPED;
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
+        struct memory_stream *s = &mw->scopes[i];
         struct str text = recall_value(f->r, s->item, ROW_VERSION);
 
         if (text.p != NULL)
@@ -417,9 +417,9 @@ static void rewrite(struct memory_watch *mw, const struct found *f, struct batch
     put_skips(mw, false, b);
     memory_row_put_version(
         &text, &(struct memory_version){.settings = f->edited ? f->settings : mw->settings});
-    for (size_t i = 0; i < watch_stream_count(mw->watch); i++)
-        if (f->edited || mw->streams[i].version != NULL)
-            put_text(&mw->streams[i], buf_str(&text), b);
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++)
+        if (f->edited || mw->scopes[i].version != NULL)
+            put_text(&mw->scopes[i], buf_str(&text), b);
     buf_free(&text);
 }
 
@@ -454,13 +454,13 @@ void memory_watch_know(struct memory_watch *mw, struct str key, struct str uid)
         store_get(watch_store(mw->watch), key) != NULL)
         return;
     struct object *o = memory_row_object(&row);
-    size_t stream = watch_stream_of(mw->watch, o);
-    enum past_kind left = watch_past_left(mw->watch, stream);
+    size_t scope = watch_scope_of(mw->watch, o);
+    enum resume_kind left = watch_resume_left(mw->watch, scope);
 
-    if (left != PAST_WHOLE || skips_has(store_skips(watch_store(mw->watch)), key)) {
+    if (left != RESUME_WHOLE || skips_has(store_skips(watch_store(mw->watch)), key)) {
         watch_load(mw->watch, o);
-        if (left == PAST_NONE)
-            watch_resume(mw->watch, stream, &(struct past){.kind = PAST_PARTIAL});
+        if (left == RESUME_NONE)
+            watch_resume(mw->watch, scope, &(struct resume_point){.kind = RESUME_PARTIAL});
         mw->state = MEMORY_WATCH_LOADED;
     }
     object_unref(&o);
@@ -471,8 +471,8 @@ void memory_watch_forget(struct memory_watch *mw, struct batch *b)
     mw->state = MEMORY_WATCH_EMPTY;
     put_skips(mw, true, b);
     watch_forget(mw->watch);
-    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
-        struct memory_stream *s = &mw->streams[i];
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
+        struct memory_stream *s = &mw->scopes[i];
 
         batch_clear_stream(b, s->item);
         batch_drop_fact(b, s->item, ROW_VERSION, (struct str){0});
@@ -489,8 +489,8 @@ enum contact_age memory_watch_age(const struct memory_watch *mw, struct memory_n
     const struct contact this = contact_at(now, 0);
     uint64_t oldest_ms = 0;
 
-    for (size_t i = 0; i < watch_stream_count(mw->watch); i++) {
-        const struct contact then = contact_read(str_c(mw->streams[i].contact));
+    for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
+        const struct contact then = contact_read(str_c(mw->scopes[i].contact));
         uint64_t ms;
         enum contact_age age = contact_age(&then, &this, &ms);
 

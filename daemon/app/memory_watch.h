@@ -38,7 +38,7 @@ struct memory_watch {
     const struct conf_watch *conf; /* under the name that it is kept by */
     struct digest settings;
     uint64_t item;
-    struct memory_stream *streams;
+    struct memory_stream *scopes;
     enum memory_watch_state state;
     char *was_of; /* the cluster that what is kept is from, by name; NULL = not known */
 };
@@ -74,7 +74,7 @@ enum contact_age memory_watch_age(const struct memory_watch *mw, struct memory_n
 void memory_watch_forget(struct memory_watch *mw, struct batch *b);
 
 /* watch_events.on_kept; the stream is then dirty. */
-void memory_watch_kept(struct memory_watch *mw, size_t stream, struct object *o, bool gone,
+void memory_watch_kept(struct memory_watch *mw, size_t scope, struct object *o, bool gone,
                        struct batch *b);
 
 /* watch_events.on_skipped; the stream is then dirty. */

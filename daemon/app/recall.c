@@ -47,12 +47,12 @@ static void on_fact(void *arg, const struct row_fact *fact)
     r->facts[r->fact_count++] = own;
 }
 
-static void on_object(void *arg, uint64_t stream, const struct row_object *o)
+static void on_object(void *arg, uint64_t scope, const struct row_object *o)
 {
     struct recall *r = arg;
 
     r->objects = grown(r->objects, r->object_count, sizeof(*r->objects));
-    r->objects[r->object_count++] = (struct recall_object){stream, memory_row_object(o)};
+    r->objects[r->object_count++] = (struct recall_object){scope, memory_row_object(o)};
 }
 
 static void on_mark(void *arg, const struct row_mark *row)
@@ -155,9 +155,9 @@ const struct recall_fact *recall_facts(const struct recall *r, uint64_t item, si
     return range(r->facts, r->fact_count, sizeof(*r->facts), item, n);
 }
 
-const struct recall_object *recall_objects(const struct recall *r, uint64_t stream, size_t *n)
+const struct recall_object *recall_objects(const struct recall *r, uint64_t scope, size_t *n)
 {
-    return range(r->objects, r->object_count, sizeof(*r->objects), stream, n);
+    return range(r->objects, r->object_count, sizeof(*r->objects), scope, n);
 }
 
 const struct recall_mark *recall_marks(const struct recall *r, uint64_t source, size_t *n)

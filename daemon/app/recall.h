@@ -29,7 +29,7 @@ struct recall_fact {
 };
 
 struct recall_object {
-    uint64_t stream;
+    uint64_t scope;
     struct object *object;
 };
 
@@ -68,7 +68,7 @@ const struct recall_item *recall_parts(const struct recall *r, uint64_t parent, 
 /* The facts, objects, marks of an item: the first one, and how many. */
 const struct recall_fact *recall_facts(const struct recall *r, uint64_t item, size_t *n);
 /* See above. */
-const struct recall_object *recall_objects(const struct recall *r, uint64_t stream, size_t *n);
+const struct recall_object *recall_objects(const struct recall *r, uint64_t scope, size_t *n);
 /* See above. */
 const struct recall_mark *recall_marks(const struct recall *r, uint64_t source, size_t *n);
 

@@ -21,7 +21,7 @@ struct sources {
     struct deadline *look;       /* when time changes a view */
 };
 
-static void tell_stale(struct sources *s, struct content from, bool stale, uint64_t wall_ns)
+static void tell_stale(struct sources *s, struct source from, bool stale, uint64_t wall_ns)
 {
     static const char *const texts[2][2] = {
         {"watch is fresh again", "watch is stale"},
@@ -30,8 +30,8 @@ static void tell_stale(struct sources *s, struct content from, bool stale, uint6
     bool view = from.view != NULL;
 
     log_emit(stale ? LOG_LVL_WARN : LOG_LVL_INFO, texts[view][stale],
-             LOG_FIELDS(KV_STR("cluster", content_cluster(from)),
-                        KV_STR(view ? "view" : "watch", content_name(from))));
+             LOG_FIELDS(KV_STR("cluster", source_cluster(from)),
+                        KV_STR(view ? "view" : "watch", source_name(from))));
     s->events->on_stale(s->arg, from, stale, wall_ns);
 }
 
@@ -41,16 +41,16 @@ static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
 {
     const struct sources *s = arg;
 
-    s->events->on_delta(s->arg, (struct content){.watch = w}, d);
+    s->events->on_delta(s->arg, (struct source){.watch = w}, d);
     for (size_t i = 0; i < s->params.conf->n_views; i++)
         view_delta(s->views[i], w, d);
 }
 
-static void on_watch_kept(void *arg, struct watch *w, size_t stream, struct object *o, bool gone)
+static void on_watch_kept(void *arg, struct watch *w, size_t scope, struct object *o, bool gone)
 {
     const struct sources *s = arg;
 
-    s->events->on_kept(s->arg, w, stream, o, gone);
+    s->events->on_kept(s->arg, w, scope, o, gone);
 }
 
 static void on_watch_skipped(void *arg, struct watch *w, const struct skip *skip, bool gone)
@@ -62,7 +62,7 @@ static void on_watch_skipped(void *arg, struct watch *w, const struct skip *skip
 
 static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 {
-    tell_stale(arg, (struct content){.watch = w}, stale, wall_ns);
+    tell_stale(arg, (struct source){.watch = w}, stale, wall_ns);
 }
 
 /* An earlier watch that is equal to this one, or NULL. */
@@ -104,12 +104,12 @@ static void on_view_delta(void *arg, struct view *v, const struct delta *d)
 {
     const struct sources *s = arg;
 
-    s->events->on_delta(s->arg, (struct content){.view = v}, d);
+    s->events->on_delta(s->arg, (struct source){.view = v}, d);
 }
 
 static void on_view_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
 {
-    tell_stale(arg, (struct content){.view = v}, stale, wall_ns);
+    tell_stale(arg, (struct source){.view = v}, stale, wall_ns);
 }
 
 static struct view *make_view(struct sources *s, const struct conf_view *v)
@@ -121,7 +121,7 @@ static struct view *make_view(struct sources *s, const struct conf_view *v)
     return view_create(&p, &events, s);
 }
 
-static uint64_t look_at(struct view *v, struct feed_now now)
+static uint64_t look_at(struct view *v, struct list_watch_now now)
 {
     bool was_synced = view_synced(v);
     uint64_t next_ms = view_tick(v, now);
@@ -134,7 +134,8 @@ static uint64_t look_at(struct view *v, struct feed_now now)
 
 void sources_progress(struct sources *s)
 {
-    const struct feed_now now = {.ms = loop_now_ms(s->params.loop), .wall_ns = loop_wall_ns()};
+    const struct list_watch_now now = {.ms = loop_now_ms(s->params.loop),
+                                       .wall_ns = loop_wall_ns()};
     uint64_t soonest_ms = UINT64_MAX;
 
     for (size_t i = 0; i < s->params.conf->n_views; i++) {
@@ -207,7 +208,7 @@ static void recall_object(void *arg, struct object *o)
     const struct delta d = {
         .type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o, .received_ns = r->wall_ns};
 
-    r->s->events->on_recalled(r->s->arg, (struct content){.watch = r->w}, &d);
+    r->s->events->on_recalled(r->s->arg, (struct source){.watch = r->w}, &d);
     for (size_t i = 0; i < r->s->params.conf->n_views; i++)
         view_delta(r->s->views[i], r->w, &d);
 }
@@ -221,7 +222,8 @@ void sources_recall(struct sources *s, struct watch *w)
 
 void sources_recalled(struct sources *s)
 {
-    const struct feed_now now = {.ms = loop_now_ms(s->params.loop), .wall_ns = loop_wall_ns()};
+    const struct list_watch_now now = {.ms = loop_now_ms(s->params.loop),
+                                       .wall_ns = loop_wall_ns()};
 
     for (size_t i = 0; i < s->params.conf->n_views; i++)
         view_recalled(s->views[i], now);
@@ -236,9 +238,9 @@ static bool is_read(const struct watch *w)
 {
     size_t n = 0;
 
-    while (n < watch_feed_count(w) && feed_status(watch_feed(w, n)).synced)
+    while (n < watch_list_watch_count(w) && list_watch_status(watch_list_watch(w, n)).synced)
         n++;
-    return n == watch_stream_count(w);
+    return n == watch_scope_count(w);
 }
 
 bool sources_read(const struct sources *s)
@@ -267,15 +269,15 @@ struct view *const *sources_views(const struct sources *s)
     return s->views;
 }
 
-struct content sources_find(const struct sources *s, const char *name)
+struct source sources_find(const struct sources *s, const char *name)
 {
     const struct conf_view *v = conf_find_view(s->params.conf, name);
 
     if (v != NULL)
-        return (struct content){.view = s->views[v - s->params.conf->views]};
+        return (struct source){.view = s->views[v - s->params.conf->views]};
     struct watch *w = watch_named(s, name);
     ensure(w != NULL);
-    return (struct content){.watch = w};
+    return (struct source){.watch = w};
 }
 
 void sources_close(struct sources *s)

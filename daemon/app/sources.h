@@ -12,8 +12,8 @@
 #include "admin/admin.h"
 #include "app/cluster_runtime.h"
 #include "base/digest.h"
-#include "cache/content.h"
 #include "cache/delta.h"
+#include "cache/source.h"
 #include "conf/conf.h"
 
 struct loop;
@@ -29,14 +29,14 @@ struct sources_params {
 /* What watches and views tell. on_delta and on_stale run inside calls on a watch, for views inside
  * sources_progress() or on the stack of a timer, behind which on_progress runs. */
 struct sources_events {
-    void (*on_delta)(void *arg, struct content from, const struct delta *d);
+    void (*on_delta)(void *arg, struct source from, const struct delta *d);
     /* An object that an earlier process had is there: inside sources_recall(). No news to people. */
-    void (*on_recalled)(void *arg, struct content from, const struct delta *d);
+    void (*on_recalled)(void *arg, struct source from, const struct delta *d);
     /* Before on_delta of a watch: watch_events.on_kept. */
-    void (*on_kept)(void *arg, const struct watch *w, size_t stream, struct object *o, bool gone);
+    void (*on_kept)(void *arg, const struct watch *w, size_t scope, struct object *o, bool gone);
     /* watch_events.on_skipped. */
     void (*on_skipped)(void *arg, const struct watch *w, const struct skip *s, bool gone);
-    void (*on_stale)(void *arg, struct content from, bool stale, uint64_t wall_ns);
+    void (*on_stale)(void *arg, struct source from, bool stale, uint64_t wall_ns);
     void (*on_progress)(void *arg); /* time has changed a view */
 };
 
@@ -75,7 +75,7 @@ size_t sources_watch_count(const struct sources *s);
 struct view *const *sources_views(const struct sources *s);
 
 /* What the configuration calls so. */
-struct content sources_find(const struct sources *s, const char *name);
+struct source sources_find(const struct sources *s, const char *name);
 
 /* Time changes nothing any more. */
 void sources_close(struct sources *s);

@@ -17,7 +17,7 @@ enum standing { UNLISTED, LISTED, UNUSABLE };
 struct entry {
     struct map_node node;
     enum standing standing;
-    size_t part;
+    size_t scope;
     char *touched; /* the version under which the store changed it last; "" = not known; NULL = it
                       did not */
     struct str uid;
@@ -33,7 +33,7 @@ struct audit {
     bool doubted;    /* versions prove nothing */
     bool unnamed;    /* the list has an item that no key can be told of */
     struct map keys; /* empty while IDLE */
-    size_t parts;
+    size_t scopes;
     char **versions; /* of the lists, by part; NULL = not known */
     struct err err;
     struct audit_difference *shown; /* result.v */
@@ -56,11 +56,11 @@ struct comparison {
     size_t room;
 };
 
-struct audit *audit_create(const struct store *s, size_t parts)
+struct audit *audit_create(const struct store *s, size_t scopes)
 {
-    struct audit *a = MEM_NEW(struct audit, .store = s, .parts = parts);
+    struct audit *a = MEM_NEW(struct audit, .store = s, .scopes = scopes);
 
-    a->versions = mem_array(parts, sizeof(*a->versions));
+    a->versions = mem_array(scopes, sizeof(*a->versions));
     a->result.err = &a->err;
     return a;
 }
@@ -78,7 +78,7 @@ static void forget_keys(struct audit *a)
         next = map_next(n);
         remove_entry(a, map_entry(n, struct entry, node));
     }
-    for (size_t i = 0; i < a->parts; i++) {
+    for (size_t i = 0; i < a->scopes; i++) {
         free(a->versions[i]);
         a->versions[i] = NULL;
     }
@@ -153,21 +153,21 @@ void audit_doubt(struct audit *a)
     a->doubted = true;
 }
 
-void audit_version(struct audit *a, size_t part, struct str rv)
+void audit_version(struct audit *a, size_t scope, struct str rv)
 {
-    ensure(a->state == AUDIT_LISTING && part < a->parts);
-    free(a->versions[part]);
-    a->versions[part] = mem_strndup(rv.n > 0 ? rv.p : "", rv.n);
+    ensure(a->state == AUDIT_LISTING && scope < a->scopes);
+    free(a->versions[scope]);
+    a->versions[scope] = mem_strndup(rv.n > 0 ? rv.p : "", rv.n);
 }
 
 /* What the list says of the key; when it was touched stays known. */
-static struct entry *list_key(struct audit *a, size_t part, struct str key,
+static struct entry *list_key(struct audit *a, size_t scope, struct str key,
                               const struct entry *says)
 {
     struct entry *was = find(a, key);
     char *touched = NULL;
 
-    ensure(a->state == AUDIT_LISTING && part < a->parts);
+    ensure(a->state == AUDIT_LISTING && scope < a->scopes);
     if (was != NULL) {
         touched = was->touched;
         was->touched = NULL;
@@ -175,24 +175,24 @@ static struct entry *list_key(struct audit *a, size_t part, struct str key,
     }
     struct entry *e = add(a, key, says->uid, says->rv);
     e->standing = says->standing;
-    e->part = part;
+    e->scope = scope;
     e->touched = touched;
     return e;
 }
 
-void audit_item(struct audit *a, size_t part, const struct object *o)
+void audit_item(struct audit *a, size_t scope, const struct object *o)
 {
     const struct entry says = {.standing = LISTED, .uid = object_uid(o), .rv = object_rv(o)};
 
-    struct entry *e = list_key(a, part, object_key(o), &says);
+    struct entry *e = list_key(a, scope, object_key(o), &says);
 
     if (a->doubted)
         e->digest = object_digest(o);
 }
 
-void audit_unusable(struct audit *a, size_t part, struct str key)
+void audit_unusable(struct audit *a, size_t scope, struct str key)
 {
-    list_key(a, part, key, &(struct entry){.standing = UNUSABLE});
+    list_key(a, scope, key, &(struct entry){.standing = UNUSABLE});
 }
 
 /* The version that the object of a delta has is the one of the event, unless it is an older state:
@@ -204,27 +204,27 @@ static struct str version_of(const struct delta *d)
     return older ? (struct str){0} : object_rv(d->object);
 }
 
-static void touch(struct audit *a, size_t part, struct str key, struct str rv)
+static void touch(struct audit *a, size_t scope, struct str key, struct str rv)
 {
     if (a->state == AUDIT_IDLE)
         return;
     struct entry *e = find(a, key);
     if (e == NULL) {
         e = add(a, key, (struct str){0}, (struct str){0});
-        e->part = part;
+        e->scope = scope;
     }
     free(e->touched);
     e->touched = mem_strndup(rv.n > 0 ? rv.p : "", rv.n);
 }
 
-void audit_touched(struct audit *a, size_t part, const struct delta *d)
+void audit_touched(struct audit *a, size_t scope, const struct delta *d)
 {
-    touch(a, part, object_key(d->object), version_of(d));
+    touch(a, scope, object_key(d->object), version_of(d));
 }
 
-void audit_skipped(struct audit *a, size_t part, struct str key)
+void audit_skipped(struct audit *a, size_t scope, struct str key)
 {
-    touch(a, part, key, str_c(""));
+    touch(a, scope, key, str_c(""));
 }
 
 void audit_unnamed(struct audit *a)
@@ -256,10 +256,10 @@ static bool is_different(const struct audit *a, const struct object *cached,
     return rv_order(object_rv(cached), listed->rv) != RV_NEWER;
 }
 
-bool audit_is_passed(const struct audit *a, size_t part, struct str rv)
+bool audit_is_passed(const struct audit *a, size_t scope, struct str rv)
 {
-    ensure(part < a->parts);
-    enum rv_order order = rv_order(rv, str_c(a->versions[part]));
+    ensure(scope < a->scopes);
+    enum rv_order order = rv_order(rv, str_c(a->versions[scope]));
 
     return order == RV_SAME || order == RV_NEWER;
 }
@@ -269,7 +269,7 @@ static bool is_comparable(const struct audit *a, const struct entry *e)
 {
     if (e->standing == UNUSABLE || e->touched == NULL)
         return e->standing != UNUSABLE;
-    enum rv_order order = rv_order(str_c(e->touched), str_c(a->versions[e->part]));
+    enum rv_order order = rv_order(str_c(e->touched), str_c(a->versions[e->scope]));
     return order == RV_OLDER || order == RV_SAME;
 }
 

@@ -49,7 +49,7 @@ struct audit_result {
 struct audit;
 
 /* s must outlive it; parts as the store has them. Never NULL. */
-struct audit *audit_create(const struct store *s, size_t parts);
+struct audit *audit_create(const struct store *s, size_t scopes);
 
 /* Frees it and sets *a to NULL. NULL is fine. */
 void audit_destroy(struct audit **a);
@@ -63,14 +63,14 @@ void audit_begin(struct audit *a, bool apply);
 void audit_doubt(struct audit *a);
 
 /* The version of the list of this part: what its items are the state of. While LISTING. */
-void audit_version(struct audit *a, size_t part, struct str rv);
+void audit_version(struct audit *a, size_t scope, struct str rv);
 
 /* An item of it that the watch selects; only key, uid, version and a digest are
  * kept. While LISTING. */
-void audit_item(struct audit *a, size_t part, const struct object *o);
+void audit_item(struct audit *a, size_t scope, const struct object *o);
 
 /* The list has this key but does not show it: it is not compared. While LISTING. */
-void audit_unusable(struct audit *a, size_t part, struct str key);
+void audit_unusable(struct audit *a, size_t scope, struct str key);
 
 /* The list has an item that no key can be told of: what it does not name may be there, and is not
  * compared. While LISTING. */
@@ -78,10 +78,10 @@ void audit_unnamed(struct audit *a);
 
 /* The store has changed: a key of this part that changed after the version of the list is not
  * compared. Nothing happens while IDLE. */
-void audit_touched(struct audit *a, size_t part, const struct delta *d);
+void audit_touched(struct audit *a, size_t scope, const struct delta *d);
 
 /* The like of a key that cannot be used from now on, or can again. */
-void audit_skipped(struct audit *a, size_t part, struct str key);
+void audit_skipped(struct audit *a, size_t scope, struct str key);
 
 /* The lists of all parts are complete; events that were on their way may still come. While
  * LISTING. */
@@ -89,7 +89,7 @@ void audit_listed(struct audit *a);
 
 /* Is this version of the cache the one of the part's list, or newer? Then no event of before is on
  * its way. While GRACE. */
-bool audit_is_passed(const struct audit *a, size_t part, struct str rv);
+bool audit_is_passed(const struct audit *a, size_t scope, struct str rv);
 
 /* Is nothing different any more? Then there is nothing to wait for. While GRACE. */
 bool audit_agrees(const struct audit *a);

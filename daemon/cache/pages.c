@@ -17,12 +17,12 @@ void pages_ask(struct pages *p, const char *token)
         pages_fini(p);
         return;
     }
-    if (++p->asked <= p->span)
+    if (++p->asked <= p->pages_left)
         return;
     p->asked = 0;
-    p->span = p->span * 2 + 1;
-    free(p->mark);
-    p->mark = mem_strdup(token);
+    p->pages_left = p->pages_left * 2 + 1;
+    free(p->continue_token);
+    p->continue_token = mem_strdup(token);
 }
 
 static bool has_nul(struct str s)
@@ -38,7 +38,7 @@ enum err_kind pages_check(struct pages *p, const struct list_page *page, struct 
     p->empty = page->items + page->skipped == 0 ? p->empty + 1 : 0;
     if (page->next.n == 0)
         return ERR_OK;
-    if (p->mark != NULL && str_is(page->next, p->mark))
+    if (p->continue_token != NULL && str_is(page->next, p->continue_token))
         return err_set(err, ERR_PROTOCOL, 0,
                        "list: the server gives the same continue token again and again");
     if (p->empty >= EMPTY_PAGES)
@@ -48,6 +48,6 @@ enum err_kind pages_check(struct pages *p, const struct list_page *page, struct 
 
 void pages_fini(struct pages *p)
 {
-    free(p->mark);
+    free(p->continue_token);
     *p = (struct pages){0};
 }

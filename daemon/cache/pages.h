@@ -9,10 +9,10 @@
 
 /* Zero-initialised: no list is under way. */
 struct pages {
-    char *mark;     /* a page was asked for with this token; NULL = none yet */
-    unsigned asked; /* pages since that one */
-    unsigned span;  /* pages till a newer one takes its place */
-    unsigned empty; /* pages without an item in a row */
+    char *continue_token; /* a page was asked for with this token; NULL = none yet */
+    unsigned asked;       /* pages since that one */
+    unsigned pages_left;  /* pages till a newer one takes its place */
+    unsigned empty;       /* pages without an item in a row */
 };
 
 /* A page is asked for; token NULL = a new list begins. Copied. */

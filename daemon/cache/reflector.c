@@ -43,9 +43,9 @@ struct reflector {
     enum reflector_do resume; /* after IDLE, BACKOFF */
     bool untried;             /* the version is an earlier process's, and was not refused yet */
     enum list_mode mode;
-    char *rv;            /* to resume from; NULL before the first list, if nothing was left; "": the
+    char *last_sync_rv;  /* to resume from; NULL before the first list, if nothing was left; "": the
                             server gives none */
-    char *mark;          /* of the last list or bookmark: what the server said of all that it has */
+    char *collection_rv; /* of the last list or bookmark: what the server said of all that it has */
     char *list_rv;       /* of page 1 of the list under way ("" as above), NULL before it came */
     char *next;          /* continue token of the next page, NULL on page 1 */
     bool server_pages;   /* a list from "0" came in pages: no watch cache, keep paging */
@@ -82,8 +82,8 @@ void reflector_destroy(struct reflector **rp)
     if (r == NULL)
         return;
     *rp = NULL;
-    free(r->rv);
-    free(r->mark);
+    free(r->last_sync_rv);
+    free(r->collection_rv);
     free(r->list_rv);
     free(r->next);
     free(r);
@@ -105,13 +105,13 @@ static void set_version(char **slot, struct str rv)
 /* Has the server listed, and given no version? */
 static bool is_unversioned(const struct reflector *r)
 {
-    return r->rv != NULL && r->rv[0] == '\0';
+    return r->last_sync_rv != NULL && r->last_sync_rv[0] == '\0';
 }
 
 /* A list is due that was not before. A list that is tried again keeps its first reason. */
 static void need_list(struct reflector *r, enum relist_reason why)
 {
-    if (r->why != RELIST_REASONS || r->rv == NULL)
+    if (r->why != RELIST_REASONS || r->last_sync_rv == NULL)
         return;
     r->why = why;
     r->relists[why]++;
@@ -125,7 +125,7 @@ bool reflector_is_newest(const struct reflector *r)
 /* A limit with a real version goes past the server's watch cache (PROTOCOL 1.3). */
 static unsigned list_limit(const struct reflector *r)
 {
-    bool cheap = r->mode == LIST_NEWEST || r->rv == NULL;
+    bool cheap = r->mode == LIST_NEWEST || r->last_sync_rv == NULL;
 
     if (r->mode == LIST_FROM_RV_ALL || r->mode == LIST_NEWEST_ALL)
         return 0;
@@ -135,7 +135,7 @@ static unsigned list_limit(const struct reflector *r)
 /* The page of the list that is due. */
 static struct reflector_action list_page(const struct reflector *r)
 {
-    const char *from = r->rv != NULL ? r->rv : "0";
+    const char *from = r->last_sync_rv != NULL ? r->last_sync_rv : "0";
 
     if (r->next != NULL) /* version and continue token exclude each other */
         return (struct reflector_action){
@@ -176,7 +176,7 @@ static bool wants_stream(const struct reflector *r)
     case WATCH_LIST_ON:
         return !r->by_list;
     case WATCH_LIST_AUTO:
-        return !r->by_list && r->can_stream && r->rv != NULL;
+        return !r->by_list && r->can_stream && r->last_sync_rv != NULL;
     case WATCH_LIST_OFF:
         break;
     }
@@ -189,15 +189,16 @@ static struct reflector_action begin_list(struct reflector *r, enum list_mode mo
     r->mode = mode;
     if (!wants_stream(r))
         return ask_list(r);
-    return ask_events(r, REFLECTOR_STREAMING, reflector_is_newest(r) ? NULL : r->rv, now_ms);
+    return ask_events(r, REFLECTOR_STREAMING, reflector_is_newest(r) ? NULL : r->last_sync_rv,
+                      now_ms);
 }
 
 static struct reflector_action begin_watch(struct reflector *r, uint64_t now_ms)
 {
-    ensure(r->rv != NULL);
+    ensure(r->last_sync_rv != NULL);
     set(&r->next, str_c(NULL));
     return is_unversioned(r) ? ask_events(r, REFLECTOR_COMPARING, NULL, now_ms)
-                             : ask_events(r, REFLECTOR_WATCHING, r->rv, now_ms);
+                             : ask_events(r, REFLECTOR_WATCHING, r->last_sync_rv, now_ms);
 }
 
 /* The first watch behind a list or a wait. */
@@ -233,19 +234,19 @@ static struct reflector_action wait_to_list(struct reflector *r, uint64_t at_lea
     r->mode = reflector_is_newest(r) ? LIST_NEWEST : LIST_FROM_RV;
     r->by_list = false;
     r->broken = 0;
-    if (r->rv != NULL)
+    if (r->last_sync_rv != NULL)
         a.wait_ms += rng_between(&r->rng, 0, r->params.relist_jitter_ms);
     return a;
 }
 
-void reflector_resume(struct reflector *r, const struct past *past)
+void reflector_resume(struct reflector *r, const struct resume_point *resume)
 {
-    bool lags = past->kind != PAST_NONE && past->rv == NULL;
+    bool lags = resume->kind != RESUME_NONE && resume->rv == NULL;
 
-    ensure(r->state == REFLECTOR_IDLE && (past->kind != PAST_WHOLE || past->rv != NULL));
-    set(&r->rv, str_c(past->rv));
-    set(&r->mark, str_c(past->mark));
-    r->untried = past->kind == PAST_WHOLE;
+    ensure(r->state == REFLECTOR_IDLE && (resume->kind != RESUME_WHOLE || resume->rv != NULL));
+    set(&r->last_sync_rv, str_c(resume->rv));
+    set(&r->collection_rv, str_c(resume->collection_rv));
+    r->untried = resume->kind == RESUME_WHOLE;
     r->resume = r->untried ? REFLECTOR_WATCH : REFLECTOR_LIST;
     r->mode = lags ? LIST_NEWEST : LIST_FROM_RV;
 }
@@ -258,7 +259,7 @@ static struct reflector_action begin(struct reflector *r, uint64_t now_ms)
 /* If anything was left, the question which cluster it is has waited. */
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
 {
-    bool is_new = r->rv == NULL && !reflector_is_newest(r);
+    bool is_new = r->last_sync_rv == NULL && !reflector_is_newest(r);
     uint64_t ms = is_new ? rng_between(&r->rng, 0, r->params.start_jitter_ms) : 0;
 
     ensure(r->state == REFLECTOR_IDLE);
@@ -273,8 +274,8 @@ static void in_sync(struct reflector *r, struct str rv)
     bool all = r->mode == LIST_FROM_RV_ALL || r->mode == LIST_NEWEST_ALL;
 
     if (rv.n > 0)
-        set(&r->mark, rv);
-    set_version(&r->rv, rv);
+        set(&r->collection_rv, rv);
+    set_version(&r->last_sync_rv, rv);
     set(&r->next, str_c(NULL));
     r->mode = rv.n > 0 ? LIST_FROM_RV : all ? LIST_NEWEST_ALL : LIST_NEWEST;
     r->why = RELIST_REASONS;
@@ -289,7 +290,7 @@ static struct reflector_action probed(struct reflector *r, struct str rv, uint64
 {
     r->silent = 0;
     r->refusals = 0;
-    if (rv.n > 0 && !reflector_is_past(r, rv))
+    if (rv.n > 0 && !reflector_is_older(r, rv))
         return begin_watch(r, now_ms);
     need_list(r, rv.n > 0 ? RELIST_FUTURE : RELIST_UNVERSIONED);
     return begin_list(r, LIST_NEWEST, now_ms);
@@ -309,7 +310,7 @@ struct reflector_action reflector_listed(struct reflector *r, struct str rv, str
     if (r->list_rv == NULL)
         set_version(&r->list_rv, rv); /* the version that counts is that of page 1 */
     if (next.n > 0) {
-        if (r->rv == NULL && r->mode == LIST_FROM_RV)
+        if (r->last_sync_rv == NULL && r->mode == LIST_FROM_RV)
             r->server_pages = true;
         set(&r->next, next);
         return ask_list(r);
@@ -344,14 +345,14 @@ void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms)
     r->events++;
 }
 
-bool reflector_is_past(const struct reflector *r, struct str rv)
+bool reflector_is_older(const struct reflector *r, struct str rv)
 {
-    return r->rv != NULL && rv_order(rv, str_c(r->rv)) == RV_OLDER;
+    return r->last_sync_rv != NULL && rv_order(rv, str_c(r->last_sync_rv)) == RV_OLDER;
 }
 
 bool reflector_goes_back(const struct reflector *r, struct str rv)
 {
-    return r->mark != NULL && rv_order(rv, str_c(r->mark)) == RV_OLDER;
+    return r->collection_rv != NULL && rv_order(rv, str_c(r->collection_rv)) == RV_OLDER;
 }
 
 struct str reflector_list_rv(const struct reflector *r, struct str rv)
@@ -379,17 +380,17 @@ void reflector_seen(struct reflector *r, struct str rv)
     ensure(counts || r->state == REFLECTOR_STREAMING);
     r->events++;
     if (counts && rv.n > 0 && !is_unversioned(r) && !str_is(rv, "0")) /* as a start: any version */
-        set(&r->rv, rv);
+        set(&r->last_sync_rv, rv);
 }
 
-bool reflector_marked(struct reflector *r, struct str rv)
+bool reflector_bookmark(struct reflector *r, struct str rv)
 {
     if (reflector_goes_back(r, rv))
         return false;
-    set(&r->mark, rv);
+    set(&r->collection_rv, rv);
     r->events++;
-    if (!reflector_is_past(r, rv) && !str_is(rv, "0")) /* events must not come twice */
-        set(&r->rv, rv);
+    if (!reflector_is_older(r, rv) && !str_is(rv, "0")) /* events must not come twice */
+        set(&r->last_sync_rv, rv);
     return true;
 }
 
@@ -420,7 +421,7 @@ static struct reflector_action stream_broken(struct reflector *r, uint64_t now_m
 static void end_comparing(struct reflector *r)
 {
     if (r->state == REFLECTOR_COMPARING)
-        set_version(&r->rv, str_c(""));
+        set_version(&r->last_sync_rv, str_c(""));
 }
 
 /* Beside the next watch, if not before it, there will be a list. */
@@ -492,7 +493,7 @@ static struct reflector_action stream_failed(struct reflector *r, const struct e
                                              uint64_t retry_after_ms, uint64_t now_ms)
 {
     enum relist_way way = relist_way_of(err->kind);
-    bool has_rv = !reflector_is_newest(r) && r->rv != NULL;
+    bool has_rv = !reflector_is_newest(r) && r->last_sync_rv != NULL;
 
     if (way == RELIST_NEWEST && has_rv)
         return begin_list(r, LIST_NEWEST, now_ms);
@@ -587,7 +588,7 @@ struct reflector_action reflector_doubted(struct reflector *r, uint64_t now_ms)
 struct reflector_action reflector_relist(struct reflector *r, enum relist_reason why,
                                          uint64_t now_ms)
 {
-    bool first = r->rv == NULL && !reflector_is_newest(r);
+    bool first = r->last_sync_rv == NULL && !reflector_is_newest(r);
 
     need_list(r, why);
     r->mode = LIST_NEWEST;
@@ -608,14 +609,14 @@ enum reflector_state reflector_state(const struct reflector *r)
     return r->state;
 }
 
-const char *reflector_rv(const struct reflector *r)
+const char *reflector_last_sync_rv(const struct reflector *r)
 {
-    return r->rv != NULL ? r->rv : "";
+    return r->last_sync_rv != NULL ? r->last_sync_rv : "";
 }
 
-const char *reflector_mark(const struct reflector *r)
+const char *reflector_collection_rv(const struct reflector *r)
 {
-    return r->mark != NULL ? r->mark : "";
+    return r->collection_rv != NULL ? r->collection_rv : "";
 }
 
 const uint64_t *reflector_relists(const struct reflector *r)

@@ -13,8 +13,8 @@
 #include "base/backoff.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cache/past.h"
 #include "cache/relist.h"
+#include "cache/resume_point.h"
 
 /* How a list may come: by LIST alone, or as a stream that goes on as the watch (PROTOCOL 1.4). */
 enum watch_list {
@@ -77,7 +77,7 @@ void reflector_destroy(struct reflector **r);
  * watches from rv; when the server refuses that at once, the list comes without a wait. Else it
  * lists: what is not older than rv, or the newest if that is not known, as servers may lag behind
  * what was left. May be called again. */
-void reflector_resume(struct reflector *r, const struct past *past);
+void reflector_resume(struct reflector *r, const struct resume_point *resume);
 
 /* The first action. */
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms);
@@ -109,7 +109,7 @@ struct str reflector_list_rv(const struct reflector *r, struct str rv);
 bool reflector_goes_back(const struct reflector *r, struct str rv);
 
 /* Is it older than the version to resume from, that of an event maybe? */
-bool reflector_is_past(const struct reflector *r, struct str rv);
+bool reflector_is_older(const struct reflector *r, struct str rv);
 
 /* Was the list under way asked for without a version? Then it shows the server's newest state. */
 bool reflector_is_newest(const struct reflector *r);
@@ -125,7 +125,7 @@ void reflector_seen(struct reflector *r, struct str rv);
 
 /* The same of a bookmark; false: its version goes back, the stream cannot be trusted (PROTOCOL
  * 1.23): end it with reflector_relist(). */
-bool reflector_marked(struct reflector *r, struct str rv) MUST_CHECK;
+bool reflector_bookmark(struct reflector *r, struct str rv) MUST_CHECK;
 
 /* An established watch or stream ended: cleanly, cut off, or by a deadline (PROTOCOL 1.7). */
 struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms);
@@ -154,9 +154,9 @@ void reflector_can_stream(struct reflector *r, bool can);
 enum reflector_state reflector_state(const struct reflector *r);
 
 /* The version it would resume from; "" before the first list, and when the server gives none. */
-const char *reflector_rv(const struct reflector *r);
+const char *reflector_last_sync_rv(const struct reflector *r);
 /* That of the last list or bookmark; "" before the first one. */
-const char *reflector_mark(const struct reflector *r);
+const char *reflector_collection_rv(const struct reflector *r);
 
 /* Times that a cache in sync had to be listed anew, by reason: RELIST_REASONS numbers. */
 const uint64_t *reflector_relists(const struct reflector *r);

@@ -15,7 +15,7 @@
 /* A mark, one that the list under way has staged, or both. */
 struct entry {
     struct map_node node;
-    size_t part;
+    size_t scope;
     uint64_t times; /* 0 = no mark */
     uint64_t staged_times;
     enum { UNTOLD, THERE, USABLE } heard; /* of the key, since the list under way began */
@@ -50,11 +50,11 @@ static void put_id(struct buf *id, const struct unusable *u)
         buf_puts(id, NO_NAME);
 }
 
-static struct entry *add(struct skips *s, size_t part, struct str id, struct str name)
+static struct entry *add(struct skips *s, size_t scope, struct str id, struct str name)
 {
     struct entry *e = mem_zalloc(sizeof(*e) + id.n + name.n);
 
-    e->part = part;
+    e->scope = scope;
     e->id_n = id.n;
     e->name_n = name.n;
     memcpy(e->text, id.p, id.n);
@@ -64,14 +64,14 @@ static struct entry *add(struct skips *s, size_t part, struct str id, struct str
     return e;
 }
 
-static struct entry *find_or_add(struct skips *s, size_t part, const struct unusable *u)
+static struct entry *find_or_add(struct skips *s, size_t scope, const struct unusable *u)
 {
     struct buf id = {0};
 
     put_id(&id, u);
     struct entry *e = find(s, buf_str(&id));
     if (e == NULL)
-        e = add(s, part, buf_str(&id), u->name);
+        e = add(s, scope, buf_str(&id), u->name);
     buf_free(&id);
     return e;
 }
@@ -85,7 +85,7 @@ static void drop(struct skips *s, struct entry *e)
 
 static struct skip skip_of(const struct entry *e)
 {
-    return (struct skip){.part = e->part,
+    return (struct skip){.scope = e->scope,
                          .id = str_of(e->text, e->id_n),
                          .name = str_of(e->text + e->id_n, e->name_n),
                          .why = e->why != NULL ? str_c(e->why) : str_c(""),
@@ -94,10 +94,10 @@ static struct skip skip_of(const struct entry *e)
 
 static void tell(const struct skips *s, const struct entry *e, bool gone)
 {
-    const struct skip mark = skip_of(e);
+    const struct skip skip = skip_of(e);
 
     if (s->sink != NULL)
-        s->sink(s->arg, &mark, gone);
+        s->sink(s->arg, &skip, gone);
 }
 
 /* Counts the mark in, or out before it changes. */
@@ -149,9 +149,9 @@ void skips_fini(struct skips *s)
     }
 }
 
-void skips_mark(struct skips *s, size_t part, const struct unusable *u)
+void skips_add(struct skips *s, size_t scope, const struct unusable *u)
 {
-    struct entry *e = find_or_add(s, part, u);
+    struct entry *e = find_or_add(s, scope, u);
     bool anybody = e->text[0] == NO_NAME[0];
 
     e->heard = THERE;
@@ -187,9 +187,9 @@ bool skips_clear(struct skips *s, struct str key, struct str uid)
     return s->count < before;
 }
 
-void skips_stage(struct skips *s, size_t part, const struct unusable *u)
+void skips_stage(struct skips *s, size_t scope, const struct unusable *u)
 {
-    struct entry *e = find_or_add(s, part, u);
+    struct entry *e = find_or_add(s, scope, u);
 
     e->staged_times = e->text[0] == NO_NAME[0] ? e->staged_times + 1 : 1;
     e->staged_why = u->why;
@@ -222,14 +222,14 @@ void skips_stage_present(struct skips *s, struct str key)
         e->heard = THERE;
 }
 
-void skips_commit(struct skips *s, size_t part, bool beside)
+void skips_commit(struct skips *s, size_t scope, bool beside)
 {
     for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
         struct entry *e = entry_of(n);
         uint64_t times = e->staged_times;
 
         next = map_next(n);
-        if (e->part != part)
+        if (e->scope != scope)
             continue;
         bool stays = beside && (e->heard == THERE || e->text[0] == NO_NAME[0]);
         e->staged_times = 0;
@@ -241,35 +241,35 @@ void skips_commit(struct skips *s, size_t part, bool beside)
     }
 }
 
-void skips_abort(struct skips *s, size_t part)
+void skips_abort(struct skips *s, size_t scope)
 {
     for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
         next = map_next(n);
-        if (entry_of(n)->part == part)
+        if (entry_of(n)->scope == scope)
             unstage(s, entry_of(n));
     }
 }
 
-void skips_load(struct skips *s, const struct skip *mark)
+void skips_load(struct skips *s, const struct skip *skip)
 {
-    struct entry *e = find(s, mark->id);
+    struct entry *e = find(s, skip->id);
 
-    if (e == NULL && mark->id.n > 0 && mark->times > 0)
-        e = add(s, mark->part, mark->id, mark->name);
+    if (e == NULL && skip->id.n > 0 && skip->times > 0)
+        e = add(s, skip->scope, skip->id, skip->name);
     if (e == NULL)
         return;
     count(s, e, false);
     free(e->why);
-    e->why = mem_strndup(mark->why.n > 0 ? mark->why.p : "", mark->why.n);
-    e->times = mark->times;
+    e->why = mem_strndup(skip->why.n > 0 ? skip->why.p : "", skip->why.n);
+    e->times = skip->times;
     count(s, e, true);
 }
 
-void skips_unload(struct skips *s, size_t part)
+void skips_unload(struct skips *s, size_t scope)
 {
     for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
         next = map_next(n);
-        if (entry_of(n)->part != part)
+        if (entry_of(n)->scope != scope)
             continue;
         count(s, entry_of(n), false);
         drop(s, entry_of(n));
@@ -288,12 +288,12 @@ uint64_t skips_count(const struct skips *s)
     return s->count;
 }
 
-void skips_each(const struct skips *s, void (*cb)(void *arg, const struct skip *mark), void *arg)
+void skips_each(const struct skips *s, void (*cb)(void *arg, const struct skip *skip), void *arg)
 {
     for (struct map_node *n = map_first(&s->marks); n != NULL; n = map_next(n)) {
-        const struct skip mark = skip_of(entry_of(n));
+        const struct skip skip = skip_of(entry_of(n));
 
-        if (mark.times > 0)
-            cb(arg, &mark);
+        if (skip.times > 0)
+            cb(arg, &skip);
     }
 }

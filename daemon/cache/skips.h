@@ -18,7 +18,7 @@
 
 /* One mark. Borrowed. */
 struct skip {
-    size_t part;
+    size_t scope;
     struct str id;   /* what it is kept under: its key, or what else tells it from others */
     struct str name; /* its key, or what stands in place of a name; empty: that cannot be read */
     struct str why;
@@ -44,14 +44,14 @@ struct skips {
 void skips_fini(struct skips *s);
 
 /* An event of a watch shows such an object. */
-void skips_mark(struct skips *s, size_t part, const struct unusable *u);
+void skips_add(struct skips *s, size_t scope, const struct unusable *u);
 
 /* A usable state of the key has come, or its end. uid: of the object, which may have a mark without a
  * key; empty = not known. False: there was no mark. */
 bool skips_clear(struct skips *s, struct str key, struct str uid);
 
 /* The list under way shows such an object. */
-void skips_stage(struct skips *s, size_t part, const struct unusable *u);
+void skips_stage(struct skips *s, size_t scope, const struct unusable *u);
 
 /* It shows the key in a usable state, or its end. */
 void skips_unstage(struct skips *s, struct str key);
@@ -65,16 +65,16 @@ bool skips_has_odd(const struct skips *s, struct str uid);
 /* The list is over: what it has staged is all there is; or, beside a watch that
  * alone tells what objects are like: marks of keys that the list does not show, and the watch has not told of
  * since the list began, are gone. */
-void skips_commit(struct skips *s, size_t part, bool beside);
+void skips_commit(struct skips *s, size_t scope, bool beside);
 
 /* The list has failed, or another one begins. */
-void skips_abort(struct skips *s, size_t part);
+void skips_abort(struct skips *s, size_t scope);
 
 /* What an earlier process has left; nobody is told. */
-void skips_load(struct skips *s, const struct skip *mark);
+void skips_load(struct skips *s, const struct skip *skip);
 
 /* Forgets all of the part; nobody is told. */
-void skips_unload(struct skips *s, size_t part);
+void skips_unload(struct skips *s, size_t scope);
 
 /* Has the key a mark? */
 bool skips_has(const struct skips *s, struct str key);
@@ -83,6 +83,6 @@ bool skips_has(const struct skips *s, struct str key);
 uint64_t skips_count(const struct skips *s);
 
 /* All marks: cb once each. cb must change nothing. */
-void skips_each(const struct skips *s, void (*cb)(void *arg, const struct skip *mark), void *arg);
+void skips_each(const struct skips *s, void (*cb)(void *arg, const struct skip *skip), void *arg);
 
 #endif

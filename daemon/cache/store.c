@@ -15,14 +15,14 @@ struct entry {
     struct object *object; /* NULL: only staged, not visible yet */
     struct object *staged; /* from the list under way; on the part's staged list iff not NULL */
     struct list link;
-    size_t part;
+    size_t scope;
     uint64_t seen; /* generation of the list that named it last */
     uint64_t left; /* generation of the list that showed it as not selected last */
     uint64_t
         guess; /* the same, if all that is known is that the watch does not select it any more */
 };
 
-struct part {
+struct store_scope {
     uint64_t generation; /* of the list under way, or the last one */
     bool doubted;        /* its versions prove nothing */
     struct list entries; /* all of the part: other parts cost a list nothing */
@@ -33,8 +33,8 @@ struct part {
 
 struct store {
     struct map by_key;
-    struct part *parts;
-    size_t part_count;
+    struct store_scope *scopes;
+    size_t scope_count;
     size_t count;
     size_t bytes;
     struct skips skips;
@@ -42,26 +42,26 @@ struct store {
     void *arg;
 };
 
-struct store *store_create(size_t parts, delta_sink *sink, void *arg)
+struct store *store_create(size_t scopes, delta_sink *sink, void *arg)
 {
     struct store *s = mem_zalloc(sizeof(*s));
 
-    ensure(parts > 0 && sink != NULL);
-    s->parts = mem_array(parts, sizeof(*s->parts));
-    s->part_count = parts;
-    for (size_t i = 0; i < parts; i++) {
-        list_init(&s->parts[i].entries);
-        list_init(&s->parts[i].staged);
+    ensure(scopes > 0 && sink != NULL);
+    s->scopes = mem_array(scopes, sizeof(*s->scopes));
+    s->scope_count = scopes;
+    for (size_t i = 0; i < scopes; i++) {
+        list_init(&s->scopes[i].entries);
+        list_init(&s->scopes[i].staged);
     }
     s->sink = sink;
     s->arg = arg;
     return s;
 }
 
-static struct part *part_at(const struct store *s, size_t part)
+static struct store_scope *scope_at(const struct store *s, size_t scope)
 {
-    ensure(part < s->part_count);
-    return &s->parts[part];
+    ensure(scope < s->scope_count);
+    return &s->scopes[scope];
 }
 
 static struct entry *find(const struct store *s, struct str key)
@@ -78,24 +78,24 @@ static void rekey(struct store *s, struct entry *e, struct object *state_driver)
     map_put(&s->by_key, &e->node, object_key(state_driver));
 }
 
-static struct entry *add_entry(struct store *s, size_t part, struct object *state_driver)
+static struct entry *add_entry(struct store *s, size_t scope, struct object *state_driver)
 {
     struct entry *e = mem_zalloc(sizeof(*e));
 
-    e->part = part;
-    list_append(&part_at(s, part)->entries, &e->mate);
+    e->scope = scope;
+    list_append(&scope_at(s, scope)->entries, &e->mate);
     list_init(&e->link);
     map_put(&s->by_key, &e->node, object_key(state_driver));
     return e;
 }
 
-static void move_entry(struct store *s, struct entry *e, size_t part)
+static void move_entry(struct store *s, struct entry *e, size_t scope)
 {
-    if (e->part == part)
+    if (e->scope == scope)
         return;
-    e->part = part;
+    e->scope = scope;
     list_remove(&e->mate);
-    list_append(&part_at(s, part)->entries, &e->mate);
+    list_append(&scope_at(s, scope)->entries, &e->mate);
 }
 
 static void free_entry(struct store *s, struct entry *e)
@@ -120,7 +120,7 @@ void store_destroy(struct store **sp)
         free_entry(s, map_entry(n, struct entry, node));
     }
     skips_fini(&s->skips);
-    free(s->parts);
+    free(s->scopes);
     free(s);
 }
 
@@ -168,7 +168,8 @@ static bool same_version(const struct object *a, const struct object *b)
 }
 
 /* Does the object say nothing new of what is stored? */
-static bool is_known(const struct part *p, const struct object *stored, const struct object *o)
+static bool is_known(const struct store_scope *p, const struct object *stored,
+                     const struct object *o)
 {
     return same_version(stored, o) && (!p->doubted || object_same_bytes(stored, o));
 }
@@ -183,43 +184,43 @@ static void drop_staged(struct store *s, struct entry *e)
     object_unref(&e->staged);
 }
 
-void store_abort(struct store *s, size_t part)
+void store_abort(struct store *s, size_t scope)
 {
-    struct part *p = part_at(s, part);
+    struct store_scope *p = scope_at(s, scope);
 
     list_each (pos, tmp, &p->staged)
         drop_staged(s, list_entry(pos, struct entry, link));
-    skips_abort(&s->skips, part);
+    skips_abort(&s->skips, scope);
 }
 
-void store_begin(struct store *s, size_t part)
+void store_begin(struct store *s, size_t scope)
 {
-    store_abort(s, part);
-    part_at(s, part)->generation++;
-    part_at(s, part)->doubted = false;
-    part_at(s, part)->unreadable = false;
-    part_at(s, part)->compares = false;
+    store_abort(s, scope);
+    scope_at(s, scope)->generation++;
+    scope_at(s, scope)->doubted = false;
+    scope_at(s, scope)->unreadable = false;
+    scope_at(s, scope)->compares = false;
 }
 
-void store_compare(struct store *s, size_t part)
+void store_compare(struct store *s, size_t scope)
 {
-    part_at(s, part)->compares = true;
+    scope_at(s, scope)->compares = true;
 }
 
-void store_doubt(struct store *s, size_t part)
+void store_doubt(struct store *s, size_t scope)
 {
-    part_at(s, part)->doubted = true;
+    scope_at(s, scope)->doubted = true;
 }
 
-void store_stage(struct store *s, size_t part, struct object *o)
+void store_stage(struct store *s, size_t scope, struct object *o)
 {
-    struct part *p = part_at(s, part);
+    struct store_scope *p = scope_at(s, scope);
     struct entry *e = find(s, object_key(o));
 
     skips_unstage(&s->skips, object_key(o));
     if (e == NULL)
-        e = add_entry(s, part, o);
-    move_entry(s, e, part);
+        e = add_entry(s, scope, o);
+    move_entry(s, e, scope);
     e->seen = p->generation;
     if (e->staged != NULL && e->object == NULL) /* named twice by one list: the later one counts */
         rekey(s, e, o);
@@ -231,31 +232,31 @@ void store_stage(struct store *s, size_t part, struct object *o)
     list_append(&p->staged, &e->link);
 }
 
-void store_stage_kept(struct store *s, size_t part, const struct unusable *u)
+void store_stage_kept(struct store *s, size_t scope, const struct unusable *u)
 {
-    struct part *p = part_at(s, part);
+    struct store_scope *p = scope_at(s, scope);
     struct entry *e = find(s, u->key);
 
     if (e != NULL && e->object != NULL)
         e->seen = p->generation;
     p->unreadable = p->unreadable || u->name.n == 0;
-    skips_stage(&s->skips, part, u);
+    skips_stage(&s->skips, scope, u);
 }
 
-void store_stage_present(struct store *s, size_t part, const struct object *o)
+void store_stage_present(struct store *s, size_t scope, const struct object *o)
 {
     struct entry *e = find(s, object_key(o));
 
     skips_stage_present(&s->skips, object_key(o));
     if (e != NULL && e->object != NULL && same_life(e->object, o))
-        e->seen = part_at(s, part)->generation;
+        e->seen = scope_at(s, scope)->generation;
 }
 
-void store_unstage(struct store *s, size_t part, struct str key)
+void store_unstage(struct store *s, size_t scope, struct str key)
 {
     struct entry *e = find(s, key);
 
-    ensure(part < s->part_count);
+    ensure(scope < s->scope_count);
     skips_unstage(&s->skips, key);
     if (e == NULL)
         return;
@@ -266,45 +267,45 @@ void store_unstage(struct store *s, size_t part, struct str key)
         drop_staged(s, e);
 }
 
-void store_stage_left(struct store *s, size_t part, const struct object *o)
+void store_stage_left(struct store *s, size_t scope, const struct object *o)
 {
     struct entry *e;
 
-    store_unstage(s, part, object_key(o));
+    store_unstage(s, scope, object_key(o));
     e = find(s, object_key(o));
     if (e != NULL && same_life(e->object, o))
-        e->left = part_at(s, part)->generation;
+        e->left = scope_at(s, scope)->generation;
 }
 
 /* Is it stored, and not among what the list of its part selects? */
-static bool is_missing(const struct part *p, const struct entry *e)
+static bool is_missing(const struct store_scope *p, const struct entry *e)
 {
     return e->object != NULL && e->seen != p->generation;
 }
 
 /* May one that is missing be an item that was skipped? */
-static bool is_spared(const struct store *s, const struct part *p, const struct entry *e)
+static bool is_spared(const struct store *s, const struct store_scope *p, const struct entry *e)
 {
     return e->left != p->generation &&
            (p->unreadable || skips_has_odd(&s->skips, object_uid(e->object)));
 }
 
-static bool vanishes(const struct store *s, const struct part *p, const struct entry *e)
+static bool vanishes(const struct store *s, const struct store_scope *p, const struct entry *e)
 {
     return is_missing(p, e) && !is_spared(s, p, e);
 }
 
 /* As what does one that vanishes go? */
-static enum delta_type end_of(const struct part *p, const struct entry *e)
+static enum delta_type end_of(const struct store_scope *p, const struct entry *e)
 {
     bool left = e->left == p->generation || e->guess == p->generation;
 
     return left ? DELTA_LEFT : DELTA_DELETED;
 }
 
-size_t store_would_delete(const struct store *s, size_t part)
+size_t store_would_delete(const struct store *s, size_t scope)
 {
-    const struct part *p = part_at(s, part);
+    const struct store_scope *p = scope_at(s, scope);
     size_t n = 0;
 
     list_each (pos, tmp, &p->entries) {
@@ -320,10 +321,10 @@ size_t store_would_delete(const struct store *s, size_t part)
     return n;
 }
 
-void store_each_vanishing(const struct store *s, size_t part,
+void store_each_vanishing(const struct store *s, size_t scope,
                           void (*cb)(void *arg, struct object *o), void *arg)
 {
-    const struct part *p = part_at(s, part);
+    const struct store_scope *p = scope_at(s, scope);
 
     list_each (pos, tmp, &p->entries) {
         const struct entry *e = list_entry(pos, struct entry, mate);
@@ -333,9 +334,9 @@ void store_each_vanishing(const struct store *s, size_t part,
     }
 }
 
-bool store_has_vanishing(const struct store *s, size_t part)
+bool store_has_vanishing(const struct store *s, size_t scope)
 {
-    const struct part *p = part_at(s, part);
+    const struct store_scope *p = scope_at(s, scope);
 
     list_each (pos, tmp, &p->entries) {
         const struct entry *e = list_entry(pos, struct entry, mate);
@@ -346,19 +347,19 @@ bool store_has_vanishing(const struct store *s, size_t part)
     return false;
 }
 
-void store_stage_existing(struct store *s, size_t part, const struct object *o)
+void store_stage_existing(struct store *s, size_t scope, const struct object *o)
 {
-    const struct part *p = part_at(s, part);
+    const struct store_scope *p = scope_at(s, scope);
     struct entry *e = find(s, object_key(o));
 
     if (e != NULL && e->object != NULL && is_missing(p, e) && same_life(e->object, o))
         e->left = p->generation;
 }
 
-void store_stage_guess(struct store *s, size_t part, bool (*is_other)(void *arg, struct object *o),
+void store_stage_guess(struct store *s, size_t scope, bool (*is_other)(void *arg, struct object *o),
                        void *arg)
 {
-    const struct part *p = part_at(s, part);
+    const struct store_scope *p = scope_at(s, scope);
 
     list_each (pos, tmp, &p->entries) {
         struct entry *e = list_entry(pos, struct entry, mate);
@@ -368,9 +369,9 @@ void store_stage_guess(struct store *s, size_t part, bool (*is_other)(void *arg,
     }
 }
 
-bool store_would_end(const struct store *s, size_t part)
+bool store_would_end(const struct store *s, size_t scope)
 {
-    const struct part *p = part_at(s, part);
+    const struct store_scope *p = scope_at(s, scope);
 
     list_each (pos, tmp, &p->entries)
         if (vanishes(s, p, list_entry(pos, struct entry, mate)))
@@ -384,9 +385,9 @@ bool store_would_end(const struct store *s, size_t part)
     return false;
 }
 
-bool store_would_tell(const struct store *s, size_t part)
+bool store_would_tell(const struct store *s, size_t scope)
 {
-    return !list_is_empty(&part_at(s, part)->staged) || store_would_end(s, part);
+    return !list_is_empty(&scope_at(s, scope)->staged) || store_would_end(s, scope);
 }
 
 struct vanished {
@@ -396,17 +397,18 @@ struct vanished {
 };
 
 /* What the list does not name, and yet deletes not. */
-static void mark_missing(struct store *s, const struct entry *e, size_t part)
+static void mark_missing(struct store *s, const struct entry *e, size_t scope)
 {
     struct str key = object_key(e->object);
 
-    skips_stage(&s->skips, part, &(struct unusable){.key = key, .name = key, .why = SKIPS_MISSING});
+    skips_stage(&s->skips, scope,
+                &(struct unusable){.key = key, .name = key, .why = SKIPS_MISSING});
 }
 
 /* Takes what the list did not select out of the map, for tell_vanished(). */
-static void take_vanished(struct store *s, size_t part, struct list *gone)
+static void take_vanished(struct store *s, size_t scope, struct list *gone)
 {
-    const struct part *p = part_at(s, part);
+    const struct store_scope *p = scope_at(s, scope);
 
     list_each (pos, tmp, &p->entries) {
         struct entry *e = list_entry(pos, struct entry, mate);
@@ -414,7 +416,7 @@ static void take_vanished(struct store *s, size_t part, struct list *gone)
         if (!is_missing(p, e))
             continue;
         if (is_spared(s, p, e)) {
-            mark_missing(s, e, part);
+            mark_missing(s, e, scope);
             continue;
         }
         struct vanished *v = mem_alloc(sizeof(*v));
@@ -425,13 +427,13 @@ static void take_vanished(struct store *s, size_t part, struct list *gone)
     }
 }
 
-static void tell_vanished(struct store *s, size_t part, struct delta as)
+static void tell_vanished(struct store *s, size_t scope, struct delta as)
 {
     struct list gone;
 
     list_init(&gone);
-    take_vanished(s, part, &gone);
-    list_each (pos, tmp, &s->parts[part].staged) {
+    take_vanished(s, scope, &gone);
+    list_each (pos, tmp, &s->scopes[scope].staged) {
         struct entry *e = list_entry(pos, struct entry, link);
 
         e->staged = swap_in(s, e, e->staged); /* now the old state */
@@ -446,13 +448,13 @@ static void tell_vanished(struct store *s, size_t part, struct delta as)
     }
 }
 
-void store_commit(struct store *s, size_t part, enum delta_cause cause, uint64_t received_ns)
+void store_commit(struct store *s, size_t scope, enum delta_cause cause, uint64_t received_ns)
 {
-    struct part *p = part_at(s, part);
+    struct store_scope *p = scope_at(s, scope);
     struct delta as = {.cause = cause, .received_ns = received_ns};
 
-    tell_vanished(s, part, as);
-    skips_commit(&s->skips, part, part_at(s, part)->compares);
+    tell_vanished(s, scope, as);
+    skips_commit(&s->skips, scope, scope_at(s, scope)->compares);
     as.final_state_unknown = true;
     list_each (pos, tmp, &p->staged) {
         struct entry *e = list_entry(pos, struct entry, link);
@@ -488,15 +490,15 @@ static void replace(struct store *s, struct entry *e, struct object *o, bool qui
     object_unref(&was);
 }
 
-void store_apply(struct store *s, size_t part, struct object *o, uint64_t received_ns)
+void store_apply(struct store *s, size_t scope, struct object *o, uint64_t received_ns)
 {
     struct delta as = {.cause = CAUSE_WATCH, .received_ns = received_ns};
-    const struct part *p = part_at(s, part);
+    const struct store_scope *p = scope_at(s, scope);
     struct entry *e = find(s, object_key(o));
 
     skips_clear(&s->skips, object_key(o), object_uid(o));
     if (e == NULL)
-        e = add_entry(s, part, o);
+        e = add_entry(s, scope, o);
     e->seen = p->generation; /* a list beside the watch need not name it */
     if (e->object != NULL && is_known(p, e->object, o))
         return;
@@ -563,19 +565,19 @@ static struct str key_of_uid(const struct store *s, struct str uid)
     return str_c("");
 }
 
-void store_skip(struct store *s, size_t part, const struct unusable *u)
+void store_skip(struct store *s, size_t scope, const struct unusable *u)
 {
     struct unusable known = *u;
 
-    ensure(part < s->part_count);
+    ensure(scope < s->scope_count);
     if (u->key.n == 0)
         known.key = key_of_uid(s, u->uid);
     if (u->key.n == 0 && known.key.n > 0)
         known.name = known.key;
-    skips_mark(&s->skips, part, &known);
+    skips_add(&s->skips, scope, &known);
 }
 
-void store_remove_unusable(struct store *s, size_t part, const struct unusable *u,
+void store_remove_unusable(struct store *s, size_t scope, const struct unusable *u,
                            uint64_t received_ns)
 {
     struct str key = u->key.n > 0 ? u->key : key_of_uid(s, u->uid);
@@ -592,7 +594,7 @@ void store_remove_unusable(struct store *s, size_t part, const struct unusable *
     if (key.n > 0)
         store_drop(s, key, as);
     else if (!known && u->name.n == 0)
-        store_skip(s, part, u); /* something is gone: nobody knows what */
+        store_skip(s, scope, u); /* something is gone: nobody knows what */
 }
 
 void store_on_skip(struct store *s, skips_sink *sink, void *arg)
@@ -601,10 +603,10 @@ void store_on_skip(struct store *s, skips_sink *sink, void *arg)
     s->skips.arg = arg;
 }
 
-void store_load_skip(struct store *s, const struct skip *mark)
+void store_load_skip(struct store *s, const struct skip *skip)
 {
-    ensure(mark->part < s->part_count);
-    skips_load(&s->skips, mark);
+    ensure(skip->scope < s->scope_count);
+    skips_load(&s->skips, skip);
 }
 
 const struct skips *store_skips(const struct store *s)
@@ -621,24 +623,24 @@ void store_drop(struct store *s, struct str key, struct delta as)
     object_unref(&was);
 }
 
-void store_load(struct store *s, size_t part, struct object *o)
+void store_load(struct store *s, size_t scope, struct object *o)
 {
     struct entry *e = find(s, object_key(o));
     struct object *was;
 
-    ensure(list_is_empty(&part_at(s, part)->staged));
+    ensure(list_is_empty(&scope_at(s, scope)->staged));
     if (e == NULL)
-        e = add_entry(s, part, o);
-    move_entry(s, e, part);
+        e = add_entry(s, scope, o);
+    move_entry(s, e, scope);
     was = swap_in(s, e, object_ref(o));
     object_unref(&was);
 }
 
-void store_unload(struct store *s, size_t part)
+void store_unload(struct store *s, size_t scope)
 {
-    store_abort(s, part);
-    skips_unload(&s->skips, part);
-    list_each (pos, tmp, &s->parts[part].entries) {
+    store_abort(s, scope);
+    skips_unload(&s->skips, scope);
+    list_each (pos, tmp, &s->scopes[scope].entries) {
         struct entry *e = list_entry(pos, struct entry, mate);
 
         account(s, e->object, NULL);

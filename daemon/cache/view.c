@@ -113,7 +113,7 @@ void view_delta(struct view *v, const struct watch *w, const struct delta *d)
         view_join_backends(v->join, d);
 }
 
-void view_recalled(struct view *v, struct feed_now now)
+void view_recalled(struct view *v, struct list_watch_now now)
 {
     if (!v->synced)
         view_join_flush(v->join, now.ms, now.wall_ns);
@@ -125,7 +125,7 @@ static bool is_settled(const struct watch *w)
     return watch_settled(w) || watch_stale(w);
 }
 
-uint64_t view_tick(struct view *v, struct feed_now now)
+uint64_t view_tick(struct view *v, struct list_watch_now now)
 {
     bool wants = !v->synced || view_join_wants(v->join, now.ms);
     bool shows = wants && is_settled(v->services) && is_settled(v->slices);

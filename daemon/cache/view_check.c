@@ -63,7 +63,7 @@ static bool is_of(const struct watch *w, const struct need *need)
 /* Appends what the watch would keep of the sample. */
 static void put_kept(struct buf *out, const struct watch *w, const struct need *need)
 {
-    struct object_scan *scan = object_scan_create(feed_rules(watch_feed(w, 0)));
+    struct object_scan *scan = object_scan_create(list_watch_rules(watch_list_watch(w, 0)));
     struct object *o = NULL;
 
     object_scan_text(scan, str_c(need->sample));
@@ -95,7 +95,7 @@ static enum err_kind check_kept(const char *setting, const struct watch *w, cons
     const char *missing = NULL;
     struct buf kept = {0};
 
-    if (watch_feed_count(w) == 0)
+    if (watch_list_watch_count(w) == 0)
         return ERR_OK; /* its version is for discovery to say */
     put_kept(&kept, w, need);
     for (size_t i = 0; i < ARRAY_LEN(need->paths) && need->paths[i] != NULL; i++)

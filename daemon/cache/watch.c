@@ -8,7 +8,7 @@
 #include "base/panic.h"
 #include "cache/audit.h"
 #include "cache/confirm.h"
-#include "cache/span.h"
+#include "cache/scopes.h"
 
 /* What a list left open is listed again after so long, with each time twice as long. */
 #define MISSING_FIRST_MS UINT64_C(60000)
@@ -23,15 +23,15 @@ struct watch {
     char *resource_name;
     char *labels;
     char *fields;
-    struct span span;
+    struct scopes scopes;
     struct watch_params params; /* without its pointers, which are the above */
     struct resource resource;   /* as far as it is known */
     struct shape *shape;        /* NULL = everything is kept */
     struct store *store;
     struct guard_window window;
-    struct feed **feeds; /* NULL until the resource is known */
-    size_t feed_count;
-    struct pasts pasts; /* what an earlier process has left */
+    struct list_watch **list_watches; /* NULL until the resource is known */
+    size_t list_watch_count;
+    struct resume_points resume_points; /* what an earlier process has left */
     struct audit *audit;
     struct confirm *confirm; /* NULL = deletes are taken as they come */
     struct err
@@ -52,9 +52,9 @@ static uint64_t newest_ms(const struct watch *w)
 {
     uint64_t ms = 0;
 
-    for (size_t i = 0; i < w->feed_count; i++)
-        if (feed_now_ms(w->feeds[i]) > ms)
-            ms = feed_now_ms(w->feeds[i]);
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        if (list_watch_now_ms(w->list_watches[i]) > ms)
+            ms = list_watch_now_ms(w->list_watches[i]);
     return ms;
 }
 
@@ -64,7 +64,7 @@ static void tell(void *arg, const struct delta *d)
     bool gone = d->type == DELTA_DELETED || d->type == DELTA_LEFT;
 
     if (w->events->on_kept != NULL)
-        w->events->on_kept(w->arg, w, span_find(&w->span, d->object), d->object, gone);
+        w->events->on_kept(w->arg, w, scopes_find(&w->scopes, d->object), d->object, gone);
     w->events->on_delta(w->arg, w, d);
 }
 
@@ -73,7 +73,7 @@ static void on_store_delta(void *arg, const struct delta *d)
     struct watch *w = arg;
 
     if (audit_state(w->audit) != AUDIT_IDLE)
-        audit_touched(w->audit, span_find(&w->span, d->object), d);
+        audit_touched(w->audit, scopes_find(&w->scopes, d->object), d);
     if (w->confirm != NULL)
         confirm_take(w->confirm, d, newest_ms(w));
     else
@@ -96,20 +96,20 @@ static void on_skip(void *arg, const struct skip *s, bool gone)
 {
     struct watch *w = arg;
 
-    audit_skipped(w->audit, s->part, s->id);
+    audit_skipped(w->audit, s->scope, s->id);
     log_skip(w, s, gone);
     if (w->events->on_skipped != NULL)
         w->events->on_skipped(w->arg, w, s, gone);
 }
 
-static struct feed *make_feed(struct watch *w, size_t stream)
+static struct list_watch *make_list_watch(struct watch *w, size_t scope)
 {
-    return feed_create(&(struct feed_params){
+    return list_watch_create(&(struct list_watch_params){
         .cluster = w->cluster,
         .watch = w->name,
         .resource = &w->resource,
-        .ns = span_namespace(&w->span, stream),
-        .name = span_name(&w->span, stream),
+        .ns = scopes_namespace(&w->scopes, scope),
+        .name = scopes_name(&w->scopes, scope),
         .label_selector = w->labels,
         .field_selector = w->fields,
         .shape = w->shape,
@@ -119,27 +119,27 @@ static struct feed *make_feed(struct watch *w, size_t stream)
         .window = &w->window,
         .bookmark_timeout_ms = w->params.bookmark_timeout_ms,
         .list_idle_timeout_ms = w->params.list_idle_timeout_ms,
-        .seed = w->params.seed + stream,
+        .seed = w->params.seed + scope,
         .store = w->store,
-        .part = stream,
+        .scope = scope,
     });
 }
 
-static void resume_feed(struct watch *w, size_t stream)
+static void resume_list_watch(struct watch *w, size_t scope)
 {
-    struct past past = past_of(&w->pasts, stream, &w->resource);
+    struct resume_point resume = resume_points_get(&w->resume_points, scope, &w->resource);
 
-    feed_resume(w->feeds[stream], &past);
+    list_watch_resume(w->list_watches[scope], &resume);
 }
 
-static void make_feeds(struct watch *w)
+static void make_list_watches(struct watch *w)
 {
-    w->feeds = mem_array(w->span.streams, sizeof(struct feed *));
-    w->feed_count = w->span.streams;
-    for (size_t i = 0; i < w->feed_count; i++) {
-        w->feeds[i] = make_feed(w, i);
-        if (w->pasts.v[i].kind != PAST_NONE)
-            resume_feed(w, i);
+    w->list_watches = mem_array(w->scopes.count, sizeof(struct list_watch *));
+    w->list_watch_count = w->scopes.count;
+    for (size_t i = 0; i < w->list_watch_count; i++) {
+        w->list_watches[i] = make_list_watch(w, i);
+        if (w->resume_points.v[i].kind != RESUME_NONE)
+            resume_list_watch(w, i);
     }
 }
 
@@ -162,14 +162,14 @@ static struct watch *new_watch(const struct watch_params *p, const struct watch_
     w->cluster = mem_strdup(p->cluster);
     w->labels = mem_strdup(p->label_selector);
     w->fields = mem_strdup(p->field_selector);
-    span_init(&w->span, p);
+    scopes_init(&w->scopes, p);
     w->params = *p;
     w->events = events;
     w->arg = arg;
-    past_init(&w->pasts, w->span.streams);
-    w->store = store_create(w->span.streams, on_store_delta, w);
+    resume_points_init(&w->resume_points, w->scopes.count);
+    w->store = store_create(w->scopes.count, on_store_delta, w);
     store_on_skip(w->store, on_skip, w);
-    w->audit = audit_create(w->store, w->span.streams);
+    w->audit = audit_create(w->store, w->scopes.count);
     if (p->confirm_deletes)
         w->confirm = confirm_create(tell, w);
     return w;
@@ -185,15 +185,15 @@ static enum err_kind set_up(struct watch *w, const struct watch_params *p, struc
     if (resource_parse(p->resource, &w->resource, err) != ERR_OK)
         return err->kind;
     name_resource(w);
-    if (span_check(&w->span, err) != ERR_OK)
+    if (scopes_check(&w->scopes, err) != ERR_OK)
         return err->kind;
     if (has_shape(&p->shape) && shape_create(&p->shape, &w->shape, err) != ERR_OK)
         return err->kind;
     if (!resource_is_known(&w->resource))
         return ERR_OK;
-    if (span_check_scope(&w->span, &w->resource, err) != ERR_OK)
+    if (scopes_check_resource(&w->scopes, &w->resource, err) != ERR_OK)
         return err->kind;
-    make_feeds(w);
+    make_list_watches(w);
     return ERR_OK;
 }
 
@@ -217,16 +217,16 @@ void watch_destroy(struct watch **wp)
     if (w == NULL)
         return;
     *wp = NULL;
-    for (size_t i = 0; i < w->feed_count; i++)
-        feed_destroy(&w->feeds[i]);
-    free(w->feeds);
-    past_fini(&w->pasts);
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        list_watch_destroy(&w->list_watches[i]);
+    free(w->list_watches);
+    resume_points_fini(&w->resume_points);
     confirm_destroy(&w->confirm);
     audit_destroy(&w->audit);
     store_destroy(&w->store);
     shape_destroy(&w->shape);
     resource_fini(&w->resource);
-    span_fini(&w->span);
+    scopes_fini(&w->scopes);
     free(w->labels);
     free(w->fields);
     free(w->resource_name);
@@ -237,7 +237,7 @@ void watch_destroy(struct watch **wp)
 
 const struct resource *watch_wants(const struct watch *w)
 {
-    return w->feeds == NULL ? &w->resource : NULL;
+    return w->list_watches == NULL ? &w->resource : NULL;
 }
 
 static bool same_place(const struct resource *a, const struct resource *b)
@@ -249,13 +249,13 @@ static bool same_place(const struct resource *a, const struct resource *b)
 /* What the server calls the resource now. */
 static void move(struct watch *w, const struct resource *r)
 {
-    bool moved = w->feeds != NULL && !same_place(&w->resource, r);
+    bool moved = w->list_watches != NULL && !same_place(&w->resource, r);
 
     resource_fini(&w->resource);
     w->resource = *r;
     name_resource(w);
-    for (size_t i = 0; moved && i < w->feed_count; i++)
-        feed_move(w->feeds[i]);
+    for (size_t i = 0; moved && i < w->list_watch_count; i++)
+        list_watch_move(w->list_watches[i]);
 }
 
 enum err_kind watch_resolve(struct watch *w, const struct resource *found, struct err *err)
@@ -263,7 +263,7 @@ enum err_kind watch_resolve(struct watch *w, const struct resource *found, struc
     struct resource r;
 
     resource_copy(&r, found);
-    if (span_check_scope(&w->span, &r, err) != ERR_OK) {
+    if (scopes_check_resource(&w->scopes, &r, err) != ERR_OK) {
         resource_fini(&r);
         w->unresolved = *err;
         return err->kind;
@@ -271,8 +271,8 @@ enum err_kind watch_resolve(struct watch *w, const struct resource *found, struc
     w->unresolved = (struct err){0};
     w->version_is_chosen = w->version_is_chosen || w->resource.version == NULL;
     move(w, &r);
-    if (w->feeds == NULL)
-        make_feeds(w);
+    if (w->list_watches == NULL)
+        make_list_watches(w);
     return ERR_OK;
 }
 
@@ -283,8 +283,8 @@ const struct resource *watch_target(const struct watch *w)
 
 bool watch_is_lost(const struct watch *w)
 {
-    for (size_t i = 0; i < w->feed_count; i++)
-        if (feed_status(w->feeds[i]).err->kind == ERR_NOT_FOUND)
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        if (list_watch_status(w->list_watches[i]).err->kind == ERR_NOT_FOUND)
             return w->version_is_chosen;
     return false;
 }
@@ -309,39 +309,39 @@ const char *watch_resource(const struct watch *w)
     return w->resource_name;
 }
 
-size_t watch_feed_count(const struct watch *w)
+size_t watch_list_watch_count(const struct watch *w)
 {
-    return w->feed_count;
+    return w->list_watch_count;
 }
 
-struct feed *watch_feed(const struct watch *w, size_t i)
+struct list_watch *watch_list_watch(const struct watch *w, size_t i)
 {
-    ensure(i < w->feed_count);
-    return w->feeds[i];
+    ensure(i < w->list_watch_count);
+    return w->list_watches[i];
 }
 
-size_t watch_stream_count(const struct watch *w)
+size_t watch_scope_count(const struct watch *w)
 {
-    return w->span.streams;
+    return w->scopes.count;
 }
 
-void watch_put_scope(const struct watch *w, size_t stream, struct buf *out)
+void watch_put_scope_name(const struct watch *w, size_t scope, struct buf *out)
 {
-    span_put_scope(&w->span, stream, out);
+    scopes_put_name(&w->scopes, scope, out);
 }
 
-size_t watch_stream_of(const struct watch *w, const struct object *o)
+size_t watch_scope_of(const struct watch *w, const struct object *o)
 {
-    return span_find(&w->span, o);
+    return scopes_find(&w->scopes, o);
 }
 
 void watch_load(struct watch *w, struct object *o)
 {
-    size_t stream = span_find(&w->span, o);
+    size_t scope = scopes_find(&w->scopes, o);
 
     if (!object_is_bare(o) || !skips_has(store_skips(w->store), object_key(o)))
-        past_note(&w->pasts, stream, o);
-    store_load(w->store, stream, o);
+        resume_points_note(&w->resume_points, scope, o);
+    store_load(w->store, scope, o);
 }
 
 void watch_load_skip(struct watch *w, const struct skip *s)
@@ -349,11 +349,11 @@ void watch_load_skip(struct watch *w, const struct skip *s)
     store_load_skip(w->store, s);
 }
 
-void watch_resume(struct watch *w, size_t stream, const struct past *past)
+void watch_resume(struct watch *w, size_t scope, const struct resume_point *resume)
 {
-    past_set(&w->pasts, stream, past);
-    if (w->feeds != NULL)
-        resume_feed(w, stream);
+    resume_points_set(&w->resume_points, scope, resume);
+    if (w->list_watches != NULL)
+        resume_list_watch(w, scope);
 }
 
 void watch_forget(struct watch *w)
@@ -364,39 +364,40 @@ void watch_forget(struct watch *w)
         audit_failed(w->audit, &err, newest_ms(w));
     if (w->confirm != NULL)
         confirm_forget(w->confirm);
-    past_clear(&w->pasts);
+    resume_points_clear(&w->resume_points);
     w->begun_stale = false;
     w->window = (struct guard_window){0};
-    for (size_t i = 0; i < w->span.streams; i++)
+    for (size_t i = 0; i < w->scopes.count; i++)
         store_unload(w->store, i);
-    for (size_t i = 0; i < w->feed_count; i++)
-        feed_forget(w->feeds[i]);
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        list_watch_forget(w->list_watches[i]);
 }
 
-enum past_kind watch_past(const struct watch *w, size_t stream)
+enum resume_kind watch_resume_point(const struct watch *w, size_t scope)
 {
-    return w->feeds != NULL ? feed_status(watch_feed(w, stream)).past : watch_past_left(w, stream);
+    return w->list_watches != NULL ? list_watch_status(watch_list_watch(w, scope)).resume
+                                   : watch_resume_left(w, scope);
 }
 
-enum past_kind watch_past_left(const struct watch *w, size_t stream)
+enum resume_kind watch_resume_left(const struct watch *w, size_t scope)
 {
-    return w->feeds != NULL ? past_of(&w->pasts, stream, &w->resource).kind
-                            : w->pasts.v[stream].kind;
+    return w->list_watches != NULL ? resume_points_get(&w->resume_points, scope, &w->resource).kind
+                                   : w->resume_points.v[scope].kind;
 }
 
-uint64_t watch_past_contact_ns(const struct watch *w)
+uint64_t watch_resume_contact_ns(const struct watch *w)
 {
-    return past_contact_ns(&w->pasts);
+    return resume_points_contact_ns(&w->resume_points);
 }
 
 /* While another cluster answers, what is there stands as it was. */
-static bool list_is_held(const struct feed_status *s)
+static bool list_is_held(const struct list_watch_status *s)
 {
     return guard_holds(s->guard) && s->guard->reason != GUARD_IDENTITY;
 }
 
 /* Is it too uncertain what the version is worth? */
-static bool is_in_doubt(const struct watch *w, const struct feed_status *s)
+static bool is_in_doubt(const struct watch *w, const struct list_watch_status *s)
 {
     return (w->confirm != NULL && confirm_count(w->confirm) > 0) || list_is_held(s) ||
            s->why == RELIST_FUTURE || s->why == RELIST_BACKWARDS || s->why == RELIST_AUDIT ||
@@ -404,15 +405,15 @@ static bool is_in_doubt(const struct watch *w, const struct feed_status *s)
            s->state == REFLECTOR_COMPARING;
 }
 
-bool watch_version(const struct watch *w, size_t stream, const char **rv, const char **mark)
+bool watch_version(const struct watch *w, size_t scope, const char **rv, const char **collection_rv)
 {
-    if (w->feeds == NULL)
+    if (w->list_watches == NULL)
         return false;
-    struct feed_status s = feed_status(watch_feed(w, stream));
-    if (s.past != PAST_OVER && s.past != PAST_WHOLE)
+    struct list_watch_status s = list_watch_status(watch_list_watch(w, scope));
+    if (s.resume != RESUME_OVER && s.resume != RESUME_WHOLE)
         return false;
     *rv = is_in_doubt(w, &s) ? "" : s.rv;
-    *mark = s.mark;
+    *collection_rv = s.collection_rv;
     return true;
 }
 
@@ -431,27 +432,27 @@ struct confirm *watch_confirm(const struct watch *w)
     return w->confirm;
 }
 
-static bool feed_synced(const struct watch *w, size_t stream)
+static bool list_watch_synced(const struct watch *w, size_t scope)
 {
-    return w->feeds != NULL && feed_status(w->feeds[stream]).synced;
+    return w->list_watches != NULL && list_watch_status(w->list_watches[scope]).synced;
 }
 
 bool watch_synced(const struct watch *w)
 {
     size_t n = 0;
 
-    while (n < w->span.streams && feed_synced(w, n))
+    while (n < w->scopes.count && list_watch_synced(w, n))
         n++;
-    return w->begun_stale || n == w->span.streams;
+    return w->begun_stale || n == w->scopes.count;
 }
 
 bool watch_settled(const struct watch *w)
 {
     size_t n = 0;
 
-    while (n < w->feed_count && feed_settled(w->feeds[n]))
+    while (n < w->list_watch_count && list_watch_settled(w->list_watches[n]))
         n++;
-    return n > 0 && n == w->feed_count;
+    return n > 0 && n == w->list_watch_count;
 }
 
 bool watch_stale(const struct watch *w)
@@ -461,21 +462,21 @@ bool watch_stale(const struct watch *w)
 
 void watch_relist(struct watch *w, enum relist_reason why)
 {
-    for (size_t i = 0; i < w->feed_count; i++)
-        feed_order(w->feeds[i], why);
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        list_watch_order(w->list_watches[i], why);
 }
 
 bool watch_guard(struct watch *w, bool accept)
 {
     bool any = false;
 
-    for (size_t i = 0; i < w->feed_count; i++)
-        any = feed_guard(w->feeds[i], accept) || any;
+    for (size_t i = 0; i < w->list_watch_count; i++)
+        any = list_watch_guard(w->list_watches[i], accept) || any;
     return any;
 }
 
 /* When the stream makes the watch stale; UINT64_MAX = it does not. */
-static uint64_t stale_from_ms(const struct watch *w, const struct feed_status *s)
+static uint64_t stale_from_ms(const struct watch *w, const struct list_watch_status *s)
 {
     if (!s->synced && s->follow_ms == 0)
         return 0; /* what it may follow says nothing of what was left */
@@ -490,10 +491,10 @@ static uint64_t first_stale_ms(const struct watch *w)
 
     if (!watch_synced(w))
         return first;
-    if (w->feeds == NULL)
+    if (w->list_watches == NULL)
         return 0;
-    for (size_t i = 0; i < w->feed_count; i++) {
-        struct feed_status s = feed_status(w->feeds[i]);
+    for (size_t i = 0; i < w->list_watch_count; i++) {
+        struct list_watch_status s = list_watch_status(w->list_watches[i]);
         uint64_t ms = stale_from_ms(w, &s);
 
         first = ms < first ? ms : first;
@@ -505,9 +506,9 @@ static void list_missing(void *arg, const struct skip *s)
 {
     const struct watch *w = arg;
 
-    if (str_is(s->why, SKIPS_MISSING) && w->feeds != NULL &&
-        feed_status(w->feeds[s->part]).state == REFLECTOR_WATCHING)
-        feed_order(w->feeds[s->part], RELIST_UNNAMED);
+    if (str_is(s->why, SKIPS_MISSING) && w->list_watches != NULL &&
+        list_watch_status(w->list_watches[s->scope]).state == REFLECTOR_WATCHING)
+        list_watch_order(w->list_watches[s->scope], RELIST_UNNAMED);
 }
 
 /* A list that deleted nothing, for want of a name, has left open what was missing in it. Returns when
@@ -533,7 +534,7 @@ static uint64_t look_for_missing(struct watch *w, uint64_t now_ms)
     return w->missing_ms;
 }
 
-uint64_t watch_tick(struct watch *w, struct feed_now now)
+uint64_t watch_tick(struct watch *w, struct list_watch_now now)
 {
     uint64_t missing_ms = look_for_missing(w, now.ms);
     uint64_t from_ms = first_stale_ms(w);
@@ -547,10 +548,10 @@ uint64_t watch_tick(struct watch *w, struct feed_now now)
     return from_ms < missing_ms ? from_ms : missing_ms;
 }
 
-bool watch_begin_stale(struct watch *w, struct feed_now now, uint64_t age_ms)
+bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_ms)
 {
-    for (size_t i = 0; i < w->span.streams; i++)
-        if (!feed_synced(w, i) && !past_is_whole(&w->pasts, i))
+    for (size_t i = 0; i < w->scopes.count; i++)
+        if (!list_watch_synced(w, i) && !resume_points_is_whole(&w->resume_points, i))
             return false;
     w->begun_stale = true;
     w->begun_ms = now.ms;
@@ -562,25 +563,25 @@ bool watch_begin_stale(struct watch *w, struct feed_now now, uint64_t age_ms)
 /* That of the earlier process. */
 static void note_past_contact(const struct watch *w, uint64_t now_ms, struct watch_status *sum)
 {
-    sum->contact = past_contact_ns(&w->pasts) > 0;
+    sum->contact = resume_points_contact_ns(&w->resume_points) > 0;
     if (sum->contact)
         sum->contact_age_ms = w->begun_age_ms + (now_ms - w->begun_ms);
 }
 
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms)
 {
-    struct tally t;
+    struct watch_stats t;
 
-    tally_begin(&t, w->feed_count > 0, &w->unresolved, now_ms);
-    for (size_t i = 0; i < w->feed_count; i++) {
-        struct feed_status s = feed_status(w->feeds[i]);
+    watch_stats_begin(&t, w->list_watch_count > 0, &w->unresolved, now_ms);
+    for (size_t i = 0; i < w->list_watch_count; i++) {
+        struct list_watch_status s = list_watch_status(w->list_watches[i]);
 
-        tally_add(&t, &s);
+        watch_stats_add(&t, &s);
     }
     t.sum.synced = watch_synced(w);
     t.sum.stale = now_ms >= first_stale_ms(w);
     t.sum.skipped = skips_count(store_skips(w->store));
-    struct watch_status sum = tally_end(&t);
+    struct watch_status sum = watch_stats_end(&t);
     if (w->begun_stale && !sum.contact)
         note_past_contact(w, now_ms, &sum);
     return sum;

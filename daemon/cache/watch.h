@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cache/feed.h"
-#include "cache/past.h"
+#include "cache/list_watch.h"
+#include "cache/resume_point.h"
 #include "cache/store.h"
-#include "cache/tally.h"
 #include "cache/watch_params.h"
+#include "cache/watch_stats.h"
 #include "kube/resource.h"
 
 struct audit;
@@ -24,15 +24,15 @@ struct watch;
 
 /* The consumer's side. */
 struct watch_events {
-    /* The cache has changed: inside feed_body(), feed_end(), or a call on the watch's confirm. */
+    /* The cache has changed: inside list_watch_body(), list_watch_end(), or a call on the watch's confirm. */
     void (*on_delta)(void *arg, struct watch *w, const struct delta *d);
     /* The watch became stale, or fresh again: inside watch_tick(). */
     void (*on_stale)(void *arg, struct watch *w, bool stale, uint64_t wall_ns);
     /* Just before on_delta, for whoever keeps what the watch has: o is an object of this stream
      * now, or (gone) is none any more, whatever its uid. NULL: nobody does. */
-    void (*on_kept)(void *arg, struct watch *w, size_t stream, struct object *o, bool gone);
+    void (*on_kept)(void *arg, struct watch *w, size_t scope, struct object *o, bool gone);
     /* For the same: an object of a stream is skipped from now on, or (gone) no more. Inside
-     * feed_body() and feed_end(). NULL: nobody keeps it. */
+     * list_watch_body() and list_watch_end(). NULL: nobody keeps it. */
     void (*on_skipped)(void *arg, struct watch *w, const struct skip *s, bool gone);
 };
 
@@ -71,22 +71,22 @@ const char *watch_cluster(const struct watch *w);
 /* The resource as people write it. */
 const char *watch_resource(const struct watch *w);
 
-/* Its streams' feeds: 0 <= i < watch_feed_count(). */
-size_t watch_feed_count(const struct watch *w);
+/* Its streams' feeds: 0 <= i < watch_list_watch_count(). */
+size_t watch_list_watch_count(const struct watch *w);
 /* See above. */
-struct feed *watch_feed(const struct watch *w, size_t i);
+struct list_watch *watch_list_watch(const struct watch *w, size_t i);
 
 /* The same streams, which are known before the resource is. */
-size_t watch_stream_count(const struct watch *w);
+size_t watch_scope_count(const struct watch *w);
 
-/* Appends a name of the stream that lasts: what feed_scope() says. */
-void watch_put_scope(const struct watch *w, size_t stream, struct buf *out);
+/* Appends a name of the stream that lasts: what list_watch_scope_name() says. */
+void watch_put_scope_name(const struct watch *w, size_t scope, struct buf *out);
 
 /* The stream that selects the namespace and name of an object; none does: the first one. */
-size_t watch_stream_of(const struct watch *w, const struct object *o);
+size_t watch_scope_of(const struct watch *w, const struct object *o);
 
 /* An object that an earlier process has had (a reference is taken), before the first feed starts:
- * nobody is told. It goes to the stream watch_stream_of() says, to be found to have LEFT if need
+ * nobody is told. It goes to the stream watch_scope_of() says, to be found to have LEFT if need
  * be. */
 void watch_load(struct watch *w, struct object *o);
 
@@ -95,25 +95,26 @@ void watch_load(struct watch *w, struct object *o);
 void watch_load_skip(struct watch *w, const struct skip *s);
 
 /* What it has left of a stream beside them (copied). Behind them, before the first feed starts. */
-void watch_resume(struct watch *w, size_t stream, const struct past *past);
+void watch_resume(struct watch *w, size_t scope, const struct resume_point *resume);
 
 /* Forgets all of that, and all that its feeds have read: it is another cluster's. Nobody is told. A first list
- * is ordered; if the feeds have started, the driver carries it out (feed_is_ordered()). */
+ * is ordered; if the feeds have started, the driver carries it out (list_watch_is_ordered()). */
 void watch_forget(struct watch *w);
 
 /* What the stream shows of that: OVER = what is so by now, NONE = nothing. */
-enum past_kind watch_past(const struct watch *w, size_t stream);
+enum resume_kind watch_resume_point(const struct watch *w, size_t scope);
 
 /* What there was of it to begin with; never OVER. */
-enum past_kind watch_past_left(const struct watch *w, size_t stream);
+enum resume_kind watch_resume_left(const struct watch *w, size_t scope);
 
-/* When the earlier process last heard of the server: struct past's, of the oldest stream. */
-uint64_t watch_past_contact_ns(const struct watch *w);
+/* When the earlier process last heard of the server: struct resume_point's, of the oldest stream. */
+uint64_t watch_resume_contact_ns(const struct watch *w);
 
 /* What another process may go on from, with exactly what on_kept has told: keep both at once.
  * Borrowed until the next call on the feed. False: what is kept stands as it is. An empty rv: only
  * the objects stand, as deletes are being confirmed, a list is held, or the version is in doubt. */
-bool watch_version(const struct watch *w, size_t stream, const char **rv, const char **mark);
+bool watch_version(const struct watch *w, size_t scope, const char **rv,
+                   const char **collection_rv);
 
 /* What it holds. */
 const struct store *watch_store(const struct watch *w);
@@ -128,7 +129,7 @@ struct confirm *watch_confirm(const struct watch *w);
  * synced; what differs later is told as ever. False, and nothing has happened: not all objects of
  * then are there, or other settings have selected them. Feeds may have started or not. age_ms: since
  * the earlier process last heard of the server. */
-bool watch_begin_stale(struct watch *w, struct feed_now now, uint64_t age_ms) MUST_CHECK;
+bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_ms) MUST_CHECK;
 
 /* Were all its streams listed once, or has it begun stale? Stays true (DESIGN 1.4.1). */
 bool watch_synced(const struct watch *w);
@@ -139,16 +140,16 @@ bool watch_settled(const struct watch *w);
 /* As it has told last. */
 bool watch_stale(const struct watch *w);
 
-/* Have all streams list anew at once; the driver carries it out (feed_is_ordered()). */
+/* Have all streams list anew at once; the driver carries it out (list_watch_is_ordered()). */
 void watch_relist(struct watch *w, enum relist_reason why);
 
 /* A person decides about the lists that the guard holds (DESIGN 1.6). False: none is held. */
 bool watch_guard(struct watch *w, bool accept);
 
-/* Looks at the clock: tells when the watch became stale or fresh, and orders a list (feed_is_ordered())
+/* Looks at the clock: tells when the watch became stale or fresh, and orders a list (list_watch_is_ordered())
  * of what one with an item without a name has left open. Returns when (ms) to look again,
  * UINT64_MAX = not before its streams change. */
-uint64_t watch_tick(struct watch *w, struct feed_now now);
+uint64_t watch_tick(struct watch *w, struct list_watch_now now);
 
 /* Borrowed strings: until the next call on one of its feeds. */
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms);

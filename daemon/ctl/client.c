@@ -113,7 +113,8 @@ static void on_end(void *arg)
 }
 
 /* n = 0: the peer has closed. */
-static enum err_kind feed(struct http_in *in, const char *path, struct str bytes, struct err *err)
+static enum err_kind list_watch(struct http_in *in, const char *path, struct str bytes,
+                                struct err *err)
 {
     enum err_kind kind;
 
@@ -134,7 +135,7 @@ static enum err_kind receive(int fd, const char *path, struct http_in *in, struc
     } while (n < 0 && errno == EINTR);
     if (n < 0)
         return io_error(err, path);
-    return feed(in, path, str_of(bytes, (size_t)n), err);
+    return list_watch(in, path, str_of(bytes, (size_t)n), err);
 }
 
 static enum err_kind send_request(int fd, const char *path, const struct http_request *request,
@@ -185,7 +186,7 @@ enum following { FOLLOWING, FOLLOWING_ENOUGH, FOLLOWING_TOO_LONG };
 struct follow {
     enum following state;
     const struct client_lines *lines;
-    struct client_reply *refusal;
+    struct client_reply *api_error;
     struct buf text; /* that is not handed out yet */
     size_t seen;     /* bytes of it without a newline */
 };
@@ -194,7 +195,7 @@ static bool on_follow_head(void *arg, const struct http_head *head)
 {
     struct follow *f = arg;
 
-    f->refusal->status = head->status;
+    f->api_error->status = head->status;
     return true;
 }
 
@@ -224,7 +225,7 @@ static bool on_follow_body(void *arg, const char *data, size_t n)
         return false;
     }
     buf_append(&f->text, data, n);
-    if (f->refusal->status == 200)
+    if (f->api_error->status == 200)
         hand_out(f);
     return f->state == FOLLOWING;
 }
@@ -248,7 +249,7 @@ static enum err_kind follow_on(int fd, const char *path, struct http_in *in, str
     static const struct timeval none = {0};
     enum err_kind kind = ERR_OK;
 
-    while (kind == ERR_OK && !http_in_done(in) && f->refusal->status != 200)
+    while (kind == ERR_OK && !http_in_done(in) && f->api_error->status != 200)
         kind = receive(fd, path, in, err);
     ensure(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
     while (kind == ERR_OK && !http_in_done(in)) {
@@ -261,7 +262,7 @@ static enum err_kind follow_on(int fd, const char *path, struct http_in *in, str
     if (f->state == FOLLOWING_TOO_LONG)
         return err_set(err, ERR_TOO_BIG, 0, "%s: a line is longer than %zu MiB", path,
                        CLIENT_LINE_BYTES >> 20);
-    if (kind == ERR_OK && f->refusal->status == 200)
+    if (kind == ERR_OK && f->api_error->status == 200)
         return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", path);
     return kind;
 }
@@ -281,21 +282,21 @@ static enum err_kind follow(int fd, const char *path, const struct http_request 
 }
 
 enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
-                            struct client_reply *refusal, struct err *err)
+                            struct client_reply *api_error, struct err *err)
 {
     const struct http_request request = {
         .method = "GET", .target = target, .host = "localhost", .accept = "application/x-ndjson"};
-    struct follow f = {.lines = lines, .refusal = refusal};
+    struct follow f = {.lines = lines, .api_error = api_error};
     int fd = -1;
 
-    *refusal = (struct client_reply){0};
+    *api_error = (struct client_reply){0};
     enum err_kind kind = open_socket(path, &fd, err);
     if (kind != ERR_OK)
         return kind;
     kind = follow(fd, path, &request, &f, err);
     close(fd);
-    if (kind == ERR_OK && refusal->status != 200)
-        refusal->body = f.text;
+    if (kind == ERR_OK && api_error->status != 200)
+        api_error->body = f.text;
     else
         buf_free(&f.text);
     return kind;

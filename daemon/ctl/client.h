@@ -40,6 +40,6 @@ struct client_lines {
  * to be freed, says why. *refusal is overwritten. ERR_CLOSED: informerd has ended it. ERR_TOO_BIG:
  * a line. Other errors are those of client_ask(). */
 enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
-                            struct client_reply *refusal, struct err *err) MUST_CHECK;
+                            struct client_reply *api_error, struct err *err) MUST_CHECK;
 
 #endif

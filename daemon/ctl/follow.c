@@ -49,18 +49,18 @@ enum command_exit follow_daemon(const struct args *a, const char *target,
 {
     struct printer p = {.put = put};
     const struct client_lines lines = {print_line, &p, STDOUT_FILENO};
-    struct client_reply refusal;
+    struct client_reply api_error;
     struct err err = {0};
     enum command_exit code = EXIT_FINE;
 
-    if (client_follow(a->socket, target, &lines, &refusal, &err) != ERR_OK) {
+    if (client_follow(a->socket, target, &lines, &api_error, &err) != ERR_OK) {
         code = ask_failed(&err, complaint);
-    } else if (refusal.status != 200) {
-        code = ask_refused(&refusal, complaint);
+    } else if (api_error.status != 200) {
+        code = ask_refused(&api_error, complaint);
     } else if (p.failure != 0 && p.failure != EPIPE) {
         buf_printf(complaint, "stdout: %s\n", strerror(p.failure)); /* NOLINT(concurrency-*) */
         code = EXIT_NO;
     }
-    buf_free(&refusal.body);
+    buf_free(&api_error.body);
     return code;
 }

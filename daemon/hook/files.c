@@ -72,7 +72,7 @@ static enum err_kind expand(const struct run *run, struct buf *path, struct err 
     char *name = name_of(object_name(re->ev.object));
     values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
     values.of[PATH_TEMPLATE_NAME] = name;
-    values.of[PATH_TEMPLATE_CLUSTER] = content_cluster(run->hook->sources[re->entry->source].of);
+    values.of[PATH_TEMPLATE_CLUSTER] = source_cluster(run->hook->sources[re->entry->source].of);
     enum err_kind kind = path_template_expand(f->template, &values, path, NULL, err);
     free(namespace);
     free(name);
@@ -92,7 +92,7 @@ bool files_path(const struct hook *h, size_t source, struct str key, struct buf 
     char *name = name_of(str_of(key.p + at, key.n - at));
     values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
     values.of[PATH_TEMPLATE_NAME] = name;
-    values.of[PATH_TEMPLATE_CLUSTER] = content_cluster(h->sources[source].of);
+    values.of[PATH_TEMPLATE_CLUSTER] = source_cluster(h->sources[source].of);
     enum err_kind kind = path_template_expand(h->files.template, &values, path, NULL, NULL);
     free(namespace);
     free(name);
@@ -133,8 +133,8 @@ static bool has(const struct run *run, const struct file *file)
 static const char *advice(const struct run *run, const struct file *file)
 {
     const struct hook_source *sources = run->hook->sources;
-    const char *one = content_cluster(sources[file->source].of);
-    const char *other = content_cluster(sources[source_of(run)].of);
+    const char *one = source_cluster(sources[file->source].of);
+    const char *other = source_cluster(sources[source_of(run)].of);
 
     if (strcmp(one, other) != 0)
         return "put ${cluster} into output as a folder";

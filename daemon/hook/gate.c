@@ -3,7 +3,7 @@
 
 static bool usable(const struct hook *h, const struct hook_source *s)
 {
-    return content_synced(s->of) && !(h->rules.when_stale == HOOK_STALE_WAIT && s->stale);
+    return source_synced(s->of) && !(h->rules.when_stale == HOOK_STALE_WAIT && s->stale);
 }
 
 /* Are as many sources usable as `require` asks for? */
@@ -19,7 +19,7 @@ static bool enough_usable(const struct hook *h)
 const struct hook_source *gate_unsynced(const struct hook *h)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (!content_synced(h->sources[i].of))
+        if (!source_synced(h->sources[i].of))
             return &h->sources[i];
     return NULL;
 }
@@ -29,7 +29,7 @@ const struct hook_source *gate_stale(const struct hook *h)
     if (h->rules.when_stale != HOOK_STALE_WAIT || enough_usable(h))
         return NULL;
     for (size_t i = 0; i < h->source_count; i++)
-        if (content_synced(h->sources[i].of) && h->sources[i].stale)
+        if (source_synced(h->sources[i].of) && h->sources[i].stale)
             return &h->sources[i];
     return NULL;
 }
@@ -90,7 +90,7 @@ static bool open_sources(struct hook *h, uint64_t now_ms)
     bool any = false;
 
     for (size_t i = 0; i < h->source_count; i++) {
-        if (h->queue.sources[i].is_open || !content_synced(h->sources[i].of))
+        if (h->queue.sources[i].is_open || !source_synced(h->sources[i].of))
             continue;
         h->snapshot_due = h->snapshot_due || wants_snapshot(h, i);
         h->sources[i].is_lacked = false;

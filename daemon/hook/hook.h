@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cache/content.h"
 #include "cache/delta.h"
+#include "cache/source.h"
 #include "hook/apply.h"
 #include "hook/files.h"
 #include "hook/history.h"
@@ -81,16 +81,16 @@ void hooks_add(struct hooks *hs, struct hook_params *params);
 struct hook *hooks_find(const struct hooks *hs, struct str name);
 
 /* A source changed: every hook with that source takes note. */
-void hooks_delta(struct hooks *hs, struct content from, const struct delta *d, uint64_t now_ms);
+void hooks_delta(struct hooks *hs, struct source from, const struct delta *d, uint64_t now_ms);
 
 /* A source became stale, or fresh again: hooks that take STALE or FRESH hear of it as they would of
  * the life of an object: STALE begins it, FRESH ends it (DESIGN 1.4). */
-void hooks_stale(struct hooks *hs, struct content from, bool stale, uint64_t wall_ns,
+void hooks_stale(struct hooks *hs, struct source from, bool stale, uint64_t wall_ns,
                  uint64_t now_ms);
 
 /* A source is another cluster's by now, and empty: all that the hooks know of it is forgotten without a word,
  * runs under way count for nothing, and what it says next is heard as at a first start. */
-void hooks_forget(struct hooks *hs, struct content from);
+void hooks_forget(struct hooks *hs, struct source from);
 
 /* A run that may start now, or NULL. It is under way until hooks_finish(). Also opens the gates of
  * hooks whose sources have synced. */

@@ -79,30 +79,30 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d, uin
 }
 
 /* The same content may be several of its sources, under several names. */
-static void take_from(struct hook *h, struct content from, const struct delta *d, uint64_t now_ms)
+static void take_from(struct hook *h, struct source from, const struct delta *d, uint64_t now_ms)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (content_equal(h->sources[i].of, from))
+        if (source_equal(h->sources[i].of, from))
             take_delta(h, i, d, now_ms);
 }
 
-void hooks_delta(struct hooks *hs, struct content from, const struct delta *d, uint64_t now_ms)
+void hooks_delta(struct hooks *hs, struct source from, const struct delta *d, uint64_t now_ms)
 {
     for (size_t i = 0; i < hs->n; i++)
         take_from(hs->v[i], from, d, now_ms);
 }
 
-static void note_stale(struct hook *h, struct content from, bool stale)
+static void note_stale(struct hook *h, struct source from, bool stale)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (content_equal(h->sources[i].of, from))
+        if (source_equal(h->sources[i].of, from))
             h->sources[i].stale = stale;
     gate_block(h);
 }
 
 /* In the queue the outage of a source is the life of an object without bytes: what holds for keys
  * holds for it. */
-void hooks_stale(struct hooks *hs, struct content from, bool stale, uint64_t wall_ns,
+void hooks_stale(struct hooks *hs, struct source from, bool stale, uint64_t wall_ns,
                  uint64_t now_ms)
 {
     struct object *outage =
@@ -147,11 +147,11 @@ static void forget_source(struct hook *h, size_t source)
     gate_close(h);
 }
 
-void hooks_forget(struct hooks *hs, struct content from)
+void hooks_forget(struct hooks *hs, struct source from)
 {
     for (size_t i = 0; i < hs->n; i++)
         for (size_t k = 0; k < hs->v[i]->source_count; k++)
-            if (content_equal(hs->v[i]->sources[k].of, from))
+            if (source_equal(hs->v[i]->sources[k].of, from))
                 forget_source(hs->v[i], k);
 }
 

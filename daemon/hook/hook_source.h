@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cache/content.h"
+#include "cache/source.h"
 
 struct hook_source {
     const char *name;
-    struct content of; /* must outlive the hook */
-    bool stale;        /* as it said last; set by the hook */
-    bool is_lacked;    /* a snapshot was told without it, that a process before knew; set by gate */
+    struct source of; /* must outlive the hook */
+    bool stale;       /* as it said last; set by the hook */
+    bool is_lacked;   /* a snapshot was told without it, that a process before knew; set by gate */
 };
 
 /* Copies n sources with their names into one block; the caller frees it. */

@@ -45,7 +45,7 @@ static void put_event_vars(struct buf *out, const struct run *run)
     const struct hook_source *source = source_of(run, 0);
 
     put_var(out, "INFORMERD_EVENT", str_c(delta_type_name(ev->type)));
-    put_var(out, "INFORMERD_CLUSTER", str_c(content_cluster(source->of)));
+    put_var(out, "INFORMERD_CLUSTER", str_c(source_cluster(source->of)));
     put_var(out, "INFORMERD_SOURCE", str_c(source->name));
     put_var(out, "INFORMERD_NAMESPACE", object_namespace(ev->object));
     put_var(out, "INFORMERD_NAME", object_name(ev->object));
@@ -148,7 +148,7 @@ static void put_event(struct json_out *j, const struct run *run, size_t i, enum 
     const struct event_json event = {
         .type = re->ev.type,
         .cause = re->ev.cause,
-        .cluster = content_cluster(source->of),
+        .cluster = source_cluster(source->of),
         .source = source->name,
         .object = re->ev.object,
         .final_state_unknown = re->ev.final_state_unknown,
@@ -177,11 +177,11 @@ static void put_events(struct json_out *j, const char *key, const struct run *ru
 
 static void put_source(struct json_out *j, const struct hook_source *source, uint64_t now_ms)
 {
-    struct content_status s = content_status(source->of, now_ms);
+    struct source_status s = source_status(source->of, now_ms);
 
     json_out_key(j, source->name);
     json_out_open(j, '{');
-    json_member_text(j, "cluster", content_cluster(source->of));
+    json_member_text(j, "cluster", source_cluster(source->of));
     json_member_flag(j, "synced", s.synced);
     json_member_flag(j, "stale", s.stale);
     json_out_key(j, "age_s");
@@ -208,7 +208,7 @@ static void put_snapshot(struct json_out *j, const struct hook *h)
     json_out_key(j, "snapshot");
     json_out_open(j, '{');
     for (size_t i = 0; i < h->source_count; i++) {
-        if (!content_synced(h->sources[i].of))
+        if (!source_synced(h->sources[i].of))
             continue;
         size_t n;
         struct object **all = queue_sorted(&h->queue, i, &n);

@@ -63,7 +63,7 @@ void why_put_text(struct buf *out, const struct why *w)
 
 static bool is_held(const struct hook_source *s, uint64_t now_ms)
 {
-    return content_status(s->of, now_ms).held;
+    return source_status(s->of, now_ms).held;
 }
 
 /* A source that is not synced: the guard may be the reason. */
@@ -176,7 +176,7 @@ struct why why_entry(const struct hooks *hs, const struct hook *h, const struct 
         blame(&w, hs, h, u, now_ms);
     else if (!h->queue.sources[e->source].is_open && blame_gate(&w, hs, h, now_ms))
         return w;
-    else if (!content_synced(source->of) || is_held(source, now_ms))
+    else if (!source_synced(source->of) || is_held(source, now_ms))
         blame_source(&w, source, now_ms);
     return w;
 }
@@ -206,7 +206,7 @@ static const struct queue_event *last_event(const struct hook *h)
 static const struct hook_source *troubled(const struct hook *h, uint64_t now_ms)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (!content_synced(h->sources[i].of) || is_held(&h->sources[i], now_ms))
+        if (!source_synced(h->sources[i].of) || is_held(&h->sources[i], now_ms))
             return &h->sources[i];
     return NULL;
 }

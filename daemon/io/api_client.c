@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 #include "base/rate.h"
-#include "cache/refusal.h"
+#include "cache/api_error.h"
 #include "io/deadline.h"
 #include "io/exchange.h"
 #include "io/loop.h"
@@ -37,7 +37,7 @@ enum { LEAD_MS = 1000 };
 struct question {
     struct request *by; /* whose connection carries it; NULL = none is under way */
     uint64_t asked_ms;  /* when it was sent; those who wait since then are served by its answer */
-    struct refusal refusal;
+    struct api_error api_error;
     struct buf body;
 };
 
@@ -139,7 +139,7 @@ static void ask_next(struct api_client *c);
 static void end_question(struct api_client *c)
 {
     c->question.by = NULL;
-    refusal_reset(&c->question.refusal);
+    api_error_reset(&c->question.api_error);
     buf_free(&c->question.body);
 }
 
@@ -430,7 +430,7 @@ static void on_question_head(void *arg, const struct http_head *head)
         tls_session_cache_missing(&c->session, r);
         dispatch_later(c);
     }
-    refusal_head(&c->question.refusal, head);
+    api_error_head(&c->question.api_error, head);
 }
 
 static void on_question_body(void *arg, const char *data, size_t n)
@@ -438,8 +438,8 @@ static void on_question_body(void *arg, const char *data, size_t n)
     struct request *r = arg;
     struct question *q = &r->client->question;
 
-    if (q->refusal.code != 200)
-        (void)!refusal_body(&q->refusal, data, n);
+    if (q->api_error.code != 200)
+        (void)!api_error_body(&q->api_error, data, n);
     else if (q->body.len + n <= QUESTION_BYTES)
         buf_append(&q->body, data, n);
 }
@@ -451,7 +451,7 @@ static void no_answer(struct request *r, const struct err *why)
     static const struct api_client_answer nobody;
     struct api_client *c = r->client;
     uint64_t now_ms = loop_now_ms(c->loop);
-    uint64_t wait_ms = refusal_wait_ms(&c->question.refusal, 0);
+    uint64_t wait_ms = api_error_wait_ms(&c->question.api_error, 0);
     struct err err = *why;
 
     conn_dispose(&r->conn);
@@ -474,7 +474,7 @@ static void on_question_end(void *arg, const struct err *err)
     struct api_client *c = r->client;
     struct question *q = &c->question;
     struct api_client_answer answer = {0};
-    int status = q->refusal.code;
+    int status = q->api_error.code;
     struct err why = {0};
     bool stale = err != NULL && r->reused && !exchange_heard(r->exchange) &&
                  (err->kind == ERR_CLOSED || err->kind == ERR_IO);
@@ -492,7 +492,7 @@ static void on_question_end(void *arg, const struct err *err)
     else if (status == 200)
         (void)!cluster_identity_read(buf_str(&q->body), &answer, &why);
     else if (!cluster_identity_is_secret(status))
-        refusal_read(&q->refusal, &why);
+        api_error_read(&q->api_error, &why);
     if (why.kind != ERR_OK) {
         no_answer(r, &why);
         return;

@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "cache/api_error.h"
 #include "cache/audit.h"
 #include "cache/pages.h"
-#include "cache/refusal.h"
 #include "cache/watch.h"
 #include "io/api_client.h"
 #include "io/deadline.h"
@@ -29,12 +29,12 @@ struct audit_driver {
     enum attempt attempt;
     unsigned limit;   /* of a page */
     uint64_t relists; /* of the watch, when the lists began */
-    size_t feed;      /* whose list is under way */
+    size_t scope;     /* whose list is under way */
     bool is_first_page;
     struct pages pages;
     struct request *request; /* NULL while not LISTING */
     struct list_reader *list;
-    struct refusal refusal;
+    struct api_error api_error;
 };
 
 static struct audit *audit(const struct audit_driver *d)
@@ -54,8 +54,8 @@ static uint64_t relists(const struct audit_driver *d)
 
 static bool all_connected(const struct watch *w)
 {
-    for (size_t i = 0; i < watch_feed_count(w); i++)
-        if (!feed_status(watch_feed(w, i)).connected)
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (!list_watch_status(watch_list_watch(w, i)).connected)
             return false;
     return true;
 }
@@ -80,7 +80,7 @@ static void end_request(struct audit_driver *d)
 {
     request_dispose(&d->request);
     list_reader_destroy(&d->list);
-    refusal_reset(&d->refusal);
+    api_error_reset(&d->api_error);
 }
 
 /* Who asked for a comparison is told by audit_result(). */
@@ -108,7 +108,7 @@ static void on_item(void *arg, struct object *o, bool selected)
     const struct audit_driver *d = arg;
 
     if (selected)
-        audit_item(audit(d), d->feed, o);
+        audit_item(audit(d), d->scope, o);
 }
 
 /* It is not known what the server has there. */
@@ -117,7 +117,7 @@ static void on_unusable(void *arg, const struct unusable *u)
     const struct audit_driver *d = arg;
 
     if (u->key.n > 0)
-        audit_unusable(audit(d), d->feed, u->key);
+        audit_unusable(audit(d), d->scope, u->key);
     else
         audit_unnamed(audit(d));
 }
@@ -132,26 +132,26 @@ static void ask(struct audit_driver *d, const char *token)
     static const struct request_events request_events = {
         .on_head = on_head, .on_body = on_body, .on_end = on_end};
     static const struct list_events list_events = {on_item, on_unusable};
-    const struct feed *f = watch_feed(d->params.watch, d->feed);
+    const struct list_watch *lw = watch_list_watch(d->params.watch, d->scope);
     struct buf target = {0};
 
     d->is_first_page = token == NULL;
     pages_ask(&d->pages, token);
-    feed_put_list_target(f, &target, d->limit, token);
-    d->list = list_reader_create(feed_rules(f), &list_events, d);
-    d->request =
-        api_client_request(d->params.client,
-                           &(struct request_params){
-                               .target = buf_cstr(&target), .accept = feed_accept(f), .list = true},
-                           &request_events, d);
+    list_watch_put_list_target(lw, &target, d->limit, token);
+    d->list = list_reader_create(list_watch_rules(lw), &list_events, d);
+    d->request = api_client_request(d->params.client,
+                                    &(struct request_params){.target = buf_cstr(&target),
+                                                             .accept = list_watch_accept(lw),
+                                                             .list = true},
+                                    &request_events, d);
     buf_free(&target);
 }
 
 /* Does the server give its lists no version? Then it may give its objects none that means much. */
 static bool is_unversioned(const struct watch *w)
 {
-    for (size_t i = 0; i < watch_feed_count(w); i++)
-        if (*feed_status(watch_feed(w, i)).rv == '\0')
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (*list_watch_status(watch_list_watch(w, i)).rv == '\0')
             return true;
     return false;
 }
@@ -162,7 +162,7 @@ static void begin(struct audit_driver *d, bool apply)
     if (is_unversioned(d->params.watch))
         audit_doubt(audit(d));
     d->relists = relists(d);
-    d->feed = 0;
+    d->scope = 0;
     ask(d, NULL);
 }
 
@@ -181,14 +181,14 @@ static void on_head(void *arg, const struct http_head *head)
 {
     struct audit_driver *d = arg;
 
-    refusal_head(&d->refusal, head);
+    api_error_head(&d->api_error, head);
 }
 
 static void refused(struct audit_driver *d)
 {
     struct err err = {0};
 
-    refusal_read(&d->refusal, &err);
+    api_error_read(&d->api_error, &err);
     if (err.kind == ERR_EXPIRED && d->limit > 0) {
         d->limit = 0;
         if (begin_anew(d))
@@ -202,8 +202,8 @@ static void on_body(void *arg, const char *data, size_t n)
     struct audit_driver *d = arg;
     struct err err;
 
-    if (d->refusal.code != 200) {
-        if (!refusal_body(&d->refusal, data, n))
+    if (d->api_error.code != 200) {
+        if (!api_error_body(&d->api_error, data, n))
             refused(d);
     } else if (list_reader_feed(d->list, data, n, &err) != ERR_OK) {
         fail(d, &err);
@@ -215,8 +215,8 @@ static bool has_passed(const struct audit_driver *d)
 {
     const struct watch *w = d->params.watch;
 
-    for (size_t i = 0; i < watch_feed_count(w); i++)
-        if (!audit_is_passed(audit(d), i, str_c(feed_status(watch_feed(w, i)).rv)))
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (!audit_is_passed(audit(d), i, str_c(list_watch_status(watch_list_watch(w, i)).rv)))
             return false;
     return all_connected(w);
 }
@@ -241,11 +241,11 @@ static void list_complete(struct audit_driver *d)
         return;
     }
     if (d->is_first_page)
-        audit_version(audit(d), d->feed, page.rv);
+        audit_version(audit(d), d->scope, page.rv);
     char *next = page.next.n > 0 ? mem_strndup(page.next.p, page.next.n) : NULL;
     end_request(d);
-    d->feed += next == NULL;
-    if (d->feed < watch_feed_count(d->params.watch))
+    d->scope += next == NULL;
+    if (d->scope < watch_list_watch_count(d->params.watch))
         ask(d, next);
     else
         all_listed(d);
@@ -258,7 +258,7 @@ static void on_end(void *arg, const struct err *err)
 
     if (err != NULL)
         fail(d, err);
-    else if (d->refusal.code != 200)
+    else if (d->api_error.code != 200)
         refused(d);
     else
         list_complete(d);

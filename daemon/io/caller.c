@@ -423,7 +423,7 @@ static void answer(struct caller *c)
 /* Bytes of the peer in state READING. */
 static void take(struct caller *c, const char *data, size_t n)
 {
-    struct admin_response refusal;
+    struct admin_response api_error;
     struct err err = {0};
     size_t used = 0;
     enum err_kind kind = http_in_feed(c->in, data, n, &used, &err);
@@ -433,9 +433,9 @@ static void take(struct caller *c, const char *data, size_t n)
     uv_read_stop((uv_stream_t *)&c->pipe);
     enter(c, CALLER_ANSWERING);
     if (kind != ERR_OK) {
-        admin_refuse(&refusal, 400, err.text);
+        admin_refuse(&api_error, 400, err.text);
         c->keep = false;
-        send_answer(c, &refusal);
+        send_answer(c, &api_error);
         return;
     }
     c->keep = http_in_reusable(c->in);

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/panic.h"
+#include "cache/api_error.h"
 #include "cache/confirm.h"
-#include "cache/refusal.h"
 #include "cache/watch.h"
 #include "io/api_client.h"
 #include "io/deadline.h"
@@ -41,7 +41,7 @@ struct confirm_driver {
     struct request *request; /* NULL = no GET is under way */
     struct deadline *slow;   /* it takes too long */
     struct buf uid;          /* of the object asked for */
-    struct refusal refusal;
+    struct api_error api_error;
     struct json_in *json;
     uint64_t fed;
     enum place place;
@@ -90,14 +90,14 @@ static void end_request(struct confirm_driver *c)
 {
     request_dispose(&c->request);
     json_in_destroy(&c->json);
-    refusal_reset(&c->refusal);
+    api_error_reset(&c->api_error);
     deadline_stop(c->slow);
 }
 
 /* What an error answer says; GONE is none. */
 static enum confirm_answer read_refusal(struct confirm_driver *c, struct err *err)
 {
-    refusal_read(&c->refusal, err);
+    api_error_read(&c->api_error, err);
     return err->kind == ERR_NOT_FOUND ? CONFIRM_GONE : CONFIRM_NO_ANSWER;
 }
 
@@ -121,7 +121,7 @@ static void finish(struct confirm_driver *c, const struct err *err)
 
     if (err != NULL)
         why = *err;
-    else if (c->refusal.code == 200)
+    else if (c->api_error.code == 200)
         answer = read_object(c, &why);
     else
         answer = read_refusal(c, &why);
@@ -166,15 +166,15 @@ static void on_head(void *arg, const struct http_head *head)
 {
     struct confirm_driver *c = arg;
 
-    refusal_head(&c->refusal, head);
+    api_error_head(&c->api_error, head);
 }
 
 static void on_body(void *arg, const char *data, size_t n)
 {
     struct confirm_driver *c = arg;
 
-    if (c->refusal.code != 200) {
-        if (!refusal_body(&c->refusal, data, n))
+    if (c->api_error.code != 200) {
+        if (!api_error_body(&c->api_error, data, n))
             finish(c, NULL);
         return;
     }

@@ -47,7 +47,7 @@ struct conn {
     uv_tcp_t tcp;     /* one per address tried */
     bool tcp_open;    /* between uv_tcp_init() and uv_close() */
     uv_connect_t connecting;
-    uv_getaddrinfo_t lookup;
+    uv_getaddrinfo_t existence;
     size_t burst;             /* bytes read in a row without finding the socket empty */
     struct loop_task read_on; /* after a burst */
     struct loop_task shake;   /* a handshake step */
@@ -349,7 +349,7 @@ static void start_connecting(struct conn *c)
 
 static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
 {
-    struct conn *c = container_of(req, struct conn, lookup);
+    struct conn *c = container_of(req, struct conn, existence);
 
     if (c->state == CONN_RESOLVING && status != 0) {
         end(c, ERR_IO, status, uv_strerror(status));
@@ -364,7 +364,7 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
 static void start_lookup(struct conn *c)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    int e = uv_getaddrinfo(loop_uv(c->loop), &c->lookup, on_resolved, c->host, NULL, &hints);
+    int e = uv_getaddrinfo(loop_uv(c->loop), &c->existence, on_resolved, c->host, NULL, &hints);
 
     if (e == 0)
         c->held++;
@@ -502,7 +502,7 @@ void conn_dispose(struct conn **cp)
     c->events = &nobody;
     c->on_session = NULL;
     if (c->state == CONN_RESOLVING)
-        uv_cancel((uv_req_t *)&c->lookup);
+        uv_cancel((uv_req_t *)&c->existence);
     if (c->state == CONN_OPEN && c->tls != NULL) {
         tls_close(c->tls);
         flush_tls(c);

@@ -31,7 +31,7 @@ struct discovery_driver_params {
  * discovery_driver_dispose() too. */
 struct discovery_driver_events {
     /* The last event for who. found is borrowed: copy what is kept. Its kind is NULL and its scope
-     * SCOPE_UNKNOWN if the server refuses discovery (401, 403, 404) and the name is written
+     * RESOURCE_SCOPE_UNKNOWN if the server refuses discovery (401, 403, 404) and the name is written
      * NAME.VERSION.GROUP. */
     void (*on_found)(void *who, const struct resource *found);
     /* Not found (ERR_NOT_FOUND), or why it is not known; ERR_UNAUTHORIZED: is there a newer

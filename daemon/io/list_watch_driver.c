@@ -20,8 +20,8 @@ struct source {
     const struct list_watch_driver_events *events;
     void *arg;
     struct request *request;  /* NULL while waiting */
-    struct request *list;     /* beside it (feed_wants_list()); NULL = none is under way */
-    struct deadline *wait;    /* the first start, and FEED_WAIT */
+    struct request *list;     /* beside it (list_watch_wants_compare()); NULL = none is under way */
+    struct deadline *wait;    /* the first start, and LW_WAIT */
     struct deadline *silence; /* looks whether the response under way is too silent */
     struct deadline *well;    /* a watch that lives until then has recovered */
     uint64_t asked;   /* the server process of the last request (request_peer()); 0 = not known */
@@ -31,11 +31,11 @@ struct source {
     char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
 };
 
-static void act(struct source *d, struct feed_action a);
+static void act(struct source *d, struct list_watch_action a);
 
-static struct feed_now now(const struct source *d)
+static struct list_watch_now now(const struct source *d)
 {
-    return (struct feed_now){.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
+    return (struct list_watch_now){.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
 }
 
 /* What the user can do about it, where the text of the error does not say so itself. */
@@ -91,8 +91,9 @@ static void tell_trouble(struct source *d, const struct err *err, uint64_t retry
     log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch failed",
              LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
                         KV_STR("watch", watch_name(d->params.watch)),
-                        field_unless_empty("scope", feed_scope(d->params.feed)), KV_ERR(err),
-                        field_unless_empty("remedy", remedy(err)), KV_MS("retry_in", retry_ms)));
+                        field_unless_empty("scope", list_watch_scope_name(d->params.list_watch)),
+                        KV_ERR(err), field_unless_empty("remedy", remedy(err)),
+                        KV_MS("retry_in", retry_ms)));
 }
 
 static void tell_well(struct source *d)
@@ -102,7 +103,7 @@ static void tell_well(struct source *d)
     d->logged[0] = '\0';
     log_info("watch recovered", KV_STR("cluster", watch_cluster(d->params.watch)),
              KV_STR("watch", watch_name(d->params.watch)),
-             field_unless_empty("scope", feed_scope(d->params.feed)));
+             field_unless_empty("scope", list_watch_scope_name(d->params.list_watch)));
 }
 
 static void on_well(void *arg)
@@ -120,14 +121,15 @@ static void tell_synced(const struct source *d)
 /* Have the bytes just handed over, their end, or their silence synced all streams? */
 static void look_synced(const struct source *d, bool was_synced)
 {
-    if (!was_synced && feed_status(d->params.feed).synced && watch_synced(d->params.watch))
+    if (!was_synced && list_watch_status(d->params.list_watch).synced &&
+        watch_synced(d->params.watch))
         tell_synced(d);
 }
 
 /* Bytes move the time on at which silence is too long; the timer finds that out when it fires. */
 static void watch_silence(struct source *d)
 {
-    uint64_t due_ms = feed_due_ms(d->params.feed);
+    uint64_t due_ms = list_watch_due_ms(d->params.list_watch);
     uint64_t now_ms = loop_now_ms(d->params.loop);
 
     if (due_ms != UINT64_MAX && !deadline_pending(d->silence))
@@ -153,10 +155,10 @@ static void end_request(struct source *d)
 }
 
 /* The feed has said what is next. */
-static void go_on(struct source *d, struct feed_action a, bool was_synced)
+static void go_on(struct source *d, struct list_watch_action a, bool was_synced)
 {
-    const struct err *trouble = feed_status(d->params.feed).err;
-    enum err_kind why = a.what == FEED_WAIT ? trouble->kind : ERR_OK;
+    const struct err *trouble = list_watch_status(d->params.list_watch).err;
+    enum err_kind why = a.what == LW_WAIT ? trouble->kind : ERR_OK;
     look_synced(d, was_synced);
     if (why != ERR_OK)
         tell_trouble(d, trouble, a.wait_ms);
@@ -170,18 +172,18 @@ static void go_on(struct source *d, struct feed_action a, bool was_synced)
 /* The request is over: what next? */
 static void finish(struct source *d, const struct err *err)
 {
-    bool was_synced = feed_status(d->params.feed).synced;
+    bool was_synced = list_watch_status(d->params.list_watch).synced;
 
     end_request(d);
-    go_on(d, feed_end(d->params.feed, err, now(d)), was_synced);
+    go_on(d, list_watch_end(d->params.list_watch, err, now(d)), was_synced);
 }
 
 static void on_head(void *arg, const struct http_head *head)
 {
     struct source *d = arg;
 
-    feed_head(d->params.feed, head, loop_now_ms(d->params.loop));
-    if (d->logged[0] != '\0' && feed_status(d->params.feed).connected)
+    list_watch_head(d->params.list_watch, head, loop_now_ms(d->params.loop));
+    if (d->logged[0] != '\0' && list_watch_status(d->params.list_watch).connected)
         deadline_start(d->well, WELL_MS);
     watch_silence(d);
     d->events->on_change(d->arg);
@@ -190,10 +192,10 @@ static void on_head(void *arg, const struct http_head *head)
 static void on_body(void *arg, const char *data, size_t n)
 {
     struct source *d = arg;
-    struct feed_status was = feed_status(d->params.feed);
-    bool goes_on = feed_body(d->params.feed, data, n, now(d));
-    bool follows = feed_status(d->params.feed).connected;
-    bool synced = feed_status(d->params.feed).synced;
+    struct list_watch_status was = list_watch_status(d->params.list_watch);
+    bool goes_on = list_watch_body(d->params.list_watch, data, n, now(d));
+    bool follows = list_watch_status(d->params.list_watch).connected;
+    bool synced = list_watch_status(d->params.list_watch).synced;
 
     look_synced(d, was.synced);
     if (!goes_on) {
@@ -222,7 +224,7 @@ static void on_list_head(void *arg, const struct http_head *head)
 {
     struct source *d = arg;
 
-    feed_list_head(d->params.feed, head);
+    list_watch_compare_head(d->params.list_watch, head);
 }
 
 static void on_list_end(void *arg, const struct err *err)
@@ -230,11 +232,11 @@ static void on_list_end(void *arg, const struct err *err)
     struct source *d = arg;
 
     request_dispose(&d->list);
-    if (!feed_list_end(d->params.feed, err, now(d))) {
+    if (!list_watch_compare_end(d->params.list_watch, err, now(d))) {
         finish(d, NULL);
         return;
     }
-    if (feed_status(d->params.feed).connected)
+    if (list_watch_status(d->params.list_watch).connected)
         tell_well(d);
     list_beside(d);
     watch_silence(d);
@@ -245,7 +247,7 @@ static void on_list_body(void *arg, const char *data, size_t n)
 {
     struct source *d = arg;
 
-    if (!feed_list_body(d->params.feed, data, n, now(d)))
+    if (!list_watch_compare_body(d->params.list_watch, data, n, now(d)))
         on_list_end(d, NULL);
 }
 
@@ -254,9 +256,9 @@ static void list_beside(struct source *d)
     static const struct request_events events = {
         .on_head = on_list_head, .on_body = on_list_body, .on_end = on_list_end};
 
-    if (d->list != NULL || !feed_wants_list(d->params.feed))
+    if (d->list != NULL || !list_watch_wants_compare(d->params.list_watch))
         return;
-    struct feed_action a = feed_list(d->params.feed);
+    struct list_watch_action a = list_watch_compare(d->params.list_watch);
     d->list = api_client_request(
         d->params.client,
         &(struct request_params){
@@ -267,63 +269,64 @@ static void list_beside(struct source *d)
 static void on_silence(void *arg)
 {
     struct source *d = arg;
-    bool was_synced = feed_status(d->params.feed).synced;
+    bool was_synced = list_watch_status(d->params.list_watch).synced;
 
-    if (feed_overdue(d->params.feed, loop_now_ms(d->params.loop))) {
+    if (list_watch_overdue(d->params.list_watch, loop_now_ms(d->params.loop))) {
         finish(d, NULL);
         return;
     }
     look_synced(d, was_synced);
     list_beside(d);
     watch_silence(d);
-    if (feed_status(d->params.feed).synced != was_synced)
+    if (list_watch_status(d->params.list_watch).synced != was_synced)
         d->events->on_change(d->arg);
 }
 
-/* A FEED_IDENTIFY was answered, or not. */
+/* A LW_IDENTIFY was answered, or not. */
 static void on_identified(void *arg, const struct err *err)
 {
     struct source *d = arg;
-    bool was_synced = feed_status(d->params.feed).synced;
+    bool was_synced = list_watch_status(d->params.list_watch).synced;
     struct err why = err != NULL ? *err : (struct err){0};
 
     end_request(d);
-    go_on(d, feed_identified(d->params.feed, err != NULL ? &why : NULL, now(d)), was_synced);
+    go_on(d, list_watch_identified(d->params.list_watch, err != NULL ? &why : NULL, now(d)),
+          was_synced);
 }
 
 static bool on_identity(void *arg, const char *revision)
 {
     struct source *d = arg;
 
-    if (!feed_is_ahead(d->params.feed, revision))
+    if (!list_watch_is_ahead(d->params.list_watch, revision))
         return true;
     end_request(d);
-    act(d, feed_doubted(d->params.feed, loop_now_ms(d->params.loop)));
+    act(d, list_watch_doubted(d->params.list_watch, loop_now_ms(d->params.loop)));
     return false;
 }
 
-static void act(struct source *d, struct feed_action a)
+static void act(struct source *d, struct list_watch_action a)
 {
     static const struct request_events events = {
         .on_head = on_head, .on_body = on_body, .on_end = on_end, .on_identity = on_identity};
     static const struct request_events question = {.on_end = on_identified};
 
-    if (a.what == FEED_WAIT) {
+    if (a.what == LW_WAIT) {
         loop_update_now(d->params.loop); /* a turn that took long must not shorten the pause */
         deadline_start(d->wait, a.wait_ms);
         return;
     }
-    if (a.what == FEED_IDENTIFY) {
+    if (a.what == LW_IDENTIFY) {
         d->request = api_client_identify(d->params.client, d->asked, &question, d);
         return;
     }
     d->request = api_client_request(d->params.client,
                                     &(struct request_params){.target = a.target,
                                                              .accept = a.accept,
-                                                             .list = a.what == FEED_LIST,
-                                                             .stream = a.what == FEED_STREAM,
-                                                             .asks_first = a.what == FEED_STREAM,
-                                                             .follows = a.what != FEED_LIST,
+                                                             .list = a.what == LW_LIST,
+                                                             .stream = a.what == LW_STREAM,
+                                                             .asks_first = a.what == LW_STREAM,
+                                                             .follows = a.what != LW_LIST,
                                                              .last_peer = d->peer,
                                                              .last_ms = d->peer_ms,
                                                              .hard_deadline_ms = a.deadline_ms},
@@ -337,27 +340,28 @@ static void on_wait_over(void *arg)
     bool first = !d->started;
 
     d->started = true;
-    act(d, first ? feed_start(d->params.feed, ms) : feed_timer(d->params.feed, ms));
+    act(d, first ? list_watch_start(d->params.list_watch, ms)
+                 : list_watch_timer(d->params.list_watch, ms));
     d->events->on_change(d->arg);
 }
 
 void list_watch_driver_poke(struct source *d)
 {
-    if (!d->started || !feed_is_ordered(d->params.feed))
+    if (!d->started || !list_watch_is_ordered(d->params.list_watch))
         return;
     drop_requests(d);
     deadline_stop(d->wait);
-    act(d, feed_restart(d->params.feed, now(d)));
+    act(d, list_watch_restart(d->params.list_watch, now(d)));
 }
 
 void list_watch_driver_retry(struct source *d)
 {
-    const struct guard *guard = feed_status(d->params.feed).guard;
+    const struct guard *guard = list_watch_status(d->params.list_watch).guard;
 
     if (d->request != NULL || !guard_holds(guard) || guard->reason != GUARD_IDENTITY)
         return;
     deadline_stop(d->wait);
-    act(d, feed_timer(d->params.feed, loop_now_ms(d->params.loop)));
+    act(d, list_watch_timer(d->params.list_watch, loop_now_ms(d->params.loop)));
 }
 
 struct source *list_watch_driver_create(const struct list_watch_driver_params *params,

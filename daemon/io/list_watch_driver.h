@@ -6,7 +6,7 @@
 #ifndef IO_LIST_WATCH_DRIVER_H
 #define IO_LIST_WATCH_DRIVER_H
 
-#include "cache/feed.h"
+#include "cache/list_watch.h"
 #include "cache/watch.h"
 
 struct api_client;
@@ -18,13 +18,13 @@ struct list_watch_driver_params {
     struct loop *loop;
     struct api_client *client;
     struct watch *watch; /* the feed's, for logs */
-    struct feed *feed;
+    struct list_watch *list_watch;
 };
 
 /* They run on the stack of a callback of the loop, never inside a call of the user, one at a time
  * and as the last thing: each may dispose the source. */
 struct list_watch_driver_events {
-    /* Bytes came and deltas may have run; feed_status() is else what it was. Comes for each piece
+    /* Bytes came and deltas may have run; list_watch_status() is else what it was. Comes for each piece
      * of a response: do little. */
     void (*on_data)(void *arg);
     /* The same, and a list may be complete, a state may be another. */
@@ -37,7 +37,7 @@ struct list_watch_driver_events {
 struct source *list_watch_driver_create(const struct list_watch_driver_params *params,
                                         const struct list_watch_driver_events *events, void *arg);
 
-/* Carries out what was ordered of the feed (feed_is_ordered()), if anything was. */
+/* Carries out what was ordered of the feed (list_watch_is_ordered()), if anything was. */
 void list_watch_driver_poke(struct source *d);
 
 /* The right cluster answers again: a feed that waits because another one did tries at once. */

@@ -22,8 +22,8 @@ struct watch_driver {
     struct watch_driver_params params;
     const struct watch_driver_events *events;
     void *arg;
-    struct source **sources; /* NULL until the resource is known */
-    size_t source_count;
+    struct source **drivers; /* NULL until the resource is known */
+    size_t driver_count;
     struct audit_driver *audit_driver;
     struct confirm_driver *confirm_driver; /* NULL = deletes are not confirmed */
     struct deadline *tick;                 /* when the watch becomes stale, or soon */
@@ -37,7 +37,7 @@ struct watch_driver {
 /* Tells when the watch became stale or fresh, and when to look again. */
 static void look_at_clock(struct watch_driver *d)
 {
-    struct feed_now now = {.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
+    struct list_watch_now now = {.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
     uint64_t next_ms = watch_tick(d->params.watch, now);
 
     d->soon = false;
@@ -52,8 +52,8 @@ static void on_tick(void *arg)
     struct watch_driver *d = arg;
 
     look_at_clock(d);
-    for (size_t i = 0; i < d->source_count; i++)
-        list_watch_driver_poke(d->sources[i]);
+    for (size_t i = 0; i < d->driver_count; i++)
+        list_watch_driver_poke(d->drivers[i]);
     d->events->on_progress(d->arg);
 }
 
@@ -142,18 +142,18 @@ static void on_audited(void *arg)
 static void make_sources(struct watch_driver *d)
 {
     static const struct list_watch_driver_events events = {on_data, on_change, on_failed};
-    size_t n = watch_feed_count(d->params.watch);
+    size_t n = watch_list_watch_count(d->params.watch);
 
-    d->sources = mem_array(n + 1, sizeof(struct source *));
-    for (; d->source_count < n; d->source_count++) {
-        struct feed *feed = watch_feed(d->params.watch, d->source_count);
+    d->drivers = mem_array(n + 1, sizeof(struct source *));
+    for (; d->driver_count < n; d->driver_count++) {
+        struct list_watch *list_watch = watch_list_watch(d->params.watch, d->driver_count);
         const struct list_watch_driver_params p = {.loop = d->params.loop,
                                                    .client = d->params.client,
                                                    .watch = d->params.watch,
-                                                   .feed = feed};
+                                                   .list_watch = list_watch};
 
-        feed_can_stream(feed, d->can_stream);
-        d->sources[d->source_count] = list_watch_driver_create(&p, &events, d);
+        list_watch_can_stream(list_watch, d->can_stream);
+        d->drivers[d->driver_count] = list_watch_driver_create(&p, &events, d);
     }
 }
 
@@ -202,7 +202,7 @@ static void on_missing(void *who, const struct err *err, uint64_t retry_ms)
 {
     struct watch_driver *d = who;
 
-    if (d->sources == NULL)
+    if (d->drivers == NULL)
         watch_unresolved(d->params.watch, err);
     tell_missing(d, err, retry_ms);
     if (err->kind == ERR_UNAUTHORIZED)
@@ -221,7 +221,7 @@ static void on_found(void *who, const struct resource *found)
     if (watch_resolve(d->params.watch, found, &err) != ERR_OK)
         log_error("watch cannot begin", KV_STR("cluster", watch_cluster(d->params.watch)),
                   KV_STR("watch", watch_name(d->params.watch)), KV_ERR(&err));
-    else if (d->sources == NULL)
+    else if (d->drivers == NULL)
         begin(d);
     else
         watch_driver_poke(d);
@@ -249,21 +249,21 @@ struct watch_driver *watch_driver_create(const struct watch_driver_params *param
 void watch_driver_can_stream(struct watch_driver *d, bool can)
 {
     d->can_stream = can;
-    for (size_t i = 0; i < watch_feed_count(d->params.watch); i++)
-        feed_can_stream(watch_feed(d->params.watch, i), can);
+    for (size_t i = 0; i < watch_list_watch_count(d->params.watch); i++)
+        list_watch_can_stream(watch_list_watch(d->params.watch, i), can);
 }
 
 void watch_driver_poke(struct watch_driver *d)
 {
-    for (size_t i = 0; i < d->source_count; i++)
-        list_watch_driver_poke(d->sources[i]);
+    for (size_t i = 0; i < d->driver_count; i++)
+        list_watch_driver_poke(d->drivers[i]);
     look_soon(d); /* streams that were dropped may make it stale */
 }
 
 void watch_driver_retry(struct watch_driver *d)
 {
-    for (size_t i = 0; i < d->source_count; i++)
-        list_watch_driver_retry(d->sources[i]);
+    for (size_t i = 0; i < d->driver_count; i++)
+        list_watch_driver_retry(d->drivers[i]);
 }
 
 void watch_driver_verify(struct watch_driver *d)
@@ -280,12 +280,12 @@ void watch_driver_dispose(struct watch_driver **fp)
         return;
     *fp = NULL;
     discovery_driver_forget(d->params.discovery_driver, d);
-    for (size_t i = 0; i < d->source_count; i++)
-        list_watch_driver_dispose(&d->sources[i]);
+    for (size_t i = 0; i < d->driver_count; i++)
+        list_watch_driver_dispose(&d->drivers[i]);
     audit_driver_dispose(&d->audit_driver);
     confirm_driver_dispose(&d->confirm_driver);
     deadline_dispose(&d->tick);
     resource_fini(&d->wanted);
-    free(d->sources);
+    free(d->drivers);
     free(d);
 }

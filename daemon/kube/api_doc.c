@@ -166,9 +166,9 @@ static void take_string(struct scan *s, enum place at, struct str text)
     else if (at == RESOURCE_KIND)
         put(&s->resource.kind, text, is_word(text));
     else if (at == SCOPE && str_is(text, "Cluster"))
-        s->resource.scope = SCOPE_CLUSTER;
+        s->resource.scope = RESOURCE_CLUSTER_SCOPED;
     else if (at == SCOPE && str_is(text, "Namespaced"))
-        s->resource.scope = SCOPE_NAMESPACED;
+        s->resource.scope = RESOURCE_NAMESPACED;
     else if (at == VERB)
         take_verb(s, text);
     else if (at == SHORT)
@@ -179,7 +179,7 @@ static void begin(struct scan *s, enum place at)
 {
     if (at == RESOURCE) {
         catalog_resource_fini(&s->resource);
-        s->resource.scope = SCOPE_UNKNOWN;
+        s->resource.scope = RESOURCE_SCOPE_UNKNOWN;
         buf_clear(&s->shorts);
         s->can_list = false;
         s->can_watch = false;
@@ -198,7 +198,7 @@ static bool end_resource(struct scan *s)
 {
     struct catalog_resource *r = &s->resource;
 
-    if (r->plural == NULL || r->kind == NULL || r->scope == SCOPE_UNKNOWN)
+    if (r->plural == NULL || r->kind == NULL || r->scope == RESOURCE_SCOPE_UNKNOWN)
         return true;
     if (++s->resources > CATALOG_MAX_RESOURCES) {
         err_set(&s->err, ERR_TOO_BIG, 0, "the server lists more than %d resources",
@@ -284,7 +284,8 @@ static bool on_token(void *arg, const struct json_token *t)
     case JSON_TRUE:
     case JSON_FALSE:
         if (at == NAMESPACED)
-            s->resource.scope = t->type == JSON_TRUE ? SCOPE_NAMESPACED : SCOPE_CLUSTER;
+            s->resource.scope =
+                t->type == JSON_TRUE ? RESOURCE_NAMESPACED : RESOURCE_CLUSTER_SCOPED;
         return true;
     case JSON_ARRAY_END:
     case JSON_NUMBER:

@@ -265,14 +265,14 @@ void discovery_fail(struct discovery *d, const struct err *why)
 }
 
 /* A name that was asked for, while it is looked up. */
-struct lookup {
+struct existence {
     const struct discovery *d;
     const struct resource *want;
     struct catalog_name readings[2];
     size_t count;
 };
 
-static const struct err *lost_root(const struct lookup *l)
+static const struct err *lost_root(const struct existence *l)
 {
     const struct catalog_name *n = &l->readings[0];
     bool core = !n->has_group || n->group.n == 0;
@@ -285,7 +285,7 @@ static const struct err *lost_root(const struct lookup *l)
     return NULL;
 }
 
-static bool may_be_in(const struct lookup *l, const struct catalog_group *g,
+static bool may_be_in(const struct existence *l, const struct catalog_group *g,
                       const struct catalog_version *v)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -298,7 +298,7 @@ static bool may_be_in(const struct lookup *l, const struct catalog_group *g,
 }
 
 /* The first version in this state that may have what is wanted. */
-static bool first_in(const struct lookup *l, enum catalog_state state, struct catalog_hit *out)
+static bool first_in(const struct existence *l, enum catalog_state state, struct catalog_hit *out)
 {
     for (size_t i = 0; i < l->d->catalog.count; i++) {
         const struct catalog_group *g = &l->d->catalog.groups[i];
@@ -312,7 +312,7 @@ static bool first_in(const struct lookup *l, enum catalog_state state, struct ca
     return false;
 }
 
-static bool find(const struct lookup *l, bool watchable, struct catalog_hit *out)
+static bool find(const struct existence *l, bool watchable, struct catalog_hit *out)
 {
     for (size_t i = 0; i < l->count; i++)
         if (catalog_find(&l->d->catalog, &l->readings[i], watchable, out))
@@ -321,7 +321,7 @@ static bool find(const struct lookup *l, bool watchable, struct catalog_hit *out
 }
 
 /* Discovery itself is not for us, or there is none (a proxy may let nothing else through). */
-static bool is_refused(const struct lookup *l)
+static bool is_refused(const struct existence *l)
 {
     const struct err *root = lost_root(l);
     struct catalog_hit hit;
@@ -345,7 +345,7 @@ static void fill(struct resource *out, const char *text, const struct catalog_hi
     };
 }
 
-static enum err_kind no_such(const struct lookup *l, struct err *err)
+static enum err_kind no_such(const struct existence *l, struct err *err)
 {
     struct catalog_name bare = {.name = l->readings[0].name};
     struct catalog_hit hit;
@@ -372,7 +372,7 @@ static enum err_kind cannot_follow(const char *text, const struct catalog_hit *h
                    r.plural, r.version, r.group);
 }
 
-static enum err_kind explain(const struct lookup *l, struct err *err)
+static enum err_kind explain(const struct existence *l, struct err *err)
 {
     const struct err *root = lost_root(l);
     const char *text = l->want->text;
@@ -393,7 +393,7 @@ static enum err_kind explain(const struct lookup *l, struct err *err)
 enum err_kind discovery_find(const struct discovery *d, const struct resource *want,
                              struct resource *found, struct err *err)
 {
-    struct lookup l = {.d = d, .want = want};
+    struct existence l = {.d = d, .want = want};
     struct catalog_hit hit;
 
     l.count = catalog_readings(want->text, l.readings);

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-enum resource_scope { SCOPE_NAMESPACED, SCOPE_CLUSTER, SCOPE_UNKNOWN };
+enum resource_scope { RESOURCE_NAMESPACED, RESOURCE_CLUSTER_SCOPED, RESOURCE_SCOPE_UNKNOWN };
 
 /* What an API may or may not be able to do. */
 enum resource_verb { RESOURCE_LIST, RESOURCE_WATCH };

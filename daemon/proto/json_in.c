@@ -415,7 +415,7 @@ static size_t before_bad_space(const char *data, size_t n)
     return bad != NULL ? (size_t)(bad - data) : n;
 }
 
-static enum err_kind feed(struct json_in *j, const char *data, size_t n, struct err *err)
+static enum err_kind list_watch(struct json_in *j, const char *data, size_t n, struct err *err)
 {
     enum err_kind kind = ERR_OK;
     size_t used = 0;
@@ -439,7 +439,7 @@ enum err_kind json_in_feed(struct json_in *j, const char *data, size_t n, struct
 
     if (j->stopped)
         return err_set(err, ERR_CLOSED, 0, "the reader of the JSON has stopped");
-    enum err_kind kind = feed(j, data, good, err);
+    enum err_kind kind = list_watch(j, data, good, err);
     if (kind != ERR_OK)
         return kind;
     if (good < n) {

@@ -109,7 +109,7 @@ static void start_next(struct bench *b)
     uint64_t cpu_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t before = clock_ns(CLOCK_MONOTONIC);
 
-    hooks_delta(&b->hooks, (struct content){.watch = b->watch}, &d, loop_now_ms(b->loop));
+    hooks_delta(&b->hooks, (struct source){.watch = b->watch}, &d, loop_now_ms(b->loop));
     struct run *run = hooks_next(&b->hooks, loop_now_ms(b->loop));
     ensure(run != NULL);
     if (job_create(&b->params, run, &events, b, &b->job, &err) != ERR_OK)
@@ -193,11 +193,11 @@ static void open_gate(struct bench *b)
 
     if (watch_create(&p, &events, NULL, &b->watch, &err) != ERR_OK)
         panic("%s", err.text);
-    struct feed *f = watch_feed(b->watch, 0);
-    feed_start(f, 1);
-    feed_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, 1);
-    ensure(feed_body(f, list, sizeof(list) - 1, (struct feed_now){.ms = 1}));
-    feed_end(f, NULL, (struct feed_now){.ms = 1});
+    struct list_watch *f = watch_list_watch(b->watch, 0);
+    list_watch_start(f, 1);
+    list_watch_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, 1);
+    ensure(list_watch_body(f, list, sizeof(list) - 1, (struct list_watch_now){.ms = 1}));
+    list_watch_end(f, NULL, (struct list_watch_now){.ms = 1});
 }
 
 static void build(struct bench *b, int fd)

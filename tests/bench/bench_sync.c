@@ -55,13 +55,13 @@ static void put_list(struct buf *out, size_t ns)
 
 static void answer(struct watch *w, size_t ns, const struct buf *body)
 {
-    struct feed *f = watch_feed(w, ns);
+    struct list_watch *f = watch_list_watch(w, ns);
     const struct http_head head = {.status = 200, .content_type = str_c("application/json")};
-    const struct feed_now now = {1000, 1};
+    const struct list_watch_now now = {1000, 1};
 
-    feed_head(f, &head, now.ms);
-    ensure(feed_body(f, body->data, body->len, now));
-    ensure(feed_end(f, NULL, now).what == FEED_WATCH);
+    list_watch_head(f, &head, now.ms);
+    ensure(list_watch_body(f, body->data, body->len, now));
+    ensure(list_watch_end(f, NULL, now).what == LW_WATCH);
 }
 
 /* Returns the seconds that the answers in this range took. */
@@ -102,7 +102,7 @@ static struct watch *watch_of(size_t count, const char *const *namespaces, size_
     if (watch_create(&params, &events, told, &w, NULL) != ERR_OK)
         panic("the watch cannot be made");
     for (size_t i = 0; i < count; i++)
-        ensure(feed_start(watch_feed(w, i), 1).what == FEED_LIST);
+        ensure(list_watch_start(watch_list_watch(w, i), 1).what == LW_LIST);
     return w;
 }
 

@@ -277,8 +277,9 @@ static void order(struct chaos *x)
     net_count(&x->net, FAULT_ORDER);
     watch_relist(x->life->watches[n], RELIST_MANUAL);
     life_poke(x->life, n);
-    for (size_t i = 0; i < watch_feed_count(x->life->watches[n]); i++) {
-        enum reflector_state state = feed_status(watch_feed(x->life->watches[n], i)).state;
+    for (size_t i = 0; i < watch_list_watch_count(x->life->watches[n]); i++) {
+        enum reflector_state state =
+            list_watch_status(watch_list_watch(x->life->watches[n], i)).state;
 
         ensure(state == REFLECTOR_LISTING || state == REFLECTOR_STREAMING);
     }
@@ -317,8 +318,8 @@ static void accept_rejected(struct chaos *x)
         struct watch *w = x->life->watches[n];
         bool rejected = false;
 
-        for (size_t i = 0; i < watch_feed_count(w); i++)
-            if (feed_status(watch_feed(w, i)).guard->state == GUARD_REJECTED)
+        for (size_t i = 0; i < watch_list_watch_count(w); i++)
+            if (list_watch_status(watch_list_watch(w, i)).guard->state == GUARD_REJECTED)
                 rejected = true;
         if (!rejected)
             continue;

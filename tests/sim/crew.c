@@ -92,11 +92,11 @@ static void on_wake(struct alarm *a)
     crew_start_due(c, c->synced);
 }
 
-static struct content content(const struct crew *c, size_t number)
+static struct source source(const struct crew *c, size_t number)
 {
     if (number == VIEWED)
-        return (struct content){.view = c->params.view};
-    return (struct content){.watch = c->params.watches[number]};
+        return (struct source){.view = c->params.view};
+    return (struct source){.watch = c->params.watches[number]};
 }
 
 void crew_delta(struct crew *c, size_t number, const struct delta *d)
@@ -107,7 +107,7 @@ void crew_delta(struct crew *c, size_t number, const struct delta *d)
     }
     if (crew_remembers(c))
         witness_delta(&c->params.memory->witness, number, d);
-    hooks_delta(&c->hooks, content(c, number), d, now(c));
+    hooks_delta(&c->hooks, source(c, number), d, now(c));
 }
 
 void crew_stale(struct crew *c, size_t number, bool stale, uint64_t wall_ns)
@@ -118,7 +118,7 @@ void crew_stale(struct crew *c, size_t number, bool stale, uint64_t wall_ns)
     }
     if (crew_remembers(c))
         witness_stale(&c->params.memory->witness, number, stale);
-    hooks_stale(&c->hooks, content(c, number), stale, wall_ns, now(c));
+    hooks_stale(&c->hooks, source(c, number), stale, wall_ns, now(c));
 }
 
 void crew_pause(struct crew *c, size_t hook, bool paused)
@@ -170,10 +170,10 @@ static void add_hook(struct crew *c, size_t number)
     static const char *const again = "again";
 
     for (size_t i = 0; i < RULES_SOURCES; i++) {
-        struct content of = content(c, c->params.rules[number].sources[i]);
-        bool twice = i > 0 && content_equal(of, sources[0].of);
+        struct source of = source(c, c->params.rules[number].sources[i]);
+        bool twice = i > 0 && source_equal(of, sources[0].of);
 
-        sources[i] = (struct hook_source){.name = twice ? again : content_name(of), .of = of};
+        sources[i] = (struct hook_source){.name = twice ? again : source_name(of), .of = of};
     }
     p.sources = sources;
     hooks_add(&c->hooks, &p);

@@ -33,9 +33,9 @@ struct flood {
     uint64_t totals[FLOOD_HOOKS]; /* runs */
 };
 
-static struct feed_now now(const struct flood *x)
+static struct list_watch_now now(const struct flood *x)
 {
-    return (struct feed_now){.ms = x->clock.now_ms, .wall_ns = x->clock.now_ms * 1000000};
+    return (struct list_watch_now){.ms = x->clock.now_ms, .wall_ns = x->clock.now_ms * 1000000};
 }
 
 static void put_object(const struct flood *x, struct buf *out, size_t key)
@@ -71,7 +71,7 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     struct flood *x = arg;
 
-    hooks_delta(&x->hooks, (struct content){.watch = w}, d, x->clock.now_ms);
+    hooks_delta(&x->hooks, (struct source){.watch = w}, d, x->clock.now_ms);
 }
 
 static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
@@ -131,21 +131,21 @@ static void answer(struct flood *x)
     const struct http_head head = {
         .status = 200, .content_type = str_c("application/json"), .retry_after_s = -1};
 
-    feed_head(watch_feed(x->watch, 0), &head, x->clock.now_ms);
+    list_watch_head(watch_list_watch(x->watch, 0), &head, x->clock.now_ms);
 }
 
 static void send(struct flood *x, struct buf *body)
 {
-    ensure(feed_body(watch_feed(x->watch, 0), body->data, body->len, now(x)));
+    ensure(list_watch_body(watch_list_watch(x->watch, 0), body->data, body->len, now(x)));
     body->len = 0;
 }
 
 static void list_all(struct flood *x)
 {
-    struct feed *f = watch_feed(x->watch, 0);
+    struct list_watch *f = watch_list_watch(x->watch, 0);
     struct buf body = {0};
 
-    ensure(feed_start(f, x->clock.now_ms).what == FEED_LIST);
+    ensure(list_watch_start(f, x->clock.now_ms).what == LW_LIST);
     answer(x);
     buf_printf(&body, "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":"
                       "{\"resourceVersion\":\"1\"},\"items\":[");
@@ -157,7 +157,7 @@ static void list_all(struct flood *x)
     }
     buf_puts(&body, "]}");
     send(x, &body);
-    ensure(feed_end(f, NULL, now(x)).what == FEED_WATCH);
+    ensure(list_watch_end(f, NULL, now(x)).what == LW_WATCH);
     answer(x);
     buf_free(&body);
 }

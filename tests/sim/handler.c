@@ -87,7 +87,7 @@ static void take_snapshot(struct handler *h, const struct run *run, const char *
 
         snprintf(member, sizeof(member), "\"%s\":[", s->name);
         const char *list = strstr(snapshot, member);
-        ensure((list != NULL) == content_synced(s->of));
+        ensure((list != NULL) == source_synced(s->of));
         if (list != NULL)
             take_source(h, i, list + strlen(member));
     }

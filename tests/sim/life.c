@@ -28,8 +28,8 @@ const struct lens *life_lens(size_t watch)
 /* DESIGN 1.4.1, asked of each stream by itself. */
 static bool watch_is_synced(const struct watch *w)
 {
-    for (size_t i = 0; i < watch_feed_count(w); i++)
-        if (!feed_status(watch_feed(w, i)).synced)
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (!list_watch_status(watch_list_watch(w, i)).synced)
             return false;
     return true;
 }
@@ -51,7 +51,7 @@ static void look(struct post *p)
 {
     struct life *l = p->life;
     struct clock *c = l->params.clock;
-    struct feed_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+    struct list_watch_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
     uint64_t next_ms = watch_tick(l->watches[p->watch], now);
 
     if (next_ms == UINT64_MAX)
@@ -157,7 +157,7 @@ static void count_skip(const struct life *l, const struct watch *w, const struct
 {
     uint64_t *features = l->params.features;
 
-    enum reflector_state state = feed_status(watch_feed(w, s->part)).state;
+    enum reflector_state state = list_watch_status(watch_list_watch(w, s->scope)).state;
 
     if (state == REFLECTOR_LISTING)
         features[FEATURE_ODD_ITEM]++;
@@ -275,7 +275,7 @@ static void add_watch(struct life *l, size_t number)
         .list_idle_timeout_ms = s->list_idle_timeout_ms,
         .stale_after_ms = s->stale_after_ms,
         .confirm_deletes = number == PICKED && s->confirm,
-        .seed = l->params.seed + number * FEEDS,
+        .seed = l->params.seed + number * SCOPES,
     };
 
     if (watch_create(&p, &events, l, &l->watches[number], &err) != ERR_OK)
@@ -291,12 +291,12 @@ static void add_streams(struct life *l, size_t number)
 {
     struct watch *w = l->watches[number];
 
-    for (size_t i = 0; i < watch_feed_count(w); i++) {
+    for (size_t i = 0; i < watch_list_watch_count(w); i++) {
         struct stream *s = &l->streams[l->stream_count++];
 
         *s = (struct stream){
             .net = l->params.net,
-            .feed = watch_feed(w, i),
+            .list_watch = watch_list_watch(w, i),
             .lens = *life_lens(number),
             .on_progress = on_progress,
             .arg = &l->posts[number],
@@ -309,8 +309,8 @@ static void add_streams(struct life *l, size_t number)
 
 static bool was_answered(const struct watch *w)
 {
-    for (size_t i = 0; i < watch_feed_count(w); i++)
-        if (feed_status(watch_feed(w, i)).contact_ms > 0)
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (list_watch_status(watch_list_watch(w, i)).contact_ms > 0)
             return true;
     return false;
 }
@@ -320,7 +320,7 @@ static void on_patience(struct alarm *a)
 {
     struct life *l = container_of(a, struct life, patience);
     struct clock *c = l->params.clock;
-    struct feed_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+    struct list_watch_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
 
     for (size_t i = 0; i < WATCHES; i++) {
         if (was_answered(l->watches[i]) || !watch_begin_stale(l->watches[i], now, 0))
@@ -340,7 +340,7 @@ static void load(struct life *l, size_t number)
     bool edited = clock_percent(l->params.clock, l->params.edited_percent);
 
     recall_load(l->params.recall, number, l->watches[number], edited);
-    for (size_t i = 0; i < watch_stream_count(l->watches[number]); i++)
+    for (size_t i = 0; i < watch_scope_count(l->watches[number]); i++)
         l->whole[number][i] = recall_is_whole(l->params.recall, number, i, edited);
     if (edited && store_count(watch_store(l->watches[number])) > 0)
         l->params.features[FEATURE_EDITED]++;
@@ -415,7 +415,7 @@ static void count_resumed(const struct life *l)
 
         if (s->resumed && s->listed)
             l->params.features[FEATURE_NOT_RESUMED]++;
-        else if (s->resumed && feed_status(s->feed).synced)
+        else if (s->resumed && list_watch_status(s->list_watch).synced)
             l->params.features[FEATURE_RESUMED]++;
     }
 }

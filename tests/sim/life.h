@@ -15,7 +15,7 @@
 #include "sim/stream.h"
 #include "sim/viewed.h"
 
-enum { FEEDS = WATCHES + API_SPACES - 1 };
+enum { SCOPES = WATCHES + API_SPACES - 1 };
 
 /* Borrowed; outlives the life. */
 struct life_params {
@@ -55,7 +55,7 @@ struct life {
     bool begun[WATCHES];             /* it has begun stale */
     struct alarm patience;           /* then what no server has said anything about begins stale */
     struct viewed viewed;
-    struct stream streams[FEEDS];
+    struct stream streams[SCOPES];
     size_t stream_count;
     struct crew crew;
 };

@@ -144,14 +144,15 @@ static bool was_held(const struct oracle *o, const struct guarded *g)
     return g->held_ms != 0 && (g->accepted || (!g->rejected && o->clock->now_ms >= until_ms));
 }
 
-static void look_at_feed(struct oracle *o, const struct feed_status *s, struct guarded *g)
+static void look_at_list_watch(struct oracle *o, const struct list_watch_status *s,
+                               struct guarded *g)
 {
     uint64_t rv = number_from(str_c(s->rv), 0);
     bool marks = rv != g->rv && s->events == g->events;
 
-    if (g->rv == 0 && s->past != PAST_NONE &&
-        s->past != PAST_OVER) { /* known from an earlier life: by events, maybe */
-        g->mark = number_from(str_c(s->mark), 0);
+    if (g->rv == 0 && s->resume != RESUME_NONE &&
+        s->resume != RESUME_OVER) { /* known from an earlier life: by events, maybe */
+        g->mark = number_from(str_c(s->collection_rv), 0);
         marks = false;
     }
 
@@ -177,19 +178,19 @@ void oracle_look(struct oracle *o, const struct watch *w, size_t number)
 
     if (s.stale || s.held != NULL || !s.synced || oracle_waits_for_list(w))
         o->told_ms[number] = o->clock->now_ms;
-    for (size_t i = 0; i < watch_feed_count(w); i++) {
-        struct feed_status feed = feed_status(watch_feed(w, i));
+    for (size_t i = 0; i < watch_list_watch_count(w); i++) {
+        struct list_watch_status list_watch = list_watch_status(watch_list_watch(w, i));
 
-        look_at_feed(o, &feed, &o->guarded[number][i]);
+        look_at_list_watch(o, &list_watch, &o->guarded[number][i]);
     }
 }
 
 void oracle_decide(struct oracle *o, const struct watch *w, size_t number, bool accept)
 {
-    for (size_t i = 0; i < watch_feed_count(w); i++) {
+    for (size_t i = 0; i < watch_list_watch_count(w); i++) {
         struct guarded *g = &o->guarded[number][i];
 
-        if (!guard_holds(feed_status(watch_feed(w, i)).guard))
+        if (!guard_holds(list_watch_status(watch_list_watch(w, i)).guard))
             continue;
         g->accepted = accept;
         g->rejected = !accept;

@@ -169,7 +169,7 @@ void recall_skipped(struct recall *r, size_t number, const struct skip *s, bool 
     struct skip_op *op = MEM_NEW(struct skip_op, .recall = r, .number = number);
 
     op->base = (struct recall_op){.write = write_skip, .free = free_skip};
-    op->skip.part = s->part;
+    op->skip.part = s->scope;
     op->skip.times = gone ? 0 : s->times;
     copy_text(op->skip.id, s->id);
     copy_text(op->skip.name, s->name);
@@ -231,7 +231,7 @@ void recall_end_turn(struct recall *r, bool now)
 
 void recall_turn(struct recall *r, size_t number, const struct watch *w)
 {
-    for (size_t i = 0; i < watch_stream_count(w); i++)
+    for (size_t i = 0; i < watch_scope_count(w); i++)
         put_version(r, number, i, w);
     r->in_turn = false;
     if (clock_percent(r->clock, 20))
@@ -272,13 +272,13 @@ bool recall_lose(struct recall *r, size_t number)
 }
 
 /* WHOLE: its version may be known. */
-static enum past_kind kind_of(const struct recall_version *v, bool edited)
+static enum resume_kind kind_of(const struct recall_version *v, bool edited)
 {
     if (!v->kept)
-        return PAST_NONE;
+        return RESUME_NONE;
     if (edited)
-        return PAST_EDITED;
-    return v->lost ? PAST_PARTIAL : PAST_WHOLE;
+        return RESUME_EDITED;
+    return v->lost ? RESUME_PARTIAL : RESUME_WHOLE;
 }
 
 void recall_load(struct recall *r, size_t number, struct watch *w, bool edited)
@@ -290,17 +290,18 @@ void recall_load(struct recall *r, size_t number, struct watch *w, bool edited)
         const struct recall_skip *v = &r->skips[number][i];
 
         if (v->times > 0)
-            watch_load_skip(w, &(struct skip){.part = v->part,
+            watch_load_skip(w, &(struct skip){.scope = v->part,
                                               .id = str_c(v->id),
                                               .name = str_c(v->name),
                                               .why = str_c(v->why),
                                               .times = v->times});
     }
-    for (size_t i = 0; i < watch_stream_count(w); i++) {
+    for (size_t i = 0; i < watch_scope_count(w); i++) {
         const struct recall_version *v = &r->versions[number][i];
 
         watch_resume(w, i,
-                     &(struct past){.kind = kind_of(v, edited), .rv = v->rv, .mark = v->mark});
+                     &(struct resume_point){
+                         .kind = kind_of(v, edited), .rv = v->rv, .collection_rv = v->mark});
     }
 }
 
@@ -308,7 +309,7 @@ bool recall_is_whole(const struct recall *r, size_t number, size_t stream, bool 
 {
     const struct recall_version *v = &r->versions[number][stream];
 
-    return kind_of(v, edited) == PAST_WHOLE && v->rv[0] != '\0';
+    return kind_of(v, edited) == RESUME_WHOLE && v->rv[0] != '\0';
 }
 
 bool recall_know(struct watch *w, struct str key, struct str uid)
@@ -322,13 +323,13 @@ bool recall_know(struct watch *w, struct str key, struct str uid)
     p.ns = str_of(key.p, (size_t)(slash - key.p));
     p.name = str_of(slash + 1, key.n - p.ns.n - 1);
     struct object *o = object_create(&p);
-    size_t stream = watch_stream_of(w, o);
-    enum past_kind left = watch_past_left(w, stream);
-    bool loads = left != PAST_WHOLE || skips_has(store_skips(watch_store(w)), key);
+    size_t stream = watch_scope_of(w, o);
+    enum resume_kind left = watch_resume_left(w, stream);
+    bool loads = left != RESUME_WHOLE || skips_has(store_skips(watch_store(w)), key);
     if (loads)
         watch_load(w, o);
-    if (left == PAST_NONE)
-        watch_resume(w, stream, &(struct past){.kind = PAST_PARTIAL});
+    if (left == RESUME_NONE)
+        watch_resume(w, stream, &(struct resume_point){.kind = RESUME_PARTIAL});
     object_unref(&o);
     return loads;
 }

@@ -356,7 +356,7 @@ static bool is_watch_of_all(const struct stream *s)
     bool given;
 
     asked_version(s, &given);
-    return s->action.what == FEED_WATCH && !given;
+    return s->action.what == LW_WATCH && !given;
 }
 
 void serve_fresh(struct stream *s)
@@ -367,7 +367,7 @@ void serve_fresh(struct stream *s)
         clock_set_at(s->net->clock, &s->alarm, s->patience_ms);
         return;
     }
-    if (s->action.what == FEED_LIST) {
+    if (s->action.what == LW_LIST) {
         if (fresh)
             cached_list(s);
         else
@@ -380,7 +380,7 @@ void serve_fresh(struct stream *s)
         stream_blame(s, FAULT_TOO_LARGE);
         answer_put_error_too_large(&s->body, spelling(s));
         begin_end(s);
-    } else if (s->action.what == FEED_STREAM) {
+    } else if (s->action.what == LW_STREAM) {
         begin_stream(s);
     } else if (is_watch_of_all(s)) {
         begin_unversioned(s);
@@ -393,8 +393,8 @@ void serve_fresh(struct stream *s)
 static void check_held(const struct stream *s)
 {
     bool given;
-    bool lists = s->action.what == FEED_LIST || s->action.what == FEED_STREAM;
-    const struct guard *guard = feed_status(s->feed).guard;
+    bool lists = s->action.what == LW_LIST || s->action.what == LW_STREAM;
+    const struct guard *guard = list_watch_status(s->list_watch).guard;
 
     asked_version(s, &given);
     if (lists && given && guard_holds(guard) && guard->reason != GUARD_IDENTITY)
@@ -404,10 +404,10 @@ static void check_held(const struct stream *s)
 static enum request kind_of(const struct stream *s)
 {
     bool given;
-    bool probing = feed_status(s->feed).state == REFLECTOR_PROBING;
+    bool probing = list_watch_status(s->list_watch).state == REFLECTOR_PROBING;
 
-    if (s->action.what != FEED_LIST)
-        return s->action.what == FEED_STREAM ? REQUEST_STREAM : REQUEST_WATCH;
+    if (s->action.what != LW_LIST)
+        return s->action.what == LW_STREAM ? REQUEST_STREAM : REQUEST_WATCH;
     parameter(s, "continue", &given);
     if (given)
         return REQUEST_PAGE;
@@ -480,19 +480,19 @@ static void connect(struct stream *s)
 /* As io/server_identity has it. */
 static bool must_ask(const struct stream *s)
 {
-    bool kept = s->action.what == FEED_LIST && feed_status(s->feed).synced &&
-                feed_status(s->feed).state == REFLECTOR_LISTING;
+    bool kept = s->action.what == LW_LIST && list_watch_status(s->list_watch).synced &&
+                list_watch_status(s->list_watch).state == REFLECTOR_LISTING;
 
     if (kept && s->net->foreign_rv > 0 && clock_percent(s->net->clock, 50))
         return false; /* a proxy has kept the connection, and sends it elsewhere */
     uint64_t age_ms = s->net->clock->now_ms - s->server->asked_ms;
     bool fresh = s->resumes && s->server->asked_ms > 0 && age_ms <= VOUCHED_MS;
 
-    if (s->action.what == FEED_STREAM)
+    if (s->action.what == LW_STREAM)
         return true;
     if (s->told_by != s->process && s->server->asked_ms < s->told_ms)
         return true;
-    return !s->vouched && !fresh && (s->action.what != FEED_LIST || s->net->asks_all);
+    return !s->vouched && !fresh && (s->action.what != LW_LIST || s->net->asks_all);
 }
 
 /* Another process is to go on with the version: is it one of the future, by what that has said? True: the
@@ -505,7 +505,7 @@ static bool goes_on(struct stream *s)
     s->told_by = s->process;
     s->told_ms = s->net->clock->now_ms;
     snprintf(revision, sizeof(revision), "%" PRIu64, s->server->asked_rv);
-    if (!other || !feed_is_ahead(s->feed, revision))
+    if (!other || !list_watch_is_ahead(s->list_watch, revision))
         return true;
     s->excused = true;
     stream_doubt(s);
@@ -540,7 +540,7 @@ static void serve_foreign(struct stream *s)
 {
     static const struct api_object nothing[API_KEYS];
 
-    if (s->action.what != FEED_LIST)
+    if (s->action.what != LW_LIST)
         panic("a watch was sent to another cluster");
     stream_blame(s, FAULT_FOREIGN_LIST);
     put_page(s, nothing, s->net->foreign_rv, 0, 0);
@@ -559,9 +559,9 @@ void serve_request(struct stream *s)
     s->listed_process = s->process;
     if (n->foreign_rv > 0)
         serve_foreign(s);
-    else if (s->action.what == FEED_LIST)
+    else if (s->action.what == LW_LIST)
         serve_list(s);
-    else if (s->action.what == FEED_STREAM)
+    else if (s->action.what == LW_STREAM)
         serve_stream(s);
     else
         serve_watch(s);

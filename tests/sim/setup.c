@@ -4,7 +4,7 @@
 #include "base/compiler.h"
 #include "sim/api.h"
 
-/* See cache/feed.c: a stream must end within its timeout and this. */
+/* See cache/list_watch.c: a stream must end within its timeout and this. */
 #define DEADLINE_MARGIN_MS 10000
 
 static void draw_reflector(struct setup *s, struct clock *c)

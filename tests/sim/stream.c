@@ -15,15 +15,15 @@ enum { RESPONSE_TIMEOUT_MS = 30000, LIST_IDLE_MS = 60000 };
 /* More requests of one stream in 10 s are a hot loop. */
 enum { WINDOW_MS = 10000, WINDOW_REQUESTS = 40 };
 
-static void act(struct stream *s, struct feed_action a);
+static void act(struct stream *s, struct list_watch_action a);
 static void end(struct stream *s, const struct err *err);
 static void list_beside(struct stream *s);
 static void watch_silence(struct stream *s);
 
-static struct feed_now now(const struct stream *s)
+static struct list_watch_now now(const struct stream *s)
 {
-    return (struct feed_now){.ms = s->net->clock->now_ms,
-                             .wall_ns = s->net->clock->now_ms * 1000000};
+    return (struct list_watch_now){.ms = s->net->clock->now_ms,
+                                   .wall_ns = s->net->clock->now_ms * 1000000};
 }
 
 void stream_blame(struct stream *s, enum fault fault)
@@ -80,7 +80,7 @@ static void end_beside(struct stream *s, const struct err *err)
     uint64_t ends = features[FEATURE_RELIST_END];
 
     forget(s);
-    bool good = feed_list_end(of->feed, err, now(of));
+    bool good = list_watch_compare_end(of->list_watch, err, now(of));
     features[FEATURE_BESIDE_END] += features[FEATURE_RELIST_END] - ends;
     if (!good) {
         features[FEATURE_BESIDE_LOST]++;
@@ -94,20 +94,21 @@ static void end_beside(struct stream *s, const struct err *err)
 
 static void end(struct stream *s, const struct err *err)
 {
-    clock_trace(s->net->clock, "%p ends: %s", (void *)s->feed, err != NULL ? err->text : "cleanly");
+    clock_trace(s->net->clock, "%p ends: %s", (void *)s->list_watch,
+                err != NULL ? err->text : "cleanly");
     if (s->of != NULL) {
         end_beside(s, err);
         return;
     }
     reset(s);
-    act(s, feed_end(s->feed, err, now(s)));
+    act(s, list_watch_end(s->list_watch, err, now(s)));
     s->on_progress(s->arg);
 }
 
 void stream_doubt(struct stream *s)
 {
     reset(s);
-    act(s, feed_doubted(s->feed, s->net->clock->now_ms));
+    act(s, list_watch_doubted(s->list_watch, s->net->clock->now_ms));
     s->on_progress(s->arg);
 }
 
@@ -127,7 +128,7 @@ static void identified(struct stream *s)
     if (err.kind == ERR_FOREIGN)
         net_count(s->net, FAULT_FOREIGN_ASKED);
     s->excused = s->excused || err.kind != ERR_OK;
-    act(s, feed_identified(s->feed, err.kind != ERR_OK ? &err : NULL, now(s)));
+    act(s, list_watch_identified(s->list_watch, err.kind != ERR_OK ? &err : NULL, now(s)));
     s->on_progress(s->arg);
 }
 
@@ -143,7 +144,7 @@ void stream_fail(struct stream *s, enum err_kind kind)
 /* As io/list_watch_driver does it: bytes move the time on, the alarm finds that out when it fires. */
 static void watch_silence(struct stream *s)
 {
-    uint64_t due_ms = feed_due_ms(s->feed);
+    uint64_t due_ms = list_watch_due_ms(s->list_watch);
 
     if (due_ms != UINT64_MAX && !s->silence.set)
         clock_set_at(s->net->clock, &s->silence, due_ms);
@@ -161,7 +162,7 @@ static void check_patience(const struct stream *s)
 /* When all that was sent has been read, the feed would resume behind it. */
 static void check_version(const struct stream *s)
 {
-    struct feed_status status = feed_status(s->feed);
+    struct list_watch_status status = list_watch_status(s->list_watch);
     bool following = s->state == STREAM_WATCHING && status.state == REFLECTOR_WATCHING;
 
     if (*status.rv == '\0' && s->net->setup->unversioned[s->lens.kind])
@@ -175,7 +176,7 @@ static void on_silence(struct alarm *a)
 {
     struct stream *s = container_of(a, struct stream, silence);
 
-    if (feed_overdue(s->feed, s->net->clock->now_ms)) {
+    if (list_watch_overdue(s->list_watch, s->net->clock->now_ms)) {
         end(s, NULL);
     } else {
         list_beside(s);
@@ -189,15 +190,15 @@ void stream_head(struct stream *s, int status, int64_t retry_after_s, const char
     struct http_head h = {
         .status = status, .retry_after_s = retry_after_s, .content_type = str_c(type)};
 
-    clock_trace(s->net->clock, "%p gets %d", (void *)s->feed, status);
+    clock_trace(s->net->clock, "%p gets %d", (void *)s->list_watch, status);
     s->heard_ms = s->net->clock->now_ms;
     s->marked = false;
     s->marking = false;
     if (s->of != NULL) {
-        feed_list_head(s->of->feed, &h);
+        list_watch_compare_head(s->of->list_watch, &h);
         return;
     }
-    feed_head(s->feed, &h, s->net->clock->now_ms);
+    list_watch_head(s->list_watch, &h, s->net->clock->now_ms);
     watch_silence(s);
     s->on_progress(s->arg);
 }
@@ -212,8 +213,8 @@ void stream_answer(struct stream *s, int status)
 
 static bool give(struct stream *s, size_t n)
 {
-    return s->of != NULL ? feed_list_body(s->of->feed, s->body.data, n, now(s))
-                         : feed_body(s->feed, s->body.data, n, now(s));
+    return s->of != NULL ? list_watch_compare_body(s->of->list_watch, s->body.data, n, now(s))
+                         : list_watch_body(s->list_watch, s->body.data, n, now(s));
 }
 
 /* Hands over the next n bytes of the body. False: the stream is over. */
@@ -230,7 +231,7 @@ static bool hand_over(struct stream *s, size_t n)
         s->heard_ms = s->net->clock->now_ms;
     if (s->of != NULL)
         return true;
-    if (s->marking && s->body.len == 0 && feed_status(s->feed).connected)
+    if (s->marking && s->body.len == 0 && list_watch_status(s->list_watch).connected)
         s->marked = true;
     check_version(s);
     watch_silence(s);
@@ -303,7 +304,7 @@ static void on_alarm(struct alarm *a)
 
     switch (s->state) {
     case STREAM_WAITING:
-        act(s, feed_timer(s->feed, s->net->clock->now_ms));
+        act(s, list_watch_timer(s->list_watch, s->net->clock->now_ms));
         s->on_progress(s->arg); /* behind a hold it may be time to become stale */
         break;
     case STREAM_ASKED:
@@ -347,38 +348,38 @@ static void count_request(struct stream *s, const char *target)
 /* A version of an earlier life that is good needs no list. */
 static void check_resumed(struct stream *s)
 {
-    bool probes = feed_status(s->feed).state == REFLECTOR_PROBING;
+    bool probes = list_watch_status(s->list_watch).state == REFLECTOR_PROBING;
 
-    if (s->action.what == FEED_WATCH && strstr(s->target, "resourceVersion=") == NULL)
+    if (s->action.what == LW_WATCH && strstr(s->target, "resourceVersion=") == NULL)
         s->excused = true; /* it has none to go on from any more */
     if (probes && s->net->setup->unversioned[s->lens.kind])
         s->excused = true; /* the probe tells nothing: a list takes its place */
-    if (s->action.what == FEED_WATCH || probes)
+    if (s->action.what == LW_WATCH || probes)
         return;
     if (s->resumed && !s->excused)
         panic("a list, and the version that it could go on from is good");
     s->listed = true;
 }
 
-static void act(struct stream *s, struct feed_action a)
+static void act(struct stream *s, struct list_watch_action a)
 {
     struct clock *c = s->net->clock;
 
     s->action = a;
-    if (a.what == FEED_WAIT) {
-        clock_trace(c, "%p waits %llu ms", (void *)s->feed, (unsigned long long)a.wait_ms);
+    if (a.what == LW_WAIT) {
+        clock_trace(c, "%p waits %llu ms", (void *)s->list_watch, (unsigned long long)a.wait_ms);
         s->state = STREAM_WAITING;
         clock_set(c, &s->alarm, a.wait_ms);
         return;
     }
-    if (a.what == FEED_IDENTIFY) {
+    if (a.what == LW_IDENTIFY) {
         s->state = STREAM_IDENTIFYING;
         clock_set(c, &s->alarm, clock_pick(c, 0, 50));
         return;
     }
     int n = snprintf(s->target, sizeof(s->target), "%s", a.target);
     ensure(n > 0 && (size_t)n < sizeof(s->target));
-    clock_trace(c, "%p asks for %s", (void *)s->feed, s->target);
+    clock_trace(c, "%p asks for %s", (void *)s->list_watch, s->target);
     count_request(s, s->target);
     check_resumed(s);
     s->state = STREAM_ASKED;
@@ -390,12 +391,12 @@ static void list_beside(struct stream *s)
 {
     struct stream *b = s->beside;
 
-    if (b->state != STREAM_WAITING || !feed_wants_list(s->feed))
+    if (b->state != STREAM_WAITING || !list_watch_wants_compare(s->list_watch))
         return;
-    b->action = feed_list(s->feed);
+    b->action = list_watch_compare(s->list_watch);
     int n = snprintf(b->target, sizeof(b->target), "%s", b->action.target);
     ensure(n > 0 && (size_t)n < sizeof(b->target));
-    clock_trace(s->net->clock, "%p asks beside for %s", (void *)s->feed, b->target);
+    clock_trace(s->net->clock, "%p asks beside for %s", (void *)s->list_watch, b->target);
     count_request(s, b->target);
     s->net->features[FEATURE_BESIDE]++;
     b->state = STREAM_ASKED;
@@ -404,8 +405,8 @@ static void list_beside(struct stream *s)
 
 static struct stream *make_beside(struct stream *s)
 {
-    struct stream *b = MEM_NEW(struct stream, .net = s->net, .feed = s->feed, .lens = s->lens,
-                               .state = STREAM_WAITING, .of = s);
+    struct stream *b = MEM_NEW(struct stream, .net = s->net, .list_watch = s->list_watch,
+                               .lens = s->lens, .state = STREAM_WAITING, .of = s);
 
     list_init(&b->link);
     list_append(&s->net->streams, &b->link);
@@ -421,8 +422,8 @@ void stream_start(struct stream *s, bool resumes)
     s->silence.fn = on_silence;
     s->resumed = resumes;
     s->beside = make_beside(s);
-    feed_can_stream(s->feed, s->net->setup->told_can_stream);
-    act(s, feed_start(s->feed, s->net->clock->now_ms));
+    list_watch_can_stream(s->list_watch, s->net->setup->told_can_stream);
+    act(s, list_watch_start(s->list_watch, s->net->clock->now_ms));
 }
 
 void stream_fini(struct stream *s)
@@ -437,17 +438,17 @@ void stream_fini(struct stream *s)
 
 void stream_poke(struct stream *s)
 {
-    if (!feed_is_ordered(s->feed))
+    if (!list_watch_is_ordered(s->list_watch))
         return;
     reset(s);
     s->excused = true;
-    act(s, feed_restart(s->feed, now(s)));
+    act(s, list_watch_restart(s->list_watch, now(s)));
 }
 
 bool stream_is_current(const struct stream *s)
 {
     const struct serving *v = &s->serving;
-    struct feed_status f = feed_status(s->feed);
+    struct list_watch_status f = list_watch_status(s->list_watch);
 
     return f.connected && f.synced && s->state == STREAM_WATCHING && s->body.len == 0 &&
            v->initial_ms == UINT64_MAX && s->server->rv == s->net->api->rv &&

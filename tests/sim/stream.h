@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cache/feed.h"
+#include "cache/list_watch.h"
 #include "sim/net.h"
 
 enum stream_state {
@@ -38,12 +38,12 @@ struct serving {
 struct stream {
     struct list link;
     struct net *net;
-    struct feed *feed;
+    struct list_watch *list_watch;
     struct lens lens;
     enum stream_state state;
     struct alarm alarm;
-    struct alarm silence;      /* looks whether the response is too silent */
-    struct feed_action action; /* the one under way; its target is copied */
+    struct alarm silence;            /* looks whether the response is too silent */
+    struct list_watch_action action; /* the one under way; its target is copied */
     char target[512];
     struct server *server;   /* that was asked; NULL = none */
     struct server *last;     /* that was asked before; NULL = none */

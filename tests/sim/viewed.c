@@ -289,7 +289,7 @@ void viewed_recalled(struct viewed *v)
 {
     uint64_t now_ms = v->params.clock->now_ms;
 
-    view_recalled(v->view, (struct feed_now){.ms = now_ms, .wall_ns = now_ms * 1000000});
+    view_recalled(v->view, (struct list_watch_now){.ms = now_ms, .wall_ns = now_ms * 1000000});
     ensure(!view_synced(v->view));
 }
 
@@ -302,7 +302,7 @@ static bool is_settled(const struct watch *w)
 void viewed_look(struct viewed *v)
 {
     struct clock *c = v->params.clock;
-    struct feed_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+    struct list_watch_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
     uint64_t next_ms = view_tick(v->view, now);
 
     if (v->touched > 0 && view_synced(v->view) && is_settled(v->params.services) &&

@@ -10,7 +10,7 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     struct admin_world *t = arg;
 
-    hooks_delta(&t->hooks, (struct content){.watch = w}, d, WORLD_NOW_MS - 1500);
+    hooks_delta(&t->hooks, (struct source){.watch = w}, d, WORLD_NOW_MS - 1500);
 }
 
 static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
@@ -213,20 +213,20 @@ void admin_world_list(struct admin_world *t, size_t watch, int status, const cha
 {
     const struct http_head head = {
         .status = status, .content_type = str_c("application/json"), .retry_after_s = -1};
-    const struct feed_now now = {WORLD_STARTED_MS + 1000, WORLD_STARTED_NS};
+    const struct list_watch_now now = {WORLD_STARTED_MS + 1000, WORLD_STARTED_NS};
     struct watch *w = t->watches[watch].watch;
-    struct feed *f = watch_feed(w, 0);
+    struct list_watch *f = watch_list_watch(w, 0);
 
-    if (feed_status(f).state == REFLECTOR_IDLE) {
-        assert_int_equal(feed_start(f, WORLD_STARTED_MS).what, FEED_LIST);
+    if (list_watch_status(f).state == REFLECTOR_IDLE) {
+        assert_int_equal(list_watch_start(f, WORLD_STARTED_MS).what, LW_LIST);
     } else {
         watch_relist(w, RELIST_MANUAL);
-        assert_true(feed_is_ordered(f));
-        assert_int_equal(feed_restart(f, now).what, FEED_LIST);
+        assert_true(list_watch_is_ordered(f));
+        assert_int_equal(list_watch_restart(f, now).what, LW_LIST);
     }
-    feed_head(f, &head, now.ms);
-    assert_true(feed_body(f, body, strlen(body), now));
-    feed_end_trusted(f, NULL, now);
+    list_watch_head(f, &head, now.ms);
+    assert_true(list_watch_body(f, body, strlen(body), now));
+    list_watch_end_trusted(f, NULL, now);
 }
 
 static bool any_token(void *arg, const struct json_token *t)

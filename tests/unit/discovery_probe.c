@@ -241,9 +241,9 @@ enum err_kind discovery_probe_find(const struct discovery *d, const char *text, 
         assert_string_equal(found.text, text);
         resource_put_path(out, &found, NULL);
         buf_printf(out, " %s %s", found.kind != NULL ? found.kind : "?",
-                   found.scope == SCOPE_CLUSTER      ? "Cluster"
-                   : found.scope == SCOPE_NAMESPACED ? "Namespaced"
-                                                     : "?");
+                   found.scope == RESOURCE_CLUSTER_SCOPED ? "Cluster"
+                   : found.scope == RESOURCE_NAMESPACED   ? "Namespaced"
+                                                          : "?");
         resource_fini(&found);
     }
     resource_fini(&r);

@@ -97,27 +97,29 @@ struct watch *objects_watch(const char *name, const struct watch_events *events,
     return w;
 }
 
-struct feed_action objects_answer(struct feed *f, const char *body, struct feed_now now)
+struct list_watch_action objects_answer(struct list_watch *f, const char *body,
+                                        struct list_watch_now now)
 {
-    feed_head(f,
-              &(struct http_head){
-                  .status = 200, .content_type = str_c("application/json"), .retry_after_s = -1},
-              now.ms);
-    assert_true(feed_body(f, body, strlen(body), now));
-    return feed_end_trusted(f, NULL, now);
+    list_watch_head(f,
+                    &(struct http_head){.status = 200,
+                                        .content_type = str_c("application/json"),
+                                        .retry_after_s = -1},
+                    now.ms);
+    assert_true(list_watch_body(f, body, strlen(body), now));
+    return list_watch_end_trusted(f, NULL, now);
 }
 
-void objects_sync(struct watch *w, const char *items, const char *rv, struct feed_now now)
+void objects_sync(struct watch *w, const char *items, const char *rv, struct list_watch_now now)
 {
-    struct feed *f = watch_feed(w, 0);
+    struct list_watch *f = watch_list_watch(w, 0);
     struct buf body = {0};
 
     buf_printf(&body,
                "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
                "\"resourceVersion\":\"%s\"},\"items\":[%s]}",
                rv, items);
-    if (feed_status(f).state == REFLECTOR_IDLE)
-        assert_int_equal(feed_start(f, now.ms).what, FEED_LIST);
-    assert_int_equal(objects_answer(f, buf_cstr(&body), now).what, FEED_WATCH);
+    if (list_watch_status(f).state == REFLECTOR_IDLE)
+        assert_int_equal(list_watch_start(f, now.ms).what, LW_LIST);
+    assert_int_equal(objects_answer(f, buf_cstr(&body), now).what, LW_WATCH);
     buf_free(&body);
 }

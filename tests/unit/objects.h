@@ -36,9 +36,10 @@ struct watch_params objects_watch_params(void);
 struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg);
 
 /* Gives feed the answer 200 with this body, in one piece, and returns what it does next. */
-struct feed_action objects_answer(struct feed *f, const char *body, struct feed_now now);
+struct list_watch_action objects_answer(struct list_watch *f, const char *body,
+                                        struct list_watch_now now);
 
 /* Lists the watch: items is the JSON inside of [], "" = none. It is then watching. */
-void objects_sync(struct watch *w, const char *items, const char *rv, struct feed_now now);
+void objects_sync(struct watch *w, const char *items, const char *rv, struct list_watch_now now);
 
 #endif

@@ -157,7 +157,7 @@ void reflex_want(const char *want)
     buf_free(&got);
     check_state(a->what);
     if (a->what == REFLECTOR_WATCH)
-        assert_string_equal(reflector_rv(reflex.r), a->rv != NULL ? a->rv : "");
+        assert_string_equal(reflector_last_sync_rv(reflex.r), a->rv != NULL ? a->rv : "");
     if (a->what == REFLECTOR_WATCH || a->what == REFLECTOR_STREAM)
         assert_in_range(a->timeout_s, 300, 600);
     else

@@ -54,7 +54,7 @@ int resumed_set_up(void **state)
 {
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    resumed.now = (struct feed_now){1000000, 1};
+    resumed.now = (struct list_watch_now){1000000, 1};
     resumed.params = objects_watch_params();
     resumed.params.reflector.watch_list = WATCH_LIST_OFF;
     resumed_make();
@@ -102,15 +102,16 @@ void resumed_load_bare(const char *ns, const char *name, const char *uid)
     object_unref(&o);
 }
 
-void resumed_resume(enum past_kind kind, const char *rv)
+void resumed_resume(enum resume_kind kind, const char *rv)
 {
-    for (size_t i = 0; i < watch_stream_count(resumed.w); i++)
-        watch_resume(resumed.w, i, &(struct past){.kind = kind, .rv = rv, .mark = "9"});
+    for (size_t i = 0; i < watch_scope_count(resumed.w); i++)
+        watch_resume(resumed.w, i,
+                     &(struct resume_point){.kind = kind, .rv = rv, .collection_rv = "9"});
 }
 
-struct feed *resumed_feed(void)
+struct list_watch *resumed_feed(void)
 {
-    return watch_feed(resumed.w, 0);
+    return watch_list_watch(resumed.w, 0);
 }
 
 void resumed_asks(const char *want)
@@ -120,13 +121,13 @@ void resumed_asks(const char *want)
 
 void resumed_start(void)
 {
-    resumed.next = feed_start(resumed_feed(), resumed.now.ms);
+    resumed.next = list_watch_start(resumed_feed(), resumed.now.ms);
 }
 
 void resumed_head(void)
 {
-    feed_head(resumed_feed(), &(struct http_head){.status = 200, .retry_after_s = -1},
-              resumed.now.ms);
+    list_watch_head(resumed_feed(), &(struct http_head){.status = 200, .retry_after_s = -1},
+                    resumed.now.ms);
 }
 
 void resumed_answer(const char *body)
@@ -134,12 +135,12 @@ void resumed_answer(const char *body)
     bool ignored;
 
     resumed_head();
-    ignored = feed_body(resumed_feed(), body, strlen(body), resumed.now);
+    ignored = list_watch_body(resumed_feed(), body, strlen(body), resumed.now);
     (void)ignored;
-    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
+    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
 }
 
-void resumed_start_from(enum past_kind kind, const char *rv)
+void resumed_start_from(enum resume_kind kind, const char *rv)
 {
     resumed_load("ns/a", "u1", "3");
     resumed_load("ns/b", "u2", "4");
@@ -149,14 +150,14 @@ void resumed_start_from(enum past_kind kind, const char *rv)
 
 void resumed_body(const char *text)
 {
-    assert_true(feed_body(resumed_feed(), text, strlen(text), resumed.now));
+    assert_true(list_watch_body(resumed_feed(), text, strlen(text), resumed.now));
 }
 
 void resumed_silence(uint64_t ms)
 {
     resumed.now.ms += ms;
-    if (resumed.now.ms >= feed_due_ms(resumed_feed()))
-        assert_false(feed_overdue(resumed_feed(), resumed.now.ms));
+    if (resumed.now.ms >= list_watch_due_ms(resumed_feed()))
+        assert_false(list_watch_overdue(resumed_feed(), resumed.now.ms));
 }
 
 void resumed_has_version(const char *want)

@@ -18,8 +18,8 @@
 struct resumed {
     struct watch *w;
     struct watch_params params; /* for resumed_make() */
-    struct feed_now now;
-    struct feed_action next; /* of the first stream */
+    struct list_watch_now now;
+    struct list_watch_action next; /* of the first stream */
     struct buf heard;
     struct buf kept;
 };
@@ -43,15 +43,15 @@ void resumed_load(const char *key, const char *uid, const char *rv);
 /* See above. */
 void resumed_load_bare(const char *ns, const char *name, const char *uid);
 /* See above. */
-void resumed_resume(enum past_kind kind, const char *rv);
+void resumed_resume(enum resume_kind kind, const char *rv);
 
 /* Its first stream, and its start. */
-struct feed *resumed_feed(void);
+struct list_watch *resumed_feed(void);
 /* See above. */
 void resumed_start(void);
 
 /* The same with ns/a (u1, 3) and ns/b (u2, 4) loaded. */
-void resumed_start_from(enum past_kind kind, const char *rv);
+void resumed_start_from(enum resume_kind kind, const char *rv);
 
 /* The whole answer of the server; or its head, and a piece of it. */
 void resumed_answer(const char *body);

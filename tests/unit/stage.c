@@ -93,7 +93,7 @@ struct hook *stage_add(const struct stage_hook *p)
 
 void stage_sync(size_t watch)
 {
-    objects_sync(stage.watches[watch], "", "1", (struct feed_now){stage.now, stage.now});
+    objects_sync(stage.watches[watch], "", "1", (struct list_watch_now){stage.now, stage.now});
 }
 
 void stage_change(size_t watch, enum delta_type type, const char *key, const char *uid,
@@ -101,14 +101,14 @@ void stage_change(size_t watch, enum delta_type type, const char *key, const cha
 {
     struct object *o = objects_make(key, uid, "1", data);
 
-    hooks_delta(&stage.hooks, (struct content){.watch = stage.watches[watch]},
+    hooks_delta(&stage.hooks, (struct source){.watch = stage.watches[watch]},
                 &(struct delta){.type = type, .object = o}, stage.now);
     object_unref(&o);
 }
 
 void stage_stale(size_t watch, bool is)
 {
-    hooks_stale(&stage.hooks, (struct content){.watch = stage.watches[watch]}, is, 77, stage.now);
+    hooks_stale(&stage.hooks, (struct source){.watch = stage.watches[watch]}, is, 77, stage.now);
 }
 
 void stage_nothing(void)

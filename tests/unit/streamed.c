@@ -12,13 +12,13 @@ struct streamed streamed;
 static void on_delta(void *arg, struct watch *from, const struct delta *d)
 {
     (void)arg;
-    admin_streams_delta(streamed.hub, (struct content){.watch = from}, d);
+    admin_streams_delta(streamed.hub, (struct source){.watch = from}, d);
 }
 
 static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
 {
     (void)arg;
-    admin_streams_stale(streamed.hub, (struct content){.watch = from}, stale, wall_ns);
+    admin_streams_stale(streamed.hub, (struct source){.watch = from}, stale, wall_ns);
 }
 
 static void on_ready(void *arg)
@@ -57,7 +57,7 @@ int streamed_tear_down(void **state)
 void streamed_follow(const char *name)
 {
     streamed.stream = admin_streams_follow(
-        streamed.hub, name, (struct content){.watch = streamed.watch}, streamed.now.ms);
+        streamed.hub, name, (struct source){.watch = streamed.watch}, streamed.now.ms);
     admin_stream_on_ready(streamed.stream, on_ready, &streamed.woken);
 }
 
@@ -97,23 +97,24 @@ void streamed_sync_many(size_t n, const char *uid, const char *rv)
 void streamed_ask_anew(void)
 {
     watch_relist(streamed.watch, RELIST_MANUAL);
-    assert_true(feed_is_ordered(watch_feed(streamed.watch, 0)));
-    assert_int_equal(feed_restart(watch_feed(streamed.watch, 0), streamed.now).what, FEED_LIST);
+    assert_true(list_watch_is_ordered(watch_list_watch(streamed.watch, 0)));
+    assert_int_equal(list_watch_restart(watch_list_watch(streamed.watch, 0), streamed.now).what,
+                     LW_LIST);
 }
 
 void streamed_say(const char *type, const char *key, const char *rv)
 {
-    struct feed *f = watch_feed(streamed.watch, 0);
+    struct list_watch *f = watch_list_watch(streamed.watch, 0);
     struct buf event = {0};
 
-    if (!feed_status(f).connected)
-        feed_head(f,
-                  &(struct http_head){.status = 200,
-                                      .content_type = str_c("application/json"),
-                                      .retry_after_s = -1},
-                  streamed.now.ms);
+    if (!list_watch_status(f).connected)
+        list_watch_head(f,
+                        &(struct http_head){.status = 200,
+                                            .content_type = str_c("application/json"),
+                                            .retry_after_s = -1},
+                        streamed.now.ms);
     objects_put_event(&event, type, key, "u", rv, NULL);
-    assert_true(feed_body(f, event.data, event.len, streamed.now));
+    assert_true(list_watch_body(f, event.data, event.len, streamed.now));
     buf_free(&event);
 }
 

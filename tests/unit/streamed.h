@@ -16,7 +16,7 @@ enum { STREAMED_WALL_NS = 1000000001, STREAMED_PIECE = 65536 };
 /* One at a time. */
 struct streamed {
     struct watch *watch; /* "w" of cluster "c" */
-    struct feed_now now;
+    struct list_watch_now now;
     struct journal *journal;
     struct admin_streams *hub;
     struct admin_stream *stream;

@@ -26,18 +26,18 @@ static void on_delta(void *arg, const struct delta *d)
 static void put_action(struct talk *t)
 {
     static const char *const names[] = {"LIST", "STREAM", "WATCH", "IDENTIFY", "WAIT"};
-    const struct feed_action *a = &t->action;
+    const struct list_watch_action *a = &t->action;
 
     buf_puts(&t->next, names[a->what]);
-    if (a->what == FEED_WATCH || a->what == FEED_STREAM)
+    if (a->what == LW_WATCH || a->what == LW_STREAM)
         buf_printf(&t->next, " %" PRIu64, a->deadline_ms);
-    if (a->what != FEED_WAIT) {
+    if (a->what != LW_WAIT) {
         buf_printf(&t->next, " %s", a->target);
         return;
     }
     buf_printf(&t->next, " %" PRIu64 ", ", a->wait_ms);
     t->now.ms += a->wait_ms;
-    t->action = feed_timer(t->feed, t->now.ms);
+    t->action = list_watch_timer(t->list_watch, t->now.ms);
     put_action(t);
 }
 
@@ -72,7 +72,7 @@ void talk_init(struct talk *t, const struct resource *resource, const struct tal
           .shape = make_shape(setup)
     };
     t->store = store_create(1, on_delta, t);
-    t->feed = feed_create(&(struct feed_params){
+    t->list_watch = list_watch_create(&(struct list_watch_params){
         .cluster = "c",
         .watch = "w",
         .resource = resource,
@@ -92,13 +92,13 @@ void talk_init(struct talk *t, const struct resource *resource, const struct tal
         .list_idle_timeout_ms = 60000,
         .store = t->store,
     });
-    feed_can_stream(t->feed, true);
-    t->action = feed_start(t->feed, t->now.ms);
+    list_watch_can_stream(t->list_watch, true);
+    t->action = list_watch_start(t->list_watch, t->now.ms);
 }
 
 void talk_fini(struct talk *t)
 {
-    feed_destroy(&t->feed);
+    list_watch_destroy(&t->list_watch);
     store_destroy(&t->store);
     shape_destroy(&t->shape);
     buf_free(&t->heard);
@@ -111,7 +111,7 @@ static bool give(struct talk *t, const char *data, size_t n)
     if (n == 0)
         return true;
     char *copy = mem_dup(data, n);
-    bool go_on = feed_body(t->feed, copy, n, t->now);
+    bool go_on = list_watch_body(t->list_watch, copy, n, t->now);
     free(copy);
     return go_on;
 }
@@ -133,11 +133,12 @@ static void give_head(struct talk *t, const struct answer *a)
 {
     const char *type = a->type != NULL ? a->type : "application/json";
 
-    feed_head(t->feed,
-              &(struct http_head){.status = a->code,
-                                  .content_type = str_c(type),
-                                  .retry_after_s = a->retry_after_s > 0 ? a->retry_after_s : -1},
-              t->now.ms);
+    list_watch_head(
+        t->list_watch,
+        &(struct http_head){.status = a->code,
+                            .content_type = str_c(type),
+                            .retry_after_s = a->retry_after_s > 0 ? a->retry_after_s : -1},
+        t->now.ms);
 }
 
 void talk_answer(struct talk *t, const struct answer *a, size_t cut)
@@ -153,7 +154,8 @@ void talk_answer(struct talk *t, const struct answer *a, size_t cut)
         t->now.ms += a->brief ? 0 : LIVED_MS;
         whole = give_body(t, a->body, cut);
     }
-    t->action = feed_end_trusted(t->feed, whole && a->cut_off != ERR_OK ? &broken : NULL, t->now);
+    t->action = list_watch_end_trusted(t->list_watch,
+                                       whole && a->cut_off != ERR_OK ? &broken : NULL, t->now);
     put_action(t);
     assert_string_equal(buf_cstr(&t->heard), a->heard != NULL ? a->heard : "");
     assert_string_equal(buf_cstr(&t->next), a->next);

@@ -8,7 +8,7 @@
 
 #include "objects.h"
 
-#include "cache/feed.h"
+#include "cache/list_watch.h"
 
 /* Bodies. data and more are JSON, or "". */
 #define ITEM(name, uid, rv, data)                                              \
@@ -88,9 +88,9 @@ struct talk {
     struct shape *shape; /* NULL = everything */
     struct store *store;
     struct guard_window window;
-    struct feed *feed;
-    struct feed_action action; /* the last one */
-    struct feed_now now;
+    struct list_watch *list_watch;
+    struct list_watch_action action; /* the last one */
+    struct list_watch_now now;
     struct buf heard;
     struct buf next;
 };

@@ -44,8 +44,8 @@ static void test_status_before_the_first_contact(void **state)
 {
     struct admin_world *t = *state;
 
-    feed_start(watch_feed(t->watches[0].watch, 0), STARTED_MS);
-    feed_start(watch_feed(t->watches[1].watch, 0), STARTED_MS);
+    list_watch_start(watch_list_watch(t->watches[0].watch, 0), STARTED_MS);
+    list_watch_start(watch_list_watch(t->watches[1].watch, 0), STARTED_MS);
     expect(t, "/v1/status", 200,
            "{\"version\":\"1.2.3\",\"pid\":77,\"started\":\"2024-05-01T10:20:30Z\","
            "\"ready\":false,\"degraded\":[],"
@@ -140,11 +140,12 @@ static void follow(struct admin_world *t)
                                "\"resourceVersion\":\"50\",\"creationTimestamp\":null}}}\n";
     const struct http_head head = {
         .status = 200, .content_type = str_c("application/json"), .retry_after_s = -1};
-    struct feed *f = watch_feed(t->watches[WORLD_SERVICES].watch, 0);
+    struct list_watch *f = watch_list_watch(t->watches[WORLD_SERVICES].watch, 0);
 
-    feed_head(f, &head, NOW_MS - 2000);
-    assert_true(feed_body(f, change, strlen(change), (struct feed_now){NOW_MS - 1500, 0}));
-    assert_true(feed_body(f, mark, strlen(mark), (struct feed_now){NOW_MS - 500, 0}));
+    list_watch_head(f, &head, NOW_MS - 2000);
+    assert_true(
+        list_watch_body(f, change, strlen(change), (struct list_watch_now){NOW_MS - 1500, 0}));
+    assert_true(list_watch_body(f, mark, strlen(mark), (struct list_watch_now){NOW_MS - 500, 0}));
 }
 
 static void test_a_followed_watch_shows_when_what_came(void **state)

@@ -3,7 +3,7 @@
  * is there, and what was done before is told as such. */
 #include "admin_world.h"
 
-#include "cache/past.h"
+#include "cache/resume_point.h"
 #include "hook/hook_memory.h"
 #include "hook/ledger.h"
 
@@ -39,13 +39,14 @@ static void load_shadow(struct admin_world *t, const char *name)
 }
 
 /* That is what the watch has; the server was heard an hour before the start. */
-static void resume(struct admin_world *t, enum past_kind kind)
+static void resume(struct admin_world *t, enum resume_kind kind)
 {
-    watch_resume(t->watches[WORLD_SERVICES].watch, 0,
-                 &(struct past){.kind = kind,
-                                .rv = "40",
-                                .mark = "40",
-                                .contact_ns = WORLD_STARTED_NS - HOUR_S * UINT64_C(1000000000)});
+    watch_resume(
+        t->watches[WORLD_SERVICES].watch, 0,
+        &(struct resume_point){.kind = kind,
+                               .rv = "40",
+                               .collection_rv = "40",
+                               .contact_ns = WORLD_STARTED_NS - HOUR_S * UINT64_C(1000000000)});
 }
 
 static void sync_services(struct admin_world *t, size_t n)
@@ -116,7 +117,7 @@ static void test_a_watch_before_its_first_contact(void **state)
     struct admin_world *t = *state;
 
     load(t, "b/s0", "");
-    resume(t, PAST_WHOLE);
+    resume(t, RESUME_WHOLE);
     admin_world_expect(t, "GET /v1/watches", 200,
                        "\"services\":{\"cluster\":\"prod\",\"resource\":\"services\","
                        "\"state\":\"waiting\",\"synced\":false,\"stale\":false,\"held\":false,"
@@ -132,8 +133,9 @@ static void test_a_contact_that_is_still_to_come_is_not_known(void **state)
 {
     struct admin_world *t = *state;
 
-    watch_resume(t->watches[WORLD_SERVICES].watch, 0,
-                 &(struct past){.kind = PAST_PARTIAL, .contact_ns = WORLD_STARTED_NS * 2});
+    watch_resume(
+        t->watches[WORLD_SERVICES].watch, 0,
+        &(struct resume_point){.kind = RESUME_PARTIAL, .contact_ns = WORLD_STARTED_NS * 2});
     admin_world_expect(t, "GET /v1/watches", 200, "\"contact_age_s\":null,\"objects\":0,");
 }
 
@@ -142,11 +144,11 @@ static void test_how_a_watch_began_stays_known(void **state)
     struct admin_world *t = *state;
 
     load(t, "b/s0", "");
-    resume(t, PAST_PARTIAL);
+    resume(t, RESUME_PARTIAL);
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"list\",\"past\":true}");
-    resume(t, PAST_RESHAPED);
+    resume(t, RESUME_RESHAPED);
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"edited\",\"past\":true}");
-    resume(t, PAST_EDITED);
+    resume(t, RESUME_EDITED);
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"edited\",\"past\":true}");
     sync_services(t, 2);
     admin_world_expect(t, "GET /v1/watches", 200, "\"resumed\":\"edited\",\"past\":false}");
@@ -158,7 +160,7 @@ static void test_what_is_left_is_not_passed_off_as_what_is_there(void **state)
     struct admin_world *t = *state;
 
     load(t, "b/s0", "");
-    resume(t, PAST_PARTIAL);
+    resume(t, RESUME_PARTIAL);
     admin_world_expect(t, OBJECTS, 409, NOT_YET);
     admin_world_expect(t, OBJECT, 409, NOT_YET);
     admin_world_expect(t, OBJECTS "/b/none", 409, NOT_YET);
@@ -171,7 +173,8 @@ static void test_what_is_left_of_secrets_is_refused_as_such(void **state)
 {
     struct admin_world *t = *state;
 
-    watch_resume(t->watches[WORLD_PRIVATE].watch, 0, &(struct past){.kind = PAST_PARTIAL});
+    watch_resume(t->watches[WORLD_PRIVATE].watch, 0,
+                 &(struct resume_point){.kind = RESUME_PARTIAL});
     admin_world_expect_poor(t, "GET /v1/sources/private/objects", 403, "objects of Secrets");
 }
 

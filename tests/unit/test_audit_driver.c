@@ -114,19 +114,20 @@ static void when_asked(struct rig *r, unsigned requests, void (*polled)(struct r
     deadline_start(r->poll, 1);
 }
 
-static struct feed_now now(const struct rig *r)
+static struct list_watch_now now(const struct rig *r)
 {
-    return (struct feed_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1};
+    return (struct list_watch_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1};
 }
 
-static struct feed *feed(const struct rig *r)
+static struct list_watch *list_watch(const struct rig *r)
 {
-    return watch_feed(r->watch, 0);
+    return watch_list_watch(r->watch, 0);
 }
 
 static void connect_stream(struct rig *r)
 {
-    feed_head(feed(r), &(struct http_head){.status = 200, .retry_after_s = -1}, now(r).ms);
+    list_watch_head(list_watch(r), &(struct http_head){.status = 200, .retry_after_s = -1},
+                    now(r).ms);
 }
 
 /* A stream that said something is resumed at once. */
@@ -136,8 +137,8 @@ static void lose_stream(struct rig *r)
                                    "\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":"
                                    "\"2\"}}}";
 
-    assert_true(feed_body(feed(r), bookmark, strlen(bookmark), now(r)));
-    assert_int_equal(feed_end_trusted(feed(r), NULL, now(r)).what, FEED_WATCH);
+    assert_true(list_watch_body(list_watch(r), bookmark, strlen(bookmark), now(r)));
+    assert_int_equal(list_watch_end_trusted(list_watch(r), NULL, now(r)).what, LW_WATCH);
 }
 
 static void sync_watch(struct rig *r)
@@ -259,7 +260,7 @@ static void say_version(struct rig *r, const char *rv)
                "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":"
                "\"v1\",\"metadata\":{\"resourceVersion\":\"%s\"}}}",
                rv);
-    assert_true(feed_body(feed(r), bookmark.data, bookmark.len, now(r)));
+    assert_true(list_watch_body(list_watch(r), bookmark.data, bookmark.len, now(r)));
     buf_free(&bookmark);
     audit_driver_kick(r->audit_driver);
 }
@@ -373,7 +374,7 @@ static void touch_and_go(struct rig *r)
     struct buf event = {0};
 
     objects_put_event(&event, "MODIFIED", "a/x", "u1", "b", NULL);
-    assert_true(feed_body(feed(r), event.data, event.len, now(r)));
+    assert_true(list_watch_body(list_watch(r), event.data, event.len, now(r)));
     buf_free(&event);
     audit_driver_verify(r->audit_driver); /* counts as the one under way */
     server_go(r->server);
@@ -434,7 +435,7 @@ static void test_a_stream_that_stays_lost_fails_it(void **state)
 static void relist_and_go(struct rig *r)
 {
     watch_relist(r->watch, RELIST_MANUAL);
-    assert_int_equal(feed_restart(feed(r), now(r)).what, FEED_LIST);
+    assert_int_equal(list_watch_restart(list_watch(r), now(r)).what, LW_LIST);
     sync_watch(r);
     server_go(r->server);
 }

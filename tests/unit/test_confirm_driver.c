@@ -151,10 +151,11 @@ static void set_up(struct rig *r, const struct server_step *const *scripts)
     buf_putc(&items, ',');
     objects_put_item(&items, "a/y", "u1", "2", NULL);
     objects_sync(r->watch, buf_cstr(&items), "2",
-                 (struct feed_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1});
+                 (struct list_watch_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 1});
     buf_free(&items);
-    feed_head(watch_feed(r->watch, 0), &(struct http_head){.status = 200, .retry_after_s = -1},
-              loop_now_ms(r->probe.loop));
+    list_watch_head(watch_list_watch(r->watch, 0),
+                    &(struct http_head){.status = 200, .retry_after_s = -1},
+                    loop_now_ms(r->probe.loop));
     assert_int_equal(resource_parse("configmaps", &r->resource, NULL), ERR_OK);
     r->confirm_driver =
         confirm_driver_create(&(struct confirm_driver_params){.loop = r->probe.loop,
@@ -181,8 +182,9 @@ static void delete_object(struct rig *r, const char *key)
     struct buf event = {0};
 
     objects_put_event(&event, "DELETED", key, "u1", "9", NULL);
-    assert_true(feed_body(watch_feed(r->watch, 0), event.data, event.len,
-                          (struct feed_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 2}));
+    assert_true(
+        list_watch_body(watch_list_watch(r->watch, 0), event.data, event.len,
+                        (struct list_watch_now){.ms = loop_now_ms(r->probe.loop), .wall_ns = 2}));
     buf_free(&event);
     confirm_driver_kick(r->confirm_driver);
 }
@@ -334,8 +336,9 @@ static void test_a_late_answer_changes_nothing(void **state)
     delete_object(&r, "a/x");
     run_until_asked(&r);
     objects_put_event(&event, "ADDED", "a/x", "u1", "10", NULL);
-    assert_true(feed_body(watch_feed(r.watch, 0), event.data, event.len,
-                          (struct feed_now){.ms = loop_now_ms(r.probe.loop), .wall_ns = 2}));
+    assert_true(
+        list_watch_body(watch_list_watch(r.watch, 0), event.data, event.len,
+                        (struct list_watch_now){.ms = loop_now_ms(r.probe.loop), .wall_ns = 2}));
     buf_free(&event);
     confirm_driver_kick(r.confirm_driver);
     assert_said(&r, "LEFT a/x;");

@@ -215,7 +215,8 @@ static void test_many_wants_share_one_discovery(void **state)
     run(&r, WANTS);
     for (int i = 0; i < WANTS; i++) {
         assert_string_equal(r.who[i].found.plural, i % 2 == 0 ? "widgets" : "gadgets");
-        assert_int_equal(r.who[i].found.scope, i % 2 == 0 ? SCOPE_NAMESPACED : SCOPE_CLUSTER);
+        assert_int_equal(r.who[i].found.scope,
+                         i % 2 == 0 ? RESOURCE_NAMESPACED : RESOURCE_CLUSTER_SCOPED);
         assert_int_equal(r.who[i].missing, 0);
     }
     assert_asked(&r, "/api /apis ");
@@ -308,7 +309,7 @@ static void test_refresh_asks_again(void **state)
     play_clock_pass(RETRY_MS);
     run(&r, 1);
     assert_string_equal(r.who[1].found.version, "v2");
-    assert_int_equal(r.who[1].found.scope, SCOPE_CLUSTER);
+    assert_int_equal(r.who[1].found.scope, RESOURCE_CLUSTER_SCOPED);
     rig_fini(&r);
 }
 
@@ -429,7 +430,7 @@ static void test_a_server_that_refuses(void **state)
     run(&r, 2);
     assert_string_equal(r.who[0].found.plural, "widgets");
     assert_null(r.who[0].found.kind);
-    assert_int_equal(r.who[0].found.scope, SCOPE_UNKNOWN);
+    assert_int_equal(r.who[0].found.scope, RESOURCE_SCOPE_UNKNOWN);
     assert_int_equal(r.who[1].err.kind, ERR_UNAUTHORIZED);
     rig_fini(&r);
 }

@@ -56,7 +56,7 @@ static int clear(void **state)
 }
 
 /* Feeds a body in pieces, the first one of another size. */
-static enum err_kind feed(struct str body, size_t first, size_t piece, struct err *err)
+static enum err_kind list_watch(struct str body, size_t first, size_t piece, struct err *err)
 {
     struct event_reader *r = reader_of(1000);
     enum err_kind kind = ERR_OK;
@@ -80,11 +80,11 @@ static void assert_said(const char *body, const char *want)
     struct err err = {0};
 
     for (size_t cut = 1; cut <= strlen(body); cut++) {
-        assert_int_equal(feed(str_c(body), cut, strlen(body), &err), ERR_OK);
+        assert_int_equal(list_watch(str_c(body), cut, strlen(body), &err), ERR_OK);
         assert_string_equal(buf_cstr(&said), want);
     }
     for (size_t piece = 1; piece < 12; piece++) {
-        assert_int_equal(feed(str_c(body), piece, piece, &err), ERR_OK);
+        assert_int_equal(list_watch(str_c(body), piece, piece, &err), ERR_OK);
         assert_string_equal(buf_cstr(&said), want);
     }
 }
@@ -236,7 +236,7 @@ static void test_what_is_no_event(void **state)
         for (size_t piece = 1; piece <= strlen(cases[i][0]); piece++) {
             struct err err = {0};
 
-            assert_int_equal(feed(str_c(cases[i][0]), piece, piece, &err), ERR_PROTOCOL);
+            assert_int_equal(list_watch(str_c(cases[i][0]), piece, piece, &err), ERR_PROTOCOL);
             assert_int_equal(err.kind, ERR_PROTOCOL);
             assert_ptr_equal(strstr(err.text, "watch event: "), err.text);
             assert_non_null(strstr(err.text, cases[i][1]));
@@ -261,7 +261,7 @@ static void test_limits(void **state)
             buf_putc(&body, 'x');
         buf_puts(&body, "\"}}");
         for (size_t piece = 1; piece <= body.len; piece += 13) {
-            assert_int_equal(feed(buf_str(&body), piece, piece, &err), ERR_OK);
+            assert_int_equal(list_watch(buf_str(&body), piece, piece, &err), ERR_OK);
             assert_int_equal(strncmp(buf_cstr(&said), over == 0 ? "ADDED" : "UNUSABLE rv=1 a: ", 5),
                              0);
         }
@@ -274,7 +274,7 @@ static void test_limits(void **state)
             buf_putc(&body, 'x');
         buf_puts(&body, "\"}  ");
         for (size_t piece = 1; piece <= body.len; piece += 97)
-            assert_int_equal(feed(buf_str(&body), piece, piece, &err),
+            assert_int_equal(list_watch(buf_str(&body), piece, piece, &err),
                              over == 0 ? ERR_OK : ERR_TOO_BIG);
     }
     buf_free(&body);
@@ -320,7 +320,7 @@ static void test_callback_stops(void **state)
 
     (void)state;
     stop_after = 2;
-    assert_int_equal(feed(str_c(body), sizeof(body), 1, &err), ERR_CLOSED);
+    assert_int_equal(list_watch(str_c(body), sizeof(body), 1, &err), ERR_CLOSED);
     assert_string_equal(buf_cstr(&said),
                         "ADDED " POD("a", "1") " rv=1\nADDED " POD("a", "2") " rv=2\n");
 }
@@ -357,7 +357,8 @@ static void test_random_streams(void **state)
                        buf_cstr(&gen.text), i, i, i);
         }
         for (size_t cut = 0; cut < body.len; cut += 1 + gen_below(&gen, 4)) {
-            assert_int_equal(feed(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err), ERR_OK);
+            assert_int_equal(list_watch(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err),
+                             ERR_OK);
             assert_string_equal(buf_cstr(&said), buf_cstr(&want));
         }
     }

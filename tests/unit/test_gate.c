@@ -348,7 +348,7 @@ static void add_change_at_100000(enum hook_mode mode, enum delta_cause cause)
         .rules = {.mode = mode  },
           .lane = { .settle_ms = 200, .settle_max_ms = 2000, .splay_ms = 1}
     });
-    hooks_delta(&stage.hooks, (struct content){.watch = stage.watches[0]},
+    hooks_delta(&stage.hooks, (struct source){.watch = stage.watches[0]},
                 &(struct delta){.type = DELTA_ADDED, .cause = cause, .object = o}, stage.now);
     object_unref(&o);
 }

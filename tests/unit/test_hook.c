@@ -68,14 +68,14 @@ static struct hook *add_object(unsigned events)
 
 static void sync_watch(size_t i)
 {
-    objects_sync(watches[i], "", "1", (struct feed_now){now, now});
+    objects_sync(watches[i], "", "1", (struct list_watch_now){now, now});
 }
 
 static void change(enum delta_type type, const char *key, const char *uid, const char *data)
 {
     struct object *o = objects_make(key, uid, "1", data);
 
-    hooks_delta(&hooks, (struct content){.watch = watches[0]},
+    hooks_delta(&hooks, (struct source){.watch = watches[0]},
                 &(struct delta){.type = type, .object = o}, now);
     object_unref(&o);
 }

@@ -70,7 +70,7 @@ static void tell(enum delta_type type, size_t key, size_t change)
 {
     struct object *o = make(key, change);
 
-    hooks_delta(&stage.hooks, (struct content){.watch = stage.watches[0]},
+    hooks_delta(&stage.hooks, (struct source){.watch = stage.watches[0]},
                 &(struct delta){.type = type, .object = o}, stage.now);
     object_unref(&o);
 }

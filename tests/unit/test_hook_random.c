@@ -67,7 +67,7 @@ static void on_delta(void *arg, const struct delta *d)
         if (d->type != DELTA_MODIFIED || oracle_differ(&oracles[i], was, cache.now[source][key]))
             hook_warden_change(&wardens[i], source, key, d->type != DELTA_MODIFIED, end);
     }
-    hooks_delta(&hooks, (struct content){.watch = watches[source]}, d, now);
+    hooks_delta(&hooks, (struct source){.watch = watches[source]}, d, now);
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }
@@ -348,7 +348,7 @@ static void turn_stale(size_t source, bool stale)
         if (was != stale)
             hook_warden_change(&wardens[i], source, WARDEN_OUTAGE, true, !stale);
     }
-    hooks_stale(&hooks, (struct content){.watch = watches[source]}, stale, now, now);
+    hooks_stale(&hooks, (struct source){.watch = watches[source]}, stale, now, now);
     for (size_t i = 0; i < HOOKS; i++)
         oracle_settled(&oracles[i]);
 }
@@ -356,7 +356,7 @@ static void turn_stale(size_t source, bool stale)
 static void sync_source(size_t source)
 {
     if (!cache.synced[source])
-        objects_sync(watches[source], "", "1", (struct feed_now){now, now});
+        objects_sync(watches[source], "", "1", (struct list_watch_now){now, now});
     cache.synced[source] = true;
 }
 

@@ -151,7 +151,7 @@ static void change(enum delta_type type, enum delta_cause cause, struct object *
     cache.now[source][key] = over ? 0 : oracle_number(object_rv(o));
     oracle_delta(&oracle, source, &d);
     if (heard)
-        hooks_delta(hooks, (struct content){.watch = watches[source]}, &d, now);
+        hooks_delta(hooks, (struct source){.watch = watches[source]}, &d, now);
     oracle_settled(&oracle);
     object_unref(&old);
 }
@@ -181,14 +181,14 @@ static void turn_stale(size_t source, bool stale)
 {
     cache.stale[source] = stale;
     oracle_stale(&oracle, source);
-    hooks_stale(hooks, (struct content){.watch = watches[source]}, stale, now, now);
+    hooks_stale(hooks, (struct source){.watch = watches[source]}, stale, now, now);
     oracle_settled(&oracle);
 }
 
 static void sync_source(size_t source)
 {
     if (!cache.synced[source])
-        objects_sync(watches[source], "", "1", (struct feed_now){now, now});
+        objects_sync(watches[source], "", "1", (struct list_watch_now){now, now});
     cache.synced[source] = true;
 }
 
@@ -255,7 +255,7 @@ static void tell_bare(enum delta_type type, size_t source, const struct object *
                             .final_state_unknown = type == DELTA_DELETED,
                             .received_ns = now};
 
-    hooks_delta(hooks, (struct content){.watch = watches[source]}, &d, now);
+    hooks_delta(hooks, (struct source){.watch = watches[source]}, &d, now);
     object_unref(&o);
 }
 
@@ -270,7 +270,7 @@ static void tell_all(enum delta_cause cause)
             if (cached[s][k] != NULL && left == NAMES && cause == CAUSE_RESTART)
                 tell_bare(DELTA_ADDED, s, cached[s][k]);
             else if (cached[s][k] != NULL)
-                hooks_delta(hooks, (struct content){.watch = watches[s]}, &d, now);
+                hooks_delta(hooks, (struct source){.watch = watches[s]}, &d, now);
         }
 }
 
@@ -296,7 +296,7 @@ static void look_at_outages(void)
         bool stays = cache.stale[s] && pick(2) == 0;
 
         if (stays)
-            hooks_stale(hooks, (struct content){.watch = watches[s]}, true, now, now);
+            hooks_stale(hooks, (struct source){.watch = watches[s]}, true, now, now);
         else if (cache.stale[s])
             end_outage(s);
     }

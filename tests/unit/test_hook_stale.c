@@ -67,13 +67,13 @@ static struct hook *add(enum hook_mode mode, unsigned events)
 
 static void sync_all(void)
 {
-    objects_sync(watches[0], "", "1", (struct feed_now){now, now});
-    objects_sync(watches[1], "", "1", (struct feed_now){now, now});
+    objects_sync(watches[0], "", "1", (struct list_watch_now){now, now});
+    objects_sync(watches[1], "", "1", (struct list_watch_now){now, now});
 }
 
 static void stale(size_t watch, bool is)
 {
-    hooks_stale(&hooks, (struct content){.watch = watches[watch]}, is, 77, now);
+    hooks_stale(&hooks, (struct source){.watch = watches[watch]}, is, 77, now);
 }
 
 static void assert_nothing(void)
@@ -216,14 +216,14 @@ static void check_gate(enum hook_existing existing)
     };
     struct hook *h = add_with(HOOK_OBJECT, ALL, existing, both);
 
-    objects_sync(watches[0], "", "1", (struct feed_now){now, now});
+    objects_sync(watches[0], "", "1", (struct list_watch_now){now, now});
     stale(0, true);
     stale(0, false);
     assert_nothing();
     stale(0, true);
     assert_nothing();
     assert_int_equal(h->gate, GATE_CLOSED);
-    objects_sync(watches[1], "", "1", (struct feed_now){now, now});
+    objects_sync(watches[1], "", "1", (struct list_watch_now){now, now});
     struct run *run = starts(DELTA_STALE, 0);
     assert_int_equal(run->reason, RUN_EXISTING);
     end(run, true);
@@ -269,7 +269,7 @@ static void test_in_mode_snapshot_outages_are_among_the_changes(void **state)
     struct hook *h = add(HOOK_SNAPSHOT, ALL);
     sync_all();
     end(hooks_next(&hooks, now), true);
-    hooks_delta(&hooks, (struct content){.watch = watches[0]},
+    hooks_delta(&hooks, (struct source){.watch = watches[0]},
                 &(struct delta){.type = DELTA_ADDED, .object = o}, now);
     stale(0, true);
     struct run *run = hooks_next(&hooks, now);
@@ -303,9 +303,9 @@ static void test_a_watch_may_be_several_sources(void **state)
     assert_string_equal(h->sources[0].name, "one");
     assert_string_equal(h->sources[1].name, "two");
     assert_ptr_not_equal(h->sources[1].name, both[1].name);
-    objects_sync(watches[0], "", "1", (struct feed_now){now, now});
+    objects_sync(watches[0], "", "1", (struct list_watch_now){now, now});
     end(hooks_next(&hooks, now), true);
-    hooks_delta(&hooks, (struct content){.watch = watches[0]},
+    hooks_delta(&hooks, (struct source){.watch = watches[0]},
                 &(struct delta){.type = DELTA_ADDED, .object = o}, now);
     stale(0, true);
     struct run *run = hooks_next(&hooks, now);

@@ -109,8 +109,8 @@ static void test_what_each_line_says(void **state)
                               .took_ms = 15};
 
     (void)state;
-    journal_change(journal, (struct content){.watch = w}, &d);
-    journal_source(journal, 1000000000, (struct content){.watch = w}, "stale");
+    journal_change(journal, (struct source){.watch = w}, &d);
+    journal_source(journal, 1000000000, (struct source){.watch = w}, "stale");
     journal_run(journal, 2000000000, &run);
     run.key = str_c("");
     run.type = NULL;
@@ -118,7 +118,7 @@ static void test_what_each_line_says(void **state)
     journal_run(journal, 2000000000, &run);
     journal_hook(journal, 3000000000, "print", str_c("a/x"), "parked");
     journal_hook(journal, 3000000000, "print", str_c(""), "paused");
-    journal_resumed(journal, 3000000000, (struct content){.watch = w}, 10000);
+    journal_resumed(journal, 3000000000, (struct source){.watch = w}, 10000);
     assert_string_equal(
         all(),
         "{\"time\":\"2024-05-01T10:20:30.000000007Z\",\"seq\":1,\"what\":\"change\",\"type\":"
@@ -208,7 +208,7 @@ static void test_no_value_breaks_a_line(void **state)
     (void)state;
     journal_run(journal, 1, &run);
     journal_hook(journal, 1, bad, str_c(bad), bad);
-    journal_source(journal, 1, (struct content){.watch = w}, bad);
+    journal_source(journal, 1, (struct source){.watch = w}, bad);
     assert_int_equal(check_lines(), 3);
     for (size_t i = 0; i < out.len; i++)
         assert_true((unsigned char)out.data[i] >= 0x20 || out.data[i] == '\n');

@@ -18,7 +18,7 @@ static int clean_up(void **state)
 }
 
 /* Feeds text in pieces of the given size, the first one of another. */
-static void feed(struct str text, size_t first, size_t piece)
+static void list_watch(struct str text, size_t first, size_t piece)
 {
     struct json_in *j = json_in_create(JSON_IN_MAX_DEPTH, ref_add, &seen);
     struct err err;
@@ -59,7 +59,7 @@ static void test_tokens_of_a_document(void **state)
     };
 
     (void)state;
-    feed(str_c(text), sizeof(text), 1);
+    list_watch(str_c(text), sizeof(text), 1);
     assert_int_equal(seen.n, ARRAY_LEN(want));
     for (size_t i = 0; i < seen.n; i++) {
         const struct ref_token *t = &seen.v[i];
@@ -83,11 +83,11 @@ static void test_positions_do_not_depend_on_cuts(void **state)
             buf_puts(&gen.text, n % 2 == 0 ? " " : "\n");
         }
         for (size_t cut = 0; cut <= gen.text.len; cut++) {
-            feed(buf_str(&gen.text), cut, gen.text.len);
+            list_watch(buf_str(&gen.text), cut, gen.text.len);
             ref_assert_same(&seen, &gen.tokens);
         }
         for (size_t piece = 1; piece < 9; piece++) {
-            feed(buf_str(&gen.text), piece, piece);
+            list_watch(buf_str(&gen.text), piece, piece);
             ref_assert_same(&seen, &gen.tokens);
         }
     }
@@ -114,7 +114,7 @@ static void test_long_strings_in_small_pieces(void **state)
     }
     buf_puts(&text, "\",\"next\"]{}");
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        feed(buf_str(&text), sizes[i], sizes[i]);
+        list_watch(buf_str(&text), sizes[i], sizes[i]);
         assert_int_equal(seen.n, 6);
         assert_true(str_eq(str_of(seen.texts.data, seen.v[1].text_n), buf_str(&want)));
         assert_int_equal(seen.v[1].end, text.len - 10);
@@ -124,7 +124,7 @@ static void test_long_strings_in_small_pieces(void **state)
     buf_free(&want);
 }
 
-static enum err_kind feed_all(const char *text, size_t n, size_t piece, struct err *err)
+static enum err_kind list_watch_all(const char *text, size_t n, size_t piece, struct err *err)
 {
     struct json_in *j = json_in_create(8, ref_add, &seen);
     enum err_kind kind = ERR_OK;
@@ -155,7 +155,7 @@ static void test_what_is_not_json(void **state)
         for (size_t piece = 1; piece <= strlen(bad[i]); piece++) {
             struct err err = {0};
 
-            assert_int_equal(feed_all(bad[i], strlen(bad[i]), piece, &err), ERR_PROTOCOL);
+            assert_int_equal(list_watch_all(bad[i], strlen(bad[i]), piece, &err), ERR_PROTOCOL);
             assert_non_null(strstr(err.text, "not valid JSON at byte "));
             assert_null(strstr(err.text, "secret"));
         }
@@ -166,7 +166,7 @@ static void test_html_is_named(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(feed_all("\n <!DOCTYPE html>", 17, 17, &err), ERR_PROTOCOL);
+    assert_int_equal(list_watch_all("\n <!DOCTYPE html>", 17, 17, &err), ERR_PROTOCOL);
     assert_string_equal(err.text, "an HTML or XML page, not JSON");
 }
 
@@ -177,11 +177,11 @@ static void test_cut_short(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cut); i++) {
-        assert_int_equal(feed_all(cut[i], strlen(cut[i]), 1, &err), ERR_CLOSED);
+        assert_int_equal(list_watch_all(cut[i], strlen(cut[i]), 1, &err), ERR_CLOSED);
         assert_non_null(strstr(err.text, "cut off"));
     }
-    assert_int_equal(feed_all("", 0, 1, &err), ERR_OK);
-    assert_int_equal(feed_all(" \n", 2, 1, &err), ERR_OK);
+    assert_int_equal(list_watch_all("", 0, 1, &err), ERR_OK);
+    assert_int_equal(list_watch_all(" \n", 2, 1, &err), ERR_OK);
 }
 
 static void test_depth_is_bounded(void **state)
@@ -189,9 +189,9 @@ static void test_depth_is_bounded(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(feed_all("[[[[[[[[]]]]]]]]", 16, 3, &err), ERR_OK);
+    assert_int_equal(list_watch_all("[[[[[[[[]]]]]]]]", 16, 3, &err), ERR_OK);
     assert_int_equal(seen.v[8].depth, 7);
-    assert_int_equal(feed_all("[[[[{\"a\":[[[[", 13, 3, &err), ERR_TOO_BIG);
+    assert_int_equal(list_watch_all("[[[[{\"a\":[[[[", 13, 3, &err), ERR_TOO_BIG);
     assert_string_equal(err.text, "JSON nested deeper than 8");
 }
 
@@ -206,10 +206,10 @@ static void test_numbers_are_bounded(void **state)
     for (size_t digits = 1024; digits < 1026; digits++)
         for (size_t piece = 1; piece < 1200; piece += 7) {
             text[digits + 1] = ']';
-            assert_int_equal(feed_all(text, digits + 2, piece, &err),
+            assert_int_equal(list_watch_all(text, digits + 2, piece, &err),
                              digits == 1024 ? ERR_OK : ERR_TOO_BIG);
             text[digits + 1] = '7';
-            assert_int_equal(feed_all(text, sizeof(text), piece, &err), ERR_TOO_BIG);
+            assert_int_equal(list_watch_all(text, sizeof(text), piece, &err), ERR_TOO_BIG);
         }
     assert_string_equal(err.text, "a number in JSON of more than 1024 bytes");
 }

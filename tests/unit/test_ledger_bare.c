@@ -19,7 +19,7 @@ static void tell_bare(enum delta_type type, const char *uid)
     struct object *o = bare(uid);
     const struct delta d = {.type = type, .cause = CAUSE_RESTART, .object = o};
 
-    hooks_delta(&stage.hooks, (struct content){.watch = stage.watches[0]}, &d, stage.now);
+    hooks_delta(&stage.hooks, (struct source){.watch = stage.watches[0]}, &d, stage.now);
     object_unref(&o);
 }
 

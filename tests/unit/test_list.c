@@ -46,7 +46,7 @@ static int clear(void **state)
     return 0;
 }
 
-static enum err_kind feed(struct str body, size_t first, size_t piece, struct err *err)
+static enum err_kind list_watch(struct str body, size_t first, size_t piece, struct err *err)
 {
     struct list_reader *r = list_reader_create(&rules, &events, NULL);
     enum err_kind kind = ERR_OK;
@@ -76,11 +76,11 @@ static void assert_said(const char *body, const char *want)
     struct err err = {0};
 
     for (size_t cut = 1; cut <= strlen(body); cut++) {
-        assert_int_equal(feed(str_c(body), cut, strlen(body), &err), ERR_OK);
+        assert_int_equal(list_watch(str_c(body), cut, strlen(body), &err), ERR_OK);
         assert_string_equal(buf_cstr(&said), want);
     }
     for (size_t piece = 1; piece < 12; piece++) {
-        assert_int_equal(feed(str_c(body), piece, piece, &err), ERR_OK);
+        assert_int_equal(list_watch(str_c(body), piece, piece, &err), ERR_OK);
         assert_string_equal(buf_cstr(&said), want);
     }
 }
@@ -90,7 +90,7 @@ static void assert_fails(const char *body, enum err_kind kind, const char *text)
     for (size_t piece = 1; piece <= strlen(body) + 1; piece++) {
         struct err err = {0};
 
-        assert_int_equal(feed(str_c(body), piece, piece, &err), kind);
+        assert_int_equal(list_watch(str_c(body), piece, piece, &err), kind);
         assert_int_equal(err.kind, kind);
         err.text[strnlen(text, sizeof(err.text) - 1)] = '\0'; /* how it begins is enough */
         assert_string_equal(err.text, text);
@@ -185,7 +185,7 @@ static void test_same_bytes_as_watch_event(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(feed(str_c(list), sizeof(list), 1, &err), ERR_OK);
+    assert_int_equal(list_watch(str_c(list), sizeof(list), 1, &err), ERR_OK);
     r = event_reader_create(&(struct object_rules){"Pod", "v1", 1000, NULL, false}, on_event, &out);
     assert_int_equal(event_reader_feed(r, event, sizeof(event) - 1, &err), ERR_OK);
     buf_puts(&out, "\n1+0 Pod rv=7 next=");
@@ -292,7 +292,7 @@ static void test_everything_else_is_bounded(void **state)
         for (int k = 0; k < 5000; k++)
             buf_putc(&body, 'x');
         for (size_t piece = 1; piece <= 2 * body.len; piece *= 2)
-            assert_int_equal(feed(buf_str(&body), piece, piece, &err), ERR_TOO_BIG);
+            assert_int_equal(list_watch(buf_str(&body), piece, piece, &err), ERR_TOO_BIG);
     }
     /* The same when it comes in one piece and is complete. */
     buf_clear(&body);
@@ -310,7 +310,7 @@ static void test_everything_else_is_bounded(void **state)
     for (size_t piece = 1; piece <= 2 * body.len; piece *= 2) {
         struct err err;
 
-        assert_int_equal(feed(buf_str(&body), piece, piece, &err), ERR_OK);
+        assert_int_equal(list_watch(buf_str(&body), piece, piece, &err), ERR_OK);
     }
     buf_free(&body);
 }
@@ -441,7 +441,8 @@ static void test_random_lists(void **state)
     for (uint64_t seed = 0; seed < 60; seed++) {
         gen_list(seed);
         for (size_t cut = 0; cut < body.len; cut += 1 + gen_below(&gen, 3)) {
-            assert_int_equal(feed(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err), ERR_OK);
+            assert_int_equal(list_watch(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err),
+                             ERR_OK);
             assert_string_equal(buf_cstr(&said), buf_cstr(&want));
         }
     }

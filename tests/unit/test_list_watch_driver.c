@@ -139,9 +139,9 @@ static void run_until(struct rig *r, bool (*is_true)(struct rig *r))
     loop_run(r->probe.loop);
 }
 
-static struct feed *feed(const struct rig *r)
+static struct list_watch *list_watch(const struct rig *r)
 {
-    return watch_feed(r->watch, 0);
+    return watch_list_watch(r->watch, 0);
 }
 
 static bool has_asked(struct rig *r)
@@ -151,7 +151,7 @@ static bool has_asked(struct rig *r)
 
 static bool is_connected(struct rig *r)
 {
-    return feed_status(feed(r)).connected;
+    return list_watch_status(list_watch(r)).connected;
 }
 
 static bool has_failed(struct rig *r)
@@ -209,10 +209,12 @@ static void begin(struct rig *r)
     struct err err;
 
     assert_int_equal(watch_create(&r->params, &watch_events, r, &r->watch, &err), ERR_OK);
-    r->source = list_watch_driver_create(
-        &(struct list_watch_driver_params){
-            .loop = r->probe.loop, .client = r->probe.client, .watch = r->watch, .feed = feed(r)},
-        &events, r);
+    r->source =
+        list_watch_driver_create(&(struct list_watch_driver_params){.loop = r->probe.loop,
+                                                                    .client = r->probe.client,
+                                                                    .watch = r->watch,
+                                                                    .list_watch = list_watch(r)},
+                                 &events, r);
 }
 
 static void tear_down(struct rig *r)
@@ -237,7 +239,7 @@ static void relist(struct rig *r)
     list_watch_driver_poke(r->source);
     r->calling = false;
     list_watch_driver_poke(r->source); /* was carried out: nothing is left to do */
-    assert_false(r->source != NULL && feed_is_ordered(feed(r)));
+    assert_false(r->source != NULL && list_watch_is_ordered(list_watch(r)));
 }
 
 /* The order was carried out: the list came and was taken in once, and a watch follows it. */
@@ -263,7 +265,7 @@ static void test_an_order_before_the_start_is_the_first_list(void **state)
     watch_relist(r.watch, RELIST_MANUAL);
     list_watch_driver_poke(r.source);
     assert_in_sync(&r, 3);
-    assert_false(feed_is_ordered(feed(&r)));
+    assert_false(list_watch_is_ordered(list_watch(&r)));
     tear_down(&r);
 }
 

@@ -149,7 +149,7 @@ static int clean_up(void **state)
 /* The stream is listed: ns/a with uid u1, ns/b with u2, or what items says. */
 static void lists(const char *items, const char *rv)
 {
-    objects_sync(rig.w, items, rv, (struct feed_now){.ms = 4000, .wall_ns = 1});
+    objects_sync(rig.w, items, rv, (struct list_watch_now){.ms = 4000, .wall_ns = 1});
 }
 
 static void lists_two(void)
@@ -165,8 +165,8 @@ static void lists_two(void)
 
 static void puts_version(void)
 {
-    for (size_t i = 0; i < watch_feed_count(rig.w); i++)
-        memory_watch_put_stream(&rig.mw.streams[i], rig.now, &rig.state.batch);
+    for (size_t i = 0; i < watch_list_watch_count(rig.w); i++)
+        memory_watch_put_stream(&rig.mw.scopes[i], rig.now, &rig.state.batch);
 }
 
 /* Is there such a line on disk? */
@@ -217,9 +217,9 @@ static void test_what_was_listed_is_gone_on_from(void **state)
     begin();
     assert_int_equal(rig.mw.state, MEMORY_WATCH_LOADED);
     assert_int_equal(objects(), 2);
-    assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
     assert_string_equal(rig.mw.was_of, "c");
-    assert_int_equal(watch_past_contact_ns(rig.w), UINT64_C(899000000000));
+    assert_int_equal(watch_resume_contact_ns(rig.w), UINT64_C(899000000000));
     puts_version();
     assert_int_equal(rig.state.batch.count, 0); /* nothing is put again */
 }
@@ -232,11 +232,11 @@ static void test_a_list_that_was_cut_off_is_no_past_to_go_on_from(void **state)
     commit(); /* without its version */
     begin();
     assert_int_equal(objects(), 2);
-    assert_int_equal(watch_past(rig.w, 0), PAST_PARTIAL);
-    assert_false(watch_begin_stale(rig.w, (struct feed_now){1, 1}, 0));
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
+    assert_false(watch_begin_stale(rig.w, (struct list_watch_now){1, 1}, 0));
 }
 
-static void edited_until_it_is_listed(struct digest settings, enum past_kind kind)
+static void edited_until_it_is_listed(struct digest settings, enum resume_kind kind)
 {
     begin();
     lists_two();
@@ -246,7 +246,7 @@ static void edited_until_it_is_listed(struct digest settings, enum past_kind kin
     for (int i = 0; i < 2; i++) { /* a process that is killed before that changes nothing */
         begin();
         assert_int_equal(objects(), 2);
-        assert_int_equal(watch_past(rig.w, 0), kind);
+        assert_int_equal(watch_resume_point(rig.w, 0), kind);
         puts_version();
         commit();
         assert_true(has("version [] " SETTINGS_1 "\n\n\n"));
@@ -255,19 +255,19 @@ static void edited_until_it_is_listed(struct digest settings, enum past_kind kin
     puts_version();
     commit();
     begin();
-    assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
 }
 
 static void test_with_other_settings_it_was_edited_until_it_is_listed(void **state)
 {
     (void)state;
-    edited_until_it_is_listed((struct digest){.hi = 2, .lo = 2}, PAST_EDITED);
+    edited_until_it_is_listed((struct digest){.hi = 2, .lo = 2}, RESUME_EDITED);
 }
 
 static void test_with_another_shape_it_was_reshaped_until_it_is_listed(void **state)
 {
     (void)state;
-    edited_until_it_is_listed((struct digest){.hi = 1, .lo = 2}, PAST_RESHAPED);
+    edited_until_it_is_listed((struct digest){.hi = 1, .lo = 2}, RESUME_RESHAPED);
 }
 
 static void take_namespaces(const char *a, const char *b)
@@ -292,14 +292,14 @@ static void test_rows_of_a_stream_that_is_gone_go_to_those_there_are(void **stat
     rig.settings.lo = 2;
     begin();
     assert_int_equal(objects(), 1);
-    assert_int_equal(watch_past(rig.w, 0), PAST_PARTIAL);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
     lists("", "9"); /* it is not there */
     puts_version();
     commit();
     assert_int_equal(objects(), 0);
     begin();
     assert_int_equal(objects(), 0);
-    assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
 }
 
 static void test_what_is_not_to_be_kept_any_more_leaves_the_disk(void **state)
@@ -317,10 +317,10 @@ static void test_what_is_not_to_be_kept_any_more_leaves_the_disk(void **state)
     assert_false(has("{\"kind\""));
     assert_false(file_holds("\"data\":{"));
     assert_true(has("object 2 ns/a u1"));
-    assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE); /* this process had the bytes */
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE); /* this process had the bytes */
     begin();
     assert_int_equal(objects(), 2);
-    assert_int_equal(watch_past(rig.w, 0), PAST_PARTIAL);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
     rig.conf.persist.v = CONF_PERSIST_NONE;
     begin();
     assert_int_equal(objects(), 0);
@@ -399,7 +399,7 @@ static void test_what_a_hook_knows_without_a_row_is_there_without_bytes(void **s
     assert_int_equal(rig.mw.state, MEMORY_WATCH_LOADED);
     assert_int_equal(objects(), 1);
     assert_true(object_is_bare(store_get(watch_store(rig.w), str_c("ns/c"))));
-    assert_int_equal(watch_past(rig.w, 0), PAST_PARTIAL);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
 }
 
 /* An event of the watch, with so much data. */
@@ -409,7 +409,7 @@ static void hears(const char *type, const char *key, const char *uid, const char
     char *data = mem_printf("\"x\":\"%0*d\"", bytes, 0);
 
     objects_put_event(&body, type, key, uid, rv, data);
-    objects_answer(watch_feed(rig.w, 0), buf_cstr(&body), (struct feed_now){4000, 1});
+    objects_answer(watch_list_watch(rig.w, 0), buf_cstr(&body), (struct list_watch_now){4000, 1});
     buf_free(&body);
     free(data);
 }
@@ -432,7 +432,7 @@ static void test_what_a_hook_knows_and_the_watch_skips_is_there_without_bytes(vo
     knows("ns/c");
     assert_int_equal(objects(), 3);
     assert_true(object_is_bare(store_get(watch_store(rig.w), str_c("ns/c"))));
-    assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
     knows("ns/d");
     assert_int_equal(objects(), 3);
 }
@@ -451,7 +451,7 @@ static void test_another_clusters_rows_are_dropped(void **state)
     assert_false(has("object"));
     assert_false(has("version"));
     assert_false(has("contact"));
-    assert_int_equal(watch_past(rig.w, 0), PAST_NONE);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_NONE);
     lists_two(); /* the same bytes of another one */
     puts_version();
     commit();
@@ -477,11 +477,11 @@ static void test_what_is_skipped_is_known_to_the_next_process(void **state)
     assert_true(has("\nn/b/c\n"));
     for (int i = 0; i < 2; i++) {
         begin();
-        assert_int_equal(watch_past(rig.w, 0), PAST_WHOLE);
+        assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
         assert_int_equal(objects(), 2);
         assert_int_equal(skipped(), 2);
     }
-    feed_start(watch_feed(rig.w, 0), 4000);
+    list_watch_start(watch_list_watch(rig.w, 0), 4000);
     hears("DELETED", "n/b/c", "u9", "10", 5000);
     hears("MODIFIED", "ns/a", "u1", "11", 1);
     puts_version();
@@ -546,10 +546,11 @@ static void test_a_contact_is_put_once_a_minute_and_at_the_end(void **state)
     commit();
     memory_watch_sweep(&rig.mw, rig.now, false, &rig.state.batch);
     assert_int_equal(rig.state.batch.count, 0);
-    feed_head(watch_feed(rig.w, 0),
-              &(struct http_head){
-                  .status = 200, .content_type = str_c("application/json"), .retry_after_s = -1},
-              30000);
+    list_watch_head(watch_list_watch(rig.w, 0),
+                    &(struct http_head){.status = 200,
+                                        .content_type = str_c("application/json"),
+                                        .retry_after_s = -1},
+                    30000);
     rig.now = (struct memory_now){.ms = 31000, .wall_ns = UINT64_C(926000000000)};
     memory_watch_sweep(&rig.mw, rig.now, false, &rig.state.batch);
     assert_int_equal(rig.state.batch.count, 0);

@@ -18,7 +18,7 @@ static int clean_up(void **state)
 {
     (void)state;
     pages_fini(&p);
-    assert_null(p.mark);
+    assert_null(p.continue_token);
     return 0;
 }
 

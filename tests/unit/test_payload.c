@@ -30,7 +30,7 @@ enum { ALL = 0x3f };
     ",\"received\":\"2023-11-14T22:13:20.000000042Z\",\"changed\":[]"
 
 static const struct payload_context context = {.node = "n\"1", .instance = "boot-7"};
-static const struct feed_now begin = {100000, WALL_NS};
+static const struct list_watch_now begin = {100000, WALL_NS};
 static struct hooks hooks;
 static struct watch *watches[2];
 static struct buf out;
@@ -38,7 +38,7 @@ static struct buf out;
 static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     (void)arg;
-    hooks_delta(&hooks, (struct content){.watch = w}, d, begin.ms);
+    hooks_delta(&hooks, (struct source){.watch = w}, d, begin.ms);
 }
 
 static const struct watch_events watch_events = {.on_delta = on_delta};
@@ -112,7 +112,7 @@ static void end(struct run *run)
 
 static void watch_says(const char *events)
 {
-    objects_answer(watch_feed(watches[0], 0), events, begin);
+    objects_answer(watch_list_watch(watches[0], 0), events, begin);
 }
 
 static void test_mode_object_is_one_event(void **state)
@@ -168,8 +168,8 @@ static void test_a_delete_found_by_a_relist_says_so(void **state)
     add(HOOK_OBJECT, 1);
     objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
     end(next());
-    feed_end_trusted(watch_feed(watches[0], 0), &lost, begin);
-    feed_timer(watch_feed(watches[0], 0), begin.ms);
+    list_watch_end_trusted(watch_list_watch(watches[0], 0), &lost, begin);
+    list_watch_timer(watch_list_watch(watches[0], 0), begin.ms);
     objects_sync(watches[0], "", "20", begin);
     end(next());
     assert_non_null(strstr(buf_cstr(&out),
@@ -226,12 +226,12 @@ static void test_an_outage_is_an_event_without_an_object(void **state)
     (void)state;
     add(HOOK_OBJECT, 1);
     objects_sync(watches[0], "", "9", begin);
-    hooks_stale(&hooks, (struct content){.watch = watches[0]}, true, WALL_NS, begin.ms);
+    hooks_stale(&hooks, (struct source){.watch = watches[0]}, true, WALL_NS, begin.ms);
     end(next());
     assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
                  "\"existing\",\"sources\":{" SOURCE("one") "},\"event\":" OUTAGE(
                      "STALE") ",\"object\":null}}\n");
-    hooks_stale(&hooks, (struct content){.watch = watches[0]}, false, WALL_NS, begin.ms);
+    hooks_stale(&hooks, (struct source){.watch = watches[0]}, false, WALL_NS, begin.ms);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), OUTAGE("FRESH") ",\"object\":null}}\n"));
 }
@@ -242,7 +242,7 @@ static void test_in_mode_snapshot_an_outage_is_a_change(void **state)
     add(HOOK_SNAPSHOT, 1);
     objects_sync(watches[0], "", "9", begin);
     end(next());
-    hooks_stale(&hooks, (struct content){.watch = watches[0]}, true, WALL_NS, begin.ms);
+    hooks_stale(&hooks, (struct source){.watch = watches[0]}, true, WALL_NS, begin.ms);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), "\"changes\":[" OUTAGE("STALE") "}],\"snapshot\":"));
 }
@@ -266,7 +266,7 @@ static void test_an_object_that_left_says_so(void **state)
 /* Lists as often as the feed asks for it. */
 static void list_anew(const char *rv)
 {
-    struct feed *f = watch_feed(watches[0], 0);
+    struct list_watch *f = watch_list_watch(watches[0], 0);
     struct buf body = {0};
 
     buf_printf(&body,
@@ -274,8 +274,8 @@ static void list_anew(const char *rv)
                "\"resourceVersion\":\"%s\"},\"items\":[]}",
                rv);
     watch_relist(watches[0], RELIST_MANUAL);
-    struct feed_action action = feed_restart(f, begin);
-    for (int i = 0; action.what == FEED_LIST; i++) {
+    struct list_watch_action action = list_watch_restart(f, begin);
+    for (int i = 0; action.what == LW_LIST; i++) {
         assert_true(i < 5);
         action = objects_answer(f, buf_cstr(&body), begin);
     }
@@ -344,7 +344,7 @@ static void test_the_environment_of_an_outage(void **state)
     (void)state;
     add(HOOK_OBJECT, 1);
     objects_sync(watches[0], "", "9", begin);
-    hooks_stale(&hooks, (struct content){.watch = watches[0]}, true, WALL_NS, begin.ms);
+    hooks_stale(&hooks, (struct source){.watch = watches[0]}, true, WALL_NS, begin.ms);
     struct run *run = next();
     assert_non_null(strstr(env(run), "INFORMERD_EVENT=STALE\n"
                                      "INFORMERD_CLUSTER=c\n"

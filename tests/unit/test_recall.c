@@ -76,7 +76,7 @@ static void check_stream(const struct recall *r, uint64_t id)
     const struct recall_object *objects = recall_objects(r, id, &n);
     assert_int_equal(n, OF_EACH);
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(objects[i].stream, id);
+        assert_int_equal(objects[i].scope, id);
     const struct recall_mark *marks = recall_marks(r, id, &n);
     assert_int_equal(n, OF_EACH);
     for (size_t i = 0; i < n; i++) {

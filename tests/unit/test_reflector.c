@@ -11,7 +11,7 @@
 static void test_the_first_list_asks_for_zero_in_pages(void **state)
 {
     (void)state;
-    assert_string_equal(reflector_rv(reflex.r), "");
+    assert_string_equal(reflector_last_sync_rv(reflex.r), "");
     reflex_start();
     reflex_want("L(0) limit=500");
     reflex_listed("7", "");

@@ -92,7 +92,7 @@ static void test_a_word_between_silent_streams_counts_them_anew(void **state)
     reflex_seen("51");
     reflex_ended_after(300000);
     reflex_want("W(51)");
-    assert_true(reflector_marked(reflex.r, str_c("52")));
+    assert_true(reflector_bookmark(reflex.r, str_c("52")));
     reflex_ended_after(300000);
     reflex_want("W(52)");
     reflex_ended_after(300000);
@@ -187,10 +187,10 @@ static void test_a_bookmark_that_goes_back_is_not_believed(void **state)
 {
     (void)state;
     reflex_sync_at("50");
-    assert_true(reflector_marked(reflex.r, str_c("60")));
-    assert_true(reflector_marked(reflex.r, str_c("60")));
-    assert_false(reflector_marked(reflex.r, str_c("59")));
-    assert_string_equal(reflector_rv(reflex.r), "60");
+    assert_true(reflector_bookmark(reflex.r, str_c("60")));
+    assert_true(reflector_bookmark(reflex.r, str_c("60")));
+    assert_false(reflector_bookmark(reflex.r, str_c("59")));
+    assert_string_equal(reflector_last_sync_rv(reflex.r), "60");
     reflex_relist(RELIST_BACKWARDS);
     assert_int_equal(reflex_relists(RELIST_BACKWARDS), 1);
     reflex_want_wait_then(800, "L(-) limit=500");
@@ -201,11 +201,11 @@ static void test_a_bookmark_behind_an_event_moves_nothing_back(void **state)
     (void)state;
     reflex_sync_at("50");
     reflex_seen("70");
-    assert_true(reflector_marked(reflex.r, str_c("60")));
-    assert_string_equal(reflector_rv(reflex.r), "70");
-    assert_false(reflector_marked(reflex.r, str_c("59")));
-    assert_true(reflector_marked(reflex.r, str_c("71")));
-    assert_string_equal(reflector_rv(reflex.r), "71");
+    assert_true(reflector_bookmark(reflex.r, str_c("60")));
+    assert_string_equal(reflector_last_sync_rv(reflex.r), "70");
+    assert_false(reflector_bookmark(reflex.r, str_c("59")));
+    assert_true(reflector_bookmark(reflex.r, str_c("71")));
+    assert_string_equal(reflector_last_sync_rv(reflex.r), "71");
 }
 
 static void test_s20_an_event_that_goes_back_is_an_event(void **state)
@@ -225,7 +225,7 @@ static void test_zero_is_no_version_to_resume_from(void **state)
     (void)state;
     reflex_sync_at("7");
     reflex_seen("0");
-    assert_true(reflector_marked(reflex.r, str_c("0")));
+    assert_true(reflector_bookmark(reflex.r, str_c("0")));
     reflex_ended_after(5000);
     reflex_want("W(7)");
 }
@@ -234,7 +234,7 @@ static void test_versions_that_cannot_be_compared_never_go_back(void **state)
 {
     (void)state;
     reflex_sync_at("z");
-    assert_true(reflector_marked(reflex.r, str_c("a")));
+    assert_true(reflector_bookmark(reflex.r, str_c("a")));
     assert_false(reflector_goes_back(reflex.r, str_c("1")));
 }
 

@@ -2,14 +2,15 @@
 /* cache/reflector: how it goes on from what an earlier process has left (DESIGN 1.4.1, PROTOCOL 1.22 rules 1 and 2). */
 #include "reflex.h"
 
-static void resume(enum past_kind kind, const char *rv, const char *mark)
+static void resume(enum resume_kind kind, const char *rv, const char *mark)
 {
-    reflector_resume(reflex.r, &(struct past){.kind = kind, .rv = rv, .mark = mark});
+    reflector_resume(reflex.r,
+                     &(struct resume_point){.kind = kind, .rv = rv, .collection_rv = mark});
 }
 
 static void resume_at_20(void)
 {
-    resume(PAST_WHOLE, "20", "18");
+    resume(RESUME_WHOLE, "20", "18");
     reflex_start();
 }
 
@@ -18,7 +19,7 @@ static void test_s106_it_watches_from_the_version_without_a_list(void **state)
     (void)state;
     resume_at_20();
     reflex_want("W(20)");
-    assert_string_equal(reflector_mark(reflex.r), "18");
+    assert_string_equal(reflector_collection_rv(reflex.r), "18");
     reflex_seen("21");
     reflex_ended_after(5000);
     reflex_want("W(21)");
@@ -42,7 +43,7 @@ static void test_what_was_left_in_part_has_had_it_too(void **state)
     (void)state;
     p.start_jitter_ms = 3600000;
     reflex_use(&p);
-    reflector_resume(reflex.r, &(struct past){.kind = PAST_PARTIAL, .rv = "20"});
+    reflector_resume(reflex.r, &(struct resume_point){.kind = RESUME_PARTIAL, .rv = "20"});
     reflex_start();
     reflex_want("L(20)");
 }
@@ -138,7 +139,7 @@ static void test_two_silent_streams_ask_whether_it_is_of_the_future(void **state
 
 static void test_objects_of_a_known_version_are_not_compared_with_an_older_list(void **state)
 {
-    static const enum past_kind kinds[] = {PAST_PARTIAL, PAST_EDITED};
+    static const enum resume_kind kinds[] = {RESUME_PARTIAL, RESUME_EDITED};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -154,7 +155,7 @@ static void test_objects_of_a_known_version_are_not_compared_with_an_older_list(
 static void test_objects_of_no_version_are_compared_with_the_newest_list(void **state)
 {
     (void)state;
-    resume(PAST_PARTIAL, NULL, "18");
+    resume(RESUME_PARTIAL, NULL, "18");
     reflex_start();
     reflex_want("L(-) limit=500");
     assert_true(reflector_goes_back(reflex.r, str_c("17")));
@@ -176,11 +177,11 @@ static void test_a_first_list_by_hand_is_any(void **state)
 static void test_what_was_forgotten_again_does_not_count(void **state)
 {
     (void)state;
-    resume(PAST_WHOLE, "20", "18");
-    resume(PAST_NONE, NULL, NULL);
+    resume(RESUME_WHOLE, "20", "18");
+    resume(RESUME_NONE, NULL, NULL);
     reflex_start();
     reflex_want("L(0) limit=500");
-    assert_string_equal(reflector_mark(reflex.r), "");
+    assert_string_equal(reflector_collection_rv(reflex.r), "");
     assert_false(reflector_goes_back(reflex.r, str_c("3")));
 }
 

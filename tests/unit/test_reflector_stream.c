@@ -25,7 +25,7 @@ static void test_s65_the_stream_goes_on_as_the_watch(void **state)
     reflex_seen("90");
     streamed("7");
     assert_int_equal(reflector_state(reflex.r), REFLECTOR_WATCHING);
-    assert_string_equal(reflector_rv(reflex.r), "7");
+    assert_string_equal(reflector_last_sync_rv(reflex.r), "7");
     reflex_seen("8");
     reflex_ended_after(300000);
     reflex_want("W(8)");
@@ -38,12 +38,12 @@ static void test_versions_of_initial_events_are_not_remembered(void **state)
     reflex_start();
     reflex_seen("90");
     reflex_seen("3");
-    assert_string_equal(reflector_rv(reflex.r), "");
+    assert_string_equal(reflector_last_sync_rv(reflex.r), "");
     streamed("7");
     reflex_failed(ERR_SERVER);
     reflex_want_wait_then(800, "S(7)");
     reflex_seen("200");
-    assert_string_equal(reflector_rv(reflex.r), "7");
+    assert_string_equal(reflector_last_sync_rv(reflex.r), "7");
 }
 
 static void test_s72_the_version_is_none_then_the_last_then_none_where_it_is_unknown(void **state)
@@ -214,7 +214,7 @@ static void test_s69_busy_and_refused_wait_and_try_the_stream_again(void **state
     reflex_failed_asking(ERR_BUSY, 9000);
     reflex_want_wait_then(9000, "S(-)");
     streamed("7");
-    assert_string_equal(reflector_rv(reflex.r), "7");
+    assert_string_equal(reflector_last_sync_rv(reflex.r), "7");
 }
 
 static void test_s70_a_stream_that_ends_before_its_list_is_asked_for_at_once(void **state)

@@ -257,7 +257,7 @@ static void test_an_end_of_another_kind_needs_the_uid(void **state)
 static void test_what_was_left_is_told_of_when_it_changes(void **state)
 {
     (void)state;
-    store_load_skip(store, &(struct skip){.part = 0,
+    store_load_skip(store, &(struct skip){.scope = 0,
                                           .id = str_c("a"),
                                           .name = str_c("a"),
                                           .why = str_c("it is odd"),

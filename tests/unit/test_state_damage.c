@@ -196,12 +196,12 @@ static void expect_writable(struct state_rig *r)
     free(text);
 }
 
-enum past {
+enum resume_point {
     PAST_UNKNOWN, /* as after a power cut: the end of the log may be missing */
     PAST_NOTED,   /* as after a kill: only the last commit will do */
 };
 
-static bool may_come_of(const struct image *image, const char *text, enum past past)
+static bool may_come_of(const struct image *image, const char *text, enum resume_point past)
 {
     return past == PAST_NOTED ? strcmp(text, image->states[COMMITS]) == 0 : is_one_of(image, text);
 }
@@ -209,7 +209,7 @@ static bool may_come_of(const struct image *image, const char *text, enum past p
 struct damage {
     damager *db;
     damager *wal;
-    enum past past;
+    enum resume_point past;
 };
 
 static size_t rounds(void)
@@ -275,7 +275,7 @@ static void test_a_damaged_file(void **state)
     assert_true(came[LOADER_ASIDE] > rounds());
 }
 
-static void damage_log(const struct image *image, enum past past, unsigned came[4])
+static void damage_log(const struct image *image, enum resume_point past, unsigned came[4])
 {
     static damager *const all[] = {truncate_it, zero_page,    scribble_page, swap_pages,
                                    copy_page,   change_bytes, shift_bytes};

@@ -10,7 +10,7 @@
 #include "cache/store.h"
 #include "campaign.h"
 
-enum { PARTS = 3, KEYS = 5, ALL = PARTS * KEYS, STEPS = 25 };
+enum { SCOPES = 3, KEYS = 5, ALL = SCOPES * KEYS, STEPS = 25 };
 
 /* What the store should hold: an array, nothing clever. */
 struct model {
@@ -214,14 +214,14 @@ struct listing {
     size_t n;
 };
 
-static void make_listing(struct world *w, size_t part, struct listing *l)
+static void make_listing(struct world *w, size_t scope, struct listing *l)
 {
     static const enum listed_as as[] = {LISTED,  LISTED,       LISTED,     LISTED, LISTED,
                                         TOO_BIG, NOT_SELECTED, TAKEN_BACK, LISTED};
 
     *l = (struct listing){0};
     for (size_t tries = 0; tries < KEYS; tries++) {
-        size_t key = part * KEYS + pick(w, KEYS);
+        size_t key = scope * KEYS + pick(w, KEYS);
 
         if (l->named[key] || pick(w, 4) == 0)
             continue;
@@ -233,56 +233,56 @@ static void make_listing(struct world *w, size_t part, struct listing *l)
 }
 
 /* Something else that a list may have said of the key before. */
-static void stage_older(struct world *w, size_t part, size_t key)
+static void stage_older(struct world *w, size_t scope, size_t key)
 {
     struct object *older = make(key, ++w->uid, ++w->rv);
 
     if (pick(w, 6) == 0)
-        store_stage(w->store, part, older);
+        store_stage(w->store, scope, older);
     if (pick(w, 6) == 0)
-        store_stage_left(w->store, part, older);
+        store_stage_left(w->store, scope, older);
     object_unref(&older);
 }
 
-static void stage_item(struct world *w, size_t part, struct object *o, enum listed_as as)
+static void stage_item(struct world *w, size_t scope, struct object *o, enum listed_as as)
 {
     switch (as) {
     case LISTED:
-        store_stage(w->store, part, o);
+        store_stage(w->store, scope, o);
         break;
     case TOO_BIG:
         store_stage_kept(
-            w->store, part,
+            w->store, scope,
             &(struct unusable){.key = object_key(o), .name = object_key(o), .why = ""});
         break;
     case NOT_SELECTED:
-        store_stage_left(w->store, part, o);
+        store_stage_left(w->store, scope, o);
         break;
     case TAKEN_BACK: /* by a DELETED among initial events */
         if (pick(w, 2) == 0)
-            store_stage(w->store, part, o);
+            store_stage(w->store, scope, o);
         else
-            store_stage_left(w->store, part, o);
-        store_unstage(w->store, part, object_key(o));
+            store_stage_left(w->store, scope, o);
+        store_unstage(w->store, scope, object_key(o));
         break;
     }
 }
 
-static void stage(struct world *w, size_t part, const struct listing *l)
+static void stage(struct world *w, size_t scope, const struct listing *l)
 {
-    store_begin(w->store, part);
+    store_begin(w->store, scope);
     for (size_t i = 0; i < l->n; i++) {
         if (l->as[i] != TOO_BIG) /* the later one counts */
-            stage_older(w, part, l->keys[i]);
-        stage_item(w, part, l->items[i], l->as[i]);
+            stage_older(w, scope, l->keys[i]);
+        stage_item(w, scope, l->items[i], l->as[i]);
     }
     assert_int_equal(w->got.n, 0);
     check_content(w); /* nothing of it is seen before commit */
 }
 
-static void want_vanished(struct world *w, size_t part, const struct listing *l)
+static void want_vanished(struct world *w, size_t scope, const struct listing *l)
 {
-    for (size_t key = part * KEYS; key < (part + 1) * KEYS; key++)
+    for (size_t key = scope * KEYS; key < (scope + 1) * KEYS; key++)
         if (!l->named[key] && w->model.at[key] != NULL)
             want_gone(w, key, NULL, CAUSE_RELIST);
     for (size_t i = 0; i < l->n; i++) {
@@ -296,9 +296,9 @@ static void want_vanished(struct world *w, size_t part, const struct listing *l)
     w->want_any_order = w->want.n;
 }
 
-static void want_commit(struct world *w, size_t part, const struct listing *l)
+static void want_commit(struct world *w, size_t scope, const struct listing *l)
 {
-    want_vanished(w, part, l);
+    want_vanished(w, scope, l);
     for (size_t i = 0; i < l->n; i++)
         if (l->as[i] == LISTED)
             want_end(w, l->keys[i], l->items[i], CAUSE_RELIST);
@@ -318,18 +318,18 @@ static size_t count_deletes(const struct notes *l)
 
 static void step_list(struct world *w)
 {
-    size_t part = pick(w, PARTS);
+    size_t scope = pick(w, SCOPES);
     struct listing l;
 
-    make_listing(w, part, &l);
-    stage(w, part, &l);
+    make_listing(w, scope, &l);
+    stage(w, scope, &l);
     if (pick(w, 3) == 0) {
         if (pick(w, 2) == 0)
-            store_abort(w->store, part); /* else it is forgotten by the next begin */
+            store_abort(w->store, scope); /* else it is forgotten by the next begin */
     } else {
-        want_commit(w, part, &l);
-        assert_int_equal(store_would_delete(w->store, part), count_deletes(&w->want));
-        store_commit(w->store, part, CAUSE_RELIST, 77);
+        want_commit(w, scope, &l);
+        assert_int_equal(store_would_delete(w->store, scope), count_deletes(&w->want));
+        store_commit(w->store, scope, CAUSE_RELIST, 77);
     }
     for (size_t i = 0; i < l.n; i++)
         object_unref(&l.items[i]);
@@ -384,7 +384,7 @@ static void run_program(uint64_t seed)
     struct world w = {0};
 
     rng_seed(&w.rng, seed);
-    w.store = store_create(PARTS, on_delta, &w);
+    w.store = store_create(SCOPES, on_delta, &w);
     for (size_t i = 0; i < STEPS; i++) {
         if (pick(&w, 3) == 0)
             step_list(&w);

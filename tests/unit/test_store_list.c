@@ -412,11 +412,11 @@ static void test_staged_objects_are_seen_by_no_walk(void **state)
 
 /* ---- What an earlier process has left. */
 
-static void load(size_t part, const char *of)
+static void load(size_t scope, const char *of)
 {
     struct object *o = object_of(of);
 
-    store_load(store, part, o);
+    store_load(store, scope, o);
     object_unref(&o);
 }
 

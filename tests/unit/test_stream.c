@@ -118,10 +118,10 @@ static void test_stale_and_fresh_are_lines(void **state)
     streamed_sync((const char *const[]){NULL}, "5");
     streamed_follow("w");
     streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
-    admin_streams_stale(streamed.hub, (struct content){.watch = streamed.watch}, true,
+    admin_streams_stale(streamed.hub, (struct source){.watch = streamed.watch}, true,
                         STREAMED_WALL_NS);
     assert_int_equal(streamed.woken, 1);
-    admin_streams_stale(streamed.hub, (struct content){.watch = streamed.watch}, false,
+    admin_streams_stale(streamed.hub, (struct source){.watch = streamed.watch}, false,
                         STREAMED_WALL_NS);
     assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
                      ADMIN_STREAM_EMPTY);
@@ -146,7 +146,7 @@ static void test_it_says_so_if_the_source_is_stale_already(void **state)
 /* It may begin with what an earlier process has left, and that is stale. */
 static void test_it_says_so_if_the_source_begins_stale(void **state)
 {
-    const struct content w = {.watch = streamed.watch};
+    const struct source w = {.watch = streamed.watch};
 
     (void)state;
     streamed_follow("w");
@@ -188,8 +188,8 @@ static void test_another_watch_is_not_heard(void **state)
     streamed_sync((const char *const[]){NULL}, "5");
     streamed_follow("w");
     streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
-    admin_streams_delta(streamed.hub, (struct content){.watch = other}, &d);
-    admin_streams_stale(streamed.hub, (struct content){.watch = other}, true, 1);
+    admin_streams_delta(streamed.hub, (struct source){.watch = other}, &d);
+    admin_streams_stale(streamed.hub, (struct source){.watch = other}, true, 1);
     assert_int_equal(streamed.woken, 0);
     streamed_expect(ADMIN_STREAM_EMPTY, "");
     object_unref(&o);
@@ -206,7 +206,7 @@ static void test_an_object_on_many_lines_is_one(void **state)
     (void)state;
     streamed_sync((const char *const[]){NULL}, "5");
     streamed_follow("w");
-    admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
+    admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
     assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
                      ADMIN_STREAM_EMPTY);
     assert_non_null(strstr(buf_cstr(&streamed.out), "{  \"k\" : \t\"1\\n2\" }"));

@@ -29,14 +29,14 @@ static void test_too_many_changes_cut_it_off(void **state)
     streamed_follow("w");
     streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
     for (size_t i = 0; i < ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
+        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
     assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY); /* just so */
     assert_int_equal(streamed_lines(), ADMIN_STREAM_BACKLOG);
     buf_clear(&streamed.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
+        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
     expect_cut();
-    admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
+    admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
     streamed_expect(ADMIN_STREAM_ENDED, "");
     object_unref(&o);
 }
@@ -56,9 +56,9 @@ static void test_too_many_bytes_cut_it_off(void **state)
     struct object *o = objects_make("a/x", "u", "1", buf_cstr(&data));
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
     for (size_t i = 0; i < ADMIN_STREAM_BACKLOG_BYTES / 1000000; i++)
-        admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
+        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
     assert_null(admin_stream_complaint(streamed.stream));
-    admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
+    admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
     assert_non_null(admin_stream_complaint(streamed.stream));
     expect_cut();
     object_unref(&o);
@@ -76,7 +76,7 @@ static void test_it_is_cut_off_while_the_objects_are_told(void **state)
     assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
     buf_clear(&streamed.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG + 20; i++)
-        admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
+        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
     expect_cut();
     object_unref(&o);
 }
@@ -131,7 +131,7 @@ static void test_a_source_that_shrank(void **state)
     assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
     buf_clear(&streamed.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(streamed.hub, (struct content){.watch = streamed.watch}, &d);
+        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
     expect_cut();
     object_unref(&o);
 }

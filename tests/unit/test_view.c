@@ -25,7 +25,7 @@ enum { STALE_AFTER = VIEW_RIG_STALE_AFTER };
 static struct watch *services;
 static struct watch *slices;
 static struct view *view;
-static struct feed_now now;
+static struct list_watch_now now;
 static struct buf said;
 static uint64_t due_ms; /* that its last tick has returned */
 
@@ -91,7 +91,7 @@ static void make_view(void)
 static int set_up(void **state)
 {
     (void)state;
-    now = (struct feed_now){1000000, 7};
+    now = (struct list_watch_now){1000000, 7};
     services = make_watch("services", "services");
     slices = make_watch("slices", "endpointslices");
     make_view();
@@ -149,9 +149,9 @@ static void shows(const char *part)
 }
 
 /* The whole list of a watch. */
-static void answer(struct watch *w, const char *items, const char *rv, enum feed_do next)
+static void answer(struct watch *w, const char *items, const char *rv, enum list_watch_do next)
 {
-    struct feed *f = watch_feed(w, 0);
+    struct list_watch *f = watch_list_watch(w, 0);
     char body[4096];
 
     snprintf(body, sizeof(body),
@@ -159,20 +159,20 @@ static void answer(struct watch *w, const char *items, const char *rv, enum feed
              "\"items\":[%s]}",
              kind_of(w), api_version_of(w), rv, items);
     assert_int_equal(objects_answer(f, body, now).what, next);
-    if (next == FEED_WATCH)
-        feed_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, now.ms);
+    if (next == LW_WATCH)
+        list_watch_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, now.ms);
 }
 
 static void first_list(struct watch *w, const char *items)
 {
-    assert_int_equal(feed_start(watch_feed(w, 0), now.ms).what, FEED_LIST);
-    answer(w, items, "10", FEED_WATCH);
+    assert_int_equal(list_watch_start(watch_list_watch(w, 0), now.ms).what, LW_LIST);
+    answer(w, items, "10", LW_WATCH);
 }
 
 static void list_anew(struct watch *w)
 {
     watch_relist(w, RELIST_MANUAL);
-    assert_int_equal(feed_restart(watch_feed(w, 0), now).what, FEED_LIST);
+    assert_int_equal(list_watch_restart(watch_list_watch(w, 0), now).what, LW_LIST);
 }
 
 static void event(struct watch *w, const char *type, const char *object)
@@ -182,7 +182,7 @@ static void event(struct watch *w, const char *type, const char *object)
     snprintf(body, sizeof(body),
              "{\"type\":\"%s\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\",%s}\n", type,
              kind_of(w), api_version_of(w), object + 1);
-    assert_true(feed_body(watch_feed(w, 0), body, strlen(body), now));
+    assert_true(list_watch_body(watch_list_watch(w, 0), body, strlen(body), now));
 }
 
 static void sync_both(void)
@@ -237,10 +237,10 @@ static void test_two_lists_are_one_change(void **state)
     list_anew(services);
     list_anew(slices);
     says("");
-    answer(services, SERVICE("a", "") "," SERVICE("b", ""), "20", FEED_WATCH);
+    answer(services, SERVICE("a", "") "," SERVICE("b", ""), "20", LW_WATCH);
     says("");
     assert_int_equal(store_count(view_store(view)), 1);
-    answer(slices, SLICE_AT("x", "a", "2") "," SLICE_AT("y", "b", "3"), "20", FEED_WATCH);
+    answer(slices, SLICE_AT("x", "a", "2") "," SLICE_AT("y", "b", "3"), "20", LW_WATCH);
     says("+s/b ~s/a ");
 }
 
@@ -251,7 +251,7 @@ static void test_one_list_delays_the_other_watch(void **state)
     list_anew(slices);
     event(services, "ADDED", SERVICE("b", ""));
     says("");
-    answer(slices, SLICE_AT("x", "a", "1") "," SLICE_AT("y", "b", "3"), "20", FEED_WATCH);
+    answer(slices, SLICE_AT("x", "a", "1") "," SLICE_AT("y", "b", "3"), "20", LW_WATCH);
     says("+s/b ");
 }
 
@@ -262,7 +262,7 @@ static void test_the_other_list_delays_as_well(void **state)
     list_anew(services);
     event(slices, "MODIFIED", SLICE_AT("x", "a", "2"));
     says("");
-    answer(services, SERVICE("a", ""), "20", FEED_WATCH);
+    answer(services, SERVICE("a", ""), "20", LW_WATCH);
     says("~s/a ");
 }
 
@@ -272,7 +272,7 @@ static void test_a_new_stream_delays_nothing(void **state)
     (void)state;
     sync_both();
     now.ms += 60000;
-    assert_int_equal(feed_end_trusted(watch_feed(slices, 0), NULL, now).what, FEED_WATCH);
+    assert_int_equal(list_watch_end_trusted(watch_list_watch(slices, 0), NULL, now).what, LW_WATCH);
     event(services, "ADDED", SERVICE("b", ""));
     says("+s/b ");
 }
@@ -286,7 +286,7 @@ static void test_a_held_list_delays_nothing(void **state)
     says("+s/a! ");
     list_anew(slices);
     says("");
-    answer(slices, "", "20", FEED_WAIT);
+    answer(slices, "", "20", LW_WAIT);
     event(services, "ADDED", SERVICE("b", ""));
     says("+s/b ");
 }
@@ -297,8 +297,9 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
     sync_both();
     list_anew(slices);
     assert_int_equal(
-        feed_end_trusted(watch_feed(slices, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
-        FEED_WAIT);
+        list_watch_end_trusted(watch_list_watch(slices, 0), &(struct err){.kind = ERR_REFUSED}, now)
+            .what,
+        LW_WAIT);
     event(services, "ADDED", SERVICE("b", ""));
     now.ms += STALE_AFTER - 100;
     says("");
@@ -307,8 +308,8 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
     says("+s/b stale ");
     event(services, "DELETED", SERVICE("b", ""));
     says("-s/b ");
-    feed_timer(watch_feed(slices, 0), now.ms);
-    answer(slices, SLICE_AT("x", "a", "2"), "20", FEED_WATCH);
+    list_watch_timer(watch_list_watch(slices, 0), now.ms);
+    answer(slices, SLICE_AT("x", "a", "2"), "20", LW_WATCH);
     says("~s/a fresh ");
 }
 
@@ -318,17 +319,18 @@ static void test_the_first_look_may_be_a_stale_one(void **state)
     (void)state;
     first_list(services, SERVICE("a", ""));
     list_anew(services);
-    assert_int_equal(
-        feed_end_trusted(watch_feed(services, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
-        FEED_WAIT);
+    assert_int_equal(list_watch_end_trusted(watch_list_watch(services, 0),
+                                            &(struct err){.kind = ERR_REFUSED}, now)
+                         .what,
+                     LW_WAIT);
     now.ms += STALE_AFTER - 100;
     first_list(slices, SLICE_AT("x", "a", "1"));
     says("");
     assert_false(view_stale(view));
     now.ms += 1000;
     says("+s/a! stale ");
-    feed_timer(watch_feed(services, 0), now.ms);
-    answer(services, SERVICE("a", ""), "20", FEED_WATCH);
+    list_watch_timer(watch_list_watch(services, 0), now.ms);
+    answer(services, SERVICE("a", ""), "20", LW_WATCH);
     says("fresh ");
 }
 
@@ -348,9 +350,10 @@ static void test_nothing_is_stale_before_it_is_synced(void **state)
 {
     (void)state;
     first_list(services, SERVICE("a", ""));
-    assert_int_equal(
-        feed_end_trusted(watch_feed(services, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
-        FEED_WAIT);
+    assert_int_equal(list_watch_end_trusted(watch_list_watch(services, 0),
+                                            &(struct err){.kind = ERR_REFUSED}, now)
+                         .what,
+                     LW_WAIT);
     now.ms += 200000;
     says("");
     assert_true(watch_stale(services));
@@ -382,7 +385,7 @@ static void test_a_hold_is_over_by_time(void **state)
     now.ms = over_ms;
     says("");
     assert_int_equal(due_ms, UINT64_MAX);
-    answer(services, SERVICE("a", ""), "20", FEED_WATCH);
+    answer(services, SERVICE("a", ""), "20", LW_WATCH);
     says("~s/a ");
     shows("\"held\":false,");
     assert_int_equal(due_ms, UINT64_MAX);

@@ -13,7 +13,7 @@
 static struct watch *services;
 static struct watch *slices;
 static struct view *view;
-static struct feed_now now;
+static struct list_watch_now now;
 static struct buf said;
 
 static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
@@ -65,7 +65,7 @@ static int set_up(void **state)
     const struct shape_params all = {0};
 
     (void)state;
-    now = (struct feed_now){1000000, 7};
+    now = (struct list_watch_now){1000000, 7};
     services = view_rig_watch("services", "c", "services", &all, &events, NULL);
     slices = view_rig_watch("slices", "c", "endpointslices", &all, &events, NULL);
     make_view(0);
@@ -114,7 +114,7 @@ static void left(struct watch *w, struct object *o)
     const struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o};
 
     watch_load(w, o);
-    watch_resume(w, 0, &(struct past){.kind = PAST_WHOLE, .rv = "10"});
+    watch_resume(w, 0, &(struct resume_point){.kind = RESUME_WHOLE, .rv = "10"});
     view_delta(view, w, &d);
     object_unref(&o);
 }
@@ -127,13 +127,14 @@ static void left_both(void)
 
 static void goes_on(struct watch *w)
 {
-    assert_int_equal(feed_start(watch_feed(w, 0), now.ms).what, FEED_WATCH);
-    feed_head(watch_feed(w, 0), &(struct http_head){.status = 200, .retry_after_s = -1}, now.ms);
+    assert_int_equal(list_watch_start(watch_list_watch(w, 0), now.ms).what, LW_WATCH);
+    list_watch_head(watch_list_watch(w, 0), &(struct http_head){.status = 200, .retry_after_s = -1},
+                    now.ms);
 }
 
 static void caught_up(struct watch *w)
 {
-    assert_false(feed_overdue(watch_feed(w, 0), now.ms));
+    assert_false(list_watch_overdue(watch_list_watch(w, 0), now.ms));
     assert_true(watch_settled(w));
 }
 
@@ -145,7 +146,7 @@ static void ends(struct watch *w, struct object *last)
     buf_puts(&event, "{\"type\":\"DELETED\",\"object\":");
     object_put_json(&event, last);
     buf_puts(&event, "}\n");
-    assert_true(feed_body(watch_feed(w, 0), event.data, event.len, now));
+    assert_true(list_watch_body(watch_list_watch(w, 0), event.data, event.len, now));
     buf_free(&event);
     object_unref(&last);
 }
@@ -233,7 +234,7 @@ static void test_one_that_is_synced_shows_nothing_of_what_is_half_there(void **s
     says("");
     assert_true(view_synced(view));
     watch_relist(slices, RELIST_MANUAL);
-    feed_restart(watch_feed(slices, 0), now);
+    list_watch_restart(watch_list_watch(slices, 0), now);
     ends(services, view_rig_service("s/a", "ua", "4", PORTS));
     says("");
     recalls("");

@@ -9,7 +9,7 @@
 #include "trusted.h"
 
 static struct watch *w;
-static struct feed_now now;
+static struct list_watch_now now;
 static size_t deltas;
 
 static void on_delta(void *arg, struct watch *from, const struct delta *d)
@@ -35,7 +35,7 @@ static int set_up(void **state)
 {
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    now = (struct feed_now){1000000, 1};
+    now = (struct list_watch_now){1000000, 1};
     deltas = 0;
     w = objects_watch("w", &events, &deltas);
     return 0;
@@ -90,11 +90,11 @@ static void check_targets(const struct scope *s, const char *const *want, size_t
     struct watch *made = NULL;
 
     assert_int_equal(create(s, &made, NULL), ERR_OK);
-    assert_int_equal(watch_feed_count(made), n);
+    assert_int_equal(watch_list_watch_count(made), n);
     for (size_t i = 0; i < n; i++) {
-        struct feed_action a = feed_start(watch_feed(made, i), 1);
+        struct list_watch_action a = list_watch_start(watch_list_watch(made, i), 1);
 
-        assert_int_equal(a.what, FEED_LIST);
+        assert_int_equal(a.what, LW_LIST);
         assert_string_equal(a.target, want[i]);
     }
     watch_destroy(&made);
@@ -146,10 +146,10 @@ static void test_selectors_stay_in_every_request(void **state)
 
     (void)state;
     assert_int_equal(create(&scope, &made, NULL), ERR_OK);
-    feed_start(watch_feed(made, 0), 1);
-    struct feed_action a = objects_answer(watch_feed(made, 0), PAGE("1", "t", ""), now);
+    list_watch_start(watch_list_watch(made, 0), 1);
+    struct list_watch_action a = objects_answer(watch_list_watch(made, 0), PAGE("1", "t", ""), now);
     assert_string_equal(a.target, PATH "?limit=500&continue=t&labelSelector=a%3Db");
-    a = objects_answer(watch_feed(made, 0), PAGE("1", "", ""), now);
+    a = objects_answer(watch_list_watch(made, 0), PAGE("1", "", ""), now);
     assert_string_equal(a.target, PATH "?watch=true&allowWatchBookmarks=true&timeoutSeconds=300"
                                        "&resourceVersion=1&labelSelector=a%3Db");
     watch_destroy(&made);
@@ -178,9 +178,9 @@ static void test_scopes_that_do_not_fit_are_refused(void **state)
 
 /* ---- What is known of it. */
 
-static struct feed *feed(void)
+static struct list_watch *list_watch(void)
 {
-    return watch_feed(w, 0);
+    return watch_list_watch(w, 0);
 }
 
 static struct watch_status status(void)
@@ -195,16 +195,17 @@ static void assert_state(const char *want)
 
 static void head(int code, const char *type)
 {
-    feed_head(feed(),
-              &(struct http_head){.status = code, .content_type = str_c(type), .retry_after_s = -1},
-              now.ms);
+    list_watch_head(
+        list_watch(),
+        &(struct http_head){.status = code, .content_type = str_c(type), .retry_after_s = -1},
+        now.ms);
 }
 
-static struct feed_action refuse(int code, const char *body)
+static struct list_watch_action refuse(int code, const char *body)
 {
     head(code, "application/json");
-    assert_true(feed_body(feed(), body, strlen(body), now));
-    return feed_end_trusted(feed(), NULL, now);
+    assert_true(list_watch_body(list_watch(), body, strlen(body), now));
+    return list_watch_end_trusted(list_watch(), NULL, now);
 }
 
 static void test_the_state_says_what_it_does(void **state)
@@ -212,16 +213,16 @@ static void test_the_state_says_what_it_does(void **state)
     (void)state;
     assert_state("waiting");
     assert_false(status().synced || status().stale || status().contact);
-    feed_start(feed(), now.ms);
+    list_watch_start(list_watch(), now.ms);
     assert_state("listing");
     refuse(403, STATUS("403", "Forbidden", "no"));
     assert_state("forbidden");
     assert_int_equal(status().err->kind, ERR_FORBIDDEN);
-    feed_timer(feed(), now.ms);
+    list_watch_timer(list_watch(), now.ms);
     refuse(500, STATUS("500", "InternalError", "no"));
     assert_state("backoff");
     assert_false(watch_synced(w));
-    feed_timer(feed(), now.ms);
+    list_watch_timer(list_watch(), now.ms);
     objects_sync(w, ITEM("a", "u", "1", ""), "9", now);
     assert_true(watch_synced(w));
     assert_int_equal(deltas, 1);
@@ -237,7 +238,7 @@ static void test_events_and_skipped_ones_are_counted(void **state)
 {
     (void)state;
     objects_sync(w, "", "9", now);
-    objects_answer(feed(),
+    objects_answer(list_watch(),
                    EVENT("ADDED", "a", "u", "10") BOOKMARK("11")
                        EVENT_OF("ADDED", "Pod", "b", "u", "12", ""),
                    now);
@@ -254,7 +255,7 @@ static void test_the_end_of_a_quiet_stream_is_not_stale(void **state)
     head(200, "application/json");
     now.ms += 310000;
     assert_false(status().stale);
-    feed_end_trusted(feed(), NULL, now);
+    list_watch_end_trusted(list_watch(), NULL, now);
     assert_state("watching");
     assert_false(status().stale);
     now.ms += 29999;
@@ -273,11 +274,11 @@ static void test_a_stream_that_is_lost_becomes_stale(void **state)
     objects_sync(w, "", "9", now);
     head(200, "application/json");
     now.ms += 5000;
-    feed_end_trusted(feed(), &lost, now);
+    list_watch_end_trusted(list_watch(), &lost, now);
     for (int i = 0; i < 10; i++) {
         now.ms += 3001;
-        assert_int_equal(feed_end_trusted(feed(), &lost, now).what, FEED_WAIT);
-        feed_timer(feed(), now.ms);
+        assert_int_equal(list_watch_end_trusted(list_watch(), &lost, now).what, LW_WAIT);
+        list_watch_timer(list_watch(), now.ms);
     }
     assert_true(status().stale);
 }
@@ -292,9 +293,9 @@ static void test_answers_without_meaning_do_not_keep_it_fresh(void **state)
     for (int i = 0; i < 2; i++) {
         now.ms += 15001;
         head(200, i == 0 ? "" : "text/html");
-        assert_false(feed_body(feed(), page, sizeof(page) - 1, now));
-        assert_int_equal(feed_end_trusted(feed(), NULL, now).what, FEED_WAIT);
-        feed_timer(feed(), now.ms);
+        assert_false(list_watch_body(list_watch(), page, sizeof(page) - 1, now));
+        assert_int_equal(list_watch_end_trusted(list_watch(), NULL, now).what, LW_WAIT);
+        list_watch_timer(list_watch(), now.ms);
     }
     assert_true(status().stale);
     assert_int_equal(status().contact_age_ms, 15001);
@@ -309,11 +310,11 @@ static void test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh(void
     for (int i = 0; i < 3; i++) {
         now.ms += 10001;
         head(200, "application/json");
-        assert_true(feed_status(feed()).connected);
-        assert_false(feed_body(feed(), error, sizeof(error) - 1, now));
-        assert_false(feed_status(feed()).connected);
-        assert_int_equal(feed_end_trusted(feed(), NULL, now).what, FEED_WAIT);
-        assert_int_equal(feed_timer(feed(), now.ms).what, FEED_WATCH);
+        assert_true(list_watch_status(list_watch()).connected);
+        assert_false(list_watch_body(list_watch(), error, sizeof(error) - 1, now));
+        assert_false(list_watch_status(list_watch()).connected);
+        assert_int_equal(list_watch_end_trusted(list_watch(), NULL, now).what, LW_WAIT);
+        assert_int_equal(list_watch_timer(list_watch(), now.ms).what, LW_WATCH);
     }
     assert_true(status().stale);
 }
@@ -328,22 +329,23 @@ static void test_the_worst_stream_speaks_for_all(void **state)
     (void)state;
     assert_int_equal(create(&scope, &made, NULL), ERR_OK);
     for (size_t i = 0; i < 2; i++) {
-        feed_start(watch_feed(made, i), now.ms);
+        list_watch_start(watch_list_watch(made, i), now.ms);
         assert_false(watch_synced(made));
-        objects_answer(watch_feed(made, i), PAGE("5", "", ""), now);
+        objects_answer(watch_list_watch(made, i), PAGE("5", "", ""), now);
     }
     assert_true(watch_synced(made));
-    feed_end_trusted(watch_feed(made, 1), &(struct err){.kind = ERR_REFUSED, .text = "gone"}, now);
+    list_watch_end_trusted(watch_list_watch(made, 1),
+                           &(struct err){.kind = ERR_REFUSED, .text = "gone"}, now);
     assert_string_equal(watch_status(made, now.ms).state, "backoff");
     assert_int_equal(watch_status(made, now.ms).err->kind, ERR_REFUSED);
     assert_true(watch_synced(made)); /* for good */
-    assert_string_equal(feed_scope(watch_feed(made, 1)), "b");
+    assert_string_equal(list_watch_scope_name(watch_list_watch(made, 1)), "b");
     watch_destroy(&made);
 }
 
-static void sync_stream(struct feed *f)
+static void sync_stream(struct list_watch *f)
 {
-    assert_int_equal(objects_answer(f, PAGE("10", "", ""), now).what, FEED_WATCH);
+    assert_int_equal(objects_answer(f, PAGE("10", "", ""), now).what, LW_WATCH);
 }
 
 static void test_it_is_settled_when_each_stream_is(void **state)
@@ -357,15 +359,15 @@ static void test_it_is_settled_when_each_stream_is(void **state)
     assert_int_equal(create(&scope, &made, NULL), ERR_OK);
     for (size_t i = 0; i < 2; i++) {
         assert_false(watch_settled(made));
-        assert_int_equal(feed_start(watch_feed(made, i), now.ms).what, FEED_LIST);
-        sync_stream(watch_feed(made, i));
+        assert_int_equal(list_watch_start(watch_list_watch(made, i), now.ms).what, LW_LIST);
+        sync_stream(watch_list_watch(made, i));
     }
     assert_true(watch_settled(made));
-    feed_order(watch_feed(made, 1), RELIST_MANUAL);
-    assert_int_equal(feed_restart(watch_feed(made, 1), now).what, FEED_LIST);
+    list_watch_order(watch_list_watch(made, 1), RELIST_MANUAL);
+    assert_int_equal(list_watch_restart(watch_list_watch(made, 1), now).what, LW_LIST);
     assert_false(watch_settled(made));
     assert_true(watch_synced(made));
-    sync_stream(watch_feed(made, 1));
+    sync_stream(watch_list_watch(made, 1));
     assert_true(watch_settled(made));
     watch_destroy(&made);
 }

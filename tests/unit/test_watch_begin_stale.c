@@ -29,7 +29,7 @@ static void is_shown(bool stale)
     assert_true(watch_status(resumed.w, resumed.now.ms).stale == stale);
 }
 
-static void starts_from(enum past_kind kind, const char *rv)
+static void starts_from(enum resume_kind kind, const char *rv)
 {
     resumed_start_from(kind, rv);
     begins();
@@ -39,7 +39,7 @@ static void test_what_was_left_is_synced_and_stale_at_once(void **state)
 {
     (void)state;
     resumed_load("ns/a", "u1", "3");
-    resumed_resume(PAST_WHOLE, "10");
+    resumed_resume(RESUME_WHOLE, "10");
     assert_false(watch_synced(resumed.w));
     looks("");
     begins();
@@ -56,9 +56,9 @@ static void test_what_was_left_is_synced_and_stale_at_once(void **state)
 static void test_it_is_fresh_when_it_has_caught_up(void **state)
 {
     (void)state;
-    starts_from(PAST_WHOLE, "10");
+    starts_from(RESUME_WHOLE, "10");
     resumed_head();
-    assert_true(feed_status(resumed_feed()).connected);
+    assert_true(list_watch_status(resumed_feed()).connected);
     looks("");
     is_shown(true);
     resumed_body(EVENT("DELETED", "a", "u1", "11"));
@@ -72,7 +72,7 @@ static void test_it_is_fresh_when_it_has_caught_up(void **state)
 static void test_a_bookmark_makes_it_fresh(void **state)
 {
     (void)state;
-    starts_from(PAST_WHOLE, "10");
+    starts_from(RESUME_WHOLE, "10");
     resumed_head();
     resumed_body(BOOKMARK("20"));
     looks("fresh");
@@ -81,7 +81,7 @@ static void test_a_bookmark_makes_it_fresh(void **state)
 static void test_a_list_tells_what_differs_first(void **state)
 {
     (void)state;
-    starts_from(PAST_WHOLE, NULL);
+    starts_from(RESUME_WHOLE, NULL);
     resumed_asks(LISTS_NEWEST);
     resumed_answer(PAGE("30", "", ITEM("b", "u2", "25", "")));
     looks("-ns/a:u1:3?(restart) ~ns/b:u2:25(restart) fresh");
@@ -93,7 +93,7 @@ static void test_the_guard_judges_that_list_and_then_nothing_is_stale(void **sta
     (void)state;
     resumed.params.guard.relist_deletes = 50;
     resumed_make();
-    starts_from(PAST_WHOLE, NULL);
+    starts_from(RESUME_WHOLE, NULL);
     resumed_answer(PAGE("30", "", ""));
     resumed_hears("");
     assert_non_null(watch_status(resumed.w, resumed.now.ms).held);
@@ -101,7 +101,7 @@ static void test_the_guard_judges_that_list_and_then_nothing_is_stale(void **sta
     looks("fresh"); /* it differs for our own sake */
     assert_true(watch_synced(resumed.w));
     resumed.now.ms += resumed.next.wait_ms;
-    resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
     looks("");
     resumed_answer(PAGE("30", "", ""));
     resumed_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
@@ -110,13 +110,13 @@ static void test_the_guard_judges_that_list_and_then_nothing_is_stale(void **sta
 static void test_errors_keep_it_stale(void **state)
 {
     (void)state;
-    starts_from(PAST_WHOLE, "10");
+    starts_from(RESUME_WHOLE, "10");
     for (int i = 0; i < 3; i++) {
         resumed.next =
-            feed_end_trusted(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
+            list_watch_end_trusted(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
         resumed.now.ms += resumed.next.wait_ms;
         looks("");
-        resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+        resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
     }
     resumed_asks(WATCHES("10"));
     is_shown(true);
@@ -125,14 +125,14 @@ static void test_errors_keep_it_stale(void **state)
 static void test_later_it_is_a_watch_like_any_other(void **state)
 {
     (void)state;
-    starts_from(PAST_WHOLE, "10");
+    starts_from(RESUME_WHOLE, "10");
     resumed_head();
     resumed_silence(500);
     looks("fresh");
     resumed.now.ms += 2000;
-    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
+    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
     resumed.next =
-        feed_end_trusted(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
+        list_watch_end_trusted(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
     assert_int_equal(watch_tick(resumed.w, resumed.now), resumed.now.ms + STALE_AFTER);
     resumed.now.ms += STALE_AFTER;
     looks("stale");
@@ -146,16 +146,16 @@ static void test_all_streams_must_have_caught_up(void **state)
     resumed.params.namespaces = two;
     resumed.params.namespace_count = 2;
     resumed_make();
-    starts_from(PAST_WHOLE, "10");
+    starts_from(RESUME_WHOLE, "10");
     resumed_head();
     resumed_silence(500);
     looks("");
     is_shown(true);
-    feed_start(watch_feed(resumed.w, 1), resumed.now.ms);
-    feed_head(watch_feed(resumed.w, 1), &(struct http_head){.status = 200, .retry_after_s = -1},
-              resumed.now.ms);
-    assert_true(
-        feed_body(watch_feed(resumed.w, 1), BOOKMARK("20"), strlen(BOOKMARK("20")), resumed.now));
+    list_watch_start(watch_list_watch(resumed.w, 1), resumed.now.ms);
+    list_watch_head(watch_list_watch(resumed.w, 1),
+                    &(struct http_head){.status = 200, .retry_after_s = -1}, resumed.now.ms);
+    assert_true(list_watch_body(watch_list_watch(resumed.w, 1), BOOKMARK("20"),
+                                strlen(BOOKMARK("20")), resumed.now));
     looks("fresh");
 }
 
@@ -168,7 +168,7 @@ static void test_a_resource_that_nobody_could_ask_for_is_shown(void **state)
     resumed_make();
     assert_non_null(watch_wants(resumed.w));
     resumed_load("ns/a", "u1", "3");
-    resumed_resume(PAST_WHOLE, "10");
+    resumed_resume(RESUME_WHOLE, "10");
     begins();
     is_shown(true);
     looks("");
@@ -199,15 +199,15 @@ static void test_what_is_not_all_of_it_is_not_shown(void **state)
     refuses(); /* nothing was left */
     resumed_load("ns/a", "u1", "3");
     refuses();
-    resumed_resume(PAST_PARTIAL, "10");
+    resumed_resume(RESUME_PARTIAL, "10");
     refuses();
-    resumed_resume(PAST_EDITED, "10");
+    resumed_resume(RESUME_EDITED, "10");
     refuses();
-    resumed_resume(PAST_WHOLE, "10");
+    resumed_resume(RESUME_WHOLE, "10");
     watch_forget(resumed.w);
     refuses();
     resumed_load_bare("ns", "a", "u1");
-    resumed_resume(PAST_WHOLE, "10");
+    resumed_resume(RESUME_WHOLE, "10");
     refuses();
 }
 
@@ -217,7 +217,7 @@ static void loads_bare(void)
 {
     resumed_load_bare("ns", "a", "u1");
     resumed_load_bare("ns", "b", "u2");
-    resumed_resume(PAST_WHOLE, "10");
+    resumed_resume(RESUME_WHOLE, "10");
     resumed_start();
 }
 
@@ -263,9 +263,10 @@ static void test_bare_objects_are_in_the_way_of_their_own_stream_only(void **sta
     resumed.params.namespace_count = 2;
     resumed_make();
     resumed_load_bare("other", "x", "u7");
-    resumed_start_from(PAST_WHOLE, "10");
-    assert_int_equal(resumed.next.what, FEED_WATCH);
-    assert_int_equal(feed_start(watch_feed(resumed.w, 1), resumed.now.ms).what, FEED_LIST);
+    resumed_start_from(RESUME_WHOLE, "10");
+    assert_int_equal(resumed.next.what, LW_WATCH);
+    assert_int_equal(list_watch_start(watch_list_watch(resumed.w, 1), resumed.now.ms).what,
+                     LW_LIST);
 }
 
 /* ---- Orders. */
@@ -274,11 +275,11 @@ static void test_an_order_of_before_the_start_is_carried_out(void **state)
 {
     (void)state;
     resumed_load("ns/a", "u1", "3");
-    resumed_resume(PAST_WHOLE, "10");
+    resumed_resume(RESUME_WHOLE, "10");
     watch_relist(resumed.w, RELIST_MANUAL);
     resumed_start();
     resumed_asks(LISTS_NEWEST);
-    assert_false(feed_is_ordered(resumed_feed()));
+    assert_false(list_watch_is_ordered(resumed_feed()));
     resumed_has_version(" 9"); /* the next process does it, too */
     resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
     resumed_has_version("30 30");

@@ -91,8 +91,8 @@ struct rig {
     struct server *server;
     struct discovery_driver *discovery_driver;
     struct watch_params params;
-    struct past past;  /* of the watch's only stream */
-    bool begins_stale; /* with that */
+    struct resume_point resume; /* of the watch's only stream */
+    bool begins_stale;          /* with that */
     struct watch *watch;
     struct watch_driver *watch_driver;
     bool (*is_true)(struct rig *r);
@@ -174,9 +174,9 @@ static void run_until_asked(struct rig *r, unsigned requests)
 
 static bool is_connected(struct rig *r)
 {
-    size_t n = watch_feed_count(r->watch);
+    size_t n = watch_list_watch_count(r->watch);
 
-    return n > 0 && feed_status(watch_feed(r->watch, n - 1)).connected;
+    return n > 0 && list_watch_status(watch_list_watch(r->watch, n - 1)).connected;
 }
 
 static bool is_stale(struct rig *r)
@@ -244,10 +244,10 @@ static void begin(struct rig *r)
     struct err err;
 
     assert_int_equal(watch_create(&r->params, &watch_events, r, &r->watch, &err), ERR_OK);
-    if (r->past.kind != PAST_NONE)
-        watch_resume(r->watch, 0, &r->past);
+    if (r->resume.kind != RESUME_NONE)
+        watch_resume(r->watch, 0, &r->resume);
     if (r->begins_stale)
-        assert_true(watch_begin_stale(r->watch, (struct feed_now){.ms = 1}, 0));
+        assert_true(watch_begin_stale(r->watch, (struct list_watch_now){.ms = 1}, 0));
     r->watch_driver =
         watch_driver_create(&(struct watch_driver_params){.loop = r->probe.loop,
                                                           .client = r->probe.client,
@@ -324,7 +324,7 @@ static void test_silence_that_makes_it_synced_is_told(void **state)
 
     (void)state;
     set_up(&r, "configmaps", SCRIPTS(watch));
-    r.past = (struct past){.kind = PAST_WHOLE, .rv = "9"};
+    r.resume = (struct resume_point){.kind = RESUME_WHOLE, .rv = "9"};
     begin(&r);
     run_until(&r, has_told_synced);
     assert_int_equal(server_requests(r.server), 1);
@@ -344,7 +344,7 @@ static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
 
     (void)state;
     set_up(&r, "configmaps", SCRIPTS(watch_marks));
-    r.past = (struct past){.kind = PAST_WHOLE, .rv = "9"};
+    r.resume = (struct resume_point){.kind = RESUME_WHOLE, .rv = "9"};
     r.begins_stale = true;
     play_clock_stop();
     begin(&r);

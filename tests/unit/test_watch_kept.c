@@ -18,15 +18,15 @@ static void test_each_change_is_kept_with_its_stream(void **state)
     resumed.params.namespace_count = 2;
     resumed_make();
     resumed_load("other/z", "u7", "7");
-    resumed_resume(PAST_WHOLE, "10");
-    resumed.next = feed_start(watch_feed(resumed.w, 0), resumed.now.ms);
-    resumed.next = feed_start(watch_feed(resumed.w, 1), resumed.now.ms);
+    resumed_resume(RESUME_WHOLE, "10");
+    resumed.next = list_watch_start(watch_list_watch(resumed.w, 0), resumed.now.ms);
+    resumed.next = list_watch_start(watch_list_watch(resumed.w, 1), resumed.now.ms);
     resumed_asks(
         "/api/v1/namespaces/other/configmaps?watch=true&allowWatchBookmarks=true&timeoutSeconds="
         "300&resourceVersion=10");
-    objects_answer(watch_feed(resumed.w, 0), EVENT("ADDED", "a", "u1", "11"), resumed.now);
+    objects_answer(watch_list_watch(resumed.w, 0), EVENT("ADDED", "a", "u1", "11"), resumed.now);
     resumed_keeps("0+ns/a:11");
-    objects_answer(watch_feed(resumed.w, 1),
+    objects_answer(watch_list_watch(resumed.w, 1),
                    "{\"type\":\"DELETED\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\","
                    "\"metadata\":{\"namespace\":\"other\",\"name\":\"z\",\"uid\":\"u7\","
                    "\"resourceVersion\":\"12\"}}}\n",
@@ -37,7 +37,7 @@ static void test_each_change_is_kept_with_its_stream(void **state)
 static void test_a_new_life_is_kept(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_answer(EVENT("MODIFIED", "a", "u9", "11"));
     resumed_keeps("0-ns/a 0+ns/a:11");
     resumed_has_version("11 9");
@@ -48,7 +48,7 @@ static void test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version(v
     (void)state;
     resumed.params.confirm_deletes = true;
     resumed_make();
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_has_version("10 9");
     resumed_answer(EVENT("DELETED", "a", "u1", "11") EVENT("ADDED", "c", "u3", "12"));
     resumed_hears("+ns/c:u3:12(watch)");
@@ -63,23 +63,24 @@ static void test_a_delete_that_is_confirmed_is_kept_back_and_so_is_the_version(v
 
 static void test_a_version_counts_only_when_it_is_known_what_is_gone(void **state)
 {
-    struct feed *f;
+    struct list_watch *f;
 
     (void)state;
     resumed_make();
-    f = watch_feed(resumed.w, 0);
-    resumed.next = feed_start(f, resumed.now.ms);
+    f = watch_list_watch(resumed.w, 0);
+    resumed.next = list_watch_start(f, resumed.now.ms);
     resumed_answer(PAGE("0", "", ""));
-    feed_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, resumed.now.ms);
-    assert_true(feed_body(f, BOOKMARK("20"), strlen(BOOKMARK("20")), resumed.now));
-    assert_string_equal(feed_status(f).rv, "20");
+    list_watch_head(f, &(struct http_head){.status = 200, .retry_after_s = -1}, resumed.now.ms);
+    assert_true(list_watch_body(f, BOOKMARK("20"), strlen(BOOKMARK("20")), resumed.now));
+    assert_string_equal(list_watch_status(f).rv, "20");
     resumed_has_version(" 20");
     resumed.now.ms += 500;
-    assert_false(feed_overdue(f, resumed.now.ms));
-    feed_list(f);
-    feed_list_head(f, &(struct http_head){.status = 200, .retry_after_s = -1});
-    assert_true(feed_list_body(f, PAGE("0", "", ""), strlen(PAGE("0", "", "")), resumed.now));
-    assert_true(feed_list_end(f, NULL, resumed.now));
+    assert_false(list_watch_overdue(f, resumed.now.ms));
+    list_watch_compare(f);
+    list_watch_compare_head(f, &(struct http_head){.status = 200, .retry_after_s = -1});
+    assert_true(
+        list_watch_compare_body(f, PAGE("0", "", ""), strlen(PAGE("0", "", "")), resumed.now));
+    assert_true(list_watch_compare_end(f, NULL, resumed.now));
     resumed_has_version("20 20");
 }
 
@@ -89,9 +90,9 @@ static void check_scope(size_t stream, const char *want)
 {
     struct buf is = {0};
 
-    watch_put_scope(resumed.w, stream, &is);
+    watch_put_scope_name(resumed.w, stream, &is);
     assert_string_equal(buf_cstr(&is), want);
-    assert_string_equal(feed_scope(watch_feed(resumed.w, stream)), want);
+    assert_string_equal(list_watch_scope_name(watch_list_watch(resumed.w, stream)), want);
     buf_free(&is);
 }
 
@@ -108,7 +109,7 @@ static void test_streams_have_lasting_names(void **state)
     resumed.params.names = names;
     resumed.params.name_count = 2;
     resumed_make();
-    assert_int_equal(watch_stream_count(resumed.w), 4);
+    assert_int_equal(watch_scope_count(resumed.w), 4);
     check_scope(0, "ns/x");
     check_scope(1, "ns/y");
     check_scope(2, "other/x");
@@ -135,15 +136,15 @@ static void test_objects_that_no_stream_selects_any_more_have_left(void **state)
     resumed_load("ns/x", "u1", "3");
     resumed_load("third/x", "u2", "4");
     resumed_load("other/q", "u3", "5");
-    resumed_resume(PAST_EDITED, "10");
-    resumed.next = feed_start(watch_feed(resumed.w, 0), resumed.now.ms);
-    resumed.next = objects_answer(watch_feed(resumed.w, 0), PAGE("30", "", ""), resumed.now);
+    resumed_resume(RESUME_EDITED, "10");
+    resumed.next = list_watch_start(watch_list_watch(resumed.w, 0), resumed.now.ms);
+    resumed.next = objects_answer(watch_list_watch(resumed.w, 0), PAGE("30", "", ""), resumed.now);
     for (int i = 0; i < 2; i++) { /* where each of them was; they are there */
         bool other = strstr(resumed.next.target, "/other/") != NULL;
 
         assert_true(other || strstr(resumed.next.target, "/third/") != NULL);
         assert_non_null(strstr(resumed.next.target, other ? "name%3Dq" : "name%3Dx"));
-        resumed.next = objects_answer(watch_feed(resumed.w, 0),
+        resumed.next = objects_answer(watch_list_watch(resumed.w, 0),
                                       other ? PAGE("40", "", IN("other", "q", "u3"))
                                             : PAGE("40", "", IN("third", "x", "u2")),
                                       resumed.now);
@@ -163,7 +164,7 @@ static void make_things(void)
     resumed.params.resource = "things.example.com";
     resumed_make();
     assert_non_null(watch_wants(resumed.w));
-    assert_int_equal(watch_stream_count(resumed.w), 1);
+    assert_int_equal(watch_scope_count(resumed.w), 1);
 }
 
 /* Discovery says what they are. */
@@ -203,16 +204,16 @@ static void test_a_past_waits_for_discovery(void **state)
     (void)state;
     make_things();
     load_thing("example.com/v1");
-    resumed_resume(PAST_WHOLE, "10");
+    resumed_resume(RESUME_WHOLE, "10");
     resumed_has_version("");
     resolve();
     resumed_start();
-    assert_int_equal(resumed.next.what, FEED_WATCH);
+    assert_int_equal(resumed.next.what, LW_WATCH);
 }
 
 static void test_objects_of_another_version_take_the_newest_list(void **state)
 {
-    static const enum past_kind kinds[] = {PAST_WHOLE, PAST_PARTIAL};
+    static const enum resume_kind kinds[] = {RESUME_WHOLE, RESUME_PARTIAL};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -229,7 +230,7 @@ static void test_what_is_unloaded_is_forgotten(void **state)
 {
     (void)state;
     resumed_load("ns/a", "u1", "3");
-    resumed_resume(PAST_WHOLE, "10");
+    resumed_resume(RESUME_WHOLE, "10");
     watch_forget(resumed.w);
     assert_int_equal(store_count(watch_store(resumed.w)), 0);
     resumed_start();
@@ -245,11 +246,13 @@ static void test_the_oldest_contact_counts(void **state)
     resumed.params.namespaces = two;
     resumed.params.namespace_count = 2;
     resumed_make();
-    assert_int_equal(watch_past_contact_ns(resumed.w), 0);
-    watch_resume(resumed.w, 0, &(struct past){.kind = PAST_WHOLE, .rv = "1", .contact_ns = 70});
-    assert_int_equal(watch_past_contact_ns(resumed.w), 0);
-    watch_resume(resumed.w, 1, &(struct past){.kind = PAST_WHOLE, .rv = "1", .contact_ns = 60});
-    assert_int_equal(watch_past_contact_ns(resumed.w), 60);
+    assert_int_equal(watch_resume_contact_ns(resumed.w), 0);
+    watch_resume(resumed.w, 0,
+                 &(struct resume_point){.kind = RESUME_WHOLE, .rv = "1", .contact_ns = 70});
+    assert_int_equal(watch_resume_contact_ns(resumed.w), 0);
+    watch_resume(resumed.w, 1,
+                 &(struct resume_point){.kind = RESUME_WHOLE, .rv = "1", .contact_ns = 60});
+    assert_int_equal(watch_resume_contact_ns(resumed.w), 60);
 }
 
 int main(void)

@@ -73,9 +73,9 @@ static enum err_kind finds(const char *version, enum resource_scope scope)
 
 static void asks(const char *target)
 {
-    struct feed_action a = feed_start(watch_feed(w, 0), 1);
+    struct list_watch_action a = list_watch_start(watch_list_watch(w, 0), 1);
 
-    assert_int_equal(a.what, FEED_LIST);
+    assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, target);
 }
 
@@ -84,7 +84,7 @@ static void test_a_resource_of_the_table_wants_nothing(void **state)
     (void)state;
     assert_int_equal(make("pods", "*"), ERR_OK);
     assert_null(watch_wants(w));
-    assert_int_equal(watch_feed_count(w), 1);
+    assert_int_equal(watch_list_watch_count(w), 1);
     assert_string_equal(watch_target(w)->plural, "pods");
 }
 
@@ -95,11 +95,11 @@ static void test_an_unknown_one_has_no_streams_and_says_why(void **state)
     (void)state;
     assert_int_equal(make("widgets.example.com", "*"), ERR_OK);
     assert_non_null(watch_wants(w));
-    assert_int_equal(watch_feed_count(w), 0);
+    assert_int_equal(watch_list_watch_count(w), 0);
     assert_false(watch_synced(w) || watch_settled(w));
     assert_string_equal(watch_status(w, 5).state, "waiting");
     assert_int_equal(watch_status(w, 5).err->kind, ERR_OK);
-    assert_int_equal(watch_tick(w, (struct feed_now){.ms = 5}), UINT64_MAX);
+    assert_int_equal(watch_tick(w, (struct list_watch_now){.ms = 5}), UINT64_MAX);
     watch_relist(w, RELIST_MANUAL);
     assert_false(watch_guard(w, true));
     watch_unresolved(w, &why);
@@ -114,9 +114,9 @@ static void test_s56_what_discovery_found_is_listed(void **state)
     (void)state;
     assert_int_equal(make("widgets.example.com", "team"), ERR_OK);
     watch_unresolved(w, &(struct err){.kind = ERR_NOT_FOUND, .text = "no such resource"});
-    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
+    assert_int_equal(finds("v1", RESOURCE_NAMESPACED), ERR_OK);
     assert_null(watch_wants(w));
-    assert_int_equal(watch_feed_count(w), 1);
+    assert_int_equal(watch_list_watch_count(w), 1);
     assert_int_equal(watch_status(w, 5).err->kind, ERR_OK);
     assert_string_equal(watch_resource(w), "widgets.example.com");
     asks("/apis/example.com/v1/namespaces/team/widgets?resourceVersion=0");
@@ -126,11 +126,11 @@ static void test_a_cluster_scoped_one_is_listed_without_namespaces(void **state)
 {
     (void)state;
     assert_int_equal(make("widgets.example.com", NULL), ERR_OK);
-    assert_int_equal(finds("v1", SCOPE_CLUSTER), ERR_OK);
+    assert_int_equal(finds("v1", RESOURCE_CLUSTER_SCOPED), ERR_OK);
     asks("/apis/example.com/v1/widgets?resourceVersion=0");
     watch_destroy(&w);
     assert_int_equal(make("widgets.example.com", "*"), ERR_OK);
-    assert_int_equal(finds("v1", SCOPE_CLUSTER), ERR_OK);
+    assert_int_equal(finds("v1", RESOURCE_CLUSTER_SCOPED), ERR_OK);
     asks("/apis/example.com/v1/widgets?resourceVersion=0");
 }
 
@@ -138,42 +138,43 @@ static void test_namespaces_of_a_cluster_scoped_one_are_an_error(void **state)
 {
     (void)state;
     assert_int_equal(make("widgets.example.com", "team"), ERR_OK);
-    assert_int_equal(finds("v1", SCOPE_CLUSTER), ERR_CONFIG);
+    assert_int_equal(finds("v1", RESOURCE_CLUSTER_SCOPED), ERR_CONFIG);
     assert_string_equal(err.text, "widgets is cluster-scoped: leave namespaces out");
     assert_string_equal(watch_status(w, 5).err->text, err.text);
-    assert_int_equal(watch_feed_count(w), 0);
+    assert_int_equal(watch_list_watch_count(w), 0);
     assert_non_null(watch_wants(w)); /* the CRD may change */
-    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
-    assert_int_equal(watch_feed_count(w), 1);
+    assert_int_equal(finds("v1", RESOURCE_NAMESPACED), ERR_OK);
+    assert_int_equal(watch_list_watch_count(w), 1);
 }
 
 static void test_a_namespaced_one_needs_namespaces(void **state)
 {
     (void)state;
     assert_int_equal(make("widgets.example.com", NULL), ERR_OK);
-    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_CONFIG);
+    assert_int_equal(finds("v1", RESOURCE_NAMESPACED), ERR_CONFIG);
     assert_non_null(strstr(err.text, "widgets is namespaced"));
-    assert_int_equal(watch_feed_count(w), 0);
+    assert_int_equal(watch_list_watch_count(w), 0);
 }
 
 static void test_another_version_is_listed_anew(void **state)
 {
     (void)state;
     assert_int_equal(make("widgets.example.com", "*"), ERR_OK);
-    assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
+    assert_int_equal(finds("v1beta1", RESOURCE_NAMESPACED), ERR_OK);
     asks("/apis/example.com/v1beta1/widgets?resourceVersion=0");
-    assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
-    assert_false(feed_is_ordered(watch_feed(w, 0)));
-    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
-    assert_true(feed_is_ordered(watch_feed(w, 0)));
-    struct feed_action a = feed_restart(watch_feed(w, 0), (struct feed_now){.ms = 9});
-    assert_int_equal(a.what, FEED_LIST);
+    assert_int_equal(finds("v1beta1", RESOURCE_NAMESPACED), ERR_OK);
+    assert_false(list_watch_is_ordered(watch_list_watch(w, 0)));
+    assert_int_equal(finds("v1", RESOURCE_NAMESPACED), ERR_OK);
+    assert_true(list_watch_is_ordered(watch_list_watch(w, 0)));
+    struct list_watch_action a =
+        list_watch_restart(watch_list_watch(w, 0), (struct list_watch_now){.ms = 9});
+    assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, "/apis/example.com/v1/widgets?resourceVersion=0");
-    a = objects_answer(watch_feed(w, 0),
+    a = objects_answer(watch_list_watch(w, 0),
                        "{\"kind\":\"WidgetList\",\"apiVersion\":\"example.com/v1\",\"metadata\":{"
                        "\"resourceVersion\":\"7\"},\"items\":[]}",
-                       (struct feed_now){.ms = 10});
-    assert_int_equal(a.what, FEED_WATCH);
+                       (struct list_watch_now){.ms = 10});
+    assert_int_equal(a.what, LW_WATCH);
 }
 
 static void test_only_a_version_that_discovery_chose_can_be_lost(void **state)
@@ -182,20 +183,20 @@ static void test_only_a_version_that_discovery_chose_can_be_lost(void **state)
 
     (void)state;
     assert_int_equal(make("widgets.example.com", "*"), ERR_OK);
-    assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
+    assert_int_equal(finds("v1beta1", RESOURCE_NAMESPACED), ERR_OK);
     assert_false(watch_is_lost(w));
-    feed_start(watch_feed(w, 0), 1);
-    feed_end_trusted(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
+    list_watch_start(watch_list_watch(w, 0), 1);
+    list_watch_end_trusted(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 2});
     assert_true(watch_is_lost(w));
-    assert_int_equal(finds("v1", SCOPE_NAMESPACED), ERR_OK);
-    feed_restart(watch_feed(w, 0), (struct feed_now){.ms = 3});
-    feed_end_trusted(watch_feed(w, 0), &gone, (struct feed_now){.ms = 4});
+    assert_int_equal(finds("v1", RESOURCE_NAMESPACED), ERR_OK);
+    list_watch_restart(watch_list_watch(w, 0), (struct list_watch_now){.ms = 3});
+    list_watch_end_trusted(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 4});
     assert_true(watch_is_lost(w)); /* another time */
     watch_destroy(&w);
     assert_int_equal(make("widgets.v1beta1.example.com", "*"), ERR_OK);
-    assert_int_equal(finds("v1beta1", SCOPE_NAMESPACED), ERR_OK);
-    feed_start(watch_feed(w, 0), 1);
-    feed_end_trusted(watch_feed(w, 0), &gone, (struct feed_now){.ms = 2});
+    assert_int_equal(finds("v1beta1", RESOURCE_NAMESPACED), ERR_OK);
+    list_watch_start(watch_list_watch(w, 0), 1);
+    list_watch_end_trusted(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 2});
     assert_false(watch_is_lost(w));
 }
 

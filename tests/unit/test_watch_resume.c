@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch and cache/feed: how a watch goes on from what an earlier process has left: by the watch alone, or by a
+/* cache/watch and cache/list_watch: how a watch goes on from what an earlier process has left: by the watch alone, or by a
  * list that is compared (DESIGN 1.3, 1.4.1, 1.4.8, 1.6). */
 #include "resumed.h"
 #include "trusted.h"
@@ -11,7 +11,7 @@
 static void test_s106_the_watch_goes_on_and_tells_what_happened(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_hears("");
     resumed_asks(WATCHES("10"));
     assert_int_equal(store_count(watch_store(resumed.w)), 2);
@@ -24,12 +24,12 @@ static void test_s106_the_watch_goes_on_and_tells_what_happened(void **state)
 static void test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "10");
-    assert_int_equal(feed_due_ms(resumed_feed()), UINT64_MAX);
+    resumed_start_from(RESUME_WHOLE, "10");
+    assert_int_equal(list_watch_due_ms(resumed_feed()), UINT64_MAX);
     assert_false(watch_synced(resumed.w));
     resumed.now.ms += 5000; /* not open yet */
     resumed_head();
-    assert_true(feed_status(resumed_feed()).connected);
+    assert_true(list_watch_status(resumed_feed()).connected);
     resumed_silence(499);
     assert_false(watch_synced(resumed.w));
     resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
@@ -38,20 +38,20 @@ static void test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second(
     resumed_silence(1);
     assert_true(watch_synced(resumed.w));
     assert_true(watch_settled(resumed.w));
-    assert_true(feed_status(resumed_feed()).connected);
-    assert_int_equal(feed_due_ms(resumed_feed()), UINT64_MAX);
+    assert_true(list_watch_status(resumed_feed()).connected);
+    assert_int_equal(list_watch_due_ms(resumed_feed()), UINT64_MAX);
 }
 
 static void test_it_is_synced_at_its_first_bookmark(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_head();
     resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
     assert_false(watch_synced(resumed.w));
     resumed_body(BOOKMARK("20"));
     assert_true(watch_synced(resumed.w));
-    assert_int_equal(feed_due_ms(resumed_feed()),
+    assert_int_equal(list_watch_due_ms(resumed_feed()),
                      resumed.now.ms + 150000); /* a watch like any other */
     resumed_has_version("20 20");
 }
@@ -59,13 +59,14 @@ static void test_it_is_synced_at_its_first_bookmark(void **state)
 static void test_a_bookmark_of_the_past_syncs_nothing(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_head();
-    assert_false(feed_body(resumed_feed(), BOOKMARK("8"), strlen(BOOKMARK("8")), resumed.now));
+    assert_false(
+        list_watch_body(resumed_feed(), BOOKMARK("8"), strlen(BOOKMARK("8")), resumed.now));
     assert_false(watch_synced(resumed.w));
-    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
+    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
     resumed.now.ms += resumed.next.wait_ms;
-    resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
     resumed_asks(LISTS_NEWEST);
     resumed_has_version(" 9"); /* it is in doubt */
 }
@@ -73,31 +74,31 @@ static void test_a_bookmark_of_the_past_syncs_nothing(void **state)
 static void test_a_stream_that_ends_before_is_resumed_and_not_synced(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_head();
     resumed.now.ms += 300;
     resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
-    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
+    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
     resumed_asks(WATCHES("12"));
     assert_false(watch_synced(resumed.w));
-    assert_int_equal(feed_status(resumed_feed()).follow_ms, 0);
+    assert_int_equal(list_watch_status(resumed_feed()).follow_ms, 0);
     resumed_head();
     resumed_silence(500);
     assert_true(watch_synced(resumed.w));
-    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
-    assert_int_equal(feed_status(resumed_feed()).follow_ms, resumed.now.ms);
+    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
+    assert_int_equal(list_watch_status(resumed_feed()).follow_ms, resumed.now.ms);
     resumed_head(); /* from resumed.now on it follows at once */
-    assert_int_equal(feed_due_ms(resumed_feed()), UINT64_MAX);
+    assert_int_equal(list_watch_due_ms(resumed_feed()), UINT64_MAX);
 }
 
 static void test_later_lists_are_relists(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_head();
     resumed_silence(500);
-    feed_order(resumed_feed(), RELIST_MANUAL);
-    resumed.next = feed_restart(resumed_feed(), resumed.now);
+    list_watch_order(resumed_feed(), RELIST_MANUAL);
+    resumed.next = list_watch_restart(resumed_feed(), resumed.now);
     resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
     resumed_hears("-ns/b:u2:4?(relist)");
 }
@@ -107,7 +108,7 @@ static void test_later_lists_are_relists(void **state)
 static void test_s109_differences_have_the_cause_restart(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_answer(ERROR_EVENT("410", "Expired", "too old"));
     resumed_asks(LISTS_FROM("10"));
     resumed_has_version("10 9");
@@ -122,7 +123,7 @@ static void test_s109_differences_have_the_cause_restart(void **state)
 static void test_objects_without_a_version_are_compared_with_the_newest(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_WHOLE, "");
+    resumed_start_from(RESUME_WHOLE, "");
     resumed_asks(LISTS_NEWEST);
     resumed_has_version("");
     resumed_answer(PAGE("30", "", ITEM("a", "u9", "25", "")));
@@ -132,7 +133,7 @@ static void test_objects_without_a_version_are_compared_with_the_newest(void **s
 static void test_what_was_lost_of_the_objects_is_added(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_PARTIAL, "10");
+    resumed_start_from(RESUME_PARTIAL, "10");
     resumed_asks(LISTS_FROM("10"));
     resumed_answer(
         PAGE("30", "",
@@ -161,7 +162,7 @@ static void test_what_an_edited_watch_does_not_list_has_left_if_it_exists(void *
     (void)state;
     resumed.params.label_selector = "new=x";
     resumed_make();
-    resumed_start_from(PAST_EDITED, "10");
+    resumed_start_from(RESUME_EDITED, "10");
     resumed_asks(LISTS_FROM("10") "&labelSelector=new%3Dx");
     resumed_has_version("");
     resumed_answer(PAGE("30", "", ITEM("c", "u3", "9", "")));
@@ -176,7 +177,7 @@ static void test_what_an_edited_watch_does_not_list_has_left_if_it_exists(void *
 static void test_what_exists_may_come_in_pages(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_EDITED, "10");
+    resumed_start_from(RESUME_EDITED, "10");
     resumed_answer(PAGE("30", "", ""));
     resumed_answer(PAGE("40", "next", ITEM("z", "u8", "1", "")));
     resumed_asks(PATH "?limit=500&continue=next");
@@ -187,9 +188,9 @@ static void test_what_exists_may_come_in_pages(void **state)
 
 static void refuse(int status)
 {
-    feed_head(resumed_feed(), &(struct http_head){.status = status, .retry_after_s = -1},
-              resumed.now.ms);
-    resumed.next = feed_end_trusted(resumed_feed(), NULL, resumed.now);
+    list_watch_head(resumed_feed(), &(struct http_head){.status = status, .retry_after_s = -1},
+                    resumed.now.ms);
+    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
 }
 
 /* Who is not told what exists: the selectors say whether they are why it vanished. */
@@ -201,7 +202,7 @@ static void test_where_nobody_tells_what_exists_the_selectors_decide(void **stat
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         resumed.params.field_selector = "metadata.name!=a";
         resumed_make();
-        resumed_start_from(PAST_EDITED, "10");
+        resumed_start_from(RESUME_EDITED, "10");
         resumed_answer(PAGE("30", "", ""));
         resumed_hears("");
         refuse(statuses[i]);
@@ -216,12 +217,12 @@ static void test_who_may_tell_later_is_asked_again(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
         resumed_make();
-        resumed_start_from(PAST_EDITED, "10");
+        resumed_start_from(RESUME_EDITED, "10");
         resumed_answer(PAGE("30", "", ""));
         refuse(statuses[i]);
         resumed_hears("");
-        assert_int_equal(resumed.next.what, FEED_WAIT);
-        resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+        assert_int_equal(resumed.next.what, LW_WAIT);
+        resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
         resumed_asks(LISTS_FROM("10"));
         resumed_answer(PAGE("31", "", ""));
         resumed_answer(EXISTS(A));
@@ -237,7 +238,7 @@ static void test_an_edit_does_not_switch_the_guard_off(void **state)
     resumed.params.field_selector = "metadata.name!=a";
     for (int refused = 0; refused <= 1; refused++) {
         resumed_make();
-        resumed_start_from(PAST_EDITED, "10");
+        resumed_start_from(RESUME_EDITED, "10");
         resumed_answer(PAGE("30", "", ""));
         if (refused)
             refuse(403);
@@ -252,7 +253,7 @@ static void test_an_edit_does_not_switch_the_guard_off(void **state)
 static void test_what_an_edited_watch_keeps_differs_under_the_same_version(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_EDITED, "10");
+    resumed_start_from(RESUME_EDITED, "10");
     resumed_answer(
         PAGE("30", "", ITEM("a", "u1", "3", "\"k\":\"v\"") "," ITEM("b", "u9", "7", "")));
     resumed_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config) +ns/b:u9:7(config)");
@@ -261,7 +262,7 @@ static void test_what_an_edited_watch_keeps_differs_under_the_same_version(void 
 static void test_a_reshaped_watch_has_lost_what_it_does_not_list(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_RESHAPED, "10");
+    resumed_start_from(RESUME_RESHAPED, "10");
     resumed_asks(LISTS_FROM("10"));
     resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "\"k\":\"v\"")));
     resumed_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config)");
@@ -270,12 +271,12 @@ static void test_a_reshaped_watch_has_lost_what_it_does_not_list(void **state)
 static void test_only_the_first_list_is_of_an_edited_watch(void **state)
 {
     (void)state;
-    resumed_start_from(PAST_EDITED, "10");
+    resumed_start_from(RESUME_EDITED, "10");
     resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
     resumed_answer(EXISTS(ITEM("b", "u2", "33", "")));
     resumed_hears("xns/b:u2:4(config)");
-    feed_order(resumed_feed(), RELIST_MANUAL);
-    resumed.next = feed_restart(resumed_feed(), resumed.now);
+    list_watch_order(resumed_feed(), RELIST_MANUAL);
+    resumed.next = list_watch_restart(resumed_feed(), resumed.now);
     resumed_answer(PAGE("31", "", ""));
     resumed_hears("-ns/a:u1:3?(relist)");
 }
@@ -287,7 +288,7 @@ static void test_the_guard_holds_the_first_list(void **state)
     (void)state;
     resumed.params.guard.relist_deletes = 50;
     resumed_make();
-    resumed_start_from(PAST_WHOLE, "10");
+    resumed_start_from(RESUME_WHOLE, "10");
     resumed_answer(ERROR_EVENT("410", "Expired", "too old"));
     resumed_answer(PAGE("30", "", ""));
     resumed_hears("");
@@ -295,9 +296,9 @@ static void test_the_guard_holds_the_first_list(void **state)
     assert_int_equal(store_count(watch_store(resumed.w)), 2);
     assert_false(watch_synced(resumed.w));
     resumed_has_version(" 9");
-    assert_int_equal(resumed.next.what, FEED_WAIT);
+    assert_int_equal(resumed.next.what, LW_WAIT);
     resumed.now.ms += resumed.next.wait_ms;
-    resumed.next = feed_timer(resumed_feed(), resumed.now.ms);
+    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
     resumed_asks(LISTS_NEWEST);
     resumed_answer(PAGE("31", "", ""));
     resumed_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
@@ -306,7 +307,7 @@ static void test_the_guard_holds_the_first_list(void **state)
 
 static void test_the_guard_holds_a_list_older_than_the_last_one_of_before(void **state)
 {
-    static const enum past_kind kinds[] = {PAST_PARTIAL, PAST_RESHAPED, PAST_EDITED};
+    static const enum resume_kind kinds[] = {RESUME_PARTIAL, RESUME_RESHAPED, RESUME_EDITED};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
@@ -314,7 +315,7 @@ static void test_the_guard_holds_a_list_older_than_the_last_one_of_before(void *
         resumed_start_from(kinds[i], "");
         resumed_asks(LISTS_NEWEST);
         resumed_answer(PAGE("8", "", ITEM("a", "u1", "3", "")));
-        if (kinds[i] == PAST_EDITED)
+        if (kinds[i] == RESUME_EDITED)
             resumed_answer(EXISTS(ITEM("b", "u2", "4", "")));
         resumed_hears("");
         assert_string_equal(watch_status(resumed.w, resumed.now.ms).held, "backwards");

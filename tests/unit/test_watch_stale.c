@@ -9,7 +9,7 @@
 enum { STALE_AFTER = 30000 };
 
 static struct watch *w;
-static struct feed_now now;
+static struct list_watch_now now;
 static struct buf told; /* "s" = became stale, "f" = became fresh */
 
 static void on_delta(void *arg, struct watch *from, const struct delta *d)
@@ -46,7 +46,7 @@ static int set_up(void **state)
 
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    now = (struct feed_now){1000000, 7};
+    now = (struct list_watch_now){1000000, 7};
     make(two, 2, 50);
     return 0;
 }
@@ -71,7 +71,8 @@ static void tells(const char *want, uint64_t next_ms)
 
 static void head(size_t i)
 {
-    feed_head(watch_feed(w, i), &(struct http_head){.status = 200, .retry_after_s = -1}, now.ms);
+    list_watch_head(watch_list_watch(w, i), &(struct http_head){.status = 200, .retry_after_s = -1},
+                    now.ms);
 }
 
 /* Both streams follow; the first one has two objects. */
@@ -81,8 +82,8 @@ static void sync_both(void)
         PAGE("10", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "")), PAGE("10", "", "")};
 
     for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-        feed_start(watch_feed(w, i), now.ms);
-        assert_int_equal(objects_answer(watch_feed(w, i), pages[i], now).what, FEED_WATCH);
+        list_watch_start(watch_list_watch(w, i), now.ms);
+        assert_int_equal(objects_answer(watch_list_watch(w, i), pages[i], now).what, LW_WATCH);
         head(i);
     }
 }
@@ -97,11 +98,12 @@ static void test_what_a_list_left_open_is_listed_again(void **state)
     (void)state;
     sync_both();
     watch_relist(w, RELIST_MANUAL);
-    assert_int_equal(feed_restart(watch_feed(w, 0), now).what, FEED_LIST);
-    assert_int_equal(objects_answer(watch_feed(w, 0), page, now).what, FEED_WATCH);
+    assert_int_equal(list_watch_restart(watch_list_watch(w, 0), now).what, LW_LIST);
+    assert_int_equal(objects_answer(watch_list_watch(w, 0), page, now).what, LW_WATCH);
     head(0);
-    assert_int_equal(feed_restart(watch_feed(w, 1), now).what, FEED_LIST);
-    assert_int_equal(objects_answer(watch_feed(w, 1), PAGE("12", "", ""), now).what, FEED_WATCH);
+    assert_int_equal(list_watch_restart(watch_list_watch(w, 1), now).what, LW_LIST);
+    assert_int_equal(objects_answer(watch_list_watch(w, 1), PAGE("12", "", ""), now).what,
+                     LW_WATCH);
     head(1);
     assert_int_equal(store_count(watch_store(w)), 2);
     due_ms = watch_tick(w, now);
@@ -109,14 +111,14 @@ static void test_what_a_list_left_open_is_listed_again(void **state)
     for (int i = 0; i < 2; i++) {
         now.ms = due_ms - 1;
         assert_int_equal(watch_tick(w, now), due_ms);
-        assert_false(feed_is_ordered(watch_feed(w, 0)));
+        assert_false(list_watch_is_ordered(watch_list_watch(w, 0)));
         now.ms++;
         assert_true(watch_tick(w, now) >= due_ms + (i + 1) * UINT64_C(120000));
-        assert_true(feed_is_ordered(watch_feed(w, 0)));
-        assert_false(feed_is_ordered(watch_feed(w, 1)));
-        assert_int_equal(feed_restart(watch_feed(w, 0), now).what, FEED_LIST);
-        assert_int_equal(objects_answer(watch_feed(w, 0), i == 0 ? page : clean, now).what,
-                         FEED_WATCH);
+        assert_true(list_watch_is_ordered(watch_list_watch(w, 0)));
+        assert_false(list_watch_is_ordered(watch_list_watch(w, 1)));
+        assert_int_equal(list_watch_restart(watch_list_watch(w, 0), now).what, LW_LIST);
+        assert_int_equal(objects_answer(watch_list_watch(w, 0), i == 0 ? page : clean, now).what,
+                         LW_WATCH);
         head(0);
         due_ms = watch_tick(w, now);
     }
@@ -129,16 +131,17 @@ static void test_what_a_list_left_open_is_listed_again(void **state)
 static void lose(size_t i)
 {
     assert_int_equal(
-        feed_end_trusted(watch_feed(w, i), &(struct err){.kind = ERR_CLOSED}, now).what,
-        FEED_WATCH);
+        list_watch_end_trusted(watch_list_watch(w, i), &(struct err){.kind = ERR_CLOSED}, now).what,
+        LW_WATCH);
     assert_int_equal(
-        feed_end_trusted(watch_feed(w, i), &(struct err){.kind = ERR_REFUSED}, now).what,
-        FEED_WAIT);
+        list_watch_end_trusted(watch_list_watch(w, i), &(struct err){.kind = ERR_REFUSED}, now)
+            .what,
+        LW_WAIT);
 }
 
 static void come_back(size_t i)
 {
-    assert_int_equal(feed_timer(watch_feed(w, i), now.ms).what, FEED_WATCH);
+    assert_int_equal(list_watch_timer(watch_list_watch(w, i), now.ms).what, LW_WATCH);
     head(i);
 }
 
@@ -193,47 +196,50 @@ static void test_the_first_of_lost_streams_counts_and_all_must_return(void **sta
 static void test_nothing_is_stale_before_all_is_synced(void **state)
 {
     (void)state;
-    feed_start(watch_feed(w, 0), now.ms);
-    feed_start(watch_feed(w, 1), now.ms);
-    assert_int_equal(objects_answer(watch_feed(w, 0), PAGE("10", "", ""), now).what, FEED_WATCH);
+    list_watch_start(watch_list_watch(w, 0), now.ms);
+    list_watch_start(watch_list_watch(w, 1), now.ms);
+    assert_int_equal(objects_answer(watch_list_watch(w, 0), PAGE("10", "", ""), now).what,
+                     LW_WATCH);
     assert_int_equal(
-        feed_end_trusted(watch_feed(w, 0), &(struct err){.kind = ERR_REFUSED}, now).what,
-        FEED_WAIT);
+        list_watch_end_trusted(watch_list_watch(w, 0), &(struct err){.kind = ERR_REFUSED}, now)
+            .what,
+        LW_WAIT);
     now.ms += (uint64_t)10 * STALE_AFTER;
     tells("", UINT64_MAX);
     assert_false(watch_status(w, now.ms).stale);
-    assert_int_equal(objects_answer(watch_feed(w, 1), PAGE("10", "", ""), now).what, FEED_WATCH);
+    assert_int_equal(objects_answer(watch_list_watch(w, 1), PAGE("10", "", ""), now).what,
+                     LW_WATCH);
     tells("s", UINT64_MAX);
 }
 
-static struct feed_action hold_a_list(void)
+static struct list_watch_action hold_a_list(void)
 {
     static const char broken[] = ERROR_EVENT("500", "InternalError", "x");
-    struct feed *f = watch_feed(w, 0);
+    struct list_watch *f = watch_list_watch(w, 0);
 
     now.ms += 5000;
-    assert_false(feed_body(f, broken, sizeof(broken) - 1, now));
-    assert_int_equal(feed_end_trusted(f, NULL, now).what, FEED_WAIT);
-    assert_int_equal(feed_timer(f, now.ms).what, FEED_LIST);
+    assert_false(list_watch_body(f, broken, sizeof(broken) - 1, now));
+    assert_int_equal(list_watch_end_trusted(f, NULL, now).what, LW_WAIT);
+    assert_int_equal(list_watch_timer(f, now.ms).what, LW_LIST);
     return objects_answer(f, PAGE("20", "", ""), now);
 }
 
 /* Its hold is longer than stale_after: waiting and asking again are no loss of contact. */
 static void test_a_held_list_makes_nothing_stale(void **state)
 {
-    struct feed *f = watch_feed(w, 0);
+    struct list_watch *f = watch_list_watch(w, 0);
 
     (void)state;
     sync_both();
-    struct feed_action a = hold_a_list();
-    assert_int_equal(a.what, FEED_WAIT);
+    struct list_watch_action a = hold_a_list();
+    assert_int_equal(a.what, LW_WAIT);
     assert_string_equal(watch_status(w, now.ms).held, "deletes");
     assert_int_equal(watch_status(w, now.ms).held_deletes, 2);
     assert_string_equal(watch_status(w, now.ms).state, "waiting");
     tells("", UINT64_MAX);
     now.ms += a.wait_ms;
     tells("", UINT64_MAX);
-    assert_int_equal(feed_timer(f, now.ms).what, FEED_LIST);
+    assert_int_equal(list_watch_timer(f, now.ms).what, LW_LIST);
     tells("", now.ms + STALE_AFTER);
     now.ms += STALE_AFTER; /* now it is one */
     tells("s", UINT64_MAX);
@@ -241,18 +247,18 @@ static void test_a_held_list_makes_nothing_stale(void **state)
 
 static void test_accepting_a_held_list_makes_nothing_stale(void **state)
 {
-    struct feed *f = watch_feed(w, 0);
+    struct list_watch *f = watch_list_watch(w, 0);
 
     (void)state;
     sync_both();
     hold_a_list();
     now.ms += STALE_AFTER + 5000;
     assert_true(watch_guard(w, true));
-    assert_true(feed_is_ordered(f));
-    assert_false(feed_is_ordered(watch_feed(w, 1)));
-    assert_int_equal(feed_restart(f, now).what, FEED_LIST);
+    assert_true(list_watch_is_ordered(f));
+    assert_false(list_watch_is_ordered(watch_list_watch(w, 1)));
+    assert_int_equal(list_watch_restart(f, now).what, LW_LIST);
     tells("", now.ms + STALE_AFTER);
-    assert_int_equal(objects_answer(f, PAGE("20", "", ""), now).what, FEED_WATCH);
+    assert_int_equal(objects_answer(f, PAGE("20", "", ""), now).what, LW_WATCH);
     assert_null(watch_status(w, now.ms).held);
     assert_false(watch_guard(w, true));
 }
@@ -260,14 +266,14 @@ static void test_accepting_a_held_list_makes_nothing_stale(void **state)
 static void test_overdue_by_bookmarks_and_lost_is_stale(void **state)
 {
     static const char bookmark[] = BOOKMARK("11");
-    struct feed *f = watch_feed(w, 0);
+    struct list_watch *f = watch_list_watch(w, 0);
 
     (void)state;
     sync_both();
-    assert_true(feed_body(f, bookmark, sizeof(bookmark) - 1, now));
+    assert_true(list_watch_body(f, bookmark, sizeof(bookmark) - 1, now));
     now.ms += 150000;
-    assert_true(feed_overdue(f, now.ms));
-    assert_int_equal(feed_end_trusted(f, NULL, now).what, FEED_WATCH);
+    assert_true(list_watch_overdue(f, now.ms));
+    assert_int_equal(list_watch_end_trusted(f, NULL, now).what, LW_WATCH);
     tells("", now.ms + STALE_AFTER);
     now.ms += STALE_AFTER;
     tells("s", UINT64_MAX);
@@ -279,8 +285,8 @@ static void test_orders_go_to_all_streams(void **state)
     sync_both();
     watch_relist(w, RELIST_MANUAL);
     for (size_t i = 0; i < 2; i++) {
-        assert_true(feed_is_ordered(watch_feed(w, i)));
-        feed_restart(watch_feed(w, i), now);
+        assert_true(list_watch_is_ordered(watch_list_watch(w, i)));
+        list_watch_restart(watch_list_watch(w, i), now);
     }
     assert_int_equal(watch_status(w, now.ms).relists, 2);
     assert_int_equal(watch_status(w, now.ms).relists_by[RELIST_MANUAL], 2);

@@ -59,7 +59,7 @@ static void change(struct admin_world *t, const char *key, const char *uid, cons
     struct object *o = objects_make(key, uid, "50", data);
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = UINT64_MAX};
 
-    hooks_delta(&t->hooks, (struct content){.watch = t->watches[WORLD_SERVICES].watch}, &d,
+    hooks_delta(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, &d,
                 t->now_ms);
     object_unref(&o);
 }
@@ -134,13 +134,13 @@ static void test_a_hook_that_waits_while_its_source_is_stale(void **state)
 
     sync_services(t, 1);
     finish(t, start_of(t, h), 0);
-    hooks_stale(&t->hooks, (struct content){.watch = t->watches[WORLD_SERVICES].watch}, true, 1,
+    hooks_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, true, 1,
                 t->now_ms);
     expect_key(t, h, "b/s0", "handled", 0);
     change(t, "b/s0", "u0", "\"a\":1");
     expect_key(t, h, "b/s0", "source services stale", 0);
     expect_hook(t, h, "source services stale", 0);
-    hooks_stale(&t->hooks, (struct content){.watch = t->watches[WORLD_SERVICES].watch}, false, 2,
+    hooks_stale(&t->hooks, (struct source){.watch = t->watches[WORLD_SERVICES].watch}, false, 2,
                 t->now_ms);
     expect_key(t, h, "b/s0", "slot", 0);
 }

@@ -6,15 +6,15 @@
 #ifndef UNIT_TRUSTED_H
 #define UNIT_TRUSTED_H
 
-#include "cache/feed.h"
+#include "cache/list_watch.h"
 
-/* feed_end(), and feed_identified() where that is what comes next. */
-static inline struct feed_action feed_end_trusted(struct feed *f, const struct err *err,
-                                                  struct feed_now now)
+/* list_watch_end(), and list_watch_identified() where that is what comes next. */
+static inline struct list_watch_action
+list_watch_end_trusted(struct list_watch *f, const struct err *err, struct list_watch_now now)
 {
-    struct feed_action a = feed_end(f, err, now);
+    struct list_watch_action a = list_watch_end(f, err, now);
 
-    return a.what == FEED_IDENTIFY ? feed_identified(f, NULL, now) : a;
+    return a.what == LW_IDENTIFY ? list_watch_identified(f, NULL, now) : a;
 }
 
 #endif

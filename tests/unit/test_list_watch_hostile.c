@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/feed: no server, however it answers, makes it ask without end. Servers that answer at once, of every sort
+/* cache/list_watch: no server, however it answers, makes it ask without end. Servers that answer at once, of every sort
  * and at random; ten minutes each of virtual time. */
 #include "talk.h"
 
@@ -70,16 +70,16 @@ static uint64_t pick(struct hostile *h, uint64_t n)
 
 static bool is_event_request(const struct hostile *h)
 {
-    return h->talk.action.what != FEED_LIST;
+    return h->talk.action.what != LW_LIST;
 }
 
 static void head(struct hostile *h, int code, const char *type)
 {
-    feed_head(h->talk.feed,
-              &(struct http_head){.status = code,
-                                  .content_type = str_c(type),
-                                  .retry_after_s = code == 504 || code == 429 ? 1 : -1},
-              h->talk.now.ms);
+    list_watch_head(h->talk.list_watch,
+                    &(struct http_head){.status = code,
+                                        .content_type = str_c(type),
+                                        .retry_after_s = code == 504 || code == 429 ? 1 : -1},
+                    h->talk.now.ms);
 }
 
 static void put_page(struct hostile *h, const char *rv, const char *next, bool item)
@@ -179,13 +179,13 @@ static bool answer(struct hostile *h, enum trick trick)
         put_good(h, trick);
     if (h->body.len == 0)
         return true;
-    return feed_body(h->talk.feed, h->body.data, h->body.len, h->talk.now);
+    return list_watch_body(h->talk.list_watch, h->body.data, h->body.len, h->talk.now);
 }
 
 static void note_request(struct hostile *h)
 {
     bool page =
-        h->talk.action.what == FEED_LIST && strstr(h->talk.action.target, "continue=") != NULL;
+        h->talk.action.what == LW_LIST && strstr(h->talk.action.target, "continue=") != NULL;
 
     h->pages = page ? h->pages + 1 : 0;
     h->worst_pages = h->pages > h->worst_pages ? h->pages : h->worst_pages;
@@ -211,7 +211,7 @@ static void serve(struct hostile *h)
         whole = answer(h, trick);
     if (trick == LIVES_A_WHILE && is_event_request(h))
         h->talk.now.ms += 1000 + pick(h, 6) * 1000;
-    h->talk.action = feed_end_trusted(h->talk.feed, whole ? err : NULL, h->talk.now);
+    h->talk.action = list_watch_end_trusted(h->talk.list_watch, whole ? err : NULL, h->talk.now);
 }
 
 static void run(struct hostile *h, const struct talk_setup *setup)
@@ -224,12 +224,12 @@ static void run(struct hostile *h, const struct talk_setup *setup)
     end_ms = h->talk.now.ms + TEN_MINUTES_MS;
     while (h->talk.now.ms < end_ms && h->requests <= MOST_REQUESTS &&
            h->worst_pages <= MOST_PAGES && h->worst_at_once <= MOST_AT_ONCE) {
-        if (h->talk.action.what != FEED_WAIT) {
+        if (h->talk.action.what != LW_WAIT) {
             serve(h);
             continue;
         }
         h->talk.now.ms += h->talk.action.wait_ms;
-        h->talk.action = feed_timer(h->talk.feed, h->talk.now.ms);
+        h->talk.action = list_watch_timer(h->talk.list_watch, h->talk.now.ms);
     }
     talk_fini(&h->talk);
     buf_free(&h->body);

@@ -3,8 +3,8 @@
  * content - what hooks and readers look at under one name: what a watch holds, or a view; pure.
  * Whoever does not care which of them it is asks here.
  */
-#ifndef CACHE_CONTENT_H
-#define CACHE_CONTENT_H
+#ifndef CACHE_SOURCE_H
+#define CACHE_SOURCE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,30 +14,30 @@ struct view;
 struct watch;
 
 /* A handle, passed by value; one of the two is NULL. Lives as long as what it points to. */
-struct content {
+struct source {
     const struct watch *watch;
     const struct view *view;
 };
 
 /* Are they the same watch, or the same view? */
-bool content_equal(struct content a, struct content b);
+bool source_equal(struct source a, struct source b);
 
 /* The setting's name (of a watch with several names: the first), and the cluster's. */
-const char *content_name(struct content c);
+const char *source_name(struct source c);
 /* See above. */
-const char *content_cluster(struct content c);
+const char *source_cluster(struct source c);
 
 /* What it holds, as people write it: "secrets"; of a view its type. */
-const char *content_resource(struct content c);
+const char *source_resource(struct source c);
 
 /* May it be shown to hooks (DESIGN 1.4.1)? Stays true. */
-bool content_synced(struct content c);
+bool source_synced(struct source c);
 
 /* Its objects. */
-const struct store *content_store(struct content c);
+const struct store *source_store(struct source c);
 
 /* A view is as old as the older of its watches, and held if one of them is. */
-struct content_status {
+struct source_status {
     bool synced;
     bool stale;
     bool held;               /* by the guard */
@@ -46,6 +46,6 @@ struct content_status {
 };
 
 /* How good it is now. */
-struct content_status content_status(struct content c, uint64_t now_ms);
+struct source_status source_status(struct source c, uint64_t now_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/refusal: what an error response means, and how long it asks us to stay away (PROTOCOL 1.9, 1.10). */
+/* cache/api_error: what an error response means, and how long it asks us to stay away (PROTOCOL 1.9, 1.10). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,15 +10,15 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "cache/refusal.h"
+#include "cache/api_error.h"
 
-static struct refusal r;
+static struct api_error r;
 
 static int clean_up(void **state)
 {
     (void)state;
-    refusal_reset(&r);
-    refusal_reset(&r);
+    api_error_reset(&r);
+    api_error_reset(&r);
     return 0;
 }
 
@@ -26,11 +26,11 @@ static enum err_kind reads(int code, int64_t retry_after_s, const char *body)
 {
     struct err err = {0};
 
-    refusal_reset(&r);
-    refusal_head(&r, &(struct http_head){.status = code, .retry_after_s = retry_after_s});
+    api_error_reset(&r);
+    api_error_head(&r, &(struct http_head){.status = code, .retry_after_s = retry_after_s});
     if (*body != '\0')
-        assert_true(refusal_body(&r, body, strlen(body)));
-    refusal_read(&r, &err);
+        assert_true(api_error_body(&r, body, strlen(body)));
+    api_error_read(&r, &err);
     assert_int_equal(err.code, code);
     return err.kind;
 }
@@ -42,15 +42,15 @@ static void test_s46_the_longer_of_head_and_body_counts(void **state)
 {
     (void)state;
     assert_int_equal(reads(429, 7, ""), ERR_BUSY);
-    assert_int_equal(refusal_wait_ms(&r, 0), 7000);
+    assert_int_equal(api_error_wait_ms(&r, 0), 7000);
     assert_int_equal(reads(429, -1, BODY("9")), ERR_BUSY);
-    assert_int_equal(refusal_wait_ms(&r, 0), 9000);
+    assert_int_equal(api_error_wait_ms(&r, 0), 9000);
     assert_int_equal(reads(429, 7, BODY("9")), ERR_BUSY);
-    assert_int_equal(refusal_wait_ms(&r, 0), 9000);
+    assert_int_equal(api_error_wait_ms(&r, 0), 9000);
     assert_int_equal(reads(429, 7, BODY("2")), ERR_BUSY);
-    assert_int_equal(refusal_wait_ms(&r, 0), 7000);
+    assert_int_equal(api_error_wait_ms(&r, 0), 7000);
     assert_int_equal(reads(429, -1, ""), ERR_BUSY);
-    assert_int_equal(refusal_wait_ms(&r, 0), 0);
+    assert_int_equal(api_error_wait_ms(&r, 0), 0);
 }
 
 static void test_503_with_retry_after_in_either_place_is_busy(void **state)
@@ -64,21 +64,21 @@ static void test_503_with_retry_after_in_either_place_is_busy(void **state)
 static void test_an_event_says_more_than_the_head_of_its_stream(void **state)
 {
     (void)state;
-    assert_int_equal(refusal_wait_ms(&r, 0), 0);
-    assert_int_equal(refusal_wait_ms(&r, 4), 4000);
-    refusal_head(&r, &(struct http_head){.status = 200, .retry_after_s = 20});
-    assert_int_equal(refusal_wait_ms(&r, 4), 4000);
-    assert_int_equal(refusal_wait_ms(&r, -1), 20000);
+    assert_int_equal(api_error_wait_ms(&r, 0), 0);
+    assert_int_equal(api_error_wait_ms(&r, 4), 4000);
+    api_error_head(&r, &(struct http_head){.status = 200, .retry_after_s = 20});
+    assert_int_equal(api_error_wait_ms(&r, 4), 4000);
+    assert_int_equal(api_error_wait_ms(&r, -1), 20000);
 }
 
 static void test_no_wait_is_without_measure(void **state)
 {
     (void)state;
-    assert_int_equal(refusal_wait_ms(&r, 299), 299000);
-    assert_int_equal(refusal_wait_ms(&r, 300), 300000);
-    assert_int_equal(refusal_wait_ms(&r, 301), 300000);
-    assert_int_equal(refusal_wait_ms(&r, INT64_MAX), 300000);
-    assert_int_equal(refusal_wait_ms(&r, INT64_MIN), 0);
+    assert_int_equal(api_error_wait_ms(&r, 299), 299000);
+    assert_int_equal(api_error_wait_ms(&r, 300), 300000);
+    assert_int_equal(api_error_wait_ms(&r, 301), 300000);
+    assert_int_equal(api_error_wait_ms(&r, INT64_MAX), 300000);
+    assert_int_equal(api_error_wait_ms(&r, INT64_MIN), 0);
 }
 
 static void test_only_the_beginning_of_a_body_is_kept(void **state)
@@ -88,11 +88,11 @@ static void test_only_the_beginning_of_a_body_is_kept(void **state)
 
     (void)state;
     memset(piece, 'x', PIECE);
-    refusal_head(&r, &(struct http_head){.status = 500, .retry_after_s = -1});
-    assert_true(refusal_body(&r, piece, PIECE));
-    assert_false(refusal_body(&r, piece, PIECE));
+    api_error_head(&r, &(struct http_head){.status = 500, .retry_after_s = -1});
+    assert_true(api_error_body(&r, piece, PIECE));
+    assert_false(api_error_body(&r, piece, PIECE));
     assert_int_equal(r.body.len, 65536);
-    assert_false(refusal_body(&r, piece, PIECE));
+    assert_false(api_error_body(&r, piece, PIECE));
     assert_int_equal(r.body.len, 65536);
     free(piece);
 }

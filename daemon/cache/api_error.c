@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cache/refusal.h"
+#include "cache/api_error.h"
 
 #include "kube/status.h"
 
@@ -10,13 +10,13 @@
  * s). */
 #define RETRY_AFTER_MAX_S 300
 
-void refusal_head(struct refusal *r, const struct http_head *head)
+void api_error_head(struct api_error *r, const struct http_head *head)
 {
     r->code = head->status;
     r->retry_after_s = head->retry_after_s;
 }
 
-bool refusal_body(struct refusal *r, const char *data, size_t n)
+bool api_error_body(struct api_error *r, const char *data, size_t n)
 {
     size_t room = BODY_BYTES - r->body.len;
 
@@ -24,7 +24,7 @@ bool refusal_body(struct refusal *r, const char *data, size_t n)
     return n < room;
 }
 
-void refusal_read(struct refusal *r, struct err *err)
+void api_error_read(struct api_error *r, struct err *err)
 {
     struct status status;
 
@@ -36,7 +36,7 @@ void refusal_read(struct refusal *r, struct err *err)
     status_to_err(&status, err);
 }
 
-uint64_t refusal_wait_ms(const struct refusal *r, int64_t event_s)
+uint64_t api_error_wait_ms(const struct api_error *r, int64_t event_s)
 {
     int64_t s = event_s > 0 ? event_s : r->retry_after_s;
 
@@ -45,8 +45,8 @@ uint64_t refusal_wait_ms(const struct refusal *r, int64_t event_s)
     return (uint64_t)(s < RETRY_AFTER_MAX_S ? s : RETRY_AFTER_MAX_S) * 1000;
 }
 
-void refusal_reset(struct refusal *r)
+void api_error_reset(struct api_error *r)
 {
     buf_free(&r->body);
-    *r = (struct refusal){0};
+    *r = (struct api_error){0};
 }

@@ -3,14 +3,14 @@
  * tally - the status of a watch, summed up from its streams; pure. All but
  * struct watch_status is the inner side of watch, and only its.
  */
-#ifndef CACHE_TALLY_H
-#define CACHE_TALLY_H
+#ifndef CACHE_WATCH_STATS_H
+#define CACHE_WATCH_STATS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cache/feed.h"
+#include "cache/list_watch.h"
 
 /* All streams together: the worst state, the oldest contact. */
 struct watch_status {
@@ -32,28 +32,29 @@ struct watch_status {
 };
 
 /* How far a stream is from watching: the worst one speaks for the watch. */
-enum tally_badness {
-    TALLY_WATCHING,
-    TALLY_LISTING,
-    TALLY_WAITING,
-    TALLY_BACKOFF,
-    TALLY_REFUSED,
+enum watch_stats_badness {
+    WATCH_STATS_WATCHING,
+    WATCH_STATS_LISTING,
+    WATCH_STATS_WAITING,
+    WATCH_STATS_BACKOFF,
+    WATCH_STATS_REFUSED,
 };
 
-struct tally {
+struct watch_stats {
     struct watch_status sum; /* stale and skipped are the caller's */
-    enum tally_badness worst;
+    enum watch_stats_badness worst;
     size_t added;
     uint64_t now_ms;
 };
 
 /* any: there are streams; if not, unresolved says why. */
-void tally_begin(struct tally *t, bool any, const struct err *unresolved, uint64_t now_ms);
+void watch_stats_begin(struct watch_stats *t, bool any, const struct err *unresolved,
+                       uint64_t now_ms);
 
 /* One stream. */
-void tally_add(struct tally *t, const struct feed_status *s);
+void watch_stats_add(struct watch_stats *t, const struct list_watch_status *s);
 
 /* All were added. */
-struct watch_status tally_end(struct tally *t);
+struct watch_status watch_stats_end(struct watch_stats *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/feed: conversations of lists and watches, their bodies cut anywhere; more stand in test_feed_*.c. */
+/* cache/list_watch: conversations of lists and watches, their bodies cut anywhere; more stand in test_feed_*.c. */
 #include "talk.h"
 
 #include <string.h>

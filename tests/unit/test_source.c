@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A view beside its watches, as hooks, streams, the journal and the control socket see it. */
-#include "cache/content.h"
+#include "cache/source.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,21 +29,21 @@ static struct view *view;
 static struct hooks hooks;
 static struct journal *journal;
 static struct admin_streams *streams;
-static struct feed_now now;
+static struct list_watch_now now;
 
-static struct content from_view(void)
+static struct source from_view(void)
 {
-    return (struct content){.view = view};
+    return (struct source){.view = view};
 }
 
-static void tell(struct content from, const struct delta *d)
+static void tell(struct source from, const struct delta *d)
 {
     journal_change(journal, from, d);
     admin_streams_delta(streams, from, d);
     hooks_delta(&hooks, from, d, now.ms);
 }
 
-static void tell_stale(struct content from, bool stale, uint64_t wall_ns)
+static void tell_stale(struct source from, bool stale, uint64_t wall_ns)
 {
     journal_source(journal, wall_ns, from, stale ? "stale" : "fresh");
     admin_streams_stale(streams, from, stale, wall_ns);
@@ -53,26 +53,26 @@ static void tell_stale(struct content from, bool stale, uint64_t wall_ns)
 static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
 {
     (void)arg;
-    tell((struct content){.watch = w}, d);
+    tell((struct source){.watch = w}, d);
     view_delta(view, w, d);
 }
 
 static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
 {
     (void)arg;
-    tell_stale((struct content){.watch = w}, stale, wall_ns);
+    tell_stale((struct source){.watch = w}, stale, wall_ns);
 }
 
 static void on_view_delta(void *arg, struct view *v, const struct delta *d)
 {
     (void)arg;
-    tell((struct content){.view = v}, d);
+    tell((struct source){.view = v}, d);
 }
 
 static void on_view_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
 {
     (void)arg;
-    tell_stale((struct content){.view = v}, stale, wall_ns);
+    tell_stale((struct source){.view = v}, stale, wall_ns);
 }
 
 static struct watch *make_watch(const char *resource)
@@ -96,7 +96,7 @@ static int set_up(void **state)
 
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    now = (struct feed_now){1000000, 1700000000000000000U};
+    now = (struct list_watch_now){1000000, 1700000000000000000U};
     hooks_init(&hooks, 8, 1);
     journal = journal_create();
     streams = admin_streams_create(journal);
@@ -121,7 +121,7 @@ static int clean_up(void **state)
     return 0;
 }
 
-static struct hook *add_hook(const char *name, struct content of)
+static struct hook *add_hook(const char *name, struct source of)
 {
     const struct hook_source source = {.name = name, .of = of};
     struct filter filter;
@@ -141,24 +141,24 @@ static struct hook *add_hook(const char *name, struct content of)
 static void list(struct watch *w, const char *items)
 {
     const struct http_head head = {.status = 200, .retry_after_s = -1};
-    struct feed *f = watch_feed(w, 0);
+    struct list_watch *f = watch_list_watch(w, 0);
     char body[1024];
 
-    if (feed_status(f).state == REFLECTOR_IDLE) {
-        assert_int_equal(feed_start(f, now.ms).what, FEED_LIST);
+    if (list_watch_status(f).state == REFLECTOR_IDLE) {
+        assert_int_equal(list_watch_start(f, now.ms).what, LW_LIST);
     } else {
         watch_relist(w, RELIST_MANUAL);
-        assert_int_equal(feed_restart(f, now).what, FEED_LIST);
+        assert_int_equal(list_watch_restart(f, now).what, LW_LIST);
     }
-    feed_head(f, &head, now.ms);
+    list_watch_head(f, &head, now.ms);
     snprintf(body, sizeof(body),
              "{\"kind\":\"%sList\",\"apiVersion\":\"%s\",\"metadata\":{\"resourceVersion\":\"10\"},"
              "\"items\":[%s]}",
              w == slices ? "EndpointSlice" : "Service", w == slices ? "discovery.k8s.io/v1" : "v1",
              items);
-    assert_true(feed_body(f, body, strlen(body), now));
-    if (feed_end_trusted(f, NULL, now).what == FEED_WATCH)
-        feed_head(f, &head, now.ms);
+    assert_true(list_watch_body(f, body, strlen(body), now));
+    if (list_watch_end_trusted(f, NULL, now).what == LW_WATCH)
+        list_watch_head(f, &head, now.ms);
     view_tick(view, now);
     admin_streams_synced(streams);
 }
@@ -182,46 +182,46 @@ static void expect_in(struct str text, const char *part)
 
 static void test_a_view_is_none_of_its_watches(void **state)
 {
-    struct content a = {.watch = services};
-    struct content b = {.watch = slices};
+    struct source a = {.watch = services};
+    struct source b = {.watch = slices};
 
     (void)state;
-    assert_true(content_equal(a, a) && content_equal(from_view(), from_view()));
-    assert_false(content_equal(a, b) || content_equal(a, from_view()));
-    assert_false(content_equal(from_view(), (struct content){.view = NULL}));
-    assert_string_equal(content_name(a), "services");
-    assert_string_equal(content_name(from_view()), "v");
-    assert_string_equal(content_cluster(from_view()), "c");
-    assert_string_equal(content_resource(a), "services");
-    assert_string_equal(content_resource(from_view()), "service_endpoints");
+    assert_true(source_equal(a, a) && source_equal(from_view(), from_view()));
+    assert_false(source_equal(a, b) || source_equal(a, from_view()));
+    assert_false(source_equal(from_view(), (struct source){.view = NULL}));
+    assert_string_equal(source_name(a), "services");
+    assert_string_equal(source_name(from_view()), "v");
+    assert_string_equal(source_cluster(from_view()), "c");
+    assert_string_equal(source_resource(a), "services");
+    assert_string_equal(source_resource(from_view()), "service_endpoints");
     sync_all();
-    assert_ptr_equal(content_store(a), watch_store(services));
-    assert_int_equal(store_count(content_store(from_view())), 1);
-    assert_int_equal(store_count(content_store(b)), 0);
+    assert_ptr_equal(source_store(a), watch_store(services));
+    assert_int_equal(store_count(source_store(from_view())), 1);
+    assert_int_equal(store_count(source_store(b)), 0);
 }
 
 static void test_a_view_is_as_good_as_the_worse_of_its_watches(void **state)
 {
-    struct content_status s = content_status(from_view(), now.ms);
+    struct source_status s = source_status(from_view(), now.ms);
 
     (void)state;
     assert_false(s.synced || s.stale || s.held || s.contact);
     list(slices, "");
     now.ms += 400;
-    s = content_status(from_view(), now.ms);
-    assert_false(s.synced || content_synced(from_view()) || s.contact);
+    s = source_status(from_view(), now.ms);
+    assert_false(s.synced || source_synced(from_view()) || s.contact);
     assert_int_equal(s.contact_age_ms, 0);
     list(services, SERVICE);
     now.ms += 100;
-    s = content_status(from_view(), now.ms);
-    assert_true(s.synced && s.contact && !s.stale && !s.held && content_synced(from_view()));
+    s = source_status(from_view(), now.ms);
+    assert_true(s.synced && s.contact && !s.stale && !s.held && source_synced(from_view()));
     assert_int_equal(s.contact_age_ms, 500);
     list(slices, "");
-    assert_int_equal(content_status((struct content){.watch = slices}, now.ms).contact_age_ms, 0);
-    assert_int_equal(content_status(from_view(), now.ms).contact_age_ms, 100);
+    assert_int_equal(source_status((struct source){.watch = slices}, now.ms).contact_age_ms, 0);
+    assert_int_equal(source_status(from_view(), now.ms).contact_age_ms, 100);
     list(services, "");
-    assert_true(content_status((struct content){.watch = services}, now.ms).held);
-    s = content_status(from_view(), now.ms);
+    assert_true(source_status((struct source){.watch = services}, now.ms).held);
+    s = source_status(from_view(), now.ms);
     assert_true(s.held && s.synced);
 }
 
@@ -229,7 +229,7 @@ static void test_hooks_hear_of_their_own_source_alone(void **state)
 {
     const struct payload_context context = {.node = "n", .instance = "i"};
     struct hook *of_view = add_hook("of_view", from_view());
-    struct hook *of_watch = add_hook("of_watch", (struct content){.watch = services});
+    struct hook *of_watch = add_hook("of_watch", (struct source){.watch = services});
     struct buf out = {0};
 
     (void)state;
@@ -257,17 +257,17 @@ static void test_hooks_hear_of_their_own_source_alone(void **state)
 static void test_a_stale_watch_makes_hooks_of_the_view_stale(void **state)
 {
     const struct hook *of_view = add_hook("of_view", from_view());
-    const struct hook *of_slices = add_hook("of_slices", (struct content){.watch = slices});
+    const struct hook *of_slices = add_hook("of_slices", (struct source){.watch = slices});
 
     (void)state;
     sync_all();
-    feed_end_trusted(watch_feed(services, 0), NULL, now);
+    list_watch_end_trusted(watch_list_watch(services, 0), NULL, now);
     now.ms += STALE_AFTER;
     watch_tick(services, now);
     assert_false(of_view->sources[0].stale);
     view_tick(view, now);
     assert_true(of_view->sources[0].stale && !of_slices->sources[0].stale);
-    assert_true(content_status(from_view(), now.ms).stale);
+    assert_true(source_status(from_view(), now.ms).stale);
 }
 
 static struct buf ask(const char *target, int status)
@@ -345,7 +345,7 @@ static void test_a_stream_takes_what_its_source_says_alone(void **state)
     expect_in(buf_str(&out), "{\"type\":\"SYNCED\"");
     buf_clear(&out);
     list(services, SERVICE);
-    tell_stale((struct content){.watch = services}, true, 1);
+    tell_stale((struct source){.watch = services}, true, 1);
     assert_int_equal(admin_stream_pull(s, &out, 1), ADMIN_STREAM_EMPTY);
     assert_int_equal(out.len, 0);
     tell_stale(from_view(), true, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/feed: lists that the guard holds, and versions that go backwards (DESIGN 1.6, PROTOCOL 1.23). */
+/* cache/list_watch: lists that the guard holds, and versions that go backwards (DESIGN 1.6, PROTOCOL 1.23). */
 #include "talk.h"
 #include "trusted.h"
 
@@ -49,16 +49,16 @@ static int clean_up(void **state)
         talk_play(&talk, answers, ARRAY_LEN(answers));        \
     } while (0)
 
-static struct feed_status status(void)
+static struct list_watch_status status(void)
 {
-    return feed_status(talk.feed);
+    return list_watch_status(talk.list_watch);
 }
 
 /* The last answer, and nothing of what comes behind it. */
-static void answer_list(const char *body, enum feed_do next)
+static void answer_list(const char *body, enum list_watch_do next)
 {
     buf_clear(&talk.heard);
-    talk.action = objects_answer(talk.feed, body, talk.now);
+    talk.action = objects_answer(talk.list_watch, body, talk.now);
     assert_int_equal(talk.action.what, next);
 }
 
@@ -69,7 +69,7 @@ static void test_s19_a_held_list_changes_nothing_till_a_second_one_agrees(void *
     assert_int_equal(store_count(talk.store), 8);
     assert_int_equal(status().guard->deletes, 8);
     assert_int_equal(status().relists[RELIST_ERROR], 1);
-    answer_list(PAGE("31", "", ""), FEED_WATCH);
+    answer_list(PAGE("31", "", ""), LW_WATCH);
     assert_int_equal(store_count(talk.store), 0);
     assert_false(guard_holds(status().guard));
     assert_string_equal(status().rv, "31");
@@ -136,18 +136,18 @@ static void test_accept_applies_at_once(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST);
-    assert_false(feed_guard(talk.feed, true));
-    answer_list(PAGE("30", "", ""), FEED_WAIT);
+    assert_false(list_watch_guard(talk.list_watch, true));
+    answer_list(PAGE("30", "", ""), LW_WAIT);
     assert_int_equal(talk.action.wait_ms, 60000);
     assert_int_equal(status().state, REFLECTOR_HELD);
     talk.now.ms += 10;
-    assert_true(feed_guard(talk.feed, true));
-    assert_true(feed_is_ordered(talk.feed));
-    struct feed_action a = feed_restart(talk.feed, talk.now);
-    assert_false(feed_is_ordered(talk.feed));
-    assert_int_equal(a.what, FEED_LIST);
+    assert_true(list_watch_guard(talk.list_watch, true));
+    assert_true(list_watch_is_ordered(talk.list_watch));
+    struct list_watch_action a = list_watch_restart(talk.list_watch, talk.now);
+    assert_false(list_watch_is_ordered(talk.list_watch));
+    assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, PATH "?limit=500");
-    answer_list(PAGE("30", "", ""), FEED_WATCH);
+    answer_list(PAGE("30", "", ""), LW_WATCH);
     assert_int_equal(store_count(talk.store), 0);
     assert_int_equal(status().relists[RELIST_MANUAL], 0); /* still the same list */
 }
@@ -156,19 +156,19 @@ static void test_reject_keeps_the_cache_till_a_list_looks_well(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST);
-    answer_list(PAGE("30", "", ""), FEED_WAIT);
-    assert_true(feed_guard(talk.feed, false));
-    assert_false(feed_is_ordered(talk.feed));
+    answer_list(PAGE("30", "", ""), LW_WAIT);
+    assert_true(list_watch_guard(talk.list_watch, false));
+    assert_false(list_watch_is_ordered(talk.list_watch));
     for (int i = 0; i < 5; i++) {
         talk.now.ms += talk.action.wait_ms;
-        assert_int_equal(feed_timer(talk.feed, talk.now.ms).what, FEED_LIST);
-        answer_list(PAGE("30", "", ""), FEED_WAIT);
+        assert_int_equal(list_watch_timer(talk.list_watch, talk.now.ms).what, LW_LIST);
+        answer_list(PAGE("30", "", ""), LW_WAIT);
         assert_in_range(talk.action.wait_ms, 60000, 60000);
         assert_int_equal(store_count(talk.store), 8);
     }
     talk.now.ms += talk.action.wait_ms;
-    assert_int_equal(feed_timer(talk.feed, talk.now.ms).what, FEED_LIST);
-    answer_list(PAGE("32", "", EIGHT), FEED_WATCH);
+    assert_int_equal(list_watch_timer(talk.list_watch, talk.now.ms).what, LW_LIST);
+    answer_list(PAGE("32", "", EIGHT), LW_WATCH);
     assert_false(guard_holds(status().guard));
 }
 
@@ -176,11 +176,11 @@ static void test_a_held_list_is_no_trouble_of_the_stream(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST);
-    answer_list(PAGE("30", "", ""), FEED_WAIT);
+    answer_list(PAGE("30", "", ""), LW_WAIT);
     assert_int_equal(status().err->kind, ERR_OK);
     assert_int_equal(status().follow_ms, talk.now.ms);
     talk.now.ms += 60000;
-    feed_timer(talk.feed, talk.now.ms);
+    list_watch_timer(talk.list_watch, talk.now.ms);
     assert_int_equal(status().follow_ms, talk.now.ms);
 }
 
@@ -228,9 +228,10 @@ static void test_a_bookmark_that_goes_back_is_told_in_words(void **state)
 
     (void)state;
     PLAY(FILLED);
-    feed_head(talk.feed, &(struct http_head){.status = 200, .retry_after_s = -1}, talk.now.ms);
-    assert_false(feed_body(talk.feed, body, sizeof(body) - 1, talk.now));
-    assert_int_equal(feed_end_trusted(talk.feed, NULL, talk.now).what, FEED_WAIT);
+    list_watch_head(talk.list_watch, &(struct http_head){.status = 200, .retry_after_s = -1},
+                    talk.now.ms);
+    assert_false(list_watch_body(talk.list_watch, body, sizeof(body) - 1, talk.now));
+    assert_int_equal(list_watch_end_trusted(talk.list_watch, NULL, talk.now).what, LW_WAIT);
     assert_int_equal(status().err->kind, ERR_SERVER);
     assert_non_null(strstr(status().err->text, "from 20 to 19"));
 }

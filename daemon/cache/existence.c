@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cache/lookup.h"
+#include "cache/existence.h"
 
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 enum { PLACES = 8, PAGE_ITEMS = 500 };
 
 struct collecting {
-    struct lookup *l;
+    struct existence *l;
     const struct query *q;
 };
 
@@ -24,7 +24,7 @@ static char *text(struct str s)
     return s.n > 0 ? mem_strndup(s.p, s.n) : NULL;
 }
 
-static bool knows(const struct lookup *l, struct str ns, struct str name)
+static bool knows(const struct existence *l, struct str ns, struct str name)
 {
     for (size_t i = 0; i < l->count; i++)
         if (is_text(l->places[i].ns, ns) && is_text(l->places[i].name, name))
@@ -37,17 +37,17 @@ static bool knows(const struct lookup *l, struct str ns, struct str name)
 static void note_place(void *arg, struct object *o)
 {
     const struct collecting *c = arg;
-    struct lookup *l = c->l;
+    struct existence *l = c->l;
     struct str ns = c->q->ns != NULL ? object_namespace(o) : str_c(NULL);
     struct str name = c->q->name != NULL ? object_name(o) : str_c(NULL);
 
     if (l->count > PLACES || knows(l, ns, name))
         return;
     l->places = mem_realloc(l->places, (l->count + 1) * sizeof(*l->places));
-    l->places[l->count++] = (struct lookup_place){text(ns), text(name)};
+    l->places[l->count++] = (struct existence_place){text(ns), text(name)};
 }
 
-static void drop_places(struct lookup *l)
+static void drop_places(struct existence *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         free(l->places[i].ns);
@@ -56,27 +56,28 @@ static void drop_places(struct lookup *l)
     l->count = 0;
 }
 
-void lookup_begin(struct lookup *l, const struct query *q, const struct store *s, size_t part)
+void existence_begin(struct existence *l, const struct query *q, const struct store *s,
+                     size_t scope)
 {
     struct collecting c = {l, q};
 
-    lookup_end(l);
+    existence_end(l);
     l->resource = q->resource;
-    store_each_vanishing(s, part, note_place, &c);
+    store_each_vanishing(s, scope, note_place, &c);
     if (l->count <= PLACES)
         return;
     drop_places(l);
-    l->places[l->count++] = (struct lookup_place){NULL, NULL};
+    l->places[l->count++] = (struct existence_place){NULL, NULL};
 }
 
-bool lookup_is_on(const struct lookup *l)
+bool existence_is_on(const struct existence *l)
 {
     return l->resource != NULL;
 }
 
-void lookup_put_target(const struct lookup *l, struct buf *out)
+void existence_put_target(const struct existence *l, struct buf *out)
 {
-    const struct lookup_place *p = &l->places[l->at];
+    const struct existence_place *p = &l->places[l->at];
     struct query q;
 
     query_init(&q, l->resource, p->ns, p->name);
@@ -86,23 +87,23 @@ void lookup_put_target(const struct lookup *l, struct buf *out)
     query_fini(&q);
 }
 
-enum lookup_next lookup_page(struct lookup *l, const struct list_page *page)
+enum existence_next existence_page(struct existence *l, const struct list_page *page)
 {
     l->items += page->items;
-    if (l->items > LOOKUP_ITEMS)
-        return LOOKUP_TOO_MANY;
+    if (l->items > EXISTENCE_ITEMS)
+        return EXISTENCE_TOO_MANY;
     char *next = text(page->next);
     free(l->next);
     l->next = next;
     if (l->next == NULL)
         l->at++;
-    return l->at < l->count ? LOOKUP_MORE : LOOKUP_DONE;
+    return l->at < l->count ? EXISTENCE_MORE : EXISTENCE_DONE;
 }
 
-void lookup_end(struct lookup *l)
+void existence_end(struct existence *l)
 {
     drop_places(l);
     free(l->places);
     free(l->next);
-    *l = (struct lookup){0};
+    *l = (struct existence){0};
 }

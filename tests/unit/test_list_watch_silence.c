@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/feed: deadlines and silence (PROTOCOL 2.8), probes (1.23), and what status says of it. */
+/* cache/list_watch: deadlines and silence (PROTOCOL 2.8), probes (1.23), and what status says of it. */
 #include "talk.h"
 #include "trusted.h"
 
@@ -26,7 +26,7 @@ static int set_up(void **state)
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
     talk_init(&talk, &configmaps, &plain);
     talk_play(&talk, &synced, 1);
-    assert_int_equal(talk.action.what, FEED_WATCH);
+    assert_int_equal(talk.action.what, LW_WATCH);
     return 0;
 }
 
@@ -38,24 +38,25 @@ static int clean_up(void **state)
     return 0;
 }
 
-static struct feed_status status(void)
+static struct list_watch_status status(void)
 {
-    return feed_status(talk.feed);
+    return list_watch_status(talk.list_watch);
 }
 
 static void head(void)
 {
-    feed_head(talk.feed, &(struct http_head){.status = 200, .retry_after_s = -1}, talk.now.ms);
+    list_watch_head(talk.list_watch, &(struct http_head){.status = 200, .retry_after_s = -1},
+                    talk.now.ms);
 }
 
 static void body(const char *text)
 {
-    assert_true(feed_body(talk.feed, text, strlen(text), talk.now));
+    assert_true(list_watch_body(talk.list_watch, text, strlen(text), talk.now));
 }
 
-static void ends(const struct err *err, enum feed_do what, const char *query)
+static void ends(const struct err *err, enum list_watch_do what, const char *query)
 {
-    talk.action = feed_end_trusted(talk.feed, err, talk.now);
+    talk.action = list_watch_end_trusted(talk.list_watch, err, talk.now);
     assert_int_equal(talk.action.what, what);
     assert_non_null(strstr(talk.action.target, query));
 }
@@ -70,7 +71,7 @@ static void test_s58_a_stream_must_end_ten_seconds_behind_its_time(void **state)
     assert_int_equal(talk.action.deadline_ms, 310000);
     head();
     talk.now.ms += 310000;
-    ends(&late, FEED_WATCH, "resourceVersion=10");
+    ends(&late, LW_WATCH, "resourceVersion=10");
 }
 
 static void test_lists_have_no_deadline_of_the_whole(void **state)
@@ -79,9 +80,9 @@ static void test_lists_have_no_deadline_of_the_whole(void **state)
 
     (void)state;
     talk_init(&t, &configmaps, &plain);
-    assert_int_equal(t.action.what, FEED_LIST);
+    assert_int_equal(t.action.what, LW_LIST);
     assert_int_equal(t.action.deadline_ms, 0);
-    assert_int_equal(feed_due_ms(t.feed), UINT64_MAX);
+    assert_int_equal(list_watch_due_ms(t.list_watch), UINT64_MAX);
     talk_fini(&t);
 }
 
@@ -89,10 +90,10 @@ static void test_a_stream_without_bookmarks_is_never_overdue(void **state)
 {
     (void)state;
     head();
-    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX);
+    assert_int_equal(list_watch_due_ms(talk.list_watch), UINT64_MAX);
     body(EVENT("MODIFIED", "a", "u1", "11"));
-    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX);
-    assert_false(feed_overdue(talk.feed, talk.now.ms + 300000));
+    assert_int_equal(list_watch_due_ms(talk.list_watch), UINT64_MAX);
+    assert_false(list_watch_overdue(talk.list_watch, talk.now.ms + 300000));
 }
 
 static void test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_list(void **state)
@@ -103,16 +104,16 @@ static void test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_l
     assert_int_equal(status().bookmark_ms, talk.now.ms);
     talk.now.ms += 100000;
     body(EVENT("MODIFIED", "a", "u1", "16"));
-    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 150000);
-    assert_false(feed_overdue(talk.feed, talk.now.ms + 149999));
+    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 150000);
+    assert_false(list_watch_overdue(talk.list_watch, talk.now.ms + 149999));
     talk.now.ms += 150000;
-    assert_true(feed_overdue(talk.feed, talk.now.ms));
-    ends(NULL, FEED_WATCH, "resourceVersion=16");
+    assert_true(list_watch_overdue(talk.list_watch, talk.now.ms));
+    ends(NULL, LW_WATCH, "resourceVersion=16");
     assert_int_equal(status().err->kind, ERR_OK);
     for (int i = 0; i < RELIST_REASONS; i++)
         assert_int_equal(status().relists[i], 0);
     head(); /* and the next one has had none yet */
-    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX);
+    assert_int_equal(list_watch_due_ms(talk.list_watch), UINT64_MAX);
 }
 
 /* ---- Probes. */
@@ -160,11 +161,12 @@ static void test_contact_is_the_last_good_byte(void **state)
     (void)state;
     assert_int_equal(status().contact_ms, listed_ms);
     talk.now.ms += 1000;
-    feed_head(talk.feed, &(struct http_head){.status = 429, .retry_after_s = -1}, talk.now.ms);
+    list_watch_head(talk.list_watch, &(struct http_head){.status = 429, .retry_after_s = -1},
+                    talk.now.ms);
     body("{}");
     assert_int_equal(status().contact_ms, listed_ms);
-    assert_int_equal(feed_end_trusted(talk.feed, NULL, talk.now).what, FEED_WAIT);
-    feed_timer(talk.feed, talk.now.ms);
+    assert_int_equal(list_watch_end_trusted(talk.list_watch, NULL, talk.now).what, LW_WAIT);
+    list_watch_timer(talk.list_watch, talk.now.ms);
     assert_int_equal(status().err->kind, ERR_BUSY);
     head();
     assert_int_equal(status().err->kind, ERR_OK); /* it is well again */
@@ -173,7 +175,7 @@ static void test_contact_is_the_last_good_byte(void **state)
     body("\n");
     assert_int_equal(status().contact_ms, talk.now.ms);
     talk.now.ms += 500;
-    assert_false(feed_body(talk.feed, "oops", 4, talk.now));
+    assert_false(list_watch_body(talk.list_watch, "oops", 4, talk.now));
     assert_int_equal(status().contact_ms, talk.now.ms - 500);
 }
 
@@ -200,7 +202,7 @@ static void test_a_watch_is_connected_from_its_head_to_its_end(void **state)
     head();
     assert_true(status().connected);
     talk.now.ms += 4000;
-    ends(NULL, FEED_WATCH, "watch=true");
+    ends(NULL, LW_WATCH, "watch=true");
     assert_false(status().connected);
     assert_int_equal(status().follow_ms, talk.now.ms);
 }
@@ -212,12 +214,12 @@ static void test_an_ordered_list_drops_what_is_under_way(void **state)
     (void)state;
     head();
     body(EVENT("MODIFIED", "a", "u1", "11"));
-    assert_false(feed_is_ordered(talk.feed));
-    feed_order(talk.feed, RELIST_MANUAL);
-    assert_true(feed_is_ordered(talk.feed));
+    assert_false(list_watch_is_ordered(talk.list_watch));
+    list_watch_order(talk.list_watch, RELIST_MANUAL);
+    assert_true(list_watch_is_ordered(talk.list_watch));
     talk.now.ms += 9000;
-    talk.action = feed_restart(talk.feed, talk.now);
-    assert_false(feed_is_ordered(talk.feed));
+    talk.action = list_watch_restart(talk.list_watch, talk.now);
+    assert_false(list_watch_is_ordered(talk.list_watch));
     assert_string_equal(talk.action.target, PATH "?limit=500");
     assert_int_equal(status().relists[RELIST_MANUAL], 1);
     assert_int_equal(status().follow_ms, talk.now.ms);
@@ -235,8 +237,8 @@ static void test_what_an_audit_orders_has_its_cause(void **state)
                                        .next = WATCH("21")};
 
     (void)state;
-    feed_order(talk.feed, RELIST_AUDIT);
-    assert_int_equal(feed_restart(talk.feed, talk.now).what, FEED_LIST);
+    list_watch_order(talk.list_watch, RELIST_AUDIT);
+    assert_int_equal(list_watch_restart(talk.list_watch, talk.now).what, LW_LIST);
     talk_play(&talk, &relisted, 1);
     talk_play(&talk, &then, 1);
 }
@@ -244,10 +246,11 @@ static void test_what_an_audit_orders_has_its_cause(void **state)
 static void test_an_order_comes_before_a_wait(void **state)
 {
     (void)state;
-    assert_int_equal(feed_end_trusted(talk.feed, &(struct err){.kind = ERR_REFUSED}, talk.now).what,
-                     FEED_WAIT);
-    feed_order(talk.feed, RELIST_AUDIT);
-    assert_int_equal(feed_restart(talk.feed, talk.now).what, FEED_LIST);
+    assert_int_equal(
+        list_watch_end_trusted(talk.list_watch, &(struct err){.kind = ERR_REFUSED}, talk.now).what,
+        LW_WAIT);
+    list_watch_order(talk.list_watch, RELIST_AUDIT);
+    assert_int_equal(list_watch_restart(talk.list_watch, talk.now).what, LW_LIST);
     assert_int_equal(status().relists[RELIST_AUDIT], 1);
 }
 
@@ -258,13 +261,14 @@ static void test_a_list_that_fails_lets_go_of_what_it_staged(void **state)
         "\"items\":[" ITEM("a", "other", "15", "");
 
     (void)state;
-    feed_order(talk.feed, RELIST_MANUAL);
-    feed_restart(talk.feed, talk.now);
+    list_watch_order(talk.list_watch, RELIST_MANUAL);
+    list_watch_restart(talk.list_watch, talk.now);
     head();
     body(half);
     assert_int_equal(store_would_delete(talk.store, 0), 2); /* a's former life, and b */
-    assert_int_equal(feed_end_trusted(talk.feed, &(struct err){.kind = ERR_CLOSED}, talk.now).what,
-                     FEED_WAIT);
+    assert_int_equal(
+        list_watch_end_trusted(talk.list_watch, &(struct err){.kind = ERR_CLOSED}, talk.now).what,
+        LW_WAIT);
     assert_int_equal(store_would_delete(talk.store, 0), 1); /* b: nothing of a is staged */
 }
 

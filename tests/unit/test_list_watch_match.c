@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/feed: objects that match leaves out, and what a watch of metadata alone asks for (DESIGN 1.2, 1.3,
+/* cache/list_watch: objects that match leaves out, and what a watch of metadata alone asks for (DESIGN 1.2, 1.3,
  * PROTOCOL 2.10). */
 #include "talk.h"
 
@@ -83,10 +83,10 @@ static void test_initial_events_select_too(void **state)
 #define AS      "application/json;as=PartialObjectMetadata"
 #define AS_REST ";g=meta.k8s.io;v=v1,application/json"
 
-static void answers(struct talk *t, const char *page, enum feed_do next, const char *accept)
+static void answers(struct talk *t, const char *page, enum list_watch_do next, const char *accept)
 {
     t->now.ms += 2000;
-    t->action = objects_answer(t->feed, page, t->now);
+    t->action = objects_answer(t->list_watch, page, t->now);
     assert_int_equal(t->action.what, next);
     if (accept == NULL)
         assert_null(t->action.accept);
@@ -101,15 +101,15 @@ static void check_accepts(const struct talk_setup *setup, const char *list, cons
 
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
     talk_init(&t, &configmaps, setup);
-    answers(&t, PAGE("10", "t", ""), FEED_LIST, list);
-    answers(&t, PAGE("10", "", ""), FEED_WATCH, events);
-    answers(&t, "\n", FEED_WATCH, events);
-    answers(&t, "\n", FEED_LIST, list); /* a probe */
-    answers(&t, PAGE("5", "", ""), FEED_LIST, list);
+    answers(&t, PAGE("10", "t", ""), LW_LIST, list);
+    answers(&t, PAGE("10", "", ""), LW_WATCH, events);
+    answers(&t, "\n", LW_WATCH, events);
+    answers(&t, "\n", LW_LIST, list); /* a probe */
+    answers(&t, PAGE("5", "", ""), LW_LIST, list);
     if (list == NULL)
-        assert_null(feed_accept(t.feed));
+        assert_null(list_watch_accept(t.list_watch));
     else
-        assert_string_equal(feed_accept(t.feed), list);
+        assert_string_equal(list_watch_accept(t.list_watch), list);
     talk_fini(&t);
     resource_fini(&configmaps);
 }
@@ -140,7 +140,7 @@ static void test_metadata_alone_is_streamed_as_such(void **state)
     (void)state;
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
     talk_init(&t, &configmaps, &streams);
-    assert_int_equal(t.action.what, FEED_STREAM);
+    assert_int_equal(t.action.what, LW_STREAM);
     assert_string_equal(t.action.accept, AS AS_REST);
     talk_fini(&t);
     resource_fini(&configmaps);

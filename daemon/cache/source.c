@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cache/content.h"
+#include "cache/source.h"
 
 #include "cache/view.h"
 #include "cache/watch.h"
 
-bool content_equal(struct content a, struct content b)
+bool source_equal(struct source a, struct source b)
 {
     return a.watch == b.watch && a.view == b.view;
 }
 
-const char *content_name(struct content c)
+const char *source_name(struct source c)
 {
     return c.view != NULL ? view_name(c.view) : watch_name(c.watch);
 }
 
-const char *content_cluster(struct content c)
+const char *source_cluster(struct source c)
 {
     return c.view != NULL ? view_cluster(c.view) : watch_cluster(c.watch);
 }
 
-const char *content_resource(struct content c)
+const char *source_resource(struct source c)
 {
     return c.view != NULL ? VIEW_TYPE : watch_resource(c.watch);
 }
 
-bool content_synced(struct content c)
+bool source_synced(struct source c)
 {
     return c.view != NULL ? view_synced(c.view) : watch_synced(c.watch);
 }
 
-const struct store *content_store(struct content c)
+const struct store *source_store(struct source c)
 {
     return c.view != NULL ? view_store(c.view) : watch_store(c.watch);
 }
 
-static struct content_status of_watch(const struct watch *w, uint64_t now_ms)
+static struct source_status of_watch(const struct watch *w, uint64_t now_ms)
 {
     struct watch_status s = watch_status(w, now_ms);
 
-    return (struct content_status){
+    return (struct source_status){
         .synced = s.synced,
         .stale = s.stale,
         .held = s.held != NULL,
@@ -47,12 +47,12 @@ static struct content_status of_watch(const struct watch *w, uint64_t now_ms)
     };
 }
 
-static struct content_status of_view(const struct view *v, uint64_t now_ms)
+static struct source_status of_view(const struct view *v, uint64_t now_ms)
 {
-    struct content_status sum = {.synced = view_synced(v), .stale = view_stale(v), .contact = true};
+    struct source_status sum = {.synced = view_synced(v), .stale = view_stale(v), .contact = true};
 
     for (size_t i = 0; i < VIEW_WATCHES; i++) {
-        struct content_status s = of_watch(view_watch(v, i), now_ms);
+        struct source_status s = of_watch(view_watch(v, i), now_ms);
 
         sum.held = sum.held || s.held;
         sum.contact = sum.contact && s.contact;
@@ -64,7 +64,7 @@ static struct content_status of_view(const struct view *v, uint64_t now_ms)
     return sum;
 }
 
-struct content_status content_status(struct content c, uint64_t now_ms)
+struct source_status source_status(struct source c, uint64_t now_ms)
 {
     return c.view != NULL ? of_view(c.view, now_ms) : of_watch(c.watch, now_ms);
 }

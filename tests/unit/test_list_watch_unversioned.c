@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/feed: servers that give their lists no version. A watch without one tells all that there is,
+/* cache/list_watch: servers that give their lists no version. A watch without one tells all that there is,
  * in any order; a LIST beside it finds what was gone before. */
 #include "talk.h"
 #include "trusted.h"
@@ -58,9 +58,9 @@ static int clean_up(void **state)
     return 0;
 }
 
-static struct feed_status status(void)
+static struct list_watch_status status(void)
 {
-    return feed_status(talk.feed);
+    return list_watch_status(talk.list_watch);
 }
 
 static const struct http_head good = {.status = 200, .retry_after_s = -1};
@@ -73,41 +73,41 @@ static void heard(const char *want)
 
 static void body(const char *text)
 {
-    assert_true(feed_body(talk.feed, text, strlen(text), talk.now));
+    assert_true(list_watch_body(talk.list_watch, text, strlen(text), talk.now));
 }
 
 /* The watch is open, and these are its first words. */
 static void opens(const char *text)
 {
     buf_clear(&talk.heard);
-    feed_head(talk.feed, &good, talk.now.ms);
+    list_watch_head(talk.list_watch, &good, talk.now.ms);
     body(text);
 }
 
 static void falls_silent(void)
 {
-    assert_false(feed_wants_list(talk.feed));
-    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 500);
+    assert_false(list_watch_wants_compare(talk.list_watch));
+    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 500);
     talk.now.ms += 500;
-    assert_false(feed_overdue(talk.feed, talk.now.ms));
-    assert_true(feed_wants_list(talk.feed));
+    assert_false(list_watch_overdue(talk.list_watch, talk.now.ms));
+    assert_true(list_watch_wants_compare(talk.list_watch));
 }
 
 static void asks_beside(const char *want)
 {
-    struct feed_action a = feed_list(talk.feed);
+    struct list_watch_action a = list_watch_compare(talk.list_watch);
 
-    assert_int_equal(a.what, FEED_LIST);
+    assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, want);
-    assert_false(feed_wants_list(talk.feed));
+    assert_false(list_watch_wants_compare(talk.list_watch));
 }
 
 /* The list beside the watch says this; does the watch go on? */
 static bool lists(const char *text)
 {
-    feed_list_head(talk.feed, &good);
-    bool whole = feed_list_body(talk.feed, text, strlen(text), talk.now);
-    return feed_list_end(talk.feed, NULL, talk.now) && whole;
+    list_watch_compare_head(talk.list_watch, &good);
+    bool whole = list_watch_compare_body(talk.list_watch, text, strlen(text), talk.now);
+    return list_watch_compare_end(talk.list_watch, NULL, talk.now) && whole;
 }
 
 static void compares(const char *text)
@@ -115,7 +115,7 @@ static void compares(const char *text)
     falls_silent();
     asks_beside(PATH "?limit=500");
     assert_true(lists(text));
-    assert_false(feed_wants_list(talk.feed));
+    assert_false(list_watch_wants_compare(talk.list_watch));
 }
 
 /* The watch is over, and this comes next. */
@@ -124,9 +124,9 @@ static void ends(const char *want)
     static const char *const names[] = {"LIST ", "STREAM ", "WATCH 310000 ", "IDENTIFY ", "WAIT"};
     struct buf next = {0};
 
-    talk.action = feed_end_trusted(talk.feed, NULL, talk.now);
+    talk.action = list_watch_end_trusted(talk.list_watch, NULL, talk.now);
     buf_printf(&next, "%s%s", names[talk.action.what],
-               talk.action.what == FEED_WAIT ? "" : talk.action.target);
+               talk.action.what == LW_WAIT ? "" : talk.action.target);
     assert_string_equal(buf_cstr(&next), want);
     buf_free(&next);
 }
@@ -222,13 +222,13 @@ static void test_a_busy_watch_is_compared_too(void **state)
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
     for (unsigned i = 0; i < 20; i++) {
-        assert_false(feed_overdue(talk.feed, talk.now.ms));
-        assert_false(feed_wants_list(talk.feed));
+        assert_false(list_watch_overdue(talk.list_watch, talk.now.ms));
+        assert_false(list_watch_wants_compare(talk.list_watch));
         talk.now.ms += 250;
         body(EVENT("ADDED", "b", "u2", "4"));
     }
-    assert_false(feed_overdue(talk.feed, talk.now.ms));
-    assert_true(feed_wants_list(talk.feed));
+    assert_false(list_watch_overdue(talk.list_watch, talk.now.ms));
+    assert_true(list_watch_wants_compare(talk.list_watch));
 }
 
 static void test_what_was_deleted_before_the_watch_began_is_found(void **state)
@@ -287,11 +287,11 @@ static void test_all_pages_count_and_their_tokens_are_followed(void **state)
     asks_beside(PATH "?limit=500");
     assert_true(lists(PAGE("0", "t", ITEM_A)));
     heard("");
-    assert_true(feed_wants_list(talk.feed));
+    assert_true(list_watch_wants_compare(talk.list_watch));
     asks_beside(PATH "?limit=500&continue=t");
     assert_true(lists(PAGE("0", "", "")));
     heard("-ns/b:u2:4?");
-    assert_false(feed_wants_list(talk.feed));
+    assert_false(list_watch_wants_compare(talk.list_watch));
 }
 
 static void test_another_life_is_told_with_what_is_gone(void **state)
@@ -419,10 +419,10 @@ static void test_a_bookmark_before_an_error_does_not_count(void **state)
 
     (void)state;
     opens("");
-    assert_false(feed_body(talk.feed, error, strlen(error), talk.now));
+    assert_false(list_watch_body(talk.list_watch, error, strlen(error), talk.now));
     ends("WAIT");
     talk.now.ms += talk.action.wait_ms;
-    assert_null(strstr(feed_timer(talk.feed, talk.now.ms).target, "resourceVersion"));
+    assert_null(strstr(list_watch_timer(talk.list_watch, talk.now.ms).target, "resourceVersion"));
 }
 
 static void test_a_probe_without_a_version_leads_to_a_list(void **state)
@@ -470,9 +470,9 @@ static void test_a_list_that_fails_ends_the_watch(void **state)
     opens(EVENT("ADDED", "a", "u1", "3"));
     falls_silent();
     asks_beside(PATH "?limit=500");
-    feed_list_head(talk.feed, &busy);
-    assert_true(feed_list_body(talk.feed, text, strlen(text), talk.now));
-    assert_false(feed_list_end(talk.feed, NULL, talk.now));
+    list_watch_compare_head(talk.list_watch, &busy);
+    assert_true(list_watch_compare_body(talk.list_watch, text, strlen(text), talk.now));
+    assert_false(list_watch_compare_end(talk.list_watch, NULL, talk.now));
     ends("WAIT");
     assert_int_equal(status().err->kind, ERR_SERVER);
     assert_false(status().connected);
@@ -494,11 +494,11 @@ static void test_pages_that_expire_are_not_asked_for_again(void **state)
     asks_beside(PATH "?limit=500");
     assert_true(lists(PAGE("0", "t", ITEM_A)));
     asks_beside(PATH "?limit=500&continue=t");
-    feed_list_head(talk.feed, &head);
-    assert_true(feed_list_body(talk.feed, text, strlen(text), talk.now));
-    assert_false(feed_list_end(talk.feed, NULL, talk.now));
+    list_watch_compare_head(talk.list_watch, &head);
+    assert_true(list_watch_compare_body(talk.list_watch, text, strlen(text), talk.now));
+    assert_false(list_watch_compare_end(talk.list_watch, NULL, talk.now));
     ends("WAIT");
-    talk.action = feed_timer(talk.feed, talk.now.ms += talk.action.wait_ms);
+    talk.action = list_watch_timer(talk.list_watch, talk.now.ms += talk.action.wait_ms);
     talk_play(&talk, answers, ARRAY_LEN(answers));
     opens("");
     falls_silent();
@@ -522,7 +522,7 @@ static void test_the_guard_judges_what_the_list_beside_finds_gone(void **state)
     ends("WAIT");
     assert_int_equal(status().state, REFLECTOR_HELD);
     talk.now.ms += talk.action.wait_ms;
-    talk.action = feed_timer(talk.feed, talk.now.ms);
+    talk.action = list_watch_timer(talk.list_watch, talk.now.ms);
     talk_answer(&talk, &again, 0);
 }
 

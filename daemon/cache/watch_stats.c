@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cache/tally.h"
+#include "cache/watch_stats.h"
 
 static bool refused(const struct err *err)
 {
     return err->kind == ERR_FORBIDDEN || err->kind == ERR_UNAUTHORIZED;
 }
 
-static enum tally_badness badness(const struct feed_status *s)
+static enum watch_stats_badness badness(const struct list_watch_status *s)
 {
     switch (s->state) {
     case REFLECTOR_WATCHING:
     case REFLECTOR_PROBING:
         if (s->err->kind == ERR_OK)
-            return TALLY_WATCHING;
+            return WATCH_STATS_WATCHING;
         break; /* tries again; until it is established the error counts */
     case REFLECTOR_LISTING:
     case REFLECTOR_STREAMING:
     case REFLECTOR_COMPARING:
-        return TALLY_LISTING;
+        return WATCH_STATS_LISTING;
     case REFLECTOR_IDLE:
     case REFLECTOR_HELD:
-        return TALLY_WAITING;
+        return WATCH_STATS_WAITING;
     case REFLECTOR_BACKOFF:
         break;
     }
     if (s->err->kind == ERR_NO_VERB)
-        return TALLY_WAITING; /* for another server behind that API */
-    return refused(s->err) ? TALLY_REFUSED : TALLY_BACKOFF;
+        return WATCH_STATS_WAITING; /* for another server behind that API */
+    return refused(s->err) ? WATCH_STATS_REFUSED : WATCH_STATS_BACKOFF;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -34,7 +34,7 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void add(struct watch_status *sum, const struct feed_status *s, uint64_t now_ms)
+static void add(struct watch_status *sum, const struct list_watch_status *s, uint64_t now_ms)
 {
     uint64_t age = s->contact_ms > 0 && now_ms > s->contact_ms ? now_ms - s->contact_ms : 0;
 
@@ -56,18 +56,19 @@ static void add(struct watch_status *sum, const struct feed_status *s, uint64_t 
         sum->err = s->err;
 }
 
-void tally_begin(struct tally *t, bool any, const struct err *unresolved, uint64_t now_ms)
+void watch_stats_begin(struct watch_stats *t, bool any, const struct err *unresolved,
+                       uint64_t now_ms)
 {
-    enum tally_badness none = refused(unresolved) ? TALLY_REFUSED : TALLY_WAITING;
+    enum watch_stats_badness none = refused(unresolved) ? WATCH_STATS_REFUSED : WATCH_STATS_WAITING;
 
-    *t = (struct tally){
+    *t = (struct watch_stats){
         .sum = {.synced = any, .contact = any, .rv = "", .err = unresolved},
-        .worst = any ? TALLY_WATCHING : none,
+        .worst = any ? WATCH_STATS_WATCHING : none,
         .now_ms = now_ms,
     };
 }
 
-void tally_add(struct tally *t, const struct feed_status *s)
+void watch_stats_add(struct watch_stats *t, const struct list_watch_status *s)
 {
     if (t->added++ == 0) {
         t->sum.rv = s->rv;
@@ -78,7 +79,7 @@ void tally_add(struct tally *t, const struct feed_status *s)
     add(&t->sum, s, t->now_ms);
 }
 
-struct watch_status tally_end(struct tally *t)
+struct watch_status watch_stats_end(struct watch_stats *t)
 {
     static const char *const states[] = {"watching", "listing", "waiting", "backoff", "forbidden"};
 

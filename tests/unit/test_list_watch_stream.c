@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/feed: lists as streams (PROTOCOL 1.4), their bodies cut anywhere. */
+/* cache/list_watch: lists as streams (PROTOCOL 1.4), their bodies cut anywhere. */
 #include "talk.h"
 #include "trusted.h"
 
@@ -183,9 +183,10 @@ static int begin_to_stream(void **state)
     (void)state;
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
     talk_init(&talk, &configmaps, &always);
-    assert_int_equal(talk.action.what, FEED_STREAM);
-    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX); /* no head yet */
-    feed_head(talk.feed, &(struct http_head){.status = 200, .retry_after_s = -1}, talk.now.ms);
+    assert_int_equal(talk.action.what, LW_STREAM);
+    assert_int_equal(list_watch_due_ms(talk.list_watch), UINT64_MAX); /* no head yet */
+    list_watch_head(talk.list_watch, &(struct http_head){.status = 200, .retry_after_s = -1},
+                    talk.now.ms);
     return 0;
 }
 
@@ -199,20 +200,20 @@ static int end(void **state)
 
 static void body(const char *text)
 {
-    assert_true(feed_body(talk.feed, text, strlen(text), talk.now));
+    assert_true(list_watch_body(talk.list_watch, text, strlen(text), talk.now));
 }
 
 static void test_s64_a_pause_is_worth_a_warning_not_an_end(void **state)
 {
     (void)state;
-    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 10000);
+    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 10000);
     for (uint64_t s = 10; s < 60; s += 10) {
-        assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + s * 1000);
-        assert_false(feed_overdue(talk.feed, talk.now.ms + s * 1000));
+        assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + s * 1000);
+        assert_false(list_watch_overdue(talk.list_watch, talk.now.ms + s * 1000));
     }
     talk.now.ms += 55000;
     body(EVENT("ADDED", "a", "u1", "3"));
-    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 10000);
+    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 10000);
 }
 
 static void test_initial_events_that_stop_coming_end_the_stream(void **state)
@@ -220,25 +221,25 @@ static void test_initial_events_that_stop_coming_end_the_stream(void **state)
     (void)state;
     body(EVENT("ADDED", "a", "u1", "3"));
     talk.now.ms += 60000;
-    assert_true(feed_overdue(talk.feed, talk.now.ms));
-    struct feed_action a = feed_end_trusted(talk.feed, NULL, talk.now);
-    assert_int_equal(a.what, FEED_LIST);
-    assert_int_equal(feed_status(talk.feed).err->kind, ERR_TIMEOUT);
-    assert_non_null(strstr(feed_status(talk.feed).err->text, "60 s"));
+    assert_true(list_watch_overdue(talk.list_watch, talk.now.ms));
+    struct list_watch_action a = list_watch_end_trusted(talk.list_watch, NULL, talk.now);
+    assert_int_equal(a.what, LW_LIST);
+    assert_int_equal(list_watch_status(talk.list_watch).err->kind, ERR_TIMEOUT);
+    assert_non_null(strstr(list_watch_status(talk.list_watch).err->text, "60 s"));
     assert_int_equal(store_count(talk.store), 0);
 }
 
 static void test_the_watch_behind_the_initial_events_may_be_silent(void **state)
 {
     (void)state;
-    assert_false(feed_status(talk.feed).connected);
+    assert_false(list_watch_status(talk.list_watch).connected);
     body(INITIAL_END("10"));
-    assert_true(feed_status(talk.feed).connected);
-    assert_true(feed_status(talk.feed).synced);
-    assert_int_equal(feed_status(talk.feed).follow_ms, talk.now.ms);
-    assert_int_equal(feed_due_ms(talk.feed), UINT64_MAX);
+    assert_true(list_watch_status(talk.list_watch).connected);
+    assert_true(list_watch_status(talk.list_watch).synced);
+    assert_int_equal(list_watch_status(talk.list_watch).follow_ms, talk.now.ms);
+    assert_int_equal(list_watch_due_ms(talk.list_watch), UINT64_MAX);
     body(BOOKMARK("11"));
-    assert_int_equal(feed_due_ms(talk.feed), talk.now.ms + 150000);
+    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 150000);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cache/intake.h"
+#include "cache/ingest.h"
 
 #include <stdlib.h>
 
@@ -7,21 +7,21 @@
 #include "base/mem.h"
 #include "kube/status.h"
 
-void intake_reset(struct intake *in)
+void ingest_reset(struct ingest *in)
 {
-    in->stop = INTAKE_GOES_ON;
+    in->stop = INGEST_GOES_ON;
     in->failure = (struct err){0};
     in->retry_after_s = 0;
     in->had_bookmark = false;
 }
 
-void intake_begin(struct intake *in)
+void ingest_begin(struct ingest *in)
 {
-    store_begin(in->store, in->part);
+    store_begin(in->store, in->scope);
     in->proof = PROOF_NONE;
 }
 
-void intake_fini(struct intake *in)
+void ingest_fini(struct ingest *in)
 {
     free(in->rv);
     in->rv = NULL;
@@ -42,44 +42,44 @@ static void ignore_unusable(void *arg, const struct unusable *u)
 
 static void on_item(void *arg, struct object *o, bool selected)
 {
-    struct intake *in = arg;
+    struct ingest *in = arg;
 
     if (selected)
-        store_stage(in->store, in->part, o);
+        store_stage(in->store, in->scope, o);
     else
-        store_stage_left(in->store, in->part, o);
+        store_stage_left(in->store, in->scope, o);
 }
 
 static void on_unusable(void *arg, const struct unusable *u)
 {
-    struct intake *in = arg;
+    struct ingest *in = arg;
 
-    store_stage_kept(in->store, in->part, u);
+    store_stage_kept(in->store, in->scope, u);
 }
 
 /* The watch tells what an object is like: a list beside it only that it is there. */
 static void on_present(void *arg, struct object *o, bool selected)
 {
-    struct intake *in = arg;
+    struct ingest *in = arg;
 
     (void)selected;
-    store_stage_present(in->store, in->part, o);
+    store_stage_present(in->store, in->scope, o);
 }
 
 static void on_existing(void *arg, struct object *o, bool selected)
 {
-    struct intake *in = arg;
+    struct ingest *in = arg;
 
     (void)selected;
-    store_stage_existing(in->store, in->part, o);
+    store_stage_existing(in->store, in->scope, o);
 }
 
-const struct list_events intake_existing_events = {on_existing, ignore_unusable};
-const struct list_events intake_list_events = {on_item, on_unusable};
-const struct list_events intake_present_events = {on_present, on_unusable};
-const struct list_events intake_no_events = {ignore_item, ignore_unusable};
+const struct list_events ingest_existing_events = {on_existing, ignore_unusable};
+const struct list_events ingest_list_events = {on_item, on_unusable};
+const struct list_events ingest_present_events = {on_present, on_unusable};
+const struct list_events ingest_no_events = {ignore_item, ignore_unusable};
 
-static void log_held(const struct intake *in, size_t deletes)
+static void log_held(const struct ingest *in, size_t deletes)
 {
     log_emit(LOG_LVL_WARN, "list held back",
              LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
@@ -90,35 +90,35 @@ static void log_held(const struct intake *in, size_t deletes)
                                          "accept|reject")));
 }
 
-static enum intake_stop go_back(struct intake *in, struct str rv)
+static enum ingest_stop go_back(struct ingest *in, struct str rv)
 {
     err_set(&in->doubt, ERR_SERVER, 0,
             "the server's resourceVersion went backwards, from %s to %.*s: was it restored from a "
             "backup?",
-            reflector_rv(in->reflector), STR_ARG(rv));
-    return INTAKE_BACKWARDS;
+            reflector_last_sync_rv(in->reflector), STR_ARG(rv));
+    return INGEST_BACKWARDS;
 }
 
-static void log_applied(const struct intake *in, bool past, size_t deletes)
+static void log_applied(const struct ingest *in, bool older, size_t deletes)
 {
     log_emit(LOG_LVL_WARN,
-             past ? "resourceVersion went backwards: the list is applied" : "held list released",
+             older ? "resourceVersion went backwards: the list is applied" : "held list released",
              LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
                         KV_U64("deletes", deletes)));
 }
 
 /* How what the list differs in was found (DESIGN 1.3). */
-static enum delta_cause cause_of(const struct intake *in, enum relist_reason why)
+static enum delta_cause cause_of(const struct ingest *in, enum relist_reason why)
 {
-    switch (in->past) {
-    case PAST_PARTIAL:
-    case PAST_WHOLE:
+    switch (in->resume) {
+    case RESUME_PARTIAL:
+    case RESUME_WHOLE:
         return CAUSE_RESTART;
-    case PAST_RESHAPED:
-    case PAST_EDITED:
+    case RESUME_RESHAPED:
+    case RESUME_EDITED:
         return CAUSE_CONFIG;
-    case PAST_NONE:
-    case PAST_OVER:
+    case RESUME_NONE:
+    case RESUME_OVER:
         break;
     }
     return why == RELIST_AUDIT ? CAUSE_AUDIT : CAUSE_RELIST;
@@ -126,37 +126,37 @@ static enum delta_cause cause_of(const struct intake *in, enum relist_reason why
 
 /* A list of another cluster that answers at the same address looks like any other. A first list tells of
  * nothing that is gone, and the watch behind it asks. */
-static bool needs_identity(const struct intake *in)
+static bool needs_identity(const struct ingest *in)
 {
-    return in->past == PAST_OVER ? store_would_tell(in->store, in->part)
-                                 : store_would_end(in->store, in->part);
+    return in->resume == RESUME_OVER ? store_would_tell(in->store, in->scope)
+                                     : store_would_end(in->store, in->scope);
 }
 
-static enum intake_stop unproven(struct intake *in, enum intake_proof wants, struct str rv)
+static enum ingest_stop unproven(struct ingest *in, enum ingest_proof wants, struct str rv)
 {
     char *copy = mem_strndup(rv.p, rv.n);
 
     free(in->rv);
     in->rv = copy;
     in->wants = wants;
-    return INTAKE_UNPROVEN;
+    return INGEST_UNPROVEN;
 }
 
-enum intake_stop intake_commit(struct intake *in, struct str rv)
+enum ingest_stop ingest_commit(struct ingest *in, struct str rv)
 {
     if (in->proof < PROOF_IDENTITY && needs_identity(in))
         return unproven(in, PROOF_IDENTITY, rv);
-    if (in->proof < PROOF_EXISTENCE && in->past == PAST_EDITED &&
-        store_has_vanishing(in->store, in->part))
+    if (in->proof < PROOF_EXISTENCE && in->resume == RESUME_EDITED &&
+        store_has_vanishing(in->store, in->scope))
         return unproven(in, PROOF_EXISTENCE, rv);
     struct store *store = in->store;
     bool held = guard_holds(&in->guard);
     enum guard_reason was = in->guard.reason;
     enum delta_cause cause = cause_of(in, reflector_why(in->reflector));
-    bool past = reflector_is_past(in->reflector, rv);
+    bool older = reflector_is_older(in->reflector, rv);
     struct guard_case c = {
         .objects = store_count(store),
-        .deletes = store_would_delete(store, in->part),
+        .deletes = store_would_delete(store, in->scope),
         .backwards = reflector_goes_back(in->reflector, rv),
     };
 
@@ -165,33 +165,33 @@ enum intake_stop intake_commit(struct intake *in, struct str rv)
     if (guard_judge(&in->guard, in->window, &c, in->now.ms) == GUARD_HOLD) {
         if (in->guard.reason != was)
             log_held(in, c.deletes);
-        return INTAKE_HELD;
+        return INGEST_HELD;
     }
-    if (held || past)
-        log_applied(in, past, c.deletes);
-    store_commit(store, in->part, cause, in->now.wall_ns);
-    in->past = PAST_OVER;
-    return INTAKE_GOES_ON;
+    if (held || older)
+        log_applied(in, older, c.deletes);
+    store_commit(store, in->scope, cause, in->now.wall_ns);
+    in->resume = RESUME_OVER;
+    return INGEST_GOES_ON;
 }
 
 /* Initial events are a list: what one of them names is not gone. */
-static void initial_unusable(struct intake *in, const struct event *e)
+static void initial_unusable(struct ingest *in, const struct event *e)
 {
     if (e->gone && e->unusable->key.n > 0)
-        store_unstage(in->store, in->part, e->unusable->key);
+        store_unstage(in->store, in->scope, e->unusable->key);
     else
         on_unusable(in, e->unusable);
 }
 
-static bool initial_event(struct intake *in, const struct event *e)
+static bool initial_event(struct ingest *in, const struct event *e)
 {
     struct store *store = in->store;
 
     if (e->type == EVENT_BOOKMARK) {
         if (!e->initial_events_end)
             return true;
-        in->stop = intake_commit(in, e->rv);
-        if (in->stop != INTAKE_GOES_ON)
+        in->stop = ingest_commit(in, e->rv);
+        if (in->stop != INGEST_GOES_ON)
             return false;
         reflector_streamed(in->reflector, e->rv, in->now.ms);
         return true;
@@ -199,19 +199,19 @@ static bool initial_event(struct intake *in, const struct event *e)
     if (e->type == EVENT_UNUSABLE)
         initial_unusable(in, e);
     else if (e->type == EVENT_DELETED)
-        store_unstage(store, in->part, object_key(e->object));
+        store_unstage(store, in->scope, object_key(e->object));
     else
         on_item(in, e->object, e->selected);
     reflector_seen(in->reflector, e->rv);
     return true;
 }
 
-static bool bookmark(struct intake *in, const struct event *e)
+static bool bookmark(struct ingest *in, const struct event *e)
 {
     in->had_bookmark = true;
     in->bookmark_ms = in->now.ms;
-    if (reflector_marked(in->reflector, e->rv)) {
-        in->past = PAST_OVER;
+    if (reflector_bookmark(in->reflector, e->rv)) {
+        in->resume = RESUME_OVER;
         return true;
     }
     in->stop = go_back(in, e->rv);
@@ -227,40 +227,40 @@ static bool is_another_life(const struct store *store, const struct event *e)
 
 /* The life that is stored has ended unseen: that is told with all that the list beside the watch
  * finds gone, past the guard. */
-static void replace_later(struct intake *in, const struct event *e)
+static void replace_later(struct ingest *in, const struct event *e)
 {
-    store_unstage(in->store, in->part, object_key(e->object));
+    store_unstage(in->store, in->scope, object_key(e->object));
     if (e->selected)
-        store_stage(in->store, in->part, e->object);
+        store_stage(in->store, in->scope, e->object);
 }
 
 /* An event without a version cannot stand between others that have one: who watches on from it would not
  * know where that is (PROTOCOL 1.6). */
-static bool lacks_version(const struct intake *in, const struct event *e)
+static bool lacks_version(const struct ingest *in, const struct event *e)
 {
     return (e->type == EVENT_ADDED || e->type == EVENT_MODIFIED) && e->rv.n == 0 &&
-           *reflector_rv(in->reflector) != '\0';
+           *reflector_last_sync_rv(in->reflector) != '\0';
 }
 
-static void skip_unversioned(struct intake *in, const struct object *o)
+static void skip_unversioned(struct ingest *in, const struct object *o)
 {
-    store_skip(in->store, in->part,
+    store_skip(in->store, in->scope,
                &(struct unusable){.why = "it has no metadata.resourceVersion",
                                   .key = object_key(o),
                                   .name = object_key(o),
                                   .uid = object_uid(o)});
 }
 
-static bool watch_event(struct intake *in, const struct event *e)
+static bool watch_event(struct ingest *in, const struct event *e)
 {
     struct store *store = in->store;
 
     if (e->type == EVENT_BOOKMARK)
         return bookmark(in, e);
     if (e->type == EVENT_UNUSABLE && e->gone)
-        store_remove_unusable(store, in->part, e->unusable, in->now.wall_ns);
+        store_remove_unusable(store, in->scope, e->unusable, in->now.wall_ns);
     else if (e->type == EVENT_UNUSABLE)
-        store_skip(store, in->part, e->unusable);
+        store_skip(store, in->scope, e->unusable);
     else if (lacks_version(in, e))
         skip_unversioned(in, e->object);
     else if (e->type == EVENT_DELETED)
@@ -268,7 +268,7 @@ static bool watch_event(struct intake *in, const struct event *e)
     else if (reflector_state(in->reflector) == REFLECTOR_COMPARING && is_another_life(store, e))
         replace_later(in, e);
     else if (e->selected)
-        store_apply(store, in->part, e->object, in->now.wall_ns);
+        store_apply(store, in->scope, e->object, in->now.wall_ns);
     else
         store_leave(store, e->object, in->now.wall_ns);
     in->events += e->type != EVENT_UNUSABLE || !e->unusable->foreign;
@@ -277,16 +277,16 @@ static bool watch_event(struct intake *in, const struct event *e)
     return true;
 }
 
-static void log_skipped(const struct intake *in, const struct event *e)
+static void log_skipped(const struct ingest *in, const struct event *e)
 {
     log_emit(LOG_LVL_WARN, "bookmark skipped",
              LOG_FIELDS(KV_STR("cluster", in->cluster), KV_STR("watch", in->watch),
                         KV_STR("why", e->why)));
 }
 
-bool intake_event(void *arg, const struct event *e)
+bool ingest_event(void *arg, const struct event *e)
 {
-    struct intake *in = arg;
+    struct ingest *in = arg;
 
     switch (e->type) {
     case EVENT_ADDED:

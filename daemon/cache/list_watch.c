@@ -1,0 +1,739 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache/list_watch.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "cache/api_error.h"
+#include "cache/existence.h"
+#include "cache/ingest.h"
+#include "cache/liveness.h"
+#include "cache/pages.h"
+#include "cache/query.h"
+
+/* A server that promised to end the stream gets this much more (PROTOCOL 2.8: 5..15 s). */
+#define DEADLINE_MARGIN_MS 10000
+
+/* The response under way. */
+enum response {
+    RESPONSE_NONE, /* no head yet */
+    RESPONSE_GOOD,
+    RESPONSE_ERROR, /* a status other than 200 */
+};
+
+struct list_watch {
+    struct list_watch_params params;
+    struct query query;
+    struct object_rules rules;
+    char *kind; /* of the objects; learned from the table, discovery or the first list */
+    char *api_version;
+    struct reflector *reflector;
+    struct ingest in;
+    struct buf target;
+    enum reflector_do asked; /* the request under way; WAIT = none */
+    enum response response;
+    enum relist_reason order; /* RELIST_REASONS = none */
+    struct list_reader *list;
+    struct event_reader *events;
+    struct api_error api_error;
+    struct err failure; /* found in this response; kind OK = none */
+    struct pages pages;
+    struct existence existence; /* of what an edited watch does not select any more */
+    struct liveness liveness;
+    struct err last_error;
+};
+
+/* What objects must be, by the resource. */
+static void set_rules(struct list_watch *lw)
+{
+    const struct list_watch_params *p = &lw->params;
+    struct buf version = {0};
+
+    free(lw->kind);
+    free(lw->api_version);
+    lw->kind = mem_strdup(p->resource->kind);
+    resource_put_api_version(&version, p->resource);
+    lw->api_version = mem_strdup(buf_cstr(&version));
+    buf_free(&version);
+    lw->rules = (struct object_rules){
+        .kind = lw->kind,
+        .api_version = lw->api_version,
+        .object_size = p->object_size,
+        .shape = p->shape,
+        .partial = lw->kind != NULL && p->shape != NULL && shape_is_metadata_only(p->shape),
+    };
+}
+
+struct list_watch *list_watch_create(const struct list_watch_params *params)
+{
+    struct list_watch *lw = mem_zalloc(sizeof(*lw));
+
+    lw->params = *params;
+    set_rules(lw);
+    query_init(&lw->query, params->resource, params->ns, params->name);
+    query_select(&lw->query, params->label_selector, params->field_selector);
+    lw->reflector = reflector_create(&params->reflector, params->seed);
+    lw->in = (struct ingest){
+        .cluster = params->cluster,
+        .watch = params->watch,
+        .store = params->store,
+        .scope = params->scope,
+        .reflector = lw->reflector,
+        .window = params->window,
+        .guard.params = params->guard,
+    };
+    lw->liveness.bookmark_timeout_ms = params->bookmark_timeout_ms;
+    lw->liveness.list_idle_timeout_ms = params->list_idle_timeout_ms;
+    lw->asked = REFLECTOR_WAIT;
+    lw->order = RELIST_REASONS;
+    return lw;
+}
+
+static void end_response(struct list_watch *lw)
+{
+    list_reader_destroy(&lw->list);
+    event_reader_destroy(&lw->events);
+    api_error_reset(&lw->api_error);
+    lw->response = RESPONSE_NONE;
+    lw->failure = (struct err){0};
+    ingest_reset(&lw->in);
+}
+
+void list_watch_destroy(struct list_watch **fp)
+{
+    struct list_watch *lw = *fp;
+
+    if (lw == NULL)
+        return;
+    *fp = NULL;
+    end_response(lw);
+    existence_end(&lw->existence);
+    ingest_fini(&lw->in);
+    reflector_destroy(&lw->reflector);
+    buf_free(&lw->target);
+    query_fini(&lw->query);
+    pages_fini(&lw->pages);
+    free(lw->kind);
+    free(lw->api_version);
+    free(lw);
+}
+
+/* A list without a version may come from a server that was restored from a backup and gives
+ * versions out a second time. */
+static void begin_staging(struct list_watch *lw)
+{
+    ingest_begin(&lw->in);
+    if (reflector_is_newest(lw->reflector) || lw->in.resume == RESUME_RESHAPED ||
+        lw->in.resume == RESUME_EDITED)
+        store_doubt(lw->params.store, lw->params.scope);
+}
+
+static void begin_list(struct list_watch *lw, const char *token)
+{
+    if (token == NULL)
+        begin_staging(lw);
+    pages_ask(&lw->pages, token);
+    lw->list = list_reader_create(&lw->rules, &ingest_list_events, &lw->in);
+}
+
+/* The readers for what the reflector asks. */
+static void begin_request(struct list_watch *lw, const struct reflector_action *a)
+{
+    if (a->what == REFLECTOR_LIST)
+        begin_list(lw, a->next);
+    else if (a->what == REFLECTOR_PROBE)
+        lw->list = list_reader_create(&lw->rules, &ingest_no_events, &lw->in);
+    else
+        lw->events = event_reader_create(&lw->rules, ingest_event, &lw->in);
+    if (a->what == REFLECTOR_STREAM || reflector_state(lw->reflector) == REFLECTOR_COMPARING) {
+        begin_staging(lw);
+        lw->in.proof = PROOF_IDENTITY; /* see LW_STREAM, list_watch_compare() */
+    }
+    if (a->what == REFLECTOR_WATCH && reflector_state(lw->reflector) == REFLECTOR_COMPARING)
+        store_compare(lw->params.store, lw->params.scope);
+    buf_clear(&lw->target);
+    query_put_target(&lw->query, &lw->target, a);
+}
+
+/* Carries out what the reflector wants, as far as that needs no network. */
+static struct list_watch_action act(struct list_watch *lw, struct reflector_action a)
+{
+    static const enum list_watch_do as[] = {LW_LIST, LW_STREAM, LW_WATCH, LW_LIST, LW_WAIT};
+    bool events = a.what == REFLECTOR_WATCH || a.what == REFLECTOR_STREAM;
+
+    end_response(lw);
+    existence_end(&lw->existence);
+    lw->asked = a.what;
+    if (a.what == REFLECTOR_WAIT) {
+        store_abort(lw->params.store, lw->params.scope);
+        return (struct list_watch_action){.what = LW_WAIT, .wait_ms = a.wait_ms};
+    }
+    begin_request(lw, &a);
+    return (struct list_watch_action){
+        .what = as[a.what],
+        .target = buf_cstr(&lw->target),
+        .accept = query_accept(a.what, lw->rules.partial),
+        .deadline_ms = events ? (uint64_t)a.timeout_s * 1000 + DEADLINE_MARGIN_MS : 0,
+    };
+}
+
+/* The kind of a resource that nobody knows is what its first list says. */
+static void learn_kind(struct list_watch *lw, struct str kind)
+{
+    if (lw->kind != NULL || kind.n == 0)
+        return;
+    lw->kind = mem_strndup(kind.p, kind.n);
+    lw->rules.kind = lw->kind;
+}
+
+void list_watch_resume(struct list_watch *lw, const struct resume_point *resume)
+{
+    ensure(resume->kind != RESUME_OVER);
+    reflector_resume(lw->reflector, resume);
+    lw->in.resume = resume->kind;
+}
+
+struct list_watch_action list_watch_start(struct list_watch *lw, uint64_t now_ms)
+{
+    enum relist_reason why = lw->order;
+    bool wanted = why != RELIST_REASONS && lw->in.resume == RESUME_WHOLE;
+
+    lw->order = RELIST_REASONS;
+    return act(lw, wanted ? reflector_relist(lw->reflector, why, now_ms)
+                          : reflector_start(lw->reflector, now_ms));
+}
+
+/* The wait for a list that may confirm a held one is ours: it makes nothing stale. */
+static void end_hold(struct list_watch *lw, uint64_t now_ms)
+{
+    if (reflector_state(lw->reflector) == REFLECTOR_HELD)
+        liveness_current(&lw->liveness, now_ms);
+}
+
+struct list_watch_action list_watch_timer(struct list_watch *lw, uint64_t now_ms)
+{
+    end_hold(lw, now_ms);
+    return act(lw, reflector_timer(lw->reflector, now_ms));
+}
+
+/* A missing type is fine: proxies drop it, and the parser finds out. */
+static bool is_json(struct str type)
+{
+    return type.n == 0 || str_is(type, "application/json");
+}
+
+static bool check_type(struct list_watch *lw, const struct http_head *head)
+{
+    if (is_json(head->content_type))
+        return true;
+    err_set(&lw->failure, ERR_PROTOCOL, 200,
+            "the server answered with %.*s, not JSON: is its address that of an API server?",
+            STR_ARG(head->content_type));
+    return false;
+}
+
+static void begin_following(struct list_watch *lw, uint64_t now_ms)
+{
+    if (reflector_state(lw->reflector) == REFLECTOR_COMPARING) {
+        liveness_fill(&lw->liveness, now_ms);
+        return;
+    }
+    lw->last_error = (struct err){0};
+    if (lw->in.resume == RESUME_OVER)
+        liveness_follow(&lw->liveness, now_ms);
+    else
+        liveness_resume(&lw->liveness, now_ms);
+}
+
+void list_watch_head(struct list_watch *lw, const struct http_head *head, uint64_t now_ms)
+{
+    api_error_head(&lw->api_error, head);
+    if (head->status != 200) {
+        lw->response = RESPONSE_ERROR;
+        return;
+    }
+    lw->response = RESPONSE_GOOD;
+    guard_release_foreign(&lw->in.guard); /* while another cluster answers nothing is sent */
+    if (!check_type(lw, head))
+        return;
+    liveness_begin(&lw->liveness, lw->asked == REFLECTOR_STREAM, now_ms);
+    if (lw->asked == REFLECTOR_WATCH)
+        begin_following(lw, now_ms);
+}
+
+/* The end of the initial events has come: the stream is the watch from now on. Or a bookmark of one
+ * that goes on from before. */
+static void note_synced(struct list_watch *lw)
+{
+    bool watching = reflector_state(lw->reflector) == REFLECTOR_WATCHING;
+
+    if (lw->in.resume == RESUME_OVER)
+        liveness_settle(&lw->liveness, lw->in.now.ms);
+    if (!watching || lw->liveness.state != LIVENESS_INITIAL)
+        return;
+    liveness_current(&lw->liveness, lw->in.now.ms);
+    begin_following(lw, lw->in.now.ms);
+}
+
+bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct list_watch_now now)
+{
+    struct err err = {0};
+    enum err_kind kind;
+
+    lw->in.now = now;
+    if (lw->response == RESPONSE_ERROR)
+        return api_error_body(&lw->api_error, data, n);
+    if (lw->failure.kind != ERR_OK)
+        return false;
+    ensure(lw->response == RESPONSE_GOOD);
+    if (lw->events != NULL)
+        kind = event_reader_feed(lw->events, data, n, &err);
+    else
+        kind = list_reader_feed(lw->list, data, n, &err);
+    note_synced(lw);
+    if (kind == ERR_OK)
+        liveness_heard(&lw->liveness, now.ms);
+    else if (lw->in.failure.kind != ERR_OK)
+        lw->failure = lw->in.failure;
+    else if (lw->in.stop == INGEST_GOES_ON)
+        lw->failure = err;
+    return kind == ERR_OK;
+}
+
+static struct list_watch_action failed(struct list_watch *lw, const struct err *err)
+{
+    uint64_t wait_ms = api_error_wait_ms(&lw->api_error, lw->in.retry_after_s);
+
+    lw->last_error = *err;
+    if (err->kind == ERR_FOREIGN)
+        guard_hold_foreign(&lw->in.guard, lw->in.now.ms);
+    return act(lw, reflector_failed(lw->reflector, err, wait_ms, lw->in.now.ms));
+}
+
+/* An API that cannot do what was asked has nothing wrong with it: that is told in a word. */
+static void read_refusal(struct list_watch *lw, enum reflector_do asked, struct err *err)
+{
+    bool lists = asked == REFLECTOR_LIST || asked == REFLECTOR_PROBE;
+
+    api_error_read(&lw->api_error, err);
+    if (err->kind == ERR_NO_VERB)
+        resource_no_verb(lw->params.resource, lists ? RESOURCE_LIST : RESOURCE_WATCH, err);
+}
+
+static struct list_watch_action refused(struct list_watch *lw)
+{
+    struct err err = {0};
+
+    read_refusal(lw, lw->asked, &err);
+    return failed(lw, &err);
+}
+
+/* A LIST of metadata without selectors, beside what is staged. */
+static struct list_watch_action look_up(struct list_watch *lw)
+{
+    struct object_rules rules = lw->rules;
+
+    rules.shape = NULL;
+    rules.partial = lw->kind != NULL;
+    lw->list = list_reader_create(&rules, &ingest_existing_events, &lw->in);
+    buf_clear(&lw->target);
+    existence_put_target(&lw->existence, &lw->target);
+    return (struct list_watch_action){.what = LW_LIST,
+                                      .target = buf_cstr(&lw->target),
+                                      .accept = query_accept(REFLECTOR_LIST, rules.partial)};
+}
+
+/* What is staged stays. */
+static struct list_watch_action prove(struct list_watch *lw)
+{
+    end_response(lw);
+    if (lw->in.wants == PROOF_IDENTITY)
+        return (struct list_watch_action){.what = LW_IDENTIFY};
+    existence_begin(&lw->existence, &lw->query, lw->params.store, lw->params.scope);
+    return look_up(lw);
+}
+
+static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop why)
+{
+    uint64_t now_ms = lw->in.now.ms;
+
+    switch (why) {
+    case INGEST_UNPROVEN:
+        return prove(lw);
+    case INGEST_BACKWARDS:
+        lw->last_error = lw->in.doubt;
+        return act(lw, reflector_relist(lw->reflector, RELIST_BACKWARDS, now_ms));
+    case INGEST_HELD:
+        lw->last_error = (struct err){0};
+        liveness_current(&lw->liveness, now_ms);
+        return act(lw, reflector_held(lw->reflector, guard_wait_ms(&lw->in.guard, now_ms)));
+    case INGEST_OVERDUE:
+    case INGEST_GOES_ON:
+        break;
+    }
+    return act(lw, reflector_ended(lw->reflector, now_ms));
+}
+
+/* The list, or the initial events, are committed as of rv. */
+static struct list_watch_action committed(struct list_watch *lw, struct str rv)
+{
+    liveness_current(&lw->liveness, lw->in.now.ms);
+    lw->last_error = (struct err){0};
+    return act(lw, reflector_listed(lw->reflector, rv, str_c(""), lw->in.now.ms));
+}
+
+static struct list_watch_action list_complete(struct list_watch *lw)
+{
+    struct list_page page;
+    struct err err = {0};
+
+    if (list_reader_end(lw->list, &page, &err) != ERR_OK)
+        return failed(lw, &err);
+    if (lw->asked == REFLECTOR_PROBE) /* no page of a list */
+        return act(lw, reflector_listed(lw->reflector, page.rv, str_c(""), lw->in.now.ms));
+    if (pages_check(&lw->pages, &page, &err) != ERR_OK)
+        return failed(lw, &err);
+    learn_kind(lw, page.kind);
+    if (page.next.n > 0)
+        return act(lw, reflector_listed(lw->reflector, page.rv, page.next, lw->in.now.ms));
+    enum ingest_stop stop = ingest_commit(&lw->in, reflector_list_rv(lw->reflector, page.rv));
+    if (stop != INGEST_GOES_ON)
+        return stopped(lw, stop);
+    return committed(lw, page.rv);
+}
+
+static struct list_watch_action proven(struct list_watch *lw)
+{
+    lw->in.proof = lw->in.wants;
+    enum ingest_stop stop = ingest_commit(&lw->in, str_c(lw->in.rv));
+    if (stop != INGEST_GOES_ON)
+        return stopped(lw, stop);
+    return committed(lw, str_c(lw->in.rv));
+}
+
+struct list_watch_action list_watch_identified(struct list_watch *lw, const struct err *err,
+                                               struct list_watch_now now)
+{
+    lw->in.now = now;
+    return err != NULL ? failed(lw, err) : proven(lw);
+}
+
+static bool is_other(void *arg, struct object *o)
+{
+    const struct list_watch *lw = arg;
+
+    return query_rejects(&lw->query, o, lw->params.shape == NULL);
+}
+
+/* Nobody can say what exists: the selectors decide, where what is remembered allows it. */
+static struct list_watch_action guess(struct list_watch *lw, const char *why)
+{
+    log_emit(LOG_LVL_WARN,
+             "it cannot be found out which objects that the edited watch does not select exist",
+             LOG_FIELDS(KV_STR("cluster", lw->params.cluster), KV_STR("watch", lw->params.watch),
+                        KV_STR("because", why)));
+    end_response(lw);
+    existence_end(&lw->existence);
+    store_stage_guess(lw->params.store, lw->params.scope, is_other, lw);
+    return proven(lw);
+}
+
+static bool is_refused_for_good(int status)
+{
+    return status >= 400 && status < 500 && status != 401 && status != 408 && status != 410 &&
+           status != 429;
+}
+
+static struct list_watch_action looked_up(struct list_watch *lw)
+{
+    struct list_page page;
+    struct err err = {0};
+
+    if (list_reader_end(lw->list, &page, &err) != ERR_OK)
+        return failed(lw, &err);
+    switch (existence_page(&lw->existence, &page)) {
+    case EXISTENCE_MORE:
+        end_response(lw);
+        return look_up(lw);
+    case EXISTENCE_TOO_MANY:
+        return guess(lw, "there are too many objects to look through");
+    case EXISTENCE_DONE:
+        break;
+    }
+    end_response(lw);
+    existence_end(&lw->existence);
+    return proven(lw);
+}
+
+bool list_watch_is_ahead(const struct list_watch *lw, const char *revision)
+{
+    return lw->asked == REFLECTOR_WATCH && reflector_is_older(lw->reflector, str_c(revision));
+}
+
+struct list_watch_action list_watch_doubted(struct list_watch *lw, uint64_t now_ms)
+{
+    return act(lw, reflector_doubted(lw->reflector, now_ms));
+}
+
+void list_watch_forget(struct list_watch *lw)
+{
+    const struct list_watch_params *p = &lw->params;
+
+    end_response(lw);
+    reflector_destroy(&lw->reflector);
+    lw->reflector = reflector_create(&p->reflector, p->seed);
+    lw->in.reflector = lw->reflector;
+    lw->in.resume = RESUME_NONE;
+    lw->in.guard = (struct guard){.params = p->guard};
+    lw->liveness = (struct liveness){.bookmark_timeout_ms = p->bookmark_timeout_ms,
+                                     .list_idle_timeout_ms = p->list_idle_timeout_ms};
+    lw->last_error = (struct err){0};
+    list_watch_order(lw, RELIST_MANUAL);
+}
+
+/* The initial events took too long, or came too slowly. */
+static struct list_watch_action give_up_stream(struct list_watch *lw, const struct err *err)
+{
+    log_emit(LOG_LVL_WARN, "the initial events are given up: listing instead",
+             LOG_FIELDS(KV_STR("cluster", lw->params.cluster), KV_STR("watch", lw->params.watch),
+                        KV_ERR(err)));
+    return failed(lw, err);
+}
+
+struct list_watch_action list_watch_end(struct list_watch *lw, const struct err *err,
+                                        struct list_watch_now now)
+{
+    lw->in.now = now;
+    liveness_end(&lw->liveness, lw->failure.kind == ERR_OK, now.ms);
+    if (lw->response == RESPONSE_ERROR && existence_is_on(&lw->existence) &&
+        is_refused_for_good(lw->api_error.code))
+        return guess(lw, "the LIST without selectors is refused");
+    if (lw->response == RESPONSE_ERROR)
+        return refused(lw);
+    if (lw->failure.kind != ERR_OK) {
+        struct err why = lw->failure; /* act() forgets it */
+        return failed(lw, &why);
+    }
+    if (lw->in.stop != INGEST_GOES_ON)
+        return stopped(lw, lw->in.stop);
+    if (err != NULL && err->kind == ERR_TIMEOUT &&
+        reflector_state(lw->reflector) == REFLECTOR_STREAMING)
+        return give_up_stream(lw, err);
+    if (lw->response == RESPONSE_GOOD && lw->events != NULL)
+        return act(lw, reflector_ended(lw->reflector, now.ms)); /* cut off: the version is known */
+    if (err != NULL)
+        return failed(lw, err);
+    ensure(lw->response == RESPONSE_GOOD);
+    return existence_is_on(&lw->existence) ? looked_up(lw) : list_complete(lw);
+}
+
+bool list_watch_wants_compare(const struct list_watch *lw)
+{
+    return lw->liveness.state == LIVENESS_FILLED && lw->list == NULL;
+}
+
+struct list_watch_action list_watch_compare(struct list_watch *lw)
+{
+    struct reflector_action a = reflector_compare(lw->reflector);
+
+    pages_ask(&lw->pages, a.next);
+    api_error_reset(&lw->api_error); /* of the watch, whose head was good */
+    lw->list = list_reader_create(&lw->rules, &ingest_present_events, &lw->in);
+    buf_clear(&lw->target);
+    query_put_target(&lw->query, &lw->target, &a);
+    return (struct list_watch_action){.what = LW_LIST,
+                                      .target = buf_cstr(&lw->target),
+                                      .accept = query_accept(REFLECTOR_LIST, lw->rules.partial)};
+}
+
+void list_watch_compare_head(struct list_watch *lw, const struct http_head *head)
+{
+    api_error_head(&lw->api_error, head);
+    if (head->status == 200)
+        check_type(lw, head);
+}
+
+bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n,
+                             struct list_watch_now now)
+{
+    lw->in.now = now;
+    if (lw->api_error.code != 200)
+        return api_error_body(&lw->api_error, data, n);
+    return lw->failure.kind == ERR_OK &&
+           list_reader_feed(lw->list, data, n, &lw->failure) == ERR_OK;
+}
+
+/* The list beside the watch came whole, or a page of it. */
+static void compare(struct list_watch *lw)
+{
+    struct list_page page;
+
+    if (list_reader_end(lw->list, &page, &lw->failure) != ERR_OK ||
+        pages_check(&lw->pages, &page, &lw->failure) != ERR_OK)
+        return;
+    if (page.next.n == 0)
+        lw->in.stop = ingest_commit(&lw->in, str_c(""));
+    if (lw->in.stop != INGEST_GOES_ON)
+        return;
+    reflector_compared(lw->reflector, page.next);
+    if (page.next.n > 0)
+        return;
+    liveness_current(&lw->liveness, lw->in.now.ms);
+    begin_following(lw, lw->in.now.ms);
+}
+
+bool list_watch_compare_end(struct list_watch *lw, const struct err *err, struct list_watch_now now)
+{
+    int code = lw->api_error.code;
+
+    lw->in.now = now;
+    if (code != 0 && code != 200)
+        read_refusal(lw, REFLECTOR_LIST, &lw->failure);
+    else if (lw->failure.kind == ERR_OK && err != NULL)
+        lw->failure = *err;
+    else if (lw->failure.kind == ERR_OK)
+        compare(lw);
+    list_reader_destroy(&lw->list);
+    return lw->failure.kind == ERR_OK && lw->in.stop == INGEST_GOES_ON;
+}
+
+uint64_t list_watch_due_ms(const struct list_watch *lw)
+{
+    return liveness_due_ms(&lw->liveness, lw->in.had_bookmark);
+}
+
+static void log_silence(const struct list_watch *lw, enum log_level level, const char *what,
+                        uint64_t ms)
+{
+    log_emit(level, what,
+             LOG_FIELDS(KV_STR("cluster", lw->params.cluster), KV_STR("watch", lw->params.watch),
+                        KV_MS("silent_for", ms)));
+}
+
+bool list_watch_overdue(struct list_watch *lw, uint64_t now_ms)
+{
+    uint64_t silent_ms = liveness_silent_ms(&lw->liveness, now_ms);
+
+    switch (liveness_look(&lw->liveness, lw->in.had_bookmark, now_ms)) {
+    case LIVENESS_WELL:
+        return false;
+    case LIVENESS_PAUSED:
+        log_silence(lw, LOG_LVL_WARN, "still waiting for the end of the initial events", silent_ms);
+        return false;
+    case LIVENESS_SETTLED:
+        lw->in.resume = RESUME_OVER;
+        return false;
+    case LIVENESS_STUCK:
+        log_silence(lw, LOG_LVL_WARN, "the initial events stand still: listing instead", silent_ms);
+        err_set(&lw->failure, ERR_TIMEOUT, 0,
+                "the server began to send the initial events, then nothing for %" PRIu64 " s",
+                silent_ms / 1000);
+        break;
+    case LIVENESS_OVERDUE:
+        log_silence(lw, LOG_LVL_INFO, "watch overdue: no bookmark came, it is resumed", silent_ms);
+        lw->in.stop = INGEST_OVERDUE;
+        break;
+    }
+    return true;
+}
+
+bool list_watch_is_ordered(const struct list_watch *lw)
+{
+    return lw->order != RELIST_REASONS;
+}
+
+struct list_watch_action list_watch_restart(struct list_watch *lw, struct list_watch_now now)
+{
+    enum relist_reason why = lw->order;
+
+    ensure(list_watch_is_ordered(lw));
+    lw->in.now = now;
+    lw->order = RELIST_REASONS;
+    liveness_end(&lw->liveness, lw->failure.kind == ERR_OK, now.ms);
+    end_hold(lw, now.ms);
+    return act(lw, reflector_relist(lw->reflector, why, now.ms));
+}
+
+void list_watch_order(struct list_watch *lw, enum relist_reason why)
+{
+    lw->order = why;
+}
+
+void list_watch_move(struct list_watch *lw)
+{
+    set_rules(lw);
+    list_watch_order(lw, RELIST_ERROR);
+}
+
+bool list_watch_guard(struct list_watch *lw, bool accept)
+{
+    bool held = accept ? guard_accept(&lw->in.guard) : guard_reject(&lw->in.guard);
+
+    if (held && accept)
+        list_watch_order(lw, RELIST_MANUAL);
+    return held;
+}
+
+void list_watch_can_stream(struct list_watch *lw, bool can)
+{
+    reflector_can_stream(lw->reflector, can);
+}
+
+void list_watch_put_list_target(const struct list_watch *lw, struct buf *out, unsigned limit,
+                                const char *next)
+{
+    query_put_target(
+        &lw->query, out,
+        &(struct reflector_action){.what = REFLECTOR_LIST, .limit = limit, .next = next});
+}
+
+const char *list_watch_accept(const struct list_watch *lw)
+{
+    return query_accept(REFLECTOR_LIST, lw->rules.partial);
+}
+
+const struct object_rules *list_watch_rules(const struct list_watch *lw)
+{
+    return &lw->rules;
+}
+
+bool list_watch_settled(const struct list_watch *lw)
+{
+    return lw->in.resume == RESUME_OVER &&
+           (reflector_why(lw->reflector) == RELIST_REASONS || guard_holds(&lw->in.guard));
+}
+
+struct list_watch_status list_watch_status(const struct list_watch *lw)
+{
+    return (struct list_watch_status){
+        .state = reflector_state(lw->reflector),
+        .synced = lw->in.resume == RESUME_OVER,
+        .resume = lw->in.resume,
+        .connected = liveness_watches(&lw->liveness) && lw->failure.kind == ERR_OK,
+        .contact_ms = lw->liveness.contact_ms,
+        .follow_ms = lw->liveness.follow_ms,
+        .event_ms = lw->in.event_ms,
+        .bookmark_ms = lw->in.bookmark_ms,
+        .rv = reflector_last_sync_rv(lw->reflector),
+        .collection_rv = reflector_collection_rv(lw->reflector),
+        .why = reflector_why(lw->reflector),
+        .relists = reflector_relists(lw->reflector),
+        .guard = &lw->in.guard,
+        .events = lw->in.events,
+        .err = &lw->last_error,
+    };
+}
+
+uint64_t list_watch_now_ms(const struct list_watch *lw)
+{
+    return lw->in.now.ms;
+}
+
+const char *list_watch_scope_name(const struct list_watch *lw)
+{
+    return query_scope(&lw->query);
+}
