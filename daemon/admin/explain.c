@@ -15,7 +15,7 @@ static void put_until(struct json_out *j, const struct admin_model *m, uint64_t 
     json_member_time(j, "until", until_ms > 0 ? bygone_wall_ns(m, until_ms) : 0);
 }
 
-static void put_event(struct json_out *j, const struct queue_event *ev)
+static void put_event(struct json_out *j, const struct delivery_event *ev)
 {
     json_out_key(j, "event");
     if (ev == NULL) {
@@ -31,16 +31,16 @@ static void put_event(struct json_out *j, const struct queue_event *ev)
 
 /* Of what the cache holds under the key; as long as it has nothing, of what an earlier process has
  * handled. */
-static bool digest_of_entry(const struct hook *h, const struct entry *e, struct digest *out)
+static bool digest_of_entry(const struct hook *h, const struct delivery *dl, struct digest *out)
 {
-    const struct object *o = e->newest.object;
+    const struct object *o = dl->newest.object;
 
-    if (o != NULL && (e->newest.type == DELTA_STALE || object_parts_of(o).body.n == 0))
+    if (o != NULL && (dl->newest.type == DELTA_STALE || object_parts_of(o).body.n == 0))
         return false;
     if (o != NULL)
         *out = object_digest(o);
-    else if (e->inherited && e->handled.trace != NULL && h->filter.path_count == 0)
-        *out = known_digest(&e->handled);
+    else if (dl->inherited && dl->handled.trace != NULL && h->filter.path_count == 0)
+        *out = known_digest(&dl->handled);
     else
         return false;
     return true;
@@ -48,12 +48,13 @@ static bool digest_of_entry(const struct hook *h, const struct entry *e, struct 
 
 /* A digest of Secrets would confirm a guess. */
 static void put_digest(struct json_out *j, const struct call *c, const struct hook *h,
-                       const struct entry *e)
+                       const struct delivery *dl)
 {
     char text[33];
     struct digest d;
 
-    if (e == NULL || (!c->req->privileged && call_gets_secrets(h)) || !digest_of_entry(h, e, &d)) {
+    if (dl == NULL || (!c->req->privileged && call_gets_secrets(h)) ||
+        !digest_of_entry(h, dl, &d)) {
         json_member_text(j, "digest", NULL);
         return;
     }
@@ -62,8 +63,8 @@ static void put_digest(struct json_out *j, const struct call *c, const struct ho
 }
 
 /* e is NULL for the hook as a whole, and for apply. */
-static void put_unit(struct json_out *j, const struct call *c, const struct hook *h,
-                     const struct entry *e, const struct why *w)
+static void put_work_item(struct json_out *j, const struct call *c, const struct hook *h,
+                          const struct delivery *dl, const struct why *w)
 {
     struct buf text = {0};
     bool is_apply = w->is_apply;
@@ -73,8 +74,8 @@ static void put_unit(struct json_out *j, const struct call *c, const struct hook
     why_put_text(&text, w);
     json_out_open(j, '{');
     json_member_text(j, "program", is_apply ? "apply" : "command");
-    json_member_text(j, "source", e != NULL ? h->sources[e->source].name : NULL);
-    json_member_str(j, "key", str_c(e != NULL ? e->key : NULL));
+    json_member_text(j, "source", dl != NULL ? h->sources[dl->source].name : NULL);
+    json_member_str(j, "key", str_c(dl != NULL ? dl->key : NULL));
     json_member_text(j, "reason", why_reason_name(w->reason));
     json_member_text(j, "of", w->of);
     json_member_str(j, "text", buf_str(&text));
@@ -82,7 +83,7 @@ static void put_unit(struct json_out *j, const struct call *c, const struct hook
     put_until(j, c->m, w->until_ms);
     json_member_count(j, "failures", w->failures);
     put_event(j, w->event);
-    put_digest(j, c, h, e);
+    put_digest(j, c, h, dl);
     json_out_key(j, "last_run");
     if (w->last_run != NULL)
         runs_put(j, c->m, h, w->last_run, RUNS_BRIEF);
@@ -116,12 +117,12 @@ static size_t put_pending(struct json_out *j, const struct call *c, const struct
     size_t n = 0;
 
     list_each (pos, tmp, &h->queue.pending) {
-        const struct entry *e = list_entry(pos, struct entry, pending);
-        struct why w = why_entry(c->m->hooks, h, e, c->now_ms);
+        const struct delivery *dl = list_entry(pos, struct delivery, pending);
+        struct why w = why_entry(c->m->hooks, h, dl, c->now_ms);
 
         if (n++ == EXPLAIN_KEYS)
             break;
-        put_unit(j, c, h, e, &w);
+        put_work_item(j, c, h, dl, &w);
     }
     return n > EXPLAIN_KEYS ? h->queue.pending_count - EXPLAIN_KEYS : 0;
 }
@@ -134,11 +135,11 @@ void explain_put_hook(struct call *c, const struct hook *h)
     size_t left_out = 0;
 
     if (!keyed || w.reason != WHY_HANDLED || h->queue.pending_count == 0)
-        put_unit(&j, c, h, NULL, &w);
+        put_work_item(&j, c, h, NULL, &w);
     if (h->apply.wanted) {
         struct why apply = why_apply(c->m->hooks, h, c->now_ms);
 
-        put_unit(&j, c, h, NULL, &apply);
+        put_work_item(&j, c, h, NULL, &apply);
     }
     if (keyed)
         left_out = put_pending(&j, c, h);
@@ -148,7 +149,7 @@ void explain_put_hook(struct call *c, const struct hook *h)
 static bool is_known(const struct hook *h, struct str key)
 {
     for (size_t i = 0; i < h->source_count; i++)
-        if (queue_find(&h->queue, i, key) != NULL)
+        if (delivery_queue_find(&h->queue, i, key) != NULL)
             return true;
     return false;
 }
@@ -159,13 +160,13 @@ bool explain_put_key(struct call *c, const struct hook *h, struct str key)
         return false;
     struct json_out j = begin(&c->out->body, h);
     for (size_t i = 0; i < h->source_count; i++) {
-        const struct entry *e = queue_find(&h->queue, i, key);
+        const struct delivery *dl = delivery_queue_find(&h->queue, i, key);
 
-        if (e == NULL)
+        if (dl == NULL)
             continue;
-        struct why w = why_entry(c->m->hooks, h, e, c->now_ms);
+        struct why w = why_entry(c->m->hooks, h, dl, c->now_ms);
 
-        put_unit(&j, c, h, e, &w);
+        put_work_item(&j, c, h, dl, &w);
     }
     end(&j, 0);
     return true;

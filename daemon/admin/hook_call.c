@@ -84,9 +84,9 @@ static bool fits(struct call *c, const struct hook *h)
 
 /* Appends the document, of e in mode object. What is not due is told as a person would have it
  * told; that a file is to be removed is told to no program. */
-static void put_input(struct call *c, struct hook *h, struct entry *e)
+static void put_input(struct call *c, struct hook *h, struct delivery *dl)
 {
-    struct run *run = run_preview(h, e, c->now_ms);
+    struct run *run = run_preview(h, dl, c->now_ms);
 
     if (run == NULL)
         return;
@@ -102,7 +102,7 @@ static size_t sources_with(const struct hook *h, struct str key)
     size_t n = 0;
 
     for (size_t i = 0; i < h->source_count; i++)
-        n += queue_find(&h->queue, i, key) != NULL;
+        n += delivery_queue_find(&h->queue, i, key) != NULL;
     return n;
 }
 
@@ -115,11 +115,11 @@ static void put_key(struct call *c, struct hook *h, struct str key)
     if (lines)
         c->out->content_type = CALL_NDJSON;
     for (size_t i = 0; i < h->source_count; i++) {
-        struct entry *e = queue_find(&h->queue, i, key);
+        struct delivery *dl = delivery_queue_find(&h->queue, i, key);
         size_t start = out->len;
 
-        if (e != NULL)
-            put_input(c, h, e);
+        if (dl != NULL)
+            put_input(c, h, dl);
         if (lines && out->len > start)
             line_flatten(out->data + start, out->len - start - 1);
     }
@@ -129,7 +129,7 @@ static void put_key(struct call *c, struct hook *h, struct str key)
 static void put_oldest(struct call *c, struct hook *h)
 {
     list_each (pos, tmp, &h->queue.pending) {
-        put_input(c, h, list_entry(pos, struct entry, pending));
+        put_input(c, h, list_entry(pos, struct delivery, pending));
         if (c->out->body.len > 0)
             break;
     }
@@ -179,7 +179,7 @@ void hook_call_input(struct call *c)
 
 /* ---- Orders */
 
-static void put_order(struct call *c, const struct order *order, bool whole)
+static void put_order(struct call *c, const struct manual_run *order, bool whole)
 {
     struct json_out j = json_out_to(&c->out->body);
 
@@ -208,13 +208,13 @@ void hook_call_run(struct call *c)
 
     if (h == NULL)
         return;
-    if (hook_order(h, key_of(c), &err) != ERR_OK) {
+    if (hook_run_manually(h, key_of(c), &err) != ERR_OK) {
         admin_refuse(c->out, status_of(err.kind), err.text);
         return;
     }
     c->m->actions->kick(c->m->arg);
     c->out->status = 202;
-    put_order(c, orders_find(&h->orders, h->orders.last), false);
+    put_order(c, manual_runs_find(&h->manual_runs, h->manual_runs.last), false);
 }
 
 /* 0 = it is none. */
@@ -233,8 +233,8 @@ static uint64_t number_of(struct str text)
 void hook_call_order(struct call *c)
 {
     const struct hook *h = find_hook(c);
-    const struct order *order =
-        h != NULL ? orders_find(&h->orders, number_of(c->target->part[AT_KEY])) : NULL;
+    const struct manual_run *order =
+        h != NULL ? manual_runs_find(&h->manual_runs, number_of(c->target->part[AT_KEY])) : NULL;
 
     if (order != NULL)
         put_order(c, order, true);

@@ -209,9 +209,9 @@ static enum err_kind hook_rules(const struct conf *conf, const struct conf_hook 
     return hook_fields(&h->fields, r, err);
 }
 
-static struct lane_params lane_params(const struct conf_hook *h)
+static struct work_queue_params work_queue_params(const struct conf_hook *h)
 {
-    return (struct lane_params){
+    return (struct work_queue_params){
         .settle_ms = h->settle.min_ms,
         .settle_max_ms = h->settle.max_ms,
         .splay_ms = h->splay.v,
@@ -226,10 +226,10 @@ static struct lane_params lane_params(const struct conf_hook *h)
 }
 
 /* Of its apply, which is one for all keys: it waits for the end of a burst. */
-static struct lane_params apply_params(const struct conf_hook *h)
+static struct work_queue_params apply_params(const struct conf_hook *h)
 {
     bool settles = h->settle.at.line > 0;
-    struct lane_params p = lane_params(h);
+    struct work_queue_params p = work_queue_params(h);
 
     p.settle_ms = settles ? h->settle.min_ms : APPLY_SETTLE_MIN_MS;
     p.settle_max_ms = settles ? h->settle.max_ms : APPLY_SETTLE_MAX_MS;
@@ -266,7 +266,7 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct sou
         .sources = v,
         .source_count = h->sources.n,
         .filter = filter,
-        .lane = lane_params(h),
+        .work_queue = work_queue_params(h),
         .output = outputs_template(h, node_name),
         .applies = h->apply.n > 0,
         .apply = apply_params(h),

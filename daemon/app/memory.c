@@ -334,9 +334,9 @@ static void know_lives(struct memory_watch *mw, const struct recall_mark *marks,
                        bool heirs)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct ledger_mark *m = &marks[i].mark;
+        const struct delivery_record *m = &marks[i].mark;
 
-        if (!m->is_ended && ((m->note & LEDGER_HEIR) != 0) == heirs)
+        if (!m->is_ended && ((m->note & DELIVERY_HAS_PREDECESSOR) != 0) == heirs)
             memory_watch_know(mw, m->key, m->uid);
     }
 }

@@ -59,7 +59,7 @@ static struct batch *batch_of(const struct putting *p)
     return state_driver_batch(p->k, p->haste);
 }
 
-static void put_mark(void *arg, size_t source, const struct ledger_mark *m)
+static void put_mark(void *arg, size_t source, const struct delivery_record *m)
 {
     const struct putting *p = arg;
     const struct memory_source *s = &p->mh->sources[source];
@@ -153,11 +153,11 @@ static void put_memory(struct putting *p)
 
 void memory_hook_put(struct memory_hook *mh, struct state_driver *k, enum state_driver_haste haste)
 {
-    static const struct ledger_sink marks = {put_mark, drop_mark, put_seen};
+    static const struct delivery_log_sink marks = {put_mark, drop_mark, put_seen};
     static const struct files_sink files = {put_file, drop_file};
     struct putting p = {mh, k, haste};
 
-    ledger_put(&mh->hook->queue, &marks, &p);
+    delivery_log_put(&mh->hook->queue, &marks, &p);
     strays_put(&mh->hook->strays, &files, &p); /* first: a path may be another key's by now */
     files_put(&mh->hook->files, &files, &p);
     put_memory(&p);
@@ -184,7 +184,7 @@ void memory_hook_put_facts(const struct memory_hook *mh, struct batch *b)
 
 void memory_hook_lost(struct memory_hook *mh, struct batch *b)
 {
-    ledger_touch_all(&mh->hook->queue);
+    delivery_log_touch_all(&mh->hook->queue);
     files_touch_all(&mh->hook->files);
     strays_touch_all(&mh->hook->strays);
     mh->put = (struct hook_memory){0};
@@ -194,7 +194,7 @@ void memory_hook_lost(struct memory_hook *mh, struct batch *b)
 /* ---- In. */
 
 /* A last state that is on disk, though it is not to be any more (persist). */
-static bool tells_too_much(const struct memory_source *s, const struct ledger_mark *m)
+static bool tells_too_much(const struct memory_source *s, const struct delivery_record *m)
 {
     return s->persist != CONF_PERSIST_FULL && m->last != NULL && !object_is_bare(m->last);
 }
@@ -210,12 +210,12 @@ static void load_marks(struct memory_hook *mh, size_t source, const struct recal
     for (size_t i = 0; i < n; i++) {
         if (tells_too_much(s, &marks[i].mark))
             memory_row_put_mark(b, item, &marks[i].mark, s->persist);
-        if (!ledger_recall(&mh->hook->queue, source, &marks[i].mark, wall_ns))
+        if (!delivery_log_recall(&mh->hook->queue, source, &marks[i].mark, wall_ns))
             log_debug("a mark says nothing", KV_STR("hook", mh->hook->name),
                       KV_VIEW("key", marks[i].mark.key));
     }
     if (recall_value(r, item, ROW_SEEN).p != NULL)
-        ledger_recall_seen(&mh->hook->queue, source);
+        delivery_log_recall_seen(&mh->hook->queue, source);
 }
 
 /* Its watch is not to be remembered: all of it is new (persist). */

@@ -69,7 +69,7 @@ struct object *memory_row_object(const struct row_object *row)
     return object_create(&p);
 }
 
-void memory_row_put_mark(struct batch *b, uint64_t source, const struct ledger_mark *m,
+void memory_row_put_mark(struct batch *b, uint64_t source, const struct delivery_record *m,
                          enum conf_persist how)
 {
     struct row_mark row = {
@@ -77,12 +77,12 @@ void memory_row_put_mark(struct batch *b, uint64_t source, const struct ledger_m
         .key = m->key,
         .uid = m->uid,
         .is_handled = m->is_handled,
-        .is_told = m->is_told,
-        .open = m->open,
+        .is_told = m->is_delivered,
+        .open = m->attempted,
         .is_ended = m->is_ended,
         .note = m->note,
         .handled = m->handled,
-        .told = m->told,
+        .told = m->delivered,
     };
     bool has_last = m->is_ended && m->last != NULL;
 
@@ -93,18 +93,18 @@ void memory_row_put_mark(struct batch *b, uint64_t source, const struct ledger_m
     batch_mark(b, &row, has_last && row.last.whole ? object_ref(m->last) : NULL);
 }
 
-struct ledger_mark memory_row_mark(const struct row_mark *row)
+struct delivery_record memory_row_mark(const struct row_mark *row)
 {
-    struct ledger_mark m = {
+    struct delivery_record m = {
         .key = row->key,
         .uid = row->uid,
         .is_handled = row->is_handled,
-        .is_told = row->is_told,
-        .open = row->open,
+        .is_delivered = row->is_told,
+        .attempted = row->open,
         .is_ended = row->is_ended,
         .note = row->note,
         .handled = row->handled,
-        .told = row->told,
+        .delivered = row->told,
     };
     struct row_object last = row->last;
 

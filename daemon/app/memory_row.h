@@ -12,8 +12,8 @@
 #include "base/digest.h"
 #include "cache/skips.h"
 #include "conf/conf_watch.h"
+#include "hook/delivery_log.h"
 #include "hook/files.h"
-#include "hook/ledger.h"
 #include "kube/object.h"
 #include "state/batch.h"
 #include "state/row.h"
@@ -27,11 +27,11 @@ void memory_row_put(struct batch *b, uint64_t scope, struct object *o, enum conf
 struct object *memory_row_object(const struct row_object *row);
 
 /* Puts a mark into the batch as a row of a source; how: what is kept of its last state. */
-void memory_row_put_mark(struct batch *b, uint64_t source, const struct ledger_mark *m,
+void memory_row_put_mark(struct batch *b, uint64_t source, const struct delivery_record *m,
                          enum conf_persist how);
 
 /* The mark of a row, strings borrowed from it; `last` is a reference for the caller. */
-struct ledger_mark memory_row_mark(const struct row_mark *row);
+struct delivery_record memory_row_mark(const struct row_mark *row);
 
 /* Lets go of what the two above hold: for state_driver_params.release. */
 batch_release memory_row_release;

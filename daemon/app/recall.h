@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "hook/ledger.h"
+#include "hook/delivery_log.h"
 #include "kube/object.h"
 #include "state/loader.h"
 #include "state/roster.h"
@@ -35,8 +35,8 @@ struct recall_object {
 
 struct recall_mark {
     uint64_t source;
-    struct ledger_mark mark; /* with a reference of its own to `last` */
-    char *block;             /* key and uid are in it */
+    struct delivery_record mark; /* with a reference of its own to `last` */
+    char *block;                 /* key and uid are in it */
 };
 
 /* Arrays sorted by item, items by their parent. */

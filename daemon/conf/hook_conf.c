@@ -14,7 +14,7 @@ enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 
 enum { FILES_MAX = 100 }; /* all are read at each start */
 enum { GROUPED_SETTLE_MIN_MS = 200, GROUPED_SETTLE_MAX_MS = 2000 };
 
-/* As long as the state can tell it (hook/ledger). */
+/* As long as the state can tell it (hook/delivery_log). */
 #define PARKED_AGE_MIN_MS INT64_C(60000)
 #define PARKED_AGE_MAX_MS (INT64_C(300) * 24 * 3600 * 1000)
 

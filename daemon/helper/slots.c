@@ -6,17 +6,23 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-enum lane { LANE_COMMAND, LANE_APPLY, LANE_FINGERPRINT, LANE_SWEEP, LANES };
+enum work_queue {
+    WORK_QUEUE_COMMAND,
+    WORK_QUEUE_APPLY,
+    WORK_QUEUE_FINGERPRINT,
+    WORK_QUEUE_SWEEP,
+    WORK_QUEUES
+};
 
 struct slot {
     uint64_t id;
-    size_t lane;
+    size_t wq;
 };
 
 /* Behind the lanes of all hooks. */
-static size_t clear_lane(const struct slots *s)
+static size_t clear_work_queue(const struct slots *s)
 {
-    return s->params->hook_count * LANES;
+    return s->params->hook_count * WORK_QUEUES;
 }
 
 static size_t clear_most(const struct slots *s)
@@ -27,10 +33,10 @@ static size_t clear_most(const struct slots *s)
 void slots_init(struct slots *s, const struct helper_params *params)
 {
     *s = (struct slots){.params = params};
-    size_t most = clear_lane(s) + params->shared_runs + clear_most(s);
+    size_t most = clear_work_queue(s) + params->shared_runs + clear_most(s);
 
     s->all = mem_array(most + 1, sizeof(*s->all));
-    s->running = mem_array(clear_lane(s) + 1, sizeof(*s->running));
+    s->running = mem_array(clear_work_queue(s) + 1, sizeof(*s->running));
 }
 
 void slots_fini(struct slots *s)
@@ -40,31 +46,31 @@ void slots_fini(struct slots *s)
     *s = (struct slots){0};
 }
 
-static bool is_command(const struct slots *s, size_t lane)
+static bool is_command(const struct slots *s, size_t wq)
 {
-    return lane != clear_lane(s) && lane % LANES == LANE_COMMAND;
+    return wq != clear_work_queue(s) && wq % WORK_QUEUES == WORK_QUEUE_COMMAND;
 }
 
-static size_t most(const struct slots *s, size_t lane)
+static size_t most(const struct slots *s, size_t wq)
 {
-    if (lane == clear_lane(s))
+    if (wq == clear_work_queue(s))
         return clear_most(s);
-    return is_command(s, lane) ? s->params->hooks[lane / LANES].concurrency : 1;
+    return is_command(s, wq) ? s->params->hooks[wq / WORK_QUEUES].concurrency : 1;
 }
 
-static bool take(struct slots *s, uint64_t id, size_t lane)
+static bool take(struct slots *s, uint64_t id, size_t wq)
 {
-    bool shares = is_command(s, lane) && s->running[lane] > 0;
+    bool shares = is_command(s, wq) && s->running[wq] > 0;
 
-    if (s->running[lane] >= most(s, lane) || (shares && s->shared >= s->params->shared_runs))
+    if (s->running[wq] >= most(s, wq) || (shares && s->shared >= s->params->shared_runs))
         return false;
     s->shared += shares;
-    s->running[lane]++;
-    s->all[s->count++] = (struct slot){id, lane};
+    s->running[wq]++;
+    s->all[s->count++] = (struct slot){id, wq};
     return true;
 }
 
-static enum lane lane_of(enum wire_program program)
+static enum work_queue work_queue_of(enum wire_program program)
 {
     switch (program) {
     case WIRE_PROGRAM_COMMAND:
@@ -72,23 +78,23 @@ static enum lane lane_of(enum wire_program program)
     case WIRE_PROGRAM_REMOVE:
         break;
     case WIRE_PROGRAM_APPLY:
-        return LANE_APPLY;
+        return WORK_QUEUE_APPLY;
     case WIRE_PROGRAM_FINGERPRINT:
-        return LANE_FINGERPRINT;
+        return WORK_QUEUE_FINGERPRINT;
     case WIRE_PROGRAM_SWEEP:
-        return LANE_SWEEP;
+        return WORK_QUEUE_SWEEP;
     }
-    return LANE_COMMAND;
+    return WORK_QUEUE_COMMAND;
 }
 
 bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum wire_program program)
 {
-    return take(s, id, (size_t)hook * LANES + lane_of(program));
+    return take(s, id, (size_t)hook * WORK_QUEUES + work_queue_of(program));
 }
 
 bool slots_take_clear(struct slots *s, uint64_t id)
 {
-    return take(s, id, clear_lane(s));
+    return take(s, id, clear_work_queue(s));
 }
 
 void slots_free(struct slots *s, uint64_t id)
@@ -98,8 +104,8 @@ void slots_free(struct slots *s, uint64_t id)
     while (i < s->count && s->all[i].id != id)
         i++;
     ensure(i < s->count);
-    size_t lane = s->all[i].lane;
+    size_t wq = s->all[i].wq;
     s->all[i] = s->all[--s->count];
-    s->running[lane]--;
-    s->shared -= is_command(s, lane) && s->running[lane] > 0;
+    s->running[wq]--;
+    s->shared -= is_command(s, wq) && s->running[wq] > 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slots - how many runs the configuration allows at a time; pure. main's schedule (hook/sched) never
+ * slots - how many runs the configuration allows at a time; pure. main's schedule (hook/scheduler) never
  * asks for more, so who does is broken. A hook has a lane for its command, with what writes and
  * removes its files, one for apply and one for fingerprints. Each lane has a slot of its own; commands
  * beyond that share some.

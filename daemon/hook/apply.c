@@ -3,18 +3,18 @@
 
 #include <stdio.h>
 
-void apply_init(struct apply *a, struct sched *s, const struct lane_params *params)
+void apply_init(struct apply *a, struct scheduler *s, const struct work_queue_params *params)
 {
     *a = (struct apply){.wanted = params != NULL,
                         .since_ms = NEVER_MS,
                         .touched_ms = NEVER_MS,
                         .covered_ms = NEVER_MS,
                         .held_ms = NEVER_MS};
-    list_init(&a->unit.ready);
+    list_init(&a->work_item.ready);
     if (params == NULL)
         return;
-    sched_add(s, &a->lane, params);
-    a->lane.of = LANE_APPLY;
+    scheduler_add(s, &a->work_queue, params);
+    a->work_queue.of = WORK_QUEUE_APPLY;
 }
 
 void apply_touch(struct apply *a, uint64_t now_ms)
@@ -25,39 +25,40 @@ void apply_touch(struct apply *a, uint64_t now_ms)
         a->since_ms = now_ms;
     if (a->touched_ms == NEVER_MS)
         a->touched_ms = now_ms;
-    sched_touch(&a->lane, &a->unit, now_ms);
+    scheduler_touch(&a->work_queue, &a->work_item, now_ms);
 }
 
 void apply_hurry(struct apply *a)
 {
     if (apply_due(a))
-        sched_now(&a->lane, &a->unit);
+        scheduler_now(&a->work_queue, &a->work_item);
 }
 
 bool apply_due(const struct apply *a)
 {
-    return a->unit.state != UNIT_IDLE;
+    return a->work_item.state != WORK_ITEM_IDLE;
 }
 
 bool apply_may_repeat(const struct apply *a)
 {
-    return apply_due(a) && a->unit.state != UNIT_RUNNING;
+    return apply_due(a) && a->work_item.state != WORK_ITEM_RUNNING;
 }
 
 bool apply_waits(const struct apply *a)
 {
-    return apply_due(a) && a->unit.state != UNIT_PARKED;
+    return apply_due(a) && a->work_item.state != WORK_ITEM_PARKED;
 }
 
 void apply_hold(struct apply *a, bool shut, bool busy, uint64_t now_ms)
 {
     if (!a->wanted)
         return;
-    if (a->unit.orders != 0 && a->touched_ms == NEVER_MS && a->unit.state == UNIT_READY)
+    if (a->work_item.manual_runs != 0 && a->touched_ms == NEVER_MS &&
+        a->work_item.state == WORK_ITEM_READY)
         a->touched_ms = now_ms;
     bool holds = busy && a->touched_ms != NEVER_MS && now_ms - a->touched_ms < APPLY_HOLD_MS;
     a->held_ms = holds && !shut ? a->touched_ms + APPLY_HOLD_MS : NEVER_MS;
-    sched_block(&a->lane, shut || holds);
+    scheduler_block(&a->work_queue, shut || holds);
 }
 
 bool apply_is_held(const struct apply *a)
@@ -67,41 +68,42 @@ bool apply_is_held(const struct apply *a)
 
 uint64_t apply_wake_ms(const struct apply *a)
 {
-    return a->unit.state == UNIT_READY ? a->held_ms : NEVER_MS;
+    return a->work_item.state == WORK_ITEM_READY ? a->held_ms : NEVER_MS;
 }
 
 void apply_started(struct apply *a, uint64_t now_ms)
 {
     a->covered_ms = a->touched_ms;
     a->touched_ms = NEVER_MS;
-    sched_started(&a->lane, now_ms);
+    scheduler_started(&a->work_queue, now_ms);
 }
 
 static void note_end(struct apply *a, const struct apply_end *end)
 {
-    a->runs_ok += end->how == SCHED_DONE;
-    a->runs_failed += end->how == SCHED_FAILED;
-    if (end->how == SCHED_DONE)
+    a->runs_ok += end->how == SCHEDULER_DONE;
+    a->runs_failed += end->how == SCHEDULER_FAILED;
+    if (end->how == SCHEDULER_DONE)
         a->last_error[0] = '\0';
     else
         snprintf(a->last_error, sizeof(a->last_error), "%s", end->text);
 }
 
-void apply_ended(struct apply *a, struct sched *s, const struct apply_end *end, uint64_t now_ms)
+void apply_ended(struct apply *a, struct scheduler *s, const struct apply_end *end, uint64_t now_ms)
 {
-    bool again = end->how == SCHED_DONE && a->touched_ms != NEVER_MS;
+    bool again = end->how == SCHEDULER_DONE && a->touched_ms != NEVER_MS;
 
     note_end(a, end);
-    if (end->how == SCHED_DONE)
+    if (end->how == SCHEDULER_DONE)
         a->since_ms = a->touched_ms;
-    if (end->how == SCHED_DENIED) {
-        sched_unstarted(&a->lane, end->started_ms);
+    if (end->how == SCHEDULER_NOT_STARTED) {
+        scheduler_unstarted(&a->work_queue, end->started_ms);
         if (a->covered_ms != NEVER_MS)
             a->touched_ms = a->covered_ms;
     }
-    sched_done(s, &a->lane, &a->unit, again ? SCHED_AGAIN : end->how, now_ms);
-    if (a->unit.orders != 0 && !a->unit.denied) /* wanted while this one was under way */
-        sched_now(&a->lane, &a->unit);
+    scheduler_done(s, &a->work_queue, &a->work_item, again ? SCHEDULER_AGAIN : end->how, now_ms);
+    if (a->work_item.manual_runs != 0 &&
+        !a->work_item.not_started) /* wanted while this one was under way */
+        scheduler_now(&a->work_queue, &a->work_item);
 }
 
 uint64_t apply_age_ms(const struct apply *a, uint64_t now_ms)

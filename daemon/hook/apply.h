@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hook/sched.h"
+#include "hook/scheduler.h"
 
 /* Runs of the command hold apply back for so long at most, from the first write that waits. */
 #define APPLY_HOLD_MS 10000
@@ -18,8 +18,8 @@
 /* Embedded in its hook. Read-only outside apply.c, but for unit.orders. */
 struct apply {
     bool wanted; /* the hook has a program for it; else nothing is ever due */
-    struct lane lane;
-    struct unit unit;
+    struct work_queue work_queue;
+    struct work_item work_item;
     uint64_t since_ms;   /* since when something waits to be applied; NEVER_MS = nothing does */
     uint64_t touched_ms; /* the first write, or order, since the last start; NEVER_MS = none */
     uint64_t covered_ms; /* what that was at the last start: put back if it was none */
@@ -30,7 +30,7 @@ struct apply {
 };
 
 /* params NULL: the hook has no program for it. */
-void apply_init(struct apply *a, struct sched *s, const struct lane_params *params);
+void apply_init(struct apply *a, struct scheduler *s, const struct work_queue_params *params);
 
 /* A file of the hook changed, or was found as it may not have been applied. */
 void apply_touch(struct apply *a, uint64_t now_ms);
@@ -62,13 +62,14 @@ void apply_started(struct apply *a, uint64_t now_ms);
 
 /* How a run of it ended. */
 struct apply_end {
-    enum sched_result how; /* DONE, FAILED or DENIED */
-    const char *text;      /* how it failed; borrowed */
+    enum scheduler_result how; /* DONE, FAILED or DENIED */
+    const char *text;          /* how it failed; borrowed */
     uint64_t started_ms;
 };
 
 /* The run has ended. What was written while it ran is due again. */
-void apply_ended(struct apply *a, struct sched *s, const struct apply_end *end, uint64_t now_ms);
+void apply_ended(struct apply *a, struct scheduler *s, const struct apply_end *end,
+                 uint64_t now_ms);
 
 /* For how long something has waited to be applied, in ms; 0 = nothing waits, or it is parked. */
 uint64_t apply_age_ms(const struct apply *a, uint64_t now_ms);

@@ -154,7 +154,7 @@ static enum err_kind refuse(const struct run *run, struct file *file, struct err
  * cluster, persist). */
 static bool is_abandoned(const struct run *run, const struct file *file)
 {
-    return queue_find(&run->hook->queue, file->source, str_c(file->key)) == NULL;
+    return delivery_queue_find(&run->hook->queue, file->source, str_c(file->key)) == NULL;
 }
 
 static void take_over(const struct run *run, struct file *file)

@@ -46,7 +46,8 @@ void gate_block(struct hook *h)
 {
     bool closed = h->gate == GATE_CLOSED;
 
-    sched_block(&h->lane, h->paused || closed || gate_stale(h) != NULL || h->strays.due > 0);
+    scheduler_block(&h->work_queue,
+                    h->paused || closed || gate_stale(h) != NULL || h->strays.due > 0);
 }
 
 void gate_close(struct hook *h)
@@ -94,7 +95,7 @@ static bool open_sources(struct hook *h, uint64_t now_ms)
             continue;
         h->snapshot_due = h->snapshot_due || wants_snapshot(h, i);
         h->sources[i].is_lacked = false;
-        queue_open(&h->queue, i, h->rules.existing == HOOK_EXISTING_SKIP, now_ms);
+        delivery_queue_open(&h->queue, i, h->rules.existing == HOOK_EXISTING_SKIP, now_ms);
         any = true;
     }
     return any;

@@ -7,18 +7,18 @@
 #include "base/panic.h"
 #include "hook/gate.h"
 #include "hook/hook_parked.h"
-#include "hook/hook_unit.h"
+#include "hook/hook_work_item.h"
 
 void hooks_init(struct hooks *hs, unsigned shared_slots, uint64_t seed)
 {
     *hs = (struct hooks){.next_id = 1};
-    sched_init(&hs->sched, shared_slots, seed);
+    scheduler_init(&hs->scheduler, shared_slots, seed);
     list_init(&hs->runs);
 }
 
 static void free_hook(struct hook *h)
 {
-    queue_fini(&h->queue);
+    delivery_queue_fini(&h->queue);
     files_fini(&h->files);
     strays_fini(&h->strays);
     filter_fini(&h->filter);
@@ -65,12 +65,12 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     h->filter = p->filter;
     p->filter = (struct filter){0};
     h->trim_ms = NEVER_MS;
-    list_init(&h->unit.ready);
-    queue_init(&h->queue, &h->filter, h->source_count);
-    sched_add(&hs->sched, &h->lane, &p->lane);
+    list_init(&h->work_item.ready);
+    delivery_queue_init(&h->queue, &h->filter, h->source_count);
+    scheduler_add(&hs->scheduler, &h->work_queue, &p->work_queue);
     files_init(&h->files, p->output);
     strays_init(&h->strays);
-    apply_init(&h->apply, &hs->sched, p->applies ? &p->apply : NULL);
+    apply_init(&h->apply, &hs->scheduler, p->applies ? &p->apply : NULL);
     hs->v = mem_realloc(hs->v, (hs->n + 1) * sizeof(struct hook *));
     hs->v[hs->n++] = h;
 }
@@ -85,7 +85,7 @@ struct hook *hooks_find(const struct hooks *hs, struct str name)
 
 uint64_t hooks_wake_ms(const struct hooks *hs)
 {
-    uint64_t soonest = sched_wake_ms(&hs->sched);
+    uint64_t soonest = scheduler_wake_ms(&hs->scheduler);
 
     for (size_t i = 0; i < hs->n; i++) {
         if (apply_wake_ms(&hs->v[i]->apply) < soonest)
@@ -130,14 +130,14 @@ bool hooks_ready(const struct hooks *hs)
 }
 
 /* The entry that is neither handled nor parked for the longest time, or NULL. */
-static const struct entry *oldest_pending(const struct hook *h)
+static const struct delivery *oldest_pending(const struct hook *h)
 {
     list_each (pos, tmp, &h->queue.pending) {
-        const struct entry *e = list_entry(pos, struct entry, pending);
-        const struct unit *u = h->rules.mode == HOOK_OBJECT ? &e->unit : &h->unit;
+        const struct delivery *dl = list_entry(pos, struct delivery, pending);
+        const struct work_item *u = h->rules.mode == HOOK_OBJECT ? &dl->work_item : &h->work_item;
 
-        if (u->state != UNIT_PARKED)
-            return e;
+        if (u->state != WORK_ITEM_PARKED)
+            return dl;
     }
     return NULL;
 }
@@ -145,12 +145,12 @@ static const struct entry *oldest_pending(const struct hook *h)
 /* A rerun may be ready to start; nobody waits for it. */
 static bool is_quiet(const struct hook *h)
 {
-    if (h->gate == GATE_CLOSED || h->lane.running > 0 || orders_wait(&h->orders) ||
+    if (h->gate == GATE_CLOSED || h->work_queue.running > 0 || manual_runs_wait(&h->manual_runs) ||
         apply_waits(&h->apply) || strays_are_busy(h))
         return false;
     if (h->rules.mode == HOOK_OBJECT)
         return oldest_pending(h) == NULL;
-    return h->unit.state == UNIT_PARKED || !hook_unit_due(h, &h->unit, NULL);
+    return h->work_item.state == WORK_ITEM_PARKED || !hook_work_item_due(h, &h->work_item, NULL);
 }
 
 bool hooks_quiet(const struct hooks *hs)
@@ -158,7 +158,7 @@ bool hooks_quiet(const struct hooks *hs)
     for (size_t i = 0; i < hs->n; i++) {
         const struct hook *h = hs->v[i];
 
-        if (!is_quiet(h) && (h->lane.running > 0 || !hook_waits_for_people(hs, h)))
+        if (!is_quiet(h) && (h->work_queue.running > 0 || !hook_waits_for_people(hs, h)))
             return false;
     }
     return true;
@@ -169,35 +169,35 @@ static size_t pending_keys(const struct hook *h)
     size_t others = 0;
 
     if (h->rules.mode != HOOK_OBJECT)
-        return h->unit.state == UNIT_PARKED ? 0 : h->queue.pending_count;
+        return h->work_item.state == WORK_ITEM_PARKED ? 0 : h->queue.pending_count;
     list_each (pos, tmp, &h->queue.pending) {
-        const struct entry *e = list_entry(pos, struct entry, pending);
+        const struct delivery *dl = list_entry(pos, struct delivery, pending);
 
-        others += e->pins > 0 || e->unit.state == UNIT_PARKED;
+        others += dl->pins > 0 || dl->work_item.state == WORK_ITEM_PARKED;
     }
     return h->queue.pending_count - others;
 }
 
 size_t hook_pending(const struct hook *h)
 {
-    bool runs = h->apply.unit.state == UNIT_RUNNING;
+    bool runs = h->apply.work_item.state == WORK_ITEM_RUNNING;
 
     return pending_keys(h) + (apply_waits(&h->apply) && !runs);
 }
 
 size_t hook_parked(const struct hook *h)
 {
-    return h->lane.parked + h->apply.lane.parked;
+    return h->work_queue.parked + h->apply.work_queue.parked;
 }
 
 unsigned hook_running(const struct hook *h)
 {
-    return h->lane.running + h->apply.lane.running;
+    return h->work_queue.running + h->apply.work_queue.running;
 }
 
-size_t hook_denied(const struct hook *h)
+size_t hook_not_started(const struct hook *h)
 {
-    return h->lane.denied + h->apply.lane.denied;
+    return h->work_queue.not_started + h->apply.work_queue.not_started;
 }
 
 const char *hook_last_error(const struct hook *h)
@@ -209,8 +209,8 @@ const char *hook_last_error(const struct hook *h)
 
 uint64_t hook_oldest_pending_ms(const struct hook *h, uint64_t now_ms)
 {
-    const struct entry *e = oldest_pending(h);
-    uint64_t key_ms = e != NULL ? now_ms - e->pending_since_ms : 0;
+    const struct delivery *dl = oldest_pending(h);
+    uint64_t key_ms = dl != NULL ? now_ms - dl->pending_since_ms : 0;
     uint64_t apply_ms = apply_age_ms(&h->apply, now_ms);
 
     return apply_ms > key_ms ? apply_ms : key_ms;

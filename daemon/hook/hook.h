@@ -16,7 +16,7 @@
 #include "hook/files.h"
 #include "hook/history.h"
 #include "hook/hook_params.h"
-#include "hook/orders.h"
+#include "hook/manual_runs.h"
 #include "hook/run.h"
 #include "hook/strays.h"
 
@@ -37,9 +37,9 @@ struct hook {
     struct hook_source *sources;
     size_t source_count;
     struct filter filter;
-    struct queue queue;
-    struct lane lane;
-    struct unit unit; /* batch, snapshot */
+    struct delivery_queue queue;
+    struct work_queue work_queue;
+    struct work_item work_item; /* batch, snapshot */
     struct files files;
     struct strays strays;
     struct apply apply;
@@ -48,7 +48,7 @@ struct hook {
     bool recalled;         /* an earlier process had it (hook/hook_memory) */
     bool renew;            /* batch, snapshot: what it did is gone, and no run has succeeded */
     const char *renew_why; /* constant, what is gone or new, for people; NULL = not known */
-    struct orders orders;
+    struct manual_runs manual_runs;
     struct history history;
     uint64_t runs_ok;
     uint64_t runs_failed;
@@ -63,7 +63,7 @@ struct hook {
 struct hooks {
     struct hook **v;
     size_t n;
-    struct sched sched;
+    struct scheduler scheduler;
     struct list runs; /* under way */
     uint64_t next_id;
 };
@@ -105,7 +105,7 @@ struct hooks_verdict {
     uint64_t retry_ms; /* it will be tried again in so long, as it failed; NEVER_MS = it will not */
 };
 
-/* The run has ended; frees it. One that ended with RUN_NO_MEANS was none: it counts for nothing and
+/* The run has ended; frees it. One that ended with RUN_NOT_STARTED was none: it counts for nothing and
  * is not in the history; its outcome is HISTORY_FAILED. */
 struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
                                   const struct run_result *result, uint64_t now_ms);
@@ -120,7 +120,7 @@ void hook_pause(struct hook *h, bool paused);
  * snapshot: key.p NULL). It is the last one of h->orders. ERR_BUSY: paused, its first run is not
  * due yet, it waits for stale sources, or too many wait already; ERR_NOT_FOUND: there is nothing to
  * tell; ERR_CONFIG: the mode knows no keys. */
-enum err_kind hook_order(struct hook *h, struct str key, struct err *err) MUST_CHECK;
+enum err_kind hook_run_manually(struct hook *h, struct str key, struct err *err) MUST_CHECK;
 
 /* Is the hook paused, or may it not begin before one that is (after)? Nobody waits for it then. */
 bool hook_waits_for_people(const struct hooks *hs, const struct hook *h);
@@ -143,7 +143,7 @@ size_t hook_pending(const struct hook *h);
 unsigned hook_running(const struct hook *h);
 
 /* Units whose last run the system had no means to start, apply included. */
-size_t hook_denied(const struct hook *h);
+size_t hook_not_started(const struct hook *h);
 
 /* Why the last run, or that of apply, failed: "apply: exit status 1"; NULL = both succeeded. */
 const char *hook_last_error(const struct hook *h);

@@ -1,80 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What changes, until a run starts: hooks_delta(), hooks_stale(), hooks_next() of hook/hook.h. */
+#include "hook/delivery_log.h"
 #include "hook/gate.h"
 #include "hook/hook_parked.h"
-#include "hook/hook_unit.h"
-#include "hook/ledger.h"
+#include "hook/hook_work_item.h"
 
 /* Nothing is due for the key, and no run is under way: its rerun counts from its last run, else
  * from now on, if there is anything to be told again. */
-static void rest_entry(struct hook *h, struct entry *e, uint64_t now_ms)
+static void rest_entry(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
-    struct unit *u = &e->unit;
+    struct work_item *u = &dl->work_item;
 
-    if (hook_entry_over(h, e)) {
-        hook_orders_void(h, u);
-        sched_rest(&h->lane, u, NEVER_MS);
+    if (hook_entry_over(h, dl)) {
+        hook_manual_runs_void(h, u);
+        scheduler_rest(&h->work_queue, u, NEVER_MS);
     } else if (u->rerun_at_ms == 0) {
-        sched_rest(&h->lane, u, now_ms);
+        scheduler_rest(&h->work_queue, u, now_ms);
     }
 }
 
 /* The entry changed: the schedule hears of it. Another life or the end of one begins a new ladder
  * (DESIGN 1.3). */
-static void reschedule_entry(struct hook *h, struct entry *e, uint64_t now_ms)
+static void reschedule_entry(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
-    struct unit *u = &e->unit;
-    bool runs = u->state == UNIT_RUNNING;
+    struct work_item *u = &dl->work_item;
+    bool runs = u->state == WORK_ITEM_RUNNING;
     bool failed = u->failures > 0 && !runs;
 
-    if (!runs && !queue_due(e))
-        rest_entry(h, e, now_ms);
-    if (!hook_unit_due(h, u, e))
-        sched_drop(&h->lane, u);
-    else if (failed && (!queue_due(e) || queue_new_matter(&h->queue, e)))
-        sched_hurry(&h->lane, u); /* what failed is due no more */
-    else if (e->counts)
-        sched_touch(&h->lane, u, now_ms);
+    if (!runs && !delivery_is_due(dl))
+        rest_entry(h, dl, now_ms);
+    if (!hook_work_item_due(h, u, dl))
+        scheduler_drop(&h->work_queue, u);
+    else if (failed && (!delivery_is_due(dl) || delivery_is_new_matter(&h->queue, dl)))
+        scheduler_hurry(&h->work_queue, u); /* what failed is due no more */
+    else if (dl->counts)
+        scheduler_touch(&h->work_queue, u, now_ms);
 }
 
 /* e is NULL when nothing is left to know about its key: in mode object there is nothing to do
  * then. */
-static void reschedule(struct hook *h, struct entry *e, uint64_t now_ms)
+static void reschedule(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     if (h->rules.mode == HOOK_OBJECT) {
-        if (e != NULL)
-            reschedule_entry(h, e, now_ms);
-    } else if (!hook_unit_due(h, &h->unit, NULL)) {
-        sched_drop(&h->lane, &h->unit);
-    } else if (e != NULL && e->counts) {
-        sched_touch(&h->lane, &h->unit, now_ms);
+        if (dl != NULL)
+            reschedule_entry(h, dl, now_ms);
+    } else if (!hook_work_item_due(h, &h->work_item, NULL)) {
+        scheduler_drop(&h->work_queue, &h->work_item);
+    } else if (dl != NULL && dl->counts) {
+        scheduler_touch(&h->work_queue, &h->work_item, now_ms);
     }
 }
 
 /* What a source says before the hook may look at it: does it keep changing? */
-static void note_early(struct hook *h, struct entry *e, const struct delta *d, uint64_t now_ms)
+static void note_early(struct hook *h, struct delivery *dl, const struct delta *d, uint64_t now_ms)
 {
     if (d->cause != CAUSE_WATCH)
         return;
-    h->unit.changed_ms = now_ms;
-    if (e != NULL)
-        e->unit.changed_ms = now_ms;
+    h->work_item.changed_ms = now_ms;
+    if (dl != NULL)
+        dl->work_item.changed_ms = now_ms;
 }
 
 static void take_delta(struct hook *h, size_t source, const struct delta *d, uint64_t now_ms)
 {
-    struct entry *e = queue_change(&h->queue, source, d, now_ms);
+    struct delivery *dl = delivery_queue_change(&h->queue, source, d, now_ms);
 
     if (!h->queue.sources[source].is_open) {
-        note_early(h, e, d, now_ms);
+        note_early(h, dl, d, now_ms);
         return;
     }
-    if (e != NULL && e->unit.state != UNIT_RUNNING &&
-        hook_gives_way(h, e, e->unit.failures, e->unit.state == UNIT_PARKED))
-        queue_yield(&h->queue, e, now_ms);
-    reschedule(h, e, now_ms);
-    if (e != NULL)
-        queue_release(&h->queue, e); /* its unit may have become idle */
+    if (dl != NULL && dl->work_item.state != WORK_ITEM_RUNNING &&
+        hook_gives_way(h, dl, dl->work_item.failures, dl->work_item.state == WORK_ITEM_PARKED))
+        delivery_supersede(&h->queue, dl, now_ms);
+    reschedule(h, dl, now_ms);
+    if (dl != NULL)
+        delivery_release(&h->queue, dl); /* its unit may have become idle */
     hook_check_first(h);
 }
 
@@ -123,27 +123,27 @@ void hooks_stale(struct hooks *hs, struct source from, bool stale, uint64_t wall
 }
 
 /* Nothing is due for the key any more. */
-static void idle_entry(void *arg, struct entry *e)
+static void idle_entry(void *arg, struct delivery *dl)
 {
     struct hook *h = arg;
 
-    if (e->unit.state == UNIT_RUNNING || queue_due(e))
+    if (dl->work_item.state == WORK_ITEM_RUNNING || delivery_is_due(dl))
         return;
-    hook_orders_void(h, &e->unit);
-    sched_rest(&h->lane, &e->unit, NEVER_MS);
-    sched_drop(&h->lane, &e->unit);
-    queue_release(&h->queue, e);
+    hook_manual_runs_void(h, &dl->work_item);
+    scheduler_rest(&h->work_queue, &dl->work_item, NEVER_MS);
+    scheduler_drop(&h->work_queue, &dl->work_item);
+    delivery_release(&h->queue, dl);
 }
 
 /* A snapshot that lacks the source would be half of one: the hook waits as it did at the start. */
 static void forget_source(struct hook *h, size_t source)
 {
-    ledger_forget(&h->queue, source);
+    delivery_log_forget(&h->queue, source);
     h->sources[source].is_lacked = false;
     if (h->rules.mode == HOOK_OBJECT)
-        queue_each(&h->queue, source, idle_entry, h);
-    else if (!hook_unit_due(h, &h->unit, NULL))
-        sched_drop(&h->lane, &h->unit);
+        delivery_queue_each(&h->queue, source, idle_entry, h);
+    else if (!hook_work_item_due(h, &h->work_item, NULL))
+        scheduler_drop(&h->work_queue, &h->work_item);
     gate_close(h);
 }
 
@@ -156,19 +156,19 @@ void hooks_forget(struct hooks *hs, struct source from)
 }
 
 /* Something has changed so lately that more may come. */
-static bool keeps_changing(const struct hook *h, const struct unit *u, uint64_t now_ms)
+static bool keeps_changing(const struct hook *h, const struct work_item *u, uint64_t now_ms)
 {
-    return u->changed_ms > 0 && now_ms - u->changed_ms < h->lane.params.settle_ms;
+    return u->changed_ms > 0 && now_ms - u->changed_ms < h->work_queue.params.settle_ms;
 }
 
 /* The first runs are not delayed by settle, unless changes keep coming: what is there has been
  * quiet. */
-static void start_first(struct hook *h, struct unit *u, uint64_t now_ms)
+static void start_first(struct hook *h, struct work_item *u, uint64_t now_ms)
 {
     if (keeps_changing(h, u, now_ms))
-        sched_touch(&h->lane, u, now_ms);
+        scheduler_touch(&h->work_queue, u, now_ms);
     else
-        sched_hurry(&h->lane, u);
+        scheduler_hurry(&h->work_queue, u);
 }
 
 struct opening {
@@ -177,42 +177,42 @@ struct opening {
 };
 
 /* What an earlier process has parked stays parked, unless it gives way or has changed. */
-static bool park_again(struct hook *h, struct entry *e, uint64_t now_ms)
+static bool park_again(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
-    if (!ledger_was_parked(&h->queue, e))
+    if (!delivery_log_was_parked(&h->queue, dl))
         return false;
-    queue_entry_settled(&h->queue, e);
-    if (!hook_gives_way(h, e, 0, true))
+    delivery_settled(&h->queue, dl);
+    if (!hook_gives_way(h, dl, 0, true))
         return true;
-    queue_yield(&h->queue, e, now_ms);
+    delivery_supersede(&h->queue, dl, now_ms);
     return false;
 }
 
-static void schedule_entry(void *arg, struct entry *e)
+static void schedule_entry(void *arg, struct delivery *dl)
 {
     const struct opening *o = arg;
 
-    if (e->unit.state != UNIT_IDLE || !o->hook->queue.sources[e->source].is_open)
+    if (dl->work_item.state != WORK_ITEM_IDLE || !o->hook->queue.sources[dl->source].is_open)
         return;
-    if (park_again(o->hook, e, o->now_ms)) {
-        sched_park(&o->hook->lane, &e->unit);
-        hook_parked_note(o->hook, e, 0, o->now_ms);
-    } else if (queue_due(e))
-        start_first(o->hook, &e->unit, o->now_ms);
+    if (park_again(o->hook, dl, o->now_ms)) {
+        scheduler_park(&o->hook->work_queue, &dl->work_item);
+        hook_parked_note(o->hook, dl, 0, o->now_ms);
+    } else if (delivery_is_due(dl))
+        start_first(o->hook, &dl->work_item, o->now_ms);
     else
-        rest_entry(o->hook, e, o->now_ms);
+        rest_entry(o->hook, dl, o->now_ms);
 }
 
 /* A run under way may know nothing of the source: that counts as a change. */
-static void schedule_whole(struct hook *h, struct unit *u, uint64_t now_ms)
+static void schedule_whole(struct hook *h, struct work_item *u, uint64_t now_ms)
 {
-    if (hook_unit_due(h, u, NULL)) {
-        if (u->failures == 0 && !u->denied && u->state != UNIT_RUNNING)
+    if (hook_work_item_due(h, u, NULL)) {
+        if (u->failures == 0 && !u->not_started && u->state != WORK_ITEM_RUNNING)
             start_first(h, u, now_ms);
         else
-            sched_touch(&h->lane, u, now_ms);
-    } else if (u->state == UNIT_IDLE) {
-        sched_rest(&h->lane, u, now_ms);
+            scheduler_touch(&h->work_queue, u, now_ms);
+    } else if (u->state == WORK_ITEM_IDLE) {
+        scheduler_rest(&h->work_queue, u, now_ms);
     }
 }
 
@@ -224,10 +224,10 @@ static void schedule_seen(struct hook *h, uint64_t now_ms)
     h->strays.look = true;
     if (h->rules.mode == HOOK_OBJECT) {
         for (size_t i = 0; i < h->source_count; i++)
-            queue_each(&h->queue, i, schedule_entry, &o);
+            delivery_queue_each(&h->queue, i, schedule_entry, &o);
         return;
     }
-    schedule_whole(h, &h->unit, now_ms);
+    schedule_whole(h, &h->work_item, now_ms);
 }
 
 /* True if anything was opened: another hook may have waited for this one. */
@@ -248,18 +248,18 @@ static bool look_at_sources(struct hooks *hs, uint64_t now_ms)
     return any;
 }
 
-static struct hook *hook_of(struct lane *lane)
+static struct hook *hook_of(struct work_queue *work_queue)
 {
-    if (lane->of == LANE_APPLY)
-        return container_of(lane, struct hook, apply.lane);
-    return container_of(lane, struct hook, lane);
+    if (work_queue->of == WORK_QUEUE_APPLY)
+        return container_of(work_queue, struct hook, apply.work_queue);
+    return container_of(work_queue, struct hook, work_queue);
 }
 
 static void number_run(struct hooks *hs, struct run *run)
 {
     run->id = hs->next_id++;
-    run->orders = run->unit->orders;
-    run->unit->orders = 0;
+    run->manual_runs = run->work_item->manual_runs;
+    run->work_item->manual_runs = 0;
     list_append(&hs->runs, &run->link);
 }
 
@@ -272,27 +272,28 @@ static struct run *start_apply(struct hooks *hs, struct hook *h, uint64_t now_ms
     return run;
 }
 
-static struct run *start_run(struct hooks *hs, struct hook *h, struct unit *u, uint64_t now_ms)
+static struct run *start_run(struct hooks *hs, struct hook *h, struct work_item *u, uint64_t now_ms)
 {
-    struct entry *e = h->rules.mode == HOOK_OBJECT ? container_of(u, struct entry, unit) : NULL;
-    struct run *run = run_preview(h, e, now_ms);
+    struct delivery *dl =
+        h->rules.mode == HOOK_OBJECT ? container_of(u, struct delivery, work_item) : NULL;
+    struct run *run = run_preview(h, dl, now_ms);
 
     if (run == NULL)
         return NULL;
     number_run(hs, run);
     h->snapshot_due = false; /* until the run fails, or more comes */
     gate_note_lacked(h);
-    sched_started(&h->lane, now_ms);
-    run_announce(run);
+    scheduler_started(&h->work_queue, now_ms);
+    run_deliver(run);
     return run;
 }
 
 /* Nothing is left to tell: a batch without objects. */
-static void end_void(struct hooks *hs, struct hook *h, struct unit *u, uint64_t now_ms)
+static void end_void(struct hooks *hs, struct hook *h, struct work_item *u, uint64_t now_ms)
 {
-    hook_orders_void(h, u);
-    sched_done(&hs->sched, &h->lane, u, SCHED_DONE, now_ms);
-    sched_rest(&h->lane, u, now_ms);
+    hook_manual_runs_void(h, u);
+    scheduler_done(&hs->scheduler, &h->work_queue, u, SCHEDULER_DONE, now_ms);
+    scheduler_rest(&h->work_queue, u, now_ms);
     hook_check_first(h);
 }
 
@@ -304,16 +305,17 @@ static void hold_applies(struct hooks *hs, uint64_t now_ms)
         bool first = h->gate < GATE_APPLY && !hook_first_ended(h);
 
         apply_hold(&h->apply, h->paused || first || h->strays.due > 0,
-                   sched_is_busy(&h->lane, now_ms), now_ms);
+                   scheduler_is_busy(&h->work_queue, now_ms), now_ms);
     }
 }
 
 /* Starts what the schedule says may start; NULL: there is nothing to tell. */
-static struct run *start_unit(struct hooks *hs, struct lane *lane, struct unit *u, uint64_t now_ms)
+static struct run *start_work_item(struct hooks *hs, struct work_queue *work_queue,
+                                   struct work_item *u, uint64_t now_ms)
 {
-    if (lane->of == LANE_APPLY)
-        return start_apply(hs, hook_of(lane), now_ms);
-    return start_run(hs, hook_of(lane), u, now_ms);
+    if (work_queue->of == WORK_QUEUE_APPLY)
+        return start_apply(hs, hook_of(work_queue), now_ms);
+    return start_run(hs, hook_of(work_queue), u, now_ms);
 }
 
 /* What is kept of what is no more. */
@@ -328,21 +330,21 @@ static void tidy(struct hooks *hs, uint64_t now_ms)
 /* A void may be the end of first runs that another hook waits for. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
 {
-    struct lane *lane;
-    struct unit *u;
+    struct work_queue *work_queue;
+    struct work_item *u;
 
     do {
         while (look_at_sources(hs, now_ms))
             continue;
         tidy(hs, now_ms);
         hold_applies(hs, now_ms);
-        u = sched_next(&hs->sched, now_ms, &lane);
-        struct run *run = u != NULL ? start_unit(hs, lane, u, now_ms) : NULL;
+        u = scheduler_next(&hs->scheduler, now_ms, &work_queue);
+        struct run *run = u != NULL ? start_work_item(hs, work_queue, u, now_ms) : NULL;
 
         if (run != NULL)
             return run;
         if (u != NULL)
-            end_void(hs, hook_of(lane), u, now_ms);
+            end_void(hs, hook_of(work_queue), u, now_ms);
     } while (u != NULL);
     return NULL;
 }

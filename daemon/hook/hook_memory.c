@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/hook_memory.h"
 
+#include "hook/delivery_log.h"
 #include "hook/gate.h"
-#include "hook/ledger.h"
 
 struct hook_memory hook_memory_of(const struct hook *h)
 {
-    bool runs = h->rules.mode == HOOK_SNAPSHOT && h->lane.running > 0;
+    bool runs = h->rules.mode == HOOK_SNAPSHOT && h->work_queue.running > 0;
 
     return (struct hook_memory){.owes_snapshot = h->snapshot_due || runs || gate_lacked(h),
                                 .owes_renewal = h->renew,
@@ -32,7 +32,7 @@ void hook_memory_renew(struct hook *h)
 {
     bool skips = h->rules.existing == HOOK_EXISTING_SKIP;
 
-    ledger_renew(&h->queue, skips);
+    delivery_log_renew(&h->queue, skips);
     files_renew(&h->files);
     h->renew = h->rules.mode != HOOK_OBJECT;
     h->snapshot_due = h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !skips);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hook_memory - what of a whole hook outlives the process, beside the marks of its queue
- * (hook/ledger) and what its files hold (hook/files): what it owes though no key tells of it; pure.
+ * (hook/delivery_log) and what its files hold (hook/files): what it owes though no key tells of it; pure.
  */
 #ifndef HOOK_HOOK_MEMORY_H
 #define HOOK_HOOK_MEMORY_H

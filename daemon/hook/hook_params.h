@@ -11,7 +11,7 @@
 
 #include "hook/filter.h"
 #include "hook/hook_source.h"
-#include "hook/sched.h"
+#include "hook/scheduler.h"
 #include "proto/json_path.h"
 
 enum hook_mode { HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT };
@@ -49,10 +49,10 @@ struct hook_params {
     const struct hook_source *sources; /* copied, names too */
     size_t source_count;
     struct filter filter; /* taken */
-    struct lane_params lane;
-    const char *output;       /* copied: the template of its file (files_init()); NULL = none */
-    bool applies;             /* what it writes is to be applied by a program */
-    struct lane_params apply; /* of that; concurrency 1 */
+    struct work_queue_params work_queue;
+    const char *output; /* copied: the template of its file (files_init()); NULL = none */
+    bool applies;       /* what it writes is to be applied by a program */
+    struct work_queue_params apply; /* of that; concurrency 1 */
 };
 
 /* Frees the arrays and what they own. */

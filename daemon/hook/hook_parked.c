@@ -5,42 +5,44 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "hook/hook_unit.h"
-#include "hook/ledger.h"
+#include "hook/delivery_log.h"
+#include "hook/hook_work_item.h"
 
 enum { MINUTE_MS = 60 * 1000 };
 
 /* Is an end of the key all that is due, or, in mode object, what is due first? That a source is stale
  * is no key. */
-static bool is_end(const struct hook *h, const struct entry *e)
+static bool is_end(const struct hook *h, const struct delivery *dl)
 {
-    struct queue_event due[2];
+    struct delivery_event due[2];
 
-    if (e->key[0] == '\0' || !queue_due(e) || queue_events(&h->queue, e, due) == 0)
+    if (dl->key[0] == '\0' || !delivery_is_due(dl) || delivery_events(&h->queue, dl, due) == 0)
         return false;
-    return queue_is_end(due[0].type) && (h->rules.mode == HOOK_OBJECT || e->newest.object == NULL);
+    return delivery_is_end(due[0].type) &&
+           (h->rules.mode == HOOK_OBJECT || dl->newest.object == NULL);
 }
 
 /* The first time counts, over restarts too. */
-static void note_since(struct hook *h, struct entry *e, uint64_t wall_ns, uint64_t now_ms)
+static void note_since(struct hook *h, struct delivery *dl, uint64_t wall_ns, uint64_t now_ms)
 {
-    const struct queue *q = &h->queue;
+    const struct delivery_queue *q = &h->queue;
 
-    if (e->parked_at == 0) {
-        e->parked_at = ledger_minute(wall_ns > 0 ? wall_ns : q->recalled_ns);
-        e->parked_ms = (int64_t)now_ms;
-        queue_entry_touch(&h->queue, e);
-    } else if (e->parked_ms == 0) { /* it was an earlier process that noted it */
-        uint64_t age_ms = (uint64_t)ledger_minutes_since(e->parked_at, q->recalled_ns) * MINUTE_MS;
+    if (dl->parked_at == 0) {
+        dl->parked_at = delivery_log_minute(wall_ns > 0 ? wall_ns : q->recalled_ns);
+        dl->parked_ms = (int64_t)now_ms;
+        delivery_touch(&h->queue, dl);
+    } else if (dl->parked_ms == 0) { /* it was an earlier process that noted it */
+        uint64_t age_ms =
+            (uint64_t)delivery_log_minutes_since(dl->parked_at, q->recalled_ns) * MINUTE_MS;
 
-        e->parked_ms = (int64_t)now_ms - (int64_t)age_ms;
+        dl->parked_ms = (int64_t)now_ms - (int64_t)age_ms;
     }
 }
 
 /* NEVER_MS: it is kept however old it is. */
-static uint64_t due_ms(const struct hook *h, const struct entry *e)
+static uint64_t due_ms(const struct hook *h, const struct delivery *dl)
 {
-    int64_t due = e->parked_ms + (int64_t)h->rules.parked_age_ms;
+    int64_t due = dl->parked_ms + (int64_t)h->rules.parked_age_ms;
 
     if (h->rules.parked_age_ms == 0)
         return NEVER_MS;
@@ -50,33 +52,33 @@ static uint64_t due_ms(const struct hook *h, const struct entry *e)
 /* Oldest first. */
 static int by_age(const void *a, const void *b)
 {
-    const struct entry *const *x = a;
-    const struct entry *const *y = b;
+    const struct delivery *const *x = a;
+    const struct delivery *const *y = b;
 
     return ((*x)->parked_ms > (*y)->parked_ms) - ((*x)->parked_ms < (*y)->parked_ms);
 }
 
 /* Modes batch and snapshot: the ends that are due, all of them or those that have been parked, oldest
  * first; an array to free. */
-static struct entry **ends_of(const struct hook *h, bool all, size_t *n)
+static struct delivery **ends_of(const struct hook *h, bool all, size_t *n)
 {
-    struct entry **ends = mem_array(h->queue.pending_count + 1, sizeof(struct entry *));
+    struct delivery **ends = mem_array(h->queue.pending_count + 1, sizeof(struct delivery *));
 
     *n = 0;
     list_each (pos, tmp, &h->queue.pending) {
-        struct entry *e = list_entry(pos, struct entry, pending);
+        struct delivery *dl = list_entry(pos, struct delivery, pending);
 
-        if (is_end(h, e) && (all || e->parked_at != 0))
-            ends[(*n)++] = e;
+        if (is_end(h, dl) && (all || dl->parked_at != 0))
+            ends[(*n)++] = dl;
     }
-    qsort(ends, *n, sizeof(struct entry *), by_age);
+    qsort(ends, *n, sizeof(struct delivery *), by_age);
     return ends;
 }
 
 static void note_all(struct hook *h, uint64_t wall_ns, uint64_t now_ms)
 {
     size_t n;
-    struct entry **ends = ends_of(h, true, &n);
+    struct delivery **ends = ends_of(h, true, &n);
 
     h->trim_ms = n > 0 ? now_ms : NEVER_MS; /* then it is known when the next one is due */
     for (size_t i = 0; i < n; i++)
@@ -84,37 +86,37 @@ static void note_all(struct hook *h, uint64_t wall_ns, uint64_t now_ms)
     free(ends);
 }
 
-void hook_parked_note(struct hook *h, struct entry *e, uint64_t wall_ns, uint64_t now_ms)
+void hook_parked_note(struct hook *h, struct delivery *dl, uint64_t wall_ns, uint64_t now_ms)
 {
-    if (e == NULL) {
+    if (dl == NULL) {
         note_all(h, wall_ns, now_ms);
-    } else if (is_end(h, e)) {
-        note_since(h, e, wall_ns, now_ms);
-        sched_expire(&h->lane, &e->unit, due_ms(h, e));
+    } else if (is_end(h, dl)) {
+        note_since(h, dl, wall_ns, now_ms);
+        scheduler_expire(&h->work_queue, &dl->work_item, due_ms(h, dl));
     }
 }
 
-static void forget(struct hook *h, struct entry *e, uint64_t now_ms)
+static void forget(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     h->forgotten++;
-    snprintf(h->last_forgotten, sizeof(h->last_forgotten), "%s", e->key);
-    queue_give_up(&h->queue, e, now_ms);
+    snprintf(h->last_forgotten, sizeof(h->last_forgotten), "%s", dl->key);
+    delivery_give_up(&h->queue, dl, now_ms);
 }
 
 /* What follows the end, if anything does, is due. */
-static void forget_unit(struct hook *h, struct entry *e, uint64_t now_ms)
+static void forget_work_item(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
-    forget(h, e, now_ms);
-    if (queue_due(e)) {
-        sched_hurry(&h->lane, &e->unit);
+    forget(h, dl, now_ms);
+    if (delivery_is_due(dl)) {
+        scheduler_hurry(&h->work_queue, &dl->work_item);
         return;
     }
-    if (hook_entry_over(h, e)) {
-        hook_orders_void(h, &e->unit);
-        sched_rest(&h->lane, &e->unit, NEVER_MS);
+    if (hook_entry_over(h, dl)) {
+        hook_manual_runs_void(h, &dl->work_item);
+        scheduler_rest(&h->work_queue, &dl->work_item, NEVER_MS);
     }
-    sched_drop(&h->lane, &e->unit);
-    queue_release(&h->queue, e);
+    scheduler_drop(&h->work_queue, &dl->work_item);
+    delivery_release(&h->queue, dl);
 }
 
 static bool are_too_many(const struct hook *h, size_t n)
@@ -122,35 +124,35 @@ static bool are_too_many(const struct hook *h, size_t n)
     return h->rules.parked_deletes > 0 && n > h->rules.parked_deletes;
 }
 
-static void trim_units(struct hook *h, uint64_t now_ms)
+static void trim_work_items(struct hook *h, uint64_t now_ms)
 {
-    struct unit *u;
+    struct work_item *u;
 
-    while ((u = sched_expired(&h->lane, now_ms, h->rules.parked_deletes)) != NULL)
-        forget_unit(h, container_of(u, struct entry, unit), now_ms);
+    while ((u = scheduler_expired(&h->work_queue, now_ms, h->rules.parked_deletes)) != NULL)
+        forget_work_item(h, container_of(u, struct delivery, work_item), now_ms);
 }
 
 static void trim_whole(struct hook *h, uint64_t now_ms)
 {
     size_t n;
-    struct entry **ends = ends_of(h, false, &n);
+    struct delivery **ends = ends_of(h, false, &n);
     size_t i = 0;
 
     for (; i < n && (due_ms(h, ends[i]) <= now_ms || are_too_many(h, n - i)); i++) {
         forget(h, ends[i], now_ms);
-        queue_release(&h->queue, ends[i]);
+        delivery_release(&h->queue, ends[i]);
     }
     h->trim_ms = i < n ? due_ms(h, ends[i]) : NEVER_MS;
     free(ends);
-    if (!hook_unit_due(h, &h->unit, NULL))
-        sched_drop(&h->lane, &h->unit);
+    if (!hook_work_item_due(h, &h->work_item, NULL))
+        scheduler_drop(&h->work_queue, &h->work_item);
 }
 
 void hook_parked_trim(struct hook *h, uint64_t now_ms)
 {
     if (h->rules.mode == HOOK_OBJECT)
-        trim_units(h, now_ms);
-    else if (h->unit.state == UNIT_PARKED && h->trim_ms <= now_ms)
+        trim_work_items(h, now_ms);
+    else if (h->work_item.state == WORK_ITEM_PARKED && h->trim_ms <= now_ms)
         trim_whole(h, now_ms);
     else
         return;
@@ -159,7 +161,7 @@ void hook_parked_trim(struct hook *h, uint64_t now_ms)
 
 uint64_t hook_parked_wake_ms(const struct hook *h)
 {
-    bool parked = h->rules.mode != HOOK_OBJECT && h->unit.state == UNIT_PARKED;
+    bool parked = h->rules.mode != HOOK_OBJECT && h->work_item.state == WORK_ITEM_PARKED;
 
     return parked ? h->trim_ms : NEVER_MS;
 }

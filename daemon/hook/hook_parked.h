@@ -11,7 +11,7 @@
 
 /* The unit is parked, by a run that ended at wall_ns (e: its key in mode object, else NULL), or
  * again, as it was in an earlier process (wall_ns 0). */
-void hook_parked_note(struct hook *h, struct entry *e, uint64_t wall_ns, uint64_t now_ms);
+void hook_parked_note(struct hook *h, struct delivery *dl, uint64_t wall_ns, uint64_t now_ms);
 
 /* Forgets what has been parked for too long, and the oldest of what is too many. Not from inside a
  * run's end. */

@@ -41,7 +41,7 @@ static const struct hook_source *source_of(const struct run *run, size_t i)
 
 static void put_event_vars(struct buf *out, const struct run *run)
 {
-    const struct queue_event *ev = &run->events[0].ev;
+    const struct delivery_event *ev = &run->events[0].ev;
     const struct hook_source *source = source_of(run, 0);
 
     put_var(out, "INFORMERD_EVENT", str_c(delta_type_name(ev->type)));
@@ -65,7 +65,7 @@ static void put_field(struct buf *out, const struct hook_field *f, const struct 
 static enum err_kind read_fields(const struct run *run, struct buf *values, struct err *err)
 {
     const struct hook_rules *r = &run->hook->rules;
-    const struct queue_event *ev = &run->events[0].ev;
+    const struct delivery_event *ev = &run->events[0].ev;
     struct buf json = {0};
     enum err_kind kind = ERR_OK;
 
@@ -211,7 +211,7 @@ static void put_snapshot(struct json_out *j, const struct hook *h)
         if (!source_synced(h->sources[i].of))
             continue;
         size_t n;
-        struct object **all = queue_sorted(&h->queue, i, &n);
+        struct object **all = delivery_queue_sorted(&h->queue, i, &n);
 
         json_out_key(j, h->sources[i].name);
         json_out_open(j, '[');

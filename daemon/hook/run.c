@@ -48,31 +48,31 @@ const char *run_key(const struct run *run)
 /* What a MODIFIED is about: what differs from the last handled state, and all that runs since then
  * were told: they may have had effects. The newest state differs from theirs nowhere else. All of it
  * when the handled state, left by an earlier process, is not known. */
-static struct buf changed_paths(const struct entry *e, const struct queue_event *ev)
+static struct buf changed_paths(const struct delivery *dl, const struct delivery_event *ev)
 {
-    const struct object *base = queue_base(e, ev);
+    const struct object *base = delivery_base(dl, ev);
     struct buf lines = {0};
 
-    if (base == NULL && ev->type == DELTA_MODIFIED && known_has(&e->handled, ev->object))
+    if (base == NULL && ev->type == DELTA_MODIFIED && known_has(&dl->handled, ev->object))
         buf_puts(&lines, PATH_LIST_ALL);
     if (base == NULL)
         return lines;
-    if (e->told != NULL && strcmp(e->told, PATH_LIST_ALL) == 0) {
-        buf_puts(&lines, e->told);
+    if (dl->delivered_paths != NULL && strcmp(dl->delivered_paths, PATH_LIST_ALL) == 0) {
+        buf_puts(&lines, dl->delivered_paths);
         return lines;
     }
     lines = changes_between(base, ev->object);
-    if (e->told != NULL)
-        changes_unite(&lines, str_c(e->told));
+    if (dl->delivered_paths != NULL)
+        changes_unite(&lines, str_c(dl->delivered_paths));
     return lines;
 }
 
-static void add_event(struct run *run, struct entry *e, const struct queue_event *ev)
+static void add_event(struct run *run, struct delivery *dl, const struct delivery_event *ev)
 {
     struct run_event *slot = &run->events[run->event_count++];
-    struct object *base = queue_base(e, ev);
+    struct object *base = delivery_base(dl, ev);
 
-    *slot = (struct run_event){.ev = *ev, .entry = e, .changed = changed_paths(e, ev)};
+    *slot = (struct run_event){.ev = *ev, .entry = dl, .changed = changed_paths(dl, ev)};
     slot->ev.object = object_ref(ev->object);
     slot->old = base != NULL ? object_ref(base) : NULL;
 }
@@ -81,57 +81,57 @@ static void add_event(struct run *run, struct entry *e, const struct queue_event
 static enum run_kind kind_of(const struct run *run)
 {
     const struct run_event *re = run_keyed(run);
-    bool ends = re != NULL && run->event_count > 0 && queue_is_end(re->ev.type);
+    bool ends = re != NULL && run->event_count > 0 && delivery_is_end(re->ev.type);
 
     return ends && run->hook->files.template != NULL ? RUN_REMOVE : RUN_COMMAND;
 }
 
 /* Mode object: what is due first, or the newest state once more. */
-static void take_one(struct run *run, struct entry *e)
+static void take_one(struct run *run, struct delivery *dl)
 {
-    const struct queue *q = &run->hook->queue;
-    struct queue_event due[2];
+    const struct delivery_queue *q = &run->hook->queue;
+    struct delivery_event due[2];
 
     run->events = mem_array(1, sizeof(*run->events));
-    if ((queue_due(e) && queue_events(q, e, due) > 0) || queue_repeat(q, e, &due[0]))
-        add_event(run, e, &due[0]);
+    if ((delivery_is_due(dl) && delivery_events(q, dl, due) > 0) || delivery_repeat(q, dl, &due[0]))
+        add_event(run, dl, &due[0]);
 }
 
 /* Everything that is due. */
 static void take_due(struct run *run)
 {
-    struct queue *q = &run->hook->queue;
+    struct delivery_queue *q = &run->hook->queue;
 
     list_each (pos, tmp, &q->pending) {
-        struct entry *e = list_entry(pos, struct entry, pending);
-        struct queue_event due[2];
-        size_t n = queue_events(q, e, due);
+        struct delivery *dl = list_entry(pos, struct delivery, pending);
+        struct delivery_event due[2];
+        size_t n = delivery_events(q, dl, due);
 
         run->held_back =
-            run->held_back || (n == 2 && queue_is_end(due[1].type) && e->newest.object != NULL);
+            run->held_back || (n == 2 && delivery_is_end(due[1].type) && dl->newest.object != NULL);
         for (size_t i = 0; i < n; i++)
             if (filter_takes(q->filter, due[i].type))
-                add_event(run, e, &due[i]);
+                add_event(run, dl, &due[i]);
     }
 }
 
-static void repeat_entry(void *arg, struct entry *e)
+static void repeat_entry(void *arg, struct delivery *dl)
 {
     struct run *run = arg;
-    struct queue_event ev;
+    struct delivery_event ev;
 
-    if (!queue_due(e) && queue_repeat(&run->hook->queue, e, &ev))
-        add_event(run, e, &ev);
+    if (!delivery_is_due(dl) && delivery_repeat(&run->hook->queue, dl, &ev))
+        add_event(run, dl, &ev);
 }
 
 /* Mode batch: a rerun, or a run that a person wants, tells of every object. */
 static void repeat_all(struct run *run)
 {
     for (size_t i = 0; i < run->hook->source_count; i++)
-        queue_each(&run->hook->queue, i, repeat_entry, run);
+        delivery_queue_each(&run->hook->queue, i, repeat_entry, run);
 }
 
-static size_t known_keys(const struct queue *q)
+static size_t known_keys(const struct delivery_queue *q)
 {
     size_t n = 0;
 
@@ -141,20 +141,21 @@ static size_t known_keys(const struct queue *q)
 }
 
 /* A batch that keeps changing is told of what has not changed all the same, when it is time. */
-static bool is_overdue(const struct hook *h, const struct unit *u, uint64_t now_ms)
+static bool is_overdue(const struct hook *h, const struct work_item *u, uint64_t now_ms)
 {
     return h->rules.mode == HOOK_BATCH && u->rerun_at_ms > 0 && now_ms >= u->rerun_at_ms;
 }
 
 /* e is NULL in modes batch and snapshot. */
-static enum run_reason reason_of(const struct hook *h, const struct unit *u, const struct entry *e,
-                                 uint64_t now_ms)
+static enum run_reason reason_of(const struct hook *h, const struct work_item *u,
+                                 const struct delivery *dl, uint64_t now_ms)
 {
-    bool renew = e != NULL ? e->renew : h->renew;
-    bool existing = e != NULL ? e->existing && !e->recalled : h->gate == GATE_FIRST && !h->recalled;
-    bool due = e != NULL ? queue_due(e) : h->queue.pending_count > 0 || h->snapshot_due;
+    bool renew = dl != NULL ? dl->renew : h->renew;
+    bool existing =
+        dl != NULL ? dl->existing && !dl->recalled : h->gate == GATE_FIRST && !h->recalled;
+    bool due = dl != NULL ? delivery_is_due(dl) : h->queue.pending_count > 0 || h->snapshot_due;
 
-    if (u->orders != 0)
+    if (u->manual_runs != 0)
         return RUN_MANUAL;
     if (u->failures > 0)
         return RUN_RETRY;
@@ -171,15 +172,15 @@ bool run_tells_all(const struct run *run)
            run->reason == RUN_RERUN;
 }
 
-struct run *run_preview(struct hook *h, struct entry *e, uint64_t now_ms)
+struct run *run_preview(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
-    struct unit *u = e != NULL ? &e->unit : &h->unit;
+    struct work_item *u = dl != NULL ? &dl->work_item : &h->work_item;
     struct run *run =
-        MEM_NEW(struct run, .hook = h, .unit = u, .reason = reason_of(h, u, e, now_ms),
+        MEM_NEW(struct run, .hook = h, .work_item = u, .reason = reason_of(h, u, dl, now_ms),
                 .attempt = u->failures + 1, .started_ms = now_ms);
     list_init(&run->link);
-    if (e != NULL) {
-        take_one(run, e);
+    if (dl != NULL) {
+        take_one(run, dl);
     } else {
         bool whole = h->rules.mode == HOOK_BATCH && run_tells_all(run);
         size_t room = whole ? known_keys(&h->queue) : h->queue.pending_count;
@@ -196,11 +197,11 @@ struct run *run_preview(struct hook *h, struct entry *e, uint64_t now_ms)
     return NULL;
 }
 
-static enum run_reason reason_of_apply(const struct hook *h, const struct unit *u)
+static enum run_reason reason_of_apply(const struct hook *h, const struct work_item *u)
 {
     bool again = u->failures > 0;
 
-    if (u->orders != 0)
+    if (u->manual_runs != 0)
         return RUN_MANUAL;
     if (again)
         return RUN_RETRY;
@@ -209,9 +210,9 @@ static enum run_reason reason_of_apply(const struct hook *h, const struct unit *
 
 struct run *run_of_apply(struct hook *h, uint64_t now_ms)
 {
-    struct unit *u = &h->apply.unit;
+    struct work_item *u = &h->apply.work_item;
     struct run *run =
-        MEM_NEW(struct run, .hook = h, .unit = u, .kind = RUN_APPLY,
+        MEM_NEW(struct run, .hook = h, .work_item = u, .kind = RUN_APPLY,
                 .reason = reason_of_apply(h, u), .attempt = u->failures + 1, .started_ms = now_ms);
 
     list_init(&run->link);
@@ -219,15 +220,15 @@ struct run *run_of_apply(struct hook *h, uint64_t now_ms)
 }
 
 /* The two events of one entry share its notes. */
-void run_announce(struct run *run)
+void run_deliver(struct run *run)
 {
     for (size_t i = 0; i < run->event_count; i++) {
         struct run_event *re = &run->events[i];
 
-        re->was = queue_mark_of(re->entry);
-        queue_started(&run->hook->queue, re->entry, &re->ev);
+        re->was = delivery_snapshot_of(re->entry);
+        delivery_started(&run->hook->queue, re->entry, &re->ev);
         if (re->ev.type == DELTA_MODIFIED)
-            queue_told(re->entry, buf_str(&re->changed));
+            delivery_add_paths(re->entry, buf_str(&re->changed));
     }
 }
 
@@ -237,7 +238,7 @@ void run_free(struct run *run)
         object_unref(&run->events[i].ev.object);
         object_unref(&run->events[i].old);
         buf_free(&run->events[i].changed);
-        queue_mark_fini(&run->events[i].was);
+        delivery_snapshot_fini(&run->events[i].was);
     }
     list_remove(&run->link);
     free(run->events);

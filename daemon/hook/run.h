@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/list.h"
-#include "hook/means.h"
-#include "hook/queue_mark.h"
+#include "hook/delivery_snapshot.h"
+#include "hook/shortage.h"
 
 struct hook;
 
@@ -28,19 +28,19 @@ enum run_reason { RUN_EXISTING, RUN_CHANGE, RUN_RETRY, RUN_RERUN, RUN_RENEW, RUN
 
 /* An event of the run and the entry it came from, which stays while the run lives. */
 struct run_event {
-    struct queue_event ev; /* holds a reference of its object */
-    struct entry *entry;
-    struct object *old;    /* MODIFIED: the last handled state, a reference; NULL = there is none */
-    struct buf changed;    /* MODIFIED: lines of paths (hook/changes) */
-    struct queue_mark was; /* from run_announce() on */
+    struct delivery_event ev; /* holds a reference of its object */
+    struct delivery *entry;
+    struct object *old; /* MODIFIED: the last handled state, a reference; NULL = there is none */
+    struct buf changed; /* MODIFIED: lines of paths (hook/changes) */
+    struct delivery_snapshot was; /* from run_deliver() on */
 };
 
 struct run {
-    struct list link; /* of the runs under way */
-    uint64_t id;      /* unique in this process; 0 = only looked at (run_preview()) */
-    uint32_t orders;  /* of people that it fulfils (hook/orders) */
+    struct list link;     /* of the runs under way */
+    uint64_t id;          /* unique in this process; 0 = only looked at (run_preview()) */
+    uint32_t manual_runs; /* of people that it fulfils (hook/manual_runs) */
     struct hook *hook;
-    struct unit *unit;
+    struct work_item *work_item;
     enum run_kind kind;
     enum run_reason reason;
     unsigned attempt; /* 1, 2, ... */
@@ -52,10 +52,10 @@ struct run {
 };
 
 enum run_end {
-    RUN_EXITED,   /* with a status */
-    RUN_FAILED,   /* killed, timed out, not started */
-    RUN_UNFIT,    /* it cannot be told what it must be told: no use trying before a change */
-    RUN_NO_MEANS, /* the system lacked what it takes to start it (hook/means): that is no attempt */
+    RUN_EXITED, /* with a status */
+    RUN_FAILED, /* killed, timed out, not started */
+    RUN_UNFIT,  /* it cannot be told what it must be told: no use trying before a change */
+    RUN_NOT_STARTED, /* the system lacked what it takes to start it (hook/shortage): that is no attempt */
 };
 
 /* What became of the hook's file. */
@@ -69,22 +69,22 @@ enum run_file {
 /* How a run ended. Strings are borrowed. */
 struct run_result {
     enum run_end end;
-    int status;       /* EXITED */
-    enum means means; /* NO_MEANS: what was short */
-    const char *text; /* "exit status 3", "timeout after 30000 ms: killed by signal 9" */
-    uint64_t wall_ns; /* when */
-    uint64_t cpu_us;  /* user and system time of the program and what it waited for */
-    struct str out;   /* the last of what it printed to stdout, whatever bytes they are */
-    struct str err;   /* the same of stderr */
-    uint64_t dropped; /* bytes of output over log_limit */
+    int status;             /* EXITED */
+    enum shortage shortage; /* NO_MEANS: what was short */
+    const char *text;       /* "exit status 3", "timeout after 30000 ms: killed by signal 9" */
+    uint64_t wall_ns;       /* when */
+    uint64_t cpu_us;        /* user and system time of the program and what it waited for */
+    struct str out;         /* the last of what it printed to stdout, whatever bytes they are */
+    struct str err;         /* the same of stderr */
+    uint64_t dropped;       /* bytes of output over log_limit */
     bool stopped; /* informerd has ended it, as it ends itself: the next process tries it anew */
     enum run_file file;
     struct digest digest; /* SAME, WRITTEN but of REMOVE: of the file's bytes */
 };
 
-/* What a run of the unit would be told now, events in order; e is its entry in mode object, else
+/* What a run of the unit would be told now, events in order; dl is its entry in mode object, else
  * NULL. Nothing changes but references. NULL: there is nothing to tell. Free with run_free(). */
-struct run *run_preview(struct hook *h, struct entry *e, uint64_t now_ms) MUST_CHECK;
+struct run *run_preview(struct hook *h, struct delivery *dl, uint64_t now_ms) MUST_CHECK;
 
 /* Does it tell of all that there is, though it has not changed? */
 bool run_tells_all(const struct run *run);
@@ -93,7 +93,7 @@ bool run_tells_all(const struct run *run);
 struct run *run_of_apply(struct hook *h, uint64_t now_ms) MUST_CHECK;
 
 /* Takes note in the entries that a run with these events starts. */
-void run_announce(struct run *run);
+void run_deliver(struct run *run);
 
 /* Frees it and what it refers to. Takes it off its list. */
 void run_free(struct run *run);

@@ -133,9 +133,9 @@ static bool is_written(const struct hook *h, size_t source, struct str key)
 
 static bool has_object(const struct hook *h, size_t source, const char *key)
 {
-    const struct entry *e = queue_find(&h->queue, source, str_c(key));
+    const struct delivery *dl = delivery_queue_find(&h->queue, source, str_c(key));
 
-    return e != NULL && e->newest.object != NULL;
+    return dl != NULL && dl->newest.object != NULL;
 }
 
 /* Mode object: each source that has the key, maybe under the name of a watch that is no more, has

@@ -2,7 +2,7 @@
 #include "hook/why.h"
 
 #include "hook/gate.h"
-#include "hook/hook_unit.h"
+#include "hook/hook_work_item.h"
 
 const char *why_reason_name(enum why_reason reason)
 {
@@ -24,7 +24,7 @@ const char *why_past_name(enum why_past past)
     static const char *const names[] = {
         [WHY_PAST_NONE] = NULL,
         [WHY_PAST_HANDLED] = "handled",
-        [WHY_PAST_OPEN] = "open",
+        [WHY_PAST_ATTEMPTED] = "open",
         [WHY_PAST_RENEW] = "renew",
     };
 
@@ -54,7 +54,7 @@ void why_put_text(struct buf *out, const struct why *w)
     put_reason(out, w);
     if (w->past == WHY_PAST_HANDLED)
         buf_printf(out, "%s before the restart", w->reason == WHY_HANDLED ? "" : ", handled");
-    else if (w->past == WHY_PAST_OPEN)
+    else if (w->past == WHY_PAST_ATTEMPTED)
         buf_puts(out, ", a run before the restart did not succeed");
     else if (w->past == WHY_PAST_RENEW)
         buf_printf(out, ", to run again: %s",
@@ -97,42 +97,42 @@ static bool blame_gate(struct why *w, const struct hooks *hs, const struct hook 
 }
 
 /* The unit is due, and the lane may start runs. */
-static void blame_unit(struct why *w, const struct lane *lane, const struct unit *u,
-                       uint64_t now_ms)
+static void blame_work_item(struct why *w, const struct work_queue *work_queue,
+                            const struct work_item *u, uint64_t now_ms)
 {
-    bool waits = u->state == UNIT_SETTLING || u->state == UNIT_BACKOFF;
+    bool waits = u->state == WORK_ITEM_SETTLING || u->state == WORK_ITEM_BACKOFF;
 
     if (waits && now_ms < u->timer.due_ms) {
-        w->reason = u->state == UNIT_SETTLING ? WHY_SETTLING : WHY_BACKOFF;
+        w->reason = u->state == WORK_ITEM_SETTLING ? WHY_SETTLING : WHY_BACKOFF;
         w->until_ms = u->timer.due_ms;
-    } else if (now_ms < lane->earliest_ms) {
+    } else if (now_ms < work_queue->earliest_ms) {
         w->reason = WHY_MIN_INTERVAL;
-        w->until_ms = lane->earliest_ms;
+        w->until_ms = work_queue->earliest_ms;
     } else {
         w->reason = WHY_SLOT;
     }
 }
 
 /* The unit is due. */
-static void blame(struct why *w, const struct hooks *hs, const struct hook *h, const struct unit *u,
-                  uint64_t now_ms)
+static void blame(struct why *w, const struct hooks *hs, const struct hook *h,
+                  const struct work_item *u, uint64_t now_ms)
 {
     w->failures = u->failures;
-    if (u->state == UNIT_RUNNING)
+    if (u->state == WORK_ITEM_RUNNING)
         w->reason = WHY_RUNNING;
-    else if (u->state == UNIT_PARKED)
+    else if (u->state == WORK_ITEM_PARKED)
         w->reason = WHY_PARKED;
     else if (!blame_gate(w, hs, h, now_ms))
-        blame_unit(w, &h->lane, u, now_ms);
+        blame_work_item(w, &h->work_queue, u, now_ms);
 }
 
-static const struct queue_event *event_of(const struct entry *e)
+static const struct delivery_event *event_of(const struct delivery *dl)
 {
-    if (e->newest.object != NULL)
-        return &e->newest;
-    if (e->heir_gone.object != NULL)
-        return &e->heir_gone;
-    return e->gone.object != NULL ? &e->gone : NULL;
+    if (dl->newest.object != NULL)
+        return &dl->newest;
+    if (dl->successor_delete.object != NULL)
+        return &dl->successor_delete;
+    return dl->pending_delete.object != NULL ? &dl->pending_delete : NULL;
 }
 
 static const struct history_run *newest_run(const struct hook *h)
@@ -150,38 +150,40 @@ static void renewed(struct why *w, const struct hook *h)
 }
 
 /* A run of this process makes it old news. */
-static void tell_past(struct why *w, const struct hook *h, const struct entry *e)
+static void tell_past(struct why *w, const struct hook *h, const struct delivery *dl)
 {
-    if (!e->inherited)
+    if (!dl->inherited)
         return;
-    if (e->renew && e->gone.object == NULL)
+    if (dl->renew && dl->pending_delete.object == NULL)
         renewed(w, h);
-    else if (e->open)
-        w->past = WHY_PAST_OPEN;
-    else if (!queue_due(e) && !e->skipped && known_is(&e->handled))
+    else if (dl->attempted)
+        w->past = WHY_PAST_ATTEMPTED;
+    else if (!delivery_is_due(dl) && !dl->skipped && known_is(&dl->handled))
         w->past = WHY_PAST_HANDLED;
 }
 
-struct why why_entry(const struct hooks *hs, const struct hook *h, const struct entry *e,
+struct why why_entry(const struct hooks *hs, const struct hook *h, const struct delivery *dl,
                      uint64_t now_ms)
 {
     bool keyed = h->rules.mode == HOOK_OBJECT;
-    const struct hook_source *source = &h->sources[e->source];
-    const struct unit *u = keyed ? &e->unit : &h->unit;
-    struct why w = {.event = event_of(e)};
+    const struct hook_source *source = &h->sources[dl->source];
+    const struct work_item *u = keyed ? &dl->work_item : &h->work_item;
+    struct why w = {.event = event_of(dl)};
 
-    tell_past(&w, h, e);
-    w.last_run = keyed ? history_of_key(&h->history, source->name, e->key) : newest_run(h);
-    if (queue_due(e) || e->pins > 0 || (keyed && (u->orders != 0 || u->state == UNIT_RUNNING)))
+    tell_past(&w, h, dl);
+    w.last_run = keyed ? history_of_key(&h->history, source->name, dl->key) : newest_run(h);
+    if (delivery_is_due(dl) || dl->pins > 0 ||
+        (keyed && (u->manual_runs != 0 || u->state == WORK_ITEM_RUNNING)))
         blame(&w, hs, h, u, now_ms);
-    else if (!h->queue.sources[e->source].is_open && blame_gate(&w, hs, h, now_ms))
+    else if (!h->queue.sources[dl->source].is_open && blame_gate(&w, hs, h, now_ms))
         return w;
     else if (!source_synced(source->of) || is_held(source, now_ms))
         blame_source(&w, source, now_ms);
     return w;
 }
 
-static const struct queue_event *later(const struct queue_event *a, const struct queue_event *b)
+static const struct delivery_event *later(const struct delivery_event *a,
+                                          const struct delivery_event *b)
 {
     if (a == NULL || b == NULL)
         return a != NULL ? a : b;
@@ -189,15 +191,15 @@ static const struct queue_event *later(const struct queue_event *a, const struct
 }
 
 /* Of all keys. */
-static const struct queue_event *last_event(const struct hook *h)
+static const struct delivery_event *last_event(const struct hook *h)
 {
-    const struct queue_event *last = NULL;
+    const struct delivery_event *last = NULL;
 
     for (size_t i = 0; i < h->source_count; i++) {
         const struct map *keys = &h->queue.sources[i].by_key;
 
         for (struct map_node *n = map_first(keys); n != NULL; n = map_next(n))
-            last = later(last, event_of(map_entry(n, struct entry, node)));
+            last = later(last, event_of(map_entry(n, struct delivery, node)));
     }
     return last;
 }
@@ -220,22 +222,22 @@ static void blame_command(struct why *w, const struct hook *h)
 
 struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_ms)
 {
-    const struct unit *u = &h->apply.unit;
+    const struct work_item *u = &h->apply.work_item;
     struct why w = {
         .last_run = history_of_apply(&h->history), .failures = u->failures, .is_apply = true};
 
-    if (u->state == UNIT_IDLE && h->gate != GATE_CLOSED)
+    if (u->state == WORK_ITEM_IDLE && h->gate != GATE_CLOSED)
         return w;
-    if (u->state == UNIT_RUNNING)
+    if (u->state == WORK_ITEM_RUNNING)
         w.reason = WHY_RUNNING;
-    else if (u->state == UNIT_PARKED)
+    else if (u->state == WORK_ITEM_PARKED)
         w.reason = WHY_PARKED;
     else if (h->paused || h->gate == GATE_CLOSED)
         blame_gate(&w, hs, h, now_ms);
-    else if (u->state == UNIT_READY && h->apply.lane.blocked)
+    else if (u->state == WORK_ITEM_READY && h->apply.work_queue.blocked)
         blame_command(&w, h);
     else
-        blame_unit(&w, &h->apply.lane, u, now_ms);
+        blame_work_item(&w, &h->apply.work_queue, u, now_ms);
     return w;
 }
 
@@ -245,10 +247,11 @@ struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_m
     const struct hook_source *source = troubled(h, now_ms);
     struct why w = {.event = last_event(h), .last_run = newest_run(h)};
 
-    if (h->renew && h->unit.state != UNIT_RUNNING)
+    if (h->renew && h->work_item.state != WORK_ITEM_RUNNING)
         renewed(&w, h);
-    if (!keyed && (hook_unit_due(h, &h->unit, NULL) || h->unit.state == UNIT_RUNNING))
-        blame(&w, hs, h, &h->unit, now_ms);
+    if (!keyed &&
+        (hook_work_item_due(h, &h->work_item, NULL) || h->work_item.state == WORK_ITEM_RUNNING))
+        blame(&w, hs, h, &h->work_item, now_ms);
     else if (!blame_gate(&w, hs, h, now_ms) && source != NULL)
         blame_source(&w, source, now_ms);
     return w;

@@ -28,9 +28,9 @@ enum why_reason {
 /* What there is to say of the time before informerd was started anew. */
 enum why_past {
     WHY_PAST_NONE,
-    WHY_PAST_HANDLED, /* its last run succeeded then */
-    WHY_PAST_OPEN,    /* a run was started then and did not succeed: it may have been cut off */
-    WHY_PAST_RENEW,   /* what was done then is gone, or the hook is another: all runs again */
+    WHY_PAST_HANDLED,   /* its last run succeeded then */
+    WHY_PAST_ATTEMPTED, /* a run was started then and did not succeed: it may have been cut off */
+    WHY_PAST_RENEW,     /* what was done then is gone, or the hook is another: all runs again */
 };
 
 /* One answer; all borrowed from the hooks. */
@@ -42,12 +42,12 @@ struct why {
     uint64_t until_ms;    /* SETTLING, MIN_INTERVAL, BACKOFF, HOLDING: monotonic; else 0 */
     unsigned failures;    /* in a row */
     bool is_apply;        /* by why_apply() */
-    const struct queue_event *event;    /* the last one known, or NULL */
+    const struct delivery_event *event; /* the last one known, or NULL */
     const struct history_run *last_run; /* or NULL */
 };
 
 /* About an entry of the hook, in any mode. */
-struct why why_entry(const struct hooks *hs, const struct hook *h, const struct entry *e,
+struct why why_entry(const struct hooks *hs, const struct hook *h, const struct delivery *dl,
                      uint64_t now_ms);
 
 /* About what the hook wrote: why it is not applied yet. HANDLED: it is, or there is nothing. */

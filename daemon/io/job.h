@@ -24,8 +24,8 @@ struct job_events {
 };
 
 /* Makes all that the run needs, its input too: that tells what is there now, as the events of the
- * run do. ERR_IO: no descriptors or no memory file, err.code is the errno (means_lacking() with
- * MEANS_MEMORY_FILE covers both); ERR_CONFIG, ERR_TOO_BIG: it cannot be told its fields
+ * run do. ERR_IO: no descriptors or no memory file, err.code is the errno (shortage_lacking() with
+ * SHORTAGE_MEMORY_FILE covers both); ERR_CONFIG, ERR_TOO_BIG: it cannot be told its fields
  * (payload_put_env()). *out is NULL then. params, run and events must outlive the process. */
 enum err_kind job_create(const struct runner_params *params, struct run *run,
                          const struct job_events *events, void *arg, struct job **out,

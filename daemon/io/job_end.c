@@ -29,19 +29,19 @@ bool job_end_is_good(const struct job_end *end)
 }
 
 /* What stood in the way before it was a run; once the command has run, it was one. */
-static enum means lacking(const struct job_end *end)
+static enum shortage lacking(const struct job_end *end)
 {
     if (end->exit->how != HELPER_LINK_NOT_STARTED || end->program == WIRE_PROGRAM_OUTPUT)
-        return MEANS_ENOUGH;
-    return means_lacking(end->exit->stage, end->exit->value);
+        return SHORTAGE_NONE;
+    return shortage_lacking(end->exit->stage, end->exit->value);
 }
 
 static enum run_end judge(const struct job_end *end)
 {
     bool exited = end->exit->how == HELPER_LINK_EXITED && !is_cut(end);
 
-    if (lacking(end) != MEANS_ENOUGH)
-        return RUN_NO_MEANS;
+    if (lacking(end) != SHORTAGE_NONE)
+        return RUN_NOT_STARTED;
     if (end->exit->how == HELPER_LINK_NOT_STARTED && is_ours(end) && stage_is(end, WIRE_TEMPLATE))
         return RUN_UNFIT;
     if (is_ours(end) && stage_is(end, WIRE_CHECK)) /* park_exit speaks of the command */
@@ -160,7 +160,7 @@ void job_end_judge(const struct job_end *end, char *text, struct run_result *res
         snprintf(text, JOB_END_TEXT, "%s", how);
     result->end = judge(end);
     result->status = end->exit->value;
-    result->means = lacking(end);
+    result->shortage = lacking(end);
     result->text = text;
     result->file = became(end);
 }

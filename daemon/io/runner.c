@@ -10,7 +10,7 @@
 #include "io/helper_link.h"
 #include "io/job.h"
 #include "io/loop.h"
-#include "io/shortage.h"
+#include "io/shortage_log.h"
 #include "io/state_driver.h"
 #include "io/strays_driver.h"
 
@@ -53,7 +53,7 @@ struct runner {
     size_t running;         /* openings, and jobs with a run; the others linger for their output */
     struct deadline *hangs; /* of the oldest opening */
     uint64_t hung_at; /* commits there were when the disk was found to hang; 0 = it does not */
-    struct shortage shortage;
+    struct shortage_log shortage;
     struct strays_driver *strays_driver;
     bool *left_told;      /* by hook.index: it was said that its runs leave processes behind */
     bool *forgotten_told; /* the same: that it forgets ends that were parked */
@@ -94,8 +94,8 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
     struct hooks_verdict v =
         hooks_finish(r->params.hooks, run, result, loop_now_ms(r->params.loop));
 
-    if (result->end == RUN_NO_MEANS) {
-        shortage_begin(&r->shortage, h, result);
+    if (result->end == RUN_NOT_STARTED) {
+        shortage_log_begin(&r->shortage, h, result);
     } else {
         const struct history_run *ended = history_get(&h->history, 0);
 
@@ -106,7 +106,7 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
         if (r->events->on_result != NULL)
             r->events->on_result(r->arg, h, ended);
     }
-    shortage_check(&r->shortage, r->params.hooks);
+    shortage_log_check(&r->shortage, r->params.hooks);
     r->events->on_marks(r->arg);
     r->events->on_progress(r->arg);
 }
@@ -154,9 +154,9 @@ static void refuse(struct runner *r, struct run *run, const struct err *err)
     struct run_result result = {.end = RUN_FAILED, .text = err->text, .wall_ns = loop_wall_ns()};
 
     if (err->kind == ERR_IO)
-        result.means = means_lacking(MEANS_MEMORY_FILE, err->code);
-    if (result.means != MEANS_ENOUGH)
-        result.end = RUN_NO_MEANS;
+        result.shortage = shortage_lacking(SHORTAGE_MEMORY_FILE, err->code);
+    if (result.shortage != SHORTAGE_NONE)
+        result.end = RUN_NOT_STARTED;
     else if (err->kind == ERR_CONFIG || err->kind == ERR_TOO_BIG)
         result.end = RUN_UNFIT;
     finish(r, run, &result);
@@ -372,7 +372,7 @@ static void start_due(struct runner *r)
     if (r->state == RUNNER_ON)
         strays_driver_look(r->strays_driver);
     await_openings(r);
-    shortage_check(&r->shortage, r->params.hooks);
+    shortage_log_check(&r->shortage, r->params.hooks);
     uint64_t due = hooks_wake_ms(r->params.hooks);
     uint64_t now = loop_now_ms(r->params.loop);
     if (r->state == RUNNER_ON && due != NEVER_MS)
@@ -410,7 +410,7 @@ struct runner *runner_create(const struct runner_params *params, const struct ru
     r->arg = arg;
     r->left_told = mem_array(params->hooks->n + 1, sizeof(*r->left_told));
     r->forgotten_told = mem_array(params->hooks->n + 1, sizeof(*r->forgotten_told));
-    shortage_init(&r->shortage, params->hooks->n);
+    shortage_log_init(&r->shortage, params->hooks->n);
     list_init(&r->openings);
     list_init(&r->jobs);
     r->strays_driver =
@@ -520,7 +520,7 @@ void runner_dispose(struct runner **rp)
     deadline_dispose(&r->hangs);
     deadline_dispose(&r->wake);
     strays_driver_dispose(&r->strays_driver);
-    shortage_fini(&r->shortage);
+    shortage_log_fini(&r->shortage);
     free(r->left_told);
     free(r->forgotten_told);
     free(r);

@@ -210,7 +210,7 @@ static void build(struct bench *b, int fd)
         .name = "true",
         .sources = &source,
         .source_count = 1,
-        .lane = {.concurrency = 1, .retry = {.initial_ms = 1, .max_ms = 1}}
+        .work_queue = {.concurrency = 1, .retry = {.initial_ms = 1, .max_ms = 1}}
     };
 
     b->loop = loop_create();

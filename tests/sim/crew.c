@@ -152,7 +152,7 @@ void crew_order(struct crew *c, size_t hook, size_t key)
     if (want == ERR_NOT_FOUND && key == ACCOUNT_KEYS &&
         apply_may_repeat(&c->hooks.v[hook]->apply)) /* that is all there is to run */
         want = ERR_OK;
-    enum err_kind is = hook_order(c->hooks.v[hook], name, &err);
+    enum err_kind is = hook_run_manually(c->hooks.v[hook], name, &err);
     if (c->is_watched && is != want)
         panic("%s, key %.*s: the order ends with %d, not %d", c->params.rules[hook].name,
               STR_ARG(name), is, want);
@@ -258,11 +258,11 @@ bool crew_says_parked(const struct crew *c, size_t hook, size_t source, size_t k
 {
     const struct hook *h = c->hooks.v[hook];
     const char *name = key == ACCOUNT_OUTAGE ? "" : api_key(key);
-    const struct entry *e = queue_find(&h->queue, source, str_c(name));
+    const struct delivery *dl = delivery_queue_find(&h->queue, source, str_c(name));
 
     if (h->rules.mode != HOOK_OBJECT)
-        return h->unit.state == UNIT_PARKED;
-    return e != NULL && e->unit.state == UNIT_PARKED;
+        return h->work_item.state == WORK_ITEM_PARKED;
+    return dl != NULL && dl->work_item.state == WORK_ITEM_PARKED;
 }
 
 bool crew_is_parked(const struct crew *c, size_t hook, size_t source, size_t key)

@@ -42,15 +42,15 @@
     XX(OWN_SLOT, "start in the own slot while another hook hangs")                \
     XX(HANG, "run that hangs for minutes")                                        \
     XX(TIMEOUT, "run that is killed at its timeout")                              \
-    XX(DENIED, "run that the system had no means to start")                       \
-    XX(DENIED_ORDER, "the same of one that was ordered")                          \
+    XX(NOT_STARTED, "run that the system had no means to start")                  \
+    XX(NOT_STARTED_ORDER, "the same of one that was ordered")                     \
     XX(UNFIT, "run that cannot be told its fields")                               \
     XX(PARK_EXIT, "parked by its exit status")                                    \
     XX(PARK_ATTEMPTS, "parked when attempts were used up")                        \
     XX(CHANGED_RUNNING, "failed run of what has changed meanwhile")               \
     XX(UNPARKED, "unparked by a change")                                          \
     XX(FORWARD, "retry brought forward by a change")                              \
-    XX(NEW_LADDER, "ladder begun anew by another matter")                         \
+    XX(NEW_BACKOFF, "ladder begun anew by another matter")                        \
     XX(GAVE_WAY, "DELETED that gave way to the next life")                        \
     XX(NEXT_LIFE, "DELETED told, and ADDED of the next life")                     \
     XX(TWO_ENDS, "ends of two lives in one run")                                  \
@@ -80,7 +80,7 @@
     XX(APPLY_HELD, "apply beside its command, held back long enough")             \
     XX(APPLY_ORDERED, "apply that a person waits for")                            \
     XX(APPLY_PARKED, "apply parked when attempts were used up")                   \
-    XX(APPLY_DENIED, "apply that the system had no means to start")               \
+    XX(APPLY_NOT_STARTED, "apply that the system had no means to start")          \
     XX(OUTAGE, "STALE or FRESH told")                                             \
     XX(RESUMED, "stream synced without a list after a restart")                   \
     XX(RELIST_END, "DELETED found by a later list")                               \

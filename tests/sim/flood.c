@@ -117,7 +117,7 @@ static void add_hook(struct flood *x, enum hook_mode mode)
         .rules = {.mode = mode                                              },
         .sources = &source,
         .source_count = 1,
-        .lane = { .concurrency = 2, .retry = {.initial_ms = 100, .max_ms = 1000, .factor = 2}},
+        .work_queue = { .concurrency = 2, .retry = {.initial_ms = 100, .max_ms = 1000, .factor = 2}},
     };
     struct err err;
 
@@ -229,7 +229,7 @@ static size_t bytes_in_use(void)
 static void check_entries(const struct flood *x)
 {
     for (size_t i = 0; i < FLOOD_HOOKS; i++) {
-        const struct queue *q = &x->hooks.v[i]->queue;
+        const struct delivery_queue *q = &x->hooks.v[i]->queue;
 
         ensure(map_count(&q->sources[0].by_key) <= KEYS);
         ensure(q->pending_count <= KEYS);

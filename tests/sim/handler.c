@@ -221,8 +221,8 @@ struct handler_plan handler_plan(struct handler *h, const struct run *run)
         h->failures++;
         return (struct handler_plan){.end = RUN_UNFIT};
     }
-    if (!h->well && clock_percent(h->clock, h->rules->denied_percent))
-        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = RUN_NO_MEANS};
+    if (!h->well && clock_percent(h->clock, h->rules->not_started_percent))
+        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = RUN_NOT_STARTED};
     if (!h->well && clock_percent(h->clock, h->rules->percent))
         return fail(h);
     if (!h->well && h->rules->output && clock_percent(h->clock, h->rules->file_percent))
@@ -233,8 +233,8 @@ struct handler_plan handler_plan(struct handler *h, const struct run *run)
 
 struct handler_plan handler_plan_apply(struct handler *h)
 {
-    if (!h->well && clock_percent(h->clock, h->rules->denied_percent))
-        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = RUN_NO_MEANS};
+    if (!h->well && clock_percent(h->clock, h->rules->not_started_percent))
+        return (struct handler_plan){.ms = clock_pick(h->clock, 0, 3), .end = RUN_NOT_STARTED};
     if (!h->well && clock_percent(h->clock, h->rules->apply_percent))
         return fail(h);
     return (struct handler_plan){.ms = draw_ms(h), .end = RUN_EXITED};

@@ -151,7 +151,7 @@ static size_t key_of(struct str key)
     return key.n == 0 ? ACCOUNT_OUTAGE : api_find(key);
 }
 
-static void put_mark(void *arg, size_t source, const struct ledger_mark *m)
+static void put_mark(void *arg, size_t source, const struct delivery_record *m)
 {
     struct op *op = put(arg, PUT_MARK);
 
@@ -209,14 +209,14 @@ static void put_memory(const struct putting *p, struct hook *h)
 
 bool marks_put(struct marks *m, const struct hooks *hooks)
 {
-    static const struct ledger_sink marks = {put_mark, drop_mark, put_seen};
+    static const struct delivery_log_sink marks = {put_mark, drop_mark, put_seen};
     static const struct files_sink files = {put_file, drop_file};
 
     m->put_any = false;
     for (size_t i = 0; i < HOOKS; i++) {
         struct putting p = {m, i};
 
-        ledger_put(&hooks->v[i]->queue, &marks, &p);
+        delivery_log_put(&hooks->v[i]->queue, &marks, &p);
         files_put(&hooks->v[i]->files, &files, &p);
         put_memory(&p, hooks->v[i]);
     }
@@ -225,9 +225,9 @@ bool marks_put(struct marks *m, const struct hooks *hooks)
 
 /* ---- In: as memory_hook_load(). */
 
-static struct ledger_mark mark_of(const struct marks_row *r, size_t key)
+static struct delivery_record mark_of(const struct marks_row *r, size_t key)
 {
-    struct ledger_mark m = r->mark;
+    struct delivery_record m = r->mark;
 
     m.key = str_c(key == ACCOUNT_OUTAGE ? "" : api_key(key));
     m.uid = str_c(r->uid);
@@ -241,14 +241,14 @@ static void load_rows(struct marks *m, struct hook *h, size_t source, uint64_t w
     for (size_t key = 0; key < ACCOUNT_KEYS; key++)
         for (size_t i = 0; i < 2; i++) {
             const struct marks_row *r = &of->rows[source][key][i];
-            const struct ledger_mark mark = mark_of(r, key);
+            const struct delivery_record mark = mark_of(r, key);
 
-            m->features[FEATURE_KEPT_HEIR] += r->is && (mark.note & LEDGER_HEIR) != 0;
-            if (r->is && !ledger_recall(&h->queue, source, &mark, wall_ns))
+            m->features[FEATURE_KEPT_HEIR] += r->is && (mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
+            if (r->is && !delivery_log_recall(&h->queue, source, &mark, wall_ns))
                 panic("%s: a mark that says nothing", h->name);
         }
     if (of->seen[source])
-        ledger_recall_seen(&h->queue, source);
+        delivery_log_recall_seen(&h->queue, source);
 }
 
 static void load_hook(struct marks *m, struct hook *h, uint64_t now_ms)
@@ -292,7 +292,7 @@ void marks_each(const struct marks *m,
             for (size_t key = 0; key < API_KEYS; key++)
                 for (size_t n = 0; n < 4; n++) { /* of two lives of a key the last one first */
                     const struct marks_row *r = &m->hooks[i].rows[s][key][n % 2];
-                    bool heir = (r->mark.note & LEDGER_HEIR) != 0;
+                    bool heir = (r->mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
 
                     if (r->is && !r->mark.is_ended && heir == (n < 2))
                         fn(arg, i, s, str_c(api_key(key)), str_c(r->uid));

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hook/delivery_log.h"
 #include "hook/hook_memory.h"
-#include "hook/ledger.h"
 #include "sim/account.h"
 #include "sim/feature.h"
 #include "sim/recall.h"
@@ -22,7 +22,7 @@ enum { MARKS_TEXT = 40 };
 struct marks_row {
     bool is;
     char uid[24];
-    struct ledger_mark mark; /* with a reference of its object; key and uid are not set */
+    struct delivery_record mark; /* with a reference of its object; key and uid are not set */
 };
 
 struct marks_file {

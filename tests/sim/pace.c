@@ -22,7 +22,7 @@ void pace_init(struct pace *p)
 }
 
 /* When it has been quiet for long enough, or unquiet for too long. */
-static uint64_t settled_ms(const struct pace *p, const struct lane_params *l)
+static uint64_t settled_ms(const struct pace *p, const struct work_queue_params *l)
 {
     return min(p->last_ms + l->settle_ms, p->first_ms + l->settle_max_ms);
 }
@@ -35,7 +35,8 @@ static void due_between(struct pace *p, uint64_t earliest_ms, uint64_t latest_ms
     p->latest_ms = latest_ms;
 }
 
-static enum pace_effect come_forward(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+static enum pace_effect come_forward(struct pace *p, const struct work_queue_params *l,
+                                     uint64_t now_ms)
 {
     uint64_t at = max(now_ms, p->ended_ms + l->retry.initial_ms);
     bool parked = p->parked;
@@ -47,7 +48,7 @@ static enum pace_effect come_forward(struct pace *p, const struct lane_params *l
 }
 
 /* One that may have become ready already waits no longer. */
-static enum pace_effect extend(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+static enum pace_effect extend(struct pace *p, const struct work_queue_params *l, uint64_t now_ms)
 {
     p->last_ms = now_ms;
     uint64_t at = settled_ms(p, l);
@@ -60,7 +61,7 @@ static enum pace_effect extend(struct pace *p, const struct lane_params *l, uint
     return at < now_ms + l->settle_ms ? PACE_LIMIT : PACE_BURST;
 }
 
-enum pace_effect pace_touch(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+enum pace_effect pace_touch(struct pace *p, const struct work_queue_params *l, uint64_t now_ms)
 {
     p->news_ms = now_ms;
     if (p->running) {
@@ -69,9 +70,9 @@ enum pace_effect pace_touch(struct pace *p, const struct lane_params *l, uint64_
         p->changed = true;
         return PACE_NOTHING;
     }
-    if (p->denied) { /* it waits as it did */
+    if (p->not_started) { /* it waits as it did */
         if (!p->due)
-            due_between(p, p->denied_ms, p->denied_ms);
+            due_between(p, p->not_started_ms, p->not_started_ms);
         return PACE_NOTHING;
     }
     if (p->failures > 0)
@@ -89,13 +90,13 @@ enum pace_effect pace_touch(struct pace *p, const struct lane_params *l, uint64_
 void pace_hurry(struct pace *p, uint64_t now_ms)
 {
     p->failures = 0;
-    p->denied = false;
+    p->not_started = false;
     p->first_ms = now_ms;
     p->last_ms = now_ms;
     due_between(p, min(now_ms, p->earliest_ms), min(now_ms, p->latest_ms));
 }
 
-void pace_begin_hot(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+void pace_begin_hot(struct pace *p, const struct work_queue_params *l, uint64_t now_ms)
 {
     p->first_ms = now_ms;
     p->last_ms = now_ms;
@@ -115,7 +116,7 @@ void pace_drop(struct pace *p)
     if (p->ordered_ms != NEVER_MS)
         p->place_ms = pace_ready_ms(p);
     p->failures = 0;
-    p->denied = false;
+    p->not_started = false;
     p->due = false;
     p->parked = false;
     p->earliest_ms = NEVER_MS;
@@ -124,15 +125,15 @@ void pace_drop(struct pace *p)
 
 void pace_leave_order(struct pace *p, uint64_t now_ms)
 {
-    bool waits = p->denied && p->failures == 0;
+    bool waits = p->not_started && p->failures == 0;
 
     if (p->failures > 0)
         p->ordered_ms = min(p->ordered_ms, now_ms);
     pace_drop(p);
-    p->denied = waits;
+    p->not_started = waits;
 }
 
-void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms)
+void pace_rest(struct pace *p, const struct work_queue_params *l, uint64_t since_ms)
 {
     bool again = l->rerun_ms > 0 && since_ms != NEVER_MS;
     uint64_t at = again ? since_ms + l->rerun_ms : NEVER_MS;
@@ -141,7 +142,8 @@ void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms)
     p->rerun_latest_ms = again ? max(at + l->splay_ms, p->ended_ms) : NEVER_MS;
 }
 
-void pace_keep(struct pace *p, const struct lane_params *l, uint64_t since_ms, uint64_t earliest_ms)
+void pace_keep(struct pace *p, const struct work_queue_params *l, uint64_t since_ms,
+               uint64_t earliest_ms)
 {
     if (p->kept_latest_ms == NEVER_MS) {
         pace_rest(p, l, since_ms);
@@ -204,7 +206,7 @@ void pace_begin(struct pace *p, uint64_t now_ms)
 }
 
 /* What changed during the run has waited since then. */
-static void begin_burst(struct pace *p, const struct lane_params *l, uint64_t now_ms)
+static void begin_burst(struct pace *p, const struct work_queue_params *l, uint64_t now_ms)
 {
     uint64_t earliest = now_ms;
 
@@ -220,7 +222,7 @@ static void begin_burst(struct pace *p, const struct lane_params *l, uint64_t no
     due_between(p, earliest, max(now_ms, settled_ms(p, l) + l->splay_ms));
 }
 
-static uint64_t step_ms(const struct pace *p, const struct lane_params *l)
+static uint64_t step_ms(const struct pace *p, const struct work_queue_params *l)
 {
     double ms = (double)l->retry.initial_ms;
 
@@ -229,12 +231,12 @@ static uint64_t step_ms(const struct pace *p, const struct lane_params *l)
     return min((uint64_t)ms, l->retry.max_ms);
 }
 
-bool pace_is_spent(const struct pace *p, const struct lane_params *l, bool parks)
+bool pace_is_spent(const struct pace *p, const struct work_queue_params *l, bool parks)
 {
     return parks || (l->attempts > 0 && p->failures + 1 >= l->attempts);
 }
 
-static void fail(struct pace *p, const struct lane_params *l, bool parks, uint64_t now_ms)
+static void fail(struct pace *p, const struct work_queue_params *l, bool parks, uint64_t now_ms)
 {
     bool spent = pace_is_spent(p, l, parks);
 
@@ -255,23 +257,23 @@ static void deny(struct pace *p, const struct pace_end *end, uint64_t now_ms)
 {
     bool ordered = p->ordered_ms != NEVER_MS;
 
-    p->denied_ms = now_ms + SCHED_DENIED_MS;
-    p->denied = end->due || ordered || end->rerun;
+    p->not_started_ms = now_ms + SCHEDULER_NOT_STARTED_MS;
+    p->not_started = end->due || ordered || end->rerun;
     if (ordered)
-        p->ordered_ms = p->denied_ms;
+        p->ordered_ms = p->not_started_ms;
     if (end->due)
-        due_between(p, p->denied_ms, p->denied_ms);
+        due_between(p, p->not_started_ms, p->not_started_ms);
     else if (!ordered)
         p->failures = 0;
     p->changed = false;
 }
 
-void pace_end(struct pace *p, const struct lane_params *l, const struct pace_end *end,
+void pace_end(struct pace *p, const struct work_queue_params *l, const struct pace_end *end,
               uint64_t now_ms)
 {
     p->running = false;
     p->ended_ms = now_ms;
-    if (end->denied) {
+    if (end->not_started) {
         deny(p, end, now_ms);
         return;
     }

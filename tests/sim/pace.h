@@ -9,12 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "hook/sched.h"
+#include "hook/scheduler.h"
 
 struct pace {
     bool running;
     bool parked;
-    bool denied; /* the last run could not be started; since then it waits for denied_ms */
+    bool
+        not_started; /* the last run could not be started; since then it waits for not_started_ms */
     bool due;
     bool changed;        /* since the run under way started */
     uint64_t first_ms;   /* the first change of the burst */
@@ -22,7 +23,7 @@ struct pace {
     uint64_t news_ms;    /* the last change, of a source that is not seen yet too; 0 = none */
     uint64_t started_ms; /* the last run */
     uint64_t ended_ms;
-    uint64_t denied_ms;
+    uint64_t not_started_ms;
     unsigned failures;    /* in a row */
     uint64_t earliest_ms; /* with what is due; NEVER_MS = not as things are */
     uint64_t latest_ms;
@@ -43,13 +44,13 @@ void pace_init(struct pace *p);
 enum pace_effect { PACE_NOTHING, PACE_BURST, PACE_LIMIT, PACE_FORWARD, PACE_UNPARKED };
 
 /* Something changed, and something is due. */
-enum pace_effect pace_touch(struct pace *p, const struct lane_params *l, uint64_t now_ms);
+enum pace_effect pace_touch(struct pace *p, const struct work_queue_params *l, uint64_t now_ms);
 
 /* It is due at once, and a new ladder begins. */
 void pace_hurry(struct pace *p, uint64_t now_ms);
 
 /* The source is seen for the first time while it keeps changing. */
-void pace_begin_hot(struct pace *p, const struct lane_params *l, uint64_t now_ms);
+void pace_begin_hot(struct pace *p, const struct work_queue_params *l, uint64_t now_ms);
 
 /* A person wants it run. */
 void pace_order(struct pace *p, uint64_t now_ms);
@@ -62,11 +63,11 @@ void pace_leave_order(struct pace *p, uint64_t now_ms);
 
 /* It is to run again so long after since_ms, and once its last run has ended; NEVER_MS = not at
  * all. */
-void pace_rest(struct pace *p, const struct lane_params *l, uint64_t since_ms);
+void pace_rest(struct pace *p, const struct work_queue_params *l, uint64_t since_ms);
 
 /* What has run puts its rerun off by nothing, but not before earliest_ms; if there was to be none,
  * pace_rest() from since_ms on. */
-void pace_keep(struct pace *p, const struct lane_params *l, uint64_t since_ms,
+void pace_keep(struct pace *p, const struct work_queue_params *l, uint64_t since_ms,
                uint64_t earliest_ms);
 
 /* May it run now? can_repeat: though nothing is due. */
@@ -88,18 +89,18 @@ void pace_begin(struct pace *p, uint64_t now_ms);
 /* How a run ended. */
 struct pace_end {
     bool ok;
-    bool denied;  /* it was none */
-    bool parks;   /* no use trying again before a change */
-    bool rerun;   /* that was denied was a rerun, and may still be one */
-    bool due;     /* something is due */
-    bool another; /* something else than what failed */
+    bool not_started; /* it was none */
+    bool parks;       /* no use trying again before a change */
+    bool rerun;       /* that was denied was a rerun, and may still be one */
+    bool due;         /* something is due */
+    bool another;     /* something else than what failed */
 };
 
 /* A run ends. */
-void pace_end(struct pace *p, const struct lane_params *l, const struct pace_end *end,
+void pace_end(struct pace *p, const struct work_queue_params *l, const struct pace_end *end,
               uint64_t now_ms);
 
 /* Is it the last attempt that has failed, or does the exit park it? */
-bool pace_is_spent(const struct pace *p, const struct lane_params *l, bool parks);
+bool pace_is_spent(const struct pace *p, const struct work_queue_params *l, bool parks);
 
 #endif

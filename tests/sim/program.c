@@ -39,8 +39,8 @@ static void check_verdict(const struct crew *c, const struct program *p,
 
     if (pace->ordered_ms != NEVER_MS)
         return;
-    if ((pace->failures > 0 || pace->denied) && !pace->parked)
-        retry_ms = (pace->denied ? pace->denied_ms : pace->earliest_ms) - now(c);
+    if ((pace->failures > 0 || pace->not_started) && !pace->parked)
+        retry_ms = (pace->not_started ? pace->not_started_ms : pace->earliest_ms) - now(c);
     if ((v->outcome == HISTORY_OK) != ok || v->retry_ms != retry_ms ||
         (pace->parked && v->outcome != HISTORY_PARKED))
         panic("it says of the run: outcome %s, retry in %" PRIu64 " ms, not %" PRIu64,
@@ -59,7 +59,7 @@ static void end_apply(struct program *p)
                 p->run->id, (int)p->plan.end, p->plan.status);
     if (c->is_watched) {
         shelf_end_apply(&c->params.handlers[hook].shelf, &result);
-        watcher_end_apply(&c->watcher, hook, result.end == RUN_NO_MEANS);
+        watcher_end_apply(&c->watcher, hook, result.end == RUN_NOT_STARTED);
     }
     if (crew_remembers(c))
         outputs_end_apply(&c->params.memory->outputs[hook],
@@ -117,7 +117,7 @@ static void finish(struct crew *c, const struct program *p, const struct run_res
                     c->params.rules[hook].name, source, key);
     bool parked = !result->stopped && v.outcome == HISTORY_PARKED &&
                   crew_says_parked(c, hook, source, key); /* if nobody has ordered it meanwhile */
-    if (crew_remembers(c) && result->end != RUN_NO_MEANS)
+    if (crew_remembers(c) && result->end != RUN_NOT_STARTED)
         witness_verdict(w, hook, source, key, parked);
 }
 
@@ -135,7 +135,7 @@ static void end_program(struct program *p)
     }
     clock_trace(c->params.clock, "%s: run %" PRIu64 " ends: %s, status %d", p->run->hook->name,
                 p->run->id, ok ? "well" : "badly", p->plan.status);
-    if (result.end != RUN_NO_MEANS && !p->opening)
+    if (result.end != RUN_NOT_STARTED && !p->opening)
         handler_end(&c->params.handlers[p->run->hook->index], p->run, ok, p->plan.effect);
     end_files(c, p, ok, &result);
     finish(c, p, &result);
@@ -148,7 +148,7 @@ static void begin_program(struct program *p)
     struct crew *c = p->crew;
 
     p->opening = false;
-    if (p->run->kind != RUN_APPLY && p->plan.end != RUN_NO_MEANS) {
+    if (p->run->kind != RUN_APPLY && p->plan.end != RUN_NOT_STARTED) {
         handler_tell(&c->params.handlers[p->run->hook->index], p->run);
         if (crew_remembers(c))
             witness_tell(&c->params.memory->witness, p->run);
@@ -213,7 +213,7 @@ static void count_start(const struct crew *c, const struct program *p)
 
     features[FEATURE_TIMEOUT] += p->plan.ms == HANDLER_TIMEOUT_MS;
     features[FEATURE_HANG] += p->plan.ms == HANDLER_LONG_MS;
-    if (p->run->kind != RUN_APPLY && p->run->hook->lane.running == 1 &&
+    if (p->run->kind != RUN_APPLY && p->run->hook->work_queue.running == 1 &&
         somebody_hangs(c, p->run->hook))
         features[FEATURE_OWN_SLOT]++;
 }
@@ -286,7 +286,7 @@ void program_start(struct crew *c, struct run *run)
 static void cut(struct crew *c, const struct program *p)
 {
     size_t hook = p->run->hook->index;
-    bool started = !p->opening && p->plan.end != RUN_NO_MEANS;
+    bool started = !p->opening && p->plan.end != RUN_NOT_STARTED;
     bool effect = started && p->plan.end != RUN_UNFIT && clock_percent(c->params.clock, 50);
 
     if (p->run->kind == RUN_APPLY) {

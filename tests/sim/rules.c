@@ -33,9 +33,9 @@ static unsigned draw_events(struct clock *c)
 }
 
 /* Reruns are rare enough for all to become quiet in between. */
-static void draw_lane(struct lane_params *l, struct clock *c, bool object_mode)
+static void draw_work_queue(struct work_queue_params *l, struct clock *c, bool object_mode)
 {
-    *l = (struct lane_params){
+    *l = (struct work_queue_params){
         .concurrency = (unsigned)clock_pick(c, 1, 4),
         .retry = {.initial_ms = clock_percent(c, 70) ? 100 : 1500, .max_ms = 5000, .factor = 2},
     };
@@ -55,11 +55,11 @@ static void draw_lane(struct lane_params *l, struct clock *c, bool object_mode)
 
 static void draw_output(struct rules *r, struct clock *c)
 {
-    struct lane_params *l = &r->apply;
+    struct work_queue_params *l = &r->apply;
 
     r->output = rules_take_all(r) && !rules_take_outages(r) && clock_percent(c, 60);
     r->applies = r->output && clock_percent(c, 80);
-    *l = r->lane;
+    *l = r->work_queue;
     l->concurrency = 1;
     l->splay_ms = l->rerun_ms = 0;
     if (clock_percent(c, 50)) {
@@ -88,11 +88,11 @@ static void draw_one(struct rules *r, size_t number, struct clock *c, const stru
         r->when_stale = HOOK_STALE_WAIT;
     if (clock_percent(c, 35))
         r->park_exit = (unsigned)clock_pick(c, 1, (1U << RULES_STATUSES) - 1) << 1;
-    draw_lane(&r->lane, c, r->mode == HOOK_OBJECT);
+    draw_work_queue(&r->work_queue, c, r->mode == HOOK_OBJECT);
     draw_output(r, c);
     r->percent = (unsigned)clock_pick(c, 0, s->hook_percent);
     r->hang_percent = (unsigned)clock_pick(c, 0, 40);
-    r->denied_percent = clock_percent(c, 30) ? (unsigned)clock_pick(c, 1, 60) : 0;
+    r->not_started_percent = clock_percent(c, 30) ? (unsigned)clock_pick(c, 1, 60) : 0;
     r->slow_percent = clock_percent(c, 80) ? 5 : 60;
 }
 
@@ -120,7 +120,7 @@ void rules_trace(const struct rules v[HOOKS], const struct clock *clock)
 
     for (size_t i = 0; i < HOOKS; i++) {
         const struct rules *r = &v[i];
-        const struct lane_params *l = &r->lane;
+        const struct work_queue_params *l = &r->work_queue;
 
         clock_trace(clock, "%s: %s, sources %zu %zu, events %x%s%s%s%s%s%s, after %x, park_exit %x",
                     r->name, modes[r->mode], r->sources[0], r->sources[1], r->events,
@@ -192,7 +192,7 @@ struct hook_params rules_params(const struct rules *v, size_t number)
                   .when_stale = r->when_stale,
                   .include_old = r->include_old},
         .source_count = RULES_SOURCES,
-        .lane = r->lane,
+        .work_queue = r->work_queue,
         .applies = r->applies,
         .apply = r->apply,
     };

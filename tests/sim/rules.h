@@ -26,16 +26,16 @@ struct rules {
     enum hook_when_stale when_stale;
     unsigned after;     /* bit 1 << hook */
     unsigned park_exit; /* bit 1 << status; statuses are 1 to RULES_STATUSES */
-    struct lane_params lane;
+    struct work_queue_params work_queue;
     bool output; /* what it prints becomes a file, of each key in mode object */
     bool applies;
-    struct lane_params apply;
-    unsigned apply_percent;  /* of its runs that fail */
-    unsigned file_percent;   /* of files that cannot be written, or fail in the check */
-    unsigned percent;        /* of runs that fail */
-    unsigned hang_percent;   /* of those */
-    unsigned denied_percent; /* of runs that cannot be started */
-    unsigned slow_percent;   /* of runs that do not hang */
+    struct work_queue_params apply;
+    unsigned apply_percent;       /* of its runs that fail */
+    unsigned file_percent;        /* of files that cannot be written, or fail in the check */
+    unsigned percent;             /* of runs that fail */
+    unsigned hang_percent;        /* of those */
+    unsigned not_started_percent; /* of runs that cannot be started */
+    unsigned slow_percent;        /* of runs that do not hang */
 };
 
 /* Draws the settings of all hooks. */

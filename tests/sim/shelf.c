@@ -7,7 +7,7 @@
 #include "base/panic.h"
 
 /* DESIGN 1.5 and the word of apply.h. */
-enum { HOLD_MS = 10000, DENIED_MS = 1000 };
+enum { HOLD_MS = 10000, NOT_STARTED_MS = 1000 };
 
 static uint64_t now(const struct shelf *s)
 {
@@ -77,7 +77,7 @@ bool shelf_due(const struct shelf *s)
 /* When it has settled, at the earliest and at the latest. */
 static uint64_t settled_ms(const struct shelf *s, bool latest)
 {
-    const struct lane_params *l = &s->rules->apply;
+    const struct work_queue_params *l = &s->rules->apply;
     uint64_t quiet = s->last_ms + l->settle_ms;
     uint64_t last = s->first_ms + l->settle_max_ms;
 
@@ -174,17 +174,17 @@ void shelf_end(struct shelf *s, const struct run *run, bool ok, bool writes, uin
     uint64_t before = s->writes;
 
     end_file(s, run, ok, writes, bytes, result);
-    if (run->orders != 0 && result->end != RUN_NO_MEANS)
+    if (run->manual_runs != 0 && result->end != RUN_NOT_STARTED)
         want_again(s, s->writes > before);
 }
 
 bool shelf_release(struct shelf *s, const struct run *run, const struct run_result *result)
 {
     struct shelf_file *f = run->file != NULL ? file_of(s, run) : NULL;
-    bool denied = result->end == RUN_NO_MEANS;
+    bool not_started = result->end == RUN_NOT_STARTED;
     bool removed = run->kind == RUN_REMOVE && result->end == RUN_EXITED && result->status == 0;
 
-    if (f == NULL || (denied ? f->seen : !removed))
+    if (f == NULL || (not_started ? f->seen : !removed))
         return false;
     bool contested = f->contested;
     f->owner = 0;
@@ -218,8 +218,8 @@ static uint64_t deadline_ms(const struct shelf *s)
 
     if (s->touched_ms != NEVER_MS && s->awake)
         due = later(due, s->touched_ms + HOLD_MS);
-    if (s->denied)
-        return later(due, s->ended_ms + DENIED_MS);
+    if (s->not_started)
+        return later(due, s->ended_ms + NOT_STARTED_MS);
     if (s->ordered)
         return due;
     if (s->failures > 0)
@@ -255,11 +255,11 @@ static void check_start(const struct shelf *s, const struct run *run)
         why = "before min_interval is over";
     else if (s->busy && s->touched_ms != NEVER_MS && now(s) < s->touched_ms + HOLD_MS)
         why = "while more may come";
-    else if (s->denied && !s->ordered && now(s) < s->ended_ms + DENIED_MS)
+    else if (s->not_started && !s->ordered && now(s) < s->ended_ms + NOT_STARTED_MS)
         why = "at once after it was denied";
-    else if (s->failures == 0 && !s->denied && now(s) < settled_ms(s, false))
+    else if (s->failures == 0 && !s->not_started && now(s) < settled_ms(s, false))
         why = "before it has settled";
-    else if (s->failures > 0 && !s->denied && !s->ordered &&
+    else if (s->failures > 0 && !s->not_started && !s->ordered &&
              now(s) < s->ended_ms + s->rules->apply.retry.initial_ms)
         why = "at once after it failed";
     else if (run->attempt != s->failures + 1 || run->event_count > 0)
@@ -287,7 +287,7 @@ void shelf_begin_apply(struct shelf *s, const struct run *run)
     check_start(s, run);
     count_start(s);
     s->running = true;
-    s->ordered = s->hurried = s->denied = s->ready = false;
+    s->ordered = s->hurried = s->not_started = s->ready = false;
     s->covers = s->writes;
     s->covered_ms = s->touched_ms;
     s->touched_ms = s->first_ms = NEVER_MS;
@@ -311,9 +311,9 @@ void shelf_end_apply(struct shelf *s, const struct run_result *result)
 
     s->running = false;
     s->ended_ms = s->opened_ms = now(s);
-    s->denied = result->end == RUN_NO_MEANS;
-    if (s->denied) {
-        count(s, FEATURE_APPLY_DENIED);
+    s->not_started = result->end == RUN_NOT_STARTED;
+    if (s->not_started) {
+        count(s, FEATURE_APPLY_NOT_STARTED);
         s->free_ms = 0;
         if (s->covered_ms != NEVER_MS)
             s->touched_ms = s->covered_ms;

@@ -36,7 +36,7 @@ struct shelf {
     uint64_t first_ms;   /* the first one that settles */
     bool running;
     bool parked;
-    bool denied;
+    bool not_started;
     bool ordered;
     bool hurried;       /* it is of the first runs */
     bool shut;          /* paused, or before the first runs have ended; as seen last ... */

@@ -72,7 +72,7 @@ static unsigned shared_slots_used(const struct watcher *w)
 bool watched_has_slot(const struct watcher *w, const struct watched *h)
 {
     return h->running == 0 ||
-           (h->running < h->rules->lane.concurrency && shared_slots_used(w) < w->slots);
+           (h->running < h->rules->work_queue.concurrency && shared_slots_used(w) < w->slots);
 }
 
 bool watched_first_ended(const struct watched *h)

@@ -36,7 +36,7 @@ static void touch(const struct watcher *w, const struct watched *h, struct pace 
                                            [PACE_LIMIT] = FEATURE_LIMIT,
                                            [PACE_FORWARD] = FEATURE_FORWARD,
                                            [PACE_UNPARKED] = FEATURE_UNPARKED};
-    enum pace_effect effect = pace_touch(p, &h->rules->lane, w->clock->now_ms);
+    enum pace_effect effect = pace_touch(p, &h->rules->work_queue, w->clock->now_ms);
 
     if (effect != PACE_NOTHING)
         watched_count(w, counted[effect]);
@@ -46,7 +46,7 @@ static void touch(const struct watcher *w, const struct watched *h, struct pace 
 static void calm_down(const struct watcher *w, const struct watched *h, const struct account *a,
                       struct pace *p)
 {
-    const struct lane_params *l = &h->rules->lane;
+    const struct work_queue_params *l = &h->rules->work_queue;
     bool by_key = h->rules->mode == HOOK_OBJECT;
 
     if (p->running)
@@ -74,7 +74,7 @@ static void reschedule(const struct watcher *w, struct watched *h, const struct 
     if (!watched_due(h, a)) {
         calm_down(w, h, a, p);
     } else if (by_key && !p->running && p->failures > 0 && account_new_matter(a, h->rules)) {
-        watched_count(w, FEATURE_NEW_LADDER);
+        watched_count(w, FEATURE_NEW_BACKOFF);
         pace_hurry(p, w->clock->now_ms);
     } else if (news) {
         touch(w, h, p);
@@ -167,7 +167,7 @@ void watcher_stale(struct watcher *w, size_t number, bool stale)
 /* First runs do not wait for quiet, unless changes keep coming. */
 static void start_first(const struct watcher *w, const struct watched *h, struct pace *p)
 {
-    if (p->news_ms == 0 || w->clock->now_ms - p->news_ms >= h->rules->lane.settle_ms) {
+    if (p->news_ms == 0 || w->clock->now_ms - p->news_ms >= h->rules->work_queue.settle_ms) {
         pace_hurry(p, w->clock->now_ms);
         return;
     }
@@ -175,7 +175,7 @@ static void start_first(const struct watcher *w, const struct watched *h, struct
     if (p->due)
         touch(w, h, p);
     else
-        pace_begin_hot(p, &h->rules->lane, w->clock->now_ms);
+        pace_begin_hot(p, &h->rules->work_queue, w->clock->now_ms);
 }
 
 static void see_keys(const struct watcher *w, struct watched *h, size_t source)
@@ -187,7 +187,7 @@ static void see_keys(const struct watcher *w, struct watched *h, size_t source)
         if (a->due)
             start_first(w, h, p);
         else if (watched_repeats(h, a))
-            pace_rest(p, &h->rules->lane, w->clock->now_ms);
+            pace_rest(p, &h->rules->work_queue, w->clock->now_ms);
     }
 }
 
@@ -198,13 +198,13 @@ static void see_whole(const struct watcher *w, struct watched *h)
 
     if (r->mode == HOOK_SNAPSHOT && r->existing == HOOK_EXISTING_RUN)
         h->whole_due = true;
-    if (p->running || p->failures > 0 || p->denied) {
+    if (p->running || p->failures > 0 || p->not_started) {
         if (watched_due(h, NULL))
             touch(w, h, p);
     } else if (watched_due(h, NULL)) {
         start_first(w, h, p);
     } else if (p->rerun_earliest_ms == NEVER_MS) {
-        pace_rest(p, &r->lane, w->clock->now_ms);
+        pace_rest(p, &r->work_queue, w->clock->now_ms);
     }
 }
 
@@ -278,11 +278,11 @@ static bool anything_due(struct watched *h)
     return false;
 }
 
-void watcher_end_apply(struct watcher *w, size_t hook, bool denied)
+void watcher_end_apply(struct watcher *w, size_t hook, bool not_started)
 {
     struct watched *h = &w->hooks[hook];
 
-    if (h->gate == GATE_APPLY && !denied)
+    if (h->gate == GATE_APPLY && !not_started)
         h->gate = GATE_OPEN;
 }
 

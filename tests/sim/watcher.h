@@ -58,7 +58,7 @@ void watcher_open(struct watcher *w, const bool synced[SOURCES]);
 /* A person stops a hook, or lets it go on. */
 void watcher_pause(struct watcher *w, size_t hook, bool paused);
 
-/* A person wants runs of a key, or of all (ACCOUNT_KEYS). What hook_order() must say. */
+/* A person wants runs of a key, or of all (ACCOUNT_KEYS). What hook_run_manually() must say. */
 enum err_kind watcher_order(struct watcher *w, size_t hook, size_t key);
 
 /* A run starts. */
@@ -72,7 +72,7 @@ const struct pace *watcher_end(struct watcher *w, const struct run *run,
                                const struct run_result *result);
 
 /* A run of apply ends; denied: it was none. */
-void watcher_end_apply(struct watcher *w, size_t hook, bool denied);
+void watcher_end_apply(struct watcher *w, size_t hook, bool not_started);
 
 /* Keys that were refused may have the file that they wanted. */
 void watcher_unpark(struct watcher *w, size_t hook);

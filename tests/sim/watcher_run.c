@@ -208,8 +208,8 @@ static void check_allowed(const struct watcher *w, const struct watched *h)
         panic("%s runs %s", h->rules->name, why);
 }
 
-static void check_unit(const struct watcher *w, const struct watched *h, const struct account *a,
-                       const struct pace *p, const struct run *run)
+static void check_work_item(const struct watcher *w, const struct watched *h,
+                            const struct account *a, const struct pace *p, const struct run *run)
 {
     enum run_reason want = reason(w, h, a, p, run);
 
@@ -311,13 +311,13 @@ void watcher_begin(struct watcher *w, const struct run *run)
     struct pace *p = by_key ? pace_of(h, a) : &h->paces[0][0];
 
     check_allowed(w, h);
-    check_unit(w, h, a, p, run);
+    check_work_item(w, h, a, p, run);
     if (by_key)
         check_turn(h, p);
     check_told(w, h, run);
     count_run(w, h, p, run);
     h->running++;
-    h->free_ms = w->clock->now_ms + h->rules->lane.min_interval_ms;
+    h->free_ms = w->clock->now_ms + h->rules->work_queue.min_interval_ms;
     h->held_back = h->rules->mode == HOOK_SNAPSHOT && holds_back(h);
     h->whole_due = false;
     for (size_t i = 0; i < run->event_count; i++) {
@@ -338,11 +338,11 @@ bool watcher_parks(const struct rules *r, const struct run_result *result)
 }
 
 /* rerun: one that was none. */
-static void note_result(struct watched *h, bool ok, bool denied, bool rerun)
+static void note_result(struct watched *h, bool ok, bool not_started, bool rerun)
 {
     bool snapshot = h->rules->mode == HOOK_SNAPSHOT;
 
-    h->tried = h->tried || (!ok && !denied);
+    h->tried = h->tried || (!ok && !not_started);
     h->whole_due = snapshot && (h->whole_due || (!ok && !rerun) || h->held_back);
     if (ok && h->gate == GATE_FIRST && h->rules->mode != HOOK_OBJECT)
         watched_end_first(h);
@@ -375,8 +375,9 @@ static void note_events(struct watched *h, const struct run *run, bool ok)
 static void count_failure(const struct watcher *w, const struct pace *p, const struct pace_end *end,
                           const struct run_result *result)
 {
-    if (end->denied) {
-        watched_count(w, p->ordered_ms != NEVER_MS ? FEATURE_DENIED_ORDER : FEATURE_DENIED);
+    if (end->not_started) {
+        watched_count(w,
+                      p->ordered_ms != NEVER_MS ? FEATURE_NOT_STARTED_ORDER : FEATURE_NOT_STARTED);
         return;
     }
     if (result->end == RUN_UNFIT)
@@ -384,14 +385,14 @@ static void count_failure(const struct watcher *w, const struct pace *p, const s
     if (p->changed)
         watched_count(w, FEATURE_CHANGED_RUNNING);
     if (end->another)
-        watched_count(w, FEATURE_NEW_LADDER);
+        watched_count(w, FEATURE_NEW_BACKOFF);
 }
 
 /* Mode object: the run has failed. */
 static bool is_another(const struct watcher *w, const struct watched *h, struct account *a,
                        const struct pace *p, const struct pace_end *end)
 {
-    bool spent = pace_is_spent(p, &h->rules->lane, end->parks);
+    bool spent = pace_is_spent(p, &h->rules->work_queue, end->parks);
 
     bool yields = account_must_yield(a, h->rules, p->failures + 1, spent);
 
@@ -414,9 +415,9 @@ static void void_order(const struct watcher *w, struct pace *p)
 static void take_back(const struct watcher *w, struct watched *h, struct pace *p,
                       const struct run *run)
 {
-    if (h->free_ms == run->started_ms + h->rules->lane.min_interval_ms)
+    if (h->free_ms == run->started_ms + h->rules->work_queue.min_interval_ms)
         h->free_ms = run->started_ms;
-    if (run->orders != 0 && p->ordered_ms == NEVER_MS)
+    if (run->manual_runs != 0 && p->ordered_ms == NEVER_MS)
         p->ordered_ms = w->clock->now_ms;
 }
 
@@ -424,14 +425,14 @@ static void take_back(const struct watcher *w, struct watched *h, struct pace *p
 static void rest(const struct watched *h, const struct run *run, struct pace *p,
                  const struct pace_end *end, bool repeats)
 {
-    const struct lane_params *l = &h->rules->lane;
+    const struct work_queue_params *l = &h->rules->work_queue;
     bool some =
         h->rules->mode == HOOK_BATCH && run->reason != RUN_RERUN && run->reason != RUN_MANUAL;
 
     if (!repeats)
         pace_rest(p, l, NEVER_MS);
-    else if (end->denied || some)
-        pace_keep(p, l, p->started_ms, end->denied ? p->denied_ms : 0);
+    else if (end->not_started || some)
+        pace_keep(p, l, p->started_ms, end->not_started ? p->not_started_ms : 0);
     else
         pace_rest(p, l, p->started_ms);
 }
@@ -444,25 +445,25 @@ const struct pace *watcher_end(struct watcher *w, const struct run *run,
     struct account *a = by_key ? account_of(h, &run->events[0]) : NULL;
     struct pace *p = by_key ? pace_of(h, a) : &h->paces[0][0];
     struct pace_end end = {.ok = result->end == RUN_EXITED && result->status == 0,
-                           .denied = result->end == RUN_NO_MEANS};
+                           .not_started = result->end == RUN_NOT_STARTED};
 
     h->running--;
-    note_result(h, end.ok, end.denied, end.denied && run->reason == RUN_RERUN);
-    if (end.denied)
+    note_result(h, end.ok, end.not_started, end.not_started && run->reason == RUN_RERUN);
+    if (end.not_started)
         forget_events(h, run);
     else
         note_events(h, run, end.ok);
-    if (end.denied)
+    if (end.not_started)
         take_back(w, h, p, run);
     end.parks = watcher_parks(h->rules, result);
-    end.another = by_key && !end.ok && !end.denied && is_another(w, h, a, p, &end);
+    end.another = by_key && !end.ok && !end.not_started && is_another(w, h, a, p, &end);
     end.due = watched_due(h, a);
     end.rerun = run->reason == RUN_RERUN && (!by_key || watched_repeats(h, a));
     if (by_key && !end.due && !watched_repeats(h, a))
         void_order(w, p);
     if (!end.ok)
         count_failure(w, p, &end, result);
-    pace_end(p, &h->rules->lane, &end, w->clock->now_ms);
+    pace_end(p, &h->rules->work_queue, &end, w->clock->now_ms);
     if (p->parked)
         watched_count(w, end.parks ? FEATURE_PARK_EXIT : FEATURE_PARK_ATTEMPTS);
     rest(h, run, p, &end, !by_key || watched_repeats(h, a));

@@ -21,14 +21,14 @@ static void end_void(const struct watcher *w, struct watched *h, const struct ac
         p->ordered_ms = NEVER_MS;
         pace_drop(p);
         if (h->rules->mode != HOOK_OBJECT)
-            pace_rest(p, &h->rules->lane, now);
+            pace_rest(p, &h->rules->work_queue, now);
     } else {
-        p->rerun_latest_ms = now + h->rules->lane.rerun_ms + h->rules->lane.splay_ms;
+        p->rerun_latest_ms = now + h->rules->work_queue.rerun_ms + h->rules->work_queue.splay_ms;
     }
 }
 
-static void look_at_unit(const struct watcher *w, struct watched *h, size_t source, size_t key,
-                         uint64_t by_ms)
+static void look_at_work_item(const struct watcher *w, struct watched *h, size_t source, size_t key,
+                              uint64_t by_ms)
 {
     const struct account *a = &h->accounts[source][key];
     struct pace *p = watched_pace(h, source, key);
@@ -60,7 +60,7 @@ static void look_at_hook(const struct watcher *w, struct watched *h, uint64_t by
         h->held_ms = w->clock->now_ms;
     for (size_t s = 0; s < (by_key ? RULES_SOURCES : 1); s++)
         for (size_t key = 0; key < (by_key ? ACCOUNT_KEYS : 1); key++) {
-            look_at_unit(w, h, s, key, by_ms);
+            look_at_work_item(w, h, s, key, by_ms);
             if (free)
                 end_void(w, h, &h->accounts[s][key], watched_pace(h, s, key));
         }
@@ -127,14 +127,14 @@ void watcher_compare(const struct watcher *w, const struct hooks *hooks)
         const struct hook *is = hooks->v[i];
 
         same(h, "gate", is->gate, h->gate);
-        same(h, "running", is->lane.running, h->running);
+        same(h, "running", is->work_queue.running, h->running);
         same(h, "parked", hook_parked(is), parked(h));
         same(h, "pending", hook_pending(is), pending(h));
         same(h, "first_ended", hook_first_ended(is), watched_first_ended(h));
     }
 }
 
-static void check_unit(const struct watched *h, size_t source, size_t key)
+static void check_work_item(const struct watched *h, size_t source, size_t key)
 {
     const struct pace *p = &h->paces[source][key];
 
@@ -164,10 +164,10 @@ void watcher_check_quiet(const struct watcher *w, const struct hooks *hooks)
 
         for (size_t s = 0; s < RULES_SOURCES; s++) {
             for (size_t key = 0; key < ACCOUNT_KEYS; key++)
-                check_unit(h, s, key);
+                check_work_item(h, s, key);
             same(h, "entries", map_count(&is->queue.sources[s].by_key), known_keys(h, s));
         }
-        same(h, "left of orders", orders_wait(&is->orders), 0);
+        same(h, "left of orders", manual_runs_wait(&is->manual_runs), 0);
         shelf_check_quiet(h->shelf);
         if (h->rules->mode != HOOK_OBJECT && watched_due(h, NULL) && !h->paces[0][0].parked)
             panic("%s: due, and it is quiet", h->rules->name);

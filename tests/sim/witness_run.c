@@ -91,7 +91,7 @@ static void check_dead(const struct telling *t)
 /* Without a word the final state is the final one. */
 static void check_final(const struct telling *t)
 {
-    const struct queue_event *ev = &t->e->ev;
+    const struct delivery_event *ev = &t->e->ev;
     size_t number = t->h->rules->sources[t->e->entry->source];
 
     if (ev->cause == CAUSE_RESTART && !ev->final_state_unknown)

@@ -59,7 +59,7 @@ struct hook *admin_world_add_hook(struct admin_world *t, struct world_hook param
         .rules = params.rules,
         .sources = sources,
         .source_count = params.source_count,
-        .lane = params.lane,
+        .work_queue = params.work_queue,
     };
     struct err err = {0};
 
@@ -69,10 +69,10 @@ struct hook *admin_world_add_hook(struct admin_world *t, struct world_hook param
         sources[i] = (struct hook_source){.name = w->name, .of.watch = w->watch};
     }
     p.rules.mode = params.mode;
-    if (p.lane.concurrency == 0)
-        p.lane.concurrency = 1;
-    if (p.lane.retry.initial_ms == 0)
-        p.lane.retry = (struct backoff_params){1000, 60000, 2, 0};
+    if (p.work_queue.concurrency == 0)
+        p.work_queue.concurrency = 1;
+    if (p.work_queue.retry.initial_ms == 0)
+        p.work_queue.retry = (struct backoff_params){1000, 60000, 2, 0};
     assert_int_equal(filter_init(&p.filter, 0xf, NULL, 0, &err), ERR_OK);
     hooks_add(&t->hooks, &p);
     return t->hooks.v[t->hooks.n - 1];

@@ -53,7 +53,8 @@ struct world_hook {
     enum hook_mode mode;
     size_t source_count; /* services, twin, private, widgets: the first so many */
     struct hook_rules rules;
-    struct lane_params lane; /* concurrency 0 = 1; retry.initial_ms 0 = 1 s, doubled up to 60 s */
+    struct work_queue_params
+        work_queue; /* concurrency 0 = 1; retry.initial_ms 0 = 1 s, doubled up to 60 s */
 };
 
 /* Adds a hook that takes every event; it is the newest of t->hooks. */

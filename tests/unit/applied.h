@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A hook on the stage whose files are applied. */
-#ifndef UNIT_APPLIED_H
-#define UNIT_APPLIED_H
+#ifndef WORK_ITEM_APPLIED_H
+#define WORK_ITEM_APPLIED_H
 
 #include "stage.h"
 

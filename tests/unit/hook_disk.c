@@ -21,7 +21,7 @@ static void copy(char *to, size_t room, struct str s)
         memcpy(to, s.p, s.n);
 }
 
-static void put_mark(void *arg, size_t source, const struct ledger_mark *m)
+static void put_mark(void *arg, size_t source, const struct delivery_record *m)
 {
     struct hook_disk *d = arg;
     struct hook_disk_row *r = find_row(d, source, m->key, m->uid);
@@ -86,10 +86,10 @@ static void put_file(void *arg, const struct files_seen *seen)
 
 void hook_disk_commit(struct hook_disk *d, struct hook *h)
 {
-    static const struct ledger_sink marks = {put_mark, drop_mark, note_seen};
+    static const struct delivery_log_sink marks = {put_mark, drop_mark, note_seen};
     static const struct files_sink files = {put_file, drop_file};
 
-    ledger_put(&h->queue, &marks, d);
+    delivery_log_put(&h->queue, &marks, d);
     strays_put(&h->strays, &files, d);
     files_put(&h->files, &files, d);
     d->memory = hook_memory_of(h);
@@ -99,11 +99,11 @@ void hook_disk_recall(const struct hook_disk *d, struct hook *h, uint64_t now)
 {
     hook_memory_recall(h, &d->memory, now);
     for (size_t i = 0; i < d->row_count; i++) {
-        struct ledger_mark m = d->rows[i].mark;
+        struct delivery_record m = d->rows[i].mark;
 
         m.key = str_c(d->rows[i].key);
         m.uid = str_c(d->rows[i].uid);
-        assert_true(ledger_recall(&h->queue, d->rows[i].source, &m, now));
+        assert_true(delivery_log_recall(&h->queue, d->rows[i].source, &m, now));
     }
     for (size_t i = 0; i < d->file_count; i++) {
         struct files_seen seen = d->files[i].seen;
@@ -114,10 +114,10 @@ void hook_disk_recall(const struct hook_disk *d, struct hook *h, uint64_t now)
     }
     for (size_t s = 0; s < h->source_count; s++)
         if (d->seen[s])
-            ledger_recall_seen(&h->queue, s);
+            delivery_log_recall_seen(&h->queue, s);
 }
 
-const struct ledger_mark *hook_disk_mark(struct hook_disk *d, const char *key, const char *uid)
+const struct delivery_record *hook_disk_mark(struct hook_disk *d, const char *key, const char *uid)
 {
     const struct hook_disk_row *r = find_row(d, 0, str_c(key), str_c(uid));
 

@@ -2,13 +2,13 @@
 /*
  * hook_disk - what a hook leaves to the next process, kept in memory; pure.
  */
-#ifndef UNIT_HOOK_DISK_H
-#define UNIT_HOOK_DISK_H
+#ifndef WORK_ITEM_HOOK_DISK_H
+#define WORK_ITEM_HOOK_DISK_H
 
 #include "objects.h"
 
+#include "hook/delivery_log.h"
 #include "hook/hook_memory.h"
-#include "hook/ledger.h"
 
 enum { DISK_MARKS = 64, DISK_FILES = 8, DISK_SOURCES = 3 };
 
@@ -16,7 +16,7 @@ struct hook_disk_row {
     size_t source;
     char key[16];
     char uid[16];
-    struct ledger_mark mark; /* with a reference of its object */
+    struct delivery_record mark; /* with a reference of its object */
 };
 
 struct hook_disk_file {
@@ -43,7 +43,7 @@ void hook_disk_commit(struct hook_disk *d, struct hook *h);
 void hook_disk_recall(const struct hook_disk *d, struct hook *h, uint64_t now);
 
 /* The mark of (source 0, key, uid), or NULL. */
-const struct ledger_mark *hook_disk_mark(struct hook_disk *d, const char *key, const char *uid);
+const struct delivery_record *hook_disk_mark(struct hook_disk *d, const char *key, const char *uid);
 
 /* Empties it. */
 void hook_disk_clear(struct hook_disk *d);

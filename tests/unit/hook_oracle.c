@@ -130,10 +130,10 @@ static bool is_announced(const struct oracle *o, size_t source, size_t key, unsi
 
     snprintf(name, sizeof(name), "s%zu/k%zu", source, key);
     for (size_t i = 0; i < o->hook->source_count; i++) {
-        const struct entry *e = queue_find(&o->hook->queue, i, str_c(name));
+        const struct delivery *dl = delivery_queue_find(&o->hook->queue, i, str_c(name));
 
-        if (e != NULL)
-            return known_is(&e->announced) && oracle_number(known_uid(&e->announced)) == uid;
+        if (dl != NULL)
+            return known_is(&dl->delivered) && oracle_number(known_uid(&dl->delivered)) == uid;
     }
     return false;
 }
@@ -244,7 +244,7 @@ static bool repeats(const struct run *run)
     return run->reason == RUN_RERUN || run->reason == RUN_MANUAL;
 }
 
-static void check_end(struct oracle *o, size_t source, size_t key, const struct queue_event *ev)
+static void check_end(struct oracle *o, size_t source, size_t key, const struct delivery_event *ev)
 {
     struct oracle_life *life =
         life_of(&o->keys[source][key], oracle_number(object_uid(ev->object)));
@@ -292,7 +292,7 @@ static void check_changed(const struct oracle *o, struct oracle_life *life,
 /* What the hook knows already is told again if somebody wants it, and if a run since then may have
  * had effects. */
 static void check_type(const struct oracle *o, const struct oracle_life *life,
-                       const struct run *run, const struct queue_event *ev)
+                       const struct run *run, const struct delivery_event *ev)
 {
     unsigned state = oracle_number(object_rv(ev->object));
     bool due = life->open || oracle_differ(o, life->state, state);
@@ -335,7 +335,7 @@ static void start_event(struct oracle *o, const struct run *run, size_t i)
     size_t key = oracle_key_index(e->ev.object);
     struct oracle_key *k = &o->keys[source][key];
     bool second = i > 0 && run->events[i - 1].entry == e->entry;
-    const struct queue_event *before = second ? &run->events[i - 1].ev : NULL;
+    const struct delivery_event *before = second ? &run->events[i - 1].ev : NULL;
 
     assert_true(takes(o, e->ev.type));
     assert_int_equal(k->running, second ? 1 : 0);

@@ -4,8 +4,8 @@
  * outside: it sees the changes of the cache and the runs, and plays a world on which runs have
  * effects, failed ones perhaps. It asserts on the spot; pure.
  */
-#ifndef UNIT_HOOK_ORACLE_H
-#define UNIT_HOOK_ORACLE_H
+#ifndef WORK_ITEM_HOOK_ORACLE_H
+#define WORK_ITEM_HOOK_ORACLE_H
 
 #include "objects.h"
 

@@ -13,7 +13,7 @@ static bool takes(const struct hook_warden *w, enum delta_type type)
 
 void hook_warden_change(struct hook_warden *w, size_t source, size_t key, bool life, bool end)
 {
-    struct hook_warden_unit *u = is_keyed(w) ? &w->units[source][key] : &w->whole;
+    struct hook_warden_work_item *u = is_keyed(w) ? &w->work_items[source][key] : &w->whole;
 
     if (!w->open[source])
         return;
@@ -53,10 +53,10 @@ static void open_source(struct hook_warden *w, size_t s, uint64_t now_ms)
     bool skip = w->hook->rules.existing == HOOK_EXISTING_SKIP;
 
     for (size_t k = 0; k <= ORACLE_KEYS; k++)
-        w->units[s][k].told_ms = now_ms;
+        w->work_items[s][k].told_ms = now_ms;
     for (size_t k = 0; k < ORACLE_KEYS; k++)
-        w->units[s][k].existing = w->cache->now[s][k] != 0 && !skip && takes(w, DELTA_ADDED);
-    w->units[s][WARDEN_OUTAGE].existing = w->cache->stale[s] && takes(w, DELTA_STALE);
+        w->work_items[s][k].existing = w->cache->now[s][k] != 0 && !skip && takes(w, DELTA_ADDED);
+    w->work_items[s][WARDEN_OUTAGE].existing = w->cache->stale[s] && takes(w, DELTA_STALE);
     w->open[s] = true;
     w->whole.news = w->whole.another = true;
     if (w->whole.told_ms == 0)
@@ -87,17 +87,17 @@ void hook_warden_ordered(struct hook_warden *w, size_t key)
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         for (size_t k = 0; k <= ORACLE_KEYS; k++)
             if (key > ORACLE_KEYS || key == k)
-                w->units[s][k].ordered = w->units[s][k].ordered || w->open[s];
+                w->work_items[s][k].ordered = w->work_items[s][k].ordered || w->open[s];
 }
 
-static struct hook_warden_unit *unit_of(struct hook_warden *w, const struct run *run)
+static struct hook_warden_work_item *work_item_of(struct hook_warden *w, const struct run *run)
 {
     if (!is_keyed(w))
         return &w->whole;
-    const struct entry *e = run->events[0].entry;
-    size_t k = e->key[0] == '\0' ? WARDEN_OUTAGE : oracle_key_index(run->events[0].ev.object);
+    const struct delivery *dl = run->events[0].entry;
+    size_t k = dl->key[0] == '\0' ? WARDEN_OUTAGE : oracle_key_index(run->events[0].ev.object);
 
-    return &w->units[w->source_of[e->source]][k];
+    return &w->work_items[w->source_of[dl->source]][k];
 }
 
 static void check_slots(const struct hook_warden *all, size_t n, const struct hooks *hooks)
@@ -107,23 +107,23 @@ static void check_slots(const struct hook_warden *all, size_t n, const struct ho
     for (size_t i = 0; i < n; i++) {
         const struct hook_warden *w = &all[i];
 
-        assert_true(w->running <= (is_keyed(w) ? w->hook->lane.params.concurrency : 1));
+        assert_true(w->running <= (is_keyed(w) ? w->hook->work_queue.params.concurrency : 1));
         shared += w->running > 1 ? w->running - 1 : 0;
     }
-    assert_true(shared <= hooks->sched.shared);
+    assert_true(shared <= hooks->scheduler.shared);
 }
 
 /* Is the run about the same as the last one of its unit, so that the ladder goes on? */
-static bool same_matter(const struct hook_warden *w, const struct hook_warden_unit *u,
+static bool same_matter(const struct hook_warden *w, const struct hook_warden_work_item *u,
                         const struct run *run)
 {
     if (!u->ran || !is_keyed(w))
         return u->ran;
-    return u->end == queue_is_end(run->events[0].ev.type) &&
+    return u->end == delivery_is_end(run->events[0].ev.type) &&
            u->uid == oracle_number(object_uid(run->events[0].ev.object));
 }
 
-static void check_attempt(const struct hook_warden *w, struct hook_warden_unit *u,
+static void check_attempt(const struct hook_warden *w, struct hook_warden_work_item *u,
                           const struct run *run)
 {
     bool snapshot = w->hook->rules.mode == HOOK_SNAPSHOT;
@@ -137,13 +137,13 @@ static void check_attempt(const struct hook_warden *w, struct hook_warden_unit *
     u->failures = run->attempt - 1;
 }
 
-static void check_reason(const struct hook_warden *w, const struct hook_warden_unit *u,
+static void check_reason(const struct hook_warden *w, const struct hook_warden_work_item *u,
                          const struct run *run)
 {
     bool snapshot = w->hook->rules.mode == HOOK_SNAPSHOT;
     bool first = !w->good && w->hook->rules.existing == HOOK_EXISTING_RUN;
 
-    assert_int_equal(run->orders != 0, run->reason == RUN_MANUAL);
+    assert_int_equal(run->manual_runs != 0, run->reason == RUN_MANUAL);
     assert_true(run->reason != RUN_MANUAL || u->ordered);
     if (run->reason == RUN_MANUAL)
         return;
@@ -168,10 +168,10 @@ static uint64_t step_ms(const struct backoff_params *p, unsigned failures)
     return ms < (double)p->max_ms ? (uint64_t)ms : p->max_ms;
 }
 
-static void check_time(const struct hook_warden *w, const struct hook_warden_unit *u,
+static void check_time(const struct hook_warden *w, const struct hook_warden_work_item *u,
                        const struct run *run, uint64_t now_ms)
 {
-    const struct lane_params *p = &w->hook->lane.params;
+    const struct work_queue_params *p = &w->hook->work_queue.params;
     bool same = same_matter(w, u, run) && !(u->another && is_keyed(w));
 
     assert_true(w->last_start_ms == 0 || now_ms >= w->last_start_ms + p->min_interval_ms);
@@ -190,7 +190,7 @@ void hook_warden_started(struct hook_warden *all, size_t n, const struct hooks *
                          const struct run *run, uint64_t now_ms)
 {
     struct hook_warden *w = &all[run->hook->index];
-    struct hook_warden_unit *u = unit_of(w, run);
+    struct hook_warden_work_item *u = work_item_of(w, run);
 
     assert_false(w->paused);
     assert_true(enough_usable(w) || w->hook->rules.when_stale == HOOK_STALE_RUN);
@@ -213,7 +213,7 @@ void hook_warden_started(struct hook_warden *all, size_t n, const struct hooks *
 bool hook_warden_parks(const struct hook_warden *w, const struct run *run,
                        const struct run_result *result)
 {
-    unsigned attempts = w->hook->lane.params.attempts;
+    unsigned attempts = w->hook->work_queue.params.attempts;
     bool exited = result->end == RUN_EXITED;
 
     if (exited && result->status == 0)
@@ -225,7 +225,7 @@ bool hook_warden_parks(const struct hook_warden *w, const struct run *run,
 void hook_warden_ended(struct hook_warden *w, const struct run *run,
                        const struct run_result *result, uint64_t now_ms)
 {
-    struct hook_warden_unit *u = unit_of(w, run);
+    struct hook_warden_work_item *u = work_item_of(w, run);
     bool ok = result->end == RUN_EXITED && result->status == 0;
 
     w->running--;
@@ -238,15 +238,15 @@ void hook_warden_ended(struct hook_warden *w, const struct run *run,
     u->ended_ms = now_ms;
     if (!is_keyed(w))
         return;
-    u->end = queue_is_end(run->events[0].ev.type);
+    u->end = delivery_is_end(run->events[0].ev.type);
     u->uid = oracle_number(object_uid(run->events[0].ev.object));
 }
 
 void hook_warden_quiet(const struct hook_warden *w)
 {
     assert_int_equal(w->running, 0);
-    assert_false(orders_wait(&w->hook->orders));
+    assert_false(manual_runs_wait(&w->hook->manual_runs));
     assert_int_equal(hook_parked(w->hook), 0);
-    assert_int_equal(w->hook->lane.running, 0);
+    assert_int_equal(w->hook->work_queue.running, 0);
     assert_true(hook_first_ended(w->hook));
 }

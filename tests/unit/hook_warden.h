@@ -4,15 +4,15 @@
  * parking, reruns, orders, and what reason and attempt they give. Like hook_oracle, which judges
  * what they are told, it sees the hook from the outside and asserts on the spot; pure.
  */
-#ifndef UNIT_HOOK_WARDEN_H
-#define UNIT_HOOK_WARDEN_H
+#ifndef WORK_ITEM_HOOK_WARDEN_H
+#define WORK_ITEM_HOOK_WARDEN_H
 
 #include "hook_oracle.h"
 
 enum { WARDEN_PARK = 75, WARDEN_OUTAGE = ORACLE_KEYS };
 
 /* What runs one at a time: a key, an outage of a source, or a whole hook. */
-struct hook_warden_unit {
+struct hook_warden_work_item {
     unsigned failures; /* since a success, or another matter */
     bool running;
     bool ran;
@@ -36,8 +36,8 @@ struct hook_warden {
     bool good; /* a run has succeeded */
     unsigned running;
     uint64_t last_start_ms; /* 0 = none */
-    struct hook_warden_unit units[ORACLE_SOURCES][ORACLE_KEYS + 1];
-    struct hook_warden_unit whole; /* batch, snapshot */
+    struct hook_warden_work_item work_items[ORACLE_SOURCES][ORACLE_KEYS + 1];
+    struct hook_warden_work_item whole; /* batch, snapshot */
 };
 
 /* A key (or WARDEN_OUTAGE) of a source changed; before the hook hears of it. life: one began or
@@ -47,7 +47,7 @@ void hook_warden_change(struct hook_warden *w, size_t source, size_t key, bool l
 /* hooks_next() was called: the hook sees exactly those sources that it may. */
 void hook_warden_gate(struct hook_warden *w, const struct hooks *hooks, uint64_t now_ms);
 
-/* hook_order() said yes; key ORACLE_KEYS + 1 = all. */
+/* hook_run_manually() said yes; key ORACLE_KEYS + 1 = all. */
 void hook_warden_ordered(struct hook_warden *w, size_t key);
 
 /* A run was started. all[0..n) are the wardens of all hooks. */

@@ -3,8 +3,8 @@
  * reborn - one hook on the stage whose process dies and is followed by another, which recalls what
  * is on disk; pure.
  */
-#ifndef UNIT_REBORN_H
-#define UNIT_REBORN_H
+#ifndef WORK_ITEM_REBORN_H
+#define WORK_ITEM_REBORN_H
 
 #include "hook_disk.h"
 #include "stage.h"

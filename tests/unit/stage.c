@@ -50,12 +50,12 @@ static void fill_rules(struct hook_rules *r, const struct stage_hook *p)
     }
 }
 
-static void fill_lane(struct lane_params *lane, unsigned concurrency)
+static void fill_work_queue(struct work_queue_params *work_queue, unsigned concurrency)
 {
-    if (lane->concurrency == 0)
-        lane->concurrency = concurrency;
-    if (lane->retry.initial_ms == 0)
-        lane->retry =
+    if (work_queue->concurrency == 0)
+        work_queue->concurrency = concurrency;
+    if (work_queue->retry.initial_ms == 0)
+        work_queue->retry =
             (struct backoff_params){.initial_ms = STAGE_INITIAL_MS, .max_ms = 8000, .factor = 2};
 }
 
@@ -69,7 +69,7 @@ struct hook *stage_add(const struct stage_hook *p)
                                  .rules = p->rules,
                                  .sources = sources,
                                  .source_count = p->sources > 0 ? p->sources : 1,
-                                 .lane = p->lane,
+                                 .work_queue = p->work_queue,
                                  .output = p->output,
                                  .applies = p->applies,
                                  .apply = p->apply};
@@ -77,8 +77,8 @@ struct hook *stage_add(const struct stage_hook *p)
     snprintf(name, sizeof(name), "h%zu", stage.hooks.n);
     for (size_t i = 0; i < params.source_count; i++)
         sources[i] = (struct hook_source){.name = names[i], .of.watch = stage.watches[i]};
-    fill_lane(&params.lane, 8);
-    fill_lane(&params.apply, 1);
+    fill_work_queue(&params.work_queue, 8);
+    fill_work_queue(&params.apply, 1);
     if (params.apply.settle_max_ms == 0) {
         params.apply.settle_ms = 200;
         params.apply.settle_max_ms = 2000;
@@ -193,7 +193,7 @@ void stage_fail(enum delta_type type, const char *uid, enum run_reason reason, u
     stage_end(run, 1);
 }
 
-const struct order *stage_order(const struct hook *h)
+const struct manual_run *stage_order(const struct hook *h)
 {
-    return orders_find(&h->orders, h->orders.last);
+    return manual_runs_find(&h->manual_runs, h->manual_runs.last);
 }

@@ -3,8 +3,8 @@
  * stage - hooks over a few watches in virtual time: a test changes the caches, starts runs and ends
  * them by hand; pure.
  */
-#ifndef UNIT_STAGE_H
-#define UNIT_STAGE_H
+#ifndef WORK_ITEM_STAGE_H
+#define WORK_ITEM_STAGE_H
 
 #include "objects.h"
 
@@ -29,10 +29,12 @@ struct stage_hook {
     size_t sources;          /* the first so many watches; 0 = 1 */
     int park_exit;           /* 0 = none */
     size_t after;            /* the place of the hook that comes first, plus 1; 0 = none */
-    struct lane_params lane; /* concurrency 0 = 8; retry.initial_ms 0 = 1 s, 2 s, ... 8 s */
-    const char *output;      /* NULL = none */
+    struct work_queue_params
+        work_queue;     /* concurrency 0 = 8; retry.initial_ms 0 = 1 s, 2 s, ... 8 s */
+    const char *output; /* NULL = none */
     bool applies;
-    struct lane_params apply; /* the same, concurrency 1; settle_max_ms 0 = settle [200, 2000] */
+    struct work_queue_params
+        apply; /* the same, concurrency 1; settle_max_ms 0 = settle [200, 2000] */
 };
 
 /* As cmocka wants them. */
@@ -78,7 +80,7 @@ void stage_end_file(struct run *run, enum run_file became, uint64_t number);
 struct run *stage_applies(enum run_reason reason, unsigned attempt);
 
 /* The last one of the hook. */
-const struct order *stage_order(const struct hook *h);
+const struct manual_run *stage_order(const struct hook *h);
 
 /* stage_starts(), then it succeeds. */
 void stage_pass(enum delta_type type, const char *uid);

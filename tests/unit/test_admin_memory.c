@@ -4,8 +4,8 @@
 #include "admin_world.h"
 
 #include "cache/resume_point.h"
+#include "hook/delivery_log.h"
 #include "hook/hook_memory.h"
-#include "hook/ledger.h"
 
 #define STATUS   "GET /v1/status"
 #define OBJECTS  "GET /v1/sources/services/objects"
@@ -191,14 +191,14 @@ static void test_objects_without_bytes_are_never_printed(void **state)
 
 /* ---- Hooks */
 
-static void recall(struct admin_world *t, const struct ledger_mark *mark)
+static void recall(struct admin_world *t, const struct delivery_record *mark)
 {
-    struct ledger_mark m = *mark;
+    struct delivery_record m = *mark;
 
     m.key = str_c("b/s0");
     m.uid = str_c("u0");
-    m.is_told = true;
-    assert_true(ledger_recall(&t->hooks.v[0]->queue, 0, &m, WORLD_STARTED_NS));
+    m.is_delivered = true;
+    assert_true(delivery_log_recall(&t->hooks.v[0]->queue, 0, &m, WORLD_STARTED_NS));
 }
 
 static struct digest digest_of_s0(void)
@@ -220,9 +220,9 @@ static void nothing_starts(struct admin_world *t)
 static void test_handled_before_the_restart(void **state)
 {
     struct admin_world *t = *state;
-    struct ledger_mark mark = {.is_handled = true};
+    struct delivery_record mark = {.is_handled = true};
 
-    mark.handled = mark.told = digest_of_s0();
+    mark.handled = mark.delivered = digest_of_s0();
     recall(t, &mark);
     admin_world_expect(t, WHY, 200,
                        "\"reason\":\"not_synced\",\"of\":\"services\",\"text\":"
@@ -245,7 +245,7 @@ static void test_a_change_while_nobody_looked(void **state)
 {
     struct admin_world *t = *state;
 
-    recall(t, &(struct ledger_mark){.is_handled = true});
+    recall(t, &(struct delivery_record){.is_handled = true});
     sync_services(t, 1);
     admin_world_expect(t, WHY, 200, "\"before_restart\":\"handled\",");
     struct run *run = admin_world_start(t);
@@ -257,7 +257,7 @@ static void test_a_run_that_was_cut_off(void **state)
 {
     struct admin_world *t = *state;
 
-    recall(t, &(struct ledger_mark){.open = true});
+    recall(t, &(struct delivery_record){.attempted = true});
     hook_pause(t->hooks.v[0], true);
     sync_services(t, 1);
     nothing_starts(t);
@@ -271,9 +271,9 @@ static void test_a_run_that_was_cut_off(void **state)
 
 static void renew(struct admin_world *t, const char *why)
 {
-    struct ledger_mark mark = {.is_handled = true};
+    struct delivery_record mark = {.is_handled = true};
 
-    mark.handled = mark.told = digest_of_s0();
+    mark.handled = mark.delivered = digest_of_s0();
     recall(t, &mark);
     hook_memory_renew(t->hooks.v[0]);
     hook_memory_renew_why(t->hooks.v[0], why);
@@ -309,9 +309,9 @@ static void test_what_runs_again_and_nobody_knows_why(void **state)
 static void test_what_is_skipped_was_never_handled_by_a_run(void **state)
 {
     struct admin_world *t = *state;
-    struct ledger_mark mark = {.is_handled = true, .note = LEDGER_SKIPPED};
+    struct delivery_record mark = {.is_handled = true, .note = DELIVERY_SKIPPED};
 
-    mark.handled = mark.told = digest_of_s0();
+    mark.handled = mark.delivered = digest_of_s0();
     recall(t, &mark);
     sync_services(t, 1);
     nothing_starts(t);
@@ -323,10 +323,10 @@ static void test_kept_digests_of_secrets_are_for_the_privileged(void **state)
 {
     struct admin_world *t = *state;
     struct hook *h = admin_world_add_hook(t, (struct world_hook){.name = "s", .source_count = 3});
-    struct ledger_mark mark = {
-        .key = str_c("a/s"), .uid = str_c("u3"), .is_told = true, .is_handled = true};
+    struct delivery_record mark = {
+        .key = str_c("a/s"), .uid = str_c("u3"), .is_delivered = true, .is_handled = true};
 
-    assert_true(ledger_recall(&h->queue, 2, &mark, WORLD_STARTED_NS));
+    assert_true(delivery_log_recall(&h->queue, 2, &mark, WORLD_STARTED_NS));
     admin_world_expect(t, "GET /v1/hooks/s/why/a/s", 200,
                        "\"digest\":\"00000000000000000000000000000000\"");
     admin_world_expect_poor(t, "GET /v1/hooks/s/why/a/s", 200, "\"digest\":null");

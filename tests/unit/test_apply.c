@@ -137,22 +137,22 @@ static void test_what_is_written_while_it_runs_is_applied_again(void **state)
 
 static void test_a_failure_is_tried_again_though_nothing_changes(void **state)
 {
-    static const uint64_t ladder[] = {1000, 2000, 4000};
+    static const uint64_t backoff[] = {1000, 2000, 4000};
 
     (void)state;
     struct hook *h = applied_add_settled((struct stage_hook){0});
     applied_write_first("ns/b", "u2");
     uint64_t wrote = stage.now;
     stage.now += 200;
-    for (unsigned i = 0; i < ARRAY_LEN(ladder); i++) {
+    for (unsigned i = 0; i < ARRAY_LEN(backoff); i++) {
         struct hooks_verdict v =
             stage_end(stage_applies(i == 0 ? RUN_CHANGE : RUN_RETRY, i + 1), 4);
 
         assert_int_equal(v.outcome, HISTORY_FAILED);
-        assert_int_equal(v.retry_ms, ladder[i]);
+        assert_int_equal(v.retry_ms, backoff[i]);
         assert_string_equal(hook_last_error(h), "exit");
         assert_int_equal(hook_oldest_pending_ms(h, stage.now), stage.now - wrote);
-        stage_waits_until(stage.now + ladder[i]);
+        stage_waits_until(stage.now + backoff[i]);
     }
     stage_end(stage_applies(RUN_RETRY, 4), 0);
     assert_null(hook_last_error(h));
@@ -272,21 +272,21 @@ static void test_it_has_its_own_interval(void **state)
 
 static void test_a_shortage_is_no_attempt(void **state)
 {
-    const struct run_result denied = {
-        .end = RUN_NO_MEANS, .means = MEANS_PROCESSES, .text = "no processes"};
+    const struct run_result not_started = {
+        .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "no processes"};
 
     (void)state;
     struct hook *h = applied_add((struct stage_hook){0});
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     stage_sync(0);
     stage_end_file(applied_starts(DELTA_ADDED, "u1"), RUN_FILE_WRITTEN, 1);
-    hooks_finish(&stage.hooks, stage_applies(RUN_EXISTING, 1), &denied, stage.now);
+    hooks_finish(&stage.hooks, stage_applies(RUN_EXISTING, 1), &not_started, stage.now);
     assert_int_equal(h->gate, GATE_APPLY);
-    assert_int_equal(hook_denied(h), 1);
+    assert_int_equal(hook_not_started(h), 1);
     assert_int_equal(h->apply.runs_failed, 0);
-    stage_waits_until(stage.now + SCHED_DENIED_MS);
+    stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
     stage_end(stage_applies(RUN_EXISTING, 1), 0);
-    assert_int_equal(hook_denied(h), 0);
+    assert_int_equal(hook_not_started(h), 0);
     assert_int_equal(h->gate, GATE_OPEN);
 }
 
@@ -296,10 +296,10 @@ static void test_who_wants_a_run_waits_for_what_it_made_due(void **state)
 
     (void)state;
     struct hook *h = applied_add_settled((struct stage_hook){0});
-    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
     assert_int_equal(stage_order(h)->left, 0); /* nothing to apply */
-    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 1);
     assert_int_equal(stage_order(h)->left, 1);
     assert_int_equal(stage_order(h)->total, 2);
@@ -318,15 +318,15 @@ static void test_an_order_for_a_key_has_what_failed_applied_too(void **state)
     applied_write_first("ns/b", "u2");
     stage.now += 200;
     stage_end(stage_applies(RUN_CHANGE, 1), 4);
-    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
-    assert_int_equal(hook_order(h, str_c("ns/b"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("ns/b"), &err), ERR_OK);
     stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
     stage_end_file(applied_starts(DELTA_MODIFIED, "u2"), RUN_FILE_SAME, 1);
     assert_int_equal(stage_order(h)->left, 1);
-    assert_int_equal(orders_find(&h->orders, 1)->left, 1);
+    assert_int_equal(manual_runs_find(&h->manual_runs, 1)->left, 1);
     stage_end(stage_applies(RUN_MANUAL, 2), 4);
     assert_int_equal(stage_order(h)->failed, 1);
-    assert_int_equal(orders_find(&h->orders, 1)->failed, 1);
+    assert_int_equal(manual_runs_find(&h->manual_runs, 1)->failed, 1);
     assert_int_equal(hook_parked(h), 1);
 }
 
@@ -341,7 +341,7 @@ static void test_a_person_has_what_failed_applied_behind_the_command(void **stat
     stage_end(stage_applies(RUN_CHANGE, 1), 4);
     assert_int_equal(hook_parked(h), 1);
     stage.now += 60000;
-    assert_int_equal(hook_order(h, (struct str){0}, &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, (struct str){0}, &err), ERR_OK);
     assert_int_equal(stage_order(h)->total, 3);
     stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
     stage_end_file(applied_starts(DELTA_MODIFIED, "u2"), RUN_FILE_WRITTEN, 1);

@@ -88,7 +88,7 @@ static void open_while_running(enum hook_mode mode)
     stage_add(&(struct stage_hook){
         .sources = 2,
         .rules = {.mode = mode,                    .require = HOOK_REQUIRE_ANY, .existing = HOOK_EXISTING_SKIP},
-        .lane = {.rerun_ms = 60000}
+        .work_queue = {.rerun_ms = 60000}
     });
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_sync(0);
@@ -149,7 +149,7 @@ static void test_another_source_does_not_put_off_the_rerun(void **state)
     stage_add(&(struct stage_hook){
         .sources = 2,
         .rules = {.mode = HOOK_BATCH, .require = HOOK_REQUIRE_ANY},
-        .lane = {.rerun_ms = 60000                 }
+        .work_queue = {.rerun_ms = 60000                 }
     });
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_sync(0);
@@ -279,7 +279,7 @@ static void test_a_paused_hook_starts_nothing_and_forgets_nothing(void **state)
 {
     (void)state;
     struct hook *h = stage_add(&(struct stage_hook){
-        .lane = {.settle_ms = 100, .settle_max_ms = 100}
+        .work_queue = {.settle_ms = 100, .settle_max_ms = 100}
     });
     hook_pause(h, true);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
@@ -298,7 +298,7 @@ static void test_a_paused_hook_starts_nothing_and_forgets_nothing(void **state)
     assert_true(hooks_quiet(&stage.hooks)); /* nobody waits for it */
     hook_pause(h, false);
     assert_false(hooks_quiet(&stage.hooks));
-    assert_int_equal(hooks_wake_ms(&stage.hooks), h->lane.earliest_ms);
+    assert_int_equal(hooks_wake_ms(&stage.hooks), h->work_queue.earliest_ms);
     stage_pass(DELTA_ADDED, "u2");
     stage_pass(DELTA_ADDED, "u1");
 }
@@ -346,7 +346,7 @@ static void add_change_at_100000(enum hook_mode mode, enum delta_cause cause)
 
     stage_add(&(struct stage_hook){
         .rules = {.mode = mode  },
-          .lane = { .settle_ms = 200, .settle_max_ms = 2000, .splay_ms = 1}
+        .work_queue = { .settle_ms = 200, .settle_max_ms = 2000, .splay_ms = 1}
     });
     hooks_delta(&stage.hooks, (struct source){.watch = stage.watches[0]},
                 &(struct delta){.type = DELTA_ADDED, .cause = cause, .object = o}, stage.now);
@@ -450,7 +450,7 @@ static void test_a_batch_whose_order_becomes_void_is_ready(void **state)
     stage_add(&(struct stage_hook){.after = 1}); /* and whoever waits for it goes on */
     stage_sync(0);
     stage_nothing();
-    assert_int_equal(hook_order(h, (struct str){0}, &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, (struct str){0}, &err), ERR_OK);
     stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
     assert_false(hooks_ready(&stage.hooks));
     stage_waits_until(NEVER_MS);

@@ -55,7 +55,7 @@ static struct hook *add(enum hook_mode mode, unsigned events, enum hook_existing
                   .sources = both,
                   .source_count = sources,
                   .filter = filter,
-                  .lane = {.concurrency = 8,
+                  .work_queue = {.concurrency = 8,
                             .retry = {.initial_ms = INITIAL_MS, .max_ms = 8000, .factor = 2}},
     });
     return hooks.v[hooks.n - 1];
@@ -285,7 +285,7 @@ static void test_a_delete_behind_failed_changes_has_tries_of_its_own(void **stat
     assert_int_equal(end(run, false), INITIAL_MS);
 }
 
-static void test_the_end_of_a_life_does_not_wait_for_its_ladder(void **state)
+static void test_the_end_of_a_life_does_not_wait_for_its_backoff(void **state)
 {
     (void)state;
     add_object(ALL);
@@ -323,7 +323,7 @@ static void test_a_hook_is_ready_when_its_last_existing_key_vanished(void **stat
 {
     (void)state;
     struct hook *h = add_object(ALL);
-    h->lane.params.concurrency = 1;
+    h->work_queue.params.concurrency = 1;
     change(DELTA_ADDED, "ns/a", "u1", NULL);
     change(DELTA_ADDED, "ns/b", "u2", NULL);
     sync_watch(0);
@@ -364,7 +364,8 @@ static void test_a_hanging_hook_leaves_the_others_their_slot(void **state)
     size_t others = 0;
     for (struct run *run; (run = hooks_next(&hooks, now)) != NULL;)
         others += run->hook == other;
-    assert_int_equal(hooks.v[0]->lane.running + other->lane.running, 4); /* 2 own, 2 shared */
+    assert_int_equal(hooks.v[0]->work_queue.running + other->work_queue.running,
+                     4); /* 2 own, 2 shared */
     assert_true(others >= 1);
 }
 
@@ -397,7 +398,7 @@ static void test_pending_counts_what_waits(void **state)
 {
     (void)state;
     struct hook *h = add_object(ALL & ~(1U << DELTA_DELETED));
-    h->lane.params.concurrency = 1;
+    h->work_queue.params.concurrency = 1;
     sync_watch(0);
     assert_nothing();
     assert_int_equal(hook_oldest_pending_ms(h, now), 0);
@@ -446,7 +447,7 @@ int main(void)
         TEST(test_a_left_that_failed_five_times_gives_way),
         TEST(test_a_delete_goes_on_failing_until_there_is_a_next_life),
         TEST(test_a_delete_behind_failed_changes_has_tries_of_its_own),
-        TEST(test_the_end_of_a_life_does_not_wait_for_its_ladder),
+        TEST(test_the_end_of_a_life_does_not_wait_for_its_backoff),
         TEST(test_a_change_brings_the_next_try_forward),
         TEST(test_a_hook_is_ready_when_its_last_existing_key_vanished),
         TEST(test_one_key_never_runs_twice_at_a_time),

@@ -32,7 +32,7 @@ static struct hook *add_two(struct stage_hook p)
 
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
-    stage.now += p.lane.settle_ms;
+    stage.now += p.work_queue.settle_ms;
     stage_end(starts(2, RUN_CHANGE, 1), 0);
     return h;
 }
@@ -41,7 +41,7 @@ static void test_changes_settle_into_one_run_for_all(void **state)
 {
     (void)state;
     add((struct stage_hook){
-        .lane = {.settle_ms = 200, .settle_max_ms = 500}
+        .work_queue = {.settle_ms = 200, .settle_max_ms = 500}
     });
     uint64_t first = stage.now;
     for (int i = 0; i < 3; i++) {
@@ -147,7 +147,7 @@ static void test_what_cancels_out_is_not_run_for(void **state)
 {
     (void)state;
     struct hook *h = add((struct stage_hook){
-        .lane = {.settle_ms = 200, .settle_max_ms = 500}
+        .work_queue = {.settle_ms = 200, .settle_max_ms = 500}
     });
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);

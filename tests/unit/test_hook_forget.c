@@ -51,7 +51,7 @@ static void test_a_run_under_way_counts_for_nothing(void **state)
         stage_end(run, status);
         stage.now += 3600000;
         stage_nothing();
-        assert_null(queue_find(&h->queue, 0, str_c("ns/a")));
+        assert_null(delivery_queue_find(&h->queue, 0, str_c("ns/a")));
     }
 }
 

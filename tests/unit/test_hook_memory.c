@@ -17,7 +17,7 @@ size_t __sanitizer_get_current_allocated_bytes(void); /* its header is not alway
 enum {
     KEYS = 1000,
     BODY = 1024,
-    STATES = 6, /* that an entry may refer to: see struct entry */
+    STATES = 6, /* that an entry may refer to: see struct delivery */
 };
 
 static size_t changes(void)
@@ -93,12 +93,12 @@ static void change(size_t i)
 /* The bytes in use, which keys bound. */
 static size_t check_bound(void)
 {
-    const size_t state = BODY + 512;                 /* of an object, with its overhead */
-    const size_t entry = sizeof(struct entry) + 512; /* with its map, key and told paths */
+    const size_t state = BODY + 512;                    /* of an object, with its overhead */
+    const size_t entry = sizeof(struct delivery) + 512; /* with its map, key and told paths */
     size_t used = bytes_in_use() - at_start;
 
     for (size_t i = 0; i < stage.hooks.n; i++) {
-        const struct queue *q = &stage.hooks.v[i]->queue;
+        const struct delivery_queue *q = &stage.hooks.v[i]->queue;
 
         assert_true(map_count(&q->sources[0].by_key) <= KEYS);
         assert_true(q->pending_count <= KEYS);
@@ -116,7 +116,7 @@ static size_t max(size_t a, size_t b)
 static void add(enum hook_mode mode, int park_exit)
 {
     stage_add(&(struct stage_hook){
-        .rules = {.mode = mode}, .park_exit = park_exit, .lane = {.concurrency = 1}});
+        .rules = {.mode = mode}, .park_exit = park_exit, .work_queue = {.concurrency = 1}});
 }
 
 /* Hooks that hang, and with park_exit ones that fail whenever they run. */
@@ -144,7 +144,7 @@ static void check_mode(enum hook_mode mode, bool fails)
             peak[half] = max(peak[half], check_bound());
     }
     assert_true(peak[1] < peak[0] + peak[0] / 4); /* it does not grow */
-    assert_int_equal(stage.hooks.v[0]->lane.running, fails ? 0 : 1);
+    assert_int_equal(stage.hooks.v[0]->work_queue.running, fails ? 0 : 1);
     for (size_t key = 0; key < KEYS; key++)
         tell(DELTA_DELETED, key, 0);
     check_bound();

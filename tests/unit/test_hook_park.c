@@ -12,7 +12,7 @@ static struct hook *add_handled(struct stage_hook p)
 
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
-    stage.now += p.lane.settle_ms;
+    stage.now += p.work_queue.settle_ms;
     stage_pass(DELTA_ADDED, "u1");
     stage_nothing();
     return h;
@@ -92,7 +92,7 @@ static void test_a_run_that_cannot_be_told_is_parked(void **state)
 static void test_attempts_used_up_park_and_a_change_gives_one_more(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.lane = {.attempts = 3}});
+    struct hook *h = add_handled((struct stage_hook){.work_queue = {.attempts = 3}});
     modify("\"a\":2");
     stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
     stage.now += 1000;
@@ -120,7 +120,8 @@ static void test_a_change_of_a_parked_key_waits_for_the_first_step(void **state)
 static void test_a_change_while_it_fails_keeps_it_from_being_parked(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.park_exit = PARK, .lane = {.attempts = 1}});
+    struct hook *h =
+        add_handled((struct stage_hook){.park_exit = PARK, .work_queue = {.attempts = 1}});
     modify("\"a\":2");
     for (int status = 1; status <= PARK; status += PARK - 1) {
         struct run *run = stage_starts(DELTA_MODIFIED, "u1");
@@ -181,7 +182,7 @@ static void test_a_change_that_does_not_count_does_not_prolong_settling(void **s
         stage_add(&(struct stage_hook){
             .rules = {.mode = modes[i], .existing = HOOK_EXISTING_SKIP},
             .path = "data.a",
-            .lane = {.settle_ms = 200, .settle_max_ms = 9000         }
+            .work_queue = {.settle_ms = 200, .settle_max_ms = 9000         }
         });
         stage_sync(0);
         stage_nothing();
@@ -243,7 +244,7 @@ static void test_a_batch_is_parked_until_anything_changes(void **state)
     }
 }
 
-static void test_another_life_starts_a_new_ladder_at_once(void **state)
+static void test_another_life_starts_a_new_backoff_at_once(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct stage_hook){.park_exit = PARK});
@@ -291,7 +292,7 @@ static void test_a_delete_that_is_parked_gives_way_at_once(void **state)
 static void test_a_delete_with_its_attempts_used_up_gives_way_at_once(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.lane = {.attempts = 2}});
+    struct hook *h = add_handled((struct stage_hook){.work_queue = {.attempts = 2}});
     delete_and_add();
     stage_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
     stage.now += 1000;
@@ -445,7 +446,7 @@ static void test_an_end_gives_way_for_hooks_without_added_too(void **state)
     next_life_is_heard(&(struct stage_hook){.events = events}, 1, 5);
     stage_clean_up(state);
     stage_set_up(state);
-    next_life_is_heard(&(struct stage_hook){.events = events, .lane = {.attempts = 2}}, 1, 2);
+    next_life_is_heard(&(struct stage_hook){.events = events, .work_queue = {.attempts = 2}}, 1, 2);
 }
 
 /* The same when it is parked before the next life comes. */
@@ -481,7 +482,7 @@ int main(void)
         TEST(test_a_change_that_does_not_count_does_not_prolong_settling),
         TEST(test_events_that_are_not_taken_do_not_wake_a_parked_batch),
         TEST(test_a_batch_is_parked_until_anything_changes),
-        TEST(test_another_life_starts_a_new_ladder_at_once),
+        TEST(test_another_life_starts_a_new_backoff_at_once),
         TEST(test_a_parked_key_that_is_no_more_is_forgotten),
         TEST(test_a_delete_that_is_parked_gives_way_at_once),
         TEST(test_a_delete_with_its_attempts_used_up_gives_way_at_once),

@@ -12,7 +12,7 @@ static struct stage_hook bounded(enum hook_mode mode)
 {
     return (struct stage_hook){
         .rules = {.mode = mode,                 .parked_deletes = KEPT, .parked_age_ms = 7 * day_ms},
-        .lane = {.attempts = 1}
+        .work_queue = {.attempts = 1}
     };
 }
 
@@ -213,12 +213,15 @@ static void test_minutes_are_told_apart_for_a_year(void **state)
     for (uint64_t i = 0; i < 2000; i++) {
         uint64_t then = i * 977 * minute_ns;
 
-        assert_int_not_equal(ledger_minute(then), 0);
-        assert_true(ledger_minute(then) < 1U << (32 - LEDGER_PARKED_AT));
-        assert_int_equal(ledger_minutes_since(ledger_minute(then), then), 0);
-        assert_int_equal(ledger_minutes_since(ledger_minute(then), then + 5 * minute_ns), 5);
-        assert_int_equal(ledger_minutes_since(ledger_minute(then), then + year * minute_ns), year);
-        assert_int_equal(ledger_minutes_since(ledger_minute(then + 7 * minute_ns), then), 0);
+        assert_int_not_equal(delivery_log_minute(then), 0);
+        assert_true(delivery_log_minute(then) < 1U << (32 - DELIVERY_PARKED_AT));
+        assert_int_equal(delivery_log_minutes_since(delivery_log_minute(then), then), 0);
+        assert_int_equal(
+            delivery_log_minutes_since(delivery_log_minute(then), then + 5 * minute_ns), 5);
+        assert_int_equal(
+            delivery_log_minutes_since(delivery_log_minute(then), then + year * minute_ns), year);
+        assert_int_equal(
+            delivery_log_minutes_since(delivery_log_minute(then + 7 * minute_ns), then), 0);
     }
 }
 

@@ -84,11 +84,11 @@ static struct filter random_filter(struct oracle *o, enum hook_when_stale when_s
     return f;
 }
 
-static struct lane_params random_lane(void)
+static struct work_queue_params random_work_queue(void)
 {
     uint64_t settle = pick(2) == 0 ? 0 : pick(150);
 
-    return (struct lane_params){
+    return (struct work_queue_params){
         .settle_ms = settle,
         .settle_max_ms = settle + pick(300),
         .splay_ms = pick(3) == 0 ? 100 : 0,
@@ -134,7 +134,7 @@ static void add_hook(size_t i)
         sources[p.source_count++] = (struct hook_source){.name = "s", .of.watch = watches[s]};
     }
     p.filter = random_filter(o, p.rules.when_stale);
-    p.lane = random_lane();
+    p.work_queue = random_work_queue();
     hooks_add(&hooks, &p);
     o->hook = hooks.v[i];
     wardens[i] = (struct hook_warden){.cache = &cache, .hook = o->hook};
@@ -259,10 +259,10 @@ static void order(size_t i, size_t key)
 
         if (key < ORACLE_KEYS)
             snprintf(text, sizeof(text), "s%zu/k%zu", s, key);
-        if (hook_order(h, str_c(text), &err) == ERR_OK)
+        if (hook_run_manually(h, str_c(text), &err) == ERR_OK)
             hook_warden_ordered(&wardens[i], key);
     }
-    if (keyed || hook_order(h, (struct str){0}, &err) != ERR_OK)
+    if (keyed || hook_run_manually(h, (struct str){0}, &err) != ERR_OK)
         return;
     hook_warden_ordered(&wardens[i], ORACLE_KEYS + 1);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stage.h"
 
-/* rerun_every, min_interval and splay of whole hooks; test_sched.c has the arithmetic. */
+/* rerun_every, min_interval and splay of whole hooks; test_scheduler.c has the arithmetic. */
 
 enum { RERUN = 60000, NO_DELETED = 0x3f & ~(1U << DELTA_DELETED | 1U << DELTA_LEFT) };
 
@@ -23,7 +23,7 @@ static size_t known(const struct hook *h)
 static void test_an_unchanged_key_is_told_again_from_the_start_of_its_last_run(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.lane = {.rerun_ms = RERUN}});
+    struct hook *h = stage_add(&(struct stage_hook){.work_queue = {.rerun_ms = RERUN}});
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     struct run *run = stage_starts(DELTA_ADDED, "u1");
@@ -41,7 +41,7 @@ static void test_an_unchanged_key_is_told_again_from_the_start_of_its_last_run(v
 static void test_without_modified_it_is_told_as_added(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){.events = 1U << DELTA_ADDED, .lane = {.rerun_ms = RERUN}});
+    stage_add(&(struct stage_hook){.events = 1U << DELTA_ADDED, .work_queue = {.rerun_ms = RERUN}});
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_pass(DELTA_ADDED, "u1");
@@ -58,7 +58,8 @@ static void test_without_modified_it_is_told_as_added(void **state)
 static void test_without_either_there_is_nothing_to_tell_again(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){.events = 1U << DELTA_DELETED, .lane = {.rerun_ms = RERUN}});
+    stage_add(
+        &(struct stage_hook){.events = 1U << DELTA_DELETED, .work_queue = {.rerun_ms = RERUN}});
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_sync(0);
     stage_waits_until(NEVER_MS);
@@ -68,7 +69,7 @@ static void test_a_change_comes_before_the_rerun_and_puts_it_off(void **state)
 {
     (void)state;
     stage_add(&(struct stage_hook){
-        .lane = {.rerun_ms = RERUN, .settle_ms = 100, .settle_max_ms = 100}
+        .work_queue = {.rerun_ms = RERUN, .settle_ms = 100, .settle_max_ms = 100}
     });
     stage_sync(0);
     stage_nothing();
@@ -87,7 +88,7 @@ static void test_a_change_that_cancels_out_leaves_the_rerun(void **state)
 {
     (void)state;
     stage_add(&(struct stage_hook){
-        .lane = {.rerun_ms = RERUN, .settle_ms = 100, .settle_max_ms = 100}
+        .work_queue = {.rerun_ms = RERUN, .settle_ms = 100, .settle_max_ms = 100}
     });
     stage_sync(0);
     stage_nothing();
@@ -105,7 +106,8 @@ static void test_a_change_that_cancels_out_leaves_the_rerun(void **state)
 static void test_a_rerun_that_fails_is_tried_again(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.lane = {.rerun_ms = RERUN}, .park_exit = 75});
+    struct hook *h =
+        stage_add(&(struct stage_hook){.work_queue = {.rerun_ms = RERUN}, .park_exit = 75});
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_pass(DELTA_ADDED, "u1");
@@ -122,7 +124,7 @@ static void test_a_key_that_vanishes_is_not_told_again(void **state)
 {
     (void)state;
     struct hook *h =
-        stage_add(&(struct stage_hook){.events = NO_DELETED, .lane = {.rerun_ms = RERUN}});
+        stage_add(&(struct stage_hook){.events = NO_DELETED, .work_queue = {.rerun_ms = RERUN}});
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_pass(DELTA_ADDED, "u1");
@@ -151,12 +153,13 @@ static void test_what_was_never_run_is_told_again_too(void **state)
 {
     (void)state;
     stage_add(&(struct stage_hook){.rules = {.existing = HOOK_EXISTING_SKIP},
-                                   .lane = {.rerun_ms = RERUN}});
+                                   .work_queue = {.rerun_ms = RERUN}});
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_sync(0);
     stage_waits_until(stage.now + RERUN);
     reruns(DELTA_MODIFIED, "u1", 0);
-    stage_add(&(struct stage_hook){.events = 1U << DELTA_MODIFIED, .lane = {.rerun_ms = 1000}});
+    stage_add(
+        &(struct stage_hook){.events = 1U << DELTA_MODIFIED, .work_queue = {.rerun_ms = 1000}});
     stage_nothing();
     stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
     stage_pass(DELTA_ADDED, "u2"); /* of the first hook */
@@ -167,7 +170,7 @@ static void test_what_was_never_run_is_told_again_too(void **state)
 static void test_an_outage_is_not_told_again(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){.lane = {.rerun_ms = RERUN}});
+    stage_add(&(struct stage_hook){.work_queue = {.rerun_ms = RERUN}});
     stage_sync(0);
     stage_nothing();
     stage_stale(0, true);
@@ -178,7 +181,8 @@ static void test_an_outage_is_not_told_again(void **state)
 static void test_a_batch_is_told_of_all_objects_again(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){.rules = {.mode = HOOK_BATCH}, .lane = {.rerun_ms = RERUN}});
+    stage_add(
+        &(struct stage_hook){.rules = {.mode = HOOK_BATCH}, .work_queue = {.rerun_ms = RERUN}});
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
     stage_sync(0);
@@ -216,7 +220,7 @@ static void test_changes_do_not_put_off_the_rerun_of_a_batch(void **state)
     (void)state;
     stage_add(&(struct stage_hook){
         .rules = {.mode = HOOK_BATCH   },
-        .lane = { .rerun_ms = RERUN, .settle_ms = 100, .settle_max_ms = 200}
+        .work_queue = { .rerun_ms = RERUN, .settle_ms = 100, .settle_max_ms = 200}
     });
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
@@ -248,7 +252,8 @@ static void test_changes_do_not_put_off_the_rerun_of_a_batch(void **state)
 static void test_a_snapshot_is_shown_again_without_changes(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){.rules = {.mode = HOOK_SNAPSHOT}, .lane = {.rerun_ms = RERUN}});
+    stage_add(
+        &(struct stage_hook){.rules = {.mode = HOOK_SNAPSHOT}, .work_queue = {.rerun_ms = RERUN}});
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_sync(0);
     stage_end(stage_next(), 0);
@@ -268,7 +273,7 @@ static void test_min_interval_is_kept_between_the_starts_of_a_hook(void **state)
     for (size_t i = 0; i < 3; i++) {
         stage_add(&(struct stage_hook){
             .rules = {.mode = modes[i] },
-              .lane = { .min_interval_ms = 5000, .rerun_ms = 6000}
+            .work_queue = { .min_interval_ms = 5000, .rerun_ms = 6000}
         });
         stage_sync(0);
         for (struct run *run; (run = hooks_next(&stage.hooks, stage.now)) != NULL;)
@@ -298,7 +303,7 @@ static void test_reruns_that_are_late_do_not_keep_a_hook_from_being_quiet(void *
     for (size_t i = 0; i < 3; i++) {
         stage_add(&(struct stage_hook){
             .rules = {.mode = modes[i],         .existing = HOOK_EXISTING_SKIP},
-            .lane = {.min_interval_ms = 50000, .rerun_ms = 1000              }
+            .work_queue = {.min_interval_ms = 50000, .rerun_ms = 1000              }
         });
         stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
         stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
@@ -322,7 +327,7 @@ static void test_splay_is_for_changes_and_reruns_only(void **state)
 {
     (void)state;
     struct hook *h = stage_add(&(struct stage_hook){
-        .lane = {.splay_ms = 10000, .rerun_ms = RERUN}
+        .work_queue = {.splay_ms = 10000, .rerun_ms = RERUN}
     });
     struct err err = {0};
     bool later = false;
@@ -345,7 +350,7 @@ static void test_splay_is_for_changes_and_reruns_only(void **state)
     }
     assert_true(later);
     assert_in_range(hooks_wake_ms(&stage.hooks), stage.now + RERUN, stage.now + RERUN + 10000);
-    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     stage_pass(DELTA_MODIFIED, "u1");
 }
 

@@ -34,7 +34,7 @@ static uint64_t program;
 
 /* The configuration. */
 static struct hook_rules rules;
-static struct lane_params lane;
+static struct work_queue_params work_queue;
 static unsigned events;
 
 static unsigned pick(unsigned n)
@@ -56,7 +56,8 @@ static struct hook *start_process(void)
     static const char *const paths[] = {"data.a"};
     static const int park = PARK;
     struct hook_source sources[ORACLE_SOURCES];
-    struct hook_params p = {.name = "h", .rules = rules, .lane = lane, .sources = sources};
+    struct hook_params p = {
+        .name = "h", .rules = rules, .work_queue = work_queue, .sources = sources};
 
     p.rules.park_exit = mem_dup(&park, sizeof(park));
     p.rules.park_exit_count = 1;
@@ -93,7 +94,7 @@ static void begin(uint64_t seed)
         .existing = pick(3) == 0 ? HOOK_EXISTING_SKIP : HOOK_EXISTING_RUN,
         .require = pick(2) == 0 ? HOOK_REQUIRE_ALL : HOOK_REQUIRE_ANY,
     };
-    lane = (struct lane_params){
+    work_queue = (struct work_queue_params){
         .settle_ms = pick(2) == 0 ? 0 : 50,
         .settle_max_ms = 100,
         .concurrency = 1 + pick(3),
@@ -198,7 +199,7 @@ static void sync_source(size_t source)
 static void check_last(const struct run *run)
 {
     for (size_t i = 0; i < run->event_count; i++) {
-        const struct queue_event *ev = &run->events[i].ev;
+        const struct delivery_event *ev = &run->events[i].ev;
         bool over = ev->type == DELTA_DELETED || ev->type == DELTA_LEFT;
 
         assert_true(!over || left != BODIES || !object_is_bare(ev->object));
@@ -221,7 +222,7 @@ static void pump(void)
 
 static bool wants_park(const struct run *run, const struct run_result *r)
 {
-    return r->status == PARK || (lane.attempts > 0 && run->attempt >= lane.attempts);
+    return r->status == PARK || (work_queue.attempts > 0 && run->attempt >= work_queue.attempts);
 }
 
 static void finish_one(void)
@@ -395,7 +396,7 @@ static void unpark(void)
     struct err err = {0};
 
     if (hook_parked(hooks->v[0]) > 0)
-        assert_int_equal(hook_order(hooks->v[0], (struct str){0}, &err), ERR_OK);
+        assert_int_equal(hook_run_manually(hooks->v[0], (struct str){0}, &err), ERR_OK);
 }
 
 /* Everything succeeds from now on, until nothing is left to do. */

@@ -46,7 +46,7 @@ static struct hook *add_with(enum hook_mode mode, unsigned events, enum hook_exi
         .rules = {.mode = mode,     .existing = existing                          },
         .sources = sources,
         .source_count = 2,
-        .lane = {.concurrency = 8,
+        .work_queue = {.concurrency = 8,
                   .retry = {.initial_ms = INITIAL_MS, .max_ms = 8000, .factor = 2}}
     };
 
@@ -157,8 +157,8 @@ static void test_an_outage_that_nobody_heard_of_cancels_out(void **state)
 {
     (void)state;
     struct hook *h = add(HOOK_OBJECT, OUTAGES);
-    h->lane.params.settle_ms = 100;
-    h->lane.params.settle_max_ms = 1000;
+    h->work_queue.params.settle_ms = 100;
+    h->work_queue.params.settle_max_ms = 1000;
     sync_all();
     assert_nothing();
     stale(0, true);

@@ -86,7 +86,7 @@ static void test_commands(void **state)
        (struct wanted){RUN_FAILED, RUN_FILE_NONE,
                        "/h/command could not be started: exec: No such file or directory"});
     is(WIRE_PROGRAM_COMMAND, JOB_CUT_NONE, refused("fork", EAGAIN),
-       (struct wanted){RUN_NO_MEANS, RUN_FILE_NONE,
+       (struct wanted){RUN_NOT_STARTED, RUN_FILE_NONE,
                        "/h/command could not be started: fork: Resource temporarily unavailable"});
 }
 
@@ -142,7 +142,7 @@ static void test_a_shortage_behind_the_command_is_a_failure(void **state)
        (struct wanted){RUN_FAILED, RUN_FILE_NONE,
                        "output /f/x.cfg: fork: Resource temporarily unavailable"});
     is(WIRE_PROGRAM_REMOVE, JOB_CUT_NONE, refused("fork", EAGAIN),
-       (struct wanted){RUN_NO_MEANS, RUN_FILE_NONE,
+       (struct wanted){RUN_NOT_STARTED, RUN_FILE_NONE,
                        "output /f/x.cfg: fork: Resource temporarily unavailable"});
 }
 
@@ -158,7 +158,7 @@ static void test_applies(void **state)
        (struct wanted){RUN_FAILED, RUN_FILE_NONE,
                        "apply: /h/apply could not be started: exec: No such file or directory"});
     is(WIRE_PROGRAM_APPLY, JOB_CUT_NONE, refused("fork", EAGAIN),
-       (struct wanted){RUN_NO_MEANS, RUN_FILE_NONE,
+       (struct wanted){RUN_NOT_STARTED, RUN_FILE_NONE,
                        "apply: /h/apply could not be started: fork: Resource temporarily "
                        "unavailable"});
 }

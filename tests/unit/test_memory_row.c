@@ -106,8 +106,8 @@ static void test_of_a_digest_only_the_name_comes_back(void **state)
 }
 
 /* A mark after a way through a row; the batch is for its strings. */
-static struct ledger_mark mark_back(struct batch *b, const struct ledger_mark *m,
-                                    enum conf_persist how)
+static struct delivery_record mark_back(struct batch *b, const struct delivery_record *m,
+                                        enum conf_persist how)
 {
     memory_row_put_mark(b, 9, m, how);
     struct batch_op op = only_op(b);
@@ -116,29 +116,37 @@ static struct ledger_mark mark_back(struct batch *b, const struct ledger_mark *m
     return memory_row_mark(&op.u.mark);
 }
 
-static void check_mark(const struct ledger_mark *m, const struct ledger_mark *back)
+static void check_mark(const struct delivery_record *m, const struct delivery_record *back)
 {
     assert_true(str_eq(m->key, back->key) && str_eq(m->uid, back->uid));
     assert_int_equal(m->is_handled, back->is_handled);
-    assert_int_equal(m->is_told, back->is_told);
-    assert_int_equal(m->open, back->open);
+    assert_int_equal(m->is_delivered, back->is_delivered);
+    assert_int_equal(m->attempted, back->attempted);
     assert_int_equal(m->is_ended, back->is_ended);
     assert_int_equal(m->note, back->note);
-    assert_true(digest_eq(m->handled, back->handled) && digest_eq(m->told, back->told));
+    assert_true(digest_eq(m->handled, back->handled) && digest_eq(m->delivered, back->delivered));
 }
 
 static void test_marks_come_back(void **state)
 {
-    const struct ledger_mark marks[] = {
-        {.key = str_c("ns/n"), .uid = str_c("u1"), .is_told = true,    .open = true,               .told = {1, 2}},
-        {.key = str_c("n"),    .uid = str_c(""),   .is_handled = true, .handled = {3, UINT64_MAX}},
-        {.key = str_c(""),   .uid = str_c("t"),    .is_told = true,   .is_ended = true,              .note = 0xfff              },
+    const struct delivery_record marks[] = {
+        {.key = str_c("ns/n"),
+         .uid = str_c("u1"),
+         .is_delivered = true,
+         .attempted = true,
+         .delivered = {1, 2}                                                                     },
+        {.key = str_c("n"),    .uid = str_c(""), .is_handled = true, .handled = {3, UINT64_MAX}},
+        {.key = str_c(""),
+         .uid = str_c("t"),
+         .is_delivered = true,
+         .is_ended = true,
+         .note = 0xfff},
     };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(marks); i++) {
         struct batch b = {.release = memory_row_release};
-        struct ledger_mark back = mark_back(&b, &marks[i], CONF_PERSIST_FULL);
+        struct delivery_record back = mark_back(&b, &marks[i], CONF_PERSIST_FULL);
 
         check_mark(&marks[i], &back);
         assert_null(back.last);
@@ -149,13 +157,16 @@ static void test_marks_come_back(void **state)
 static void test_the_last_state_of_a_mark_is_kept_as_persist_says(void **state)
 {
     struct object *o = objects_make("ns/n", "u1", "12", "\"a\":1");
-    const struct ledger_mark m = {
-        .key = str_c("ns/n"), .uid = str_c("u1"), .is_told = true, .is_ended = true, .last = o};
+    const struct delivery_record m = {.key = str_c("ns/n"),
+                                      .uid = str_c("u1"),
+                                      .is_delivered = true,
+                                      .is_ended = true,
+                                      .last = o};
 
     (void)state;
     for (int how = CONF_PERSIST_FULL; how <= CONF_PERSIST_DIGEST; how++) {
         struct batch b = {.release = memory_row_release};
-        struct ledger_mark back = mark_back(&b, &m, (enum conf_persist)how);
+        struct delivery_record back = mark_back(&b, &m, (enum conf_persist)how);
 
         check_mark(&m, &back);
         assert_non_null(back.last);

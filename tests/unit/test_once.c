@@ -14,7 +14,7 @@ static int judge(bool synced, bool over)
 /* A hook that is to run for ns/a. */
 static void one_is_due(unsigned attempts)
 {
-    stage_add(&(struct stage_hook){.park_exit = PARK, .lane = {.attempts = attempts}});
+    stage_add(&(struct stage_hook){.park_exit = PARK, .work_queue = {.attempts = attempts}});
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
 }

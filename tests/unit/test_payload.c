@@ -78,7 +78,7 @@ static void add(enum hook_mode mode, size_t sources)
                           .sources = both,
                           .source_count = sources,
                           .filter = filter,
-                          .lane = { .concurrency = 1, .retry = {100, 100, 1, 0}}
+                          .work_queue = { .concurrency = 1, .retry = {100, 100, 1, 0}}
     });
 }
 

@@ -80,7 +80,7 @@ static void check_stream(const struct recall *r, uint64_t id)
     const struct recall_mark *marks = recall_marks(r, id, &n);
     assert_int_equal(n, OF_EACH);
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(marks[i].mark.told.lo, id);
+        assert_int_equal(marks[i].mark.delivered.lo, id);
         assert_true(str_is(marks[i].mark.uid, "u1"));
         assert_int_equal(marks[i].mark.key.n, 3);
     }

@@ -56,7 +56,7 @@ static int set_up(void **state)
     struct scene *s = &scene;
 
     stage_set_up(state);
-    stage_add(&(struct stage_hook){.park_exit = PARK, .lane = {.attempts = 1}});
+    stage_add(&(struct stage_hook){.park_exit = PARK, .work_queue = {.attempts = 1}});
     stage_sync(0);
     s->loop = loop_create();
     s->link = deaf_link_create(s->loop, &s->far);
@@ -104,12 +104,12 @@ static void stop(struct scene *s, enum helper_link_how how, int value)
 }
 
 /* What the next process finds. Once. */
-static struct ledger_mark mark(void)
+static struct delivery_record mark(void)
 {
     struct hook_disk disk = {0};
 
     hook_disk_commit(&disk, stage.hooks.v[0]);
-    struct ledger_mark m = *hook_disk_mark(&disk, "ns/n", "u1");
+    struct delivery_record m = *hook_disk_mark(&disk, "ns/n", "u1");
     hook_disk_clear(&disk);
     return m;
 }
@@ -117,24 +117,24 @@ static struct ledger_mark mark(void)
 static void test_the_last_attempt_is_open_still(void **state)
 {
     stop(*state, HELPER_LINK_SIGNALED, SIGTERM);
-    struct ledger_mark m = mark();
-    assert_true(m.open);
-    assert_int_equal(m.note & LEDGER_PARKED, 0);
+    struct delivery_record m = mark();
+    assert_true(m.attempted);
+    assert_int_equal(m.note & DELIVERY_PARKED, 0);
 }
 
 static void test_its_exit_status_parks_nothing(void **state)
 {
     stop(*state, HELPER_LINK_EXITED, PARK);
-    struct ledger_mark m = mark();
-    assert_true(m.open);
-    assert_int_equal(m.note & LEDGER_PARKED, 0);
+    struct delivery_record m = mark();
+    assert_true(m.attempted);
+    assert_int_equal(m.note & DELIVERY_PARKED, 0);
 }
 
 static void test_one_that_succeeds_all_the_same_is_handled(void **state)
 {
     stop(*state, HELPER_LINK_EXITED, 0);
-    struct ledger_mark m = mark();
-    assert_false(m.open);
+    struct delivery_record m = mark();
+    assert_false(m.attempted);
     assert_true(m.is_handled);
 }
 

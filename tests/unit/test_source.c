@@ -132,7 +132,7 @@ static struct hook *add_hook(const char *name, struct source of)
                           .sources = &source,
                           .source_count = 1,
                           .filter = filter,
-                          .lane = {.concurrency = 1, .retry = {100, 100, 1, 0}}
+                          .work_queue = {.concurrency = 1, .retry = {100, 100, 1, 0}}
     });
     return hooks.v[hooks.n - 1];
 }

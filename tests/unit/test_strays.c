@@ -92,7 +92,7 @@ static void test_a_stray_goes_between_the_new_file_and_apply(void **state)
 static void test_a_stray_goes_with_its_object(void **state)
 {
     (void)state;
-    begin((struct stage_hook){.lane = {.attempts = 1}});
+    begin((struct stage_hook){.work_queue = {.attempts = 1}});
     restart_with("/new/${name}");
     stage_sync(1);
     load("ns/n", "u1");

@@ -24,12 +24,12 @@ static void sync_services(struct admin_world *t, size_t n)
     buf_free(&list);
 }
 
-static struct entry *entry(const struct hook *h, const char *key)
+static struct delivery *entry(const struct hook *h, const char *key)
 {
-    struct entry *e = queue_find(&h->queue, 0, str_c(key));
+    struct delivery *dl = delivery_queue_find(&h->queue, 0, str_c(key));
 
-    assert_non_null(e);
-    return e;
+    assert_non_null(dl);
+    return dl;
 }
 
 static void expect(struct why w, const char *text, uint64_t until_ms)
@@ -148,9 +148,9 @@ static void test_a_hook_that_waits_while_its_source_is_stale(void **state)
 static void test_settling_then_min_interval(void **state)
 {
     struct admin_world *t = *state;
-    struct hook *h =
-        add(t, (struct world_hook){
-                   .lane = {.settle_ms = 100, .settle_max_ms = 500, .min_interval_ms = 3000}
+    struct hook *h = add(
+        t, (struct world_hook){
+               .work_queue = {.settle_ms = 100, .settle_max_ms = 500, .min_interval_ms = 3000}
     });
 
     sync_services(t, 1);
@@ -190,7 +190,7 @@ static void test_backoff_counts_and_tells_the_end(void **state)
 static void test_parked_whatever_else_holds(void **state)
 {
     struct admin_world *t = *state;
-    struct hook *h = add(t, (struct world_hook){.lane = {.attempts = 1}});
+    struct hook *h = add(t, (struct world_hook){.work_queue = {.attempts = 1}});
 
     sync_services(t, 1);
     finish(t, start_of(t, h), 3);
@@ -246,7 +246,7 @@ static void test_what_a_held_list_says_is_not_known(void **state)
     expect_key(t, h, "b/s7", "slot", 0);
 }
 
-static void test_units_that_are_whole_hooks(void **state)
+static void test_work_items_that_are_whole_hooks(void **state)
 {
     struct admin_world *t = *state;
     struct hook *h = add(t, (struct world_hook){.mode = HOOK_BATCH});
@@ -276,7 +276,7 @@ static void test_what_a_person_ordered_is_due(void **state)
 
     sync_services(t, 1);
     finish(t, start_of(t, h), 0);
-    assert_int_equal(hook_order(h, str_c("b/s0"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("b/s0"), &err), ERR_OK);
     expect_key(t, h, "b/s0", "slot", 0);
     struct run *run = start_of(t, h);
     expect_key(t, h, "b/s0", "running", 0);
@@ -300,7 +300,7 @@ int main(void)
         WITH_WORLD(test_too_few_slots),
         WITH_WORLD(test_paused),
         WITH_WORLD(test_what_a_held_list_says_is_not_known),
-        WITH_WORLD(test_units_that_are_whole_hooks),
+        WITH_WORLD(test_work_items_that_are_whole_hooks),
         WITH_WORLD(test_what_a_person_ordered_is_due),
     };
 

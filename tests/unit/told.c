@@ -10,12 +10,12 @@ void told_init(unsigned events, const char *path)
     told.now = 1000;
     told.key = "ns/n";
     assert_int_equal(filter_init(&told.filter, events, paths, path != NULL ? 1 : 0, NULL), ERR_OK);
-    queue_init(&told.queue, &told.filter, 1);
+    delivery_queue_init(&told.queue, &told.filter, 1);
 }
 
 void told_fini(void)
 {
-    queue_fini(&told.queue);
+    delivery_queue_fini(&told.queue);
     filter_fini(&told.filter);
     buf_free(&told.text);
 }
@@ -24,7 +24,7 @@ int told_set_up(void **state)
 {
     (void)state;
     told_init(TOLD_ALL, NULL);
-    queue_open(&told.queue, 0, false, told.now);
+    delivery_queue_open(&told.queue, 0, false, told.now);
     return 0;
 }
 
@@ -39,42 +39,43 @@ void told_restart(unsigned events, const char *path)
 {
     told_fini();
     told_init(events, path);
-    queue_open(&told.queue, 0, false, told.now);
+    delivery_queue_open(&told.queue, 0, false, told.now);
 }
 
-static struct entry *take(const struct delta *d, const char *key)
+static struct delivery *take(const struct delta *d, const char *key)
 {
     told.key = key;
-    return queue_change(&told.queue, 0, d, told.now);
+    return delivery_queue_change(&told.queue, 0, d, told.now);
 }
 
-struct entry *told_change(enum delta_type type, const char *uid, const char *data)
+struct delivery *told_change(enum delta_type type, const char *uid, const char *data)
 {
     struct object *o = objects_make("ns/n", uid, "1", data);
-    struct entry *e =
+    struct delivery *dl =
         take(&(struct delta){.type = type, .cause = CAUSE_WATCH, .object = o}, "ns/n");
 
     object_unref(&o);
-    return e;
+    return dl;
 }
 
-struct entry *told_stale(bool stale)
+struct delivery *told_stale(bool stale)
 {
     struct object *o =
         object_create(&(struct object_parts){.rv_at = SIZE_MAX, .generation_at = SIZE_MAX});
     enum delta_type type = stale ? DELTA_STALE : DELTA_FRESH;
-    struct entry *e = take(&(struct delta){.type = type, .cause = CAUSE_WATCH, .object = o}, "");
+    struct delivery *dl =
+        take(&(struct delta){.type = type, .cause = CAUSE_WATCH, .object = o}, "");
 
     object_unref(&o);
-    return e;
+    return dl;
 }
 
-struct entry *told_entry(void)
+struct delivery *told_entry(void)
 {
-    return queue_find(&told.queue, 0, str_c(told.key));
+    return delivery_queue_find(&told.queue, 0, str_c(told.key));
 }
 
-static void put_event(const struct queue_event *ev)
+static void put_event(const struct delivery_event *ev)
 {
     struct str uid = object_uid(ev->object);
 
@@ -85,9 +86,9 @@ static void put_event(const struct queue_event *ev)
 
 const char *told_due(void)
 {
-    struct queue_event ev[2];
-    struct entry *e = told_entry();
-    size_t n = e != NULL && queue_due(e) ? queue_events(&told.queue, e, ev) : 0;
+    struct delivery_event ev[2];
+    struct delivery *dl = told_entry();
+    size_t n = dl != NULL && delivery_is_due(dl) ? delivery_events(&told.queue, dl, ev) : 0;
 
     buf_clear(&told.text);
     for (size_t i = 0; i < n; i++)
@@ -100,27 +101,27 @@ const char *told_due(void)
 struct told_run told_start(size_t most)
 {
     struct told_run run = {0};
-    struct entry *e = told_entry();
-    size_t n = queue_events(&told.queue, e, run.ev);
+    struct delivery *dl = told_entry();
+    size_t n = delivery_events(&told.queue, dl, run.ev);
 
     for (; run.n < n && run.n < most && filter_takes(&told.filter, run.ev[run.n].type); run.n++) {
         object_ref(run.ev[run.n].object);
-        queue_started(&told.queue, e, &run.ev[run.n]);
+        delivery_started(&told.queue, dl, &run.ev[run.n]);
     }
     return run;
 }
 
 void told_end(struct told_run run, bool ok)
 {
-    struct entry *e = told_entry();
+    struct delivery *dl = told_entry();
 
     for (size_t i = 0; i < run.n; i++)
-        queue_ended(&told.queue, e);
+        delivery_ended(&told.queue, dl);
     for (size_t i = 0; i < run.n && ok; i++)
-        queue_handled(&told.queue, e, &run.ev[i], told.now);
+        delivery_handled(&told.queue, dl, &run.ev[i], told.now);
     for (size_t i = 0; i < run.n; i++)
         object_unref(&run.ev[i].object);
-    queue_release(&told.queue, e);
+    delivery_release(&told.queue, dl);
 }
 
 void told_run(bool ok)

@@ -3,19 +3,19 @@
  * told - a queue with one source that a test looks at one key at a time: what is due is written as
  * text, "DELETED u1 ADDED u2"; pure.
  */
-#ifndef UNIT_TOLD_H
-#define UNIT_TOLD_H
+#ifndef WORK_ITEM_TOLD_H
+#define WORK_ITEM_TOLD_H
 
 #include "objects.h"
 
-#include "hook/queue.h"
+#include "hook/delivery_queue.h"
 
 enum { TOLD_ALL = 0x3f }; /* every event */
 
 /* One at a time. */
 struct told {
     struct filter filter;
-    struct queue queue;
+    struct delivery_queue queue;
     struct buf text;
     uint64_t now;
     const char *key; /* looked at */
@@ -38,20 +38,20 @@ int told_clean_up(void **state);
 void told_restart(unsigned events, const char *path);
 
 /* A change of ns/n, which is then looked at; returns its entry. */
-struct entry *told_change(enum delta_type type, const char *uid, const char *data);
+struct delivery *told_change(enum delta_type type, const char *uid, const char *data);
 
 /* The source became stale or fresh; that is then looked at. */
-struct entry *told_stale(bool stale);
+struct delivery *told_stale(bool stale);
 
 /* The entry looked at, or NULL. */
-struct entry *told_entry(void);
+struct delivery *told_entry(void);
 
 /* What the hook would be told now. */
 const char *told_due(void);
 
 /* A run. */
 struct told_run {
-    struct queue_event ev[2];
+    struct delivery_event ev[2];
     size_t n;
 };
 

@@ -120,7 +120,7 @@ static void test_a_file_of_a_key_that_is_known_no_more_is_free(void **state)
     stage_sync(0);
     writes(RUN_FILE_WRITTEN, 1);
     reborn_restart();
-    ledger_forget(&reborn.hook->queue, 0); /* of another cluster */
+    delivery_log_forget(&reborn.hook->queue, 0); /* of another cluster */
     reborn_keep();
     load("ms/n", "u2", "\"a\":1");
     stage_sync(0);

@@ -102,7 +102,7 @@ static void test_an_end_that_gave_way_does_so_no_more_once_the_life_was_back(voi
     told_change(DELTA_LEFT, "u1", NULL);
     told_change(DELTA_ADDED, "u2", NULL);
     told_end(told_start(1), false);
-    queue_yield(&told.queue, told_entry(), told.now);
+    delivery_supersede(&told.queue, told_entry(), told.now);
     assert_string_equal(told_due(), "ADDED u2");
     told_change(DELTA_DELETED, "u2", NULL);
     told_change(DELTA_ADDED, "u1", NULL);
@@ -206,7 +206,7 @@ static void check_opened(bool skip)
     told_stale(false);
     assert_null(told_entry());
     told_stale(true);
-    queue_open(&told.queue, 0, skip, told.now);
+    delivery_queue_open(&told.queue, 0, skip, told.now);
     assert_string_equal(told_due(), "STALE");
     assert_int_equal(told.queue.existing_left, 1);
     told_run(true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hook/queue and hook/ledger: objects of which an earlier process has left no more than the name (persist = "digest",
+/* hook/delivery_queue and hook/delivery_log: objects of which an earlier process has left no more than the name (persist = "digest",
  * DESIGN 1.4.8), and sources that are told of before they are open. */
 #include "reborn.h"
 
@@ -45,7 +45,7 @@ static void begin(struct stage_hook p)
 static size_t snapshot_size(void)
 {
     size_t n;
-    struct object **all = queue_sorted(&reborn.hook->queue, 0, &n);
+    struct object **all = delivery_queue_sorted(&reborn.hook->queue, 0, &n);
 
     free(all);
     return n;
@@ -97,7 +97,7 @@ static void test_one_that_stays_is_neither_told_nor_gone(void **state)
     stage_sync(0);
     stage_nothing();
     assert_int_equal(snapshot_size(), 0);
-    assert_int_equal(hook_order(reborn.hook, str_c("ns/n"), &err), ERR_NOT_FOUND);
+    assert_int_equal(hook_run_manually(reborn.hook, str_c("ns/n"), &err), ERR_NOT_FOUND);
     reborn_keep();
     assert_non_null(hook_disk_mark(&reborn.disk, "ns/n", "u1"));
     change(DELTA_MODIFIED, "u1", "\"a\":2");
@@ -147,7 +147,7 @@ static void test_a_path_sees_nothing_in_it(void **state)
 {
     (void)state;
     begin((struct stage_hook){.path = "metadata.name"});
-    assert_null(queue_find(&reborn.hook->queue, 0, str_c("ns/n"))->handled.object);
+    assert_null(delivery_queue_find(&reborn.hook->queue, 0, str_c("ns/n"))->handled.object);
     stage_sync(0);
     stage_nothing();
     change(DELTA_MODIFIED, "u1", "\"a\":5");
@@ -178,12 +178,12 @@ static void test_of_another_source_what_it_told_is_forgotten(void **state)
     begin((struct stage_hook){0});
     change(DELTA_MODIFIED, "u1", "\"a\":2");
     stage_change(0, DELTA_ADDED, "ns/m", "u5", "");
-    ledger_forget(&reborn.hook->queue, 0);
+    delivery_log_forget(&reborn.hook->queue, 0);
     reborn_keep();
     assert_int_equal(reborn.disk.row_count, 0);
     stage_sync(0);
     stage_nothing();
-    assert_null(queue_find(&reborn.hook->queue, 0, str_c("ns/m")));
+    assert_null(delivery_queue_find(&reborn.hook->queue, 0, str_c("ns/m")));
     stage_change(0, DELTA_ADDED, "ns/m", "u6", "");
     stage_pass(DELTA_ADDED, "u6");
 }
@@ -193,7 +193,7 @@ static void test_that_a_source_was_seen_goes_to_a_new_disk_before_it_is_open(voi
     (void)state;
     begin((struct stage_hook){.rules = {.existing = HOOK_EXISTING_SKIP}});
     hook_disk_clear(&reborn.disk);
-    ledger_touch_all(&reborn.hook->queue);
+    delivery_log_touch_all(&reborn.hook->queue);
     reborn_keep();
     assert_true(reborn.disk.seen[0]);
     reborn_restart();

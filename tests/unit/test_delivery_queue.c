@@ -207,7 +207,7 @@ static void test_an_end_that_is_given_up_makes_room(void **state)
     told_change(DELTA_DELETED, "u1", NULL);
     told_change(DELTA_ADDED, "u2", NULL);
     told_end(told_start(1), false);
-    queue_yield(&told.queue, told_entry(), told.now);
+    delivery_supersede(&told.queue, told_entry(), told.now);
     assert_string_equal(told_due(), "ADDED u2");
 }
 
@@ -220,7 +220,7 @@ static void test_an_end_that_gave_way_is_owed_when_the_next_life_vanishes_unhear
     told_change(DELTA_DELETED, "u1", NULL);
     told_change(DELTA_ADDED, "u2", NULL);
     told_end(told_start(1), false);
-    queue_yield(&told.queue, told_entry(), told.now);
+    delivery_supersede(&told.queue, told_entry(), told.now);
     told_change(DELTA_DELETED, "u2", NULL);
     assert_string_equal(told_due(), "DELETED u1");
 }
@@ -239,20 +239,20 @@ static void test_only_paths_that_are_watched_make_it_due(void **state)
 
 static void test_the_end_carries_what_the_server_said_last(void **state)
 {
-    struct queue_event ev[2];
+    struct delivery_event ev[2];
     struct object *last = objects_make("ns/n", "u1", "99", "\"a\":7");
 
     (void)state;
     told_change(DELTA_ADDED, "u1", "\"a\":1");
     told_run(true);
-    struct entry *e = queue_change(&told.queue, 0,
-                                   &(struct delta){.type = DELTA_DELETED,
-                                                   .cause = CAUSE_RELIST,
-                                                   .object = last,
-                                                   .final_state_unknown = true,
-                                                   .received_ns = 5},
-                                   told.now);
-    assert_int_equal(queue_events(&told.queue, e, ev), 1);
+    struct delivery *dl = delivery_queue_change(&told.queue, 0,
+                                                &(struct delta){.type = DELTA_DELETED,
+                                                                .cause = CAUSE_RELIST,
+                                                                .object = last,
+                                                                .final_state_unknown = true,
+                                                                .received_ns = 5},
+                                                told.now);
+    assert_int_equal(delivery_events(&told.queue, dl, ev), 1);
     assert_ptr_equal(ev[0].object, last);
     assert_int_equal(ev[0].type, DELTA_DELETED);
     assert_int_equal(ev[0].cause, CAUSE_RELIST);
@@ -285,7 +285,7 @@ static void test_before_it_is_open_nothing_counts_as_announced(void **state)
     told_change(DELTA_DELETED, "u1", NULL);
     assert_null(told_entry());
     told_change(DELTA_ADDED, "u2", NULL);
-    queue_open(&told.queue, 0, false, told.now);
+    delivery_queue_open(&told.queue, 0, false, told.now);
     told_change(DELTA_DELETED, "u2", NULL);
     assert_string_equal(told_due(), "DELETED u2");
 }

@@ -8,7 +8,8 @@ enum { PARK = 75 };
 static enum err_kind order(struct hook *h, const char *key)
 {
     struct err err = {0};
-    enum err_kind kind = hook_order(h, key != NULL ? str_c(key) : (struct str){.p = NULL}, &err);
+    enum err_kind kind =
+        hook_run_manually(h, key != NULL ? str_c(key) : (struct str){.p = NULL}, &err);
 
     assert_true(kind == ERR_OK || err.text[0] != '\0');
     return kind;
@@ -47,7 +48,7 @@ static struct hook *add_handled(struct stage_hook p)
 
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage.now += p.lane.settle_ms;
+    stage.now += p.work_queue.settle_ms;
     stage_pass(DELTA_ADDED, "u1");
     stage_nothing();
     return h;
@@ -84,7 +85,7 @@ static void test_it_goes_round_settling(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct stage_hook){
-        .lane = {.settle_ms = 100, .settle_max_ms = 1000}
+        .work_queue = {.settle_ms = 100, .settle_max_ms = 1000}
     });
     stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     stage_nothing();
@@ -93,7 +94,7 @@ static void test_it_goes_round_settling(void **state)
     stage_waits_until(NEVER_MS);
 }
 
-static void test_it_goes_round_the_ladder_and_climbs_it(void **state)
+static void test_it_goes_round_the_backoff_and_climbs_it(void **state)
 {
     (void)state;
     struct hook *h = add_handled((struct stage_hook){0});
@@ -130,7 +131,7 @@ static void test_it_goes_round_parking_and_parks_again(void **state)
 static void test_it_keeps_min_interval(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.lane = {.min_interval_ms = 500}});
+    struct hook *h = add_handled((struct stage_hook){.work_queue = {.min_interval_ms = 500}});
     ordered(h, "ns/a");
     stage_waits_until(100500);
     stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
@@ -146,7 +147,7 @@ static void test_it_does_not_go_round_pause_and_gate(void **state)
     stage_pass(DELTA_ADDED, "u1");
     hook_pause(h, true);
     assert_int_equal(order(h, "ns/a"), ERR_BUSY);
-    assert_int_equal(h->orders.last, 0);
+    assert_int_equal(h->manual_runs.last, 0);
     hook_pause(h, false);
     ordered(h, "ns/a");
     hook_pause(h, true);
@@ -192,7 +193,7 @@ static void test_a_refused_order_does_not_forget_the_one_under_way(void **state)
     ordered(h, "ns/a");
     struct run *run = starts_manual(DELTA_MODIFIED, "u1", 1);
     assert_int_equal(order(h, "ns/nobody"), ERR_NOT_FOUND);
-    assert_int_equal(h->orders.last, 1);
+    assert_int_equal(h->manual_runs.last, 1);
     order_is(h, 1, 1, 0);
     stage_end(run, 0);
     order_is(h, 1, 0, 0);
@@ -263,7 +264,7 @@ static void test_an_order_for_a_key_that_vanishes_while_it_runs_is_void(void **s
         for (uint64_t rerun = 0; rerun <= 5000; rerun += 5000) {
             vanish_while_running((struct stage_hook){.events = events,
                                                      .park_exit = PARK,
-                                                     .lane = {.rerun_ms = rerun}},
+                                                     .work_queue = {.rerun_ms = rerun}},
                                  status);
             stage_clean_up(state);
             stage_set_up(state);
@@ -274,7 +275,7 @@ static void test_an_order_for_a_key_that_vanishes_before_its_run_is_void(void **
 {
     (void)state;
     struct hook *h = add_handled((struct stage_hook){
-        .events = 1U << DELTA_ADDED | 1U << DELTA_MODIFIED, .lane = {.rerun_ms = 5000}});
+        .events = 1U << DELTA_ADDED | 1U << DELTA_MODIFIED, .work_queue = {.rerun_ms = 5000}});
     ordered(h, "ns/a");
     stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
     stage_waits_until(NEVER_MS);
@@ -296,7 +297,7 @@ static void test_the_end_of_the_object_fulfils_an_order(void **state)
 
 static void number_is(const struct hook *h, uint64_t number, size_t left, size_t failed)
 {
-    const struct order *o = orders_find(&h->orders, number);
+    const struct manual_run *o = manual_runs_find(&h->manual_runs, number);
 
     assert_non_null(o);
     assert_int_equal(o->left, left);
@@ -311,7 +312,7 @@ static void test_each_order_has_its_own_runs(void **state)
     stage_pass(DELTA_ADDED, "u2");
     ordered(h, NULL);
     ordered(h, "ns/b");
-    assert_int_equal(h->orders.last, 2);
+    assert_int_equal(h->manual_runs.last, 2);
     number_is(h, 1, 2, 0);
     number_is(h, 2, 1, 0);
     stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1);
@@ -347,20 +348,20 @@ static void test_an_order_is_remembered_for_a_while(void **state)
     struct hook *h = add_handled((struct stage_hook){0});
     ordered(h, "ns/a");
     stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1);
-    for (size_t i = 0; i < ORDERS_MAX - 1; i++)
+    for (size_t i = 0; i < MANUAL_RUNS_MAX - 1; i++)
         ordered(h, "ns/a");
     number_is(h, 1, 0, 1);
     ordered(h, "ns/a");
-    assert_null(orders_find(&h->orders, 1));
+    assert_null(manual_runs_find(&h->manual_runs, 1));
     assert_int_equal(order(h, "ns/a"), ERR_BUSY);
     number_is(h, 2, 1, 0);
     stage_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0); /* for all of them */
-    number_is(h, ORDERS_MAX + 1, 0, 0);
+    number_is(h, MANUAL_RUNS_MAX + 1, 0, 0);
     ordered(h, "ns/a");
-    assert_null(orders_find(&h->orders, 2));
+    assert_null(manual_runs_find(&h->manual_runs, 2));
     number_is(h, 3, 0, 0);
-    number_is(h, ORDERS_MAX + 2, 1, 0);
-    assert_null(orders_find(&h->orders, 0));
+    number_is(h, MANUAL_RUNS_MAX + 2, 1, 0);
+    assert_null(manual_runs_find(&h->manual_runs, 0));
 }
 
 static void test_a_batch_is_told_of_every_object(void **state)
@@ -393,7 +394,7 @@ static void test_an_order_for_a_batch_whose_objects_vanish_is_void(void **state)
     struct hook *h = stage_add(&(struct stage_hook){
         .rules = {.mode = HOOK_BATCH, .existing = HOOK_EXISTING_SKIP},
         .events = 1U << DELTA_ADDED,
-        .lane = {.min_interval_ms = 9000                 }
+        .work_queue = {.min_interval_ms = 9000                 }
     });
     stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     stage_sync(0);
@@ -433,7 +434,7 @@ int main(void)
         TEST(test_an_unchanged_key_is_told_again_as_modified),
         TEST(test_a_hook_without_modified_is_told_added_again),
         TEST(test_it_goes_round_settling),
-        TEST(test_it_goes_round_the_ladder_and_climbs_it),
+        TEST(test_it_goes_round_the_backoff_and_climbs_it),
         TEST(test_it_goes_round_parking_and_parks_again),
         TEST(test_it_keeps_min_interval),
         TEST(test_it_does_not_go_round_pause_and_gate),

@@ -135,7 +135,7 @@ static void test_what_vanished_is_deleted_once(void **state)
     reborn_restart();
     stage_sync(0);
     struct run *run = starts(DELTA_DELETED, "u1");
-    const struct queue_event *ev = &run->events[0].ev;
+    const struct delivery_event *ev = &run->events[0].ev;
     assert_int_equal(run->reason, RUN_CHANGE);
     assert_int_equal(ev->cause, CAUSE_RESTART);
     assert_true(ev->final_state_unknown);
@@ -144,7 +144,7 @@ static void test_what_vanished_is_deleted_once(void **state)
     stage_end(run, 0);
     reborn_keep();
     assert_int_equal(reborn.disk.row_count, 0);
-    assert_null(queue_find(&reborn.hook->queue, 0, str_c("ns/n")));
+    assert_null(delivery_queue_find(&reborn.hook->queue, 0, str_c("ns/n")));
     reborn_restart();
     stage_sync(0);
     stage_nothing();
@@ -240,7 +240,7 @@ static void test_what_is_parked_stays_parked_until_it_changes(void **state)
     stage_end(starts(DELTA_ADDED, "u1"), 75);
     reborn_keep();
     reborn_restart();
-    ledger_touch_all(&reborn.hook->queue);
+    delivery_log_touch_all(&reborn.hook->queue);
     reborn_keep();
     reborn_restart();
     load("ns/n", "u1", "\"a\" : 1");
@@ -381,7 +381,7 @@ static void test_a_renewal_is_one_until_a_run_for_it_has_succeeded(void **state)
         stage_sync(0);
         passes(DELTA_ADDED, "u1", RUN_RENEW);
         changes(DELTA_MODIFIED, "u1", "\"a\":2");
-        stage.now += reborn.params.lane.settle_max_ms;
+        stage.now += reborn.params.work_queue.settle_max_ms;
         passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
         reborn_restart();
         load("ns/n", "u1", "\"a\":3");
@@ -537,10 +537,10 @@ static void test_of_another_source_nothing_is_told(void **state)
     (void)state;
     begin((struct stage_hook){0});
     reborn_restart();
-    ledger_forget(&reborn.hook->queue, 0);
+    delivery_log_forget(&reborn.hook->queue, 0);
     reborn_keep();
     assert_int_equal(reborn.disk.row_count, 0);
-    assert_null(queue_find(&reborn.hook->queue, 0, str_c("ns/n")));
+    assert_null(delivery_queue_find(&reborn.hook->queue, 0, str_c("ns/n")));
     stage_sync(0);
     stage_nothing();
     load("ns/n", "u1", "\"a\":1");
@@ -555,7 +555,7 @@ static void test_of_another_source_it_is_told_that_it_is_fresh(void **state)
     stage_stale(0, true);
     passes(DELTA_STALE, "", RUN_CHANGE);
     reborn_restart();
-    ledger_forget(&reborn.hook->queue, 0);
+    delivery_log_forget(&reborn.hook->queue, 0);
     reborn_keep();
     stage_sync(0);
     passes(DELTA_FRESH, "", RUN_CHANGE);
@@ -571,18 +571,18 @@ static void test_all_is_put_again_when_the_disk_is_lost(void **state)
     changes(DELTA_MODIFIED, "u1", "\"a\":1"); /* nothing that counts */
     reborn_keep();
     assert_int_equal(reborn.disk.puts, puts);
-    ledger_touch_all(&reborn.hook->queue);
+    delivery_log_touch_all(&reborn.hook->queue);
     reborn_keep();
     assert_int_equal(reborn.disk.puts, puts + 2); /* and that the source was seen */
 }
 
 static void test_skip_is_not_for_what_is_marked(void **state)
 {
-    const struct ledger_mark m = {.key = str_c("k"), .uid = str_c("u1"), .is_told = true};
+    const struct delivery_record m = {.key = str_c("k"), .uid = str_c("u1"), .is_delivered = true};
 
     (void)state;
     reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
-    assert_true(ledger_recall(&reborn.hook->queue, 0, &m, 1));
+    assert_true(delivery_log_recall(&reborn.hook->queue, 0, &m, 1));
     load("k", "u1", "\"a\":1");
     stage_sync(0);
     stage_pass(DELTA_ADDED, "u1");
@@ -591,17 +591,17 @@ static void test_skip_is_not_for_what_is_marked(void **state)
 
 static void test_a_third_mark_of_a_key_is_not_believed(void **state)
 {
-    struct ledger_mark m = {.key = str_c("k"), .is_told = true};
+    struct delivery_record m = {.key = str_c("k"), .is_delivered = true};
 
     (void)state;
     reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
     m.uid = str_c("u1");
-    assert_true(ledger_recall(&reborn.hook->queue, 0, &m, 1));
+    assert_true(delivery_log_recall(&reborn.hook->queue, 0, &m, 1));
     m.uid = str_c("u2");
-    m.note = LEDGER_HEIR;
-    assert_true(ledger_recall(&reborn.hook->queue, 0, &m, 1));
+    m.note = DELIVERY_HAS_PREDECESSOR;
+    assert_true(delivery_log_recall(&reborn.hook->queue, 0, &m, 1));
     m.uid = str_c("u3");
-    assert_false(ledger_recall(&reborn.hook->queue, 0, &m, 1));
+    assert_false(delivery_log_recall(&reborn.hook->queue, 0, &m, 1));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, reborn_clean_up)

@@ -10,16 +10,16 @@ enum { ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 static void deny(struct run *run)
 {
     const struct run_result result = {
-        .end = RUN_NO_MEANS, .means = MEANS_PROCESSES, .text = "fork: no more"};
+        .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "fork: no more"};
     struct hook *h = run->hook;
     uint64_t failed = h->runs_failed;
     size_t known = h->history.n;
     struct hooks_verdict v = hooks_finish(&stage.hooks, run, &result, stage.now);
 
-    assert_int_equal(v.retry_ms, SCHED_DENIED_MS);
+    assert_int_equal(v.retry_ms, SCHEDULER_NOT_STARTED_MS);
     assert_int_equal(h->runs_failed, failed);
     assert_int_equal(h->history.n, known);
-    assert_int_equal(h->lane.denied, 1);
+    assert_int_equal(h->work_queue.not_started, 1);
     assert_string_equal(h->last_error, "fork: no more");
 }
 
@@ -43,23 +43,23 @@ static struct hook *add_handled(struct stage_hook p)
     return h;
 }
 
-static void test_no_attempt_is_used_up_and_the_ladder_stays(void **state)
+static void test_no_attempt_is_used_up_and_the_backoff_stays(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.lane = {.attempts = 3}});
+    struct hook *h = add_handled((struct stage_hook){.work_queue = {.attempts = 3}});
     stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     for (int i = 0; i < 10; i++) {
         deny(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
-        stage_waits_until(stage.now + SCHED_DENIED_MS);
+        stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
     }
     stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
-    assert_int_equal(h->lane.denied, 0);
+    assert_int_equal(h->work_queue.not_started, 0);
     stage_waits_until(stage.now + 1000);
     stage_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
     stage_waits_until(stage.now + 2000);
     for (int i = 0; i < 10; i++) {
         deny(starts(DELTA_MODIFIED, "u1", RUN_RETRY, 3));
-        stage_waits_until(stage.now + SCHED_DENIED_MS);
+        stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
     }
     assert_int_equal(hook_parked(h), 0);
     stage_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 3);
@@ -74,9 +74,9 @@ static void test_a_success_ends_it(void **state)
     deny(stage_next());
     assert_false(hooks_quiet(&stage.hooks));
     assert_int_equal(hook_pending(h), 1);
-    stage.now += SCHED_DENIED_MS;
+    stage.now += SCHEDULER_NOT_STARTED_MS;
     stage_pass(DELTA_MODIFIED, "u1");
-    assert_int_equal(h->lane.denied, 0);
+    assert_int_equal(h->work_queue.not_started, 0);
     assert_string_equal(h->last_error, "");
     assert_true(hooks_quiet(&stage.hooks));
 }
@@ -84,11 +84,11 @@ static void test_a_success_ends_it(void **state)
 static void test_a_change_does_not_bring_it_forward(void **state)
 {
     (void)state;
-    add_handled(
-        (struct stage_hook){.lane = {.retry = {.initial_ms = 10, .max_ms = 100, .factor = 2}}});
+    add_handled((struct stage_hook){
+        .work_queue = {.retry = {.initial_ms = 10, .max_ms = 100, .factor = 2}}});
     stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     deny(stage_next());
-    uint64_t at = stage.now + SCHED_DENIED_MS;
+    uint64_t at = stage.now + SCHEDULER_NOT_STARTED_MS;
     stage.now += 20;
     stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
     stage_waits_until(at);
@@ -105,7 +105,7 @@ static void test_what_is_due_no_more_is_forgotten(void **state)
     stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     deny(stage_next());
     stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
-    assert_int_equal(h->lane.denied, 0);
+    assert_int_equal(h->work_queue.not_started, 0);
     stage_waits_until(NEVER_MS);
 }
 
@@ -117,7 +117,7 @@ static void test_a_delete_does_not_give_way(void **state)
     stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
     for (int i = 0; i < 8; i++) {
         deny(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1));
-        stage.now += SCHED_DENIED_MS;
+        stage.now += SCHEDULER_NOT_STARTED_MS;
     }
     stage_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
     for (unsigned attempt = 2; attempt < 5; attempt++) {
@@ -126,7 +126,7 @@ static void test_a_delete_does_not_give_way(void **state)
     }
     stage_waits_until(stage.now + 8000);
     deny(starts(DELTA_DELETED, "u1", RUN_RETRY, 5));
-    stage.now += SCHED_DENIED_MS;
+    stage.now += SCHEDULER_NOT_STARTED_MS;
     stage_fail(DELTA_DELETED, "u1", RUN_RETRY, 5);
     stage_pass(DELTA_ADDED, "u2");
 }
@@ -140,7 +140,7 @@ static void first_run(enum hook_mode mode)
     for (int i = 0; i < 3; i++) {
         deny(starts(DELTA_ADDED, "u1", RUN_EXISTING, 1));
         assert_false(hook_first_ended(h));
-        stage.now += SCHED_DENIED_MS;
+        stage.now += SCHEDULER_NOT_STARTED_MS;
     }
     stage_fail(DELTA_ADDED, "u1", RUN_EXISTING, 1);
     assert_true(hook_first_ended(h));
@@ -170,11 +170,11 @@ static void test_who_ordered_it_waits(void **state)
 
     (void)state;
     struct hook *h = add_handled((struct stage_hook){0});
-    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     for (int i = 0; i < 3; i++) {
         deny(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1));
         assert_int_equal(stage_order(h)->left, 1);
-        stage_waits_until(stage.now + SCHED_DENIED_MS);
+        stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
     }
     stage_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
     assert_int_equal(stage_order(h)->left, 0);
@@ -187,13 +187,13 @@ static void test_another_order_is_tried_at_once(void **state)
 
     (void)state;
     struct hook *h = add_handled((struct stage_hook){0});
-    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     struct run *run = stage_next();
-    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK); /* while it is under way */
+    assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK); /* while it is under way */
     deny(run);
     stage_nothing();
     stage.now += 10;
-    assert_int_equal(hook_order(h, str_c("ns/a"), &err), ERR_OK);
+    assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     stage_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
     assert_int_equal(stage_order(h)->left, 0);
     stage_waits_until(NEVER_MS);
@@ -202,18 +202,18 @@ static void test_another_order_is_tried_at_once(void **state)
 static void test_min_interval_does_not_count_from_it(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.lane = {.min_interval_ms = 60000}});
+    struct hook *h = stage_add(&(struct stage_hook){.work_queue = {.min_interval_ms = 60000}});
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
     deny(stage_starts(DELTA_ADDED, "u1"));
     stage_pass(DELTA_ADDED, "u2"); /* another key has its turn */
-    assert_int_equal(h->lane.denied, 1);
+    assert_int_equal(h->work_queue.not_started, 1);
     uint64_t started = stage.now;
-    stage_waits_until(started + SCHED_DENIED_MS);
+    stage_waits_until(started + SCHEDULER_NOT_STARTED_MS);
     stage_waits_until(started + 60000);
     stage_pass(DELTA_ADDED, "u1");
-    assert_int_equal(h->lane.denied, 0);
+    assert_int_equal(h->work_queue.not_started, 0);
 }
 
 static size_t known(const struct hook *h)
@@ -225,11 +225,11 @@ static size_t known(const struct hook *h)
 static void deny_what_is_due_no_more(struct run *run)
 {
     const struct run_result result = {
-        .end = RUN_NO_MEANS, .means = MEANS_PROCESSES, .text = "fork: no more"};
+        .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "fork: no more"};
     struct hook *h = run->hook;
 
     hooks_finish(&stage.hooks, run, &result, stage.now);
-    assert_int_equal(h->lane.denied, 0);
+    assert_int_equal(h->work_queue.not_started, 0);
 }
 
 static void test_an_object_that_no_program_saw_cancels_out(void **state)
@@ -268,7 +268,7 @@ static void test_the_next_life_waits_as_its_forerunner_did(void **state)
     stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
     deny(run);
-    stage_waits_until(stage.now + SCHED_DENIED_MS);
+    stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
     stage_pass(DELTA_ADDED, "u2");
     stage_waits_until(NEVER_MS);
 }
@@ -318,7 +318,7 @@ static void test_an_end_that_no_program_saw_is_undone(void **state)
     struct run *run = stage_starts(DELTA_DELETED, "u1");
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":2");
     deny(run);
-    stage.now += SCHED_DENIED_MS;
+    stage.now += SCHEDULER_NOT_STARTED_MS;
     run = starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
     assert_non_null(run->events[0].old);
     stage_end(run, 0);
@@ -335,7 +335,7 @@ static void test_a_batch_is_undone_as_a_whole(void **state)
     assert_int_equal(run->event_count, 2);
     stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":2");
     deny(run);
-    stage.now += SCHED_DENIED_MS;
+    stage.now += SCHEDULER_NOT_STARTED_MS;
     stage_pass(DELTA_DELETED, "u1");
     assert_int_equal(known(h), 0);
 }
@@ -351,7 +351,7 @@ static void test_what_gave_way_is_owed_until_a_program_starts(void **state)
     struct run *run = stage_starts(DELTA_ADDED, "u2");
     stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
     deny(run);
-    stage.now += SCHED_DENIED_MS;
+    stage.now += SCHEDULER_NOT_STARTED_MS;
     stage_pass(DELTA_DELETED, "u1");
     stage_waits_until(NEVER_MS);
 }
@@ -359,7 +359,7 @@ static void test_what_gave_way_is_owed_until_a_program_starts(void **state)
 static void rerun(enum hook_mode mode)
 {
     struct hook *h =
-        stage_add(&(struct stage_hook){.rules = {.mode = mode}, .lane = {.rerun_ms = 60000}});
+        stage_add(&(struct stage_hook){.rules = {.mode = mode}, .work_queue = {.rerun_ms = 60000}});
 
     stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     stage_sync(0);
@@ -372,7 +372,7 @@ static void rerun(enum hook_mode mode)
         deny(run);
         assert_true(hooks_quiet(&stage.hooks)); /* nobody waits for it */
         assert_int_equal(hook_pending(h), 0);
-        stage_waits_until(stage.now + SCHED_DENIED_MS);
+        stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
     }
     struct run *run = stage_next();
     assert_int_equal(run->reason, RUN_RERUN);
@@ -380,7 +380,7 @@ static void rerun(enum hook_mode mode)
     stage_waits_until(stage.now + 60000);
     deny(stage_next());
     stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    stage.now += SCHED_DENIED_MS;
+    stage.now += SCHEDULER_NOT_STARTED_MS;
     run = stage_next();
     assert_int_equal(run->reason, mode == HOOK_BATCH ? RUN_RERUN : RUN_CHANGE);
     stage_end(run, 0);
@@ -403,7 +403,7 @@ static void test_a_file_that_no_program_wrote_is_let_go(void **state)
     struct err err = {0};
 
     (void)state;
-    stage_add(&(struct stage_hook){.output = "/f/${name}", .lane = {.concurrency = 1}});
+    stage_add(&(struct stage_hook){.output = "/f/${name}", .work_queue = {.concurrency = 1}});
     stage_sync(0);
     stage_change(0, DELTA_ADDED, "n1/a", "u1", NULL);
     struct run *run = stage_starts(DELTA_ADDED, "u1");
@@ -422,9 +422,10 @@ static void test_why_tells_when_it_is_tried_again(void **state)
     struct hook *h = add_handled((struct stage_hook){0});
     stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     deny(stage_next());
-    struct why w = why_entry(&stage.hooks, h, queue_find(&h->queue, 0, str_c("ns/a")), stage.now);
+    struct why w =
+        why_entry(&stage.hooks, h, delivery_queue_find(&h->queue, 0, str_c("ns/a")), stage.now);
     assert_int_equal(w.reason, WHY_BACKOFF);
-    assert_int_equal(w.until_ms, stage.now + SCHED_DENIED_MS);
+    assert_int_equal(w.until_ms, stage.now + SCHEDULER_NOT_STARTED_MS);
     assert_int_equal(w.failures, 0);
 }
 
@@ -433,7 +434,7 @@ static void test_why_tells_when_it_is_tried_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STAGED(test_no_attempt_is_used_up_and_the_ladder_stays),
+        STAGED(test_no_attempt_is_used_up_and_the_backoff_stays),
         STAGED(test_a_success_ends_it),
         STAGED(test_a_change_does_not_bring_it_forward),
         STAGED(test_what_is_due_no_more_is_forgotten),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person wants run: hook_order() of hook/hook.h. */
+/* What a person wants run: hook_run_manually() of hook/hook.h. */
 #include "hook/gate.h"
-#include "hook/hook_unit.h"
+#include "hook/hook_work_item.h"
 
 static enum err_kind check_ready(const struct hook *h, struct str key, struct err *err)
 {
@@ -30,20 +30,20 @@ struct giving {
     uint32_t bit;
 };
 
-static void want_unit(const struct giving *g, struct unit *u)
+static void want_work_item(const struct giving *g, struct work_item *u)
 {
-    orders_want(&g->hook->orders, &u->orders, g->bit);
-    sched_now(&g->hook->lane, u);
+    manual_runs_want(&g->hook->manual_runs, &u->manual_runs, g->bit);
+    scheduler_now(&g->hook->work_queue, u);
 }
 
 /* A batch is one unit, whatever there is to tell of. */
-static void want_entry(void *arg, struct entry *e)
+static void want_entry(void *arg, struct delivery *dl)
 {
     const struct giving *g = arg;
     struct hook *h = g->hook;
 
-    if (!hook_entry_over(h, e))
-        want_unit(g, h->rules.mode == HOOK_OBJECT ? &e->unit : &h->unit);
+    if (!hook_entry_over(h, dl))
+        want_work_item(g, h->rules.mode == HOOK_OBJECT ? &dl->work_item : &h->work_item);
 }
 
 static void want_entries(struct giving *g, struct str key)
@@ -51,33 +51,34 @@ static void want_entries(struct giving *g, struct str key)
     struct hook *h = g->hook;
 
     for (size_t i = 0; i < h->source_count; i++) {
-        struct entry *e = key.p != NULL ? queue_find(&h->queue, i, key) : NULL;
+        struct delivery *dl = key.p != NULL ? delivery_queue_find(&h->queue, i, key) : NULL;
 
         if (key.p == NULL)
-            queue_each(&h->queue, i, want_entry, g);
-        else if (e != NULL)
-            want_entry(g, e);
+            delivery_queue_each(&h->queue, i, want_entry, g);
+        else if (dl != NULL)
+            want_entry(g, dl);
     }
 }
 
-enum err_kind hook_order(struct hook *h, struct str key, struct err *err)
+enum err_kind hook_run_manually(struct hook *h, struct str key, struct err *err)
 {
-    const struct orders before = h->orders;
+    const struct manual_runs before = h->manual_runs;
 
     if (check_ready(h, key, err) != ERR_OK)
         return err->kind;
-    struct giving g = {h, orders_begin(&h->orders)};
+    struct giving g = {h, manual_runs_begin(&h->manual_runs)};
     if (g.bit == 0)
-        return err_set(err, ERR_BUSY, 0, "%d orders wait for hook %s already", ORDERS_MAX, h->name);
+        return err_set(err, ERR_BUSY, 0, "%d orders wait for hook %s already", MANUAL_RUNS_MAX,
+                       h->name);
     if (h->rules.mode == HOOK_SNAPSHOT)
-        want_unit(&g, &h->unit);
+        want_work_item(&g, &h->work_item);
     else
         want_entries(&g, key);
     if (key.p == NULL && apply_may_repeat(&h->apply))
         hook_want_apply(h, g.bit);
-    if (orders_find(&h->orders, h->orders.last)->total > 0)
+    if (manual_runs_find(&h->manual_runs, h->manual_runs.last)->total > 0)
         return ERR_OK;
-    h->orders = before; /* nobody runs for this one */
+    h->manual_runs = before; /* nobody runs for this one */
     return err_set(err, ERR_NOT_FOUND, 0, "hook %s knows of nothing%s%.*s to run for", h->name,
                    key.p != NULL ? " under the key " : "", (int)key.n, key.p != NULL ? key.p : "");
 }

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The entries of a queue: also delivery_queue_init(), delivery_queue_fini() and what finds and releases entries of
+ * hook/delivery_queue.h. */
+#include "hook/delivery.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+#include "hook/delivery_queue.h"
+
+void delivery_queue_init(struct delivery_queue *q, const struct filter *filter, size_t source_count)
+{
+    *q = (struct delivery_queue){.filter = filter, .source_count = source_count};
+    q->sources = mem_array(source_count + 1, sizeof(*q->sources));
+    list_init(&q->pending);
+    list_init(&q->dirty);
+}
+
+void delivery_event_set(struct delivery_event *slot, const struct delivery_event *next)
+{
+    struct object *old = slot->object;
+
+    *slot = *next;
+    if (slot->object != NULL)
+        slot->object = object_ref(slot->object);
+    object_unref(&old);
+}
+
+void delivery_settled(struct delivery_queue *q, struct delivery *dl)
+{
+    if (dl->existing)
+        q->existing_left--;
+    dl->existing = dl->recalled = false;
+}
+
+/* What a key says of an object: FRESH has nothing more. */
+static struct object *make_known(const struct delivery *dl, struct str uid)
+{
+    const char *slash = strchr(dl->key, '/');
+    struct object_parts p = {.uid = uid, .rv_at = SIZE_MAX, .generation_at = SIZE_MAX};
+
+    p.name = str_c(slash != NULL ? slash + 1 : dl->key);
+    if (slash != NULL)
+        p.ns = str_of(dl->key, (size_t)(slash - dl->key));
+    return object_create(&p);
+}
+
+struct delivery_event delivery_event_over(const struct delivery_queue *q, const struct delivery *dl,
+                                          const struct known *incarnation)
+{
+    bool outage = dl->key[0] == '\0';
+
+    return (struct delivery_event){.type = outage ? DELTA_FRESH : DELTA_DELETED,
+                                   .cause = CAUSE_RESTART,
+                                   .object = incarnation->object != NULL
+                                                 ? object_ref(incarnation->object)
+                                                 : make_known(dl, known_uid(incarnation)),
+                                   .final_state_unknown = !outage,
+                                   .received_ns = q->recalled_ns};
+}
+
+void delivery_touch(struct delivery_queue *q, struct delivery *dl)
+{
+    if (list_is_empty(&dl->dirty))
+        list_append(&q->dirty, &dl->dirty);
+}
+
+void delivery_free(struct delivery_queue *q, struct delivery *dl)
+{
+    delivery_settled(q, dl);
+    map_remove(&q->sources[dl->source].by_key, &dl->node);
+    if (!list_is_empty(&dl->pending))
+        q->pending_count--;
+    list_remove(&dl->pending);
+    list_remove(&dl->dirty);
+    known_set(&dl->handled, NULL);
+    known_set(&dl->delivered, NULL);
+    known_set(&dl->successor, NULL);
+    object_unref(&dl->newest.object);
+    object_unref(&dl->pending_delete.object);
+    object_unref(&dl->successor_delete.object);
+    free(dl->kept[0]);
+    free(dl->kept[1]);
+    free(dl->delivered_paths);
+    free(dl);
+}
+
+void delivery_queue_each(struct delivery_queue *q, size_t source,
+                         void (*fn)(void *arg, struct delivery *dl), void *arg)
+{
+    for (struct map_node *n = map_first(&q->sources[source].by_key), *next; n != NULL; n = next) {
+        next = map_next(n);
+        fn(arg, map_entry(n, struct delivery, node));
+    }
+}
+
+static void drop_entry(void *arg, struct delivery *dl)
+{
+    delivery_free(arg, dl);
+}
+
+void delivery_queue_fini(struct delivery_queue *q)
+{
+    for (size_t i = 0; i < q->source_count; i++)
+        delivery_queue_each(q, i, drop_entry, q);
+    free(q->sources);
+    *q = (struct delivery_queue){0};
+}
+
+struct delivery *delivery_queue_find(const struct delivery_queue *q, size_t source, struct str key)
+{
+    ensure(source < q->source_count);
+    struct map_node *node = map_get(&q->sources[source].by_key, key);
+
+    return node != NULL ? map_entry(node, struct delivery, node) : NULL;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct object *const *x = a;
+    const struct object *const *y = b;
+
+    return str_cmp(object_key(*x), object_key(*y));
+}
+
+struct object **delivery_queue_sorted(const struct delivery_queue *q, size_t source, size_t *n)
+{
+    const struct map *keys = &q->sources[source].by_key;
+    struct object **v = mem_array(map_count(keys) + 1, sizeof(struct object *));
+
+    *n = 0;
+    for (struct map_node *node = map_first(keys); node != NULL; node = map_next(node)) {
+        const struct delivery_event *ev = &map_entry(node, struct delivery, node)->newest;
+
+        if (ev->object != NULL && ev->type != DELTA_STALE && !object_is_bare(ev->object))
+            v[(*n)++] = ev->object;
+    }
+    qsort(v, *n, sizeof(struct object *), by_key);
+    return v;
+}
+
+struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key)
+{
+    struct delivery *dl = delivery_queue_find(q, source, key);
+
+    if (dl != NULL)
+        return dl;
+    dl = mem_zalloc(sizeof(*dl) + key.n + 1);
+    memcpy(dl->key, key.p, key.n);
+    dl->source = source;
+    list_init(&dl->pending);
+    list_init(&dl->work_item.ready);
+    list_init(&dl->dirty);
+    map_put(&q->sources[source].by_key, &dl->node, str_of(dl->key, key.n));
+    return dl;
+}
+
+bool delivery_release(struct delivery_queue *q, struct delivery *dl)
+{
+    bool kept = dl->kept[0] != NULL || dl->kept[1] != NULL;
+
+    if (dl->newest.object != NULL || known_is(&dl->delivered) || dl->pins > 0 || kept ||
+        dl->work_item.state != WORK_ITEM_IDLE)
+        return false;
+    delivery_free(q, dl);
+    return true;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/delivery_log.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+#include "proto/path_list.h"
+
+enum { MINUTES = (1 << (32 - DELIVERY_PARKED_AT)) - 1 };
+
+uint32_t delivery_log_minute(uint64_t wall_ns)
+{
+    return (uint32_t)(wall_ns / (UINT64_C(60) * 1000000000) % MINUTES) + 1;
+}
+
+uint32_t delivery_log_minutes_since(uint32_t minute, uint64_t wall_ns)
+{
+    uint32_t passed = (delivery_log_minute(wall_ns) + MINUTES - minute) % MINUTES;
+
+    return passed < MINUTES / 2 ? passed : 0;
+}
+
+/* ---- Out. */
+
+static uint32_t note_of_end(const struct delivery_event *pending_delete)
+{
+    static const uint32_t causes[] = {
+        [CAUSE_WATCH] = 0,
+        [CAUSE_RELIST] = DELIVERY_RELIST,
+        [CAUSE_AUDIT] = DELIVERY_AUDIT,
+        [CAUSE_RESTART] = DELIVERY_RESTART,
+        [CAUSE_CONFIG] = DELIVERY_CONFIG,
+    };
+
+    return causes[pending_delete->cause] |
+           (pending_delete->type == DELTA_LEFT ? DELIVERY_LEFT : 0) |
+           (pending_delete->final_state_unknown ? DELIVERY_UNKNOWN : 0);
+}
+
+static uint32_t note_of_entry(const struct delivery *dl)
+{
+    bool parked = dl->parked || (dl->work_item.state == WORK_ITEM_PARKED && !dl->unfit);
+
+    return (dl->last_was_end ? DELIVERY_LAST_WAS_END : 0) |
+           (dl->superseded ? DELIVERY_SUPERSEDED : 0) | (parked ? DELIVERY_PARKED : 0) |
+           (dl->skipped ? DELIVERY_SKIPPED : 0) | (dl->renew ? DELIVERY_RENEW : 0) |
+           dl->parked_at << DELIVERY_PARKED_AT;
+}
+
+static struct delivery_record mark_of(const struct delivery_queue *q, const struct delivery *dl,
+                                      const struct known *incarnation,
+                                      const struct delivery_event *pending_delete)
+{
+    struct delivery_record m = {.key = str_c(dl->key),
+                                .uid = known_uid(incarnation),
+                                .is_delivered = true,
+                                .is_ended = pending_delete->object != NULL,
+                                .delivered = filter_known_digest(q->filter, incarnation),
+                                .last = pending_delete->object};
+
+    m.note = m.is_ended ? note_of_end(pending_delete) : 0;
+    return m;
+}
+
+static size_t marks_of(const struct delivery_queue *q, const struct delivery *dl,
+                       struct delivery_record out[2])
+{
+    if (!known_is(&dl->delivered))
+        return 0;
+    out[0] = mark_of(q, dl, &dl->delivered, &dl->pending_delete);
+    out[0].note |= note_of_entry(dl);
+    out[0].attempted = dl->attempted;
+    out[0].is_handled = known_is(&dl->handled);
+    if (out[0].is_handled)
+        out[0].handled = dl->handled.object != NULL && dl->handled.object == dl->delivered.object
+                             ? out[0].delivered
+                             : filter_known_digest(q->filter, &dl->handled);
+    if (!known_is(&dl->successor))
+        return 1;
+    out[1] = mark_of(q, dl, &dl->successor, &dl->successor_delete);
+    out[1].note |= DELIVERY_HAS_PREDECESSOR;
+    out[1].attempted = true;
+    return 2;
+}
+
+static bool is_marked(const struct delivery_record *marks, size_t n, struct str uid)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(marks[i].uid, uid))
+            return true;
+    return false;
+}
+
+static bool is_kept(const char *kept, struct str uid)
+{
+    return kept != NULL && str_is(uid, kept);
+}
+
+/* False: there are two already. */
+static bool keep_uid(struct delivery *dl, struct str uid)
+{
+    if (is_kept(dl->kept[0], uid) || is_kept(dl->kept[1], uid))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(dl->kept); i++) {
+        if (dl->kept[i] != NULL)
+            continue;
+        dl->kept[i] = mem_strndup(uid.n > 0 ? uid.p : "", uid.n);
+        return true;
+    }
+    return false;
+}
+
+static void put_entry(const struct delivery_queue *q, struct delivery *dl,
+                      const struct delivery_log_sink *sink, void *arg)
+{
+    struct delivery_record marks[2];
+    size_t n = marks_of(q, dl, marks);
+
+    for (size_t i = 0; i < ARRAY_LEN(dl->kept); i++) {
+        if (dl->kept[i] == NULL || is_marked(marks, n, str_c(dl->kept[i])))
+            continue;
+        sink->drop(arg, dl->source, str_c(dl->key), str_c(dl->kept[i]));
+        free(dl->kept[i]);
+        dl->kept[i] = NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        bool kept = keep_uid(dl, marks[i].uid);
+
+        ensure(kept);
+        sink->put(arg, dl->source, &marks[i]);
+    }
+}
+
+void delivery_log_put(struct delivery_queue *q, const struct delivery_log_sink *sink, void *arg)
+{
+    list_each (pos, tmp, &q->dirty) {
+        struct delivery *dl = list_entry(pos, struct delivery, dirty);
+
+        list_remove(&dl->dirty);
+        put_entry(q, dl, sink, arg);
+        delivery_release(q, dl);
+    }
+    for (size_t i = 0; i < q->source_count; i++) {
+        if (!q->sources[i].is_seen || q->sources[i].is_kept)
+            continue;
+        sink->seen(arg, i);
+        q->sources[i].is_kept = true;
+    }
+}
+
+static void touch_entry(void *arg, struct delivery *dl)
+{
+    delivery_touch(arg, dl);
+}
+
+void delivery_log_touch_all(struct delivery_queue *q)
+{
+    for (size_t i = 0; i < q->source_count; i++) {
+        delivery_queue_each(q, i, touch_entry, q);
+        q->sources[i].is_kept = false;
+    }
+}
+
+/* ---- In. */
+
+static enum delta_cause cause_of(uint32_t note)
+{
+    if ((note & DELIVERY_CONFIG) != 0)
+        return CAUSE_CONFIG;
+    if ((note & DELIVERY_RESTART) != 0)
+        return CAUSE_RESTART;
+    if ((note & DELIVERY_AUDIT) != 0)
+        return CAUSE_AUDIT;
+    return (note & DELIVERY_RELIST) != 0 ? CAUSE_RELIST : CAUSE_WATCH;
+}
+
+static void recall_end(const struct delivery_queue *q, const struct delivery *dl,
+                       struct delivery_event *pending_delete, const struct known *incarnation,
+                       const struct delivery_record *m)
+{
+    object_unref(&pending_delete->object);
+    *pending_delete = delivery_event_over(q, dl, incarnation);
+    pending_delete->cause = cause_of(m->note);
+    if (dl->key[0] == '\0')
+        return;
+    pending_delete->type = (m->note & DELIVERY_LEFT) != 0 ? DELTA_LEFT : DELTA_DELETED;
+    pending_delete->final_state_unknown =
+        m->last == NULL || object_is_bare(m->last) || (m->note & DELIVERY_UNKNOWN) != 0;
+    if (m->last == NULL)
+        return;
+    object_unref(&pending_delete->object);
+    pending_delete->object = object_ref(m->last);
+}
+
+/* What runs since the handled state were told as changed is not known any more. */
+static void recall_delivered(struct delivery *dl, const struct delivery_record *m)
+{
+    known_trace(&dl->delivered, m->uid, m->is_delivered ? m->delivered : m->handled);
+    known_set(&dl->handled, NULL);
+    if (m->is_handled)
+        known_trace(&dl->handled, m->uid, m->handled);
+    dl->attempted = m->attempted;
+    dl->last_was_end = (m->note & DELIVERY_LAST_WAS_END) != 0;
+    dl->superseded = (m->note & DELIVERY_SUPERSEDED) != 0;
+    dl->parked = (m->note & DELIVERY_PARKED) != 0;
+    dl->skipped = (m->note & DELIVERY_SKIPPED) != 0;
+    dl->renew = (m->note & DELIVERY_RENEW) != 0;
+    dl->parked_at = m->note >> DELIVERY_PARKED_AT;
+    if (m->is_handled && m->attempted)
+        delivery_add_paths(dl, str_c(PATH_LIST_ALL));
+}
+
+bool delivery_log_recall(struct delivery_queue *q, size_t source, const struct delivery_record *m,
+                         uint64_t wall_ns)
+{
+    ensure(source < q->source_count && !q->sources[source].is_open);
+    if (!m->is_delivered && !m->is_handled)
+        return false;
+    struct delivery *dl = delivery_add(q, source, m->key);
+    bool successor = (m->note & DELIVERY_HAS_PREDECESSOR) != 0;
+
+    q->recalled_ns = wall_ns;
+    if (!keep_uid(dl, m->uid))
+        return false;
+    dl->recalled = dl->inherited = true;
+    if (successor)
+        known_trace(&dl->successor, m->uid, m->delivered);
+    else
+        recall_delivered(dl, m);
+    if (m->is_ended)
+        recall_end(q, dl, successor ? &dl->successor_delete : &dl->pending_delete,
+                   successor ? &dl->successor : &dl->delivered, m);
+    return true;
+}
+
+void delivery_log_recall_seen(struct delivery_queue *q, size_t source)
+{
+    ensure(!q->sources[source].is_open);
+    q->sources[source].is_seen = q->sources[source].is_kept = true;
+}
+
+struct renewal {
+    struct delivery_queue *q;
+    bool keep_skipped;
+};
+
+/* A hook that does not hear of what is there still has to hear what it has to hear already. */
+static void renew_entry(void *arg, struct delivery *dl)
+{
+    const struct renewal *r = arg;
+    enum delta_type begin = dl->key[0] == '\0' ? DELTA_STALE : DELTA_ADDED;
+
+    if (!dl->recalled || (dl->skipped && r->keep_skipped))
+        return;
+    if (filter_takes(r->q->filter, begin)) {
+        known_set(&dl->handled, NULL);
+        delivery_add_paths(dl, (struct str){0});
+    }
+    dl->renew = true;
+    dl->skipped = dl->parked = false;
+    delivery_touch(r->q, dl);
+}
+
+void delivery_log_renew(struct delivery_queue *q, bool keep_skipped)
+{
+    struct renewal r = {q, keep_skipped};
+
+    for (size_t i = 0; i < q->source_count; i++) {
+        ensure(!q->sources[i].is_open);
+        delivery_queue_each(q, i, renew_entry, &r);
+    }
+}
+
+/* That the source was stale is so of whoever it is. */
+static void forget_entry(void *arg, struct delivery *dl)
+{
+    static const struct delivery_event none;
+
+    if (dl->key[0] == '\0')
+        return;
+    known_set(&dl->handled, NULL);
+    known_set(&dl->delivered, NULL);
+    known_set(&dl->successor, NULL);
+    delivery_event_set(&dl->pending_delete, &none);
+    delivery_event_set(&dl->successor_delete, &none);
+    delivery_event_set(&dl->newest, &none);
+    delivery_add_paths(dl, (struct str){0});
+    dl->attempted = dl->last_was_end = dl->superseded = false;
+    delivery_settled(arg, dl);
+    dl->skipped = dl->recalled = dl->inherited = dl->renew = dl->parked = false;
+    dl->parked_at = 0;
+    dl->parked_ms = 0;
+    delivery_failed(arg, dl, dl->pending_since_ms);
+    delivery_touch(arg, dl);
+    delivery_release(arg, dl);
+}
+
+void delivery_log_forget(struct delivery_queue *q, size_t source)
+{
+    q->sources[source].is_open = false;
+    delivery_queue_each(q, source, forget_entry, q);
+    q->sources[source].is_seen = q->sources[source].is_kept = false;
+}
+
+bool delivery_log_was_parked(const struct delivery_queue *q, struct delivery *dl)
+{
+    struct delivery_event due[2];
+    bool parked = dl->parked;
+
+    dl->parked = false;
+    if (!parked || !delivery_is_due(dl) || delivery_events(q, dl, due) == 0)
+        return false;
+    if (dl->last_was_end || delivery_is_end(due[0].type))
+        return dl->last_was_end && delivery_is_end(due[0].type);
+    return known_has(&dl->delivered, due[0].object) &&
+           !filter_known_changed(q->filter, &dl->delivered, due[0].object);
+}

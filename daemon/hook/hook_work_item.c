@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook/hook_work_item.h"
+
+/* A DELETED that failed so often gives way to the next life of its key (DESIGN 1.4.2). */
+#define DELETED_ATTEMPTS 5
+
+bool hook_work_item_due(const struct hook *h, const struct work_item *u, const struct delivery *dl)
+{
+    if (u->manual_runs != 0)
+        return true;
+    if (dl != NULL)
+        return delivery_is_due(dl);
+    return h->queue.pending_count > 0 || h->snapshot_due;
+}
+
+bool hook_work_item_repeats(const struct hook *h, const struct delivery *dl)
+{
+    struct delivery_event ev;
+
+    return dl == NULL || delivery_repeat(&h->queue, dl, &ev);
+}
+
+bool hook_entry_over(const struct hook *h, const struct delivery *dl)
+{
+    return !delivery_is_due(dl) && !hook_work_item_repeats(h, dl);
+}
+
+void hook_manual_runs_void(struct hook *h, struct work_item *u)
+{
+    manual_runs_ended(&h->manual_runs, u->manual_runs, true);
+    u->manual_runs = 0;
+}
+
+void hook_want_apply(struct hook *h, uint32_t manual_runs)
+{
+    manual_runs_want(&h->manual_runs, &h->apply.work_item.manual_runs, manual_runs);
+    scheduler_now(&h->apply.work_queue, &h->apply.work_item);
+}
+
+/* Does the hook hear of the next life as long as that lasts? */
+static bool hears_incarnations(const struct hook *h)
+{
+    return filter_takes(&h->filter, DELTA_ADDED) || filter_takes(&h->filter, DELTA_MODIFIED);
+}
+
+bool hook_gives_way(const struct hook *h, const struct delivery *dl, unsigned failures, bool parked)
+{
+    return h->rules.mode == HOOK_OBJECT && (parked || failures >= DELETED_ATTEMPTS) &&
+           dl->last_was_end && hears_incarnations(h) && dl->newest.object != NULL &&
+           !delivery_is_new_matter(&h->queue, dl);
+}
+
+/* What the first runs wrote does not settle, as they do not. */
+void hook_end_first(struct hook *h)
+{
+    h->gate = apply_due(&h->apply) ? GATE_APPLY : GATE_OPEN;
+    h->strays.look = true;
+    apply_hurry(&h->apply);
+}
+
+static bool sees_all(const struct hook *h)
+{
+    for (size_t i = 0; i < h->source_count; i++)
+        if (!h->queue.sources[i].is_open)
+            return false;
+    return true;
+}
+
+void hook_check_first(struct hook *h)
+{
+    bool left = h->rules.mode == HOOK_OBJECT
+                    ? h->queue.existing_left > 0
+                    : h->work_queue.running > 0 || hook_work_item_due(h, &h->work_item, NULL);
+
+    if (h->gate == GATE_FIRST && !left)
+        hook_end_first(h);
+    if (!left && sees_all(h))
+        h->renew = false; /* there is nothing to be done again */
+}
