@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "admin/bygone.h"
 #include "admin/call.h"
 #include "admin/health.h"
 #include "admin/hook_call.h"
 #include "admin/journal.h"
 #include "admin/report.h"
+#include "admin/restore_status.h"
 #include "admin/stream.h"
 #include "admin/target.h"
 #include "cache/audit.h"
@@ -108,7 +108,7 @@ static void answer_objects(struct call *c)
 {
     struct source source;
 
-    if (find_readable(c, &source) == NULL || !bygone_may_show(c, source))
+    if (find_readable(c, &source) == NULL || !restore_status_may_show(c, source))
         return;
     const struct store *store = source_store(source);
     if (store_bytes(store) > ADMIN_OBJECTS_BYTES) {
@@ -134,7 +134,7 @@ static void answer_object(struct call *c)
 {
     struct source source;
 
-    if (find_readable(c, &source) == NULL || !bygone_may_show(c, source))
+    if (find_readable(c, &source) == NULL || !restore_status_may_show(c, source))
         return;
     const struct object *o = store_get(source_store(source), c->target->part[4]);
     if (o == NULL) {

@@ -4,15 +4,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "admin/bygone.h"
 #include "admin/call.h"
+#include "admin/restore_status.h"
 #include "admin/runs.h"
 #include "hook/why.h"
 #include "proto/json_member.h"
 
 static void put_until(struct json_out *j, const struct admin_model *m, uint64_t until_ms)
 {
-    json_member_time(j, "until", until_ms > 0 ? bygone_wall_ns(m, until_ms) : 0);
+    json_member_time(j, "until", until_ms > 0 ? restore_status_wall_ns(m, until_ms) : 0);
 }
 
 static void put_event(struct json_out *j, const struct delivery_event *ev)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "admin/admin.h"
-#include "admin/bygone.h"
+#include "admin/restore_status.h"
 #include "base/utf8.h"
 #include "cache/watch.h"
 #include "hook/why.h"
@@ -16,7 +16,7 @@ static const char *trouble(const struct watch *w, const struct watch_status *s)
 {
     if (strcmp(s->state, "forbidden") == 0)
         return "forbidden";
-    if (bygone_is_used((struct source){.watch = w}))
+    if (restore_status_is_used((struct source){.watch = w}))
         return "started stale";
     if (s->stale)
         return "stale";
@@ -132,7 +132,7 @@ static void put_pending(struct json_out *j, const struct admin_model *m, const s
 }
 
 /* What is wrong with the memory over restarts. */
-static void put_memory(struct json_out *j, const struct admin_model *m)
+static void put_persist(struct json_out *j, const struct admin_model *m)
 {
     struct buf text = {0};
 
@@ -149,7 +149,7 @@ static void put_memory(struct json_out *j, const struct admin_model *m)
 void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
 {
     json_out_open(j, '[');
-    put_memory(j, m);
+    put_persist(j, m);
     for (size_t i = 0; i < m->watch_count; i++) {
         struct watch_status s = watch_status(m->watches[i].watch, now_ms);
 

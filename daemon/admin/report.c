@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "admin/admin.h"
-#include "admin/bygone.h"
 #include "admin/health.h"
+#include "admin/restore_status.h"
 #include "cache/audit.h"
 #include "cache/view.h"
 #include "cache/watch.h"
@@ -131,8 +131,8 @@ static void put_more(struct json_out *j, const struct watch *w, const struct wat
     json_member_count(j, "events", s->events);
     put_skipped(j, w);
     put_audit(j, watch_audit(w));
-    json_member_text(j, "resumed", bygone_began(w));
-    json_member_flag(j, "past", bygone_is((struct source){.watch = w}));
+    json_member_text(j, "resumed", restore_status_began(w));
+    json_member_flag(j, "past", restore_status_is((struct source){.watch = w}));
 }
 
 /* Before the first contact: the last one of the earlier process, if that is known. */
@@ -208,7 +208,7 @@ static void put_sources(struct json_out *j, const struct admin_model *m, uint64_
 static void put_last_success(struct json_out *j, const struct admin_model *m, const struct hook *h)
 {
     if (h->success_ms > 0)
-        put_time(j, "last_success", bygone_wall_ns(m, h->success_ms));
+        put_time(j, "last_success", restore_status_wall_ns(m, h->success_ms));
     else
         json_member_text(j, "last_success", NULL);
 }
@@ -309,7 +309,7 @@ void report_put_status(struct buf *out, const struct admin_model *m, uint64_t no
     json_member_flag(&j, "ready", m->ready);
     json_out_key(&j, "degraded");
     health_put_degraded(&j, m, now_ms);
-    bygone_put_state(&j, m);
+    restore_status_put_state(&j, m);
     put_clusters(&j, m, now_ms);
     put_sources(&j, m, now_ms);
     put_hooks(&j, m, now_ms);

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "admin/bygone.h"
 #include "admin/journal.h"
+#include "admin/restore_status.h"
 #include "admin/stream.h"
-#include "app/memory.h"
+#include "app/persist.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "hook/payload.h"
@@ -57,7 +57,7 @@ static bool order_guard(void *arg, struct watch *w, bool accept)
 {
     const struct control *c = arg;
 
-    if (c->params.memory != NULL && memory_guard(c->params.memory, w, accept))
+    if (c->params.persist != NULL && persist_guard(c->params.persist, w, accept))
         return true;
     if (!watch_guard(w, accept))
         return false;
@@ -87,9 +87,9 @@ static struct admin_state state_of(const struct control *c)
     const char *dir = c->params.conf->state_dir.v;
     struct admin_state state = {.dir = strcmp(dir, "none") != 0 ? dir : NULL};
 
-    if (c->params.memory == NULL)
+    if (c->params.persist == NULL)
         return state;
-    struct state_driver_status s = memory_status(c->params.memory);
+    struct state_driver_status s = persist_status(c->params.persist);
     state.kept = s.is_kept;
     state.trouble = s.is_writable ? NULL : s.reason;
     state.failing_ms = s.failing_ms;
@@ -106,7 +106,7 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
         .name = p->conf->clusters[i].name.v,
         .server = p->cluster_access->v[i].server,
         .contact_ms = cluster_runtime_contact_ms(p->clusters[i]),
-        .trouble = p->memory != NULL ? memory_trouble(p->memory, i) : NULL,
+        .trouble = p->persist != NULL ? persist_trouble(p->persist, i) : NULL,
     };
 }
 
@@ -128,8 +128,8 @@ static void answer(void *arg, const struct admin_request *req, struct admin_resp
         .started_ms = p->started_ms,
         .wall_ns = loop_wall_ns(),
         .state = state_of(c),
-        .gone = c->params.memory != NULL ? memory_gone(c->params.memory)->v : NULL,
-        .gone_count = c->params.memory != NULL ? memory_gone(c->params.memory)->n : 0,
+        .gone = c->params.persist != NULL ? persist_removed(c->params.persist)->v : NULL,
+        .gone_count = c->params.persist != NULL ? persist_removed(c->params.persist)->n : 0,
         .ready = p->is_ready(p->arg),
         .stopping = p->is_stopping(p->arg),
         .clusters = clusters,
@@ -222,7 +222,7 @@ static bool has_resumed(const struct control *c, struct source source)
 {
     const struct watch *w = source.watch;
 
-    return w != NULL && bygone_began(w) != NULL &&
+    return w != NULL && restore_status_began(w) != NULL &&
            (watch_synced(w) ||
             strcmp(watch_status(w, loop_now_ms(c->params.loop)).state, "waiting") != 0);
 }

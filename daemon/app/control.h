@@ -18,7 +18,7 @@
 #include "io/loop.h"
 
 struct control;
-struct memory;
+struct persist;
 
 /* Everything is borrowed and must outlive it. */
 struct control_params {
@@ -28,7 +28,7 @@ struct control_params {
     struct cluster_runtime *const *clusters; /* as conf->clusters */
     const struct sources *sources;
     struct hooks *hooks;
-    const struct memory *memory; /* NULL = nothing is kept over restarts */
+    const struct persist *persist; /* NULL = nothing is kept over restarts */
     const char *node;
     const char *instance; /* part of the ids of runs */
     uint64_t started_ns;  /* wall clock, and the same moment on the loop's */

@@ -12,9 +12,9 @@
 #include "app/build.h"
 #include "app/cluster_runtime.h"
 #include "app/control.h"
-#include "app/memory.h"
 #include "app/notify.h"
 #include "app/once.h"
+#include "app/persist.h"
 #include "app/sources.h"
 #include "app/status_line.h"
 #include "base/log.h"
@@ -55,7 +55,7 @@ struct daemon {
     struct cluster_runtime **clusters; /* as conf->clusters */
     struct sources *sources;
     struct hooks hooks;
-    struct memory *memory;
+    struct persist *persist;
     struct runner_hook *runner_hooks;
     struct runner *runner;
     struct control *control;
@@ -73,7 +73,7 @@ static void on_delta(void *arg, struct source from, const struct delta *d)
     hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
 }
 
-static void on_recalled(void *arg, struct source from, const struct delta *d)
+static void on_restored(void *arg, struct source from, const struct delta *d)
 {
     struct daemon *dm = arg;
 
@@ -84,14 +84,14 @@ static void on_kept(void *arg, const struct watch *w, size_t scope, struct objec
 {
     const struct daemon *dm = arg;
 
-    memory_kept(dm->memory, w, scope, o, gone);
+    persist_kept(dm->persist, w, scope, o, gone);
 }
 
 static void on_skipped(void *arg, const struct watch *w, const struct skip *s, bool gone)
 {
     const struct daemon *dm = arg;
 
-    memory_skipped(dm->memory, w, s, gone);
+    persist_skipped(dm->persist, w, s, gone);
 }
 
 static void on_stale(void *arg, struct source from, bool stale, uint64_t wall_ns)
@@ -133,7 +133,7 @@ static void on_progress(void *arg)
     struct daemon *dm = arg;
 
     sources_progress(dm->sources);
-    memory_look(dm->memory, STATE_DRIVER_SOON);
+    persist_look(dm->persist, STATE_DRIVER_SOON);
     control_progress(dm->control);
     runner_kick(dm->runner);
     if (!deadline_pending(dm->tell))
@@ -154,7 +154,7 @@ static void save(struct daemon *dm)
 {
     dm->state = DAEMON_SAVING;
     deadline_stop(dm->timer);
-    memory_flush(dm->memory, SAVE_MS, on_saved);
+    persist_flush(dm->persist, SAVE_MS, on_saved);
 }
 
 static void check_stopped(struct daemon *dm)
@@ -190,7 +190,7 @@ static void check_once(struct daemon *dm, bool over)
         return;
     const struct once_look look = {.hooks = &dm->hooks,
                                    .synced =
-                                       sources_read(dm->sources) && !memory_awaits(dm->memory),
+                                       sources_read(dm->sources) && !persist_awaits(dm->persist),
                                    .over = over};
     if (once_has_all(&look))
         stop_clusters(dm);
@@ -273,7 +273,7 @@ static void on_exited(void *arg, const struct helper_link_exit *end)
 {
     struct daemon *dm = arg;
 
-    if (!memory_exited(dm->memory, end))
+    if (!persist_exited(dm->persist, end))
         runner_exited(dm->runner, end);
 }
 
@@ -313,7 +313,7 @@ static void build_cluster_runtime(struct daemon *dm, size_t i, const char *agent
 
 static void build_sources(struct daemon *dm)
 {
-    static const struct sources_events events = {on_delta,   on_recalled, on_kept,
+    static const struct sources_events events = {on_delta,   on_restored, on_kept,
                                                  on_skipped, on_stale,    on_progress};
     const struct sources_params p = {
         .loop = dm->loop, .conf = dm->params.conf, .node_name = dm->params.node_name};
@@ -345,10 +345,10 @@ static void on_known(void *arg)
     runner_begin(dm->runner);
 }
 
-static void build_memory(struct daemon *dm)
+static void build_persist(struct daemon *dm)
 {
-    static const struct memory_events events = {on_known, on_progress};
-    const struct memory_params p = {
+    static const struct persist_events events = {on_known, on_progress};
+    const struct persist_params p = {
         .loop = dm->loop,
         .link = dm->link,
         .conf = dm->params.conf,
@@ -360,24 +360,24 @@ static void build_memory(struct daemon *dm)
         .hooks = &dm->hooks,
     };
 
-    dm->memory = memory_create(&p, &events, dm);
+    dm->persist = persist_create(&p, &events, dm);
 }
 
-static void on_marks(void *arg)
+static void on_deliveries(void *arg)
 {
     const struct daemon *dm = arg;
 
-    memory_look(dm->memory, STATE_DRIVER_NOW);
+    persist_look(dm->persist, STATE_DRIVER_NOW);
 }
 
 static void build_runner(struct daemon *dm)
 {
-    static const struct runner_events events = {on_marks, on_result, on_runs};
+    static const struct runner_events events = {on_deliveries, on_result, on_runs};
     struct runner_params p = {
         .loop = dm->loop,
         .link = dm->link,
         .hooks = &dm->hooks,
-        .state_driver = memory_keeper(dm->memory),
+        .state_driver = persist_state_driver(dm->persist),
         .by_index = dm->runner_hooks,
         .context = {.node = dm->params.node_name, .instance = dm->instance},
         .dry_run = dm->params.dry_run,
@@ -416,7 +416,7 @@ static void build_control(struct daemon *dm)
         .clusters = dm->clusters,
         .sources = dm->sources,
         .hooks = &dm->hooks,
-        .memory = dm->memory,
+        .persist = dm->persist,
         .node = dm->params.node_name,
         .instance = dm->instance,
         .started_ns = dm->started_ns,
@@ -451,14 +451,14 @@ static void build(struct daemon *dm)
     dm->link = helper_link_create(dm->loop, dm->params.helper_fd, &link_events, dm);
     build_sources(dm);
     build_hooks(dm);
-    build_memory(dm);
+    build_persist(dm);
     build_runner(dm);
     dm->clusters = mem_array(conf->n_clusters + 1, sizeof(struct cluster_runtime *));
     build_control(dm);
     for (size_t i = 0; i < conf->n_clusters; i++)
         build_cluster_runtime(dm, i, agent);
     sources_follow(dm->sources, dm->clusters);
-    memory_follow(dm->memory, dm->clusters);
+    persist_follow(dm->persist, dm->clusters);
     if (dm->params.control_fd >= 0)
         control_listen(dm->control, dm->params.control_fd);
     free(agent);
@@ -470,7 +470,7 @@ static void take_down(struct daemon *dm)
     for (size_t i = 0; i < dm->params.conf->n_clusters; i++)
         cluster_runtime_dispose(&dm->clusters[i]);
     runner_dispose(&dm->runner);
-    memory_dispose(&dm->memory);
+    persist_dispose(&dm->persist);
     helper_link_dispose(&dm->link);
     signals_dispose(&dm->signals);
     deadline_dispose(&dm->tell);

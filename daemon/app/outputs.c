@@ -71,10 +71,10 @@ enum err_kind outputs_fill(const struct conf_hook *h, const char *node_name,
 
 static void free_const(const void *p)
 {
-    void *memory;
+    void *persist;
 
-    memcpy(&memory, &p, sizeof(memory)); /* made here, const for its users only */
-    free(memory);
+    memcpy(&persist, &p, sizeof(persist)); /* made here, const for its users only */
+    free(persist);
 }
 
 static void free_argv(const char *const *argv)

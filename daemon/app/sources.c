@@ -202,31 +202,31 @@ struct recalling {
     uint64_t wall_ns;
 };
 
-static void recall_object(void *arg, struct object *o)
+static void restore_object(void *arg, struct object *o)
 {
     const struct recalling *r = arg;
     const struct delta d = {
         .type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o, .received_ns = r->wall_ns};
 
-    r->s->events->on_recalled(r->s->arg, (struct source){.watch = r->w}, &d);
+    r->s->events->on_restored(r->s->arg, (struct source){.watch = r->w}, &d);
     for (size_t i = 0; i < r->s->params.conf->n_views; i++)
         view_delta(r->s->views[i], r->w, &d);
 }
 
-void sources_recall(struct sources *s, struct watch *w)
+void sources_restore(struct sources *s, struct watch *w)
 {
     struct recalling r = {s, w, loop_wall_ns()};
 
-    store_each(watch_store(w), recall_object, &r);
+    store_each(watch_store(w), restore_object, &r);
 }
 
-void sources_recalled(struct sources *s)
+void sources_restored(struct sources *s)
 {
     const struct list_watch_now now = {.ms = loop_now_ms(s->params.loop),
                                        .wall_ns = loop_wall_ns()};
 
     for (size_t i = 0; i < s->params.conf->n_views; i++)
-        view_recalled(s->views[i], now);
+        view_restored(s->views[i], now);
 }
 
 struct digest sources_settings(const struct sources *s, size_t i)

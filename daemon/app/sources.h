@@ -30,8 +30,8 @@ struct sources_params {
  * sources_progress() or on the stack of a timer, behind which on_progress runs. */
 struct sources_events {
     void (*on_delta)(void *arg, struct source from, const struct delta *d);
-    /* An object that an earlier process had is there: inside sources_recall(). No news to people. */
-    void (*on_recalled)(void *arg, struct source from, const struct delta *d);
+    /* An object that an earlier process had is there: inside sources_restore(). No news to people. */
+    void (*on_restored)(void *arg, struct source from, const struct delta *d);
     /* Before on_delta of a watch: watch_events.on_kept. */
     void (*on_kept)(void *arg, const struct watch *w, size_t scope, struct object *o, bool gone);
     /* watch_events.on_skipped. */
@@ -55,10 +55,10 @@ void sources_forget(struct sources *s, const struct watch *w);
 
 /* Hooks and views get all that a watch has loaded, as if it was added just now. Once, before the
  * watch is followed. */
-void sources_recall(struct sources *s, struct watch *w);
+void sources_restore(struct sources *s, struct watch *w);
 
 /* That was all for now: views tell of what they have made of it. */
-void sources_recalled(struct sources *s);
+void sources_restored(struct sources *s);
 
 /* The digest of the settings of a watch, by its place in conf->watches. */
 struct digest sources_settings(const struct sources *s, size_t i);

@@ -113,7 +113,7 @@ void view_delta(struct view *v, const struct watch *w, const struct delta *d)
         view_join_backends(v->join, d);
 }
 
-void view_recalled(struct view *v, struct list_watch_now now)
+void view_restored(struct view *v, struct list_watch_now now)
 {
     if (!v->synced)
         view_join_flush(v->join, now.ms, now.wall_ns);

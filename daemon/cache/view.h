@@ -77,7 +77,7 @@ void view_delta(struct view *v, const struct watch *w, const struct delta *d);
 /* It was given what its watches had in an earlier process, and neither is followed yet: tells of
  * that, so that it is known what vanishes now. It is not synced by it; one that is synced tells
  * nothing. */
-void view_recalled(struct view *v, struct list_watch_now now);
+void view_restored(struct view *v, struct list_watch_now now);
 
 /* Looks at its watches and the clock: to be called when something was fed to a watch, when one
  * became stale or fresh, and at the time (ms) that it returned last; UINT64_MAX = only then. Cheap

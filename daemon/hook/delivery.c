@@ -33,7 +33,7 @@ void delivery_settled(struct delivery_queue *q, struct delivery *dl)
 {
     if (dl->existing)
         q->existing_left--;
-    dl->existing = dl->recalled = false;
+    dl->existing = dl->restored = false;
 }
 
 /* What a key says of an object: FRESH has nothing more. */
@@ -59,7 +59,7 @@ struct delivery_event delivery_event_over(const struct delivery_queue *q, const 
                                                  ? object_ref(incarnation->object)
                                                  : make_known(dl, known_uid(incarnation)),
                                    .final_state_unknown = !outage,
-                                   .received_ns = q->recalled_ns};
+                                   .received_ns = q->restored_ns};
 }
 
 void delivery_touch(struct delivery_queue *q, struct delivery *dl)

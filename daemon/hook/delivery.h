@@ -44,7 +44,7 @@ struct delivery {
     bool counts;     /* the newest state changed what is due, as the filter sees it */
     bool existing;   /* due since the hook first saw the source, and no run has ended yet */
     bool skipped;    /* existing = "skip" has handled it, and no run was started since */
-    bool recalled;   /* an earlier process knew it, and no run has ended yet */
+    bool restored;   /* an earlier process knew it, and no run has ended yet */
     bool renew;      /* what the hook did for it is gone, and no run has succeeded yet */
     bool parked;     /* the ledger says so, and the source is not open yet */
     bool unfit;      /* why its unit is parked: nothing was run, or not to its end */

@@ -175,9 +175,9 @@ static enum delta_cause cause_of(uint32_t note)
     return (note & DELIVERY_RELIST) != 0 ? CAUSE_RELIST : CAUSE_WATCH;
 }
 
-static void recall_end(const struct delivery_queue *q, const struct delivery *dl,
-                       struct delivery_event *pending_delete, const struct known *incarnation,
-                       const struct delivery_record *m)
+static void restore_end(const struct delivery_queue *q, const struct delivery *dl,
+                        struct delivery_event *pending_delete, const struct known *incarnation,
+                        const struct delivery_record *m)
 {
     object_unref(&pending_delete->object);
     *pending_delete = delivery_event_over(q, dl, incarnation);
@@ -194,7 +194,7 @@ static void recall_end(const struct delivery_queue *q, const struct delivery *dl
 }
 
 /* What runs since the handled state were told as changed is not known any more. */
-static void recall_delivered(struct delivery *dl, const struct delivery_record *m)
+static void restore_delivered(struct delivery *dl, const struct delivery_record *m)
 {
     known_trace(&dl->delivered, m->uid, m->is_delivered ? m->delivered : m->handled);
     known_set(&dl->handled, NULL);
@@ -211,8 +211,8 @@ static void recall_delivered(struct delivery *dl, const struct delivery_record *
         delivery_add_paths(dl, str_c(PATH_LIST_ALL));
 }
 
-bool delivery_log_recall(struct delivery_queue *q, size_t source, const struct delivery_record *m,
-                         uint64_t wall_ns)
+bool delivery_log_restore(struct delivery_queue *q, size_t source, const struct delivery_record *m,
+                          uint64_t wall_ns)
 {
     ensure(source < q->source_count && !q->sources[source].is_open);
     if (!m->is_delivered && !m->is_handled)
@@ -220,21 +220,21 @@ bool delivery_log_recall(struct delivery_queue *q, size_t source, const struct d
     struct delivery *dl = delivery_add(q, source, m->key);
     bool successor = (m->note & DELIVERY_HAS_PREDECESSOR) != 0;
 
-    q->recalled_ns = wall_ns;
+    q->restored_ns = wall_ns;
     if (!keep_uid(dl, m->uid))
         return false;
-    dl->recalled = dl->inherited = true;
+    dl->restored = dl->inherited = true;
     if (successor)
         known_trace(&dl->successor, m->uid, m->delivered);
     else
-        recall_delivered(dl, m);
+        restore_delivered(dl, m);
     if (m->is_ended)
-        recall_end(q, dl, successor ? &dl->successor_delete : &dl->pending_delete,
-                   successor ? &dl->successor : &dl->delivered, m);
+        restore_end(q, dl, successor ? &dl->successor_delete : &dl->pending_delete,
+                    successor ? &dl->successor : &dl->delivered, m);
     return true;
 }
 
-void delivery_log_recall_seen(struct delivery_queue *q, size_t source)
+void delivery_log_restore_seen(struct delivery_queue *q, size_t source)
 {
     ensure(!q->sources[source].is_open);
     q->sources[source].is_seen = q->sources[source].is_kept = true;
@@ -251,7 +251,7 @@ static void renew_entry(void *arg, struct delivery *dl)
     const struct renewal *r = arg;
     enum delta_type begin = dl->key[0] == '\0' ? DELTA_STALE : DELTA_ADDED;
 
-    if (!dl->recalled || (dl->skipped && r->keep_skipped))
+    if (!dl->restored || (dl->skipped && r->keep_skipped))
         return;
     if (filter_takes(r->q->filter, begin)) {
         known_set(&dl->handled, NULL);
@@ -288,7 +288,7 @@ static void forget_entry(void *arg, struct delivery *dl)
     delivery_add_paths(dl, (struct str){0});
     dl->attempted = dl->last_was_end = dl->superseded = false;
     delivery_settled(arg, dl);
-    dl->skipped = dl->recalled = dl->inherited = dl->renew = dl->parked = false;
+    dl->skipped = dl->restored = dl->inherited = dl->renew = dl->parked = false;
     dl->parked_at = 0;
     dl->parked_ms = 0;
     delivery_failed(arg, dl, dl->pending_since_ms);

@@ -72,11 +72,11 @@ void delivery_log_touch_all(struct delivery_queue *q);
 
 /* A mark that an earlier process has left, before the first change of the source; wall_ns: now.
  * False: it says nothing, or there are two of the key already; it is ignored. */
-bool delivery_log_recall(struct delivery_queue *q, size_t source, const struct delivery_record *m,
-                         uint64_t wall_ns);
+bool delivery_log_restore(struct delivery_queue *q, size_t source, const struct delivery_record *m,
+                          uint64_t wall_ns);
 
 /* An earlier process has seen the source. Before it is opened. */
-void delivery_log_recall_seen(struct delivery_queue *q, size_t source);
+void delivery_log_restore_seen(struct delivery_queue *q, size_t source);
 
 /* What the hook did for what is recalled is gone, or the hook is another: all of it is due again,
  * ends are still owed. With keep_skipped nothing was done for what was skipped. Before sources are

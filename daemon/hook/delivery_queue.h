@@ -35,7 +35,7 @@ struct delivery_queue {
     size_t pending_count;
     size_t existing_left; /* entries marked existing */
     struct list dirty;    /* entries whose marks may have changed (hook/delivery_log) */
-    uint64_t recalled_ns; /* wall clock: when the last mark was recalled */
+    uint64_t restored_ns; /* wall clock: when the last mark was recalled */
 };
 
 /* filter is borrowed and must outlive the queue. */

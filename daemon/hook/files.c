@@ -302,7 +302,7 @@ void files_touch(struct files *f, struct str path)
     touch(f, file);
 }
 
-void files_recall(struct files *f, const struct files_seen *seen)
+void files_restore(struct files *f, const struct files_seen *seen)
 {
     if (find(f, seen->path) != NULL)
         return;

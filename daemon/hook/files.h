@@ -84,7 +84,7 @@ void files_put(struct files *f, const struct files_sink *sink, void *arg);
 void files_touch_all(struct files *f);
 
 /* What an earlier process has seen, before the first run. Ignored if the path has a key. */
-void files_recall(struct files *f, const struct files_seen *seen);
+void files_restore(struct files *f, const struct files_seen *seen);
 
 /* Appends the path that a key of a source has now; key empty in modes batch and snapshot. False: there
  * can be no such file. */

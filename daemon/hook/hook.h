@@ -45,7 +45,7 @@ struct hook {
     struct apply apply;
     bool paused;
     bool snapshot_due;     /* snapshot: one more run is due, whatever becomes of the changes */
-    bool recalled;         /* an earlier process had it (hook/hook_memory) */
+    bool restored;         /* an earlier process had it (hook/hook_record) */
     bool renew;            /* batch, snapshot: what it did is gone, and no run has succeeded */
     const char *renew_why; /* constant, what is gone or new, for people; NULL = not known */
     struct manual_runs manual_runs;

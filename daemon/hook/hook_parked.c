@@ -28,12 +28,12 @@ static void note_since(struct hook *h, struct delivery *dl, uint64_t wall_ns, ui
     const struct delivery_queue *q = &h->queue;
 
     if (dl->parked_at == 0) {
-        dl->parked_at = delivery_log_minute(wall_ns > 0 ? wall_ns : q->recalled_ns);
+        dl->parked_at = delivery_log_minute(wall_ns > 0 ? wall_ns : q->restored_ns);
         dl->parked_ms = (int64_t)now_ms;
         delivery_touch(&h->queue, dl);
     } else if (dl->parked_ms == 0) { /* it was an earlier process that noted it */
         uint64_t age_ms =
-            (uint64_t)delivery_log_minutes_since(dl->parked_at, q->recalled_ns) * MINUTE_MS;
+            (uint64_t)delivery_log_minutes_since(dl->parked_at, q->restored_ns) * MINUTE_MS;
 
         dl->parked_ms = (int64_t)now_ms - (int64_t)age_ms;
     }

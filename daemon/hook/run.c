@@ -152,7 +152,7 @@ static enum run_reason reason_of(const struct hook *h, const struct work_item *u
 {
     bool renew = dl != NULL ? dl->renew : h->renew;
     bool existing =
-        dl != NULL ? dl->existing && !dl->recalled : h->gate == GATE_FIRST && !h->recalled;
+        dl != NULL ? dl->existing && !dl->restored : h->gate == GATE_FIRST && !h->restored;
     bool due = dl != NULL ? delivery_is_due(dl) : h->queue.pending_count > 0 || h->snapshot_due;
 
     if (u->manual_runs != 0)

@@ -99,10 +99,10 @@ static bool is_named(const struct hook *h, size_t source, struct str key, struct
     return is;
 }
 
-void strays_recall(struct hook *h, const struct files_seen *seen)
+void strays_restore(struct hook *h, const struct files_seen *seen)
 {
     if (is_named(h, seen->source, seen->key, seen->path))
-        files_recall(&h->files, seen);
+        files_restore(&h->files, seen);
     else if (map_get(&h->strays.by_path, seen->path) == NULL)
         add(h, seen);
 }
@@ -178,7 +178,7 @@ static void give_back(struct hook *h, struct stray *x)
 
     while (!has_object(h, seen.source, x->key) || !is_named(h, seen.source, seen.key, seen.path))
         seen.source++;
-    files_recall(&h->files, &seen);
+    files_restore(&h->files, &seen);
     files_touch(&h->files, seen.path);
     take_out(&h->strays, x);
     free_stray(x);

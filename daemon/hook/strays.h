@@ -60,7 +60,7 @@ void strays_fini(struct strays *s);
 
 /* What an earlier process has seen in a file, before the first run: a stray, or, if the key it belongs
  * to still has that path, one of h->files. seen->source is SIZE_MAX if there is no such source. */
-void strays_recall(struct hook *h, const struct files_seen *seen);
+void strays_restore(struct hook *h, const struct files_seen *seen);
 
 /* A key has this path now. True if it was a stray, which it is no more. */
 bool strays_claim(struct hook *h, struct str path);

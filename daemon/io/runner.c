@@ -107,7 +107,7 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
             r->events->on_result(r->arg, h, ended);
     }
     shortage_log_check(&r->shortage, r->params.hooks);
-    r->events->on_marks(r->arg);
+    r->events->on_deliveries(r->arg);
     r->events->on_progress(r->arg);
 }
 
@@ -302,7 +302,7 @@ static void open_job(struct runner *r, struct run *run)
 /* All that has left the schedule in this turn goes to disk at once. */
 static void await_openings(struct runner *r)
 {
-    r->events->on_marks(r->arg);
+    r->events->on_deliveries(r->arg);
     list_each (pos, tmp, &r->openings) {
         struct opening *o = list_entry(pos, struct opening, link);
 
@@ -386,7 +386,7 @@ static void on_swept(void *arg)
 {
     struct runner *r = arg;
 
-    r->events->on_marks(r->arg);
+    r->events->on_deliveries(r->arg);
     runner_kick(r);
 }
 

@@ -48,7 +48,7 @@ struct runner_params {
 /* Called from the loop. */
 struct runner_events {
     /* Runs have left the schedule, or one has ended: that is to be put into the keeper's batch now. */
-    void (*on_marks)(void *arg);
+    void (*on_deliveries)(void *arg);
     /* A run has ended. May be NULL. */
     void (*on_result)(void *arg, const struct hook *hook, const struct history_run *ended);
     /* A run has ended, or the schedule was asked: READY or the end of a stop may be due. */

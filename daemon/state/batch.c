@@ -28,10 +28,10 @@ struct head {
 static char class_of(enum batch_what what)
 {
     static const char classes[] = {
-        [BATCH_RESET] = 'r',       [BATCH_ITEM] = 'i',      [BATCH_DROP_ITEM] = 'd',
-        [BATCH_FACT] = 'f',        [BATCH_DROP_FACT] = 'f', [BATCH_OBJECT] = 'o',
-        [BATCH_DROP_OBJECT] = 'o', [BATCH_CLEAR] = 'c',     [BATCH_MARK] = 'm',
-        [BATCH_DROP_MARK] = 'm',
+        [BATCH_RESET] = 'r',         [BATCH_ITEM] = 'i',      [BATCH_DROP_ITEM] = 'd',
+        [BATCH_FACT] = 'f',          [BATCH_DROP_FACT] = 'f', [BATCH_OBJECT] = 'o',
+        [BATCH_DROP_OBJECT] = 'o',   [BATCH_CLEAR] = 'c',     [BATCH_DELIVERY] = 'm',
+        [BATCH_DROP_DELIVERY] = 'm',
     };
 
     return classes[what];
@@ -150,57 +150,58 @@ void batch_drop_fact(struct batch *b, uint64_t item, enum row_what what, struct 
     end_plain(b, begin_fact(b, BATCH_DROP_FACT, &fact));
 }
 
-static size_t begin_object(struct batch *b, enum batch_what what, uint64_t stream, struct str key)
+static size_t begin_object(struct batch *b, enum batch_what what, uint64_t scope, struct str key)
 {
-    size_t at = begin_id(b, what, stream);
+    size_t at = begin_id(b, what, scope);
 
     pack_str(&b->buf, key);
     end_row(b, at);
     return at;
 }
 
-void batch_object(struct batch *b, uint64_t stream, const struct row_object *o, void *hold)
+void batch_object(struct batch *b, uint64_t scope, const struct row_object *o, void *hold)
 {
-    size_t at = begin_object(b, BATCH_OBJECT, stream, o->key);
+    size_t at = begin_object(b, BATCH_OBJECT, scope, o->key);
 
     pack_object(&b->buf, o);
     end(b, at, o->whole ? o->body : str_of(NULL, 0), hold);
 }
 
-void batch_drop_object(struct batch *b, uint64_t stream, struct str key)
+void batch_drop_object(struct batch *b, uint64_t scope, struct str key)
 {
-    end_plain(b, begin_object(b, BATCH_DROP_OBJECT, stream, key));
+    end_plain(b, begin_object(b, BATCH_DROP_OBJECT, scope, key));
 }
 
-void batch_clear_stream(struct batch *b, uint64_t stream)
+void batch_clear_scope(struct batch *b, uint64_t scope)
 {
-    add_id(b, BATCH_CLEAR, stream);
+    add_id(b, BATCH_CLEAR, scope);
 }
 
-static size_t begin_mark(struct batch *b, enum batch_what what, const struct row_mark *mark)
+static size_t begin_delivery(struct batch *b, enum batch_what what,
+                             const struct row_delivery *delivery)
 {
-    size_t at = begin_id(b, what, mark->source);
+    size_t at = begin_id(b, what, delivery->source);
 
-    pack_str(&b->buf, mark->key);
-    pack_str(&b->buf, mark->uid);
+    pack_str(&b->buf, delivery->key);
+    pack_str(&b->buf, delivery->uid);
     end_row(b, at);
     return at;
 }
 
-void batch_mark(struct batch *b, const struct row_mark *mark, void *hold)
+void batch_delivery(struct batch *b, const struct row_delivery *delivery, void *hold)
 {
-    size_t at = begin_mark(b, BATCH_MARK, mark);
-    bool has_body = mark->is_ended && mark->last.whole;
+    size_t at = begin_delivery(b, BATCH_DELIVERY, delivery);
+    bool has_body = delivery->is_ended && delivery->last.whole;
 
-    pack_mark(&b->buf, mark);
-    end(b, at, has_body ? mark->last.body : str_of(NULL, 0), hold);
+    pack_delivery(&b->buf, delivery);
+    end(b, at, has_body ? delivery->last.body : str_of(NULL, 0), hold);
 }
 
-void batch_drop_mark(struct batch *b, uint64_t source, struct str key, struct str uid)
+void batch_drop_delivery(struct batch *b, uint64_t source, struct str key, struct str uid)
 {
-    const struct row_mark mark = {.source = source, .key = key, .uid = uid};
+    const struct row_delivery delivery = {.source = source, .key = key, .uid = uid};
 
-    end_plain(b, begin_mark(b, BATCH_DROP_MARK, &mark));
+    end_plain(b, begin_delivery(b, BATCH_DROP_DELIVERY, &delivery));
 }
 
 static void read_fact(struct pack_reader *r, struct batch_op *op)
@@ -225,16 +226,16 @@ static void read_object(struct pack_reader *r, const struct head *head, struct b
     o->body = head->body;
 }
 
-static void read_mark(struct pack_reader *r, const struct head *head, struct batch_op *op)
+static void read_delivery(struct pack_reader *r, const struct head *head, struct batch_op *op)
 {
-    struct row_mark *m = &op->u.mark;
+    struct row_delivery *m = &op->u.delivery;
 
     m->source = op->id;
     m->key = pack_take_str(r);
     m->uid = pack_take_str(r);
-    if (op->what == BATCH_DROP_MARK)
+    if (op->what == BATCH_DROP_DELIVERY)
         return;
-    pack_take_mark(r, m);
+    pack_take_delivery(r, m);
     m->last.body = head->body;
 }
 
@@ -252,9 +253,9 @@ static void read_rest(struct pack_reader *r, const struct head *head, struct bat
     case BATCH_DROP_OBJECT:
         read_object(r, head, op);
         break;
-    case BATCH_MARK:
-    case BATCH_DROP_MARK:
-        read_mark(r, head, op);
+    case BATCH_DELIVERY:
+    case BATCH_DROP_DELIVERY:
+        read_delivery(r, head, op);
         break;
     case BATCH_RESET:
     case BATCH_DROP_ITEM:

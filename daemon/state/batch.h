@@ -36,8 +36,8 @@ enum batch_what {
     BATCH_OBJECT,
     BATCH_DROP_OBJECT,
     BATCH_CLEAR, /* all objects of a stream */
-    BATCH_MARK,
-    BATCH_DROP_MARK,
+    BATCH_DELIVERY,
+    BATCH_DROP_DELIVERY,
 };
 
 /* One operation, borrowed from the batch. */
@@ -46,9 +46,9 @@ struct batch_op {
     uint64_t id; /* DROP_ITEM: the item; OBJECT, DROP_OBJECT, CLEAR: the stream */
     union {
         struct row_item item;
-        struct row_fact fact;     /* DROP_FACT: without value */
-        struct row_object object; /* DROP_OBJECT: the key only */
-        struct row_mark mark;     /* DROP_MARK: source, key, uid only */
+        struct row_fact fact;         /* DROP_FACT: without value */
+        struct row_object object;     /* DROP_OBJECT: the key only */
+        struct row_delivery delivery; /* DROP_DELIVERY: source, key, uid only */
     } u;
 };
 
@@ -69,19 +69,19 @@ void batch_drop_fact(struct batch *b, uint64_t item, enum row_what what, struct 
 
 /* The state of an object of a stream. hold keeps its body where it is, and unchanged, until release
  * is called with it (NULL: not called). */
-void batch_object(struct batch *b, uint64_t stream, const struct row_object *o, void *hold);
+void batch_object(struct batch *b, uint64_t scope, const struct row_object *o, void *hold);
 
 /* The object is gone. */
-void batch_drop_object(struct batch *b, uint64_t stream, struct str key);
+void batch_drop_object(struct batch *b, uint64_t scope, struct str key);
 
 /* All objects of the stream are gone. */
-void batch_clear_stream(struct batch *b, uint64_t stream);
+void batch_clear_scope(struct batch *b, uint64_t scope);
 
 /* What a hook was told. hold is for the body of the last state, as above. */
-void batch_mark(struct batch *b, const struct row_mark *mark, void *hold);
+void batch_delivery(struct batch *b, const struct row_delivery *delivery, void *hold);
 
 /* Nothing is left to know about this life. */
-void batch_drop_mark(struct batch *b, uint64_t source, struct str key, struct str uid);
+void batch_drop_delivery(struct batch *b, uint64_t source, struct str key, struct str uid);
 
 /* Walks the operations: *at begins as 0. False at the end. */
 bool batch_next(const struct batch *b, size_t *at, struct batch_op *op);

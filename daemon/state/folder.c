@@ -298,14 +298,14 @@ enum err_kind folder_open(const char *path, struct folder **out, struct err *err
         close(dir);
         return kind;
     }
-    struct witness *witness = witness_create(dir, fd);
+    struct commit_counter *commit_counter = commit_counter_create(dir, fd);
     say_pid(fd);
     *out = MEM_NEW(struct folder, .path = mem_strdup(path), .db = mem_printf("%s/state.db", path),
                    .wal = mem_printf("%s/state.db-wal", path),
                    .shm = mem_printf("%s/state.db-shm", path),
                    .aside = mem_printf("%s/state.db.aside", path),
                    .aside_wal = mem_printf("%s/state.db.aside-wal", path), .lock = fd, .dir = dir,
-                   .witness = witness);
+                   .commit_counter = commit_counter);
     return ERR_OK;
 }
 
@@ -316,7 +316,7 @@ void folder_close(struct folder **fp)
     if (f == NULL)
         return;
     *fp = NULL;
-    witness_destroy(&f->witness);
+    commit_counter_destroy(&f->commit_counter);
     close(f->lock);
     close(f->dir);
     free(f->path);
@@ -356,6 +356,6 @@ enum err_kind folder_set_aside(const struct folder *f, struct err *err)
         return fail(err, f->path, "state.db-wal cannot be renamed");
     if (unlink(f->shm) != 0 && errno != ENOENT && rename_away(f->shm, f->aside_wal) != 0)
         return fail(err, f->path, "state.db-shm cannot be deleted");
-    witness_set(f->witness, 0);
+    commit_counter_set(f->commit_counter, 0);
     return ERR_OK;
 }

@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "state/witness.h"
+#include "state/commit_counter.h"
 
 /* Never changes once it is open, but for the witness: other threads may read it. */
 struct folder {
@@ -21,8 +21,8 @@ struct folder {
     char *aside; /* what a file that cannot be used is renamed to */
     char *aside_wal;
     int lock;
-    int dir;                 /* the folder itself, locked as well: files are deleted more easily */
-    struct witness *witness; /* of the loader and the writer, one after the other */
+    int dir; /* the folder itself, locked as well: files are deleted more easily */
+    struct commit_counter *commit_counter; /* of the loader and the writer, one after the other */
 };
 
 /* What a person can do about an error of the system: text to append, perhaps empty. */

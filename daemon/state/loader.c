@@ -6,12 +6,12 @@
 
 #include <sqlite3.h>
 
-#include "state/checker.h"
+#include "state/commit_counter.h"
 #include "state/db.h"
+#include "state/integrity_check.h"
 #include "state/loader_row.h"
 #include "state/schema.h"
-#include "state/total.h"
-#include "state/witness.h"
+#include "state/table_sum.h"
 
 /* One pass over all rows. */
 struct pass {
@@ -19,8 +19,8 @@ struct pass {
     const struct loader_sink *sink;
     void *arg;
     struct buf scratch;
-    struct checker checker;
-    uint64_t sum; /* of what was read so far, as struct total has it */
+    struct integrity_check integrity_check;
+    uint64_t sum; /* of what was read so far, as struct table_sum has it */
 };
 
 /* Reads the row the statement stands on; false: it is damaged. */
@@ -50,21 +50,21 @@ static bool read_fact(struct pass *p, struct sqlite3_stmt *stmt)
 static bool read_object(struct pass *p, struct sqlite3_stmt *stmt)
 {
     struct row_object o;
-    uint64_t stream;
+    uint64_t scope;
 
-    if (!loader_row_object(stmt, &p->scratch, &stream, &o))
+    if (!loader_row_object(stmt, &p->scratch, &scope, &o))
         return false;
-    p->sink->on_object(p->arg, stream, &o);
+    p->sink->on_object(p->arg, scope, &o);
     return true;
 }
 
-static bool read_mark(struct pass *p, struct sqlite3_stmt *stmt)
+static bool read_delivery(struct pass *p, struct sqlite3_stmt *stmt)
 {
-    struct row_mark m;
+    struct row_delivery m;
 
-    if (!loader_row_mark(stmt, &p->scratch, &m))
+    if (!loader_row_delivery(stmt, &p->scratch, &m))
         return false;
-    p->sink->on_mark(p->arg, &m);
+    p->sink->on_delivery(p->arg, &m);
     return true;
 }
 
@@ -76,7 +76,8 @@ static enum err_kind read_table(struct pass *p, const char *sql, row_reader *rea
 
     if (db_prepare(p->db, sql, &stmt, err) != ERR_OK)
         return err->kind;
-    while (sound && !checker_has_failed(&p->checker) && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while (sound && !integrity_check_has_failed(&p->integrity_check) &&
+           (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         p->sum += (uint64_t)sqlite3_column_int64(stmt, 0);
         sound = read(p, stmt);
     }
@@ -95,23 +96,23 @@ static enum err_kind read_tables(struct pass *p, struct err *err)
         read_table(p, LOADER_ROW_FACTS, read_fact, err) != ERR_OK ||
         read_table(p, LOADER_ROW_OBJECTS, read_object, err) != ERR_OK)
         return err->kind;
-    return read_table(p, LOADER_ROW_MARKS, read_mark, err);
+    return read_table(p, LOADER_ROW_DELIVERIES, read_delivery, err);
 }
 
 /* Each row may be sound, and yet not all be there; or all, as they were some time ago. */
 static enum err_kind check_total(struct pass *p, const struct folder *f, struct err *err)
 {
-    struct total total;
+    struct table_sum table_sum;
 
-    if (total_read(p->db, &total, err) != ERR_OK)
+    if (table_sum_read(p->db, &table_sum, err) != ERR_OK)
         return err->kind;
-    if (total.sum != p->sum)
+    if (table_sum.sum != p->sum)
         return err_set(err, ERR_PROTOCOL, 0, "it is damaged: there are not all rows in it");
-    if (total.commits < witness_commits(f->witness))
+    if (table_sum.commits < commit_counter_commits(f->commit_counter))
         return err_set(err, ERR_PROTOCOL, 0,
                        "it is older than what was written last: its end is lost, or it is a copy "
                        "from before");
-    witness_set(f->witness, total.commits);
+    commit_counter_set(f->commit_counter, table_sum.commits);
     return ERR_OK;
 }
 
@@ -121,11 +122,11 @@ static enum err_kind read_checked(struct pass *p, const struct folder *f, struct
 {
     struct err of_pages;
 
-    checker_start(&p->checker, f);
+    integrity_check_start(&p->integrity_check, f);
     enum err_kind kind = read_tables(p, err);
     if (kind == ERR_OK)
         kind = check_total(p, f, err);
-    if (checker_end(&p->checker, &of_pages) != ERR_OK) {
+    if (integrity_check_end(&p->integrity_check, &of_pages) != ERR_OK) {
         *err = of_pages;
         kind = err->kind;
     }
@@ -184,7 +185,7 @@ static enum loader_found set_aside(const struct folder *f, struct err *err)
 /* What is left beside a file that is gone belongs to none. */
 static enum loader_found nothing(const struct folder *f, struct err *err)
 {
-    if (witness_commits(f->witness) == 0)
+    if (commit_counter_commits(f->commit_counter) == 0)
         return LOADER_NOTHING;
     if (folder_set_aside(f, err) != ERR_OK)
         return LOADER_FAILED;
@@ -203,7 +204,7 @@ enum loader_found loader_read(const struct folder *f, const struct loader_sink *
     enum err_kind kind = read_file(f, sink, arg, &found, err);
     if (kind == ERR_OK && found == SCHEMA_USABLE)
         return LOADER_STATE;
-    if (kind == ERR_OK && witness_commits(f->witness) == 0)
+    if (kind == ERR_OK && commit_counter_commits(f->commit_counter) == 0)
         return LOADER_NOTHING;
     if (kind == ERR_OK)
         kind = err_set(err, ERR_PROTOCOL, 0, "it is empty");

@@ -15,8 +15,8 @@ struct loader_sink {
     /* All items come first, parents before what belongs to them. */
     void (*on_item)(void *arg, const struct row_item *item);
     void (*on_fact)(void *arg, const struct row_fact *fact);
-    void (*on_object)(void *arg, uint64_t stream, const struct row_object *o);
-    void (*on_mark)(void *arg, const struct row_mark *m);
+    void (*on_object)(void *arg, uint64_t scope, const struct row_object *o);
+    void (*on_delivery)(void *arg, const struct row_delivery *m);
 };
 
 /* Of all but LOADER_STATE: the sink may have been told a part of it. What it made of that is void. */

@@ -93,18 +93,18 @@ bool loader_row_fact(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_
     return sum == row_fact_sum(scratch, fact->item, word, fact->key, fact->value);
 }
 
-bool loader_row_object(struct sqlite3_stmt *stmt, struct buf *scratch, uint64_t *stream,
+bool loader_row_object(struct sqlite3_stmt *stmt, struct buf *scratch, uint64_t *scope,
                        struct row_object *o)
 {
     struct columns c = {stmt, 0};
     uint64_t sum = take_u64(&c);
 
-    *stream = take_u64(&c);
+    *scope = take_u64(&c);
     o->key = take_bytes(&c);
-    return take_object(&c, o) && sum == row_object_sum(scratch, *stream, o);
+    return take_object(&c, o) && sum == row_object_sum(scratch, *scope, o);
 }
 
-bool loader_row_mark(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_mark *m)
+bool loader_row_delivery(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_delivery *m)
 {
     struct columns c = {stmt, 0};
     uint64_t sum = take_u64(&c);
@@ -121,5 +121,5 @@ bool loader_row_mark(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_
     m->last.key = m->key;
     if (m->is_ended && !take_object(&c, &m->last))
         return false;
-    return sum == row_mark_sum(scratch, m);
+    return sum == row_delivery_sum(scratch, m);
 }

@@ -20,7 +20,7 @@ struct sqlite3_stmt;
 #define LOADER_ROW_OBJECTS                                                                   \
     "SELECT sum, stream, key, uid, rv, generation, api_version, kind, rv_at, generation_at," \
     " digest, body FROM object"
-#define LOADER_ROW_MARKS                                                                        \
+#define LOADER_ROW_DELIVERIES                                                                   \
     "SELECT sum, source, key, uid, handled, told, open, ended, note, last_uid, rv, generation," \
     " api_version, kind, rv_at, generation_at, digest, body FROM mark"
 
@@ -31,9 +31,9 @@ bool loader_row_item(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_
 /* See above. */
 bool loader_row_fact(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_fact *fact);
 /* See above. */
-bool loader_row_object(struct sqlite3_stmt *stmt, struct buf *scratch, uint64_t *stream,
+bool loader_row_object(struct sqlite3_stmt *stmt, struct buf *scratch, uint64_t *scope,
                        struct row_object *o);
 /* See above. */
-bool loader_row_mark(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_mark *m);
+bool loader_row_delivery(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_delivery *m);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/panic.h"
 
-enum { MARK_HANDLED = 1, MARK_TOLD = 2, MARK_OPEN = 4, MARK_ENDED = 8 };
+enum { DELIVERY_HANDLED = 1, DELIVERY_TOLD = 2, DELIVERY_OPEN = 4, DELIVERY_ENDED = 8 };
 
 void pack_u64(struct buf *out, uint64_t v)
 {
@@ -45,17 +45,17 @@ void pack_object(struct buf *out, const struct row_object *o)
     pack_str(out, o->kind);
 }
 
-static uint64_t mark_flags(const struct row_mark *m)
+static uint64_t delivery_flags(const struct row_delivery *m)
 {
-    return (m->is_handled ? MARK_HANDLED : 0) | (m->is_told ? MARK_TOLD : 0) |
-           (m->open ? MARK_OPEN : 0) | (m->is_ended ? MARK_ENDED : 0);
+    return (m->is_handled ? DELIVERY_HANDLED : 0) | (m->is_told ? DELIVERY_TOLD : 0) |
+           (m->open ? DELIVERY_OPEN : 0) | (m->is_ended ? DELIVERY_ENDED : 0);
 }
 
-void pack_mark(struct buf *out, const struct row_mark *m)
+void pack_delivery(struct buf *out, const struct row_delivery *m)
 {
     static const struct digest none;
 
-    pack_u64(out, mark_flags(m));
+    pack_u64(out, delivery_flags(m));
     pack_u64(out, m->note);
     pack_digest(out, m->is_handled ? m->handled : none);
     pack_digest(out, m->is_told ? m->told : none);
@@ -116,14 +116,14 @@ void pack_take_object(struct pack_reader *r, struct row_object *o)
     o->kind = pack_take_str(r);
 }
 
-void pack_take_mark(struct pack_reader *r, struct row_mark *m)
+void pack_take_delivery(struct pack_reader *r, struct row_delivery *m)
 {
     uint64_t flags = pack_take_u64(r);
 
-    m->is_handled = (flags & MARK_HANDLED) != 0;
-    m->is_told = (flags & MARK_TOLD) != 0;
-    m->open = (flags & MARK_OPEN) != 0;
-    m->is_ended = (flags & MARK_ENDED) != 0;
+    m->is_handled = (flags & DELIVERY_HANDLED) != 0;
+    m->is_told = (flags & DELIVERY_TOLD) != 0;
+    m->open = (flags & DELIVERY_OPEN) != 0;
+    m->is_ended = (flags & DELIVERY_ENDED) != 0;
     m->note = (uint32_t)pack_take_u64(r);
     m->handled = unpack_digest(r);
     m->told = unpack_digest(r);

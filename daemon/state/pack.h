@@ -31,7 +31,7 @@ void pack_item(struct buf *out, const struct row_item *item);
 void pack_object(struct buf *out, const struct row_object *o);
 
 /* Appends what is no part of the identity: all but source, key and uid. */
-void pack_mark(struct buf *out, const struct row_mark *m);
+void pack_delivery(struct buf *out, const struct row_delivery *m);
 
 /* Takes a number. */
 uint64_t pack_take_u64(struct pack_reader *r);
@@ -45,7 +45,7 @@ void pack_take_item(struct pack_reader *r, struct row_item *item);
 /* Takes what pack_object() appended; key and body are left alone. */
 void pack_take_object(struct pack_reader *r, struct row_object *o);
 
-/* Takes what pack_mark() appended; the rest is left alone. */
-void pack_take_mark(struct pack_reader *r, struct row_mark *m);
+/* Takes what pack_delivery() appended; the rest is left alone. */
+void pack_take_delivery(struct pack_reader *r, struct row_delivery *m);
 
 #endif

@@ -49,21 +49,21 @@ uint64_t row_fact_sum(struct buf *scratch, uint64_t item, struct str word, struc
     return sum(scratch);
 }
 
-uint64_t row_object_sum(struct buf *scratch, uint64_t stream, const struct row_object *o)
+uint64_t row_object_sum(struct buf *scratch, uint64_t scope, const struct row_object *o)
 {
     buf_clear(scratch);
-    pack_u64(scratch, stream);
+    pack_u64(scratch, scope);
     pack_str(scratch, o->key);
     pack_object(scratch, o);
     return sum(scratch);
 }
 
-uint64_t row_mark_sum(struct buf *scratch, const struct row_mark *m)
+uint64_t row_delivery_sum(struct buf *scratch, const struct row_delivery *m)
 {
     buf_clear(scratch);
     pack_u64(scratch, m->source);
     pack_str(scratch, m->key);
     pack_str(scratch, m->uid);
-    pack_mark(scratch, m);
+    pack_delivery(scratch, m);
     return sum(scratch);
 }

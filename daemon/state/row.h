@@ -17,7 +17,7 @@
 enum row_kind {
     ROW_KIND_CLUSTER = 1,
     ROW_KIND_WATCH = 2,
-    ROW_KIND_STREAM = 3, /* parent: its watch; the name says what it selects */
+    ROW_KIND_SCOPE = 3, /* parent: its watch; the name says what it selects */
     ROW_KIND_HOOK = 4,
     ROW_KIND_SOURCE = 5, /* parent: its hook; the name of a watch or view */
 };
@@ -78,7 +78,7 @@ struct row_object {
 };
 
 /* What a hook was told of one life (uid) of a key. No mark: it was told nothing, or all is over. */
-struct row_mark {
+struct row_delivery {
     uint64_t source; /* an item: source of a hook */
     struct str key;
     struct str uid;
@@ -105,8 +105,8 @@ uint64_t row_item_sum(struct buf *scratch, const struct row_item *item);
 uint64_t row_fact_sum(struct buf *scratch, uint64_t item, struct str word, struct str key,
                       struct str value);
 /* See above; the digest stands for the body. */
-uint64_t row_object_sum(struct buf *scratch, uint64_t stream, const struct row_object *o);
+uint64_t row_object_sum(struct buf *scratch, uint64_t scope, const struct row_object *o);
 /* See above. */
-uint64_t row_mark_sum(struct buf *scratch, const struct row_mark *m);
+uint64_t row_delivery_sum(struct buf *scratch, const struct row_delivery *m);
 
 #endif

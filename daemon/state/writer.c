@@ -6,9 +6,9 @@
 #include <sqlite3.h>
 
 #include "base/mem.h"
+#include "state/commit_counter.h"
 #include "state/db.h"
 #include "state/schema.h"
-#include "state/witness.h"
 #include "state/writer_limit.h"
 #include "state/writer_sql.h"
 
@@ -60,7 +60,7 @@ static enum err_kind open_file(struct writer *w, struct err *err)
         return err->kind;
     if (writer_sql_prepare(&w->set, err) != ERR_OK)
         return err->kind;
-    if (w->set.total.commits < witness_commits(w->folder->witness))
+    if (w->set.table_sum.commits < commit_counter_commits(w->folder->commit_counter))
         return err_set(err, ERR_PROTOCOL, 0, "it is not the file that was written before");
     return ERR_OK;
 }
@@ -76,13 +76,13 @@ static enum err_kind write_object(struct writer *w, const struct batch_op *op, s
     return writer_sql_object(&w->set, op->id, &o, err);
 }
 
-static enum err_kind write_mark(struct writer *w, const struct batch_op *op, struct err *err)
+static enum err_kind write_delivery(struct writer *w, const struct batch_op *op, struct err *err)
 {
-    struct row_mark m = op->u.mark;
+    struct row_delivery m = op->u.delivery;
 
     if (m.is_ended && m.last.whole)
         m.last.digest = digest_of(m.last.body.p, m.last.body.n);
-    return writer_sql_mark(&w->set, &m, err);
+    return writer_sql_delivery(&w->set, &m, err);
 }
 
 /* Without its objects a stream has nothing that its version could be resumed on. */
@@ -112,10 +112,10 @@ static enum err_kind apply_op(struct writer *w, const struct batch_op *op, struc
         return writer_sql_drop_object(&w->set, op->id, op->u.object.key, err);
     case BATCH_CLEAR:
         return writer_sql_run(&w->set, WRITER_SQL_CLEAR, op->id, err);
-    case BATCH_MARK:
-        return write_mark(w, op, err);
-    case BATCH_DROP_MARK:
-        return writer_sql_drop_mark(&w->set, &op->u.mark, err);
+    case BATCH_DELIVERY:
+        return write_delivery(w, op, err);
+    case BATCH_DROP_DELIVERY:
+        return writer_sql_drop_delivery(&w->set, &op->u.delivery, err);
     }
     return ERR_OK;
 }
@@ -137,7 +137,7 @@ static enum err_kind apply_all(struct writer *w, const struct batch *b, struct e
 static enum err_kind check_place(struct writer *w, struct err *err)
 {
     if (db_is_in_place(w->set.db)) {
-        witness_set(w->folder->witness, w->set.total.commits);
+        commit_counter_set(w->folder->commit_counter, w->set.table_sum.commits);
         return ERR_OK;
     }
     return err_set(err, ERR_NOT_FOUND, 0,
@@ -167,7 +167,7 @@ enum err_kind writer_apply(struct writer *w, const struct batch *b, struct write
     if (writer_limit_check(&w->limit, &w->set, b->buf.len + b->body_bytes, &ignored) != ERR_OK)
         close_failed(w);
     else
-        witness_set(w->folder->witness, w->set.total.commits);
+        commit_counter_set(w->folder->commit_counter, w->set.table_sum.commits);
     report->wal_pages = w->wal_pages;
     report->dropped_items = w->limit.dropped_items - items;
     report->dropped_streams = w->limit.starved_count - streams;

@@ -23,14 +23,14 @@ static enum err_kind size_of(struct writer_sql_set *set, uint64_t *out, struct e
     return ERR_OK;
 }
 
-static enum err_kind starve(struct writer_limit *l, struct writer_sql_set *set, uint64_t stream,
+static enum err_kind starve(struct writer_limit *l, struct writer_sql_set *set, uint64_t scope,
                             struct err *err)
 {
-    const struct row_fact version = {.item = stream, .what = ROW_VERSION};
+    const struct row_fact version = {.item = scope, .what = ROW_VERSION};
 
     l->starved = mem_realloc(l->starved, (l->starved_count + 1) * sizeof(*l->starved));
-    l->starved[l->starved_count++] = stream;
-    if (writer_sql_run(set, WRITER_SQL_CLEAR, stream, err) != ERR_OK)
+    l->starved[l->starved_count++] = scope;
+    if (writer_sql_run(set, WRITER_SQL_CLEAR, scope, err) != ERR_OK)
         return err->kind;
     return writer_sql_drop_fact(set, &version, err);
 }
@@ -89,10 +89,10 @@ enum err_kind writer_limit_check(struct writer_limit *l, struct writer_sql_set *
     return err->kind;
 }
 
-bool writer_limit_starves(const struct writer_limit *l, uint64_t stream)
+bool writer_limit_starves(const struct writer_limit *l, uint64_t scope)
 {
     for (size_t i = 0; i < l->starved_count; i++)
-        if (l->starved[i] == stream)
+        if (l->starved[i] == scope)
             return true;
     return false;
 }

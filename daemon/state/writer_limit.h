@@ -27,7 +27,7 @@ enum err_kind writer_limit_check(struct writer_limit *l, struct writer_sql_set *
                                  uint64_t written, struct err *err) MUST_CHECK;
 
 /* Does this stream keep no objects, and no version to resume from? */
-bool writer_limit_starves(const struct writer_limit *l, uint64_t stream);
+bool writer_limit_starves(const struct writer_limit *l, uint64_t scope);
 
 /* All may keep objects again: a new file. */
 void writer_limit_reset(struct writer_limit *l);

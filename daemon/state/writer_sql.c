@@ -28,7 +28,7 @@ static const char *const sql[] = {
         " digest=excluded.digest, body=excluded.body",
     [WRITER_SQL_DROP_OBJECT] = "DELETE FROM object WHERE stream=? AND key=?",
     [WRITER_SQL_CLEAR] = "DELETE FROM object WHERE stream=?",
-    [WRITER_SQL_MARK] =
+    [WRITER_SQL_DELIVERY] =
         "INSERT INTO mark(source, key, uid, sum, handled, told, open, ended, note, last_uid, rv,"
         " generation, api_version, kind, rv_at, generation_at, digest, body)"
         " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
@@ -37,7 +37,7 @@ static const char *const sql[] = {
         " last_uid=excluded.last_uid, rv=excluded.rv, generation=excluded.generation,"
         " api_version=excluded.api_version, kind=excluded.kind, rv_at=excluded.rv_at,"
         " generation_at=excluded.generation_at, digest=excluded.digest, body=excluded.body",
-    [WRITER_SQL_DROP_MARK] = "DELETE FROM mark WHERE source=? AND key=? AND uid=?",
+    [WRITER_SQL_DROP_DELIVERY] = "DELETE FROM mark WHERE source=? AND key=? AND uid=?",
     [WRITER_SQL_UNUSED] = "SELECT id FROM item WHERE unused_since > 0 AND kind IN (1, 2, 4)"
                           " ORDER BY unused_since LIMIT 1",
     [WRITER_SQL_LARGEST] = "SELECT stream FROM object WHERE body IS NOT NULL GROUP BY stream"
@@ -107,7 +107,7 @@ enum { OBJECT_VALUES = 9 };
 
 enum err_kind writer_sql_prepare(struct writer_sql_set *set, struct err *err)
 {
-    if (total_follow(set->db, &set->total, err) != ERR_OK)
+    if (table_sum_follow(set->db, &set->table_sum, err) != ERR_OK)
         return err->kind;
     for (size_t i = 0; i < WRITER_SQL_COUNT; i++)
         if (db_prepare(set->db, sql[i], &set->v[i], err) != ERR_OK)
@@ -127,8 +127,8 @@ enum err_kind writer_sql_commit(struct writer_sql_set *set, struct err *err)
 {
     struct values v = {set->v[WRITER_SQL_TOTAL], 0};
 
-    put_u64(&v, set->total.sum);
-    put_u64(&v, ++set->total.commits);
+    put_u64(&v, set->table_sum.sum);
+    put_u64(&v, ++set->table_sum.commits);
     if (db_run(set->db, v.stmt, err) != ERR_OK)
         return err->kind;
     return writer_sql_run(set, WRITER_SQL_COMMIT, 0, err);
@@ -169,7 +169,7 @@ enum err_kind writer_sql_reset(struct writer_sql_set *set, struct err *err)
 
     if (db_exec(set->db, all, err) != ERR_OK)
         return err->kind;
-    set->total.sum = 0; /* whatever it was */
+    set->table_sum.sum = 0; /* whatever it was */
     return ERR_OK;
 }
 
@@ -201,26 +201,27 @@ enum err_kind writer_sql_fact(struct writer_sql_set *set, const struct row_fact 
     return db_run(set->db, v.stmt, err);
 }
 
-enum err_kind writer_sql_object(struct writer_sql_set *set, uint64_t stream,
+enum err_kind writer_sql_object(struct writer_sql_set *set, uint64_t scope,
                                 const struct row_object *o, struct err *err)
 {
     struct values v = {set->v[WRITER_SQL_OBJECT], 0};
 
-    put_u64(&v, stream);
+    put_u64(&v, scope);
     put_str(&v, o->key);
-    put_u64(&v, row_object_sum(&set->scratch, stream, o));
+    put_u64(&v, row_object_sum(&set->scratch, scope, o));
     put_object(&v, o);
     return db_run(set->db, v.stmt, err);
 }
 
-enum err_kind writer_sql_mark(struct writer_sql_set *set, const struct row_mark *m, struct err *err)
+enum err_kind writer_sql_delivery(struct writer_sql_set *set, const struct row_delivery *m,
+                                  struct err *err)
 {
-    struct values v = {set->v[WRITER_SQL_MARK], 0};
+    struct values v = {set->v[WRITER_SQL_DELIVERY], 0};
 
     put_u64(&v, m->source);
     put_str(&v, m->key);
     put_str(&v, m->uid);
-    put_u64(&v, row_mark_sum(&set->scratch, m));
+    put_u64(&v, row_delivery_sum(&set->scratch, m));
     put_digest(&v, m->is_handled, m->handled);
     put_digest(&v, m->is_told, m->told);
     put_u64(&v, m->open);
@@ -244,20 +245,20 @@ enum err_kind writer_sql_drop_fact(struct writer_sql_set *set, const struct row_
     return db_run(set->db, v.stmt, err);
 }
 
-enum err_kind writer_sql_drop_object(struct writer_sql_set *set, uint64_t stream, struct str key,
+enum err_kind writer_sql_drop_object(struct writer_sql_set *set, uint64_t scope, struct str key,
                                      struct err *err)
 {
     struct values v = {set->v[WRITER_SQL_DROP_OBJECT], 0};
 
-    put_u64(&v, stream);
+    put_u64(&v, scope);
     put_str(&v, key);
     return db_run(set->db, v.stmt, err);
 }
 
-enum err_kind writer_sql_drop_mark(struct writer_sql_set *set, const struct row_mark *m,
-                                   struct err *err)
+enum err_kind writer_sql_drop_delivery(struct writer_sql_set *set, const struct row_delivery *m,
+                                       struct err *err)
 {
-    struct values v = {set->v[WRITER_SQL_DROP_MARK], 0};
+    struct values v = {set->v[WRITER_SQL_DROP_DELIVERY], 0};
 
     put_u64(&v, m->source);
     put_str(&v, m->key);

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "state/row.h"
-#include "state/total.h"
+#include "state/table_sum.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -25,8 +25,8 @@ enum writer_sql {
     WRITER_SQL_OBJECT,
     WRITER_SQL_DROP_OBJECT,
     WRITER_SQL_CLEAR,
-    WRITER_SQL_MARK,
-    WRITER_SQL_DROP_MARK,
+    WRITER_SQL_DELIVERY,
+    WRITER_SQL_DROP_DELIVERY,
     WRITER_SQL_UNUSED,  /* the item that has been unused longest */
     WRITER_SQL_LARGEST, /* the stream with most bytes in bodies */
     WRITER_SQL_COUNT,
@@ -37,7 +37,7 @@ struct writer_sql_set {
     struct sqlite3 *db;
     struct sqlite3_stmt *v[WRITER_SQL_COUNT];
     struct buf scratch;
-    struct total total; /* as of the open transaction */
+    struct table_sum table_sum; /* as of the open transaction */
 };
 
 /* Prepares all, and begins to follow the total; they end with the connection. */
@@ -67,20 +67,20 @@ enum err_kind writer_sql_item(struct writer_sql_set *set, const struct row_item 
 enum err_kind writer_sql_fact(struct writer_sql_set *set, const struct row_fact *fact,
                               struct err *err);
 /* See above. */
-enum err_kind writer_sql_object(struct writer_sql_set *set, uint64_t stream,
+enum err_kind writer_sql_object(struct writer_sql_set *set, uint64_t scope,
                                 const struct row_object *o, struct err *err);
 /* See above. */
-enum err_kind writer_sql_mark(struct writer_sql_set *set, const struct row_mark *m,
-                              struct err *err);
+enum err_kind writer_sql_delivery(struct writer_sql_set *set, const struct row_delivery *m,
+                                  struct err *err);
 
 /* Drops a row. */
 enum err_kind writer_sql_drop_fact(struct writer_sql_set *set, const struct row_fact *fact,
                                    struct err *err);
 /* See above. */
-enum err_kind writer_sql_drop_object(struct writer_sql_set *set, uint64_t stream, struct str key,
+enum err_kind writer_sql_drop_object(struct writer_sql_set *set, uint64_t scope, struct str key,
                                      struct err *err);
 /* See above. */
-enum err_kind writer_sql_drop_mark(struct writer_sql_set *set, const struct row_mark *m,
-                                   struct err *err);
+enum err_kind writer_sql_drop_delivery(struct writer_sql_set *set, const struct row_delivery *m,
+                                       struct err *err);
 
 #endif

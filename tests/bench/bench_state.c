@@ -18,7 +18,7 @@
 #include "state/syncer.h"
 #include "state/writer.h"
 
-enum { BODY = 1500, MARKS = 5000, MARK_KEYS = 1000 };
+enum { BODY = 1500, DELIVERIES = 5000, DELIVERY_KEYS = 1000 };
 
 #define LIMIT ((uint64_t)4 << 30)
 
@@ -95,7 +95,7 @@ static void on_object(void *arg, uint64_t stream, const struct row_object *o)
     (*n)++;
 }
 
-static void on_mark(void *arg, const struct row_mark *m)
+static void on_delivery(void *arg, const struct row_delivery *m)
 {
     (void)arg;
     (void)m;
@@ -103,7 +103,7 @@ static void on_mark(void *arg, const struct row_mark *m)
 
 static void load(const struct folder *f, unsigned n)
 {
-    static const struct loader_sink sink = {on_item, on_fact, on_object, on_mark};
+    static const struct loader_sink sink = {on_item, on_fact, on_object, on_delivery};
     unsigned seen = 0;
     struct err err;
     double begin = now_us();
@@ -125,15 +125,15 @@ static void *run_beside(void *arg)
     return NULL;
 }
 
-static void commit_marks(struct writer *w, const char *what)
+static void commit_deliveries(struct writer *w, const char *what)
 {
-    static double took[MARKS];
+    static double took[DELIVERIES];
     struct batch b = {0};
 
-    for (int i = 0; i < MARKS; i++) {
+    for (int i = 0; i < DELIVERIES; i++) {
         char key[64];
-        int n = snprintf(key, sizeof(key), "namespace-%d/service-%d", i % 50, i % MARK_KEYS);
-        const struct row_mark m = {
+        int n = snprintf(key, sizeof(key), "namespace-%d/service-%d", i % 50, i % DELIVERY_KEYS);
+        const struct row_delivery m = {
             .source = 9,
             .key = str_of(key, (size_t)n),
             .uid = str_c("6a3c2b8e-7a5f-4d6e-9c1d-000000000000"),
@@ -143,13 +143,13 @@ static void commit_marks(struct writer *w, const char *what)
         };
         double begin = now_us();
 
-        batch_mark(&b, &m, NULL);
+        batch_delivery(&b, &m, NULL);
         apply(w, &b);
         took[i] = now_us() - begin;
     }
-    qsort(took, MARKS, sizeof(*took), by_size);
-    printf("  commit of a mark, %-22s p50 %7.1f  p99 %7.1f  max %9.1f us\n", what, took[MARKS / 2],
-           took[MARKS * 99 / 100], took[MARKS - 1]);
+    qsort(took, DELIVERIES, sizeof(*took), by_size);
+    printf("  commit of a mark, %-22s p50 %7.1f  p99 %7.1f  max %9.1f us\n", what,
+           took[DELIVERIES / 2], took[DELIVERIES * 99 / 100], took[DELIVERIES - 1]);
     batch_fini(&b);
 }
 
@@ -159,7 +159,7 @@ static void commit_beside(struct writer *w, const struct folder *f, bool checkpo
     pthread_t thread;
 
     ensure(pthread_create(&thread, NULL, run_beside, &beside) == 0);
-    commit_marks(w, checkpoint ? "checkpoints beside it" : "syncs beside it");
+    commit_deliveries(w, checkpoint ? "checkpoints beside it" : "syncs beside it");
     atomic_store(&beside.over, true);
     pthread_join(thread, NULL);
     printf("    %u of them\n", beside.rounds);
@@ -210,7 +210,7 @@ static void measure(int n)
     writer_destroy(&w); /* as a kill: the log is not in the file yet */
     load(f, (unsigned)n);
     w = writer_create(f, LIMIT);
-    commit_marks(w, "alone");
+    commit_deliveries(w, "alone");
     commit_beside(w, f, false);
     commit_beside(w, f, true);
     double begin = now_us();

@@ -97,7 +97,7 @@ static void lose(struct chaos *x)
     if (x->setup.odd_percent > 0)
         return;
     for (size_t w = 0; w < WATCHES; w++)
-        if (clock_percent(&x->clock, 10) && recall_lose(&x->memory.recall, w))
+        if (clock_percent(&x->clock, 10) && restore_lose(&x->memory.restore, w))
             x->features[FEATURE_LOST]++;
 }
 
@@ -112,15 +112,15 @@ static void on_birth(struct alarm *a)
     if (!x->calm)
         lose(x);
     if (!x->calm && x->setup.remembers)
-        memory_renew_some(&x->memory, 4);
+        persist_renew_some(&x->memory, 4);
     clock_trace(&x->clock, "the daemon starts");
     x->net.asks_all = false;
-    oracle_begin(&x->oracle, &x->memory.recall);
+    oracle_begin(&x->oracle, &x->memory.restore);
     x->life = life_create(&(struct life_params){.clock = &x->clock,
                                                 .net = &x->net,
                                                 .handlers = x->handlers,
                                                 .rules = x->rules,
-                                                .recall = &x->memory.recall,
+                                                .restore = &x->memory.restore,
                                                 .memory = x->setup.remembers ? &x->memory : NULL,
                                                 .reaper = &x->reaper,
                                                 .features = x->features,
@@ -153,7 +153,7 @@ static void die(struct chaos *x, bool orderly)
     if (orderly)
         life_stop(x->life);
     end_life(x);
-    memory_end_life(&x->memory, orderly);
+    persist_end_incarnation(&x->memory, orderly);
 }
 
 static void crash(struct chaos *x)
@@ -414,7 +414,7 @@ static void start_again(struct chaos *x)
         continue;
     die(x, !clock_percent(&x->clock, 50));
     if (x->setup.remembers && clock_percent(&x->clock, 30))
-        memory_renew_some(&x->memory, 50);
+        persist_renew_some(&x->memory, 50);
     if (clock_percent(&x->clock, 50))
         mutate(x, clock_pick(&x->clock, 1, 6));
     clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 60000));

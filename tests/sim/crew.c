@@ -31,7 +31,7 @@ bool crew_keep(struct crew *c)
 void crew_keep_now(struct crew *c)
 {
     if (crew_remembers(c))
-        recall_end_turn(c->params.memory->marks.recall, crew_keep(c));
+        restore_end_turn(c->params.memory->marks.restore, crew_keep(c));
 }
 
 void crew_look_at_shelf(struct crew *c, size_t hook)
@@ -179,7 +179,7 @@ static void add_hook(struct crew *c, size_t number)
     hooks_add(&c->hooks, &p);
 }
 
-static void recall_hooks(struct crew *c)
+static void restore_hooks(struct crew *c)
 {
     struct marks *m = &c->params.memory->marks;
 
@@ -202,7 +202,7 @@ void crew_init(struct crew *c, const struct crew_params *params)
         c->watcher.hooks[i].shelf = &params->handlers[i].shelf;
     }
     if (crew_remembers(c))
-        recall_hooks(c);
+        restore_hooks(c);
 }
 
 void crew_loaded(struct crew *c)

@@ -127,7 +127,7 @@
     XX(ODD_KEPT, "old state of what cannot be used")                              \
     XX(ODD_AGAIN, "usable state of what could not be used")                       \
     XX(ODD_END, "end of what could not be used")                                  \
-    XX(ODD_RECALLED, "what could not be used, known over a restart")              \
+    XX(ODD_RESTORED, "what could not be used, known over a restart")              \
     XX(ODD_UNNAMED, "object without a name")                                      \
     XX(ODD_MISSING, "object missing in a list that has one without a name")
 

@@ -71,7 +71,7 @@ static void on_progress(void *arg)
     ask_confirm(p);
     viewed_look(&p->life->viewed);
     crew_keep(&p->life->crew);
-    recall_turn(p->life->params.recall, p->watch, p->life->watches[p->watch]);
+    restore_turn(p->life->params.restore, p->watch, p->life->watches[p->watch]);
     start_due(p->life);
 }
 
@@ -150,7 +150,7 @@ static void on_kept(void *arg, struct watch *w, size_t stream, struct object *o,
     bool is_second = number == BY_SPACE && api_space(api_find(object_key(o))) == 1;
 
     ensure(stream == (is_second ? 1 : 0));
-    recall_kept(l->params.recall, number, o, gone);
+    restore_kept(l->params.restore, number, o, gone);
 }
 
 static void count_skip(const struct life *l, const struct watch *w, const struct skip *s)
@@ -179,7 +179,7 @@ static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool go
 
     clock_trace(l->params.clock, "%s: %s %.*s", watch_name(w), gone ? "usable" : "skipped",
                 STR_ARG(s->name.n > 0 ? s->name : str_c("without a name")));
-    recall_skipped(l->params.recall, number_of(l, w), s, gone);
+    restore_skipped(l->params.restore, number_of(l, w), s, gone);
     if (gone)
         l->params.features[FEATURE_ODD_AGAIN]++;
     else
@@ -315,7 +315,7 @@ static bool was_answered(const struct watch *w)
     return false;
 }
 
-/* As app/memory_cluster does it, but for each watch. */
+/* As app/persist_cluster does it, but for each watch. */
 static void on_patience(struct alarm *a)
 {
     struct life *l = container_of(a, struct life, patience);
@@ -339,12 +339,12 @@ static void load(struct life *l, size_t number)
 {
     bool edited = clock_percent(l->params.clock, l->params.edited_percent);
 
-    recall_load(l->params.recall, number, l->watches[number], edited);
+    restore_load(l->params.restore, number, l->watches[number], edited);
     for (size_t i = 0; i < watch_scope_count(l->watches[number]); i++)
-        l->whole[number][i] = recall_is_whole(l->params.recall, number, i, edited);
+        l->whole[number][i] = restore_is_whole(l->params.restore, number, i, edited);
     if (edited && store_count(watch_store(l->watches[number])) > 0)
         l->params.features[FEATURE_EDITED]++;
-    l->params.features[FEATURE_ODD_RECALLED] +=
+    l->params.features[FEATURE_ODD_RESTORED] +=
         skips_count(store_skips(watch_store(l->watches[number])));
 }
 
@@ -362,14 +362,14 @@ static void tell_loaded(void *arg, struct object *o)
     viewed_delta(&to->life->viewed, to->life->watches[to->number], &d);
 }
 
-/* As load_known() of app/memory does it. */
+/* As load_known() of app/persist does it. */
 static void know(void *arg, size_t hook, size_t source, struct str key, struct str uid)
 {
     struct life *l = arg;
     size_t number = l->params.rules[hook].sources[source];
     size_t watch = number == VIEWED ? SERVICES : number;
 
-    if (!recall_know(l->watches[watch], key, uid))
+    if (!restore_know(l->watches[watch], key, uid))
         return;
     const struct object *o = store_get(watch_store(l->watches[watch]), key);
     l->params.on_known(l->params.arg, watch, api_find(key), answer_uid(o));
@@ -399,7 +399,7 @@ struct life *life_create(const struct life_params *params)
                                               .reaper = params->reaper});
     for (size_t i = 0; i < WATCHES; i++)
         store_each(watch_store(l->watches[i]), tell_loaded, &(struct loading){l, i});
-    viewed_recalled(&l->viewed);
+    viewed_restored(&l->viewed);
     crew_loaded(&l->crew);
     for (size_t i = 0; i < WATCHES; i++)
         add_streams(l, i);

@@ -23,7 +23,7 @@ struct life_params {
     struct net *net;
     struct handler *handlers;  /* HOOKS of them */
     const struct rules *rules; /* the same */
-    struct recall *recall;
+    struct restore *restore;
     uint64_t *features;      /* FEATURES counts */
     struct memory *memory;   /* NULL: hooks are not remembered */
     struct alarm *reaper;    /* see crew.h */

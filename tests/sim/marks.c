@@ -10,14 +10,14 @@
 enum what { PUT_MARK, DROP_MARK, SEEN, PUT_FILE, DROP_FILE, MEMORY, SETTINGS };
 
 struct op {
-    struct recall_op base;
+    struct restore_op base;
     struct marks_hook *of;
     enum what what;
     size_t source;
     size_t key;
     struct marks_row row;
     struct marks_file file;
-    struct hook_memory memory;
+    struct hook_record memory;
     unsigned settings;
 };
 
@@ -27,9 +27,9 @@ struct putting {
     size_t hook;
 };
 
-void marks_init(struct marks *m, struct recall *recall, uint64_t *features)
+void marks_init(struct marks *m, struct restore *restore, uint64_t *features)
 {
-    *m = (struct marks){.recall = recall};
+    *m = (struct marks){.restore = restore};
     m->features = features;
 }
 
@@ -100,7 +100,7 @@ static void write_mark(struct op *op)
     op->row.mark.last = NULL;
 }
 
-static void write_op(struct recall_op *base)
+static void write_op(struct restore_op *base)
 {
     struct op *op = container_of(base, struct op, base);
 
@@ -126,7 +126,7 @@ static void write_op(struct recall_op *base)
     }
 }
 
-static void free_op(struct recall_op *base)
+static void free_op(struct restore_op *base)
 {
     struct op *op = container_of(base, struct op, base);
 
@@ -138,8 +138,8 @@ static struct op *put(const struct putting *p, enum what what)
 {
     struct op *op = MEM_NEW(struct op, .of = &p->marks->hooks[p->hook], .what = what);
 
-    op->base = (struct recall_op){.write = write_op, .free = free_op};
-    recall_put(p->marks->recall, &op->base);
+    op->base = (struct restore_op){.write = write_op, .free = free_op};
+    restore_put(p->marks->restore, &op->base);
     p->marks->put_any = true;
     return op;
 }
@@ -197,8 +197,8 @@ static void drop_file(void *arg, struct str path)
 
 static void put_memory(const struct putting *p, struct hook *h)
 {
-    struct hook_memory now = hook_memory_of(h);
-    struct hook_memory *was = &p->marks->last[p->hook];
+    struct hook_record now = hook_record_of(h);
+    struct hook_record *was = &p->marks->last[p->hook];
 
     if (now.owes_snapshot == was->owes_snapshot && now.owes_apply == was->owes_apply &&
         now.owes_renewal == was->owes_renewal && now.is_paused == was->is_paused)
@@ -244,11 +244,11 @@ static void load_rows(struct marks *m, struct hook *h, size_t source, uint64_t w
             const struct delivery_record mark = mark_of(r, key);
 
             m->features[FEATURE_KEPT_HEIR] += r->is && (mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
-            if (r->is && !delivery_log_recall(&h->queue, source, &mark, wall_ns))
+            if (r->is && !delivery_log_restore(&h->queue, source, &mark, wall_ns))
                 panic("%s: a mark that says nothing", h->name);
         }
     if (of->seen[source])
-        delivery_log_recall_seen(&h->queue, source);
+        delivery_log_restore_seen(&h->queue, source);
 }
 
 static void load_hook(struct marks *m, struct hook *h, uint64_t now_ms)
@@ -261,14 +261,14 @@ static void load_hook(struct marks *m, struct hook *h, uint64_t now_ms)
             .path = str_c(f->path), .source = f->source, .key = str_c(f->key), .digest = f->digest};
 
         if (f->is)
-            files_recall(&h->files, &seen);
+            files_restore(&h->files, &seen);
     }
     for (size_t s = 0; s < RULES_SOURCES; s++)
         load_rows(m, h, s, now_ms * 1000000);
-    hook_memory_recall(h, &of->memory, now_ms);
+    hook_record_restore(h, &of->memory, now_ms);
     m->last[h->index] = of->memory;
     if (of->settings != m->settings[h->index])
-        hook_memory_renew(h);
+        hook_record_renew(h);
 }
 
 void marks_load(struct marks *m, const struct hooks *hooks, uint64_t now_ms)
@@ -276,7 +276,7 @@ void marks_load(struct marks *m, const struct hooks *hooks, uint64_t now_ms)
     for (size_t i = 0; i < HOOKS; i++) {
         const struct putting p = {m, i};
 
-        m->last[i] = (struct hook_memory){0};
+        m->last[i] = (struct hook_record){0};
         if (m->hooks[i].known)
             load_hook(m, hooks->v[i], now_ms);
         put(&p, SETTINGS)->settings = m->settings[i];

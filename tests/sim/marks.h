@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * marks - what the simulated daemon keeps of its hooks on the simulated disk of recall: in the same
- * batches, in their order. Stands where app/memory_hook stands in the daemon.
+ * batches, in their order. Stands where app/persist_hook stands in the daemon.
  */
 #ifndef SIM_MARKS_H
 #define SIM_MARKS_H
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "hook/delivery_log.h"
-#include "hook/hook_memory.h"
+#include "hook/hook_record.h"
 #include "sim/account.h"
 #include "sim/feature.h"
 #include "sim/recall.h"
@@ -40,20 +40,20 @@ struct marks_hook {
     struct marks_row rows[RULES_SOURCES][ACCOUNT_KEYS][2];
     bool seen[RULES_SOURCES];
     struct marks_file files[API_KEYS];
-    struct hook_memory memory;
+    struct hook_record memory;
 };
 
 struct marks {
-    struct recall *recall;
+    struct restore *restore;
     struct marks_hook hooks[HOOKS]; /* on disk */
-    struct hook_memory last[HOOKS]; /* as put last, be it not on disk */
+    struct hook_record last[HOOKS]; /* as put last, be it not on disk */
     unsigned settings[HOOKS];       /* as they are now: numbers */
     bool put_any;
     uint64_t *features; /* FEATURES counts */
 };
 
 /* Nothing is known. */
-void marks_init(struct marks *m, struct recall *recall, uint64_t *features);
+void marks_init(struct marks *m, struct restore *restore, uint64_t *features);
 
 /* Frees what it holds. */
 void marks_fini(struct marks *m);

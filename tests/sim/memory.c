@@ -6,28 +6,28 @@ void memory_init(struct memory *m, struct clock *clock, const struct api *api,
 {
     m->clock = clock;
     m->handlers = handlers;
-    recall_init(&m->recall, clock);
-    marks_init(&m->marks, &m->recall, features);
-    witness_init(&m->witness, clock, api, rules, &m->recall, features);
+    restore_init(&m->restore, clock);
+    marks_init(&m->marks, &m->restore, features);
+    witness_init(&m->witness, clock, api, rules, &m->restore, features);
     for (size_t i = 0; i < HOOKS; i++)
         m->outputs[i] = (struct outputs){.rules = &rules[i],
                                          .shelf = &handlers[i].shelf,
-                                         .recall = &m->recall,
+                                         .restore = &m->restore,
                                          .features = features};
 }
 
 void memory_fini(struct memory *m)
 {
-    recall_fini(&m->recall);
+    restore_fini(&m->restore);
     marks_fini(&m->marks);
 }
 
-void memory_end_life(struct memory *m, bool orderly)
+void persist_end_incarnation(struct memory *m, bool orderly)
 {
     if (orderly)
-        recall_sync(&m->recall);
+        restore_sync(&m->restore);
     else
-        recall_crash(&m->recall);
+        restore_crash(&m->restore);
     witness_crash(&m->witness);
     for (size_t i = 0; i < HOOKS; i++)
         outputs_crash(&m->outputs[i]);
@@ -42,7 +42,7 @@ static void renew(struct memory *m, size_t hook)
     handler_undo(&m->handlers[hook]);
 }
 
-void memory_renew_some(struct memory *m, unsigned percent)
+void persist_renew_some(struct memory *m, unsigned percent)
 {
     for (size_t i = 0; i < HOOKS; i++)
         if (marks_known(&m->marks) && clock_percent(m->clock, percent))

@@ -14,7 +14,7 @@
 struct memory {
     struct clock *clock;
     struct handler *handlers; /* HOOKS of them */
-    struct recall recall;
+    struct restore restore;
     struct marks marks;
     struct witness witness;
     struct outputs outputs[HOOKS];
@@ -28,9 +28,9 @@ void memory_init(struct memory *m, struct clock *clock, const struct api *api,
 void memory_fini(struct memory *m);
 
 /* The daemon has died, or ended in order: then all of it is on disk. */
-void memory_end_life(struct memory *m, bool orderly);
+void persist_end_incarnation(struct memory *m, bool orderly);
 
 /* Some hooks are other ones by the next life: what they did is gone. */
-void memory_renew_some(struct memory *m, unsigned percent);
+void persist_renew_some(struct memory *m, unsigned percent);
 
 #endif

@@ -64,7 +64,7 @@ static uint64_t number_from(struct str text, size_t from)
     return n;
 }
 
-static void remember(struct oracle *o, const struct recall *r, size_t number)
+static void remember(struct oracle *o, const struct restore *r, size_t number)
 {
     memset(o->last[number], 0, sizeof(o->last[number]));
     for (size_t key = 0; key < API_KEYS; key++) {
@@ -78,7 +78,7 @@ static void remember(struct oracle *o, const struct recall *r, size_t number)
     }
 }
 
-void oracle_begin(struct oracle *o, const struct recall *r)
+void oracle_begin(struct oracle *o, const struct restore *r)
 {
     for (size_t w = 0; w < WATCHES; w++) {
         o->told_ms[w] = o->clock->now_ms;

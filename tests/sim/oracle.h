@@ -95,7 +95,7 @@ void oracle_fini(struct oracle *o);
 void oracle_note(struct oracle *o);
 
 /* A daemon starts, and remembers. */
-void oracle_begin(struct oracle *o, const struct recall *r);
+void oracle_begin(struct oracle *o, const struct restore *r);
 
 /* Of an object it knows no more than this. */
 void oracle_know(struct oracle *o, size_t number, size_t key, uint64_t uid);

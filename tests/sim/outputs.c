@@ -64,7 +64,7 @@ static void note_known(struct outputs *o, const struct run *run, enum run_file b
     else if (o->unsure[i])
         o->excused = true;
     o->unsure[i] = o->renewed[i] = false;
-    o->numbers[i] = recall_number(o->recall);
+    o->numbers[i] = restore_number(o->restore);
 }
 
 void outputs_end(struct outputs *o, const struct run *run, bool ok, bool writes,
@@ -102,13 +102,13 @@ void outputs_begin_apply(struct outputs *o)
     o->kept = false;
     o->covers = o->writes;
     o->excused = false;
-    o->number = recall_number(o->recall);
+    o->number = restore_number(o->restore);
 }
 
 void outputs_end_apply(struct outputs *o, bool ok)
 {
     o->excused = o->excused || !ok;
-    o->number = recall_number(o->recall);
+    o->number = restore_number(o->restore);
     if (ok)
         o->applied = o->covers;
 }
@@ -116,10 +116,10 @@ void outputs_end_apply(struct outputs *o, bool ok)
 void outputs_crash(struct outputs *o)
 {
     for (size_t i = 0; i < API_KEYS; i++) {
-        o->unsure[i] = o->unsure[i] || o->numbers[i] > o->recall->written;
+        o->unsure[i] = o->unsure[i] || o->numbers[i] > o->restore->written;
         o->numbers[i] = 0;
     }
-    o->excused = o->excused || o->number > o->recall->written;
+    o->excused = o->excused || o->number > o->restore->written;
     o->number = 0;
     o->kept = o->writes > o->applied;
 }

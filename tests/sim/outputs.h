@@ -12,7 +12,7 @@
 struct outputs {
     const struct rules *rules;
     struct shelf *shelf; /* what the files hold */
-    const struct recall *recall;
+    const struct restore *restore;
     uint64_t *features;         /* FEATURES counts */
     bool renewed[API_KEYS];     /* what it holds is to be applied again when a run finds it */
     bool unsure[API_KEYS];      /* the daemon may not know what it holds */

@@ -172,7 +172,7 @@ static void on_alarm(struct alarm *a)
 
     tempt(c, p);
     if (p->opening) {
-        recall_sync(c->params.memory->marks.recall);
+        restore_sync(c->params.memory->marks.restore);
         begin_program(p);
         clock_set(c->params.clock, a, p->plan.ms);
         return;

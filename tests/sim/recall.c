@@ -10,12 +10,12 @@
 
 /* One change: of an object (its stream counts for nothing here), or of a version. */
 struct op {
-    struct recall_op base;
-    struct recall *recall;
+    struct restore_op base;
+    struct restore *restore;
     size_t number;
     size_t at;             /* the key, or the stream */
     struct object *object; /* a reference; NULL = gone, unless there is a version */
-    struct recall_version version;
+    struct restore_version version;
     bool is_version;
 };
 
@@ -28,7 +28,7 @@ struct batch {
 static void free_ops(struct batch *b)
 {
     list_each (pos, tmp, &b->ops) {
-        struct recall_op *op = list_entry(pos, struct recall_op, link);
+        struct restore_op *op = list_entry(pos, struct restore_op, link);
 
         list_remove(&op->link);
         op->free(op);
@@ -36,7 +36,7 @@ static void free_ops(struct batch *b)
 }
 
 /* Takes the batch that comes next off the list; NULL = there is none. */
-static struct batch *take_batch(struct recall *r)
+static struct batch *take_batch(struct restore *r)
 {
     struct batch *b = r->first;
 
@@ -45,7 +45,7 @@ static struct batch *take_batch(struct recall *r)
     return b;
 }
 
-static void free_batches(struct recall *r)
+static void free_batches(struct restore *r)
 {
     for (struct batch *b; (b = take_batch(r)) != NULL; free(b))
         free_ops(b);
@@ -55,15 +55,15 @@ static void free_batches(struct recall *r)
 
 static void on_commit(struct alarm *a)
 {
-    recall_sync(container_of(a, struct recall, commit));
+    restore_sync(container_of(a, struct restore, commit));
 }
 
-void recall_init(struct recall *r, struct clock *clock)
+void restore_init(struct restore *r, struct clock *clock)
 {
-    *r = (struct recall){.clock = clock, .commit.fn = on_commit};
+    *r = (struct restore){.clock = clock, .commit.fn = on_commit};
 }
 
-void recall_fini(struct recall *r)
+void restore_fini(struct restore *r)
 {
     free_batches(r);
     for (size_t w = 0; w < WATCHES; w++)
@@ -71,7 +71,7 @@ void recall_fini(struct recall *r)
             object_unref(&r->objects[w][key]);
 }
 
-void recall_put(struct recall *r, struct recall_op *op)
+void restore_put(struct restore *r, struct restore_op *op)
 {
     if (!r->in_turn) {
         struct batch *b = MEM_NEW(struct batch, .number = ++r->begun);
@@ -85,15 +85,15 @@ void recall_put(struct recall *r, struct recall_op *op)
     list_append(&r->newest->ops, &op->link);
 }
 
-uint64_t recall_number(const struct recall *r)
+uint64_t restore_number(const struct restore *r)
 {
     return r->in_turn ? r->begun : r->begun + 1;
 }
 
-static void write_op(struct recall_op *base)
+static void write_op(struct restore_op *base)
 {
     struct op *op = container_of(base, struct op, base);
-    struct recall *r = op->recall;
+    struct restore *r = op->restore;
 
     if (op->is_version) {
         r->versions[op->number][op->at] = op->version;
@@ -104,7 +104,7 @@ static void write_op(struct recall_op *base)
     op->object = NULL;
 }
 
-static void free_op(struct recall_op *base)
+static void free_op(struct restore_op *base)
 {
     struct op *op = container_of(base, struct op, base);
 
@@ -112,17 +112,17 @@ static void free_op(struct recall_op *base)
     free(op);
 }
 
-static void put(struct recall *r, struct op with)
+static void put(struct restore *r, struct op with)
 {
     struct op *op = MEM_NEW(struct op, .number = with.number);
 
     *op = with;
-    op->base = (struct recall_op){.write = write_op, .free = free_op};
-    op->recall = r;
-    recall_put(r, &op->base);
+    op->base = (struct restore_op){.write = write_op, .free = free_op};
+    op->restore = r;
+    restore_put(r, &op->base);
 }
 
-void recall_kept(struct recall *r, size_t number, struct object *o, bool gone)
+void restore_kept(struct restore *r, size_t number, struct object *o, bool gone)
 {
     put(r, (struct op){.number = number,
                        .at = api_find(object_key(o)),
@@ -130,59 +130,59 @@ void recall_kept(struct recall *r, size_t number, struct object *o, bool gone)
 }
 
 struct skip_op {
-    struct recall_op base;
-    struct recall *recall;
+    struct restore_op base;
+    struct restore *restore;
     size_t number;
-    struct recall_skip skip; /* times 0: it is gone */
+    struct restore_skip skip; /* times 0: it is gone */
 };
 
-static void write_skip(struct recall_op *base)
+static void write_skip(struct restore_op *base)
 {
     const struct skip_op *op = container_of(base, struct skip_op, base);
-    struct recall_skip *v = op->recall->skips[op->number];
-    struct recall_skip *to = NULL;
+    struct restore_skip *v = op->restore->skips[op->number];
+    struct restore_skip *to = NULL;
 
-    for (size_t i = RECALL_SKIPS; i > 0; i--)
+    for (size_t i = RESTORE_SKIPS; i > 0; i--)
         if (v[i - 1].times == 0)
             to = &v[i - 1];
-    for (size_t i = 0; i < RECALL_SKIPS; i++)
+    for (size_t i = 0; i < RESTORE_SKIPS; i++)
         if (v[i].times > 0 && strcmp(v[i].id, op->skip.id) == 0)
             to = &v[i];
     ensure(to != NULL);
     *to = op->skip;
 }
 
-static void free_skip(struct recall_op *base)
+static void free_skip(struct restore_op *base)
 {
     free(container_of(base, struct skip_op, base));
 }
 
 static void copy_text(char *to, struct str text)
 {
-    int n = snprintf(to, RECALL_TEXT, "%.*s", STR_ARG(text));
+    int n = snprintf(to, RESTORE_TEXT, "%.*s", STR_ARG(text));
 
-    ensure(n >= 0 && n < RECALL_TEXT);
+    ensure(n >= 0 && n < RESTORE_TEXT);
 }
 
-void recall_skipped(struct recall *r, size_t number, const struct skip *s, bool gone)
+void restore_skipped(struct restore *r, size_t number, const struct skip *s, bool gone)
 {
-    struct skip_op *op = MEM_NEW(struct skip_op, .recall = r, .number = number);
+    struct skip_op *op = MEM_NEW(struct skip_op, .restore = r, .number = number);
 
-    op->base = (struct recall_op){.write = write_skip, .free = free_skip};
+    op->base = (struct restore_op){.write = write_skip, .free = free_skip};
     op->skip.part = s->scope;
     op->skip.times = gone ? 0 : s->times;
     copy_text(op->skip.id, s->id);
     copy_text(op->skip.name, s->name);
     copy_text(op->skip.why, s->why);
-    recall_put(r, &op->base);
+    restore_put(r, &op->base);
 }
 
 /* Brings the first n batches to disk. */
-static void write_batches(struct recall *r, size_t n)
+static void write_batches(struct restore *r, size_t n)
 {
     for (struct batch *b; n > 0 && (b = take_batch(r)) != NULL; n--) {
         list_each (at, next, &b->ops) {
-            struct recall_op *op = list_entry(at, struct recall_op, link);
+            struct restore_op *op = list_entry(at, struct restore_op, link);
 
             op->write(op);
         }
@@ -192,7 +192,7 @@ static void write_batches(struct recall *r, size_t n)
     }
 }
 
-static size_t count(const struct recall *r)
+static size_t count(const struct restore *r)
 {
     size_t n = 0;
 
@@ -201,14 +201,14 @@ static size_t count(const struct recall *r)
     return n;
 }
 
-static bool same(const struct recall_version *a, const struct recall_version *b)
+static bool same(const struct restore_version *a, const struct restore_version *b)
 {
     return a->kept == b->kept && strcmp(a->rv, b->rv) == 0 && strcmp(a->mark, b->mark) == 0;
 }
 
-static void put_version(struct recall *r, size_t number, size_t stream, const struct watch *w)
+static void put_version(struct restore *r, size_t number, size_t stream, const struct watch *w)
 {
-    struct recall_version v = {.kept = true};
+    struct restore_version v = {.kept = true};
     const char *rv;
     const char *mark;
 
@@ -222,14 +222,14 @@ static void put_version(struct recall *r, size_t number, size_t stream, const st
     put(r, (struct op){.number = number, .at = stream, .version = v, .is_version = true});
 }
 
-void recall_end_turn(struct recall *r, bool now)
+void restore_end_turn(struct restore *r, bool now)
 {
     r->in_turn = false;
     if (now && !r->commit.set && r->first != NULL)
         clock_set(r->clock, &r->commit, clock_pick(r->clock, 0, 20));
 }
 
-void recall_turn(struct recall *r, size_t number, const struct watch *w)
+void restore_turn(struct restore *r, size_t number, const struct watch *w)
 {
     for (size_t i = 0; i < watch_scope_count(w); i++)
         put_version(r, number, i, w);
@@ -238,21 +238,21 @@ void recall_turn(struct recall *r, size_t number, const struct watch *w)
         write_batches(r, count(r));
 }
 
-void recall_crash(struct recall *r)
+void restore_crash(struct restore *r)
 {
     write_batches(r, clock_pick(r->clock, 0, count(r)));
     free_batches(r);
     memcpy(r->last, r->versions, sizeof(r->last));
 }
 
-void recall_sync(struct recall *r)
+void restore_sync(struct restore *r)
 {
     r->in_turn = false;
     write_batches(r, SIZE_MAX);
     clock_clear(r->clock, &r->commit);
 }
 
-bool recall_lose(struct recall *r, size_t number)
+bool restore_lose(struct restore *r, size_t number)
 {
     size_t first = clock_pick(r->clock, 0, API_KEYS - 1);
     size_t key = first;
@@ -272,7 +272,7 @@ bool recall_lose(struct recall *r, size_t number)
 }
 
 /* WHOLE: its version may be known. */
-static enum resume_kind kind_of(const struct recall_version *v, bool edited)
+static enum resume_kind kind_of(const struct restore_version *v, bool edited)
 {
     if (!v->kept)
         return RESUME_NONE;
@@ -281,13 +281,13 @@ static enum resume_kind kind_of(const struct recall_version *v, bool edited)
     return v->lost ? RESUME_PARTIAL : RESUME_WHOLE;
 }
 
-void recall_load(struct recall *r, size_t number, struct watch *w, bool edited)
+void restore_load(struct restore *r, size_t number, struct watch *w, bool edited)
 {
     for (size_t key = 0; key < API_KEYS; key++)
         if (r->objects[number][key] != NULL)
             watch_load(w, r->objects[number][key]);
-    for (size_t i = 0; i < RECALL_SKIPS; i++) {
-        const struct recall_skip *v = &r->skips[number][i];
+    for (size_t i = 0; i < RESTORE_SKIPS; i++) {
+        const struct restore_skip *v = &r->skips[number][i];
 
         if (v->times > 0)
             watch_load_skip(w, &(struct skip){.scope = v->part,
@@ -297,7 +297,7 @@ void recall_load(struct recall *r, size_t number, struct watch *w, bool edited)
                                               .times = v->times});
     }
     for (size_t i = 0; i < watch_scope_count(w); i++) {
-        const struct recall_version *v = &r->versions[number][i];
+        const struct restore_version *v = &r->versions[number][i];
 
         watch_resume(w, i,
                      &(struct resume_point){
@@ -305,14 +305,14 @@ void recall_load(struct recall *r, size_t number, struct watch *w, bool edited)
     }
 }
 
-bool recall_is_whole(const struct recall *r, size_t number, size_t stream, bool edited)
+bool restore_is_whole(const struct restore *r, size_t number, size_t stream, bool edited)
 {
-    const struct recall_version *v = &r->versions[number][stream];
+    const struct restore_version *v = &r->versions[number][stream];
 
     return kind_of(v, edited) == RESUME_WHOLE && v->rv[0] != '\0';
 }
 
-bool recall_know(struct watch *w, struct str key, struct str uid)
+bool restore_know(struct watch *w, struct str key, struct str uid)
 {
     const char *slash = memchr(key.p, '/', key.n);
     struct object_parts p = {.uid = uid, .rv_at = SIZE_MAX, .generation_at = SIZE_MAX};

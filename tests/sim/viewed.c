@@ -285,11 +285,11 @@ void viewed_delta(struct viewed *v, const struct watch *w, const struct delta *d
     view_delta(v->view, w, d);
 }
 
-void viewed_recalled(struct viewed *v)
+void viewed_restored(struct viewed *v)
 {
     uint64_t now_ms = v->params.clock->now_ms;
 
-    view_recalled(v->view, (struct list_watch_now){.ms = now_ms, .wall_ns = now_ms * 1000000});
+    view_restored(v->view, (struct list_watch_now){.ms = now_ms, .wall_ns = now_ms * 1000000});
     ensure(!view_synced(v->view));
 }
 

@@ -58,7 +58,7 @@ void viewed_fini(struct viewed *v);
 void viewed_delta(struct viewed *v, const struct watch *w, const struct delta *d);
 
 /* They have told of what they had before. */
-void viewed_recalled(struct viewed *v);
+void viewed_restored(struct viewed *v);
 
 /* As app/sources does it. */
 void viewed_look(struct viewed *v);

@@ -12,11 +12,11 @@
 static const struct api_object none;
 
 void witness_init(struct witness *w, struct clock *clock, const struct api *api,
-                  const struct rules *rules, struct recall *recall, uint64_t *features)
+                  const struct rules *rules, struct restore *restore, uint64_t *features)
 {
     w->clock = clock;
     w->api = api;
-    w->recall = recall;
+    w->restore = restore;
     w->features = features;
     for (size_t i = 0; i < HOOKS; i++)
         w->hooks[i].rules = &rules[i];
@@ -25,19 +25,19 @@ void witness_init(struct witness *w, struct clock *clock, const struct api *api,
 /* ---- What is on disk, by the same batches as what the daemon puts there. */
 
 struct op {
-    struct recall_op base;
+    struct restore_op base;
     bool *flag;
     bool value;
 };
 
-static void write_op(struct recall_op *base)
+static void write_op(struct restore_op *base)
 {
     struct op *op = container_of(base, struct op, base);
 
     *op->flag = op->value;
 }
 
-static void free_op(struct recall_op *base)
+static void free_op(struct restore_op *base)
 {
     free(container_of(base, struct op, base));
 }
@@ -46,8 +46,8 @@ void witness_put(struct witness *w, bool *flag, bool value)
 {
     struct op *op = MEM_NEW(struct op, .flag = flag, .value = value);
 
-    op->base = (struct recall_op){.write = write_op, .free = free_op};
-    recall_put(w->recall, &op->base);
+    op->base = (struct restore_op){.write = write_op, .free = free_op};
+    restore_put(w->restore, &op->base);
 }
 
 void witness_set_parked(struct witness *w, struct witness_key *k, bool parked)
@@ -262,7 +262,7 @@ void witness_look(struct witness *w, const struct hooks *hooks)
 
 static void lose(struct witness *w, struct witness_key *k)
 {
-    if (k->number > w->recall->written) {
+    if (k->number > w->restore->written) {
         k->excused = true;
         k->renewed_uid = 0;
         w->features[FEATURE_KEPT_LATE]++;
@@ -275,7 +275,7 @@ void witness_crash(struct witness *w)
     for (size_t i = 0; i < HOOKS; i++) {
         struct witness_hook *h = &w->hooks[i];
 
-        h->owed = h->owed || h->lacks || h->number > w->recall->written;
+        h->owed = h->owed || h->lacks || h->number > w->restore->written;
         h->number = 0;
         for (size_t s = 0; s < RULES_SOURCES; s++)
             for (size_t key = 0; key < ACCOUNT_KEYS; key++)

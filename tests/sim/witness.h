@@ -58,7 +58,7 @@ struct witness_hook {
 struct witness {
     struct clock *clock;
     const struct api *api;
-    struct recall *recall;
+    struct restore *restore;
     uint64_t *features; /* FEATURES counts */
     bool loading;       /* what is told is what an earlier life has left */
     struct witness_hook hooks[HOOKS];
@@ -66,7 +66,7 @@ struct witness {
 
 /* Nothing was told. All is borrowed; rules: HOOKS of them. */
 void witness_init(struct witness *w, struct clock *clock, const struct api *api,
-                  const struct rules *rules, struct recall *recall, uint64_t *features);
+                  const struct rules *rules, struct restore *restore, uint64_t *features);
 
 /* The settings of a hook, or what it did, are gone before the next life. */
 void witness_renew(struct witness *w, size_t hook);

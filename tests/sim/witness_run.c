@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs: see witness.h. */
+/* Runs: see commit_counter.h. */
 #include <inttypes.h>
 #include <limits.h>
 
@@ -242,11 +242,11 @@ static void check_whole(const struct witness *w, struct witness_hook *h, const s
         return;
     if (run->event_count == 0 && !is_asked(run) && !h->owed)
         panic("%s, run %" PRIu64 ": a snapshot, and nothing has changed", h->rules->name, run->id);
-    if (run->event_count == 0 && h->owed && run->hook->recalled && !is_asked(run))
+    if (run->event_count == 0 && h->owed && run->hook->restored && !is_asked(run))
         w->features[FEATURE_KEPT_SNAPSHOT]++;
     h->cut_off = h->cut_off || (run->event_count == 0 && !is_asked(run));
     h->owed = false;
-    h->number = recall_number(w->recall);
+    h->number = restore_number(w->restore);
     note_lacked(h);
 }
 
@@ -271,7 +271,7 @@ void witness_begin_run(struct witness *w, const struct run *run)
 
         t.life->announced = true;
         witness_set_parked(w, t.k, false);
-        t.k->number = recall_number(w->recall);
+        t.k->number = restore_number(w->restore);
     }
 }
 
@@ -310,11 +310,11 @@ void witness_end(struct witness *w, const struct run *run, const struct run_resu
     h->owed = h->owed || !ok || run->held_back;
     h->cut_off = h->cut_off && !ok;
     h->renewing = h->renewing && !ok;
-    h->number = recall_number(w->recall);
+    h->number = restore_number(w->restore);
     for (size_t i = 0; i < run->event_count; i++) {
         const struct telling t = telling(w, run, i);
 
-        t.k->number = recall_number(w->recall);
+        t.k->number = restore_number(w->restore);
         if (ok)
             handle(&t);
     }

@@ -8,15 +8,15 @@
 #include "objects.h"
 
 #include "hook/delivery_log.h"
-#include "hook/hook_memory.h"
+#include "hook/hook_record.h"
 
-enum { DISK_MARKS = 64, DISK_FILES = 8, DISK_SOURCES = 3 };
+enum { DISK_DELIVERIES = 64, DISK_FILES = 8, DISK_SOURCES = 3 };
 
 struct hook_disk_row {
     size_t source;
     char key[16];
     char uid[16];
-    struct delivery_record mark; /* with a reference of its object */
+    struct delivery_record delivery; /* with a reference of its object */
 };
 
 struct hook_disk_file {
@@ -27,12 +27,12 @@ struct hook_disk_file {
 
 /* Zero-initialised is empty. */
 struct hook_disk {
-    struct hook_disk_row rows[DISK_MARKS];
+    struct hook_disk_row rows[DISK_DELIVERIES];
     size_t row_count;
     struct hook_disk_file files[DISK_FILES];
     size_t file_count;
     bool seen[DISK_SOURCES];
-    struct hook_memory memory;
+    struct hook_record memory;
     size_t puts; /* of marks, and of sources that were seen */
 };
 
@@ -40,10 +40,11 @@ struct hook_disk {
 void hook_disk_commit(struct hook_disk *d, struct hook *h);
 
 /* Gives it all to a new one. */
-void hook_disk_recall(const struct hook_disk *d, struct hook *h, uint64_t now);
+void hook_disk_restore(const struct hook_disk *d, struct hook *h, uint64_t now);
 
 /* The mark of (source 0, key, uid), or NULL. */
-const struct delivery_record *hook_disk_mark(struct hook_disk *d, const char *key, const char *uid);
+const struct delivery_record *hook_disk_delivery(struct hook_disk *d, const char *key,
+                                                 const char *uid);
 
 /* Empties it. */
 void hook_disk_clear(struct hook_disk *d);

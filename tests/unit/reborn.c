@@ -19,7 +19,7 @@ void reborn_restart(void)
     stage_clean_up(NULL);
     stage_set_up(NULL);
     reborn.hook = stage_add(&reborn.params);
-    hook_disk_recall(&reborn.disk, reborn.hook, 55);
+    hook_disk_restore(&reborn.disk, reborn.hook, 55);
 }
 
 int reborn_clean_up(void **state)

@@ -32,7 +32,7 @@ static void on_lost(void *arg)
     struct state_driver_rig *r = arg;
 
     r->losses++;
-    state_driver_rig_mark(r, "again", 1);
+    state_driver_rig_delivery(r, "again", 1);
 }
 
 static void on_told(struct state_driver_wait *w, bool durable)
@@ -96,9 +96,9 @@ void state_driver_rig_fini(struct state_driver_rig *r)
     state_rig_fini(&r->state);
 }
 
-void state_driver_rig_mark(struct state_driver_rig *r, const char *key, uint64_t told)
+void state_driver_rig_delivery(struct state_driver_rig *r, const char *key, uint64_t told)
 {
-    const struct row_mark m = {
+    const struct row_delivery m = {
         .source = 5,
         .key = str_c(key),
         .uid = str_c("u"),
@@ -106,7 +106,7 @@ void state_driver_rig_mark(struct state_driver_rig *r, const char *key, uint64_t
         .told = {.lo = told},
     };
 
-    batch_mark(state_driver_batch(r->state_driver, STATE_DRIVER_NOW), &m, NULL);
+    batch_delivery(state_driver_batch(r->state_driver, STATE_DRIVER_NOW), &m, NULL);
 }
 
 void state_driver_rig_object(struct state_driver_rig *r, const char *key, const char *body,

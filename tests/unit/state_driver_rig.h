@@ -37,7 +37,7 @@ void state_driver_rig_stop(struct state_driver_rig *r);
 void state_driver_rig_fini(struct state_driver_rig *r);
 
 /* Adds a mark whose digest is a number. */
-void state_driver_rig_mark(struct state_driver_rig *r, const char *key, uint64_t told);
+void state_driver_rig_delivery(struct state_driver_rig *r, const char *key, uint64_t told);
 
 /* Adds an object whose body is held. */
 void state_driver_rig_object(struct state_driver_rig *r, const char *key, const char *body,

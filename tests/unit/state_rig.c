@@ -16,7 +16,7 @@
 
 #include "base/mem.h"
 #include "state/db.h"
-#include "state/total.h"
+#include "state/table_sum.h"
 
 void state_rig_init(struct state_rig *r)
 {
@@ -129,7 +129,7 @@ static void on_object(void *arg, uint64_t stream, const struct row_object *o)
     add_line(arg, &b);
 }
 
-static void on_mark(void *arg, const struct row_mark *m)
+static void on_delivery(void *arg, const struct row_delivery *m)
 {
     struct buf b = {0};
 
@@ -153,7 +153,7 @@ static int by_text(const void *a, const void *b)
 
 char *state_rig_load(struct state_rig *r, enum loader_found *found)
 {
-    static const struct loader_sink sink = {on_item, on_fact, on_object, on_mark};
+    static const struct loader_sink sink = {on_item, on_fact, on_object, on_delivery};
     struct lines l = {0};
     struct buf out = {0};
 
@@ -199,9 +199,9 @@ void state_rig_object(struct state_rig *r, uint64_t stream, const char *key, con
     batch_object(&r->batch, stream, &o, NULL);
 }
 
-void state_rig_mark(struct state_rig *r, uint64_t source, const char *key, uint64_t told)
+void state_rig_delivery(struct state_rig *r, uint64_t source, const char *key, uint64_t told)
 {
-    const struct row_mark m = {
+    const struct row_delivery m = {
         .source = source,
         .key = str_c(key),
         .uid = str_c("u1"),
@@ -210,7 +210,7 @@ void state_rig_mark(struct state_rig *r, uint64_t source, const char *key, uint6
         .open = true,
     };
 
-    batch_mark(&r->batch, &m, NULL);
+    batch_delivery(&r->batch, &m, NULL);
 }
 
 void state_rig_item(struct state_rig *r, uint64_t id, enum row_kind kind, uint64_t parent,
@@ -233,14 +233,14 @@ void state_rig_sql(struct state_rig *r, const char *sql)
 
 void state_rig_sql_kept(struct state_rig *r, const char *sql)
 {
-    struct total total;
+    struct table_sum table_sum;
     char text[100];
     sqlite3 *db;
 
     assert_int_equal(sqlite3_open(r->folder->db, &db), SQLITE_OK);
-    assert_int_equal(total_follow(db, &total, &r->err), ERR_OK);
+    assert_int_equal(table_sum_follow(db, &table_sum, &r->err), ERR_OK);
     assert_int_equal(db_exec(db, sql, &r->err), ERR_OK);
-    snprintf(text, sizeof(text), "UPDATE total SET sum=%" PRId64, (int64_t)total.sum);
+    snprintf(text, sizeof(text), "UPDATE total SET sum=%" PRId64, (int64_t)table_sum.sum);
     assert_int_equal(db_exec(db, text, &r->err), ERR_OK);
     sqlite3_close(db);
 }

@@ -48,7 +48,7 @@ void state_rig_expect(struct state_rig *r, const char *lines);
 void state_rig_object(struct state_rig *r, uint64_t stream, const char *key, const char *body);
 
 /* Adds an open mark. */
-void state_rig_mark(struct state_rig *r, uint64_t source, const char *key, uint64_t told);
+void state_rig_delivery(struct state_rig *r, uint64_t source, const char *key, uint64_t told);
 
 /* Adds an item. */
 void state_rig_item(struct state_rig *r, uint64_t id, enum row_kind kind, uint64_t parent,

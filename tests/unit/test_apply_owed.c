@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hook/apply and hook/hook_memory: what an earlier process wrote is applied, though the command fails now. */
+/* hook/apply and hook/hook_record: what an earlier process wrote is applied, though the command fails now. */
 #include "reborn.h"
 
 enum { PARK = 75 };

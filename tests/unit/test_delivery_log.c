@@ -176,7 +176,7 @@ static void test_another_life_is_told_after_the_end_of_the_first(void **state)
     stage_sync(0);
     passes(DELTA_DELETED, "u1", RUN_CHANGE);
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
-    assert_non_null(hook_disk_mark(&reborn.disk, "ns/n", "u2"));
+    assert_non_null(hook_disk_delivery(&reborn.disk, "ns/n", "u2"));
     assert_int_equal(reborn.disk.row_count, 1);
 }
 
@@ -281,7 +281,7 @@ static void test_renewal_runs_all_and_still_owes_ends(void **state)
     load("ns/m", "u2", "\"a\":1");
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
     reborn_restart();
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     reborn_keep(); /* dies once more before any run */
     reborn_restart();
     load("ns/n", "u1", "\"a\":1");
@@ -305,7 +305,7 @@ static void test_renewal_loses_no_change_for_who_does_not_hear_what_is_there(voi
     changes(DELTA_MODIFIED, "u2", "\"a\":2");
     starts(DELTA_MODIFIED, "u2");
     reborn_restart();
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     load("ns/m", "u1", "\"a\":1");
     load("ns/n", "u2", "\"a\":1"); /* what the run has done is to be undone */
     load("ns/o", "u3", "\"a\":3");
@@ -332,7 +332,7 @@ static void test_renewal_tells_of_an_outage_again(void **state)
     passes(DELTA_STALE, "", RUN_CHANGE);
     reborn_restart();
     stage_stale(0, true);
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     stage_sync(0);
     passes(DELTA_STALE, "", RUN_RENEW);
 }
@@ -347,7 +347,7 @@ static void test_renewal_is_not_for_what_was_skipped(void **state)
     load("ns/m", "u2", "\"a\":1");
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
     reborn_restart();
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     load("ns/n", "u1", "\"a\":1");
     load("ns/m", "u2", "\"a\":1");
     stage_sync(0);
@@ -366,7 +366,7 @@ static void test_a_renewal_is_one_until_a_run_for_it_has_succeeded(void **state)
 
         begin((struct stage_hook){.rules.mode = modes[i / PLACES]});
         reborn_restart();
-        hook_memory_renew(reborn.hook);
+        hook_record_renew(reborn.hook);
         reborn_keep();
         if (place != BEFORE) {
             load("ns/n", "u1", "\"a\":1");
@@ -398,7 +398,7 @@ static void test_a_renewal_that_was_parked_is_one_still(void **state)
     (void)state;
     begin((struct stage_hook){.park_exit = 75});
     reborn_restart();
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     load("ns/n", "u1", "\"a\":1");
     stage_sync(0);
     stage_end(starts(DELTA_ADDED, "u1"), 75);
@@ -428,7 +428,7 @@ static void test_a_renewal_waits_for_the_source_that_has_something_to_tell(void 
         stage_end(stage_next(), 0);
         reborn_keep();
         reborn_restart();
-        hook_memory_renew(reborn.hook);
+        hook_record_renew(reborn.hook);
         reborn_keep();
         reborn_restart();
         stage_sync(1);
@@ -453,7 +453,7 @@ static void test_a_renewal_of_nothing_is_over_at_once(void **state)
     stage_nothing();
     reborn_keep();
     reborn_restart();
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     stage_sync(0);
     stage_nothing();
     reborn_keep();
@@ -505,7 +505,7 @@ static void test_a_snapshot_runs_again_only_if_it_is_owed(void **state)
     stage_nothing();
     assert_true(hooks_ready(&stage.hooks) && hooks_quiet(&stage.hooks));
     reborn_restart();
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     stage_sync(0);
     run = stage_next();
     assert_int_equal(run->reason, RUN_RENEW);
@@ -582,7 +582,7 @@ static void test_skip_is_not_for_what_is_marked(void **state)
 
     (void)state;
     reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
-    assert_true(delivery_log_recall(&reborn.hook->queue, 0, &m, 1));
+    assert_true(delivery_log_restore(&reborn.hook->queue, 0, &m, 1));
     load("k", "u1", "\"a\":1");
     stage_sync(0);
     stage_pass(DELTA_ADDED, "u1");
@@ -596,12 +596,12 @@ static void test_a_third_mark_of_a_key_is_not_believed(void **state)
     (void)state;
     reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
     m.uid = str_c("u1");
-    assert_true(delivery_log_recall(&reborn.hook->queue, 0, &m, 1));
+    assert_true(delivery_log_restore(&reborn.hook->queue, 0, &m, 1));
     m.uid = str_c("u2");
     m.note = DELIVERY_HAS_PREDECESSOR;
-    assert_true(delivery_log_recall(&reborn.hook->queue, 0, &m, 1));
+    assert_true(delivery_log_restore(&reborn.hook->queue, 0, &m, 1));
     m.uid = str_c("u3");
-    assert_false(delivery_log_recall(&reborn.hook->queue, 0, &m, 1));
+    assert_false(delivery_log_restore(&reborn.hook->queue, 0, &m, 1));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, reborn_clean_up)

@@ -99,7 +99,7 @@ static void test_one_that_stays_is_neither_told_nor_gone(void **state)
     assert_int_equal(snapshot_size(), 0);
     assert_int_equal(hook_run_manually(reborn.hook, str_c("ns/n"), &err), ERR_NOT_FOUND);
     reborn_keep();
-    assert_non_null(hook_disk_mark(&reborn.disk, "ns/n", "u1"));
+    assert_non_null(hook_disk_delivery(&reborn.disk, "ns/n", "u1"));
     change(DELTA_MODIFIED, "u1", "\"a\":2");
     stage_pass(DELTA_MODIFIED, "u1");
     assert_int_equal(snapshot_size(), 1);
@@ -161,8 +161,8 @@ static void test_an_end_without_its_last_object_is_unknown(void **state)
     change(DELTA_DELETED, "u1", "\"a\":1"); /* with its final state */
     reborn_keep();
     struct hook_disk_row *row = &reborn.disk.rows[0];
-    object_unref(&row->mark.last); /* which is not kept */
-    row->mark.last = bare("u1");
+    object_unref(&row->delivery.last); /* which is not kept */
+    row->delivery.last = bare("u1");
     reborn_restart();
     stage_sync(0);
     struct run *run = stage_starts(DELTA_DELETED, "u1");

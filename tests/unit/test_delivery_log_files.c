@@ -76,7 +76,7 @@ static void test_a_file_that_is_known_is_not_applied_again(void **state)
     writes(RUN_FILE_SAME, 1);
     stage_nothing();
     reborn_restart();
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     reborn_keep();
     reborn_restart();
     load("ns/n", "u1", "\"a\":2");

@@ -394,7 +394,7 @@ static void expect_input_refused(struct outbox *o, int in, int error)
 }
 
 /* Of a given size, without a byte of it being there. */
-static int memory_of(off_t size, int seals)
+static int persist_of(off_t size, int seals)
 {
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -415,9 +415,9 @@ static void test_bad_input(void **state)
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     expect_input_refused(&o, in[0], EINVAL);
     expect_input_refused(&o, open("/etc/passwd", O_RDONLY | O_CLOEXEC), EINVAL);
-    expect_input_refused(&o, memory_of(1, FIXED), EINVAL);
-    expect_input_refused(&o, memory_of(1, F_SEAL_SHRINK | F_SEAL_WRITE), EINVAL);
-    expect_input_refused(&o, memory_of(WIRE_OUTPUT_MAX + 1, FIXED | F_SEAL_WRITE), EFBIG);
+    expect_input_refused(&o, persist_of(1, FIXED), EINVAL);
+    expect_input_refused(&o, persist_of(1, F_SEAL_SHRINK | F_SEAL_WRITE), EINVAL);
+    expect_input_refused(&o, persist_of(WIRE_OUTPUT_MAX + 1, FIXED | F_SEAL_WRITE), EFBIG);
     close(in[1]);
     outbox_close(&o);
 }

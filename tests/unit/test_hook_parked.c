@@ -67,8 +67,9 @@ static void test_parked_ends_are_bounded_by_number(void **state)
         assert_int_equal(hook_parked(reborn.hook), modes[m] == HOOK_OBJECT ? KEPT : 1);
         assert_int_equal(reborn.hook->forgotten, NAMES - KEPT);
         assert_int_equal(reborn.disk.memory.forgotten, NAMES - KEPT);
-        assert_non_null(hook_disk_mark(&reborn.disk, "ns/n49", "u49")); /* the oldest have gone */
-        assert_non_null(hook_disk_mark(&reborn.disk, "ns/n47", "u47"));
+        assert_non_null(
+            hook_disk_delivery(&reborn.disk, "ns/n49", "u49")); /* the oldest have gone */
+        assert_non_null(hook_disk_delivery(&reborn.disk, "ns/n47", "u47"));
         reborn_clean_up(state);
         stage_set_up(state);
     }
@@ -148,7 +149,7 @@ static void restart_after(uint64_t ms)
     stage_clean_up(NULL);
     stage_set_up(NULL);
     reborn.hook = stage_add(&reborn.params);
-    hook_disk_recall(&reborn.disk, reborn.hook, ms * 1000000);
+    hook_disk_restore(&reborn.disk, reborn.hook, ms * 1000000);
     stage_sync(0);
 }
 

@@ -316,7 +316,7 @@ static void replace_process(void)
     hooks_fini(dead);
     for (size_t s = 0; s < ORACLE_SOURCES; s++)
         watch_destroy(&watched[s]);
-    hook_disk_recall(&disk, hooks->v[0], now);
+    hook_disk_restore(&disk, hooks->v[0], now);
 }
 
 /* Names are loaded, and what a list does not have is told first. */
@@ -344,7 +344,7 @@ static void renew(void)
 {
     if (rules.existing == HOOK_EXISTING_SKIP || pick(4) > 0)
         return;
-    hook_memory_renew(hooks->v[0]);
+    hook_record_renew(hooks->v[0]);
     oracle_renewed(&oracle);
 }
 

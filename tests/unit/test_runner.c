@@ -66,14 +66,15 @@ static void add_hooks(struct runner_hook by_index[HOOKS])
     free(data);
 }
 
-static void on_marks(void *arg)
+static void on_deliveries(void *arg)
 {
     (void)arg;
 }
 
 static void test_other_work_goes_on_between_many_starts(void **state)
 {
-    static const struct runner_events events = {.on_marks = on_marks, .on_progress = on_progress};
+    static const struct runner_events events = {.on_deliveries = on_deliveries,
+                                                .on_progress = on_progress};
     static const struct state_driver_events no_events;
     struct runner_hook by_index[HOOKS];
     struct scene s = {.loop = loop_create()};

@@ -21,7 +21,7 @@
 #include "state_rig.h"
 
 /* The workers of libuv, and how long the runner waits for a disk. */
-enum { WORKERS = 4, KEEPING_MS = 2000, MARK_SOURCE = 5 };
+enum { WORKERS = 4, KEEPING_MS = 2000, DELIVERY_SOURCE = 5 };
 
 struct gate {
     uv_work_t work;
@@ -41,7 +41,7 @@ struct scene {
     size_t started;                 /* runs that the helper was asked for */
     size_t wanted;                  /* runs, for what is waited for */
     uint64_t commits_then;
-    uint64_t marks; /* how many were put */
+    uint64_t deliveries; /* how many were put */
 };
 
 static void wait_at_gate(uv_work_t *work)
@@ -91,13 +91,15 @@ static void listen_to_link(struct scene *s)
     }
 }
 
-static void on_marks(void *arg)
+static void on_deliveries(void *arg)
 {
     struct scene *s = arg;
-    const struct row_mark m = {
-        .source = MARK_SOURCE, .key = str_c("k"), .uid = str_c("u"), .told = {.lo = ++s->marks}};
+    const struct row_delivery m = {.source = DELIVERY_SOURCE,
+                                   .key = str_c("k"),
+                                   .uid = str_c("u"),
+                                   .told = {.lo = ++s->deliveries}};
 
-    batch_mark(state_driver_batch(s->state_driver, STATE_DRIVER_NOW), &m, NULL);
+    batch_delivery(state_driver_batch(s->state_driver, STATE_DRIVER_NOW), &m, NULL);
 }
 
 static void on_file_lost(void *arg)
@@ -114,7 +116,8 @@ static void make_runner(struct scene *s)
 {
     static const struct runner_hook hook = {
         .program = "/bin/true", .timeout_ms = 3600000, .kill_signal = 15, .kill_grace_ms = 3600000};
-    static const struct runner_events events = {.on_marks = on_marks, .on_progress = on_progress};
+    static const struct runner_events events = {.on_deliveries = on_deliveries,
+                                                .on_progress = on_progress};
 
     s->runner = runner_create(
         &(struct runner_params){
@@ -233,7 +236,7 @@ static void turns(struct scene *s)
     listen_to_link(s);
 }
 
-static void test_a_run_starts_when_its_mark_is_on_disk(void **state)
+static void test_a_run_starts_when_its_delivery_is_on_disk(void **state)
 {
     struct scene *s = *state;
 
@@ -369,7 +372,7 @@ static void test_what_waits_is_given_up_with_the_runner(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_run_starts_when_its_mark_is_on_disk, set_up,
+        cmocka_unit_test_setup_teardown(test_a_run_starts_when_its_delivery_is_on_disk, set_up,
                                         clean_up),
         cmocka_unit_test_setup_teardown(test_what_ends_and_what_starts_next_are_one_commit, set_up,
                                         clean_up),

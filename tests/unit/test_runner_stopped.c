@@ -48,7 +48,7 @@ static void run_until(struct scene *s, size_t running)
 
 static int set_up(void **state)
 {
-    static const struct runner_events events = {.on_marks = on_event, .on_progress = on_event};
+    static const struct runner_events events = {.on_deliveries = on_event, .on_progress = on_event};
     static const struct state_driver_events no_events;
     static const struct runner_hook hook = {
         .program = "/bin/true", .timeout_ms = 3600000, .kill_signal = SIGTERM};
@@ -104,12 +104,12 @@ static void stop(struct scene *s, enum helper_link_how how, int value)
 }
 
 /* What the next process finds. Once. */
-static struct delivery_record mark(void)
+static struct delivery_record delivery(void)
 {
     struct hook_disk disk = {0};
 
     hook_disk_commit(&disk, stage.hooks.v[0]);
-    struct delivery_record m = *hook_disk_mark(&disk, "ns/n", "u1");
+    struct delivery_record m = *hook_disk_delivery(&disk, "ns/n", "u1");
     hook_disk_clear(&disk);
     return m;
 }
@@ -117,7 +117,7 @@ static struct delivery_record mark(void)
 static void test_the_last_attempt_is_open_still(void **state)
 {
     stop(*state, HELPER_LINK_SIGNALED, SIGTERM);
-    struct delivery_record m = mark();
+    struct delivery_record m = delivery();
     assert_true(m.attempted);
     assert_int_equal(m.note & DELIVERY_PARKED, 0);
 }
@@ -125,7 +125,7 @@ static void test_the_last_attempt_is_open_still(void **state)
 static void test_its_exit_status_parks_nothing(void **state)
 {
     stop(*state, HELPER_LINK_EXITED, PARK);
-    struct delivery_record m = mark();
+    struct delivery_record m = delivery();
     assert_true(m.attempted);
     assert_int_equal(m.note & DELIVERY_PARKED, 0);
 }
@@ -133,7 +133,7 @@ static void test_its_exit_status_parks_nothing(void **state)
 static void test_one_that_succeeds_all_the_same_is_handled(void **state)
 {
     stop(*state, HELPER_LINK_EXITED, 0);
-    struct delivery_record m = mark();
+    struct delivery_record m = delivery();
     assert_false(m.attempted);
     assert_true(m.is_handled);
 }

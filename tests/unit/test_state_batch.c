@@ -62,7 +62,7 @@ static void expect_object(const struct row_object *got, const struct row_object 
 
 static void test_items_and_facts_come_out_as_they_went_in(void **state)
 {
-    const struct row_item item = {7, ROW_KIND_STREAM, 3, str_c("default"), 99};
+    const struct row_item item = {7, ROW_KIND_SCOPE, 3, str_c("default"), 99};
     const struct row_fact fact = {7, ROW_OUTPUT, str_c("a/b"), str_of("\0x", 2)};
     struct batch b = {0};
 
@@ -72,12 +72,12 @@ static void test_items_and_facts_come_out_as_they_went_in(void **state)
     batch_fact(&b, &fact);
     batch_drop_fact(&b, 8, ROW_PAUSED, str_c(""));
     batch_drop_item(&b, 9);
-    batch_clear_stream(&b, 10);
+    batch_clear_scope(&b, 10);
     assert_int_equal(b.count, 6);
     assert_int_equal(at(&b, 0).what, BATCH_RESET);
     struct batch_op op = at(&b, 1);
     assert_true(op.what == BATCH_ITEM && op.u.item.id == 7 && op.u.item.parent == 3);
-    assert_true(op.u.item.kind == ROW_KIND_STREAM && op.u.item.unused_since_s == 99);
+    assert_true(op.u.item.kind == ROW_KIND_SCOPE && op.u.item.unused_since_s == 99);
     assert_true(str_is(op.u.item.name, "default"));
     op = at(&b, 2);
     assert_true(op.what == BATCH_FACT && op.u.fact.item == 7 && op.u.fact.what == ROW_OUTPUT);
@@ -92,11 +92,11 @@ static void test_items_and_facts_come_out_as_they_went_in(void **state)
     batch_fini(&b);
 }
 
-static void test_objects_and_marks_come_out_as_they_went_in(void **state)
+static void test_objects_and_deliveries_come_out_as_they_went_in(void **state)
 {
     const struct row_object o = object("ns/a", "body");
     const struct row_object thin = object("ns/b", NULL);
-    const struct row_mark m = {
+    const struct row_delivery m = {
         .source = 4,
         .key = str_c("ns/a"),
         .uid = str_c("uid"),
@@ -113,8 +113,8 @@ static void test_objects_and_marks_come_out_as_they_went_in(void **state)
     batch_object(&b, 3, &o, NULL);
     batch_object(&b, 3, &thin, NULL);
     batch_drop_object(&b, 3, str_c("ns/c"));
-    batch_mark(&b, &m, NULL);
-    batch_drop_mark(&b, 4, str_c("ns/d"), str_c("u2"));
+    batch_delivery(&b, &m, NULL);
+    batch_drop_delivery(&b, 4, str_c("ns/d"), str_c("u2"));
     struct batch_op op = at(&b, 0);
     assert_true(op.what == BATCH_OBJECT && op.id == 3 && str_is(op.u.object.key, "ns/a"));
     expect_object(&op.u.object, &o);
@@ -123,13 +123,15 @@ static void test_objects_and_marks_come_out_as_they_went_in(void **state)
     op = at(&b, 2);
     assert_true(op.what == BATCH_DROP_OBJECT && op.id == 3 && str_is(op.u.object.key, "ns/c"));
     op = at(&b, 3);
-    assert_true(op.what == BATCH_MARK && op.u.mark.source == 4 && str_is(op.u.mark.key, "ns/a"));
-    assert_true(str_is(op.u.mark.uid, "uid") && op.u.mark.is_handled && !op.u.mark.is_told);
-    assert_true(digest_eq(op.u.mark.handled, m.handled) && op.u.mark.note == 77);
-    assert_true(op.u.mark.open && op.u.mark.is_ended);
-    expect_object(&op.u.mark.last, &o);
+    assert_true(op.what == BATCH_DELIVERY && op.u.delivery.source == 4 &&
+                str_is(op.u.delivery.key, "ns/a"));
+    assert_true(str_is(op.u.delivery.uid, "uid") && op.u.delivery.is_handled &&
+                !op.u.delivery.is_told);
+    assert_true(digest_eq(op.u.delivery.handled, m.handled) && op.u.delivery.note == 77);
+    assert_true(op.u.delivery.open && op.u.delivery.is_ended);
+    expect_object(&op.u.delivery.last, &o);
     op = at(&b, 4);
-    assert_true(op.what == BATCH_DROP_MARK && str_is(op.u.mark.uid, "u2"));
+    assert_true(op.what == BATCH_DROP_DELIVERY && str_is(op.u.delivery.uid, "u2"));
     batch_fini(&b);
 }
 
@@ -171,7 +173,7 @@ static void test_compacting_keeps_the_last_of_each_row_in_order(void **state)
     (void)state;
     hold_object(&b, 1, "a", "old");
     hold_object(&b, 2, "a", "other stream");
-    batch_clear_stream(&b, 1);
+    batch_clear_scope(&b, 1);
     hold_object(&b, 1, "a", "new");
     hold_object(&b, 1, "b", "b");
     batch_drop_object(&b, 1, str_c("b"));
@@ -192,9 +194,9 @@ static void test_a_range_that_comes_later_stays_behind_what_it_covers(void **sta
     const struct row_object o = object("a", "x");
 
     (void)state;
-    batch_clear_stream(&b, 1);
+    batch_clear_scope(&b, 1);
     batch_object(&b, 1, &o, NULL);
-    batch_clear_stream(&b, 1);
+    batch_clear_scope(&b, 1);
     batch_compact(&b);
     assert_int_equal(b.count, 2);
     assert_int_equal(at(&b, 0).what, BATCH_OBJECT);
@@ -227,7 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_items_and_facts_come_out_as_they_went_in),
-        cmocka_unit_test(test_objects_and_marks_come_out_as_they_went_in),
+        cmocka_unit_test(test_objects_and_deliveries_come_out_as_they_went_in),
         cmocka_unit_test(test_bodies_are_held_until_the_batch_is_cleared),
         cmocka_unit_test(test_compacting_keeps_the_last_of_each_row_in_order),
         cmocka_unit_test(test_a_range_that_comes_later_stays_behind_what_it_covers),

@@ -63,14 +63,14 @@ static void change_something(struct state_rig *r, int commit)
     for (int i = 0; i < 60; i++) {
         snprintf(key, sizeof(key), "default/key-%d", (i * 7 + commit * 13) % 400);
         state_rig_object(r, 3, key, body);
-        state_rig_mark(r, 5, key, (uint64_t)commit);
+        state_rig_delivery(r, 5, key, (uint64_t)commit);
     }
     snprintf(key, sizeof(key), "default/key-%d", commit);
     batch_drop_object(&r->batch, 3, str_c(key));
     snprintf(key, sizeof(key), "%d", commit);
     const struct row_fact version = {3, ROW_VERSION, str_c(""), str_c(key)};
     batch_fact(&r->batch, &version);
-    state_rig_item(r, 3, ROW_KIND_STREAM, 2, key);
+    state_rig_item(r, 3, ROW_KIND_SCOPE, 2, key);
     state_rig_apply(r);
 }
 
@@ -182,7 +182,7 @@ static void expect_writable(struct state_rig *r)
     enum loader_found found;
 
     batch_clear(&r->batch);
-    state_rig_mark(r, 77, "new", 1);
+    state_rig_delivery(r, 77, "new", 1);
     enum err_kind kind = state_rig_try(r);
     if (kind == ERR_PROTOCOL) {
         assert_int_equal(writer_start_over(r->writer, &r->err), ERR_OK);
@@ -238,7 +238,7 @@ static void try_damage(const struct image *image, const struct damage *d, unsign
             d->wal(&bytes, &rng);
         write_file(r.folder->wal, &bytes);
         if (d->past == PAST_NOTED)
-            witness_set(r.folder->witness, COMMITS);
+            commit_counter_set(r.folder->commit_counter, COMMITS);
         char *text = state_rig_load(&r, &found);
         came[found]++;
         if (found == LOADER_STATE)

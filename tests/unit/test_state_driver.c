@@ -28,9 +28,9 @@ static void test_what_one_turn_adds_is_one_commit(void **state)
     (void)state;
     state_driver_rig_init(&r, true);
     state_driver_rig_object(&r, "a", "{1}", STATE_DRIVER_SOON);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     state_driver_rig_object(&r, "a", "{2}", STATE_DRIVER_SOON);
-    state_driver_rig_mark(&r, "b", 2);
+    state_driver_rig_delivery(&r, "b", 2);
     assert_int_equal(state_driver_status(r.state_driver).waiting, 4);
     assert_true(state_driver_rig_commit(&r));
     struct state_driver_status s = state_driver_status(r.state_driver);
@@ -80,7 +80,7 @@ static void test_many_objects_do_not_wait_for_more(void **state)
     state_driver_rig_object(&r, "a", body, STATE_DRIVER_SOON);
     state_driver_rig_until(&r, true);
     /* Begun in its first turn, so that it is part of no later commit. */
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
     assert_int_equal(state_driver_status(r.state_driver).commits, 2);
     free(body);
@@ -111,10 +111,10 @@ static void test_who_waits_is_told_of_all_that_was_added(void **state)
     state_driver_rig_init(&r, true);
     state_driver_rig_object(&r, "a", "{1}", STATE_DRIVER_NOW);
     state_driver_rig_turn(&r); /* a worker has it */
-    state_driver_rig_mark(&r, "b", 1);
+    state_driver_rig_delivery(&r, "b", 1);
     assert_true(state_driver_rig_commit(&r));
     assert_int_equal(state_driver_status(r.state_driver).commits, 2);
-    state_driver_rig_mark(&r, "c", 1);
+    state_driver_rig_delivery(&r, "c", 1);
     state_driver_rig_turn(&r);
     assert_true(state_driver_rig_commit(&r)); /* nothing more than what the worker has */
     assert_int_equal(state_driver_status(r.state_driver).commits, 3);
@@ -128,13 +128,13 @@ static void test_what_is_held_is_told_when_the_hold_ends(void **state)
     (void)state;
     state_driver_rig_init(&r, true);
     state_driver_hold(r.state_driver, true);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     state_driver_await(r.state_driver, &r.wait);
     while (state_driver_status(r.state_driver).commits == 0)
         state_driver_rig_until(&r, true);
     assert_int_equal(r.told, 0);
     state_driver_hold(r.state_driver, false);
-    state_driver_rig_mark(&r, "b", 2); /* is part of what it waits for */
+    state_driver_rig_delivery(&r, "b", 2); /* is part of what it waits for */
     loop_run(r.loop);
     assert_true(r.told == 1 && r.durable);
     assert_int_equal(state_driver_status(r.state_driver).commits, 2);
@@ -193,12 +193,12 @@ static void go_on(struct state_driver_wait *w, bool durable)
         return;
     }
     snprintf(key, sizeof(key), "k%d", (int)(c->n % 7));
-    state_driver_rig_mark(c->rig, key, ++c->n);
+    state_driver_rig_delivery(c->rig, key, ++c->n);
     state_driver_await(c->rig->state_driver, &c->wait);
     state_driver_rig_object(c->rig, key, "{later}", STATE_DRIVER_SOON);
 }
 
-static void test_marks_follow_each_other(void **state)
+static void test_deliveries_follow_each_other(void **state)
 {
     struct state_driver_rig r;
     struct chain c = {.rig = &r};
@@ -230,12 +230,12 @@ static void test_a_flush_leaves_one_whole_file(void **state)
 
     (void)state;
     state_driver_rig_init(&r, true);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
     state_driver_rig_object(&r, "a", "{1}", STATE_DRIVER_SOON);
     assert_true(state_driver_rig_flush(&r, 3600000));
     assert_int_equal(access(r.state.folder->wal, F_OK), -1);
-    state_driver_rig_mark(&r, "late", 1);
+    state_driver_rig_delivery(&r, "late", 1);
     assert_false(state_driver_rig_commit(&r));
     state_driver_rig_stop(&r);
     state_rig_expect(&r.state, "mark 5 a u note 0 told 1\n"
@@ -249,11 +249,11 @@ static void test_a_flush_ends_when_its_time_is_over(void **state)
 
     (void)state;
     state_driver_rig_init(&r, true);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
     /* Somebody holds the file: SQLite waits for longer than we do. */
     struct sqlite3 *other = state_rig_hold(&r.state);
-    state_driver_rig_mark(&r, "b", 1);
+    state_driver_rig_delivery(&r, "b", 1);
     assert_false(state_driver_rig_flush(&r, 50));
     state_rig_let_go(&other);
     state_driver_rig_fini(&r);
@@ -289,7 +289,7 @@ static void test_it_may_be_disposed_at_any_time(void **state)
     assert_true(list_is_empty(&r.wait.link));
     state_driver_rig_init(&r, true); /* by whom it calls */
     state_driver_wait_init(&r.wait, dispose_it);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     state_driver_await(r.state_driver, &r.wait);
     loop_run(r.loop);
     assert_int_equal(r.told, 1);
@@ -303,7 +303,7 @@ static void test_a_file_that_was_deleted_begins_anew(void **state)
 
     (void)state;
     state_driver_rig_init(&r, true);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
     assert_int_equal(unlink(r.state.folder->db), 0);
     play_clock_pass(SYNC_IS_DUE_MS);
@@ -324,11 +324,11 @@ static void test_a_folder_that_was_moved_away_comes_back_with_its_file(void **st
     (void)state;
     state_driver_rig_init(&r, true);
     state_driver_rig_object(&r, "a", "{1}", STATE_DRIVER_SOON);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
     char *away = mem_printf("%s-away", r.state.path);
     assert_int_equal(rename(r.state.path, away), 0);
-    state_driver_rig_mark(&r, "b", 1);
+    state_driver_rig_delivery(&r, "b", 1);
     assert_false(state_driver_rig_commit(&r));
     state_driver_rig_until(&r, false);
     assert_int_equal(rename(away, r.state.path), 0);
@@ -382,7 +382,7 @@ static void test_what_is_closed_is_not_synced(void **state)
 
     (void)state;
     state_driver_rig_init(&r, true);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
     assert_true(state_driver_rig_flush(&r, 3600000));
     play_clock_pass(SYNC_IS_DUE_MS);
@@ -400,12 +400,12 @@ static void test_a_damaged_file_begins_anew(void **state)
     int fd = open(r.state.folder->db, O_WRONLY | O_CREAT, 0600);
     assert_int_equal(write(fd, "this is a text and no database", 30), 30);
     close(fd);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     assert_false(state_driver_rig_commit(&r));
     assert_int_equal(r.losses, 1);
     assert_true(state_driver_rig_commit(&r));
     assert_true(state_driver_status(r.state_driver).is_writable);
-    state_driver_rig_mark(&r, "b", 1);
+    state_driver_rig_delivery(&r, "b", 1);
     assert_true(state_driver_rig_commit(&r));
     state_driver_rig_stop(&r);
     assert_int_equal(access(r.state.folder->aside, F_OK), 0);
@@ -420,11 +420,11 @@ static void test_what_could_not_be_read_is_forgotten(void **state)
 
     (void)state;
     state_driver_rig_init(&r, true);
-    state_driver_rig_mark(&r, "old", 1);
+    state_driver_rig_delivery(&r, "old", 1);
     assert_true(state_driver_rig_commit(&r));
     state_driver_rig_stop(&r);
     state_driver_rig_start(&r, true);
-    state_driver_rig_mark(&r, "new", 1);
+    state_driver_rig_delivery(&r, "new", 1);
     assert_true(state_driver_rig_commit(&r));
     state_driver_rig_stop(&r);
     state_rig_expect(&r.state, "mark 5 new u note 0 told 1\n");
@@ -442,7 +442,7 @@ int main(void)
         cmocka_unit_test(test_what_is_held_is_told_when_the_hold_ends),
         cmocka_unit_test(test_without_a_folder_nothing_is_kept),
         cmocka_unit_test(test_why_nothing_is_kept_is_told),
-        cmocka_unit_test(test_marks_follow_each_other),
+        cmocka_unit_test(test_deliveries_follow_each_other),
         cmocka_unit_test(test_a_flush_leaves_one_whole_file),
         cmocka_unit_test(test_a_flush_ends_when_its_time_is_over),
         cmocka_unit_test(test_it_may_be_disposed_at_any_time),

@@ -42,9 +42,9 @@ static void run_into_trouble(struct state_driver_rig *r, const char *why)
 
     memset(body, 'x', 3 << 20);
     state_driver_rig_object(r, "big", body, STATE_DRIVER_NOW);
-    state_driver_rig_mark(r, "later", 1);
+    state_driver_rig_delivery(r, "later", 1);
     state_driver_rig_turn(r);
-    state_driver_rig_mark(r, "later", 2); /* comes while a worker has the first */
+    state_driver_rig_delivery(r, "later", 2); /* comes while a worker has the first */
     assert_false(state_driver_rig_commit(r));
     struct state_driver_status s = state_driver_status(r->state_driver);
     assert_true(s.is_kept && !s.is_writable && s.failing_ms > 0);
@@ -60,7 +60,7 @@ static void change_a_lot(struct state_driver_rig *r)
 
     for (int i = 1; i <= CHANGES; i++) {
         snprintf(key, sizeof(key), "k%d", i % KEYS);
-        state_driver_rig_mark(r, key, (uint64_t)i);
+        state_driver_rig_delivery(r, key, (uint64_t)i);
         state_driver_rig_object(r, key, "{x}", STATE_DRIVER_SOON);
         if (i % 100 == 0)
             assert_false(state_driver_rig_commit(r));
@@ -96,7 +96,7 @@ static void expect_the_newest(struct state_driver_rig *r)
 static void begin(struct state_driver_rig *r)
 {
     state_driver_rig_init(r, true);
-    state_driver_rig_mark(r, "first", 1);
+    state_driver_rig_delivery(r, "first", 1);
     assert_true(state_driver_rig_commit(r));
 }
 
@@ -125,7 +125,7 @@ static void test_a_commit_that_fails_says_why(void **state)
     begin(&r);
     assert_int_equal(stat(r.state.folder->wal, &st), 0);
     limit_files((rlim_t)st.st_size);
-    state_driver_rig_mark(&r, "small", 1);
+    state_driver_rig_delivery(&r, "small", 1);
     assert_false(state_driver_rig_commit(&r));
     if (strstr(state_driver_status(r.state_driver).reason, "File too large") == NULL)
         fail_msg("%s", state_driver_status(r.state_driver).reason);
@@ -272,7 +272,7 @@ static void test_a_whole_file_on_a_read_only_disk(void **state)
     enum loader_found found;
     free(state_rig_load(&r.state, &found));
     assert_int_equal(found, LOADER_ASIDE);
-    state_rig_mark(&r.state, 5, "anew", 1);
+    state_rig_delivery(&r.state, 5, "anew", 1);
     state_rig_apply(&r.state);
     folder_close(&r.state.folder);
     assert_int_equal(folder_open(r.state.path, &r.state.folder, &r.state.err), ERR_OK);
@@ -303,7 +303,7 @@ static void test_damage_on_a_read_only_disk(void **state)
     assert_int_equal(found, LOADER_FAILED);
     free(text);
     state_driver_rig_start(&r, true);
-    state_driver_rig_mark(&r, "new", 1);
+    state_driver_rig_delivery(&r, "new", 1);
     assert_false(state_driver_rig_commit(&r));
     make_read_only(false);
     while (r.losses == 0)

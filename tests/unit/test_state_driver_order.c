@@ -51,11 +51,11 @@ static void test_a_loss_that_write_and_sync_see_is_one(void **state)
 
     (void)state;
     state_driver_rig_init(&r, true);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     assert_true(state_driver_rig_commit(&r));
     assert_int_equal(unlink(r.state.folder->db), 0);
     close_gate(&gate, &r);
-    state_driver_rig_mark(&r, "b", 1);
+    state_driver_rig_delivery(&r, "b", 1);
     state_driver_rig_turn(&r); /* the write is given to the worker, and then the sync */
     play_clock_pass(SYNC_IS_DUE_MS);
     state_driver_rig_turn(&r);
@@ -84,7 +84,7 @@ static void test_an_object_that_comes_during_a_write_is_written_soon(void **stat
     play_clock_stop();
     state_driver_rig_init(&r, true);
     close_gate(&gate, &r);
-    state_driver_rig_mark(&r, "a", 1);
+    state_driver_rig_delivery(&r, "a", 1);
     state_driver_rig_turn(&r); /* the write is given to the worker */
     state_driver_rig_object(&r, "a", "{1}", STATE_DRIVER_SOON);
     state_driver_rig_turn(&r);

@@ -82,7 +82,7 @@ static void test_files_are_readable_by_us_alone(void **state)
 
     (void)state;
     state_rig_init(&r);
-    state_rig_mark(&r, 5, "a/b", 1);
+    state_rig_delivery(&r, 5, "a/b", 1);
     state_rig_apply(&r);
     assert_int_equal(mode_of(r.folder->db), 0600);
     assert_int_equal(mode_of(r.folder->wal), 0600);

@@ -56,12 +56,12 @@ static void write_for_ever(const char *path, uint64_t number, int out)
         char key[16];
 
         snprintf(key, sizeof(key), "k%d", (int)(number % KEYS));
-        const struct row_mark m = {.source = 5,
-                                   .key = str_c(key),
-                                   .uid = str_c("u"),
-                                   .is_told = true,
-                                   .told = {.lo = number}};
-        batch_mark(&b, &m, NULL);
+        const struct row_delivery m = {.source = 5,
+                                       .key = str_c(key),
+                                       .uid = str_c("u"),
+                                       .is_told = true,
+                                       .told = {.lo = number}};
+        batch_delivery(&b, &m, NULL);
         if (writer_apply(w, &b, &report, &err) != ERR_OK)
             _exit(4);
         batch_clear(&b);
@@ -71,7 +71,7 @@ static void write_for_ever(const char *path, uint64_t number, int out)
 }
 
 /* What was read back: the number of each key. */
-struct marks {
+struct deliveries {
     uint64_t of[KEYS];
 };
 
@@ -94,13 +94,13 @@ static void on_object(void *arg, uint64_t stream, const struct row_object *o)
     (void)o;
 }
 
-static void on_mark(void *arg, const struct row_mark *m)
+static void on_delivery(void *arg, const struct row_delivery *m)
 {
-    struct marks *marks = arg;
+    struct deliveries *deliveries = arg;
     char key[16];
 
     snprintf(key, sizeof(key), "%.*s", STR_ARG(m->key));
-    marks->of[strtoul(key + 1, NULL, 10)] = m->told.lo;
+    deliveries->of[strtoul(key + 1, NULL, 10)] = m->told.lo;
 }
 
 /* Reads what is said until the child is dead; returns the last number. */
@@ -119,21 +119,21 @@ static uint64_t listen_and_kill(pid_t child, int in, unsigned after, uint64_t la
 
 static void expect_all(const struct folder *f, uint64_t last, uint64_t *begin)
 {
-    static const struct loader_sink sink = {on_item, on_fact, on_object, on_mark};
-    struct marks marks = {{0}};
+    static const struct loader_sink sink = {on_item, on_fact, on_object, on_delivery};
+    struct deliveries deliveries = {{0}};
     struct err err;
 
-    if (loader_read(f, &sink, &marks, &err) != LOADER_STATE)
+    if (loader_read(f, &sink, &deliveries, &err) != LOADER_STATE)
         fail_msg("not sound: %s", err.text);
     for (uint64_t number = last > KEYS ? last - KEYS + 1 : 1; number <= last; number++)
-        assert_true(marks.of[number % KEYS] >= number);
+        assert_true(deliveries.of[number % KEYS] >= number);
     /* One more may have been committed whose number was not said. */
     for (int i = 0; i < KEYS; i++)
-        assert_true(marks.of[i] <= last + 1);
+        assert_true(deliveries.of[i] <= last + 1);
     *begin = last + 1;
 }
 
-static void test_no_committed_mark_is_lost(void **state)
+static void test_no_committed_delivery_is_lost(void **state)
 {
     struct state_rig r;
     struct rng rng;
@@ -173,7 +173,7 @@ static void test_no_committed_mark_is_lost(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_committed_mark_is_lost)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_no_committed_delivery_is_lost)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

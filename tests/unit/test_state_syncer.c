@@ -31,7 +31,7 @@ static struct state_rig *commits_next; /* in the middle of the next checkpoint *
 
 static void commit(struct state_rig *r, uint64_t told)
 {
-    state_rig_mark(r, 5, "a", told);
+    state_rig_delivery(r, 5, "a", told);
     state_rig_apply(r);
 }
 
@@ -131,7 +131,7 @@ static void test_a_commit_during_a_checkpoint_does_not_keep_the_log(void **state
     commits_next = &r;
     assert_int_equal(syncer_run(r.folder, true, &r.err), ERR_OK);
     assert_null(commits_next);
-    state_rig_mark(&r, 5, "a", 99);
+    state_rig_delivery(&r, 5, "a", 99);
     assert_int_equal(writer_apply(r.writer, &r.batch, &report, &r.err), ERR_OK);
     assert_true(report.wal_pages < 5);
     state_rig_fini(&r);

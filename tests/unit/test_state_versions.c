@@ -17,7 +17,7 @@ static void begin(struct state_rig *r)
 {
     state_rig_init(r);
     state_rig_item(r, 2, ROW_KIND_WATCH, 0, "pods");
-    state_rig_mark(r, 5, "a", 1);
+    state_rig_delivery(r, 5, "a", 1);
     state_rig_object(r, 3, "a", "{}");
     state_rig_apply(r);
     writer_close(r->writer);
@@ -36,8 +36,8 @@ static void test_a_newer_file_that_stayed_readable_is_used(void **state)
     state_rig_expect(&r, "item 2 kind 2 parent 0 pods\n"
                          "mark 5 a u1 note 0 open told 1\n"
                          "object 3 a u1 rv 7 gen  v1/K at 1 -1 {}\n");
-    state_rig_mark(&r, 5, "a", 2);
-    state_rig_mark(&r, 5, "b", 3);
+    state_rig_delivery(&r, 5, "a", 2);
+    state_rig_delivery(&r, 5, "b", 3);
     batch_drop_item(&r.batch, 3);
     state_rig_apply(&r);
     writer_close(r.writer);
@@ -88,7 +88,7 @@ static void test_a_file_that_is_too_new_is_set_aside(void **state)
     assert_int_equal(found, LOADER_ASIDE);
     assert_non_null(strstr(r.err.text, "newer release of informerd (version 2"));
     assert_int_equal(access(r.folder->aside, F_OK), 0);
-    state_rig_mark(&r, 5, "b", 1);
+    state_rig_delivery(&r, 5, "b", 1);
     state_rig_apply(&r);
     state_rig_expect(&r, "mark 5 b u1 note 0 open told 1\n");
     state_rig_fini(&r);
@@ -102,7 +102,7 @@ static void test_a_file_that_is_too_new_is_not_written(void **state)
     (void)state;
     begin(&r);
     state_rig_sql(&r, "PRAGMA user_version=131074");
-    state_rig_mark(&r, 5, "b", 1);
+    state_rig_delivery(&r, 5, "b", 1);
     assert_int_equal(state_rig_try(&r), ERR_PROTOCOL);
     assert_non_null(strstr(r.err.text, "newer release of informerd (version 2"));
     state_rig_fini(&r);
@@ -117,7 +117,7 @@ static void test_an_older_file_is_brought_up_to_date(void **state)
     state_rig_init(&r);
     state_rig_sql(&r, "PRAGMA application_id=1768842852");
     state_rig_expect(&r, "");
-    state_rig_mark(&r, 5, "b", 1);
+    state_rig_delivery(&r, 5, "b", 1);
     state_rig_apply(&r);
     state_rig_expect(&r, "mark 5 b u1 note 0 open told 1\n");
     state_rig_fini(&r);

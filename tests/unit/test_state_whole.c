@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state/total, witness: a file in which each row is sound is not used either, if rows are missing, if
+ * state/table_sum, witness: a file in which each row is sound is not used either, if rows are missing, if
  * its end is lost, or if it is another file than the one that was written; and nothing is written
  * into such a file as if the rest were there.
  */
@@ -24,7 +24,7 @@
 
 static void commit(struct state_rig *r, uint64_t told)
 {
-    state_rig_mark(r, 5, "a", told);
+    state_rig_delivery(r, 5, "a", told);
     state_rig_apply(r);
 }
 
@@ -107,14 +107,14 @@ static void test_a_kill_loses_nothing(void **state)
     end(&r, copy);
 }
 
-#define MARK_BUT_UID                                                                       \
+#define DELIVERY_BUT_UID                                                                   \
     " handled, told, open, ended, note, sum, last_uid, rv, generation, api_version, kind," \
     " rv_at, generation_at, digest, body"
 
 static void test_rows_that_are_missing_are_missed(void **state)
 {
-    static const char twice[] = "INSERT INTO mark(source, key, uid," MARK_BUT_UID ")"
-                                " SELECT source, key, 'u9'," MARK_BUT_UID " FROM mark";
+    static const char twice[] = "INSERT INTO mark(source, key, uid," DELIVERY_BUT_UID ")"
+                                " SELECT source, key, 'u9'," DELIVERY_BUT_UID " FROM mark";
     static const char *const changes[] = {
         "DELETE FROM mark",
         "DELETE FROM mark WHERE key='b'",
@@ -133,8 +133,8 @@ static void test_rows_that_are_missing_are_missed(void **state)
         state_rig_init(&r);
         state_rig_item(&r, 2, ROW_KIND_WATCH, 0, "pods");
         state_rig_object(&r, 3, "a", "{}");
-        state_rig_mark(&r, 5, "a", 1);
-        state_rig_mark(&r, 5, "b", 1);
+        state_rig_delivery(&r, 5, "a", 1);
+        state_rig_delivery(&r, 5, "b", 1);
         batch_fact(&r.batch, &fact);
         state_rig_apply(&r);
         writer_close(r.writer);
@@ -263,7 +263,7 @@ static void test_a_file_that_forbids_writing_begins_anew(void **state)
     assert_int_equal(pwrite(fd, "\t", 1, 18), 1);
     close(fd);
     expect_found(&r, LOADER_STATE, NULL);
-    state_rig_mark(&r, 5, "a", 4);
+    state_rig_delivery(&r, 5, "a", 4);
     assert_int_equal(state_rig_try(&r), ERR_PROTOCOL);
     assert_int_equal(writer_start_over(r.writer, &r.err), ERR_OK);
     expect_fresh(&r);
@@ -335,7 +335,7 @@ static void test_a_commit_to_a_file_without_a_name_is_none(void **state)
         char *copy = begin(&r);
 
         takers[i](&r, copy);
-        state_rig_mark(&r, 5, "a", 4);
+        state_rig_delivery(&r, 5, "a", 4);
         assert_int_equal(state_rig_try(&r), ERR_NOT_FOUND);
         assert_non_null(strstr(r.err.text, "somebody deleted state.db"));
         assert_int_equal(writer_start_over(r.writer, &r.err), ERR_OK);
@@ -358,7 +358,7 @@ static void test_a_change_is_not_written_into_another_file(void **state)
         die(&r);
         expect_found(&r, LOADER_STATE, NULL);
         takers[i](&r, copy);
-        state_rig_mark(&r, 5, "a", 4);
+        state_rig_delivery(&r, 5, "a", 4);
         assert_int_equal(state_rig_try(&r), ERR_PROTOCOL);
         assert_non_null(strstr(r.err.text, "not the file that was written before"));
         assert_int_equal(writer_start_over(r.writer, &r.err), ERR_OK);

@@ -52,12 +52,12 @@ static void test_rows_come_back_after_a_kill_and_after_an_end(void **state)
     (void)state;
     state_rig_init(&r);
     state_rig_item(&r, 2, ROW_KIND_WATCH, 0, "pods");
-    state_rig_item(&r, 3, ROW_KIND_STREAM, 2, "default");
+    state_rig_item(&r, 3, ROW_KIND_SCOPE, 2, "default");
     batch_fact(&r.batch, &cluster);
     batch_fact(&r.batch, &output);
     state_rig_object(&r, 3, "a/b", "{\"x\":1}");
     state_rig_object(&r, 3, "a/c", NULL);
-    state_rig_mark(&r, 5, "a/b", 7);
+    state_rig_delivery(&r, 5, "a/b", 7);
     state_rig_apply(&r);
     state_rig_again(&r, STATE_RIG_LIMIT);
     state_rig_expect(&r, lines);
@@ -79,22 +79,22 @@ static void test_rows_change_and_go(void **state)
     batch_fact(&r.batch, &fact);
     state_rig_object(&r, 3, "a", "{}1");
     state_rig_object(&r, 3, "b", "{}2");
-    state_rig_mark(&r, 5, "a", 1);
-    state_rig_mark(&r, 5, "b", 1);
+    state_rig_delivery(&r, 5, "a", 1);
+    state_rig_delivery(&r, 5, "b", 1);
     state_rig_apply(&r);
     batch_fact(&r.batch, &later);
     state_rig_object(&r, 3, "a", NULL);
     batch_drop_object(&r.batch, 3, str_c("b"));
     batch_drop_object(&r.batch, 3, str_c("never"));
-    state_rig_mark(&r, 5, "a", 2);
-    batch_drop_mark(&r.batch, 5, str_c("b"), str_c("other"));
-    batch_drop_mark(&r.batch, 5, str_c("b"), str_c("u1"));
+    state_rig_delivery(&r, 5, "a", 2);
+    batch_drop_delivery(&r.batch, 5, str_c("b"), str_c("other"));
+    batch_drop_delivery(&r.batch, 5, str_c("b"), str_c("u1"));
     state_rig_apply(&r);
     state_rig_expect(&r, "fact 2 version [] 6\n"
                          "mark 5 a u1 note 0 open told 2\n"
                          "object 3 a u1 rv 7 gen  v1/K at 1 -1 digest abc\n");
     batch_drop_fact(&r.batch, 2, ROW_VERSION, str_c(""));
-    batch_clear_stream(&r.batch, 3);
+    batch_clear_scope(&r.batch, 3);
     state_rig_apply(&r);
     state_rig_expect(&r, "mark 5 a u1 note 0 open told 2\n");
     batch_reset(&r.batch);
@@ -103,7 +103,7 @@ static void test_rows_change_and_go(void **state)
     state_rig_fini(&r);
 }
 
-static void test_a_mark_keeps_the_last_state_of_an_ended_life(void **state)
+static void test_a_delivery_keeps_the_last_state_of_an_ended_life(void **state)
 {
     const struct row_object last = {
         .uid = str_c("u9"),
@@ -113,7 +113,7 @@ static void test_a_mark_keeps_the_last_state_of_an_ended_life(void **state)
         .body = str_c("{last}"),
         .whole = true,
     };
-    struct row_mark m = {
+    struct row_delivery m = {
         .source = 5,
         .key = str_c("a"),
         .uid = str_c("u9"),
@@ -128,14 +128,14 @@ static void test_a_mark_keeps_the_last_state_of_an_ended_life(void **state)
 
     (void)state;
     m.last = last;
-    struct row_mark thin = m;
+    struct row_delivery thin = m;
     thin.key = str_c("b");
     thin.last.whole = false;
     thin.last.digest.lo = 0xd;
     state_rig_init(&r);
-    batch_mark(&r.batch, &m, NULL);
-    batch_mark(&r.batch, &thin, NULL);
-    state_rig_mark(&r, 5, "a", 8); /* of the next life */
+    batch_delivery(&r.batch, &m, NULL);
+    batch_delivery(&r.batch, &thin, NULL);
+    state_rig_delivery(&r, 5, "a", 8); /* of the next life */
     state_rig_apply(&r);
     state_rig_expect(
         &r, "mark 5 a u1 note 0 open told 8\n"
@@ -180,12 +180,12 @@ static void test_an_item_goes_with_all_below_it(void **state)
     (void)state;
     state_rig_init(&r);
     state_rig_item(&r, 2, ROW_KIND_WATCH, 0, "pods");
-    state_rig_item(&r, 3, ROW_KIND_STREAM, 2, "");
+    state_rig_item(&r, 3, ROW_KIND_SCOPE, 2, "");
     state_rig_item(&r, 4, ROW_KIND_HOOK, 0, "h");
     state_rig_item(&r, 5, ROW_KIND_SOURCE, 4, "pods");
     batch_fact(&r.batch, &version);
     state_rig_object(&r, 3, "a", "{}");
-    state_rig_mark(&r, 5, "a", 1);
+    state_rig_delivery(&r, 5, "a", 1);
     state_rig_apply(&r);
     batch_drop_item(&r.batch, 2);
     state_rig_apply(&r);
@@ -196,7 +196,7 @@ static void test_an_item_goes_with_all_below_it(void **state)
     state_rig_apply(&r);
     state_rig_expect(&r, "item 4 kind 4 parent 0 h\n");
     state_rig_item(&r, 5, ROW_KIND_SOURCE, 4, "pods");
-    state_rig_mark(&r, 5, "a", 1);
+    state_rig_delivery(&r, 5, "a", 1);
     batch_drop_item(&r.batch, 4);
     state_rig_apply(&r);
     state_rig_expect(&r, "");
@@ -217,13 +217,13 @@ static void put_random(struct batch *b, struct rng *rng)
                                  .generation_at = ROW_NOWHERE,
                                  .body = str_c(bodies[rng_next(rng) % 3]),
                                  .whole = dice % 2 == 0};
-    const struct row_mark m = {.source = id,
-                               .key = str_c(key),
-                               .uid = str_c(dice % 3 ? "u" : "v"),
-                               .open = dice % 2 == 0,
-                               .note = (uint32_t)dice,
-                               .is_ended = dice % 5 == 0,
-                               .last = o};
+    const struct row_delivery m = {.source = id,
+                                   .key = str_c(key),
+                                   .uid = str_c(dice % 3 ? "u" : "v"),
+                                   .open = dice % 2 == 0,
+                                   .note = (uint32_t)dice,
+                                   .is_ended = dice % 5 == 0,
+                                   .last = o};
     const struct row_fact f = {id, (enum row_what)(dice % ROW_WHATS), str_c(key), str_c(key)};
     const struct row_item i = {id, ROW_KIND_WATCH, 0, str_c(key), 0};
 
@@ -232,9 +232,9 @@ static void put_random(struct batch *b, struct rng *rng)
     else if (dice < 45)
         batch_drop_object(b, id, o.key);
     else if (dice < 65)
-        batch_mark(b, &m, NULL);
+        batch_delivery(b, &m, NULL);
     else if (dice < 75)
-        batch_drop_mark(b, id, m.key, m.uid);
+        batch_drop_delivery(b, id, m.key, m.uid);
     else if (dice < 83)
         batch_fact(b, &f);
     else if (dice < 88)
@@ -242,7 +242,7 @@ static void put_random(struct batch *b, struct rng *rng)
     else if (dice < 92)
         batch_item(b, &i);
     else if (dice < 95)
-        batch_clear_stream(b, id);
+        batch_clear_scope(b, id);
     else if (dice < 98)
         batch_drop_item(b, id);
     else
@@ -303,7 +303,7 @@ static void test_a_batch_is_written_whole_or_not_at_all(void **state)
     memset(body, 'x', sizeof(body) - 1);
     body[sizeof(body) - 1] = '\0';
     state_rig_init(&r);
-    state_rig_mark(&r, 5, "a", 1);
+    state_rig_delivery(&r, 5, "a", 1);
     state_rig_apply(&r);
     for (int i = 0; i < 2000; i++) {
         char key[16];
@@ -318,7 +318,7 @@ static void test_a_batch_is_written_whole_or_not_at_all(void **state)
     state_rig_expect(&r, "mark 5 a u1 note 0 open told 1\n");
     assert_int_equal(r.batch.count, 2000);
     state_rig_apply(&r);
-    batch_clear_stream(&r.batch, 3);
+    batch_clear_scope(&r.batch, 3);
     state_rig_apply(&r);
     state_rig_expect(&r, "mark 5 a u1 note 0 open told 1\n");
     state_rig_fini(&r);
@@ -334,7 +334,7 @@ static void test_the_log_is_moved_into_the_file(void **state)
     state_rig_init(&r);
     assert_int_equal(syncer_run(r.folder, false, &r.err), ERR_NOT_FOUND);
     for (int i = 0; i < 50; i++) {
-        state_rig_mark(&r, 5, "a", (uint64_t)i);
+        state_rig_delivery(&r, 5, "a", (uint64_t)i);
         assert_int_equal(writer_apply(r.writer, &r.batch, &report, &r.err), ERR_OK);
         batch_clear(&r.batch);
     }
@@ -345,7 +345,7 @@ static void test_the_log_is_moved_into_the_file(void **state)
     assert_int_equal(syncer_run(r.folder, true, &r.err), ERR_OK);
     assert_int_equal(stat(r.folder->db, &st), 0);
     assert_true(st.st_size > 16384);
-    state_rig_mark(&r, 5, "a", 99);
+    state_rig_delivery(&r, 5, "a", 99);
     assert_int_equal(writer_apply(r.writer, &r.batch, &report, &r.err), ERR_OK);
     assert_true(report.wal_pages < 5); /* it began anew */
     state_rig_again(&r, STATE_RIG_LIMIT);
@@ -398,7 +398,7 @@ static void fill_to_the_limit(struct state_rig *r)
     const struct row_item unused = {2, ROW_KIND_WATCH, 0, str_c("old"), 1000};
 
     batch_item(&r->batch, &unused);
-    state_rig_item(r, 3, ROW_KIND_STREAM, 2, "");
+    state_rig_item(r, 3, ROW_KIND_SCOPE, 2, "");
     fill(r, 3, 10);
     fill(r, 4, 40);
     fill(r, 5, 150);
@@ -408,7 +408,7 @@ static void fill_to_the_limit(struct state_rig *r)
         char key[16];
 
         snprintf(key, sizeof(key), "k%d", i);
-        state_rig_mark(r, 9, key, 1);
+        state_rig_delivery(r, 9, key, 1);
     }
 }
 
@@ -474,7 +474,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_there_at_first),
         cmocka_unit_test(test_rows_come_back_after_a_kill_and_after_an_end),
         cmocka_unit_test(test_rows_change_and_go),
-        cmocka_unit_test(test_a_mark_keeps_the_last_state_of_an_ended_life),
+        cmocka_unit_test(test_a_delivery_keeps_the_last_state_of_an_ended_life),
         cmocka_unit_test(test_any_bytes_are_kept),
         cmocka_unit_test(test_an_item_goes_with_all_below_it),
         cmocka_unit_test(test_batches_may_be_joined_and_compacted),

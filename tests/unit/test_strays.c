@@ -37,7 +37,7 @@ static void restart_with(const char *output)
 {
     reborn.params.output = output;
     reborn_restart();
-    hook_memory_renew(reborn.hook);
+    hook_record_renew(reborn.hook);
     reborn_keep();
 }
 

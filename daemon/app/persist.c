@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/persist.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/persist_cluster.h"
+#include "app/persist_hook.h"
+#include "app/persist_programs.h"
+#include "app/persist_row.h"
+#include "app/persist_watch.h"
+#include "app/restore.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/panic.h"
+#include "conf/hook_text.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+#include "state/boot_id.h"
+
+/* What no configuration has had for so long is forgotten. */
+#define GRACE_S ((uint64_t)7 * 24 * 3600)
+
+/* Bytes of the file: ten times what a large cluster's Services and EndpointSlices take. */
+#define STATE_SIZE ((uint64_t)1 << 30)
+
+#define RETRY_MS 5000
+#define SWEEP_MS 10000
+
+struct persist {
+    struct persist_params params;
+    const struct persist_events *events;
+    void *arg;
+    struct ids *ids;
+    struct state_driver *state_driver;
+    struct persist_watch *watches; /* the first ones of equal ones */
+    size_t watch_count;
+    struct persist_watch **by_watch; /* the same, sorted by their watch */
+    struct persist_hook *hooks;      /* as conf->hooks */
+    struct persist_cluster **clusters;
+    uint64_t *cluster_items;
+    struct persist_programs *programs;
+    struct persist_removed gone;
+    struct list dirty;      /* streams */
+    struct deadline *sweep; /* bookmarks and contacts come without a change of an object */
+    void (*flushed)(void *arg, bool all);
+    char boot_id[BOOT_ID_LEN + 1];
+};
+
+static bool keeps(const struct persist *m)
+{
+    return m->params.folder != NULL && !m->params.forgets;
+}
+
+static struct persist_now now_of(const struct persist *m)
+{
+    return (struct persist_now){.ms = loop_now_ms(m->params.loop),
+                                .wall_ns = loop_wall_ns(),
+                                .boot_ns = loop_boot_ns(),
+                                .boot_id = m->boot_id};
+}
+
+/* ---- Out. */
+
+static int by_watch(const void *a, const void *b)
+{
+    uintptr_t x = (uintptr_t)(*(struct persist_watch *const *)a)->watch;
+    uintptr_t y = (uintptr_t)(*(struct persist_watch *const *)b)->watch;
+
+    return x < y ? -1 : x > y;
+}
+
+static struct persist_watch *find_watch(struct persist *m, const struct watch *w)
+{
+    size_t low = 0;
+    size_t high = m->watch_count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if ((uintptr_t)m->by_watch[mid]->watch < (uintptr_t)w)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    ensure(low < m->watch_count && m->by_watch[low]->watch == w);
+    return m->by_watch[low];
+}
+
+void persist_kept(struct persist *m, const struct watch *w, size_t scope, struct object *o,
+                  bool gone)
+{
+    if (!keeps(m))
+        return;
+    struct persist_watch *mw = find_watch(m, w);
+    struct persist_scope *s = &mw->scopes[scope];
+
+    persist_watch_kept(mw, scope, o, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
+    if (list_is_empty(&s->dirty))
+        list_append(&m->dirty, &s->dirty);
+}
+
+void persist_skipped(struct persist *m, const struct watch *w, const struct skip *s, bool gone)
+{
+    if (!keeps(m))
+        return;
+    struct persist_watch *mw = find_watch(m, w);
+    struct persist_scope *scope = &mw->scopes[s->scope];
+
+    persist_watch_skipped(mw, s, gone, state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
+    if (list_is_empty(&scope->dirty))
+        list_append(&m->dirty, &scope->dirty);
+}
+
+static void put_versions(struct persist *m)
+{
+    list_each (pos, tmp, &m->dirty)
+        persist_watch_put_stream(list_entry(pos, struct persist_scope, dirty), now_of(m),
+                                 state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
+}
+
+/* What a run is about counts as kept when it is known which cluster it is from: it would be of no use
+ * to a later process that does not know. */
+bool persist_awaits(struct persist *m)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < m->params.conf->n_clusters && keeps(m); i++)
+        any = persist_cluster_awaits(m->clusters[i]) || any;
+    state_driver_hold(m->state_driver, any);
+    return any;
+}
+
+void persist_look(struct persist *m, enum state_driver_haste haste)
+{
+    if (!keeps(m))
+        return;
+    persist_awaits(m);
+    put_versions(m);
+    for (size_t i = 0; i < m->params.hooks->n; i++)
+        persist_hook_put(&m->hooks[i], m->state_driver, haste);
+    if (!deadline_pending(m->sweep)) /* who is idle is not woken */
+        deadline_start(m->sweep, SWEEP_MS);
+}
+
+static void sweep(struct persist *m, bool all)
+{
+    struct persist_now now = now_of(m);
+
+    for (size_t i = 0; i < m->watch_count; i++)
+        persist_watch_sweep(&m->watches[i], now, all,
+                            state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
+}
+
+static void on_sweep(void *arg)
+{
+    struct persist *m = arg;
+
+    sweep(m, false);
+}
+
+/* Also if all that is known is that nobody can tell. */
+static void put_identity(struct persist *m, size_t cluster, const struct cluster_identity *id)
+{
+    struct buf text = {0};
+
+    cluster_identity_put(id, &text);
+    batch_fact(state_driver_batch(m->state_driver, STATE_DRIVER_NOW),
+               &(struct row_fact){.item = m->cluster_items[cluster],
+                                  .what = ROW_IDENTITY,
+                                  .value = buf_str(&text)});
+    buf_free(&text);
+}
+
+/* The file begins anew: all there is goes into it. */
+static void on_lost(void *arg)
+{
+    struct persist *m = arg;
+    struct batch *b = state_driver_batch(m->state_driver, STATE_DRIVER_NOW);
+
+    ids_put_all(m->ids, b);
+    for (size_t i = 0; i < m->params.conf->n_clusters; i++)
+        if (persist_cluster_id(m->clusters[i]) != NULL)
+            put_identity(m, i, persist_cluster_id(m->clusters[i]));
+    for (size_t i = 0; i < m->watch_count; i++)
+        persist_watch_put_all(&m->watches[i], now_of(m), b);
+    for (size_t i = 0; i < m->params.hooks->n; i++)
+        persist_hook_lost(&m->hooks[i], b);
+    persist_look(m, STATE_DRIVER_NOW);
+}
+
+/* ---- Clusters. */
+
+static void forget_source(struct persist *m, struct source of, struct batch *b)
+{
+    hooks_forget(m->params.hooks, of);
+    for (size_t i = 0; i < m->params.hooks->n; i++) {
+        struct hook *h = m->hooks[i].hook;
+
+        for (size_t k = 0; k < h->source_count; k++)
+            if (source_equal(h->sources[k].of, of))
+                persist_hook_forget(&m->hooks[i], k, b);
+    }
+}
+
+static void forget(struct persist *m, struct persist_watch *mw, struct batch *b)
+{
+    const struct conf *conf = m->params.conf;
+
+    persist_watch_forget(mw, b);
+    sources_forget(m->params.sources, mw->watch);
+    forget_source(m, (struct source){.watch = mw->watch}, b);
+    for (size_t i = 0; i < conf->n_views; i++)
+        if (sources_find(m->params.sources, conf->views[i].services.v).watch == mw->watch ||
+            sources_find(m->params.sources, conf->views[i].slices.v).watch == mw->watch)
+            forget_source(m, sources_find(m->params.sources, conf->views[i].name.v), b);
+}
+
+static void on_foreign(void *arg, struct persist_watch *mw)
+{
+    struct persist *m = arg;
+
+    forget(m, mw, state_driver_batch(m->state_driver, STATE_DRIVER_NOW));
+    persist_look(m, STATE_DRIVER_NOW);
+}
+
+/* A hook that comes back later would be told that all is gone that it knew of that one. */
+static void on_replaced(void *arg)
+{
+    struct persist *m = arg;
+
+    ids_drop_unused(m->ids, state_driver_batch(m->state_driver, STATE_DRIVER_NOW));
+}
+
+static void on_progress(void *arg)
+{
+    struct persist *m = arg;
+
+    m->events->on_progress(m->arg);
+}
+
+static void on_identity(void *arg, size_t index, const struct cluster_identity *id)
+{
+    put_identity(arg, index, id);
+    on_progress(arg);
+}
+
+void persist_follow(struct persist *m, struct cluster_runtime *const *clusters)
+{
+    for (size_t i = 0; i < m->params.conf->n_clusters; i++)
+        persist_cluster_follow(m->clusters[i], clusters[i]);
+}
+
+/* ---- Programs. */
+
+static void on_ready(void *arg)
+{
+    const struct persist *m = arg;
+
+    m->events->on_ready(m->arg);
+}
+
+static void on_program(void *arg, size_t hook, const struct digest *digest)
+{
+    struct persist *m = arg;
+    struct persist_hook *mh = &m->hooks[hook];
+
+    if (digest != NULL)
+        persist_hook_program(mh, *digest, state_driver_batch(m->state_driver, STATE_DRIVER_NOW));
+    if (keeps(m))
+        persist_hook_put(mh, m->state_driver, STATE_DRIVER_NOW);
+}
+
+bool persist_exited(struct persist *m, const struct helper_link_exit *end)
+{
+    return persist_programs_exited(m->programs, end);
+}
+
+static void ask_for_programs(struct persist *m)
+{
+    static const struct persist_programs_events events = {on_program, on_ready};
+    const struct persist_programs_params p = {.loop = m->params.loop,
+                                              .link = m->params.link,
+                                              .hooks = m->params.hooks,
+                                              .ask = m->params.folder != NULL};
+
+    m->programs = persist_programs_create(&p, &events, m);
+}
+
+/* ---- In. */
+
+/* Of equal watches the one that is known from the last time, else the first one. */
+static const struct conf_watch *kept_as(const struct persist *m, size_t first)
+{
+    const struct conf *conf = m->params.conf;
+
+    for (size_t i = first; i < conf->n_watches; i++)
+        if (conf->watches[i].first == first &&
+            ids_find(m->ids, ROW_KIND_WATCH, 0, str_c(conf->watches[i].name.v)) != 0)
+            return &conf->watches[i];
+    return &conf->watches[first];
+}
+
+static void load_watches(struct persist *m, const struct restore *r, struct batch *b)
+{
+    const struct conf *conf = m->params.conf;
+
+    m->watches = mem_array(conf->n_watches + 1, sizeof(*m->watches));
+    m->by_watch = mem_array(conf->n_watches + 1, sizeof(struct persist_watch *));
+    for (size_t i = 0; i < conf->n_watches; i++) {
+        struct persist_watch *mw = &m->watches[m->watch_count];
+
+        if (conf->watches[i].first != i)
+            continue;
+        *mw = (struct persist_watch){.watch = sources_watches(m->params.sources)[i].watch,
+                                     .conf = kept_as(m, i),
+                                     .settings = sources_settings(m->params.sources, i)};
+        persist_watch_init(mw, m->ids, b);
+        persist_watch_load(mw, r, b);
+        m->by_watch[m->watch_count++] = mw;
+    }
+    qsort(m->by_watch, m->watch_count, sizeof(struct persist_watch *), by_watch);
+}
+
+/* The watch that has the keys of a source: of a view, the one of its Services. */
+static struct persist_watch *watch_of(struct persist *m, const char *source)
+{
+    const struct conf_view *v = conf_find_view(m->params.conf, source);
+
+    return find_watch(m, sources_find(m->params.sources, v != NULL ? v->services.v : source).watch);
+}
+
+/* Lives that came behind another one of their key, or those that did not. */
+static void know_lives(struct persist_watch *mw, const struct restore_delivery *deliveries,
+                       size_t n, bool heirs)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct delivery_record *m = &deliveries[i].delivery;
+
+        if (!m->is_ended && ((m->note & DELIVERY_HAS_PREDECESSOR) != 0) == heirs)
+            persist_watch_know(mw, m->key, m->uid);
+    }
+}
+
+/* Of two lives of a key the last one is there. */
+static void load_known(struct persist *m, const struct persist_hook *mh, const struct restore *r)
+{
+    for (size_t i = 0; i < mh->hook->source_count; i++) {
+        struct persist_watch *mw = watch_of(m, mh->hook->sources[i].name);
+        size_t n;
+        const struct restore_delivery *deliveries = restore_deliveries(r, mh->sources[i].item, &n);
+
+        know_lives(mw, deliveries, n, true);
+        know_lives(mw, deliveries, n, false);
+    }
+}
+
+static void load_hooks(struct persist *m, const struct restore *r, struct batch *b)
+{
+    struct persist_now now = now_of(m);
+
+    m->hooks = mem_array(m->params.hooks->n + 1, sizeof(*m->hooks));
+    for (size_t i = 0; i < m->params.hooks->n; i++) {
+        struct persist_hook *mh = &m->hooks[i];
+        const struct conf_hook *conf = &m->params.conf->hooks[i];
+
+        *mh = (struct persist_hook){.hook = m->params.hooks->v[i],
+                                    .conf = conf,
+                                    .settings =
+                                        hook_text_digest(m->params.conf, conf, m->params.node_name),
+                                    .boot_id = m->boot_id};
+        persist_hook_init(mh, m->params.conf, m->ids, b);
+        persist_hook_load(mh, r, now, b);
+        load_known(m, mh, r);
+        persist_hook_put_facts(mh, b);
+    }
+}
+
+static void load_clusters(struct persist *m, const struct restore *r, struct batch *b)
+{
+    static const struct persist_cluster_events events = {on_foreign, on_replaced, on_identity,
+                                                         on_progress};
+    const struct conf *conf = m->params.conf;
+
+    m->clusters = mem_array(conf->n_clusters + 1, sizeof(struct persist_cluster *));
+    m->cluster_items = mem_array(conf->n_clusters + 1, sizeof(*m->cluster_items));
+    for (size_t i = 0; i < conf->n_clusters; i++) {
+        const struct persist_cluster_params p = {.loop = m->params.loop,
+                                                 .boot_id = m->boot_id,
+                                                 .conf = conf,
+                                                 .index = i,
+                                                 .sources = m->params.sources,
+                                                 .watches = m->watches,
+                                                 .watch_count = m->watch_count,
+                                                 .restore = r,
+                                                 .ids = m->ids};
+
+        m->clusters[i] = persist_cluster_create(&p, &events, m);
+        m->cluster_items[i] =
+            ids_use(m->ids, b, ROW_KIND_CLUSTER, 0, str_c(conf->clusters[i].name.v));
+    }
+}
+
+/* The last process ended before it was known which cluster that was: it may be another one now, and
+ * what that one does not have would count as deleted. */
+static void drop_unnamed(struct persist *m, const struct restore *r, struct batch *b)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < m->watch_count; i++) {
+        struct persist_watch *mw = &m->watches[i];
+        const char *of = mw->was_of != NULL ? mw->was_of : mw->conf->cluster.v;
+        uint64_t item = ids_find(m->ids, ROW_KIND_CLUSTER, 0, str_c(of));
+
+        if (mw->state == PERSIST_WATCH_EMPTY || restore_value(r, item, ROW_IDENTITY).p != NULL)
+            continue;
+        log_warn("what was kept is forgotten: the cluster had not said yet which one it is",
+                 KV_STR("cluster", of), KV_STR("watch", mw->conf->name.v));
+        forget(m, mw, b);
+        any = true;
+    }
+    if (any)
+        ids_drop_unused(m->ids, b);
+}
+
+static void load(struct persist *m, const struct restore *r)
+{
+    struct batch *b = state_driver_batch(m->state_driver, STATE_DRIVER_NOW);
+
+    load_watches(m, r, b);
+    load_hooks(m, r, b);
+    drop_unnamed(m, r, b);
+    load_clusters(m, r, b);
+    persist_removed_load(&m->gone, r, m->ids, m->params.hooks);
+    ids_sweep(m->ids, b, now_of(m).wall_ns / 1000000000, GRACE_S);
+    persist_look(m, STATE_DRIVER_NOW);
+}
+
+static void create_keeper(struct persist *m, bool reset)
+{
+    static const struct state_driver_events events = {on_lost};
+    const struct state_driver_params p = {.loop = m->params.loop,
+                                          .folder = keeps(m) ? m->params.folder : NULL,
+                                          .reason = m->params.reason,
+                                          .reset = reset,
+                                          .limit = STATE_SIZE,
+                                          .retry_ms = RETRY_MS,
+                                          .release = persist_row_release};
+
+    m->state_driver = state_driver_create(&p, &events, m);
+}
+
+struct persist *persist_create(const struct persist_params *params,
+                               const struct persist_events *events, void *arg)
+{
+    struct persist *m = MEM_NEW(struct persist, .params = *params, .events = events, .arg = arg);
+    struct restore r;
+    struct err err;
+
+    list_init(&m->dirty);
+    m->sweep = deadline_create(params->loop, on_sweep, m);
+    boot_id_read(m->boot_id);
+    enum loader_found found = restore_read(&r, params->folder, &err);
+    if (found == LOADER_ASIDE || found == LOADER_FAILED)
+        log_warn("the state of the last time cannot be used: all begins anew", KV_ERR(&err));
+    m->ids = r.ids;
+    create_keeper(m, found == LOADER_FAILED);
+    load(m, &r);
+    r.ids = NULL;
+    restore_fini(&r);
+    ask_for_programs(m);
+    return m;
+}
+
+/* ---- The rest. */
+
+bool persist_guard(const struct persist *m, const struct watch *w, bool accept)
+{
+    for (size_t i = 0; i < m->params.conf->n_clusters; i++)
+        if (strcmp(m->params.conf->clusters[i].name.v, watch_cluster(w)) == 0)
+            return persist_cluster_accept(m->clusters[i], accept);
+    return false;
+}
+
+struct state_driver *persist_state_driver(const struct persist *m)
+{
+    return m->state_driver;
+}
+
+const struct persist_removed *persist_removed(const struct persist *m)
+{
+    return &m->gone;
+}
+
+struct state_driver_status persist_status(const struct persist *m)
+{
+    return state_driver_status(m->state_driver);
+}
+
+const char *persist_trouble(const struct persist *m, size_t cluster)
+{
+    return persist_cluster_trouble(m->clusters[cluster]);
+}
+
+static void on_flushed(void *arg, bool all)
+{
+    const struct persist *m = arg;
+
+    m->flushed(m->arg, all);
+}
+
+void persist_flush(struct persist *m, uint64_t timeout_ms, void (*done)(void *arg, bool all))
+{
+    if (keeps(m))
+        sweep(m, true);
+    persist_look(m, STATE_DRIVER_NOW);
+    m->flushed = done;
+    state_driver_flush(m->state_driver, timeout_ms, on_flushed);
+}
+
+void persist_dispose(struct persist **mp)
+{
+    struct persist *m = *mp;
+
+    if (m == NULL)
+        return;
+    *mp = NULL;
+    deadline_dispose(&m->sweep);
+    persist_programs_dispose(&m->programs);
+    for (size_t i = 0; i < m->params.conf->n_clusters; i++)
+        persist_cluster_dispose(&m->clusters[i]);
+    for (size_t i = 0; i < m->params.hooks->n; i++)
+        persist_hook_fini(&m->hooks[i]);
+    for (size_t i = 0; i < m->watch_count; i++)
+        persist_watch_fini(&m->watches[i]);
+    persist_removed_fini(&m->gone);
+    state_driver_dispose(&m->state_driver);
+    ids_destroy(&m->ids);
+    free(m->clusters);
+    free(m->cluster_items);
+    free(m->hooks);
+    free(m->by_watch);
+    free(m->watches);
+    free(m);
+}

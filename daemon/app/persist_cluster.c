@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/persist_cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin/restore_status.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/deadline.h"
+#include "io/loop.h"
+
+/* A cluster that is not the one that hooks were told of is asked again so often. */
+#define ASK_AGAIN_MS ((uint64_t)5000)
+
+/* Runs are not held up for longer by one that does not say who it is. */
+#define AWAITED_MS 1000
+
+enum persist_cluster_state {
+    CLUSTER_EMPTY,   /* nothing was loaded: it may be any, and is asked after its first lists */
+    CLUSTER_AWAITED, /* the same, and they have come */
+    CLUSTER_SILENT,  /* the same, and it takes its time */
+    CLUSTER_WAITING, /* what was loaded is shown to nobody before it is known whose it is */
+    CLUSTER_KNOWN,
+    CLUSTER_HELD, /* another one answers than hooks know: nothing is taken from it */
+};
+
+struct persist_cluster {
+    struct persist_cluster_params params;
+    const struct persist_cluster_events *events;
+    void *arg;
+    const struct conf_cluster *conf;
+    struct cluster_identity id;      /* what is known of it */
+    struct cluster_identity *ids_of; /* by watch: of the cluster that its objects are from */
+    struct cluster_identity answer;  /* the last one */
+    size_t foreign;                  /* watches that have objects of another one than that, .. */
+    const struct cluster_identity *
+        conflict; /* .. and what one of them is from that somebody was told of; NULL = nobody was */
+    enum persist_cluster_state state;
+    struct cluster_runtime *cluster_runtime;
+    struct deadline *patience; /* AWAITED: AWAITED_MS; WAITING, KNOWN: start_stale.after; HELD: to
+                                  ask again */
+    char trouble[512];
+};
+
+static struct cluster_identity id_kept(const struct restore *r, struct ids *ids, const char *name)
+{
+    struct cluster_identity id = {0};
+
+    cluster_identity_parse(
+        restore_value(r, ids_find(ids, ROW_KIND_CLUSTER, 0, str_c(name)), ROW_IDENTITY), &id);
+    return id;
+}
+
+static bool is_of(const struct persist_cluster *c, const struct persist_watch *mw)
+{
+    return strcmp(mw->conf->cluster.v, c->conf->name.v) == 0;
+}
+
+/* fn for each watch of the cluster that has loaded something. */
+static void each_loaded(struct persist_cluster *c,
+                        void (*fn)(struct persist_cluster *c, struct persist_watch *mw))
+{
+    for (size_t i = 0; i < c->params.watch_count; i++)
+        if (c->params.watches[i].state != PERSIST_WATCH_EMPTY && is_of(c, &c->params.watches[i]))
+            fn(c, &c->params.watches[i]);
+}
+
+static void wait_for(struct persist_cluster *c, struct persist_watch *mw)
+{
+    const char *was_of = mw->was_of != NULL ? mw->was_of : c->conf->name.v;
+
+    c->state = CLUSTER_WAITING;
+    c->ids_of[mw - c->params.watches] = id_kept(c->params.restore, c->params.ids, was_of);
+}
+
+static void on_patience(void *arg);
+
+struct persist_cluster *persist_cluster_create(const struct persist_cluster_params *params,
+                                               const struct persist_cluster_events *events,
+                                               void *arg)
+{
+    struct persist_cluster *c =
+        MEM_NEW(struct persist_cluster, .params = *params, .events = events, .arg = arg);
+
+    c->conf = &params->conf->clusters[params->index];
+    c->id = id_kept(params->restore, params->ids, c->conf->name.v);
+    c->ids_of = mem_array(params->watch_count + 1, sizeof(*c->ids_of));
+    c->patience = deadline_create(params->loop, on_patience, c);
+    each_loaded(c, wait_for);
+    c->params.restore = NULL;
+    c->params.ids = NULL;
+    return c;
+}
+
+/* ---- It has answered. */
+
+static void show(struct persist_cluster *c, struct persist_watch *mw)
+{
+    const char *began = restore_status_began(mw->watch);
+    bool goes_on = began != NULL && strcmp(began, "watch") == 0;
+
+    mw->state = PERSIST_WATCH_SHOWN;
+    log_emit(LOG_LVL_INFO,
+             goes_on ? "watch goes on from what was kept"
+                     : "watch is listed and compared with what was kept",
+             LOG_FIELDS(KV_STR("cluster", c->conf->name.v), KV_STR("watch", mw->conf->name.v),
+                        KV_U64("objects", store_count(watch_store(mw->watch)))));
+    sources_restore(c->params.sources, mw->watch);
+}
+
+static enum cluster_identity_relation relation(const struct persist_cluster *c,
+                                               const struct persist_watch *mw)
+{
+    return cluster_identity_compare(&c->ids_of[mw - c->params.watches], &c->answer);
+}
+
+/* "uid X", or what else is known. */
+static void put_name(const struct cluster_identity *id, char *out, size_t n)
+{
+    if (id->uid[0] != '\0')
+        snprintf(out, n, "kube-system uid %s", id->uid);
+    else
+        snprintf(out, n, "%s", id->authorities.n > 0 ? "known by its CA" : "unknown");
+}
+
+/* Hooks know of what another one has had: they are not told that all of it is gone. */
+static void hold(struct persist_cluster *c, const struct cluster_identity *known)
+{
+    char was[160];
+    char is[160];
+
+    put_name(known, was, sizeof(was));
+    put_name(&c->answer, is, sizeof(is));
+    if (c->state != CLUSTER_HELD)
+        log_error(
+            "another cluster answers: nothing is taken from it before the right one answers, or "
+            "informerctl guard accept makes it the right one",
+            KV_STR("cluster", c->conf->name.v), KV_STR("known", was), KV_STR("answers", is));
+    c->state = CLUSTER_HELD;
+    snprintf(c->trouble, sizeof(c->trouble),
+             "cluster %s: another cluster answers (%s) than the one that is followed (%s): "
+             "its watches are held until that one answers again, or informerctl guard accept WATCH",
+             c->conf->name.v, is, was);
+    deadline_start(c->patience, ASK_AGAIN_MS);
+}
+
+static bool is_replaced(const struct persist_cluster *c)
+{
+    return cluster_identity_compare(&c->id, &c->answer) == CLUSTER_IDENTITY_OTHER;
+}
+
+/* All that its watches have from now on is of the cluster that has answered. */
+static void take_over(struct persist_cluster *c)
+{
+    if (is_replaced(c))
+        c->id = c->answer;
+    else
+        cluster_identity_update(&c->id, &c->answer);
+    for (size_t i = 0; i < c->params.watch_count; i++)
+        if (is_of(c, &c->params.watches[i])) {
+            c->params.watches[i].state = PERSIST_WATCH_SHOWN;
+            c->ids_of[i] = c->id;
+        }
+    c->state = CLUSTER_KNOWN;
+    c->trouble[0] = '\0';
+    c->events->on_identity(c->arg, c->params.index, &c->id);
+}
+
+static void look_at(struct persist_cluster *c, struct persist_watch *mw)
+{
+    if (mw->state == PERSIST_WATCH_LOADED) {
+        if (relation(c, mw) == CLUSTER_IDENTITY_OTHER)
+            c->events->on_foreign(c->arg, mw);
+        else
+            show(c, mw);
+    }
+    cluster_runtime_follow(c->cluster_runtime, mw->watch);
+}
+
+/* Looks for watches that have objects of another cluster than has answered: foreign; and for one of them
+ * that somebody was told of: its cluster. */
+static void note_foreign(struct persist_cluster *c, struct persist_watch *mw)
+{
+    if (relation(c, mw) != CLUSTER_IDENTITY_OTHER)
+        return;
+    if (mw->state == PERSIST_WATCH_SHOWN)
+        c->conflict = &c->ids_of[mw - c->params.watches];
+    c->foreign++;
+}
+
+/* It is the one that was known before, or nothing is known that tells them apart. */
+static void release(struct persist_cluster *c)
+{
+    if (c->state == CLUSTER_HELD) {
+        log_warn("the right cluster answers again", KV_STR("cluster", c->conf->name.v));
+        deadline_stop(c->patience);
+        cluster_runtime_retry(c->cluster_runtime);
+    }
+}
+
+/* A server that does not say it any more may still be the other one. */
+static bool stays_held(const struct persist_cluster *c, const struct cluster_identity *id)
+{
+    return c->state == CLUSTER_HELD && id->uid[0] == '\0' && c->answer.uid[0] != '\0';
+}
+
+static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
+{
+    struct persist_cluster *c = arg;
+
+    if (!stays_held(c, id))
+        c->answer = *id;
+    c->conflict = NULL;
+    c->foreign = 0;
+    each_loaded(c, note_foreign);
+    if (c->conflict != NULL) {
+        hold(c, c->conflict);
+        err_set(err, ERR_FOREIGN, 0, "%s", c->trouble);
+        return false;
+    }
+    if (c->foreign > 0)
+        log_warn("another cluster than before: what was kept is forgotten, and nothing counts as "
+                 "deleted",
+                 KV_STR("cluster", c->conf->name.v), KV_U64("watches", c->foreign));
+    if (c->foreign > 0 || is_replaced(c))
+        c->events->on_replaced(c->arg);
+    release(c);
+    each_loaded(c, look_at);
+    if (c->state == CLUSTER_WAITING)
+        sources_restored(c->params.sources);
+    if (c->state == CLUSTER_AWAITED)
+        deadline_stop(c->patience);
+    take_over(c);
+    return true;
+}
+
+static void forget(struct persist_cluster *c, struct persist_watch *mw)
+{
+    c->events->on_foreign(c->arg, mw);
+    cluster_runtime_follow(c->cluster_runtime, mw->watch);
+    cluster_runtime_poke(c->cluster_runtime, mw->watch);
+}
+
+bool persist_cluster_accept(struct persist_cluster *c, bool accept)
+{
+    if (c->state != CLUSTER_HELD)
+        return false;
+    if (!accept) /* it is refused already, and stays so */
+        return true;
+    log_warn(
+        "the other cluster is accepted: all that was known is forgotten, and nothing counts as "
+        "deleted",
+        KV_STR("cluster", c->conf->name.v));
+    deadline_stop(c->patience);
+    c->events->on_replaced(c->arg);
+    each_loaded(c, forget);
+    take_over(c);
+    c->events->on_progress(c->arg);
+    return true;
+}
+
+/* ---- It has not. */
+
+/* Says that it is too old, or why nobody can tell how old it is; NULL: it is not. */
+static const char *too_old(const struct persist_cluster *c, const struct persist_watch *mw,
+                           struct persist_now now, uint64_t *age_ms)
+{
+    switch (persist_watch_age(mw, now, age_ms)) {
+    case CONTACT_KNOWN:
+        break;
+    case CONTACT_NEVER:
+        return "no server answers, and it is not known when one was last heard "
+               "(start_stale.max_age): hooks wait";
+    case CONTACT_CLOCK_BACK:
+        return "no server answers, and the clock is behind the last contact, so that what was kept "
+               "may be older than start_stale.max_age: hooks wait; set the clock";
+    }
+    return *age_ms > c->params.conf->start_stale.max_age.v
+               ? "no server answers, what was kept is older than start_stale.max_age: hooks wait"
+               : NULL;
+}
+
+/* May it be another cluster's, as far as is known without an answer? A watch has moved to this one,
+ * or this one was renamed. */
+static bool is_doubtful(const struct persist_cluster *c, const struct persist_watch *mw)
+{
+    bool renamed = mw->was_of != NULL && strcmp(mw->was_of, c->conf->name.v) != 0;
+
+    return mw->state == PERSIST_WATCH_LOADED && renamed &&
+           cluster_identity_compare(&c->ids_of[mw - c->params.watches], &c->id) !=
+               CLUSTER_IDENTITY_SAME;
+}
+
+/* Has a server said something about its objects? */
+static bool is_followed(const struct watch *w)
+{
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (list_watch_status(watch_list_watch(w, i)).contact_ms > 0)
+            return true;
+    return false;
+}
+
+/* DESIGN 1.2, start_stale. */
+static void start_stale(struct persist_cluster *c, struct persist_watch *mw)
+{
+    const struct persist_now now = {.ms = loop_now_ms(c->params.loop),
+                                    .wall_ns = loop_wall_ns(),
+                                    .boot_ns = loop_boot_ns(),
+                                    .boot_id = c->params.boot_id};
+    const struct kv *fields =
+        LOG_FIELDS(KV_STR("cluster", c->conf->name.v), KV_STR("watch", mw->conf->name.v));
+    uint64_t age_ms = 0;
+
+    if (is_followed(mw->watch) || watch_synced(mw->watch))
+        return;
+    if (is_doubtful(c, mw)) {
+        log_emit(LOG_LVL_WARN,
+                 "no server answers, and what was kept is from a cluster of another name", fields);
+        return;
+    }
+    const char *why_not = too_old(c, mw, now, &age_ms);
+    if (why_not != NULL) {
+        log_emit(LOG_LVL_WARN, why_not, fields);
+        return;
+    }
+    if (!watch_begin_stale(mw->watch, (struct list_watch_now){.ms = now.ms, .wall_ns = now.wall_ns},
+                           age_ms)) {
+        log_emit(LOG_LVL_WARN,
+                 "no server answers, and not enough was kept to begin with: hooks wait", fields);
+        return;
+    }
+    log_emit(LOG_LVL_WARN, "no server answers: hooks run with what was kept (start_stale)", fields);
+    if (mw->state == PERSIST_WATCH_LOADED)
+        show(c, mw);
+}
+
+static void on_patience(void *arg)
+{
+    struct persist_cluster *c = arg;
+
+    if (c->state == CLUSTER_HELD) {
+        cluster_runtime_identify_again(c->cluster_runtime);
+        return;
+    }
+    if (c->state == CLUSTER_AWAITED) {
+        c->state = CLUSTER_SILENT;
+        c->events->on_progress(c->arg);
+        return;
+    }
+    each_loaded(c, start_stale);
+    sources_restored(c->params.sources);
+    c->events->on_progress(c->arg);
+}
+
+/* ---- All of it. */
+
+static void hold_back(struct persist_cluster *c, struct persist_watch *mw)
+{
+    cluster_runtime_hold_back(c->cluster_runtime, mw->watch);
+}
+
+void persist_cluster_follow(struct persist_cluster *c, struct cluster_runtime *cluster_runtime)
+{
+    c->cluster_runtime = cluster_runtime;
+    cluster_runtime_identify(cluster_runtime, judge, c);
+    if (c->state != CLUSTER_WAITING)
+        return;
+    each_loaded(c, hold_back);
+    if (c->params.conf->start_stale.after.v > 0)
+        deadline_start(c->patience,
+                       c->conf->tuning.start_jitter.v + c->params.conf->start_stale.after.v);
+}
+
+static bool any_synced(const struct persist_cluster *c)
+{
+    for (size_t i = 0; i < c->params.watch_count; i++)
+        if (is_of(c, &c->params.watches[i]) && watch_synced(c->params.watches[i].watch))
+            return true;
+    return false;
+}
+
+bool persist_cluster_awaits(struct persist_cluster *c)
+{
+    bool is_heard =
+        c->cluster_runtime != NULL && cluster_runtime_contact_ms(c->cluster_runtime) > 0;
+
+    if (c->state == CLUSTER_EMPTY && is_heard && any_synced(c)) {
+        c->state = CLUSTER_AWAITED;
+        deadline_start(c->patience, AWAITED_MS);
+    }
+    return c->state == CLUSTER_AWAITED;
+}
+
+const struct cluster_identity *persist_cluster_id(const struct persist_cluster *c)
+{
+    bool is_asked =
+        c->state == CLUSTER_EMPTY || c->state == CLUSTER_AWAITED || c->state == CLUSTER_SILENT;
+    bool is_nobody = c->id.uid[0] == '\0' && c->id.authorities.n == 0;
+
+    return is_asked && is_nobody ? NULL : &c->id;
+}
+
+/* Each try may end in another way. */
+static void say_what_it_waits_for(struct persist_cluster *c)
+{
+    const char *why =
+        c->cluster_runtime != NULL ? cluster_runtime_identity_trouble(c->cluster_runtime) : NULL;
+
+    snprintf(c->trouble, sizeof(c->trouble),
+             "cluster %s: it has not said yet which cluster it is%s%s", c->conf->name.v,
+             why != NULL ? ": " : "", why != NULL ? why : "");
+}
+
+const char *persist_cluster_trouble(struct persist_cluster *c)
+{
+    if (c->state == CLUSTER_WAITING || c->state == CLUSTER_SILENT)
+        say_what_it_waits_for(c);
+    return c->trouble[0] != '\0' ? c->trouble : NULL;
+}
+
+void persist_cluster_dispose(struct persist_cluster **cp)
+{
+    struct persist_cluster *c = *cp;
+
+    if (c == NULL)
+        return;
+    *cp = NULL;
+    deadline_dispose(&c->patience);
+    free(c->ids_of);
+    free(c);
+}

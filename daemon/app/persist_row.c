@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/persist_row.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { HALF = 16 }; /* digits of half a digest */
+
+static uint32_t at_of(size_t at)
+{
+    return at < ROW_NOWHERE ? (uint32_t)at : ROW_NOWHERE;
+}
+
+static size_t position_of(uint32_t at)
+{
+    return at != ROW_NOWHERE ? at : SIZE_MAX;
+}
+
+static struct row_object row_of(const struct object *o, enum conf_persist how)
+{
+    struct object_parts p = object_parts_of(o);
+    bool whole = how == CONF_PERSIST_FULL && p.body.n > 0;
+    struct row_object row = {
+        .key = object_key(o),
+        .uid = p.uid,
+        .rv = p.rv,
+        .generation = p.generation,
+        .api_version = p.api_version,
+        .kind = p.kind,
+        .rv_at = at_of(p.rv_at),
+        .generation_at = at_of(p.generation_at),
+        .whole = whole,
+    };
+
+    if (whole)
+        row.body = p.body;
+    else
+        row.digest = digest_of(p.body.p, p.body.n);
+    return row;
+}
+
+void persist_row_put(struct batch *b, uint64_t scope, struct object *o, enum conf_persist how)
+{
+    struct row_object row = row_of(o, how);
+
+    batch_object(b, scope, &row, row.whole ? object_ref(o) : NULL);
+}
+
+struct object *persist_row_object(const struct row_object *row)
+{
+    const char *slash = memchr(row->key.p, '/', row->key.n);
+    size_t ns = slash != NULL ? (size_t)(slash - row->key.p) : 0;
+    size_t name = slash != NULL ? ns + 1 : 0;
+    const struct object_parts p = {
+        .ns = str_of(row->key.p, ns),
+        .name = str_of(row->key.p + name, row->key.n - name),
+        .uid = row->uid,
+        .rv = row->whole ? row->rv : str_of(NULL, 0),
+        .generation = row->whole ? row->generation : str_of(NULL, 0),
+        .api_version = row->api_version,
+        .kind = row->kind,
+        .body = row->whole ? row->body : str_of(NULL, 0),
+        .rv_at = row->whole ? position_of(row->rv_at) : SIZE_MAX,
+        .generation_at = row->whole ? position_of(row->generation_at) : SIZE_MAX,
+    };
+
+    return object_create(&p);
+}
+
+void persist_row_put_delivery(struct batch *b, uint64_t source, const struct delivery_record *m,
+                              enum conf_persist how)
+{
+    struct row_delivery row = {
+        .source = source,
+        .key = m->key,
+        .uid = m->uid,
+        .is_handled = m->is_handled,
+        .is_told = m->is_delivered,
+        .open = m->attempted,
+        .is_ended = m->is_ended,
+        .note = m->note,
+        .handled = m->handled,
+        .told = m->delivered,
+    };
+    bool has_last = m->is_ended && m->last != NULL;
+
+    if (has_last)
+        row.last = row_of(m->last, how);
+    row.last.key = m->key;
+    row.last.uid = m->uid;
+    batch_delivery(b, &row, has_last && row.last.whole ? object_ref(m->last) : NULL);
+}
+
+struct delivery_record persist_row_delivery(const struct row_delivery *row)
+{
+    struct delivery_record m = {
+        .key = row->key,
+        .uid = row->uid,
+        .is_handled = row->is_handled,
+        .is_delivered = row->is_told,
+        .attempted = row->open,
+        .is_ended = row->is_ended,
+        .note = row->note,
+        .handled = row->handled,
+        .delivered = row->told,
+    };
+    struct row_object last = row->last;
+
+    last.key = row->key;
+    last.uid = row->uid;
+    if (row->is_ended && row->key.n > 0)
+        m.last = persist_row_object(&last);
+    return m;
+}
+
+void persist_row_release(void *hold)
+{
+    struct object *o = hold;
+
+    object_unref(&o);
+}
+
+/* ---- Values of facts: lines, of which only the last one may hold anything. */
+
+void persist_row_put_digest(struct buf *out, struct digest d)
+{
+    buf_printf(out, "%016" PRIx64 "%016" PRIx64, d.hi, d.lo);
+}
+
+static bool take_half(const char *p, uint64_t *half)
+{
+    *half = 0;
+    for (size_t i = 0; i < HALF; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *digit = p[i] != '\0' ? strchr(digits, p[i]) : NULL;
+
+        if (digit == NULL)
+            return false;
+        *half = *half << 4 | (uint64_t)(digit - digits);
+    }
+    return true;
+}
+
+bool persist_row_digest(struct str text, struct digest *d)
+{
+    return text.n == (size_t)2 * HALF && take_half(text.p, &d->hi) &&
+           take_half(text.p + HALF, &d->lo);
+}
+
+bool persist_row_is_digest(struct str text, struct digest d)
+{
+    struct digest other;
+
+    return persist_row_digest(text, &other) && digest_eq(other, d);
+}
+
+/* Takes a line off the text. */
+static struct str take_line(struct str *text)
+{
+    const char *end = text->n > 0 ? memchr(text->p, '\n', text->n) : NULL;
+    size_t n = end != NULL ? (size_t)(end - text->p) : text->n;
+    size_t taken = end != NULL ? n + 1 : n;
+    struct str line = str_of(text->p, n);
+
+    *text = str_of(text->p + taken, text->n - taken);
+    return line;
+}
+
+void persist_row_put_version(struct buf *out, const struct persist_version *v)
+{
+    persist_row_put_digest(out, v->settings);
+    buf_printf(out, "\n%.*s\n%.*s", STR_ARG(v->rv), STR_ARG(v->delivery));
+}
+
+bool persist_row_version(struct str text, struct persist_version *v)
+{
+    if (!persist_row_digest(take_line(&text), &v->settings))
+        return false;
+    v->rv = take_line(&text);
+    v->delivery = text;
+    return true;
+}
+
+void persist_row_put_skip(struct buf *out, const struct skip *s)
+{
+    buf_printf(out, "%" PRIu64 "\n%.*s\n%.*s", s->times, STR_ARG(s->why), STR_ARG(s->name));
+}
+
+bool persist_row_skip(struct str text, struct skip *s)
+{
+    struct str line = take_line(&text);
+    uint64_t times = 0;
+
+    for (size_t i = 0; i < line.n && times < UINT32_MAX; i++) {
+        if (line.p[i] < '0' || line.p[i] > '9')
+            return false;
+        times = times * 10 + (uint64_t)(line.p[i] - '0');
+    }
+    s->times = times;
+    s->why = take_line(&text);
+    s->name = text;
+    return times > 0;
+}
+
+void persist_row_put_file(struct buf *out, const struct files_seen *seen, struct str source)
+{
+    persist_row_put_digest(out, seen->digest);
+    buf_printf(out, "\n%.*s\n%.*s", STR_ARG(source), STR_ARG(seen->key));
+}
+
+bool persist_row_file(struct str text, struct files_seen *seen, struct str *source)
+{
+    if (!persist_row_digest(take_line(&text), &seen->digest))
+        return false;
+    *source = take_line(&text);
+    seen->key = text;
+    return true;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "app/restore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/persist_row.h"
+#include "base/mem.h"
+
+/* Room for one more of n elements: arrays double. */
+static void *grown(void *v, size_t n, size_t size)
+{
+    return (n & (n - 1)) == 0 ? mem_realloc(v, (n == 0 ? 1 : 2 * n) * size) : v;
+}
+
+/* Copies both into one block, and has them point there. */
+static char *copy(struct str *a, struct str *b)
+{
+    char *block = mem_alloc(a->n + b->n + 1);
+
+    if (a->n > 0)
+        memcpy(block, a->p, a->n);
+    if (b->n > 0)
+        memcpy(block + a->n, b->p, b->n);
+    a->p = block;
+    b->p = block + a->n;
+    return block;
+}
+
+static void on_item(void *arg, const struct row_item *item)
+{
+    struct restore *r = arg;
+
+    ids_add(r->ids, item);
+    r->items = grown(r->items, r->item_count, sizeof(*r->items));
+    r->items[r->item_count++] = (struct restore_item){item->parent, item->id, item->kind};
+}
+
+static void on_fact(void *arg, const struct row_fact *fact)
+{
+    struct restore *r = arg;
+    struct restore_fact own = {
+        .item = fact->item, .what = fact->what, .key = fact->key, .value = fact->value};
+
+    own.block = copy(&own.key, &own.value);
+    r->facts = grown(r->facts, r->fact_count, sizeof(*r->facts));
+    r->facts[r->fact_count++] = own;
+}
+
+static void on_object(void *arg, uint64_t scope, const struct row_object *o)
+{
+    struct restore *r = arg;
+
+    r->objects = grown(r->objects, r->object_count, sizeof(*r->objects));
+    r->objects[r->object_count++] = (struct restore_object){scope, persist_row_object(o)};
+}
+
+static void on_delivery(void *arg, const struct row_delivery *row)
+{
+    struct restore *r = arg;
+    struct restore_delivery own = {.source = row->source, .delivery = persist_row_delivery(row)};
+
+    own.block = copy(&own.delivery.key, &own.delivery.uid);
+    r->deliveries = grown(r->deliveries, r->delivery_count, sizeof(*r->deliveries));
+    r->deliveries[r->delivery_count++] = own;
+}
+
+/* Each element begins with its item, an item with its parent. */
+static int by_item(const void *a, const void *b)
+{
+    uint64_t x;
+    uint64_t y;
+
+    memcpy(&x, a, sizeof(x));
+    memcpy(&y, b, sizeof(y));
+    return x < y ? -1 : x > y;
+}
+
+/* SQLite gives most of them in that order already. */
+static void sort(void *v, size_t n, size_t size)
+{
+    const char *p = v;
+    bool sorted = true;
+
+    for (size_t i = 1; i < n && sorted; i++)
+        sorted = by_item(p + (i - 1) * size, p + i * size) <= 0;
+    if (!sorted)
+        qsort(v, n, size, by_item);
+}
+
+/* The first element of the item, and how many there are. */
+static const void *range(const void *v, size_t count, size_t size, uint64_t item, size_t *n)
+{
+    const char *p = v;
+    size_t low = 0;
+    size_t high = count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (by_item(p + mid * size, &item) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (*n = 0; low + *n < count && by_item(p + (low + *n) * size, &item) == 0;)
+        ++*n;
+    return count > 0 ? p + low * size : NULL;
+}
+
+void restore_fini(struct restore *r)
+{
+    for (size_t i = 0; i < r->fact_count; i++)
+        free(r->facts[i].block);
+    for (size_t i = 0; i < r->object_count; i++)
+        object_unref(&r->objects[i].object);
+    for (size_t i = 0; i < r->delivery_count; i++) {
+        free(r->deliveries[i].block);
+        object_unref(&r->deliveries[i].delivery.last);
+    }
+    free(r->items);
+    free(r->facts);
+    free(r->objects);
+    free(r->deliveries);
+    ids_destroy(&r->ids);
+    *r = (struct restore){0};
+}
+
+enum loader_found restore_read(struct restore *r, const struct folder *folder, struct err *err)
+{
+    static const struct loader_sink sink = {on_item, on_fact, on_object, on_delivery};
+    enum loader_found found = LOADER_NOTHING;
+
+    *r = (struct restore){.ids = ids_create()};
+    if (folder != NULL)
+        found = loader_read(folder, &sink, r, err);
+    if (found != LOADER_STATE) {
+        restore_fini(r);
+        r->ids = ids_create();
+    }
+    sort(r->items, r->item_count, sizeof(*r->items));
+    sort(r->facts, r->fact_count, sizeof(*r->facts));
+    sort(r->objects, r->object_count, sizeof(*r->objects));
+    sort(r->deliveries, r->delivery_count, sizeof(*r->deliveries));
+    return found;
+}
+
+const struct restore_item *restore_parts(const struct restore *r, uint64_t parent, size_t *n)
+{
+    return range(r->items, r->item_count, sizeof(*r->items), parent, n);
+}
+
+const struct restore_fact *restore_facts(const struct restore *r, uint64_t item, size_t *n)
+{
+    return range(r->facts, r->fact_count, sizeof(*r->facts), item, n);
+}
+
+const struct restore_object *restore_objects(const struct restore *r, uint64_t scope, size_t *n)
+{
+    return range(r->objects, r->object_count, sizeof(*r->objects), scope, n);
+}
+
+const struct restore_delivery *restore_deliveries(const struct restore *r, uint64_t source,
+                                                  size_t *n)
+{
+    return range(r->deliveries, r->delivery_count, sizeof(*r->deliveries), source, n);
+}
+
+struct str restore_value(const struct restore *r, uint64_t item, enum row_what what)
+{
+    size_t n;
+    const struct restore_fact *facts = restore_facts(r, item, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (facts[i].what == what)
+            return facts[i].value;
+    return str_of(NULL, 0);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "state/ids.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "state/pack.h"
+
+struct entry {
+    struct map_node node;
+    struct row_item item; /* its name lies in path */
+    bool is_used;         /* by the configuration that is being read */
+    size_t path_size;
+    char path[]; /* kind, parent, name: what it is found by */
+};
+
+struct ids {
+    struct map entries;
+    uint64_t last_id;
+};
+
+struct ids *ids_create(void)
+{
+    return mem_zalloc(sizeof(struct ids));
+}
+
+static struct entry *entry_of(struct map_node *node)
+{
+    return node != NULL ? map_entry(node, struct entry, node) : NULL;
+}
+
+void ids_destroy(struct ids **rp)
+{
+    struct ids *r = *rp;
+
+    if (r == NULL)
+        return;
+    *rp = NULL;
+    for (struct entry *e; (e = entry_of(map_first(&r->entries))) != NULL;) {
+        map_remove(&r->entries, &e->node);
+        free(e);
+    }
+    free(r);
+}
+
+static void put_path(struct buf *out, enum row_kind kind, uint64_t parent, struct str name)
+{
+    pack_u64(out, kind);
+    pack_u64(out, parent);
+    buf_append_str(out, name);
+}
+
+static struct entry *find(const struct ids *r, enum row_kind kind, uint64_t parent, struct str name)
+{
+    struct buf path = {0};
+
+    put_path(&path, kind, parent, name);
+    struct entry *e = entry_of(map_get(&r->entries, buf_str(&path)));
+    buf_free(&path);
+    return e;
+}
+
+static struct entry *add(struct ids *r, const struct row_item *item)
+{
+    struct buf path = {0};
+
+    put_path(&path, item->kind, item->parent, item->name);
+    struct entry *e = mem_zalloc(sizeof(*e) + path.len);
+    memcpy(e->path, path.data, path.len);
+    e->path_size = path.len;
+    e->item = *item;
+    e->item.name = str_of(e->path + path.len - item->name.n, item->name.n);
+    buf_free(&path);
+    map_put(&r->entries, &e->node, str_of(e->path, e->path_size));
+    if (item->id > r->last_id)
+        r->last_id = item->id;
+    return e;
+}
+
+void ids_add(struct ids *r, const struct row_item *item)
+{
+    if (find(r, item->kind, item->parent, item->name) == NULL)
+        add(r, item);
+}
+
+uint64_t ids_use(struct ids *r, struct batch *b, enum row_kind kind, uint64_t parent,
+                 struct str name)
+{
+    struct entry *e = find(r, kind, parent, name);
+    bool changed = e == NULL || e->item.unused_since_s != 0;
+
+    if (e == NULL)
+        e = add(r, &(const struct row_item){
+                       .id = r->last_id + 1, .kind = kind, .parent = parent, .name = name});
+    e->is_used = true;
+    e->item.unused_since_s = 0;
+    if (changed)
+        batch_item(b, &e->item);
+    return e->item.id;
+}
+
+uint64_t ids_find(const struct ids *r, enum row_kind kind, uint64_t parent, struct str name)
+{
+    const struct entry *e = find(r, kind, parent, name);
+
+    return e != NULL ? e->item.id : 0;
+}
+
+static void drop(struct ids *r, struct entry *e, struct batch *b)
+{
+    batch_drop_item(b, e->item.id);
+    map_remove(&r->entries, &e->node);
+    free(e);
+}
+
+/* With no time, or one of the future: the time begins now. True: it is to be forgotten. */
+static bool is_overdue(struct entry *e, struct batch *b, uint64_t now_s, uint64_t grace_s)
+{
+    uint64_t since = e->item.unused_since_s;
+
+    if (since != 0 && since <= now_s)
+        return now_s - since > grace_s;
+    e->item.unused_since_s = now_s;
+    batch_item(b, &e->item);
+    return false;
+}
+
+struct str ids_name(const struct ids *r, uint64_t id)
+{
+    for (struct map_node *n = map_first(&r->entries); n != NULL; n = map_next(n))
+        if (entry_of(n)->item.id == id)
+            return entry_of(n)->item.name;
+    return (struct str){0};
+}
+
+void ids_sweep(struct ids *r, struct batch *b, uint64_t now_s, uint64_t grace_s)
+{
+    struct map_node *next;
+
+    for (struct map_node *node = map_first(&r->entries); node != NULL; node = next) {
+        struct entry *e = entry_of(node);
+
+        next = map_next(node);
+        if (!e->is_used && is_overdue(e, b, now_s, grace_s)) {
+            drop(r, e, b);
+            continue;
+        }
+        e->is_used = false;
+    }
+}
+
+void ids_drop_unused(struct ids *r, struct batch *b)
+{
+    struct map_node *next;
+
+    for (struct map_node *node = map_first(&r->entries); node != NULL; node = next) {
+        struct entry *e = entry_of(node);
+
+        next = map_next(node);
+        if (e->item.unused_since_s != 0 && e->item.kind != ROW_KIND_CLUSTER)
+            drop(r, e, b);
+    }
+}
+
+void ids_put_all(const struct ids *r, struct batch *b)
+{
+    for (struct map_node *node = map_first(&r->entries); node != NULL; node = map_next(node))
+        batch_item(b, &entry_of(node)->item);
+}

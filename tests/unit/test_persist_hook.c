@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* app/persist_hook: what of a hook is on disk, and what the next process makes of that. */
+#include "app/persist_hook.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/persist_row.h"
+#include "base/mem.h"
+#include "io/loop.h"
+#include "stage.h"
+#include "state_rig.h"
+
+/* One process after the other, all in one turn of a loop that does not run. */
+struct rig {
+    struct state_rig state;
+    struct loop *loop;
+    struct state_driver *state_driver; /* keeps nothing itself: its batch is taken */
+    struct ids *ids;
+    struct conf conf;
+    struct conf_watch watch;
+    struct conf_hook conf_hook;
+    struct hook_rules rules;
+    struct digest settings;
+    const char *boot_id;
+    struct persist_hook mh;
+    bool lives;
+};
+
+static struct rig rig;
+
+static void on_lost(void *arg)
+{
+    (void)arg;
+}
+
+/* What is in the keeper's batch goes to disk. */
+static void commit(void)
+{
+    struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_SOON);
+
+    batch_join(&rig.state.batch, b);
+    state_rig_apply(&rig.state);
+}
+
+static void keep(void)
+{
+    persist_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
+    commit();
+}
+
+static void die(void)
+{
+    if (!rig.lives)
+        return;
+    rig.lives = false;
+    persist_hook_fini(&rig.mh);
+    ids_destroy(&rig.ids);
+    stage_clean_up(NULL);
+}
+
+static void begin(void)
+{
+    struct restore r;
+    struct err err;
+
+    die();
+    stage_set_up(NULL);
+    (void)restore_read(&r, rig.state.folder, &err);
+    rig.ids = r.ids;
+    rig.mh = (struct persist_hook){.hook = stage_add(&(struct stage_hook){.rules = rig.rules}),
+                                   .conf = &rig.conf_hook,
+                                   .settings = rig.settings,
+                                   .boot_id = rig.boot_id};
+    struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_SOON);
+    persist_hook_init(&rig.mh, &rig.conf, rig.ids, b);
+    persist_hook_load(&rig.mh, &r, (struct persist_now){.ms = stage.now, .wall_ns = 1}, b);
+    persist_hook_put_facts(&rig.mh, b);
+    r.ids = NULL;
+    restore_fini(&r);
+    rig.lives = true;
+    keep();
+}
+
+static int set_up(void **state)
+{
+    static const struct state_driver_events events = {on_lost};
+    static char name[] = "one"; /* as stage calls it */
+
+    (void)state;
+    memset(&rig, 0, sizeof(rig));
+    state_rig_init(&rig.state);
+    rig.state.batch.release = persist_row_release;
+    rig.loop = loop_create();
+    rig.state_driver = state_driver_create(
+        &(struct state_driver_params){.loop = rig.loop, .release = persist_row_release}, &events,
+        NULL);
+    rig.watch.name.v = name;
+    rig.conf.watches = &rig.watch;
+    rig.conf.n_watches = 1;
+    rig.conf_hook.effect.v = CONF_EFFECT_DISK;
+    rig.settings = (struct digest){.hi = 1, .lo = 1};
+    rig.boot_id = "boot-1";
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    die();
+    state_driver_dispose(&rig.state_driver);
+    loop_destroy(&rig.loop);
+    state_rig_fini(&rig.state);
+    return 0;
+}
+
+static bool has(const char *part)
+{
+    enum loader_found found;
+    char *text = state_rig_load(&rig.state, &found);
+    bool is = strstr(text, part) != NULL;
+
+    free(text);
+    return is;
+}
+
+static void adds(const char *uid)
+{
+    stage_change(0, DELTA_ADDED, "ns/n", uid, "\"a\":1");
+}
+
+/* The object is there, and the source is listed. */
+static void sees(void)
+{
+    adds("u1");
+    stage_sync(0);
+}
+
+/* A first process whose hook has handled the object. */
+static void handle(void)
+{
+    begin();
+    sees();
+    stage_pass(DELTA_ADDED, "u1");
+    keep();
+}
+
+/* The next process: what is handled is quiet, or due again. */
+static void expect_quiet(void)
+{
+    begin();
+    sees();
+    stage_nothing();
+    keep();
+}
+
+static void expect_renewed(void)
+{
+    struct run *run;
+
+    sees();
+    run = stage_starts(DELTA_ADDED, "u1");
+    assert_int_equal(run->reason, RUN_RENEW);
+    stage_end(run, 0);
+    keep();
+}
+
+static void test_what_was_handled_is_quiet(void **state)
+{
+    (void)state;
+    handle();
+    assert_true(has("mark 2 ns/n u1"));
+    assert_true(has("fact 2 seen"));
+    expect_quiet();
+    expect_quiet();
+}
+
+static void test_only_what_has_changed_is_put(void **state)
+{
+    (void)state;
+    handle();
+    persist_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
+    assert_int_equal(state_driver_batch(rig.state_driver, STATE_DRIVER_SOON)->count, 0);
+    begin();
+    sees();
+    stage_nothing();
+    persist_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
+    assert_int_equal(state_driver_batch(rig.state_driver, STATE_DRIVER_SOON)->count, 0);
+}
+
+static void test_a_run_that_was_cut_off_runs_again(void **state)
+{
+    (void)state;
+    begin();
+    sees();
+    (void)stage_starts(DELTA_ADDED, "u1");
+    keep();
+    assert_true(has(" open"));
+    begin();
+    sees();
+    stage_pass(DELTA_ADDED, "u1");
+    keep();
+    assert_false(has(" open"));
+}
+
+static void test_other_settings_renew_once(void **state)
+{
+    (void)state;
+    handle();
+    rig.settings.lo = 2;
+    begin();
+    begin(); /* the one before was killed before it ran */
+    expect_renewed();
+    expect_quiet();
+}
+
+/* The next process has no other reason to run than that the one before it has not. */
+static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
+{
+    static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
+
+    (void)state;
+    handle();
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        rig.rules.mode = modes[i]; /* which is a setting */
+        rig.settings.lo++;
+        begin();
+        begin();
+        sees();
+        struct run *run = stage_next();
+        assert_int_equal(run->reason, RUN_RENEW);
+        keep();
+        begin();
+        sees();
+        run = stage_next();
+        assert_int_equal(run->reason, RUN_RENEW);
+        stage_end(run, 0);
+        keep();
+        assert_false(has("renew"));
+        expect_quiet();
+    }
+}
+
+static void test_a_boot_renews_what_lasts_no_longer(void **state)
+{
+    (void)state;
+    handle();
+    rig.boot_id = "boot-2";
+    expect_quiet();
+    rig.conf_hook.effect.v = CONF_EFFECT_BOOT; /* its settings would say so */
+    expect_quiet();
+    rig.boot_id = "boot-3";
+    begin();
+    expect_renewed();
+    expect_quiet();
+}
+
+static void test_each_process_renews_what_ends_with_it(void **state)
+{
+    (void)state;
+    rig.conf_hook.effect.v = CONF_EFFECT_PROCESS;
+    handle();
+    for (int i = 0; i < 2; i++) {
+        begin();
+        expect_renewed();
+    }
+}
+
+static void takes_program(uint64_t n)
+{
+    persist_hook_program(&rig.mh, (struct digest){.lo = n},
+                         state_driver_batch(rig.state_driver, STATE_DRIVER_NOW));
+}
+
+static void test_another_program_renews_and_the_first_one_does_not(void **state)
+{
+    (void)state;
+    begin();
+    takes_program(1);
+    sees();
+    stage_pass(DELTA_ADDED, "u1");
+    keep();
+    begin(); /* it could not be read this time */
+    sees();
+    stage_nothing();
+    keep();
+    begin();
+    takes_program(1);
+    keep();
+    assert_true(has("program [] 00000000000000000000000000000001"));
+    sees();
+    stage_nothing();
+    begin();
+    takes_program(2);
+    keep();
+    begin(); /* killed before it ran */
+    takes_program(2);
+    keep();
+    expect_renewed();
+    expect_quiet();
+}
+
+static void test_a_pause_lasts(void **state)
+{
+    (void)state;
+    begin();
+    hook_pause(rig.mh.hook, true);
+    keep();
+    assert_true(has("fact 1 paused"));
+    begin();
+    assert_true(rig.mh.hook->paused);
+    sees();
+    stage_nothing();
+    hook_pause(rig.mh.hook, false);
+    keep();
+    assert_false(has("fact 1 paused"));
+    begin();
+    assert_false(rig.mh.hook->paused);
+}
+
+static void test_a_snapshot_that_is_owed_is_made(void **state)
+{
+    (void)state;
+    rig.rules.mode = HOOK_SNAPSHOT;
+    begin();
+    stage_sync(0);
+    (void)stage_next();
+    keep();
+    assert_true(has("fact 1 owed [snapshot]"));
+    begin(); /* killed while it ran */
+    stage_sync(0);
+    stage_end(stage_next(), 0);
+    keep();
+    assert_false(has("owed"));
+    begin();
+    stage_sync(0);
+    stage_nothing();
+}
+
+static void test_what_is_not_to_be_remembered_is_new(void **state)
+{
+    (void)state;
+    handle();
+    rig.watch.persist.v = CONF_PERSIST_NONE;
+    for (int i = 0; i < 2; i++) {
+        begin();
+        assert_false(has("mark"));
+        assert_false(has("seen"));
+        sees();
+        struct run *run = stage_starts(DELTA_ADDED, "u1");
+        assert_int_equal(run->reason, RUN_EXISTING);
+        stage_end(run, 0);
+        keep();
+        assert_false(has("mark"));
+    }
+}
+
+/* It is gone, and the hook has not heard of it. */
+static void test_the_last_state_of_what_is_gone_leaves_the_disk(void **state)
+{
+    (void)state;
+    handle();
+    hook_pause(rig.mh.hook, true);
+    stage_change(0, DELTA_DELETED, "ns/n", "u1", "\"a\":1");
+    keep();
+    assert_true(has("ended"));
+    assert_true(has("{\"kind\":\"ConfigMap\""));
+    rig.watch.persist.v = CONF_PERSIST_DIGEST;
+    begin();
+    assert_true(has("ended"));
+    assert_false(has("{\"kind\""));
+    hook_pause(rig.mh.hook, false);
+    stage_sync(0);
+    stage_pass(DELTA_DELETED, "u1");
+    keep();
+    assert_false(has("mark"));
+}
+
+static void test_another_clusters_deliveries_are_forgotten(void **state)
+{
+    (void)state;
+    handle();
+    begin();
+    hooks_forget(&stage.hooks, rig.mh.hook->sources[0].of);
+    persist_hook_forget(&rig.mh, 0, state_driver_batch(rig.state_driver, STATE_DRIVER_NOW));
+    keep();
+    assert_false(has("mark"));
+    assert_false(has("seen"));
+    stage_sync(0);
+    stage_nothing(); /* it is not there, and that is no end of it */
+}
+
+static void test_a_file_that_begins_anew_gets_all(void **state)
+{
+    enum loader_found found;
+
+    (void)state;
+    handle();
+    takes_program(1);
+    hook_pause(rig.mh.hook, true);
+    keep();
+    for (int i = 0; i < 2; i++) {
+        char *before = state_rig_load(&rig.state, &found);
+        struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_NOW);
+
+        batch_reset(b);
+        ids_put_all(rig.ids, b);
+        persist_hook_lost(&rig.mh, b);
+        keep();
+        state_rig_expect(&rig.state, before);
+        free(before);
+        begin();
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_what_was_handled_is_quiet),
+        TEST(test_only_what_has_changed_is_put),
+        TEST(test_a_run_that_was_cut_off_runs_again),
+        TEST(test_other_settings_renew_once),
+        TEST(test_a_renewal_survives_a_process_that_has_not_run_it),
+        TEST(test_a_boot_renews_what_lasts_no_longer),
+        TEST(test_each_process_renews_what_ends_with_it),
+        TEST(test_another_program_renews_and_the_first_one_does_not),
+        TEST(test_a_pause_lasts),
+        TEST(test_a_snapshot_that_is_owed_is_made),
+        TEST(test_what_is_not_to_be_remembered_is_new),
+        TEST(test_the_last_state_of_what_is_gone_leaves_the_disk),
+        TEST(test_another_clusters_deliveries_are_forgotten),
+        TEST(test_a_file_that_begins_anew_gets_all),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

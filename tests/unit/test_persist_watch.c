@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* app/persist_watch: what of a watch is on disk, and what the next process makes of that. */
+#include "app/persist_watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/persist_row.h"
+#include "base/mem.h"
+#include "objects.h"
+#include "state_rig.h"
+
+enum { FILE_BYTES = 1 << 20 };
+
+/* One process after the other. */
+struct rig {
+    struct state_rig state;
+    struct restore restore;
+    struct ids *ids;
+    const char *namespaces[2];
+    struct conf_watch conf;
+    struct digest settings;
+    struct watch *w;
+    struct persist_watch mw;
+    struct persist_now now;
+    bool lives;
+};
+
+static struct rig rig;
+
+static void on_kept(void *arg, struct watch *w, size_t stream, struct object *o, bool gone)
+{
+    struct rig *r = arg;
+
+    (void)w;
+    persist_watch_kept(&r->mw, stream, o, gone, &r->state.batch);
+}
+
+static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool gone)
+{
+    struct rig *r = arg;
+
+    (void)w;
+    persist_watch_skipped(&r->mw, s, gone, &r->state.batch);
+}
+
+static void on_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg, (void)w, (void)d;
+}
+
+static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    (void)arg, (void)w, (void)stale, (void)wall_ns;
+}
+
+static void make_watch(void)
+{
+    static const struct watch_events events = {
+        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept, .on_skipped = on_skipped};
+    struct err err;
+
+    assert_int_equal(watch_create(
+                         &(struct watch_params){
+                             .name = "w",
+                             .cluster = "c",
+                             .resource = "configmaps",
+                             .namespaces = rig.namespaces,
+                             .namespace_count = rig.namespaces[1] != NULL ? 2 : 1,
+                             .label_selector = "",
+                             .field_selector = "",
+                             .object_size = 4096,
+                             .reflector = {.backoff = {800, 30000, 2, 0},
+                                           .reset_after_ms = 120000,
+                                           .page_size = 500,
+                                           .watch_min_s = 300,
+                                           .watch_max_s = 300},
+                             .guard = {.relist_deletes = GUARD_OFF,            .hold_ms = 60000      },
+                             .bookmark_timeout_ms = 150000,
+                             .list_idle_timeout_ms = 60000,
+                             .stale_after_ms = 30000
+    },
+                         &events, &rig, &rig.w, &err),
+                     ERR_OK);
+}
+
+/* As killed: what is in the batch is lost. */
+static void die(void)
+{
+    if (!rig.lives)
+        return;
+    rig.lives = false;
+    batch_clear(&rig.state.batch);
+    persist_watch_fini(&rig.mw);
+    watch_destroy(&rig.w);
+    ids_destroy(&rig.ids);
+}
+
+static void commit(void)
+{
+    state_rig_apply(&rig.state);
+}
+
+/* The next process begins. */
+static void begin(void)
+{
+    struct err err;
+
+    die();
+    make_watch();
+    (void)restore_read(&rig.restore, rig.state.folder, &err);
+    rig.ids = rig.restore.ids;
+    rig.mw = (struct persist_watch){.watch = rig.w, .conf = &rig.conf, .settings = rig.settings};
+    persist_watch_init(&rig.mw, rig.ids, &rig.state.batch);
+    persist_watch_load(&rig.mw, &rig.restore, &rig.state.batch);
+    ids_sweep(rig.ids, &rig.state.batch, 1, 1000);
+    rig.restore.ids = NULL;
+    restore_fini(&rig.restore);
+    rig.lives = true;
+    commit();
+}
+
+static int set_up(void **state)
+{
+    static char name[] = "w";
+    static char cluster[] = "c";
+
+    (void)state;
+    memset(&rig, 0, sizeof(rig));
+    state_rig_init(&rig.state);
+    rig.state.batch.release = persist_row_release;
+    rig.namespaces[0] = "*";
+    rig.settings = (struct digest){.hi = 1, .lo = 1};
+    rig.conf.name.v = name;
+    rig.conf.cluster.v = cluster;
+    rig.now = (struct persist_now){.ms = 5000, .wall_ns = UINT64_C(900000000000)};
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    die();
+    state_rig_fini(&rig.state);
+    return 0;
+}
+
+/* The stream is listed: ns/a with uid u1, ns/b with u2, or what items says. */
+static void lists(const char *items, const char *rv)
+{
+    objects_sync(rig.w, items, rv, (struct list_watch_now){.ms = 4000, .wall_ns = 1});
+}
+
+static void lists_two(void)
+{
+    struct buf items = {0};
+
+    objects_put_item(&items, "ns/a", "u1", "3", "\"a\":1");
+    buf_puts(&items, ",");
+    objects_put_item(&items, "ns/b", "u2", "4", "\"b\":2");
+    lists(buf_cstr(&items), "7");
+    buf_free(&items);
+}
+
+static void puts_version(void)
+{
+    for (size_t i = 0; i < watch_list_watch_count(rig.w); i++)
+        persist_watch_put_stream(&rig.mw.scopes[i], rig.now, &rig.state.batch);
+}
+
+/* Is there such a line on disk? */
+static bool has(const char *part)
+{
+    enum loader_found found;
+    char *text = state_rig_load(&rig.state, &found);
+    bool is = strstr(text, part) != NULL;
+
+    free(text);
+    return is;
+}
+
+/* Is it anywhere in the file, be it in what nothing points to any more? */
+static bool file_holds(const char *part)
+{
+    char *data = mem_alloc(FILE_BYTES);
+
+    writer_close(rig.state.writer); /* the log goes into the file */
+    FILE *f = fopen(rig.state.folder->db, "re");
+    assert_non_null(f);
+    size_t n = fread(data, 1, FILE_BYTES, f);
+    assert_true(n > 0 && n < FILE_BYTES);
+    fclose(f);
+    bool holds = memmem(data, n, part, strlen(part)) != NULL;
+    free(data);
+    return holds;
+}
+
+static size_t objects(void)
+{
+    return store_count(watch_store(rig.w));
+}
+
+#define SETTINGS_1 "00000000000000010000000000000001"
+
+static void test_what_was_listed_is_gone_on_from(void **state)
+{
+    (void)state;
+    begin();
+    assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
+    lists_two();
+    puts_version();
+    commit();
+    assert_true(has("fact 2 version [] " SETTINGS_1 "\n7\n"));
+    assert_true(has("fact 2 contact [] 899000000000\n")); /* 1 s ago, from the beginning on */
+    assert_true(has("fact 1 cluster [] c\n"));
+    begin();
+    assert_int_equal(rig.mw.state, PERSIST_WATCH_LOADED);
+    assert_int_equal(objects(), 2);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
+    assert_string_equal(rig.mw.was_of, "c");
+    assert_int_equal(watch_resume_contact_ns(rig.w), UINT64_C(899000000000));
+    puts_version();
+    assert_int_equal(rig.state.batch.count, 0); /* nothing is put again */
+}
+
+static void test_a_list_that_was_cut_off_is_no_past_to_go_on_from(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    commit(); /* without its version */
+    begin();
+    assert_int_equal(objects(), 2);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
+    assert_false(watch_begin_stale(rig.w, (struct list_watch_now){1, 1}, 0));
+}
+
+static void edited_until_it_is_listed(struct digest settings, enum resume_kind kind)
+{
+    begin();
+    lists_two();
+    puts_version();
+    commit();
+    rig.settings = settings;
+    for (int i = 0; i < 2; i++) { /* a process that is killed before that changes nothing */
+        begin();
+        assert_int_equal(objects(), 2);
+        assert_int_equal(watch_resume_point(rig.w, 0), kind);
+        puts_version();
+        commit();
+        assert_true(has("version [] " SETTINGS_1 "\n\n\n"));
+    }
+    lists_two();
+    puts_version();
+    commit();
+    begin();
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
+}
+
+static void test_with_other_settings_it_was_edited_until_it_is_listed(void **state)
+{
+    (void)state;
+    edited_until_it_is_listed((struct digest){.hi = 2, .lo = 2}, RESUME_EDITED);
+}
+
+static void test_with_another_shape_it_was_reshaped_until_it_is_listed(void **state)
+{
+    (void)state;
+    edited_until_it_is_listed((struct digest){.hi = 1, .lo = 2}, RESUME_RESHAPED);
+}
+
+static void take_namespaces(const char *a, const char *b)
+{
+    rig.namespaces[0] = a;
+    rig.namespaces[1] = b;
+}
+
+/* Namespaces x and y, a list of each; y's was cut off, then y is not wanted any more: its rows must
+ * not come back again and again. */
+static void test_rows_of_a_stream_that_is_gone_go_to_those_there_are(void **state)
+{
+    (void)state;
+    take_namespaces("y", NULL);
+    begin();
+    struct buf items = {0};
+    objects_put_item(&items, "y/a", "u1", "3", "\"a\":1");
+    lists(buf_cstr(&items), "7");
+    buf_free(&items);
+    commit(); /* without its version, so without its settings */
+    take_namespaces("x", NULL);
+    rig.settings.lo = 2;
+    begin();
+    assert_int_equal(objects(), 1);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
+    lists("", "9"); /* it is not there */
+    puts_version();
+    commit();
+    assert_int_equal(objects(), 0);
+    begin();
+    assert_int_equal(objects(), 0);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
+}
+
+static void test_what_is_not_to_be_kept_any_more_leaves_the_disk(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    puts_version();
+    commit();
+    assert_true(has("{\"kind\":\"ConfigMap\""));
+    assert_true(file_holds("\"data\":{"));
+    rig.conf.persist.v = CONF_PERSIST_DIGEST;
+    begin();
+    assert_int_equal(objects(), 2);
+    assert_false(has("{\"kind\""));
+    assert_false(file_holds("\"data\":{"));
+    assert_true(has("object 2 ns/a u1"));
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE); /* this process had the bytes */
+    begin();
+    assert_int_equal(objects(), 2);
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
+    rig.conf.persist.v = CONF_PERSIST_NONE;
+    begin();
+    assert_int_equal(objects(), 0);
+    assert_false(has("object"));
+    assert_false(has("version"));
+    lists_two();
+    puts_version();
+    assert_int_equal(rig.state.batch.count, 0);
+    rig.conf.persist.v = CONF_PERSIST_FULL;
+    begin();
+    assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
+    lists_two();
+    puts_version();
+    commit();
+    assert_true(has("{\"kind\":\"ConfigMap\""));
+}
+
+static void test_a_cluster_with_a_new_name_is_noted(void **state)
+{
+    static char live[] = "live";
+
+    (void)state;
+    begin();
+    lists_two();
+    puts_version();
+    commit();
+    rig.conf.cluster.v = live;
+    rig.settings.lo = 2; /* so that it is listed */
+    begin();
+    assert_string_equal(rig.mw.was_of, "c"); /* whose identity is compared */
+    assert_true(has("fact 1 cluster [] c\n"));
+    persist_watch_put_all(&rig.mw, rig.now, &rig.state.batch); /* nobody has said so yet */
+    commit();
+    assert_true(has("fact 1 cluster [] c\n"));
+    rig.mw.state = PERSIST_WATCH_SHOWN;
+    lists("", "9");
+    puts_version();
+    commit();
+    assert_true(has("fact 1 cluster [] live\n"));
+}
+
+static void knows(const char *key)
+{
+    persist_watch_know(&rig.mw, str_c(key), str_c("u9"));
+}
+
+/* The writer has dropped the rows of a stream that was too large. */
+static void starve(void)
+{
+    batch_clear_scope(&rig.state.batch, 2);
+    batch_drop_fact(&rig.state.batch, 2, ROW_VERSION, (struct str){0});
+    commit();
+}
+
+static void test_what_a_hook_knows_without_a_row_is_there_without_bytes(void **state)
+{
+    static char live[] = "live";
+
+    (void)state;
+    begin();
+    lists_two();
+    puts_version();
+    commit();
+    begin();
+    knows("ns/c"); /* all are there: this one is not one of them */
+    assert_int_equal(objects(), 2);
+    starve();
+    rig.conf.cluster.v = live;
+    begin();
+    assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
+    assert_string_equal(rig.mw.was_of, "c"); /* marks are from there, too */
+    knows("");
+    assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
+    knows("ns/c");
+    knows("ns/c");
+    assert_int_equal(rig.mw.state, PERSIST_WATCH_LOADED);
+    assert_int_equal(objects(), 1);
+    assert_true(object_is_bare(store_get(watch_store(rig.w), str_c("ns/c"))));
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_PARTIAL);
+}
+
+/* An event of the watch, with so much data. */
+static void hears(const char *type, const char *key, const char *uid, const char *rv, int bytes)
+{
+    struct buf body = {0};
+    char *data = mem_printf("\"x\":\"%0*d\"", bytes, 0);
+
+    objects_put_event(&body, type, key, uid, rv, data);
+    objects_answer(watch_list_watch(rig.w, 0), buf_cstr(&body), (struct list_watch_now){4000, 1});
+    buf_free(&body);
+    free(data);
+}
+
+static void skips(const char *key, const char *uid, const char *rv)
+{
+    hears("MODIFIED", key, uid, rv, 5000);
+}
+
+/* The watch has no usable state of it, and goes on: that is no end. */
+static void test_what_a_hook_knows_and_the_watch_skips_is_there_without_bytes(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    hears("ADDED", "ns/c", "u3", "8", 5000);
+    puts_version();
+    commit();
+    begin();
+    knows("ns/c");
+    assert_int_equal(objects(), 3);
+    assert_true(object_is_bare(store_get(watch_store(rig.w), str_c("ns/c"))));
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
+    knows("ns/d");
+    assert_int_equal(objects(), 3);
+}
+
+static void test_another_clusters_rows_are_dropped(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    puts_version();
+    commit();
+    begin();
+    persist_watch_forget(&rig.mw, &rig.state.batch);
+    commit();
+    assert_int_equal(objects(), 0);
+    assert_false(has("object"));
+    assert_false(has("version"));
+    assert_false(has("contact"));
+    assert_int_equal(watch_resume_point(rig.w, 0), RESUME_NONE);
+    lists_two(); /* the same bytes of another one */
+    puts_version();
+    commit();
+    assert_true(has("object 2 ns/a"));
+    assert_true(has("version [] " SETTINGS_1 "\n7\n"));
+}
+
+static uint64_t skipped(void)
+{
+    return skips_count(store_skips(watch_store(rig.w)));
+}
+
+static void test_what_is_skipped_is_known_to_the_next_process(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    skips("ns/a", "u1", "8");
+    skips("n/b/c", "u9", "9"); /* no key */
+    puts_version();
+    commit();
+    assert_true(has("skipped [ns/a] 1\nit is larger than limits.object_size\nns/a\n"));
+    assert_true(has("\nn/b/c\n"));
+    for (int i = 0; i < 2; i++) {
+        begin();
+        assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
+        assert_int_equal(objects(), 2);
+        assert_int_equal(skipped(), 2);
+    }
+    list_watch_start(watch_list_watch(rig.w, 0), 4000);
+    hears("DELETED", "n/b/c", "u9", "10", 5000);
+    hears("MODIFIED", "ns/a", "u1", "11", 1);
+    puts_version();
+    commit();
+    assert_false(has("skipped"));
+    begin();
+    assert_int_equal(skipped(), 0);
+}
+
+static void test_deliveries_go_with_what_they_are_of(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    skips("ns/a", "u1", "8");
+    puts_version();
+    commit();
+    begin();
+    persist_watch_forget(&rig.mw, &rig.state.batch);
+    commit();
+    assert_int_equal(skipped(), 0);
+    assert_false(has("skipped"));
+    lists_two();
+    skips("ns/a", "u1", "8");
+    puts_version();
+    commit();
+    assert_true(has("skipped [ns/a]"));
+    rig.conf.persist.v = CONF_PERSIST_NONE;
+    begin();
+    assert_int_equal(skipped(), 0);
+    assert_false(has("skipped"));
+}
+
+static void test_a_file_that_begins_anew_gets_all(void **state)
+{
+    enum loader_found found;
+
+    (void)state;
+    begin();
+    lists_two();
+    skips("ns/a", "u1", "8");
+    puts_version();
+    commit();
+    for (int i = 0; i < 2; i++) { /* before it has asked anybody, too */
+        char *before = state_rig_load(&rig.state, &found);
+        batch_reset(&rig.state.batch);
+        ids_put_all(rig.ids, &rig.state.batch);
+        persist_watch_put_all(&rig.mw, rig.now, &rig.state.batch);
+        commit();
+        state_rig_expect(&rig.state, before);
+        free(before);
+        begin();
+    }
+}
+
+static void test_a_contact_is_put_once_a_minute_and_at_the_end(void **state)
+{
+    (void)state;
+    begin();
+    lists_two();
+    puts_version();
+    commit();
+    persist_watch_sweep(&rig.mw, rig.now, false, &rig.state.batch);
+    assert_int_equal(rig.state.batch.count, 0);
+    list_watch_head(watch_list_watch(rig.w, 0),
+                    &(struct http_head){.status = 200,
+                                        .content_type = str_c("application/json"),
+                                        .retry_after_s = -1},
+                    30000);
+    rig.now = (struct persist_now){.ms = 31000, .wall_ns = UINT64_C(926000000000)};
+    persist_watch_sweep(&rig.mw, rig.now, false, &rig.state.batch);
+    assert_int_equal(rig.state.batch.count, 0);
+    persist_watch_sweep(&rig.mw, rig.now, true, &rig.state.batch);
+    commit();
+    assert_true(has("contact [] 925000000000\n"));
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+    const struct CMUnitTest tests[] = {
+        TEST(test_what_was_listed_is_gone_on_from),
+        TEST(test_a_list_that_was_cut_off_is_no_past_to_go_on_from),
+        TEST(test_with_other_settings_it_was_edited_until_it_is_listed),
+        TEST(test_with_another_shape_it_was_reshaped_until_it_is_listed),
+        TEST(test_rows_of_a_stream_that_is_gone_go_to_those_there_are),
+        TEST(test_what_is_not_to_be_kept_any_more_leaves_the_disk),
+        TEST(test_a_cluster_with_a_new_name_is_noted),
+        TEST(test_what_a_hook_knows_without_a_row_is_there_without_bytes),
+        TEST(test_what_a_hook_knows_and_the_watch_skips_is_there_without_bytes),
+        TEST(test_another_clusters_rows_are_dropped),
+        TEST(test_what_is_skipped_is_known_to_the_next_process),
+        TEST(test_deliveries_go_with_what_they_are_of),
+        TEST(test_a_file_that_begins_anew_gets_all),
+        TEST(test_a_contact_is_put_once_a_minute_and_at_the_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache/view: what its watches had in an earlier process is told before they are followed (DESIGN 1.4.8, 1.5). */
+
+#include <string.h>
+
+#include "base/log.h"
+#include "cache/view.h"
+#include "view_rig.h"
+
+#define PORTS      "\"ports\":[{\"name\":\"http\",\"port\":80}]"
+#define SLICE_OF_A SLICE(OF("a"), "IPv4", ENDPOINT("10.0.0.1", READY), PORT("http", "8080"))
+
+static struct watch *services;
+static struct watch *slices;
+static struct view *view;
+static struct list_watch_now now;
+static struct buf said;
+
+static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg;
+    view_delta(view, w, d);
+}
+
+static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    (void)arg;
+    (void)w;
+    (void)stale;
+    (void)wall_ns;
+}
+
+static void on_delta(void *arg, struct view *v, const struct delta *d)
+{
+    (void)arg;
+    buf_printf(&said, "%c%.*s%s(%s) ", "+~-x"[d->type], STR_ARG(object_key(d->object)),
+               view_synced(v) ? "" : "!", delta_cause_name(d->cause));
+}
+
+static void on_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
+{
+    (void)arg;
+    (void)v;
+    (void)wall_ns;
+    buf_puts(&said, stale ? "stale " : "fresh ");
+}
+
+static void make_view(uint64_t hold_empty_ms)
+{
+    static const struct view_events events = {on_delta, on_stale};
+
+    view_destroy(&view);
+    view = view_create(&(struct view_params){.name = "v",
+                                             .services = services,
+                                             .slices = slices,
+                                             .node_name = "n1",
+                                             .hold_empty_ms = hold_empty_ms},
+                       &events, NULL);
+}
+
+static int set_up(void **state)
+{
+    static const struct watch_events events = {.on_delta = on_watch_delta,
+                                               .on_stale = on_watch_stale};
+    const struct shape_params all = {0};
+
+    (void)state;
+    now = (struct list_watch_now){1000000, 7};
+    services = view_rig_watch("services", "c", "services", &all, &events, NULL);
+    slices = view_rig_watch("slices", "c", "endpointslices", &all, &events, NULL);
+    make_view(0);
+    return 0;
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    view_destroy(&view);
+    watch_destroy(&services);
+    watch_destroy(&slices);
+    buf_free(&said);
+    return 0;
+}
+
+static void says(const char *want)
+{
+    watch_tick(services, now);
+    watch_tick(slices, now);
+    view_tick(view, now);
+    assert_string_equal(buf_cstr(&said), want);
+    buf_clear(&said);
+}
+
+static void restores(const char *want)
+{
+    view_restored(view, now);
+    assert_string_equal(buf_cstr(&said), want);
+    buf_clear(&said);
+}
+
+static void shows(const char *part)
+{
+    struct buf json = {0};
+
+    object_put_json(&json, store_get(view_store(view), str_c("s/a")));
+    if (strstr(buf_cstr(&json), part) == NULL)
+        fail_msg("%s is not in %s", part, buf_cstr(&json));
+    buf_free(&json);
+}
+
+/* The watch had it, which the view is told. */
+static void left(struct watch *w, struct object *o)
+{
+    const struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o};
+
+    watch_load(w, o);
+    watch_resume(w, 0, &(struct resume_point){.kind = RESUME_WHOLE, .rv = "10"});
+    view_delta(view, w, &d);
+    object_unref(&o);
+}
+
+static void left_both(void)
+{
+    left(services, view_rig_service("s/a", "ua", "3", PORTS));
+    left(slices, view_rig_slice("s/x", "3", SLICE_OF_A));
+}
+
+static void goes_on(struct watch *w)
+{
+    assert_int_equal(list_watch_start(watch_list_watch(w, 0), now.ms).what, LW_WATCH);
+    list_watch_head(watch_list_watch(w, 0), &(struct http_head){.status = 200, .retry_after_s = -1},
+                    now.ms);
+}
+
+static void caught_up(struct watch *w)
+{
+    assert_false(list_watch_overdue(watch_list_watch(w, 0), now.ms));
+    assert_true(watch_settled(w));
+}
+
+/* A DELETED that the watch tells, of an object as it was last. */
+static void ends(struct watch *w, struct object *last)
+{
+    struct buf event = {0};
+
+    buf_puts(&event, "{\"type\":\"DELETED\",\"object\":");
+    object_put_json(&event, last);
+    buf_puts(&event, "}\n");
+    assert_true(list_watch_body(watch_list_watch(w, 0), event.data, event.len, now));
+    buf_free(&event);
+    object_unref(&last);
+}
+
+static void test_what_was_left_is_told_before_anything_is_followed(void **state)
+{
+    (void)state;
+    left_both();
+    restores("+s/a!(restart) ");
+    restores("");
+    shows("10.0.0.1");
+    assert_false(view_synced(view));
+    goes_on(services);
+    goes_on(slices);
+    ends(services, view_rig_service("s/a", "ua", "4", PORTS));
+    says("");
+    now.ms += 500;
+    caught_up(services);
+    caught_up(slices);
+    says("-s/a!(watch) ");
+    assert_true(view_synced(view));
+}
+
+static void test_what_was_left_can_be_held(void **state)
+{
+    (void)state;
+    make_view(5000);
+    left_both();
+    restores("+s/a!(restart) ");
+    goes_on(services);
+    goes_on(slices);
+    ends(slices, view_rig_slice("s/x", "4", SLICE_OF_A));
+    now.ms += 500;
+    caught_up(services);
+    caught_up(slices);
+    says("~s/a!(watch) ");
+    shows("\"held\":true");
+    shows("10.0.0.1");
+}
+
+static void test_of_a_name_alone_nothing_is_made(void **state)
+{
+    const struct object_parts a = {.ns = str_c("s"),
+                                   .name = str_c("a"),
+                                   .uid = str_c("u"),
+                                   .rv_at = SIZE_MAX,
+                                   .generation_at = SIZE_MAX};
+
+    (void)state;
+    left(services, object_create(&a));
+    left(slices, object_create(&a));
+    restores("");
+    assert_int_equal(store_count(view_store(view)), 0);
+}
+
+static void test_it_may_begin_stale(void **state)
+{
+    (void)state;
+    left_both();
+    assert_true(watch_begin_stale(services, now, 0));
+    says("");
+    assert_true(watch_begin_stale(slices, now, 0));
+    says("+s/a!(restart) stale ");
+    assert_true(view_synced(view));
+    goes_on(services);
+    goes_on(slices);
+    now.ms += 500;
+    caught_up(services);
+    says("");
+    caught_up(slices);
+    says("fresh ");
+}
+
+/* Another cluster has answered, while a watch of this one is listed anew. */
+static void test_one_that_is_synced_shows_nothing_of_what_is_half_there(void **state)
+{
+    (void)state;
+    left_both();
+    restores("+s/a!(restart) ");
+    goes_on(services);
+    goes_on(slices);
+    now.ms += 500;
+    caught_up(services);
+    caught_up(slices);
+    says("");
+    assert_true(view_synced(view));
+    watch_relist(slices, RELIST_MANUAL);
+    list_watch_restart(watch_list_watch(slices, 0), now);
+    ends(services, view_rig_service("s/a", "ua", "4", PORTS));
+    says("");
+    restores("");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_what_was_left_is_told_before_anything_is_followed),
+        TEST(test_what_was_left_can_be_held),
+        TEST(test_of_a_name_alone_nothing_is_made),
+        TEST(test_it_may_begin_stale),
+        TEST(test_one_that_is_synced_shows_nothing_of_what_is_half_there),
+    };
+
+    log_set_level(LOG_LVL_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
