@@ -1,19 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Breaks one line of the daemon at a time and tells which test notices.
+"""Breaks one line of the daemon at a time and reports which test notices.
 
     tests/mutation/run.py [--jobs N] [--only WORD] [--wire]
     tests/mutation/run.py --fit
 
-mutations.txt lists the changes: a file, the text that stands there exactly once, and what takes its
-place. Each is made in a copy of the tree, built, and run against the unit tests and the simulation,
-and if nobody notices it against their long form (`./dev test --long`); with --wire, one that nobody
-noticed at all is run against the black-box tests too. A survivor is either a hole in the tests or a
-change that changes nothing: mutations.txt says which after "= ". Exit code 1 if a mutation survives
-without such an answer, or does not fit the tree any more. --fit, which the lint runs, builds nothing
-and only tells which do not fit: whoever edits a line sees it with the edit, not in the next campaign.
+mutations.txt lists the mutations: a file, a text that occurs in it exactly once, and the text that
+replaces it. Each mutation is made in a copy of the tree, built, and run against the unit tests and
+the simulation. If no test notices it, their long form (`./dev test --long`) runs; with --wire, the
+black-box tests run after that. A mutation that survives is either a hole in the tests or a change
+that changes no behaviour: mutations.txt says which after "= ". The exit code is 1 if a mutation
+survives without such an answer, or does not fit the tree any more. --fit, which the lint runs,
+builds nothing and only lists the mutations that do not fit, so that you see them when you edit a
+line and not in the next campaign.
 
-The tests that are likely to notice come first, and only what is to be run next is linked: most
+The tests that are likely to notice come first, and only the tests that run next are linked: so most
 mutations cost a few seconds.
 """
 import argparse
@@ -36,12 +37,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST = pathlib.Path(__file__).with_name("mutations.txt")
 WIRE = ["test_list.py", "test_events.py", "test_ends.py", "test_stream.py", "test_cache.py"]
 
-# A test that takes so long hangs: so many seconds, and so many times what it took at first.
+# A test hangs when it takes longer than HANG_S plus HANG_TIMES its time without a mutation.
 HANG_S, HANG_TIMES = 60, 50
 BUILD_S = 1200
-FIRST = 12      # so many tests are likely ones
+FIRST = 12      # the number of tests that count as likely
 
-# The simulation of a campaign.
+# The arguments of the simulation's long form.
 SIM = [["--seeds", "300"], ["--restarts", "--seeds", "300", "--seed", "1001"],
        ["--flood", "1000000"]]
 
@@ -69,7 +70,8 @@ def read_list():
 
 
 def run(command, timeout, **more):
-    """Its exit code, 124 if it did not end in time, and its output. Nothing of it is left."""
+    """(exit code, output) of a command; the code is 124 if the command did not end in time. No
+    process of it is left."""
     process = subprocess.Popen(command, text=True, errors="replace", stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                start_new_session=True, **more)
@@ -93,11 +95,11 @@ class Test:
         self.name, self.command = name, command
         self.target = pathlib.Path(command[0]).name
         self.is_sim = self.target == "sim"
-        self.seconds = 0.0     # without a mutation
+        self.seconds = 0.0     # its time without a mutation
 
 
 class Killers:
-    """Which tests noticed something so far, by the file that was broken."""
+    """Counts which tests have noticed a mutation so far, by the file that was broken."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -114,7 +116,8 @@ class Killers:
 
 
 def likeliness(test, file, killers):
-    """The smaller, the likelier it notices that the file is broken, and the sooner it is run."""
+    """A sort key: the smaller it is, the likelier the test notices that the file is broken, and the
+    sooner the test is run."""
     path = pathlib.Path(file)
     words = test.name.split("_")
     same = sum(part in words or part + "s" in words for part in path.stem.split("_"))
@@ -155,7 +158,8 @@ class Tree:
                    env={**os.environ, **environment})
 
     def prepare(self):
-        """Everything is built and passes without a mutation; how long each test takes is noted."""
+        """Builds everything without a mutation, checks that all tests pass, and notes their
+        times."""
         code, out = self.make([])
         assert code == 0, f"the tree does not build:\n{out[-2000:]}"
         listing = subprocess.run(["ctest", "--test-dir", self.build, "--show-only=json-v1"],
@@ -227,7 +231,7 @@ class Tree:
 
 
 def report(m, verdict):
-    """Prints the line of one mutation; False if it needs an answer."""
+    """Prints the line of one mutation; returns False if the mutation needs an answer."""
     bad = verdict is None and m.answer is None
     bad = bad or verdict == "does not compile" or (verdict or "").startswith("stands ")
     if verdict is None:
@@ -239,7 +243,7 @@ def report(m, verdict):
 
 
 def fit():
-    """Whether the text of each mutation stands in its file exactly once."""
+    """Whether the text of each mutation occurs in its file exactly once."""
     good = True
     for m in read_list():
         file = ROOT / m.file

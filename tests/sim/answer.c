@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/panic.h"
-#include "sim/viewed.h"
+#include "sim/view_oracle.h"
 
 /* Now and then what hooks with `fields` are to make a variable of is none. */
 enum { UNFIT_EVERY = 5 };
@@ -63,15 +63,15 @@ static void put_object(struct buf *out, const struct lens *v, size_t key,
                "\"resourceVersion\":\"%" PRIu64 "\",\"labels\":{\"app\":\"%s\"",
                api_space_name(api_space(key)), o->uid, o->rv, o->labelled ? "x" : "y");
     if (v->kind == LENS_SLICE)
-        viewed_put_owner(out, key, o);
+        view_oracle_put_owner(out, key, o);
     buf_printf(out,
                "},\"managedFields\":[{\"time\":\"%" PRIu64 "\"}]},"
                "\"data\":{\"value\":\"%u\",\"noise\":\"%u%s\",\"on\":\"%s\"}",
                o->rv, o->value, o->noise, is_unfit(o) ? "\\u0000" : "", o->shown ? "yes" : "no");
     if (v->kind == LENS_SERVICE)
-        viewed_put_spec(out, o);
+        view_oracle_put_spec(out, o);
     else if (v->kind == LENS_SLICE)
-        viewed_put_endpoints(out, key, o);
+        view_oracle_put_endpoints(out, key, o);
     put_odd(out, o->odd);
     buf_puts(out, "}");
 }
@@ -228,7 +228,7 @@ struct api_object answer_parse(const char *json)
     out.noise = number_behind(json, "\"noise\":\"");
     out.labelled = strstr(json, "\"app\":\"x\"") != NULL;
     out.shown = strstr(json, "\"on\":\"yes\"") != NULL;
-    out.uses = viewed_uses(json);
+    out.uses = view_oracle_uses(json);
     return out;
 }
 
@@ -247,5 +247,5 @@ bool answer_is_unfit(const struct object *o)
 {
     const struct api_object is = answer_read(o);
 
-    return !viewed_is(o) && is_unfit(&is);
+    return !view_oracle_is(o) && is_unfit(&is);
 }

@@ -37,7 +37,7 @@ struct api_object {
     unsigned noise; /* what the hook with changes_in does not look at */
     bool labelled;  /* what a label selector asks for */
     bool shown;     /* what match asks for */
-    unsigned uses;  /* in the view: see viewed.h */
+    unsigned uses;  /* in the view: see view_oracle.h */
     enum api_odd odd;
 };
 

@@ -16,10 +16,10 @@ struct chaos {
     struct net net;
     struct rules rules[HOOKS];
     struct handler handlers[HOOKS];
-    struct person person;
+    struct operator operator;
     struct oracle oracle;
-    struct memory memory;
-    struct life *life; /* NULL = down */
+    struct persist persist;
+    struct sim_daemon *sim_daemon; /* NULL = down */
     uint64_t lives;
     uint64_t changes;
     bool restored; /* once is all there is: see api_back_up() */
@@ -97,7 +97,7 @@ static void lose(struct chaos *x)
     if (x->setup.odd_percent > 0)
         return;
     for (size_t w = 0; w < WATCHES; w++)
-        if (clock_percent(&x->clock, 10) && restore_lose(&x->memory.restore, w))
+        if (clock_percent(&x->clock, 10) && disk_lose(&x->persist.disk, w))
             x->features[FEATURE_LOST]++;
 }
 
@@ -112,53 +112,54 @@ static void on_birth(struct alarm *a)
     if (!x->calm)
         lose(x);
     if (!x->calm && x->setup.remembers)
-        persist_renew_some(&x->memory, 4);
+        persist_renew_some(&x->persist, 4);
     clock_trace(&x->clock, "the daemon starts");
     x->net.asks_all = false;
-    oracle_begin(&x->oracle, &x->memory.restore);
-    x->life = life_create(&(struct life_params){.clock = &x->clock,
-                                                .net = &x->net,
-                                                .handlers = x->handlers,
-                                                .rules = x->rules,
-                                                .restore = &x->memory.restore,
-                                                .memory = x->setup.remembers ? &x->memory : NULL,
-                                                .reaper = &x->reaper,
-                                                .features = x->features,
-                                                .edited_percent = x->calm ? 0 : 10,
-                                                .seed = x->seed + x->lives++ * 1000,
-                                                .on_look = on_look,
-                                                .on_delta = on_delta,
-                                                .on_known = on_known,
-                                                .arg = x});
-    x->person.crew = &x->life->crew;
+    oracle_begin(&x->oracle, &x->persist.disk);
+    x->sim_daemon = sim_daemon_create(
+        &(struct sim_daemon_params){.clock = &x->clock,
+                                    .net = &x->net,
+                                    .handlers = x->handlers,
+                                    .rules = x->rules,
+                                    .disk = &x->persist.disk,
+                                    .persist = x->setup.remembers ? &x->persist : NULL,
+                                    .reaper = &x->reaper,
+                                    .features = x->features,
+                                    .edited_percent = x->calm ? 0 : 10,
+                                    .seed = x->seed + x->lives++ * 1000,
+                                    .on_look = on_look,
+                                    .on_delta = on_delta,
+                                    .on_known = on_known,
+                                    .arg = x});
+    x->operator.sim_hooks = & x->sim_daemon->sim_hooks;
     if (x->calm && x->setup.remembers)
-        person_leave(&x->person); /* what was paused when the storm ended */
+        operator_leave(&x->operator); /* what was paused when the storm ended */
 }
 
 static void end_life(struct chaos *x)
 {
     for (size_t w = 0; w < WATCHES; w++) {
-        struct watch_status s = watch_status(x->life->watches[w], x->clock.now_ms);
+        struct watch_status s = watch_status(x->sim_daemon->watches[w], x->clock.now_ms);
 
         for (size_t i = 0; i < RELIST_REASONS; i++)
             x->relists[i] += s.relists_by[i];
     }
-    x->person.crew = NULL;
-    life_destroy(&x->life);
+    x->operator.sim_hooks = NULL;
+    sim_daemon_destroy(&x->sim_daemon);
 }
 
 static void die(struct chaos *x, bool orderly)
 {
     clock_trace(&x->clock, "the daemon %s", orderly ? "ends" : "dies");
     if (orderly)
-        life_stop(x->life);
+        sim_daemon_stop(x->sim_daemon);
     end_life(x);
-    persist_end_incarnation(&x->memory, orderly);
+    persist_end_incarnation(&x->persist, orderly);
 }
 
 static void crash(struct chaos *x)
 {
-    if (x->life == NULL)
+    if (x->sim_daemon == NULL)
         return;
     net_count(&x->net, FAULT_CRASH);
     die(x, !clock_percent(&x->clock, 70));
@@ -235,7 +236,7 @@ static void forget(struct chaos *x)
             server_forget(&x->net.servers[i]);
 }
 
-static void restore(struct chaos *x)
+static void disk(struct chaos *x)
 {
     if (x->restored)
         return;
@@ -272,14 +273,14 @@ static void order(struct chaos *x)
 {
     size_t n = clock_pick(&x->clock, 0, WATCHES - 1);
 
-    if (x->life == NULL)
+    if (x->sim_daemon == NULL)
         return;
     net_count(&x->net, FAULT_ORDER);
-    watch_relist(x->life->watches[n], RELIST_MANUAL);
-    life_poke(x->life, n);
-    for (size_t i = 0; i < watch_list_watch_count(x->life->watches[n]); i++) {
+    watch_relist(x->sim_daemon->watches[n], RELIST_MANUAL);
+    sim_daemon_poke(x->sim_daemon, n);
+    for (size_t i = 0; i < watch_list_watch_count(x->sim_daemon->watches[n]); i++) {
         enum reflector_state state =
-            list_watch_status(watch_list_watch(x->life->watches[n], i)).state;
+            list_watch_status(watch_list_watch(x->sim_daemon->watches[n], i)).state;
 
         ensure(state == REFLECTOR_LISTING || state == REFLECTOR_STREAMING);
     }
@@ -289,18 +290,18 @@ static void decide(struct chaos *x)
 {
     bool accept = clock_percent(&x->clock, 50);
 
-    for (size_t n = 0; x->life != NULL && n < WATCHES; n++) {
-        oracle_decide(&x->oracle, x->life->watches[n], n, accept);
-        if (!watch_guard(x->life->watches[n], accept))
+    for (size_t n = 0; x->sim_daemon != NULL && n < WATCHES; n++) {
+        oracle_decide(&x->oracle, x->sim_daemon->watches[n], n, accept);
+        if (!watch_guard(x->sim_daemon->watches[n], accept))
             continue;
         net_count(&x->net, accept ? FAULT_ACCEPT : FAULT_REJECT);
-        life_poke(x->life, n);
+        sim_daemon_poke(x->sim_daemon, n);
     }
 }
 
 static void on_disaster(struct alarm *a)
 {
-    static void (*const disasters[])(struct chaos * x) = {take_away, restart, forget, restore,
+    static void (*const disasters[])(struct chaos * x) = {take_away, restart, forget, disk,
                                                           order,     crash,   replace};
     struct chaos *x = container_of(a, struct chaos, disaster);
 
@@ -315,7 +316,7 @@ static void on_disaster(struct alarm *a)
 static void accept_rejected(struct chaos *x)
 {
     for (size_t n = 0; n < WATCHES; n++) {
-        struct watch *w = x->life->watches[n];
+        struct watch *w = x->sim_daemon->watches[n];
         bool rejected = false;
 
         for (size_t i = 0; i < watch_list_watch_count(w); i++)
@@ -326,7 +327,7 @@ static void accept_rejected(struct chaos *x)
         net_count(&x->net, FAULT_ACCEPT);
         oracle_decide(&x->oracle, w, n, true);
         watch_guard(w, true);
-        life_poke(x->life, n);
+        sim_daemon_poke(x->sim_daemon, n);
     }
 }
 
@@ -334,9 +335,9 @@ static void on_sample(struct alarm *a)
 {
     struct chaos *x = container_of(a, struct chaos, sample);
 
-    if (x->life != NULL)
-        oracle_sample(&x->oracle, x->life);
-    if (x->life != NULL && x->calm)
+    if (x->sim_daemon != NULL)
+        oracle_sample(&x->oracle, x->sim_daemon);
+    if (x->sim_daemon != NULL && x->calm)
         accept_rejected(x);
     clock_set(&x->clock, a, SAMPLE_MS);
 }
@@ -351,7 +352,7 @@ static void storm(struct chaos *x)
     clock_set(&x->clock, &x->sample, SAMPLE_MS);
     if (x->setup.remembers)
         clock_set(&x->clock, &x->reaper, 5000);
-    person_come(&x->person, x->setup.person_percent);
+    operator_come(&x->operator, x->setup.operator_percent);
     if (x->setup.others)
         clock_set(&x->clock, &x->elsewhere, 1);
     uint64_t until_ms = x->clock.now_ms + x->setup.storm_ms;
@@ -361,7 +362,7 @@ static void storm(struct chaos *x)
 
 static bool is_quiet(const struct chaos *x)
 {
-    return x->life != NULL && life_is_quiet(x->life);
+    return x->sim_daemon != NULL && sim_daemon_is_quiet(x->sim_daemon);
 }
 
 /* A person has those listed anew that know of an object without a name; what such a list has left open
@@ -371,13 +372,13 @@ static bool lists_anew(struct chaos *x)
     bool any = false;
 
     for (size_t n = 0; n < WATCHES; n++) {
-        if (!oracle_waits_for_list(x->life->watches[n]))
+        if (!oracle_waits_for_list(x->sim_daemon->watches[n]))
             continue;
         any = true;
-        if (store_skips(watch_store(x->life->watches[n]))->missing > 0)
+        if (store_skips(watch_store(x->sim_daemon->watches[n]))->missing > 0)
             continue;
-        watch_relist(x->life->watches[n], RELIST_MANUAL);
-        life_poke(x->life, n);
+        watch_relist(x->sim_daemon->watches[n], RELIST_MANUAL);
+        sim_daemon_poke(x->sim_daemon, n);
     }
     return any;
 }
@@ -390,7 +391,7 @@ static void settle(struct chaos *x)
         continue;
     if (!is_quiet(x))
         panic("it never becomes quiet");
-    oracle_check(&x->oracle, x->life);
+    oracle_check(&x->oracle, x->sim_daemon);
 }
 
 static uint64_t count_runs(const struct chaos *x)
@@ -414,15 +415,15 @@ static void start_again(struct chaos *x)
         continue;
     die(x, !clock_percent(&x->clock, 50));
     if (x->setup.remembers && clock_percent(&x->clock, 30))
-        persist_renew_some(&x->memory, 50);
+        persist_renew_some(&x->persist, 50);
     if (clock_percent(&x->clock, 50))
         mutate(x, clock_pick(&x->clock, 1, 6));
     clock_set(&x->clock, &x->birth, clock_pick(&x->clock, 0, 60000));
     settle(x);
     if (x->setup.remembers && count_runs(x) == runs)
         x->features[FEATURE_KEPT_QUIET]++;
-    for (size_t i = 0; i < x->life->stream_count; i++)
-        if (!x->life->streams[i].resumed || x->life->streams[i].listed)
+    for (size_t i = 0; i < x->sim_daemon->stream_count; i++)
+        if (!x->sim_daemon->streams[i].resumed || x->sim_daemon->streams[i].listed)
             return;
     x->features[FEATURE_WARM]++;
 }
@@ -435,7 +436,7 @@ static void drill(struct chaos *x)
     net_cut_off(&x->net);
     while (clock_step(&x->clock, until_ms))
         continue;
-    oracle_check_outage(&x->oracle, x->life);
+    oracle_check_outage(&x->oracle, x->sim_daemon);
     net_heal(&x->net);
     settle(x);
 }
@@ -461,7 +462,7 @@ static void calm(struct chaos *x)
     x->net.percent = 0;
     for (size_t i = 0; i < HOOKS; i++)
         x->handlers[i].well = true;
-    person_leave(&x->person);
+    operator_leave(&x->operator);
     clock_clear(&x->clock, &x->change);
     clock_clear(&x->clock, &x->disaster);
     clock_clear(&x->clock, &x->reaper);
@@ -531,10 +532,10 @@ static void begin(struct chaos *x, const struct chaos_options *options)
         x->handlers[i] = (struct handler){
             .rules = &x->rules[i],
             .clock = &x->clock,
-            .shelf = {.rules = &x->rules[i], .clock = &x->clock, .features = x->features},
+            .output_files = {.rules = &x->rules[i], .clock = &x->clock, .features = x->features},
         };
-    memory_init(&x->memory, &x->clock, &x->api, x->rules, x->handlers, x->features);
-    person_init(&x->person, &x->clock);
+    persist_init(&x->persist, &x->clock, &x->api, x->rules, x->handlers, x->features);
+    operator_init(&x->operator, & x->clock);
     x->change.fn = on_change;
     x->elsewhere.fn = on_elsewhere;
     x->disaster.fn = on_disaster;
@@ -557,7 +558,7 @@ void chaos_run(uint64_t seed, const struct chaos_options *options, struct totals
     end_life(x);
     sum_up(x, totals);
     oracle_fini(&x->oracle);
-    memory_fini(&x->memory);
+    persist_fini(&x->persist);
     api_fini(&x->api);
     free(x);
 }

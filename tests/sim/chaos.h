@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/life.h"
+#include "sim/operator.h"
 #include "sim/oracle.h"
-#include "sim/person.h"
+#include "sim/sim_daemon.h"
 
 /* Sums over simulations. */
 struct totals {

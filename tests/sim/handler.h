@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/shelf.h"
+#include "sim/output_files.h"
 
 /* What a hook's runs have made of a key. */
 struct effect {
@@ -25,9 +25,9 @@ struct effect {
 struct handler {
     const struct rules *rules;
     struct clock *clock;
-    struct shelf shelf;
+    struct output_files output_files;
     bool well; /* no run fails */
-    struct effect effects[RULES_SOURCES][ACCOUNT_KEYS];
+    struct effect effects[RULES_SOURCES][DELIVERY_MODEL_KEYS];
     uint64_t runs;
     uint64_t failures;
     bool snapshot_seen;

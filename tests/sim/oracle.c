@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "base/panic.h"
-#include "sim/account.h"
 #include "sim/answer.h"
+#include "sim/delivery_model.h"
 #include "sim/world.h"
 
 static void add(struct sights *s, struct sight sight)
@@ -26,8 +26,8 @@ void oracle_note(struct oracle *o)
             struct sight sight = {.from_ms = o->clock->now_ms};
 
             /* Whether match selects what cannot be used is not always known: it is marked then. */
-            sight.odd = lens_selects(life_lens(w), key, is) && is->odd != API_USABLE;
-            if (lens_keeps(life_lens(w), key, is)) {
+            sight.odd = lens_selects(sim_daemon_lens(w), key, is) && is->odd != API_USABLE;
+            if (lens_keeps(sim_daemon_lens(w), key, is)) {
                 sight.uid = is->uid;
                 sight.rv = is->rv;
             }
@@ -64,7 +64,7 @@ static uint64_t number_from(struct str text, size_t from)
     return n;
 }
 
-static void remember(struct oracle *o, const struct restore *r, size_t number)
+static void remember(struct oracle *o, const struct disk *r, size_t number)
 {
     memset(o->last[number], 0, sizeof(o->last[number]));
     for (size_t key = 0; key < API_KEYS; key++) {
@@ -78,7 +78,7 @@ static void remember(struct oracle *o, const struct restore *r, size_t number)
     }
 }
 
-void oracle_begin(struct oracle *o, const struct restore *r)
+void oracle_begin(struct oracle *o, const struct disk *r)
 {
     for (size_t w = 0; w < WATCHES; w++) {
         o->told_ms[w] = o->clock->now_ms;
@@ -148,24 +148,24 @@ static void look_at_list_watch(struct oracle *o, const struct list_watch_status 
                                struct guarded *g)
 {
     uint64_t rv = number_from(str_c(s->rv), 0);
-    bool marks = rv != g->rv && s->events == g->events;
+    bool disk_hooks = rv != g->rv && s->events == g->events;
 
     if (g->rv == 0 && s->resume != RESUME_NONE &&
         s->resume != RESUME_OVER) { /* known from an earlier life: by events, maybe */
         g->mark = number_from(str_c(s->collection_rv), 0);
-        marks = false;
+        disk_hooks = false;
     }
 
     if (*s->rv == '\0') { /* the server gives none */
         g->mark = 0;
-        marks = false;
+        disk_hooks = false;
     }
-    if (marks && rv < g->mark && !was_held(o, g))
+    if (disk_hooks && rv < g->mark && !was_held(o, g))
         panic("the version went back from %" PRIu64 " to %" PRIu64 ", and nobody was asked",
               g->mark, rv);
     g->rv = rv;
     g->events = s->events;
-    g->mark = marks || rv < g->mark ? rv : g->mark;
+    g->mark = disk_hooks || rv < g->mark ? rv : g->mark;
     if (!guard_holds(s->guard))
         *g = (struct guarded){.mark = g->mark, .rv = rv, .events = s->events};
     else if (g->held_ms == 0)
@@ -232,7 +232,7 @@ static void check_told_once(struct oracle *o, size_t number, const struct delta 
               ", and the last that was told was life %" PRIu64 ", version %" PRIu64,
               number, delta_type_name(d->type), STR_ARG(object_key(d->object)), is.uid, is.rv,
               last->uid, last->rv);
-    *last = account_is_end(d->type) ? (struct told_last){0} : is;
+    *last = delivery_model_is_end(d->type) ? (struct told_last){0} : is;
 }
 
 static void count_missed(struct oracle *o, const struct delta *d)
@@ -311,7 +311,7 @@ static enum behind behind(const struct stream *s)
 }
 
 /* The same of the watch: its worst stream. */
-static enum behind behind_of(const struct life *l, size_t number)
+static enum behind behind_of(const struct sim_daemon *l, size_t number)
 {
     enum behind worst = BEHIND_LAG;
 
@@ -321,7 +321,7 @@ static enum behind behind_of(const struct life *l, size_t number)
     return worst;
 }
 
-static void sample(struct oracle *o, const struct life *l, size_t number)
+static void sample(struct oracle *o, const struct sim_daemon *l, size_t number)
 {
     const struct watch *w = l->watches[number];
     bool is_silent = false;
@@ -354,7 +354,7 @@ static void sample(struct oracle *o, const struct life *l, size_t number)
 }
 
 /* Does it tell what its status says? An alarm of this very time may still be to come. */
-static void check_told(const struct oracle *o, const struct life *l, size_t number)
+static void check_told(const struct oracle *o, const struct sim_daemon *l, size_t number)
 {
     bool is = watch_status(l->watches[number], o->clock->now_ms).stale;
     bool was = watch_status(l->watches[number], o->clock->now_ms - 1).stale;
@@ -364,22 +364,22 @@ static void check_told(const struct oracle *o, const struct life *l, size_t numb
               is ? "stale" : "fresh");
 }
 
-void oracle_sample(struct oracle *o, const struct life *l)
+void oracle_sample(struct oracle *o, const struct sim_daemon *l)
 {
     for (size_t w = 0; w < WATCHES; w++) {
         sample(o, l, w);
         check_told(o, l, w);
     }
-    viewed_sample(&l->viewed);
+    view_oracle_sample(&l->view_oracle);
 }
 
-void oracle_check_outage(const struct oracle *o, const struct life *l)
+void oracle_check_outage(const struct oracle *o, const struct sim_daemon *l)
 {
     for (size_t w = 0; w < WATCHES; w++)
         if (!watch_status(l->watches[w], o->clock->now_ms).stale)
             panic("watch %s has no server, and is not stale", watch_name(l->watches[w]));
-    ensure(view_stale(l->viewed.view));
-    world_check_outage(&l->crew);
+    ensure(view_stale(l->view_oracle.view));
+    world_check_outage(&l->sim_hooks);
 }
 
 static bool was_seen(const struct sights *s, const struct told_last *is)
@@ -409,7 +409,7 @@ static void check_odd(const struct oracle *o, const struct watch *w, size_t numb
 static void check_usable(const struct oracle *o, const struct watch *w, size_t number, size_t key)
 {
     const struct api_object *want = &o->api->now[key];
-    bool wanted = lens_keeps(life_lens(number), key, want);
+    bool wanted = lens_keeps(sim_daemon_lens(number), key, want);
     const struct object *have = store_get(watch_store(w), str_c(api_key(key)));
 
     if ((have != NULL) != wanted)
@@ -435,7 +435,7 @@ static void check_cache(const struct oracle *o, const struct watch *w, size_t nu
         const struct api_object *want = &o->api->now[key];
 
         count += store_get(store, str_c(api_key(key))) != NULL;
-        if (want->odd == API_USABLE || !lens_keeps(life_lens(number), key, want)) {
+        if (want->odd == API_USABLE || !lens_keeps(sim_daemon_lens(number), key, want)) {
             check_usable(o, w, number, key);
             continue;
         }
@@ -455,7 +455,7 @@ static void check_status(const struct oracle *o, const struct watch *w)
               watch_name(w), s.stale, s.held != NULL ? s.held : "nothing", s.synced, s.err->text);
 }
 
-void oracle_check(struct oracle *o, const struct life *l)
+void oracle_check(struct oracle *o, const struct sim_daemon *l)
 {
     for (size_t w = 0; w < WATCHES; w++) {
         check_cache(o, l->watches[w], w);
@@ -464,7 +464,7 @@ void oracle_check(struct oracle *o, const struct life *l)
     for (size_t key = 0; key < API_KEYS; key++)
         if (o->api->now[key].odd != API_USABLE)
             return; /* of such a one hooks have what they were told */
-    viewed_check(&l->viewed, o->api->now);
-    world_check(&l->crew, o->api);
-    crew_check_quiet(&l->crew);
+    view_oracle_check(&l->view_oracle, o->api->now);
+    world_check(&l->sim_hooks, o->api);
+    sim_hooks_check_quiet(&l->sim_hooks);
 }

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sim/life.h"
-#include "sim/recall.h"
+#include "sim/disk.h"
+#include "sim/sim_daemon.h"
 
 /* A state of a key as a watch should see it, from then on; uid 0 = none. */
 struct sight {
@@ -95,7 +95,7 @@ void oracle_fini(struct oracle *o);
 void oracle_note(struct oracle *o);
 
 /* A daemon starts, and remembers. */
-void oracle_begin(struct oracle *o, const struct restore *r);
+void oracle_begin(struct oracle *o, const struct disk *r);
 
 /* Of an object it knows no more than this. */
 void oracle_know(struct oracle *o, size_t number, size_t key, uint64_t uid);
@@ -110,10 +110,10 @@ void oracle_decide(struct oracle *o, const struct watch *w, size_t number, bool 
 void oracle_look(struct oracle *o, const struct watch *w, size_t number);
 
 /* Now and then: are caches older than they say? */
-void oracle_sample(struct oracle *o, const struct life *l);
+void oracle_sample(struct oracle *o, const struct sim_daemon *l);
 
 /* All servers are gone for long: does everybody know? */
-void oracle_check_outage(const struct oracle *o, const struct life *l);
+void oracle_check_outage(const struct oracle *o, const struct sim_daemon *l);
 
 /* Is it the mark of an object that a list did not name, and yet did not delete? */
 bool oracle_is_missing(const struct skip *s);
@@ -122,6 +122,6 @@ bool oracle_is_missing(const struct skip *s);
 bool oracle_waits_for_list(const struct watch *w);
 
 /* All is quiet. */
-void oracle_check(struct oracle *o, const struct life *l);
+void oracle_check(struct oracle *o, const struct sim_daemon *l);
 
 #endif

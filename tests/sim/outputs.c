@@ -2,16 +2,16 @@
 #include "sim/outputs.h"
 
 #include "base/panic.h"
-#include "sim/recall.h"
+#include "sim/disk.h"
 
 static size_t at(const struct outputs *o, const struct run *run)
 {
     return o->rules->mode == HOOK_OBJECT ? api_find(str_c(run_key(run))) : 0;
 }
 
-static struct shelf_file *file_of(const struct outputs *o, const struct run *run)
+static struct output_files_file *file_of(const struct outputs *o, const struct run *run)
 {
-    return run->file != NULL ? &o->shelf->files[at(o, run)] : NULL;
+    return run->file != NULL ? &o->output_files->files[at(o, run)] : NULL;
 }
 
 void outputs_renew(struct outputs *o)
@@ -23,7 +23,7 @@ void outputs_renew(struct outputs *o)
 
 bool outputs_holds(const struct outputs *o, const struct run *run, uint64_t bytes)
 {
-    const struct shelf_file *f = file_of(o, run);
+    const struct output_files_file *f = file_of(o, run);
 
     if (f == NULL)
         return true;
@@ -33,7 +33,7 @@ bool outputs_holds(const struct outputs *o, const struct run *run, uint64_t byte
 void outputs_fill(struct outputs *o, const struct run *run, bool ok, bool writes, uint64_t bytes,
                   struct run_result *result)
 {
-    struct shelf_file *f = file_of(o, run);
+    struct output_files_file *f = file_of(o, run);
 
     if (f == NULL)
         return;
@@ -64,7 +64,7 @@ static void note_known(struct outputs *o, const struct run *run, enum run_file b
     else if (o->unsure[i])
         o->excused = true;
     o->unsure[i] = o->renewed[i] = false;
-    o->numbers[i] = restore_number(o->restore);
+    o->numbers[i] = disk_number(o->disk);
 }
 
 void outputs_end(struct outputs *o, const struct run *run, bool ok, bool writes,
@@ -84,7 +84,7 @@ void outputs_end(struct outputs *o, const struct run *run, bool ok, bool writes,
 
 void outputs_cut(struct outputs *o, const struct run *run, bool writes, uint64_t bytes)
 {
-    struct shelf_file *f = file_of(o, run);
+    struct output_files_file *f = file_of(o, run);
 
     if (f == NULL || !writes || outputs_holds(o, run, bytes))
         return;
@@ -102,13 +102,13 @@ void outputs_begin_apply(struct outputs *o)
     o->kept = false;
     o->covers = o->writes;
     o->excused = false;
-    o->number = restore_number(o->restore);
+    o->number = disk_number(o->disk);
 }
 
 void outputs_end_apply(struct outputs *o, bool ok)
 {
     o->excused = o->excused || !ok;
-    o->number = restore_number(o->restore);
+    o->number = disk_number(o->disk);
     if (ok)
         o->applied = o->covers;
 }
@@ -116,10 +116,10 @@ void outputs_end_apply(struct outputs *o, bool ok)
 void outputs_crash(struct outputs *o)
 {
     for (size_t i = 0; i < API_KEYS; i++) {
-        o->unsure[i] = o->unsure[i] || o->numbers[i] > o->restore->written;
+        o->unsure[i] = o->unsure[i] || o->numbers[i] > o->disk->written;
         o->numbers[i] = 0;
     }
-    o->excused = o->excused || o->number > o->restore->written;
+    o->excused = o->excused || o->number > o->disk->written;
     o->number = 0;
     o->kept = o->writes > o->applied;
 }

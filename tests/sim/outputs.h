@@ -6,13 +6,13 @@
 #ifndef SIM_OUTPUTS_H
 #define SIM_OUTPUTS_H
 
-#include "sim/shelf.h"
+#include "sim/output_files.h"
 
 /* Zero but for the first four. */
 struct outputs {
     const struct rules *rules;
-    struct shelf *shelf; /* what the files hold */
-    const struct restore *restore;
+    struct output_files *output_files; /* what the files hold */
+    const struct disk *disk;
     uint64_t *features;         /* FEATURES counts */
     bool renewed[API_KEYS];     /* what it holds is to be applied again when a run finds it */
     bool unsure[API_KEYS];      /* the daemon may not know what it holds */

@@ -11,38 +11,40 @@
 struct program {
     struct list link;
     struct alarm alarm;
-    struct crew *crew;
+    struct sim_hooks *sim_hooks;
     struct run *run;
     struct handler_plan plan;
     bool stopped; /* the daemon ends */
     bool opening; /* as in io/runner: it waits for its marks */
 };
 
-static uint64_t now(const struct crew *c)
+static uint64_t now(const struct sim_hooks *c)
 {
     return c->params.clock->now_ms;
 }
 
 static void free_program(struct program *p)
 {
-    clock_clear(p->crew->params.clock, &p->alarm);
+    clock_clear(p->sim_hooks->params.clock, &p->alarm);
     list_remove(&p->link);
     free(p);
 }
 
 /* What hooks_finish() says of the run. */
-static void check_verdict(const struct crew *c, const struct program *p,
-                          const struct hooks_verdict *v, const struct pace *pace)
+static void check_verdict(const struct sim_hooks *c, const struct program *p,
+                          const struct hooks_verdict *v, const struct run_timing *run_timing)
 {
     bool ok = p->plan.end == RUN_EXITED && p->plan.status == 0;
     uint64_t retry_ms = NEVER_MS;
 
-    if (pace->ordered_ms != NEVER_MS)
+    if (run_timing->ordered_ms != NEVER_MS)
         return;
-    if ((pace->failures > 0 || pace->not_started) && !pace->parked)
-        retry_ms = (pace->not_started ? pace->not_started_ms : pace->earliest_ms) - now(c);
+    if ((run_timing->failures > 0 || run_timing->not_started) && !run_timing->parked)
+        retry_ms =
+            (run_timing->not_started ? run_timing->not_started_ms : run_timing->earliest_ms) -
+            now(c);
     if ((v->outcome == HISTORY_OK) != ok || v->retry_ms != retry_ms ||
-        (pace->parked && v->outcome != HISTORY_PARKED))
+        (run_timing->parked && v->outcome != HISTORY_PARKED))
         panic("it says of the run: outcome %s, retry in %" PRIu64 " ms, not %" PRIu64,
               history_outcome_name(v->outcome), v->retry_ms, retry_ms);
 }
@@ -50,7 +52,7 @@ static void check_verdict(const struct crew *c, const struct program *p,
 /* Of apply. */
 static void end_apply(struct program *p)
 {
-    struct crew *c = p->crew;
+    struct sim_hooks *c = p->sim_hooks;
     size_t hook = p->run->hook->index;
     const struct run_result result = {
         .end = p->plan.end, .status = p->plan.status, .text = "simulated", .wall_ns = 1};
@@ -58,72 +60,75 @@ static void end_apply(struct program *p)
     clock_trace(c->params.clock, "%s: apply %" PRIu64 " ends: %d, status %d", p->run->hook->name,
                 p->run->id, (int)p->plan.end, p->plan.status);
     if (c->is_watched) {
-        shelf_end_apply(&c->params.handlers[hook].shelf, &result);
-        watcher_end_apply(&c->watcher, hook, result.end == RUN_NOT_STARTED);
+        output_files_end_apply(&c->params.handlers[hook].output_files, &result);
+        hook_checker_end_apply(&c->hook_checker, hook, result.end == RUN_NOT_STARTED);
     }
-    if (crew_remembers(c))
-        outputs_end_apply(&c->params.memory->outputs[hook],
+    if (sim_hooks_remembers(c))
+        outputs_end_apply(&c->params.persist->outputs[hook],
                           result.end == RUN_EXITED && result.status == 0);
     hooks_finish(&c->hooks, p->run, &result, now(c));
     free_program(p);
 }
 
 /* Of the command, or a removal. */
-static void end_files(struct crew *c, const struct program *p, bool ok, struct run_result *result)
+static void end_files(struct sim_hooks *c, const struct program *p, bool ok,
+                      struct run_result *result)
 {
     size_t hook = p->run->hook->index;
     struct handler *h = &c->params.handlers[hook];
 
     uint64_t bytes = p->run->file != NULL ? handler_render_run(h, p->run) : 0;
 
-    bool late = crew_remembers(c) && p->plan.writes &&
-                !outputs_holds(&c->params.memory->outputs[hook], p->run, bytes);
+    bool late = sim_hooks_remembers(c) && p->plan.writes &&
+                !outputs_holds(&c->params.persist->outputs[hook], p->run, bytes);
 
     if (!c->is_watched) {
-        outputs_fill(&c->params.memory->outputs[hook], p->run, ok, p->plan.writes, bytes, result);
+        outputs_fill(&c->params.persist->outputs[hook], p->run, ok, p->plan.writes, bytes, result);
     } else {
-        shelf_end(&h->shelf, p->run, ok, p->plan.writes, bytes, result);
-        if (shelf_release(&h->shelf, p->run, result))
-            watcher_unpark(&c->watcher, hook);
+        output_files_end(&h->output_files, p->run, ok, p->plan.writes, bytes, result);
+        if (output_files_release(&h->output_files, p->run, result))
+            hook_checker_unpark(&c->hook_checker, hook);
     }
     clock_trace(c->params.clock, "%s: %s: file %d", h->rules->name,
                 p->run->file != NULL ? p->run->file : "none", (int)result->file);
-    if (crew_remembers(c))
-        outputs_end(&c->params.memory->outputs[hook], p->run, ok, late, result);
+    if (sim_hooks_remembers(c))
+        outputs_end(&c->params.persist->outputs[hook], p->run, ok, late, result);
 }
 
 static size_t key_of(const struct run_event *e)
 {
-    return e->entry->key[0] == '\0' ? ACCOUNT_OUTAGE : api_find(str_c(e->entry->key));
+    return e->entry->key[0] == '\0' ? DELIVERY_MODEL_OUTAGE : api_find(str_c(e->entry->key));
 }
 
 /* Frees the run. */
-static void finish(struct crew *c, const struct program *p, const struct run_result *result)
+static void finish(struct sim_hooks *c, const struct program *p, const struct run_result *result)
 {
-    struct witness *w = crew_remembers(c) ? &c->params.memory->witness : NULL;
+    struct restart_oracle *w = sim_hooks_remembers(c) ? &c->params.persist->restart_oracle : NULL;
     const struct run_event *e = run_keyed(p->run);
     size_t hook = p->run->hook->index;
     size_t source = e != NULL ? e->entry->source : 0;
     size_t key = e != NULL ? key_of(e) : 0;
-    const struct pace *pace = c->is_watched ? watcher_end(&c->watcher, p->run, result) : NULL;
+    const struct run_timing *run_timing =
+        c->is_watched ? hook_checker_end(&c->hook_checker, p->run, result) : NULL;
 
-    if (crew_remembers(c))
-        witness_end(w, p->run, result);
+    if (sim_hooks_remembers(c))
+        restart_oracle_end(w, p->run, result);
     struct hooks_verdict v = hooks_finish(&c->hooks, p->run, result, now(c));
-    if (pace != NULL)
-        check_verdict(c, p, &v, pace);
+    if (run_timing != NULL)
+        check_verdict(c, p, &v, run_timing);
     if (v.outcome == HISTORY_PARKED)
         clock_trace(c->params.clock, "%s: source %zu, key %zu is parked",
                     c->params.rules[hook].name, source, key);
-    bool parked = !result->stopped && v.outcome == HISTORY_PARKED &&
-                  crew_says_parked(c, hook, source, key); /* if nobody has ordered it meanwhile */
-    if (crew_remembers(c) && result->end != RUN_NOT_STARTED)
-        witness_verdict(w, hook, source, key, parked);
+    bool parked =
+        !result->stopped && v.outcome == HISTORY_PARKED &&
+        sim_hooks_says_parked(c, hook, source, key); /* if nobody has ordered it meanwhile */
+    if (sim_hooks_remembers(c) && result->end != RUN_NOT_STARTED)
+        restart_oracle_verdict(w, hook, source, key, parked);
 }
 
 static void end_program(struct program *p)
 {
-    struct crew *c = p->crew;
+    struct sim_hooks *c = p->sim_hooks;
     bool ok = p->plan.end == RUN_EXITED && p->plan.status == 0;
     struct run_result result = {
         .end = p->plan.end, .status = p->plan.status, .text = "simulated", .wall_ns = 1};
@@ -145,21 +150,21 @@ static void end_program(struct program *p)
 /* What it is about is on disk, or nobody remembers anyhow. */
 static void begin_program(struct program *p)
 {
-    struct crew *c = p->crew;
+    struct sim_hooks *c = p->sim_hooks;
 
     p->opening = false;
     if (p->run->kind != RUN_APPLY && p->plan.end != RUN_NOT_STARTED) {
         handler_tell(&c->params.handlers[p->run->hook->index], p->run);
-        if (crew_remembers(c))
-            witness_tell(&c->params.memory->witness, p->run);
+        if (sim_hooks_remembers(c))
+            restart_oracle_tell(&c->params.persist->restart_oracle, p->run);
     }
 }
 
 /* Deaths are of interest while what has begun or ended is on its way to disk. */
-static void tempt(struct crew *c, const struct program *p)
+static void tempt(struct sim_hooks *c, const struct program *p)
 {
     struct clock *clock = c->params.clock;
-    bool storm = crew_remembers(c) && !c->params.handlers[p->run->hook->index].well;
+    bool storm = sim_hooks_remembers(c) && !c->params.handlers[p->run->hook->index].well;
 
     if (storm && clock_percent(clock, 2))
         clock_set(clock, c->params.reaper, clock_pick(clock, 0, 15));
@@ -168,23 +173,23 @@ static void tempt(struct crew *c, const struct program *p)
 static void on_alarm(struct alarm *a)
 {
     struct program *p = container_of(a, struct program, alarm);
-    struct crew *c = p->crew;
+    struct sim_hooks *c = p->sim_hooks;
 
     tempt(c, p);
     if (p->opening) {
-        restore_sync(c->params.memory->marks.restore);
+        disk_sync(c->params.persist->disk_hooks.disk);
         begin_program(p);
         clock_set(c->params.clock, a, p->plan.ms);
         return;
     }
     if (c->is_watched)
-        watcher_before(&c->watcher);
+        hook_checker_before(&c->hook_checker);
     end_program(p);
-    crew_keep_now(c);
-    crew_start_due(c, c->synced);
+    sim_hooks_keep_now(c);
+    sim_hooks_start_due(c, c->synced);
 }
 
-static void trace_start(const struct crew *c, const struct run *run)
+static void trace_start(const struct sim_hooks *c, const struct run *run)
 {
     clock_trace(c->params.clock, "%s: run %" PRIu64 " starts, %s, attempt %u", run->hook->name,
                 run->id, run_reason_name(run->reason), run->attempt);
@@ -195,7 +200,7 @@ static void trace_start(const struct crew *c, const struct run *run)
 }
 
 /* Somebody else's program keeps a slot for long. */
-static bool somebody_hangs(const struct crew *c, const struct hook *but)
+static bool somebody_hangs(const struct sim_hooks *c, const struct hook *but)
 {
     list_each (pos, tmp, &c->programs) {
         const struct program *p = list_entry(pos, struct program, link);
@@ -207,7 +212,7 @@ static bool somebody_hangs(const struct crew *c, const struct hook *but)
     return false;
 }
 
-static void count_start(const struct crew *c, const struct program *p)
+static void count_start(const struct sim_hooks *c, const struct program *p)
 {
     uint64_t *features = c->params.features;
 
@@ -219,12 +224,12 @@ static void count_start(const struct crew *c, const struct program *p)
 }
 
 /* Whose file it is was settled before it starts. */
-static struct handler_plan plan_run(const struct crew *c, struct run *run)
+static struct handler_plan plan_run(const struct sim_hooks *c, struct run *run)
 {
     struct handler *h = &c->params.handlers[run->hook->index];
     bool nothing = false;
     struct err err;
-    bool refused = c->is_watched && shelf_claim(&h->shelf, run, &nothing);
+    bool refused = c->is_watched && output_files_claim(&h->output_files, run, &nothing);
     bool is = files_claim(run, &err) != ERR_OK;
 
     if (is != refused && c->is_watched)
@@ -243,31 +248,31 @@ static struct handler_plan plan_run(const struct crew *c, struct run *run)
 }
 
 /* It may start, say those who look on. */
-static void check_start(struct crew *c, const struct run *run)
+static void check_start(struct sim_hooks *c, const struct run *run)
 {
     size_t hook = run->hook->index;
     bool applies = run->kind == RUN_APPLY;
 
     if (c->is_watched && applies)
-        shelf_begin_apply(&c->params.handlers[hook].shelf, run);
+        output_files_begin_apply(&c->params.handlers[hook].output_files, run);
     else if (c->is_watched)
-        watcher_begin(&c->watcher, run);
-    if (!crew_remembers(c))
+        hook_checker_begin(&c->hook_checker, run);
+    if (!sim_hooks_remembers(c))
         return;
-    witness_look(&c->params.memory->witness, &c->hooks);
+    restart_oracle_look(&c->params.persist->restart_oracle, &c->hooks);
     if (applies)
-        outputs_begin_apply(&c->params.memory->outputs[hook]);
+        outputs_begin_apply(&c->params.persist->outputs[hook]);
     else
-        witness_begin_run(&c->params.memory->witness, run);
+        restart_oracle_begin_run(&c->params.persist->restart_oracle, run);
 }
 
-void program_start(struct crew *c, struct run *run)
+void program_start(struct sim_hooks *c, struct run *run)
 {
     struct handler *h = &c->params.handlers[run->hook->index];
-    struct program *p = MEM_NEW(struct program, .crew = c, .run = run);
+    struct program *p = MEM_NEW(struct program, .sim_hooks = c, .run = run);
 
     p->alarm.fn = on_alarm;
-    p->opening = crew_remembers(c);
+    p->opening = sim_hooks_remembers(c);
     list_init(&p->link);
     list_append(&c->programs, &p->link);
     trace_start(c, run);
@@ -276,39 +281,39 @@ void program_start(struct crew *c, struct run *run)
     if (!p->opening)
         begin_program(p);
     if (c->is_watched)
-        crew_look_at_shelf(c, run->hook->index);
+        sim_hooks_look_at_shelf(c, run->hook->index);
     count_start(c, p);
     clock_set(c->params.clock, &p->alarm,
               p->opening ? clock_pick(c->params.clock, 0, 20) : p->plan.ms);
 }
 
 /* The daemon dies: a program that has started may have had its effect. */
-static void cut(struct crew *c, const struct program *p)
+static void cut(struct sim_hooks *c, const struct program *p)
 {
     size_t hook = p->run->hook->index;
     bool started = !p->opening && p->plan.end != RUN_NOT_STARTED;
     bool effect = started && p->plan.end != RUN_UNFIT && clock_percent(c->params.clock, 50);
 
     if (p->run->kind == RUN_APPLY) {
-        outputs_end_apply(&c->params.memory->outputs[hook], false);
+        outputs_end_apply(&c->params.persist->outputs[hook], false);
         return;
     }
-    witness_cut(&c->params.memory->witness, p->run, started);
+    restart_oracle_cut(&c->params.persist->restart_oracle, p->run, started);
     if (!started)
         return;
     handler_end(&c->params.handlers[hook], p->run, false, effect);
     if (p->run->file != NULL)
-        outputs_cut(&c->params.memory->outputs[hook], p->run, effect,
+        outputs_cut(&c->params.persist->outputs[hook], p->run, effect,
                     handler_render_run(&c->params.handlers[hook], p->run));
 }
 
-void program_stop_all(struct crew *c)
+void program_stop_all(struct sim_hooks *c)
 {
     list_each (pos, tmp, &c->programs) {
         struct program *p = list_entry(pos, struct program, link);
 
         if (p->run->kind != RUN_APPLY)
-            witness_cut(&c->params.memory->witness, p->run, !p->opening);
+            restart_oracle_cut(&c->params.persist->restart_oracle, p->run, !p->opening);
         c->params.features[FEATURE_STOPPED]++;
         p->plan =
             (struct handler_plan){.end = RUN_FAILED, .effect = clock_percent(c->params.clock, 50)};
@@ -317,12 +322,12 @@ void program_stop_all(struct crew *c)
     }
 }
 
-void program_kill_all(struct crew *c)
+void program_kill_all(struct sim_hooks *c)
 {
     list_each (pos, tmp, &c->programs) {
         struct program *p = list_entry(pos, struct program, link);
 
-        if (crew_remembers(c))
+        if (sim_hooks_remembers(c))
             cut(c, p);
         free_program(p);
     }

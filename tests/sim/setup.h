@@ -25,7 +25,7 @@ enum {
 };
 
 /* What hooks look at: watches, and the view. */
-enum { VIEWED = WATCHES, SOURCES };
+enum { VIEW_ORACLE = WATCHES, SOURCES };
 
 /* What the servers make of a watch that asks for its initial events. */
 enum setup_streams {
@@ -58,7 +58,7 @@ struct setup {
     unsigned fault_percent;    /* where a fault can happen */
     unsigned hook_percent;     /* of runs that fail, at most */
     unsigned hook_slots;       /* beyond each hook's own */
-    unsigned person_percent;   /* of the moments at which somebody meddles with the hooks */
+    unsigned operator_percent; /* of the moments at which somebody meddles with the hooks */
     unsigned disaster_percent; /* of the moments at which one can happen */
     uint64_t storm_ms;         /* faults and changes */
     uint64_t change_every_ms;  /* at most */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/panic.h"
-#include "sim/life.h"
+#include "sim/sim_daemon.h"
 
 static void complain(const struct rules *r, size_t key, const struct effect *f,
                      const struct api_object *now)
@@ -57,23 +57,24 @@ static struct api_object truth(const struct api *api, size_t number, size_t key)
 {
     static const struct api_object none;
 
-    if (number == VIEWED)
-        return viewed_truth(api->now, key);
-    return lens_keeps(life_lens(number), key, &api->now[key]) ? api->now[key] : none;
+    if (number == VIEW_ORACLE)
+        return view_oracle_truth(api->now, key);
+    return lens_keeps(sim_daemon_lens(number), key, &api->now[key]) ? api->now[key] : none;
 }
 
-static void check_source(const struct crew *c, size_t hook, size_t source, const struct api *api)
+static void check_source(const struct sim_hooks *c, size_t hook, size_t source,
+                         const struct api *api)
 {
     const struct handler *h = &c->params.handlers[hook];
 
-    if (rules_take(h->rules, DELTA_FRESH) && h->effects[source][ACCOUNT_OUTAGE].uid != 0 &&
-        !crew_is_parked(c, hook, source, ACCOUNT_OUTAGE))
+    if (rules_take(h->rules, DELTA_FRESH) && h->effects[source][DELIVERY_MODEL_OUTAGE].uid != 0 &&
+        !sim_hooks_is_parked(c, hook, source, DELIVERY_MODEL_OUTAGE))
         panic("%s: source %zu is stale for it", h->rules->name, source);
     for (size_t key = 0; key < API_KEYS; key++) {
         const struct api_object now = truth(api, h->rules->sources[source], key);
-        bool skipped = crew_skips(c, hook, source, key, &now);
+        bool skipped = sim_hooks_skips(c, hook, source, key, &now);
 
-        if (crew_is_parked(c, hook, source, key))
+        if (sim_hooks_is_parked(c, hook, source, key))
             continue;
         if (h->rules->mode != HOOK_SNAPSHOT)
             check_effect(h->rules, key, &h->effects[source][key], skipped, &now);
@@ -83,16 +84,16 @@ static void check_source(const struct crew *c, size_t hook, size_t source, const
 }
 
 /* The same behind lives that this one remembers: whose it is, is what has had an effect. */
-static void check_kept_file(const struct crew *c, size_t hook, size_t key)
+static void check_kept_file(const struct sim_hooks *c, size_t hook, size_t key)
 {
     const struct handler *h = &c->params.handlers[hook];
-    const struct shelf_file *f = &h->shelf.files[key];
+    const struct output_files_file *f = &h->output_files.files[key];
     bool by_key = h->rules->mode == HOOK_OBJECT;
     bool wanted = !by_key && f->is;
     bool right = false;
 
     for (size_t s = 0; s < (by_key ? RULES_SOURCES : 1); s++) {
-        if (crew_is_parked(c, hook, s, key))
+        if (sim_hooks_is_parked(c, hook, s, key))
             return;
         wanted = wanted || (by_key && h->effects[s][key].uid != 0);
         right = right || f->bytes == handler_render(h, s, key);
@@ -104,10 +105,10 @@ static void check_kept_file(const struct crew *c, size_t hook, size_t key)
 
 /* What runs made of the keys is looked at elsewhere; it must be what the file says. One without an
  * owner must have been removed with its key, unless that ended while there was no daemon. */
-static void check_file(const struct crew *c, size_t hook, size_t key)
+static void check_file(const struct sim_hooks *c, size_t hook, size_t key)
 {
     const struct handler *h = &c->params.handlers[hook];
-    const struct shelf_file *f = &h->shelf.files[key];
+    const struct output_files_file *f = &h->output_files.files[key];
     size_t source = f->owner > 0 ? f->owner - 1 : 0;
     bool by_key = h->rules->mode == HOOK_OBJECT;
     bool wanted = by_key ? h->effects[source][key].uid != 0 : f->owner > 0;
@@ -116,7 +117,7 @@ static void check_file(const struct crew *c, size_t hook, size_t key)
         check_kept_file(c, hook, key);
         return;
     }
-    if (f->left || watcher_is_parked(&c->watcher, hook, source, key))
+    if (f->left || hook_checker_is_parked(&c->hook_checker, hook, source, key))
         return;
     if (f->owner == 0 ? f->is : f->is != wanted)
         panic("%s: the file of %s is %s", h->rules->name, api_key(key),
@@ -125,7 +126,7 @@ static void check_file(const struct crew *c, size_t hook, size_t key)
         panic("%s: the file of %s is not what it should be", h->rules->name, api_key(key));
 }
 
-void world_check(const struct crew *c, const struct api *api)
+void world_check(const struct sim_hooks *c, const struct api *api)
 {
     for (size_t i = 0; i < HOOKS; i++) {
         for (size_t s = 0; s < RULES_SOURCES; s++)
@@ -135,14 +136,14 @@ void world_check(const struct crew *c, const struct api *api)
     }
 }
 
-void world_check_outage(const struct crew *c)
+void world_check_outage(const struct sim_hooks *c)
 {
     for (size_t i = 0; i < HOOKS; i++)
         for (size_t s = 0; s < RULES_SOURCES; s++) {
-            const struct effect *f = &c->params.handlers[i].effects[s][ACCOUNT_OUTAGE];
+            const struct effect *f = &c->params.handlers[i].effects[s][DELIVERY_MODEL_OUTAGE];
 
             if (rules_take(&c->params.rules[i], DELTA_STALE) && (f->uid == 0 || !f->sure) &&
-                !crew_is_parked(c, i, s, ACCOUNT_OUTAGE))
+                !sim_hooks_is_parked(c, i, s, DELIVERY_MODEL_OUTAGE))
                 panic("%s: does not know that source %zu is stale", c->params.rules[i].name, s);
         }
 }

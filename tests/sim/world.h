@@ -7,12 +7,12 @@
 #define SIM_WORLD_H
 
 #include "sim/api.h"
-#include "sim/crew.h"
+#include "sim/sim_hooks.h"
 
 /* All is quiet. */
-void world_check(const struct crew *c, const struct api *api);
+void world_check(const struct sim_hooks *c, const struct api *api);
 
 /* All sources are gone for long. */
-void world_check_outage(const struct crew *c);
+void world_check_outage(const struct sim_hooks *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "admin_world.h"
-#include "trusted.h"
+#include "identified.h"
 
 #include <string.h>
 
@@ -226,7 +226,7 @@ void admin_world_list(struct admin_world *t, size_t watch, int status, const cha
     }
     list_watch_head(f, &head, now.ms);
     assert_true(list_watch_body(f, body, strlen(body), now));
-    list_watch_end_trusted(f, NULL, now);
+    list_watch_end_identified(f, NULL, now);
 }
 
 static bool any_token(void *arg, const struct json_token *t)

@@ -281,11 +281,11 @@ static void check_changed(const struct oracle *o, struct oracle_life *life,
         assert_null(e->old);
         return;
     }
-    assert_true(o->reborn ? !oracle_differ(o, life->state, old) : old == life->state);
+    assert_true(o->restarted_hook ? !oracle_differ(o, life->state, old) : old == life->state);
     life->told_paths |= e->old != NULL ? differs : ALL_PATHS;
     assert_int_equal(path_bits(buf_str(&e->changed)),
                      life->told_paths < ALL_PATHS ? life->told_paths : ALL_PATHS);
-    assert_true(o->reborn || (e->old != NULL && life->told_paths < ALL_PATHS));
+    assert_true(o->restarted_hook || (e->old != NULL && life->told_paths < ALL_PATHS));
     life->state = old;
 }
 
@@ -478,5 +478,5 @@ void oracle_reborn(struct oracle *o, struct run *const *runs, size_t n, struct h
                 lose_life(&o->keys[s][k].lives[i]);
     memset(o->open, 0, sizeof(o->open));
     o->hook = hook;
-    o->reborn = true;
+    o->restarted_hook = true;
 }

@@ -84,7 +84,7 @@ struct oracle {
     bool held_now;             /* the run shows a life that its changes had no room for */
     bool held;                 /* the last good one did */
     bool opened;               /* a source was, since the last start */
-    bool reborn;               /* an earlier process has left what the hook knows */
+    bool restarted_hook;       /* an earlier process has left what the hook knows */
     bool seen[ORACLE_SOURCES]; /* and it had seen the source */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "objects.h"
-#include "trusted.h"
+#include "identified.h"
 
 #include <string.h>
 
@@ -106,7 +106,7 @@ struct list_watch_action objects_answer(struct list_watch *f, const char *body,
                                         .retry_after_s = -1},
                     now.ms);
     assert_true(list_watch_body(f, body, strlen(body), now));
-    return list_watch_end_trusted(f, NULL, now);
+    return list_watch_end_identified(f, NULL, now);
 }
 
 void objects_sync(struct watch *w, const char *items, const char *rv, struct list_watch_now now)

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "look.h"
+#include "loop_until.h"
 
 /* A body on the heap that knows who counts it. */
 struct body {
@@ -141,7 +141,7 @@ bool state_driver_rig_commit(struct state_driver_rig *r)
 
 void state_driver_rig_turn(struct state_driver_rig *r)
 {
-    look_turns(r->loop, 0);
+    loop_turns(r->loop, 0);
 }
 
 struct writable_as {
@@ -158,8 +158,8 @@ static bool is_as_expected(void *arg)
 
 void state_driver_rig_until(struct state_driver_rig *r, bool writable)
 {
-    look_turns(r->loop, 1); /* at least one turn: callers repeat this to let a worker finish */
-    look_until(r->loop, is_as_expected, &(struct writable_as){r, writable});
+    loop_turns(r->loop, 1); /* at least one turn: callers repeat this to let a worker finish */
+    loop_until(r->loop, is_as_expected, &(struct writable_as){r, writable});
 }
 
 bool state_driver_rig_flush(struct state_driver_rig *r, uint64_t timeout_ms)

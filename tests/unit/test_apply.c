@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "applied.h"
+#include "apply_rig.h"
 
 #include <stdio.h>
 
@@ -9,130 +9,131 @@
 
 static void modify(const char *data)
 {
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", data);
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", data);
 }
 
 static void test_a_hook_without_it_applies_nothing(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.output = "/etc/${name}"});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_end_file(applied_starts(DELTA_ADDED, "u1"), RUN_FILE_WRITTEN, 1);
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){.output = "/etc/${name}"});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u1"), RUN_FILE_WRITTEN, 1);
     assert_int_equal(h->gate, GATE_OPEN);
-    stage_waits_until(NEVER_MS);
-    assert_true(hooks_quiet(&stage.hooks));
+    hook_rig_waits_until(NEVER_MS);
+    assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
 static void test_first_runs_end_when_what_they_wrote_is_applied(void **state)
 {
     (void)state;
-    struct hook *h = applied_add((struct stage_hook){0});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
-    stage_sync(0);
-    struct run *a = applied_starts(DELTA_ADDED, "u1");
-    struct run *b = applied_starts(DELTA_ADDED, "u2");
-    stage_end_file(a, RUN_FILE_WRITTEN, 1);
-    stage.now += APPLY_HOLD_MS + 5000; /* there is no limit to waiting for first runs */
-    stage_waits_until(NEVER_MS);
+    struct hook *h = apply_rig_add((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+    hook_rig_sync(0);
+    struct run *a = apply_rig_starts(DELTA_ADDED, "u1");
+    struct run *b = apply_rig_starts(DELTA_ADDED, "u2");
+    hook_rig_end_file(a, RUN_FILE_WRITTEN, 1);
+    hook_rig.now += APPLY_HOLD_MS + 5000; /* there is no limit to waiting for first runs */
+    hook_rig_waits_until(NEVER_MS);
     assert_int_equal(h->gate, GATE_FIRST);
-    stage_end_file(b, RUN_FILE_SAME, 1); /* it may never have been applied */
+    hook_rig_end_file(b, RUN_FILE_SAME, 1); /* it may never have been applied */
     assert_int_equal(h->gate, GATE_APPLY);
     assert_false(hook_first_ended(h));
-    assert_false(hooks_ready(&stage.hooks));
-    struct run *apply = stage_applies(RUN_EXISTING, 1); /* without settling */
+    assert_false(hooks_ready(&hook_rig.hooks));
+    struct run *apply = hook_rig_applies(RUN_EXISTING, 1); /* without settling */
     assert_string_equal(run_key(apply), "");
-    stage_nothing();
-    stage_end(apply, 3);
+    hook_rig_nothing();
+    hook_rig_end(apply, 3);
     assert_true(hook_first_ended(h)); /* it has ended, well or not */
-    assert_false(hooks_quiet(&stage.hooks));
+    assert_false(hooks_quiet(&hook_rig.hooks));
 }
 
 static void test_without_a_write_first_runs_end_at_once(void **state)
 {
     (void)state;
-    struct hook *h = applied_add((struct stage_hook){0});
-    stage_sync(0);
-    stage_nothing();
+    struct hook *h = apply_rig_add((struct hook_rig_hook){0});
+    hook_rig_sync(0);
+    hook_rig_nothing();
     assert_int_equal(h->gate, GATE_OPEN);
-    applied_write_first("ns/a", "u1");
+    apply_rig_write_first("ns/a", "u1");
     assert_true(hook_first_ended(h)); /* once and for all */
 }
 
 static void test_a_whole_hook_waits_for_it_as_well(void **state)
 {
     (void)state;
-    struct hook *h = applied_add((struct stage_hook){.rules.mode = HOOK_SNAPSHOT});
-    stage_sync(0);
-    struct run *run = applied_starts_whole();
+    struct hook *h = apply_rig_add((struct hook_rig_hook){.rules.mode = HOOK_SNAPSHOT});
+    hook_rig_sync(0);
+    struct run *run = apply_rig_starts_whole();
     assert_string_equal(run->file, "/etc/x.conf");
-    stage_end_file(run, RUN_FILE_SAME, 7);
+    hook_rig_end_file(run, RUN_FILE_SAME, 7);
     assert_int_equal(h->gate, GATE_APPLY);
-    applied_apply_passes(RUN_EXISTING);
+    apply_rig_apply_passes(RUN_EXISTING);
     assert_int_equal(h->gate, GATE_OPEN);
-    assert_true(hooks_quiet(&stage.hooks));
+    assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
 static void test_a_burst_is_applied_once_after_its_last_write(void **state)
 {
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){0});
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     struct run *runs[20];
-    uint64_t begin = stage.now;
+    uint64_t begin = hook_rig.now;
     char key[32], uid[32];
 
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
         snprintf(key, sizeof(key), "ns/k%zu", i);
         snprintf(uid, sizeof(uid), "v%zu", i);
-        stage_change(0, DELTA_ADDED, key, uid, "\"a\":1");
+        hook_rig_change(0, DELTA_ADDED, key, uid, "\"a\":1");
     }
     for (size_t i = 0; i < ARRAY_LEN(runs); i += 5) { /* the lane has five slots: 4 are shared */
         for (size_t k = i; k < i + 5; k++) {
             snprintf(uid, sizeof(uid), "v%zu", k);
-            runs[k] = applied_starts(DELTA_ADDED, uid);
+            runs[k] = apply_rig_starts(DELTA_ADDED, uid);
         }
-        stage_nothing();
-        for (size_t k = i; k < i + 5; k++, stage.now += 150)
-            stage_end_file(runs[k], RUN_FILE_WRITTEN, k);
+        hook_rig_nothing();
+        for (size_t k = i; k < i + 5; k++, hook_rig.now += 150)
+            hook_rig_end_file(runs[k], RUN_FILE_WRITTEN, k);
     }
-    assert_true(stage.now - begin > 2000); /* it has settled, and waits for the command no more */
-    struct run *apply = stage_applies(RUN_CHANGE, 1);
-    stage_nothing();
-    stage_end(apply, 0);
-    stage_waits_until(NEVER_MS);
+    assert_true(hook_rig.now - begin >
+                2000); /* it has settled, and waits for the command no more */
+    struct run *apply = hook_rig_applies(RUN_CHANGE, 1);
+    hook_rig_nothing();
+    hook_rig_end(apply, 0);
+    hook_rig_waits_until(NEVER_MS);
     assert_int_equal(h->apply.runs_ok, 2);
 }
 
 static void test_a_single_write_settles(void **state)
 {
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){0});
-    applied_write_first("ns/b", "u2");
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
+    apply_rig_write_first("ns/b", "u2");
     assert_int_equal(hook_pending(h), 1);
-    assert_false(hooks_quiet(&stage.hooks));
-    stage_waits_until(stage.now + 200);
-    applied_apply_passes(RUN_CHANGE);
+    assert_false(hooks_quiet(&hook_rig.hooks));
+    hook_rig_waits_until(hook_rig.now + 200);
+    apply_rig_apply_passes(RUN_CHANGE);
     assert_int_equal(hook_pending(h), 0);
-    assert_true(hooks_quiet(&stage.hooks));
+    assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
 static void test_what_is_written_while_it_runs_is_applied_again(void **state)
 {
     (void)state;
-    applied_add_settled((struct stage_hook){0});
-    applied_write_first("ns/b", "u2");
-    stage.now += 200;
-    struct run *apply = stage_applies(RUN_CHANGE, 1);
-    stage.now += 50;
-    applied_write_first("ns/c", "u3");
-    stage_nothing();
-    stage.now += 120;
-    stage_end(apply, 0);
-    assert_int_equal(hook_oldest_pending_ms(stage.hooks.v[0], stage.now), 120);
-    stage_waits_until(stage.now + 80);
-    applied_apply_passes(RUN_CHANGE);
-    stage_waits_until(NEVER_MS);
+    apply_rig_add_settled((struct hook_rig_hook){0});
+    apply_rig_write_first("ns/b", "u2");
+    hook_rig.now += 200;
+    struct run *apply = hook_rig_applies(RUN_CHANGE, 1);
+    hook_rig.now += 50;
+    apply_rig_write_first("ns/c", "u3");
+    hook_rig_nothing();
+    hook_rig.now += 120;
+    hook_rig_end(apply, 0);
+    assert_int_equal(hook_oldest_pending_ms(hook_rig.hooks.v[0], hook_rig.now), 120);
+    hook_rig_waits_until(hook_rig.now + 80);
+    apply_rig_apply_passes(RUN_CHANGE);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_failure_is_tried_again_though_nothing_changes(void **state)
@@ -140,24 +141,24 @@ static void test_a_failure_is_tried_again_though_nothing_changes(void **state)
     static const uint64_t backoff[] = {1000, 2000, 4000};
 
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){0});
-    applied_write_first("ns/b", "u2");
-    uint64_t wrote = stage.now;
-    stage.now += 200;
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
+    apply_rig_write_first("ns/b", "u2");
+    uint64_t wrote = hook_rig.now;
+    hook_rig.now += 200;
     for (unsigned i = 0; i < ARRAY_LEN(backoff); i++) {
         struct hooks_verdict v =
-            stage_end(stage_applies(i == 0 ? RUN_CHANGE : RUN_RETRY, i + 1), 4);
+            hook_rig_end(hook_rig_applies(i == 0 ? RUN_CHANGE : RUN_RETRY, i + 1), 4);
 
         assert_int_equal(v.outcome, HISTORY_FAILED);
         assert_int_equal(v.retry_ms, backoff[i]);
         assert_string_equal(hook_last_error(h), "exit");
-        assert_int_equal(hook_oldest_pending_ms(h, stage.now), stage.now - wrote);
-        stage_waits_until(stage.now + backoff[i]);
+        assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now), hook_rig.now - wrote);
+        hook_rig_waits_until(hook_rig.now + backoff[i]);
     }
-    stage_end(stage_applies(RUN_RETRY, 4), 0);
+    hook_rig_end(hook_rig_applies(RUN_RETRY, 4), 0);
     assert_null(hook_last_error(h));
-    assert_int_equal(hook_oldest_pending_ms(h, stage.now + 9), 0);
-    stage_waits_until(NEVER_MS);
+    assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now + 9), 0);
+    hook_rig_waits_until(NEVER_MS);
     assert_int_equal(h->runs_failed, 0); /* of the command */
     assert_int_equal(h->apply.runs_failed, 3);
 }
@@ -165,109 +166,112 @@ static void test_a_failure_is_tried_again_though_nothing_changes(void **state)
 static void test_a_write_brings_the_next_try_forward(void **state)
 {
     (void)state;
-    applied_add_settled((struct stage_hook){0});
-    applied_write_first("ns/b", "u2");
-    stage.now += 200;
-    stage_end(stage_applies(RUN_CHANGE, 1), 4);
-    stage.now += 1000;
-    stage_end(stage_applies(RUN_RETRY, 2), 4);
-    stage.now += 500;
-    applied_write_first("ns/c", "u3");
-    stage_waits_until(stage.now + 500); /* retry.initial after the last end */
-    stage_end(stage_applies(RUN_RETRY, 3), 0);
-    stage_waits_until(NEVER_MS);
+    apply_rig_add_settled((struct hook_rig_hook){0});
+    apply_rig_write_first("ns/b", "u2");
+    hook_rig.now += 200;
+    hook_rig_end(hook_rig_applies(RUN_CHANGE, 1), 4);
+    hook_rig.now += 1000;
+    hook_rig_end(hook_rig_applies(RUN_RETRY, 2), 4);
+    hook_rig.now += 500;
+    apply_rig_write_first("ns/c", "u3");
+    hook_rig_waits_until(hook_rig.now + 500); /* retry.initial after the last end */
+    hook_rig_end(hook_rig_applies(RUN_RETRY, 3), 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_used_up_attempts_park_it_until_a_write(void **state)
 {
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){.apply.attempts = 2});
-    applied_write_first("ns/b", "u2");
-    stage.now += 200;
-    stage_end(stage_applies(RUN_CHANGE, 1), 4);
-    stage.now += 1000;
-    assert_int_equal(stage_end(stage_applies(RUN_RETRY, 2), 4).outcome, HISTORY_PARKED);
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){.apply.attempts = 2});
+    apply_rig_write_first("ns/b", "u2");
+    hook_rig.now += 200;
+    hook_rig_end(hook_rig_applies(RUN_CHANGE, 1), 4);
+    hook_rig.now += 1000;
+    assert_int_equal(hook_rig_end(hook_rig_applies(RUN_RETRY, 2), 4).outcome, HISTORY_PARKED);
     assert_int_equal(hook_parked(h), 1);
     assert_int_equal(h->given_up, 1);
     assert_int_equal(hook_pending(h), 0);
-    assert_int_equal(why_apply(&stage.hooks, h, stage.now).reason, WHY_PARKED);
-    stage_waits_until(NEVER_MS);
-    assert_true(hooks_quiet(&stage.hooks));
-    stage.now += 5000;
-    applied_write_first("ns/c", "u3");
-    stage_end(stage_applies(RUN_RETRY, 3), 0);
+    assert_int_equal(why_apply(&hook_rig.hooks, h, hook_rig.now).reason, WHY_PARKED);
+    hook_rig_waits_until(NEVER_MS);
+    assert_true(hooks_quiet(&hook_rig.hooks));
+    hook_rig.now += 5000;
+    apply_rig_write_first("ns/c", "u3");
+    hook_rig_end(hook_rig_applies(RUN_RETRY, 3), 0);
     assert_int_equal(hook_parked(h), 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_equal_bytes_are_applied_only_when_they_may_not_have_been(void **state)
 {
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){0});
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     modify("\"a\":2");
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1); /* written before */
-    stage_waits_until(NEVER_MS);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME,
+                      1); /* written before */
+    hook_rig_waits_until(NEVER_MS);
     modify("\"a\":3");
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 2); /* by somebody else */
-    stage_waits_until(stage.now + 200);
-    applied_apply_passes(RUN_CHANGE);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME,
+                      2); /* by somebody else */
+    hook_rig_waits_until(hook_rig.now + 200);
+    apply_rig_apply_passes(RUN_CHANGE);
     modify("\"a\":4");
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 2); /* restored */
-    stage_waits_until(stage.now + 200);
-    applied_apply_passes(RUN_CHANGE);
-    assert_true(hooks_quiet(&stage.hooks));
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 2); /* restored */
+    hook_rig_waits_until(hook_rig.now + 200);
+    apply_rig_apply_passes(RUN_CHANGE);
+    assert_true(hooks_quiet(&hook_rig.hooks));
     assert_int_equal(h->apply.runs_ok, 3);
 }
 
 static void test_removing_applies_what_was_there(void **state)
 {
     (void)state;
-    applied_add_settled((struct stage_hook){0});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    struct run *run = applied_starts(DELTA_DELETED, "u1");
+    apply_rig_add_settled((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    struct run *run = apply_rig_starts(DELTA_DELETED, "u1");
     assert_int_equal(run->kind, RUN_REMOVE);
     assert_string_equal(run->file, "/etc/x/ns/a.conf");
-    stage_end(run, 1);
-    stage.now += 1000;
-    run = applied_starts(DELTA_DELETED, "u1");
-    stage_end_file(run, RUN_FILE_SAME, 0); /* the failed one may have removed it */
-    stage_waits_until(stage.now + 200);
-    applied_apply_passes(RUN_CHANGE);
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
-    stage_end(applied_starts(DELTA_ADDED, "u2"), 1);
-    stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
-    stage_end_file(applied_starts(DELTA_DELETED, "u2"), RUN_FILE_SAME, 0); /* there never was one */
-    stage_waits_until(NEVER_MS);
-    stage_change(0, DELTA_ADDED, "ns/a", "u3", "\"a\":1");
-    stage_end_file(applied_starts(DELTA_ADDED, "u3"), RUN_FILE_SAME,
-                   1); /* forgotten with its life */
-    stage_waits_until(stage.now + 200);
-    applied_apply_passes(RUN_CHANGE);
+    hook_rig_end(run, 1);
+    hook_rig.now += 1000;
+    run = apply_rig_starts(DELTA_DELETED, "u1");
+    hook_rig_end_file(run, RUN_FILE_SAME, 0); /* the failed one may have removed it */
+    hook_rig_waits_until(hook_rig.now + 200);
+    apply_rig_apply_passes(RUN_CHANGE);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    hook_rig_end(apply_rig_starts(DELTA_ADDED, "u2"), 1);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
+    hook_rig_end_file(apply_rig_starts(DELTA_DELETED, "u2"), RUN_FILE_SAME,
+                      0); /* there never was one */
+    hook_rig_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u3", "\"a\":1");
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u3"), RUN_FILE_SAME,
+                      1); /* forgotten with its life */
+    hook_rig_waits_until(hook_rig.now + 200);
+    apply_rig_apply_passes(RUN_CHANGE);
 }
 
 static void test_a_paused_hook_applies_nothing(void **state)
 {
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){0});
-    applied_write_first("ns/b", "u2");
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
+    apply_rig_write_first("ns/b", "u2");
     hook_pause(h, true);
-    stage_waits_until(stage.now + 200);
-    stage.now += 20000;
-    stage_waits_until(NEVER_MS);
-    assert_int_equal(why_apply(&stage.hooks, h, stage.now).reason, WHY_PAUSED);
+    hook_rig_waits_until(hook_rig.now + 200);
+    hook_rig.now += 20000;
+    hook_rig_waits_until(NEVER_MS);
+    assert_int_equal(why_apply(&hook_rig.hooks, h, hook_rig.now).reason, WHY_PAUSED);
     hook_pause(h, false);
-    applied_apply_passes(RUN_CHANGE);
+    apply_rig_apply_passes(RUN_CHANGE);
 }
 
 static void test_it_has_its_own_interval(void **state)
 {
     (void)state;
-    applied_add_settled((struct stage_hook){.apply.min_interval_ms = 5000});
-    uint64_t first = stage.now;
-    applied_write_first("ns/b", "u2");
-    stage_waits_until(first + 200);
-    stage_waits_until(first + 5000);
-    applied_apply_passes(RUN_CHANGE);
+    apply_rig_add_settled((struct hook_rig_hook){.apply.min_interval_ms = 5000});
+    uint64_t first = hook_rig.now;
+    apply_rig_write_first("ns/b", "u2");
+    hook_rig_waits_until(first + 200);
+    hook_rig_waits_until(first + 5000);
+    apply_rig_apply_passes(RUN_CHANGE);
 }
 
 static void test_a_shortage_is_no_attempt(void **state)
@@ -276,16 +280,16 @@ static void test_a_shortage_is_no_attempt(void **state)
         .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "no processes"};
 
     (void)state;
-    struct hook *h = applied_add((struct stage_hook){0});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_end_file(applied_starts(DELTA_ADDED, "u1"), RUN_FILE_WRITTEN, 1);
-    hooks_finish(&stage.hooks, stage_applies(RUN_EXISTING, 1), &not_started, stage.now);
+    struct hook *h = apply_rig_add((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_end_file(apply_rig_starts(DELTA_ADDED, "u1"), RUN_FILE_WRITTEN, 1);
+    hooks_finish(&hook_rig.hooks, hook_rig_applies(RUN_EXISTING, 1), &not_started, hook_rig.now);
     assert_int_equal(h->gate, GATE_APPLY);
     assert_int_equal(hook_not_started(h), 1);
     assert_int_equal(h->apply.runs_failed, 0);
-    stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
-    stage_end(stage_applies(RUN_EXISTING, 1), 0);
+    hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
+    hook_rig_end(hook_rig_applies(RUN_EXISTING, 1), 0);
     assert_int_equal(hook_not_started(h), 0);
     assert_int_equal(h->gate, GATE_OPEN);
 }
@@ -295,17 +299,17 @@ static void test_who_wants_a_run_waits_for_what_it_made_due(void **state)
     struct err err = {0};
 
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){0});
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
-    assert_int_equal(stage_order(h)->left, 0); /* nothing to apply */
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
+    assert_int_equal(hook_rig_order(h)->left, 0); /* nothing to apply */
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 1);
-    assert_int_equal(stage_order(h)->left, 1);
-    assert_int_equal(stage_order(h)->total, 2);
-    stage_end(stage_applies(RUN_MANUAL, 1), 7); /* at once */
-    assert_int_equal(stage_order(h)->left, 0);
-    assert_int_equal(stage_order(h)->failed, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_WRITTEN, 1);
+    assert_int_equal(hook_rig_order(h)->left, 1);
+    assert_int_equal(hook_rig_order(h)->total, 2);
+    hook_rig_end(hook_rig_applies(RUN_MANUAL, 1), 7); /* at once */
+    assert_int_equal(hook_rig_order(h)->left, 0);
+    assert_int_equal(hook_rig_order(h)->failed, 1);
 }
 
 /* What a person hears is that it is in effect. */
@@ -314,18 +318,18 @@ static void test_an_order_for_a_key_has_what_failed_applied_too(void **state)
     struct err err = {0};
 
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){.apply.attempts = 1});
-    applied_write_first("ns/b", "u2");
-    stage.now += 200;
-    stage_end(stage_applies(RUN_CHANGE, 1), 4);
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){.apply.attempts = 1});
+    apply_rig_write_first("ns/b", "u2");
+    hook_rig.now += 200;
+    hook_rig_end(hook_rig_applies(RUN_CHANGE, 1), 4);
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     assert_int_equal(hook_run_manually(h, str_c("ns/b"), &err), ERR_OK);
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u2"), RUN_FILE_SAME, 1);
-    assert_int_equal(stage_order(h)->left, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u2"), RUN_FILE_SAME, 1);
+    assert_int_equal(hook_rig_order(h)->left, 1);
     assert_int_equal(manual_runs_find(&h->manual_runs, 1)->left, 1);
-    stage_end(stage_applies(RUN_MANUAL, 2), 4);
-    assert_int_equal(stage_order(h)->failed, 1);
+    hook_rig_end(hook_rig_applies(RUN_MANUAL, 2), 4);
+    assert_int_equal(hook_rig_order(h)->failed, 1);
     assert_int_equal(manual_runs_find(&h->manual_runs, 1)->failed, 1);
     assert_int_equal(hook_parked(h), 1);
 }
@@ -335,26 +339,26 @@ static void test_a_person_has_what_failed_applied_behind_the_command(void **stat
     struct err err = {0};
 
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){.apply.attempts = 1});
-    applied_write_first("ns/b", "u2");
-    stage.now += 200;
-    stage_end(stage_applies(RUN_CHANGE, 1), 4);
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){.apply.attempts = 1});
+    apply_rig_write_first("ns/b", "u2");
+    hook_rig.now += 200;
+    hook_rig_end(hook_rig_applies(RUN_CHANGE, 1), 4);
     assert_int_equal(hook_parked(h), 1);
-    stage.now += 60000;
+    hook_rig.now += 60000;
     assert_int_equal(hook_run_manually(h, (struct str){0}, &err), ERR_OK);
-    assert_int_equal(stage_order(h)->total, 3);
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
-    stage_end_file(applied_starts(DELTA_MODIFIED, "u2"), RUN_FILE_WRITTEN, 1);
-    stage_end(stage_applies(RUN_MANUAL, 2), 0);
-    assert_int_equal(stage_order(h)->left, 0);
-    assert_int_equal(stage_order(h)->failed, 0);
-    stage_waits_until(NEVER_MS);
+    assert_int_equal(hook_rig_order(h)->total, 3);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
+    hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u2"), RUN_FILE_WRITTEN, 1);
+    hook_rig_end(hook_rig_applies(RUN_MANUAL, 2), 0);
+    assert_int_equal(hook_rig_order(h)->left, 0);
+    assert_int_equal(hook_rig_order(h)->failed, 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_its_runs_are_in_the_history(void **state)
 {
     (void)state;
-    struct hook *h = applied_add_settled((struct stage_hook){0});
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){0});
     const struct history_run *apply = history_get(&h->history, 0);
     const struct history_run *run = history_get(&h->history, 1);
 
@@ -367,30 +371,31 @@ static void test_its_runs_are_in_the_history(void **state)
     assert_null(history_of_key(&h->history, "", ""));
 }
 
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+#define HOOK_RIG_TEST(name) \
+    cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STAGE_TEST(test_a_hook_without_it_applies_nothing),
-        STAGE_TEST(test_first_runs_end_when_what_they_wrote_is_applied),
-        STAGE_TEST(test_without_a_write_first_runs_end_at_once),
-        STAGE_TEST(test_a_whole_hook_waits_for_it_as_well),
-        STAGE_TEST(test_a_burst_is_applied_once_after_its_last_write),
-        STAGE_TEST(test_a_single_write_settles),
-        STAGE_TEST(test_what_is_written_while_it_runs_is_applied_again),
-        STAGE_TEST(test_a_failure_is_tried_again_though_nothing_changes),
-        STAGE_TEST(test_a_write_brings_the_next_try_forward),
-        STAGE_TEST(test_used_up_attempts_park_it_until_a_write),
-        STAGE_TEST(test_equal_bytes_are_applied_only_when_they_may_not_have_been),
-        STAGE_TEST(test_removing_applies_what_was_there),
-        STAGE_TEST(test_a_paused_hook_applies_nothing),
-        STAGE_TEST(test_it_has_its_own_interval),
-        STAGE_TEST(test_a_shortage_is_no_attempt),
-        STAGE_TEST(test_who_wants_a_run_waits_for_what_it_made_due),
-        STAGE_TEST(test_an_order_for_a_key_has_what_failed_applied_too),
-        STAGE_TEST(test_a_person_has_what_failed_applied_behind_the_command),
-        STAGE_TEST(test_its_runs_are_in_the_history),
+        HOOK_RIG_TEST(test_a_hook_without_it_applies_nothing),
+        HOOK_RIG_TEST(test_first_runs_end_when_what_they_wrote_is_applied),
+        HOOK_RIG_TEST(test_without_a_write_first_runs_end_at_once),
+        HOOK_RIG_TEST(test_a_whole_hook_waits_for_it_as_well),
+        HOOK_RIG_TEST(test_a_burst_is_applied_once_after_its_last_write),
+        HOOK_RIG_TEST(test_a_single_write_settles),
+        HOOK_RIG_TEST(test_what_is_written_while_it_runs_is_applied_again),
+        HOOK_RIG_TEST(test_a_failure_is_tried_again_though_nothing_changes),
+        HOOK_RIG_TEST(test_a_write_brings_the_next_try_forward),
+        HOOK_RIG_TEST(test_used_up_attempts_park_it_until_a_write),
+        HOOK_RIG_TEST(test_equal_bytes_are_applied_only_when_they_may_not_have_been),
+        HOOK_RIG_TEST(test_removing_applies_what_was_there),
+        HOOK_RIG_TEST(test_a_paused_hook_applies_nothing),
+        HOOK_RIG_TEST(test_it_has_its_own_interval),
+        HOOK_RIG_TEST(test_a_shortage_is_no_attempt),
+        HOOK_RIG_TEST(test_who_wants_a_run_waits_for_what_it_made_due),
+        HOOK_RIG_TEST(test_an_order_for_a_key_has_what_failed_applied_too),
+        HOOK_RIG_TEST(test_a_person_has_what_failed_applied_behind_the_command),
+        HOOK_RIG_TEST(test_its_runs_are_in_the_history),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

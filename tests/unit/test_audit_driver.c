@@ -7,12 +7,12 @@
 
 #include "base/compiler.h"
 #include "cache/audit.h"
+#include "identified.h"
 #include "io/audit_driver.h"
 #include "io/deadline.h"
 #include "io/loop.h"
 #include "request_probe.h"
 #include "server.h"
-#include "trusted.h"
 
 #define DAY_MS ((uint64_t)24 * 3600 * 1000)
 
@@ -138,7 +138,7 @@ static void lose_stream(struct rig *r)
                                    "\"2\"}}}";
 
     assert_true(list_watch_body(list_watch(r), bookmark, strlen(bookmark), now(r)));
-    assert_int_equal(list_watch_end_trusted(list_watch(r), NULL, now(r)).what, LW_WATCH);
+    assert_int_equal(list_watch_end_identified(list_watch(r), NULL, now(r)).what, LW_WATCH);
 }
 
 static void sync_watch(struct rig *r)

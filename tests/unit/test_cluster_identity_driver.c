@@ -14,7 +14,7 @@
 #include "io/api_client.h"
 #include "io/loop.h"
 #include "io/server_identity.h"
-#include "look.h"
+#include "loop_until.h"
 #include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
@@ -143,7 +143,7 @@ static bool knows_it_is_busy(void *arg)
 
 static void run_until(struct rig *r, bool (*is_true)(void *arg))
 {
-    look_until(r->on.loop, is_true, r);
+    loop_until(r->on.loop, is_true, r);
 }
 
 static void set_up_judge(struct rig *r, const struct server_step *const *scripts, bool foreign)
@@ -310,7 +310,7 @@ static void test_patience(void **state)
     run_until(&r, knows_it_is_busy);
     play_clock_stop();
     play_clock_pass(BUSY_MS / 2);
-    look_turns(r.on.loop, TURNS);
+    loop_turns(r.on.loop, TURNS);
     assert_int_equal(server_requests(r.server), 1);
     play_clock_go();
     play_clock_pass(BUSY_MS);
@@ -343,7 +343,7 @@ static void test_the_jitter_of_the_start_comes_first(void **state)
     const struct cluster_identity_driver_params p = {
         .loop = r.on.loop, .client = r.on.client, .start_jitter_ms = 3600000, .seed = 1};
     r.cluster_identity_driver = cluster_identity_driver_create(&p, &rig_events, &r);
-    look_turns(r.on.loop, TURNS);
+    loop_turns(r.on.loop, TURNS);
     assert_int_equal(r.identified, 0);
     assert_int_equal(server_requests(r.server), 0);
     play_clock_pass(p.start_jitter_ms);

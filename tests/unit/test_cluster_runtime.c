@@ -16,7 +16,7 @@
 #include "cache/watch.h"
 #include "campaign.h"
 #include "io/loop.h"
-#include "look.h"
+#include "loop_until.h"
 #include "play_clock.h"
 #include "server.h"
 
@@ -189,7 +189,7 @@ static void test_what_was_kept_waits(void **state)
     cluster_runtime_hold_back(r.cluster_runtime, r.watches[1]);
     while (r.identified == 0) { /* a question a second at most */
         play_clock_pass(SECOND_MS);
-        look_turns(r.loop, 10);
+        loop_turns(r.loop, 10);
     }
     run_until(&r, SERVICES);
     run_until(&r, CONFIGMAPS);

@@ -9,7 +9,7 @@
 #include "cache/confirm.h"
 #include "io/confirm_driver.h"
 #include "io/loop.h"
-#include "look.h"
+#include "loop_until.h"
 #include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
@@ -300,7 +300,7 @@ static bool has_asked(void *arg)
 
 static void run_until_asked(struct rig *r)
 {
-    look_until(r->probe.loop, has_asked, r);
+    loop_until(r->probe.loop, has_asked, r);
 }
 
 static void test_dispose_with_a_get_under_way(void **state)

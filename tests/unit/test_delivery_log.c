@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reborn.h"
+#include "restarted_hook.h"
 
 /* What a hook knows after a restart. */
 static void load(const char *key, const char *uid, const char *data)
 {
-    stage_change(0, DELTA_ADDED, key, uid, data);
+    hook_rig_change(0, DELTA_ADDED, key, uid, data);
 }
 
 static void changes(enum delta_type type, const char *uid, const char *data)
 {
-    stage_change(0, type, "ns/n", uid, data);
+    hook_rig_change(0, type, "ns/n", uid, data);
 }
 
 /* It runs, as far as the disk knows. */
 static struct run *starts(enum delta_type type, const char *uid)
 {
-    struct run *run = stage_starts(type, uid);
+    struct run *run = hook_rig_starts(type, uid);
 
-    reborn_keep();
+    restarted_hook_keep();
     return run;
 }
 
@@ -26,15 +26,15 @@ static void passes(enum delta_type type, const char *uid, enum run_reason reason
     struct run *run = starts(type, uid);
 
     assert_int_equal(run->reason, reason);
-    stage_end(run, 0);
-    reborn_keep();
+    hook_rig_end(run, 0);
+    restarted_hook_keep();
 }
 
 /* A hook that has handled u1. */
-static void begin(struct stage_hook p)
+static void begin(struct hook_rig_hook p)
 {
-    reborn_add(p);
-    stage_sync(0);
+    restarted_hook_add(p);
+    hook_rig_sync(0);
     load("ns/n", "u1", "\"a\":1");
     passes(DELTA_ADDED, "u1", RUN_EXISTING);
 }
@@ -42,17 +42,17 @@ static void begin(struct stage_hook p)
 static void test_what_was_handled_is_quiet_and_ready_at_once(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
-    reborn_restart();
+    begin((struct hook_rig_hook){0});
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
-    assert_true(hooks_ready(&stage.hooks));
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_true(hooks_ready(&hook_rig.hooks));
     changes(DELTA_MODIFIED, "u1", "\"a\":2"); /* the handled state is whole again */
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_non_null(run->events[0].old);
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\n");
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 /* Of the state that was handled no more than digests are known. */
@@ -66,74 +66,74 @@ static void test_what_was_handled_is_quiet_when_it_is_written_in_another_way(voi
 
     (void)state;
     for (int paths = 0; paths < 2; paths++) {
-        reborn_add((struct stage_hook){.path = paths ? "data.a" : NULL});
-        stage_sync(0);
+        restarted_hook_add((struct hook_rig_hook){.path = paths ? "data.a" : NULL});
+        hook_rig_sync(0);
         load("ns/n", "u1", "\"a\":{\"x\":\"<\"},\"b\":[1,2]");
         passes(DELTA_ADDED, "u1", RUN_EXISTING);
-        size_t puts = reborn.disk.puts;
+        size_t puts = restarted_hook.disk.puts;
         for (size_t i = 0; i < ARRAY_LEN(other); i++) {
             changes(DELTA_MODIFIED, "u1", other[i]);
-            stage_nothing();
-            reborn_keep();
-            assert_int_equal(reborn.disk.puts, puts);
-            reborn_restart();
+            hook_rig_nothing();
+            restarted_hook_keep();
+            assert_int_equal(restarted_hook.disk.puts, puts);
+            restarted_hook_restart();
             load("ns/n", "u1", other[i]);
-            stage_sync(0);
-            stage_nothing();
+            hook_rig_sync(0);
+            hook_rig_nothing();
         }
         changes(DELTA_MODIFIED, "u1", "\"a\":{\"x\":\">\"}");
         passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
-        (void)reborn_clean_up(NULL);
-        (void)stage_set_up(NULL);
+        (void)restarted_hook_clean_up(NULL);
+        (void)hook_rig_set_up(NULL);
     }
 }
 
 static void test_only_what_changes_in_sees_counts(void **state)
 {
     (void)state;
-    begin((struct stage_hook){.path = "data.a"});
-    reborn_restart();
+    begin((struct hook_rig_hook){.path = "data.a"});
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1,\"b\":7");
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
 }
 
 static void test_a_change_while_nobody_looked_tells_that_all_may_differ(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
-    reborn_restart();
+    begin((struct hook_rig_hook){0});
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":2");
-    stage_sync(0);
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_int_equal(run->reason, RUN_CHANGE);
     assert_null(run->events[0].old);
     assert_string_equal(buf_cstr(&run->events[0].changed), "*\n");
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 static void test_what_a_killed_run_may_have_done_is_told_again(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
     starts(DELTA_MODIFIED, "u1");
-    reborn_restart();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1"); /* back to what was handled */
-    stage_sync(0);
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_string_equal(buf_cstr(&run->events[0].changed), "*\n");
     assert_non_null(run->events[0].old); /* whole again */
-    stage_end(run, 0);
-    stage_nothing();
+    hook_rig_end(run, 0);
+    hook_rig_nothing();
 }
 
 static void test_what_vanished_is_deleted_once(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
-    reborn_restart();
-    stage_sync(0);
+    begin((struct hook_rig_hook){0});
+    restarted_hook_restart();
+    hook_rig_sync(0);
     struct run *run = starts(DELTA_DELETED, "u1");
     const struct delivery_event *ev = &run->events[0].ev;
     assert_int_equal(run->reason, RUN_CHANGE);
@@ -141,151 +141,151 @@ static void test_what_vanished_is_deleted_once(void **state)
     assert_true(ev->final_state_unknown);
     assert_int_equal(ev->received_ns, 55);
     assert_true(str_is(object_key(ev->object), "ns/n") && str_is(object_name(ev->object), "n"));
-    stage_end(run, 0);
-    reborn_keep();
-    assert_int_equal(reborn.disk.row_count, 0);
-    assert_null(delivery_queue_find(&reborn.hook->queue, 0, str_c("ns/n")));
-    reborn_restart();
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_end(run, 0);
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.row_count, 0);
+    assert_null(delivery_queue_find(&restarted_hook.hook->queue, 0, str_c("ns/n")));
+    restarted_hook_restart();
+    hook_rig_sync(0);
+    hook_rig_nothing();
 }
 
 static void test_an_end_that_was_not_told_keeps_its_last_object(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     changes(DELTA_LEFT, "u1", "\"a\":9");
-    reborn_keep();
-    reborn_restart();
-    stage_sync(0);
-    struct run *run = stage_starts(DELTA_LEFT, "u1");
+    restarted_hook_keep();
+    restarted_hook_restart();
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_LEFT, "u1");
     struct object *last = objects_make("ns/n", "u1", "1", "\"a\":9");
     assert_int_equal(run->events[0].ev.cause, CAUSE_WATCH);
     assert_false(run->events[0].ev.final_state_unknown);
     assert_true(object_same(run->events[0].ev.object, last));
     object_unref(&last);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 static void test_another_life_is_told_after_the_end_of_the_first(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
-    reborn_restart();
+    begin((struct hook_rig_hook){0});
+    restarted_hook_restart();
     load("ns/n", "u2", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     passes(DELTA_DELETED, "u1", RUN_CHANGE);
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
-    assert_non_null(hook_disk_delivery(&reborn.disk, "ns/n", "u2"));
-    assert_int_equal(reborn.disk.row_count, 1);
+    assert_non_null(hook_disk_delivery(&restarted_hook.disk, "ns/n", "u2"));
+    assert_int_equal(restarted_hook.disk.row_count, 1);
 }
 
 static void test_both_lives_of_a_batch_are_known_again(void **state)
 {
     (void)state;
-    begin((struct stage_hook){.rules.mode = HOOK_BATCH});
+    begin((struct hook_rig_hook){.rules.mode = HOOK_BATCH});
     changes(DELTA_DELETED, "u1", "\"a\":1");
     load("ns/n", "u2", "\"a\":1");
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
     assert_int_equal(run->event_count, 2);
-    reborn_keep();
-    assert_int_equal(reborn.disk.row_count, 2);
-    reborn_restart();
-    stage_sync(0); /* u2 has ended, too */
-    run = stage_next();
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.row_count, 2);
+    restarted_hook_restart();
+    hook_rig_sync(0); /* u2 has ended, too */
+    run = hook_rig_next();
     assert_int_equal(run->event_count, 2);
-    stage_event_is(run, 0, DELTA_DELETED, "u1");
-    stage_event_is(run, 1, DELTA_DELETED, "u2");
-    stage_end(run, 0);
-    reborn_keep();
-    assert_int_equal(reborn.disk.row_count, 0);
+    hook_rig_event_is(run, 0, DELTA_DELETED, "u1");
+    hook_rig_event_is(run, 1, DELTA_DELETED, "u2");
+    hook_rig_end(run, 0);
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.row_count, 0);
 }
 
 static void test_skip_is_for_what_was_there_first(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    restarted_hook_add((struct hook_rig_hook){.rules.existing = HOOK_EXISTING_SKIP});
     load("ns/n", "u1", "\"a\":1");
     load("ns/m", "u2", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
-    reborn_keep();
-    assert_int_equal(reborn.disk.row_count, 2);
-    reborn_restart();
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.row_count, 2);
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":2");
     load("ns/m", "u2", "\"a\":1");
     load("ns/o", "u3", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
     passes(DELTA_ADDED, "u3", RUN_EXISTING);
-    stage_nothing();
+    hook_rig_nothing();
 }
 
 static void test_skip_goes_on_where_it_was_not_kept(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
-    reborn_restart();
+    restarted_hook_add((struct hook_rig_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
 }
 
 static void test_what_is_parked_stays_parked_until_it_changes(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.park_exit = 75});
+    restarted_hook_add((struct hook_rig_hook){.park_exit = 75});
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_end(starts(DELTA_ADDED, "u1"), 75);
-    reborn_keep();
-    reborn_restart();
-    delivery_log_touch_all(&reborn.hook->queue);
-    reborn_keep();
-    reborn_restart();
+    hook_rig_sync(0);
+    hook_rig_end(starts(DELTA_ADDED, "u1"), 75);
+    restarted_hook_keep();
+    restarted_hook_restart();
+    delivery_log_touch_all(&restarted_hook.hook->queue);
+    restarted_hook_keep();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\" : 1");
-    stage_sync(0);
-    stage_nothing();
-    assert_int_equal(hook_parked(reborn.hook), 1);
-    assert_true(hooks_ready(&stage.hooks));
-    reborn_keep();
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_int_equal(hook_parked(restarted_hook.hook), 1);
+    assert_true(hooks_ready(&hook_rig.hooks));
+    restarted_hook_keep();
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
-    stage_pass(DELTA_ADDED, "u1");
-    reborn_restart();
+    hook_rig_pass(DELTA_ADDED, "u1");
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":3"); /* or had changed before */
-    stage_sync(0);
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_ADDED, "u1");
 }
 
 static void test_a_parked_end_gives_way_to_the_next_life(void **state)
 {
     (void)state;
-    begin((struct stage_hook){.park_exit = 75});
+    begin((struct hook_rig_hook){.park_exit = 75});
     changes(DELTA_DELETED, "u1", "\"a\":1");
-    stage_end(starts(DELTA_DELETED, "u1"), 75);
-    reborn_keep();
-    reborn_restart();
-    stage_sync(0);
-    stage_nothing();
-    reborn_restart();
+    hook_rig_end(starts(DELTA_DELETED, "u1"), 75);
+    restarted_hook_keep();
+    restarted_hook_restart();
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    restarted_hook_restart();
     load("ns/n", "u2", "\"a\":1");
-    stage_sync(0);
-    stage_pass(DELTA_ADDED, "u2");
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_ADDED, "u2");
+    hook_rig_nothing();
 }
 
 static void test_renewal_runs_all_and_still_owes_ends(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     load("ns/m", "u2", "\"a\":1");
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
-    reborn_restart();
-    hook_record_renew(reborn.hook);
-    reborn_keep(); /* dies once more before any run */
-    reborn_restart();
+    restarted_hook_restart();
+    hook_record_renew(restarted_hook.hook);
+    restarted_hook_keep(); /* dies once more before any run */
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     passes(DELTA_ADDED, "u1", RUN_RENEW);
     passes(DELTA_DELETED, "u2", RUN_RENEW);
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
@@ -296,63 +296,63 @@ static void test_renewal_runs_all_and_still_owes_ends(void **state)
 static void test_renewal_loses_no_change_for_who_does_not_hear_what_is_there(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.events = 1U << DELTA_MODIFIED});
+    restarted_hook_add((struct hook_rig_hook){.events = 1U << DELTA_MODIFIED});
     load("ns/m", "u1", "\"a\":1");
     load("ns/n", "u2", "\"a\":1");
     load("ns/o", "u3", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
     changes(DELTA_MODIFIED, "u2", "\"a\":2");
     starts(DELTA_MODIFIED, "u2");
-    reborn_restart();
-    hook_record_renew(reborn.hook);
+    restarted_hook_restart();
+    hook_record_renew(restarted_hook.hook);
     load("ns/m", "u1", "\"a\":1");
     load("ns/n", "u2", "\"a\":1"); /* what the run has done is to be undone */
     load("ns/o", "u3", "\"a\":3");
-    stage_sync(0);
-    struct run *run = stage_next();
+    hook_rig_sync(0);
+    struct run *run = hook_rig_next();
     assert_int_equal(run->reason, RUN_RENEW);
-    stage_event_is(run, 0, DELTA_MODIFIED,
-                   str_is(object_name(run->events[0].ev.object), "n") ? "u2" : "u3");
-    stage_end(run, 0);
-    run = stage_next();
-    stage_event_is(run, 0, DELTA_MODIFIED,
-                   str_is(object_name(run->events[0].ev.object), "n") ? "u2" : "u3");
-    stage_end(run, 0);
-    stage_nothing();
+    hook_rig_event_is(run, 0, DELTA_MODIFIED,
+                      str_is(object_name(run->events[0].ev.object), "n") ? "u2" : "u3");
+    hook_rig_end(run, 0);
+    run = hook_rig_next();
+    hook_rig_event_is(run, 0, DELTA_MODIFIED,
+                      str_is(object_name(run->events[0].ev.object), "n") ? "u2" : "u3");
+    hook_rig_end(run, 0);
+    hook_rig_nothing();
 }
 
 static void test_renewal_tells_of_an_outage_again(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.events = 1U << DELTA_STALE | 1U << DELTA_FRESH});
-    stage_sync(0);
-    stage_nothing();
-    stage_stale(0, true);
+    restarted_hook_add((struct hook_rig_hook){.events = 1U << DELTA_STALE | 1U << DELTA_FRESH});
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    hook_rig_stale(0, true);
     passes(DELTA_STALE, "", RUN_CHANGE);
-    reborn_restart();
-    stage_stale(0, true);
-    hook_record_renew(reborn.hook);
-    stage_sync(0);
+    restarted_hook_restart();
+    hook_rig_stale(0, true);
+    hook_record_renew(restarted_hook.hook);
+    hook_rig_sync(0);
     passes(DELTA_STALE, "", RUN_RENEW);
 }
 
 static void test_renewal_is_not_for_what_was_skipped(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    restarted_hook_add((struct hook_rig_hook){.rules.existing = HOOK_EXISTING_SKIP});
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
     load("ns/m", "u2", "\"a\":1");
     passes(DELTA_ADDED, "u2", RUN_CHANGE);
-    reborn_restart();
-    hook_record_renew(reborn.hook);
+    restarted_hook_restart();
+    hook_record_renew(restarted_hook.hook);
     load("ns/n", "u1", "\"a\":1");
     load("ns/m", "u2", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     passes(DELTA_ADDED, "u2", RUN_RENEW);
-    stage_nothing();
+    hook_rig_nothing();
 }
 
 /* In each mode: before the run, while it runs, and when it has failed. */
@@ -364,31 +364,31 @@ static void test_a_renewal_is_one_until_a_run_for_it_has_succeeded(void **state)
     for (size_t i = 0; i < ARRAY_LEN(modes) * PLACES; i++) {
         size_t place = i % PLACES;
 
-        begin((struct stage_hook){.rules.mode = modes[i / PLACES]});
-        reborn_restart();
-        hook_record_renew(reborn.hook);
-        reborn_keep();
+        begin((struct hook_rig_hook){.rules.mode = modes[i / PLACES]});
+        restarted_hook_restart();
+        hook_record_renew(restarted_hook.hook);
+        restarted_hook_keep();
         if (place != BEFORE) {
             load("ns/n", "u1", "\"a\":1");
-            stage_sync(0);
+            hook_rig_sync(0);
             struct run *run = starts(DELTA_ADDED, "u1");
             if (place == FAILED)
-                stage_end(run, 1);
-            reborn_keep();
+                hook_rig_end(run, 1);
+            restarted_hook_keep();
         }
-        reborn_restart();
+        restarted_hook_restart();
         load("ns/n", "u1", "\"a\":1");
-        stage_sync(0);
+        hook_rig_sync(0);
         passes(DELTA_ADDED, "u1", RUN_RENEW);
         changes(DELTA_MODIFIED, "u1", "\"a\":2");
-        stage.now += reborn.params.work_queue.settle_max_ms;
+        hook_rig.now += restarted_hook.params.work_queue.settle_max_ms;
         passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
-        reborn_restart();
+        restarted_hook_restart();
         load("ns/n", "u1", "\"a\":3");
-        stage_sync(0);
+        hook_rig_sync(0);
         passes(DELTA_MODIFIED, "u1", RUN_CHANGE);
-        reborn_clean_up(state);
-        stage_set_up(state);
+        restarted_hook_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -396,18 +396,18 @@ static void test_a_renewal_is_one_until_a_run_for_it_has_succeeded(void **state)
 static void test_a_renewal_that_was_parked_is_one_still(void **state)
 {
     (void)state;
-    begin((struct stage_hook){.park_exit = 75});
-    reborn_restart();
-    hook_record_renew(reborn.hook);
+    begin((struct hook_rig_hook){.park_exit = 75});
+    restarted_hook_restart();
+    hook_record_renew(restarted_hook.hook);
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_end(starts(DELTA_ADDED, "u1"), 75);
+    hook_rig_sync(0);
+    hook_rig_end(starts(DELTA_ADDED, "u1"), 75);
     for (int i = 0; i < 2; i++) {
-        reborn_keep();
-        reborn_restart();
+        restarted_hook_keep();
+        restarted_hook_restart();
         load("ns/n", "u1", "\"a\":1");
-        stage_sync(0);
-        stage_nothing();
+        hook_rig_sync(0);
+        hook_rig_nothing();
     }
     changes(DELTA_MODIFIED, "u1", "\"a\":2");
     passes(DELTA_ADDED, "u1", RUN_RENEW);
@@ -419,28 +419,28 @@ static void test_a_renewal_waits_for_the_source_that_has_something_to_tell(void 
     static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};
 
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-        reborn_add((struct stage_hook){
+        restarted_hook_add((struct hook_rig_hook){
             .sources = 2, .rules = {.mode = modes[i], .require = HOOK_REQUIRE_ANY}
         });
-        stage_sync(0);
+        hook_rig_sync(0);
         load("ns/n", "u1", "\"a\":1");
-        stage_sync(1);
-        stage_end(stage_next(), 0);
-        reborn_keep();
-        reborn_restart();
-        hook_record_renew(reborn.hook);
-        reborn_keep();
-        reborn_restart();
-        stage_sync(1);
+        hook_rig_sync(1);
+        hook_rig_end(hook_rig_next(), 0);
+        restarted_hook_keep();
+        restarted_hook_restart();
+        hook_record_renew(restarted_hook.hook);
+        restarted_hook_keep();
+        restarted_hook_restart();
+        hook_rig_sync(1);
         if (modes[i] == HOOK_BATCH)
-            stage_nothing();
+            hook_rig_nothing();
         load("ns/n", "u1", "\"a\":1");
-        stage_sync(0);
-        struct run *run = stage_next();
+        hook_rig_sync(0);
+        struct run *run = hook_rig_next();
         assert_int_equal(run->reason, RUN_RENEW);
-        stage_end(run, 0);
-        reborn_clean_up(state);
-        stage_set_up(state);
+        hook_rig_end(run, 0);
+        restarted_hook_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -448,15 +448,15 @@ static void test_a_renewal_waits_for_the_source_that_has_something_to_tell(void 
 static void test_a_renewal_of_nothing_is_over_at_once(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.rules.mode = HOOK_BATCH});
-    stage_sync(0);
-    stage_nothing();
-    reborn_keep();
-    reborn_restart();
-    hook_record_renew(reborn.hook);
-    stage_sync(0);
-    stage_nothing();
-    reborn_keep();
+    restarted_hook_add((struct hook_rig_hook){.rules.mode = HOOK_BATCH});
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    restarted_hook_keep();
+    restarted_hook_restart();
+    hook_record_renew(restarted_hook.hook);
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    restarted_hook_keep();
     changes(DELTA_ADDED, "u1", "\"a\":1");
     passes(DELTA_ADDED, "u1", RUN_CHANGE);
 }
@@ -465,115 +465,115 @@ static void test_a_renewal_of_nothing_is_over_at_once(void **state)
 static void test_a_snapshot_that_lacked_a_source_is_owed(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){
+    restarted_hook_add((struct hook_rig_hook){
         .sources = 2, .rules = {.mode = HOOK_SNAPSHOT, .require = HOOK_REQUIRE_ANY}
     });
-    stage_sync(0);
-    stage_sync(1);
-    stage_end(stage_next(), 0);
-    reborn_keep();
-    reborn_restart();
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_sync(1);
+    hook_rig_end(hook_rig_next(), 0);
+    restarted_hook_keep();
+    restarted_hook_restart();
+    hook_rig_sync(0);
+    hook_rig_nothing();
     load("ns/n", "u1", "\"a\":1");
-    stage_end(stage_next(), 0);
-    stage_nothing();
-    reborn_keep();
-    reborn_restart();
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig_nothing();
+    restarted_hook_keep();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_sync(1);
-    stage_end(stage_next(), 0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_sync(1);
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig_nothing();
 }
 
 static void test_a_snapshot_runs_again_only_if_it_is_owed(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.rules.mode = HOOK_SNAPSHOT});
-    stage_sync(0);
-    stage_next(); /* of nothing */
-    reborn_keep();
-    reborn_restart();
-    stage_sync(0);
-    struct run *run = stage_next();
+    restarted_hook_add((struct hook_rig_hook){.rules.mode = HOOK_SNAPSHOT});
+    hook_rig_sync(0);
+    hook_rig_next(); /* of nothing */
+    restarted_hook_keep();
+    restarted_hook_restart();
+    hook_rig_sync(0);
+    struct run *run = hook_rig_next();
     assert_int_equal(run->event_count, 0);
-    stage_end(run, 0);
-    reborn_keep();
-    reborn_restart();
-    stage_sync(0);
-    stage_nothing();
-    assert_true(hooks_ready(&stage.hooks) && hooks_quiet(&stage.hooks));
-    reborn_restart();
-    hook_record_renew(reborn.hook);
-    stage_sync(0);
-    run = stage_next();
+    hook_rig_end(run, 0);
+    restarted_hook_keep();
+    restarted_hook_restart();
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_true(hooks_ready(&hook_rig.hooks) && hooks_quiet(&hook_rig.hooks));
+    restarted_hook_restart();
+    hook_record_renew(restarted_hook.hook);
+    hook_rig_sync(0);
+    run = hook_rig_next();
     assert_int_equal(run->reason, RUN_RENEW);
-    stage_end(run, 0);
-    stage_nothing();
+    hook_rig_end(run, 0);
+    hook_rig_nothing();
 }
 
 static void test_a_source_that_is_stale_no_more_is_fresh(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
-    stage_stale(0, true);
+    begin((struct hook_rig_hook){0});
+    hook_rig_stale(0, true);
     passes(DELTA_STALE, "", RUN_CHANGE);
-    reborn_restart();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     struct run *run = starts(DELTA_FRESH, "");
     assert_false(run->events[0].ev.final_state_unknown);
-    reborn_restart();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_stale(0, true); /* and here it is again */
-    stage_sync(0);
+    hook_rig_stale(0, true); /* and here it is again */
+    hook_rig_sync(0);
     passes(DELTA_STALE, "", RUN_CHANGE);
-    stage_nothing();
+    hook_rig_nothing();
 }
 
 static void test_of_another_source_nothing_is_told(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
-    reborn_restart();
-    delivery_log_forget(&reborn.hook->queue, 0);
-    reborn_keep();
-    assert_int_equal(reborn.disk.row_count, 0);
-    assert_null(delivery_queue_find(&reborn.hook->queue, 0, str_c("ns/n")));
-    stage_sync(0);
-    stage_nothing();
+    begin((struct hook_rig_hook){0});
+    restarted_hook_restart();
+    delivery_log_forget(&restarted_hook.hook->queue, 0);
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.row_count, 0);
+    assert_null(delivery_queue_find(&restarted_hook.hook->queue, 0, str_c("ns/n")));
+    hook_rig_sync(0);
+    hook_rig_nothing();
     load("ns/n", "u1", "\"a\":1");
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_pass(DELTA_ADDED, "u1");
 }
 
 /* Who answers now is no longer away, whoever that is. */
 static void test_of_another_source_it_is_told_that_it_is_fresh(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
-    stage_stale(0, true);
+    begin((struct hook_rig_hook){0});
+    hook_rig_stale(0, true);
     passes(DELTA_STALE, "", RUN_CHANGE);
-    reborn_restart();
-    delivery_log_forget(&reborn.hook->queue, 0);
-    reborn_keep();
-    stage_sync(0);
+    restarted_hook_restart();
+    delivery_log_forget(&restarted_hook.hook->queue, 0);
+    restarted_hook_keep();
+    hook_rig_sync(0);
     passes(DELTA_FRESH, "", RUN_CHANGE);
-    stage_nothing();
+    hook_rig_nothing();
 }
 
 static void test_all_is_put_again_when_the_disk_is_lost(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
-    size_t puts = reborn.disk.puts;
-    reborn_keep();
+    begin((struct hook_rig_hook){0});
+    size_t puts = restarted_hook.disk.puts;
+    restarted_hook_keep();
     changes(DELTA_MODIFIED, "u1", "\"a\":1"); /* nothing that counts */
-    reborn_keep();
-    assert_int_equal(reborn.disk.puts, puts);
-    delivery_log_touch_all(&reborn.hook->queue);
-    reborn_keep();
-    assert_int_equal(reborn.disk.puts, puts + 2); /* and that the source was seen */
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.puts, puts);
+    delivery_log_touch_all(&restarted_hook.hook->queue);
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.puts, puts + 2); /* and that the source was seen */
 }
 
 static void test_skip_is_not_for_what_is_marked(void **state)
@@ -581,12 +581,12 @@ static void test_skip_is_not_for_what_is_marked(void **state)
     const struct delivery_record m = {.key = str_c("k"), .uid = str_c("u1"), .is_delivered = true};
 
     (void)state;
-    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
-    assert_true(delivery_log_restore(&reborn.hook->queue, 0, &m, 1));
+    restarted_hook_add((struct hook_rig_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    assert_true(delivery_log_restore(&restarted_hook.hook->queue, 0, &m, 1));
     load("k", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_pass(DELTA_ADDED, "u1");
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_nothing();
 }
 
 static void test_a_third_mark_of_a_key_is_not_believed(void **state)
@@ -594,17 +594,17 @@ static void test_a_third_mark_of_a_key_is_not_believed(void **state)
     struct delivery_record m = {.key = str_c("k"), .is_delivered = true};
 
     (void)state;
-    reborn_add((struct stage_hook){.rules.existing = HOOK_EXISTING_SKIP});
+    restarted_hook_add((struct hook_rig_hook){.rules.existing = HOOK_EXISTING_SKIP});
     m.uid = str_c("u1");
-    assert_true(delivery_log_restore(&reborn.hook->queue, 0, &m, 1));
+    assert_true(delivery_log_restore(&restarted_hook.hook->queue, 0, &m, 1));
     m.uid = str_c("u2");
     m.note = DELIVERY_HAS_PREDECESSOR;
-    assert_true(delivery_log_restore(&reborn.hook->queue, 0, &m, 1));
+    assert_true(delivery_log_restore(&restarted_hook.hook->queue, 0, &m, 1));
     m.uid = str_c("u3");
-    assert_false(delivery_log_restore(&reborn.hook->queue, 0, &m, 1));
+    assert_false(delivery_log_restore(&restarted_hook.hook->queue, 0, &m, 1));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, reborn_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, restarted_hook_clean_up)
 
 int main(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hook/delivery_queue and hook/delivery_log: objects of which an earlier process has left no more than the name (persist = "digest",
  * DESIGN 1.4.8), and sources that are told of before they are open. */
-#include "reborn.h"
+#include "restarted_hook.h"
 
 #include <stdlib.h>
 
@@ -19,33 +19,33 @@ static void tell_bare(enum delta_type type, const char *uid)
     struct object *o = bare(uid);
     const struct delta d = {.type = type, .cause = CAUSE_RESTART, .object = o};
 
-    hooks_delta(&stage.hooks, (struct source){.watch = stage.watches[0]}, &d, stage.now);
+    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, &d, hook_rig.now);
     object_unref(&o);
 }
 
 static void change(enum delta_type type, const char *uid, const char *data)
 {
-    stage_change(0, type, "ns/n", uid, data);
+    hook_rig_change(0, type, "ns/n", uid, data);
 }
 
 /* A hook that has handled u1, by a run or without, and another process that has its name. */
-static void begin(struct stage_hook p)
+static void begin(struct hook_rig_hook p)
 {
-    reborn_add(p);
+    restarted_hook_add(p);
     change(DELTA_ADDED, "u1", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     if (p.rules.existing == HOOK_EXISTING_RUN && (p.events == 0 || (p.events & 1U) != 0))
-        stage_pass(DELTA_ADDED, "u1");
-    stage_nothing();
-    reborn_keep();
-    reborn_restart();
+        hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_nothing();
+    restarted_hook_keep();
+    restarted_hook_restart();
     tell_bare(DELTA_ADDED, "u1");
 }
 
 static size_t snapshot_size(void)
 {
     size_t n;
-    struct object **all = delivery_queue_sorted(&reborn.hook->queue, 0, &n);
+    struct object **all = delivery_queue_sorted(&restarted_hook.hook->queue, 0, &n);
 
     free(all);
     return n;
@@ -54,37 +54,37 @@ static size_t snapshot_size(void)
 static void test_the_listed_state_takes_its_place_quietly(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     change(DELTA_MODIFIED, "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
-    assert_true(hooks_ready(&stage.hooks));
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_true(hooks_ready(&hook_rig.hooks));
     change(DELTA_MODIFIED, "u1", "\"a\":2");
-    stage_pass(DELTA_MODIFIED, "u1");
+    hook_rig_pass(DELTA_MODIFIED, "u1");
 }
 
 static void test_a_listed_state_that_differs_is_told(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     change(DELTA_MODIFIED, "u1", "\"a\":2");
-    stage_sync(0);
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_int_equal(run->reason, RUN_CHANGE);
     assert_null(run->events[0].old);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 static void test_one_that_vanished_is_deleted(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     tell_bare(DELTA_DELETED, "u1");
-    stage_sync(0);
-    struct run *run = stage_starts(DELTA_DELETED, "u1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_DELETED, "u1");
     assert_true(object_is_bare(run->events[0].ev.object));
-    stage_end(run, 0);
-    stage_nothing();
+    hook_rig_end(run, 0);
+    hook_rig_nothing();
 }
 
 /* A list skips what is too big: its old state stays, whatever it was. */
@@ -93,81 +93,81 @@ static void test_one_that_stays_is_neither_told_nor_gone(void **state)
     struct err err;
 
     (void)state;
-    begin((struct stage_hook){0});
-    stage_sync(0);
-    stage_nothing();
+    begin((struct hook_rig_hook){0});
+    hook_rig_sync(0);
+    hook_rig_nothing();
     assert_int_equal(snapshot_size(), 0);
-    assert_int_equal(hook_run_manually(reborn.hook, str_c("ns/n"), &err), ERR_NOT_FOUND);
-    reborn_keep();
-    assert_non_null(hook_disk_delivery(&reborn.disk, "ns/n", "u1"));
+    assert_int_equal(hook_run_manually(restarted_hook.hook, str_c("ns/n"), &err), ERR_NOT_FOUND);
+    restarted_hook_keep();
+    assert_non_null(hook_disk_delivery(&restarted_hook.disk, "ns/n", "u1"));
     change(DELTA_MODIFIED, "u1", "\"a\":2");
-    stage_pass(DELTA_MODIFIED, "u1");
+    hook_rig_pass(DELTA_MODIFIED, "u1");
     assert_int_equal(snapshot_size(), 1);
     change(DELTA_DELETED, "u1", "\"a\":2");
-    stage_pass(DELTA_DELETED, "u1");
-    stage_nothing();
+    hook_rig_pass(DELTA_DELETED, "u1");
+    hook_rig_nothing();
 }
 
 static void test_another_life_of_no_known_state_ends_the_one_before(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     tell_bare(DELTA_ADDED, "u2");
-    stage_sync(0);
-    stage_pass(DELTA_DELETED, "u1");
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_DELETED, "u1");
+    hook_rig_nothing();
     change(DELTA_MODIFIED, "u2", "\"a\":1");
-    stage_pass(DELTA_ADDED, "u2");
-    stage_nothing();
+    hook_rig_pass(DELTA_ADDED, "u2");
+    hook_rig_nothing();
 }
 
 static void test_what_is_not_known_is_not_skipped(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.rules = {.existing = HOOK_EXISTING_SKIP}});
+    restarted_hook_add((struct hook_rig_hook){.rules = {.existing = HOOK_EXISTING_SKIP}});
     tell_bare(DELTA_ADDED, "u1");
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
     change(DELTA_MODIFIED, "u1", "\"a\":2");
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_pass(DELTA_ADDED, "u1");
 }
 
 static void test_what_is_not_known_is_not_handled_by_being_unwanted(void **state)
 {
     (void)state;
-    begin((struct stage_hook){.events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED});
-    stage_sync(0);
-    stage_nothing();
+    begin((struct hook_rig_hook){.events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED});
+    hook_rig_sync(0);
+    hook_rig_nothing();
     change(DELTA_MODIFIED, "u1", "\"a\":1");
-    stage_nothing();
+    hook_rig_nothing();
 }
 
 /* Whatever the path selects in what is known of it. */
 static void test_a_path_sees_nothing_in_it(void **state)
 {
     (void)state;
-    begin((struct stage_hook){.path = "metadata.name"});
-    assert_null(delivery_queue_find(&reborn.hook->queue, 0, str_c("ns/n"))->handled.object);
-    stage_sync(0);
-    stage_nothing();
+    begin((struct hook_rig_hook){.path = "metadata.name"});
+    assert_null(delivery_queue_find(&restarted_hook.hook->queue, 0, str_c("ns/n"))->handled.object);
+    hook_rig_sync(0);
+    hook_rig_nothing();
     change(DELTA_MODIFIED, "u1", "\"a\":5");
-    stage_nothing();
+    hook_rig_nothing();
 }
 
 static void test_an_end_without_its_last_object_is_unknown(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     change(DELTA_DELETED, "u1", "\"a\":1"); /* with its final state */
-    reborn_keep();
-    struct hook_disk_row *row = &reborn.disk.rows[0];
+    restarted_hook_keep();
+    struct hook_disk_row *row = &restarted_hook.disk.rows[0];
     object_unref(&row->delivery.last); /* which is not kept */
     row->delivery.last = bare("u1");
-    reborn_restart();
-    stage_sync(0);
-    struct run *run = stage_starts(DELTA_DELETED, "u1");
+    restarted_hook_restart();
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_DELETED, "u1");
     assert_true(run->events[0].ev.final_state_unknown);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 /* ---- Before a source is open. */
@@ -175,36 +175,36 @@ static void test_an_end_without_its_last_object_is_unknown(void **state)
 static void test_of_another_source_what_it_told_is_forgotten(void **state)
 {
     (void)state;
-    begin((struct stage_hook){0});
+    begin((struct hook_rig_hook){0});
     change(DELTA_MODIFIED, "u1", "\"a\":2");
-    stage_change(0, DELTA_ADDED, "ns/m", "u5", "");
-    delivery_log_forget(&reborn.hook->queue, 0);
-    reborn_keep();
-    assert_int_equal(reborn.disk.row_count, 0);
-    stage_sync(0);
-    stage_nothing();
-    assert_null(delivery_queue_find(&reborn.hook->queue, 0, str_c("ns/m")));
-    stage_change(0, DELTA_ADDED, "ns/m", "u6", "");
-    stage_pass(DELTA_ADDED, "u6");
+    hook_rig_change(0, DELTA_ADDED, "ns/m", "u5", "");
+    delivery_log_forget(&restarted_hook.hook->queue, 0);
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.row_count, 0);
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_null(delivery_queue_find(&restarted_hook.hook->queue, 0, str_c("ns/m")));
+    hook_rig_change(0, DELTA_ADDED, "ns/m", "u6", "");
+    hook_rig_pass(DELTA_ADDED, "u6");
 }
 
 static void test_that_a_source_was_seen_goes_to_a_new_disk_before_it_is_open(void **state)
 {
     (void)state;
-    begin((struct stage_hook){.rules = {.existing = HOOK_EXISTING_SKIP}});
-    hook_disk_clear(&reborn.disk);
-    delivery_log_touch_all(&reborn.hook->queue);
-    reborn_keep();
-    assert_true(reborn.disk.seen[0]);
-    reborn_restart();
+    begin((struct hook_rig_hook){.rules = {.existing = HOOK_EXISTING_SKIP}});
+    hook_disk_clear(&restarted_hook.disk);
+    delivery_log_touch_all(&restarted_hook.hook->queue);
+    restarted_hook_keep();
+    assert_true(restarted_hook.disk.seen[0]);
+    restarted_hook_restart();
     change(DELTA_ADDED, "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/m", "u5", ""); /* new: nothing to be skipped */
-    stage_sync(0);
-    stage_pass(DELTA_ADDED, "u5");
-    stage_nothing();
+    hook_rig_change(0, DELTA_ADDED, "ns/m", "u5", ""); /* new: nothing to be skipped */
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_ADDED, "u5");
+    hook_rig_nothing();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, reborn_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, restarted_hook_clean_up)
 
 int main(void)
 {

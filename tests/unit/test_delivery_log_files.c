@@ -1,136 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reborn.h"
+#include "restarted_hook.h"
 
 /* What a hook knows of its files after a restart. */
 
 static void load(const char *key, const char *uid, const char *data)
 {
-    stage_change(0, DELTA_ADDED, key, uid, data);
+    hook_rig_change(0, DELTA_ADDED, key, uid, data);
 }
 
 static void writes(enum run_file became, uint64_t number)
 {
     struct err err = {0};
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
 
     assert_int_equal(files_claim(run, &err), ERR_OK);
-    reborn_keep();
-    stage_end_file(run, became, number);
-    reborn_keep();
+    restarted_hook_keep();
+    hook_rig_end_file(run, became, number);
+    restarted_hook_keep();
 }
 
 static void is_refused(const char *uid)
 {
     struct err err = {0};
-    struct run *run = stage_starts(DELTA_ADDED, uid);
+    struct run *run = hook_rig_starts(DELTA_ADDED, uid);
 
     assert_int_equal(files_claim(run, &err), ERR_CONFIG);
-    hooks_finish(&stage.hooks, run, &(struct run_result){.end = RUN_UNFIT, .text = err.text},
-                 stage.now);
-    reborn_keep();
+    hooks_finish(&hook_rig.hooks, run, &(struct run_result){.end = RUN_UNFIT, .text = err.text},
+                 hook_rig.now);
+    restarted_hook_keep();
 }
 
-static struct stage_hook with_file(void)
+static struct hook_rig_hook with_file(void)
 {
-    return (struct stage_hook){.output = "/x/${name}", .applies = true};
+    return (struct hook_rig_hook){.output = "/x/${name}", .applies = true};
 }
 
 static void test_apply_is_owed_until_it_has_succeeded(void **state)
 {
     (void)state;
-    reborn_add(with_file());
+    restarted_hook_add(with_file());
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     writes(RUN_FILE_WRITTEN, 1);
-    reborn_restart();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    assert_false(hooks_ready(&stage.hooks));
-    stage_applies(RUN_EXISTING, 1);
-    reborn_keep();
-    reborn_restart();
+    hook_rig_sync(0);
+    assert_false(hooks_ready(&hook_rig.hooks));
+    hook_rig_applies(RUN_EXISTING, 1);
+    restarted_hook_keep();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_end(stage_applies(RUN_EXISTING, 1), 0);
-    reborn_keep();
-    reborn_restart();
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_applies(RUN_EXISTING, 1), 0);
+    restarted_hook_keep();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
-    assert_true(hooks_ready(&stage.hooks));
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_true(hooks_ready(&hook_rig.hooks));
 }
 
 static void test_a_file_that_is_known_is_not_applied_again(void **state)
 {
     (void)state;
-    reborn_add(with_file());
+    restarted_hook_add(with_file());
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     writes(RUN_FILE_WRITTEN, 1);
-    stage_end(stage_applies(RUN_EXISTING, 1), 0);
-    reborn_keep();
-    assert_int_equal(reborn.disk.file_count, 1);
-    reborn_restart();
+    hook_rig_end(hook_rig_applies(RUN_EXISTING, 1), 0);
+    restarted_hook_keep();
+    assert_int_equal(restarted_hook.disk.file_count, 1);
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":2");
-    stage_sync(0);
+    hook_rig_sync(0);
     writes(RUN_FILE_SAME, 1);
-    stage_nothing();
-    reborn_restart();
-    hook_record_renew(reborn.hook);
-    reborn_keep();
-    reborn_restart();
+    hook_rig_nothing();
+    restarted_hook_restart();
+    hook_record_renew(restarted_hook.hook);
+    restarted_hook_keep();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":2");
-    stage_sync(0);
+    hook_rig_sync(0);
     writes(RUN_FILE_SAME, 1); /* what apply did is gone */
-    stage_end(stage_applies(RUN_EXISTING, 1), 0);
-    reborn_keep();
-    reborn_restart();
-    stage_sync(0);
+    hook_rig_end(hook_rig_applies(RUN_EXISTING, 1), 0);
+    restarted_hook_keep();
+    restarted_hook_restart();
+    hook_rig_sync(0);
     writes(RUN_FILE_REMOVED, 0);
-    assert_int_equal(reborn.disk.file_count, 0);
+    assert_int_equal(restarted_hook.disk.file_count, 0);
 }
 
 /* What cannot be told, or has no file, costs nothing to be tried; the file is free by now, maybe. */
 static void test_a_key_whose_file_was_another_ones_is_tried_by_each_process(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.output = "/x/${name}"});
+    restarted_hook_add((struct hook_rig_hook){.output = "/x/${name}"});
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     writes(RUN_FILE_WRITTEN, 1);
     load("ms/n", "u2", "\"a\":2");
     is_refused("u2");
-    reborn_restart();
+    restarted_hook_restart();
     load("ns/n", "u1", "\"a\":1");
     load("ms/n", "u2", "\"a\":2");
-    stage_sync(0);
+    hook_rig_sync(0);
     is_refused("u2");
-    stage_change(0, DELTA_DELETED, "ns/n", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_DELETED, "ns/n", "u1", "\"a\":1");
     writes(RUN_FILE_REMOVED, 0);
-    stage.now += 3600000;
+    hook_rig.now += 3600000;
     writes(RUN_FILE_WRITTEN, 2);
-    assert_string_equal(reborn.disk.files[0].key, "ms/n");
+    assert_string_equal(restarted_hook.disk.files[0].key, "ms/n");
 }
 
 static void test_a_file_of_a_key_that_is_known_no_more_is_free(void **state)
 {
     (void)state;
-    reborn_add((struct stage_hook){.output = "/x/${name}"});
+    restarted_hook_add((struct hook_rig_hook){.output = "/x/${name}"});
     load("ns/n", "u1", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     writes(RUN_FILE_WRITTEN, 1);
-    reborn_restart();
-    delivery_log_forget(&reborn.hook->queue, 0); /* of another cluster */
-    reborn_keep();
+    restarted_hook_restart();
+    delivery_log_forget(&restarted_hook.hook->queue, 0); /* of another cluster */
+    restarted_hook_keep();
     load("ms/n", "u2", "\"a\":1");
-    stage_sync(0);
+    hook_rig_sync(0);
     writes(RUN_FILE_SAME, 1);
-    assert_string_equal(reborn.disk.files[0].key, "ms/n");
+    assert_string_equal(restarted_hook.disk.files[0].key, "ms/n");
     load("ns/n", "u3", "\"a\":1");
     is_refused("u3");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, reborn_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, restarted_hook_clean_up)
 
 int main(void)
 {

@@ -14,7 +14,7 @@
 #include "base/panic.h"
 #include "discovery_probe.h"
 #include "io/loop.h"
-#include "look.h"
+#include "loop_until.h"
 #include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
@@ -282,7 +282,7 @@ static void test_an_unknown_name_asks_again(void **state)
     resolve(&r, 0, "others");
     run(&r, 1);
     resolve(&r, 1, "widgets");
-    look_turns(r.on.loop, TURNS);
+    loop_turns(r.on.loop, TURNS);
     assert_asked(&r, "/api /apis "); /* soon, not at once */
     play_clock_pass(RETRY_MS);
     run(&r, 1);
@@ -389,7 +389,7 @@ static void test_a_refresh_between_two_that_are_told(void **state)
     resolve(&r, 0, "widgets");
     resolve(&r, 2, "widgets");
     run(&r, 1);
-    look_turns(r.on.loop, TURNS);
+    loop_turns(r.on.loop, TURNS);
     play_clock_pass(RETRY_MS);
     run(&r, 3 - r.events);
     assert_string_equal(r.who[1].found.plural, "gadgets");

@@ -23,7 +23,7 @@
 #include "helper/helper.h"
 #include "io/helper_link.h"
 #include "io/loop.h"
-#include "look.h"
+#include "loop_until.h"
 
 enum { HOOKS = 40, PATHS = 4, PLENTY_MS = 3600000 };
 
@@ -349,9 +349,9 @@ static void test_a_reader_that_is_killed_is_an_error(void **state)
     pid_t pid = begin_stopped(&l, PLENTY_MS);
 
     (void)state;
-    look_turns(l.loop, 1);
+    loop_turns(l.loop, 1);
     assert_true(fingerprints_exited(l.prints, &end));
-    look_turns(l.loop, 1);
+    loop_turns(l.loop, 1);
     assert_true(l.left == 1 && l.failed == 1);
     assert_string_equal(l.err.text, "its program and files cannot be read: killed: Interrupted "
                                     "system call");

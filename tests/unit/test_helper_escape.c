@@ -18,7 +18,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "helped.h"
+#include "helper_rig.h"
 
 /* Every process that inherited stdout is gone already. There may be something to read besides: a shell
  * reports that a process it waited for was killed. */
@@ -32,13 +32,13 @@ static void expect_all_gone(int out)
 }
 
 /* The writing end of the stdin of a run that is up: it has said "ready". */
-static int start_ready(struct helped *w, uint64_t id, const char *script, int *out)
+static int start_ready(struct helper_rig *w, uint64_t id, const char *script, int *out)
 {
     int in[2];
 
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-    *out = helped_run_with(w, id, HELPED_SHELL, in[0], script);
-    helped_expect_line(*out, "ready\n");
+    *out = helper_rig_run_with(w, id, HELPER_RIG_SHELL, in[0], script);
+    helper_rig_expect_line(*out, "ready\n");
     return in[1];
 }
 
@@ -56,85 +56,85 @@ static const char *const ways_out[] = {
 
 static void test_failure_reaches_what_escaped(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     for (size_t i = 0; i < ARRAY_LEN(ways_out); i++) {
         char *script = mem_printf("%s\nread x; exit 3", ways_out[i]);
         int out;
         int in = start_ready(&w, i, script, &out);
 
         close(in);
-        HELPED_AWAIT(&w, w.exited == i + 1);
+        HELPER_RIG_AWAIT(&w, w.exited == i + 1);
         expect_all_gone(out);
         assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 3 && w.end.run == i);
         assert_true(w.end.left == 0 && w.end.left_pid == 0);
         free(script);
     }
-    helped_expect_clean(&w);
-    helped_close(&w);
+    helper_rig_expect_clean(&w);
+    helper_rig_close(&w);
 }
 
 static void test_kill_reaches_what_escaped(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     for (size_t i = 0; i < ARRAY_LEN(ways_out); i++) {
         char *script = mem_printf("trap 'exit 0' TERM; %s\nread x; sleep 1000", ways_out[i]);
         int out;
         int in = start_ready(&w, i, script, &out);
 
         helper_link_kill(w.link, i, i % 2 == 0 ? SIGTERM : SIGKILL); /* a good end is none now */
-        HELPED_AWAIT(&w, w.exited == i + 1);
+        HELPER_RIG_AWAIT(&w, w.exited == i + 1);
         expect_all_gone(out);
         assert_int_equal(w.end.how, i % 2 == 0 ? HELPER_LINK_EXITED : HELPER_LINK_SIGNALED);
         assert_int_equal(w.end.left, 0);
         close(in);
         free(script);
     }
-    helped_expect_clean(&w);
-    helped_close(&w);
+    helper_rig_expect_clean(&w);
+    helper_rig_close(&w);
 }
 
 /* It has neither the name nor, in the end, the parent: but it had the parent when the run was killed. */
 static void test_kill_remembers_descendants(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
     int out;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     int in = start_ready(&w, 1, "env -i setsid sh -c 'echo ready; sleep 1000; :' & wait", &out);
     helper_link_kill(w.link, 1, SIGTERM);
-    HELPED_AWAIT(&w, w.exited == 1);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     expect_all_gone(out);
     assert_int_equal(w.end.how, HELPER_LINK_SIGNALED);
     close(in);
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* Each new one is in a session of its own, and comes while others are being killed. */
 static void test_escaping_goes_on_while_being_killed(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
     int out;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     int in = start_ready(&w, 1,
                          "(setsid sh -c 'i=0; while [ $i -lt 300 ]; do (setsid sleep 1000 &);"
                          " i=$((i+1)); [ $i = 20 ] && echo ready; done; sleep 1000' &) ;"
                          "read x; exit 1",
                          &out);
     close(in);
-    HELPED_AWAIT(&w, w.exited == 1);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     expect_all_gone(out);
     assert_int_equal(w.end.left, 0);
-    helped_expect_clean(&w);
-    helped_close(&w);
+    helper_rig_expect_clean(&w);
+    helper_rig_close(&w);
 }
 
 /* The program itself goes to another group: into its helper's; into one that a child of it leads; or out
@@ -153,33 +153,33 @@ static const char *const own_ways_out[] = {
 
 static void test_kill_reaches_a_program_that_left_its_group(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     for (size_t i = 0; i < ARRAY_LEN(own_ways_out); i++) {
         int out;
         int in = start_ready(&w, i, own_ways_out[i], &out);
 
         helper_link_kill(w.link, i, SIGTERM);
         helper_link_kill(w.link, i, SIGKILL);
-        HELPED_AWAIT(&w, w.exited == i + 1);
+        HELPER_RIG_AWAIT(&w, w.exited == i + 1);
         expect_all_gone(out);
         assert_true(w.end.how == HELPER_LINK_SIGNALED && w.end.value == SIGKILL);
         close(in);
     }
-    helped_expect_clean(&w);
-    helped_close(&w);
+    helper_rig_expect_clean(&w);
+    helper_rig_close(&w);
 }
 
 /* It may end well, too: the signal that asks for it comes once, wherever it is. */
 static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
 {
     static const char *const go[] = {"0, 0", "0, getpgrp(getppid())"};
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     for (size_t i = 0; i < ARRAY_LEN(go); i++) {
         char *script =
             mem_printf("exec perl -e '$SIG{TERM} = sub { $n++ }; setpgrp(%s) or die; $| = 1;"
@@ -189,15 +189,15 @@ static void test_kill_signal_reaches_a_program_that_left_its_group(void **state)
         int in = start_ready(&w, i, script, &out);
 
         helper_link_kill(w.link, i, SIGTERM);
-        close(helped_run(&w, 100, HELPED_TRUE, "")); /* ends behind that */
-        HELPED_AWAIT(&w, w.exited == 2 * i + 1);
+        close(helper_rig_run(&w, 100, HELPER_RIG_TRUE, "")); /* ends behind that */
+        HELPER_RIG_AWAIT(&w, w.exited == 2 * i + 1);
         close(in);
-        HELPED_AWAIT(&w, w.exited == 2 * i + 2);
-        helped_expect_line(out, "1\n");
+        HELPER_RIG_AWAIT(&w, w.exited == 2 * i + 2);
+        helper_rig_expect_line(out, "1\n");
         close(out);
         free(script);
     }
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* A run of which something stays: the script has its stdin and stdout, and the run ends when the script
@@ -218,38 +218,38 @@ static void test_success_tells_what_is_left(void **state)
         {LEAVE("setsid",                "exec 5<&0; (exec 6>&-; read y; echo alive $y) <&5 & exec 6>&-; wait"),                                                  2},
         {"x=$(true & sleep 0); exit 0",                                    0                                                         },
     };
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
         int in[2];
 
         assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-        int out = helped_run_with(&w, i, HELPED_SHELL, in[0], runs[i].script);
-        HELPED_AWAIT(&w, w.exited == i + 1);
+        int out = helper_rig_run_with(&w, i, HELPER_RIG_SHELL, in[0], runs[i].script);
+        HELPER_RIG_AWAIT(&w, w.exited == i + 1);
         assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
         assert_int_equal(w.end.left, runs[i].left);
         assert_string_equal(w.end.left_comm, runs[i].left > 0 ? "sh" : "");
         assert_int_equal(w.end.left_pid > 0 && kill(w.end.left_pid, 0) == 0, runs[i].left > 0);
         if (i + 1 < ARRAY_LEN(runs)) {
             assert_int_equal(write(in[1], "yes\n", 4), 4);
-            helped_expect_line(out, "alive yes\n");
+            helper_rig_expect_line(out, "alive yes\n");
         }
         close(in[1]);
-        helped_expect_eof(out);
+        helper_rig_expect_eof(out);
     }
     w.exited = 0;
-    helped_expect_clean(&w); /* reaped, too */
-    helped_close(&w);
+    helper_rig_expect_clean(&w); /* reaped, too */
+    helper_rig_close(&w);
 }
 
-static void clear(struct helped *w, uint64_t id, const char *env)
+static void clear(struct helper_rig *w, uint64_t id, const char *env)
 {
     size_t before = w->exited;
 
     helper_link_clear(w->link, id, str_of(env, strlen(env) + 1));
-    HELPED_AWAIT(w, w->exited > before);
+    HELPER_RIG_AWAIT(w, w->exited > before);
     assert_true(w->end.run == id && w->end.left == 0);
 }
 
@@ -257,20 +257,20 @@ static void clear(struct helped *w, uint64_t id, const char *env)
 static void test_what_was_spared_is_cleared(void **state)
 {
     static const char *const how[] = {"", "setsid"};
-    struct helped w;
+    struct helper_rig w;
     int other;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     int in = start_ready(&w, 100, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
                          &other);
-    HELPED_AWAIT(&w, w.exited == 1);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     for (size_t i = 0; i < ARRAY_LEN(how); i++) {
         char *script =
             mem_printf("%s sh -c 'trap \"\" TERM; (sleep 1000); sleep 1000' & exit 0", how[i]);
-        int out = helped_run(&w, 1, HELPED_SHELL, script);
+        int out = helper_rig_run(&w, 1, HELPER_RIG_SHELL, script);
 
-        HELPED_AWAIT(&w, w.exited == 2 + 2 * i);
+        HELPER_RIG_AWAIT(&w, w.exited == 2 + 2 * i);
         assert_int_equal(w.end.run, 1);
         clear(&w, 1, "INFORMERD_RUN=run-1");
         assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
@@ -278,72 +278,72 @@ static void test_what_was_spared_is_cleared(void **state)
         free(script);
     }
     assert_int_equal(write(in, "yes\n", 4), 4);
-    helped_expect_line(other, "alive yes\n");
+    helper_rig_expect_line(other, "alive yes\n");
     close(in);
-    helped_expect_eof(other);
-    helped_close(&w);
+    helper_rig_expect_eof(other);
+    helper_rig_close(&w);
 }
 
 static void test_nothing_to_clear(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     clear(&w, 2, "INFORMERD_RUN=run-2");
     assert_int_equal(w.end.how, HELPER_LINK_EXITED);
     clear(&w, 3, "INFORMERD_HOOK=h"); /* of no run */
     assert_int_equal(w.end.how, HELPER_LINK_EXITED);
     clear(&w, 4, "LD_PRELOAD=x");
     assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EINVAL);
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* Neither a failure nor a success of another run has anything to do with it. */
 static void test_runs_do_not_touch_each_other(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
     int out[2];
     int in[2];
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     in[0] = start_ready(&w, 1, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
                         &out[0]);
-    HELPED_AWAIT(&w, w.exited == 1);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     assert_int_equal(w.end.left, 1);
     in[1] = start_ready(&w, 2, /* goes on */
                         "exec 4<&0; (setsid sh -c 'echo ready; read x; echo alive $x' <&4 &); wait;"
                         " while [ ! -e /proc/self/none ]; do sleep 1000; done",
                         &out[1]);
-    close(helped_run(&w, 10, HELPED_SHELL, "exit 1"));
-    HELPED_AWAIT(&w, w.exited == 2);
-    close(helped_run(&w, 11, HELPED_SHELL, "sleep 1000"));
+    close(helper_rig_run(&w, 10, HELPER_RIG_SHELL, "exit 1"));
+    HELPER_RIG_AWAIT(&w, w.exited == 2);
+    close(helper_rig_run(&w, 11, HELPER_RIG_SHELL, "sleep 1000"));
     helper_link_kill(w.link, 11, SIGKILL);
-    HELPED_AWAIT(&w, w.exited == 3);
-    close(helped_run(&w, 12, HELPED_TRUE, ""));
-    HELPED_AWAIT(&w, w.exited == 4);
+    HELPER_RIG_AWAIT(&w, w.exited == 3);
+    close(helper_rig_run(&w, 12, HELPER_RIG_TRUE, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 4);
     assert_true(w.end.value == 0 && w.end.left == 0);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(write(in[i], "yes\n", 4), 4);
-        helped_expect_line(out[i], "alive yes\n");
+        helper_rig_expect_line(out[i], "alive yes\n");
         close(in[i]);
     }
-    helped_expect_eof(out[0]);
-    helped_close(&w);
-    helped_expect_eof(out[1]);
+    helper_rig_expect_eof(out[0]);
+    helper_rig_close(&w);
+    helper_rig_expect_eof(out[1]);
 }
 
 static void test_end_of_main_reaches_what_escaped(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
     int out[ARRAY_LEN(ways_out) + 1];
     int in[ARRAY_LEN(ways_out) + 1];
     size_t n = 0;
 
     (void)state;
     assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* of those that outlive the helper */
-    helped_open(&w);
+    helper_rig_open(&w);
     for (; n < ARRAY_LEN(ways_out); n++) {
         char *script = mem_printf("%s\nread x; sleep 1000", ways_out[n]);
 
@@ -352,32 +352,32 @@ static void test_end_of_main_reaches_what_escaped(void **state)
     }
     in[n] = start_ready(&w, n, LEAVE("setsid", "echo ready; exec 6>&-; read x; echo alive $x"),
                         &out[n]);
-    HELPED_AWAIT(&w, w.exited == 1);
-    helped_close(&w);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
+    helper_rig_close(&w);
     for (size_t i = 0; i < n; i++) {
         expect_all_gone(out[i]);
         close(in[i]);
     }
     assert_int_equal(write(in[n], "yes\n", 4), 4); /* what a success has left stays */
-    helped_expect_line(out[n], "alive yes\n");
+    helper_rig_expect_line(out[n], "alive yes\n");
     close(in[n]);
-    helped_expect_eof(out[n]);
+    helper_rig_expect_eof(out[n]);
     assert_true(wait(NULL) > 0);
 }
 
 /* What ignores the kill signal gets SIGKILL after the grace, in whatever group it is. */
 static void test_end_of_main_reaches_a_program_that_left_its_group(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
     int out[ARRAY_LEN(own_ways_out)];
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     for (size_t i = 0; i < ARRAY_LEN(own_ways_out); i++) {
-        out[i] = helped_run(&w, i, HELPED_SHORT_GRACE, own_ways_out[i]);
-        helped_expect_line(out[i], "ready\n");
+        out[i] = helper_rig_run(&w, i, HELPER_RIG_SHORT_GRACE, own_ways_out[i]);
+        helper_rig_expect_line(out[i], "ready\n");
     }
-    helped_close(&w);
+    helper_rig_close(&w);
     for (size_t i = 0; i < ARRAY_LEN(own_ways_out); i++)
         expect_all_gone(out[i]);
 }

@@ -19,7 +19,7 @@
 
 #include "base/mem.h"
 #include "campaign.h"
-#include "helped.h"
+#include "helper_rig.h"
 #include "io/loop.h"
 #include "io/memfile.h"
 
@@ -27,117 +27,120 @@
 
 static void test_document_can_be_read_twice(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
     int doc;
 
     (void)state;
-    helped_open(&w);
-    for (enum helped_hook hook = HELPED_SHELL; hook <= HELPED_AS_NOBODY; hook++) {
+    helper_rig_open(&w);
+    for (enum helper_rig_hook hook = HELPER_RIG_SHELL; hook <= HELPER_RIG_AS_NOBODY; hook++) {
         assert_int_equal(memfile_create("doc", str_c("{\"a\":1}\n"), &doc, NULL), ERR_OK);
-        int out = helped_run_with(
+        int out = helper_rig_run_with(
             &w, hook, hook, doc,
             "cat; cat /dev/stdin; cat </dev/stdin; head -c 3 /proc/self/fd/0; id -u");
-        char *expected =
-            mem_printf("{\"a\":1}\n{\"a\":1}\n{\"a\":1}\n{\"a%u\n",
-                       hook == HELPED_AS_NOBODY && getuid() == 0 ? HELPED_NOBODY : getuid());
-        assert_string_equal(helped_read(out, false), expected);
+        char *expected = mem_printf(
+            "{\"a\":1}\n{\"a\":1}\n{\"a\":1}\n{\"a%u\n",
+            hook == HELPER_RIG_AS_NOBODY && getuid() == 0 ? HELPER_RIG_NOBODY : getuid());
+        assert_string_equal(helper_rig_read(out, false), expected);
         close(out);
         free(expected);
-        HELPED_AWAIT(&w, w.exited == hook);
+        HELPER_RIG_AWAIT(&w, w.exited == hook);
         assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
     }
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* ---- Groups of processes */
 
 static void test_failure_takes_its_group_along(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
-    int out = helped_run(&w, 1, HELPED_SHELL, "sleep 1000 & sleep 1000 & echo ready; exit 3");
-    helped_expect_line(out, "ready\n");
-    helped_expect_eof(out);
-    HELPED_AWAIT(&w, w.exited == 1);
+    helper_rig_open(&w);
+    int out =
+        helper_rig_run(&w, 1, HELPER_RIG_SHELL, "sleep 1000 & sleep 1000 & echo ready; exit 3");
+    helper_rig_expect_line(out, "ready\n");
+    helper_rig_expect_eof(out);
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 3 && w.end.run == 1);
 
-    out = helped_run(&w, 2, HELPED_SHELL,
-                     "trap 'exit 0' TERM; sh -c 'trap \"\" TERM; echo ready; sleep 1000' & wait");
-    helped_expect_line(out, "ready\n");
+    out =
+        helper_rig_run(&w, 2, HELPER_RIG_SHELL,
+                       "trap 'exit 0' TERM; sh -c 'trap \"\" TERM; echo ready; sleep 1000' & wait");
+    helper_rig_expect_line(out, "ready\n");
     helper_link_kill(w.link, 2, SIGTERM); /* a good end, but only because of that */
-    helped_expect_eof(out);
-    HELPED_AWAIT(&w, w.exited == 2);
+    helper_rig_expect_eof(out);
+    HELPER_RIG_AWAIT(&w, w.exited == 2);
     assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 static void test_success_leaves_its_group(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
     int in[2];
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-    int out = helped_run_with(&w, 1, HELPED_SHELL, in[0],
-                              "exec 3<&0; (read x <&3; echo alive $x) & exit 0");
-    HELPED_AWAIT(&w, w.exited == 1);
+    int out = helper_rig_run_with(&w, 1, HELPER_RIG_SHELL, in[0],
+                                  "exec 3<&0; (read x <&3; echo alive $x) & exit 0");
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     assert_int_equal(write(in[1], "yes\n", 4), 4);
-    helped_expect_line(out, "alive yes\n");
-    helped_expect_eof(out);
+    helper_rig_expect_line(out, "alive yes\n");
+    helper_rig_expect_eof(out);
     close(in[1]);
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* ---- The end of the helper, the end of main */
 
 static void test_programs_die_with_the_helper(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    for (enum helped_hook hook = HELPED_SHELL; hook <= HELPED_AS_NOBODY; hook++) {
-        helped_open(&w);
-        int out = helped_run(&w, 1, hook, "echo ready; exec sleep 1000");
-        helped_expect_line(out, "ready\n");
+    for (enum helper_rig_hook hook = HELPER_RIG_SHELL; hook <= HELPER_RIG_AS_NOBODY; hook++) {
+        helper_rig_open(&w);
+        int out = helper_rig_run(&w, 1, hook, "echo ready; exec sleep 1000");
+        helper_rig_expect_line(out, "ready\n");
         kill(w.helper, SIGKILL);
-        helped_expect_eof(out);
-        HELPED_AWAIT(&w, w.lost == 1);
+        helper_rig_expect_eof(out);
+        HELPER_RIG_AWAIT(&w, w.lost == 1);
         assert_int_equal(w.err.kind, ERR_CLOSED);
-        helped_expect_eof(helped_run(&w, 2, HELPED_SHELL, "echo never"));
+        helper_rig_expect_eof(helper_rig_run(&w, 2, HELPER_RIG_SHELL, "echo never"));
         helper_link_kill(w.link, 1, SIGTERM);
         helper_link_open(w.link, 0, 0);
         loop_run(w.loop);
         assert_true(w.lost == 1 && w.exited == 0 && w.opened == 0);
-        assert_int_equal(helped_wait(&w), -SIGKILL);
+        assert_int_equal(helper_rig_wait(&w), -SIGKILL);
         w.helper = 0;
-        helped_close(&w);
+        helper_rig_close(&w);
     }
 }
 
 static void test_end_of_main_ends_all(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
-    int polite = helped_run(&w, 1, HELPED_SHELL,
-                            "trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait");
-    int deaf = helped_run(&w, 2, HELPED_SHORT_GRACE, "trap '' TERM; echo ready; exec sleep 1000");
-    helped_expect_line(polite, "ready\n");
-    helped_expect_line(deaf, "ready\n");
+    helper_rig_open(&w);
+    int polite = helper_rig_run(&w, 1, HELPER_RIG_SHELL,
+                                "trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait");
+    int deaf =
+        helper_rig_run(&w, 2, HELPER_RIG_SHORT_GRACE, "trap '' TERM; echo ready; exec sleep 1000");
+    helper_rig_expect_line(polite, "ready\n");
+    helper_rig_expect_line(deaf, "ready\n");
     kill(w.helper, SIGINT); /* of a terminal, or by mistake: main decides */
     kill(w.helper, SIGTERM);
     kill(w.helper, SIGHUP);
-    int third = helped_run(&w, 3, HELPED_TRUE, "");
-    HELPED_AWAIT(&w, w.exited == 1);
-    helped_expect_eof(third);
-    helped_close(&w);
-    helped_expect_line(polite, "bye\n");
-    helped_expect_eof(polite);
-    helped_expect_eof(deaf);
+    int third = helper_rig_run(&w, 3, HELPER_RIG_TRUE, "");
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
+    helper_rig_expect_eof(third);
+    helper_rig_close(&w);
+    helper_rig_expect_line(polite, "bye\n");
+    helper_rig_expect_eof(polite);
+    helper_rig_expect_eof(deaf);
 }
 
 /* ---- Many */
@@ -147,78 +150,78 @@ static void test_64_at_a_time(void **state)
     enum { N = 64 };
     int in[N][2];
     int out[N];
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     for (int i = 0; i < N; i++) {
         assert_int_equal(pipe2(in[i], O_CLOEXEC), 0);
-        out[i] = helped_run_with(&w, (uint64_t)i, HELPED_SHELL, in[i][0],
-                                 "echo ready; read x; echo got $x");
+        out[i] = helper_rig_run_with(&w, (uint64_t)i, HELPER_RIG_SHELL, in[i][0],
+                                     "echo ready; read x; echo got $x");
     }
     for (int i = 0; i < N; i++)
-        helped_expect_line(out[i], "ready\n");
-    close(helped_run(&w, N, HELPED_TRUE, ""));
-    HELPED_AWAIT(&w, w.exited > 0);
+        helper_rig_expect_line(out[i], "ready\n");
+    close(helper_rig_run(&w, N, HELPER_RIG_TRUE, ""));
+    HELPER_RIG_AWAIT(&w, w.exited > 0);
     assert_int_equal(w.end.run, N); /* none of the others */
     for (int i = N - 1; i >= 0; i--) {
         char *line = mem_printf("got %d\n", i);
 
         assert_int_equal(dprintf(in[i][1], "%d\n", i), strlen(line) - 4);
-        helped_expect_line(out[i], line);
+        helper_rig_expect_line(out[i], line);
         close(in[i][1]);
         close(out[i]);
         free(line);
     }
-    HELPED_AWAIT(&w, w.exited == N + 1);
-    helped_close(&w);
+    HELPER_RIG_AWAIT(&w, w.exited == N + 1);
+    helper_rig_close(&w);
 }
 
-static void run_many(struct helped *w, size_t n)
+static void run_many(struct helper_rig *w, size_t n)
 {
     enum { AT_ONCE = 16 };
     size_t before = w->exited;
 
     for (size_t i = 0; i < n; i++) {
-        HELPED_AWAIT(w, i - (w->exited - before) < AT_ONCE);
-        close(helped_run(w, i, HELPED_TRUE, ""));
+        HELPER_RIG_AWAIT(w, i - (w->exited - before) < AT_ONCE);
+        close(helper_rig_run(w, i, HELPER_RIG_TRUE, ""));
         assert_int_equal(w->end.value, 0);
     }
-    HELPED_AWAIT(w, w->exited == before + n && w->started == w->exited);
+    HELPER_RIG_AWAIT(w, w->exited == before + n && w->started == w->exited);
 }
 
 /* No descriptor, no zombie, no memory: what the first hundred needed is enough for the others. */
 static void test_many_runs_leave_nothing(void **state)
 {
     const size_t many = campaign_size(400, 2000);
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     run_many(&w, 100);
-    size_t ours = helped_fds(getpid());
-    size_t its = helped_fds(w.helper);
-    size_t memory = helped_memory(w.helper);
+    size_t ours = helper_rig_fds(getpid());
+    size_t its = helper_rig_fds(w.helper);
+    size_t memory = helper_rig_memory(w.helper);
     run_many(&w, many);
-    assert_int_equal(helped_fds(getpid()), ours);
-    assert_int_equal(helped_fds(w.helper), its);
-    assert_int_equal(helped_children(w.helper), 0);
+    assert_int_equal(helper_rig_fds(getpid()), ours);
+    assert_int_equal(helper_rig_fds(w.helper), its);
+    assert_int_equal(helper_rig_children(w.helper), 0);
 #ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
-    assert_in_range(helped_memory(w.helper), 1, memory + 32);
+    assert_in_range(helper_rig_memory(w.helper), 1, memory + 32);
 #endif
     (void)memory;
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* Nothing blocks and nothing is lost when the helper does not read. */
 static void test_a_slow_helper(void **state)
 {
     enum { N = 300 };
-    struct helped w;
+    struct helper_rig w;
     int status;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     char *env = mem_printf("INFORMERD_A=%*d", 8000, 0);
     kill(w.helper, SIGSTOP);
     assert_int_equal(waitpid(w.helper, &status, WUNTRACED), w.helper);
@@ -227,83 +230,83 @@ static void test_a_slow_helper(void **state)
         int fds[3] = {null_fd, fcntl(null_fd, F_DUPFD_CLOEXEC, 3),
                       fcntl(null_fd, F_DUPFD_CLOEXEC, 3)};
 
-        helper_link_run(w.link, i, HELPED_TRUE, WIRE_PROGRAM_COMMAND, str_of(env, strlen(env) + 1),
-                        fds);
+        helper_link_run(w.link, i, HELPER_RIG_TRUE, WIRE_PROGRAM_COMMAND,
+                        str_of(env, strlen(env) + 1), fds);
     }
     helper_link_kill(w.link, 12345, SIGTERM);
     kill(w.helper, SIGCONT);
-    HELPED_AWAIT(&w, w.exited == N);
+    HELPER_RIG_AWAIT(&w, w.exited == N);
     assert_int_equal(w.started, N);
     free(env);
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* The helper does not block either when main does not read: it answers all later. */
 static void test_a_slow_main(void **state)
 {
     enum { N = 5000 };
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
+    helper_rig_open(&w);
     for (uint64_t tag = 0; tag < N; tag++)
         helper_link_open(w.link, 0, tag);
-    HELPED_AWAIT(&w, w.opened == N);
-    helped_close(&w);
+    HELPER_RIG_AWAIT(&w, w.opened == N);
+    helper_rig_close(&w);
 }
 
 static void test_too_big_an_environment(void **state)
 {
     char *script = mem_printf("%*d", HELPER_LINK_ENV_MAX, 0);
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
-    helped_expect_eof(helped_run(&w, 9, HELPED_SHELL, script));
-    HELPED_AWAIT(&w, w.exited == 1);
+    helper_rig_open(&w);
+    helper_rig_expect_eof(helper_rig_run(&w, 9, HELPER_RIG_SHELL, script));
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     assert_true(w.end.run == 9 && w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == E2BIG);
     assert_string_equal(w.end.stage, "send");
-    close(helped_run(&w, 9, HELPED_SHELL, script));
+    close(helper_rig_run(&w, 9, HELPER_RIG_SHELL, script));
     helper_link_dispose(&w.link); /* before it could be told */
     free(script);
-    helped_close(&w);
+    helper_rig_close(&w);
     assert_int_equal(w.exited, 1);
 }
 
 static void test_helper_without_descriptors(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
-    helped_open(&w);
-    close(helped_run(&w, 1, HELPED_TRUE, ""));
-    HELPED_AWAIT(&w, w.exited == 1); /* it has all of its own now: 0 to 5 */
+    helper_rig_open(&w);
+    close(helper_rig_run(&w, 1, HELPER_RIG_TRUE, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 1); /* it has all of its own now: 0 to 5 */
     for (rlim_t n = 6; n <= 10; n++) {
         const char *const stages[] = {"receive", "receive", "receive", "pipe", "pipe"};
         struct rlimit limit = {n, 4096};
 
         assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &limit, NULL), 0);
-        close(helped_run(&w, n, HELPED_TRUE, ""));
-        HELPED_AWAIT(&w, w.exited == n - 4);
+        close(helper_rig_run(&w, n, HELPER_RIG_TRUE, ""));
+        HELPER_RIG_AWAIT(&w, w.exited == n - 4);
         assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EMFILE);
         assert_string_equal(w.end.stage, stages[n - 6]);
     }
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 static void test_dispose_from_any_event(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
     for (int event = 0; event < 3; event++) {
         int out[3];
 
-        helped_open(&w);
+        helper_rig_open(&w);
         for (uint64_t id = 0; id < 3; id++)
-            out[id] = helped_run(&w, id, HELPED_SHELL, "echo ready; exec sleep 1000");
+            out[id] = helper_rig_run(&w, id, HELPER_RIG_SHELL, "echo ready; exec sleep 1000");
         for (int i = 0; i < 3; i++) {
-            helped_expect_line(out[i], "ready\n");
+            helper_rig_expect_line(out[i], "ready\n");
             close(out[i]);
             if (event == 0)
                 helper_link_kill(w.link, (uint64_t)i, SIGKILL);
@@ -313,12 +316,12 @@ static void test_dispose_from_any_event(void **state)
         w.dispose = true;
         if (event == 2)
             kill(w.helper, SIGKILL);
-        HELPED_AWAIT(&w, w.link == NULL);
+        HELPER_RIG_AWAIT(&w, w.link == NULL);
         loop_run(w.loop);
         assert_int_equal(w.exited + w.opened + w.lost, 1);
-        assert_int_equal(helped_wait(&w), event == 2 ? -SIGKILL : 0);
+        assert_int_equal(helper_rig_wait(&w), event == 2 ? -SIGKILL : 0);
         w.helper = 0;
-        helped_close(&w);
+        helper_rig_close(&w);
     }
 }
 

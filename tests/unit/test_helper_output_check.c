@@ -14,46 +14,46 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "outbox.h"
+#include "output_rig.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* A hook whose check is a script; the new file is $1. */
-static void open_with(struct outbox *o, const char *script)
+static void open_with(struct output_rig *o, const char *script)
 {
-    outbox_init(o, "/${namespace}/${name}.cfg");
+    output_rig_init(o, "/${namespace}/${name}.cfg");
     o->hook.check = ARGV("/bin/sh", "-c", script, "sh", "${file}");
-    outbox_start(o);
+    output_rig_start(o);
 }
 
-static void expect_line(const struct outbox *o, const char *line)
+static void expect_line(const struct output_rig *o, const char *line)
 {
-    assert_string_equal(helped_read(o->out, true), line);
+    assert_string_equal(helper_rig_read(o->out, true), line);
 }
 
 static void test_good_and_bad(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     open_with(&o, "read x < \"$1\"; echo \"sees $x\"; echo told >&2; test \"$x\" = good");
-    outbox_write(&o, "good\n", WIRE_WRITTEN);
+    output_rig_write(&o, "good\n", WIRE_WRITTEN);
     expect_line(&o, "sees good\n");
-    helped_expect_line(o.out, "told\n");
-    outbox_write(&o, "good\n", WIRE_SAME); /* not checked again */
-    helped_expect_eof(o.out);
+    helper_rig_expect_line(o.out, "told\n");
+    output_rig_write(&o, "good\n", WIRE_SAME); /* not checked again */
+    helper_rig_expect_eof(o.out);
     o.out = -1;
-    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "bad\n");
-    outbox_await(&o);
-    outbox_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
+    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "bad\n");
+    output_rig_await(&o);
+    output_rig_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
     expect_line(&o, "sees bad\n");
-    outbox_expect_file(&o, "shop/web.cfg", "good\n");
-    assert_int_equal(outbox_count(&o, "shop"), 1);
-    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "other", "web", "bad\n");
-    outbox_await(&o);
-    outbox_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
-    assert_int_equal(outbox_count(&o, ""), 1); /* no folder is left for a file that never was */
-    outbox_close(&o);
+    output_rig_expect_file(&o, "shop/web.cfg", "good\n");
+    assert_int_equal(output_rig_count(&o, "shop"), 1);
+    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "other", "web", "bad\n");
+    output_rig_await(&o);
+    output_rig_expect(&o, HELPER_LINK_EXITED, 1, WIRE_CHECK);
+    assert_int_equal(output_rig_count(&o, ""), 1); /* no folder is left for a file that never was */
+    output_rig_close(&o);
 }
 
 static const char show_all[] =
@@ -63,19 +63,19 @@ static const char show_all[] =
 /* What a check may rely on: the place, mode and name of the new file while the old one stands. */
 static void test_what_it_sees(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
-    outbox_init(&o, "/${namespace}/${name}.cfg");
+    output_rig_init(&o, "/${namespace}/${name}.cfg");
     o.output.mode = 0640;
     o.hook.check = ARGV("/bin/sh", "-c", show_all, "sh", "${file}", "--file=${file},${file}");
-    outbox_start(&o);
-    outbox_write(&o, "old\n", WIRE_WRITTEN);
-    outbox_write(&o, "new\n", WIRE_WRITTEN);
+    output_rig_start(&o);
+    output_rig_write(&o, "old\n", WIRE_WRITTEN);
+    output_rig_write(&o, "new\n", WIRE_WRITTEN);
     char *folder = mem_printf("%s/shop\n", o.folder);
     expect_line(&o, "640\n");
     expect_line(&o, folder);
-    char *twice = mem_strdup(helped_read(o.out, true));
+    char *twice = mem_strdup(helper_rig_read(o.out, true));
     char *comma = strchr(twice, ',');
     assert_non_null(comma);
     assert_memory_equal(twice, "--file=", 7);
@@ -88,28 +88,28 @@ static void test_what_it_sees(void **state)
     expect_line(&o, "4\n");
     free(twice);
     free(folder);
-    outbox_close(&o);
+    output_rig_close(&o);
 }
 
 static void test_as_the_user(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     if (geteuid() != 0)
         skip(); /* only root becomes another */
-    outbox_init(&o, "/f");
+    output_rig_init(&o, "/f");
     o.hook.check = ARGV("/bin/sh", "-c", "id -u; id -g; cat \"$1\"", "sh", "${file}");
     o.hook.change_user = true;
-    o.hook.uid = HELPED_NOBODY;
-    o.hook.gid = HELPED_NOBODY;
-    outbox_start(&o);
-    outbox_write(&o, "x\n", WIRE_WRITTEN);
+    o.hook.uid = HELPER_RIG_NOBODY;
+    o.hook.gid = HELPER_RIG_NOBODY;
+    output_rig_start(&o);
+    output_rig_write(&o, "x\n", WIRE_WRITTEN);
     expect_line(&o, "65534\n");
     expect_line(&o, "65534\n");
     expect_line(&o, "x\n");
-    assert_int_equal(outbox_stat(&o, "f").st_uid, 0); /* the file is root's all the same */
-    outbox_close(&o);
+    assert_int_equal(output_rig_stat(&o, "f").st_uid, 0); /* the file is root's all the same */
+    output_rig_close(&o);
 }
 
 static void test_not_executable(void **state)
@@ -124,117 +124,117 @@ static void test_not_executable(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct outbox o;
+        struct output_rig o;
 
-        outbox_init(&o, "/f");
+        output_rig_init(&o, "/f");
         o.hook.check = ARGV(bad[i].program, "${file}");
-        outbox_start(&o);
-        outbox_put(&o, "f", "old");
-        outbox_refuse(&o, "x", "exec check", bad[i].error);
-        outbox_expect_file(&o, "f", "old");
-        assert_int_equal(outbox_count(&o, ""), 1);
-        outbox_close(&o);
+        output_rig_start(&o);
+        output_rig_put(&o, "f", "old");
+        output_rig_refuse(&o, "x", "exec check", bad[i].error);
+        output_rig_expect_file(&o, "f", "old");
+        assert_int_equal(output_rig_count(&o, ""), 1);
+        output_rig_close(&o);
     }
 }
 
 static void test_killed(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     open_with(&o, "kill -9 $$");
-    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
-    outbox_await(&o);
-    outbox_expect(&o, HELPER_LINK_SIGNALED, SIGKILL, WIRE_CHECK);
-    assert_int_equal(outbox_count(&o, ""), 0);
-    outbox_close(&o);
+    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_await(&o);
+    output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGKILL, WIRE_CHECK);
+    assert_int_equal(output_rig_count(&o, ""), 0);
+    output_rig_close(&o);
 }
 
 /* As at a timeout: a signal to the group, which both have. */
 static void test_ended_by_signal(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     open_with(&o, "echo ready; sleep 100");
-    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
     expect_line(&o, "ready\n");
-    assert_int_equal(outbox_count(&o, "shop"), 1);
+    assert_int_equal(output_rig_count(&o, "shop"), 1);
     helper_link_kill(o.w.link, o.id, SIGTERM);
-    outbox_await(&o);
-    outbox_expect(&o, HELPER_LINK_SIGNALED, SIGTERM, WIRE_CHECK);
-    assert_int_equal(outbox_count(&o, ""), 0);
-    helped_expect_eof(o.out); /* the check and all of its own are gone */
+    output_rig_await(&o);
+    output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGTERM, WIRE_CHECK);
+    assert_int_equal(output_rig_count(&o, ""), 0);
+    helper_rig_expect_eof(o.out); /* the check and all of its own are gone */
     o.out = -1;
-    outbox_close(&o);
+    output_rig_close(&o);
 }
 
 /* A check that takes the signal as no reason to fail: its run has failed, the file must not come. */
 static void test_signal_ignored(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     open_with(&o, "trap 'exit 0' TERM; echo ready; while :; do sleep 0.01; done");
-    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
     expect_line(&o, "ready\n");
     helper_link_kill(o.w.link, o.id, SIGTERM);
-    outbox_await(&o);
-    outbox_expect(&o, HELPER_LINK_SIGNALED, SIGTERM, "");
-    assert_int_equal(outbox_count(&o, ""), 0);
-    outbox_close(&o);
+    output_rig_await(&o);
+    output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGTERM, "");
+    assert_int_equal(output_rig_count(&o, ""), 0);
+    output_rig_close(&o);
 }
 
 /* SIGKILL leaves a file, which the next write and the removal take away. */
 static void test_killed_hard(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     open_with(&o, "echo ready; read x < \"$1\"; test \"$x\" = fast || sleep 100");
-    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "slow\n");
+    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "slow\n");
     expect_line(&o, "ready\n");
     helper_link_kill(o.w.link, o.id, SIGKILL);
-    outbox_await(&o);
-    outbox_expect(&o, HELPER_LINK_SIGNALED, SIGKILL, "");
-    outbox_expect_file(&o, "shop/web.cfg", NULL);
-    assert_int_equal(outbox_count(&o, "shop"), 1);
-    helped_expect_eof(o.out); /* the check has gone with it */
+    output_rig_await(&o);
+    output_rig_expect(&o, HELPER_LINK_SIGNALED, SIGKILL, "");
+    output_rig_expect_file(&o, "shop/web.cfg", NULL);
+    assert_int_equal(output_rig_count(&o, "shop"), 1);
+    helper_rig_expect_eof(o.out); /* the check has gone with it */
     o.out = -1;
-    outbox_write(&o, "fast\n", WIRE_WRITTEN);
-    outbox_expect_file(&o, "shop/web.cfg", "fast\n");
-    assert_int_equal(outbox_count(&o, "shop"), 1);
-    outbox_close(&o);
+    output_rig_write(&o, "fast\n", WIRE_WRITTEN);
+    output_rig_expect_file(&o, "shop/web.cfg", "fast\n");
+    assert_int_equal(output_rig_count(&o, "shop"), 1);
+    output_rig_close(&o);
 }
 
 /* With the helper the writer dies, and the check with that. */
 static void test_helper_killed(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     open_with(&o, "echo ready; exec sleep 100");
-    outbox_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
+    output_rig_begin(&o, WIRE_PROGRAM_OUTPUT, "shop", "web", "x");
     expect_line(&o, "ready\n");
     assert_int_equal(kill(o.w.helper, SIGKILL), 0);
-    assert_int_equal(helped_wait(&o.w), -SIGKILL);
-    helped_expect_eof(o.out);
+    assert_int_equal(helper_rig_wait(&o.w), -SIGKILL);
+    helper_rig_expect_eof(o.out);
     o.out = -1;
     o.w.helper = -1;
-    outbox_expect_file(&o, "shop/web.cfg", NULL);
-    outbox_close(&o);
+    output_rig_expect_file(&o, "shop/web.cfg", NULL);
+    output_rig_close(&o);
 }
 
 /* Who may write in the folder changes the new file under the check. */
 static void test_replaced_meanwhile(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     open_with(&o, "rm \"$1\"; echo evil > \"$1\"");
-    outbox_refuse(&o, "x", "rename", ESTALE);
-    outbox_expect_file(&o, "shop/web.cfg", NULL);
-    outbox_close(&o);
+    output_rig_refuse(&o, "x", "rename", ESTALE);
+    output_rig_expect_file(&o, "shop/web.cfg", NULL);
+    output_rig_close(&o);
 }
 
 int main(void)

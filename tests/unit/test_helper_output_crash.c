@@ -23,7 +23,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "campaign.h"
-#include "outbox.h"
+#include "output_rig.h"
 #include "play_clock.h"
 
 enum { DISK = 1024 * 1024 };
@@ -47,25 +47,25 @@ static bool own_mounts(void)
 
 static void test_full_disk(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     if (!own_mounts())
         skip(); /* not root: there is no small disk to be had */
     char *small = filled(1000, 'a');
     char *big = filled((size_t)2 * DISK, 'b');
-    outbox_init(&o, "/${namespace}/f");
+    output_rig_init(&o, "/${namespace}/f");
     assert_int_equal(mount("none", o.folder, "tmpfs", 0, "size=1m,mode=755"), 0);
-    outbox_start(&o);
-    outbox_refuse(&o, big, "write", ENOSPC);
-    assert_int_equal(outbox_count(&o, ""), 0);
-    outbox_write(&o, small, WIRE_WRITTEN);
-    outbox_refuse(&o, big, "write", ENOSPC);
-    outbox_expect_file(&o, "shop/f", small);
-    assert_int_equal(outbox_count(&o, "shop"), 1);
+    output_rig_start(&o);
+    output_rig_refuse(&o, big, "write", ENOSPC);
+    assert_int_equal(output_rig_count(&o, ""), 0);
+    output_rig_write(&o, small, WIRE_WRITTEN);
+    output_rig_refuse(&o, big, "write", ENOSPC);
+    output_rig_expect_file(&o, "shop/f", small);
+    assert_int_equal(output_rig_count(&o, "shop"), 1);
     small[0] = 'c';
-    outbox_write(&o, small, WIRE_WRITTEN); /* there is room again */
-    helped_close(&o.w);
+    output_rig_write(&o, small, WIRE_WRITTEN); /* there is room again */
+    helper_rig_close(&o.w);
     assert_int_equal(umount(o.folder), 0);
     assert_int_equal(rmdir(o.folder), 0);
     close(o.out);
@@ -76,17 +76,17 @@ static void test_full_disk(void **state)
 
 static void test_no_inodes(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     if (!own_mounts())
         skip(); /* not root */
-    outbox_init(&o, "/${namespace}/f");
+    output_rig_init(&o, "/${namespace}/f");
     assert_int_equal(mount("none", o.folder, "tmpfs", 0, "nr_inodes=2,mode=755"), 0);
-    outbox_start(&o);
-    outbox_refuse(&o, "x", "create", ENOSPC); /* there is room for the folder only */
-    assert_int_equal(outbox_count(&o, ""), 0);
-    helped_close(&o.w);
+    output_rig_start(&o);
+    output_rig_refuse(&o, "x", "create", ENOSPC); /* there is room for the folder only */
+    assert_int_equal(output_rig_count(&o, ""), 0);
+    helper_rig_close(&o.w);
     assert_int_equal(umount(o.folder), 0);
     assert_int_equal(rmdir(o.folder), 0);
     close(o.out);
@@ -95,43 +95,43 @@ static void test_no_inodes(void **state)
 
 static void test_read_only_disk(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     if (!own_mounts())
         skip(); /* not root */
-    outbox_init(&o, "/f");
-    outbox_put(&o, "f", "old");
+    output_rig_init(&o, "/f");
+    output_rig_put(&o, "f", "old");
     assert_int_equal(mount(o.folder, o.folder, NULL, MS_BIND, NULL), 0);
     assert_int_equal(mount(NULL, o.folder, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL), 0);
-    outbox_start(&o);
-    outbox_refuse(&o, "x", "create", EROFS);
-    outbox_expect_file(&o, "f", "old");
-    outbox_write(&o, "old", WIRE_SAME);
-    outbox_begin(&o, WIRE_PROGRAM_REMOVE, "shop", "web", "");
-    outbox_await(&o);
-    outbox_expect(&o, HELPER_LINK_NOT_STARTED, EROFS, "remove");
+    output_rig_start(&o);
+    output_rig_refuse(&o, "x", "create", EROFS);
+    output_rig_expect_file(&o, "f", "old");
+    output_rig_write(&o, "old", WIRE_SAME);
+    output_rig_begin(&o, WIRE_PROGRAM_REMOVE, "shop", "web", "");
+    output_rig_await(&o);
+    output_rig_expect(&o, HELPER_LINK_NOT_STARTED, EROFS, "remove");
     assert_int_equal(umount(o.folder), 0);
-    outbox_close(&o);
+    output_rig_close(&o);
 }
 
 /* A helper that is no root, in a folder that is not its own. */
 static void test_read_only_folder(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
     uid_t before = geteuid();
 
     (void)state;
-    outbox_init(&o, "/${name}/f");
+    output_rig_init(&o, "/${name}/f");
     assert_int_equal(chmod(o.folder, 0555), 0);
     if (before == 0)
-        assert_int_equal(seteuid(HELPED_NOBODY), 0);
-    outbox_start(&o);
+        assert_int_equal(seteuid(HELPER_RIG_NOBODY), 0);
+    output_rig_start(&o);
     assert_int_equal(seteuid(before), 0);
-    outbox_refuse(&o, "x", "folder", EACCES);
-    assert_int_equal(outbox_count(&o, ""), 0);
+    output_rig_refuse(&o, "x", "folder", EACCES);
+    assert_int_equal(output_rig_count(&o, ""), 0);
     assert_int_equal(chmod(o.folder, 0755), 0);
-    outbox_close(&o);
+    output_rig_close(&o);
 }
 
 /* ---- Kills */
@@ -139,10 +139,10 @@ static void test_read_only_folder(void **state)
 enum { A = 700001, B = 300007 };
 
 /* The file is whole: 'a's or 'b's of their own number, and the end. */
-static void expect_whole(const struct outbox *o)
+static void expect_whole(const struct output_rig *o)
 {
     char *bytes = mem_alloc(A + B);
-    int fd = open(outbox_path(o, "shop/f"), O_RDONLY | O_CLOEXEC);
+    int fd = open(output_rig_path(o, "shop/f"), O_RDONLY | O_CLOEXEC);
 
     assert_true(fd >= 0);
     ssize_t n = read(fd, bytes, A + B);
@@ -167,20 +167,20 @@ static void wait_ns(uint64_t ns)
            ns);
 }
 
-static uint64_t measure_ns(struct outbox *o, const char *bytes)
+static uint64_t measure_ns(struct output_rig *o, const char *bytes)
 {
     struct timespec start;
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &start);
-    outbox_write(o, bytes, WIRE_WRITTEN);
+    output_rig_write(o, bytes, WIRE_WRITTEN);
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec);
 }
 
 /* Writers of two files by turns, which are stopped at any moment. */
 struct kills {
-    struct outbox o;
+    struct output_rig o;
     struct rng rng;
     char *bytes[2];
     uint64_t took_ns; /* by one that nobody stops, when the machine has time for it */
@@ -193,7 +193,7 @@ static void kills_open(struct kills *k, uint64_t seed)
           .took_ns = UINT64_MAX
     };
     rng_seed(&k->rng, seed);
-    outbox_open(&k->o, "/${namespace}/f");
+    output_rig_open(&k->o, "/${namespace}/f");
     for (int i = 0; i < 6; i++) {
         uint64_t took_ns = measure_ns(&k->o, k->bytes[i % 2]);
 
@@ -205,18 +205,19 @@ static void kills_open(struct kills *k, uint64_t seed)
 /* Begins to write, and returns at any moment of it, or shortly after its end. */
 static void kills_begin(struct kills *k)
 {
-    outbox_begin(&k->o, WIRE_PROGRAM_OUTPUT, "shop", "web", k->bytes[rng_between(&k->rng, 0, 1)]);
+    output_rig_begin(&k->o, WIRE_PROGRAM_OUTPUT, "shop", "web",
+                     k->bytes[rng_between(&k->rng, 0, 1)]);
     wait_ns(rng_between(&k->rng, 0, 2 * k->took_ns));
 }
 
 /* After all of them a run writes as ever, and no trace is left. */
 static void kills_close(struct kills *k)
 {
-    outbox_begin(&k->o, WIRE_PROGRAM_OUTPUT, "shop", "web", k->bytes[1]);
-    outbox_await(&k->o);
+    output_rig_begin(&k->o, WIRE_PROGRAM_OUTPUT, "shop", "web", k->bytes[1]);
+    output_rig_await(&k->o);
     assert_int_equal(k->o.w.end.value, 0);
-    assert_int_equal(outbox_count(&k->o, "shop"), 1);
-    outbox_close(&k->o);
+    assert_int_equal(output_rig_count(&k->o, "shop"), 1);
+    output_rig_close(&k->o);
     free(k->bytes[0]);
     free(k->bytes[1]);
 }
@@ -233,7 +234,7 @@ static void test_kills_of_a_run(void **state)
     for (size_t i = 0; i < kills || killed == 0; i++) {
         kills_begin(&k);
         helper_link_kill(k.o.w.link, k.o.id, SIGKILL);
-        outbox_await(&k.o);
+        output_rig_await(&k.o);
         killed += k.o.w.end.how == HELPER_LINK_SIGNALED;
         expect_whole(&k.o);
     }
@@ -251,13 +252,13 @@ static void test_kills_of_the_helper(void **state)
     for (size_t i = 0; i < kills; i++) {
         kills_begin(&k);
         assert_int_equal(kill(k.o.w.helper, SIGKILL), 0);
-        assert_int_equal(helped_wait(&k.o.w), -SIGKILL);
-        helped_expect_eof(k.o.out); /* the writer is gone */
+        assert_int_equal(helper_rig_wait(&k.o.w), -SIGKILL);
+        helper_rig_expect_eof(k.o.out); /* the writer is gone */
         k.o.out = -1;
         k.o.w.helper = -1;
-        helped_close(&k.o.w);
+        helper_rig_close(&k.o.w);
         expect_whole(&k.o);
-        outbox_start(&k.o);
+        output_rig_start(&k.o);
         k.o.id = 0;
     }
     kills_close(&k);
@@ -281,25 +282,25 @@ NORETURN static void race(const char *folder)
 static void test_folder_comes_and_goes(void **state)
 {
     const size_t runs = campaign_size(25, 80);
-    struct outbox o;
+    struct output_rig o;
     int status;
 
     (void)state;
-    outbox_open(&o, "/${namespace}/f");
-    char *folder = mem_strdup(outbox_path(&o, "shop"));
+    output_rig_open(&o, "/${namespace}/f");
+    char *folder = mem_strdup(output_rig_path(&o, "shop"));
     pid_t racer = fork();
     if (racer == 0)
         race(folder);
     for (size_t i = 0; i < runs; i++) {
-        outbox_write(&o, "x", WIRE_WRITTEN);
-        outbox_expect_file(&o, "shop/f", "x");
-        outbox_remove(&o, WIRE_REMOVED);
+        output_rig_write(&o, "x", WIRE_WRITTEN);
+        output_rig_expect_file(&o, "shop/f", "x");
+        output_rig_remove(&o, WIRE_REMOVED);
     }
     assert_int_equal(kill(racer, SIGKILL), 0);
     assert_int_equal(waitpid(racer, &status, 0), racer);
     assert_true(WIFSIGNALED(status));
     free(folder);
-    outbox_close(&o);
+    output_rig_close(&o);
 }
 
 int main(void)

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/mem.h"
-#include "outbox.h"
+#include "output_rig.h"
 
 static void put_stray(struct buf *out, const char *path, const char *bytes)
 {
@@ -30,7 +30,7 @@ static void put_stray(struct buf *out, const char *path, const char *bytes)
 }
 
 /* Has the helper do it; how many answers come is how many are read. */
-static size_t sweep(struct outbox *o, struct buf *strays, char *answers, size_t room)
+static size_t sweep(struct output_rig *o, struct buf *strays, char *answers, size_t room)
 {
     int in = memfd_create("test", MFD_CLOEXEC);
     int out[2];
@@ -38,10 +38,10 @@ static size_t sweep(struct outbox *o, struct buf *strays, char *answers, size_t 
     assert_int_equal(write(in, strays->data, strays->len), strays->len);
     assert_int_equal(lseek(in, 0, SEEK_SET), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
-    helper_link_run(o->w.link, ++o->id, OUTBOX_HOOK, WIRE_PROGRAM_SWEEP, str_c(NULL),
+    helper_link_run(o->w.link, ++o->id, OUTPUT_RIG_HOOK, WIRE_PROGRAM_SWEEP, str_c(NULL),
                     (int[]){in, out[1], open("/dev/null", O_WRONLY | O_CLOEXEC)});
-    outbox_await(o);
-    outbox_expect(o, HELPER_LINK_EXITED, 0, "");
+    output_rig_await(o);
+    output_rig_expect(o, HELPER_LINK_EXITED, 0, "");
     ssize_t n = read(out[0], answers, room);
     assert_true(n >= 0);
     close(out[0]);
@@ -50,7 +50,7 @@ static size_t sweep(struct outbox *o, struct buf *strays, char *answers, size_t 
 }
 
 /* What becomes of one that was seen to have these bytes. */
-static void expect(struct outbox *o, const char *path, const char *bytes, enum wire_swept swept)
+static void expect(struct output_rig *o, const char *path, const char *bytes, enum wire_swept swept)
 {
     struct buf strays = {0};
     char answers[2];
@@ -60,122 +60,123 @@ static void expect(struct outbox *o, const char *path, const char *bytes, enum w
     assert_int_equal(answers[0], swept);
 }
 
-static void make_folder(const struct outbox *o, const char *name)
+static void make_folder(const struct output_rig *o, const char *name)
 {
-    assert_int_equal(mkdir(outbox_path(o, name), 0755), 0);
+    assert_int_equal(mkdir(output_rig_path(o, name), 0755), 0);
 }
 
 static void test_what_was_written_goes_with_its_folder(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
-    outbox_open(&o, "/${namespace}/${name}.conf");
-    outbox_put(&o, "a.cfg", "one");
+    output_rig_open(&o, "/${namespace}/${name}.conf");
+    output_rig_put(&o, "a.cfg", "one");
     make_folder(&o, "old");
     make_folder(&o, "old/deep");
-    outbox_put(&o, "old/deep/b", "");
-    expect(&o, outbox_path(&o, "a.cfg"), "one", WIRE_SWEPT_REMOVED);
-    outbox_expect_file(&o, "a.cfg", NULL);
-    expect(&o, outbox_path(&o, "old/deep/b"), "", WIRE_SWEPT_REMOVED);
-    assert_int_equal(outbox_count(&o, ""), 0);
-    expect(&o, outbox_path(&o, "old/deep/b"), "", WIRE_SWEPT_GONE);
-    expect(&o, outbox_path(&o, "a.cfg"), "one", WIRE_SWEPT_GONE);
-    outbox_close(&o);
+    output_rig_put(&o, "old/deep/b", "");
+    expect(&o, output_rig_path(&o, "a.cfg"), "one", WIRE_SWEPT_REMOVED);
+    output_rig_expect_file(&o, "a.cfg", NULL);
+    expect(&o, output_rig_path(&o, "old/deep/b"), "", WIRE_SWEPT_REMOVED);
+    assert_int_equal(output_rig_count(&o, ""), 0);
+    expect(&o, output_rig_path(&o, "old/deep/b"), "", WIRE_SWEPT_GONE);
+    expect(&o, output_rig_path(&o, "a.cfg"), "one", WIRE_SWEPT_GONE);
+    output_rig_close(&o);
 }
 
 static void test_many_at_once(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
     struct buf strays = {0};
     char answers[8];
 
     (void)state;
-    outbox_open(&o, "/${name}");
-    outbox_put(&o, "a", "1");
-    outbox_put(&o, "b", "2");
-    outbox_put(&o, "c", "3");
-    put_stray(&strays, outbox_path(&o, "a"), "1");
-    put_stray(&strays, outbox_path(&o, "b"), "1");
-    put_stray(&strays, outbox_path(&o, "none"), "1");
-    put_stray(&strays, outbox_path(&o, "c"), "3");
+    output_rig_open(&o, "/${name}");
+    output_rig_put(&o, "a", "1");
+    output_rig_put(&o, "b", "2");
+    output_rig_put(&o, "c", "3");
+    put_stray(&strays, output_rig_path(&o, "a"), "1");
+    put_stray(&strays, output_rig_path(&o, "b"), "1");
+    put_stray(&strays, output_rig_path(&o, "none"), "1");
+    put_stray(&strays, output_rig_path(&o, "c"), "3");
     buf_puts(&strays, "half of one");
     assert_int_equal(sweep(&o, &strays, answers, sizeof(answers)), 4);
     assert_int_equal(answers[0], WIRE_SWEPT_REMOVED);
     assert_int_equal(answers[1], WIRE_SWEPT_CHANGED);
     assert_int_equal(answers[2], WIRE_SWEPT_GONE);
     assert_int_equal(answers[3], WIRE_SWEPT_REMOVED);
-    outbox_expect_file(&o, "b", "2");
-    assert_int_equal(outbox_count(&o, ""), 1);
-    outbox_close(&o);
+    output_rig_expect_file(&o, "b", "2");
+    assert_int_equal(output_rig_count(&o, ""), 1);
+    output_rig_close(&o);
 }
 
 static void test_what_is_not_a_file_of_its_own_stays(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
-    outbox_open(&o, "/${namespace}/${name}");
-    outbox_put(&o, "real", "one");
-    assert_int_equal(symlink(outbox_path(&o, "real"), outbox_path(&o, "link")), 0);
-    expect(&o, outbox_path(&o, "link"), "one", WIRE_SWEPT_CHANGED);
+    output_rig_open(&o, "/${namespace}/${name}");
+    output_rig_put(&o, "real", "one");
+    assert_int_equal(symlink(output_rig_path(&o, "real"), output_rig_path(&o, "link")), 0);
+    expect(&o, output_rig_path(&o, "link"), "one", WIRE_SWEPT_CHANGED);
     make_folder(&o, "there");
-    outbox_put(&o, "there/x", "one");
-    assert_int_equal(symlink(outbox_path(&o, "there"), outbox_path(&o, "way")), 0);
-    expect(&o, outbox_path(&o, "way/x"), "one", WIRE_SWEPT_FAILED);
-    outbox_expect_file(&o, "there/x", "one");
-    assert_int_equal(link(outbox_path(&o, "real"), outbox_path(&o, "second")), 0);
-    expect(&o, outbox_path(&o, "second"), "one", WIRE_SWEPT_FOREIGN);
-    assert_int_equal(mkfifo(outbox_path(&o, "fifo"), 0600), 0);
-    expect(&o, outbox_path(&o, "fifo"), "", WIRE_SWEPT_FOREIGN);
-    expect(&o, outbox_path(&o, "there"), "", WIRE_SWEPT_FOREIGN);
-    outbox_expect_file(&o, "real", "one");
-    assert_int_equal(outbox_count(&o, ""), 6);
-    outbox_close(&o);
+    output_rig_put(&o, "there/x", "one");
+    assert_int_equal(symlink(output_rig_path(&o, "there"), output_rig_path(&o, "way")), 0);
+    expect(&o, output_rig_path(&o, "way/x"), "one", WIRE_SWEPT_FAILED);
+    output_rig_expect_file(&o, "there/x", "one");
+    assert_int_equal(link(output_rig_path(&o, "real"), output_rig_path(&o, "second")), 0);
+    expect(&o, output_rig_path(&o, "second"), "one", WIRE_SWEPT_FOREIGN);
+    assert_int_equal(mkfifo(output_rig_path(&o, "fifo"), 0600), 0);
+    expect(&o, output_rig_path(&o, "fifo"), "", WIRE_SWEPT_FOREIGN);
+    expect(&o, output_rig_path(&o, "there"), "", WIRE_SWEPT_FOREIGN);
+    output_rig_expect_file(&o, "real", "one");
+    assert_int_equal(output_rig_count(&o, ""), 6);
+    output_rig_close(&o);
 }
 
 /* Its state is its user's, and so is what it says. */
 static void test_a_main_of_fewer_rights_has_nothing_removed_elsewhere(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     for (int alike = 0; alike < 2; alike++) {
-        outbox_init(&o, "/in/${name}");
+        output_rig_init(&o, "/in/${name}");
         o.hook.main_is_alike = alike == 1;
-        outbox_start(&o);
+        output_rig_start(&o);
         make_folder(&o, "in");
         make_folder(&o, "inside");
-        outbox_put(&o, "inside/x", "one");
-        outbox_put(&o, "y", "one");
-        expect(&o, outbox_path(&o, "inside/x"), "one",
+        output_rig_put(&o, "inside/x", "one");
+        output_rig_put(&o, "y", "one");
+        expect(&o, output_rig_path(&o, "inside/x"), "one",
                alike ? WIRE_SWEPT_REMOVED : WIRE_SWEPT_FOREIGN);
-        expect(&o, outbox_path(&o, "y"), "one", alike ? WIRE_SWEPT_REMOVED : WIRE_SWEPT_FOREIGN);
-        outbox_put(&o, "z", "one");
-        expect(&o, outbox_path(&o, "in/../z"), "one", WIRE_SWEPT_FOREIGN);
-        outbox_expect_file(&o, "z", "one");
-        outbox_put(&o, "in/.informerd-0", "one"); /* the helper's own */
-        expect(&o, outbox_path(&o, "in/.informerd-0"), "one", WIRE_SWEPT_FOREIGN);
+        expect(&o, output_rig_path(&o, "y"), "one",
+               alike ? WIRE_SWEPT_REMOVED : WIRE_SWEPT_FOREIGN);
+        output_rig_put(&o, "z", "one");
+        expect(&o, output_rig_path(&o, "in/../z"), "one", WIRE_SWEPT_FOREIGN);
+        output_rig_expect_file(&o, "z", "one");
+        output_rig_put(&o, "in/.informerd-0", "one"); /* the helper's own */
+        expect(&o, output_rig_path(&o, "in/.informerd-0"), "one", WIRE_SWEPT_FOREIGN);
         expect(&o, "in/z", "one", WIRE_SWEPT_FOREIGN);
         expect(&o, "", "one", WIRE_SWEPT_FOREIGN);
         expect(&o, "/", "one", WIRE_SWEPT_FOREIGN);
-        outbox_close(&o);
+        output_rig_close(&o);
     }
 }
 
 static void test_a_file_of_another_owner_stays(void **state)
 {
-    struct outbox o;
+    struct output_rig o;
 
     (void)state;
     if (geteuid() != 0)
         skip();
-    outbox_open(&o, "/${name}");
-    outbox_put(&o, "x", "one");
-    assert_int_equal(chown(outbox_path(&o, "x"), HELPED_NOBODY, HELPED_NOBODY), 0);
-    expect(&o, outbox_path(&o, "x"), "one", WIRE_SWEPT_FOREIGN);
-    outbox_expect_file(&o, "x", "one");
-    outbox_close(&o);
+    output_rig_open(&o, "/${name}");
+    output_rig_put(&o, "x", "one");
+    assert_int_equal(chown(output_rig_path(&o, "x"), HELPER_RIG_NOBODY, HELPER_RIG_NOBODY), 0);
+    expect(&o, output_rig_path(&o, "x"), "one", WIRE_SWEPT_FOREIGN);
+    output_rig_expect_file(&o, "x", "one");
+    output_rig_close(&o);
 }
 
 int main(void)

@@ -19,7 +19,7 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "helped.h"
+#include "helper_rig.h"
 
 enum { BIG_ARGUMENT = 256 * 1024 };
 
@@ -28,30 +28,30 @@ static const char *const plain_env[] = {"PATH=/usr/bin:/bin", NULL};
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* Hook 0 works, hook 1 does not. */
-static void open_pair(struct helped *w, struct helper_hook bad)
+static void open_pair(struct helper_rig *w, struct helper_hook bad)
 {
     const struct helper_hook hooks[] = {
         {.argv = ARGV("/bin/true"), .env = plain_env},
         bad
     };
 
-    helped_open_with(w, hooks, ARRAY_LEN(hooks));
+    helper_rig_open_with(w, hooks, ARRAY_LEN(hooks));
 }
 
-static void expect_not_started(struct helped *w, const char *stage, int error)
+static void expect_not_started(struct helper_rig *w, const char *stage, int error)
 {
     size_t before = w->exited;
 
-    helped_expect_eof(helped_run(w, 1, 1, ""));
-    HELPED_AWAIT(w, w->exited > before);
+    helper_rig_expect_eof(helper_rig_run(w, 1, 1, ""));
+    HELPER_RIG_AWAIT(w, w->exited > before);
     assert_int_equal(w->end.run, 1);
     assert_int_equal(w->end.how, HELPER_LINK_NOT_STARTED);
     assert_int_equal(w->end.value, error);
     assert_string_equal(w->end.stage, stage);
     assert_int_equal(w->end.left, 0);
-    helped_expect_clean(w);
-    close(helped_run(w, 2, 0, "")); /* others are not affected */
-    HELPED_AWAIT(w, w->exited > before + 1 && w->end.run == 2);
+    helper_rig_expect_clean(w);
+    close(helper_rig_run(w, 2, 0, "")); /* others are not affected */
+    HELPER_RIG_AWAIT(w, w->exited > before + 1 && w->end.run == 2);
     assert_true(w->end.how == HELPER_LINK_EXITED && w->end.value == 0);
 }
 
@@ -80,11 +80,11 @@ static void test_programs_that_are_none(void **state)
         close(fds[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct helped w;
+        struct helper_rig w;
 
         open_pair(&w, (struct helper_hook){.argv = ARGV(bad[i].path), .env = plain_env});
         expect_not_started(&w, "exec", bad[i].error);
-        helped_close(&w);
+        helper_rig_close(&w);
     }
     unlink(text);
     unlink(script);
@@ -93,36 +93,36 @@ static void test_programs_that_are_none(void **state)
 static void test_arguments_too_big(void **state)
 {
     char *big = mem_printf("%*d", BIG_ARGUMENT, 0);
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
     open_pair(&w, (struct helper_hook){.argv = ARGV("/bin/true", big), .env = plain_env});
     expect_not_started(&w, "exec", E2BIG);
-    helped_close(&w);
+    helper_rig_close(&w);
     free(big);
 }
 
 /* Beside what test_helper_link shows: the helper's table of descriptors is full. */
 static void test_no_descriptors(void **state)
 {
-    const struct rlimit few = {HELPED_FDS, 4096};
+    const struct rlimit few = {HELPER_RIG_FDS, 4096};
     const struct rlimit many = {1024, 4096};
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
     open_pair(&w, (struct helper_hook){.argv = ARGV("/bin/true"), .env = plain_env});
-    close(helped_run(&w, 1, 0, ""));
-    HELPED_AWAIT(&w, w.exited == 1);
+    close(helper_rig_run(&w, 1, 0, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &few, NULL), 0);
-    helped_expect_eof(helped_run(&w, 2, 0, ""));
-    HELPED_AWAIT(&w, w.exited == 2);
+    helper_rig_expect_eof(helper_rig_run(&w, 2, 0, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 2);
     assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EMFILE);
     assert_int_equal(prlimit(w.helper, RLIMIT_NOFILE, &many, NULL), 0);
-    helped_expect_clean(&w);
-    close(helped_run(&w, 3, 0, ""));
-    HELPED_AWAIT(&w, w.exited == 3);
+    helper_rig_expect_clean(&w);
+    close(helper_rig_run(&w, 3, 0, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 3);
     assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* What it was. */
@@ -142,32 +142,32 @@ static void test_user_has_too_many_processes(void **state)
 {
     struct helper_hook hook = {.argv = ARGV("/bin/sh", "-c", "echo ready; read x"),
                                .env = plain_env};
-    struct helped w;
+    struct helper_rig w;
     int in[2];
 
     (void)state;
     if (getuid() != 0)
         skip(); /* needs another user */
     hook.change_user = true;
-    hook.uid = hook.gid = HELPED_NOBODY;
+    hook.uid = hook.gid = HELPER_RIG_NOBODY;
     open_pair(&w, hook);
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-    int out = helped_run_with(&w, 3, 1, in[0], "");
-    helped_expect_line(out, "ready\n");
+    int out = helper_rig_run_with(&w, 3, 1, in[0], "");
+    helper_rig_expect_line(out, "ready\n");
     limit_processes(w.helper, 0);
-    helped_expect_eof(helped_run(&w, 1, 1, ""));
-    HELPED_AWAIT(&w, w.exited == 1);
+    helper_rig_expect_eof(helper_rig_run(&w, 1, 1, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     assert_true(w.end.run == 1 && w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EAGAIN);
     assert_string_equal(w.end.stage, "exec");
-    assert_int_equal(helped_children(w.helper), 1);
-    assert_int_equal(helped_fds(w.helper), HELPED_FDS + 1);
+    assert_int_equal(helper_rig_children(w.helper), 1);
+    assert_int_equal(helper_rig_fds(w.helper), HELPER_RIG_FDS + 1);
     assert_int_equal(write(in[1], "go\n", 3), 3);
-    HELPED_AWAIT(&w, w.exited == 2);
+    HELPER_RIG_AWAIT(&w, w.exited == 2);
     assert_true(w.end.run == 3 && w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
-    helped_expect_eof(out);
+    helper_rig_expect_eof(out);
     close(in[1]);
-    helped_expect_clean(&w);
-    helped_close(&w);
+    helper_rig_expect_clean(&w);
+    helper_rig_close(&w);
 }
 
 static pid_t pause_in_child(void)
@@ -185,7 +185,7 @@ static pid_t pause_in_child(void)
 static void test_helper_has_too_many_processes(void **state)
 {
     uid_t lonely = (uid_t)(100000 + getpid()); /* nobody else runs as this user */
-    struct helped w;
+    struct helper_rig w;
 
     (void)state;
     if (getuid() != 0)
@@ -197,18 +197,18 @@ static void test_helper_has_too_many_processes(void **state)
     pid_t other = pause_in_child(); /* root may exceed the limit */
     assert_int_equal(setresuid(0, 0, 0), 0);
     limit_processes(getpid(), before);
-    helped_expect_eof(helped_run(&w, 1, 1, ""));
-    HELPED_AWAIT(&w, w.exited == 1);
+    helper_rig_expect_eof(helper_rig_run(&w, 1, 1, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 1);
     assert_true(w.end.how == HELPER_LINK_NOT_STARTED && w.end.value == EAGAIN);
     assert_string_equal(w.end.stage, "fork");
-    assert_int_equal(helped_children(w.helper), 0);
-    assert_int_equal(helped_fds(w.helper), HELPED_FDS);
+    assert_int_equal(helper_rig_children(w.helper), 0);
+    assert_int_equal(helper_rig_fds(w.helper), HELPER_RIG_FDS);
     kill(other, SIGKILL);
     assert_int_equal(waitpid(other, NULL, 0), other);
-    close(helped_run(&w, 2, 0, ""));
-    HELPED_AWAIT(&w, w.exited == 2);
+    close(helper_rig_run(&w, 2, 0, ""));
+    HELPER_RIG_AWAIT(&w, w.exited == 2);
     assert_true(w.end.how == HELPER_LINK_EXITED && w.end.value == 0);
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 /* Never as root instead: -1 means "no change" to the kernel. */
@@ -219,8 +219,8 @@ static void test_users_that_are_none(void **state)
         gid_t gid;
         const char *stage;
     } bad[] = {
-        {(uid_t)-1,     HELPED_NOBODY, "setuid"},
-        {HELPED_NOBODY, (gid_t)-1,     "setgid"},
+        {(uid_t)-1,         HELPER_RIG_NOBODY, "setuid"},
+        {HELPER_RIG_NOBODY, (gid_t)-1,         "setgid"},
     };
 
     (void)state;
@@ -228,14 +228,14 @@ static void test_users_that_are_none(void **state)
         skip(); /* may not change users at all */
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct helper_hook hook = {.argv = ARGV("/bin/true"), .env = plain_env};
-        struct helped w;
+        struct helper_rig w;
 
         hook.change_user = true;
         hook.uid = bad[i].uid;
         hook.gid = bad[i].gid;
         open_pair(&w, hook);
         expect_not_started(&w, bad[i].stage, EINVAL);
-        helped_close(&w);
+        helper_rig_close(&w);
     }
 }
 
@@ -279,17 +279,17 @@ static void remove_program(struct program *p)
     free(p->next);
 }
 
-static void expect_end(struct helped *w, uint64_t run, enum helper_link_how how, int value)
+static void expect_end(struct helper_rig *w, uint64_t run, enum helper_link_how how, int value)
 {
     size_t before = w->exited;
 
-    HELPED_AWAIT(w, w->exited > before);
+    HELPER_RIG_AWAIT(w, w->exited > before);
     assert_true(w->end.run == run && w->end.how == how && w->end.value == value);
 }
 
 static void test_program_is_replaced_and_deleted_while_running(void **state)
 {
-    struct helped w;
+    struct helper_rig w;
     struct program p;
     int in[2];
 
@@ -297,22 +297,22 @@ static void test_program_is_replaced_and_deleted_while_running(void **state)
     make_program(&p, "#!/bin/sh\necho old; read x; echo still $x\n");
     open_pair(&w, (struct helper_hook){.argv = ARGV(p.path), .env = plain_env});
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
-    int out = helped_run_with(&w, 10, 1, in[0], "");
-    helped_expect_line(out, "old\n");
+    int out = helper_rig_run_with(&w, 10, 1, in[0], "");
+    helper_rig_expect_line(out, "old\n");
     replace_program(&p, "#!/bin/sh\necho new\nexit 1\n");
-    int next = helped_run(&w, 11, 1, "");
+    int next = helper_rig_run(&w, 11, 1, "");
     expect_end(&w, 11, HELPER_LINK_EXITED, 1);
-    helped_expect_line(next, "new\n");
-    helped_expect_eof(next);
+    helper_rig_expect_line(next, "new\n");
+    helper_rig_expect_eof(next);
     remove_program(&p);
-    helped_expect_eof(helped_run(&w, 12, 1, ""));
+    helper_rig_expect_eof(helper_rig_run(&w, 12, 1, ""));
     expect_end(&w, 12, HELPER_LINK_NOT_STARTED, ENOENT);
     assert_int_equal(write(in[1], "here\n", 5), 5);
     expect_end(&w, 10, HELPER_LINK_EXITED, 0);
-    helped_expect_line(out, "still here\n");
-    helped_expect_eof(out);
+    helper_rig_expect_line(out, "still here\n");
+    helper_rig_expect_eof(out);
     close(in[1]);
-    helped_close(&w);
+    helper_rig_close(&w);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage.h"
+#include "hook_rig.h"
 
 #include <stdio.h>
 
@@ -7,15 +7,16 @@
 
 static struct hooks_verdict end_with(struct run *run, const struct run_result *result)
 {
-    return hooks_finish(&stage.hooks, run, result, stage.now);
+    return hooks_finish(&hook_rig.hooks, run, result, hook_rig.now);
 }
 
 static struct hook *add_key(enum hook_mode mode)
 {
-    struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = mode}, .park_exit = 75});
+    struct hook *h =
+        hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = mode}, .park_exit = 75});
 
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     return h;
 }
 
@@ -35,8 +36,8 @@ static void test_a_run_is_kept_with_all_that_is_known(void **state)
 
     (void)state;
     struct hook *h = add_key(HOOK_OBJECT);
-    struct run *run = stage_next();
-    stage.now += 250;
+    struct run *run = hook_rig_next();
+    hook_rig.now += 250;
     end_with(run, &result);
     assert_int_equal(h->history.n, 1);
     const struct history_run *r = history_get(&h->history, 0);
@@ -61,15 +62,15 @@ static void test_outcomes_are_those_of_the_unit(void **state)
 {
     (void)state;
     struct hook *h = add_key(HOOK_OBJECT);
-    stage_end(stage_next(), 1);
-    stage.now += STAGE_INITIAL_MS;
-    stage_end(stage_next(), 75);
+    hook_rig_end(hook_rig_next(), 1);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    hook_rig_end(hook_rig_next(), 75);
     assert_int_equal(history_get(&h->history, 0)->outcome, HISTORY_PARKED);
     assert_int_equal(history_get(&h->history, 0)->attempt, 2);
     assert_int_equal(history_get(&h->history, 1)->outcome, HISTORY_FAILED);
-    stage.now += STAGE_INITIAL_MS;
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
-    stage_end(stage_next(), 0);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
+    hook_rig_end(hook_rig_next(), 0);
     assert_int_equal(history_get(&h->history, 0)->outcome, HISTORY_OK);
     assert_string_equal(history_outcome_name(HISTORY_OK), "ok");
     assert_string_equal(history_outcome_name(HISTORY_FAILED), "failed");
@@ -80,8 +81,8 @@ static void test_a_run_for_a_whole_hook_has_no_key(void **state)
 {
     (void)state;
     struct hook *h = add_key(HOOK_BATCH);
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
-    stage_end(stage_next(), 0);
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
+    hook_rig_end(hook_rig_next(), 0);
     const struct history_run *r = history_get(&h->history, 0);
     assert_string_equal(r->source, "");
     assert_string_equal(r->key, "");
@@ -99,8 +100,8 @@ static void test_the_oldest_goes_and_the_newest_comes_first(void **state)
     struct hook *h = add_key(HOOK_OBJECT);
     for (unsigned i = 0; i < 40; i++) {
         snprintf(data, sizeof(data), "\"a\":%u", i);
-        stage_change(0, DELTA_MODIFIED, i % 2 == 0 ? "ns/a" : "ns/b", "u1", data);
-        stage_end(stage_next(), 0);
+        hook_rig_change(0, DELTA_MODIFIED, i % 2 == 0 ? "ns/a" : "ns/b", "u1", data);
+        hook_rig_end(hook_rig_next(), 0);
         assert_int_equal(h->history.n, i < HISTORY_RUNS ? i + 1 : HISTORY_RUNS);
     }
     for (size_t i = 0; i < HISTORY_RUNS; i++) {
@@ -115,7 +116,7 @@ static void test_the_oldest_goes_and_the_newest_comes_first(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_a_run_is_kept_with_all_that_is_known),
         TEST(test_outcomes_are_those_of_the_unit),

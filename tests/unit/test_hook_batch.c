@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage.h"
+#include "hook_rig.h"
 
 /* Mode batch: everything since the last handled run, the newest state of each key (DESIGN 1.3). */
 
 enum { NO_DELETED = 0x3f & ~(1U << DELTA_DELETED | 1U << DELTA_LEFT) };
 
-static struct hook *add(struct stage_hook p)
+static struct hook *add(struct hook_rig_hook p)
 {
     p.rules.mode = HOOK_BATCH;
-    struct hook *h = stage_add(&p);
+    struct hook *h = hook_rig_add(&p);
 
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
     return h;
 }
 
 static struct run *starts(size_t events, enum run_reason reason, unsigned attempt)
 {
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
 
     assert_int_equal(run->event_count, events);
     assert_int_equal(run->reason, reason);
@@ -26,102 +26,102 @@ static struct run *starts(size_t events, enum run_reason reason, unsigned attemp
 }
 
 /* Keys a (u1) and b (u2) are handled. */
-static struct hook *add_two(struct stage_hook p)
+static struct hook *add_two(struct hook_rig_hook p)
 {
     struct hook *h = add(p);
 
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
-    stage.now += p.work_queue.settle_ms;
-    stage_end(starts(2, RUN_CHANGE, 1), 0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+    hook_rig.now += p.work_queue.settle_ms;
+    hook_rig_end(starts(2, RUN_CHANGE, 1), 0);
     return h;
 }
 
 static void test_changes_settle_into_one_run_for_all(void **state)
 {
     (void)state;
-    add((struct stage_hook){
+    add((struct hook_rig_hook){
         .work_queue = {.settle_ms = 200, .settle_max_ms = 500}
     });
-    uint64_t first = stage.now;
+    uint64_t first = hook_rig.now;
     for (int i = 0; i < 3; i++) {
-        stage_change(0, DELTA_ADDED, i == 0 ? "ns/a" : "ns/b", i == 0 ? "u1" : "u2",
-                     i == 1 ? "\"a\":1" : "\"a\":2");
-        stage.now += 150;
+        hook_rig_change(0, DELTA_ADDED, i == 0 ? "ns/a" : "ns/b", i == 0 ? "u1" : "u2",
+                        i == 1 ? "\"a\":1" : "\"a\":2");
+        hook_rig.now += 150;
     }
-    stage_waits_until(first + 500);
+    hook_rig_waits_until(first + 500);
     struct run *run = starts(2, RUN_CHANGE, 1);
-    stage_event_is(run, 0, DELTA_ADDED, "u1");
-    stage_event_is(run, 1, DELTA_ADDED, "u2");
-    stage_end(run, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_event_is(run, 0, DELTA_ADDED, "u1");
+    hook_rig_event_is(run, 1, DELTA_ADDED, "u2");
+    hook_rig_end(run, 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_key_has_at_most_the_end_of_one_life_and_the_next_one(void **state)
 {
     (void)state;
-    add_two((struct stage_hook){0});
+    add_two((struct hook_rig_hook){0});
     for (int i = 0; i < 3; i++) {
         static const char *const uids[] = {"u3", "u4", "u5"};
 
-        stage_change(0, DELTA_DELETED, "ns/a", i == 0 ? "u1" : uids[i - 1], NULL);
-        stage_change(0, DELTA_ADDED, "ns/a", uids[i], NULL);
+        hook_rig_change(0, DELTA_DELETED, "ns/a", i == 0 ? "u1" : uids[i - 1], NULL);
+        hook_rig_change(0, DELTA_ADDED, "ns/a", uids[i], NULL);
     }
     struct run *run = starts(2, RUN_CHANGE, 1);
-    stage_event_is(run, 0, DELTA_DELETED, "u1");
-    stage_event_is(run, 1, DELTA_ADDED, "u5");
-    stage_end(run, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_event_is(run, 0, DELTA_DELETED, "u1");
+    hook_rig_event_is(run, 1, DELTA_ADDED, "u5");
+    hook_rig_end(run, 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_failed_run_is_told_again_with_the_newest_state(void **state)
 {
     (void)state;
-    add_two((struct stage_hook){0});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    stage_end(starts(1, RUN_CHANGE, 1), 1);
-    stage.now += STAGE_INITIAL_MS;
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1"); /* back: it may have had effects */
-    stage_change(0, DELTA_MODIFIED, "ns/b", "u2", "\"b\":1");
+    add_two((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    hook_rig_end(starts(1, RUN_CHANGE, 1), 1);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1"); /* back: it may have had effects */
+    hook_rig_change(0, DELTA_MODIFIED, "ns/b", "u2", "\"b\":1");
     struct run *run = starts(2, RUN_RETRY, 2);
-    stage_event_is(run, 0, DELTA_MODIFIED, "u1");
+    hook_rig_event_is(run, 0, DELTA_MODIFIED, "u1");
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\n");
-    stage_event_is(run, 1, DELTA_MODIFIED, "u2");
+    hook_rig_event_is(run, 1, DELTA_MODIFIED, "u2");
     assert_string_equal(buf_cstr(&run->events[1].changed), "data.a\ndata.b\n");
-    stage_end(run, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_end(run, 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_what_changes_while_it_runs_is_told_after_it(void **state)
 {
     (void)state;
-    struct hook *h = add_two((struct stage_hook){0});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    struct hook *h = add_two((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     struct run *run = starts(1, RUN_CHANGE, 1);
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
-    stage_change(0, DELTA_DELETED, "ns/b", "u2", NULL);
-    stage_nothing(); /* one run at a time */
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
+    hook_rig_change(0, DELTA_DELETED, "ns/b", "u2", NULL);
+    hook_rig_nothing(); /* one run at a time */
     assert_int_equal(hook_pending(h), 2);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     run = starts(2, RUN_CHANGE, 1);
-    stage_event_is(run, 0, DELTA_DELETED, "u2");
-    stage_event_is(run, 1, DELTA_MODIFIED, "u1");
-    stage_end(run, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_event_is(run, 0, DELTA_DELETED, "u2");
+    hook_rig_event_is(run, 1, DELTA_MODIFIED, "u1");
+    hook_rig_end(run, 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 /* However often it fails: nothing is left out (giving way is for keys). */
 static void test_an_end_never_gives_way(void **state)
 {
     (void)state;
-    add_two((struct stage_hook){0});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_change(0, DELTA_ADDED, "ns/a", "u3", NULL);
+    add_two((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u3", NULL);
     for (unsigned i = 1; i < 9; i++) {
         struct run *run = starts(2, i == 1 ? RUN_CHANGE : RUN_RETRY, i);
-        stage_event_is(run, 0, DELTA_DELETED, "u1");
-        stage_event_is(run, 1, DELTA_ADDED, "u3");
-        stage.now += stage_end(run, 1).retry_ms;
+        hook_rig_event_is(run, 0, DELTA_DELETED, "u1");
+        hook_rig_event_is(run, 1, DELTA_ADDED, "u3");
+        hook_rig.now += hook_rig_end(run, 1).retry_ms;
     }
 }
 
@@ -129,29 +129,29 @@ static void test_an_end_never_gives_way(void **state)
 static void test_two_ends_are_told_before_the_third_life(void **state)
 {
     (void)state;
-    add_two((struct stage_hook){0});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_change(0, DELTA_ADDED, "ns/a", "u3", NULL);
-    stage.now += stage_end(starts(2, RUN_CHANGE, 1), 1).retry_ms;
-    stage_change(0, DELTA_DELETED, "ns/a", "u3", NULL);
-    stage_change(0, DELTA_ADDED, "ns/a", "u4", NULL);
+    add_two((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u3", NULL);
+    hook_rig.now += hook_rig_end(starts(2, RUN_CHANGE, 1), 1).retry_ms;
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u3", NULL);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u4", NULL);
     struct run *run = starts(2, RUN_RETRY, 2);
-    stage_event_is(run, 0, DELTA_DELETED, "u1");
-    stage_event_is(run, 1, DELTA_DELETED, "u3");
-    stage_end(run, 0);
-    stage_pass(DELTA_ADDED, "u4");
-    stage_waits_until(NEVER_MS);
+    hook_rig_event_is(run, 0, DELTA_DELETED, "u1");
+    hook_rig_event_is(run, 1, DELTA_DELETED, "u3");
+    hook_rig_end(run, 0);
+    hook_rig_pass(DELTA_ADDED, "u4");
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_what_cancels_out_is_not_run_for(void **state)
 {
     (void)state;
-    struct hook *h = add((struct stage_hook){
+    struct hook *h = add((struct hook_rig_hook){
         .work_queue = {.settle_ms = 200, .settle_max_ms = 500}
     });
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_waits_until(NEVER_MS);
     assert_int_equal(map_count(&h->queue.sources[0].by_key), 0);
 }
 
@@ -159,48 +159,48 @@ static void test_what_cancels_out_is_not_run_for(void **state)
 static void test_a_failure_whose_events_vanish_is_forgotten(void **state)
 {
     (void)state;
-    add((struct stage_hook){.events = NO_DELETED});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_end(starts(1, RUN_CHANGE, 1), 1);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_waits_until(NEVER_MS);
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
-    stage_end(starts(1, RUN_CHANGE, 1), 0);
+    add((struct hook_rig_hook){.events = NO_DELETED});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_end(starts(1, RUN_CHANGE, 1), 1);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
+    hook_rig_end(starts(1, RUN_CHANGE, 1), 0);
 }
 
 static void test_old_objects_are_those_handled_last(void **state)
 {
     (void)state;
-    add_two((struct stage_hook){.rules = {.include_old = true}});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    stage_change(0, DELTA_ADDED, "ns/c", "u3", "\"a\":1");
+    add_two((struct hook_rig_hook){.rules = {.include_old = true}});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    hook_rig_change(0, DELTA_ADDED, "ns/c", "u3", "\"a\":1");
     struct run *run = starts(2, RUN_CHANGE, 1);
     struct object *old = objects_make("ns/a", "u1", "1", "\"a\":1");
     assert_true(object_same(run->events[0].old, old));
     assert_null(run->events[1].old);
-    stage_end(run, 1);
-    stage.now += STAGE_INITIAL_MS;
+    hook_rig_end(run, 1);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
     run = starts(2, RUN_RETRY, 2);
     assert_true(object_same(run->events[0].old, old)); /* a failed run handles nothing */
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     object_unref(&old);
 }
 
 static void test_the_reason_of_first_runs_is_existing(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = HOOK_BATCH}});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_sync(0);
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = HOOK_BATCH}});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_sync(0);
     struct run *run = starts(1, RUN_EXISTING, 1);
     assert_int_equal(h->gate, GATE_FIRST);
-    stage_end(run, 1);
-    assert_true(hooks_ready(&stage.hooks)); /* it has ended, if not well */
-    stage.now += STAGE_INITIAL_MS;
-    stage_end(starts(1, RUN_RETRY, 2), 0);
+    hook_rig_end(run, 1);
+    assert_true(hooks_ready(&hook_rig.hooks)); /* it has ended, if not well */
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    hook_rig_end(starts(1, RUN_RETRY, 2), 0);
     assert_int_equal(h->gate, GATE_OPEN);
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
-    stage_end(starts(1, RUN_CHANGE, 1), 0);
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
+    hook_rig_end(starts(1, RUN_CHANGE, 1), 0);
 }
 
 static void test_a_preview_changes_nothing(void **state)
@@ -208,13 +208,13 @@ static void test_a_preview_changes_nothing(void **state)
     static const enum hook_mode modes[] = {HOOK_BATCH, HOOK_SNAPSHOT};
 
     for (size_t i = 0; i < 2; i++) {
-        struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = modes[i]}});
-        stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-        stage_sync(0);
+        struct hook *h = hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = modes[i]}});
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+        hook_rig_sync(0);
         hook_pause(h, true);
-        stage_nothing();
+        hook_rig_nothing();
         for (int n = 0; n < 2; n++) {
-            struct run *run = run_preview(h, NULL, stage.now);
+            struct run *run = run_preview(h, NULL, hook_rig.now);
             assert_non_null(run);
             assert_int_equal(run->id, 0);
             assert_int_equal(run->event_count, 1);
@@ -222,19 +222,19 @@ static void test_a_preview_changes_nothing(void **state)
             run_free(run);
         }
         hook_pause(h, false);
-        stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL); /* nobody was told of it */
-        for (struct run *run; (run = hooks_next(&stage.hooks, stage.now)) != NULL;) {
+        hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL); /* nobody was told of it */
+        for (struct run *run; (run = hooks_next(&hook_rig.hooks, hook_rig.now)) != NULL;) {
             assert_int_equal(run->event_count, 0);
-            stage_end(run, 0);
+            hook_rig_end(run, 0);
         }
-        stage_clean_up(state);
-        stage_set_up(state);
+        hook_rig_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_changes_settle_into_one_run_for_all),
         TEST(test_a_key_has_at_most_the_end_of_one_life_and_the_next_one),

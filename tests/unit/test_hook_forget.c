@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hooks_forget(): a source is another cluster's by now, and what is known of it counts for nothing. */
-#include "stage.h"
+#include "hook_rig.h"
 
 static void forget(struct hook *h)
 {
-    watch_forget(stage.watches[0]);
-    hooks_forget(&stage.hooks, h->sources[0].of);
+    watch_forget(hook_rig.watches[0]);
+    hooks_forget(&hook_rig.hooks, h->sources[0].of);
 }
 
 static struct hook *add(enum hook_mode mode, size_t sources)
 {
-    return stage_add(&(struct stage_hook){.rules = {.mode = mode}, .sources = sources});
+    return hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = mode}, .sources = sources});
 }
 
 /* Waiting, failed, parked or running: no end of it is told, and no run follows. */
@@ -20,19 +20,19 @@ static void test_nothing_of_it_is_told_any_more(void **state)
 
     (void)state;
     for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
-        assert_int_equal(stage_clean_up(NULL), 0);
-        assert_int_equal(stage_set_up(NULL), 0);
+        assert_int_equal(hook_rig_clean_up(NULL), 0);
+        assert_int_equal(hook_rig_set_up(NULL), 0);
         struct hook *h = add(modes[m], 1);
 
-        stage_sync(0);
-        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-        stage_end(stage_next(), 1);
-        stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+        hook_rig_sync(0);
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+        hook_rig_end(hook_rig_next(), 1);
+        hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
         forget(h);
         assert_int_equal(hook_pending(h), 0);
         assert_true(h->gate == GATE_CLOSED);
-        stage.now += 3600000;
-        stage_nothing();
+        hook_rig.now += 3600000;
+        hook_rig_nothing();
     }
 }
 
@@ -40,17 +40,17 @@ static void test_a_run_under_way_counts_for_nothing(void **state)
 {
     (void)state;
     for (int status = 0; status <= 1; status++) {
-        assert_int_equal(stage_clean_up(NULL), 0);
-        assert_int_equal(stage_set_up(NULL), 0);
+        assert_int_equal(hook_rig_clean_up(NULL), 0);
+        assert_int_equal(hook_rig_set_up(NULL), 0);
         struct hook *h = add(HOOK_OBJECT, 1);
 
-        stage_sync(0);
-        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-        struct run *run = stage_starts(DELTA_ADDED, "u1");
+        hook_rig_sync(0);
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+        struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
         forget(h);
-        stage_end(run, status);
-        stage.now += 3600000;
-        stage_nothing();
+        hook_rig_end(run, status);
+        hook_rig.now += 3600000;
+        hook_rig_nothing();
         assert_null(delivery_queue_find(&h->queue, 0, str_c("ns/a")));
     }
 }
@@ -61,17 +61,17 @@ static void test_the_other_clusters_objects_are_new_as_at_a_first_start(void **s
     struct hook *h = add(HOOK_OBJECT, 1);
 
     (void)state;
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_pass(DELTA_ADDED, "u1");
     forget(h);
-    stage_change(0, DELTA_ADDED, "ns/a", "u9", "\"a\":1");
-    stage_nothing(); /* it is not synced */
-    stage_sync(0);
-    struct run *run = stage_starts(DELTA_ADDED, "u9");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u9", "\"a\":1");
+    hook_rig_nothing(); /* it is not synced */
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u9");
     assert_int_equal(run->reason, RUN_EXISTING);
-    stage_end(run, 0);
-    stage_nothing();
+    hook_rig_end(run, 0);
+    hook_rig_nothing();
 }
 
 /* Half a snapshot is none: it waits as it did at the start, for all its sources. */
@@ -80,23 +80,23 @@ static void test_a_hook_with_other_sources_waits_for_the_first_list_again(void *
     struct hook *h = add(HOOK_SNAPSHOT, 2);
 
     (void)state;
-    stage_sync(0);
-    stage_sync(1);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_change(1, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
-    stage_end(stage_next(), 0);
+    hook_rig_sync(0);
+    hook_rig_sync(1);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(1, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+    hook_rig_end(hook_rig_next(), 0);
     forget(h);
-    stage_change(1, DELTA_MODIFIED, "ns/b", "u2", "\"a\":2");
-    stage.now += 3600000;
-    stage_nothing();
-    stage_sync(0);
-    stage_end(stage_next(), 0);
-    stage_nothing();
+    hook_rig_change(1, DELTA_MODIFIED, "ns/b", "u2", "\"a\":2");
+    hook_rig.now += 3600000;
+    hook_rig_nothing();
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig_nothing();
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_nothing_of_it_is_told_any_more),
         TEST(test_a_run_under_way_counts_for_nothing),

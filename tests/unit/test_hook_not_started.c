@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage.h"
+#include "hook_rig.h"
 
 #include "hook/why.h"
 
@@ -14,7 +14,7 @@ static void deny(struct run *run)
     struct hook *h = run->hook;
     uint64_t failed = h->runs_failed;
     size_t known = h->history.n;
-    struct hooks_verdict v = hooks_finish(&stage.hooks, run, &result, stage.now);
+    struct hooks_verdict v = hooks_finish(&hook_rig.hooks, run, &result, hook_rig.now);
 
     assert_int_equal(v.retry_ms, SCHEDULER_NOT_STARTED_MS);
     assert_int_equal(h->runs_failed, failed);
@@ -26,123 +26,123 @@ static void deny(struct run *run)
 static struct run *starts(enum delta_type type, const char *uid, enum run_reason reason,
                           unsigned attempt)
 {
-    struct run *run = stage_starts(type, uid);
+    struct run *run = hook_rig_starts(type, uid);
 
     assert_int_equal(run->reason, reason);
     assert_int_equal(run->attempt, attempt);
     return run;
 }
 
-static struct hook *add_handled(struct stage_hook p)
+static struct hook *add_handled(struct hook_rig_hook p)
 {
-    struct hook *h = stage_add(&p);
+    struct hook *h = hook_rig_add(&p);
 
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_pass(DELTA_ADDED, "u1");
     return h;
 }
 
 static void test_no_attempt_is_used_up_and_the_backoff_stays(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.work_queue = {.attempts = 3}});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    struct hook *h = add_handled((struct hook_rig_hook){.work_queue = {.attempts = 3}});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     for (int i = 0; i < 10; i++) {
         deny(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
-        stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
+        hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
-    stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+    hook_rig_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
     assert_int_equal(h->work_queue.not_started, 0);
-    stage_waits_until(stage.now + 1000);
-    stage_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
-    stage_waits_until(stage.now + 2000);
+    hook_rig_waits_until(hook_rig.now + 1000);
+    hook_rig_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
+    hook_rig_waits_until(hook_rig.now + 2000);
     for (int i = 0; i < 10; i++) {
         deny(starts(DELTA_MODIFIED, "u1", RUN_RETRY, 3));
-        stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
+        hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
     assert_int_equal(hook_parked(h), 0);
-    stage_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 3);
+    hook_rig_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 3);
     assert_int_equal(hook_parked(h), 1);
 }
 
 static void test_a_success_ends_it(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(stage_next());
-    assert_false(hooks_quiet(&stage.hooks));
+    struct hook *h = add_handled((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(hook_rig_next());
+    assert_false(hooks_quiet(&hook_rig.hooks));
     assert_int_equal(hook_pending(h), 1);
-    stage.now += SCHEDULER_NOT_STARTED_MS;
-    stage_pass(DELTA_MODIFIED, "u1");
+    hook_rig.now += SCHEDULER_NOT_STARTED_MS;
+    hook_rig_pass(DELTA_MODIFIED, "u1");
     assert_int_equal(h->work_queue.not_started, 0);
     assert_string_equal(h->last_error, "");
-    assert_true(hooks_quiet(&stage.hooks));
+    assert_true(hooks_quiet(&hook_rig.hooks));
 }
 
 static void test_a_change_does_not_bring_it_forward(void **state)
 {
     (void)state;
-    add_handled((struct stage_hook){
+    add_handled((struct hook_rig_hook){
         .work_queue = {.retry = {.initial_ms = 10, .max_ms = 100, .factor = 2}}});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(stage_next());
-    uint64_t at = stage.now + SCHEDULER_NOT_STARTED_MS;
-    stage.now += 20;
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
-    stage_waits_until(at);
-    stage_pass(DELTA_MODIFIED, "u1");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(hook_rig_next());
+    uint64_t at = hook_rig.now + SCHEDULER_NOT_STARTED_MS;
+    hook_rig.now += 20;
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
+    hook_rig_waits_until(at);
+    hook_rig_pass(DELTA_MODIFIED, "u1");
 }
 
 static void test_what_is_due_no_more_is_forgotten(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.events = 1U << DELTA_MODIFIED});
-    stage_sync(0);
-    stage_nothing();
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(stage_next());
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){.events = 1U << DELTA_MODIFIED});
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(hook_rig_next());
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
     assert_int_equal(h->work_queue.not_started, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_delete_does_not_give_way(void **state)
 {
     (void)state;
-    add_handled((struct stage_hook){.events = ADDED_DELETED});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    add_handled((struct hook_rig_hook){.events = ADDED_DELETED});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
     for (int i = 0; i < 8; i++) {
         deny(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1));
-        stage.now += SCHEDULER_NOT_STARTED_MS;
+        hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     }
-    stage_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
+    hook_rig_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
     for (unsigned attempt = 2; attempt < 5; attempt++) {
-        stage_waits_until(stage.now + (STAGE_INITIAL_MS << (attempt - 2)));
-        stage_fail(DELTA_DELETED, "u1", RUN_RETRY, attempt);
+        hook_rig_waits_until(hook_rig.now + (HOOK_RIG_INITIAL_MS << (attempt - 2)));
+        hook_rig_fail(DELTA_DELETED, "u1", RUN_RETRY, attempt);
     }
-    stage_waits_until(stage.now + 8000);
+    hook_rig_waits_until(hook_rig.now + 8000);
     deny(starts(DELTA_DELETED, "u1", RUN_RETRY, 5));
-    stage.now += SCHEDULER_NOT_STARTED_MS;
-    stage_fail(DELTA_DELETED, "u1", RUN_RETRY, 5);
-    stage_pass(DELTA_ADDED, "u2");
+    hook_rig.now += SCHEDULER_NOT_STARTED_MS;
+    hook_rig_fail(DELTA_DELETED, "u1", RUN_RETRY, 5);
+    hook_rig_pass(DELTA_ADDED, "u2");
 }
 
 static void first_run(enum hook_mode mode)
 {
-    struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = mode}});
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = mode}});
 
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
     for (int i = 0; i < 3; i++) {
         deny(starts(DELTA_ADDED, "u1", RUN_EXISTING, 1));
         assert_false(hook_first_ended(h));
-        stage.now += SCHEDULER_NOT_STARTED_MS;
+        hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     }
-    stage_fail(DELTA_ADDED, "u1", RUN_EXISTING, 1);
+    hook_rig_fail(DELTA_ADDED, "u1", RUN_EXISTING, 1);
     assert_true(hook_first_ended(h));
 }
 
@@ -169,16 +169,16 @@ static void test_who_ordered_it_waits(void **state)
     struct err err;
 
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
+    struct hook *h = add_handled((struct hook_rig_hook){0});
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     for (int i = 0; i < 3; i++) {
         deny(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1));
-        assert_int_equal(stage_order(h)->left, 1);
-        stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
+        assert_int_equal(hook_rig_order(h)->left, 1);
+        hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
-    stage_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
-    assert_int_equal(stage_order(h)->left, 0);
-    assert_int_equal(stage_order(h)->failed, 0);
+    hook_rig_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
+    assert_int_equal(hook_rig_order(h)->left, 0);
+    assert_int_equal(hook_rig_order(h)->failed, 0);
 }
 
 static void test_another_order_is_tried_at_once(void **state)
@@ -186,33 +186,34 @@ static void test_another_order_is_tried_at_once(void **state)
     struct err err;
 
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
+    struct hook *h = add_handled((struct hook_rig_hook){0});
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK); /* while it is under way */
     deny(run);
-    stage_nothing();
-    stage.now += 10;
+    hook_rig_nothing();
+    hook_rig.now += 10;
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
-    stage_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
-    assert_int_equal(stage_order(h)->left, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
+    assert_int_equal(hook_rig_order(h)->left, 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_min_interval_does_not_count_from_it(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.work_queue = {.min_interval_ms = 60000}});
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
-    deny(stage_starts(DELTA_ADDED, "u1"));
-    stage_pass(DELTA_ADDED, "u2"); /* another key has its turn */
+    struct hook *h =
+        hook_rig_add(&(struct hook_rig_hook){.work_queue = {.min_interval_ms = 60000}});
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+    deny(hook_rig_starts(DELTA_ADDED, "u1"));
+    hook_rig_pass(DELTA_ADDED, "u2"); /* another key has its turn */
     assert_int_equal(h->work_queue.not_started, 1);
-    uint64_t started = stage.now;
-    stage_waits_until(started + SCHEDULER_NOT_STARTED_MS);
-    stage_waits_until(started + 60000);
-    stage_pass(DELTA_ADDED, "u1");
+    uint64_t started = hook_rig.now;
+    hook_rig_waits_until(started + SCHEDULER_NOT_STARTED_MS);
+    hook_rig_waits_until(started + 60000);
+    hook_rig_pass(DELTA_ADDED, "u1");
     assert_int_equal(h->work_queue.not_started, 0);
 }
 
@@ -228,7 +229,7 @@ static void deny_what_is_due_no_more(struct run *run)
         .end = RUN_NOT_STARTED, .shortage = SHORTAGE_PROCESSES, .text = "fork: no more"};
     struct hook *h = run->hook;
 
-    hooks_finish(&stage.hooks, run, &result, stage.now);
+    hooks_finish(&hook_rig.hooks, run, &result, hook_rig.now);
     assert_int_equal(h->work_queue.not_started, 0);
 }
 
@@ -237,23 +238,23 @@ static void test_an_object_that_no_program_saw_cancels_out(void **state)
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH};
 
     for (size_t i = 0; i < 2; i++) {
-        struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = modes[i]}});
-        stage_sync(0);
-        stage_nothing();
-        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+        struct hook *h = hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = modes[i]}});
+        hook_rig_sync(0);
+        hook_rig_nothing();
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
         deny(starts(DELTA_ADDED, "u1", RUN_CHANGE, 1));
         assert_int_equal(hook_pending(h), 1);
-        stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-        stage_waits_until(NEVER_MS);
-        stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
-        struct run *run = stage_starts(DELTA_ADDED, "u2");
-        stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
+        hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+        hook_rig_waits_until(NEVER_MS);
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+        struct run *run = hook_rig_starts(DELTA_ADDED, "u2");
+        hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
         deny_what_is_due_no_more(run);
-        stage_waits_until(NEVER_MS);
+        hook_rig_waits_until(NEVER_MS);
         assert_int_equal(known(h), 0);
-        assert_true(hooks_quiet(&stage.hooks));
-        stage_clean_up(state);
-        stage_set_up(state);
+        assert_true(hooks_quiet(&hook_rig.hooks));
+        hook_rig_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -261,82 +262,82 @@ static void test_an_object_that_no_program_saw_cancels_out(void **state)
 static void test_the_next_life_waits_as_its_forerunner_did(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){0});
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    struct run *run = stage_starts(DELTA_ADDED, "u1");
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    hook_rig_add(&(struct hook_rig_hook){0});
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
     deny(run);
-    stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
-    stage_pass(DELTA_ADDED, "u2");
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
+    hook_rig_pass(DELTA_ADDED, "u2");
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_life_that_a_program_may_have_seen_does_not_cancel_out(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){0});
-    stage_sync(0);
-    stage_nothing();
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_fail(DELTA_ADDED, "u1", RUN_CHANGE, 1);
-    stage.now += STAGE_INITIAL_MS;
+    hook_rig_add(&(struct hook_rig_hook){0});
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_fail(DELTA_ADDED, "u1", RUN_CHANGE, 1);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
     deny(starts(DELTA_ADDED, "u1", RUN_RETRY, 2));
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    stage_pass(DELTA_DELETED, "u1");
-    stage_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig_pass(DELTA_DELETED, "u1");
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_change_that_no_program_saw_cancels_out(void **state)
 {
     (void)state;
-    add_handled((struct stage_hook){0});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    add_handled((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     deny(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
-    stage_waits_until(NEVER_MS);
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
+    hook_rig_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
     deny_what_is_due_no_more(run);
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"b\":1");
-    run = stage_starts(DELTA_MODIFIED, "u1");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"b\":1");
+    run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_true(str_is(buf_str(&run->events[0].changed), "data.a\ndata.b\n"));
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 static void test_an_end_that_no_program_saw_is_undone(void **state)
 {
     (void)state;
-    add_handled((struct stage_hook){0});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    add_handled((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     deny(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1));
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1"); /* back, as it was */
-    stage_waits_until(NEVER_MS);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    struct run *run = stage_starts(DELTA_DELETED, "u1");
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":2");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1"); /* back, as it was */
+    hook_rig_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    struct run *run = hook_rig_starts(DELTA_DELETED, "u1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":2");
     deny(run);
-    stage.now += SCHEDULER_NOT_STARTED_MS;
+    hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     run = starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
     assert_non_null(run->events[0].old);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 /* DELETED of one life, ADDED of the next: a batch tells both at once. */
 static void test_a_batch_is_undone_as_a_whole(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.rules = {.mode = HOOK_BATCH}});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":2");
-    struct run *run = stage_next();
+    struct hook *h = add_handled((struct hook_rig_hook){.rules = {.mode = HOOK_BATCH}});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":2");
+    struct run *run = hook_rig_next();
     assert_int_equal(run->event_count, 2);
-    stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":2");
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":2");
     deny(run);
-    stage.now += SCHEDULER_NOT_STARTED_MS;
-    stage_pass(DELTA_DELETED, "u1");
+    hook_rig.now += SCHEDULER_NOT_STARTED_MS;
+    hook_rig_pass(DELTA_DELETED, "u1");
     assert_int_equal(known(h), 0);
 }
 
@@ -344,46 +345,46 @@ static void test_a_batch_is_undone_as_a_whole(void **state)
 static void test_what_gave_way_is_owed_until_a_program_starts(void **state)
 {
     (void)state;
-    add_handled((struct stage_hook){.park_exit = 75});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
-    stage_end(stage_starts(DELTA_DELETED, "u1"), 75);
-    struct run *run = stage_starts(DELTA_ADDED, "u2");
-    stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
+    add_handled((struct hook_rig_hook){.park_exit = 75});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    hook_rig_end(hook_rig_starts(DELTA_DELETED, "u1"), 75);
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u2");
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":1");
     deny(run);
-    stage.now += SCHEDULER_NOT_STARTED_MS;
-    stage_pass(DELTA_DELETED, "u1");
-    stage_waits_until(NEVER_MS);
+    hook_rig.now += SCHEDULER_NOT_STARTED_MS;
+    hook_rig_pass(DELTA_DELETED, "u1");
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void rerun(enum hook_mode mode)
 {
-    struct hook *h =
-        stage_add(&(struct stage_hook){.rules = {.mode = mode}, .work_queue = {.rerun_ms = 60000}});
+    struct hook *h = hook_rig_add(
+        &(struct hook_rig_hook){.rules = {.mode = mode}, .work_queue = {.rerun_ms = 60000}});
 
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_end(stage_next(), 0);
-    stage.now += 60000;
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig.now += 60000;
     for (int i = 0; i < 3; i++) {
-        struct run *run = stage_next();
+        struct run *run = hook_rig_next();
 
         assert_int_equal(run->reason, RUN_RERUN);
         deny(run);
-        assert_true(hooks_quiet(&stage.hooks)); /* nobody waits for it */
+        assert_true(hooks_quiet(&hook_rig.hooks)); /* nobody waits for it */
         assert_int_equal(hook_pending(h), 0);
-        stage_waits_until(stage.now + SCHEDULER_NOT_STARTED_MS);
+        hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
     assert_int_equal(run->reason, RUN_RERUN);
-    stage_end(run, 0);
-    stage_waits_until(stage.now + 60000);
-    deny(stage_next());
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    stage.now += SCHEDULER_NOT_STARTED_MS;
-    run = stage_next();
+    hook_rig_end(run, 0);
+    hook_rig_waits_until(hook_rig.now + 60000);
+    deny(hook_rig_next());
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig.now += SCHEDULER_NOT_STARTED_MS;
+    run = hook_rig_next();
     assert_int_equal(run->reason, mode == HOOK_BATCH ? RUN_RERUN : RUN_CHANGE);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 static void test_a_rerun_stays_one(void **state)
@@ -392,8 +393,8 @@ static void test_a_rerun_stays_one(void **state)
 
     for (size_t i = 0; i < 3; i++) {
         rerun(modes[i]);
-        stage_clean_up(state);
-        stage_set_up(state);
+        hook_rig_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -403,33 +404,33 @@ static void test_a_file_that_no_program_wrote_is_let_go(void **state)
     struct err err = {0};
 
     (void)state;
-    stage_add(&(struct stage_hook){.output = "/f/${name}", .work_queue = {.concurrency = 1}});
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "n1/a", "u1", NULL);
-    struct run *run = stage_starts(DELTA_ADDED, "u1");
+    hook_rig_add(&(struct hook_rig_hook){.output = "/f/${name}", .work_queue = {.concurrency = 1}});
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "n1/a", "u1", NULL);
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(files_claim(run, &err), ERR_OK);
-    stage_change(0, DELTA_DELETED, "n1/a", "u1", NULL);
+    hook_rig_change(0, DELTA_DELETED, "n1/a", "u1", NULL);
     deny_what_is_due_no_more(run);
-    stage_change(0, DELTA_ADDED, "n2/a", "u2", NULL);
-    run = stage_starts(DELTA_ADDED, "u2");
+    hook_rig_change(0, DELTA_ADDED, "n2/a", "u2", NULL);
+    run = hook_rig_starts(DELTA_ADDED, "u2");
     assert_int_equal(files_claim(run, &err), ERR_OK);
-    stage_end_file(run, RUN_FILE_WRITTEN, 1);
+    hook_rig_end_file(run, RUN_FILE_WRITTEN, 1);
 }
 
 static void test_why_tells_when_it_is_tried_again(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(stage_next());
-    struct why w =
-        why_entry(&stage.hooks, h, delivery_queue_find(&h->queue, 0, str_c("ns/a")), stage.now);
+    struct hook *h = add_handled((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    deny(hook_rig_next());
+    struct why w = why_entry(&hook_rig.hooks, h, delivery_queue_find(&h->queue, 0, str_c("ns/a")),
+                             hook_rig.now);
     assert_int_equal(w.reason, WHY_BACKOFF);
-    assert_int_equal(w.until_ms, stage.now + SCHEDULER_NOT_STARTED_MS);
+    assert_int_equal(w.until_ms, hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     assert_int_equal(w.failures, 0);
 }
 
-#define STAGED(test) cmocka_unit_test_setup_teardown(test, stage_set_up, stage_clean_up)
+#define STAGED(test) cmocka_unit_test_setup_teardown(test, hook_rig_set_up, hook_rig_clean_up)
 
 int main(void)
 {

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage.h"
+#include "hook_rig.h"
 
 /* What becomes of failures: the ladder, parking, ends of lives that give way. */
 
 enum { PARK = 75, ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 
 /* A hook that has handled u1 of ns/a. */
-static struct hook *add_handled(struct stage_hook p)
+static struct hook *add_handled(struct hook_rig_hook p)
 {
-    struct hook *h = stage_add(&p);
+    struct hook *h = hook_rig_add(&p);
 
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
-    stage.now += p.work_queue.settle_ms;
-    stage_pass(DELTA_ADDED, "u1");
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
+    hook_rig.now += p.work_queue.settle_ms;
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_nothing();
     return h;
 }
 
 static void modify(const char *data)
 {
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", data);
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", data);
 }
 
 static struct run *starts(enum delta_type type, const char *uid, enum run_reason reason,
                           unsigned attempt)
 {
-    struct run *run = stage_starts(type, uid);
+    struct run *run = hook_rig_starts(type, uid);
 
     assert_int_equal(run->reason, reason);
     assert_int_equal(run->attempt, attempt);
@@ -35,71 +35,72 @@ static struct run *starts(enum delta_type type, const char *uid, enum run_reason
 
 static void parks(const struct hook *h, struct run *run, int status)
 {
-    struct hooks_verdict v = stage_end(run, status);
+    struct hooks_verdict v = hook_rig_end(run, status);
 
     assert_int_equal(v.outcome, HISTORY_PARKED);
     assert_int_equal(v.retry_ms, NEVER_MS);
     assert_int_equal(hook_parked(h), 1);
     assert_int_equal(hook_pending(h), 0);
-    assert_int_equal(hook_oldest_pending_ms(h, stage.now), 0);
-    assert_true(hooks_quiet(&stage.hooks));
-    stage_waits_until(NEVER_MS);
+    assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now), 0);
+    assert_true(hooks_quiet(&hook_rig.hooks));
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_park_exit_waits_for_a_change(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.park_exit = PARK});
+    struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
     modify("\"a\":2");
-    parks(h, stage_starts(DELTA_MODIFIED, "u1"), PARK);
-    stage.now += 10000000;
-    stage_nothing();
+    parks(h, hook_rig_starts(DELTA_MODIFIED, "u1"), PARK);
+    hook_rig.now += 10000000;
+    hook_rig_nothing();
     modify("\"a\":3");
     assert_int_equal(hook_parked(h), 0);
-    stage_end(starts(DELTA_MODIFIED, "u1", RUN_RETRY, 2), 0);
+    hook_rig_end(starts(DELTA_MODIFIED, "u1", RUN_RETRY, 2), 0);
     modify("\"a\":4");
-    stage_end(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1), 0); /* only success resets the ladder */
+    hook_rig_end(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1),
+                 0); /* only success resets the ladder */
 }
 
 static void test_other_exit_codes_do_not_park(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.park_exit = PARK});
+    struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
     modify("\"a\":2");
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
     const struct run_result killed = {.end = RUN_FAILED, .status = PARK, .text = "killed"};
-    struct hooks_verdict v = hooks_finish(&stage.hooks, run, &killed, stage.now);
+    struct hooks_verdict v = hooks_finish(&hook_rig.hooks, run, &killed, hook_rig.now);
     assert_int_equal(v.outcome, HISTORY_FAILED);
-    assert_int_equal(v.retry_ms, STAGE_INITIAL_MS);
-    stage.now += STAGE_INITIAL_MS;
-    assert_int_equal(stage_end(stage_next(), PARK + 1).retry_ms, 2000);
+    assert_int_equal(v.retry_ms, HOOK_RIG_INITIAL_MS);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    assert_int_equal(hook_rig_end(hook_rig_next(), PARK + 1).retry_ms, 2000);
     assert_int_equal(hook_parked(h), 0);
 }
 
 static void test_a_run_that_cannot_be_told_is_parked(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
+    struct hook *h = add_handled((struct hook_rig_hook){0});
     modify("\"a\":2");
     const struct run_result unfit = {.end = RUN_UNFIT, .text = "fields: a NUL"};
-    assert_int_equal(hooks_finish(&stage.hooks, stage_next(), &unfit, stage.now).outcome,
+    assert_int_equal(hooks_finish(&hook_rig.hooks, hook_rig_next(), &unfit, hook_rig.now).outcome,
                      HISTORY_PARKED);
     assert_int_equal(hook_parked(h), 1);
     assert_string_equal(h->last_error, "fields: a NUL");
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_attempts_used_up_park_and_a_change_gives_one_more(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.work_queue = {.attempts = 3}});
+    struct hook *h = add_handled((struct hook_rig_hook){.work_queue = {.attempts = 3}});
     modify("\"a\":2");
-    stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
-    stage.now += 1000;
-    stage_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
-    stage.now += 2000;
+    hook_rig_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+    hook_rig.now += 1000;
+    hook_rig_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
+    hook_rig.now += 2000;
     parks(h, starts(DELTA_MODIFIED, "u1", RUN_RETRY, 3), 1);
-    stage.now += 50000;
+    hook_rig.now += 50000;
     modify("\"a\":3");
     parks(h, starts(DELTA_MODIFIED, "u1", RUN_RETRY, 4), 1);
 }
@@ -107,31 +108,31 @@ static void test_attempts_used_up_park_and_a_change_gives_one_more(void **state)
 static void test_a_change_of_a_parked_key_waits_for_the_first_step(void **state)
 {
     (void)state;
-    add_handled((struct stage_hook){.park_exit = PARK});
+    add_handled((struct hook_rig_hook){.park_exit = PARK});
     modify("\"a\":2");
-    stage_end(stage_next(), PARK);
-    uint64_t end = stage.now;
-    stage.now += 300;
+    hook_rig_end(hook_rig_next(), PARK);
+    uint64_t end = hook_rig.now;
+    hook_rig.now += 300;
     modify("\"a\":3");
-    stage_waits_until(end + STAGE_INITIAL_MS);
-    stage_pass(DELTA_MODIFIED, "u1");
+    hook_rig_waits_until(end + HOOK_RIG_INITIAL_MS);
+    hook_rig_pass(DELTA_MODIFIED, "u1");
 }
 
 static void test_a_change_while_it_fails_keeps_it_from_being_parked(void **state)
 {
     (void)state;
     struct hook *h =
-        add_handled((struct stage_hook){.park_exit = PARK, .work_queue = {.attempts = 1}});
+        add_handled((struct hook_rig_hook){.park_exit = PARK, .work_queue = {.attempts = 1}});
     modify("\"a\":2");
     for (int status = 1; status <= PARK; status += PARK - 1) {
-        struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+        struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
         modify(status == 1 ? "\"a\":3" : "\"a\":4");
-        struct hooks_verdict v = stage_end(run, status);
-        assert_int_equal(v.retry_ms, STAGE_INITIAL_MS);
+        struct hooks_verdict v = hook_rig_end(run, status);
+        assert_int_equal(v.retry_ms, HOOK_RIG_INITIAL_MS);
         assert_int_equal(v.outcome, HISTORY_FAILED); /* it is not parked */
-        stage.now += STAGE_INITIAL_MS;
+        hook_rig.now += HOOK_RIG_INITIAL_MS;
     }
-    parks(h, stage_starts(DELTA_MODIFIED, "u1"), PARK);
+    parks(h, hook_rig_starts(DELTA_MODIFIED, "u1"), PARK);
 }
 
 /* With changes_in, what else changes is no reason to try what has failed any sooner. */
@@ -140,37 +141,37 @@ static void test_a_change_that_does_not_count_changes_nothing_for_what_failed(vo
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
 
     for (size_t i = 0; i < 3; i++) {
-        struct hook *h = stage_add(
-            &(struct stage_hook){.rules = {.mode = modes[i]}, .path = "data.a", .park_exit = PARK});
+        struct hook *h = hook_rig_add(&(struct hook_rig_hook){
+            .rules = {.mode = modes[i]}, .path = "data.a", .park_exit = PARK});
 
-        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
-        stage_change(0, DELTA_ADDED, "ns/z", "u9", "\"a\":1,\"b\":1");
-        stage_sync(0);
-        for (struct run *run; (run = hooks_next(&stage.hooks, stage.now)) != NULL;)
-            stage_end(run, 0);
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
+        hook_rig_change(0, DELTA_ADDED, "ns/z", "u9", "\"a\":1,\"b\":1");
+        hook_rig_sync(0);
+        for (struct run *run; (run = hooks_next(&hook_rig.hooks, hook_rig.now)) != NULL;)
+            hook_rig_end(run, 0);
         modify("\"a\":2,\"b\":1");
-        stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
-        stage.now += 1000;
-        stage_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
-        uint64_t due = stage.now + 2000;
-        stage.now += 1500;
+        hook_rig_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+        hook_rig.now += 1000;
+        hook_rig_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
+        uint64_t due = hook_rig.now + 2000;
+        hook_rig.now += 1500;
         modify("\"a\":2,\"b\":2");
-        stage_change(0, DELTA_MODIFIED, "ns/z", "u9", "\"a\":1,\"b\":2");
-        stage_waits_until(due);
+        hook_rig_change(0, DELTA_MODIFIED, "ns/z", "u9", "\"a\":1,\"b\":2");
+        hook_rig_waits_until(due);
         struct run *run = starts(DELTA_MODIFIED, "u1", RUN_RETRY, 3);
         modify("\"a\":2,\"b\":3");
-        assert_int_equal(stage_end(run, PARK).outcome, HISTORY_PARKED);
+        assert_int_equal(hook_rig_end(run, PARK).outcome, HISTORY_PARKED);
         modify("\"a\":2,\"b\":4");
-        stage_change(0, DELTA_MODIFIED, "ns/z", "u9", "\"a\":1,\"b\":4");
-        stage_waits_until(NEVER_MS);
+        hook_rig_change(0, DELTA_MODIFIED, "ns/z", "u9", "\"a\":1,\"b\":4");
+        hook_rig_waits_until(NEVER_MS);
         assert_int_equal(hook_parked(h), 1);
-        stage.now += 1000;
+        hook_rig.now += 1000;
         modify("\"a\":3,\"b\":4");
         run = starts(DELTA_MODIFIED, "u1", RUN_RETRY, 4);
         assert_true(str_is(object_rv(run->events[0].ev.object), "1"));
-        stage_end(run, 0);
-        stage_clean_up(state);
-        stage_set_up(state);
+        hook_rig_end(run, 0);
+        hook_rig_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -179,25 +180,25 @@ static void test_a_change_that_does_not_count_does_not_prolong_settling(void **s
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
 
     for (size_t i = 0; i < 3; i++) {
-        stage_add(&(struct stage_hook){
+        hook_rig_add(&(struct hook_rig_hook){
             .rules = {.mode = modes[i], .existing = HOOK_EXISTING_SKIP},
             .path = "data.a",
             .work_queue = {.settle_ms = 200, .settle_max_ms = 9000         }
         });
-        stage_sync(0);
-        stage_nothing();
-        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
-        stage.now += 200;
-        stage_pass(DELTA_ADDED, "u1");
+        hook_rig_sync(0);
+        hook_rig_nothing();
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
+        hook_rig.now += 200;
+        hook_rig_pass(DELTA_ADDED, "u1");
         modify("\"a\":2,\"b\":1");
-        uint64_t due = stage.now + 200;
-        stage.now += 100;
+        uint64_t due = hook_rig.now + 200;
+        hook_rig.now += 100;
         modify("\"a\":2,\"b\":2");
-        stage_waits_until(due);
-        stage_pass(DELTA_MODIFIED, "u1");
-        stage_waits_until(NEVER_MS);
-        stage_clean_up(state);
-        stage_set_up(state);
+        hook_rig_waits_until(due);
+        hook_rig_pass(DELTA_MODIFIED, "u1");
+        hook_rig_waits_until(NEVER_MS);
+        hook_rig_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -205,20 +206,20 @@ static void test_a_change_that_does_not_count_does_not_prolong_settling(void **s
 static void test_events_that_are_not_taken_do_not_wake_a_parked_batch(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){
         .rules = {.mode = HOOK_BATCH}, .events = 1U << DELTA_ADDED, .park_exit = PARK});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
-    stage_sync(0);
-    stage_end(stage_next(), 0);
-    stage_change(0, DELTA_ADDED, "ns/c", "u3", NULL);
-    parks(h, stage_starts(DELTA_ADDED, "u3"), PARK);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig_change(0, DELTA_ADDED, "ns/c", "u3", NULL);
+    parks(h, hook_rig_starts(DELTA_ADDED, "u3"), PARK);
     modify("\"a\":2");
-    stage_change(0, DELTA_DELETED, "ns/b", "u2", "\"a\":1");
-    stage.now += 5000;
-    stage_waits_until(NEVER_MS);
-    stage_change(0, DELTA_ADDED, "ns/d", "u4", NULL);
-    stage_next();
+    hook_rig_change(0, DELTA_DELETED, "ns/b", "u2", "\"a\":1");
+    hook_rig.now += 5000;
+    hook_rig_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_ADDED, "ns/d", "u4", NULL);
+    hook_rig_next();
 }
 
 static void test_a_batch_is_parked_until_anything_changes(void **state)
@@ -227,90 +228,90 @@ static void test_a_batch_is_parked_until_anything_changes(void **state)
 
     for (size_t i = 0; i < 2; i++) {
         struct hook *h =
-            stage_add(&(struct stage_hook){.rules = {.mode = modes[i]}, .park_exit = PARK});
-        stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-        stage_sync(0);
-        parks(h, stage_starts(DELTA_ADDED, "u1"), PARK);
-        assert_true(hooks_ready(&stage.hooks));
-        stage.now += 5000;
-        stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
-        struct run *run = stage_next();
+            hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = modes[i]}, .park_exit = PARK});
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+        hook_rig_sync(0);
+        parks(h, hook_rig_starts(DELTA_ADDED, "u1"), PARK);
+        assert_true(hooks_ready(&hook_rig.hooks));
+        hook_rig.now += 5000;
+        hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
+        struct run *run = hook_rig_next();
         assert_int_equal(run->event_count, 2);
         assert_int_equal(run->reason, RUN_RETRY);
         assert_int_equal(run->attempt, 2);
-        stage_end(run, 0);
-        stage_clean_up(state);
-        stage_set_up(state);
+        hook_rig_end(run, 0);
+        hook_rig_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
 static void test_another_life_starts_a_new_backoff_at_once(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.park_exit = PARK});
+    struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
     modify("\"a\":2");
-    parks(h, stage_next(), PARK);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    parks(h, hook_rig_next(), PARK);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
     assert_int_equal(hook_parked(h), 0);
-    stage_end(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1), 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_end(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1), 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_parked_key_that_is_no_more_is_forgotten(void **state)
 {
     (void)state;
     struct hook *h =
-        stage_add(&(struct stage_hook){.events = 1U << DELTA_ADDED, .park_exit = PARK});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_sync(0);
-    parks(h, stage_next(), PARK);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+        hook_rig_add(&(struct hook_rig_hook){.events = 1U << DELTA_ADDED, .park_exit = PARK});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_sync(0);
+    parks(h, hook_rig_next(), PARK);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
     assert_int_equal(hook_parked(h), 0);
     assert_int_equal(map_count(&h->queue.sources[0].by_key), 0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
-    stage_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
+    hook_rig_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
 }
 
 static void delete_and_add(void)
 {
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
 }
 
 static void test_a_delete_that_is_parked_gives_way_at_once(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.park_exit = PARK});
+    struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
     delete_and_add();
-    struct hooks_verdict v = stage_end(stage_starts(DELTA_DELETED, "u1"), PARK);
+    struct hooks_verdict v = hook_rig_end(hook_rig_starts(DELTA_DELETED, "u1"), PARK);
     assert_int_equal(v.outcome, HISTORY_FAILED); /* the key goes on */
     assert_int_equal(hook_parked(h), 0);
-    stage_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_delete_with_its_attempts_used_up_gives_way_at_once(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.work_queue = {.attempts = 2}});
+    struct hook *h = add_handled((struct hook_rig_hook){.work_queue = {.attempts = 2}});
     delete_and_add();
-    stage_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
-    stage.now += 1000;
-    stage_fail(DELTA_DELETED, "u1", RUN_RETRY, 2);
+    hook_rig_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
+    hook_rig.now += 1000;
+    hook_rig_fail(DELTA_DELETED, "u1", RUN_RETRY, 2);
     assert_int_equal(hook_parked(h), 0);
-    stage_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_parked_delete_gives_way_to_the_life_that_comes_later(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.park_exit = PARK});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    parks(h, stage_starts(DELTA_DELETED, "u1"), PARK);
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
-    stage_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
-    stage_waits_until(NEVER_MS);
+    struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    parks(h, hook_rig_starts(DELTA_DELETED, "u1"), PARK);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
+    hook_rig_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 /* There is nothing to give way to. */
@@ -318,30 +319,31 @@ static void test_a_hook_of_ends_alone_goes_on_with_the_delete(void **state)
 {
     (void)state;
     struct hook *h =
-        stage_add(&(struct stage_hook){.events = 1U << DELTA_DELETED, .park_exit = PARK});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_sync(0);
-    stage_nothing();
+        hook_rig_add(&(struct hook_rig_hook){.events = 1U << DELTA_DELETED, .park_exit = PARK});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_sync(0);
+    hook_rig_nothing();
     delete_and_add();
-    parks(h, stage_starts(DELTA_DELETED, "u1"), PARK);
-    stage.now += 5000;
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":1");
-    stage_end(starts(DELTA_DELETED, "u1", RUN_RETRY, 2), 0);
-    stage_change(0, DELTA_DELETED, "ns/a", "u2", NULL);
-    stage_pass(DELTA_DELETED, "u2");
-    stage_waits_until(NEVER_MS);
+    parks(h, hook_rig_starts(DELTA_DELETED, "u1"), PARK);
+    hook_rig.now += 5000;
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":1");
+    hook_rig_end(starts(DELTA_DELETED, "u1", RUN_RETRY, 2), 0);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", NULL);
+    hook_rig_pass(DELTA_DELETED, "u2");
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_life_that_ends_again_before_its_run_leaves_the_delete(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.park_exit = PARK, .events = ADDED_DELETED});
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    parks(h, stage_starts(DELTA_DELETED, "u1"), PARK);
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
-    stage_change(0, DELTA_DELETED, "ns/a", "u2", NULL);
-    stage_pass(DELTA_DELETED, "u1");
-    stage_waits_until(NEVER_MS);
+    struct hook *h =
+        add_handled((struct hook_rig_hook){.park_exit = PARK, .events = ADDED_DELETED});
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    parks(h, hook_rig_starts(DELTA_DELETED, "u1"), PARK);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", NULL);
+    hook_rig_pass(DELTA_DELETED, "u1");
+    hook_rig_waits_until(NEVER_MS);
     assert_int_equal(map_count(&h->queue.sources[0].by_key), 0);
 }
 
@@ -349,128 +351,130 @@ static void test_a_life_that_ends_again_before_its_run_leaves_the_delete(void **
 static void test_a_change_there_and_back_after_a_failure_runs_again(void **state)
 {
     (void)state;
-    add_handled((struct stage_hook){.park_exit = PARK});
+    add_handled((struct hook_rig_hook){.park_exit = PARK});
     modify("\"a\":2,\"b\":1");
-    stage_end(stage_next(), PARK);
-    stage.now += 5000;
+    hook_rig_end(hook_rig_next(), PARK);
+    hook_rig.now += 5000;
     modify("\"a\":1,\"b\":1");
     struct run *run = starts(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\n");
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     modify("\"a\":2,\"b\":1");
     modify("\"a\":1,\"b\":1"); /* nobody was told */
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_changed_unites_what_all_runs_since_the_last_handled_state_were_told(void **state)
 {
     (void)state;
-    add_handled((struct stage_hook){.rules = {.include_old = true}});
+    add_handled((struct hook_rig_hook){.rules = {.include_old = true}});
     modify("\"a\":2,\"b\":1");
-    stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
-    stage.now += 1000;
+    hook_rig_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+    hook_rig.now += 1000;
     modify("\"a\":1,\"b\":2");
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\ndata.b\n");
     assert_true(object_same(run->events[0].old, run->events[0].old));
-    stage_end(run, 1);
-    stage.now += 2000;
+    hook_rig_end(run, 1);
+    hook_rig.now += 2000;
     modify("\"a\":1,\"b\":1,\"c\":1");
-    run = stage_next();
+    run = hook_rig_next();
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\ndata.b\ndata.c\n");
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     modify("\"a\":1,\"b\":1,\"c\":2");
-    run = stage_next();
+    run = hook_rig_next();
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.c\n");
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 /* What a run before the end of the life was told says nothing of the life that is accepted. */
 static void test_changed_forgets_what_was_told_of_a_life_that_ended(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){.events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_add(&(struct hook_rig_hook){.events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_nothing();
     modify("\"a\":2");
-    stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
-    stage_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":2"); /* it is back, and ADDED is not taken */
-    stage_waits_until(NEVER_MS);
+    hook_rig_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
+    hook_rig_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1",
+                    "\"a\":2"); /* it is back, and ADDED is not taken */
+    hook_rig_waits_until(NEVER_MS);
     modify("\"a\":2,\"b\":1");
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.b\n");
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 /* A hook that does not take ADDED knows the next life without being told: its changes and its end
  * are not held up by an end that cannot be told. */
-static void next_life_is_heard(const struct stage_hook *p, int status, unsigned runs)
+static void next_life_is_heard(const struct hook_rig_hook *p, int status, unsigned runs)
 {
-    struct hook *h = stage_add(p);
+    struct hook *h = hook_rig_add(p);
 
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     for (unsigned i = 1; i < runs; i++) {
-        uint64_t ms = stage_end(stage_starts(DELTA_DELETED, "u1"), status).retry_ms;
+        uint64_t ms = hook_rig_end(hook_rig_starts(DELTA_DELETED, "u1"), status).retry_ms;
 
-        stage.now += ms;
+        hook_rig.now += ms;
     }
-    struct run *last = stage_starts(DELTA_DELETED, "u1");
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
-    stage_end(last, status);
-    stage_waits_until(NEVER_MS);
+    struct run *last = hook_rig_starts(DELTA_DELETED, "u1");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    hook_rig_end(last, status);
+    hook_rig_waits_until(NEVER_MS);
     assert_int_equal(hook_parked(h), 0);
     assert_int_equal(hook_pending(h), 0);
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":2");
-    struct run *run = stage_starts(DELTA_MODIFIED, "u2");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":2");
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u2");
     assert_int_equal(run->attempt, 1);
     assert_true(str_is(buf_str(&run->events[0].changed), "data.a\n"));
-    stage_end(run, 0);
-    stage_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":2");
-    stage_pass(DELTA_DELETED, "u2");
-    stage_waits_until(NEVER_MS);
+    hook_rig_end(run, 0);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", "\"a\":2");
+    hook_rig_pass(DELTA_DELETED, "u2");
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_an_end_gives_way_for_hooks_without_added_too(void **state)
 {
     static const unsigned events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED;
 
-    next_life_is_heard(&(struct stage_hook){.events = events, .park_exit = 75}, 75, 1);
-    stage_clean_up(state);
-    stage_set_up(state);
-    next_life_is_heard(&(struct stage_hook){.events = events}, 1, 5);
-    stage_clean_up(state);
-    stage_set_up(state);
-    next_life_is_heard(&(struct stage_hook){.events = events, .work_queue = {.attempts = 2}}, 1, 2);
+    next_life_is_heard(&(struct hook_rig_hook){.events = events, .park_exit = 75}, 75, 1);
+    hook_rig_clean_up(state);
+    hook_rig_set_up(state);
+    next_life_is_heard(&(struct hook_rig_hook){.events = events}, 1, 5);
+    hook_rig_clean_up(state);
+    hook_rig_set_up(state);
+    next_life_is_heard(&(struct hook_rig_hook){.events = events, .work_queue = {.attempts = 2}}, 1,
+                       2);
 }
 
 /* The same when it is parked before the next life comes. */
 static void test_a_parked_end_gives_way_for_hooks_without_added_too(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){
         .events = 1U << DELTA_MODIFIED | 1U << DELTA_DELETED, .park_exit = 75});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_sync(0);
-    stage_nothing();
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    stage_end(stage_starts(DELTA_DELETED, "u1"), 75);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
+    hook_rig_end(hook_rig_starts(DELTA_DELETED, "u1"), 75);
     assert_int_equal(hook_parked(h), 1);
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
-    stage_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
+    hook_rig_waits_until(NEVER_MS);
     assert_int_equal(hook_parked(h), 0);
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":2");
-    stage_pass(DELTA_MODIFIED, "u2");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":2");
+    hook_rig_pass(DELTA_MODIFIED, "u2");
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_park_exit_waits_for_a_change),
         TEST(test_other_exit_codes_do_not_park),

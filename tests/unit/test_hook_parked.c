@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ends that are parked are bounded by number and age, and so are their marks. */
-#include "reborn.h"
+#include "restarted_hook.h"
 
 #include <stdio.h>
 
@@ -8,9 +8,9 @@ enum { MINUTE_MS = 60 * 1000, KEPT = 3, NAMES = 50 };
 
 static const uint64_t day_ms = UINT64_C(24) * 60 * MINUTE_MS;
 
-static struct stage_hook bounded(enum hook_mode mode)
+static struct hook_rig_hook bounded(enum hook_mode mode)
 {
-    return (struct stage_hook){
+    return (struct hook_rig_hook){
         .rules = {.mode = mode,                 .parked_deletes = KEPT, .parked_age_ms = 7 * day_ms},
         .work_queue = {.attempts = 1}
     };
@@ -18,7 +18,7 @@ static struct stage_hook bounded(enum hook_mode mode)
 
 static size_t entries(void)
 {
-    return map_count(&reborn.hook->queue.sources[0].by_key);
+    return map_count(&restarted_hook.hook->queue.sources[0].by_key);
 }
 
 /* Whatever is due fails, and is put as it would be. */
@@ -26,12 +26,12 @@ static void fail_all(void)
 {
     struct run *run;
 
-    while ((run = hooks_next(&stage.hooks, stage.now)) != NULL) {
-        reborn_keep();
-        stage_end(run, 1);
-        reborn_keep();
+    while ((run = hooks_next(&hook_rig.hooks, hook_rig.now)) != NULL) {
+        restarted_hook_keep();
+        hook_rig_end(run, 1);
+        restarted_hook_keep();
     }
-    reborn_keep();
+    restarted_hook_keep();
 }
 
 /* An object is made, and is gone: both runs fail for good. */
@@ -42,11 +42,11 @@ static void come_and_go(size_t i)
 
     snprintf(key, sizeof(key), "ns/n%zu", i);
     snprintf(uid, sizeof(uid), "u%zu", i);
-    stage_change(0, DELTA_ADDED, key, uid, "\"a\":1");
-    stage.now += UINT64_C(2) * STAGE_INITIAL_MS; /* a parked batch is tried again */
+    hook_rig_change(0, DELTA_ADDED, key, uid, "\"a\":1");
+    hook_rig.now += UINT64_C(2) * HOOK_RIG_INITIAL_MS; /* a parked batch is tried again */
     fail_all();
-    stage_change(0, DELTA_DELETED, key, uid, "\"a\":1");
-    stage.now += UINT64_C(2) * STAGE_INITIAL_MS;
+    hook_rig_change(0, DELTA_DELETED, key, uid, "\"a\":1");
+    hook_rig.now += UINT64_C(2) * HOOK_RIG_INITIAL_MS;
     fail_all();
 }
 
@@ -56,22 +56,22 @@ static void test_parked_ends_are_bounded_by_number(void **state)
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH, HOOK_SNAPSHOT};
 
     for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
-        reborn_add(bounded(modes[m]));
-        stage_sync(0);
+        restarted_hook_add(bounded(modes[m]));
+        hook_rig_sync(0);
         fail_all();
         for (size_t i = 0; i < NAMES; i++)
             come_and_go(i);
         assert_int_equal(entries(), KEPT);
-        assert_int_equal(reborn.disk.row_count, KEPT);
-        assert_int_equal(reborn.hook->queue.pending_count, KEPT);
-        assert_int_equal(hook_parked(reborn.hook), modes[m] == HOOK_OBJECT ? KEPT : 1);
-        assert_int_equal(reborn.hook->forgotten, NAMES - KEPT);
-        assert_int_equal(reborn.disk.memory.forgotten, NAMES - KEPT);
+        assert_int_equal(restarted_hook.disk.row_count, KEPT);
+        assert_int_equal(restarted_hook.hook->queue.pending_count, KEPT);
+        assert_int_equal(hook_parked(restarted_hook.hook), modes[m] == HOOK_OBJECT ? KEPT : 1);
+        assert_int_equal(restarted_hook.hook->forgotten, NAMES - KEPT);
+        assert_int_equal(restarted_hook.disk.memory.forgotten, NAMES - KEPT);
         assert_non_null(
-            hook_disk_delivery(&reborn.disk, "ns/n49", "u49")); /* the oldest have gone */
-        assert_non_null(hook_disk_delivery(&reborn.disk, "ns/n47", "u47"));
-        reborn_clean_up(state);
-        stage_set_up(state);
+            hook_disk_delivery(&restarted_hook.disk, "ns/n49", "u49")); /* the oldest have gone */
+        assert_non_null(hook_disk_delivery(&restarted_hook.disk, "ns/n47", "u47"));
+        restarted_hook_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -80,25 +80,25 @@ static void test_parked_ends_are_bounded_by_age(void **state)
     static const enum hook_mode modes[] = {HOOK_OBJECT, HOOK_BATCH};
 
     for (size_t m = 0; m < ARRAY_LEN(modes); m++) {
-        reborn_add(bounded(modes[m]));
-        stage_sync(0);
+        restarted_hook_add(bounded(modes[m]));
+        hook_rig_sync(0);
         come_and_go(1);
-        uint64_t first = stage.now;
-        stage.now += day_ms;
+        uint64_t first = hook_rig.now;
+        hook_rig.now += day_ms;
         come_and_go(2);
-        stage_waits_until(first + 7 * day_ms);
+        hook_rig_waits_until(first + 7 * day_ms);
         fail_all();
         assert_int_equal(entries(), 1);
-        assert_int_equal(reborn.disk.row_count, 1);
-        stage_waits_until(first + 8 * day_ms + UINT64_C(4) * STAGE_INITIAL_MS);
+        assert_int_equal(restarted_hook.disk.row_count, 1);
+        hook_rig_waits_until(first + 8 * day_ms + UINT64_C(4) * HOOK_RIG_INITIAL_MS);
         fail_all();
         assert_int_equal(entries(), 0);
-        assert_int_equal(reborn.disk.row_count, 0);
-        assert_int_equal(hook_parked(reborn.hook), 0);
-        assert_int_equal(reborn.hook->forgotten, 2);
-        assert_true(hooks_quiet(&stage.hooks));
-        reborn_clean_up(state);
-        stage_set_up(state);
+        assert_int_equal(restarted_hook.disk.row_count, 0);
+        assert_int_equal(hook_parked(restarted_hook.hook), 0);
+        assert_int_equal(restarted_hook.hook->forgotten, 2);
+        assert_true(hooks_quiet(&hook_rig.hooks));
+        restarted_hook_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -106,103 +106,103 @@ static void test_parked_ends_are_bounded_by_age(void **state)
 static void test_a_name_that_was_forgotten_is_new(void **state)
 {
     (void)state;
-    reborn_add(bounded(HOOK_OBJECT));
-    stage_sync(0);
+    restarted_hook_add(bounded(HOOK_OBJECT));
+    hook_rig_sync(0);
     come_and_go(1);
-    stage.now += 7 * day_ms;
-    stage_nothing();
-    stage_change(0, DELTA_ADDED, "ns/n1", "u9", "\"a\":1");
-    stage_pass(DELTA_ADDED, "u9");
-    stage_nothing();
+    hook_rig.now += 7 * day_ms;
+    hook_rig_nothing();
+    hook_rig_change(0, DELTA_ADDED, "ns/n1", "u9", "\"a\":1");
+    hook_rig_pass(DELTA_ADDED, "u9");
+    hook_rig_nothing();
 }
 
 /* What is there is no matter of age, and of a key that is back only its newest state counts. */
 static void test_what_is_parked_and_lives_is_kept(void **state)
 {
     (void)state;
-    reborn_add(bounded(HOOK_OBJECT));
-    stage_sync(0);
+    restarted_hook_add(bounded(HOOK_OBJECT));
+    hook_rig_sync(0);
     for (size_t i = 0; i < (size_t)2 * KEPT; i++) {
         char key[16];
         char uid[16];
 
         snprintf(key, sizeof(key), "ns/n%zu", i);
         snprintf(uid, sizeof(uid), "u%zu", i);
-        stage_change(0, DELTA_ADDED, key, uid, "\"a\":1");
+        hook_rig_change(0, DELTA_ADDED, key, uid, "\"a\":1");
         fail_all();
     }
-    stage.now += 8 * day_ms;
-    stage_nothing();
-    assert_int_equal(hook_parked(reborn.hook), (size_t)2 * KEPT);
-    assert_int_equal(reborn.hook->forgotten, 0);
-    stage_change(0, DELTA_DELETED, "ns/n1", "u1", "\"a\":1");
+    hook_rig.now += 8 * day_ms;
+    hook_rig_nothing();
+    assert_int_equal(hook_parked(restarted_hook.hook), (size_t)2 * KEPT);
+    assert_int_equal(restarted_hook.hook->forgotten, 0);
+    hook_rig_change(0, DELTA_DELETED, "ns/n1", "u1", "\"a\":1");
     fail_all();
-    stage_change(0, DELTA_ADDED, "ns/n1", "u1", "\"a\":1"); /* the end was none */
+    hook_rig_change(0, DELTA_ADDED, "ns/n1", "u1", "\"a\":1"); /* the end was none */
     fail_all();
-    stage.now += 8 * day_ms;
-    stage_nothing();
-    assert_int_equal(reborn.hook->forgotten, 0);
+    hook_rig.now += 8 * day_ms;
+    hook_rig_nothing();
+    assert_int_equal(restarted_hook.hook->forgotten, 0);
 }
 
 static void restart_after(uint64_t ms)
 {
-    stage_clean_up(NULL);
-    stage_set_up(NULL);
-    reborn.hook = stage_add(&reborn.params);
-    hook_disk_restore(&reborn.disk, reborn.hook, ms * 1000000);
-    stage_sync(0);
+    hook_rig_clean_up(NULL);
+    hook_rig_set_up(NULL);
+    restarted_hook.hook = hook_rig_add(&restarted_hook.params);
+    hook_disk_restore(&restarted_hook.disk, restarted_hook.hook, ms * 1000000);
+    hook_rig_sync(0);
 }
 
 /* Their age counts over restarts, to the minute. */
 static void test_parked_ends_grow_older_over_restarts(void **state)
 {
     (void)state;
-    reborn_add(bounded(HOOK_OBJECT));
-    stage_sync(0);
+    restarted_hook_add(bounded(HOOK_OBJECT));
+    hook_rig_sync(0);
     come_and_go(1);
     restart_after(3 * day_ms);
-    stage_waits_until(stage.now + 4 * day_ms);
+    hook_rig_waits_until(hook_rig.now + 4 * day_ms);
     fail_all();
     assert_int_equal(entries(), 0);
-    assert_int_equal(reborn.disk.row_count, 0);
-    assert_int_equal(reborn.hook->forgotten, 1);
+    assert_int_equal(restarted_hook.disk.row_count, 0);
+    assert_int_equal(restarted_hook.hook->forgotten, 1);
     come_and_go(2);
     restart_after(11 * day_ms);
     fail_all();
-    assert_int_equal(reborn.disk.row_count, 0);
-    assert_int_equal(reborn.disk.memory.forgotten, 2);
+    assert_int_equal(restarted_hook.disk.row_count, 0);
+    assert_int_equal(restarted_hook.disk.memory.forgotten, 2);
 }
 
 /* The next process has another bound. */
 static void test_parked_ends_of_an_earlier_process_are_bounded_too(void **state)
 {
     (void)state;
-    reborn_add(bounded(HOOK_OBJECT));
-    stage_sync(0);
+    restarted_hook_add(bounded(HOOK_OBJECT));
+    hook_rig_sync(0);
     for (size_t i = 0; i < KEPT; i++)
         come_and_go(i);
-    reborn.params.rules.parked_deletes = 1;
+    restarted_hook.params.rules.parked_deletes = 1;
     restart_after(day_ms);
     fail_all();
     assert_int_equal(entries(), 1);
-    assert_int_equal(reborn.disk.row_count, 1);
-    assert_int_equal(reborn.disk.memory.forgotten, KEPT - 1);
+    assert_int_equal(restarted_hook.disk.row_count, 1);
+    assert_int_equal(restarted_hook.disk.memory.forgotten, KEPT - 1);
 }
 
 /* A batch is not parked after a restart, and its ends are as old as they were. */
 static void test_ends_of_a_batch_grow_older_over_restarts(void **state)
 {
     (void)state;
-    reborn_add(bounded(HOOK_BATCH));
-    stage_sync(0);
+    restarted_hook_add(bounded(HOOK_BATCH));
+    hook_rig_sync(0);
     come_and_go(1);
     restart_after(8 * day_ms);
-    struct run *run = stage_starts(DELTA_DELETED, "u1"); /* once more */
-    reborn_keep();
-    stage_end(run, 1);
+    struct run *run = hook_rig_starts(DELTA_DELETED, "u1"); /* once more */
+    restarted_hook_keep();
+    hook_rig_end(run, 1);
     fail_all();
     assert_int_equal(entries(), 0);
-    assert_int_equal(reborn.disk.row_count, 0);
+    assert_int_equal(restarted_hook.disk.row_count, 0);
 }
 
 static void test_minutes_are_told_apart_for_a_year(void **state)
@@ -226,7 +226,7 @@ static void test_minutes_are_told_apart_for_a_year(void **state)
     }
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, stage_set_up, reborn_clean_up)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, hook_rig_set_up, restarted_hook_clean_up)
 
 int main(void)
 {

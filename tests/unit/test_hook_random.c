@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hook_warden.h"
+#include "hook_schedule_oracle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "campaign.h"
 
 /* Random programs of changes, relists, pauses, orders, runs that succeed, fail, overlap and hang,
- * in virtual time, judged by hook_oracle and hook_warden. PROGRAM=N in the environment runs one of
+ * in virtual time, judged by hook_oracle and hook_schedule_oracle. PROGRAM=N in the environment runs one of
  * them, PROGRAMS=N so many. */
 
 enum { HOOKS = 3, STEPS = 90, INITIAL_MS = 100, ALL = 0x3f, OBJECTS = 0xf };
 
 static struct hooks hooks;
 static struct oracle oracles[HOOKS];
-static struct hook_warden wardens[HOOKS];
+static struct hook_schedule_oracle schedule_oracles[HOOKS];
 static struct oracle_cache cache;
 static struct watch *watches[ORACLE_SOURCES];
 static struct store *stores[ORACLE_SOURCES];
@@ -65,7 +65,8 @@ static void on_delta(void *arg, const struct delta *d)
             continue;
         oracle_delta(&oracles[i], source, d);
         if (d->type != DELTA_MODIFIED || oracle_differ(&oracles[i], was, cache.now[source][key]))
-            hook_warden_change(&wardens[i], source, key, d->type != DELTA_MODIFIED, end);
+            hook_schedule_oracle_change(&schedule_oracles[i], source, key,
+                                        d->type != DELTA_MODIFIED, end);
     }
     hooks_delta(&hooks, (struct source){.watch = watches[source]}, d, now);
     for (size_t i = 0; i < HOOKS; i++)
@@ -137,8 +138,8 @@ static void add_hook(size_t i)
     p.work_queue = random_work_queue();
     hooks_add(&hooks, &p);
     o->hook = hooks.v[i];
-    wardens[i] = (struct hook_warden){.cache = &cache, .hook = o->hook};
-    memcpy(wardens[i].source_of, o->source_of, sizeof(o->source_of));
+    schedule_oracles[i] = (struct hook_schedule_oracle){.cache = &cache, .hook = o->hook};
+    memcpy(schedule_oracles[i].source_of, o->source_of, sizeof(o->source_of));
 }
 
 static void begin(uint64_t seed)
@@ -176,7 +177,7 @@ static struct run *next_run(void)
     struct run *run = hooks_next(&hooks, now);
 
     for (size_t i = 0; i < HOOKS; i++) {
-        hook_warden_gate(&wardens[i], &hooks, now);
+        hook_schedule_oracle_gate(&schedule_oracles[i], &hooks, now);
         oracle_gate(&oracles[i]);
     }
     return run;
@@ -185,7 +186,7 @@ static struct run *next_run(void)
 static void pump(void)
 {
     for (struct run *run; (run = next_run()) != NULL;) {
-        hook_warden_started(wardens, HOOKS, &hooks, run, now);
+        hook_schedule_oracle_started(schedule_oracles, HOOKS, &hooks, run, now);
         oracle_started(&oracles[run->hook->index], run);
         assert_true(running_count < ARRAY_LEN(running));
         running[running_count++] = run;
@@ -220,8 +221,9 @@ static void finish_one(void)
     bool ok = result.end == RUN_EXITED && result.status == 0;
 
     running[i] = running[--running_count];
-    hook_warden_ended(&wardens[hook], run, &result, now);
-    oracle_ended(&oracles[hook], run, ok, hook_warden_parks(&wardens[hook], run, &result));
+    hook_schedule_oracle_ended(&schedule_oracles[hook], run, &result, now);
+    oracle_ended(&oracles[hook], run, ok,
+                 hook_schedule_oracle_parks(&schedule_oracles[hook], run, &result));
     hooks_finish(&hooks, run, &result, now);
     oracle_settled(&oracles[hook]);
 }
@@ -244,7 +246,7 @@ static void pause_one(void)
     bool paused = pick(2) == 0;
 
     hook_pause(hooks.v[i], paused);
-    wardens[i].paused = paused;
+    schedule_oracles[i].paused = paused;
 }
 
 /* key ORACLE_KEYS + 1 = all. */
@@ -260,11 +262,11 @@ static void order(size_t i, size_t key)
         if (key < ORACLE_KEYS)
             snprintf(text, sizeof(text), "s%zu/k%zu", s, key);
         if (hook_run_manually(h, str_c(text), &err) == ERR_OK)
-            hook_warden_ordered(&wardens[i], key);
+            hook_schedule_oracle_ordered(&schedule_oracles[i], key);
     }
     if (keyed || hook_run_manually(h, (struct str){0}, &err) != ERR_OK)
         return;
-    hook_warden_ordered(&wardens[i], ORACLE_KEYS + 1);
+    hook_schedule_oracle_ordered(&schedule_oracles[i], ORACLE_KEYS + 1);
 }
 
 /* ---- Changes. */
@@ -346,7 +348,7 @@ static void turn_stale(size_t source, bool stale)
             continue;
         oracle_stale(&oracles[i], source);
         if (was != stale)
-            hook_warden_change(&wardens[i], source, WARDEN_OUTAGE, true, !stale);
+            hook_schedule_oracle_change(&schedule_oracles[i], source, WARDEN_OUTAGE, true, !stale);
     }
     hooks_stale(&hooks, (struct source){.watch = watches[source]}, stale, now, now);
     for (size_t i = 0; i < HOOKS; i++)
@@ -393,7 +395,7 @@ static void put_right(void)
     }
     for (size_t i = 0; i < HOOKS; i++) {
         hook_pause(hooks.v[i], false);
-        wardens[i].paused = false;
+        schedule_oracles[i].paused = false;
     }
     pump();
     for (size_t i = 0; i < HOOKS; i++)
@@ -418,7 +420,7 @@ static void drain(void)
     }
     for (size_t i = 0; i < HOOKS; i++) {
         oracle_quiet(&oracles[i]);
-        hook_warden_quiet(&wardens[i]);
+        hook_schedule_oracle_quiet(&schedule_oracles[i]);
     }
     assert_true(hooks_ready(&hooks));
 }

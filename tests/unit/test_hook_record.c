@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage.h"
+#include "hook_rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +70,8 @@ static void tell(enum delta_type type, size_t key, size_t change)
 {
     struct object *o = make(key, change);
 
-    hooks_delta(&stage.hooks, (struct source){.watch = stage.watches[0]},
-                &(struct delta){.type = type, .object = o}, stage.now);
+    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]},
+                &(struct delta){.type = type, .object = o}, hook_rig.now);
     object_unref(&o);
 }
 
@@ -80,7 +80,7 @@ static void change(size_t i)
 {
     size_t key = i % KEYS;
 
-    stage.now++;
+    hook_rig.now++;
     if (i / KEYS % 7 == 6) {
         tell(DELTA_DELETED, key, i);
         uids[key]++;
@@ -97,14 +97,14 @@ static size_t check_bound(void)
     const size_t entry = sizeof(struct delivery) + 512; /* with its map, key and told paths */
     size_t used = bytes_in_use() - at_start;
 
-    for (size_t i = 0; i < stage.hooks.n; i++) {
-        const struct delivery_queue *q = &stage.hooks.v[i]->queue;
+    for (size_t i = 0; i < hook_rig.hooks.n; i++) {
+        const struct delivery_queue *q = &hook_rig.hooks.v[i]->queue;
 
         assert_true(map_count(&q->sources[0].by_key) <= KEYS);
         assert_true(q->pending_count <= KEYS);
         assert_true(q->existing_left <= KEYS);
     }
-    assert_true(used <= stage.hooks.n * KEYS * (entry + STATES * state));
+    assert_true(used <= hook_rig.hooks.n * KEYS * (entry + STATES * state));
     return used;
 }
 
@@ -115,7 +115,7 @@ static size_t max(size_t a, size_t b)
 
 static void add(enum hook_mode mode, int park_exit)
 {
-    stage_add(&(struct stage_hook){
+    hook_rig_add(&(struct hook_rig_hook){
         .rules = {.mode = mode}, .park_exit = park_exit, .work_queue = {.concurrency = 1}});
 }
 
@@ -129,22 +129,22 @@ static void check_mode(enum hook_mode mode, bool fails)
     at_start = bytes_in_use();
     add(mode, fails ? 75 : 0);
     add(mode, 0);
-    hook_pause(stage.hooks.v[1], true);
+    hook_pause(hook_rig.hooks.v[1], true);
     for (size_t key = 0; key < KEYS; key++)
         tell(DELTA_ADDED, key, 0);
-    stage_sync(0);
+    hook_rig_sync(0);
     for (size_t i = 0; i < all; i++) {
-        struct run *run = i % 100 == 0 ? hooks_next(&stage.hooks, stage.now) : NULL;
+        struct run *run = i % 100 == 0 ? hooks_next(&hook_rig.hooks, hook_rig.now) : NULL;
         size_t half = 2 * i / all;
 
         change(i);
         if (run != NULL && fails)
-            stage_end(run, i % 200 == 0 ? 75 : 1);
+            hook_rig_end(run, i % 200 == 0 ? 75 : 1);
         if (i % (all / 40) == 0)
             peak[half] = max(peak[half], check_bound());
     }
     assert_true(peak[1] < peak[0] + peak[0] / 4); /* it does not grow */
-    assert_int_equal(stage.hooks.v[0]->work_queue.running, fails ? 0 : 1);
+    assert_int_equal(hook_rig.hooks.v[0]->work_queue.running, fails ? 0 : 1);
     for (size_t key = 0; key < KEYS; key++)
         tell(DELTA_DELETED, key, 0);
     check_bound();
@@ -156,8 +156,8 @@ static void check_modes(void **state, bool fails)
 
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
         check_mode(modes[i], fails);
-        stage_clean_up(state);
-        stage_set_up(state);
+        hook_rig_clean_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -173,7 +173,7 @@ static void test_hooks_that_fail_keep_so_much_per_key(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_hooks_that_hang_or_are_paused_keep_so_much_per_key),
         TEST(test_hooks_that_fail_keep_so_much_per_key),

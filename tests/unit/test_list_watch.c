@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/list_watch: conversations of lists and watches, their bodies cut anywhere; more stand in test_feed_*.c. */
-#include "talk.h"
+#include "list_watch_script.h"
 
 #include <string.h>
 
-static const struct talk_setup plain = {.watch_list = WATCH_LIST_OFF};
+static const struct list_watch_script_setup plain = {.watch_list = WATCH_LIST_OFF};
 
 #define OK .code = 200
-#define CHECK(...)                                            \
-    do {                                                      \
-        static const struct answer answers[] = {__VA_ARGS__}; \
-        talk_check(&plain, answers, ARRAY_LEN(answers));      \
+#define CHECK(...)                                                    \
+    do {                                                              \
+        static const struct answer answers[] = {__VA_ARGS__};         \
+        list_watch_script_check(&plain, answers, ARRAY_LEN(answers)); \
     } while (0)
 
 static void test_s1_s21_a_list_then_events_then_the_watch_again(void **state)
@@ -317,7 +317,7 @@ static void check_oversize_frame(const char *fill, const char *next)
     for (size_t i = 0; i < 5000 / strlen(fill); i++)
         buf_puts(&body, fill);
     answers[1].body = buf_cstr(&body);
-    talk_check(&plain, answers, 2);
+    list_watch_script_check(&plain, answers, 2);
     buf_free(&body);
 }
 
@@ -409,5 +409,5 @@ int main(void)
         cmocka_unit_test(test_a_frame_without_end_ends_the_stream),
     };
 
-    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
+    return cmocka_run_group_tests(tests, list_watch_script_be_quiet, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/list_watch: lists that the guard holds, and versions that go backwards (DESIGN 1.6, PROTOCOL 1.23). */
-#include "talk.h"
-#include "trusted.h"
+#include "identified.h"
+#include "list_watch_script.h"
 
 #include <string.h>
 
@@ -22,55 +22,57 @@
             .next = "WAIT 800, " LIST_FROM("20")                             \
     }
 
-static const struct talk_setup guarded = {.watch_list = WATCH_LIST_OFF, .relist_deletes = 50};
+static const struct list_watch_script_setup guarded = {.watch_list = WATCH_LIST_OFF,
+                                                       .relist_deletes = 50};
 
 static struct resource configmaps;
-static struct talk talk;
+static struct list_watch_script list_watch_script;
 
 static int set_up(void **state)
 {
     (void)state;
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    talk_init(&talk, &configmaps, &guarded);
+    list_watch_script_init(&list_watch_script, &configmaps, &guarded);
     return 0;
 }
 
 static int clean_up(void **state)
 {
     (void)state;
-    talk_fini(&talk);
+    list_watch_script_fini(&list_watch_script);
     resource_fini(&configmaps);
     return 0;
 }
 
-#define PLAY(...)                                             \
-    do {                                                      \
-        static const struct answer answers[] = {__VA_ARGS__}; \
-        talk_play(&talk, answers, ARRAY_LEN(answers));        \
+#define PLAY(...)                                                                \
+    do {                                                                         \
+        static const struct answer answers[] = {__VA_ARGS__};                    \
+        list_watch_script_play(&list_watch_script, answers, ARRAY_LEN(answers)); \
     } while (0)
 
 static struct list_watch_status status(void)
 {
-    return list_watch_status(talk.list_watch);
+    return list_watch_status(list_watch_script.list_watch);
 }
 
 /* The last answer, and nothing of what comes behind it. */
 static void answer_list(const char *body, enum list_watch_do next)
 {
-    buf_clear(&talk.heard);
-    talk.action = objects_answer(talk.list_watch, body, talk.now);
-    assert_int_equal(talk.action.what, next);
+    buf_clear(&list_watch_script.heard);
+    list_watch_script.action =
+        objects_answer(list_watch_script.list_watch, body, list_watch_script.now);
+    assert_int_equal(list_watch_script.action.what, next);
 }
 
 static void test_s19_a_held_list_changes_nothing_till_a_second_one_agrees(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST, {OK, .body = PAGE("30", "", ""), .next = HELD LIST_NEWEST});
-    assert_int_equal(store_count(talk.store), 8);
+    assert_int_equal(store_count(list_watch_script.store), 8);
     assert_int_equal(status().guard->deletes, 8);
     assert_int_equal(status().relists[RELIST_ERROR], 1);
     answer_list(PAGE("31", "", ""), LW_WATCH);
-    assert_int_equal(store_count(talk.store), 0);
+    assert_int_equal(store_count(list_watch_script.store), 0);
     assert_false(guard_holds(status().guard));
     assert_string_equal(status().rv, "31");
     assert_int_equal(status().relists[RELIST_ERROR], 1);
@@ -136,19 +138,20 @@ static void test_accept_applies_at_once(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST);
-    assert_false(list_watch_guard(talk.list_watch, true));
+    assert_false(list_watch_guard(list_watch_script.list_watch, true));
     answer_list(PAGE("30", "", ""), LW_WAIT);
-    assert_int_equal(talk.action.wait_ms, 60000);
+    assert_int_equal(list_watch_script.action.wait_ms, 60000);
     assert_int_equal(status().state, REFLECTOR_HELD);
-    talk.now.ms += 10;
-    assert_true(list_watch_guard(talk.list_watch, true));
-    assert_true(list_watch_is_ordered(talk.list_watch));
-    struct list_watch_action a = list_watch_restart(talk.list_watch, talk.now);
-    assert_false(list_watch_is_ordered(talk.list_watch));
+    list_watch_script.now.ms += 10;
+    assert_true(list_watch_guard(list_watch_script.list_watch, true));
+    assert_true(list_watch_is_ordered(list_watch_script.list_watch));
+    struct list_watch_action a =
+        list_watch_restart(list_watch_script.list_watch, list_watch_script.now);
+    assert_false(list_watch_is_ordered(list_watch_script.list_watch));
     assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, PATH "?limit=500");
     answer_list(PAGE("30", "", ""), LW_WATCH);
-    assert_int_equal(store_count(talk.store), 0);
+    assert_int_equal(store_count(list_watch_script.store), 0);
     assert_int_equal(status().relists[RELIST_MANUAL], 0); /* still the same list */
 }
 
@@ -157,17 +160,19 @@ static void test_reject_keeps_the_cache_till_a_list_looks_well(void **state)
     (void)state;
     PLAY(FILLED, LOST);
     answer_list(PAGE("30", "", ""), LW_WAIT);
-    assert_true(list_watch_guard(talk.list_watch, false));
-    assert_false(list_watch_is_ordered(talk.list_watch));
+    assert_true(list_watch_guard(list_watch_script.list_watch, false));
+    assert_false(list_watch_is_ordered(list_watch_script.list_watch));
     for (int i = 0; i < 5; i++) {
-        talk.now.ms += talk.action.wait_ms;
-        assert_int_equal(list_watch_timer(talk.list_watch, talk.now.ms).what, LW_LIST);
+        list_watch_script.now.ms += list_watch_script.action.wait_ms;
+        assert_int_equal(
+            list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms).what, LW_LIST);
         answer_list(PAGE("30", "", ""), LW_WAIT);
-        assert_in_range(talk.action.wait_ms, 60000, 60000);
-        assert_int_equal(store_count(talk.store), 8);
+        assert_in_range(list_watch_script.action.wait_ms, 60000, 60000);
+        assert_int_equal(store_count(list_watch_script.store), 8);
     }
-    talk.now.ms += talk.action.wait_ms;
-    assert_int_equal(list_watch_timer(talk.list_watch, talk.now.ms).what, LW_LIST);
+    list_watch_script.now.ms += list_watch_script.action.wait_ms;
+    assert_int_equal(list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms).what,
+                     LW_LIST);
     answer_list(PAGE("32", "", EIGHT), LW_WATCH);
     assert_false(guard_holds(status().guard));
 }
@@ -178,19 +183,20 @@ static void test_a_held_list_is_no_trouble_of_the_stream(void **state)
     PLAY(FILLED, LOST);
     answer_list(PAGE("30", "", ""), LW_WAIT);
     assert_int_equal(status().err->kind, ERR_OK);
-    assert_int_equal(status().follow_ms, talk.now.ms);
-    talk.now.ms += 60000;
-    list_watch_timer(talk.list_watch, talk.now.ms);
-    assert_int_equal(status().follow_ms, talk.now.ms);
+    assert_int_equal(status().follow_ms, list_watch_script.now.ms);
+    list_watch_script.now.ms += 60000;
+    list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms);
+    assert_int_equal(status().follow_ms, list_watch_script.now.ms);
 }
 
 static void test_a_held_stream_waits_and_streams_anew(void **state)
 {
-    static const struct talk_setup streams = {.watch_list = WATCH_LIST_AUTO, .relist_deletes = 50};
+    static const struct list_watch_script_setup streams = {.watch_list = WATCH_LIST_AUTO,
+                                                           .relist_deletes = 50};
 
     (void)state;
-    talk_fini(&talk);
-    talk_init(&talk, &configmaps, &streams);
+    list_watch_script_fini(&list_watch_script);
+    list_watch_script_init(&list_watch_script, &configmaps, &streams);
     PLAY(FILLED,
          {OK, .body = BOOKMARK("20") ERROR_EVENT("500", "InternalError", "x"),
           .next = "WAIT 800, " STREAM_FROM("20")},
@@ -228,10 +234,14 @@ static void test_a_bookmark_that_goes_back_is_told_in_words(void **state)
 
     (void)state;
     PLAY(FILLED);
-    list_watch_head(talk.list_watch, &(struct http_head){.status = 200, .retry_after_s = -1},
-                    talk.now.ms);
-    assert_false(list_watch_body(talk.list_watch, body, sizeof(body) - 1, talk.now));
-    assert_int_equal(list_watch_end_trusted(talk.list_watch, NULL, talk.now).what, LW_WAIT);
+    list_watch_head(list_watch_script.list_watch,
+                    &(struct http_head){.status = 200, .retry_after_s = -1},
+                    list_watch_script.now.ms);
+    assert_false(list_watch_body(list_watch_script.list_watch, body, sizeof(body) - 1,
+                                 list_watch_script.now));
+    assert_int_equal(
+        list_watch_end_identified(list_watch_script.list_watch, NULL, list_watch_script.now).what,
+        LW_WAIT);
     assert_int_equal(status().err->kind, ERR_SERVER);
     assert_non_null(strstr(status().err->text, "from 20 to 19"));
 }
@@ -277,5 +287,5 @@ int main(void)
     };
 #undef TEST
 
-    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
+    return cmocka_run_group_tests(tests, list_watch_script_be_quiet, NULL);
 }

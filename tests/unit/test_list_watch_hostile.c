@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/list_watch: no server, however it answers, makes it ask without end. Servers that answer at once, of every sort
  * and at random; ten minutes each of virtual time. */
-#include "talk.h"
+#include "list_watch_script.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "campaign.h"
-#include "trusted.h"
+#include "identified.h"
 
 enum {
     TEN_MINUTES_MS = 600000,
@@ -52,7 +52,7 @@ struct hostile {
     struct rng rng;
     enum trick tricks[4]; /* that this one has */
     size_t trick_count;
-    struct talk talk;
+    struct list_watch_script list_watch_script;
     struct buf body;
     uint64_t requests;
     uint64_t at_once; /* since ms */
@@ -70,16 +70,16 @@ static uint64_t pick(struct hostile *h, uint64_t n)
 
 static bool is_event_request(const struct hostile *h)
 {
-    return h->talk.action.what != LW_LIST;
+    return h->list_watch_script.action.what != LW_LIST;
 }
 
 static void head(struct hostile *h, int code, const char *type)
 {
-    list_watch_head(h->talk.list_watch,
+    list_watch_head(h->list_watch_script.list_watch,
                     &(struct http_head){.status = code,
                                         .content_type = str_c(type),
                                         .retry_after_s = code == 504 || code == 429 ? 1 : -1},
-                    h->talk.now.ms);
+                    h->list_watch_script.now.ms);
 }
 
 static void put_page(struct hostile *h, const char *rv, const char *next, bool item)
@@ -179,21 +179,22 @@ static bool answer(struct hostile *h, enum trick trick)
         put_good(h, trick);
     if (h->body.len == 0)
         return true;
-    return list_watch_body(h->talk.list_watch, h->body.data, h->body.len, h->talk.now);
+    return list_watch_body(h->list_watch_script.list_watch, h->body.data, h->body.len,
+                           h->list_watch_script.now);
 }
 
 static void note_request(struct hostile *h)
 {
-    bool page =
-        h->talk.action.what == LW_LIST && strstr(h->talk.action.target, "continue=") != NULL;
+    bool page = h->list_watch_script.action.what == LW_LIST &&
+                strstr(h->list_watch_script.action.target, "continue=") != NULL;
 
     h->pages = page ? h->pages + 1 : 0;
     h->worst_pages = h->pages > h->worst_pages ? h->pages : h->worst_pages;
     if (page)
         return;
     h->requests++;
-    h->at_once = h->talk.now.ms == h->ms ? h->at_once + 1 : 1;
-    h->ms = h->talk.now.ms;
+    h->at_once = h->list_watch_script.now.ms == h->ms ? h->at_once + 1 : 1;
+    h->ms = h->list_watch_script.now.ms;
     h->worst_at_once = h->at_once > h->worst_at_once ? h->at_once : h->worst_at_once;
 }
 
@@ -206,32 +207,34 @@ static void serve(struct hostile *h)
     bool whole = true;
 
     note_request(h);
-    buf_clear(&h->talk.heard);
+    buf_clear(&h->list_watch_script.heard);
     if (trick != NO_ANSWER)
         whole = answer(h, trick);
     if (trick == LIVES_A_WHILE && is_event_request(h))
-        h->talk.now.ms += 1000 + pick(h, 6) * 1000;
-    h->talk.action = list_watch_end_trusted(h->talk.list_watch, whole ? err : NULL, h->talk.now);
+        h->list_watch_script.now.ms += 1000 + pick(h, 6) * 1000;
+    h->list_watch_script.action = list_watch_end_identified(
+        h->list_watch_script.list_watch, whole ? err : NULL, h->list_watch_script.now);
 }
 
-static void run(struct hostile *h, const struct talk_setup *setup)
+static void run(struct hostile *h, const struct list_watch_script_setup *setup)
 {
     struct resource configmaps;
     uint64_t end_ms;
 
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    talk_init(&h->talk, &configmaps, setup);
-    end_ms = h->talk.now.ms + TEN_MINUTES_MS;
-    while (h->talk.now.ms < end_ms && h->requests <= MOST_REQUESTS &&
+    list_watch_script_init(&h->list_watch_script, &configmaps, setup);
+    end_ms = h->list_watch_script.now.ms + TEN_MINUTES_MS;
+    while (h->list_watch_script.now.ms < end_ms && h->requests <= MOST_REQUESTS &&
            h->worst_pages <= MOST_PAGES && h->worst_at_once <= MOST_AT_ONCE) {
-        if (h->talk.action.what != LW_WAIT) {
+        if (h->list_watch_script.action.what != LW_WAIT) {
             serve(h);
             continue;
         }
-        h->talk.now.ms += h->talk.action.wait_ms;
-        h->talk.action = list_watch_timer(h->talk.list_watch, h->talk.now.ms);
+        h->list_watch_script.now.ms += h->list_watch_script.action.wait_ms;
+        h->list_watch_script.action =
+            list_watch_timer(h->list_watch_script.list_watch, h->list_watch_script.now.ms);
     }
-    talk_fini(&h->talk);
+    list_watch_script_fini(&h->list_watch_script);
     buf_free(&h->body);
     resource_fini(&configmaps);
 }
@@ -250,11 +253,11 @@ static void check(const struct hostile *h, uint64_t seed)
     fail();
 }
 
-static struct talk_setup any_setup(struct rng *rng)
+static struct list_watch_script_setup any_setup(struct rng *rng)
 {
     static const enum watch_list modes[] = {WATCH_LIST_OFF, WATCH_LIST_ON, WATCH_LIST_AUTO};
 
-    return (struct talk_setup){
+    return (struct list_watch_script_setup){
         .watch_list = modes[rng_between(rng, 0, 2)],
         .relist_deletes = rng_between(rng, 0, 1) == 0 ? 0 : 50,
         .no_hold = rng_between(rng, 0, 1) == 0,
@@ -268,7 +271,8 @@ static void test_one_trick_alone_is_no_hot_loop(void **state)
     (void)state;
     for (size_t mode = 0; mode < ARRAY_LEN(modes); mode++)
         for (int trick = 0; trick < TRICKS; trick++) {
-            const struct talk_setup setup = {.watch_list = modes[mode], .relist_deletes = 50};
+            const struct list_watch_script_setup setup = {.watch_list = modes[mode],
+                                                          .relist_deletes = 50};
             struct hostile h = {.tricks = {(enum trick)trick}, .trick_count = 1};
 
             rng_seed(&h.rng, 1);
@@ -285,7 +289,7 @@ static void test_shapes_at_random_are_no_hot_loop(void **state)
     (void)state;
     for (uint64_t seed = 0; seed < seeds; seed++) {
         struct hostile h = {0};
-        struct talk_setup setup;
+        struct list_watch_script_setup setup;
 
         rng_seed(&h.rng, seed);
         setup = any_setup(&h.rng);
@@ -304,5 +308,5 @@ int main(void)
         cmocka_unit_test(test_shapes_at_random_are_no_hot_loop),
     };
 
-    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
+    return cmocka_run_group_tests(tests, list_watch_script_be_quiet, NULL);
 }

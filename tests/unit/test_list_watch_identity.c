@@ -9,44 +9,44 @@
 #include <cmocka.h>
 
 #include "cache/list_watch.h"
-#include "resumed.h"
-#include "talk.h"
+#include "list_watch_script.h"
+#include "resume_rig.h"
 
 static const struct err foreign = {.kind = ERR_FOREIGN, .text = "another cluster answers"};
 
 /* The answer of a server that was not asked yet. */
 static void answer(const char *body)
 {
-    resumed_head();
-    assert_true(list_watch_body(resumed_feed(), body, strlen(body), resumed.now));
-    resumed.next = list_watch_end(resumed_feed(), NULL, resumed.now);
+    resume_rig_head();
+    assert_true(list_watch_body(resume_rig_feed(), body, strlen(body), resume_rig.now));
+    resume_rig.next = list_watch_end(resume_rig_feed(), NULL, resume_rig.now);
 }
 
 static void identify(const struct err *err)
 {
-    assert_int_equal(resumed.next.what, LW_IDENTIFY);
-    resumed.next = list_watch_identified(resumed_feed(), err, resumed.now);
+    assert_int_equal(resume_rig.next.what, LW_IDENTIFY);
+    resume_rig.next = list_watch_identified(resume_rig_feed(), err, resume_rig.now);
 }
 
 /* It knows a and b, and watches. */
 static void follow(void)
 {
-    resumed_start();
+    resume_rig_start();
     answer(PAGE("10", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "")));
-    assert_int_equal(resumed.next.what, LW_WATCH);
-    resumed_hears("+ns/a:u1:3(relist) +ns/b:u2:4(relist)");
+    assert_int_equal(resume_rig.next.what, LW_WATCH);
+    resume_rig_hears("+ns/a:u1:3(relist) +ns/b:u2:4(relist)");
 }
 
 static void relist(void)
 {
-    list_watch_order(resumed_feed(), RELIST_MANUAL);
-    resumed.next = list_watch_restart(resumed_feed(), resumed.now);
-    resumed_asks(LISTS_NEWEST);
+    list_watch_order(resume_rig_feed(), RELIST_MANUAL);
+    resume_rig.next = list_watch_restart(resume_rig_feed(), resume_rig.now);
+    resume_rig_asks(LISTS_NEWEST);
 }
 
 static const char *held(void)
 {
-    return watch_status(resumed.w, resumed.now.ms).held;
+    return watch_status(resume_rig.w, resume_rig.now.ms).held;
 }
 
 static void test_a_list_that_changes_nothing_asks_nothing(void **state)
@@ -55,7 +55,7 @@ static void test_a_list_that_changes_nothing_asks_nothing(void **state)
     follow();
     relist();
     answer(PAGE("12", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "")));
-    assert_int_equal(resumed.next.what, LW_WATCH);
+    assert_int_equal(resume_rig.next.what, LW_WATCH);
 }
 
 static void test_any_change_by_a_list_waits_for_the_answer(void **state)
@@ -76,14 +76,14 @@ static void test_any_change_by_a_list_waits_for_the_answer(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-        resumed_make();
+        resume_rig_make();
         follow();
         relist();
         answer(pages[i]);
-        resumed_hears("");
+        resume_rig_hears("");
         identify(NULL);
-        resumed_hears(heard[i]);
-        resumed_asks(WATCHES("12"));
+        resume_rig_hears(heard[i]);
+        resume_rig_asks(WATCHES("12"));
     }
 }
 
@@ -94,17 +94,17 @@ static void test_a_list_of_another_cluster_is_dropped_and_held(void **state)
     relist();
     answer(PAGE("99", "", ITEM("z", "u7", "98", "")));
     identify(&foreign);
-    resumed_hears("");
-    assert_int_equal(resumed.next.what, LW_WAIT);
+    resume_rig_hears("");
+    assert_int_equal(resume_rig.next.what, LW_WAIT);
     assert_string_equal(held(), "identity");
-    assert_false(watch_guard(resumed.w, true)); /* that is for the cluster, not for the list */
-    assert_false(watch_guard(resumed.w, false));
-    assert_int_equal(store_count(watch_store(resumed.w)), 2);
-    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
-    resumed_asks(LISTS_NEWEST);
+    assert_false(watch_guard(resume_rig.w, true)); /* that is for the cluster, not for the list */
+    assert_false(watch_guard(resume_rig.w, false));
+    assert_int_equal(store_count(watch_store(resume_rig.w)), 2);
+    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig_asks(LISTS_NEWEST);
     answer(PAGE("13", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "")));
     assert_null(held());
-    assert_int_equal(resumed.next.what, LW_WATCH);
+    assert_int_equal(resume_rig.next.what, LW_WATCH);
 }
 
 /* The request was not sent: the version stands, and nothing is listed when the right one is back. */
@@ -112,13 +112,13 @@ static void test_a_watch_that_meets_another_cluster_keeps_its_version(void **sta
 {
     (void)state;
     follow();
-    resumed.next = list_watch_end(resumed_feed(), &foreign, resumed.now);
-    assert_int_equal(resumed.next.what, LW_WAIT);
+    resume_rig.next = list_watch_end(resume_rig_feed(), &foreign, resume_rig.now);
+    assert_int_equal(resume_rig.next.what, LW_WAIT);
     assert_string_equal(held(), "identity");
-    resumed_has_version("10 10");
-    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
-    resumed_asks(WATCHES("10"));
-    resumed_head();
+    resume_rig_has_version("10 10");
+    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig_asks(WATCHES("10"));
+    resume_rig_head();
     assert_null(held());
 }
 
@@ -131,14 +131,14 @@ static void test_without_an_answer_it_is_listed_again(void **state)
     relist();
     answer(PAGE("12", "", ITEM("a", "u1", "3", "")));
     identify(&busy);
-    resumed_hears("");
+    resume_rig_hears("");
     assert_null(held());
-    assert_int_equal(resumed.next.what, LW_WAIT);
-    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
-    resumed_asks(LISTS_NEWEST);
+    assert_int_equal(resume_rig.next.what, LW_WAIT);
+    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig_asks(LISTS_NEWEST);
     answer(PAGE("14", "", ITEM("a", "u1", "3", "")));
     identify(NULL);
-    resumed_hears("-ns/b:u2:4?(relist)");
+    resume_rig_hears("-ns/b:u2:4?(relist)");
 }
 
 /* Servers number all resources by their etcd; one that is behind may have been restored. */
@@ -147,41 +147,41 @@ test_a_watch_from_beyond_the_revision_of_etcd_asks_for_the_newest_version_first(
 {
     (void)state;
     follow();
-    assert_false(list_watch_is_ahead(resumed_feed(), ""));
-    assert_false(list_watch_is_ahead(resumed_feed(), "10"));
-    assert_false(list_watch_is_ahead(resumed_feed(), "11"));
-    assert_true(list_watch_is_ahead(resumed_feed(), "9"));
-    resumed.next = list_watch_doubted(resumed_feed(), resumed.now.ms);
-    resumed_asks(PATH "?limit=1");
-    assert_false(list_watch_is_ahead(resumed_feed(), "9")); /* that is no watch */
-    answer(PAGE("10", "", ""));                             /* its own numbers: all is well */
-    resumed_asks(WATCHES("10"));
-    resumed.next = list_watch_doubted(resumed_feed(), resumed.now.ms);
+    assert_false(list_watch_is_ahead(resume_rig_feed(), ""));
+    assert_false(list_watch_is_ahead(resume_rig_feed(), "10"));
+    assert_false(list_watch_is_ahead(resume_rig_feed(), "11"));
+    assert_true(list_watch_is_ahead(resume_rig_feed(), "9"));
+    resume_rig.next = list_watch_doubted(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig_asks(PATH "?limit=1");
+    assert_false(list_watch_is_ahead(resume_rig_feed(), "9")); /* that is no watch */
+    answer(PAGE("10", "", ""));                                /* its own numbers: all is well */
+    resume_rig_asks(WATCHES("10"));
+    resume_rig.next = list_watch_doubted(resume_rig_feed(), resume_rig.now.ms);
     answer(PAGE("8", "", ""));
-    resumed_asks(LISTS_NEWEST);
+    resume_rig_asks(LISTS_NEWEST);
 }
 
 static void test_what_is_accepted_is_learned_as_at_a_first_start(void **state)
 {
     (void)state;
     follow();
-    resumed.next = list_watch_end(resumed_feed(), &foreign, resumed.now);
-    watch_forget(resumed.w);
-    resumed_hears("");
-    assert_int_equal(store_count(watch_store(resumed.w)), 0);
-    assert_false(watch_synced(resumed.w));
+    resume_rig.next = list_watch_end(resume_rig_feed(), &foreign, resume_rig.now);
+    watch_forget(resume_rig.w);
+    resume_rig_hears("");
+    assert_int_equal(store_count(watch_store(resume_rig.w)), 0);
+    assert_false(watch_synced(resume_rig.w));
     assert_null(held());
-    assert_true(list_watch_is_ordered(resumed_feed()));
-    resumed.next = list_watch_restart(resumed_feed(), resumed.now);
-    resumed_asks(PATH "?resourceVersion=0&limit=500");
+    assert_true(list_watch_is_ordered(resume_rig_feed()));
+    resume_rig.next = list_watch_restart(resume_rig_feed(), resume_rig.now);
+    resume_rig_asks(PATH "?resourceVersion=0&limit=500");
     answer(PAGE("2", "", ITEM("z", "u7", "1", "")));
-    resumed_hears("+ns/z:u7:1(relist)");
-    assert_true(watch_synced(resumed.w));
+    resume_rig_hears("+ns/z:u7:1(relist)");
+    assert_true(watch_synced(resume_rig.w));
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, resumed_set_up, resumed_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, resume_rig_set_up, resume_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_a_list_that_changes_nothing_asks_nothing),
         TEST(test_any_change_by_a_list_waits_for_the_answer),

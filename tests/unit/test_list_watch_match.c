@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/list_watch: objects that match leaves out, and what a watch of metadata alone asks for (DESIGN 1.2, 1.3,
  * PROTOCOL 2.10). */
-#include "talk.h"
+#include "list_watch_script.h"
 
-static const struct talk_setup on_only = {.watch_list = WATCH_LIST_OFF, .match = "data.on=yes"};
-static const struct talk_setup on_streams = {.watch_list = WATCH_LIST_ON, .match = "data.on=yes"};
+static const struct list_watch_script_setup on_only = {.watch_list = WATCH_LIST_OFF,
+                                                       .match = "data.on=yes"};
+static const struct list_watch_script_setup on_streams = {.watch_list = WATCH_LIST_ON,
+                                                          .match = "data.on=yes"};
 
 #define OK .code = 200
-#define CHECK(setup, ...)                                     \
-    do {                                                      \
-        static const struct answer answers[] = {__VA_ARGS__}; \
-        talk_check(&(setup), answers, ARRAY_LEN(answers));    \
+#define CHECK(setup, ...)                                               \
+    do {                                                                \
+        static const struct answer answers[] = {__VA_ARGS__};           \
+        list_watch_script_check(&(setup), answers, ARRAY_LEN(answers)); \
     } while (0)
 #define ON                              "\"on\":\"yes\""
 #define OFF                             "\"on\":\"no\""
@@ -83,7 +85,8 @@ static void test_initial_events_select_too(void **state)
 #define AS      "application/json;as=PartialObjectMetadata"
 #define AS_REST ";g=meta.k8s.io;v=v1,application/json"
 
-static void answers(struct talk *t, const char *page, enum list_watch_do next, const char *accept)
+static void answers(struct list_watch_script *t, const char *page, enum list_watch_do next,
+                    const char *accept)
 {
     t->now.ms += 2000;
     t->action = objects_answer(t->list_watch, page, t->now);
@@ -94,13 +97,14 @@ static void answers(struct talk *t, const char *page, enum list_watch_do next, c
         assert_string_equal(t->action.accept, accept);
 }
 
-static void check_accepts(const struct talk_setup *setup, const char *list, const char *events)
+static void check_accepts(const struct list_watch_script_setup *setup, const char *list,
+                          const char *events)
 {
     struct resource configmaps;
-    struct talk t;
+    struct list_watch_script t;
 
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    talk_init(&t, &configmaps, setup);
+    list_watch_script_init(&t, &configmaps, setup);
     answers(&t, PAGE("10", "t", ""), LW_LIST, list);
     answers(&t, PAGE("10", "", ""), LW_WATCH, events);
     answers(&t, "\n", LW_WATCH, events);
@@ -110,18 +114,19 @@ static void check_accepts(const struct talk_setup *setup, const char *list, cons
         assert_null(list_watch_accept(t.list_watch));
     else
         assert_string_equal(list_watch_accept(t.list_watch), list);
-    talk_fini(&t);
+    list_watch_script_fini(&t);
     resource_fini(&configmaps);
 }
 
 static void test_metadata_alone_is_asked_for_as_such(void **state)
 {
-    static const struct talk_setup labels = {.watch_list = WATCH_LIST_OFF,
-                                             .keep = "metadata.labels"};
-    static const struct talk_setup data = {.watch_list = WATCH_LIST_OFF, .keep = "data"};
-    static const struct talk_setup both = {
+    static const struct list_watch_script_setup labels = {.watch_list = WATCH_LIST_OFF,
+                                                          .keep = "metadata.labels"};
+    static const struct list_watch_script_setup data = {.watch_list = WATCH_LIST_OFF,
+                                                        .keep = "data"};
+    static const struct list_watch_script_setup both = {
         .watch_list = WATCH_LIST_OFF, .keep = "metadata.labels", .match = "data.on=yes"};
-    static const struct talk_setup all = {.watch_list = WATCH_LIST_OFF};
+    static const struct list_watch_script_setup all = {.watch_list = WATCH_LIST_OFF};
 
     (void)state;
     check_accepts(&labels, AS "List" AS_REST, AS AS_REST);
@@ -132,17 +137,17 @@ static void test_metadata_alone_is_asked_for_as_such(void **state)
 
 static void test_metadata_alone_is_streamed_as_such(void **state)
 {
-    static const struct talk_setup streams = {.watch_list = WATCH_LIST_ON,
-                                              .keep = "metadata.labels"};
+    static const struct list_watch_script_setup streams = {.watch_list = WATCH_LIST_ON,
+                                                           .keep = "metadata.labels"};
     struct resource configmaps;
-    struct talk t;
+    struct list_watch_script t;
 
     (void)state;
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    talk_init(&t, &configmaps, &streams);
+    list_watch_script_init(&t, &configmaps, &streams);
     assert_int_equal(t.action.what, LW_STREAM);
     assert_string_equal(t.action.accept, AS AS_REST);
-    talk_fini(&t);
+    list_watch_script_fini(&t);
     resource_fini(&configmaps);
 }
 
@@ -158,5 +163,5 @@ int main(void)
         cmocka_unit_test(test_metadata_alone_is_streamed_as_such),
     };
 
-    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
+    return cmocka_run_group_tests(tests, list_watch_script_be_quiet, NULL);
 }

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/list_watch: lists as streams (PROTOCOL 1.4), their bodies cut anywhere. */
-#include "talk.h"
-#include "trusted.h"
+#include "identified.h"
+#include "list_watch_script.h"
 
 #include <string.h>
 
-static const struct talk_setup always = {.watch_list = WATCH_LIST_ON};
-static const struct talk_setup later = {.watch_list = WATCH_LIST_AUTO};
+static const struct list_watch_script_setup always = {.watch_list = WATCH_LIST_ON};
+static const struct list_watch_script_setup later = {.watch_list = WATCH_LIST_AUTO};
 
 #define OK    .code = 200
 #define BRIEF .code = 200, .brief = true
-#define CHECK(setup, ...)                                     \
-    do {                                                      \
-        static const struct answer answers[] = {__VA_ARGS__}; \
-        talk_check(&(setup), answers, ARRAY_LEN(answers));    \
+#define CHECK(setup, ...)                                               \
+    do {                                                                \
+        static const struct answer answers[] = {__VA_ARGS__};           \
+        list_watch_script_check(&(setup), answers, ARRAY_LEN(answers)); \
     } while (0)
 #define A_AND_B EVENT("ADDED", "a", "u1", "3") EVENT("ADDED", "b", "u2", "4")
 #define BOTH    "+ns/a:u1:3 +ns/b:u2:4"
@@ -162,7 +162,7 @@ static void test_an_initial_end_is_not_skipped(void **state)
     struct answer answers[] = {
         {OK, .body = buf_cstr(&body), .heard = BOTH, .next = WATCH("10")}
     };
-    talk_check(&always, answers, 1);
+    list_watch_script_check(&always, answers, 1);
     buf_free(&body);
     buf_free(&pad);
 }
@@ -176,70 +176,79 @@ static void test_html_is_no_stream(void **state)
 /* ---- Silence of the initial events. */
 
 static struct resource configmaps;
-static struct talk talk;
+static struct list_watch_script list_watch_script;
 
 static int begin_to_stream(void **state)
 {
     (void)state;
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    talk_init(&talk, &configmaps, &always);
-    assert_int_equal(talk.action.what, LW_STREAM);
-    assert_int_equal(list_watch_due_ms(talk.list_watch), UINT64_MAX); /* no head yet */
-    list_watch_head(talk.list_watch, &(struct http_head){.status = 200, .retry_after_s = -1},
-                    talk.now.ms);
+    list_watch_script_init(&list_watch_script, &configmaps, &always);
+    assert_int_equal(list_watch_script.action.what, LW_STREAM);
+    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch), UINT64_MAX); /* no head yet */
+    list_watch_head(list_watch_script.list_watch,
+                    &(struct http_head){.status = 200, .retry_after_s = -1},
+                    list_watch_script.now.ms);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    talk_fini(&talk);
+    list_watch_script_fini(&list_watch_script);
     resource_fini(&configmaps);
     return 0;
 }
 
 static void body(const char *text)
 {
-    assert_true(list_watch_body(talk.list_watch, text, strlen(text), talk.now));
+    assert_true(
+        list_watch_body(list_watch_script.list_watch, text, strlen(text), list_watch_script.now));
 }
 
 static void test_s64_a_pause_is_worth_a_warning_not_an_end(void **state)
 {
     (void)state;
-    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 10000);
+    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
+                     list_watch_script.now.ms + 10000);
     for (uint64_t s = 10; s < 60; s += 10) {
-        assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + s * 1000);
-        assert_false(list_watch_overdue(talk.list_watch, talk.now.ms + s * 1000));
+        assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
+                         list_watch_script.now.ms + s * 1000);
+        assert_false(
+            list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms + s * 1000));
     }
-    talk.now.ms += 55000;
+    list_watch_script.now.ms += 55000;
     body(EVENT("ADDED", "a", "u1", "3"));
-    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 10000);
+    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
+                     list_watch_script.now.ms + 10000);
 }
 
 static void test_initial_events_that_stop_coming_end_the_stream(void **state)
 {
     (void)state;
     body(EVENT("ADDED", "a", "u1", "3"));
-    talk.now.ms += 60000;
-    assert_true(list_watch_overdue(talk.list_watch, talk.now.ms));
-    struct list_watch_action a = list_watch_end_trusted(talk.list_watch, NULL, talk.now);
+    list_watch_script.now.ms += 60000;
+    assert_true(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
+    struct list_watch_action a =
+        list_watch_end_identified(list_watch_script.list_watch, NULL, list_watch_script.now);
     assert_int_equal(a.what, LW_LIST);
-    assert_int_equal(list_watch_status(talk.list_watch).err->kind, ERR_TIMEOUT);
-    assert_non_null(strstr(list_watch_status(talk.list_watch).err->text, "60 s"));
-    assert_int_equal(store_count(talk.store), 0);
+    assert_int_equal(list_watch_status(list_watch_script.list_watch).err->kind, ERR_TIMEOUT);
+    assert_non_null(strstr(list_watch_status(list_watch_script.list_watch).err->text, "60 s"));
+    assert_int_equal(store_count(list_watch_script.store), 0);
 }
 
 static void test_the_watch_behind_the_initial_events_may_be_silent(void **state)
 {
     (void)state;
-    assert_false(list_watch_status(talk.list_watch).connected);
+    assert_false(list_watch_status(list_watch_script.list_watch).connected);
     body(INITIAL_END("10"));
-    assert_true(list_watch_status(talk.list_watch).connected);
-    assert_true(list_watch_status(talk.list_watch).synced);
-    assert_int_equal(list_watch_status(talk.list_watch).follow_ms, talk.now.ms);
-    assert_int_equal(list_watch_due_ms(talk.list_watch), UINT64_MAX);
+    assert_true(list_watch_status(list_watch_script.list_watch).connected);
+    assert_true(list_watch_status(list_watch_script.list_watch).synced);
+    assert_int_equal(list_watch_status(list_watch_script.list_watch).follow_ms,
+                     list_watch_script.now.ms);
+    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch), UINT64_MAX);
     body(BOOKMARK("11"));
-    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 150000);
+    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
+                     list_watch_script.now.ms + 150000);
 }
 
 int main(void)
@@ -269,5 +278,5 @@ int main(void)
                                         begin_to_stream, end),
     };
 
-    return cmocka_run_group_tests(tests, talk_be_quiet, NULL);
+    return cmocka_run_group_tests(tests, list_watch_script_be_quiet, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/list_watch: servers that give their lists no version. A watch without one tells all that there is,
  * in any order; a LIST beside it finds what was gone before. */
-#include "talk.h"
-#include "trusted.h"
+#include "identified.h"
+#include "list_watch_script.h"
 
 #include <string.h>
 
@@ -19,33 +19,34 @@
         .code = 200, .body = LIST_OF(ITEM_A "," ITEM_B), .heard = BOTH, .next = WATCH_ALL \
     }
 
-#define CHECK(setup, ...)                                     \
-    do {                                                      \
-        static const struct answer answers[] = {__VA_ARGS__}; \
-        talk_check(&(setup), answers, ARRAY_LEN(answers));    \
+#define CHECK(setup, ...)                                               \
+    do {                                                                \
+        static const struct answer answers[] = {__VA_ARGS__};           \
+        list_watch_script_check(&(setup), answers, ARRAY_LEN(answers)); \
     } while (0)
 
-static const struct talk_setup plain = {.watch_list = WATCH_LIST_AUTO};
-static const struct talk_setup guarded = {.watch_list = WATCH_LIST_OFF, .relist_deletes = 50};
+static const struct list_watch_script_setup plain = {.watch_list = WATCH_LIST_AUTO};
+static const struct list_watch_script_setup guarded = {.watch_list = WATCH_LIST_OFF,
+                                                       .relist_deletes = 50};
 
 static struct resource configmaps;
-static struct talk talk;
+static struct list_watch_script list_watch_script;
 
-static void begin(const struct talk_setup *setup)
+static void begin(const struct list_watch_script_setup *setup)
 {
     static const struct answer listed = LISTED;
 
-    talk_fini(&talk);
-    talk_init(&talk, &configmaps, setup);
-    talk_play(&talk, &listed, 1);
+    list_watch_script_fini(&list_watch_script);
+    list_watch_script_init(&list_watch_script, &configmaps, setup);
+    list_watch_script_play(&list_watch_script, &listed, 1);
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    talk_be_quiet(state);
+    list_watch_script_be_quiet(state);
     assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    talk_init(&talk, &configmaps, &plain);
+    list_watch_script_init(&list_watch_script, &configmaps, &plain);
     begin(&plain);
     return 0;
 }
@@ -53,61 +54,65 @@ static int set_up(void **state)
 static int clean_up(void **state)
 {
     (void)state;
-    talk_fini(&talk);
+    list_watch_script_fini(&list_watch_script);
     resource_fini(&configmaps);
     return 0;
 }
 
 static struct list_watch_status status(void)
 {
-    return list_watch_status(talk.list_watch);
+    return list_watch_status(list_watch_script.list_watch);
 }
 
 static const struct http_head good = {.status = 200, .retry_after_s = -1};
 
 static void heard(const char *want)
 {
-    assert_string_equal(buf_cstr(&talk.heard), want);
-    buf_clear(&talk.heard);
+    assert_string_equal(buf_cstr(&list_watch_script.heard), want);
+    buf_clear(&list_watch_script.heard);
 }
 
 static void body(const char *text)
 {
-    assert_true(list_watch_body(talk.list_watch, text, strlen(text), talk.now));
+    assert_true(
+        list_watch_body(list_watch_script.list_watch, text, strlen(text), list_watch_script.now));
 }
 
 /* The watch is open, and these are its first words. */
 static void opens(const char *text)
 {
-    buf_clear(&talk.heard);
-    list_watch_head(talk.list_watch, &good, talk.now.ms);
+    buf_clear(&list_watch_script.heard);
+    list_watch_head(list_watch_script.list_watch, &good, list_watch_script.now.ms);
     body(text);
 }
 
 static void falls_silent(void)
 {
-    assert_false(list_watch_wants_compare(talk.list_watch));
-    assert_int_equal(list_watch_due_ms(talk.list_watch), talk.now.ms + 500);
-    talk.now.ms += 500;
-    assert_false(list_watch_overdue(talk.list_watch, talk.now.ms));
-    assert_true(list_watch_wants_compare(talk.list_watch));
+    assert_false(list_watch_wants_compare(list_watch_script.list_watch));
+    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
+                     list_watch_script.now.ms + 500);
+    list_watch_script.now.ms += 500;
+    assert_false(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
+    assert_true(list_watch_wants_compare(list_watch_script.list_watch));
 }
 
 static void asks_beside(const char *want)
 {
-    struct list_watch_action a = list_watch_compare(talk.list_watch);
+    struct list_watch_action a = list_watch_compare(list_watch_script.list_watch);
 
     assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, want);
-    assert_false(list_watch_wants_compare(talk.list_watch));
+    assert_false(list_watch_wants_compare(list_watch_script.list_watch));
 }
 
 /* The list beside the watch says this; does the watch go on? */
 static bool lists(const char *text)
 {
-    list_watch_compare_head(talk.list_watch, &good);
-    bool whole = list_watch_compare_body(talk.list_watch, text, strlen(text), talk.now);
-    return list_watch_compare_end(talk.list_watch, NULL, talk.now) && whole;
+    list_watch_compare_head(list_watch_script.list_watch, &good);
+    bool whole = list_watch_compare_body(list_watch_script.list_watch, text, strlen(text),
+                                         list_watch_script.now);
+    return list_watch_compare_end(list_watch_script.list_watch, NULL, list_watch_script.now) &&
+           whole;
 }
 
 static void compares(const char *text)
@@ -115,7 +120,7 @@ static void compares(const char *text)
     falls_silent();
     asks_beside(PATH "?limit=500");
     assert_true(lists(text));
-    assert_false(list_watch_wants_compare(talk.list_watch));
+    assert_false(list_watch_wants_compare(list_watch_script.list_watch));
 }
 
 /* The watch is over, and this comes next. */
@@ -124,9 +129,10 @@ static void ends(const char *want)
     static const char *const names[] = {"LIST ", "STREAM ", "WATCH 310000 ", "IDENTIFY ", "WAIT"};
     struct buf next = {0};
 
-    talk.action = list_watch_end_trusted(talk.list_watch, NULL, talk.now);
-    buf_printf(&next, "%s%s", names[talk.action.what],
-               talk.action.what == LW_WAIT ? "" : talk.action.target);
+    list_watch_script.action =
+        list_watch_end_identified(list_watch_script.list_watch, NULL, list_watch_script.now);
+    buf_printf(&next, "%s%s", names[list_watch_script.action.what],
+               list_watch_script.action.what == LW_WAIT ? "" : list_watch_script.action.target);
     assert_string_equal(buf_cstr(&next), want);
     buf_free(&next);
 }
@@ -141,7 +147,7 @@ static void follows(void)
 
 static void ends_later(const char *want)
 {
-    talk.now.ms += 60000;
+    list_watch_script.now.ms += 60000;
     ends(want);
 }
 
@@ -162,7 +168,7 @@ static void test_a_list_without_a_version_is_a_sync(void **state)
         const struct answer answer = {
             .code = 200, .body = bodies[i], .heard = BOTH, .next = WATCH_ALL};
 
-        talk_check(&plain, &answer, 1);
+        list_watch_script_check(&plain, &answer, 1);
     }
     assert_true(status().synced);
     assert_string_equal(status().rv, "");
@@ -177,7 +183,7 @@ static void test_what_has_neither_a_version_nor_items_is_no_list(void **state)
     };
 
     (void)state;
-    talk_check(&plain, answers, 1);
+    list_watch_script_check(&plain, answers, 1);
 }
 
 static void test_the_version_of_the_first_page_counts_also_if_there_is_none(void **state)
@@ -188,7 +194,7 @@ static void test_the_version_of_the_first_page_counts_also_if_there_is_none(void
     };
 
     (void)state;
-    talk_check(&plain, answers, ARRAY_LEN(answers));
+    list_watch_script_check(&plain, answers, ARRAY_LEN(answers));
 }
 
 /* ---- The watch and the list beside it. */
@@ -210,11 +216,11 @@ static void test_it_follows_only_when_what_is_gone_is_known(void **state)
     falls_silent();
     assert_false(status().connected);
     asks_beside(PATH "?limit=500");
-    talk.now.ms += 1000;
+    list_watch_script.now.ms += 1000;
     assert_true(lists(LIST_OF(ITEM_A)));
     heard("-ns/b:u2:4?");
     assert_true(status().connected);
-    assert_int_equal(status().follow_ms, talk.now.ms);
+    assert_int_equal(status().follow_ms, list_watch_script.now.ms);
 }
 
 static void test_a_busy_watch_is_compared_too(void **state)
@@ -222,13 +228,13 @@ static void test_a_busy_watch_is_compared_too(void **state)
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
     for (unsigned i = 0; i < 20; i++) {
-        assert_false(list_watch_overdue(talk.list_watch, talk.now.ms));
-        assert_false(list_watch_wants_compare(talk.list_watch));
-        talk.now.ms += 250;
+        assert_false(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
+        assert_false(list_watch_wants_compare(list_watch_script.list_watch));
+        list_watch_script.now.ms += 250;
         body(EVENT("ADDED", "b", "u2", "4"));
     }
-    assert_false(list_watch_overdue(talk.list_watch, talk.now.ms));
-    assert_true(list_watch_wants_compare(talk.list_watch));
+    assert_false(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
+    assert_true(list_watch_wants_compare(list_watch_script.list_watch));
 }
 
 static void test_what_was_deleted_before_the_watch_began_is_found(void **state)
@@ -287,11 +293,11 @@ static void test_all_pages_count_and_their_tokens_are_followed(void **state)
     asks_beside(PATH "?limit=500");
     assert_true(lists(PAGE("0", "t", ITEM_A)));
     heard("");
-    assert_true(list_watch_wants_compare(talk.list_watch));
+    assert_true(list_watch_wants_compare(list_watch_script.list_watch));
     asks_beside(PATH "?limit=500&continue=t");
     assert_true(lists(PAGE("0", "", "")));
     heard("-ns/b:u2:4?");
-    assert_false(list_watch_wants_compare(talk.list_watch));
+    assert_false(list_watch_wants_compare(list_watch_script.list_watch));
 }
 
 static void test_another_life_is_told_with_what_is_gone(void **state)
@@ -363,9 +369,9 @@ static void test_a_watch_that_ends_before_its_list_is_listed_first(void **state)
     opens(EVENT("ADDED", "a", "u1", "3"));
     falls_silent();
     asks_beside(PATH "?limit=500");
-    talk.now.ms += 5000;
+    list_watch_script.now.ms += 5000;
     ends(LIST_NEWEST);
-    talk_answer(&talk, &gone, 0);
+    list_watch_script_answer(&list_watch_script, &gone, 0);
 }
 
 static void test_streams_that_end_soon_wait_for_their_lists(void **state)
@@ -377,7 +383,7 @@ static void test_streams_that_end_soon_wait_for_their_lists(void **state)
     for (unsigned i = 0; i < 2; i++) {
         opens(EVENT("ADDED", "a", "u1", "3"));
         ends(LIST_NEWEST);
-        talk_answer(&talk, &again, 0);
+        list_watch_script_answer(&list_watch_script, &again, 0);
     }
     opens(EVENT("ADDED", "a", "u1", "3"));
     ends("WAIT");
@@ -400,14 +406,14 @@ static void test_a_bookmark_counts_only_with_the_list(void **state)
 {
     (void)state;
     opens(BOOKMARK("20") EVENT("MODIFIED", "a", "u1", "22"));
-    talk.now.ms += 5000;
+    list_watch_script.now.ms += 5000;
     ends(LIST_NEWEST);
-    talk_answer(&talk,
-                &(struct answer){.code = 200,
-                                 .body = LIST_OF(ITEM_A),
-                                 .heard = "-ns/b:u2:4? ~ns/a:u1:3",
-                                 .next = WATCH_ALL},
-                0);
+    list_watch_script_answer(&list_watch_script,
+                             &(struct answer){.code = 200,
+                                              .body = LIST_OF(ITEM_A),
+                                              .heard = "-ns/b:u2:4? ~ns/a:u1:3",
+                                              .next = WATCH_ALL},
+                             0);
     opens(BOOKMARK("30"));
     compares(LIST_OF(ITEM_A));
     ends_later(WATCH("30"));
@@ -419,10 +425,13 @@ static void test_a_bookmark_before_an_error_does_not_count(void **state)
 
     (void)state;
     opens("");
-    assert_false(list_watch_body(talk.list_watch, error, strlen(error), talk.now));
+    assert_false(
+        list_watch_body(list_watch_script.list_watch, error, strlen(error), list_watch_script.now));
     ends("WAIT");
-    talk.now.ms += talk.action.wait_ms;
-    assert_null(strstr(list_watch_timer(talk.list_watch, talk.now.ms).target, "resourceVersion"));
+    list_watch_script.now.ms += list_watch_script.action.wait_ms;
+    assert_null(
+        strstr(list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms).target,
+               "resourceVersion"));
 }
 
 static void test_a_probe_without_a_version_leads_to_a_list(void **state)
@@ -444,7 +453,7 @@ static void test_a_delete_needs_no_version(void **state)
     };
 
     (void)state;
-    talk_check(&plain, answers, ARRAY_LEN(answers));
+    list_watch_script_check(&plain, answers, ARRAY_LEN(answers));
     opens(bare);
     heard("-ns/a:u1:");
 }
@@ -456,9 +465,9 @@ static void test_a_list_that_has_a_version_again_is_one_to_go_on_from(void **sta
 
     (void)state;
     opens("");
-    talk.now.ms += 5000;
+    list_watch_script.now.ms += 5000;
     ends(LIST_NEWEST);
-    talk_answer(&talk, &versioned, 0);
+    list_watch_script_answer(&list_watch_script, &versioned, 0);
 }
 
 static void test_a_list_that_fails_ends_the_watch(void **state)
@@ -470,9 +479,10 @@ static void test_a_list_that_fails_ends_the_watch(void **state)
     opens(EVENT("ADDED", "a", "u1", "3"));
     falls_silent();
     asks_beside(PATH "?limit=500");
-    list_watch_compare_head(talk.list_watch, &busy);
-    assert_true(list_watch_compare_body(talk.list_watch, text, strlen(text), talk.now));
-    assert_false(list_watch_compare_end(talk.list_watch, NULL, talk.now));
+    list_watch_compare_head(list_watch_script.list_watch, &busy);
+    assert_true(list_watch_compare_body(list_watch_script.list_watch, text, strlen(text),
+                                        list_watch_script.now));
+    assert_false(list_watch_compare_end(list_watch_script.list_watch, NULL, list_watch_script.now));
     ends("WAIT");
     assert_int_equal(status().err->kind, ERR_SERVER);
     assert_false(status().connected);
@@ -494,12 +504,14 @@ static void test_pages_that_expire_are_not_asked_for_again(void **state)
     asks_beside(PATH "?limit=500");
     assert_true(lists(PAGE("0", "t", ITEM_A)));
     asks_beside(PATH "?limit=500&continue=t");
-    list_watch_compare_head(talk.list_watch, &head);
-    assert_true(list_watch_compare_body(talk.list_watch, text, strlen(text), talk.now));
-    assert_false(list_watch_compare_end(talk.list_watch, NULL, talk.now));
+    list_watch_compare_head(list_watch_script.list_watch, &head);
+    assert_true(list_watch_compare_body(list_watch_script.list_watch, text, strlen(text),
+                                        list_watch_script.now));
+    assert_false(list_watch_compare_end(list_watch_script.list_watch, NULL, list_watch_script.now));
     ends("WAIT");
-    talk.action = list_watch_timer(talk.list_watch, talk.now.ms += talk.action.wait_ms);
-    talk_play(&talk, answers, ARRAY_LEN(answers));
+    list_watch_script.action = list_watch_timer(
+        list_watch_script.list_watch, list_watch_script.now.ms += list_watch_script.action.wait_ms);
+    list_watch_script_play(&list_watch_script, answers, ARRAY_LEN(answers));
     opens("");
     falls_silent();
     asks_beside(PATH);
@@ -521,9 +533,10 @@ static void test_the_guard_judges_what_the_list_beside_finds_gone(void **state)
     heard("");
     ends("WAIT");
     assert_int_equal(status().state, REFLECTOR_HELD);
-    talk.now.ms += talk.action.wait_ms;
-    talk.action = list_watch_timer(talk.list_watch, talk.now.ms);
-    talk_answer(&talk, &again, 0);
+    list_watch_script.now.ms += list_watch_script.action.wait_ms;
+    list_watch_script.action =
+        list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms);
+    list_watch_script_answer(&list_watch_script, &again, 0);
 }
 
 static void test_the_guard_judges_other_lives_that_the_watch_tells_first(void **state)
@@ -553,9 +566,9 @@ static void test_an_api_without_the_verb_watch_is_told_as_that(void **state)
     };
 
     (void)state;
-    talk_fini(&talk);
-    talk_init(&talk, &configmaps, &plain);
-    talk_play(&talk, answers, ARRAY_LEN(answers));
+    list_watch_script_fini(&list_watch_script);
+    list_watch_script_init(&list_watch_script, &configmaps, &plain);
+    list_watch_script_play(&list_watch_script, answers, ARRAY_LEN(answers));
     assert_int_equal(status().err->kind, ERR_NO_VERB);
     assert_string_equal(status().err->text,
                         "v1 configmaps cannot be watched: the API has no watch verb");

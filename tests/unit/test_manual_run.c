@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage.h"
+#include "hook_rig.h"
 
 /* What a person wants run. */
 
@@ -22,14 +22,14 @@ static void ordered(struct hook *h, const char *key)
 
 static void order_is(const struct hook *h, size_t total, size_t left, size_t failed)
 {
-    assert_int_equal(stage_order(h)->total, total);
-    assert_int_equal(stage_order(h)->left, left);
-    assert_int_equal(stage_order(h)->failed, failed);
+    assert_int_equal(hook_rig_order(h)->total, total);
+    assert_int_equal(hook_rig_order(h)->left, left);
+    assert_int_equal(hook_rig_order(h)->failed, failed);
 }
 
 static struct run *starts_manual(enum delta_type type, const char *uid, unsigned attempt)
 {
-    struct run *run = stage_starts(type, uid);
+    struct run *run = hook_rig_starts(type, uid);
 
     assert_int_equal(run->reason, RUN_MANUAL);
     assert_int_equal(run->attempt, attempt);
@@ -42,145 +42,145 @@ static size_t known(const struct hook *h)
 }
 
 /* A hook that has handled ns/a. */
-static struct hook *add_handled(struct stage_hook p)
+static struct hook *add_handled(struct hook_rig_hook p)
 {
-    struct hook *h = stage_add(&p);
+    struct hook *h = hook_rig_add(&p);
 
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage.now += p.work_queue.settle_ms;
-    stage_pass(DELTA_ADDED, "u1");
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig.now += p.work_queue.settle_ms;
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_nothing();
     return h;
 }
 
 static void test_an_unchanged_key_is_told_again_as_modified(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
+    struct hook *h = add_handled((struct hook_rig_hook){0});
     ordered(h, "ns/a");
     order_is(h, 1, 1, 0);
     struct run *run = starts_manual(DELTA_MODIFIED, "u1", 1);
     assert_int_equal(run->events[0].changed.len, 0);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     order_is(h, 1, 0, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_a_hook_without_modified_is_told_added_again(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.events = 1U << DELTA_ADDED});
+    struct hook *h = add_handled((struct hook_rig_hook){.events = 1U << DELTA_ADDED});
     ordered(h, "ns/a");
-    stage_end(starts_manual(DELTA_ADDED, "u1", 1), 1);
+    hook_rig_end(starts_manual(DELTA_ADDED, "u1", 1), 1);
     order_is(h, 1, 0, 1);
-    stage.now += STAGE_INITIAL_MS;
-    stage_fail(DELTA_ADDED, "u1", RUN_RETRY, 2); /* what it had done may be gone */
-    stage.now += 2000;
-    stage_pass(DELTA_ADDED, "u1");
-    stage_waits_until(NEVER_MS);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    hook_rig_fail(DELTA_ADDED, "u1", RUN_RETRY, 2); /* what it had done may be gone */
+    hook_rig.now += 2000;
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_it_goes_round_settling(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){
+    struct hook *h = add_handled((struct hook_rig_hook){
         .work_queue = {.settle_ms = 100, .settle_max_ms = 1000}
     });
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    stage_nothing();
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    hook_rig_nothing();
     ordered(h, "ns/a");
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_it_goes_round_the_backoff_and_climbs_it(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    stage_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
-    stage_nothing();
+    struct hook *h = add_handled((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    hook_rig_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+    hook_rig_nothing();
     ordered(h, "ns/a");
-    assert_int_equal(stage_end(starts_manual(DELTA_MODIFIED, "u1", 2), 1).retry_ms, 2000);
+    assert_int_equal(hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 2), 1).retry_ms, 2000);
     order_is(h, 1, 0, 1);
-    stage.now += 2000;
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    hook_rig.now += 2000;
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_int_equal(run->reason, RUN_RETRY);
     assert_int_equal(run->attempt, 3);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     order_is(h, 1, 0, 1); /* of the run that fulfilled it */
 }
 
 static void test_it_goes_round_parking_and_parks_again(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.park_exit = PARK});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    stage_end(stage_next(), PARK);
-    stage_waits_until(NEVER_MS);
+    struct hook *h = add_handled((struct hook_rig_hook){.park_exit = PARK});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    hook_rig_end(hook_rig_next(), PARK);
+    hook_rig_waits_until(NEVER_MS);
     ordered(h, NULL);
     assert_int_equal(hook_parked(h), 0);
-    assert_int_equal(stage_end(starts_manual(DELTA_MODIFIED, "u1", 2), PARK).outcome,
+    assert_int_equal(hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 2), PARK).outcome,
                      HISTORY_PARKED);
     order_is(h, 1, 0, 1);
     assert_int_equal(hook_parked(h), 1);
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_it_keeps_min_interval(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){.work_queue = {.min_interval_ms = 500}});
+    struct hook *h = add_handled((struct hook_rig_hook){.work_queue = {.min_interval_ms = 500}});
     ordered(h, "ns/a");
-    stage_waits_until(100500);
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
+    hook_rig_waits_until(100500);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
 }
 
 static void test_it_does_not_go_round_pause_and_gate(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){0});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     assert_int_equal(order(h, "ns/a"), ERR_BUSY);
-    stage_sync(0);
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_ADDED, "u1");
     hook_pause(h, true);
     assert_int_equal(order(h, "ns/a"), ERR_BUSY);
     assert_int_equal(h->manual_runs.last, 0);
     hook_pause(h, false);
     ordered(h, "ns/a");
     hook_pause(h, true);
-    stage_waits_until(NEVER_MS); /* but what was wanted stays wanted */
+    hook_rig_waits_until(NEVER_MS); /* but what was wanted stays wanted */
     hook_pause(h, false);
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
 }
 
 static void test_it_does_not_go_round_when_stale(void **state)
 {
     (void)state;
-    struct hook *h =
-        add_handled((struct stage_hook){.events = 0xf, .rules = {.when_stale = HOOK_STALE_WAIT}});
-    stage_stale(0, true);
+    struct hook *h = add_handled(
+        (struct hook_rig_hook){.events = 0xf, .rules = {.when_stale = HOOK_STALE_WAIT}});
+    hook_rig_stale(0, true);
     assert_int_equal(order(h, "ns/a"), ERR_BUSY);
-    stage_stale(0, false);
+    hook_rig_stale(0, false);
     ordered(h, "ns/a");
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
 }
 
 static void test_what_there_is_nothing_to_tell_of_is_not_found(void **state)
 {
     (void)state;
-    struct hook *deletes = stage_add(&(struct stage_hook){.events = 1U << DELTA_DELETED});
-    struct hook *all = stage_add(&(struct stage_hook){0});
-    struct hook *batch = stage_add(&(struct stage_hook){.rules = {.mode = HOOK_BATCH}});
-    stage_sync(0);
-    stage_nothing();
+    struct hook *deletes = hook_rig_add(&(struct hook_rig_hook){.events = 1U << DELTA_DELETED});
+    struct hook *all = hook_rig_add(&(struct hook_rig_hook){0});
+    struct hook *batch = hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = HOOK_BATCH}});
+    hook_rig_sync(0);
+    hook_rig_nothing();
     assert_int_equal(order(all, NULL), ERR_NOT_FOUND);
     assert_int_equal(order(all, "ns/a"), ERR_NOT_FOUND);
     assert_int_equal(order(batch, NULL), ERR_NOT_FOUND);
     assert_int_equal(order(batch, "ns/a"), ERR_CONFIG);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
     assert_int_equal(order(deletes, NULL), ERR_NOT_FOUND);
     assert_int_equal(order(all, "ns/b"), ERR_NOT_FOUND);
     assert_int_equal(order(all, "ns/a"), ERR_OK);
@@ -189,31 +189,31 @@ static void test_what_there_is_nothing_to_tell_of_is_not_found(void **state)
 static void test_a_refused_order_does_not_forget_the_one_under_way(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
+    struct hook *h = add_handled((struct hook_rig_hook){0});
     ordered(h, "ns/a");
     struct run *run = starts_manual(DELTA_MODIFIED, "u1", 1);
     assert_int_equal(order(h, "ns/nobody"), ERR_NOT_FOUND);
     assert_int_equal(h->manual_runs.last, 1);
     order_is(h, 1, 1, 0);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     order_is(h, 1, 0, 0);
 }
 
 static void test_all_keys_of_all_sources(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.sources = 2});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_change(1, DELTA_ADDED, "ns/a", "u2", NULL);
-    stage_change(1, DELTA_ADDED, "ns/b", "u3", NULL);
-    stage_sync(0);
-    stage_sync(1);
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){.sources = 2});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_change(1, DELTA_ADDED, "ns/a", "u2", NULL);
+    hook_rig_change(1, DELTA_ADDED, "ns/b", "u3", NULL);
+    hook_rig_sync(0);
+    hook_rig_sync(1);
     for (size_t i = 0; i < 3; i++)
-        stage_end(stage_next(), 0);
+        hook_rig_end(hook_rig_next(), 0);
     ordered(h, NULL);
     order_is(h, 3, 3, 0);
     for (size_t i = 0; i < 3; i++)
-        stage_end(stage_next(), i == 1);
+        hook_rig_end(hook_rig_next(), i == 1);
     order_is(h, 3, 0, 1);
     ordered(h, "ns/a");
     order_is(h, 2, 2, 0); /* of both sources */
@@ -223,34 +223,34 @@ static void test_all_keys_of_all_sources(void **state)
 static void test_a_key_that_runs_is_run_once_more(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    struct hook *h = add_handled((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     ordered(h, "ns/a");
-    stage_nothing();
-    stage_end(run, 0);
+    hook_rig_nothing();
+    hook_rig_end(run, 0);
     order_is(h, 1, 1, 0);
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 1), 0);
     order_is(h, 1, 0, 0);
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
-    run = stage_starts(DELTA_MODIFIED, "u1");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
+    run = hook_rig_starts(DELTA_MODIFIED, "u1");
     ordered(h, "ns/a");
-    assert_int_equal(stage_end(run, 1).outcome, HISTORY_FAILED);
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0); /* round the ladder */
+    assert_int_equal(hook_rig_end(run, 1).outcome, HISTORY_FAILED);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0); /* round the ladder */
     order_is(h, 1, 0, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
-static void vanish_while_running(struct stage_hook p, int status)
+static void vanish_while_running(struct hook_rig_hook p, int status)
 {
     struct hook *h = add_handled(p);
 
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    struct run *run = stage_starts(DELTA_MODIFIED, "u1");
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     ordered(h, "ns/a");
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
-    stage_end(run, status);
-    stage_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2");
+    hook_rig_end(run, status);
+    hook_rig_waits_until(NEVER_MS);
     order_is(h, 1, 0, 0);
     assert_int_equal(known(h), 0);
 }
@@ -262,23 +262,23 @@ static void test_an_order_for_a_key_that_vanishes_while_it_runs_is_void(void **s
 
     for (int status = 0; status <= PARK; status += PARK)
         for (uint64_t rerun = 0; rerun <= 5000; rerun += 5000) {
-            vanish_while_running((struct stage_hook){.events = events,
-                                                     .park_exit = PARK,
-                                                     .work_queue = {.rerun_ms = rerun}},
+            vanish_while_running((struct hook_rig_hook){.events = events,
+                                                        .park_exit = PARK,
+                                                        .work_queue = {.rerun_ms = rerun}},
                                  status);
-            stage_clean_up(state);
-            stage_set_up(state);
+            hook_rig_clean_up(state);
+            hook_rig_set_up(state);
         }
 }
 
 static void test_an_order_for_a_key_that_vanishes_before_its_run_is_void(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){
+    struct hook *h = add_handled((struct hook_rig_hook){
         .events = 1U << DELTA_ADDED | 1U << DELTA_MODIFIED, .work_queue = {.rerun_ms = 5000}});
     ordered(h, "ns/a");
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_waits_until(NEVER_MS);
     order_is(h, 1, 0, 0);
     assert_int_equal(known(h), 0);
 }
@@ -286,12 +286,12 @@ static void test_an_order_for_a_key_that_vanishes_before_its_run_is_void(void **
 static void test_the_end_of_the_object_fulfils_an_order(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
+    struct hook *h = add_handled((struct hook_rig_hook){0});
     ordered(h, "ns/a");
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_end(starts_manual(DELTA_DELETED, "u1", 1), 0);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_end(starts_manual(DELTA_DELETED, "u1", 1), 0);
     order_is(h, 1, 0, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
     assert_int_equal(known(h), 0);
 }
 
@@ -307,18 +307,18 @@ static void number_is(const struct hook *h, uint64_t number, size_t left, size_t
 static void test_each_order_has_its_own_runs(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
-    stage_pass(DELTA_ADDED, "u2");
+    struct hook *h = add_handled((struct hook_rig_hook){0});
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
+    hook_rig_pass(DELTA_ADDED, "u2");
     ordered(h, NULL);
     ordered(h, "ns/b");
     assert_int_equal(h->manual_runs.last, 2);
     number_is(h, 1, 2, 0);
     number_is(h, 2, 1, 0);
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1);
     number_is(h, 1, 1, 1);
     number_is(h, 2, 1, 0);
-    stage_end(starts_manual(DELTA_MODIFIED, "u2", 1), 0); /* for both */
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u2", 1), 0); /* for both */
     number_is(h, 1, 0, 1);
     number_is(h, 2, 0, 0);
 }
@@ -327,27 +327,27 @@ static void test_each_order_has_its_own_runs(void **state)
 static void test_who_comes_later_hears_of_the_next_run(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
+    struct hook *h = add_handled((struct hook_rig_hook){0});
     ordered(h, "ns/a");
     struct run *run = starts_manual(DELTA_MODIFIED, "u1", 1);
     ordered(h, "ns/a");
     ordered(h, NULL);
-    stage_end(run, 1);
+    hook_rig_end(run, 1);
     number_is(h, 1, 0, 1);
     number_is(h, 2, 1, 0);
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0);
     number_is(h, 1, 0, 1);
     number_is(h, 2, 0, 0);
     number_is(h, 3, 0, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_an_order_is_remembered_for_a_while(void **state)
 {
     (void)state;
-    struct hook *h = add_handled((struct stage_hook){0});
+    struct hook *h = add_handled((struct hook_rig_hook){0});
     ordered(h, "ns/a");
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1);
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 1), 1);
     for (size_t i = 0; i < MANUAL_RUNS_MAX - 1; i++)
         ordered(h, "ns/a");
     number_is(h, 1, 0, 1);
@@ -355,7 +355,7 @@ static void test_an_order_is_remembered_for_a_while(void **state)
     assert_null(manual_runs_find(&h->manual_runs, 1));
     assert_int_equal(order(h, "ns/a"), ERR_BUSY);
     number_is(h, 2, 1, 0);
-    stage_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0); /* for all of them */
+    hook_rig_end(starts_manual(DELTA_MODIFIED, "u1", 2), 0); /* for all of them */
     number_is(h, MANUAL_RUNS_MAX + 1, 0, 0);
     ordered(h, "ns/a");
     assert_null(manual_runs_find(&h->manual_runs, 2));
@@ -367,69 +367,69 @@ static void test_an_order_is_remembered_for_a_while(void **state)
 static void test_a_batch_is_told_of_every_object(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = HOOK_BATCH}});
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_sync(0);
-    stage_pass(DELTA_ADDED, "u1");
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = HOOK_BATCH}});
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", NULL);
     ordered(h, NULL);
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
     assert_int_equal(run->reason, RUN_MANUAL);
     assert_int_equal(run->event_count, 2);
-    stage_event_is(run, 0, DELTA_ADDED, "u2");
-    stage_event_is(run, 1, DELTA_MODIFIED, "u1");
-    stage_end(run, 1);
+    hook_rig_event_is(run, 0, DELTA_ADDED, "u2");
+    hook_rig_event_is(run, 1, DELTA_MODIFIED, "u1");
+    hook_rig_end(run, 1);
     order_is(h, 1, 0, 1);
-    stage.now += STAGE_INITIAL_MS;
-    run = stage_next();
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    run = hook_rig_next();
     assert_int_equal(run->reason, RUN_RETRY);
     assert_int_equal(run->event_count, 2); /* it may have had effects on both */
-    stage_end(run, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_end(run, 0);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 static void test_an_order_for_a_batch_whose_objects_vanish_is_void(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){
         .rules = {.mode = HOOK_BATCH, .existing = HOOK_EXISTING_SKIP},
         .events = 1U << DELTA_ADDED,
         .work_queue = {.min_interval_ms = 9000                 }
     });
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_sync(0);
+    hook_rig_nothing();
     ordered(h, NULL);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_waits_until(NEVER_MS);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_waits_until(NEVER_MS);
     order_is(h, 1, 0, 0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
-    stage_pass(DELTA_ADDED, "u2"); /* nothing had started that min_interval could count from */
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
+    hook_rig_pass(DELTA_ADDED, "u2"); /* nothing had started that min_interval could count from */
 }
 
 static void test_a_snapshot_is_shown_again(void **state)
 {
     (void)state;
-    struct hook *h = stage_add(&(struct stage_hook){.rules = {.mode = HOOK_SNAPSHOT}});
-    stage_sync(0);
-    stage_end(stage_next(), 0);
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = HOOK_SNAPSHOT}});
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_next(), 0);
     ordered(h, NULL);
-    struct run *run = stage_next();
+    struct run *run = hook_rig_next();
     assert_int_equal(run->reason, RUN_MANUAL);
     assert_int_equal(run->event_count, 0);
     ordered(h, NULL); /* while it runs */
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     order_is(h, 1, 1, 0);
-    run = stage_next();
+    run = hook_rig_next();
     assert_int_equal(run->reason, RUN_MANUAL);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     order_is(h, 1, 0, 0);
-    stage_waits_until(NEVER_MS);
+    hook_rig_waits_until(NEVER_MS);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_an_unchanged_key_is_told_again_as_modified),
         TEST(test_a_hook_without_modified_is_told_added_again),

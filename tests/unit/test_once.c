@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When informerd --once is over, and with which exit code. */
-#include "stage.h"
+#include "hook_rig.h"
 
 #include "app/once.h"
 
@@ -8,15 +8,16 @@ enum { PARK = 75 };
 
 static int judge(bool synced, bool over)
 {
-    return once_judge(&(struct once_look){.hooks = &stage.hooks, .synced = synced, .over = over});
+    return once_judge(
+        &(struct once_look){.hooks = &hook_rig.hooks, .synced = synced, .over = over});
 }
 
 /* A hook that is to run for ns/a. */
 static void one_is_due(unsigned attempts)
 {
-    stage_add(&(struct stage_hook){.park_exit = PARK, .work_queue = {.attempts = attempts}});
-    stage_sync(0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_add(&(struct hook_rig_hook){.park_exit = PARK, .work_queue = {.attempts = attempts}});
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
 }
 
 static void test_it_waits_for_all_watches(void **state)
@@ -32,10 +33,10 @@ static void test_it_waits_for_what_is_due(void **state)
     (void)state;
     one_is_due(0);
     assert_int_equal(judge(true, false), ONCE_GOES_ON);
-    struct run *run = stage_starts(DELTA_ADDED, "u1");
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(judge(true, false), ONCE_GOES_ON);
     assert_int_equal(judge(true, true), EXIT_CODE_FAILED);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     assert_int_equal(judge(true, false), EXIT_CODE_OK);
     assert_int_equal(judge(false, false), ONCE_GOES_ON);
 }
@@ -44,7 +45,7 @@ static void test_retries_go_on_until_the_time_is_over(void **state)
 {
     (void)state;
     one_is_due(0);
-    stage_fail(DELTA_ADDED, "u1", RUN_EXISTING, 1);
+    hook_rig_fail(DELTA_ADDED, "u1", RUN_EXISTING, 1);
     assert_int_equal(judge(true, false), ONCE_GOES_ON);
     assert_int_equal(judge(true, true), EXIT_CODE_FAILED);
 }
@@ -53,7 +54,7 @@ static void test_parked_by_its_own_word_is_done(void **state)
 {
     (void)state;
     one_is_due(0);
-    stage_end(stage_starts(DELTA_ADDED, "u1"), PARK);
+    hook_rig_end(hook_rig_starts(DELTA_ADDED, "u1"), PARK);
     assert_int_equal(judge(true, false), EXIT_CODE_OK);
 }
 
@@ -61,11 +62,11 @@ static void test_used_up_attempts_are_a_failure(void **state)
 {
     (void)state;
     one_is_due(1);
-    stage_end(stage_starts(DELTA_ADDED, "u1"), 1);
+    hook_rig_end(hook_rig_starts(DELTA_ADDED, "u1"), 1);
     assert_int_equal(judge(true, false), EXIT_CODE_FAILED);
-    stage.now += STAGE_INITIAL_MS;
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    stage_end(stage_next(), 0);
+    hook_rig.now += HOOK_RIG_INITIAL_MS;
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    hook_rig_end(hook_rig_next(), 0);
     assert_int_equal(judge(true, false), EXIT_CODE_OK);
 }
 
@@ -73,27 +74,27 @@ static void test_a_run_that_cannot_be_told_is_a_failure(void **state)
 {
     (void)state;
     one_is_due(0);
-    hooks_finish(&stage.hooks, stage_next(),
-                 &(struct run_result){.end = RUN_UNFIT, .text = "fields"}, stage.now);
+    hooks_finish(&hook_rig.hooks, hook_rig_next(),
+                 &(struct run_result){.end = RUN_UNFIT, .text = "fields"}, hook_rig.now);
     assert_int_equal(judge(true, false), EXIT_CODE_FAILED);
 }
 
 static void test_a_stale_source_is_waited_for(void **state)
 {
-    struct once_look look = {.hooks = &stage.hooks, .synced = true};
+    struct once_look look = {.hooks = &hook_rig.hooks, .synced = true};
 
     (void)state;
     one_is_due(0);
     assert_true(once_has_all(&look));
-    stage_stale(0, true);
+    hook_rig_stale(0, true);
     assert_false(once_has_all(&look));
-    stage_stale(0, false);
+    hook_rig_stale(0, false);
     assert_true(once_has_all(&look));
     look.synced = false;
     assert_false(once_has_all(&look));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, stage_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, hook_rig_clean_up)
 
 int main(void)
 {

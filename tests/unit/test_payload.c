@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "identified.h"
 #include "objects.h"
-#include "trusted.h"
 
 #include <string.h>
 
@@ -168,7 +168,7 @@ static void test_a_delete_found_by_a_relist_says_so(void **state)
     add(HOOK_OBJECT, 1);
     objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
     end(next());
-    list_watch_end_trusted(watch_list_watch(watches[0], 0), &lost, begin);
+    list_watch_end_identified(watch_list_watch(watches[0], 0), &lost, begin);
     list_watch_timer(watch_list_watch(watches[0], 0), begin.ms);
     objects_sync(watches[0], "", "20", begin);
     end(next());

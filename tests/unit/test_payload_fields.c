@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "stage.h"
+#include "hook_rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static struct buf out;
 static int clean_up(void **state)
 {
     buf_free(&out);
-    return stage_clean_up(state);
+    return hook_rig_clean_up(state);
 }
 
 static void add_field(struct hook *h, const char *name, const char *path)
@@ -50,7 +50,7 @@ static const char *value(const struct run *run, const char *name)
 static const char *json(const struct run *run)
 {
     buf_clear(&out);
-    payload_put_json(&out, &context, run, stage.now);
+    payload_put_json(&out, &context, run, hook_rig.now);
     return buf_cstr(&out);
 }
 
@@ -62,12 +62,12 @@ static void shows(const struct run *run, const char *part)
 
 static struct hook *add(enum hook_mode mode)
 {
-    struct hook *h = stage_add(&(struct stage_hook){
+    struct hook *h = hook_rig_add(&(struct hook_rig_hook){
         .rules = {.mode = mode, .include_old = true}
     });
 
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
     return h;
 }
 
@@ -92,10 +92,11 @@ static void test_fields_are_variables_of_their_values(void **state)
     struct hook *h = add(HOOK_OBJECT);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         add_field(h, cases[i].name, cases[i].path);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1",
-                 "\"text\":\"a \\\"b\\\"\\n\\u00e9\",\"number\":1.50,\"flag\":true,\"null\":null,"
-                 "\"object\":{\"a\": [1]},\"list\":[{\"p\":1},{\"p\":2}]");
-    struct run *run = stage_next();
+    hook_rig_change(
+        0, DELTA_ADDED, "ns/a", "u1",
+        "\"text\":\"a \\\"b\\\"\\n\\u00e9\",\"number\":1.50,\"flag\":true,\"null\":null,"
+        "\"object\":{\"a\": [1]},\"list\":[{\"p\":1},{\"p\":2}]");
+    struct run *run = hook_rig_next();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char name[64];
 
@@ -105,11 +106,11 @@ static void test_fields_are_variables_of_their_values(void **state)
         assert_string_equal(is, cases[i].value);
     }
     assert_string_equal(value(run, "INFORMERD_EVENT"), "ADDED");
-    stage_end(run, 0);
-    stage_stale(0, true);
-    run = stage_next();
+    hook_rig_end(run, 0);
+    hook_rig_stale(0, true);
+    run = hook_rig_next();
     assert_string_equal(value(run, "INFORMERD_FIELD_TEXT"), ""); /* an outage has no object */
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 static void test_a_value_with_a_nul_is_no_variable(void **state)
@@ -119,11 +120,11 @@ static void test_a_value_with_a_nul_is_no_variable(void **state)
     (void)state;
     struct hook *h = add(HOOK_OBJECT);
     add_field(h, "X", "data.x");
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"x\":\"a\\u0000b\"");
-    struct run *run = stage_next();
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"x\":\"a\\u0000b\"");
+    struct run *run = hook_rig_next();
     assert_int_equal(put_env(run, &err), ERR_CONFIG);
     assert_non_null(strstr(err.text, "fields"));
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 static void test_an_environment_that_is_too_large_is_refused(void **state)
@@ -140,10 +141,10 @@ static void test_an_environment_that_is_too_large_is_refused(void **state)
         for (size_t i = 0; i < n; i++)
             buf_putc(&data, 'x');
         buf_putc(&data, '"');
-        stage_change(0, DELTA_MODIFIED, "ns/a", "u1", buf_cstr(&data));
-        struct run *run = stage_next();
+        hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", buf_cstr(&data));
+        struct run *run = hook_rig_next();
         assert_int_equal(put_env(run, &err), n < WIRE_ENV_MAX ? ERR_OK : ERR_TOO_BIG);
-        stage_end(run, 0);
+        hook_rig_end(run, 0);
     }
     assert_non_null(strstr(err.text, "stdin"));
     buf_free(&data);
@@ -155,24 +156,24 @@ static void test_a_modified_event_says_what_changed_and_from_what(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
         add(modes[i]);
-        stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
-        struct run *run = stage_next();
+        hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
+        struct run *run = hook_rig_next();
         shows(run, "\"changed\":[],\"object\":{");
         shows(run, "\"old_object\":null}");
-        stage_end(run, 0);
-        stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2,\"b\":2");
-        run = stage_next();
+        hook_rig_end(run, 0);
+        hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2,\"b\":2");
+        run = hook_rig_next();
         shows(run, "\"changed\":[\"data.a\",\"data.b\"],\"object\":{");
         shows(run, "\"data\":{\"a\":2,\"b\":2}},\"old_object\":{");
         shows(run, "\"data\":{\"a\":1,\"b\":1}}}");
-        stage_end(run, 0);
-        stage_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2,\"b\":2");
-        run = stage_next();
+        hook_rig_end(run, 0);
+        hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":2,\"b\":2");
+        run = hook_rig_next();
         shows(run, "\"changed\":[],\"object\":{");
         shows(run, "\"old_object\":null}");
-        stage_end(run, 0);
+        hook_rig_end(run, 0);
         clean_up(state);
-        stage_set_up(state);
+        hook_rig_set_up(state);
     }
 }
 
@@ -180,12 +181,12 @@ static void test_a_batch_has_all_events_with_their_objects(void **state)
 {
     (void)state;
     add(HOOK_BATCH);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
-    stage_end(stage_next(), 0);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    stage_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
-    stage_stale(0, true);
-    struct run *run = stage_next();
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", NULL);
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
+    hook_rig_stale(0, true);
+    struct run *run = hook_rig_next();
     shows(run, "\"reason\":\"change\",\"sources\":{\"one\":{");
     shows(run, "\"events\":[{\"type\":\"DELETED\",");
     shows(run, "},{\"type\":\"ADDED\",");
@@ -193,23 +194,23 @@ static void test_a_batch_has_all_events_with_their_objects(void **state)
     shows(run, "\"object\":null,\"old_object\":null}]}\n");
     assert_null(strstr(buf_cstr(&out), "\"snapshot\""));
     assert_null(value(run, "INFORMERD_EVENT"));
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 static void test_changes_of_a_snapshot_have_no_objects(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){
+    hook_rig_add(&(struct hook_rig_hook){
         .rules = {.mode = HOOK_SNAPSHOT, .include_old = true}
     });
-    stage_sync(0);
-    stage_end(stage_next(), 0);
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_end(stage_next(), 0);
-    stage_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    struct run *run = stage_next();
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+    struct run *run = hook_rig_next();
     shows(run, "\"changed\":[\"data.a\"]}],\"snapshot\":{\"one\":[{");
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 /* The cache may be ahead: a delete that is to be confirmed has left it, and is no change yet. Here it
@@ -217,44 +218,44 @@ static void test_changes_of_a_snapshot_have_no_objects(void **state)
 static void test_a_snapshot_is_what_changes_have_told(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){.rules = {.mode = HOOK_SNAPSHOT}});
-    stage_sync(0);
-    stage_end(stage_next(), 0);
-    stage_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":2");
-    stage_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    stage_stale(0, true);
-    struct run *run = stage_next();
+    hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = HOOK_SNAPSHOT}});
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_next(), 0);
+    hook_rig_change(0, DELTA_ADDED, "ns/b", "u2", "\"a\":2");
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
+    hook_rig_stale(0, true);
+    struct run *run = hook_rig_next();
     shows(run, "\"data\":{\"a\":1}},{");
     shows(run, "\"data\":{\"a\":2}}]}}\n");
-    stage_end(run, 0);
-    stage_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
-    run = stage_next();
+    hook_rig_end(run, 0);
+    hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
+    run = hook_rig_next();
     shows(run, "\"snapshot\":{\"one\":[{");
     assert_null(strstr(buf_cstr(&out), "\"data\":{\"a\":1}"));
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 /* A source that is not synced is absent, never []. */
 static void test_a_snapshot_leaves_out_what_is_not_synced(void **state)
 {
     (void)state;
-    stage_add(&(struct stage_hook){
+    hook_rig_add(&(struct hook_rig_hook){
         .sources = 2, .rules = {.mode = HOOK_SNAPSHOT, .require = HOOK_REQUIRE_ANY}
     });
-    stage_sync(1);
-    struct run *run = stage_next();
+    hook_rig_sync(1);
+    struct run *run = hook_rig_next();
     shows(run, "\"one\":{\"cluster\":\"c\",\"synced\":false,");
     shows(run, "\"changes\":[],\"snapshot\":{\"two\":[]}}\n");
-    stage_end(run, 0);
-    stage_sync(0);
-    run = stage_next();
+    hook_rig_end(run, 0);
+    hook_rig_sync(0);
+    run = hook_rig_next();
     shows(run, "\"changes\":[],\"snapshot\":{\"one\":[],\"two\":[]}}\n");
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, stage_set_up, clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hook_rig_set_up, clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_fields_are_variables_of_their_values),
         TEST(test_a_value_with_a_nul_is_no_variable),

@@ -7,8 +7,8 @@
 
 #include "app/persist_row.h"
 #include "base/mem.h"
+#include "hook_rig.h"
 #include "io/loop.h"
-#include "stage.h"
 #include "state_rig.h"
 
 /* One process after the other, all in one turn of a loop that does not run. */
@@ -56,7 +56,7 @@ static void die(void)
     rig.lives = false;
     persist_hook_fini(&rig.mh);
     ids_destroy(&rig.ids);
-    stage_clean_up(NULL);
+    hook_rig_clean_up(NULL);
 }
 
 static void begin(void)
@@ -65,16 +65,17 @@ static void begin(void)
     struct err err;
 
     die();
-    stage_set_up(NULL);
+    hook_rig_set_up(NULL);
     (void)restore_read(&r, rig.state.folder, &err);
     rig.ids = r.ids;
-    rig.mh = (struct persist_hook){.hook = stage_add(&(struct stage_hook){.rules = rig.rules}),
-                                   .conf = &rig.conf_hook,
-                                   .settings = rig.settings,
-                                   .boot_id = rig.boot_id};
+    rig.mh =
+        (struct persist_hook){.hook = hook_rig_add(&(struct hook_rig_hook){.rules = rig.rules}),
+                              .conf = &rig.conf_hook,
+                              .settings = rig.settings,
+                              .boot_id = rig.boot_id};
     struct batch *b = state_driver_batch(rig.state_driver, STATE_DRIVER_SOON);
     persist_hook_init(&rig.mh, &rig.conf, rig.ids, b);
-    persist_hook_load(&rig.mh, &r, (struct persist_now){.ms = stage.now, .wall_ns = 1}, b);
+    persist_hook_load(&rig.mh, &r, (struct persist_now){.ms = hook_rig.now, .wall_ns = 1}, b);
     persist_hook_put_facts(&rig.mh, b);
     r.ids = NULL;
     restore_fini(&r);
@@ -126,14 +127,14 @@ static bool has(const char *part)
 
 static void adds(const char *uid)
 {
-    stage_change(0, DELTA_ADDED, "ns/n", uid, "\"a\":1");
+    hook_rig_change(0, DELTA_ADDED, "ns/n", uid, "\"a\":1");
 }
 
 /* The object is there, and the source is listed. */
 static void sees(void)
 {
     adds("u1");
-    stage_sync(0);
+    hook_rig_sync(0);
 }
 
 /* A first process whose hook has handled the object. */
@@ -141,7 +142,7 @@ static void handle(void)
 {
     begin();
     sees();
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_pass(DELTA_ADDED, "u1");
     keep();
 }
 
@@ -150,7 +151,7 @@ static void expect_quiet(void)
 {
     begin();
     sees();
-    stage_nothing();
+    hook_rig_nothing();
     keep();
 }
 
@@ -159,9 +160,9 @@ static void expect_renewed(void)
     struct run *run;
 
     sees();
-    run = stage_starts(DELTA_ADDED, "u1");
+    run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(run->reason, RUN_RENEW);
-    stage_end(run, 0);
+    hook_rig_end(run, 0);
     keep();
 }
 
@@ -183,7 +184,7 @@ static void test_only_what_has_changed_is_put(void **state)
     assert_int_equal(state_driver_batch(rig.state_driver, STATE_DRIVER_SOON)->count, 0);
     begin();
     sees();
-    stage_nothing();
+    hook_rig_nothing();
     persist_hook_put(&rig.mh, rig.state_driver, STATE_DRIVER_NOW);
     assert_int_equal(state_driver_batch(rig.state_driver, STATE_DRIVER_SOON)->count, 0);
 }
@@ -193,12 +194,12 @@ static void test_a_run_that_was_cut_off_runs_again(void **state)
     (void)state;
     begin();
     sees();
-    (void)stage_starts(DELTA_ADDED, "u1");
+    (void)hook_rig_starts(DELTA_ADDED, "u1");
     keep();
     assert_true(has(" open"));
     begin();
     sees();
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_pass(DELTA_ADDED, "u1");
     keep();
     assert_false(has(" open"));
 }
@@ -227,14 +228,14 @@ static void test_a_renewal_survives_a_process_that_has_not_run_it(void **state)
         begin();
         begin();
         sees();
-        struct run *run = stage_next();
+        struct run *run = hook_rig_next();
         assert_int_equal(run->reason, RUN_RENEW);
         keep();
         begin();
         sees();
-        run = stage_next();
+        run = hook_rig_next();
         assert_int_equal(run->reason, RUN_RENEW);
-        stage_end(run, 0);
+        hook_rig_end(run, 0);
         keep();
         assert_false(has("renew"));
         expect_quiet();
@@ -278,18 +279,18 @@ static void test_another_program_renews_and_the_first_one_does_not(void **state)
     begin();
     takes_program(1);
     sees();
-    stage_pass(DELTA_ADDED, "u1");
+    hook_rig_pass(DELTA_ADDED, "u1");
     keep();
     begin(); /* it could not be read this time */
     sees();
-    stage_nothing();
+    hook_rig_nothing();
     keep();
     begin();
     takes_program(1);
     keep();
     assert_true(has("program [] 00000000000000000000000000000001"));
     sees();
-    stage_nothing();
+    hook_rig_nothing();
     begin();
     takes_program(2);
     keep();
@@ -310,7 +311,7 @@ static void test_a_pause_lasts(void **state)
     begin();
     assert_true(rig.mh.hook->paused);
     sees();
-    stage_nothing();
+    hook_rig_nothing();
     hook_pause(rig.mh.hook, false);
     keep();
     assert_false(has("fact 1 paused"));
@@ -323,18 +324,18 @@ static void test_a_snapshot_that_is_owed_is_made(void **state)
     (void)state;
     rig.rules.mode = HOOK_SNAPSHOT;
     begin();
-    stage_sync(0);
-    (void)stage_next();
+    hook_rig_sync(0);
+    (void)hook_rig_next();
     keep();
     assert_true(has("fact 1 owed [snapshot]"));
     begin(); /* killed while it ran */
-    stage_sync(0);
-    stage_end(stage_next(), 0);
+    hook_rig_sync(0);
+    hook_rig_end(hook_rig_next(), 0);
     keep();
     assert_false(has("owed"));
     begin();
-    stage_sync(0);
-    stage_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
 }
 
 static void test_what_is_not_to_be_remembered_is_new(void **state)
@@ -347,9 +348,9 @@ static void test_what_is_not_to_be_remembered_is_new(void **state)
         assert_false(has("mark"));
         assert_false(has("seen"));
         sees();
-        struct run *run = stage_starts(DELTA_ADDED, "u1");
+        struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
         assert_int_equal(run->reason, RUN_EXISTING);
-        stage_end(run, 0);
+        hook_rig_end(run, 0);
         keep();
         assert_false(has("mark"));
     }
@@ -361,7 +362,7 @@ static void test_the_last_state_of_what_is_gone_leaves_the_disk(void **state)
     (void)state;
     handle();
     hook_pause(rig.mh.hook, true);
-    stage_change(0, DELTA_DELETED, "ns/n", "u1", "\"a\":1");
+    hook_rig_change(0, DELTA_DELETED, "ns/n", "u1", "\"a\":1");
     keep();
     assert_true(has("ended"));
     assert_true(has("{\"kind\":\"ConfigMap\""));
@@ -370,8 +371,8 @@ static void test_the_last_state_of_what_is_gone_leaves_the_disk(void **state)
     assert_true(has("ended"));
     assert_false(has("{\"kind\""));
     hook_pause(rig.mh.hook, false);
-    stage_sync(0);
-    stage_pass(DELTA_DELETED, "u1");
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_DELETED, "u1");
     keep();
     assert_false(has("mark"));
 }
@@ -381,13 +382,13 @@ static void test_another_clusters_deliveries_are_forgotten(void **state)
     (void)state;
     handle();
     begin();
-    hooks_forget(&stage.hooks, rig.mh.hook->sources[0].of);
+    hooks_forget(&hook_rig.hooks, rig.mh.hook->sources[0].of);
     persist_hook_forget(&rig.mh, 0, state_driver_batch(rig.state_driver, STATE_DRIVER_NOW));
     keep();
     assert_false(has("mark"));
     assert_false(has("seen"));
-    stage_sync(0);
-    stage_nothing(); /* it is not there, and that is no end of it */
+    hook_rig_sync(0);
+    hook_rig_nothing(); /* it is not there, and that is no end of it */
 }
 
 static void test_a_file_that_begins_anew_gets_all(void **state)

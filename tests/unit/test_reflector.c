@@ -1,162 +1,162 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/reflector: which versions and pages its lists ask for, and how streams that end go on; the rest stands
  * in test_reflector_*.c. */
-#include "reflex.h"
+#include "reflector_rig.h"
 
-#define INITIAL     REFLEX_INITIAL
-#define RESET_AFTER REFLEX_RESET_AFTER
+#define INITIAL     REFLECTOR_RIG_INITIAL
+#define RESET_AFTER REFLECTOR_RIG_RESET_AFTER
 
 /* ---- Lists: versions, pages (PROTOCOL 1.3). */
 
 static void test_the_first_list_asks_for_zero_in_pages(void **state)
 {
     (void)state;
-    assert_string_equal(reflector_last_sync_rv(reflex.r), "");
-    reflex_start();
-    reflex_want("L(0) limit=500");
-    reflex_listed("7", "");
-    reflex_want("W(7)");
+    assert_string_equal(reflector_last_sync_rv(reflector_rig.r), "");
+    reflector_rig_start();
+    reflector_rig_want("L(0) limit=500");
+    reflector_rig_listed("7", "");
+    reflector_rig_want("W(7)");
 }
 
 static void test_s3_pages_carry_the_token_and_the_version_of_page_one_counts(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_listed("7", "t1");
-    reflex_want("L continue=t1 limit=500");
-    reflex_listed("8", "t2");
-    reflex_want("L continue=t2 limit=500");
-    reflex_listed("9", "");
-    reflex_want("W(7)");
+    reflector_rig_start();
+    reflector_rig_listed("7", "t1");
+    reflector_rig_want("L continue=t1 limit=500");
+    reflector_rig_listed("8", "t2");
+    reflector_rig_want("L continue=t2 limit=500");
+    reflector_rig_listed("9", "");
+    reflector_rig_want("W(7)");
 }
 
 static void test_s5_a_server_that_paged_zero_is_asked_in_pages_from_then_on(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_listed("7", "t1");
-    reflex_listed("7", "");
-    reflex_failed(ERR_EXPIRED);
-    reflex_timer();
-    reflex_want("L(7) limit=500");
+    reflector_rig_start();
+    reflector_rig_listed("7", "t1");
+    reflector_rig_listed("7", "");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_timer();
+    reflector_rig_want("L(7) limit=500");
 }
 
 static void test_s4_s6_a_relist_from_a_known_version_has_no_limit(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_seen("8");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("wait 800");
-    reflex_timer();
-    reflex_want("L(8)");
-    reflex_listed("9", "");
-    reflex_want("W(9)");
+    reflector_rig_sync_at("7");
+    reflector_rig_seen("8");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("wait 800");
+    reflector_rig_timer();
+    reflector_rig_want("L(8)");
+    reflector_rig_listed("9", "");
+    reflector_rig_want("W(9)");
 }
 
 static void test_page_always_pages_known_versions_too(void **state)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
 
     (void)state;
     p.page_always = true;
     p.page_size = 50;
-    reflex_use(&p);
-    reflex_sync_at("7");
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_want("L(7) limit=50");
-    reflex_listed("9", "t");
-    reflex_want("L continue=t limit=50");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(7)");
+    reflector_rig_use(&p);
+    reflector_rig_sync_at("7");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_want("L(7) limit=50");
+    reflector_rig_listed("9", "t");
+    reflector_rig_want("L continue=t limit=50");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(7)");
 }
 
 static void test_without_a_page_size_there_is_no_limit(void **state)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
 
     (void)state;
     p.page_size = 0;
-    reflex_use(&p);
-    reflex_start();
-    reflex_want("L(0)");
-    reflex_listed("7", "t"); /* some servers page unasked */
-    reflex_want("L continue=t");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(0)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(-)");
+    reflector_rig_use(&p);
+    reflector_rig_start();
+    reflector_rig_want("L(0)");
+    reflector_rig_listed("7", "t"); /* some servers page unasked */
+    reflector_rig_want("L continue=t");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(0)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(-)");
 }
 
 static void test_expired_tokens_end_in_ever_larger_lists_then_in_a_wait(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_want("L(7)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(-) limit=500");
-    reflex_listed("9", "t");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(-)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("wait 1600");
-    reflex_timer();
-    reflex_want("L(-) limit=500"); /* the mark stays until a list succeeds */
-    reflex_listed("9", "");
-    reflex_want("W(9)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_timer();
-    reflex_want("L(9)");
+    reflector_rig_sync_at("7");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_want("L(7)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(-) limit=500");
+    reflector_rig_listed("9", "t");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(-)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("wait 1600");
+    reflector_rig_timer();
+    reflector_rig_want("L(-) limit=500"); /* the mark stays until a list succeeds */
+    reflector_rig_listed("9", "");
+    reflector_rig_want("W(9)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_timer();
+    reflector_rig_want("L(9)");
 }
 
 static void test_s8_an_expired_token_without_a_known_version_lists_zero_whole(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_listed("7", "t");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(0)");
-    reflex_listed("8", "");
-    reflex_want("W(8)"); /* not that of the page that was dropped */
+    reflector_rig_start();
+    reflector_rig_listed("7", "t");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(0)");
+    reflector_rig_listed("8", "");
+    reflector_rig_want("W(8)"); /* not that of the page that was dropped */
 }
 
 static void test_a_whole_list_that_fails_is_tried_in_pages_again(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_listed("7", "t");
-    reflex_failed(ERR_EXPIRED);
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_want("L(0) limit=500");
+    reflector_rig_start();
+    reflector_rig_listed("7", "t");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_want("L(0) limit=500");
 }
 
 static void test_a_failed_page_begins_the_list_anew(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_listed("7", "t");
-    reflex_failed(ERR_CLOSED);
-    reflex_want("wait 800");
-    reflex_timer();
-    reflex_want("L(0) limit=500");
-    reflex_listed("8", "");
-    reflex_want("W(8)");
+    reflector_rig_start();
+    reflector_rig_listed("7", "t");
+    reflector_rig_failed(ERR_CLOSED);
+    reflector_rig_want("wait 800");
+    reflector_rig_timer();
+    reflector_rig_want("L(0) limit=500");
+    reflector_rig_listed("8", "");
+    reflector_rig_want("W(8)");
 }
 
 static void test_a_version_from_the_future_is_left_out_at_once(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_failed_asking(ERR_FUTURE, 0);
-    reflex_want("wait 800");
-    reflex_timer();
-    reflex_want("L(-) limit=500");
-    reflex_listed("3", "");
-    reflex_want("W(3)"); /* backwards is legal here (PROTOCOL 1.15) */
+    reflector_rig_sync_at("7");
+    reflector_rig_failed_asking(ERR_FUTURE, 0);
+    reflector_rig_want("wait 800");
+    reflector_rig_timer();
+    reflector_rig_want("L(-) limit=500");
+    reflector_rig_listed("3", "");
+    reflector_rig_want("W(3)"); /* backwards is legal here (PROTOCOL 1.15) */
 }
 
 /* ---- Waits. */
@@ -164,12 +164,12 @@ static void test_a_version_from_the_future_is_left_out_at_once(void **state)
 static void test_the_server_may_ask_for_a_longer_wait(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_failed_asking(ERR_BUSY, 5000);
-    reflex_want("wait 5000");
-    reflex_timer();
-    reflex_failed_asking(ERR_BUSY, 100);
-    reflex_want("wait 1600"); /* max(step, Retry-After) */
+    reflector_rig_start();
+    reflector_rig_failed_asking(ERR_BUSY, 5000);
+    reflector_rig_want("wait 5000");
+    reflector_rig_timer();
+    reflector_rig_failed_asking(ERR_BUSY, 100);
+    reflector_rig_want("wait 1600"); /* max(step, Retry-After) */
 }
 
 static void test_lists_and_watches_climb_one_ladder_to_its_top(void **state)
@@ -177,14 +177,14 @@ static void test_lists_and_watches_climb_one_ladder_to_its_top(void **state)
     static const uint64_t steps[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
 
     (void)state;
-    reflex_sync_at("7");
+    reflector_rig_sync_at("7");
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        reflex_failed(i % 2 == 0 ? ERR_REFUSED : ERR_SERVER);
-        assert_int_equal(reflex.last.what, REFLECTOR_WAIT);
-        assert_int_equal(reflex.last.wait_ms, steps[i]);
-        reflex_timer();
+        reflector_rig_failed(i % 2 == 0 ? ERR_REFUSED : ERR_SERVER);
+        assert_int_equal(reflector_rig.last.what, REFLECTOR_WAIT);
+        assert_int_equal(reflector_rig.last.wait_ms, steps[i]);
+        reflector_rig_timer();
         if (i % 2 != 0)
-            reflex_listed("7", "");
+            reflector_rig_listed("7", "");
     }
 }
 
@@ -192,67 +192,67 @@ static void test_lists_and_watches_climb_one_ladder_to_its_top(void **state)
 static void test_streams_that_follow_each_other_are_healthy_together(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_listed("7", "");
-    reflex_seen("8");
-    reflex_ended_after(RESET_AFTER / 2);
-    reflex_ended_after(RESET_AFTER / 2);
-    reflex_want("W(8)");
-    reflex_failed(ERR_SERVER);
-    reflex_want("wait 800");
+    reflector_rig_sync_at("7");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_listed("7", "");
+    reflector_rig_seen("8");
+    reflector_rig_ended_after(RESET_AFTER / 2);
+    reflector_rig_ended_after(RESET_AFTER / 2);
+    reflector_rig_want("W(8)");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want("wait 800");
 }
 
 static void test_only_health_resets_the_ladder(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_listed("8", ""); /* a list that works is no health yet */
-    reflex.now += RESET_AFTER - 1;
-    reflex_failed(ERR_SERVER);
-    reflex_want("wait 1600");
-    reflex_timer();
-    reflex_listed("9", "");
-    reflex_seen("10");
-    reflex.now += RESET_AFTER;
-    reflex_failed(ERR_SERVER);
-    reflex_want("wait 800");
+    reflector_rig_sync_at("7");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_listed("8", ""); /* a list that works is no health yet */
+    reflector_rig.now += RESET_AFTER - 1;
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want("wait 1600");
+    reflector_rig_timer();
+    reflector_rig_listed("9", "");
+    reflector_rig_seen("10");
+    reflector_rig.now += RESET_AFTER;
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want("wait 800");
 }
 
 static void test_a_very_short_watch_waits_and_lists(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_ended_after(999);
-    reflex_want("wait 800");
-    reflex_timer();
-    reflex_want("L(7)");
+    reflector_rig_sync_at("7");
+    reflector_rig_ended_after(999);
+    reflector_rig_want("wait 800");
+    reflector_rig_timer();
+    reflector_rig_want("L(7)");
 }
 
 static void test_a_short_watch_with_an_event_or_an_empty_one_of_a_second_goes_on(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_seen("8");
-    reflex_ended_after(10);
-    reflex_want("W(8)");
-    reflex_ended_after(1000);
-    reflex_want("W(8)");
-    reflex_ended_after(999); /* the event was of another stream */
-    reflex_want("wait 800");
+    reflector_rig_sync_at("7");
+    reflector_rig_seen("8");
+    reflector_rig_ended_after(10);
+    reflector_rig_want("W(8)");
+    reflector_rig_ended_after(1000);
+    reflector_rig_want("W(8)");
+    reflector_rig_ended_after(999); /* the event was of another stream */
+    reflector_rig_want("wait 800");
 }
 
 static void test_the_last_version_counts_not_the_largest(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_seen("55");
-    reflex_seen("32");
-    reflex_ended_after(5000);
-    reflex_want("W(32)");
+    reflector_rig_sync_at("7");
+    reflector_rig_seen("55");
+    reflector_rig_seen("32");
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("W(32)");
 }
 
 static void test_watch_timeouts_are_spread_over_their_range(void **state)
@@ -261,12 +261,12 @@ static void test_watch_timeouts_are_spread_over_their_range(void **state)
     unsigned high = 0;
 
     (void)state;
-    reflex_sync_at("7");
+    reflector_rig_sync_at("7");
     for (int i = 0; i < 20000; i++) {
-        reflex_seen("8");
-        reflex_ended_after(20000);
-        low = reflex.last.timeout_s < low ? reflex.last.timeout_s : low;
-        high = reflex.last.timeout_s > high ? reflex.last.timeout_s : high;
+        reflector_rig_seen("8");
+        reflector_rig_ended_after(20000);
+        low = reflector_rig.last.timeout_s < low ? reflector_rig.last.timeout_s : low;
+        high = reflector_rig.last.timeout_s > high ? reflector_rig.last.timeout_s : high;
     }
     assert_int_equal(low, 300);
     assert_int_equal(high, 600);
@@ -274,7 +274,8 @@ static void test_watch_timeouts_are_spread_over_their_range(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reflex_set_up, reflex_clean_up)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown(name, reflector_rig_set_up, reflector_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_the_first_list_asks_for_zero_in_pages),
         TEST(test_s3_pages_carry_the_token_and_the_version_of_page_one_counts),

@@ -1,116 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/reflector: what it does when it cannot trust its version or the server: silence, probes, versions of the
  * future or the past, held lists; and what counts as a relist (PROTOCOL 1.22, 1.23). */
-#include "reflex.h"
+#include "reflector_rig.h"
 
 /* ---- Versions that are too large (PROTOCOL 1.3, 1.10). */
 
 static void test_s9_too_large_is_followed_by_a_list_without_a_version(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_listed("20", "");
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "L(20)");
-    reflex_failed(ERR_FUTURE);
-    reflex_want("L(-) limit=500");
-    reflex_listed("30", "");
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(1600, "L(30)");
-    reflex_failed(ERR_FUTURE);
-    reflex_want("L(-) limit=500");
+    reflector_rig_start();
+    reflector_rig_listed("20", "");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "L(20)");
+    reflector_rig_failed(ERR_FUTURE);
+    reflector_rig_want("L(-) limit=500");
+    reflector_rig_listed("30", "");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(1600, "L(30)");
+    reflector_rig_failed(ERR_FUTURE);
+    reflector_rig_want("L(-) limit=500");
 }
 
 static void test_s11_too_large_is_never_repeated_whatever_retry_after_says(void **state)
 {
     (void)state;
-    reflex_sync_at("20");
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_want("L(20)");
-    reflex_failed_asking(ERR_FUTURE, 1000);
-    reflex_want("L(-) limit=500");
+    reflector_rig_sync_at("20");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_want("L(20)");
+    reflector_rig_failed_asking(ERR_FUTURE, 1000);
+    reflector_rig_want("L(-) limit=500");
 }
 
 static void test_too_large_without_a_version_waits(void **state)
 {
     (void)state;
-    reflex_sync_at("20");
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_failed(ERR_FUTURE);
-    reflex_failed_asking(ERR_FUTURE, 1000);
-    reflex_want_wait_then(1600, "L(-) limit=500");
-    reflex_failed_asking(ERR_FUTURE, 7000);
-    reflex_want_wait_then(7000, "L(-) limit=500");
+    reflector_rig_sync_at("20");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_failed(ERR_FUTURE);
+    reflector_rig_failed_asking(ERR_FUTURE, 1000);
+    reflector_rig_want_wait_then(1600, "L(-) limit=500");
+    reflector_rig_failed_asking(ERR_FUTURE, 7000);
+    reflector_rig_want_wait_then(7000, "L(-) limit=500");
 }
 
 static void test_a_watch_from_the_future_lists_the_newest(void **state)
 {
     (void)state;
-    reflex_sync_at("20");
-    reflex_failed(ERR_FUTURE);
-    assert_int_equal(reflex_relists(RELIST_FUTURE), 1);
-    reflex_want_wait_then(800, "L(-) limit=500");
+    reflector_rig_sync_at("20");
+    reflector_rig_failed(ERR_FUTURE);
+    assert_int_equal(reflector_rig_relists(RELIST_FUTURE), 1);
+    reflector_rig_want_wait_then(800, "L(-) limit=500");
 }
 
 static void test_s7_expired_is_followed_by_a_list_without_a_version_at_once(void **state)
 {
     (void)state;
-    reflex_sync_at("10");
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "L(10)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(-) limit=500");
-    reflex_listed("30", "");
-    reflex_want("W(30)");
+    reflector_rig_sync_at("10");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "L(10)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(-) limit=500");
+    reflector_rig_listed("30", "");
+    reflector_rig_want("W(30)");
 }
 
 /* ---- Streams without a word (PROTOCOL 1.23). */
 
 static void make_silent(void)
 {
-    reflex_sync_at("50");
-    reflex_ended_after(300000);
-    reflex_want("W(50)");
-    reflex_ended_after(300000);
-    reflex_want("P(-) limit=1");
+    reflector_rig_sync_at("50");
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("W(50)");
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("P(-) limit=1");
 }
 
 static void test_two_silent_streams_probe(void **state)
 {
     (void)state;
     make_silent();
-    assert_int_equal(reflex_all_relists(), 0);
+    assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
 static void test_a_word_between_silent_streams_counts_them_anew(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    reflex_ended_after(300000);
-    reflex_seen("51");
-    reflex_ended_after(300000);
-    reflex_want("W(51)");
-    assert_true(reflector_bookmark(reflex.r, str_c("52")));
-    reflex_ended_after(300000);
-    reflex_want("W(52)");
-    reflex_ended_after(300000);
-    reflex_want("W(52)");
-    reflex_ended_after(300000);
-    reflex_want("P(-) limit=1");
+    reflector_rig_sync_at("50");
+    reflector_rig_ended_after(300000);
+    reflector_rig_seen("51");
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("W(51)");
+    assert_true(reflector_bookmark(reflector_rig.r, str_c("52")));
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("W(52)");
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("W(52)");
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("P(-) limit=1");
 }
 
 static void test_silence_before_a_list_does_not_count(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    reflex_ended_after(300000);
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "L(50)");
-    reflex_listed("50", "");
-    reflex_ended_after(300000);
-    reflex_want("W(50)");
+    reflector_rig_sync_at("50");
+    reflector_rig_ended_after(300000);
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "L(50)");
+    reflector_rig_listed("50", "");
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("W(50)");
 }
 
 static void test_a_probe_that_is_not_older_watches_on(void **state)
@@ -119,15 +119,15 @@ static void test_a_probe_that_is_not_older_watches_on(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(fine); i++) {
-        reflex_set_up(NULL);
+        reflector_rig_set_up(NULL);
         make_silent();
-        reflex_listed(fine[i], "");
-        reflex_want("W(50)");
-        reflex_ended_after(300000);
-        reflex_want("W(50)"); /* silence counts anew */
-        reflex_ended_after(300000);
-        reflex_want("P(-) limit=1");
-        assert_int_equal(reflex_all_relists(), 0);
+        reflector_rig_listed(fine[i], "");
+        reflector_rig_want("W(50)");
+        reflector_rig_ended_after(300000);
+        reflector_rig_want("W(50)"); /* silence counts anew */
+        reflector_rig_ended_after(300000);
+        reflector_rig_want("P(-) limit=1");
+        assert_int_equal(reflector_rig_all_relists(), 0);
     }
 }
 
@@ -135,12 +135,12 @@ static void test_a_probe_that_is_older_lists_the_newest_at_once(void **state)
 {
     (void)state;
     make_silent();
-    reflex_listed("49", "");
-    reflex_want("L(-) limit=500");
-    assert_true(reflector_is_newest(reflex.r));
-    assert_true(reflector_goes_back(reflex.r, str_c("49")));
-    assert_int_equal(reflector_why(reflex.r), RELIST_FUTURE);
-    assert_int_equal(reflex_relists(RELIST_FUTURE), 1);
+    reflector_rig_listed("49", "");
+    reflector_rig_want("L(-) limit=500");
+    assert_true(reflector_is_newest(reflector_rig.r));
+    assert_true(reflector_goes_back(reflector_rig.r, str_c("49")));
+    assert_int_equal(reflector_why(reflector_rig.r), RELIST_FUTURE);
+    assert_int_equal(reflector_rig_relists(RELIST_FUTURE), 1);
 }
 
 /* One refusal may be a server that is not ready yet. */
@@ -148,37 +148,37 @@ static void test_a_probe_that_is_refused_three_times_in_a_row_watches(void **sta
 {
     (void)state;
     make_silent();
-    reflex_failed(ERR_FORBIDDEN);
-    reflex_want_wait_then(800, "P(-) limit=1");
-    reflex_failed(ERR_FORBIDDEN);
-    reflex_want_wait_then(1600, "P(-) limit=1");
-    reflex_failed(ERR_IO);
-    reflex_want_wait_then(3200, "P(-) limit=1");
-    reflex_failed(ERR_FORBIDDEN);
-    reflex_want_wait_then(6400, "P(-) limit=1");
-    reflex_failed(ERR_FORBIDDEN);
-    reflex_want_wait_then(12800, "P(-) limit=1");
-    reflex_failed(ERR_FORBIDDEN);
-    reflex_want_wait_then(25600, "W(50)");
-    assert_int_equal(reflex_all_relists(), 0);
-    reflex_ended_after(50000); /* still silent: one more stream is enough */
-    reflex_want("P(-) limit=1");
+    reflector_rig_failed(ERR_FORBIDDEN);
+    reflector_rig_want_wait_then(800, "P(-) limit=1");
+    reflector_rig_failed(ERR_FORBIDDEN);
+    reflector_rig_want_wait_then(1600, "P(-) limit=1");
+    reflector_rig_failed(ERR_IO);
+    reflector_rig_want_wait_then(3200, "P(-) limit=1");
+    reflector_rig_failed(ERR_FORBIDDEN);
+    reflector_rig_want_wait_then(6400, "P(-) limit=1");
+    reflector_rig_failed(ERR_FORBIDDEN);
+    reflector_rig_want_wait_then(12800, "P(-) limit=1");
+    reflector_rig_failed(ERR_FORBIDDEN);
+    reflector_rig_want_wait_then(25600, "W(50)");
+    assert_int_equal(reflector_rig_all_relists(), 0);
+    reflector_rig_ended_after(50000); /* still silent: one more stream is enough */
+    reflector_rig_want("P(-) limit=1");
 }
 
 /* Silent streams that are cut off by a proxy each minute are probed, but not told apart from a wait. */
 static void test_a_probe_is_no_wait_between_healthy_streams(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    reflex_failed(ERR_BUSY);
-    reflex_want_wait_then(800, "W(50)");
-    reflex_ended_after(50000);
-    reflex_ended_after(50000);
-    reflex_want("P(-) limit=1");
-    reflex_listed("50", "");
-    reflex_ended_after(50000);
-    reflex_failed(ERR_BUSY);
-    reflex_want("wait 800");
+    reflector_rig_sync_at("50");
+    reflector_rig_failed(ERR_BUSY);
+    reflector_rig_want_wait_then(800, "W(50)");
+    reflector_rig_ended_after(50000);
+    reflector_rig_ended_after(50000);
+    reflector_rig_want("P(-) limit=1");
+    reflector_rig_listed("50", "");
+    reflector_rig_ended_after(50000);
+    reflector_rig_failed(ERR_BUSY);
+    reflector_rig_want("wait 800");
 }
 
 /* ---- Versions of the past. */
@@ -186,78 +186,78 @@ static void test_a_probe_is_no_wait_between_healthy_streams(void **state)
 static void test_a_bookmark_that_goes_back_is_not_believed(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    assert_true(reflector_bookmark(reflex.r, str_c("60")));
-    assert_true(reflector_bookmark(reflex.r, str_c("60")));
-    assert_false(reflector_bookmark(reflex.r, str_c("59")));
-    assert_string_equal(reflector_last_sync_rv(reflex.r), "60");
-    reflex_relist(RELIST_BACKWARDS);
-    assert_int_equal(reflex_relists(RELIST_BACKWARDS), 1);
-    reflex_want_wait_then(800, "L(-) limit=500");
+    reflector_rig_sync_at("50");
+    assert_true(reflector_bookmark(reflector_rig.r, str_c("60")));
+    assert_true(reflector_bookmark(reflector_rig.r, str_c("60")));
+    assert_false(reflector_bookmark(reflector_rig.r, str_c("59")));
+    assert_string_equal(reflector_last_sync_rv(reflector_rig.r), "60");
+    reflector_rig_relist(RELIST_BACKWARDS);
+    assert_int_equal(reflector_rig_relists(RELIST_BACKWARDS), 1);
+    reflector_rig_want_wait_then(800, "L(-) limit=500");
 }
 
 static void test_a_bookmark_behind_an_event_moves_nothing_back(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    reflex_seen("70");
-    assert_true(reflector_bookmark(reflex.r, str_c("60")));
-    assert_string_equal(reflector_last_sync_rv(reflex.r), "70");
-    assert_false(reflector_bookmark(reflex.r, str_c("59")));
-    assert_true(reflector_bookmark(reflex.r, str_c("71")));
-    assert_string_equal(reflector_last_sync_rv(reflex.r), "71");
+    reflector_rig_sync_at("50");
+    reflector_rig_seen("70");
+    assert_true(reflector_bookmark(reflector_rig.r, str_c("60")));
+    assert_string_equal(reflector_last_sync_rv(reflector_rig.r), "70");
+    assert_false(reflector_bookmark(reflector_rig.r, str_c("59")));
+    assert_true(reflector_bookmark(reflector_rig.r, str_c("71")));
+    assert_string_equal(reflector_last_sync_rv(reflector_rig.r), "71");
 }
 
 static void test_s20_an_event_that_goes_back_is_an_event(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_seen("55");
-    reflex_seen("32");
-    reflex_ended_after(5000);
-    reflex_want("W(32)");
-    assert_int_equal(reflex_all_relists(), 0);
+    reflector_rig_sync_at("7");
+    reflector_rig_seen("55");
+    reflector_rig_seen("32");
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("W(32)");
+    assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
 /* A watch from it would begin with whatever the server has. */
 static void test_zero_is_no_version_to_resume_from(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_seen("0");
-    assert_true(reflector_bookmark(reflex.r, str_c("0")));
-    reflex_ended_after(5000);
-    reflex_want("W(7)");
+    reflector_rig_sync_at("7");
+    reflector_rig_seen("0");
+    assert_true(reflector_bookmark(reflector_rig.r, str_c("0")));
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("W(7)");
 }
 
 static void test_versions_that_cannot_be_compared_never_go_back(void **state)
 {
     (void)state;
-    reflex_sync_at("z");
-    assert_true(reflector_bookmark(reflex.r, str_c("a")));
-    assert_false(reflector_goes_back(reflex.r, str_c("1")));
+    reflector_rig_sync_at("z");
+    assert_true(reflector_bookmark(reflector_rig.r, str_c("a")));
+    assert_false(reflector_goes_back(reflector_rig.r, str_c("1")));
 }
 
 static void test_s18_the_version_that_a_list_brings_is_the_one_to_resume_from(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    reflex_relist(RELIST_MANUAL);
-    reflex_want("L(-) limit=500");
-    reflex_listed("30", "");
-    reflex_want("W(30)");
-    assert_false(reflector_goes_back(reflex.r, str_c("30")));
-    assert_true(reflector_goes_back(reflex.r, str_c("29")));
+    reflector_rig_sync_at("50");
+    reflector_rig_relist(RELIST_MANUAL);
+    reflector_rig_want("L(-) limit=500");
+    reflector_rig_listed("30", "");
+    reflector_rig_want("W(30)");
+    assert_false(reflector_goes_back(reflector_rig.r, str_c("30")));
+    assert_true(reflector_goes_back(reflector_rig.r, str_c("29")));
 }
 
 static void test_backwards_versions_climb_the_ladder(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
+    reflector_rig_sync_at("50");
     for (unsigned i = 0, ms = 800; i < 4; i++, ms *= 2) {
-        reflex_relist(RELIST_BACKWARDS);
-        reflex_want_wait_then(ms, "L(-) limit=500");
-        reflex_listed("50", "");
+        reflector_rig_relist(RELIST_BACKWARDS);
+        reflector_rig_want_wait_then(ms, "L(-) limit=500");
+        reflector_rig_listed("50", "");
     }
 }
 
@@ -266,39 +266,39 @@ static void test_backwards_versions_climb_the_ladder(void **state)
 static void test_a_held_list_is_asked_for_again_without_a_version(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "L(50)");
-    reflex_held(60000);
-    assert_int_equal(reflector_state(reflex.r), REFLECTOR_HELD);
-    reflex_want_wait_then(60000, "L(-) limit=500");
+    reflector_rig_sync_at("50");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "L(50)");
+    reflector_rig_held(60000);
+    assert_int_equal(reflector_state(reflector_rig.r), REFLECTOR_HELD);
+    reflector_rig_want_wait_then(60000, "L(-) limit=500");
 }
 
 static void test_a_held_page_list_begins_anew(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    reflex_relist(RELIST_MANUAL);
-    reflex_listed("40", "t");
-    reflex_held(60000);
-    reflex_want_wait_then(60000, "L(-) limit=500");
+    reflector_rig_sync_at("50");
+    reflector_rig_relist(RELIST_MANUAL);
+    reflector_rig_listed("40", "t");
+    reflector_rig_held(60000);
+    reflector_rig_want_wait_then(60000, "L(-) limit=500");
 }
 
 static void test_holds_of_no_time_become_slower(void **state)
 {
     (void)state;
-    reflex_sync_at("50");
-    reflex_relist(RELIST_MANUAL);
-    reflex_held(0);
-    reflex_want_wait_then(0, "L(-) limit=500");
-    reflex_held(0);
-    reflex_want_wait_then(800, "L(-) limit=500");
-    reflex_held(0);
-    reflex_want_wait_then(1600, "L(-) limit=500");
-    reflex_listed("51", "");
-    reflex_relist(RELIST_MANUAL);
-    reflex_held(0);
-    reflex_want_wait_then(0, "L(-) limit=500");
+    reflector_rig_sync_at("50");
+    reflector_rig_relist(RELIST_MANUAL);
+    reflector_rig_held(0);
+    reflector_rig_want_wait_then(0, "L(-) limit=500");
+    reflector_rig_held(0);
+    reflector_rig_want_wait_then(800, "L(-) limit=500");
+    reflector_rig_held(0);
+    reflector_rig_want_wait_then(1600, "L(-) limit=500");
+    reflector_rig_listed("51", "");
+    reflector_rig_relist(RELIST_MANUAL);
+    reflector_rig_held(0);
+    reflector_rig_want_wait_then(0, "L(-) limit=500");
 }
 
 /* ---- What counts. */
@@ -306,62 +306,62 @@ static void test_holds_of_no_time_become_slower(void **state)
 static void test_the_first_list_is_no_relist_however_often_it_fails(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_failed(ERR_FUTURE);
-    reflex_failed(ERR_EXPIRED);
-    reflex_timer();
-    assert_int_equal(reflector_why(reflex.r), RELIST_REASONS);
-    reflex_listed("7", "");
-    assert_int_equal(reflex_all_relists(), 0);
+    reflector_rig_start();
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_failed(ERR_FUTURE);
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_timer();
+    assert_int_equal(reflector_why(reflector_rig.r), RELIST_REASONS);
+    reflector_rig_listed("7", "");
+    assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
 static void test_a_list_that_is_tried_again_counts_once_by_its_first_reason(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_failed(ERR_EXPIRED);
-    reflex_timer();
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
-    reflex_failed(ERR_FUTURE);
-    reflex_failed(ERR_CLOSED);
-    reflex_timer();
-    reflex_relist(RELIST_MANUAL);
-    assert_int_equal(reflector_why(reflex.r), RELIST_EXPIRED);
-    reflex_held(1000);
-    reflex_timer();
-    reflex_listed("9", "");
-    assert_int_equal(reflector_why(reflex.r), RELIST_REASONS);
-    assert_int_equal(reflex_all_relists(), 1);
-    assert_int_equal(reflex_relists(RELIST_EXPIRED), 1);
-    reflex_relist(RELIST_MANUAL);
-    assert_int_equal(reflex_relists(RELIST_MANUAL), 1);
+    reflector_rig_sync_at("7");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_timer();
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
+    reflector_rig_failed(ERR_FUTURE);
+    reflector_rig_failed(ERR_CLOSED);
+    reflector_rig_timer();
+    reflector_rig_relist(RELIST_MANUAL);
+    assert_int_equal(reflector_why(reflector_rig.r), RELIST_EXPIRED);
+    reflector_rig_held(1000);
+    reflector_rig_timer();
+    reflector_rig_listed("9", "");
+    assert_int_equal(reflector_why(reflector_rig.r), RELIST_REASONS);
+    assert_int_equal(reflector_rig_all_relists(), 1);
+    assert_int_equal(reflector_rig_relists(RELIST_EXPIRED), 1);
+    reflector_rig_relist(RELIST_MANUAL);
+    assert_int_equal(reflector_rig_relists(RELIST_MANUAL), 1);
 }
 
 static void test_each_end_of_a_watch_has_its_reason(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_failed(ERR_PROTOCOL);
-    reflex_timer();
-    reflex_listed("7", "");
-    reflex_failed(ERR_TOO_BIG);
-    reflex_timer();
-    reflex_listed("7", "");
-    reflex_failed(ERR_EXPIRED);
-    reflex_timer();
-    reflex_listed("7", "");
-    reflex_ended_after(0);
-    reflex_timer();
-    reflex_listed("7", "");
-    reflex_relist(RELIST_AUDIT);
-    assert_int_equal(reflex_relists(RELIST_ERROR), 2);
-    assert_int_equal(reflex_relists(RELIST_EXPIRED), 1);
-    assert_int_equal(reflex_relists(RELIST_EMPTY), 1);
-    assert_int_equal(reflex_relists(RELIST_AUDIT), 1);
-    assert_int_equal(reflex_all_relists(), 5);
+    reflector_rig_sync_at("7");
+    reflector_rig_failed(ERR_PROTOCOL);
+    reflector_rig_timer();
+    reflector_rig_listed("7", "");
+    reflector_rig_failed(ERR_TOO_BIG);
+    reflector_rig_timer();
+    reflector_rig_listed("7", "");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_timer();
+    reflector_rig_listed("7", "");
+    reflector_rig_ended_after(0);
+    reflector_rig_timer();
+    reflector_rig_listed("7", "");
+    reflector_rig_relist(RELIST_AUDIT);
+    assert_int_equal(reflector_rig_relists(RELIST_ERROR), 2);
+    assert_int_equal(reflector_rig_relists(RELIST_EXPIRED), 1);
+    assert_int_equal(reflector_rig_relists(RELIST_EMPTY), 1);
+    assert_int_equal(reflector_rig_relists(RELIST_AUDIT), 1);
+    assert_int_equal(reflector_rig_all_relists(), 5);
 }
 
 static void test_reasons_have_names(void **state)
@@ -376,15 +376,16 @@ static void test_reasons_have_names(void **state)
 static void test_an_order_before_the_first_list_asks_for_that(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_relist(RELIST_MANUAL);
-    reflex_want("L(0) limit=500");
-    assert_int_equal(reflex_all_relists(), 0);
+    reflector_rig_start();
+    reflector_rig_relist(RELIST_MANUAL);
+    reflector_rig_want("L(0) limit=500");
+    assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reflex_set_up, reflex_clean_up)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown(name, reflector_rig_set_up, reflector_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_s9_too_large_is_followed_by_a_list_without_a_version),
         TEST(test_s11_too_large_is_never_repeated_whatever_retry_after_says),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/reflector: every failure in every state, and every pair of state and input. */
-#include "reflex.h"
+#include "reflector_rig.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define INITIAL REFLEX_INITIAL
+#define INITIAL REFLECTOR_RIG_INITIAL
 
 enum at {
     AT_IDLE,
@@ -31,41 +31,41 @@ enum at {
 
 static void go_to_streaming(enum at at)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
 
     p.watch_list = WATCH_LIST_ON;
-    reflex_use(&p);
-    reflex_start();
+    reflector_rig_use(&p);
+    reflector_rig_start();
     if (at == AT_STREAMING)
         return;
-    reflector_streamed(reflex.r, str_c("5"), reflex.now);
-    reflex_failed(ERR_SERVER);
-    reflex_timer();
+    reflector_streamed(reflector_rig.r, str_c("5"), reflector_rig.now);
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_timer();
     if (at == AT_STREAMING_NEWEST)
-        reflex_failed(ERR_EXPIRED);
+        reflector_rig_failed(ERR_EXPIRED);
 }
 
 static void go_to_watching(enum at at)
 {
-    reflex_sync_at(at == AT_COMPARING ? "" : "5");
+    reflector_rig_sync_at(at == AT_COMPARING ? "" : "5");
     switch (at) {
     case AT_RELISTING:
-        reflex_failed(ERR_SERVER);
-        reflex_timer();
+        reflector_rig_failed(ERR_SERVER);
+        reflector_rig_timer();
         break;
     case AT_BACKOFF_TO_LIST:
-        reflex_failed(ERR_SERVER);
+        reflector_rig_failed(ERR_SERVER);
         break;
     case AT_BACKOFF_TO_WATCH:
-        reflex_failed(ERR_BUSY);
+        reflector_rig_failed(ERR_BUSY);
         break;
     case AT_PROBING:
-        reflex_ended_after(300000);
-        reflex_ended_after(300000);
+        reflector_rig_ended_after(300000);
+        reflector_rig_ended_after(300000);
         break;
     case AT_HELD:
-        reflex_relist(RELIST_MANUAL);
-        reflex_held(60000);
+        reflector_rig_relist(RELIST_MANUAL);
+        reflector_rig_held(60000);
         break;
     case AT_IDLE:
     case AT_LISTING:
@@ -87,17 +87,17 @@ static void go_to(enum at at)
         go_to_streaming(at);
         return;
     }
-    reflex_set_up(NULL);
+    reflector_rig_set_up(NULL);
     if (at >= AT_RELISTING) {
         go_to_watching(at);
         return;
     }
     if (at != AT_IDLE)
-        reflex_start();
+        reflector_rig_start();
     if (at == AT_LISTING_PAGE_2)
-        reflex_listed("5", "next");
+        reflector_rig_listed("5", "next");
     if (at == AT_LISTING_NEWEST)
-        reflex_failed(ERR_EXPIRED);
+        reflector_rig_failed(ERR_EXPIRED);
 }
 
 /* The answer to a failure: "w" = wait and watch again, "p" = wait and probe again, "l" = wait and list again from the same
@@ -136,9 +136,9 @@ static void want_list(const struct failure_row *row, bool at_once)
 
     buf_printf(&want, "L(%s)%s", zero ? "0" : row->rv, pages ? " limit=500" : "");
     if (at_once)
-        reflex_want(buf_cstr(&want));
+        reflector_rig_want(buf_cstr(&want));
     else
-        reflex_want_wait_then(second ? 1600 : INITIAL, buf_cstr(&want));
+        reflector_rig_want_wait_then(second ? 1600 : INITIAL, buf_cstr(&want));
     buf_free(&want);
 }
 
@@ -147,7 +147,7 @@ static void want_stream(const struct failure_row *row, const char *rv)
     struct buf want = {0};
 
     buf_printf(&want, "S(%s)", rv);
-    reflex_want_wait_then(row->at == AT_STREAMING ? INITIAL : 1600, buf_cstr(&want));
+    reflector_rig_want_wait_then(row->at == AT_STREAMING ? INITIAL : 1600, buf_cstr(&want));
     buf_free(&want);
 }
 
@@ -160,34 +160,34 @@ static void want_after_long(const struct failure_row *row)
         [AT_COMPARING] = "W(-)",
     };
 
-    reflex_want_wait_then(600000, again[row->at]);
+    reflector_rig_want_wait_then(600000, again[row->at]);
 }
 
 static void check_failure(const struct failure_row *row, enum err_kind kind)
 {
     go_to(row->at);
-    reflex_failed(kind);
+    reflector_rig_failed(kind);
     switch (row->answers[kind]) {
     case 'N':
-        reflex_want("L(-) limit=500");
+        reflector_rig_want("L(-) limit=500");
         break;
     case 'A':
-        reflex_want("L(0)");
+        reflector_rig_want("L(0)");
         break;
     case 'S':
-        reflex_want("S(-)");
+        reflector_rig_want("S(-)");
         break;
     case 'p':
-        reflex_want_wait_then(INITIAL, "P(-) limit=1");
+        reflector_rig_want_wait_then(INITIAL, "P(-) limit=1");
         break;
     case 'w':
-        reflex_want_wait_then(INITIAL, row->at == AT_COMPARING ? "W(-)" : "W(5)");
+        reflector_rig_want_wait_then(INITIAL, row->at == AT_COMPARING ? "W(-)" : "W(5)");
         break;
     case 'v':
         want_after_long(row);
         break;
     case 'n':
-        reflex_want_wait_then(INITIAL, "L(-) limit=500");
+        reflector_rig_want_wait_then(INITIAL, "L(-) limit=500");
         break;
     case 's':
         want_stream(row, row->rv);
@@ -199,7 +199,7 @@ static void check_failure(const struct failure_row *row, enum err_kind kind)
         want_list(row, row->answers[kind] == 'L');
         break;
     }
-    reflex_clean_up(NULL);
+    reflector_rig_clean_up(NULL);
 }
 
 static void test_every_failure_in_every_state_has_its_answer(void **state)
@@ -231,41 +231,41 @@ enum input {
 static void give_more(enum input in)
 {
     if (in == IN_STREAMED)
-        reflector_streamed(reflex.r, str_c("9"), reflex.now);
+        reflector_streamed(reflector_rig.r, str_c("9"), reflector_rig.now);
     if (in == IN_HELD)
-        reflex_held(60000);
+        reflector_rig_held(60000);
     if (in == IN_RELIST)
-        reflex_relist(RELIST_MANUAL);
+        reflector_rig_relist(RELIST_MANUAL);
     if (in == IN_DOUBTED)
-        reflector_doubted(reflex.r, reflex.now);
+        reflector_doubted(reflector_rig.r, reflector_rig.now);
     if (in == IN_COMPARED)
-        reflector_compared(reflex.r, str_c(""));
+        reflector_compared(reflector_rig.r, str_c(""));
 }
 
 static void give(enum input in)
 {
     switch (in) {
     case IN_START:
-        reflex_start();
+        reflector_rig_start();
         break;
     case IN_LISTED:
-        reflex_listed("9", "");
+        reflector_rig_listed("9", "");
         break;
     case IN_PAGE:
-        reflex_listed("9", "more");
+        reflector_rig_listed("9", "more");
         break;
     case IN_SEEN:
-        reflex_seen("9");
+        reflector_rig_seen("9");
         break;
     case IN_ENDED:
-        reflex_ended_after(5000);
+        reflector_rig_ended_after(5000);
         break;
     case IN_FAILED:
-        reflex_failed(ERR_SERVER);
+        reflector_rig_failed(ERR_SERVER);
         break;
     case IN_TIMER:
-        reflex.last.what = REFLECTOR_WAIT;
-        reflex_timer();
+        reflector_rig.last.what = REFLECTOR_WAIT;
+        reflector_rig_timer();
         break;
     case IN_STREAMED:
     case IN_HELD:
@@ -334,8 +334,8 @@ static void check_pair(enum at at, enum input in)
     }
     go_to(at);
     give(in);
-    assert_int_equal(letters[reflector_state(reflex.r)], want);
-    reflex_clean_up(NULL);
+    assert_int_equal(letters[reflector_state(reflector_rig.r)], want);
+    reflector_rig_clean_up(NULL);
 }
 
 static void test_every_pair_of_state_and_input_is_defined(void **state)

@@ -1,73 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/reflector: how it goes on from what an earlier process has left (DESIGN 1.4.1, PROTOCOL 1.22 rules 1 and 2). */
-#include "reflex.h"
+#include "reflector_rig.h"
 
 static void resume(enum resume_kind kind, const char *rv, const char *mark)
 {
-    reflector_resume(reflex.r,
+    reflector_resume(reflector_rig.r,
                      &(struct resume_point){.kind = kind, .rv = rv, .collection_rv = mark});
 }
 
 static void resume_at_20(void)
 {
     resume(RESUME_WHOLE, "20", "18");
-    reflex_start();
+    reflector_rig_start();
 }
 
 static void test_s106_it_watches_from_the_version_without_a_list(void **state)
 {
     (void)state;
     resume_at_20();
-    reflex_want("W(20)");
-    assert_string_equal(reflector_collection_rv(reflex.r), "18");
-    reflex_seen("21");
-    reflex_ended_after(5000);
-    reflex_want("W(21)");
+    reflector_rig_want("W(20)");
+    assert_string_equal(reflector_collection_rv(reflector_rig.r), "18");
+    reflector_rig_seen("21");
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("W(21)");
 }
 
 static void test_what_goes_on_has_had_its_jitter_before(void **state)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
 
     (void)state;
     p.start_jitter_ms = 1000;
-    reflex_use(&p);
+    reflector_rig_use(&p);
     resume_at_20();
-    reflex_want("W(20)"); /* with the question which cluster it is */
+    reflector_rig_want("W(20)"); /* with the question which cluster it is */
 }
 
 static void test_what_was_left_in_part_has_had_it_too(void **state)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
 
     (void)state;
     p.start_jitter_ms = 3600000;
-    reflex_use(&p);
-    reflector_resume(reflex.r, &(struct resume_point){.kind = RESUME_PARTIAL, .rv = "20"});
-    reflex_start();
-    reflex_want("L(20)");
+    reflector_rig_use(&p);
+    reflector_resume(reflector_rig.r, &(struct resume_point){.kind = RESUME_PARTIAL, .rv = "20"});
+    reflector_rig_start();
+    reflector_rig_want("L(20)");
 }
 
 static void test_s109_a_version_that_is_too_old_is_listed_from_at_once_then_left_out(void **state)
 {
     (void)state;
     resume_at_20();
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(20)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(-) limit=500");
-    assert_int_equal(reflex_relists(RELIST_EXPIRED), 1);
-    reflex_listed("90", "");
-    reflex_want("W(90)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(20)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(-) limit=500");
+    assert_int_equal(reflector_rig_relists(RELIST_EXPIRED), 1);
+    reflector_rig_listed("90", "");
+    reflector_rig_want("W(90)");
 }
 
 static void test_s109_a_version_that_is_too_large_is_left_out_at_once(void **state)
 {
     (void)state;
     resume_at_20();
-    reflex_failed(ERR_FUTURE);
-    reflex_want("L(-) limit=500");
-    assert_int_equal(reflex_relists(RELIST_FUTURE), 1);
+    reflector_rig_failed(ERR_FUTURE);
+    reflector_rig_want("L(-) limit=500");
+    assert_int_equal(reflector_rig_relists(RELIST_FUTURE), 1);
 }
 
 static void test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at_once(void **state)
@@ -77,64 +77,64 @@ static void test_a_watch_that_could_not_begin_is_tried_again_and_then_refused_at
     (void)state;
     resume_at_20();
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        reflex_failed(kinds[i]);
-        assert_int_equal(reflex.last.what, REFLECTOR_WAIT);
-        reflex_timer();
-        reflex_want("W(20)");
+        reflector_rig_failed(kinds[i]);
+        assert_int_equal(reflector_rig.last.what, REFLECTOR_WAIT);
+        reflector_rig_timer();
+        reflector_rig_want("W(20)");
     }
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(20)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(20)");
 }
 
 static void test_behind_the_first_stream_a_refusal_waits_as_ever(void **state)
 {
     (void)state;
     resume_at_20();
-    reflex_ended_after(5000);
-    reflex_want("W(20)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "L(20)");
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("W(20)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "L(20)");
 }
 
 static void test_behind_a_list_a_refusal_waits_as_ever(void **state)
 {
     (void)state;
     resume_at_20();
-    reflex_failed(ERR_EXPIRED);
-    reflex_listed("30", "");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "L(30)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_listed("30", "");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "L(30)");
 }
 
 static void test_other_errors_wait_before_the_list(void **state)
 {
     (void)state;
     resume_at_20();
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "L(20)");
-    assert_int_equal(reflex_relists(RELIST_ERROR), 1);
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "L(20)");
+    assert_int_equal(reflector_rig_relists(RELIST_ERROR), 1);
 }
 
 static void test_a_stream_that_ends_at_once_lists(void **state)
 {
     (void)state;
     resume_at_20();
-    reflex_ended_after(10);
-    reflex_want_wait_then(800, "L(20)");
-    assert_int_equal(reflex_relists(RELIST_EMPTY), 1);
+    reflector_rig_ended_after(10);
+    reflector_rig_want_wait_then(800, "L(20)");
+    assert_int_equal(reflector_rig_relists(RELIST_EMPTY), 1);
 }
 
 static void test_two_silent_streams_ask_whether_it_is_of_the_future(void **state)
 {
     (void)state;
     resume_at_20();
-    reflex_ended_after(300000);
-    reflex_want("W(20)");
-    reflex_ended_after(300000);
-    reflex_want("P(-) limit=1");
-    reflex_listed("15", "");
-    reflex_want("L(-) limit=500");
-    assert_true(reflector_goes_back(reflex.r, str_c("15")));
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("W(20)");
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("P(-) limit=1");
+    reflector_rig_listed("15", "");
+    reflector_rig_want("L(-) limit=500");
+    assert_true(reflector_goes_back(reflector_rig.r, str_c("15")));
 }
 
 static void test_objects_of_a_known_version_are_not_compared_with_an_older_list(void **state)
@@ -143,12 +143,12 @@ static void test_objects_of_a_known_version_are_not_compared_with_an_older_list(
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        reflex_use(&reflex_defaults);
+        reflector_rig_use(&reflector_rig_defaults);
         resume(kinds[i], "20", "18");
-        reflex_start();
-        reflex_want("L(20)");
-        reflex_failed(ERR_FUTURE);
-        reflex_want("L(-) limit=500");
+        reflector_rig_start();
+        reflector_rig_want("L(20)");
+        reflector_rig_failed(ERR_FUTURE);
+        reflector_rig_want("L(-) limit=500");
     }
 }
 
@@ -156,22 +156,22 @@ static void test_objects_of_no_version_are_compared_with_the_newest_list(void **
 {
     (void)state;
     resume(RESUME_PARTIAL, NULL, "18");
-    reflex_start();
-    reflex_want("L(-) limit=500");
-    assert_true(reflector_goes_back(reflex.r, str_c("17")));
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "L(-) limit=500");
-    reflex_relist(RELIST_MANUAL);
-    reflex_want("L(-) limit=500");
+    reflector_rig_start();
+    reflector_rig_want("L(-) limit=500");
+    assert_true(reflector_goes_back(reflector_rig.r, str_c("17")));
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "L(-) limit=500");
+    reflector_rig_relist(RELIST_MANUAL);
+    reflector_rig_want("L(-) limit=500");
 }
 
 static void test_a_first_list_by_hand_is_any(void **state)
 {
     (void)state;
-    reflex_start();
-    reflex_want("L(0) limit=500");
-    reflex_relist(RELIST_MANUAL);
-    reflex_want("L(0) limit=500");
+    reflector_rig_start();
+    reflector_rig_want("L(0) limit=500");
+    reflector_rig_relist(RELIST_MANUAL);
+    reflector_rig_want("L(0) limit=500");
 }
 
 static void test_what_was_forgotten_again_does_not_count(void **state)
@@ -179,15 +179,16 @@ static void test_what_was_forgotten_again_does_not_count(void **state)
     (void)state;
     resume(RESUME_WHOLE, "20", "18");
     resume(RESUME_NONE, NULL, NULL);
-    reflex_start();
-    reflex_want("L(0) limit=500");
-    assert_string_equal(reflector_collection_rv(reflex.r), "");
-    assert_false(reflector_goes_back(reflex.r, str_c("3")));
+    reflector_rig_start();
+    reflector_rig_want("L(0) limit=500");
+    assert_string_equal(reflector_collection_rv(reflector_rig.r), "");
+    assert_false(reflector_goes_back(reflector_rig.r, str_c("3")));
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reflex_set_up, reflex_clean_up)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown(name, reflector_rig_set_up, reflector_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_s106_it_watches_from_the_version_without_a_list),
         TEST(test_what_goes_on_has_had_its_jitter_before),

@@ -1,147 +1,147 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/reflector: lists as streams, and what it does when a server does not have them (PROTOCOL 1.4). */
-#include "reflex.h"
+#include "reflector_rig.h"
 
 static void use(enum watch_list mode, bool can)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
 
     p.watch_list = mode;
-    reflex_use(&p);
-    reflector_can_stream(reflex.r, can);
+    reflector_rig_use(&p);
+    reflector_can_stream(reflector_rig.r, can);
 }
 
 static void streamed(const char *rv)
 {
-    reflector_streamed(reflex.r, str_c(rv), reflex.now);
+    reflector_streamed(reflector_rig.r, str_c(rv), reflector_rig.now);
 }
 
 static void test_s65_the_stream_goes_on_as_the_watch(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_want("S(-)");
-    reflex_seen("90");
+    reflector_rig_start();
+    reflector_rig_want("S(-)");
+    reflector_rig_seen("90");
     streamed("7");
-    assert_int_equal(reflector_state(reflex.r), REFLECTOR_WATCHING);
-    assert_string_equal(reflector_last_sync_rv(reflex.r), "7");
-    reflex_seen("8");
-    reflex_ended_after(300000);
-    reflex_want("W(8)");
+    assert_int_equal(reflector_state(reflector_rig.r), REFLECTOR_WATCHING);
+    assert_string_equal(reflector_last_sync_rv(reflector_rig.r), "7");
+    reflector_rig_seen("8");
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("W(8)");
 }
 
 static void test_versions_of_initial_events_are_not_remembered(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_seen("90");
-    reflex_seen("3");
-    assert_string_equal(reflector_last_sync_rv(reflex.r), "");
+    reflector_rig_start();
+    reflector_rig_seen("90");
+    reflector_rig_seen("3");
+    assert_string_equal(reflector_last_sync_rv(reflector_rig.r), "");
     streamed("7");
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "S(7)");
-    reflex_seen("200");
-    assert_string_equal(reflector_last_sync_rv(reflex.r), "7");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "S(7)");
+    reflector_rig_seen("200");
+    assert_string_equal(reflector_last_sync_rv(reflector_rig.r), "7");
 }
 
 static void test_s72_the_version_is_none_then_the_last_then_none_where_it_is_unknown(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_want("S(-)");
+    reflector_rig_start();
+    reflector_rig_want("S(-)");
     streamed("10");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "S(10)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("S(-)");
-    reflex_failed(ERR_FUTURE);
-    reflex_want_wait_then(1600, "S(-)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "S(10)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("S(-)");
+    reflector_rig_failed(ERR_FUTURE);
+    reflector_rig_want_wait_then(1600, "S(-)");
     streamed("20");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(3200, "S(20)");
-    reflex_failed(ERR_FUTURE);
-    reflex_want("S(-)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(3200, "S(20)");
+    reflector_rig_failed(ERR_FUTURE);
+    reflector_rig_want("S(-)");
 }
 
 static void test_s73_off_never_streams(void **state)
 {
     (void)state;
     use(WATCH_LIST_OFF, true);
-    reflex_sync_at("7");
-    reflex_want("W(7)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "L(7)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(-) limit=500");
+    reflector_rig_sync_at("7");
+    reflector_rig_want("W(7)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "L(7)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(-) limit=500");
 }
 
 static void test_auto_lists_first_and_streams_later_if_the_server_can(void **state)
 {
     (void)state;
     use(WATCH_LIST_AUTO, true);
-    reflex_start();
-    reflex_want("L(0) limit=500");
-    reflex_listed("7", "");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "S(7)");
+    reflector_rig_start();
+    reflector_rig_want("L(0) limit=500");
+    reflector_rig_listed("7", "");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "S(7)");
     use(WATCH_LIST_AUTO, false);
-    reflex_sync_at("7");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "L(7)");
-    reflector_can_stream(reflex.r, true);
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(1600, "S(7)");
+    reflector_rig_sync_at("7");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "L(7)");
+    reflector_can_stream(reflector_rig.r, true);
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(1600, "S(7)");
 }
 
 static void test_s68_a_refusal_falls_back_to_a_list_in_the_same_cycle(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_refused(422);
-    reflex_want("L(0) limit=500");
-    reflex_listed("7", "t");
-    reflex_want("L continue=t limit=500");
-    reflex_listed("7", "");
-    reflex_want("W(7)");
+    reflector_rig_start();
+    reflector_rig_refused(422);
+    reflector_rig_want("L(0) limit=500");
+    reflector_rig_listed("7", "t");
+    reflector_rig_want("L continue=t limit=500");
+    reflector_rig_listed("7", "");
+    reflector_rig_want("W(7)");
 }
 
 static void test_the_list_in_its_place_stays_a_list_when_its_token_expires(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_refused(422);
-    reflex_want("L(0) limit=500");
-    reflex_listed("7", "t");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(0)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("L(-) limit=500");
-    reflex_listed("7", "");
-    reflex_ended_after(300000);
-    reflex_ended_after(300000);
-    reflex_want("P(-) limit=1");
-    reflex_listed("6", "");
-    reflex_want("S(-)"); /* the next cycle */
+    reflector_rig_start();
+    reflector_rig_refused(422);
+    reflector_rig_want("L(0) limit=500");
+    reflector_rig_listed("7", "t");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(0)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("L(-) limit=500");
+    reflector_rig_listed("7", "");
+    reflector_rig_ended_after(300000);
+    reflector_rig_ended_after(300000);
+    reflector_rig_want("P(-) limit=1");
+    reflector_rig_listed("6", "");
+    reflector_rig_want("S(-)"); /* the next cycle */
 }
 
 static void test_on_tries_the_stream_again_each_cycle(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_refused(422);
-    reflex_listed("7", "");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "S(7)");
-    reflex_refused(400);
-    reflex_want("L(7)");
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(1600, "S(7)");
+    reflector_rig_start();
+    reflector_rig_refused(422);
+    reflector_rig_listed("7", "");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "S(7)");
+    reflector_rig_refused(400);
+    reflector_rig_want("L(7)");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(1600, "S(7)");
 }
 
 /* A server that never ends its initial events would else take three streams more to confirm it. */
@@ -149,17 +149,17 @@ static void test_a_held_list_is_confirmed_by_one_of_the_same_form(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
+    reflector_rig_start();
     for (unsigned i = 0; i < 3; i++)
-        reflex_ended_after(300000);
-    reflex_want("L(0) limit=500");
-    reflex_held(60000);
-    reflex_want_wait_then(60000, "L(-) limit=500");
-    reflex_listed("7", "");
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "S(7)");
-    reflex_held(60000);
-    reflex_want_wait_then(60000, "S(-)");
+        reflector_rig_ended_after(300000);
+    reflector_rig_want("L(0) limit=500");
+    reflector_rig_held(60000);
+    reflector_rig_want_wait_then(60000, "L(-) limit=500");
+    reflector_rig_listed("7", "");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "S(7)");
+    reflector_rig_held(60000);
+    reflector_rig_want_wait_then(60000, "S(-)");
 }
 
 static void test_auto_remembers_a_refusal(void **state)
@@ -169,17 +169,17 @@ static void test_auto_remembers_a_refusal(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
         use(WATCH_LIST_AUTO, true);
-        reflex_sync_at("7");
-        reflex_failed(ERR_EXPIRED);
-        reflex_want_wait_then(800, "S(7)");
-        reflex_refused(codes[i]);
-        reflex_want("L(7)");
-        reflex_listed("8", "");
-        reflex_failed(ERR_EXPIRED);
-        reflex_want_wait_then(1600, "L(8)");
-        reflector_can_stream(reflex.r, true); /* a server that was upgraded */
-        reflex_failed(ERR_SERVER);
-        reflex_want_wait_then(3200, "S(8)");
+        reflector_rig_sync_at("7");
+        reflector_rig_failed(ERR_EXPIRED);
+        reflector_rig_want_wait_then(800, "S(7)");
+        reflector_rig_refused(codes[i]);
+        reflector_rig_want("L(7)");
+        reflector_rig_listed("8", "");
+        reflector_rig_failed(ERR_EXPIRED);
+        reflector_rig_want_wait_then(1600, "L(8)");
+        reflector_can_stream(reflector_rig.r, true); /* a server that was upgraded */
+        reflector_rig_failed(ERR_SERVER);
+        reflector_rig_want_wait_then(3200, "S(8)");
     }
 }
 
@@ -191,14 +191,14 @@ static void test_auto_forgets_other_failures(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(codes); i++) {
         use(WATCH_LIST_AUTO, true);
-        reflex_sync_at("7");
-        reflex_failed(ERR_EXPIRED);
-        reflex_timer();
-        reflex_refused(codes[i]);
-        reflex_want("L(7)");
-        reflex_listed("8", "");
-        reflex_failed(ERR_EXPIRED);
-        reflex_want_wait_then(1600, "S(8)");
+        reflector_rig_sync_at("7");
+        reflector_rig_failed(ERR_EXPIRED);
+        reflector_rig_timer();
+        reflector_rig_refused(codes[i]);
+        reflector_rig_want("L(7)");
+        reflector_rig_listed("8", "");
+        reflector_rig_failed(ERR_EXPIRED);
+        reflector_rig_want_wait_then(1600, "S(8)");
     }
 }
 
@@ -206,59 +206,59 @@ static void test_s69_busy_and_refused_wait_and_try_the_stream_again(void **state
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_failed(ERR_BUSY);
-    reflex_want_wait_then(800, "S(-)");
-    reflex_failed(ERR_REFUSED);
-    reflex_want_wait_then(1600, "S(-)");
-    reflex_failed_asking(ERR_BUSY, 9000);
-    reflex_want_wait_then(9000, "S(-)");
+    reflector_rig_start();
+    reflector_rig_failed(ERR_BUSY);
+    reflector_rig_want_wait_then(800, "S(-)");
+    reflector_rig_failed(ERR_REFUSED);
+    reflector_rig_want_wait_then(1600, "S(-)");
+    reflector_rig_failed_asking(ERR_BUSY, 9000);
+    reflector_rig_want_wait_then(9000, "S(-)");
     streamed("7");
-    assert_string_equal(reflector_last_sync_rv(reflex.r), "7");
+    assert_string_equal(reflector_last_sync_rv(reflector_rig.r), "7");
 }
 
 static void test_s70_a_stream_that_ends_before_its_list_is_asked_for_at_once(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_seen("3");
-    reflex_ended_after(10);
-    reflex_want("S(-)");
-    reflex_ended_after(1000);
-    reflex_want("S(-)");
+    reflector_rig_start();
+    reflector_rig_seen("3");
+    reflector_rig_ended_after(10);
+    reflector_rig_want("S(-)");
+    reflector_rig_ended_after(1000);
+    reflector_rig_want("S(-)");
     streamed("7");
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "S(7)");
-    reflex_ended_after(5000); /* counted anew */
-    reflex_want("S(7)");
-    reflex_ended_after(5000);
-    reflex_want("S(7)");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "S(7)");
+    reflector_rig_ended_after(5000); /* counted anew */
+    reflector_rig_want("S(7)");
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("S(7)");
 }
 
 static void test_streams_that_keep_breaking_off_become_a_list(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_ended_after(5000);
-    reflex_want("S(-)");
-    reflex_ended_after(5000);
-    reflex_want("S(-)");
-    reflex_ended_after(5000);
-    reflex_want("L(0) limit=500");
+    reflector_rig_start();
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("S(-)");
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("S(-)");
+    reflector_rig_ended_after(5000);
+    reflector_rig_want("L(0) limit=500");
 }
 
 static void test_a_very_short_stream_becomes_a_list(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
-    reflex_ended_after(999);
-    reflex_want("L(0) limit=500");
-    reflex_listed("7", "");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "S(7)"); /* not remembered */
+    reflector_rig_start();
+    reflector_rig_ended_after(999);
+    reflector_rig_want("L(0) limit=500");
+    reflector_rig_listed("7", "");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "S(7)"); /* not remembered */
 }
 
 /* A refused version stays left out, by whatever means the list comes. */
@@ -266,31 +266,32 @@ static void test_the_list_behind_a_refused_stream_asks_for_the_newest_too(void *
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
+    reflector_rig_start();
     streamed("7");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want_wait_then(800, "S(7)");
-    reflex_failed(ERR_EXPIRED);
-    reflex_want("S(-)");
-    reflex_refused(422);
-    reflex_want("L(-) limit=500");
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(1600, "S(-)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want_wait_then(800, "S(7)");
+    reflector_rig_failed(ERR_EXPIRED);
+    reflector_rig_want("S(-)");
+    reflector_rig_refused(422);
+    reflector_rig_want("L(-) limit=500");
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(1600, "S(-)");
 }
 
 static void test_initial_events_are_life_of_the_stream(void **state)
 {
     (void)state;
     use(WATCH_LIST_ON, false);
-    reflex_start();
+    reflector_rig_start();
     streamed("7");
-    reflex_ended_after(10); /* the list itself was a word */
-    reflex_want("W(7)");
+    reflector_rig_ended_after(10); /* the list itself was a word */
+    reflector_rig_want("W(7)");
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reflex_set_up, reflex_clean_up)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown(name, reflector_rig_set_up, reflector_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_s65_the_stream_goes_on_as_the_watch),
         TEST(test_versions_of_initial_events_are_not_remembered),

@@ -1,104 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/reflector: how long it waits, and streams that end before their time (PROTOCOL 1.7-1.9). */
-#include "reflex.h"
+#include "reflector_rig.h"
 
 /* ---- Streams over before their time (PROTOCOL 1.7). */
 
 static void test_s41_s43_empty_streams_list_with_growing_pauses(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
+    reflector_rig_sync_at("7");
     for (unsigned ms = 800; ms <= 25600; ms *= 2) {
-        reflex_ended_after(0);
-        reflex_want_wait_then(ms, "L(7)");
-        reflex_listed("7", "");
-        reflex_want("W(7)");
+        reflector_rig_ended_after(0);
+        reflector_rig_want_wait_then(ms, "L(7)");
+        reflector_rig_listed("7", "");
+        reflector_rig_want("W(7)");
     }
-    assert_int_equal(reflex_relists(RELIST_EMPTY), 6);
+    assert_int_equal(reflector_rig_relists(RELIST_EMPTY), 6);
 }
 
 static void test_s42_a_short_stream_with_an_event_is_resumed_at_once(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_seen("8");
-    reflex_ended_after(0);
-    reflex_want("W(8)");
-    assert_int_equal(reflex_all_relists(), 0);
+    reflector_rig_sync_at("7");
+    reflector_rig_seen("8");
+    reflector_rig_ended_after(0);
+    reflector_rig_want("W(8)");
+    assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
 static void test_hasty_streams_are_resumed_at_once_five_times(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
+    reflector_rig_sync_at("7");
     for (int i = 0; i < 5; i++) {
-        reflex_seen("8");
-        reflex_ended_after(4999);
-        reflex_want("W(8)");
+        reflector_rig_seen("8");
+        reflector_rig_ended_after(4999);
+        reflector_rig_want("W(8)");
     }
-    reflex_seen("8");
-    reflex_ended_after(4999);
-    reflex_want_wait_then(800, "W(8)");
-    reflex_seen("8");
-    reflex_ended_after(10);
-    reflex_want_wait_then(1600, "W(8)");
-    reflex_seen("8");
-    reflex_ended_after(5000); /* one that lives is trusted again */
-    reflex_want("W(8)");
-    reflex_seen("8");
-    reflex_ended_after(0);
-    reflex_want("W(8)");
-    assert_int_equal(reflex_all_relists(), 0);
+    reflector_rig_seen("8");
+    reflector_rig_ended_after(4999);
+    reflector_rig_want_wait_then(800, "W(8)");
+    reflector_rig_seen("8");
+    reflector_rig_ended_after(10);
+    reflector_rig_want_wait_then(1600, "W(8)");
+    reflector_rig_seen("8");
+    reflector_rig_ended_after(5000); /* one that lives is trusted again */
+    reflector_rig_want("W(8)");
+    reflector_rig_seen("8");
+    reflector_rig_ended_after(0);
+    reflector_rig_want("W(8)");
+    assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
 static void test_a_probe_behind_a_wait_begins_the_time_of_health(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
+    reflector_rig_sync_at("7");
     for (int i = 0; i < 5; i++) {
-        reflex_seen("8");
-        reflex_ended_after(10);
+        reflector_rig_seen("8");
+        reflector_rig_ended_after(10);
     }
-    reflex_ended_after(1000);
-    reflex_want_wait_then(800, "W(8)");
-    reflex_ended_after(1000);
-    reflex.now += REFLEX_RESET_AFTER; /* the timer is late */
-    reflex_want_wait_then(1600, "P(-) limit=1");
-    reflex_listed("8", "");
-    reflex_seen("9");
-    reflex_ended_after(1000);
-    reflex_want("wait 3200");
+    reflector_rig_ended_after(1000);
+    reflector_rig_want_wait_then(800, "W(8)");
+    reflector_rig_ended_after(1000);
+    reflector_rig.now += REFLECTOR_RIG_RESET_AFTER; /* the timer is late */
+    reflector_rig_want_wait_then(1600, "P(-) limit=1");
+    reflector_rig_listed("8", "");
+    reflector_rig_seen("9");
+    reflector_rig_ended_after(1000);
+    reflector_rig_want("wait 3200");
 }
 
 static void test_silent_hasty_streams_wait_and_probe(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
+    reflector_rig_sync_at("7");
     for (int i = 0; i < 5; i++) {
-        reflex_seen("8");
-        reflex_ended_after(10);
+        reflector_rig_seen("8");
+        reflector_rig_ended_after(10);
     }
-    reflex_ended_after(1000);
-    reflex_want_wait_then(800, "W(8)");
-    reflex_ended_after(1000);
-    reflex_want_wait_then(1600, "P(-) limit=1");
-    reflex_listed("8", "");
-    reflex_want("W(8)");
+    reflector_rig_ended_after(1000);
+    reflector_rig_want_wait_then(800, "W(8)");
+    reflector_rig_ended_after(1000);
+    reflector_rig_want_wait_then(1600, "P(-) limit=1");
+    reflector_rig_listed("8", "");
+    reflector_rig_want("W(8)");
 }
 
 static void test_short_streams_that_were_asked_for_are_not_hasty(void **state)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
 
     (void)state;
     p.watch_min_s = 2;
     p.watch_max_s = 2;
-    reflex_use(&p);
-    reflex_sync_at("7");
+    reflector_rig_use(&p);
+    reflector_rig_sync_at("7");
     for (uint64_t i = 0; i < 50; i++) {
-        reflex_seen("8");
-        reflex_ended_after(1000 + i * 20); /* a server may be in a hurry */
-        assert_int_equal(reflex.last.what, REFLECTOR_WATCH);
+        reflector_rig_seen("8");
+        reflector_rig_ended_after(1000 + i * 20); /* a server may be in a hurry */
+        assert_int_equal(reflector_rig.last.what, REFLECTOR_WATCH);
     }
 }
 
@@ -107,23 +107,23 @@ static void test_short_streams_that_were_asked_for_are_not_hasty(void **state)
 static void test_s45_busy_twice_is_two_steps_of_one_ladder_and_no_list(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_failed(ERR_BUSY);
-    reflex_want_wait_then(800, "W(7)");
-    reflex_seen("8");
-    reflex_failed(ERR_BUSY);
-    reflex_want_wait_then(1600, "W(8)");
-    assert_int_equal(reflex_all_relists(), 0);
+    reflector_rig_sync_at("7");
+    reflector_rig_failed(ERR_BUSY);
+    reflector_rig_want_wait_then(800, "W(7)");
+    reflector_rig_seen("8");
+    reflector_rig_failed(ERR_BUSY);
+    reflector_rig_want_wait_then(1600, "W(8)");
+    assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
 static void test_s46_retry_after_is_the_least_that_is_waited(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
-    reflex_failed_asking(ERR_BUSY, 7000);
-    reflex_want_wait_then(7000, "W(7)");
-    reflex_failed_asking(ERR_BUSY, 1000);
-    reflex_want_wait_then(1600, "W(7)");
+    reflector_rig_sync_at("7");
+    reflector_rig_failed_asking(ERR_BUSY, 7000);
+    reflector_rig_want_wait_then(7000, "W(7)");
+    reflector_rig_failed_asking(ERR_BUSY, 1000);
+    reflector_rig_want_wait_then(1600, "W(7)");
 }
 
 static void test_s47_a_closed_port_climbs_the_ladder_at_the_same_version(void **state)
@@ -131,50 +131,50 @@ static void test_s47_a_closed_port_climbs_the_ladder_at_the_same_version(void **
     static const uint64_t steps[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
 
     (void)state;
-    reflex_sync_at("7");
+    reflector_rig_sync_at("7");
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        reflex_failed(ERR_REFUSED);
-        reflex_want_wait_then(steps[i], "W(7)");
+        reflector_rig_failed(ERR_REFUSED);
+        reflector_rig_want_wait_then(steps[i], "W(7)");
     }
-    assert_int_equal(reflex_all_relists(), 0);
+    assert_int_equal(reflector_rig_all_relists(), 0);
 }
 
 static void test_s48_the_ladder_is_as_configured(void **state)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
 
     (void)state;
     p.backoff = (struct backoff_params){.initial_ms = 10, .max_ms = 100, .factor = 3};
-    reflex_use(&p);
-    reflex_sync_at("7");
+    reflector_rig_use(&p);
+    reflector_rig_sync_at("7");
     for (uint64_t ms = 10; ms < 100; ms *= 3) {
-        reflex_failed(ERR_REFUSED);
-        reflex_want_wait_then(ms, "W(7)");
+        reflector_rig_failed(ERR_REFUSED);
+        reflector_rig_want_wait_then(ms, "W(7)");
     }
-    reflex_failed(ERR_REFUSED);
-    reflex_want_wait_then(100, "W(7)");
+    reflector_rig_failed(ERR_REFUSED);
+    reflector_rig_want_wait_then(100, "W(7)");
 }
 
 static void test_s49_health_of_two_minutes_begins_the_ladder_anew(void **state)
 {
     (void)state;
-    reflex_sync_at("7");
+    reflector_rig_sync_at("7");
     for (int i = 0; i < 8; i++) {
-        reflex_failed(ERR_REFUSED);
-        reflex_timer();
+        reflector_rig_failed(ERR_REFUSED);
+        reflector_rig_timer();
     }
-    reflex.now += REFLEX_RESET_AFTER - 1;
-    reflex_failed(ERR_REFUSED);
-    reflex_want("wait 30000");
-    reflex_timer();
-    reflex.now += REFLEX_RESET_AFTER;
-    reflex_failed(ERR_REFUSED);
-    reflex_want("wait 800");
+    reflector_rig.now += REFLECTOR_RIG_RESET_AFTER - 1;
+    reflector_rig_failed(ERR_REFUSED);
+    reflector_rig_want("wait 30000");
+    reflector_rig_timer();
+    reflector_rig.now += REFLECTOR_RIG_RESET_AFTER;
+    reflector_rig_failed(ERR_REFUSED);
+    reflector_rig_want("wait 800");
 }
 
 static void test_start_jitter_delays_the_first_request_only(void **state)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
     uint64_t longest = 0;
 
     (void)state;
@@ -197,33 +197,34 @@ static void test_start_jitter_delays_the_first_request_only(void **state)
 
 static void test_relist_jitter_lengthens_the_wait_before_later_lists_only(void **state)
 {
-    struct reflector_params p = reflex_defaults;
+    struct reflector_params p = reflector_rig_defaults;
     uint64_t longest = 0;
 
     (void)state;
     p.relist_jitter_ms = 5000;
-    reflex_use(&p);
-    reflex_start();
-    reflex_failed(ERR_SERVER);
-    reflex_want_wait_then(800, "L(0) limit=500");
-    reflex_listed("7", "");
-    reflex_failed(ERR_BUSY);
-    reflex_want_wait_then(1600, "W(7)");
+    reflector_rig_use(&p);
+    reflector_rig_start();
+    reflector_rig_failed(ERR_SERVER);
+    reflector_rig_want_wait_then(800, "L(0) limit=500");
+    reflector_rig_listed("7", "");
+    reflector_rig_failed(ERR_BUSY);
+    reflector_rig_want_wait_then(1600, "W(7)");
     for (int i = 0; i < 300; i++) {
-        reflex.now += REFLEX_RESET_AFTER;
-        reflex_failed(ERR_EXPIRED);
-        assert_in_range(reflex.last.wait_ms, 800, 5800);
-        longest = reflex.last.wait_ms > longest ? reflex.last.wait_ms : longest;
-        reflex_timer();
-        reflex_want("L(7)");
-        reflex_listed("7", "");
+        reflector_rig.now += REFLECTOR_RIG_RESET_AFTER;
+        reflector_rig_failed(ERR_EXPIRED);
+        assert_in_range(reflector_rig.last.wait_ms, 800, 5800);
+        longest = reflector_rig.last.wait_ms > longest ? reflector_rig.last.wait_ms : longest;
+        reflector_rig_timer();
+        reflector_rig_want("L(7)");
+        reflector_rig_listed("7", "");
     }
     assert_true(longest > 4800);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reflex_set_up, reflex_clean_up)
+#define TEST(name) \
+    cmocka_unit_test_setup_teardown(name, reflector_rig_set_up, reflector_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_s41_s43_empty_streams_list_with_growing_pauses),
         TEST(test_s42_a_short_stream_with_an_event_is_resumed_at_once),

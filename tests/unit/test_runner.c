@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many runs that take their time to start do so together: the loop goes on between them. */
-#include "deaf_link.h"
-#include "stage.h"
+#include "hook_rig.h"
+#include "silent_link.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -53,16 +53,16 @@ static void add_hooks(struct runner_hook by_index[HOOKS])
     data[5 + BYTES] = '"';
     data[6 + BYTES] = '\0';
     for (size_t i = 0; i < HOOKS; i++) {
-        stage_add(&(struct stage_hook){.rules = {.mode = HOOK_SNAPSHOT}});
+        hook_rig_add(&(struct hook_rig_hook){.rules = {.mode = HOOK_SNAPSHOT}});
         by_index[i] = (struct runner_hook){
             .program = "/bin/true", .timeout_ms = 3600000, .kill_signal = SIGTERM};
     }
     for (int i = 0; i < OBJECTS; i++) {
         char key[] = {'n', 's', '/', (char)('a' + i), '\0'};
 
-        stage_change(0, DELTA_ADDED, key, key + 3, data);
+        hook_rig_change(0, DELTA_ADDED, key, key + 3, data);
     }
-    stage_sync(0);
+    hook_rig_sync(0);
     free(data);
 }
 
@@ -82,14 +82,14 @@ static void test_other_work_goes_on_between_many_starts(void **state)
 
     (void)state;
     add_hooks(by_index);
-    struct helper_link *link = deaf_link_create(s.loop, &far);
+    struct helper_link *link = silent_link_create(s.loop, &far);
     struct state_driver *state_driver =
         state_driver_create(&(struct state_driver_params){.loop = s.loop}, &no_events, NULL);
     s.runner = runner_create(
         &(struct runner_params){
             .loop = s.loop,
             .link = link,
-            .hooks = &stage.hooks,
+            .hooks = &hook_rig.hooks,
             .state_driver = state_driver,
             .by_index = by_index,
             .context = {.node = "n", .instance = "i"}
@@ -114,8 +114,8 @@ static void test_other_work_goes_on_between_many_starts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_other_work_goes_on_between_many_starts, stage_set_up,
-                                        stage_clean_up),
+        cmocka_unit_test_setup_teardown(test_other_work_goes_on_between_many_starts,
+                                        hook_rig_set_up, hook_rig_clean_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run starts when the mark of its change is on disk, and without that when the disk hangs. The tests
  * move the clock themselves, so that a slow disk does not count as one that hangs. */
-#include "deaf_link.h"
-#include "stage.h"
+#include "hook_rig.h"
+#include "silent_link.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "io/loop.h"
 #include "io/runner.h"
 #include "io/state_driver.h"
-#include "look.h"
+#include "loop_until.h"
 #include "play_clock.h"
 #include "state_rig.h"
 
@@ -123,7 +123,7 @@ static void make_runner(struct scene *s)
         &(struct runner_params){
             .loop = s->loop,
             .link = s->link,
-            .hooks = &stage.hooks,
+            .hooks = &hook_rig.hooks,
             .state_driver = s->state_driver,
             .by_index = &hook,
             .context = {.node = "n", .instance = "i"}
@@ -137,12 +137,12 @@ static int set_up(void **state)
     struct scene *s = calloc(1, sizeof(*s));
 
     play_clock_stop();
-    stage_set_up(state);
-    stage_add(&(struct stage_hook){0});
-    stage_sync(0);
+    hook_rig_set_up(state);
+    hook_rig_add(&(struct hook_rig_hook){0});
+    hook_rig_sync(0);
     state_rig_init(&s->state);
     s->loop = loop_create();
-    s->link = deaf_link_create(s->loop, &s->far);
+    s->link = silent_link_create(s->loop, &s->far);
     s->state_driver = state_driver_create(&(struct state_driver_params){.loop = s->loop,
                                                                         .folder = s->state.folder,
                                                                         .limit = STATE_RIG_LIMIT,
@@ -167,14 +167,14 @@ static int clean_up(void **state)
     state_rig_fini(&s->state);
     free(s);
     play_clock_go();
-    return stage_clean_up(state);
+    return hook_rig_clean_up(state);
 }
 
 /* A run of its own becomes due. */
 static void change(struct scene *s, const char *key)
 {
-    stage.now = loop_now_ms(s->loop);
-    stage_change(0, DELTA_ADDED, key, key + 3, "\"a\":1");
+    hook_rig.now = loop_now_ms(s->loop);
+    hook_rig_change(0, DELTA_ADDED, key, key + 3, "\"a\":1");
     runner_kick(s->runner);
 }
 
@@ -189,7 +189,7 @@ static bool has_started(void *arg)
 static void until_started(struct scene *s, size_t n)
 {
     s->wanted = n;
-    look_until(s->loop, has_started, s);
+    loop_until(s->loop, has_started, s);
     assert_int_equal(s->started, n);
 }
 
@@ -204,7 +204,7 @@ static bool is_running(void *arg)
 static void until_running(struct scene *s, size_t n)
 {
     s->wanted = n;
-    look_until(s->loop, is_running, s);
+    loop_until(s->loop, is_running, s);
 }
 
 /* One run is due, and waits for its mark until open_all(). */
@@ -232,7 +232,7 @@ static bool something_waits(void *arg)
 /* What is due now has come. */
 static void turns(struct scene *s)
 {
-    look_turns(s->loop, 10);
+    loop_turns(s->loop, 10);
     listen_to_link(s);
 }
 
@@ -256,8 +256,8 @@ static void test_what_ends_and_what_starts_next_are_one_commit(void **state)
     change(s, "ns/a");
     runner_begin(s->runner);
     until_started(s, 1);
-    stage_change(0, DELTA_MODIFIED, "ns/a", "a", "\"a\":2");
-    look_until(s->loop, nothing_waits, s);
+    hook_rig_change(0, DELTA_MODIFIED, "ns/a", "a", "\"a\":2");
+    loop_until(s->loop, nothing_waits, s);
     uint64_t commits = state_driver_status(s->state_driver).commits;
     runner_exited(s->runner,
                   &(struct helper_link_exit){.run = 1, .how = HELPER_LINK_EXITED, .value = 0});
@@ -293,7 +293,7 @@ static void test_a_disk_that_hangs_is_waited_for_once(void **state)
     assert_int_equal(s->commits_then, 0);
 
     open_all(s); /* it works again */
-    look_until(s->loop, nothing_waits, s);
+    loop_until(s->loop, nothing_waits, s);
     assert_int_equal(s->started, 2);
     uint64_t commits = state_driver_status(s->state_driver).commits;
     change(s, "ns/c"); /* that one waits again */
@@ -310,7 +310,7 @@ static void test_who_stood_still_does_not_blame_the_disk(void **state)
         close_gate(s, i);
     change(s, "ns/a");
     runner_begin(s->runner);
-    look_until(s->loop, something_waits, s);
+    loop_until(s->loop, something_waits, s);
     play_clock_pass(3600000);
     open_all(s);
     until_started(s, 1);
@@ -351,7 +351,7 @@ static void test_what_waits_when_all_is_killed_is_not_started(void **state)
     runner_kill_all(s->runner);
     assert_int_equal(runner_running(s->runner), 0);
     open_all(s);
-    look_until(s->loop, nothing_waits, s);
+    loop_until(s->loop, nothing_waits, s);
     turns(s);
     assert_int_equal(s->started, 0);
 }
@@ -364,7 +364,7 @@ static void test_what_waits_is_given_up_with_the_runner(void **state)
     runner_dispose(&s->runner);
     assert_null(s->runner); /* it is disposed once more when the test ends: that does nothing */
     open_all(s);
-    look_until(s->loop, nothing_waits, s);
+    loop_until(s->loop, nothing_waits, s);
     turns(s);
     assert_int_equal(s->started, 0);
 }

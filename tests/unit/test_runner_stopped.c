@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What informerd itself ends, as it ends, has not failed: the next process runs it. */
-#include "deaf_link.h"
 #include "hook_disk.h"
-#include "stage.h"
+#include "hook_rig.h"
+#include "silent_link.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -55,26 +55,26 @@ static int set_up(void **state)
     static struct scene scene;
     struct scene *s = &scene;
 
-    stage_set_up(state);
-    stage_add(&(struct stage_hook){.park_exit = PARK, .work_queue = {.attempts = 1}});
-    stage_sync(0);
+    hook_rig_set_up(state);
+    hook_rig_add(&(struct hook_rig_hook){.park_exit = PARK, .work_queue = {.attempts = 1}});
+    hook_rig_sync(0);
     s->loop = loop_create();
-    s->link = deaf_link_create(s->loop, &s->far);
+    s->link = silent_link_create(s->loop, &s->far);
     s->state_driver =
         state_driver_create(&(struct state_driver_params){.loop = s->loop}, &no_events, NULL);
     s->runner = runner_create(
         &(struct runner_params){
             .loop = s->loop,
             .link = s->link,
-            .hooks = &stage.hooks,
+            .hooks = &hook_rig.hooks,
             .state_driver = s->state_driver,
             .by_index = &hook,
             .context = {.node = "n", .instance = "i"}
     },
         &events, s);
     loop_task_init(&s->look, look);
-    stage.now = loop_now_ms(s->loop);
-    stage_change(0, DELTA_ADDED, "ns/n", "u1", "\"a\":1");
+    hook_rig.now = loop_now_ms(s->loop);
+    hook_rig_change(0, DELTA_ADDED, "ns/n", "u1", "\"a\":1");
     runner_begin(s->runner);
     run_until(s, 1);
     *state = s;
@@ -90,7 +90,7 @@ static int clean_up(void **state)
     helper_link_dispose(&s->link);
     close(s->far);
     loop_destroy(&s->loop);
-    return stage_clean_up(state);
+    return hook_rig_clean_up(state);
 }
 
 static void stop(struct scene *s, enum helper_link_how how, int value)
@@ -108,7 +108,7 @@ static struct delivery_record delivery(void)
 {
     struct hook_disk disk = {0};
 
-    hook_disk_commit(&disk, stage.hooks.v[0]);
+    hook_disk_commit(&disk, hook_rig.hooks.v[0]);
     struct delivery_record m = *hook_disk_delivery(&disk, "ns/n", "u1");
     hook_disk_clear(&disk);
     return m;

@@ -1,144 +1,144 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "work_queues.h"
+#include "scheduler_rig.h"
 
 static void test_min_interval_counts_from_the_start_of_what_really_starts(void **state)
 {
-    struct work_queue_params p = work_queues_params(0, 0, 3);
+    struct work_queue_params p = scheduler_rig_params(0, 0, 3);
 
     (void)state;
     p.min_interval_ms = 500;
-    work_queues_init(8, p);
-    work_queues_touch(0, 0);
-    work_queues_touch(0, 1);
-    work_queues_touch(1, 0);
-    work_queues_assert_starts(0, 0);
-    work_queues_assert_starts(1, 0); /* each lane has its own */
-    scheduler_started(&work_queues[0], work_queues_now);
-    work_queues_assert_starts_only_at(0, 1, 5500); /* though it has slots */
-    work_queues_touch(0, 2);
-    work_queues_assert_starts(0, 2); /* nothing was really started */
+    scheduler_rig_init(8, p);
+    scheduler_rig_touch(0, 0);
+    scheduler_rig_touch(0, 1);
+    scheduler_rig_touch(1, 0);
+    scheduler_rig_assert_starts(0, 0);
+    scheduler_rig_assert_starts(1, 0); /* each lane has its own */
+    scheduler_started(&work_queues[0], scheduler_rig_now);
+    scheduler_rig_assert_starts_only_at(0, 1, 5500); /* though it has slots */
+    scheduler_rig_touch(0, 2);
+    scheduler_rig_assert_starts(0, 2); /* nothing was really started */
 }
 
 static void test_min_interval_counts_from_a_start_that_had_to_wait(void **state)
 {
-    struct work_queue_params p = work_queues_params(0, 0, 3);
+    struct work_queue_params p = scheduler_rig_params(0, 0, 3);
 
     (void)state;
     p.min_interval_ms = 500;
-    work_queues_init(8, p);
-    work_queues_touch(0, 0);
-    work_queues_touch(0, 1);
-    work_queues_touch(0, 2);
-    work_queues_assert_starts(0, 0);
+    scheduler_rig_init(8, p);
+    scheduler_rig_touch(0, 0);
+    scheduler_rig_touch(0, 1);
+    scheduler_rig_touch(0, 2);
+    scheduler_rig_assert_starts(0, 0);
     scheduler_started(&work_queues[0], 5000);
     scheduler_began(&work_queues[0], 5000, 5070);
-    work_queues_assert_starts_only_at(0, 1, 5570);
+    scheduler_rig_assert_starts_only_at(0, 1, 5570);
     scheduler_started(&work_queues[0], 5570);
     scheduler_began(&work_queues[0], 5000, 5580); /* another one has started since */
-    work_queues_assert_starts_only_at(0, 2, 6070);
+    scheduler_rig_assert_starts_only_at(0, 2, 6070);
 }
 
 static void test_a_work_queue_that_waits_for_a_slot_does_not_wake_for_min_interval(void **state)
 {
-    struct work_queue_params p = work_queues_params(0, 0, 1);
+    struct work_queue_params p = scheduler_rig_params(0, 0, 1);
 
     (void)state;
     p.min_interval_ms = 500;
-    work_queues_init(8, p);
-    work_queues_touch(0, 0);
-    work_queues_touch(0, 1);
-    work_queues_assert_starts(0, 0);
-    scheduler_started(&work_queues[0], work_queues_now);
-    work_queues_assert_nothing();
-    assert_int_equal(scheduler_wake_ms(&work_queues_sched), NEVER_MS);
-    work_queues_done(0, 0, SCHEDULER_DONE);
-    work_queues_assert_starts_only_at(0, 1, 5500);
+    scheduler_rig_init(8, p);
+    scheduler_rig_touch(0, 0);
+    scheduler_rig_touch(0, 1);
+    scheduler_rig_assert_starts(0, 0);
+    scheduler_started(&work_queues[0], scheduler_rig_now);
+    scheduler_rig_assert_nothing();
+    assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched), NEVER_MS);
+    scheduler_rig_done(0, 0, SCHEDULER_DONE);
+    scheduler_rig_assert_starts_only_at(0, 1, 5500);
 }
 
 static void test_splay_is_added_to_each_burst_and_drawn_once(void **state)
 {
-    struct work_queue_params p = work_queues_params(200, 2000, 1);
+    struct work_queue_params p = scheduler_rig_params(200, 2000, 1);
     uint64_t least = UINT64_MAX;
     uint64_t most = 0;
 
     (void)state;
     p.splay_ms = 100;
-    work_queues_init(0, p);
+    scheduler_rig_init(0, p);
     for (int i = 0; i < 200; i++) {
-        work_queues_touch(0, 0);
-        uint64_t due = scheduler_wake_ms(&work_queues_sched);
-        uint64_t splay = due - work_queues_now - 200;
-        work_queues_now += 50;
-        work_queues_touch(0, 0);
-        assert_int_equal(scheduler_wake_ms(&work_queues_sched), due + 50);
-        work_queues_now = due + 50;
-        work_queues_assert_starts(0, 0);
-        work_queues_done(0, 0, SCHEDULER_DONE);
+        scheduler_rig_touch(0, 0);
+        uint64_t due = scheduler_wake_ms(&scheduler_rig_sched);
+        uint64_t splay = due - scheduler_rig_now - 200;
+        scheduler_rig_now += 50;
+        scheduler_rig_touch(0, 0);
+        assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched), due + 50);
+        scheduler_rig_now = due + 50;
+        scheduler_rig_assert_starts(0, 0);
+        scheduler_rig_done(0, 0, SCHEDULER_DONE);
         least = splay < least ? splay : least;
         most = splay > most ? splay : most;
     }
     assert_true(least < 10 && most > 90 && most <= 100);
     scheduler_hurry(&work_queues[0], &work_items[0][0]); /* first runs do not wait for it */
-    work_queues_assert_starts(0, 0);
-    work_queues_done(0, 0, SCHEDULER_FAILED);
-    work_queues_assert_starts_only_at(0, 0, work_queues_now + INITIAL); /* nor do retries */
+    scheduler_rig_assert_starts(0, 0);
+    scheduler_rig_done(0, 0, SCHEDULER_FAILED);
+    scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL); /* nor do retries */
 }
 
 static void test_splay_without_settling_waits_too(void **state)
 {
-    struct work_queue_params p = work_queues_params(0, 0, 1);
+    struct work_queue_params p = scheduler_rig_params(0, 0, 1);
 
     (void)state;
     p.splay_ms = 100;
-    work_queues_init(0, p);
+    scheduler_rig_init(0, p);
     for (int i = 0; i < 20; i++) {
-        work_queues_touch(0, 0);
+        scheduler_rig_touch(0, 0);
         uint64_t due = work_items[0][0].state == WORK_ITEM_SETTLING
-                           ? scheduler_wake_ms(&work_queues_sched)
-                           : work_queues_now;
-        assert_in_range(due, work_queues_now, work_queues_now + 100);
-        work_queues_now = due;
-        work_queues_assert_starts(0, 0);
-        work_queues_done(0, 0, SCHEDULER_DONE);
+                           ? scheduler_wake_ms(&scheduler_rig_sched)
+                           : scheduler_rig_now;
+        assert_in_range(due, scheduler_rig_now, scheduler_rig_now + 100);
+        scheduler_rig_now = due;
+        scheduler_rig_assert_starts(0, 0);
+        scheduler_rig_done(0, 0, SCHEDULER_DONE);
     }
 }
 
 static void test_a_work_item_rests_until_its_rerun_unless_something_changes(void **state)
 {
-    struct work_queue_params p = work_queues_params(200, 2000, 1);
+    struct work_queue_params p = scheduler_rig_params(200, 2000, 1);
 
     (void)state;
     p.rerun_ms = 5000;
-    work_queues_init(0, p);
-    scheduler_rest(&work_queues[0], &work_items[0][0], work_queues_now);
-    work_queues_touch(0, 0);
-    work_queues_assert_starts_only_at(0, 0, 5200);
-    work_queues_done(0, 0, SCHEDULER_DONE);
+    scheduler_rig_init(0, p);
+    scheduler_rest(&work_queues[0], &work_items[0][0], scheduler_rig_now);
+    scheduler_rig_touch(0, 0);
+    scheduler_rig_assert_starts_only_at(0, 0, 5200);
+    scheduler_rig_done(0, 0, SCHEDULER_DONE);
     scheduler_rest(&work_queues[0], &work_items[0][0], 5200);
-    work_queues_touch(0, 0);
+    scheduler_rig_touch(0, 0);
     scheduler_drop(&work_queues[0], &work_items[0][0]); /* the change was none: back to rest */
-    work_queues_assert_starts_only_at(0, 0, 10200);
-    work_queues_done(0, 0, SCHEDULER_DONE);
-    assert_int_equal(scheduler_wake_ms(&work_queues_sched),
+    scheduler_rig_assert_starts_only_at(0, 0, 10200);
+    scheduler_rig_done(0, 0, SCHEDULER_DONE);
+    assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched),
                      NEVER_MS); /* the owner says whether there is another one */
     scheduler_rest(&work_queues[0], &work_items[0][0], 10200);
     scheduler_rest(&work_queues[0], &work_items[0][0], NEVER_MS);
     assert_int_equal(work_items[0][0].state, WORK_ITEM_IDLE);
-    assert_int_equal(scheduler_wake_ms(&work_queues_sched), NEVER_MS);
+    assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched), NEVER_MS);
 }
 
 static void test_splay_is_added_to_reruns(void **state)
 {
-    struct work_queue_params p = work_queues_params(0, 0, 1);
+    struct work_queue_params p = scheduler_rig_params(0, 0, 1);
 
     (void)state;
     p.rerun_ms = 5000;
     p.splay_ms = 1000;
-    work_queues_init(0, p);
+    scheduler_rig_init(0, p);
     for (size_t u = 0; u < WORK_ITEMS; u++) {
-        scheduler_rest(&work_queues[0], &work_items[0][u], work_queues_now);
-        assert_in_range(work_items[0][u].rerun_at_ms, work_queues_now + 5000,
-                        work_queues_now + 6000);
+        scheduler_rest(&work_queues[0], &work_items[0][u], scheduler_rig_now);
+        assert_in_range(work_items[0][u].rerun_at_ms, scheduler_rig_now + 5000,
+                        scheduler_rig_now + 6000);
     }
     assert_int_not_equal(work_items[0][0].rerun_at_ms, work_items[0][1].rerun_at_ms);
 }
@@ -146,21 +146,21 @@ static void test_splay_is_added_to_reruns(void **state)
 static void test_what_is_parked_waits_for_a_change_or_a_person(void **state)
 {
     (void)state;
-    work_queues_init(0, work_queues_params(0, 0, 1));
-    work_queues_touch(0, 0);
-    work_queues_assert_starts(0, 0);
-    work_queues_done(0, 0, SCHEDULER_PARKED);
+    scheduler_rig_init(0, scheduler_rig_params(0, 0, 1));
+    scheduler_rig_touch(0, 0);
+    scheduler_rig_assert_starts(0, 0);
+    scheduler_rig_done(0, 0, SCHEDULER_PARKED);
     assert_int_equal(work_queues[0].parked, 1);
-    work_queues_assert_nothing();
-    assert_int_equal(scheduler_wake_ms(&work_queues_sched), NEVER_MS);
+    scheduler_rig_assert_nothing();
+    assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched), NEVER_MS);
     scheduler_now(&work_queues[0], &work_items[0][0]);
     assert_int_equal(work_queues[0].parked, 0);
-    work_queues_assert_starts(0, 0);
+    scheduler_rig_assert_starts(0, 0);
     assert_int_equal(work_items[0][0].failures, 1); /* the ladder stays */
-    work_queues_done(0, 0, SCHEDULER_PARKED);
-    work_queues_touch(0, 0);
-    work_queues_assert_starts_only_at(0, 0, work_queues_now + INITIAL);
-    work_queues_done(0, 0, SCHEDULER_PARKED);
+    scheduler_rig_done(0, 0, SCHEDULER_PARKED);
+    scheduler_rig_touch(0, 0);
+    scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
+    scheduler_rig_done(0, 0, SCHEDULER_PARKED);
     scheduler_drop(&work_queues[0], &work_items[0][0]);
     assert_int_equal(work_queues[0].parked, 0);
     assert_int_equal(work_items[0][0].failures, 0);
@@ -168,55 +168,55 @@ static void test_what_is_parked_waits_for_a_change_or_a_person(void **state)
 
 static void test_attempts_used_up_park(void **state)
 {
-    struct work_queue_params p = work_queues_params(0, 0, 1);
+    struct work_queue_params p = scheduler_rig_params(0, 0, 1);
 
     (void)state;
     p.attempts = 2;
-    work_queues_init(0, p);
-    work_queues_touch(0, 0);
-    work_queues_assert_starts(0, 0);
+    scheduler_rig_init(0, p);
+    scheduler_rig_touch(0, 0);
+    scheduler_rig_assert_starts(0, 0);
     assert_false(scheduler_is_last_try(&work_queues[0], &work_items[0][0]));
-    work_queues_done(0, 0, SCHEDULER_FAILED);
-    work_queues_assert_starts_only_at(0, 0, work_queues_now + INITIAL);
+    scheduler_rig_done(0, 0, SCHEDULER_FAILED);
+    scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
     assert_true(scheduler_is_last_try(&work_queues[0], &work_items[0][0]));
-    work_queues_touch(0, 0); /* what has changed deserves a try of its own */
-    work_queues_done(0, 0, SCHEDULER_FAILED);
-    work_queues_assert_starts_only_at(0, 0, work_queues_now + INITIAL);
-    work_queues_done(0, 0, SCHEDULER_FAILED);
+    scheduler_rig_touch(0, 0); /* what has changed deserves a try of its own */
+    scheduler_rig_done(0, 0, SCHEDULER_FAILED);
+    scheduler_rig_assert_starts_only_at(0, 0, scheduler_rig_now + INITIAL);
+    scheduler_rig_done(0, 0, SCHEDULER_FAILED);
     assert_int_equal(work_items[0][0].state, WORK_ITEM_PARKED);
 }
 
 static void test_a_blocked_work_queue_starts_nothing_and_wakes_nobody(void **state)
 {
     (void)state;
-    work_queues_init(0, work_queues_params(200, 2000, 1));
+    scheduler_rig_init(0, scheduler_rig_params(200, 2000, 1));
     scheduler_block(&work_queues[0], true);
-    work_queues_touch(0, 0);
-    work_queues_touch(1, 0);
-    work_queues_now += 200;
-    work_queues_assert_starts(1, 0); /* the others go on */
-    work_queues_assert_nothing();
-    assert_int_equal(scheduler_wake_ms(&work_queues_sched), NEVER_MS);
+    scheduler_rig_touch(0, 0);
+    scheduler_rig_touch(1, 0);
+    scheduler_rig_now += 200;
+    scheduler_rig_assert_starts(1, 0); /* the others go on */
+    scheduler_rig_assert_nothing();
+    assert_int_equal(scheduler_wake_ms(&scheduler_rig_sched), NEVER_MS);
     scheduler_block(&work_queues[0], false);
-    assert_true(scheduler_wake_ms(&work_queues_sched) <= work_queues_now);
-    work_queues_assert_starts(0, 0);
+    assert_true(scheduler_wake_ms(&scheduler_rig_sched) <= scheduler_rig_now);
+    scheduler_rig_assert_starts(0, 0);
 }
 
 static void test_now_starts_whatever_it_waits_for(void **state)
 {
     (void)state;
-    work_queues_init(0, work_queues_params(200, 2000, 1));
-    work_queues_touch(0, 0);
+    scheduler_rig_init(0, scheduler_rig_params(200, 2000, 1));
+    scheduler_rig_touch(0, 0);
     scheduler_now(&work_queues[0], &work_items[0][0]); /* settling */
-    work_queues_assert_starts(0, 0);
+    scheduler_rig_assert_starts(0, 0);
     scheduler_now(&work_queues[0], &work_items[0][0]); /* running: nothing */
-    work_queues_done(0, 0, SCHEDULER_FAILED);
+    scheduler_rig_done(0, 0, SCHEDULER_FAILED);
     scheduler_now(&work_queues[0], &work_items[0][0]); /* backoff */
     scheduler_now(&work_queues[0], &work_items[0][0]); /* ready: it keeps its place */
-    work_queues_assert_starts(0, 0);
-    work_queues_done(0, 0, SCHEDULER_DONE);
+    scheduler_rig_assert_starts(0, 0);
+    scheduler_rig_done(0, 0, SCHEDULER_DONE);
     scheduler_now(&work_queues[0], &work_items[0][0]); /* idle */
-    work_queues_assert_starts(0, 0);
+    scheduler_rig_assert_starts(0, 0);
 }
 
 int main(void)

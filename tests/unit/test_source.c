@@ -14,8 +14,8 @@
 #include "hook/hook.h"
 #include "hook/payload.h"
 #include "hook/why.h"
+#include "identified.h"
 #include "objects.h"
-#include "trusted.h"
 
 enum { STALE_AFTER = 30000 };
 
@@ -157,7 +157,7 @@ static void list(struct watch *w, const char *items)
              w == slices ? "EndpointSlice" : "Service", w == slices ? "discovery.k8s.io/v1" : "v1",
              items);
     assert_true(list_watch_body(f, body, strlen(body), now));
-    if (list_watch_end_trusted(f, NULL, now).what == LW_WATCH)
+    if (list_watch_end_identified(f, NULL, now).what == LW_WATCH)
         list_watch_head(f, &head, now.ms);
     view_tick(view, now);
     admin_streams_synced(streams);
@@ -261,7 +261,7 @@ static void test_a_stale_watch_makes_hooks_of_the_view_stale(void **state)
 
     (void)state;
     sync_all();
-    list_watch_end_trusted(watch_list_watch(services, 0), NULL, now);
+    list_watch_end_identified(watch_list_watch(services, 0), NULL, now);
     now.ms += STALE_AFTER;
     watch_tick(services, now);
     assert_false(of_view->sources[0].stale);

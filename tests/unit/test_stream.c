@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* admin/stream: what a reader of a source gets, and in which order. */
-#include "streamed.h"
+#include "admin_stream_rig.h"
 
 #include <string.h>
 
@@ -9,157 +9,167 @@
 static void test_objects_then_a_sync_line_then_changes(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){"b/x", "a/y", "a/x", NULL}, "5");
-    streamed_follow("w");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
+    admin_stream_rig_sync((const char *const[]){"b/x", "a/y", "a/x", NULL}, "5");
+    admin_stream_rig_follow("w");
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
     assert_non_null(strstr(
-        buf_cstr(&streamed.out),
+        buf_cstr(&admin_stream_rig.out),
         "{\"type\":\"ADDED\",\"cause\":\"relist\",\"cluster\":\"c\",\"source\":\"w\","
         "\"api_version\":\"v1\",\"kind\":\"ConfigMap\",\"namespace\":\"a\",\"name\":\"x\","
         "\"uid\":\"u\",\"resource_version\":\"5\",\"final_state_unknown\":false,\"received\":null,"
         "\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"namespace\":"
         "\"a\","
         "\"name\":\"x\",\"uid\":\"u\",\"resourceVersion\":\"5\"}}}\n"));
-    assert_non_null(strstr(buf_cstr(&streamed.out),
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out),
                            "{\"type\":\"SYNCED\",\"cluster\":\"c\",\"source\":\"w\","
                            "\"objects\":3,\"stale\":false}\n"));
-    assert_string_equal(streamed_sum_up(), "ADDED x;ADDED y;ADDED x;SYNCED ;");
+    assert_string_equal(admin_stream_rig_sum_up(), "ADDED x;ADDED y;ADDED x;SYNCED ;");
 
-    streamed_say("MODIFIED", "a/x", "6");
-    streamed_say("DELETED", "a/y", "7");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
+    admin_stream_rig_say("MODIFIED", "a/x", "6");
+    admin_stream_rig_say("DELETED", "a/y", "7");
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
     assert_non_null(
-        strstr(buf_cstr(&streamed.out), "\"received\":\"1970-01-01T00:00:01.000000001Z\""));
-    assert_non_null(strstr(buf_cstr(&streamed.out), "\"cause\":\"watch\""));
-    assert_string_equal(streamed_sum_up(), "MODIFIED x;DELETED y;");
-    streamed_expect(ADMIN_STREAM_EMPTY, "");
-    assert_null(admin_stream_complaint(streamed.stream));
+        strstr(buf_cstr(&admin_stream_rig.out), "\"received\":\"1970-01-01T00:00:01.000000001Z\""));
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"cause\":\"watch\""));
+    assert_string_equal(admin_stream_rig_sum_up(), "MODIFIED x;DELETED y;");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "");
+    assert_null(admin_stream_complaint(admin_stream_rig.stream));
 }
 
 static void test_a_source_without_objects(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed_follow("w");
-    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
 }
 
 /* Another name of the watch is what the reader knows. */
 static void test_the_name_it_was_asked_by(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){"a/x", NULL}, "5");
-    streamed_follow("twin");
-    assert_string_equal(admin_stream_name(streamed.stream), "twin");
-    streamed_say("MODIFIED", "a/x", "6");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
-    for (const char *at = buf_cstr(&streamed.out); (at = strstr(at, "\"source\":\"")) != NULL; at++)
+    admin_stream_rig_sync((const char *const[]){"a/x", NULL}, "5");
+    admin_stream_rig_follow("twin");
+    assert_string_equal(admin_stream_name(admin_stream_rig.stream), "twin");
+    admin_stream_rig_say("MODIFIED", "a/x", "6");
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
+    for (const char *at = buf_cstr(&admin_stream_rig.out);
+         (at = strstr(at, "\"source\":\"")) != NULL; at++)
         assert_memory_equal(at, "\"source\":\"twin\"", 15);
-    assert_null(strstr(buf_cstr(&streamed.out), "\"w\""));
-    assert_int_equal(streamed_lines(), 3);
+    assert_null(strstr(buf_cstr(&admin_stream_rig.out), "\"w\""));
+    assert_int_equal(admin_stream_rig_lines(), 3);
 }
 
 /* What the reader gets is a state and all that follows from it, wherever it was when it changed. */
 static void test_changes_while_the_objects_are_told(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){"a", "b", "c", NULL}, "5");
-    streamed_follow("w");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
-    assert_string_equal(streamed_sum_up(), "ADDED a;");
-    streamed_say("DELETED", "c", "6");
-    streamed_say("MODIFIED", "a", "7");
-    streamed_say("ADDED", "d", "8");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
-    assert_string_equal(streamed_sum_up(), "ADDED b;");
-    streamed_say("DELETED", "d", "9");
-    streamed_expect(ADMIN_STREAM_EMPTY, "ADDED c;SYNCED ;DELETED c;MODIFIED a;ADDED d;DELETED d;");
-    assert_int_equal(streamed.woken, 0); /* nobody slept */
+    admin_stream_rig_sync((const char *const[]){"a", "b", "c", NULL}, "5");
+    admin_stream_rig_follow("w");
+    assert_int_equal(admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, 1),
+                     ADMIN_STREAM_MORE);
+    assert_string_equal(admin_stream_rig_sum_up(), "ADDED a;");
+    admin_stream_rig_say("DELETED", "c", "6");
+    admin_stream_rig_say("MODIFIED", "a", "7");
+    admin_stream_rig_say("ADDED", "d", "8");
+    assert_int_equal(admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, 1),
+                     ADMIN_STREAM_MORE);
+    assert_string_equal(admin_stream_rig_sum_up(), "ADDED b;");
+    admin_stream_rig_say("DELETED", "d", "9");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY,
+                            "ADDED c;SYNCED ;DELETED c;MODIFIED a;ADDED d;DELETED d;");
+    assert_int_equal(admin_stream_rig.woken, 0); /* nobody slept */
 }
 
 static void test_nothing_before_the_source_is_synced(void **state)
 {
     (void)state;
-    streamed_follow("w");
-    streamed_expect(ADMIN_STREAM_EMPTY, "");
-    admin_streams_synced(streamed.hub);
-    assert_int_equal(streamed.woken, 0);
-    streamed_sync((const char *const[]){"a", NULL}, "5");
-    streamed_expect(ADMIN_STREAM_EMPTY, "");
-    admin_streams_synced(streamed.hub);
-    assert_int_equal(streamed.woken, 1);
-    admin_streams_synced(streamed.hub);
-    assert_int_equal(streamed.woken, 1);
-    streamed_expect(ADMIN_STREAM_EMPTY, "ADDED a;SYNCED ;");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "");
+    admin_streams_synced(admin_stream_rig.hub);
+    assert_int_equal(admin_stream_rig.woken, 0);
+    admin_stream_rig_sync((const char *const[]){"a", NULL}, "5");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "");
+    admin_streams_synced(admin_stream_rig.hub);
+    assert_int_equal(admin_stream_rig.woken, 1);
+    admin_streams_synced(admin_stream_rig.hub);
+    assert_int_equal(admin_stream_rig.woken, 1);
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "ADDED a;SYNCED ;");
 }
 
 static void test_ready_comes_once_after_empty(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed_follow("w");
-    streamed_say("ADDED", "a", "6");
-    assert_int_equal(streamed.woken, 0);
-    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;ADDED a;");
-    streamed_say("MODIFIED", "a", "7");
-    streamed_say("MODIFIED", "a", "8");
-    assert_int_equal(streamed.woken, 1);
-    streamed_expect(ADMIN_STREAM_EMPTY, "MODIFIED a;MODIFIED a;");
-    streamed_say("MODIFIED", "a", "9");
-    assert_int_equal(streamed.woken, 2);
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_say("ADDED", "a", "6");
+    assert_int_equal(admin_stream_rig.woken, 0);
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;ADDED a;");
+    admin_stream_rig_say("MODIFIED", "a", "7");
+    admin_stream_rig_say("MODIFIED", "a", "8");
+    assert_int_equal(admin_stream_rig.woken, 1);
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "MODIFIED a;MODIFIED a;");
+    admin_stream_rig_say("MODIFIED", "a", "9");
+    assert_int_equal(admin_stream_rig.woken, 2);
 }
 
 static void test_stale_and_fresh_are_lines(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed_follow("w");
-    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
-    admin_streams_stale(streamed.hub, (struct source){.watch = streamed.watch}, true,
-                        STREAMED_WALL_NS);
-    assert_int_equal(streamed.woken, 1);
-    admin_streams_stale(streamed.hub, (struct source){.watch = streamed.watch}, false,
-                        STREAMED_WALL_NS);
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
-    assert_non_null(strstr(buf_cstr(&streamed.out),
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    admin_streams_stale(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
+                        true, ADMIN_STREAM_RIG_WALL_NS);
+    assert_int_equal(admin_stream_rig.woken, 1);
+    admin_streams_stale(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
+                        false, ADMIN_STREAM_RIG_WALL_NS);
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out),
                            "{\"type\":\"STALE\",\"cause\":\"watch\",\"cluster\":\"c\","
                            "\"source\":\"w\",\"api_version\":null,"));
-    assert_non_null(strstr(buf_cstr(&streamed.out), "\"object\":null}\n"));
-    assert_string_equal(streamed_sum_up(), "STALE ;FRESH ;");
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"object\":null}\n"));
+    assert_string_equal(admin_stream_rig_sum_up(), "STALE ;FRESH ;");
 }
 
 static void test_it_says_so_if_the_source_is_stale_already(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed.now.ms += 40000; /* the stream of events was never opened */
-    streamed_follow("w");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
-    assert_non_null(strstr(buf_cstr(&streamed.out), "\"objects\":0,\"stale\":true}\n"));
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig.now.ms += 40000; /* the stream of events was never opened */
+    admin_stream_rig_follow("w");
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"objects\":0,\"stale\":true}\n"));
 }
 
 /* It may begin with what an earlier process has left, and that is stale. */
 static void test_it_says_so_if_the_source_begins_stale(void **state)
 {
-    const struct source w = {.watch = streamed.watch};
+    const struct source w = {.watch = admin_stream_rig.watch};
 
     (void)state;
-    streamed_follow("w");
-    admin_streams_stale(streamed.hub, w, true, STREAMED_WALL_NS);
-    streamed_expect(ADMIN_STREAM_EMPTY, "");
-    streamed_sync((const char *const[]){NULL}, "5");
-    admin_streams_synced(streamed.hub);
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
-    assert_non_null(strstr(buf_cstr(&streamed.out), "\"objects\":0,\"stale\":true}\n"));
-    assert_string_equal(streamed_sum_up(), "SYNCED ;");
-    admin_streams_stale(streamed.hub, w, false, STREAMED_WALL_NS);
-    streamed_expect(ADMIN_STREAM_EMPTY, "FRESH ;");
+    admin_stream_rig_follow("w");
+    admin_streams_stale(admin_stream_rig.hub, w, true, ADMIN_STREAM_RIG_WALL_NS);
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "");
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_streams_synced(admin_stream_rig.hub);
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"objects\":0,\"stale\":true}\n"));
+    assert_string_equal(admin_stream_rig_sum_up(), "SYNCED ;");
+    admin_streams_stale(admin_stream_rig.hub, w, false, ADMIN_STREAM_RIG_WALL_NS);
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "FRESH ;");
 }
 
 static void no_delta(void *arg, struct watch *from, const struct delta *d)
@@ -185,13 +195,13 @@ static void test_another_watch_is_not_heard(void **state)
     struct watch *other = objects_watch("other", &events, NULL);
 
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed_follow("w");
-    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
-    admin_streams_delta(streamed.hub, (struct source){.watch = other}, &d);
-    admin_streams_stale(streamed.hub, (struct source){.watch = other}, true, 1);
-    assert_int_equal(streamed.woken, 0);
-    streamed_expect(ADMIN_STREAM_EMPTY, "");
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = other}, &d);
+    admin_streams_stale(admin_stream_rig.hub, (struct source){.watch = other}, true, 1);
+    assert_int_equal(admin_stream_rig.woken, 0);
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "");
     object_unref(&o);
     watch_destroy(&other);
 }
@@ -204,51 +214,53 @@ static void test_an_object_on_many_lines_is_one(void **state)
     const struct delta d = {.type = DELTA_ADDED, .object = o, .received_ns = 1};
 
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed_follow("w");
-    admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
-    assert_non_null(strstr(buf_cstr(&streamed.out), "{  \"k\" : \t\"1\\n2\" }"));
-    assert_null(strchr(buf_cstr(&streamed.out), '\r'));
-    assert_string_equal(streamed_sum_up(), "SYNCED ;ADDED x;");
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig_follow("w");
+    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch}, &d);
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "{  \"k\" : \t\"1\\n2\" }"));
+    assert_null(strchr(buf_cstr(&admin_stream_rig.out), '\r'));
+    assert_string_equal(admin_stream_rig_sum_up(), "SYNCED ;ADDED x;");
     object_unref(&o);
 }
 
 static void test_pieces_are_as_large_as_asked(void **state)
 {
     (void)state;
-    streamed_sync_many(1000, "u", "5");
-    streamed_follow("w");
+    admin_stream_rig_sync_many(1000, "u", "5");
+    admin_stream_rig_follow("w");
     for (size_t told = 0; told < 1000;) {
-        buf_clear(&streamed.out);
-        assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 4000),
+        buf_clear(&admin_stream_rig.out);
+        assert_int_equal(admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, 4000),
                          ADMIN_STREAM_MORE);
-        assert_in_range(streamed.out.len, 4000, 4500);
-        told += streamed_lines();
+        assert_in_range(admin_stream_rig.out.len, 4000, 4500);
+        told += admin_stream_rig_lines();
         if (told + 20 > 1000)
             break;
     }
-    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
+    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY);
 }
 
-#define STREAMED(test) cmocka_unit_test_setup_teardown(test, streamed_set_up, streamed_tear_down)
+#define ADMIN_STREAM_RIG(test) \
+    cmocka_unit_test_setup_teardown(test, admin_stream_rig_set_up, admin_stream_rig_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STREAMED(test_objects_then_a_sync_line_then_changes),
-        STREAMED(test_a_source_without_objects),
-        STREAMED(test_the_name_it_was_asked_by),
-        STREAMED(test_changes_while_the_objects_are_told),
-        STREAMED(test_nothing_before_the_source_is_synced),
-        STREAMED(test_ready_comes_once_after_empty),
-        STREAMED(test_stale_and_fresh_are_lines),
-        STREAMED(test_it_says_so_if_the_source_is_stale_already),
-        STREAMED(test_it_says_so_if_the_source_begins_stale),
-        STREAMED(test_another_watch_is_not_heard),
-        STREAMED(test_an_object_on_many_lines_is_one),
-        STREAMED(test_pieces_are_as_large_as_asked),
+        ADMIN_STREAM_RIG(test_objects_then_a_sync_line_then_changes),
+        ADMIN_STREAM_RIG(test_a_source_without_objects),
+        ADMIN_STREAM_RIG(test_the_name_it_was_asked_by),
+        ADMIN_STREAM_RIG(test_changes_while_the_objects_are_told),
+        ADMIN_STREAM_RIG(test_nothing_before_the_source_is_synced),
+        ADMIN_STREAM_RIG(test_ready_comes_once_after_empty),
+        ADMIN_STREAM_RIG(test_stale_and_fresh_are_lines),
+        ADMIN_STREAM_RIG(test_it_says_so_if_the_source_is_stale_already),
+        ADMIN_STREAM_RIG(test_it_says_so_if_the_source_begins_stale),
+        ADMIN_STREAM_RIG(test_another_watch_is_not_heard),
+        ADMIN_STREAM_RIG(test_an_object_on_many_lines_is_one),
+        ADMIN_STREAM_RIG(test_pieces_are_as_large_as_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* admin/stream: readers that stay behind what changes, or behind the journal, are cut off. */
-#include "streamed.h"
+#include "admin_stream_rig.h"
 
 #include <string.h>
 
@@ -8,15 +8,17 @@
 
 static void expect_cut(void)
 {
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_ENDED);
-    assert_non_null(
-        strstr(buf_cstr(&streamed.out), "{\"type\":\"ERROR\",\"error\":\"the reader was too slow"));
-    assert_string_equal(streamed_sum_up(), "ERROR ;");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_ENDED);
-    assert_int_equal(streamed.out.len, 0);
-    assert_non_null(admin_stream_complaint(streamed.stream));
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_ENDED);
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out),
+                           "{\"type\":\"ERROR\",\"error\":\"the reader was too slow"));
+    assert_string_equal(admin_stream_rig_sum_up(), "ERROR ;");
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_ENDED);
+    assert_int_equal(admin_stream_rig.out.len, 0);
+    assert_non_null(admin_stream_complaint(admin_stream_rig.stream));
 }
 
 static void test_too_many_changes_cut_it_off(void **state)
@@ -25,19 +27,21 @@ static void test_too_many_changes_cut_it_off(void **state)
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
 
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed_follow("w");
-    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
     for (size_t i = 0; i < ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
-    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY); /* just so */
-    assert_int_equal(streamed_lines(), ADMIN_STREAM_BACKLOG);
-    buf_clear(&streamed.out);
+        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
+                            &d);
+    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY); /* just so */
+    assert_int_equal(admin_stream_rig_lines(), ADMIN_STREAM_BACKLOG);
+    buf_clear(&admin_stream_rig.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
+        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
+                            &d);
     expect_cut();
-    admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
-    streamed_expect(ADMIN_STREAM_ENDED, "");
+    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch}, &d);
+    admin_stream_rig_expect(ADMIN_STREAM_ENDED, "");
     object_unref(&o);
 }
 
@@ -47,8 +51,8 @@ static void test_too_many_bytes_cut_it_off(void **state)
     struct buf data = {0};
 
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed_follow("w");
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig_follow("w");
     buf_puts(&data, "\"a\":\"");
     for (size_t i = 0; i < (size_t)1000000; i++)
         buf_putc(&data, 'x');
@@ -56,10 +60,11 @@ static void test_too_many_bytes_cut_it_off(void **state)
     struct object *o = objects_make("a/x", "u", "1", buf_cstr(&data));
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
     for (size_t i = 0; i < ADMIN_STREAM_BACKLOG_BYTES / 1000000; i++)
-        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
-    assert_null(admin_stream_complaint(streamed.stream));
-    admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
-    assert_non_null(admin_stream_complaint(streamed.stream));
+        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
+                            &d);
+    assert_null(admin_stream_complaint(admin_stream_rig.stream));
+    admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch}, &d);
+    assert_non_null(admin_stream_complaint(admin_stream_rig.stream));
     expect_cut();
     object_unref(&o);
     buf_free(&data);
@@ -71,12 +76,14 @@ static void test_it_is_cut_off_while_the_objects_are_told(void **state)
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
 
     (void)state;
-    streamed_sync_many(10, "u", "5");
-    streamed_follow("w");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
-    buf_clear(&streamed.out);
+    admin_stream_rig_sync_many(10, "u", "5");
+    admin_stream_rig_follow("w");
+    assert_int_equal(admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, 1),
+                     ADMIN_STREAM_MORE);
+    buf_clear(&admin_stream_rig.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG + 20; i++)
-        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
+        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
+                            &d);
     expect_cut();
     object_unref(&o);
 }
@@ -87,20 +94,20 @@ static void test_a_list_that_replaces_all_is_no_fault_of_the_reader(void **state
     enum { MANY = ADMIN_STREAM_BACKLOG + 5000 };
 
     (void)state;
-    streamed_sync_many(MANY, "u", "5");
-    streamed_follow("w");
-    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
-    streamed_ask_anew();
-    streamed_sync_many(MANY, "v", "6");
-    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
-    assert_int_equal(streamed_lines(), MANY + MANY);
-    streamed_ask_anew();
-    streamed_sync((const char *const[]){NULL}, "7");
-    streamed_ask_anew();
-    streamed_sync_many(MANY, "x", "8");
-    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
-    assert_int_equal(streamed_lines(), MANY + MANY);
-    assert_null(admin_stream_complaint(streamed.stream));
+    admin_stream_rig_sync_many(MANY, "u", "5");
+    admin_stream_rig_follow("w");
+    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY);
+    admin_stream_rig_ask_anew();
+    admin_stream_rig_sync_many(MANY, "v", "6");
+    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY);
+    assert_int_equal(admin_stream_rig_lines(), MANY + MANY);
+    admin_stream_rig_ask_anew();
+    admin_stream_rig_sync((const char *const[]){NULL}, "7");
+    admin_stream_rig_ask_anew();
+    admin_stream_rig_sync_many(MANY, "x", "8");
+    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY);
+    assert_int_equal(admin_stream_rig_lines(), MANY + MANY);
+    assert_null(admin_stream_complaint(admin_stream_rig.stream));
 }
 
 /* Not even when it has not got the objects yet. */
@@ -109,12 +116,12 @@ static void test_all_objects_go_before_they_are_told(void **state)
     enum { MANY = ADMIN_STREAM_BACKLOG + 5000 };
 
     (void)state;
-    streamed_sync_many(MANY, "u", "5");
-    streamed_follow("w");
-    streamed_ask_anew();
-    streamed_sync_many(0, "u", "6");
-    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
-    assert_int_equal(streamed_lines(), MANY + 1 + MANY);
+    admin_stream_rig_sync_many(MANY, "u", "5");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_ask_anew();
+    admin_stream_rig_sync_many(0, "u", "6");
+    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY);
+    assert_int_equal(admin_stream_rig_lines(), MANY + 1 + MANY);
 }
 
 /* What the source held once is no measure for what comes later. */
@@ -124,14 +131,15 @@ static void test_a_source_that_shrank(void **state)
     const struct delta d = {.type = DELTA_MODIFIED, .object = o, .received_ns = 1};
 
     (void)state;
-    streamed_sync_many(100, "u", "5");
-    streamed_follow("w");
-    streamed_ask_anew();
-    streamed_sync_many(0, "u", "6");
-    assert_int_equal(streamed_pull_all(), ADMIN_STREAM_EMPTY);
-    buf_clear(&streamed.out);
+    admin_stream_rig_sync_many(100, "u", "5");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_ask_anew();
+    admin_stream_rig_sync_many(0, "u", "6");
+    assert_int_equal(admin_stream_rig_pull_all(), ADMIN_STREAM_EMPTY);
+    buf_clear(&admin_stream_rig.out);
     for (size_t i = 0; i <= ADMIN_STREAM_BACKLOG; i++)
-        admin_streams_delta(streamed.hub, (struct source){.watch = streamed.watch}, &d);
+        admin_streams_delta(admin_stream_rig.hub, (struct source){.watch = admin_stream_rig.watch},
+                            &d);
     expect_cut();
     object_unref(&o);
 }
@@ -139,14 +147,15 @@ static void test_a_source_that_shrank(void **state)
 static void test_destroyed_in_the_middle(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){"a", "b", NULL}, "5");
-    streamed_follow("w");
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
-    streamed_say("MODIFIED", "a", "6");
-    admin_stream_destroy(&streamed.stream);
-    assert_null(streamed.stream);
-    streamed_say("MODIFIED", "a", "7");
-    admin_stream_destroy(&streamed.stream);
+    admin_stream_rig_sync((const char *const[]){"a", "b", NULL}, "5");
+    admin_stream_rig_follow("w");
+    assert_int_equal(admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, 1),
+                     ADMIN_STREAM_MORE);
+    admin_stream_rig_say("MODIFIED", "a", "6");
+    admin_stream_destroy(&admin_stream_rig.stream);
+    assert_null(admin_stream_rig.stream);
+    admin_stream_rig_say("MODIFIED", "a", "7");
+    admin_stream_destroy(&admin_stream_rig.stream);
 }
 
 /* ---- The journal */
@@ -154,74 +163,80 @@ static void test_destroyed_in_the_middle(void **state)
 static void note(size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        journal_hook(streamed.journal, 1, "h", str_c(""), "paused");
+        journal_hook(admin_stream_rig.journal, 1, "h", str_c(""), "paused");
 }
 
 static void test_the_journal_is_followed_from_its_oldest_line(void **state)
 {
     (void)state;
     note(2);
-    streamed_follow_journal();
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
-    assert_int_equal(streamed_lines(), 2);
+    admin_stream_rig_follow_journal();
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
+    assert_int_equal(admin_stream_rig_lines(), 2);
     note(1);
-    assert_int_equal(streamed.woken, 1);
+    assert_int_equal(admin_stream_rig.woken, 1);
     note(1);
-    assert_int_equal(streamed.woken, 1);
-    buf_clear(&streamed.out);
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_EMPTY);
-    assert_non_null(strstr(buf_cstr(&streamed.out), "\"seq\":3,"));
-    assert_non_null(strstr(buf_cstr(&streamed.out), "\"seq\":4,"));
-    assert_string_equal(admin_stream_name(streamed.stream), "events");
+    assert_int_equal(admin_stream_rig.woken, 1);
+    buf_clear(&admin_stream_rig.out);
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_EMPTY);
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"seq\":3,"));
+    assert_non_null(strstr(buf_cstr(&admin_stream_rig.out), "\"seq\":4,"));
+    assert_string_equal(admin_stream_name(admin_stream_rig.stream), "events");
 }
 
 static void test_a_follower_of_the_journal_falls_behind(void **state)
 {
     (void)state;
-    streamed_follow_journal();
+    admin_stream_rig_follow_journal();
     note(10);
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, 1), ADMIN_STREAM_MORE);
+    assert_int_equal(admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, 1),
+                     ADMIN_STREAM_MORE);
     note(JOURNAL_LINES);
-    buf_clear(&streamed.out);
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_ENDED);
+    buf_clear(&admin_stream_rig.out);
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_ENDED);
     assert_string_equal(
-        buf_cstr(&streamed.out),
+        buf_cstr(&admin_stream_rig.out),
         "{\"what\":\"error\",\"error\":\"the reader was too slow: lines are lost\",\"lost\":9}\n");
-    assert_non_null(admin_stream_complaint(streamed.stream));
+    assert_non_null(admin_stream_complaint(admin_stream_rig.stream));
     note(1);
-    assert_int_equal(admin_stream_pull(streamed.stream, &streamed.out, STREAMED_PIECE),
-                     ADMIN_STREAM_ENDED);
+    assert_int_equal(
+        admin_stream_pull(admin_stream_rig.stream, &admin_stream_rig.out, ADMIN_STREAM_RIG_PIECE),
+        ADMIN_STREAM_ENDED);
 }
 
 static void test_who_follows_a_source_hears_no_journal(void **state)
 {
     (void)state;
-    streamed_sync((const char *const[]){NULL}, "5");
-    streamed_follow("w");
-    streamed_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
+    admin_stream_rig_sync((const char *const[]){NULL}, "5");
+    admin_stream_rig_follow("w");
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "SYNCED ;");
     note(1);
-    assert_int_equal(streamed.woken, 0);
-    streamed_expect(ADMIN_STREAM_EMPTY, "");
+    assert_int_equal(admin_stream_rig.woken, 0);
+    admin_stream_rig_expect(ADMIN_STREAM_EMPTY, "");
 }
 
-#define STREAMED(test) cmocka_unit_test_setup_teardown(test, streamed_set_up, streamed_tear_down)
+#define ADMIN_STREAM_RIG(test) \
+    cmocka_unit_test_setup_teardown(test, admin_stream_rig_set_up, admin_stream_rig_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STREAMED(test_too_many_changes_cut_it_off),
-        STREAMED(test_too_many_bytes_cut_it_off),
-        STREAMED(test_it_is_cut_off_while_the_objects_are_told),
-        STREAMED(test_a_list_that_replaces_all_is_no_fault_of_the_reader),
-        STREAMED(test_all_objects_go_before_they_are_told),
-        STREAMED(test_a_source_that_shrank),
-        STREAMED(test_destroyed_in_the_middle),
-        STREAMED(test_the_journal_is_followed_from_its_oldest_line),
-        STREAMED(test_a_follower_of_the_journal_falls_behind),
-        STREAMED(test_who_follows_a_source_hears_no_journal),
+        ADMIN_STREAM_RIG(test_too_many_changes_cut_it_off),
+        ADMIN_STREAM_RIG(test_too_many_bytes_cut_it_off),
+        ADMIN_STREAM_RIG(test_it_is_cut_off_while_the_objects_are_told),
+        ADMIN_STREAM_RIG(test_a_list_that_replaces_all_is_no_fault_of_the_reader),
+        ADMIN_STREAM_RIG(test_all_objects_go_before_they_are_told),
+        ADMIN_STREAM_RIG(test_a_source_that_shrank),
+        ADMIN_STREAM_RIG(test_destroyed_in_the_middle),
+        ADMIN_STREAM_RIG(test_the_journal_is_followed_from_its_oldest_line),
+        ADMIN_STREAM_RIG(test_a_follower_of_the_journal_falls_behind),
+        ADMIN_STREAM_RIG(test_who_follows_a_source_hears_no_journal),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,7 @@ static void test_handshake_in_portions(void **state)
 }
 
 /* More than a record holds, both ways, in one piece and in many. */
-static void talk(struct world *w, size_t n, size_t step)
+static void list_watch_script(struct world *w, size_t n, size_t step)
 {
     char *sent = mem_alloc(n);
     struct buf up = {0};
@@ -130,10 +130,10 @@ static void test_data_both_ways(void **state)
         struct world w;
 
         begin(&w, v);
-        talk(&w, 1, TLS_PAIR_ALL);
-        talk(&w, 100000, TLS_PAIR_ALL);
-        talk(&w, 100000, 1000);
-        talk(&w, 16384, 1);
+        list_watch_script(&w, 1, TLS_PAIR_ALL);
+        list_watch_script(&w, 100000, TLS_PAIR_ALL);
+        list_watch_script(&w, 100000, 1000);
+        list_watch_script(&w, 16384, 1);
         end(&w);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/view: when what two watches hold is shown: synced, lists anew, held, stale. */
+#include "identified.h"
 #include "objects.h"
-#include "trusted.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -272,7 +272,8 @@ static void test_a_new_stream_delays_nothing(void **state)
     (void)state;
     sync_both();
     now.ms += 60000;
-    assert_int_equal(list_watch_end_trusted(watch_list_watch(slices, 0), NULL, now).what, LW_WATCH);
+    assert_int_equal(list_watch_end_identified(watch_list_watch(slices, 0), NULL, now).what,
+                     LW_WATCH);
     event(services, "ADDED", SERVICE("b", ""));
     says("+s/b ");
 }
@@ -296,10 +297,10 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
     (void)state;
     sync_both();
     list_anew(slices);
-    assert_int_equal(
-        list_watch_end_trusted(watch_list_watch(slices, 0), &(struct err){.kind = ERR_REFUSED}, now)
-            .what,
-        LW_WAIT);
+    assert_int_equal(list_watch_end_identified(watch_list_watch(slices, 0),
+                                               &(struct err){.kind = ERR_REFUSED}, now)
+                         .what,
+                     LW_WAIT);
     event(services, "ADDED", SERVICE("b", ""));
     now.ms += STALE_AFTER - 100;
     says("");
@@ -319,8 +320,8 @@ static void test_the_first_look_may_be_a_stale_one(void **state)
     (void)state;
     first_list(services, SERVICE("a", ""));
     list_anew(services);
-    assert_int_equal(list_watch_end_trusted(watch_list_watch(services, 0),
-                                            &(struct err){.kind = ERR_REFUSED}, now)
+    assert_int_equal(list_watch_end_identified(watch_list_watch(services, 0),
+                                               &(struct err){.kind = ERR_REFUSED}, now)
                          .what,
                      LW_WAIT);
     now.ms += STALE_AFTER - 100;
@@ -350,8 +351,8 @@ static void test_nothing_is_stale_before_it_is_synced(void **state)
 {
     (void)state;
     first_list(services, SERVICE("a", ""));
-    assert_int_equal(list_watch_end_trusted(watch_list_watch(services, 0),
-                                            &(struct err){.kind = ERR_REFUSED}, now)
+    assert_int_equal(list_watch_end_identified(watch_list_watch(services, 0),
+                                               &(struct err){.kind = ERR_REFUSED}, now)
                          .what,
                      LW_WAIT);
     now.ms += 200000;

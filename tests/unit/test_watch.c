@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "talk.h"
-#include "trusted.h"
+#include "identified.h"
+#include "list_watch_script.h"
 
 static struct watch *w;
 static struct list_watch_now now;
@@ -205,7 +205,7 @@ static struct list_watch_action refuse(int code, const char *body)
 {
     head(code, "application/json");
     assert_true(list_watch_body(list_watch(), body, strlen(body), now));
-    return list_watch_end_trusted(list_watch(), NULL, now);
+    return list_watch_end_identified(list_watch(), NULL, now);
 }
 
 static void test_the_state_says_what_it_does(void **state)
@@ -255,7 +255,7 @@ static void test_the_end_of_a_quiet_stream_is_not_stale(void **state)
     head(200, "application/json");
     now.ms += 310000;
     assert_false(status().stale);
-    list_watch_end_trusted(list_watch(), NULL, now);
+    list_watch_end_identified(list_watch(), NULL, now);
     assert_state("watching");
     assert_false(status().stale);
     now.ms += 29999;
@@ -274,10 +274,10 @@ static void test_a_stream_that_is_lost_becomes_stale(void **state)
     objects_sync(w, "", "9", now);
     head(200, "application/json");
     now.ms += 5000;
-    list_watch_end_trusted(list_watch(), &lost, now);
+    list_watch_end_identified(list_watch(), &lost, now);
     for (int i = 0; i < 10; i++) {
         now.ms += 3001;
-        assert_int_equal(list_watch_end_trusted(list_watch(), &lost, now).what, LW_WAIT);
+        assert_int_equal(list_watch_end_identified(list_watch(), &lost, now).what, LW_WAIT);
         list_watch_timer(list_watch(), now.ms);
     }
     assert_true(status().stale);
@@ -294,7 +294,7 @@ static void test_answers_without_meaning_do_not_keep_it_fresh(void **state)
         now.ms += 15001;
         head(200, i == 0 ? "" : "text/html");
         assert_false(list_watch_body(list_watch(), page, sizeof(page) - 1, now));
-        assert_int_equal(list_watch_end_trusted(list_watch(), NULL, now).what, LW_WAIT);
+        assert_int_equal(list_watch_end_identified(list_watch(), NULL, now).what, LW_WAIT);
         list_watch_timer(list_watch(), now.ms);
     }
     assert_true(status().stale);
@@ -313,7 +313,7 @@ static void test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh(void
         assert_true(list_watch_status(list_watch()).connected);
         assert_false(list_watch_body(list_watch(), error, sizeof(error) - 1, now));
         assert_false(list_watch_status(list_watch()).connected);
-        assert_int_equal(list_watch_end_trusted(list_watch(), NULL, now).what, LW_WAIT);
+        assert_int_equal(list_watch_end_identified(list_watch(), NULL, now).what, LW_WAIT);
         assert_int_equal(list_watch_timer(list_watch(), now.ms).what, LW_WATCH);
     }
     assert_true(status().stale);
@@ -334,8 +334,8 @@ static void test_the_worst_stream_speaks_for_all(void **state)
         objects_answer(watch_list_watch(made, i), PAGE("5", "", ""), now);
     }
     assert_true(watch_synced(made));
-    list_watch_end_trusted(watch_list_watch(made, 1),
-                           &(struct err){.kind = ERR_REFUSED, .text = "gone"}, now);
+    list_watch_end_identified(watch_list_watch(made, 1),
+                              &(struct err){.kind = ERR_REFUSED, .text = "gone"}, now);
     assert_string_equal(watch_status(made, now.ms).state, "backoff");
     assert_int_equal(watch_status(made, now.ms).err->kind, ERR_REFUSED);
     assert_true(watch_synced(made)); /* for good */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/watch: no server answers, and what an earlier process has left is shown, stale (DESIGN 1.4.1, 1.6). */
-#include "resumed.h"
-#include "trusted.h"
+#include "identified.h"
+#include "resume_rig.h"
 
 #include <string.h>
 
@@ -9,72 +9,72 @@ enum { STALE_AFTER = 30000 };
 
 static void begins(void)
 {
-    assert_true(watch_begin_stale(resumed.w, resumed.now, 0));
-    resumed_hears("stale");
+    assert_true(watch_begin_stale(resume_rig.w, resume_rig.now, 0));
+    resume_rig_hears("stale");
 }
 
 static void looks(const char *want)
 {
-    uint64_t ignored = watch_tick(resumed.w, resumed.now);
+    uint64_t ignored = watch_tick(resume_rig.w, resume_rig.now);
 
     (void)ignored;
-    resumed_hears(want);
+    resume_rig_hears(want);
 }
 
 static void is_shown(bool stale)
 {
-    assert_true(watch_synced(resumed.w));
-    assert_true(watch_status(resumed.w, resumed.now.ms).synced);
-    assert_true(watch_stale(resumed.w) == stale);
-    assert_true(watch_status(resumed.w, resumed.now.ms).stale == stale);
+    assert_true(watch_synced(resume_rig.w));
+    assert_true(watch_status(resume_rig.w, resume_rig.now.ms).synced);
+    assert_true(watch_stale(resume_rig.w) == stale);
+    assert_true(watch_status(resume_rig.w, resume_rig.now.ms).stale == stale);
 }
 
 static void starts_from(enum resume_kind kind, const char *rv)
 {
-    resumed_start_from(kind, rv);
+    resume_rig_start_from(kind, rv);
     begins();
 }
 
 static void test_what_was_left_is_synced_and_stale_at_once(void **state)
 {
     (void)state;
-    resumed_load("ns/a", "u1", "3");
-    resumed_resume(RESUME_WHOLE, "10");
-    assert_false(watch_synced(resumed.w));
+    resume_rig_load("ns/a", "u1", "3");
+    resume_rig_resume(RESUME_WHOLE, "10");
+    assert_false(watch_synced(resume_rig.w));
     looks("");
     begins();
     is_shown(true);
-    assert_false(watch_settled(resumed.w));
-    assert_true(watch_begin_stale(resumed.w, resumed.now, 0)); /* told once */
+    assert_false(watch_settled(resume_rig.w));
+    assert_true(watch_begin_stale(resume_rig.w, resume_rig.now, 0)); /* told once */
     looks("");
-    assert_int_equal(watch_tick(resumed.w, resumed.now), UINT64_MAX);
-    resumed_keeps("");
-    resumed_start();
-    resumed_asks(WATCHES("10"));
+    assert_int_equal(watch_tick(resume_rig.w, resume_rig.now), UINT64_MAX);
+    resume_rig_keeps("");
+    resume_rig_start();
+    resume_rig_asks(WATCHES("10"));
 }
 
 static void test_it_is_fresh_when_it_has_caught_up(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, "10");
-    resumed_head();
-    assert_true(list_watch_status(resumed_feed()).connected);
+    resume_rig_head();
+    assert_true(list_watch_status(resume_rig_feed()).connected);
     looks("");
     is_shown(true);
-    resumed_body(EVENT("DELETED", "a", "u1", "11"));
+    resume_rig_body(EVENT("DELETED", "a", "u1", "11"));
     looks("-ns/a:u1:11(watch)");
-    resumed_silence(500);
+    resume_rig_silence(500);
     looks("fresh");
     is_shown(false);
-    assert_true(watch_settled(resumed.w));
+    assert_true(watch_settled(resume_rig.w));
 }
 
 static void test_a_bookmark_makes_it_fresh(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, "10");
-    resumed_head();
-    resumed_body(BOOKMARK("20"));
+    resume_rig_head();
+    resume_rig_body(BOOKMARK("20"));
     looks("fresh");
 }
 
@@ -82,8 +82,8 @@ static void test_a_list_tells_what_differs_first(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, NULL);
-    resumed_asks(LISTS_NEWEST);
-    resumed_answer(PAGE("30", "", ITEM("b", "u2", "25", "")));
+    resume_rig_asks(LISTS_NEWEST);
+    resume_rig_answer(PAGE("30", "", ITEM("b", "u2", "25", "")));
     looks("-ns/a:u1:3?(restart) ~ns/b:u2:25(restart) fresh");
     is_shown(false);
 }
@@ -91,20 +91,20 @@ static void test_a_list_tells_what_differs_first(void **state)
 static void test_the_guard_judges_that_list_and_then_nothing_is_stale(void **state)
 {
     (void)state;
-    resumed.params.guard.relist_deletes = 50;
-    resumed_make();
+    resume_rig.params.guard.relist_deletes = 50;
+    resume_rig_make();
     starts_from(RESUME_WHOLE, NULL);
-    resumed_answer(PAGE("30", "", ""));
-    resumed_hears("");
-    assert_non_null(watch_status(resumed.w, resumed.now.ms).held);
-    assert_int_equal(store_count(watch_store(resumed.w)), 2);
+    resume_rig_answer(PAGE("30", "", ""));
+    resume_rig_hears("");
+    assert_non_null(watch_status(resume_rig.w, resume_rig.now.ms).held);
+    assert_int_equal(store_count(watch_store(resume_rig.w)), 2);
     looks("fresh"); /* it differs for our own sake */
-    assert_true(watch_synced(resumed.w));
-    resumed.now.ms += resumed.next.wait_ms;
-    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
+    assert_true(watch_synced(resume_rig.w));
+    resume_rig.now.ms += resume_rig.next.wait_ms;
+    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
     looks("");
-    resumed_answer(PAGE("30", "", ""));
-    resumed_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
+    resume_rig_answer(PAGE("30", "", ""));
+    resume_rig_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
 }
 
 static void test_errors_keep_it_stale(void **state)
@@ -112,13 +112,13 @@ static void test_errors_keep_it_stale(void **state)
     (void)state;
     starts_from(RESUME_WHOLE, "10");
     for (int i = 0; i < 3; i++) {
-        resumed.next =
-            list_watch_end_trusted(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
-        resumed.now.ms += resumed.next.wait_ms;
+        resume_rig.next = list_watch_end_identified(
+            resume_rig_feed(), &(struct err){.kind = ERR_REFUSED}, resume_rig.now);
+        resume_rig.now.ms += resume_rig.next.wait_ms;
         looks("");
-        resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
+        resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
     }
-    resumed_asks(WATCHES("10"));
+    resume_rig_asks(WATCHES("10"));
     is_shown(true);
 }
 
@@ -126,15 +126,15 @@ static void test_later_it_is_a_watch_like_any_other(void **state)
 {
     (void)state;
     starts_from(RESUME_WHOLE, "10");
-    resumed_head();
-    resumed_silence(500);
+    resume_rig_head();
+    resume_rig_silence(500);
     looks("fresh");
-    resumed.now.ms += 2000;
-    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
-    resumed.next =
-        list_watch_end_trusted(resumed_feed(), &(struct err){.kind = ERR_REFUSED}, resumed.now);
-    assert_int_equal(watch_tick(resumed.w, resumed.now), resumed.now.ms + STALE_AFTER);
-    resumed.now.ms += STALE_AFTER;
+    resume_rig.now.ms += 2000;
+    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
+    resume_rig.next = list_watch_end_identified(resume_rig_feed(),
+                                                &(struct err){.kind = ERR_REFUSED}, resume_rig.now);
+    assert_int_equal(watch_tick(resume_rig.w, resume_rig.now), resume_rig.now.ms + STALE_AFTER);
+    resume_rig.now.ms += STALE_AFTER;
     looks("stale");
 }
 
@@ -143,19 +143,19 @@ static void test_all_streams_must_have_caught_up(void **state)
     static const char *const two[] = {"ns", "other"};
 
     (void)state;
-    resumed.params.namespaces = two;
-    resumed.params.namespace_count = 2;
-    resumed_make();
+    resume_rig.params.namespaces = two;
+    resume_rig.params.namespace_count = 2;
+    resume_rig_make();
     starts_from(RESUME_WHOLE, "10");
-    resumed_head();
-    resumed_silence(500);
+    resume_rig_head();
+    resume_rig_silence(500);
     looks("");
     is_shown(true);
-    list_watch_start(watch_list_watch(resumed.w, 1), resumed.now.ms);
-    list_watch_head(watch_list_watch(resumed.w, 1),
-                    &(struct http_head){.status = 200, .retry_after_s = -1}, resumed.now.ms);
-    assert_true(list_watch_body(watch_list_watch(resumed.w, 1), BOOKMARK("20"),
-                                strlen(BOOKMARK("20")), resumed.now));
+    list_watch_start(watch_list_watch(resume_rig.w, 1), resume_rig.now.ms);
+    list_watch_head(watch_list_watch(resume_rig.w, 1),
+                    &(struct http_head){.status = 200, .retry_after_s = -1}, resume_rig.now.ms);
+    assert_true(list_watch_body(watch_list_watch(resume_rig.w, 1), BOOKMARK("20"),
+                                strlen(BOOKMARK("20")), resume_rig.now));
     looks("fresh");
 }
 
@@ -164,23 +164,23 @@ static void test_a_resource_that_nobody_could_ask_for_is_shown(void **state)
     struct resource r;
 
     (void)state;
-    resumed.params.resource = "widgets.example.com";
-    resumed_make();
-    assert_non_null(watch_wants(resumed.w));
-    resumed_load("ns/a", "u1", "3");
-    resumed_resume(RESUME_WHOLE, "10");
+    resume_rig.params.resource = "widgets.example.com";
+    resume_rig_make();
+    assert_non_null(watch_wants(resume_rig.w));
+    resume_rig_load("ns/a", "u1", "3");
+    resume_rig_resume(RESUME_WHOLE, "10");
     begins();
     is_shown(true);
     looks("");
     assert_int_equal(resource_parse("configmaps", &r, NULL), ERR_OK);
-    assert_int_equal(watch_resolve(resumed.w, &r, NULL), ERR_OK);
+    assert_int_equal(watch_resolve(resume_rig.w, &r, NULL), ERR_OK);
     resource_fini(&r);
     is_shown(true);
     looks("");
-    resumed_start();
-    resumed_asks(WATCHES("10"));
-    resumed_head();
-    resumed_silence(500);
+    resume_rig_start();
+    resume_rig_asks(WATCHES("10"));
+    resume_rig_head();
+    resume_rig_silence(500);
     looks("fresh");
 }
 
@@ -188,8 +188,8 @@ static void test_a_resource_that_nobody_could_ask_for_is_shown(void **state)
 
 static void refuses(void)
 {
-    assert_false(watch_begin_stale(resumed.w, resumed.now, 0));
-    assert_false(watch_synced(resumed.w));
+    assert_false(watch_begin_stale(resume_rig.w, resume_rig.now, 0));
+    assert_false(watch_synced(resume_rig.w));
     looks("");
 }
 
@@ -197,17 +197,17 @@ static void test_what_is_not_all_of_it_is_not_shown(void **state)
 {
     (void)state;
     refuses(); /* nothing was left */
-    resumed_load("ns/a", "u1", "3");
+    resume_rig_load("ns/a", "u1", "3");
     refuses();
-    resumed_resume(RESUME_PARTIAL, "10");
+    resume_rig_resume(RESUME_PARTIAL, "10");
     refuses();
-    resumed_resume(RESUME_EDITED, "10");
+    resume_rig_resume(RESUME_EDITED, "10");
     refuses();
-    resumed_resume(RESUME_WHOLE, "10");
-    watch_forget(resumed.w);
+    resume_rig_resume(RESUME_WHOLE, "10");
+    watch_forget(resume_rig.w);
     refuses();
-    resumed_load_bare("ns", "a", "u1");
-    resumed_resume(RESUME_WHOLE, "10");
+    resume_rig_load_bare("ns", "a", "u1");
+    resume_rig_resume(RESUME_WHOLE, "10");
     refuses();
 }
 
@@ -215,10 +215,10 @@ static void test_what_is_not_all_of_it_is_not_shown(void **state)
 
 static void loads_bare(void)
 {
-    resumed_load_bare("ns", "a", "u1");
-    resumed_load_bare("ns", "b", "u2");
-    resumed_resume(RESUME_WHOLE, "10");
-    resumed_start();
+    resume_rig_load_bare("ns", "a", "u1");
+    resume_rig_load_bare("ns", "b", "u2");
+    resume_rig_resume(RESUME_WHOLE, "10");
+    resume_rig_start();
 }
 
 static void test_bare_objects_are_listed_and_told(void **state)
@@ -227,10 +227,10 @@ static void test_bare_objects_are_listed_and_told(void **state)
 
     (void)state;
     loads_bare();
-    resumed_asks(LISTS_FROM("10"));
-    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u9", "26", "")));
-    resumed_hears("-ns/b:u2:?(restart) ~ns/a:u1:3(restart) +ns/b:u9:26(restart)");
-    a = store_get(watch_store(resumed.w), str_c("ns/a"));
+    resume_rig_asks(LISTS_FROM("10"));
+    resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "") "," ITEM("b", "u9", "26", "")));
+    resume_rig_hears("-ns/b:u2:?(restart) ~ns/a:u1:3(restart) +ns/b:u9:26(restart)");
+    a = store_get(watch_store(resume_rig.w), str_c("ns/a"));
     assert_false(object_is_bare(a));
 }
 
@@ -238,20 +238,20 @@ static void test_a_bare_object_that_vanished_is_deleted_without_a_body(void **st
 {
     (void)state;
     loads_bare();
-    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
-    resumed_hears("-ns/b:u2:?(restart) ~ns/a:u1:3(restart)");
-    resumed_keeps("0-ns/b 0+ns/a:3");
+    resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resume_rig_hears("-ns/b:u2:?(restart) ~ns/a:u1:3(restart)");
+    resume_rig_keeps("0-ns/b 0+ns/a:3");
 }
 
 static void test_the_guard_counts_bare_objects(void **state)
 {
     (void)state;
-    resumed.params.guard.relist_deletes = 50;
-    resumed_make();
+    resume_rig.params.guard.relist_deletes = 50;
+    resume_rig_make();
     loads_bare();
-    resumed_answer(PAGE("30", "", ""));
-    resumed_hears("");
-    assert_int_equal(watch_status(resumed.w, resumed.now.ms).held_deletes, 2);
+    resume_rig_answer(PAGE("30", "", ""));
+    resume_rig_hears("");
+    assert_int_equal(watch_status(resume_rig.w, resume_rig.now.ms).held_deletes, 2);
 }
 
 static void test_bare_objects_are_in_the_way_of_their_own_stream_only(void **state)
@@ -259,13 +259,13 @@ static void test_bare_objects_are_in_the_way_of_their_own_stream_only(void **sta
     static const char *const two[] = {"ns", "other"};
 
     (void)state;
-    resumed.params.namespaces = two;
-    resumed.params.namespace_count = 2;
-    resumed_make();
-    resumed_load_bare("other", "x", "u7");
-    resumed_start_from(RESUME_WHOLE, "10");
-    assert_int_equal(resumed.next.what, LW_WATCH);
-    assert_int_equal(list_watch_start(watch_list_watch(resumed.w, 1), resumed.now.ms).what,
+    resume_rig.params.namespaces = two;
+    resume_rig.params.namespace_count = 2;
+    resume_rig_make();
+    resume_rig_load_bare("other", "x", "u7");
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    assert_int_equal(resume_rig.next.what, LW_WATCH);
+    assert_int_equal(list_watch_start(watch_list_watch(resume_rig.w, 1), resume_rig.now.ms).what,
                      LW_LIST);
 }
 
@@ -274,18 +274,18 @@ static void test_bare_objects_are_in_the_way_of_their_own_stream_only(void **sta
 static void test_an_order_of_before_the_start_is_carried_out(void **state)
 {
     (void)state;
-    resumed_load("ns/a", "u1", "3");
-    resumed_resume(RESUME_WHOLE, "10");
-    watch_relist(resumed.w, RELIST_MANUAL);
-    resumed_start();
-    resumed_asks(LISTS_NEWEST);
-    assert_false(list_watch_is_ordered(resumed_feed()));
-    resumed_has_version(" 9"); /* the next process does it, too */
-    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
-    resumed_has_version("30 30");
+    resume_rig_load("ns/a", "u1", "3");
+    resume_rig_resume(RESUME_WHOLE, "10");
+    watch_relist(resume_rig.w, RELIST_MANUAL);
+    resume_rig_start();
+    resume_rig_asks(LISTS_NEWEST);
+    assert_false(list_watch_is_ordered(resume_rig_feed()));
+    resume_rig_has_version(" 9"); /* the next process does it, too */
+    resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resume_rig_has_version("30 30");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, resumed_set_up, resumed_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, resume_rig_set_up, resume_rig_clean_up)
 
 int main(void)
 {

@@ -10,7 +10,7 @@
 #include "io/discovery_driver.h"
 #include "io/loop.h"
 #include "io/watch_driver.h"
-#include "look.h"
+#include "loop_until.h"
 #include "play_clock.h"
 #include "request_probe.h"
 #include "server.h"
@@ -158,7 +158,7 @@ static bool is_true(void *arg)
 static void run_until(struct rig *r, bool (*condition)(struct rig *r))
 {
     r->is_true = condition;
-    look_until(r->probe.loop, is_true, r);
+    loop_until(r->probe.loop, is_true, r);
 }
 
 static bool has_asked(struct rig *r)
@@ -285,7 +285,7 @@ static void pass_rounds(struct rig *r)
 {
     for (int i = 0; i < 5; i++) {
         play_clock_pass(r->retry_ms);
-        look_turns(r->probe.loop, 5);
+        loop_turns(r->probe.loop, 5);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/watch: resources that only discovery can tell (DESIGN 1.2; SCENARIOS 56). */
+#include "identified.h"
 #include "objects.h"
-#include "trusted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,17 +186,17 @@ static void test_only_a_version_that_discovery_chose_can_be_lost(void **state)
     assert_int_equal(finds("v1beta1", RESOURCE_NAMESPACED), ERR_OK);
     assert_false(watch_is_lost(w));
     list_watch_start(watch_list_watch(w, 0), 1);
-    list_watch_end_trusted(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 2});
+    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 2});
     assert_true(watch_is_lost(w));
     assert_int_equal(finds("v1", RESOURCE_NAMESPACED), ERR_OK);
     list_watch_restart(watch_list_watch(w, 0), (struct list_watch_now){.ms = 3});
-    list_watch_end_trusted(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 4});
+    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 4});
     assert_true(watch_is_lost(w)); /* another time */
     watch_destroy(&w);
     assert_int_equal(make("widgets.v1beta1.example.com", "*"), ERR_OK);
     assert_int_equal(finds("v1beta1", RESOURCE_NAMESPACED), ERR_OK);
     list_watch_start(watch_list_watch(w, 0), 1);
-    list_watch_end_trusted(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 2});
+    list_watch_end_identified(watch_list_watch(w, 0), &gone, (struct list_watch_now){.ms = 2});
     assert_false(watch_is_lost(w));
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/watch and cache/list_watch: how a watch goes on from what an earlier process has left: by the watch alone, or by a
  * list that is compared (DESIGN 1.3, 1.4.1, 1.4.8, 1.6). */
-#include "resumed.h"
-#include "trusted.h"
+#include "identified.h"
+#include "resume_rig.h"
 
 #include <string.h>
 
@@ -11,96 +11,96 @@
 static void test_s106_the_watch_goes_on_and_tells_what_happened(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_WHOLE, "10");
-    resumed_hears("");
-    resumed_asks(WATCHES("10"));
-    assert_int_equal(store_count(watch_store(resumed.w)), 2);
-    resumed_head();
-    resumed_body(EVENT("DELETED", "a", "u1", "11") EVENT("MODIFIED", "b", "u2", "12")
-                     EVENT("ADDED", "c", "u3", "13"));
-    resumed_hears("-ns/a:u1:11(watch) ~ns/b:u2:12(watch) +ns/c:u3:13(watch)");
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    resume_rig_hears("");
+    resume_rig_asks(WATCHES("10"));
+    assert_int_equal(store_count(watch_store(resume_rig.w)), 2);
+    resume_rig_head();
+    resume_rig_body(EVENT("DELETED", "a", "u1", "11") EVENT("MODIFIED", "b", "u2", "12")
+                        EVENT("ADDED", "c", "u3", "13"));
+    resume_rig_hears("-ns/a:u1:11(watch) ~ns/b:u2:12(watch) +ns/c:u3:13(watch)");
 }
 
 static void test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_WHOLE, "10");
-    assert_int_equal(list_watch_due_ms(resumed_feed()), UINT64_MAX);
-    assert_false(watch_synced(resumed.w));
-    resumed.now.ms += 5000; /* not open yet */
-    resumed_head();
-    assert_true(list_watch_status(resumed_feed()).connected);
-    resumed_silence(499);
-    assert_false(watch_synced(resumed.w));
-    resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
-    resumed_silence(499);
-    assert_false(watch_synced(resumed.w));
-    resumed_silence(1);
-    assert_true(watch_synced(resumed.w));
-    assert_true(watch_settled(resumed.w));
-    assert_true(list_watch_status(resumed_feed()).connected);
-    assert_int_equal(list_watch_due_ms(resumed_feed()), UINT64_MAX);
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    assert_int_equal(list_watch_due_ms(resume_rig_feed()), UINT64_MAX);
+    assert_false(watch_synced(resume_rig.w));
+    resume_rig.now.ms += 5000; /* not open yet */
+    resume_rig_head();
+    assert_true(list_watch_status(resume_rig_feed()).connected);
+    resume_rig_silence(499);
+    assert_false(watch_synced(resume_rig.w));
+    resume_rig_body(EVENT("MODIFIED", "b", "u2", "12"));
+    resume_rig_silence(499);
+    assert_false(watch_synced(resume_rig.w));
+    resume_rig_silence(1);
+    assert_true(watch_synced(resume_rig.w));
+    assert_true(watch_settled(resume_rig.w));
+    assert_true(list_watch_status(resume_rig_feed()).connected);
+    assert_int_equal(list_watch_due_ms(resume_rig_feed()), UINT64_MAX);
 }
 
 static void test_it_is_synced_at_its_first_bookmark(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_WHOLE, "10");
-    resumed_head();
-    resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
-    assert_false(watch_synced(resumed.w));
-    resumed_body(BOOKMARK("20"));
-    assert_true(watch_synced(resumed.w));
-    assert_int_equal(list_watch_due_ms(resumed_feed()),
-                     resumed.now.ms + 150000); /* a watch like any other */
-    resumed_has_version("20 20");
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    resume_rig_head();
+    resume_rig_body(EVENT("MODIFIED", "b", "u2", "12"));
+    assert_false(watch_synced(resume_rig.w));
+    resume_rig_body(BOOKMARK("20"));
+    assert_true(watch_synced(resume_rig.w));
+    assert_int_equal(list_watch_due_ms(resume_rig_feed()),
+                     resume_rig.now.ms + 150000); /* a watch like any other */
+    resume_rig_has_version("20 20");
 }
 
 static void test_a_bookmark_of_the_past_syncs_nothing(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_WHOLE, "10");
-    resumed_head();
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    resume_rig_head();
     assert_false(
-        list_watch_body(resumed_feed(), BOOKMARK("8"), strlen(BOOKMARK("8")), resumed.now));
-    assert_false(watch_synced(resumed.w));
-    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
-    resumed.now.ms += resumed.next.wait_ms;
-    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
-    resumed_asks(LISTS_NEWEST);
-    resumed_has_version(" 9"); /* it is in doubt */
+        list_watch_body(resume_rig_feed(), BOOKMARK("8"), strlen(BOOKMARK("8")), resume_rig.now));
+    assert_false(watch_synced(resume_rig.w));
+    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
+    resume_rig.now.ms += resume_rig.next.wait_ms;
+    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig_asks(LISTS_NEWEST);
+    resume_rig_has_version(" 9"); /* it is in doubt */
 }
 
 static void test_a_stream_that_ends_before_is_resumed_and_not_synced(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_WHOLE, "10");
-    resumed_head();
-    resumed.now.ms += 300;
-    resumed_body(EVENT("MODIFIED", "b", "u2", "12"));
-    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
-    resumed_asks(WATCHES("12"));
-    assert_false(watch_synced(resumed.w));
-    assert_int_equal(list_watch_status(resumed_feed()).follow_ms, 0);
-    resumed_head();
-    resumed_silence(500);
-    assert_true(watch_synced(resumed.w));
-    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
-    assert_int_equal(list_watch_status(resumed_feed()).follow_ms, resumed.now.ms);
-    resumed_head(); /* from resumed.now on it follows at once */
-    assert_int_equal(list_watch_due_ms(resumed_feed()), UINT64_MAX);
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    resume_rig_head();
+    resume_rig.now.ms += 300;
+    resume_rig_body(EVENT("MODIFIED", "b", "u2", "12"));
+    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
+    resume_rig_asks(WATCHES("12"));
+    assert_false(watch_synced(resume_rig.w));
+    assert_int_equal(list_watch_status(resume_rig_feed()).follow_ms, 0);
+    resume_rig_head();
+    resume_rig_silence(500);
+    assert_true(watch_synced(resume_rig.w));
+    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
+    assert_int_equal(list_watch_status(resume_rig_feed()).follow_ms, resume_rig.now.ms);
+    resume_rig_head(); /* from resumed.now on it follows at once */
+    assert_int_equal(list_watch_due_ms(resume_rig_feed()), UINT64_MAX);
 }
 
 static void test_later_lists_are_relists(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_WHOLE, "10");
-    resumed_head();
-    resumed_silence(500);
-    list_watch_order(resumed_feed(), RELIST_MANUAL);
-    resumed.next = list_watch_restart(resumed_feed(), resumed.now);
-    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
-    resumed_hears("-ns/b:u2:4?(relist)");
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    resume_rig_head();
+    resume_rig_silence(500);
+    list_watch_order(resume_rig_feed(), RELIST_MANUAL);
+    resume_rig.next = list_watch_restart(resume_rig_feed(), resume_rig.now);
+    resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resume_rig_hears("-ns/b:u2:4?(relist)");
 }
 
 /* ---- Resumed, and then listed. */
@@ -108,47 +108,47 @@ static void test_later_lists_are_relists(void **state)
 static void test_s109_differences_have_the_cause_restart(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_WHOLE, "10");
-    resumed_answer(ERROR_EVENT("410", "Expired", "too old"));
-    resumed_asks(LISTS_FROM("10"));
-    resumed_has_version("10 9");
-    resumed_answer(PAGE("30", "", ITEM("b", "u2", "25", "") "," ITEM("c", "u3", "26", "")));
-    resumed_hears("-ns/a:u1:3?(restart) ~ns/b:u2:25(restart) +ns/c:u3:26(restart)");
-    resumed_keeps("0-ns/a 0+ns/b:25 0+ns/c:26");
-    resumed_asks(WATCHES("30"));
-    assert_true(watch_synced(resumed.w));
-    resumed_has_version("30 30");
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    resume_rig_answer(ERROR_EVENT("410", "Expired", "too old"));
+    resume_rig_asks(LISTS_FROM("10"));
+    resume_rig_has_version("10 9");
+    resume_rig_answer(PAGE("30", "", ITEM("b", "u2", "25", "") "," ITEM("c", "u3", "26", "")));
+    resume_rig_hears("-ns/a:u1:3?(restart) ~ns/b:u2:25(restart) +ns/c:u3:26(restart)");
+    resume_rig_keeps("0-ns/a 0+ns/b:25 0+ns/c:26");
+    resume_rig_asks(WATCHES("30"));
+    assert_true(watch_synced(resume_rig.w));
+    resume_rig_has_version("30 30");
 }
 
 static void test_objects_without_a_version_are_compared_with_the_newest(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_WHOLE, "");
-    resumed_asks(LISTS_NEWEST);
-    resumed_has_version("");
-    resumed_answer(PAGE("30", "", ITEM("a", "u9", "25", "")));
-    resumed_hears("-ns/b:u2:4?(restart) -ns/a:u1:3?(restart) +ns/a:u9:25(restart)");
+    resume_rig_start_from(RESUME_WHOLE, "");
+    resume_rig_asks(LISTS_NEWEST);
+    resume_rig_has_version("");
+    resume_rig_answer(PAGE("30", "", ITEM("a", "u9", "25", "")));
+    resume_rig_hears("-ns/b:u2:4?(restart) -ns/a:u1:3?(restart) +ns/a:u9:25(restart)");
 }
 
 static void test_what_was_lost_of_the_objects_is_added(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_PARTIAL, "10");
-    resumed_asks(LISTS_FROM("10"));
-    resumed_answer(
+    resume_rig_start_from(RESUME_PARTIAL, "10");
+    resume_rig_asks(LISTS_FROM("10"));
+    resume_rig_answer(
         PAGE("30", "",
              ITEM("a", "u1", "3", "") "," ITEM("b", "u2", "4", "") "," ITEM("c", "u3", "9", "")));
-    resumed_hears("+ns/c:u3:9(restart)");
+    resume_rig_hears("+ns/c:u3:9(restart)");
 }
 
 static void test_nothing_that_was_left_is_a_first_list(void **state)
 {
     (void)state;
-    resumed_start();
-    resumed_asks(PATH "?resourceVersion=0&limit=500");
-    resumed_has_version("");
-    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
-    resumed_hears("+ns/a:u1:3(relist)");
+    resume_rig_start();
+    resume_rig_asks(PATH "?resourceVersion=0&limit=500");
+    resume_rig_has_version("");
+    resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resume_rig_hears("+ns/a:u1:3(relist)");
 }
 
 /* ---- Edited. */
@@ -160,37 +160,37 @@ static void test_nothing_that_was_left_is_a_first_list(void **state)
 static void test_what_an_edited_watch_does_not_list_has_left_if_it_exists(void **state)
 {
     (void)state;
-    resumed.params.label_selector = "new=x";
-    resumed_make();
-    resumed_start_from(RESUME_EDITED, "10");
-    resumed_asks(LISTS_FROM("10") "&labelSelector=new%3Dx");
-    resumed_has_version("");
-    resumed_answer(PAGE("30", "", ITEM("c", "u3", "9", "")));
-    resumed_hears("");
-    resumed_asks(LISTS_NEWEST);
-    resumed_answer(EXISTS(A "," ITEM("b", "u9", "34", "") "," ITEM("d", "u4", "5", "")));
-    resumed_hears("xns/a:u1:3(config) -ns/b:u2:4?(config) +ns/c:u3:9(config)");
-    resumed_keeps("0-ns/a 0-ns/b 0+ns/c:9");
-    resumed_has_version("30 30");
+    resume_rig.params.label_selector = "new=x";
+    resume_rig_make();
+    resume_rig_start_from(RESUME_EDITED, "10");
+    resume_rig_asks(LISTS_FROM("10") "&labelSelector=new%3Dx");
+    resume_rig_has_version("");
+    resume_rig_answer(PAGE("30", "", ITEM("c", "u3", "9", "")));
+    resume_rig_hears("");
+    resume_rig_asks(LISTS_NEWEST);
+    resume_rig_answer(EXISTS(A "," ITEM("b", "u9", "34", "") "," ITEM("d", "u4", "5", "")));
+    resume_rig_hears("xns/a:u1:3(config) -ns/b:u2:4?(config) +ns/c:u3:9(config)");
+    resume_rig_keeps("0-ns/a 0-ns/b 0+ns/c:9");
+    resume_rig_has_version("30 30");
 }
 
 static void test_what_exists_may_come_in_pages(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_EDITED, "10");
-    resumed_answer(PAGE("30", "", ""));
-    resumed_answer(PAGE("40", "next", ITEM("z", "u8", "1", "")));
-    resumed_asks(PATH "?limit=500&continue=next");
-    resumed_hears("");
-    resumed_answer(EXISTS(A));
-    resumed_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
+    resume_rig_start_from(RESUME_EDITED, "10");
+    resume_rig_answer(PAGE("30", "", ""));
+    resume_rig_answer(PAGE("40", "next", ITEM("z", "u8", "1", "")));
+    resume_rig_asks(PATH "?limit=500&continue=next");
+    resume_rig_hears("");
+    resume_rig_answer(EXISTS(A));
+    resume_rig_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
 }
 
 static void refuse(int status)
 {
-    list_watch_head(resumed_feed(), &(struct http_head){.status = status, .retry_after_s = -1},
-                    resumed.now.ms);
-    resumed.next = list_watch_end_trusted(resumed_feed(), NULL, resumed.now);
+    list_watch_head(resume_rig_feed(), &(struct http_head){.status = status, .retry_after_s = -1},
+                    resume_rig.now.ms);
+    resume_rig.next = list_watch_end_identified(resume_rig_feed(), NULL, resume_rig.now);
 }
 
 /* Who is not told what exists: the selectors say whether they are why it vanished. */
@@ -200,13 +200,13 @@ static void test_where_nobody_tells_what_exists_the_selectors_decide(void **stat
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
-        resumed.params.field_selector = "metadata.name!=a";
-        resumed_make();
-        resumed_start_from(RESUME_EDITED, "10");
-        resumed_answer(PAGE("30", "", ""));
-        resumed_hears("");
+        resume_rig.params.field_selector = "metadata.name!=a";
+        resume_rig_make();
+        resume_rig_start_from(RESUME_EDITED, "10");
+        resume_rig_answer(PAGE("30", "", ""));
+        resume_rig_hears("");
         refuse(statuses[i]);
-        resumed_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
+        resume_rig_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
     }
 }
 
@@ -216,17 +216,17 @@ static void test_who_may_tell_later_is_asked_again(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
-        resumed_make();
-        resumed_start_from(RESUME_EDITED, "10");
-        resumed_answer(PAGE("30", "", ""));
+        resume_rig_make();
+        resume_rig_start_from(RESUME_EDITED, "10");
+        resume_rig_answer(PAGE("30", "", ""));
         refuse(statuses[i]);
-        resumed_hears("");
-        assert_int_equal(resumed.next.what, LW_WAIT);
-        resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
-        resumed_asks(LISTS_FROM("10"));
-        resumed_answer(PAGE("31", "", ""));
-        resumed_answer(EXISTS(A));
-        resumed_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
+        resume_rig_hears("");
+        assert_int_equal(resume_rig.next.what, LW_WAIT);
+        resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+        resume_rig_asks(LISTS_FROM("10"));
+        resume_rig_answer(PAGE("31", "", ""));
+        resume_rig_answer(EXISTS(A));
+        resume_rig_hears("xns/a:u1:3(config) -ns/b:u2:4?(config)");
     }
 }
 
@@ -234,51 +234,52 @@ static void test_who_may_tell_later_is_asked_again(void **state)
 static void test_an_edit_does_not_switch_the_guard_off(void **state)
 {
     (void)state;
-    resumed.params.guard.relist_deletes = 40;
-    resumed.params.field_selector = "metadata.name!=a";
+    resume_rig.params.guard.relist_deletes = 40;
+    resume_rig.params.field_selector = "metadata.name!=a";
     for (int refused = 0; refused <= 1; refused++) {
-        resumed_make();
-        resumed_start_from(RESUME_EDITED, "10");
-        resumed_answer(PAGE("30", "", ""));
+        resume_rig_make();
+        resume_rig_start_from(RESUME_EDITED, "10");
+        resume_rig_answer(PAGE("30", "", ""));
         if (refused)
             refuse(403);
         else
-            resumed_answer(EXISTS(A));
-        resumed_hears("");
-        assert_string_equal(watch_status(resumed.w, resumed.now.ms).held, "deletes");
-        assert_int_equal(watch_status(resumed.w, resumed.now.ms).held_deletes, refused ? 2 : 1);
+            resume_rig_answer(EXISTS(A));
+        resume_rig_hears("");
+        assert_string_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, "deletes");
+        assert_int_equal(watch_status(resume_rig.w, resume_rig.now.ms).held_deletes,
+                         refused ? 2 : 1);
     }
 }
 
 static void test_what_an_edited_watch_keeps_differs_under_the_same_version(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_EDITED, "10");
-    resumed_answer(
+    resume_rig_start_from(RESUME_EDITED, "10");
+    resume_rig_answer(
         PAGE("30", "", ITEM("a", "u1", "3", "\"k\":\"v\"") "," ITEM("b", "u9", "7", "")));
-    resumed_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config) +ns/b:u9:7(config)");
+    resume_rig_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config) +ns/b:u9:7(config)");
 }
 
 static void test_a_reshaped_watch_has_lost_what_it_does_not_list(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_RESHAPED, "10");
-    resumed_asks(LISTS_FROM("10"));
-    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "\"k\":\"v\"")));
-    resumed_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config)");
+    resume_rig_start_from(RESUME_RESHAPED, "10");
+    resume_rig_asks(LISTS_FROM("10"));
+    resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "\"k\":\"v\"")));
+    resume_rig_hears("-ns/b:u2:4?(config) ~ns/a:u1:3(config)");
 }
 
 static void test_only_the_first_list_is_of_an_edited_watch(void **state)
 {
     (void)state;
-    resumed_start_from(RESUME_EDITED, "10");
-    resumed_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
-    resumed_answer(EXISTS(ITEM("b", "u2", "33", "")));
-    resumed_hears("xns/b:u2:4(config)");
-    list_watch_order(resumed_feed(), RELIST_MANUAL);
-    resumed.next = list_watch_restart(resumed_feed(), resumed.now);
-    resumed_answer(PAGE("31", "", ""));
-    resumed_hears("-ns/a:u1:3?(relist)");
+    resume_rig_start_from(RESUME_EDITED, "10");
+    resume_rig_answer(PAGE("30", "", ITEM("a", "u1", "3", "")));
+    resume_rig_answer(EXISTS(ITEM("b", "u2", "33", "")));
+    resume_rig_hears("xns/b:u2:4(config)");
+    list_watch_order(resume_rig_feed(), RELIST_MANUAL);
+    resume_rig.next = list_watch_restart(resume_rig_feed(), resume_rig.now);
+    resume_rig_answer(PAGE("31", "", ""));
+    resume_rig_hears("-ns/a:u1:3?(relist)");
 }
 
 /* ---- The guard. */
@@ -286,23 +287,23 @@ static void test_only_the_first_list_is_of_an_edited_watch(void **state)
 static void test_the_guard_holds_the_first_list(void **state)
 {
     (void)state;
-    resumed.params.guard.relist_deletes = 50;
-    resumed_make();
-    resumed_start_from(RESUME_WHOLE, "10");
-    resumed_answer(ERROR_EVENT("410", "Expired", "too old"));
-    resumed_answer(PAGE("30", "", ""));
-    resumed_hears("");
-    assert_string_equal(watch_status(resumed.w, resumed.now.ms).held, "deletes");
-    assert_int_equal(store_count(watch_store(resumed.w)), 2);
-    assert_false(watch_synced(resumed.w));
-    resumed_has_version(" 9");
-    assert_int_equal(resumed.next.what, LW_WAIT);
-    resumed.now.ms += resumed.next.wait_ms;
-    resumed.next = list_watch_timer(resumed_feed(), resumed.now.ms);
-    resumed_asks(LISTS_NEWEST);
-    resumed_answer(PAGE("31", "", ""));
-    resumed_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
-    resumed_has_version("31 31");
+    resume_rig.params.guard.relist_deletes = 50;
+    resume_rig_make();
+    resume_rig_start_from(RESUME_WHOLE, "10");
+    resume_rig_answer(ERROR_EVENT("410", "Expired", "too old"));
+    resume_rig_answer(PAGE("30", "", ""));
+    resume_rig_hears("");
+    assert_string_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, "deletes");
+    assert_int_equal(store_count(watch_store(resume_rig.w)), 2);
+    assert_false(watch_synced(resume_rig.w));
+    resume_rig_has_version(" 9");
+    assert_int_equal(resume_rig.next.what, LW_WAIT);
+    resume_rig.now.ms += resume_rig.next.wait_ms;
+    resume_rig.next = list_watch_timer(resume_rig_feed(), resume_rig.now.ms);
+    resume_rig_asks(LISTS_NEWEST);
+    resume_rig_answer(PAGE("31", "", ""));
+    resume_rig_hears("-ns/a:u1:3?(restart) -ns/b:u2:4?(restart)");
+    resume_rig_has_version("31 31");
 }
 
 static void test_the_guard_holds_a_list_older_than_the_last_one_of_before(void **state)
@@ -311,21 +312,21 @@ static void test_the_guard_holds_a_list_older_than_the_last_one_of_before(void *
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        resumed_make();
-        resumed_start_from(kinds[i], "");
-        resumed_asks(LISTS_NEWEST);
-        resumed_answer(PAGE("8", "", ITEM("a", "u1", "3", "")));
+        resume_rig_make();
+        resume_rig_start_from(kinds[i], "");
+        resume_rig_asks(LISTS_NEWEST);
+        resume_rig_answer(PAGE("8", "", ITEM("a", "u1", "3", "")));
         if (kinds[i] == RESUME_EDITED)
-            resumed_answer(EXISTS(ITEM("b", "u2", "4", "")));
-        resumed_hears("");
-        assert_string_equal(watch_status(resumed.w, resumed.now.ms).held, "backwards");
-        resumed_has_version("");
+            resume_rig_answer(EXISTS(ITEM("b", "u2", "4", "")));
+        resume_rig_hears("");
+        assert_string_equal(watch_status(resume_rig.w, resume_rig.now.ms).held, "backwards");
+        resume_rig_has_version("");
     }
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, resumed_set_up, resumed_clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, resume_rig_set_up, resume_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_s106_the_watch_goes_on_and_tells_what_happened),
         TEST(test_it_is_synced_when_the_open_stream_was_silent_for_half_a_second),

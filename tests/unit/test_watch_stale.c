@@ -3,8 +3,8 @@
 #include "objects.h"
 
 #include "base/log.h"
-#include "talk.h"
-#include "trusted.h"
+#include "identified.h"
+#include "list_watch_script.h"
 
 enum { STALE_AFTER = 30000 };
 
@@ -131,10 +131,11 @@ static void test_what_a_list_left_open_is_listed_again(void **state)
 static void lose(size_t i)
 {
     assert_int_equal(
-        list_watch_end_trusted(watch_list_watch(w, i), &(struct err){.kind = ERR_CLOSED}, now).what,
+        list_watch_end_identified(watch_list_watch(w, i), &(struct err){.kind = ERR_CLOSED}, now)
+            .what,
         LW_WATCH);
     assert_int_equal(
-        list_watch_end_trusted(watch_list_watch(w, i), &(struct err){.kind = ERR_REFUSED}, now)
+        list_watch_end_identified(watch_list_watch(w, i), &(struct err){.kind = ERR_REFUSED}, now)
             .what,
         LW_WAIT);
 }
@@ -201,7 +202,7 @@ static void test_nothing_is_stale_before_all_is_synced(void **state)
     assert_int_equal(objects_answer(watch_list_watch(w, 0), PAGE("10", "", ""), now).what,
                      LW_WATCH);
     assert_int_equal(
-        list_watch_end_trusted(watch_list_watch(w, 0), &(struct err){.kind = ERR_REFUSED}, now)
+        list_watch_end_identified(watch_list_watch(w, 0), &(struct err){.kind = ERR_REFUSED}, now)
             .what,
         LW_WAIT);
     now.ms += (uint64_t)10 * STALE_AFTER;
@@ -219,7 +220,7 @@ static struct list_watch_action hold_a_list(void)
 
     now.ms += 5000;
     assert_false(list_watch_body(f, broken, sizeof(broken) - 1, now));
-    assert_int_equal(list_watch_end_trusted(f, NULL, now).what, LW_WAIT);
+    assert_int_equal(list_watch_end_identified(f, NULL, now).what, LW_WAIT);
     assert_int_equal(list_watch_timer(f, now.ms).what, LW_LIST);
     return objects_answer(f, PAGE("20", "", ""), now);
 }
@@ -273,7 +274,7 @@ static void test_overdue_by_bookmarks_and_lost_is_stale(void **state)
     assert_true(list_watch_body(f, bookmark, sizeof(bookmark) - 1, now));
     now.ms += 150000;
     assert_true(list_watch_overdue(f, now.ms));
-    assert_int_equal(list_watch_end_trusted(f, NULL, now).what, LW_WATCH);
+    assert_int_equal(list_watch_end_identified(f, NULL, now).what, LW_WATCH);
     tells("", now.ms + STALE_AFTER);
     now.ms += STALE_AFTER;
     tells("s", UINT64_MAX);

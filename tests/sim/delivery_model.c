@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/delivery_model.h"
+
+#include "base/panic.h"
+
+/* A DELETED that failed so often gives way (DESIGN 1.4.2). */
+enum { PATIENCE = 5 };
+
+static const struct api_object none;
+
+bool delivery_model_is_end(enum delta_type type)
+{
+    return type == DELTA_DELETED || type == DELTA_LEFT || type == DELTA_FRESH;
+}
+
+unsigned delivery_model_differences(const struct api_object *a, const struct api_object *b)
+{
+    return (a->noise != b->noise ? PATH_NOISE : 0U) | (a->shown != b->shown ? PATH_ON : 0U) |
+           (a->value != b->value ? PATH_VALUE : 0U) |
+           (a->labelled != b->labelled ? PATH_LABEL : 0U) | (a->uses != b->uses ? PATH_USES : 0U);
+}
+
+static bool is_over(const struct delivery_model *a, uint64_t incarnation)
+{
+    return incarnation != 0 && incarnation != a->now.uid;
+}
+
+static bool counts(const struct rules *r, const struct api_object *a, const struct api_object *b)
+{
+    unsigned differs = delivery_model_differences(a, b);
+
+    return r->narrow ? (differs & PATH_VALUE) != 0 : differs != 0;
+}
+
+static enum delta_type again(const struct rules *r)
+{
+    return rules_take(r, DELTA_MODIFIED) ? DELTA_MODIFIED : DELTA_ADDED;
+}
+
+static struct delivery_model_event incarnation(const struct delivery_model *a, enum delta_type type)
+{
+    return (struct delivery_model_event){a->outage ? DELTA_STALE : type, a->now.uid};
+}
+
+size_t delivery_model_events(const struct delivery_model *a, const struct rules *r,
+                             struct delivery_model_event out[2])
+{
+    size_t n = 0;
+
+    if (is_over(a, a->announced) && (!a->yields || a->now.uid == 0))
+        out[n++] = (struct delivery_model_event){a->gone.type, a->announced};
+    if (is_over(a, a->heir))
+        out[n++] = (struct delivery_model_event){a->heir_gone.type, a->heir};
+    if (a->now.uid == 0 || n == 2)
+        return n;
+    if (a->handled.uid != a->now.uid)
+        out[n++] = incarnation(a, DELTA_ADDED);
+    else if (a->open)
+        out[n++] = incarnation(a, again(r));
+    else if (counts(r, &a->handled, &a->now))
+        out[n++] = incarnation(a, DELTA_MODIFIED);
+    return n;
+}
+
+static bool is_quiet(const struct delivery_model *a, const struct rules *r)
+{
+    struct delivery_model_event due[2];
+    size_t n = delivery_model_events(a, r, due);
+
+    return n == 0 || (n == 1 && !delivery_model_is_end(due[0].type) && !rules_take(r, due[0].type));
+}
+
+static void accept(struct delivery_model *a)
+{
+    a->handled = a->now;
+    a->announced = a->now.uid;
+    a->open = a->running > 0;
+    a->paths = a->open ? a->paths : 0;
+}
+
+static void forget(struct delivery_model *a)
+{
+    a->handled = none;
+    a->announced = a->heir;
+    a->gone = a->heir_gone;
+    a->heir = 0;
+    a->open = a->announced != 0;
+    a->yields = false;
+    a->paths = 0;
+}
+
+/* What the hook does not take is done with. */
+static void settle(struct delivery_model *a, const struct rules *r)
+{
+    while (is_over(a, a->announced) && !rules_take(r, a->gone.type))
+        forget(a);
+    if (is_over(a, a->heir) && !rules_take(r, a->heir_gone.type))
+        a->heir = 0;
+    if (a->now.uid != 0 && is_quiet(a, r))
+        accept(a);
+    a->due = !is_quiet(a, r);
+    a->existing = a->existing && a->due;
+}
+
+void delivery_model_prepare(struct delivery_model *a, const struct delivery_model_change *c)
+{
+    a->now = delivery_model_is_end(c->type) ? none : c->is;
+    a->cause = c->cause;
+}
+
+bool delivery_model_see(struct delivery_model *a, const struct rules *r)
+{
+    bool skips = r->existing == HOOK_EXISTING_SKIP && a->now.uid != 0 && !a->outage;
+
+    if (skips) {
+        accept(a);
+        a->skipped = a->now.uid;
+    }
+    settle(a, r);
+    a->existing = a->due;
+    return skips;
+}
+
+static void note_end(struct delivery_model *a, const struct delivery_model_change *c)
+{
+    const struct delivery_model_gone gone = {c->type, c->cause, c->state_unknown};
+
+    if (a->announced == c->is.uid)
+        a->gone = gone;
+    else if (a->heir == c->is.uid)
+        a->heir_gone = gone;
+}
+
+const struct delivery_model_gone *delivery_model_gone(const struct delivery_model *a, uint64_t uid)
+{
+    return uid == a->heir ? &a->heir_gone : &a->gone;
+}
+
+bool delivery_model_change(struct delivery_model *a, const struct rules *r,
+                           const struct delivery_model_change *c)
+{
+    const struct api_object was = a->now;
+
+    if (delivery_model_is_end(c->type))
+        note_end(a, c);
+    delivery_model_prepare(a, c);
+    if (a->now.uid != 0 && a->announced == a->now.uid)
+        a->yields = false;
+    settle(a, r);
+    return a->due && (a->now.uid != was.uid || counts(r, &was, &a->now));
+}
+
+bool delivery_model_repeats(const struct delivery_model *a, const struct rules *r,
+                            struct delivery_model_event *out)
+{
+    if (a->now.uid == 0 || a->outage || !rules_take(r, again(r)))
+        return false;
+    *out = incarnation(a, again(r));
+    return true;
+}
+
+bool delivery_model_new_matter(const struct delivery_model *a, const struct rules *r)
+{
+    struct delivery_model_event due[2];
+
+    return delivery_model_events(a, r, due) > 0 &&
+           (a->announced == 0 || due[0].uid != a->last.uid ||
+            delivery_model_is_end(due[0].type) != delivery_model_is_end(a->last.type));
+}
+
+bool delivery_model_must_yield(const struct delivery_model *a, const struct rules *r,
+                               unsigned failures, bool parked)
+{
+    return (parked || failures >= PATIENCE) && delivery_model_is_end(a->last.type) &&
+           a->last.uid != 0 && (rules_take(r, DELTA_ADDED) || rules_take(r, DELTA_MODIFIED)) &&
+           a->now.uid != 0 && !delivery_model_new_matter(a, r);
+}
+
+void delivery_model_yield(struct delivery_model *a, const struct rules *r)
+{
+    if (rules_take(r, DELTA_ADDED))
+        a->yields = true;
+    else
+        forget(a);
+    settle(a, r);
+}
+
+unsigned delivery_model_paths(const struct delivery_model *a)
+{
+    if (a->handled.uid != a->now.uid || a->now.uid == 0)
+        return 0;
+    return delivery_model_differences(&a->handled, &a->now) | a->paths;
+}
+
+void delivery_model_begin(struct delivery_model *a, const struct delivery_model_event *ev)
+{
+    bool ends = delivery_model_is_end(ev->type);
+
+    if (!ends && a->yields)
+        forget(a);
+    if (ev->type == DELTA_MODIFIED)
+        a->paths = delivery_model_paths(a);
+    if (ends)
+        a->handled = none;
+    else if (a->announced == 0 || a->announced == ev->uid)
+        a->announced = ev->uid;
+    else
+        a->heir = ev->uid;
+    a->open = true;
+    a->last = *ev;
+    a->running++;
+}
+
+void delivery_model_over(struct delivery_model *a)
+{
+    ensure(a->running > 0);
+    a->running--;
+    a->existing = false;
+}
+
+static void end_handled(struct delivery_model *a, uint64_t uid)
+{
+    if (a->heir == uid)
+        a->heir = 0;
+    else if (a->announced == uid)
+        forget(a);
+}
+
+static void sim_daemon_handled(struct delivery_model *a, const struct delivery_model_event *ev,
+                               const struct api_object *told)
+{
+    if (a->announced == 0 && a->now.uid == ev->uid)
+        a->announced = ev->uid;
+    if (a->announced != ev->uid)
+        return;
+    a->handled = *told;
+    a->open = false;
+    a->paths = 0;
+}
+
+void delivery_model_end(struct delivery_model *a, const struct rules *r,
+                        const struct delivery_model_event *ev, const struct api_object *told,
+                        bool ok)
+{
+    if (ok && delivery_model_is_end(ev->type))
+        end_handled(a, ev->uid);
+    else if (ok)
+        sim_daemon_handled(a, ev, told);
+    settle(a, r);
+}

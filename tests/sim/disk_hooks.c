@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/disk_hooks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+
+enum what { PUT_MARK, DROP_MARK, SEEN, PUT_FILE, DROP_FILE, PERSIST, SETTINGS };
+
+struct op {
+    struct disk_op base;
+    struct disk_hooks_hook *of;
+    enum what what;
+    size_t source;
+    size_t key;
+    struct disk_hooks_row row;
+    struct disk_hooks_file file;
+    struct hook_record persist;
+    unsigned settings;
+};
+
+/* Of one hook that is being put. */
+struct putting {
+    struct disk_hooks *disk_hooks;
+    size_t hook;
+};
+
+void disk_hooks_init(struct disk_hooks *m, struct disk *disk, uint64_t *features)
+{
+    *m = (struct disk_hooks){.disk = disk};
+    m->features = features;
+}
+
+static void forget_row(struct disk_hooks_row *r)
+{
+    object_unref(&r->mark.last);
+    *r = (struct disk_hooks_row){0};
+}
+
+void disk_hooks_fini(struct disk_hooks *m)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+                forget_row(&m->hooks[i].rows[s][key][0]);
+                forget_row(&m->hooks[i].rows[s][key][1]);
+            }
+}
+
+bool disk_hooks_known(const struct disk_hooks *m)
+{
+    return m->hooks[0].known;
+}
+
+static void copy(char *to, size_t room, struct str s)
+{
+    ensure(s.n < room);
+    memset(to, 0, room);
+    if (s.n > 0)
+        memcpy(to, s.p, s.n);
+}
+
+/* ---- To disk. */
+
+/* The row of a life, else one that is free. */
+static struct disk_hooks_row *row_of(struct disk_hooks_row rows[2], const char *uid)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (rows[i].is && strcmp(rows[i].uid, uid) == 0)
+            return &rows[i];
+    ensure(!rows[0].is || !rows[1].is);
+    return rows[0].is ? &rows[1] : &rows[0];
+}
+
+static struct disk_hooks_file *file_of(struct disk_hooks_file files[API_KEYS], const char *path)
+{
+    struct disk_hooks_file *spare = NULL;
+
+    for (size_t i = 0; i < API_KEYS; i++) {
+        if (files[i].is && strcmp(files[i].path, path) == 0)
+            return &files[i];
+        if (!files[i].is)
+            spare = &files[i];
+    }
+    ensure(spare != NULL);
+    return spare;
+}
+
+static void write_mark(struct op *op)
+{
+    struct disk_hooks_row *r = row_of(op->of->rows[op->source][op->key], op->row.uid);
+
+    ensure(r->is || op->what == PUT_MARK); /* only what was put is dropped */
+    forget_row(r);
+    if (op->what == DROP_MARK)
+        return;
+    *r = op->row;
+    op->row.mark.last = NULL;
+}
+
+static void write_op(struct disk_op *base)
+{
+    struct op *op = container_of(base, struct op, base);
+
+    switch (op->what) {
+    case PUT_MARK:
+    case DROP_MARK:
+        write_mark(op);
+        break;
+    case SEEN:
+        op->of->seen[op->source] = true;
+        break;
+    case PUT_FILE:
+    case DROP_FILE:
+        *file_of(op->of->files, op->file.path) = op->file;
+        break;
+    case PERSIST:
+        op->of->persist = op->persist;
+        break;
+    case SETTINGS:
+        op->of->known = true;
+        op->of->settings = op->settings;
+        break;
+    }
+}
+
+static void free_op(struct disk_op *base)
+{
+    struct op *op = container_of(base, struct op, base);
+
+    object_unref(&op->row.mark.last);
+    free(op);
+}
+
+static struct op *put(const struct putting *p, enum what what)
+{
+    struct op *op = MEM_NEW(struct op, .of = &p->disk_hooks->hooks[p->hook], .what = what);
+
+    op->base = (struct disk_op){.write = write_op, .free = free_op};
+    disk_put(p->disk_hooks->disk, &op->base);
+    p->disk_hooks->put_any = true;
+    return op;
+}
+
+/* ---- Out: as persist_hook_put(). */
+
+static size_t key_of(struct str key)
+{
+    return key.n == 0 ? DELIVERY_MODEL_OUTAGE : api_find(key);
+}
+
+static void put_mark(void *arg, size_t source, const struct delivery_record *m)
+{
+    struct op *op = put(arg, PUT_MARK);
+
+    op->source = source;
+    op->key = key_of(m->key);
+    op->row.is = true;
+    copy(op->row.uid, sizeof(op->row.uid), m->uid);
+    op->row.mark = *m;
+    op->row.mark.key = op->row.mark.uid = (struct str){0};
+    if (m->last != NULL)
+        object_ref(m->last);
+}
+
+static void drop_mark(void *arg, size_t source, struct str key, struct str uid)
+{
+    struct op *op = put(arg, DROP_MARK);
+
+    op->source = source;
+    op->key = key_of(key);
+    copy(op->row.uid, sizeof(op->row.uid), uid);
+}
+
+static void put_seen(void *arg, size_t source)
+{
+    put(arg, SEEN)->source = source;
+}
+
+static void put_file(void *arg, const struct files_seen *seen)
+{
+    struct op *op = put(arg, PUT_FILE);
+
+    op->file = (struct disk_hooks_file){.is = true, .source = seen->source, .digest = seen->digest};
+    copy(op->file.path, sizeof(op->file.path), seen->path);
+    copy(op->file.key, sizeof(op->file.key), seen->key);
+}
+
+static void drop_file(void *arg, struct str path)
+{
+    struct op *op = put(arg, DROP_FILE);
+
+    copy(op->file.path, sizeof(op->file.path), path);
+}
+
+static void put_memory(const struct putting *p, struct hook *h)
+{
+    struct hook_record now = hook_record_of(h);
+    struct hook_record *was = &p->disk_hooks->last[p->hook];
+
+    if (now.owes_snapshot == was->owes_snapshot && now.owes_apply == was->owes_apply &&
+        now.owes_renewal == was->owes_renewal && now.is_paused == was->is_paused)
+        return;
+    *was = now;
+    put(p, PERSIST)->persist = now;
+}
+
+bool disk_hooks_put(struct disk_hooks *m, const struct hooks *hooks)
+{
+    static const struct delivery_log_sink disk_hooks = {put_mark, drop_mark, put_seen};
+    static const struct files_sink files = {put_file, drop_file};
+
+    m->put_any = false;
+    for (size_t i = 0; i < HOOKS; i++) {
+        struct putting p = {m, i};
+
+        delivery_log_put(&hooks->v[i]->queue, &disk_hooks, &p);
+        files_put(&hooks->v[i]->files, &files, &p);
+        put_memory(&p, hooks->v[i]);
+    }
+    return m->put_any;
+}
+
+/* ---- In: as persist_hook_load(). */
+
+static struct delivery_record mark_of(const struct disk_hooks_row *r, size_t key)
+{
+    struct delivery_record m = r->mark;
+
+    m.key = str_c(key == DELIVERY_MODEL_OUTAGE ? "" : api_key(key));
+    m.uid = str_c(r->uid);
+    return m;
+}
+
+static void load_rows(struct disk_hooks *m, struct hook *h, size_t source, uint64_t wall_ns)
+{
+    const struct disk_hooks_hook *of = &m->hooks[h->index];
+
+    for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        for (size_t i = 0; i < 2; i++) {
+            const struct disk_hooks_row *r = &of->rows[source][key][i];
+            const struct delivery_record mark = mark_of(r, key);
+
+            m->features[FEATURE_KEPT_HEIR] += r->is && (mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
+            if (r->is && !delivery_log_restore(&h->queue, source, &mark, wall_ns))
+                panic("%s: a mark that says nothing", h->name);
+        }
+    if (of->seen[source])
+        delivery_log_restore_seen(&h->queue, source);
+}
+
+static void load_hook(struct disk_hooks *m, struct hook *h, uint64_t now_ms)
+{
+    const struct disk_hooks_hook *of = &m->hooks[h->index];
+
+    for (size_t i = 0; i < API_KEYS; i++) {
+        const struct disk_hooks_file *f = &of->files[i];
+        const struct files_seen seen = {
+            .path = str_c(f->path), .source = f->source, .key = str_c(f->key), .digest = f->digest};
+
+        if (f->is)
+            files_restore(&h->files, &seen);
+    }
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        load_rows(m, h, s, now_ms * 1000000);
+    hook_record_restore(h, &of->persist, now_ms);
+    m->last[h->index] = of->persist;
+    if (of->settings != m->settings[h->index])
+        hook_record_renew(h);
+}
+
+void disk_hooks_load(struct disk_hooks *m, const struct hooks *hooks, uint64_t now_ms)
+{
+    for (size_t i = 0; i < HOOKS; i++) {
+        const struct putting p = {m, i};
+
+        m->last[i] = (struct hook_record){0};
+        if (m->hooks[i].known)
+            load_hook(m, hooks->v[i], now_ms);
+        put(&p, SETTINGS)->settings = m->settings[i];
+    }
+}
+
+void disk_hooks_each(const struct disk_hooks *m,
+                     void (*fn)(void *arg, size_t hook, size_t source, struct str key,
+                                struct str uid),
+                     void *arg)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            for (size_t key = 0; key < API_KEYS; key++)
+                for (size_t n = 0; n < 4; n++) { /* of two lives of a key the last one first */
+                    const struct disk_hooks_row *r = &m->hooks[i].rows[s][key][n % 2];
+                    bool heir = (r->mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
+
+                    if (r->is && !r->mark.is_ended && heir == (n < 2))
+                        fn(arg, i, s, str_c(api_key(key)), str_c(r->uid));
+                }
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/output_files.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/panic.h"
+
+/* DESIGN 1.5 and the word of apply.h. */
+enum { HOLD_MS = 10000, NOT_STARTED_MS = 1000 };
+
+static uint64_t now(const struct output_files *s)
+{
+    return s->clock->now_ms;
+}
+
+static void count(struct output_files *s, enum feature f)
+{
+    s->features[f]++;
+}
+
+void output_files_begin_life(struct output_files *s)
+{
+    struct output_files was = *s;
+
+    *s = (struct output_files){.rules = was.rules,
+                               .clock = was.clock,
+                               .features = was.features,
+                               .writes = was.writes,
+                               .touched_ms = NEVER_MS,
+                               .covered_ms = NEVER_MS,
+                               .first_ms = NEVER_MS};
+    for (size_t i = 0; i < API_KEYS; i++)
+        s->files[i] = (struct output_files_file){
+            .is = was.files[i].is, .bytes = was.files[i].bytes, .left = was.files[i].is};
+}
+
+/* NULL: there can be none. */
+static struct output_files_file *file_of(struct output_files *s, const struct run *run)
+{
+    if (!s->rules->output)
+        return NULL;
+    return &s->files[s->rules->mode == HOOK_OBJECT ? api_find(str_c(run_key(run))) : 0];
+}
+
+static size_t source_of(const struct run *run)
+{
+    return run_keyed(run) != NULL ? run_keyed(run)->entry->source : 0;
+}
+
+bool output_files_claim(struct output_files *s, const struct run *run, bool *nothing)
+{
+    struct output_files_file *f = file_of(s, run);
+
+    *nothing = false;
+    if (f == NULL)
+        return false;
+    if (f->owner != 0 && f->owner != source_of(run) + 1) {
+        bool removes = run->kind == RUN_REMOVE;
+
+        count(s, removes ? FEATURE_FILE_NOT_OWN : FEATURE_FILE_TAKEN);
+        f->contested = f->contested || !removes;
+        *nothing = removes;
+        return !removes;
+    }
+    f->owner = source_of(run) + 1;
+    return false;
+}
+
+/* ---- What is due */
+
+bool output_files_due(const struct output_files *s)
+{
+    return s->wants > 0 || s->running || s->ordered;
+}
+
+/* When it has settled, at the earliest and at the latest. */
+static uint64_t settled_ms(const struct output_files *s, bool latest)
+{
+    const struct work_queue_params *l = &s->rules->apply;
+    uint64_t quiet = s->last_ms + l->settle_ms;
+    uint64_t last = s->first_ms + l->settle_max_ms;
+
+    if (s->ordered || s->hurried || s->first_ms == NEVER_MS || (s->ready && !latest))
+        return 0;
+    return latest || last < quiet ? last : quiet;
+}
+
+static void touch(struct output_files *s)
+{
+    if (!s->rules->applies)
+        return;
+    if (s->first_ms != NEVER_MS && !s->running && now(s) >= settled_ms(s, false))
+        s->ready = true;
+    s->wants = ++s->writes;
+    s->last_ms = now(s);
+    if (s->touched_ms == NEVER_MS)
+        s->touched_ms = now(s);
+    if (s->first_ms == NEVER_MS)
+        s->first_ms = now(s);
+    if (!s->running)
+        s->parked = false;
+}
+
+static void want(struct output_files *s)
+{
+    s->ordered = true;
+    s->opened_ms = now(s); /* it is due from here on, not since its last end */
+    s->parked = false;
+}
+
+/* What is not applied, and not under way, is wanted anew by each order. */
+static void want_again(struct output_files *s, bool touched)
+{
+    if (!s->rules->applies || !output_files_due(s) || (!touched && s->running))
+        return;
+    want(s);
+    if (s->touched_ms == NEVER_MS)
+        s->touched_ms = now(s);
+}
+
+static void note_same(struct output_files *s, struct output_files_file *f, uint64_t bytes)
+{
+    if (f->seen && f->digest == bytes) {
+        count(s, FEATURE_FILE_SAME);
+        return;
+    }
+    count(s, FEATURE_FILE_FOUND);
+    touch(s);
+}
+
+static void end_removal(struct output_files *s, struct output_files_file *f,
+                        struct run_result *result)
+{
+    result->file = f->is ? RUN_FILE_REMOVED : RUN_FILE_SAME;
+    if (f->is || f->seen)
+        touch(s);
+    count(s, FEATURE_FILE_REMOVED);
+    f->is = f->seen = f->left = false;
+}
+
+static void end_file(struct output_files *s, const struct run *run, bool ok, bool writes,
+                     uint64_t bytes, struct run_result *result)
+{
+    struct output_files_file *f = run->file != NULL ? file_of(s, run) : NULL;
+
+    if (f == NULL)
+        return;
+    if (run->kind == RUN_REMOVE && ok) {
+        end_removal(s, f, result);
+    } else if (ok) {
+        bool same = f->is && f->bytes == bytes;
+
+        result->file = same ? RUN_FILE_SAME : RUN_FILE_WRITTEN;
+        result->digest.lo = bytes;
+        if (same)
+            note_same(s, f, bytes);
+        else
+            touch(s);
+        f->seen = true;
+        f->digest = bytes;
+    }
+    if (run->kind != RUN_REMOVE && (ok || writes)) {
+        f->is = true;
+        f->left = false;
+        f->bytes = bytes;
+    }
+    if (!ok && writes)
+        count(s, FEATURE_FILE_LATE);
+}
+
+void output_files_end(struct output_files *s, const struct run *run, bool ok, bool writes,
+                      uint64_t bytes, struct run_result *result)
+{
+    uint64_t before = s->writes;
+
+    end_file(s, run, ok, writes, bytes, result);
+    if (run->manual_runs != 0 && result->end != RUN_NOT_STARTED)
+        want_again(s, s->writes > before);
+}
+
+bool output_files_release(struct output_files *s, const struct run *run,
+                          const struct run_result *result)
+{
+    struct output_files_file *f = run->file != NULL ? file_of(s, run) : NULL;
+    bool not_started = result->end == RUN_NOT_STARTED;
+    bool removed = run->kind == RUN_REMOVE && result->end == RUN_EXITED && result->status == 0;
+
+    if (f == NULL || (not_started ? f->seen : !removed))
+        return false;
+    bool contested = f->contested;
+    f->owner = 0;
+    f->contested = false;
+    if (contested)
+        count(s, FEATURE_FILE_FREED);
+    return contested;
+}
+
+bool output_files_end_first(struct output_files *s)
+{
+    s->hurried = output_files_due(s);
+    return s->hurried;
+}
+
+void output_files_order(struct output_files *s)
+{
+    want_again(s, false);
+}
+
+/* ---- When it is due */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t deadline_ms(const struct output_files *s)
+{
+    uint64_t due = later(s->free_ms, s->opened_ms);
+
+    if (s->touched_ms != NEVER_MS && s->awake)
+        due = later(due, s->touched_ms + HOLD_MS);
+    if (s->not_started)
+        return later(due, s->ended_ms + NOT_STARTED_MS);
+    if (s->ordered)
+        return due;
+    if (s->failures > 0)
+        return later(due, s->ended_ms + s->rules->apply.retry.max_ms);
+    return later(due, settled_ms(s, true));
+}
+
+void output_files_look(struct output_files *s, const struct output_files_view *v)
+{
+    if (!s->rules->applies)
+        return;
+    if (s->shut || s->awake)
+        s->opened_ms = now(s);
+    s->shut = v->shut;
+    s->busy = v->busy;
+    s->awake = v->awake;
+    if (output_files_due(s) && !s->running && !s->parked && !v->shut && now(s) > deadline_ms(s))
+        panic("%s: should have been applied at %" PRIu64 ", it is %" PRIu64 " (%u failures)",
+              s->rules->name, deadline_ms(s), now(s), s->failures);
+}
+
+static void check_start(const struct output_files *s, const struct run *run)
+{
+    const char *why = NULL;
+
+    if (s->running || s->shut)
+        why = s->running ? "twice at a time" : "while it must not";
+    else if (!output_files_due(s))
+        why = "though nothing has changed";
+    else if (s->parked)
+        why = "though it is parked";
+    else if (now(s) < s->free_ms)
+        why = "before min_interval is over";
+    else if (s->busy && s->touched_ms != NEVER_MS && now(s) < s->touched_ms + HOLD_MS)
+        why = "while more may come";
+    else if (s->not_started && !s->ordered && now(s) < s->ended_ms + NOT_STARTED_MS)
+        why = "at once after it was denied";
+    else if (s->failures == 0 && !s->not_started && now(s) < settled_ms(s, false))
+        why = "before it has settled";
+    else if (s->failures > 0 && !s->not_started && !s->ordered &&
+             now(s) < s->ended_ms + s->rules->apply.retry.initial_ms)
+        why = "at once after it failed";
+    else if (run->attempt != s->failures + 1 || run->event_count > 0)
+        why = "with another input";
+    if (why != NULL)
+        panic("%s: is applied %s", s->rules->name, why);
+}
+
+static void count_start(struct output_files *s)
+{
+    count(s, FEATURE_APPLY);
+    if (s->failures > 0)
+        count(s, FEATURE_APPLY_RETRY);
+    if (s->ordered)
+        count(s, FEATURE_APPLY_ORDERED);
+    if (s->busy)
+        count(s, FEATURE_APPLY_HELD);
+    if (s->hurried)
+        count(s, FEATURE_APPLY_FIRST);
+}
+
+void output_files_begin_apply(struct output_files *s, const struct run *run)
+{
+    ensure(s->rules->applies);
+    check_start(s, run);
+    count_start(s);
+    s->running = true;
+    s->ordered = s->hurried = s->not_started = s->ready = false;
+    s->covers = s->writes;
+    s->covered_ms = s->touched_ms;
+    s->touched_ms = s->first_ms = NEVER_MS;
+    s->free_ms = now(s) + s->rules->apply.min_interval_ms;
+}
+
+static void note_failure(struct output_files *s)
+{
+    unsigned attempts = s->rules->apply.attempts;
+    bool spent = attempts > 0 && s->failures + 1 >= attempts;
+
+    s->failures++;
+    s->parked = spent && s->touched_ms == NEVER_MS && !s->ordered;
+    if (s->parked)
+        count(s, FEATURE_APPLY_PARKED);
+}
+
+void output_files_end_apply(struct output_files *s, const struct run_result *result)
+{
+    bool ok = result->end == RUN_EXITED && result->status == 0;
+
+    s->running = false;
+    s->ended_ms = s->opened_ms = now(s);
+    s->not_started = result->end == RUN_NOT_STARTED;
+    if (s->not_started) {
+        count(s, FEATURE_APPLY_NOT_STARTED);
+        s->free_ms = 0;
+        if (s->covered_ms != NEVER_MS)
+            s->touched_ms = s->covered_ms;
+        return;
+    }
+    if (!ok) {
+        note_failure(s);
+        return;
+    }
+    s->failures = 0;
+    if (s->wants > s->covers)
+        count(s, FEATURE_APPLY_AGAIN);
+    else
+        s->wants = 0;
+}
+
+/* ---- When all is quiet */
+
+void output_files_check_quiet(const struct output_files *s)
+{
+    if (s->rules->applies && output_files_due(s) && !s->parked)
+        panic("%s: all is quiet, and what it wrote is not applied", s->rules->name);
+}

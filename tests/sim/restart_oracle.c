@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens beside runs: see restart_oracle_run.c for those. */
+#include "sim/restart_oracle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+#include "sim/answer.h"
+
+static const struct api_object none;
+
+void restart_oracle_init(struct restart_oracle *w, struct clock *clock, const struct api *api,
+                         const struct rules *rules, struct disk *disk, uint64_t *features)
+{
+    w->clock = clock;
+    w->api = api;
+    w->disk = disk;
+    w->features = features;
+    for (size_t i = 0; i < HOOKS; i++)
+        w->hooks[i].rules = &rules[i];
+}
+
+/* ---- What is on disk, by the same batches as what the daemon puts there. */
+
+struct op {
+    struct disk_op base;
+    bool *flag;
+    bool value;
+};
+
+static void write_op(struct disk_op *base)
+{
+    struct op *op = container_of(base, struct op, base);
+
+    *op->flag = op->value;
+}
+
+static void free_op(struct disk_op *base)
+{
+    free(container_of(base, struct op, base));
+}
+
+void restart_oracle_put(struct restart_oracle *w, bool *flag, bool value)
+{
+    struct op *op = MEM_NEW(struct op, .flag = flag, .value = value);
+
+    op->base = (struct disk_op){.write = write_op, .free = free_op};
+    disk_put(w->disk, &op->base);
+}
+
+void restart_oracle_set_parked(struct restart_oracle *w, struct restart_oracle_key *k, bool parked)
+{
+    restart_oracle_put(w, &k->was_parked, parked);
+    k->parked = parked;
+    k->moved = false;
+}
+
+/* ---- Lives. */
+
+/* The hook is told of it again only if it takes what begins a life, and was told of it at all. */
+static void renew_key(struct restart_oracle_hook *h, size_t source, size_t key)
+{
+    struct restart_oracle_key *k = &h->keys[source][key];
+    bool skipped = k->skipped.uid > k->told.uid; /* uids grow */
+
+    k->parked = k->was_parked = false;
+    if (skipped && !k->excused)
+        return;
+    k->renewed = rules_take(h->rules, key == DELIVERY_MODEL_OUTAGE ? DELTA_STALE : DELTA_ADDED);
+    k->renewed_uid = k->renewed && !k->excused && !k->told_end ? k->told.uid : 0;
+}
+
+void restart_oracle_renew(struct restart_oracle *w, size_t hook)
+{
+    struct restart_oracle_hook *h = &w->hooks[hook];
+
+    h->owed = h->renewed = h->renewing = true;
+    h->begun = 0;
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+            renew_key(h, s, key);
+}
+
+static void begin_hook(struct restart_oracle *w, struct restart_oracle_hook *h,
+                       const struct hook *is)
+{
+    if (is->paused != h->was_paused)
+        panic("%s: is %spaused, and was %spaused", h->rules->name, is->paused ? "" : "not ",
+              h->was_paused ? "" : "not ");
+    if (is->paused)
+        w->features[FEATURE_KEPT_PAUSE]++;
+    h->paused = is->paused;
+    h->parked = false;
+    h->begun++;
+    memset(h->open, 0, sizeof(h->open));
+    memcpy(h->was_seen, h->seen, sizeof(h->seen));
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++) {
+            h->keys[s][key].now = none;
+            h->keys[s][key].whole = false;
+            h->keys[s][key].parked = h->keys[s][key].was_parked;
+        }
+}
+
+void restart_oracle_begin(struct restart_oracle *w, const struct hooks *hooks)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        begin_hook(w, &w->hooks[i], hooks->v[i]);
+    w->loading = true;
+}
+
+void restart_oracle_loaded(struct restart_oracle *w)
+{
+    w->loading = false;
+}
+
+/* ---- Changes. */
+
+static bool differs(const struct rules *r, const struct api_object *a, const struct api_object *b)
+{
+    unsigned paths = delivery_model_differences(a, b);
+
+    return a->uid != b->uid || (r->narrow ? (paths & PATH_VALUE) != 0 : paths != 0);
+}
+
+/* An end that nobody hears of: it may be told as new when it is back. */
+static void forget(struct restart_oracle_key *k)
+{
+    k->handled = none;
+    k->skipped = none;
+    k->renewed_uid = 0;
+    k->excused = true;
+}
+
+static void note_end(struct restart_oracle_hook *h, struct restart_oracle_key *k,
+                     enum delta_type type)
+{
+    k->now = none;
+    if (!rules_take(h->rules, type))
+        forget(k);
+}
+
+struct change {
+    size_t key;
+    enum delta_type type;
+    struct api_object is; /* its uid alone if it is bare, or over */
+    bool bare;
+};
+
+/* Is what its last run was about due no more, or something else as well? */
+static bool is_unparked(const struct restart_oracle_hook *h, const struct restart_oracle_key *k)
+{
+    bool hears = rules_take(h->rules, DELTA_ADDED) || rules_take(h->rules, DELTA_MODIFIED);
+
+    if (k->told_end)
+        return k->now.uid != 0 && (hears || k->now.uid == k->told.uid);
+    return differs(h->rules, &k->now, &k->told);
+}
+
+static void note_change(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source,
+                        const struct change *c)
+{
+    struct restart_oracle_key *k = &h->keys[source][c->key];
+    bool anew =
+        !w->loading || h->rules->sources[source] == VIEW_ORACLE; /* which may not have told yet */
+
+    k->whole = k->whole || (w->loading && !c->bare && !differs(h->rules, &c->is, &k->handled));
+    k->moved = k->moved || delivery_model_is_end(c->type) || differs(h->rules, &c->is, &k->told);
+    if (delivery_model_is_end(c->type)) {
+        note_end(h, k, c->type);
+    } else {
+        k->now = c->is;
+        h->lives[source][c->is.uid].ended = !anew && h->lives[source][c->is.uid].ended;
+    }
+    if (!h->open[source] || !is_unparked(h, k))
+        return;
+    k->parked = false;
+    h->parked = h->parked && !rules_take(h->rules, c->type);
+}
+
+static void note_from(struct restart_oracle *w, struct restart_oracle_hook *h, size_t number,
+                      const struct change *c)
+{
+    for (size_t s = 0; s < RULES_SOURCES; s++)
+        if (h->rules->sources[s] == number)
+            note_change(w, h, s, c);
+}
+
+void restart_oracle_delta(struct restart_oracle *w, size_t number, const struct delta *d)
+{
+    struct change c = {
+        .key = api_find(object_key(d->object)), .type = d->type, .is = {answer_uid(d->object)}};
+
+    c.bare = object_is_bare(d->object);
+    if (!c.bare)
+        c.is = answer_read(d->object);
+    else if (w->loading)
+        w->features[FEATURE_BARE]++;
+    for (size_t i = 0; i < HOOKS; i++)
+        note_from(w, &w->hooks[i], number, &c);
+}
+
+void restart_oracle_stale(struct restart_oracle *w, size_t number, bool stale)
+{
+    const struct change c = {
+        .key = DELIVERY_MODEL_OUTAGE, .type = stale ? DELTA_STALE : DELTA_FRESH, .is = {.uid = 1}};
+
+    for (size_t i = 0; i < HOOKS; i++)
+        if (rules_take_outages(w->hooks[i].rules))
+            note_from(w, &w->hooks[i], number, &c);
+}
+
+void restart_oracle_pause(struct restart_oracle *w, size_t hook, bool paused)
+{
+    w->hooks[hook].paused = paused;
+    restart_oracle_put(w, &w->hooks[hook].was_paused, paused);
+}
+
+/* What is there when a source is seen for the first time is all that may be skipped. */
+static void skip(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source)
+{
+    for (size_t key = 0; key < API_KEYS; key++)
+        h->keys[source][key].skipped = h->keys[source][key].now;
+    if (h->was_seen[source])
+        panic("%s: skips what is there once more", h->rules->name);
+    w->features[FEATURE_KEPT_SKIP]++;
+}
+
+/* end: of what is not there. */
+static void see_key(struct restart_oracle_hook *h, struct restart_oracle_key *k,
+                    enum delta_type end)
+{
+    if (is_unparked(h, k))
+        k->parked = false;
+    if (k->now.uid == 0 && !rules_take(h->rules, end))
+        forget(k);
+}
+
+static void see(struct restart_oracle *w, struct restart_oracle_hook *h, size_t source)
+{
+    h->open[source] = true;
+    for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+        see_key(h, &h->keys[source][key],
+                key == DELIVERY_MODEL_OUTAGE ? DELTA_FRESH : DELTA_DELETED);
+    h->owed = h->owed || h->lacks;
+    if (h->was_seen[source])
+        return;
+    restart_oracle_put(w, &h->seen[source], true);
+    if (h->rules->existing == HOOK_EXISTING_SKIP)
+        skip(w, h, source);
+    else
+        h->owed = true;
+}
+
+void restart_oracle_look(struct restart_oracle *w, const struct hooks *hooks)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            if (hooks->v[i]->queue.sources[s].is_open && !w->hooks[i].open[s])
+                see(w, &w->hooks[i], s);
+}
+
+/* ---- The end of a life. */
+
+static void lose(struct restart_oracle *w, struct restart_oracle_key *k)
+{
+    if (k->number > w->disk->written) {
+        k->excused = true;
+        k->renewed_uid = 0;
+        w->features[FEATURE_KEPT_LATE]++;
+    }
+    k->number = 0;
+}
+
+void restart_oracle_crash(struct restart_oracle *w)
+{
+    for (size_t i = 0; i < HOOKS; i++) {
+        struct restart_oracle_hook *h = &w->hooks[i];
+
+        h->owed = h->owed || h->lacks || h->number > w->disk->written;
+        h->number = 0;
+        for (size_t s = 0; s < RULES_SOURCES; s++)
+            for (size_t key = 0; key < DELIVERY_MODEL_KEYS; key++)
+                lose(w, &h->keys[s][key]);
+    }
+}
+
+/* ---- Is it right to leave it alone? */
+
+void restart_oracle_check_quiet(const struct restart_oracle *w, size_t hook)
+{
+    if (w->hooks[hook].cut_off)
+        panic("%s: a snapshot was cut off, and there is no other", w->hooks[hook].rules->name);
+}
+
+bool restart_oracle_may_park(const struct restart_oracle *w, size_t hook, size_t source, size_t key)
+{
+    const struct restart_oracle_hook *h = &w->hooks[hook];
+
+    return h->rules->mode == HOOK_OBJECT ? h->keys[source][key].parked : h->parked;
+}
+
+bool restart_oracle_skips(const struct restart_oracle *w, size_t hook, size_t source, size_t key,
+                          const struct api_object *now)
+{
+    const struct restart_oracle_hook *h = &w->hooks[hook];
+    const struct api_object *skipped = &h->keys[source][key].skipped;
+
+    return skipped->uid == now->uid &&
+           (!rules_take(h->rules, DELTA_MODIFIED) || !differs(h->rules, skipped, now));
+}

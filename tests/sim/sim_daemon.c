@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/sim_daemon.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+#include "cache/confirm.h"
+#include "sim/answer.h"
+#include "sim/oracle.h"
+
+const struct lens *sim_daemon_lens(size_t watch)
+{
+    static const struct lens everything = {.space = API_SPACES};
+    static const struct lens picked = {.space = API_SPACES, .labelled = true};
+    static const struct lens matched = {.space = API_SPACES, .shown = true};
+    static const struct lens services = {.kind = LENS_SERVICE, .space = API_SPACES};
+    static const struct lens slices = {.kind = LENS_SLICE, .space = API_SPACES};
+    static const struct lens *const all[WATCHES] = {&everything, &everything, &picked,
+                                                    &matched,    &services,   &slices};
+
+    return all[watch];
+}
+
+/* DESIGN 1.4.1, asked of each stream by itself. */
+static bool watch_is_synced(const struct watch *w)
+{
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (!list_watch_status(watch_list_watch(w, i)).synced)
+            return false;
+    return true;
+}
+
+/* Hooks may look at what streams have brought. */
+static void start_due(struct sim_daemon *l)
+{
+    bool synced[SOURCES];
+
+    for (size_t i = 0; i < WATCHES; i++)
+        synced[i] = l->begun[i] || watch_is_synced(l->watches[i]);
+    synced[VIEW_ORACLE] = view_synced(l->view_oracle.view);
+    ensure(!synced[VIEW_ORACLE] || (synced[SERVICES] && synced[SLICES]));
+    sim_hooks_start_due(&l->sim_hooks, synced);
+}
+
+/* As io/watch_driver does it. */
+static void look(struct post *p)
+{
+    struct sim_daemon *l = p->sim_daemon;
+    struct clock *c = l->params.clock;
+    struct list_watch_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+    uint64_t next_ms = watch_tick(l->watches[p->watch], now);
+
+    if (next_ms == UINT64_MAX)
+        clock_clear(c, &p->tick);
+    else
+        clock_set_at(c, &p->tick, next_ms);
+    l->params.on_look(l->params.arg, l->watches[p->watch], p->watch);
+}
+
+static void ask_confirm(struct post *p);
+
+static void on_progress(void *arg)
+{
+    struct post *p = arg;
+
+    look(p);
+    ask_confirm(p);
+    view_oracle_look(&p->sim_daemon->view_oracle);
+    sim_hooks_keep(&p->sim_daemon->sim_hooks);
+    disk_turn(p->sim_daemon->params.disk, p->watch, p->sim_daemon->watches[p->watch]);
+    start_due(p->sim_daemon);
+}
+
+/* As io/watch_driver does it: what is ordered is carried out. */
+static void on_tick(struct alarm *a)
+{
+    struct post *p = container_of(a, struct post, tick);
+
+    on_progress(p);
+    for (size_t i = 0; i < p->sim_daemon->stream_count; i++)
+        if (p->sim_daemon->streams[i].arg == p)
+            stream_poke(&p->sim_daemon->streams[i]);
+}
+
+/* What etcd says of an object, if it is asked at all. */
+static enum confirm_answer look_up(struct net *n, const char *key, uint64_t uid)
+{
+    const struct server *s = &n->servers[clock_pick(n->clock, 0, SERVERS - 1)];
+
+    if (s->away || s->split || net_strikes(n, FAULT_ERROR))
+        return CONFIRM_NO_ANSWER;
+    return n->api->now[api_find(str_c(key))].uid == uid ? CONFIRM_SAME : CONFIRM_GONE;
+}
+
+static void on_answer(struct alarm *a)
+{
+    struct post *p = container_of(a, struct post, answer);
+    struct sim_daemon *l = p->sim_daemon;
+    enum confirm_answer answer = look_up(l->params.net, p->key, p->uid);
+
+    confirm_answer(watch_confirm(l->watches[p->watch]), answer, l->params.clock->now_ms);
+    on_progress(p);
+}
+
+/* As io/confirm_driver does it. */
+static void ask_confirm(struct post *p)
+{
+    struct sim_daemon *l = p->sim_daemon;
+    struct clock *c = l->params.clock;
+    struct confirm *confirm = watch_confirm(l->watches[p->watch]);
+
+    if (confirm == NULL)
+        return;
+    confirm_tick(confirm, c->now_ms);
+    const struct object *o = confirm_next(confirm, c->now_ms);
+    if (o != NULL) {
+        l->params.net->requests[REQUEST_GET]++;
+        p->uid = answer_uid(o);
+        snprintf(p->key, sizeof(p->key), "%.*s", STR_ARG(object_key(o)));
+        confirm_started(confirm, c->now_ms);
+        clock_set(c, &p->answer, clock_pick(c, 0, 100));
+    }
+    clock_clear(c, &p->confirm);
+    if (confirm_due_ms(confirm) != UINT64_MAX)
+        clock_set_at(c, &p->confirm, confirm_due_ms(confirm));
+}
+
+static void on_confirm(struct alarm *a)
+{
+    on_progress(container_of(a, struct post, confirm));
+}
+
+static size_t number_of(const struct sim_daemon *l, const struct watch *w)
+{
+    size_t number = 0;
+
+    while (l->watches[number] != w)
+        number++;
+    return number;
+}
+
+static void on_kept(void *arg, struct watch *w, size_t stream, struct object *o, bool gone)
+{
+    struct sim_daemon *l = arg;
+    size_t number = number_of(l, w);
+    bool is_second = number == BY_SPACE && api_space(api_find(object_key(o))) == 1;
+
+    ensure(stream == (is_second ? 1 : 0));
+    disk_kept(l->params.disk, number, o, gone);
+}
+
+static void count_skip(const struct sim_daemon *l, const struct watch *w, const struct skip *s)
+{
+    uint64_t *features = l->params.features;
+
+    enum reflector_state state = list_watch_status(watch_list_watch(w, s->scope)).state;
+
+    if (state == REFLECTOR_LISTING)
+        features[FEATURE_ODD_ITEM]++;
+    else if (state == REFLECTOR_STREAMING)
+        features[FEATURE_ODD_INITIAL]++;
+    else
+        features[FEATURE_ODD_EVENT]++;
+    if (s->name.n == 0)
+        features[FEATURE_ODD_UNNAMED]++;
+    else if (oracle_is_missing(s))
+        features[FEATURE_ODD_MISSING]++;
+    else if (store_get(watch_store(w), s->id) != NULL)
+        features[FEATURE_ODD_KEPT]++;
+}
+
+static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool gone)
+{
+    struct sim_daemon *l = arg;
+
+    clock_trace(l->params.clock, "%s: %s %.*s", watch_name(w), gone ? "usable" : "skipped",
+                STR_ARG(s->name.n > 0 ? s->name : str_c("without a name")));
+    disk_skipped(l->params.disk, number_of(l, w), s, gone);
+    if (gone)
+        l->params.features[FEATURE_ODD_AGAIN]++;
+    else
+        count_skip(l, w, s);
+}
+
+static void on_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    struct sim_daemon *l = arg;
+    size_t number = number_of(l, w);
+
+    l->params.on_delta(l->params.arg, number, d);
+    if (d->cause == CAUSE_WATCH && !watch_is_synced(w))
+        l->params.features[l->begun[number] ? FEATURE_BEGUN_MISSED : FEATURE_REPLAYED]++;
+    clock_trace(l->params.clock, "%s: %s %.*s %.*s", watch_name(w), delta_type_name(d->type),
+                STR_ARG(object_key(d->object)), STR_ARG(object_rv(d->object)));
+    sim_hooks_delta(&l->sim_hooks, number, d);
+    view_oracle_delta(&l->view_oracle, w, d);
+}
+
+static void on_view_delta(void *arg, const struct delta *d)
+{
+    struct sim_daemon *l = arg;
+
+    sim_hooks_delta(&l->sim_hooks, VIEW_ORACLE, d);
+}
+
+static void on_view_stale(void *arg, bool stale, uint64_t wall_ns)
+{
+    struct sim_daemon *l = arg;
+
+    sim_hooks_stale(&l->sim_hooks, VIEW_ORACLE, stale, wall_ns);
+}
+
+static void on_view_time(void *arg)
+{
+    struct sim_daemon *l = arg;
+
+    view_oracle_look(&l->view_oracle);
+    start_due(l);
+}
+
+static void add_view(struct sim_daemon *l)
+{
+    static const struct view_oracle_events events = {on_view_delta, on_view_stale, on_view_time};
+
+    view_oracle_init(&l->view_oracle, &(struct view_oracle_params){
+                                          .clock = l->params.clock,
+                                          .services = l->watches[SERVICES],
+                                          .slices = l->watches[SLICES],
+                                          .hold_empty_ms = l->params.net->setup->hold_empty_ms,
+                                          .features = l->params.features,
+                                          .events = &events,
+                                          .arg = l});
+}
+
+static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    struct sim_daemon *l = arg;
+    size_t number = number_of(l, w);
+
+    l->stale[number] = stale;
+    clock_trace(l->params.clock, "%s: %s", watch_name(w), stale ? "STALE" : "FRESH");
+    sim_hooks_stale(&l->sim_hooks, number, stale, wall_ns);
+}
+
+static void add_watch(struct sim_daemon *l, size_t number)
+{
+    static const struct watch_events events = {
+        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept, .on_skipped = on_skipped};
+    static const char *const all[] = {"*"};
+    static const char *const spaces[] = {"east", "west"};
+    static const char *const match[] = {"data.on=yes"};
+    static const char *const names[] = {"everywhere", "by-space", "picked",
+                                        "matched",    "services", "slices"};
+    const struct setup *s = l->params.net->setup;
+    struct err err;
+    struct watch_params p = {
+        .name = names[number],
+        .cluster = "sim",
+        .resource = number == SERVICES ? "services"
+                    : number == SLICES ? "endpointslices"
+                                       : "configmaps",
+        .namespaces = number == BY_SPACE ? spaces : all,
+        .namespace_count = number == BY_SPACE ? API_SPACES : 1,
+        .label_selector = number == PICKED ? "app=x" : "",
+        .field_selector = "",
+        .shape = {.match = match, .match_count = number == MATCHED ? 1 : 0},
+        .object_size = 8192,
+        .reflector = s->reflector,
+        .guard = s->guard,
+        .bookmark_timeout_ms = s->bookmark_timeout_ms,
+        .list_idle_timeout_ms = s->list_idle_timeout_ms,
+        .stale_after_ms = s->stale_after_ms,
+        .confirm_deletes = number == PICKED && s->confirm,
+        .seed = l->params.seed + number * SCOPES,
+    };
+
+    if (watch_create(&p, &events, l, &l->watches[number], &err) != ERR_OK)
+        panic("%s", err.text);
+    l->posts[number] = (struct post){.sim_daemon = l,
+                                     .watch = number,
+                                     .tick.fn = on_tick,
+                                     .confirm.fn = on_confirm,
+                                     .answer.fn = on_answer};
+}
+
+static void add_streams(struct sim_daemon *l, size_t number)
+{
+    struct watch *w = l->watches[number];
+
+    for (size_t i = 0; i < watch_list_watch_count(w); i++) {
+        struct stream *s = &l->streams[l->stream_count++];
+
+        *s = (struct stream){
+            .net = l->params.net,
+            .list_watch = watch_list_watch(w, i),
+            .lens = *sim_daemon_lens(number),
+            .on_progress = on_progress,
+            .arg = &l->posts[number],
+        };
+        if (number == BY_SPACE)
+            s->lens.space = i;
+        stream_start(s, l->whole[number][i]);
+    }
+}
+
+static bool was_answered(const struct watch *w)
+{
+    for (size_t i = 0; i < watch_list_watch_count(w); i++)
+        if (list_watch_status(watch_list_watch(w, i)).contact_ms > 0)
+            return true;
+    return false;
+}
+
+/* As app/persist_cluster does it, but for each watch. */
+static void on_patience(struct alarm *a)
+{
+    struct sim_daemon *l = container_of(a, struct sim_daemon, patience);
+    struct clock *c = l->params.clock;
+    struct list_watch_now now = {.ms = c->now_ms, .wall_ns = c->now_ms * 1000000};
+
+    for (size_t i = 0; i < WATCHES; i++) {
+        if (was_answered(l->watches[i]) || !watch_begin_stale(l->watches[i], now, 0))
+            continue;
+        ensure(watch_synced(l->watches[i]) && l->stale[i]);
+        l->begun[i] = true;
+        l->params.features[FEATURE_BEGUN_STALE]++;
+    }
+    for (size_t i = 0; i < WATCHES; i++)
+        if (l->begun[i])
+            on_progress(&l->posts[i]);
+}
+
+/* Now and then its settings are others. */
+static void load(struct sim_daemon *l, size_t number)
+{
+    bool edited = clock_percent(l->params.clock, l->params.edited_percent);
+
+    disk_load(l->params.disk, number, l->watches[number], edited);
+    for (size_t i = 0; i < watch_scope_count(l->watches[number]); i++)
+        l->whole[number][i] = disk_is_whole(l->params.disk, number, i, edited);
+    if (edited && store_count(watch_store(l->watches[number])) > 0)
+        l->params.features[FEATURE_EDITED]++;
+    l->params.features[FEATURE_ODD_RESTORED] +=
+        skips_count(store_skips(watch_store(l->watches[number])));
+}
+
+struct loading {
+    struct sim_daemon *sim_daemon;
+    size_t number;
+};
+
+static void tell_loaded(void *arg, struct object *o)
+{
+    const struct loading *to = arg;
+    const struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o};
+
+    sim_hooks_delta(&to->sim_daemon->sim_hooks, to->number, &d);
+    view_oracle_delta(&to->sim_daemon->view_oracle, to->sim_daemon->watches[to->number], &d);
+}
+
+/* As load_known() of app/persist does it. */
+static void know(void *arg, size_t hook, size_t source, struct str key, struct str uid)
+{
+    struct sim_daemon *l = arg;
+    size_t number = l->params.rules[hook].sources[source];
+    size_t watch = number == VIEW_ORACLE ? SERVICES : number;
+
+    if (!disk_know(l->watches[watch], key, uid))
+        return;
+    const struct object *o = store_get(watch_store(l->watches[watch]), key);
+    l->params.on_known(l->params.arg, watch, api_find(key), answer_uid(o));
+}
+
+struct sim_daemon *sim_daemon_create(const struct sim_daemon_params *params)
+{
+    struct sim_daemon *l = mem_zalloc(sizeof(*l));
+
+    l->params = *params;
+    for (size_t i = 0; i < WATCHES; i++) {
+        add_watch(l, i);
+        load(l, i);
+    }
+    if (params->persist != NULL)
+        disk_hooks_each(&params->persist->disk_hooks, know, l);
+    add_view(l);
+    sim_hooks_init(&l->sim_hooks,
+                   &(struct sim_hooks_params){.clock = params->clock,
+                                              .handlers = params->handlers,
+                                              .rules = params->rules,
+                                              .watches = l->watches,
+                                              .view = l->view_oracle.view,
+                                              .slots = params->net->setup->hook_slots,
+                                              .seed = params->seed,
+                                              .features = params->features,
+                                              .persist = params->persist,
+                                              .reaper = params->reaper});
+    for (size_t i = 0; i < WATCHES; i++)
+        store_each(watch_store(l->watches[i]), tell_loaded, &(struct loading){l, i});
+    view_oracle_restored(&l->view_oracle);
+    sim_hooks_loaded(&l->sim_hooks);
+    for (size_t i = 0; i < WATCHES; i++)
+        add_streams(l, i);
+    l->patience.fn = on_patience;
+    clock_set(params->clock, &l->patience, clock_pick(params->clock, 1000, 20000));
+    return l;
+}
+
+static void count_resumed(const struct sim_daemon *l)
+{
+    for (size_t i = 0; i < l->stream_count; i++) {
+        const struct stream *s = &l->streams[i];
+
+        if (s->resumed && s->listed)
+            l->params.features[FEATURE_NOT_RESUMED]++;
+        else if (s->resumed && list_watch_status(s->list_watch).synced)
+            l->params.features[FEATURE_RESUMED]++;
+    }
+}
+
+void sim_daemon_stop(struct sim_daemon *l)
+{
+    sim_hooks_stop(&l->sim_hooks);
+}
+
+void sim_daemon_destroy(struct sim_daemon **lp)
+{
+    struct sim_daemon *l = *lp;
+
+    *lp = NULL;
+    count_resumed(l);
+    clock_clear(l->params.clock, &l->patience);
+    for (size_t i = 0; i < l->stream_count; i++)
+        stream_fini(&l->streams[i]);
+    sim_hooks_fini(&l->sim_hooks);
+    view_oracle_fini(&l->view_oracle);
+    for (size_t i = 0; i < WATCHES; i++) {
+        clock_clear(l->params.clock, &l->posts[i].tick);
+        clock_clear(l->params.clock, &l->posts[i].confirm);
+        clock_clear(l->params.clock, &l->posts[i].answer);
+        watch_destroy(&l->watches[i]);
+    }
+    free(l);
+}
+
+void sim_daemon_poke(struct sim_daemon *l, size_t watch)
+{
+    for (size_t i = 0; i < l->stream_count; i++)
+        if (l->streams[i].arg == &l->posts[watch])
+            stream_poke(&l->streams[i]);
+    on_progress(&l->posts[watch]);
+}
+
+bool sim_daemon_is_quiet(const struct sim_daemon *l)
+{
+    for (size_t i = 0; i < l->stream_count; i++)
+        if (!stream_is_current(&l->streams[i]))
+            return false;
+    for (size_t i = 0; i < WATCHES; i++)
+        if (watch_confirm(l->watches[i]) != NULL && confirm_count(watch_confirm(l->watches[i])) > 0)
+            return false;
+    return view_oracle_is_quiet(&l->view_oracle) && sim_hooks_is_quiet(&l->sim_hooks);
+}

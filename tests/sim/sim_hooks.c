@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/sim_hooks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/panic.h"
+#include "sim/program.h"
+
+static uint64_t now(const struct sim_hooks *c)
+{
+    return c->params.clock->now_ms;
+}
+
+bool sim_hooks_remembers(const struct sim_hooks *c)
+{
+    return c->params.persist != NULL;
+}
+
+bool sim_hooks_keep(struct sim_hooks *c)
+{
+    if (!sim_hooks_remembers(c))
+        return false;
+    restart_oracle_look(&c->params.persist->restart_oracle, &c->hooks);
+    return disk_hooks_put(&c->params.persist->disk_hooks, &c->hooks);
+}
+
+/* As persist_look(STATE_DRIVER_NOW) does it. */
+void sim_hooks_keep_now(struct sim_hooks *c)
+{
+    if (sim_hooks_remembers(c))
+        disk_end_turn(c->params.persist->disk_hooks.disk, sim_hooks_keep(c));
+}
+
+void sim_hooks_look_at_shelf(struct sim_hooks *c, size_t hook)
+{
+    const struct checked_hook *h = &c->hook_checker.hooks[hook];
+    const struct output_files_view v = {
+        .shut = h->paused || h->gate<GATE_APPLY, .busy = h->running> 0,
+        .awake = h->running > 0 || hook_checker_is_awake(&c->hook_checker, hook),
+    };
+
+    output_files_look(&c->params.handlers[hook].output_files, &v);
+}
+
+static void look_at_shelves(struct sim_hooks *c)
+{
+    for (size_t i = 0; i < HOOKS; i++)
+        sim_hooks_look_at_shelf(c, i);
+}
+
+static void look_before(struct sim_hooks *c)
+{
+    if (!c->is_watched)
+        return;
+    hook_checker_before(&c->hook_checker);
+    hook_checker_open(&c->hook_checker, c->synced);
+    look_at_shelves(c);
+}
+
+static void look_behind(struct sim_hooks *c)
+{
+    if (!c->is_watched)
+        return;
+    look_at_shelves(c);
+    hook_checker_after(&c->hook_checker);
+    hook_checker_compare(&c->hook_checker, &c->hooks);
+}
+
+void sim_hooks_start_due(struct sim_hooks *c, const bool synced[SOURCES])
+{
+    struct run *run;
+
+    memmove(c->synced, synced, sizeof(c->synced));
+    look_before(c);
+    while ((run = hooks_next(&c->hooks, now(c))) != NULL)
+        program_start(c, run);
+    look_behind(c);
+    sim_hooks_keep_now(c);
+    uint64_t due = hooks_wake_ms(&c->hooks);
+    clock_clear(c->params.clock, &c->wake);
+    if (due != NEVER_MS)
+        clock_set_at(c->params.clock, &c->wake, due);
+}
+
+static void on_wake(struct alarm *a)
+{
+    struct sim_hooks *c = container_of(a, struct sim_hooks, wake);
+
+    sim_hooks_start_due(c, c->synced);
+}
+
+static struct source source(const struct sim_hooks *c, size_t number)
+{
+    if (number == VIEW_ORACLE)
+        return (struct source){.view = c->params.view};
+    return (struct source){.watch = c->params.watches[number]};
+}
+
+void sim_hooks_delta(struct sim_hooks *c, size_t number, const struct delta *d)
+{
+    if (c->is_watched) {
+        hook_checker_before(&c->hook_checker);
+        hook_checker_delta(&c->hook_checker, number, d);
+    }
+    if (sim_hooks_remembers(c))
+        restart_oracle_delta(&c->params.persist->restart_oracle, number, d);
+    hooks_delta(&c->hooks, source(c, number), d, now(c));
+}
+
+void sim_hooks_stale(struct sim_hooks *c, size_t number, bool stale, uint64_t wall_ns)
+{
+    if (c->is_watched) {
+        hook_checker_before(&c->hook_checker);
+        hook_checker_stale(&c->hook_checker, number, stale);
+    }
+    if (sim_hooks_remembers(c))
+        restart_oracle_stale(&c->params.persist->restart_oracle, number, stale);
+    hooks_stale(&c->hooks, source(c, number), stale, wall_ns, now(c));
+}
+
+void sim_hooks_pause(struct sim_hooks *c, size_t hook, bool paused)
+{
+    clock_trace(c->params.clock, "%s is %s", c->params.rules[hook].name,
+                paused ? "paused" : "resumed");
+    if (c->is_watched) {
+        hook_checker_before(&c->hook_checker);
+        hook_checker_pause(&c->hook_checker, hook, paused);
+    }
+    if (sim_hooks_remembers(c))
+        restart_oracle_pause(&c->params.persist->restart_oracle, hook, paused);
+    hook_pause(c->hooks.v[hook], paused);
+    sim_hooks_keep_now(c);
+    sim_hooks_start_due(c, c->synced);
+}
+
+void sim_hooks_order(struct sim_hooks *c, size_t hook, size_t key)
+{
+    struct str name = {0};
+    struct err err;
+
+    clock_trace(c->params.clock, "%s: run %zu", c->params.rules[hook].name, key);
+    if (c->is_watched)
+        hook_checker_before(&c->hook_checker);
+    if (key == DELIVERY_MODEL_OUTAGE)
+        name = str_c("");
+    else if (key != DELIVERY_MODEL_KEYS)
+        name = str_c(api_key(key));
+    enum err_kind want = c->is_watched ? hook_checker_order(&c->hook_checker, hook, key) : ERR_OK;
+    if (want == ERR_NOT_FOUND && key == DELIVERY_MODEL_KEYS &&
+        apply_may_repeat(&c->hooks.v[hook]->apply)) /* that is all there is to run */
+        want = ERR_OK;
+    enum err_kind is = hook_run_manually(c->hooks.v[hook], name, &err);
+    if (c->is_watched && is != want)
+        panic("%s, key %.*s: the order ends with %d, not %d", c->params.rules[hook].name,
+              STR_ARG(name), is, want);
+    if (c->is_watched && is == ERR_OK && key == DELIVERY_MODEL_KEYS)
+        output_files_order(&c->params.handlers[hook].output_files);
+    if (sim_hooks_remembers(c))
+        c->params.persist->outputs[hook].excused = true;
+    sim_hooks_start_due(c, c->synced);
+}
+
+static void add_hook(struct sim_hooks *c, size_t number)
+{
+    struct hook_params p = rules_params(c->params.rules, number);
+    struct hook_source sources[RULES_SOURCES];
+    static const char *const again = "again";
+
+    for (size_t i = 0; i < RULES_SOURCES; i++) {
+        struct source of = source(c, c->params.rules[number].sources[i]);
+        bool twice = i > 0 && source_equal(of, sources[0].of);
+
+        sources[i] = (struct hook_source){.name = twice ? again : source_name(of), .of = of};
+    }
+    p.sources = sources;
+    hooks_add(&c->hooks, &p);
+}
+
+static void disk_hooks(struct sim_hooks *c)
+{
+    struct disk_hooks *m = &c->params.persist->disk_hooks;
+
+    c->is_watched = !disk_hooks_known(m);
+    if (!c->is_watched)
+        c->params.features[FEATURE_KEPT]++;
+    disk_hooks_load(m, &c->hooks, now(c));
+    restart_oracle_begin(&c->params.persist->restart_oracle, &c->hooks);
+}
+
+void sim_hooks_init(struct sim_hooks *c, const struct sim_hooks_params *params)
+{
+    *c = (struct sim_hooks){.params = *params, .is_watched = true, .wake.fn = on_wake};
+    list_init(&c->programs);
+    hooks_init(&c->hooks, params->slots, params->seed);
+    hook_checker_init(&c->hook_checker, params->clock, params->rules, params->slots,
+                      params->features);
+    for (size_t i = 0; i < HOOKS; i++) {
+        add_hook(c, i);
+        output_files_begin_life(&params->handlers[i].output_files);
+        c->hook_checker.hooks[i].output_files = &params->handlers[i].output_files;
+    }
+    if (sim_hooks_remembers(c))
+        disk_hooks(c);
+}
+
+void sim_hooks_loaded(struct sim_hooks *c)
+{
+    if (!sim_hooks_remembers(c))
+        return;
+    restart_oracle_loaded(&c->params.persist->restart_oracle);
+    sim_hooks_keep_now(c);
+}
+
+void sim_hooks_stop(struct sim_hooks *c)
+{
+    if (!sim_hooks_remembers(c))
+        return;
+    c->is_watched = false;
+    program_stop_all(c);
+    sim_hooks_keep_now(c);
+}
+
+void sim_hooks_fini(struct sim_hooks *c)
+{
+    program_kill_all(c);
+    clock_clear(c->params.clock, &c->wake);
+    hooks_fini(&c->hooks);
+    for (size_t i = 0; i < HOOKS && !sim_hooks_remembers(c); i++)
+        handler_forget(&c->params.handlers[i]);
+}
+
+bool sim_hooks_is_quiet(const struct sim_hooks *c)
+{
+    return hooks_quiet(&c->hooks);
+}
+
+/* ---- What the world must not hold against a hook. */
+
+static bool any_parked(const struct sim_hooks *c, size_t hook)
+{
+    return hook_parked(c->hooks.v[hook]) > 0;
+}
+
+void sim_hooks_check_quiet(const struct sim_hooks *c)
+{
+    if (c->is_watched)
+        hook_checker_check_quiet(&c->hook_checker, &c->hooks);
+    for (size_t i = 0; i < HOOKS && sim_hooks_remembers(c); i++)
+        if (!any_parked(c, i)) {
+            outputs_check_quiet(&c->params.persist->outputs[i]);
+            restart_oracle_check_quiet(&c->params.persist->restart_oracle, i);
+        }
+}
+
+bool sim_hooks_says_parked(const struct sim_hooks *c, size_t hook, size_t source, size_t key)
+{
+    const struct hook *h = c->hooks.v[hook];
+    const char *name = key == DELIVERY_MODEL_OUTAGE ? "" : api_key(key);
+    const struct delivery *dl = delivery_queue_find(&h->queue, source, str_c(name));
+
+    if (h->rules.mode != HOOK_OBJECT)
+        return h->work_item.state == WORK_ITEM_PARKED;
+    return dl != NULL && dl->work_item.state == WORK_ITEM_PARKED;
+}
+
+bool sim_hooks_is_parked(const struct sim_hooks *c, size_t hook, size_t source, size_t key)
+{
+    const struct hook *h = c->hooks.v[hook];
+    bool is = sim_hooks_says_parked(c, hook, source, key);
+
+    if (c->is_watched)
+        return hook_checker_is_parked(&c->hook_checker, hook, source, key);
+    if (is && !restart_oracle_may_park(&c->params.persist->restart_oracle, hook, source, key))
+        panic("%s, source %zu, key %zu: is parked, and may not be", h->name, source, key);
+    c->params.features[FEATURE_KEPT_PARKED] += is && h->runs_failed == 0;
+    return is;
+}
+
+bool sim_hooks_skips(const struct sim_hooks *c, size_t hook, size_t source, size_t key,
+                     const struct api_object *now)
+{
+    if (c->is_watched)
+        return c->hook_checker.hooks[hook].delivery_models[source][key].skipped == now->uid;
+    return restart_oracle_skips(&c->params.persist->restart_oracle, hook, source, key, now);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * streamed - a watch of configmaps, a journal, and a stream of one of them that a test pulls; pure.
+ */
+#ifndef UNIT_ADMIN_STREAM_RIG_H
+#define UNIT_ADMIN_STREAM_RIG_H
+
+#include "objects.h"
+
+#include "admin/admin.h"
+#include "admin/journal.h"
+#include "admin/stream.h"
+
+enum { ADMIN_STREAM_RIG_WALL_NS = 1000000001, ADMIN_STREAM_RIG_PIECE = 65536 };
+
+/* One at a time. */
+struct admin_stream_rig {
+    struct watch *watch; /* "w" of cluster "c" */
+    struct list_watch_now now;
+    struct journal *journal;
+    struct admin_streams *hub;
+    struct admin_stream *stream;
+    struct buf out; /* what was pulled */
+    struct buf summary;
+    unsigned woken; /* how often the stream said that it is ready */
+};
+
+extern struct admin_stream_rig admin_stream_rig;
+
+/* For cmocka: the watch is not listed yet, and nothing follows. */
+int admin_stream_rig_set_up(void **state);
+/* See above. */
+int admin_stream_rig_tear_down(void **state);
+
+/* Makes the stream. */
+void admin_stream_rig_follow(const char *name);
+/* See above. */
+void admin_stream_rig_follow_journal(void);
+
+/* The watch gets a list with these keys, of uid "u", or with keys "0" to n - 1. */
+void admin_stream_rig_sync(const char *const *keys, const char *rv);
+/* See above. */
+void admin_stream_rig_sync_many(size_t n, const char *uid, const char *rv);
+
+/* The watch, which is synced, asks for another list. */
+void admin_stream_rig_ask_anew(void);
+
+/* The watch gets an event. */
+void admin_stream_rig_say(const char *type, const char *key, const char *rv);
+
+/* "TYPE name;" for each line in out, all of which are JSON; empties it. */
+const char *admin_stream_rig_sum_up(void);
+
+/* Pulls once: this must be said, and these lines come, summed up. */
+void admin_stream_rig_expect(enum admin_stream_pulled pulled, const char *lines);
+
+/* Lines in out. */
+size_t admin_stream_rig_lines(void);
+
+/* Pulls until there is no more for now; out is just that. */
+enum admin_stream_pulled admin_stream_rig_pull_all(void);
+
+#endif

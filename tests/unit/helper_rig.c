@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "helper_rig.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "campaign.h"
+#include "helper/helper.h"
+#include "play_clock.h"
+
+enum { GRACE_MS = 3600000, SLOWNESS = 10, OUTPUT_MAX = 4096, MANY = 1000 };
+
+static void after_event(struct helper_rig *w)
+{
+    assert_false(w->called);
+    loop_stop(w->loop);
+    if (w->dispose)
+        helper_link_dispose(&w->link);
+}
+
+static void on_exited(void *arg, const struct helper_link_exit *end)
+{
+    struct helper_rig *w = arg;
+
+    assert_non_null(w->link);
+    w->end = *end;
+    w->exited++;
+    w->started += end->how != HELPER_LINK_NOT_STARTED;
+    after_event(w);
+}
+
+static void on_opened(void *arg, uint64_t tag, int fd, int error)
+{
+    struct helper_rig *w = arg;
+
+    assert_non_null(w->link);
+    assert_int_equal(tag, w->opened);
+    assert_int_equal(fd >= 0, error == 0);
+    if (fd >= 0)
+        close(fd);
+    w->opened++;
+    after_event(w);
+}
+
+static void on_lost(void *arg, const struct err *err)
+{
+    struct helper_rig *w = arg;
+
+    assert_non_null(w->link);
+    w->err = *err;
+    w->lost++;
+    after_event(w);
+}
+
+static const struct helper_link_events events = {on_exited, on_opened, on_lost};
+
+void helper_rig_open_with(struct helper_rig *w, const struct helper_hook *hooks, size_t count)
+{
+    static const struct helper_file file = {.path = "/etc/passwd"};
+    struct helper_hook *many = test_calloc(count, sizeof(*many));
+    const struct helper_params params = {
+        .hooks = many, .hook_count = count, .files = &file, .file_count = 1, .shared_runs = MANY};
+    int fd;
+
+    memcpy(many, hooks, count * sizeof(*many));
+    for (size_t i = 0; i < count; i++)
+        many[i].concurrency = many[i].concurrency > 0 ? many[i].concurrency : MANY;
+
+    alarm(PATIENCE_S);
+    play_clock_slow(SLOWNESS); /* so that a slow process meets no timeout of the helper */
+    memset(w, 0, sizeof(*w));
+    assert_int_equal(helper_start(&params, &fd, &w->helper, NULL), ERR_OK);
+    test_free(many);
+    w->loop = loop_create();
+    w->link = helper_link_create(w->loop, fd, &events, w);
+}
+
+void helper_rig_open(struct helper_rig *w)
+{
+    static const char *const true_argv[] = {"/bin/true", NULL};
+    static const char *const shell_argv[] = {"/bin/sh", "-c", "eval \"$INFORMERD_SCRIPT\"", NULL};
+    static const char *const env[] = {"PATH=/usr/bin:/bin", NULL};
+    struct helper_hook hooks[] = {
+        [HELPER_RIG_TRUE] = {.argv = true_argv,  .kill_grace_ms = GRACE_MS},
+        [HELPER_RIG_SHELL] = {.argv = shell_argv, .kill_grace_ms = GRACE_MS},
+        [HELPER_RIG_AS_NOBODY] = {.argv = shell_argv,
+                             .uid = HELPER_RIG_NOBODY,
+                             .gid = HELPER_RIG_NOBODY},
+        [HELPER_RIG_SHORT_GRACE] = {.argv = shell_argv,                  .kill_grace_ms = 50                         },
+    };
+
+    hooks[HELPER_RIG_AS_NOBODY].change_user = getuid() == 0;
+    for (size_t i = 0; i < ARRAY_LEN(hooks); i++) {
+        hooks[i].env = env;
+        hooks[i].kill_signal = SIGTERM;
+    }
+    helper_rig_open_with(w, hooks, ARRAY_LEN(hooks));
+}
+
+int helper_rig_wait(struct helper_rig *w)
+{
+    int status;
+
+    assert_int_equal(waitpid(w->helper, &status, 0), w->helper);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void helper_rig_close(struct helper_rig *w)
+{
+    helper_link_dispose(&w->link);
+    helper_link_dispose(&w->link);
+    loop_destroy(&w->loop); /* panics if a handle is left */
+    if (w->helper > 0)
+        assert_int_equal(helper_rig_wait(w), 0);
+    alarm(0);
+    play_clock_go();
+}
+
+int helper_rig_run_with(struct helper_rig *w, uint64_t id, enum helper_rig_hook hook, int in,
+                        const char *script)
+{
+    struct buf env = {0};
+    int out[2];
+
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    int error = fcntl(out[1], F_DUPFD_CLOEXEC, 3);
+    assert_true(error >= 0);
+    buf_printf(&env, "INFORMERD_SCRIPT=%s", script);
+    buf_putc(&env, '\0');
+    buf_printf(&env, "INFORMERD_RUN=run-%llu", (unsigned long long)id);
+    buf_putc(&env, '\0');
+    w->called = true;
+    helper_link_run(w->link, id, hook, WIRE_PROGRAM_COMMAND, buf_str(&env),
+                    (int[]){in, out[1], error});
+    w->called = false;
+    buf_free(&env);
+    return out[0];
+}
+
+int helper_rig_run(struct helper_rig *w, uint64_t id, enum helper_rig_hook hook, const char *script)
+{
+    return helper_rig_run_with(w, id, hook, open("/dev/null", O_RDONLY | O_CLOEXEC), script);
+}
+
+const char *helper_rig_read(int fd, bool one_line)
+{
+    static char text[OUTPUT_MAX];
+    size_t n = 0;
+
+    while (n < sizeof(text) - 1 && read(fd, text + n, 1) == 1)
+        if (text[n++] == '\n' && one_line)
+            break;
+    text[n] = '\0';
+    return text;
+}
+
+void helper_rig_expect_line(int fd, const char *line)
+{
+    assert_string_equal(helper_rig_read(fd, true), line);
+}
+
+void helper_rig_expect_eof(int fd)
+{
+    assert_string_equal(helper_rig_read(fd, false), "");
+    close(fd);
+}
+
+static char *proc_path(pid_t pid, const char *file)
+{
+    return mem_printf("/proc/%d/%s", (int)pid, file);
+}
+
+size_t helper_rig_fds(pid_t pid)
+{
+    char *path = proc_path(pid, "fd");
+    DIR *dir = opendir(path);
+    size_t n = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir) != NULL) /* NOLINT(concurrency-mt-unsafe) */
+        n++;
+    closedir(dir);
+    free(path);
+    return n - 2; /* "." and ".." */
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    char *path = proc_path(pid, "status");
+    FILE *f = fopen(path, "re");
+    char line[256];
+    pid_t parent = 0;
+
+    free(path);
+    while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+        if (strncmp(line, "PPid:", 5) == 0)
+            parent = (pid_t)strtol(line + 5, NULL, 10);
+    if (f != NULL)
+        fclose(f);
+    return parent;
+}
+
+size_t helper_rig_children(pid_t pid)
+{
+    DIR *dir = opendir("/proc");
+    const struct dirent *entry;
+    size_t n = 0;
+
+    assert_non_null(dir);
+    while ((entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+        pid_t other = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        n += other > 0 && parent_of(other) == pid;
+    }
+    closedir(dir);
+    return n;
+}
+
+void helper_rig_expect_clean(struct helper_rig *w)
+{
+    uint64_t id = UINT64_MAX / 2;
+
+    while (helper_rig_children(w->helper) >
+           0) { /* each end of a program lets the helper look for more */
+        size_t before = w->exited;
+
+        close(helper_rig_run(w, id++, 0, ""));
+        HELPER_RIG_AWAIT(w, w->exited > before);
+    }
+    assert_int_equal(helper_rig_fds(w->helper), HELPER_RIG_FDS);
+}
+
+size_t helper_rig_memory(pid_t pid)
+{
+    char *path = proc_path(pid, "smaps_rollup");
+    FILE *f = fopen(path, "re");
+    char line[256];
+    size_t n = 0;
+
+    free(path);
+    assert_non_null(f);
+    while (fgets(line, sizeof(line), f) != NULL)
+        if (strncmp(line, "Private_Dirty:", 14) == 0)
+            n = strtoul(line + 14, NULL, 10);
+    fclose(f);
+    assert_true(n > 0);
+    return n;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hook_rig.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+struct hook_rig hook_rig;
+
+static void ignore(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg, (void)w, (void)d;
+}
+
+int hook_rig_set_up(void **state)
+{
+    static const struct watch_events events = {.on_delta = ignore};
+    static const char *const names[HOOK_RIG_WATCHES] = {"w0", "w1", "w2"};
+
+    (void)state;
+    log_set_level(LOG_LVL_ERROR);
+    hook_rig.now = 100000;
+    hooks_init(&hook_rig.hooks, 4, 1);
+    for (size_t i = 0; i < HOOK_RIG_WATCHES; i++)
+        hook_rig.watches[i] = objects_watch(names[i], &events, NULL);
+    return 0;
+}
+
+int hook_rig_clean_up(void **state)
+{
+    (void)state;
+    hooks_fini(&hook_rig.hooks);
+    for (size_t i = 0; i < HOOK_RIG_WATCHES; i++)
+        watch_destroy(&hook_rig.watches[i]);
+    return 0;
+}
+
+static void fill_rules(struct hook_rules *r, const struct hook_rig_hook *p)
+{
+    if (p->park_exit > 0) {
+        r->park_exit = mem_dup(&p->park_exit, sizeof(p->park_exit));
+        r->park_exit_count = 1;
+    }
+    if (p->after > 0) {
+        size_t before = p->after - 1;
+
+        r->after = mem_dup(&before, sizeof(before));
+        r->after_count = 1;
+    }
+}
+
+static void fill_work_queue(struct work_queue_params *work_queue, unsigned concurrency)
+{
+    if (work_queue->concurrency == 0)
+        work_queue->concurrency = concurrency;
+    if (work_queue->retry.initial_ms == 0)
+        work_queue->retry =
+            (struct backoff_params){.initial_ms = HOOK_RIG_INITIAL_MS, .max_ms = 8000, .factor = 2};
+}
+
+struct hook *hook_rig_add(const struct hook_rig_hook *p)
+{
+    static const char *const names[] = {"one", "two", "three"};
+    struct hook_source sources[HOOK_RIG_WATCHES];
+    char name[16];
+    struct hook_params params = {.name = name,
+                                 .index = hook_rig.hooks.n,
+                                 .rules = p->rules,
+                                 .sources = sources,
+                                 .source_count = p->sources > 0 ? p->sources : 1,
+                                 .work_queue = p->work_queue,
+                                 .output = p->output,
+                                 .applies = p->applies,
+                                 .apply = p->apply};
+
+    snprintf(name, sizeof(name), "h%zu", hook_rig.hooks.n);
+    for (size_t i = 0; i < params.source_count; i++)
+        sources[i] = (struct hook_source){.name = names[i], .of.watch = hook_rig.watches[i]};
+    fill_work_queue(&params.work_queue, 8);
+    fill_work_queue(&params.apply, 1);
+    if (params.apply.settle_max_ms == 0) {
+        params.apply.settle_ms = 200;
+        params.apply.settle_max_ms = 2000;
+    }
+    fill_rules(&params.rules, p);
+    assert_int_equal(filter_init(&params.filter, p->events > 0 ? p->events : HOOK_RIG_ALL, &p->path,
+                                 p->path != NULL ? 1 : 0, NULL),
+                     ERR_OK);
+    hooks_add(&hook_rig.hooks, &params);
+    return hook_rig.hooks.v[hook_rig.hooks.n - 1];
+}
+
+void hook_rig_sync(size_t watch)
+{
+    objects_sync(hook_rig.watches[watch], "", "1",
+                 (struct list_watch_now){hook_rig.now, hook_rig.now});
+}
+
+void hook_rig_change(size_t watch, enum delta_type type, const char *key, const char *uid,
+                     const char *data)
+{
+    struct object *o = objects_make(key, uid, "1", data);
+
+    hooks_delta(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]},
+                &(struct delta){.type = type, .object = o}, hook_rig.now);
+    object_unref(&o);
+}
+
+void hook_rig_stale(size_t watch, bool is)
+{
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[watch]}, is, 77,
+                hook_rig.now);
+}
+
+void hook_rig_nothing(void)
+{
+    assert_null(hooks_next(&hook_rig.hooks, hook_rig.now));
+}
+
+void hook_rig_waits_until(uint64_t ms)
+{
+    hook_rig_nothing();
+    assert_int_equal(hooks_wake_ms(&hook_rig.hooks), ms);
+    if (ms == NEVER_MS)
+        return;
+    hook_rig.now = ms - 1;
+    hook_rig_nothing();
+    hook_rig.now = ms;
+}
+
+struct run *hook_rig_next(void)
+{
+    struct run *run = hooks_next(&hook_rig.hooks, hook_rig.now);
+
+    assert_non_null(run);
+    return run;
+}
+
+void hook_rig_event_is(const struct run *run, size_t i, enum delta_type type, const char *uid)
+{
+    assert_true(i < run->event_count);
+    assert_int_equal(run->events[i].ev.type, type);
+    assert_true(str_is(object_uid(run->events[i].ev.object), uid));
+}
+
+struct run *hook_rig_starts(enum delta_type type, const char *uid)
+{
+    struct run *run = hook_rig_next();
+
+    assert_int_equal(run->event_count, 1);
+    hook_rig_event_is(run, 0, type, uid);
+    return run;
+}
+
+struct hooks_verdict hook_rig_end(struct run *run, int status)
+{
+    const struct run_result result = {.status = status, .text = status == 0 ? "ok" : "exit"};
+
+    return hooks_finish(&hook_rig.hooks, run, &result, hook_rig.now);
+}
+
+void hook_rig_end_file(struct run *run, enum run_file became, uint64_t number)
+{
+    const struct run_result result = {
+        .text = "ok", .file = became, .digest = {number, number}
+    };
+
+    assert_non_null(run->file);
+    hooks_finish(&hook_rig.hooks, run, &result, hook_rig.now);
+}
+
+struct run *hook_rig_applies(enum run_reason reason, unsigned attempt)
+{
+    struct run *run = hook_rig_next();
+
+    assert_int_equal(run->kind, RUN_APPLY);
+    assert_int_equal(run->event_count, 0);
+    assert_int_equal(run->reason, reason);
+    assert_int_equal(run->attempt, attempt);
+    return run;
+}
+
+void hook_rig_pass(enum delta_type type, const char *uid)
+{
+    assert_int_equal(hook_rig_end(hook_rig_starts(type, uid), 0).outcome, HISTORY_OK);
+}
+
+void hook_rig_fail(enum delta_type type, const char *uid, enum run_reason reason, unsigned attempt)
+{
+    struct run *run = hook_rig_starts(type, uid);
+
+    assert_int_equal(run->reason, reason);
+    assert_int_equal(run->attempt, attempt);
+    hook_rig_end(run, 1);
+}
+
+const struct manual_run *hook_rig_order(const struct hook *h)
+{
+    return manual_runs_find(&h->manual_runs, h->manual_runs.last);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stage - hooks over a few watches in virtual time: a test changes the caches, starts runs and ends
+ * them by hand; pure.
+ */
+#ifndef WORK_ITEM_STAGE_H
+#define WORK_ITEM_STAGE_H
+
+#include "objects.h"
+
+#include "hook/hook.h"
+
+enum { HOOK_RIG_WATCHES = 3, HOOK_RIG_ALL = 0x3f, HOOK_RIG_INITIAL_MS = 1000 };
+
+struct hook_rig {
+    struct hooks hooks;
+    struct watch *watches[HOOK_RIG_WATCHES];
+    uint64_t now;
+};
+
+/* One at a time. */
+extern struct hook_rig hook_rig;
+
+/* A hook; what is 0 or NULL stands for what a test seldom cares for. */
+struct hook_rig_hook {
+    struct hook_rules rules; /* without arrays */
+    unsigned events;         /* 0 = all */
+    const char *path;        /* of changes_in; NULL = any value counts */
+    size_t sources;          /* the first so many watches; 0 = 1 */
+    int park_exit;           /* 0 = none */
+    size_t after;            /* the place of the hook that comes first, plus 1; 0 = none */
+    struct work_queue_params
+        work_queue;     /* concurrency 0 = 8; retry.initial_ms 0 = 1 s, 2 s, ... 8 s */
+    const char *output; /* NULL = none */
+    bool applies;
+    struct work_queue_params
+        apply; /* the same, concurrency 1; settle_max_ms 0 = settle [200, 2000] */
+};
+
+/* As cmocka wants them. */
+int hook_rig_set_up(void **state);
+/* See above. */
+int hook_rig_clean_up(void **state);
+
+/* Adds it as the next one, "h0", "h1", ... */
+struct hook *hook_rig_add(const struct hook_rig_hook *p);
+
+/* The watch has been listed and is empty; what the hooks know comes from hook_rig_change(). */
+void hook_rig_sync(size_t watch);
+
+/* The caches changed. */
+void hook_rig_change(size_t watch, enum delta_type type, const char *key, const char *uid,
+                     const char *data);
+
+/* The watch became stale or fresh. */
+void hook_rig_stale(size_t watch, bool is);
+
+/* Nothing may start now. */
+void hook_rig_nothing(void);
+
+/* Nothing may start now, nor will it before ms; then it is that late. */
+void hook_rig_waits_until(uint64_t ms);
+
+/* The run that starts now. */
+struct run *hook_rig_next(void);
+
+/* The run that starts now has this one event. */
+struct run *hook_rig_starts(enum delta_type type, const char *uid);
+
+/* Asserts on an event of a run. */
+void hook_rig_event_is(const struct run *run, size_t i, enum delta_type type, const char *uid);
+
+/* The run ends with a status. */
+struct hooks_verdict hook_rig_end(struct run *run, int status);
+
+/* The run ends well, and its file was so; what it holds is told apart by number. */
+void hook_rig_end_file(struct run *run, enum run_file became, uint64_t number);
+
+/* The run that starts now is one of apply. */
+struct run *hook_rig_applies(enum run_reason reason, unsigned attempt);
+
+/* The last one of the hook. */
+const struct manual_run *hook_rig_order(const struct hook *h);
+
+/* hook_rig_starts(), then it succeeds. */
+void hook_rig_pass(enum delta_type type, const char *uid);
+
+/* hook_rig_starts(), then it fails with status 1; its reason and attempt were these. */
+void hook_rig_fail(enum delta_type type, const char *uid, enum run_reason reason, unsigned attempt);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trusted - the end of a request to a server that says, when it is asked, that it is of the right
+ * cluster; for tests in which it always is.
+ */
+#ifndef UNIT_IDENTIFIED_H
+#define UNIT_IDENTIFIED_H
+
+#include "cache/list_watch.h"
+
+/* list_watch_end(), and list_watch_identified() where that is what comes next. */
+static inline struct list_watch_action
+list_watch_end_identified(struct list_watch *f, const struct err *err, struct list_watch_now now)
+{
+    struct list_watch_action a = list_watch_end(f, err, now);
+
+    return a.what == LW_IDENTIFY ? list_watch_identified(f, NULL, now) : a;
+}
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * outbox - a real helper with one hook that has an output file in a folder of the test's own: runs of
+ * its programs OUTPUT and REMOVE, and what is in the folder then.
+ */
+#ifndef UNIT_OUTPUT_RIG_H
+#define UNIT_OUTPUT_RIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "helper/helper.h"
+#include "helper_rig.h"
+
+enum { OUTPUT_RIG_HOOK = 1 };
+
+struct output_rig {
+    struct helper_rig w;
+    char folder[64];
+    struct helper_output output; /* until output_rig_start() the test's to change */
+    struct helper_hook hook;     /* as that */
+    char *template;
+    uint64_t id; /* of the last run */
+    int out;     /* reading end of its stdout and stderr */
+};
+
+/* Makes the folder; template is what comes behind it. */
+void output_rig_init(struct output_rig *o, const char *template);
+
+/* Starts the helper. */
+void output_rig_start(struct output_rig *o);
+
+/* Both. */
+void output_rig_open(struct output_rig *o, const char *template);
+
+/* Ends the helper and removes the folder. */
+void output_rig_close(struct output_rig *o);
+
+/* Starts a run; namespace may be "". */
+void output_rig_begin(struct output_rig *o, enum wire_program program, const char *namespace,
+                      const char *name, const char *bytes);
+
+/* Waits for its end. */
+void output_rig_await(struct output_rig *o);
+
+/* OUTPUT of object "shop/web", to its end, which must be this. */
+void output_rig_write(struct output_rig *o, const char *bytes, const char *stage);
+
+/* The same with NOT_STARTED. */
+void output_rig_refuse(struct output_rig *o, const char *bytes, const char *stage, int error);
+
+/* REMOVE of object "shop/web", to its end. */
+void output_rig_remove(struct output_rig *o, const char *stage);
+
+/* The end of the last run. */
+void output_rig_expect(const struct output_rig *o, enum helper_link_how how, int value,
+                       const char *stage);
+
+/* A path in the folder; valid until the next but three. */
+const char *output_rig_path(const struct output_rig *o, const char *name);
+
+/* A file there must have these bytes; NULL = must not exist. */
+void output_rig_expect_file(const struct output_rig *o, const char *name, const char *bytes);
+
+/* Writes a file there, as the test. */
+void output_rig_put(const struct output_rig *o, const char *name, const char *bytes);
+
+/* lstat() of something there. */
+struct stat output_rig_stat(const struct output_rig *o, const char *name);
+
+/* How many names a folder there has; "" = the folder itself. */
+size_t output_rig_count(const struct output_rig *o, const char *name);
+
+#endif
