@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * admin - what the control socket answers: a request and read access to the layers below give a
- * response; pure (DESIGN 1.7).
+ * response; pure (docs/design.md "Status and control").
  */
 #ifndef ADMIN_ADMIN_H
 #define ADMIN_ADMIN_H
@@ -80,7 +80,7 @@ struct admin_model {
     uint64_t started_ms; /* the same moment on the clock of now_ms */
     uint64_t wall_ns;    /* wall clock now */
     struct admin_state state;
-    bool ready;    /* READY=1 was said: DESIGN 1.6 */
+    bool ready;    /* READY=1 was sent: docs/design.md "Readiness" */
     bool stopping; /* no server is asked any more: POST is refused */
     const struct admin_cluster *clusters;
     size_t cluster_count;

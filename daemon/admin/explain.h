@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * whys - what keys and hooks wait for, as JSON; pure.
+ * explain - what keys and hooks wait for, as JSON; pure.
  */
 #ifndef ADMIN_EXPLAIN_H
 #define ADMIN_EXPLAIN_H

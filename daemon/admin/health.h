@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * health - what is wrong, in words for people; pure (DESIGN 1.6).
+ * health - what is wrong, in words for people; pure (docs/design.md "Health").
  */
 #ifndef ADMIN_HEALTH_H
 #define ADMIN_HEALTH_H

@@ -119,7 +119,7 @@ static void put_skipped(struct json_out *j, const struct watch *w)
     json_out_close(j, ']');
 }
 
-/* What DESIGN 1.7 does not promise. */
+/* Members that are no part of the contract: docs/design.md "Status report". */
 static void put_more(struct json_out *j, const struct watch *w, const struct watch_status *s,
                      uint64_t now_ms)
 {

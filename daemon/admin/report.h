@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report - the state of clusters, watches, views and hooks as JSON; pure. The shapes are DESIGN
- * 1.7's, without the members of features that this release does not have.
+ * report - the state of clusters, watches, views and hooks as JSON; pure. The members
+ * that users may rely on are listed in informerctl(1) (docs/design.md "Status report").
  */
 #ifndef ADMIN_REPORT_H
 #define ADMIN_REPORT_H

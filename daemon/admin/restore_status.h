@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bygone - what is to be said of watches and views that have what an earlier process has left, and
- * of the state that it was left in; pure (DESIGN 1.4, 1.7).
+ * restore_status - what is to be said of watches and views that have what an earlier process has left, and
+ * of the state that it was left in; pure (docs/design.md "Stale start", "Status report").
  */
 #ifndef ADMIN_RESTORE_STATUS_H
 #define ADMIN_RESTORE_STATUS_H

@@ -2,7 +2,7 @@
 /*
  * stream - answers that go on: the objects of a source and then its changes, or the lines of the
  * journal, as NDJSON that somebody pulls; pure. A reader that stays behind is cut off; nobody waits
- * for it (DESIGN 1.7).
+ * for it (docs/design.md "Control socket").
  */
 #ifndef ADMIN_STREAM_H
 #define ADMIN_STREAM_H

@@ -14,7 +14,8 @@
 #include "kube/resource.h"
 #include "proto/tls_identity.h"
 
-/* Without a CA of the cluster's own: the system's (PROTOCOL 2.5). */
+/* If a cluster has no CA of its own, the system's CAs count
+ * (docs/kubernetes-protocol.md "Certificates and CAs"). */
 #define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"
 
 #define MAX_KUBECONFIG_BYTES ((size_t)1024 * 1024)

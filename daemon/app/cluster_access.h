@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access - how each cluster is reached: server, name to verify, and where its credentials come
+ * cluster_access - how each cluster is reached: server, name to verify, and where its credentials come
  * from, out of a kubeconfig or plain settings.
  */
 #ifndef APP_CLUSTER_ACCESS_H

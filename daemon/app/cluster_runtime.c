@@ -16,7 +16,8 @@
 #include "io/server_identity.h"
 #include "io/watch_driver.h"
 
-/* Servers of this version can stream lists without anybody having switched it on (PROTOCOL 1.4). */
+/* From this version on servers stream lists without anybody having switched it on
+ * (docs/kubernetes-protocol.md "Streaming lists"). */
 enum { STREAM_MAJOR = 1, STREAM_MINOR = 34 };
 
 /* A watch of the site. */

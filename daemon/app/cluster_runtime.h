@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * site - one cluster with all that hangs on it: connections, credentials, discovery, and the
+ * cluster_runtime - one cluster with all that hangs on it: connections, credentials, discovery, and the
  * watches that are followed there.
  */
 #ifndef APP_CLUSTER_RUNTIME_H

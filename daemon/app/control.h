@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control - the control socket of the daemon: what people see of it and can have done (DESIGN 1.7).
- * It keeps the journal and the streams of `informerctl events` and `informerctl stream`.
+ * control - the control socket of the daemon: what people see of it and can have done
+ * (docs/design.md "Status and control"). It keeps the journal and the streams of `informerctl
+ * events` and `informerctl stream`.
  */
 #ifndef APP_CONTROL_H
 #define APP_CONTROL_H

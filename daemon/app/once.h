@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * once - when `informerd --once` is over, and how (DESIGN 1.1); pure.
+ * once - when `informerd --once` is over, and how (docs/design.md "Once"); pure.
  */
 #ifndef APP_ONCE_H
 #define APP_ONCE_H

@@ -10,7 +10,7 @@
 
 #include "kube/rbac.h"
 
-/* Exit codes (sysexits; DESIGN 1.1). */
+/* Exit codes, those of sysexits(3): docs/design.md "Exit codes". */
 enum exit_code {
     EXIT_CODE_OK = 0,
     EXIT_CODE_FAILED = 1,

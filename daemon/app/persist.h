@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory - what informerd knows over restarts (DESIGN 1.4.5, 1.4.6, 1.6): gives watches and hooks
+ * persist - what informerd knows over restarts (docs/design.md "State"): gives watches and hooks
  * back what an earlier process has left, and has kept what they learn; the only one who knows both
  * them and the rows of state/.
  */

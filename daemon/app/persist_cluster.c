@@ -302,7 +302,7 @@ static bool is_followed(const struct watch *w)
     return false;
 }
 
-/* DESIGN 1.2, start_stale. */
+/* start_stale: docs/design.md "Stale start". */
 static void start_stale(struct persist_cluster *c, struct persist_watch *mw)
 {
     const struct persist_now now = {.ms = loop_now_ms(c->params.loop),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * persist_cluster - one cluster and what is kept of its watches: whose it is, whether it may be used
- * before anybody has answered, and when (DESIGN 1.4.1, 1.6); for memory.
+ * before anybody has answered, and when (docs/design.md "Stale start", "Cluster identity"); for
+ * memory.
  */
 #ifndef APP_PERSIST_CLUSTER_H
 #define APP_PERSIST_CLUSTER_H

@@ -285,8 +285,8 @@ static void load_fact(struct persist_hook *mh, const struct restore_fact *fact,
     strays_restore(mh->hook, &seen);
 }
 
-/* Why is all to run again? What the hook did may have ended with what it was done in (DESIGN 1.2).
- * NULL = it is not. */
+/* Why does the hook run again for all objects? The effects of its runs may have ended with the boot
+ * or the process that they were made in (docs/design.md "Renewal"). NULL = it is not. */
 static const char *renewal(const struct persist_hook *mh, const struct restore *r)
 {
     if (!persist_row_is_digest(restore_value(r, mh->item, ROW_SETTINGS), mh->settings))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recall - all of the state as it was read at the start, by item, until everybody has got what is
+ * restore - all of the state as it was read at the start, by item, until everybody has got what is
  * theirs; data.
  */
 #ifndef APP_RESTORE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * backoff - the next delay from the failures so far; pure. The ladder initial, initial * factor,
- * ... up to max; each sleep is drawn from [d, d * (1 + jitter)) (PROTOCOL 1.1, 1.9).
+ * ... up to max; each sleep is drawn from [d, d * (1 + jitter))
+ * (docs/kubernetes-protocol.md "Backoff").
  */
 #ifndef BASE_BACKOFF_H
 #define BASE_BACKOFF_H

@@ -9,26 +9,26 @@
 #include "base/compiler.h"
 
 /* XX(identifier, name): what a caller may need to tell apart. */
-#define ERR_MAP(XX)                                                                             \
-    XX(OK, "ok")                                                                                \
-    XX(IO, "io")                     /* a system call or the network failed */                  \
-    XX(REFUSED, "refused")           /* nobody listens there (ECONNREFUSED) */                  \
-    XX(TIMEOUT, "timeout")           /* a deadline of ours passed */                            \
-    XX(CLOSED, "closed")             /* the peer ended it */                                    \
-    XX(TLS, "tls")                   /* handshake, certificate or record failed */              \
-    XX(PROTOCOL, "protocol")         /* bytes that are not what the protocol says */            \
-    XX(TOO_BIG, "too_big")           /* larger than a limit */                                  \
-    XX(UNAUTHORIZED, "unauthorized") /* HTTP 401 */                                             \
-    XX(FORBIDDEN, "forbidden")       /* HTTP 403 */                                             \
-    XX(NOT_FOUND, "not_found")       /* HTTP 404 */                                             \
-    XX(NO_VERB, "no_verb")           /* HTTP 405: the API cannot do that at all */              \
-    XX(EXPIRED, "expired")       /* resourceVersion or continue token too old (PROTOCOL 1.3) */ \
-    XX(FUTURE, "future")         /* resourceVersion too large (PROTOCOL 1.3) */                 \
-    XX(BUSY, "busy")             /* HTTP 429, or 503 with Retry-After */                        \
-    XX(SERVER, "server")         /* any other error the server reports */                       \
-    XX(CONFIG, "config")         /* the user must change a file */                              \
-    XX(CREDENTIAL, "credential") /* a token, key or certificate cannot be used */               \
-    XX(FOREIGN, "foreign")       /* another cluster answers than before (DESIGN 1.6) */
+#define ERR_MAP(XX)                                                                               \
+    XX(OK, "ok")                                                                                  \
+    XX(IO, "io")                     /* a system call or the network failed */                    \
+    XX(REFUSED, "refused")           /* nobody listens there (ECONNREFUSED) */                    \
+    XX(TIMEOUT, "timeout")           /* a deadline of ours passed */                              \
+    XX(CLOSED, "closed")             /* the peer ended it */                                      \
+    XX(TLS, "tls")                   /* handshake, certificate or record failed */                \
+    XX(PROTOCOL, "protocol")         /* bytes that are not what the protocol says */              \
+    XX(TOO_BIG, "too_big")           /* larger than a limit */                                    \
+    XX(UNAUTHORIZED, "unauthorized") /* HTTP 401 */                                               \
+    XX(FORBIDDEN, "forbidden")       /* HTTP 403 */                                               \
+    XX(NOT_FOUND, "not_found")       /* HTTP 404 */                                               \
+    XX(NO_VERB, "no_verb")           /* HTTP 405: the API cannot do that at all */                \
+    XX(EXPIRED, "expired")           /* HTTP 410: resourceVersion or continue token is too old */ \
+    XX(FUTURE, "future")             /* resourceVersion is too large: the server is behind it */  \
+    XX(BUSY, "busy")                 /* HTTP 429, or 503 with Retry-After */                      \
+    XX(SERVER, "server")             /* any other error the server reports */                     \
+    XX(CONFIG, "config")             /* the user must change a file */                            \
+    XX(CREDENTIAL, "credential")     /* a token, key or certificate cannot be used */             \
+    XX(FOREIGN, "foreign") /* another cluster answers: docs/design.md "Cluster identity" */
 
 #define ERR_ENUM(id, name) ERR_##id,
 enum err_kind { ERR_MAP(ERR_ENUM) ERR_KINDS };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mem - allocation that cannot return NULL: without memory for our own small structures the
- * program aborts and systemd starts it again (DESIGN 2.4). Sizes a peer chooses are capped before
- * they come here. Everything is released with free().
+ * program aborts and systemd starts it again (docs/design.md "Limits"). Sizes that a peer chooses
+ * are capped before they come here. Everything is released with free().
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H

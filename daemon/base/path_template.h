@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * path_template - the path of a hook's output file, in which an object's names are variables
- * (DESIGN 1.5); pure. In base because conf checks it, hook compares what comes of it, and the
- * helper opens it.
+ * (docs/design.md "File paths"); pure. In base because conf checks it, hook compares the paths that
+ * it gives, and the helper opens it.
  */
 #ifndef BASE_PATH_TEMPLATE_H
 #define BASE_PATH_TEMPLATE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wire - the messages between main and the helper as bytes; pure. In base because io and helper,
- * which talk by them, may not include each other (DESIGN 2.2). Integers are in the machine's order.
+ * which talk by them, may not include each other (ARCHITECTURE.md "Layers"). Integers are in the
+ * machine's order.
  */
 #ifndef BASE_WIRE_H
 #define BASE_WIRE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * refusal - a response whose status is an error: its head and the beginning of its body, read as
+ * api_error - a response whose status is an error: its head and the beginning of its body, read as
  * what the server means by it; pure.
  */
 #ifndef CACHE_API_ERROR_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * audit - compares a watch's cache with a consistent list made beside its running streams, and
- * disturbs neither; pure (DESIGN 1.2 audit, 1.7 verify). Only says what differs: nothing is applied
+ * disturbs neither; pure (docs/design.md "Audit"). It only says what differs: nothing is applied
  * here.
  */
 #ifndef CACHE_AUDIT_H
@@ -94,8 +94,8 @@ bool audit_is_passed(const struct audit *a, size_t scope, struct str rv);
 /* Is nothing different any more? Then there is nothing to wait for. While GRACE. */
 bool audit_agrees(const struct audit *a);
 
-/* Compares; audit_result() is the outcome. A cache that is newer than the list (PROTOCOL 1.15) is
- * no difference. While GRACE. */
+/* Compares; audit_result() is the outcome. A cache that is newer than the list
+ * (docs/kubernetes-protocol.md "Order of versions") is no difference. While GRACE. */
 void audit_finish(struct audit *a, uint64_t now_ms);
 
 /* The comparison failed, or could not begin; err is copied. In any state. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * confirm - holds back each DELETED of a watch until the server was asked for the object once more:
- * one that is still there only LEFT what the watch selects; pure (DESIGN 1.3 confirm_deletes).
- * Stands between the store's sink and the consumer. Everything else passes at once; the order per
- * key stays, and no key waits for another.
+ * an object that still exists has only LEFT the selection of the watch; pure
+ * (docs/design.md "Confirmed deletes"). Stands between the store's sink and the consumer.
+ * Everything else passes at once; the order per key stays, and no key waits for another.
  */
 #ifndef CACHE_CONFIRM_H
 #define CACHE_CONFIRM_H

@@ -20,7 +20,7 @@ enum delta_type {
     DELTA_FRESH,
 };
 
-/* How the difference was found (DESIGN 1.3). */
+/* How the difference was found (docs/design.md "Events"). */
 enum delta_cause {
     CAUSE_WATCH,
     CAUSE_RELIST,
@@ -29,13 +29,13 @@ enum delta_cause {
     CAUSE_CONFIG,  /* the same, and the settings of the watch are others now */
 };
 
-/* Borrowed until the sink returns. A new uid under an old key comes as DELETED, then ADDED (DESIGN
- * 1.4.4). */
+/* Borrowed until the sink returns. A new uid under an old key comes as DELETED, then ADDED
+ * (docs/design.md "Order"). */
 struct delta {
     enum delta_type type;
     enum delta_cause cause;
     struct object *object;    /* the state now; DELETED, LEFT: the last one known */
-    bool final_state_unknown; /* DELETED: the server did not show the last state (PROTOCOL 1.11) */
+    bool final_state_unknown; /* DELETED: the server did not send the last state */
     uint64_t received_ns;     /* wall clock */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup - whether objects that an edited watch does not select any more exist: a LIST of metadata without
+ * existence - whether objects that an edited watch does not select any more exist: a LIST of metadata without
  * selectors, of each place where one vanished; pure. The inner side of feed, and only its.
  */
 #ifndef CACHE_EXISTENCE_H

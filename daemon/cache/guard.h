@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * guard - holds back a list that would empty the cache, or whose version went backwards, until a
- * second one agrees or a person does; pure (DESIGN 1.6). One per stream.
+ * second one agrees or a person does; pure (docs/design.md "Guard"). One per stream.
  */
 #ifndef CACHE_GUARD_H
 #define CACHE_GUARD_H
@@ -30,7 +30,8 @@ enum guard_reason {
     GUARD_NOTHING,
     GUARD_DELETES,
     GUARD_BACKWARDS,
-    GUARD_IDENTITY, /* another cluster answers: no list is taken from it (DESIGN 1.6) */
+    GUARD_IDENTITY, /* another cluster answers: no list is taken from it
+                       (docs/design.md "Cluster identity") */
 };
 
 /* Deletes by lists of all streams of a watch within a minute, so that many small ones count as the

@@ -107,7 +107,7 @@ static void log_applied(const struct ingest *in, bool older, size_t deletes)
                         KV_U64("deletes", deletes)));
 }
 
-/* How what the list differs in was found (DESIGN 1.3). */
+/* The cause of the events that the list gives (docs/design.md "Events"). */
 static enum delta_cause cause_of(const struct ingest *in, enum relist_reason why)
 {
     switch (in->resume) {
@@ -235,7 +235,7 @@ static void replace_later(struct ingest *in, const struct event *e)
 }
 
 /* An event without a version cannot stand between others that have one: who watches on from it would not
- * know where that is (PROTOCOL 1.6). */
+ * know where that is (docs/kubernetes-protocol.md "Event types"). */
 static bool lacks_version(const struct ingest *in, const struct event *e)
 {
     return (e->type == EVENT_ADDED || e->type == EVENT_MODIFIED) && e->rv.n == 0 &&

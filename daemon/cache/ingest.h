@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * intake - carries the list items and events of one stream into the store, complete lists past the
+ * ingest - carries the list items and events of one stream into the store, complete lists past the
  * guard, and their versions to the reflector; pure. The inner side of feed, and only its.
  */
 #ifndef CACHE_INGEST_H

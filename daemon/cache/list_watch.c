@@ -15,7 +15,8 @@
 #include "cache/pages.h"
 #include "cache/query.h"
 
-/* A server that promised to end the stream gets this much more (PROTOCOL 2.8: 5..15 s). */
+/* A server was asked to end the stream at a time, and gets this much more
+ * (docs/kubernetes-protocol.md "Dead connections": 5 to 15 s). */
 #define DEADLINE_MARGIN_MS 10000
 
 /* The response under way. */

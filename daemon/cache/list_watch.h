@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feed - one stream of a watch between bytes and store; pure: turns the reflector's actions into
+ * list_watch - one stream of a watch between bytes and store; pure: turns the reflector's actions into
  * requests, and response bytes into store changes and reflector inputs.
  */
 #ifndef CACHE_LIST_WATCH_H
@@ -54,7 +54,8 @@ struct list_watch_action {
     enum list_watch_do what;
     const char *target;   /* LIST, STREAM, WATCH: request target; borrowed until the next call */
     const char *accept;   /* for its Accept header; NULL = application/json */
-    uint64_t deadline_ms; /* STREAM, WATCH: the whole response must end within (PROTOCOL 2.8) */
+    uint64_t deadline_ms; /* STREAM, WATCH: the whole response must end within so many ms:
+                             docs/kubernetes-protocol.md "Dead connections" */
     uint64_t wait_ms;     /* WAIT: then call list_watch_timer() */
 };
 
@@ -145,7 +146,8 @@ void list_watch_move(struct list_watch *lw);
 /* A person decides about the held list; false: none is. For watch.c. */
 bool list_watch_guard(struct list_watch *lw, bool accept);
 
-/* Whether the server can stream lists, as far as its version says (PROTOCOL 1.4). */
+/* Whether the server can stream lists, as far as its version says
+ * (docs/kubernetes-protocol.md "Streaming lists"). */
 void list_watch_can_stream(struct list_watch *lw, bool can);
 
 /* Appends the target of a LIST of what the feed selects, without a version; for audits. limit 0 and

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/liveness.h"
 
-/* A watch that an error ends sooner was not meant as one (PROTOCOL 1.7). */
+/* A watch that an ERROR event ended sooner never followed the server
+ * (docs/kubernetes-protocol.md "Very short watches"). */
 #define LIVED_MS 1000
 
-/* Initial events that pause for longer are worth a warning (PROTOCOL 1.1). */
+/* Initial events that pause for longer are worth a warning
+ * (docs/kubernetes-protocol.md "End of initial events"). */
 #define INITIAL_PAUSE_MS 10000
 
-/* What a server sends of the past comes without such a pause (DESIGN 1.4.1). */
+/* A server sends old events without such a pause (docs/design.md "Synced"). */
 #define SETTLED_MS 500
 
 /* What had long been so comes at once; a stream that is never silent brings what happens now. */

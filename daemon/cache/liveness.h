@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pulse - the signs of life of one stream: when it was heard last, when its cache was last what the
- * server has, and when its silence is too long; pure (PROTOCOL 2.8). The inner side of feed, and
- * only its.
+ * liveness - the signs of life of one stream: when it was heard last, when its cache was last what the
+ * server has, and when its silence is too long (docs/kubernetes-protocol.md "Dead connections");
+ * pure. The inner side of list_watch, and used by nothing else.
  */
 #ifndef CACHE_LIVENESS_H
 #define CACHE_LIVENESS_H
@@ -36,7 +36,8 @@ void liveness_begin(struct liveness *p, bool initial, uint64_t now_ms);
 /* From now on the response is an established watch. */
 void liveness_follow(struct liveness *p, uint64_t now_ms);
 
-/* The same of one that goes on from what an earlier process has left (DESIGN 1.4.1). */
+/* The same for a watch that goes on from a version that an earlier process has left
+ * (docs/design.md "Synced"). */
 void liveness_resume(struct liveness *p, uint64_t now_ms);
 
 /* The same of one without a version. */
@@ -63,7 +64,7 @@ uint64_t liveness_due_ms(const struct liveness *p, bool had_bookmark);
 
 enum liveness_sign {
     LIVENESS_WELL,
-    LIVENESS_PAUSED, /* INITIAL: silent for 10 s more; worth a warning (PROTOCOL 1.1) */
+    LIVENESS_PAUSED, /* INITIAL: silent for 10 s more; worth a warning */
     LIVENESS_STUCK,  /* INITIAL: silent for list_idle_timeout */
     LIVENESS_SETTLED, /* RESUMED, FILLING: silent for 500 ms, or busy for 5 s: what was so has come */
     LIVENESS_OVERDUE, /* FOLLOWS: silent for bookmark_timeout */

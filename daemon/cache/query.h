@@ -30,7 +30,8 @@ void query_select(struct query *q, const char *labels, const char *fields);
 /* Frees the texts. */
 void query_fini(struct query *q);
 
-/* Appends the target of a request (PROTOCOL 1.3-1.5). */
+/* Appends the target of a request (docs/kubernetes-protocol.md "Version of a list", "Pages",
+ * "Watch requests", "Streaming lists"). */
 void query_put_target(const struct query *q, struct buf *out, const struct reflector_action *a);
 
 /* The Accept header for what is asked; NULL = application/json. partial: PartialObjectMetadata. */

@@ -7,7 +7,8 @@
 #include "base/panic.h"
 #include "kube/rv.h"
 
-/* A stream that ends sooner without an event is a server that does not mean it (PROTOCOL 1.7). */
+/* A watch that ends sooner, without an event, was not really served
+ * (docs/kubernetes-protocol.md "Very short watches"). */
 #define VERY_SHORT_MS 1000
 
 /* Streams that end sooner, and before their time, are resumed at once only so often in a row. */
@@ -15,7 +16,8 @@
 #define HASTY_STREAMS 5
 #define HASTY_LISTS   2 /* and if each next one needs a list first */
 
-/* After so many streams without a word the version may be one of the future (PROTOCOL 1.23). */
+/* After so many watches in a row without an event or bookmark the version may be one that the
+ * server has not reached yet (docs/kubernetes-protocol.md "Versions of the future"). */
 #define SILENT_STREAMS 2
 
 /* So often in a row a probe is refused before the watch goes on without it. */
@@ -27,7 +29,7 @@
 /* What an API cannot do it cannot do a minute later; another server may come to stand behind it. */
 #define NO_VERB_MS 600000
 
-/* What the next list may ask for (PROTOCOL 1.3). */
+/* Which version the next list asks for (docs/kubernetes-protocol.md "Version of a list"). */
 enum list_mode {
     LIST_FROM_RV,     /* "0" at first, else not older than the last version seen */
     LIST_FROM_RV_ALL, /* the same without limit: a continue token expired */
@@ -122,7 +124,8 @@ bool reflector_is_newest(const struct reflector *r)
     return r->mode == LIST_NEWEST || r->mode == LIST_NEWEST_ALL;
 }
 
-/* A limit with a real version goes past the server's watch cache (PROTOCOL 1.3). */
+/* A limit together with a real version bypasses the server's watch cache
+ * (docs/kubernetes-protocol.md "Pages"). */
 static unsigned list_limit(const struct reflector *r)
 {
     bool cheap = r->mode == LIST_NEWEST || r->last_sync_rv == NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reflector - decides what to ask the server next so that a cache stays equal to it: list, stream,
- * watch, probe, or wait; pure (PROTOCOL 1.2-1.10, 1.22, 1.23). It sees versions and outcomes, never
- * objects.
+ * watch, probe, or wait; pure. docs/kubernetes-protocol.md says how servers behave. It sees
+ * versions and outcomes, never objects.
  */
 #ifndef CACHE_REFLECTOR_H
 #define CACHE_REFLECTOR_H
@@ -16,7 +16,8 @@
 #include "cache/relist.h"
 #include "cache/resume_point.h"
 
-/* How a list may come: by LIST alone, or as a stream that goes on as the watch (PROTOCOL 1.4). */
+/* How a list may come: by LIST alone, or as a streaming list, which goes on as the watch
+ * (docs/kubernetes-protocol.md "Streaming lists"). */
 enum watch_list {
     WATCH_LIST_AUTO, /* the first by LIST, later ones, not older than a version, as a stream if the
                         server is known to be able */
@@ -105,7 +106,8 @@ void reflector_compared(struct reflector *r, struct str next);
 struct str reflector_list_rv(const struct reflector *r, struct str rv);
 
 /* Is this version of a list or bookmark older than that of the last list or bookmark? Versions of
- * events do not count: some servers number objects and collections apart (PROTOCOL 1.23). */
+ * events do not count: some servers number objects and collections apart
+ * (docs/kubernetes-protocol.md "Order of versions"). */
 bool reflector_goes_back(const struct reflector *r, struct str rv);
 
 /* Is it older than the version to resume from, that of an event maybe? */
@@ -119,19 +121,22 @@ bool reflector_is_newest(const struct reflector *r);
 struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms);
 
 /* The watch delivered an event of this version (empty: not known), and it was applied or its object was skipped
- * (PROTOCOL 1.6). Initial events of a stream count as life, but their versions are not remembered, nor those
- * of a watch without a version before its first bookmark. */
+ * (docs/kubernetes-protocol.md "Event types"). Initial events of a streaming list count as life,
+ * but their versions are not remembered, nor those of a watch without a version before its first
+ * bookmark. */
 void reflector_seen(struct reflector *r, struct str rv);
 
-/* The same of a bookmark; false: its version goes back, the stream cannot be trusted (PROTOCOL
- * 1.23): end it with reflector_relist(). */
+/* The same of a bookmark; false: its version goes back, so the stream cannot be trusted
+ * (docs/kubernetes-protocol.md "Versions of the future"): end it with reflector_relist(). */
 bool reflector_bookmark(struct reflector *r, struct str rv) MUST_CHECK;
 
-/* An established watch or stream ended: cleanly, cut off, or by a deadline (PROTOCOL 1.7). */
+/* An established watch or stream ended: cleanly, cut off, or by a deadline
+ * (docs/kubernetes-protocol.md "End of a watch"). */
 struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms);
 
 /* The list, the start of the watch, or (by an ERROR event or broken bytes) the watch itself failed.
- * retry_after_ms: what the server asked for, 0 = nothing (PROTOCOL 1.8, 1.9). */
+ * retry_after_ms: what the server asked for, 0 = nothing
+ * (docs/kubernetes-protocol.md "Start of a watch", "Retry-After"). */
 struct reflector_action reflector_failed(struct reflector *r, const struct err *err,
                                          uint64_t retry_after_ms, uint64_t now_ms);
 

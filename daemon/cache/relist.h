@@ -26,10 +26,12 @@ enum relist_reason { RELIST_MAP(RELIST_ENUM) RELIST_REASONS };
 #undef RELIST_ENUM
 
 /* Why a watch that ended with this error must list; RELIST_REASONS: the error says nothing about
- * the version it would resume from, so that a list would only cost (PROTOCOL 1.8, 1.22 rule 10). */
+ * the version it would resume from, so that a list would only cost
+ * (docs/kubernetes-protocol.md "Start of a watch"). */
 enum relist_reason relist_reason_of(enum err_kind kind);
 
-/* What next when a list as a stream has failed (PROTOCOL 1.4). */
+/* What comes next when a streaming list has failed
+ * (docs/kubernetes-protocol.md "Failed streaming lists"). */
 enum relist_way {
     RELIST_LATER,  /* a LIST would fare no better */
     RELIST_NEWEST, /* at once, without the version that was refused */
@@ -39,7 +41,8 @@ enum relist_way {
 /* See above; for an error of this kind. */
 enum relist_way relist_way_of(enum err_kind kind);
 
-/* Does a server say so that it does not know lists as streams (a 4xx, PROTOCOL 1.4)? */
+/* Does the server say by this error (a 4xx) that it does not know streaming lists?
+ * docs/kubernetes-protocol.md "Failed streaming lists". */
 bool relist_is_refusal(const struct err *err);
 
 /* "expired", ...: for status and logs. */

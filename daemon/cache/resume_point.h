@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * past - what an earlier process has left of the streams of a watch, beside the objects; pure.
+ * resume_point - what an earlier process has left of the streams of a watch, beside the objects; pure.
  */
 #ifndef CACHE_RESUME_POINT_H
 #define CACHE_RESUME_POINT_H

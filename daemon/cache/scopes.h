@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * span - the namespaces and names that a watch selects, and the streams they make: one for each
+ * scopes - the namespaces and names that a watch selects, and the streams they make: one for each
  * pair; pure. The inner side of watch, and only its.
  */
 #ifndef CACHE_SCOPES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * content - what hooks and readers look at under one name: what a watch holds, or a view; pure.
+ * source - what hooks and readers look at under one name: what a watch holds, or a view; pure.
  * Whoever does not care which of them it is asks here.
  */
 #ifndef CACHE_SOURCE_H
@@ -30,7 +30,7 @@ const char *source_cluster(struct source c);
 /* What it holds, as people write it: "secrets"; of a view its type. */
 const char *source_resource(struct source c);
 
-/* May it be shown to hooks (DESIGN 1.4.1)? Stays true. */
+/* May it be shown to hooks (docs/design.md "Synced")? Stays true. */
 bool source_synced(struct source c);
 
 /* Its objects. */

@@ -2,8 +2,9 @@
 /*
  * store - the objects of one watch; pure. A list replaces a part of it in two phases, so that no
  * half-filled cache is ever seen: items are staged beside the old ones, and commit swaps them in
- * and tells the sink each real difference (PROTOCOL 1.11). A part is what one stream fills (one
- * namespace, one name); keys of different parts never meet.
+ * and tells the sink each real difference (docs/kubernetes-protocol.md "Differences of a list").
+ * A scope of the store is what one list_watch fills (one namespace, one name); keys of different
+ * scopes never meet.
  */
 #ifndef CACHE_STORE_H
 #define CACHE_STORE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * view - a cache that is computed from watches: service_endpoints joins Services with all their
- * EndpointSlices (or Endpoints), one object per Service (DESIGN 1.5); pure.
+ * EndpointSlices (or Endpoints), one object per Service (docs/design.md "Views"); pure.
  *
  * It is fed like a hook: each delta of its two watches goes in, and is only noted. view_tick()
  * joins what was touched and sends what really differs from what it sent before, so a burst of

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * view_hold - the empty guard of one Service: remembers what each of its ports used last, and goes
- * on saying so for a while after there is nothing any more (hold_empty, DESIGN 1.5); pure.
+ * on saying so for a while after there is nothing any more (hold_empty:
+ * docs/design.md "Endpoints"); pure.
  */
 #ifndef CACHE_VIEW_HOLD_H
 #define CACHE_VIEW_HOLD_H

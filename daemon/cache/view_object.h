@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view_object - one Service with the endpoints that it uses, as an object and its JSON (DESIGN
- * 1.5); pure.
+ * view_object - one Service with the endpoints that it uses, as an object and its JSON
+ * (docs/design.md "Views"); pure.
  */
 #ifndef CACHE_VIEW_OBJECT_H
 #define CACHE_VIEW_OBJECT_H

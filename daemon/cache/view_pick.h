@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * view_pick - which endpoints a port of a Service uses, out of all its slices; pure. The rules are
- * those of DESIGN 1.5, which are kube-proxy's (pkg/proxy/topology.go, endpointslicecache.go).
+ * those of docs/design.md "Endpoints", which are kube-proxy's (pkg/proxy/topology.go,
+ * endpointslicecache.go).
  */
 #ifndef CACHE_VIEW_PICK_H
 #define CACHE_VIEW_PICK_H

@@ -131,7 +131,7 @@ struct confirm *watch_confirm(const struct watch *w);
  * the earlier process last heard of the server. */
 bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_ms) MUST_CHECK;
 
-/* Were all its streams listed once, or has it begun stale? Stays true (DESIGN 1.4.1). */
+/* Were all its streams listed once, or has it begun stale? Stays true (docs/design.md "Synced"). */
 bool watch_synced(const struct watch *w);
 
 /* The like, and no stream is listed anew, unless the guard holds that list. */
@@ -143,7 +143,8 @@ bool watch_stale(const struct watch *w);
 /* Have all streams list anew at once; the driver carries it out (list_watch_is_ordered()). */
 void watch_relist(struct watch *w, enum relist_reason why);
 
-/* A person decides about the lists that the guard holds (DESIGN 1.6). False: none is held. */
+/* A person decides about the lists that the guard holds (docs/design.md "Guard"). False: none is
+ * held. */
 bool watch_guard(struct watch *w, bool accept);
 
 /* Looks at the clock: tells when the watch became stale or fresh, and orders a list (list_watch_is_ordered())

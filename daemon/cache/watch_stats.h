@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally - the status of a watch, summed up from its streams; pure. All but
+ * watch_stats - the status of a watch, summed up from its streams; pure. All but
  * struct watch_status is the inner side of watch, and only its.
  */
 #ifndef CACHE_WATCH_STATS_H
@@ -14,7 +14,8 @@
 
 /* All streams together: the worst state, the oldest contact. */
 struct watch_status {
-    const char *state; /* listing | watching | backoff | forbidden | waiting (DESIGN 1.7) */
+    const char *state; /* listing | watching | backoff | forbidden | waiting:
+                          docs/design.md "Status report" */
     bool synced;
     bool stale;              /* synced once, and a stream is lost for stale_after */
     const char *held;        /* why the guard holds a list (guard_reason_name()); NULL = none is */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conf - the configuration as one immutable snapshot: every setting of DESIGN 1.2 that works in
+ * conf - the configuration as one immutable snapshot: every setting that works in
  * this release, with its default and its place in the files; pure but for reading the files.
  */
 #ifndef CONF_CONF_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conf_print - the whole configuration as one file with every default filled in, and what it costs
- * in connections (DESIGN 1.1); pure.
+ * in connections (docs/design.md "Printed configuration"); pure.
  */
 #ifndef CONF_CONF_PRINT_H
 #define CONF_CONF_PRINT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_output - what must hold for a hook's output file, its check and its apply (DESIGN 1.5);
- * pure.
+ * hook_output - what must hold for a hook's output file, its check and its apply
+ * (docs/design.md "Output files"); pure.
  */
 #ifndef CONF_HOOK_OUTPUT_H
 #define CONF_HOOK_OUTPUT_H

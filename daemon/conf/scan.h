@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scan - what libconfig's two generations (1.5, 1.7) see differently, found before either parses
- * the text (DESIGN 1.2); pure. It knows comments, strings and punctuation, no more.
+ * the text (docs/design.md "Configuration"); pure. It knows comments, strings and punctuation, no
+ * more.
  */
 #ifndef CONF_SCAN_H
 #define CONF_SCAN_H

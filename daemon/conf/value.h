@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value - the texts that stand for sizes, signals and modes (DESIGN 1.2; durations: base/amount);
- * pure. Each reader returns false, and leaves *out alone, for anything else.
+ * value - the texts that stand for sizes, signals and modes (docs/design.md "Values"; durations:
+ * base/amount); pure. Each reader returns false, and leaves *out alone, for anything else.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H

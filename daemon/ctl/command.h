@@ -9,7 +9,7 @@
 
 struct args;
 
-/* DESIGN 1.7. */
+/* Exit codes of informerctl: docs/design.md "Exit codes". */
 enum command_exit {
     EXIT_FINE = 0,
     EXIT_NO = 1, /* degraded, differences found, no such key, or the answer cannot be printed */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper - the privileged process of DESIGN 2.1: it alone starts programs and opens credential
- * files. What it may start and open is in its parameters; main names entries by number and adds
- * INFORMERD_* values and descriptors. Forked before any library is initialised.
+ * helper - the privileged process of docs/design.md "Two processes": it alone starts programs and
+ * opens credential files. What it may start and open is in its parameters; main names entries by
+ * number and adds INFORMERD_* values and descriptors. Forked before any library is initialised.
  */
 #ifndef HELPER_HELPER_H
 #define HELPER_HELPER_H
@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "helper/path_trust.h"
 
-/* The file that a hook's stdout becomes (DESIGN 1.5). */
+/* The file that a hook's stdout becomes (docs/design.md "Output files"). */
 struct helper_output {
     const char *path; /* a template: path_template.h */
     mode_t mode;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * output_run - the work of the programs OUTPUT and REMOVE, in a process of its own: from an
- * object's names and bytes to a file that is the old or the new one at any moment (DESIGN 1.5).
+ * object's names and bytes to a file that is the old or the new one at any moment
+ * (docs/design.md "Output files").
  */
 #ifndef HELPER_OUTPUT_RUN_H
 #define HELPER_OUTPUT_RUN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trust - may root believe a file, and open it? Only if nobody can change or swap it but root and
- * those who own it by the configuration (DESIGN 2.1); driver.
+ * path_trust - may root believe a file, and open it? Only if nobody can change or swap it but root and
+ * those who own it by the configuration (docs/design.md "Trusted files"); driver.
  */
 #ifndef HELPER_PATH_TRUST_H
 #define HELPER_PATH_TRUST_H

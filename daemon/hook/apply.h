@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * apply - when what a hook wrote is to be applied (DESIGN 1.5): a lane of its own beside the one of
- * the hook's command, with one unit; pure. What is written in one burst is applied once, and what
- * could not be applied is tried again though no file changes. Used by the files of hook alone.
+ * apply - when what a hook wrote is to be applied (docs/design.md "Apply"): a work queue of its own
+ * beside the one of the hook's command, with one unit; pure. What is written in one burst is
+ * applied once, and what could not be applied is tried again though no file changes. Used by the
+ * files of hook alone.
  */
 #ifndef HOOK_APPLY_H
 #define HOOK_APPLY_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * changes - what is different in an object, as a list of paths: member `changed` of an event
- * (DESIGN 1.3); pure. A list is text: paths as json_diff() gives them, each followed by '\n',
- * sorted by their bytes, each once, at most CHANGES_MAX. An empty text is an empty list.
+ * (docs/design.md "Changed paths"); pure. A list is text: paths as json_diff() gives them, each
+ * followed by a newline, sorted by their bytes, each once, at most CHANGES_MAX. An empty text is an
+ * empty list.
  */
 #ifndef HOOK_CHANGES_H
 #define HOOK_CHANGES_H

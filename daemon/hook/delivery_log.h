@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ledger - what of a queue outlives the process: marks of what its hook was told of each life
- * (DESIGN 1.4.5). They go out as they change, and come back before the first change of their
- * source. Who keeps them is not known here; pure.
+ * delivery_log - what of a queue outlives the process: marks of what its hook was told of each life
+ * (docs/design.md "At least once"). They go out as they change, and come back before the first
+ * change of their source. Who keeps them is not known here; pure.
  */
 #ifndef HOOK_DELIVERY_LOG_H
 #define HOOK_DELIVERY_LOG_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue - what one hook still has to hear, one entry per key; pure. An entry compares three states
+ * delivery_queue - what one hook still has to hear, one entry per key; pure. An entry compares three states
  * of its key: handled (a run for it succeeded), announced (a run with it was started) and newest
  * (in the cache). What is due follows from them, so states in between merge, memory is bounded by
- * keys, and a delete of an announced object is never lost (DESIGN 1.4). That a source is stale is
- * the life of an object of its own, with an empty key: STALE begins it, FRESH ends it.
+ * keys, and a delete of a delivered object is never lost (docs/design.md "Merging"). That a source
+ * is stale is the life of an object of its own, with an empty key: STALE begins it, FRESH ends it.
  */
 #ifndef HOOK_DELIVERY_QUEUE_H
 #define HOOK_DELIVERY_QUEUE_H
@@ -69,7 +69,7 @@ struct object **delivery_queue_sorted(const struct delivery_queue *q, size_t sou
 bool delivery_is_due(const struct delivery *dl);
 
 /* What is due, in order: at most DELETED or LEFT of the announced life, then ADDED or MODIFIED; or
- * the ends of two lives (DESIGN 1.4.3). Returns how many. */
+ * the ends of two incarnations (docs/design.md "Merging"). Returns how many. */
 size_t delivery_events(const struct delivery_queue *q, const struct delivery *dl,
                        struct delivery_event out[2]);
 
@@ -114,8 +114,9 @@ void delivery_failed(struct delivery_queue *q, struct delivery *dl, uint64_t now
 void delivery_give_up(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms);
 
 /* The end of the announced life gives way: the next life is due instead as long as there is one,
- * and once a run for that is started the end is given up undelivered (DESIGN 1.4.2). A hook that
- * does not take ADDED knows the next life without a run: the end is given up now. */
+ * and once a run for that is started the end is given up undelivered
+ * (docs/design.md "Superseded deletes"). A hook that does not take ADDED knows the next life
+ * without a run: the end is given up now. */
 void delivery_supersede(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms);
 
 /* The hook sees a source for the first time. Before this nothing of it is due, and nothing counts

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_json - the EVENT object of the hooks' input, of `informerctl stream` too (DESIGN 1.3);
- * pure.
+ * event_json - the EVENT object of the hooks' input, of `informerctl stream` too
+ * (docs/design.md "Events"); pure.
  */
 #ifndef HOOK_EVENT_JSON_H
 #define HOOK_EVENT_JSON_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * files - which output file belongs to which key of a hook, and what was last seen in it (DESIGN
- * 1.5); pure. What was seen goes out as it changes, to be recalled by a later process.
+ * files - which output file belongs to which key of a hook, and what was last seen in it
+ * (docs/design.md "Output files"); pure. What was seen goes out as it changes, to be recalled by a
+ * later process.
  */
 #ifndef HOOK_FILES_H
 #define HOOK_FILES_H

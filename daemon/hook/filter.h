@@ -2,7 +2,7 @@
 /*
  * filter - what a hook wants to hear of; pure. A change counts if the kept values differ without
  * resourceVersion, generation and managedFields, or, with changes_in, if those at one of the paths
- * do (DESIGN 1.4.6).
+ * do (docs/design.md "Equality").
  */
 #ifndef HOOK_FILTER_H
 #define HOOK_FILTER_H

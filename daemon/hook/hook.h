@@ -22,7 +22,8 @@
 
 /* Where a hook stands with its first run. */
 enum hook_gate {
-    GATE_CLOSED, /* too few sources are synced, or another hook comes first (DESIGN 1.4.1) */
+    GATE_CLOSED, /* too few sources are synced, or another hook comes first:
+                    docs/design.md "First runs" */
     GATE_FIRST,  /* open; object: an existing key has no ended run yet; else: no handled one */
     GATE_APPLY,  /* those have ended; what they wrote has not been applied yet, well or not */
     GATE_OPEN,
@@ -84,7 +85,7 @@ struct hook *hooks_find(const struct hooks *hs, struct str name);
 void hooks_delta(struct hooks *hs, struct source from, const struct delta *d, uint64_t now_ms);
 
 /* A source became stale, or fresh again: hooks that take STALE or FRESH hear of it as they would of
- * the life of an object: STALE begins it, FRESH ends it (DESIGN 1.4). */
+ * an incarnation of an object: STALE begins it, FRESH ends it (docs/design.md "Events"). */
 void hooks_stale(struct hooks *hs, struct source from, bool stale, uint64_t wall_ns,
                  uint64_t now_ms);
 
@@ -125,8 +126,8 @@ enum err_kind hook_run_manually(struct hook *h, struct str key, struct err *err)
 /* Is the hook paused, or may it not begin before one that is (after)? Nobody waits for it then. */
 bool hook_waits_for_people(const struct hooks *hs, const struct hook *h);
 
-/* Have all first runs ended, well or not (READY: DESIGN 1.6)? Those of paused hooks are not waited
- * for. */
+/* Have all first runs ended, well or not (docs/design.md "Readiness")? Those of paused hooks are
+ * not waited for. */
 bool hooks_ready(const struct hooks *hs);
 
 /* The same for one hook. */

@@ -20,7 +20,7 @@ static void rest_entry(struct hook *h, struct delivery *dl, uint64_t now_ms)
 }
 
 /* The entry changed: the schedule hears of it. Another life or the end of one begins a new ladder
- * (DESIGN 1.3). */
+ * (docs/design.md "Retry"). */
 static void reschedule_entry(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     struct work_item *u = &dl->work_item;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hook_parked - the ends (DELETED, LEFT) of objects that are gone whose unit is parked: nothing of
- * their key may ever change again, so they are not kept for ever (DESIGN 1.4.7); pure. Used by the
- * files of hook alone.
+ * their key may ever change again, so they are not kept for ever (docs/design.md "Bounds"); pure.
+ * Used by the files of hook alone.
  */
 #ifndef HOOK_HOOK_PARKED_H
 #define HOOK_HOOK_PARKED_H

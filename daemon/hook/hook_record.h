@@ -27,8 +27,8 @@ struct hook_record hook_record_of(const struct hook *h);
  * sources are opened. */
 void hook_record_restore(struct hook *h, const struct hook_record *m, uint64_t now_ms);
 
-/* What the hook did is gone (DESIGN 1.2, effect), or it is another hook by now: its marks must be
- * recalled before. Before its sources are opened. */
+/* The effects of the hook's runs are gone, or it is another hook by now (docs/design.md "Renewal"):
+ * its delivery records must be recalled before. Before its sources are opened. */
 void hook_record_renew(struct hook *h);
 
 /* Beside that, for people: "its settings changed". why is a constant. */

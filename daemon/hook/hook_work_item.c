@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/hook_work_item.h"
 
-/* A DELETED that failed so often gives way to the next life of its key (DESIGN 1.4.2). */
+/* A DELETED that failed so often is superseded by the next incarnation of its key
+ * (docs/design.md "Superseded deletes"). */
 #define DELETED_ATTEMPTS 5
 
 bool hook_work_item_due(const struct hook *h, const struct work_item *u, const struct delivery *dl)

@@ -27,7 +27,7 @@ void hook_manual_runs_void(struct hook *h, struct work_item *u);
 void hook_want_apply(struct hook *h, uint32_t manual_runs);
 
 /* Has the end of a life failed so often, failures in all, or is it parked, so that the next life is
- * heard first (DESIGN 1.4.2)? */
+ * delivered first (docs/design.md "Superseded deletes")? */
 bool hook_gives_way(const struct hook *h, const struct delivery *dl, unsigned failures,
                     bool parked);
 

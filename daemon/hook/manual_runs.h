@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * orders - what people want run of one hook (informerctl run), each told apart until its runs have
+ * manual_runs - what people want run of one hook (informerctl run), each told apart until its runs have
  * ended and for a while longer; pure. A set of orders is a bit for each: a unit, and then its run,
  * may fulfil several.
  */

@@ -202,7 +202,7 @@ static void put_sources(struct json_out *j, const struct hook *h, uint64_t now_m
     json_out_close(j, '}');
 }
 
-/* A source that is not synced is absent, never [] (DESIGN 1.3). */
+/* A source that is not synced is absent, never [] (docs/design.md "Hook input"). */
 static void put_snapshot(struct json_out *j, const struct hook *h)
 {
     json_out_key(j, "snapshot");

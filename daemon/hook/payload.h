@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * payload - what a run is told: INFORMERD_* variables and the JSON document on stdin (DESIGN 1.3);
- * pure.
+ * payload - what a run is told: INFORMERD_* variables and the JSON document on stdin
+ * (docs/design.md "Hook input"); pure.
  */
 #ifndef HOOK_PAYLOAD_H
 #define HOOK_PAYLOAD_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sched - which unit of work may start now, and when to ask again; pure. A unit is what runs one at
+ * scheduler - which unit of work may start now, and when to ask again; pure. A unit is what runs one at
  * a time: a key of a hook in mode object, a whole hook in the others. Units belong to lanes, one
  * per hook and one per `apply`: each lane owns one slot, and what goes beyond shares a common
- * number (DESIGN 1.4.7).
+ * number (docs/design.md "Slots").
  */
 #ifndef HOOK_SCHEDULER_H
 #define HOOK_SCHEDULER_H
@@ -95,8 +95,9 @@ void scheduler_add(struct scheduler *s, struct work_queue *wq,
                    const struct work_queue_params *params);
 
 /* Something changed for the unit: it settles, or, after a failure, its next try comes forward, but
- * not before retry.initial after the last end (DESIGN 1.3). A denied one waits as it does. For a
- * running unit only the time is noted: its owner says in scheduler_done() whether more is due. */
+ * not before retry.initial after the last end (docs/design.md "Retry"). One that could not be
+ * started waits as before. For a running unit only the time is noted: its owner says in
+ * scheduler_done() whether more is due. */
 void scheduler_touch(struct work_queue *wq, struct work_item *u, uint64_t now_ms);
 
 /* The unit is due without settling; a new ladder begins (first run after sync; another life of a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * means - what a system lacks that could not start a run: such a run says nothing about its hook;
+ * shortage - what a system lacks that could not start a run: such a run says nothing about its hook;
  * pure.
  */
 #ifndef HOOK_SHORTAGE_H

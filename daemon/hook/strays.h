@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strays - files that an earlier process wrote for a hook and that nothing names any more, as its
- * output or its watches are others by now (DESIGN 1.5); pure. They are removed before what the hook
- * has written is applied, unless somebody else has changed them.
+ * output or its watches are others by now (docs/design.md "Stray files"); pure. They are removed
+ * before what the hook has written is applied, unless somebody else has changed them.
  */
 #ifndef HOOK_STRAYS_H
 #define HOOK_STRAYS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auditor - compares one watch with its server now and then, and when asked to: makes the lists
+ * audit_driver - compares one watch with its server now and then, and when asked to: makes the lists
  * that the watch's audit wants; driver.
  */
 #ifndef IO_AUDIT_DRIVER_H
@@ -33,7 +33,8 @@ struct audit_driver_events {
     /* A comparison that had begun has ended: audit_result(). If it is applied and found
      * differences, the owner lists the watch anew (RELIST_AUDIT). */
     void (*on_done)(void *arg);
-    /* Instead, after 401: is there a newer credential (PROTOCOL 2.4)? */
+    /* Instead, after 401: is there a newer credential?
+     * docs/kubernetes-protocol.md "Bearer tokens". */
     void (*on_unauthorized)(void *arg);
 };
 

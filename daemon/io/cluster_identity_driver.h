@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identifier - asks the servers of a cluster which cluster it is (api_client_identify()), until one has
+ * cluster_identity_driver - asks the servers of a cluster which cluster it is (api_client_identify()), until one has
  * answered; driver.
  */
 #ifndef IO_CLUSTER_IDENTITY_DRIVER_H
@@ -29,7 +29,8 @@ struct cluster_identity_driver_params {
 struct cluster_identity_driver_events {
     /* Once, and nothing comes after it: the judge of the cluster was called. */
     void (*on_answered)(void *arg);
-    /* The server said 401: is there a newer credential (PROTOCOL 2.4)? It is asked again. */
+    /* The server said 401: is there a newer credential? It is asked again.
+     * docs/kubernetes-protocol.md "Bearer tokens". */
     void (*on_unauthorized)(void *arg);
 };
 

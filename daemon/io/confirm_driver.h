@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confirmer - asks the server for each object whose DELETED the watch's confirm holds back, one
+ * confirm_driver - asks the server for each object whose DELETED the watch's confirm holds back, one
  * after the other; driver.
  */
 #ifndef IO_CONFIRM_DRIVER_H
@@ -24,7 +24,8 @@ struct confirm_driver_params {
  * dispose the confirmer. */
 struct confirm_driver_events {
     void (*on_progress)(void *arg); /* deltas may have run */
-    /* Instead, after 401: is there a newer credential (PROTOCOL 2.4)? */
+    /* Instead, after 401: is there a newer credential?
+     * docs/kubernetes-protocol.md "Bearer tokens". */
     void (*on_unauthorized)(void *arg);
 };
 

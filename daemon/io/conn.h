@@ -2,7 +2,8 @@
 /*
  * conn - a client connection: resolve, connect to each address in turn, TLS handshake, then plain
  * bytes both ways; driver. RESOLVING -> CONNECTING -> HANDSHAKING -> OPEN -> CLOSED, each with a
- * deadline but OPEN, which has TCP keepalive 25/5/3 and TCP_USER_TIMEOUT 40 s (PROTOCOL 2.8).
+ * deadline but OPEN, which has TCP keepalive 25/5/3 and TCP_USER_TIMEOUT 40 s
+ * (docs/kubernetes-protocol.md "Dead connections").
  */
 #ifndef IO_CONN_H
 #define IO_CONN_H
@@ -19,7 +20,8 @@ struct loop;
 struct tls_ctx;
 struct tls_session;
 
-/* Bytes that one connection may deliver before others get their turn (STYLE R10). */
+/* Bytes that one connection may deliver in one turn of the loop, so that a busy one does not keep
+ * the others waiting. */
 #define CONN_BURST_BYTES ((size_t)256 * 1024)
 
 enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_HANDSHAKING, CONN_OPEN, CONN_CLOSED };

@@ -19,7 +19,8 @@
 
 #define MAX_FILE_BYTES ((size_t)1024 * 1024)
 
-/* A token read so long ago is read again (PROTOCOL 2.4: kubelet renews at 80 % of 10 min). */
+/* A token read so long ago is read again: kubelets renew tokens at 80 % of 10 min
+ * (docs/kubernetes-protocol.md "Bearer tokens"). */
 #define TOKEN_AGE_MS 50000
 
 enum cred_state {

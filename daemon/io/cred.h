@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cred - the credentials of one cluster: asks the helper for the files, gives TLS context and token
- * to the cluster, reads the token again as it gets old (PROTOCOL 2.4); driver.
+ * to the cluster, reads the token again as it gets old
+ * (docs/kubernetes-protocol.md "Bearer tokens"); driver.
  */
 #ifndef IO_CRED_H
 #define IO_CRED_H
@@ -20,7 +21,8 @@ struct loop;
 enum cred_item { CRED_CA, CRED_CERT, CRED_KEY, CRED_TOKEN, CRED_ITEMS };
 
 /* Where one of them comes from: data, or a file; neither = there is none. A token may have both: the
- * data serves until the file can be read for the first time (PROTOCOL 2.1). */
+ * data serves until the file can be read for the first time
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). */
 struct cred_source {
     const char *data; /* PEM or token; NULL = from a file */
     const char *path; /* for messages; NULL = no file */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * apis - what the API server of one cluster serves: finds the resources that watches name, and
+ * discovery_driver - what the API server of one cluster serves: finds the resources that watches name, and
  * goes on looking for those that are not there yet; driver. Names that are asked for together share
  * one discovery. What it brought serves for later names, too; one that is not in it makes it look
  * again, but not before retry.initial_ms have passed since the last time.

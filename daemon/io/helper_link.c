@@ -333,8 +333,8 @@ static enum err_kind receive_one(struct helper_link *l, struct err *err)
     return kind;
 }
 
-/* Any event may dispose l; its memory stays until the loop is back (STYLE R4). status is a hangup
- * or an error of the socket, which reading tells better. */
+/* Any event may dispose l; its memory stays until the loop is back (ARCHITECTURE.md "Lifetime").
+ * status is a hangup or an error of the socket, which reading tells better. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct helper_link *l = container_of(poll, struct helper_link, poll);

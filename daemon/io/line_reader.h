@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capture - reads what a run writes to one of its pipes, without ever holding the run up; driver.
+ * line_reader - reads what a run writes to one of its pipes, without ever holding the run up; driver.
  */
 #ifndef IO_LINE_READER_H
 #define IO_LINE_READER_H

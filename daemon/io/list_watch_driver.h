@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source - carries out what one feed wants: requests to its cluster, waits, bytes back; driver. It
+ * list_watch_driver - carries out what one feed wants: requests to its cluster, waits, bytes back; driver. It
  * decides nothing but what is worth a log line.
  */
 #ifndef IO_LIST_WATCH_DRIVER_H

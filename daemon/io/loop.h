@@ -20,7 +20,7 @@ struct loop_task {
     void (*fn)(struct loop_task *task);
 };
 
-/* Bytes that a stream reads at once (STYLE R9). */
+/* Bytes that a stream reads at once: the size of the one buffer that all streams share. */
 #define LOOP_RECV_BYTES ((size_t)64 * 1024)
 
 /* A loop with nothing to do. Never NULL; release with loop_destroy(). */
@@ -61,8 +61,9 @@ uint64_t loop_boot_ns(void);
 /* Before the first loop_defer() of a task. */
 void loop_task_init(struct loop_task *task, void (*fn)(struct loop_task *task));
 
-/* Runs task->fn once, in the next turn, on a fresh stack, in the order of the calls (STYLE R6).
- * Nothing changes if it is queued already. The task may be freed from inside fn. */
+/* Runs task->fn once, in the next turn, on a fresh stack, in the order of the calls: so no callback
+ * runs inside the call that caused it (ARCHITECTURE.md "Lifetime"). Nothing changes if it is queued
+ * already. The task may be freed from inside fn. */
 void loop_defer(struct loop *l, struct loop_task *task);
 
 /* Like loop_defer() for work of milliseconds (a TLS handshake step): only one such task runs per
@@ -72,7 +73,8 @@ void loop_defer_slow(struct loop *l, struct loop_task *task);
 /* Takes a task out of the queue if it is in it. */
 void loop_cancel(struct loop_task *task);
 
-/* LOOP_RECV_BYTES bytes that whoever runs may use until it returns to the loop (STYLE R9). */
+/* LOOP_RECV_BYTES bytes that the running callback may use until it returns to the loop. All streams
+ * share them: libuv asks for the buffer and hands over what it read without a turn in between. */
 char *loop_recv_buffer(struct loop *l);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memfile - a document as a sealed file in memory: what a hook gets on stdin (DESIGN 1.3). A
- * program can seek in it and open it again as /dev/stdin; nobody can change it.
+ * memfile - a document as a sealed file in memory: what a hook gets on stdin
+ * (docs/design.md "Hook input"). A program can seek in it and open it again as /dev/stdin; nobody
+ * can change it.
  */
 #ifndef IO_MEMFILE_H
 #define IO_MEMFILE_H

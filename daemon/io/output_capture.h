@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taken - what a command writes to stdout to become a file (DESIGN 1.5), whole and bounded; driver.
+ * output_capture - the stdout of a command, which becomes a file (docs/design.md "Output files"):
+ * whole and bounded; driver.
  */
 #ifndef IO_OUTPUT_CAPTURE_H
 #define IO_OUTPUT_CAPTURE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * printed - what a run prints to stdout and stderr, as lines of the log; driver. Used by job alone.
+ * output_log - what a run prints to stdout and stderr, as lines of the log; driver. Used by job alone.
  */
 #ifndef IO_OUTPUT_LOG_H
 #define IO_OUTPUT_LOG_H

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The server closes idle connections after 90 s (PROTOCOL 1.23). */
+/* The server closes idle connections after 90 s (docs/kubernetes-protocol.md "Keep-alive"). */
 enum { POOL_MAX_IDLE = 4, POOL_MAX_IDLE_MS = 60000 };
 
 struct conn;

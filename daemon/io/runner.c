@@ -229,7 +229,7 @@ static void on_kept(struct state_driver_wait *wait, bool durable)
     struct opening *o = container_of(wait, struct opening, wait);
     struct runner *r = o->runner;
 
-    (void)durable; /* if it cannot be kept, it is run all the same (DESIGN 2.4) */
+    (void)durable; /* without a record, too: docs/design.md "Records on disk" */
     begin(r, take_opening(o));
     watch_oldest(r);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * origin - where the requests of one cluster go, and what each of them says of itself: address,
+ * server_address - where the requests of one cluster go, and what each of them says of itself: address,
  * host, path prefix, user agent, bearer token; pure bookkeeping.
  */
 #ifndef IO_SERVER_ADDRESS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * vouch - which server processes have said which cluster they are, and when the next one may be
- * asked (DESIGN 1.6); pure bookkeeping for io/api_client.
+ * server_identity - which server processes have said which cluster they are, and when the next one may be
+ * asked (docs/design.md "Cluster identity"); pure bookkeeping for io/api_client.
  *
  * The certificate and the address prove nothing: an API server over another or a restored etcd keeps
  * both. A resumed TLS session does, as a process makes its ticket keys anew at each start. So an answer

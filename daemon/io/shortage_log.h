@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shortage - which hooks the system has no means to start runs of, told once for each kind of means:
+ * shortage_log - which hooks the system has no means to start runs of, told once for each kind of means:
  * when it begins and when it is over; pure but for the log.
  */
 #ifndef IO_SHORTAGE_LOG_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper - brings changes of the state to disk without holding the loop up: gathers them, has one
+ * state_driver - brings changes of the state to disk without holding the loop up: gathers them, has one
  * batch at a time written in a worker, and tells when that is done; driver. While the disk does not
  * take them it keeps the newest state of each row in memory and tries again every few seconds.
  */

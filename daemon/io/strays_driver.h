@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweeper - has the helper remove the strays of hooks that are due (hook/strays); driver.
+ * strays_driver - has the helper remove the strays of hooks that are due (hook/strays); driver.
  */
 #ifndef IO_STRAYS_DRIVER_H
 #define IO_STRAYS_DRIVER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session - the TLS session that the connections of one server share, and who may shake hands while
+ * tls_session_cache - the TLS session that the connections of one server share, and who may shake hands while
  * none is known to work (api_client.h says why); pure bookkeeping.
  */
 #ifndef IO_TLS_SESSION_CACHE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * follower - carries out what one watch wants: discovery of its resource, its sources, confirmation
+ * watch_driver - carries out what one watch wants: discovery of its resource, its sources, confirmation
  * of deletes, audits, and the time at which it becomes stale; driver.
  */
 #ifndef IO_WATCH_DRIVER_H
@@ -31,7 +31,8 @@ struct watch_driver_params {
  * and as the last thing: each may dispose the follower. */
 struct watch_driver_events {
     void (*on_progress)(void *arg); /* deltas may have run, the watch may be synced or stale */
-    /* The same, and the server said 401: is there a newer credential (PROTOCOL 2.4)? */
+    /* The same, and the server said 401: is there a newer credential?
+     * docs/kubernetes-protocol.md "Bearer tokens". */
     void (*on_unauthorized)(void *arg);
 };
 
@@ -39,7 +40,8 @@ struct watch_driver_events {
 struct watch_driver *watch_driver_create(const struct watch_driver_params *params,
                                          const struct watch_driver_events *events, void *arg);
 
-/* The cluster's version is known: can its servers stream lists (PROTOCOL 1.4)? */
+/* The cluster's version is known: can its servers stream lists?
+ * docs/kubernetes-protocol.md "Streaming lists". */
 void watch_driver_can_stream(struct watch_driver *d, bool can);
 
 /* The right cluster answers again: streams that wait because another one did try at once. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cluster_identity - which cluster is behind an address: the uid of its namespace kube-system, where that
- * may be read, and the keys of the authorities that its servers are trusted by (DESIGN 1.6); pure.
+ * may be read, and the keys of the authorities that its servers are trusted by
+ * (docs/design.md "Cluster identity"); pure.
  */
 #ifndef KUBE_CLUSTER_IDENTITY_H
 #define KUBE_CLUSTER_IDENTITY_H

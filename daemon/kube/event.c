@@ -156,7 +156,8 @@ static bool deliver_object(struct event_reader *r, struct object *o, bool select
     return go_on;
 }
 
-/* The version of what is of another kind is none of this watch (PROTOCOL 1.6). */
+/* The version of an object of another kind means nothing to this watch
+ * (docs/kubernetes-protocol.md "Event types"). */
 static bool deliver_unusable(struct event_reader *r, const struct unusable *u)
 {
     return r->cb(r->arg, &(struct event){.type = EVENT_UNUSABLE,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event - the body of a watch, cut anywhere, as events; pure (PROTOCOL 1.6, 1.19).
+ * event - the body of a watch, cut anywhere, as events; pure
+ * (docs/kubernetes-protocol.md "Event frames", "Event types").
  */
 #ifndef KUBE_EVENT_H
 #define KUBE_EVENT_H

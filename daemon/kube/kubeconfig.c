@@ -153,7 +153,8 @@ static enum err_kind copy_data(struct reader *r, const yaml_node_t *map, const c
     return kind;
 }
 
-/* KEY-data wins over KEY (PROTOCOL 2.1): at most one of *file and *data is set. */
+/* KEY-data wins over KEY (docs/kubernetes-protocol.md "Kubeconfig fields"): at most one of
+ * *file and *data is set. */
 static enum err_kind copy_file_or_data(struct reader *r, const yaml_node_t *map, const char *key,
                                        char **file, char **data)
 {

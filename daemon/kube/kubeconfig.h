@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kubeconfig - the parts of a kubeconfig that a node agent uses, as data; pure (PROTOCOL 2.1). The
+ * kubeconfig - the parts of a kubeconfig that a node agent uses, as data; pure
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). The
  * only home of libyaml. YAML and JSON.
  */
 #ifndef KUBE_KUBECONFIG_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list - the body of a LIST, item by item while it streams in; pure. items may stand before or
- * after metadata (PROTOCOL 1.23). Never holds more than one item.
+ * after metadata (docs/kubernetes-protocol.md "List bodies"). Never holds more than one item.
  */
 #ifndef KUBE_LIST_H
 #define KUBE_LIST_H
@@ -42,8 +42,9 @@ struct list_reader *list_reader_create(const struct object_rules *rules,
 /* Frees the reader and sets *r to NULL. NULL is fine. Not from inside its callbacks. */
 void list_reader_destroy(struct list_reader **r);
 
-/* Feeds n bytes of the body; items come before return. ERR_PROTOCOL: no JSON, a Table (PROTOCOL
- * 1.3), an object that is no list, items whose kind nobody says, a PartialObjectMetadata when the
+/* Feeds n bytes of the body; items come before return. ERR_PROTOCOL: no JSON, a Table
+ * (docs/kubernetes-protocol.md "List bodies"), an object that is no list, items whose kind
+ * nobody says, a PartialObjectMetadata when the
  * rules do not say of what. ERR_TOO_BIG: what stands before, between or behind the items is over
  * object_size, or an item is over object_size + 64 MiB. Feed nothing after an error. */
 enum err_kind list_reader_feed(struct list_reader *r, const char *data, size_t n,

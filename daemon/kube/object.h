@@ -3,8 +3,8 @@
  * object - one Kubernetes object: identity, versions and its bytes; pure, immutable, counted.
  * The bytes are the server's own JSON without managedFields. The values of metadata.resourceVersion
  * and metadata.generation are kept beside them and spliced in when the object is written, so that
- * objects which differ only there are equal bytes (DESIGN 2.3). Other bytes may still say the same
- * (proto/json_value): object_same().
+ * objects which differ only there are equal bytes (docs/design.md "Objects"). Other bytes may still
+ * say the same (proto/json_value): object_same().
  */
 #ifndef KUBE_OBJECT_H
 #define KUBE_OBJECT_H
@@ -47,7 +47,7 @@ struct object *object_ref(struct object *o);
 /* Drops a reference and sets *o to NULL; the last one frees. NULL is fine. */
 void object_unref(struct object **o);
 
-/* "namespace/name", or "name" (PROTOCOL 1.17); ends in NUL. */
+/* "namespace/name", or "name" of a cluster-scoped object, as in client-go; ends in NUL. */
 struct str object_key(const struct object *o);
 /* Views into the object, valid as long as it lives. */
 struct str object_namespace(const struct object *o);
@@ -71,8 +71,9 @@ void object_put_json(struct buf *out, const struct object *o);
 /* The like with the same RV for all objects, "", and without generation. */
 void object_put_unversioned(struct buf *out, const struct object *o);
 
-/* What is known again of a state without RV, generation, managedFields (DESIGN 1.4.6): hi by its
- * bytes, lo by what they say. Either one is enough: digest_either(). */
+/* By this a state is known again, without RV, generation, managedFields
+ * (docs/design.md "Equality"): hi by its bytes, lo by what they say. Either one is enough:
+ * digest_either(). */
 struct digest object_digest(const struct object *o);
 
 /* The first half of it, which costs less. */

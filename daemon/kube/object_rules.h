@@ -16,8 +16,9 @@ struct object_rules {
     const char *api_version;   /* ... that do not say it themselves; NULL = not known */
     size_t object_size;        /* bytes of an object at most, as the server sends it */
     const struct shape *shape; /* NULL = everything is kept and selected; must outlive readers */
-    bool partial; /* the server was asked for PartialObjectMetadata, and may send that (PROTOCOL
-                     2.10) */
+    /* The server was asked for PartialObjectMetadata, and may send that
+     * (docs/kubernetes-protocol.md "PartialObjectMetadata"). */
+    bool partial;
 };
 
 #endif

@@ -62,9 +62,9 @@ enum object_scan_result {
 };
 
 /* After the last token, once. kind and api_version (may be empty) are put at the front when the
- * object has no such members of its own (DESIGN 1.3). Where PartialObjectMetadata may come, both
- * always stand at the front: the object's own, or these if it is one. *out (OK only, else NULL) is
- * the caller's. */
+ * object has no such members of its own (docs/design.md "Objects"). Where PartialObjectMetadata may
+ * come, both always stand at the front: the object's own, or these if it is one. *out (OK only,
+ * else NULL) is the caller's. */
 enum object_scan_result object_scan_end(struct object_scan *s, struct str kind,
                                         struct str api_version, struct object **out);
 
@@ -99,7 +99,8 @@ struct str object_scan_api_version(const struct object_scan *s);
 bool object_scan_is_partial(const struct object_scan *s);
 /* Does match hold? After object_scan_end() was OK. */
 bool object_scan_selected(const struct object_scan *s);
-/* Is the annotation k8s.io/initial-events-end "true" (PROTOCOL 1.4)? */
+/* Is the annotation k8s.io/initial-events-end "true"?
+ * docs/kubernetes-protocol.md "End of initial events". */
 bool object_scan_initial_events_end(const struct object_scan *s);
 /* The kept bytes, after the last token and before object_scan_end(): without what is cut and the
  * values of RV and generation; all of them after object_scan_begin_raw(). Empty if over limit. */

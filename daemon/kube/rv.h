@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rv - which of two resourceVersions is the newer one; pure. Only meaningful inside one resource of
- * one cluster, and only where both are written as numbers (PROTOCOL 1.15).
+ * one cluster, and only where both are written as numbers
+ * (docs/kubernetes-protocol.md "Order of versions").
  */
 #ifndef KUBE_RV_H
 #define KUBE_RV_H

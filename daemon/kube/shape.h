@@ -13,9 +13,10 @@
 
 struct shape;
 
-/* The entries of a watch (DESIGN 1.2). keep and drop hold paths as in json_path.h, without numeric
- * indices. match holds PATH=VALUE, PATH!=VALUE, PATH (present, not null), !PATH (absent or null);
- * a VALUE may stand in ' or ", with \ before such a quote. Copied. */
+/* The entries of a watch (docs/design.md "Selection and pruning"). keep and drop hold paths as in
+ * json_path.h, without numeric indices. match holds PATH=VALUE, PATH!=VALUE, PATH (present, not
+ * null), !PATH (absent or null); a VALUE may stand in ' or ", with \ before such a quote.
+ * Copied. */
 struct shape_params {
     const char *const *keep;
     size_t keep_count;
@@ -42,7 +43,8 @@ enum err_kind shape_check_path(const char *text, struct err *err) MUST_CHECK;
 enum err_kind shape_check_match(const char *text, struct err *err) MUST_CHECK;
 
 /* Does it keep something, but nothing outside of metadata, and look at nothing else? Then the
- * server may be asked for PartialObjectMetadata (PROTOCOL 2.10). */
+ * server may be asked for PartialObjectMetadata
+ * (docs/kubernetes-protocol.md "PartialObjectMetadata"). */
 bool shape_is_metadata_only(const struct shape *s);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * status - what a server says when it refuses: a Status object, or any other body with an HTTP
- * code; pure. Turns it into the error kind that the reflector decides by (PROTOCOL 1.3, 1.23).
+ * code; pure. Turns it into the error kind that the reflector decides by
+ * (docs/kubernetes-protocol.md "Errors").
  */
 #ifndef KUBE_STATUS_H
 #define KUBE_STATUS_H
@@ -28,7 +29,8 @@ struct status {
  * secrets). */
 void status_parse(struct status *out, int http_code, struct str body);
 
-/* Fills *err by the rules of PROTOCOL 1.3: EXPIRED, FUTURE, UNAUTHORIZED, FORBIDDEN, NOT_FOUND,
+/* Fills *err by the rules of docs/kubernetes-protocol.md "Errors", "Expired versions",
+ * "Too large resource version": EXPIRED, FUTURE, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, NO_VERB,
  * BUSY (429, and 503 with retry_after_s), else SERVER. err->code is the code. The text names code,
  * reason and message and says what to do about 401, 403 and 404. Returns err->kind. */
 enum err_kind status_to_err(const struct status *s, struct err *err);

@@ -27,7 +27,8 @@ struct http_head {
     struct str method;       /* request; "GET" */
     struct str target;       /* request: path and query */
     struct str content_type; /* lower case, without parameters; empty if absent */
-    int64_t retry_after_s;   /* -1 unless Retry-After is a non-negative integer (PROTOCOL 1.9) */
+    int64_t retry_after_s;   /* -1 unless Retry-After is a non-negative integer:
+                                docs/kubernetes-protocol.md "Retry-After" */
     bool keep_alive;         /* the connection can carry another message after this one */
 };
 

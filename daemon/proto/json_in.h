@@ -2,7 +2,7 @@
 /*
  * json_in - a stream of JSON values as tokens with exact byte positions; pure. The only home of
  * yajl. Values may follow each other with or without white space between them: one that ends at
- * depth 0 ends a frame (DESIGN 2.3).
+ * depth 0 ends a frame.
  */
 #ifndef PROTO_JSON_IN_H
 #define PROTO_JSON_IN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * witness - how many commits the file of the state must have, noted in the lock file beside it: a
+ * commit_counter - how many commits the file of the state must have, noted in the lock file beside it: a
  * file that has fewer has lost its end, or is a copy from before; driver. What a power cut may take
  * is forgiven: what was noted before this boot counts for nothing.
  */

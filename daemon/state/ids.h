@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * roster - the items of the state by name: gives them their ids, and finds out which ones no
+ * ids - the items of the state by name: gives them their ids, and finds out which ones no
  * configuration has any more; pure.
  */
 #ifndef STATE_IDS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checker - looks at all pages of the file, whether they are sound, in a thread of its own beside
+ * integrity_check - looks at all pages of the file, whether they are sound, in a thread of its own beside
  * the one that reads the rows; driver of SQLite.
  */
 #ifndef STATE_INTEGRITY_CHECK_H

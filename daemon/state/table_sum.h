@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * total - one sum over the sums of all rows, in a row of its own that each commit writes: what is
+ * table_sum - one sum over the sums of all rows, in a row of its own that each commit writes: what is
  * read is all that was written, no more and no less. Pages that a disk lost or wrote to the wrong
  * place may be sound one by one.
  */

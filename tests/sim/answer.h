@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * answer - the bytes of a simulated server: pages of lists, watch frames, Status objects
- * (PROTOCOL 1.3-1.8, 1.23).
+ * (docs/kubernetes-protocol.md "List bodies", "Event types", "Errors").
  */
 #ifndef SIM_ANSWER_H
 #define SIM_ANSWER_H

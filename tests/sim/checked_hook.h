@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watched - one hook as the watcher sees it; used by the files of watcher alone.
+ * checked_hook - one hook as the watcher sees it; used by the files of watcher alone.
  */
 #ifndef SIM_CHECKED_HOOK_H
 #define SIM_CHECKED_HOOK_H

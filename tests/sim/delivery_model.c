@@ -3,7 +3,7 @@
 
 #include "base/panic.h"
 
-/* A DELETED that failed so often gives way (DESIGN 1.4.2). */
+/* A DELETED that failed so often is superseded (docs/design.md "Superseded deletes"). */
 enum { PATIENCE = 5 };
 
 static const struct api_object none;

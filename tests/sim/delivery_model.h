@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account - what one hook has been told of one key of a source, and what it must be told next, by
- * DESIGN 1.4 and from the outside: as numbers of lives and states. That a source is stale is a life
- * as well: DELIVERY_MODEL_OUTAGE is its key, 1 its uid.
+ * delivery_model - what one hook has been told of one key of a source, and what it must be told next, by
+ * docs/design.md "Delivery" and from the outside: as numbers of incarnations and states. That a
+ * source is stale is an incarnation as well: DELIVERY_MODEL_OUTAGE is its key, 1 its uid.
  */
 #ifndef SIM_DELIVERY_MODEL_H
 #define SIM_DELIVERY_MODEL_H

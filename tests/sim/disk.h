@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * recall - what the simulated daemon keeps on a simulated disk: batches of what has changed in a
+ * disk - what the simulated daemon keeps on a simulated disk: batches of what has changed in a
  * turn, of which a crash loses the last ones; and what it keeps of its watches. Stands where state/,
  * io/state_driver and app/persist_watch stand in the daemon; see disk_hooks.h for hooks.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * marks - what the simulated daemon keeps of its hooks on the simulated disk of recall: in the same
+ * disk_hooks - what the simulated daemon keeps of its hooks on the simulated disk of recall: in the same
  * batches, in their order. Stands where app/persist_hook stands in the daemon.
  */
 #ifndef SIM_DISK_HOOKS_H

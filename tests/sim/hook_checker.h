@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watcher - looks at every moment of the hooks' lives: what is told, when a run starts, and that
+ * hook_checker - looks at every moment of the hooks' lives: what is told, when a run starts, and that
  * none is late. It hears what the hook core hears, and asks it nothing. Panics if a promise is broken.
  */
 #ifndef SIM_HOOK_CHECKER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * person - somebody who meddles with the hooks at any moment: pauses and resumes them, and orders
+ * operator - somebody who meddles with the hooks at any moment: pauses and resumes them, and orders
  * runs.
  */
 #ifndef SIM_OPERATOR_H

@@ -6,7 +6,7 @@
 
 #include "base/panic.h"
 
-/* DESIGN 1.5 and the word of apply.h. */
+/* docs/design.md "Apply", "Retry"; hook/apply.h. */
 enum { HOLD_MS = 10000, NOT_STARTED_MS = 1000 };
 
 static uint64_t now(const struct output_files *s)

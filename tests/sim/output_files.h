@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shelf - the output files of one simulated hook, which outlive the daemon, and what must be
- * applied of them and when, by DESIGN 1.5 and from the outside. Panics if a promise is broken.
+ * output_files - the output files of one simulated hook, which outlive the daemon, and what must be
+ * applied of them and when, by docs/design.md "Output files", "Apply" and from the outside. Panics
+ * if a promise is broken.
  */
 #ifndef SIM_OUTPUT_FILES_H
 #define SIM_OUTPUT_FILES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory - what outlives a simulated daemon, and those who judge what it makes of that.
+ * persist - what outlives a simulated daemon, and those who judge what it makes of that.
  */
 #ifndef SIM_PERSIST_H
 #define SIM_PERSIST_H

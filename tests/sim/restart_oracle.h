@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * witness - judges the hooks of a daemon that remembers, over all of its lives, by what their
+ * restart_oracle - judges the hooks of a daemon that remembers, over all of its lives, by what their
  * programs were told and by what can be on disk: nothing is lost, and nothing that was handled is
  * told again but what was in flight. It knows nothing of ledgers. Panics if a promise is broken.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pace - when a unit (a key in mode object, the hook else) may run at the earliest, and must run at
- * the latest if nothing else is in its way, by DESIGN 1.2 to 1.4 and from the outside.
+ * run_timing - when a unit (a key in mode object, the hook else) may run at the earliest, and must run at
+ * the latest if nothing else is in its way, by docs/design.md "Runs", "Delivery" and from the
+ * outside.
  */
 #ifndef SIM_RUN_TIMING_H
 #define SIM_RUN_TIMING_H

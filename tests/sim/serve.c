@@ -9,8 +9,10 @@
 #include "base/panic.h"
 #include "sim/answer.h"
 
-/* PROTOCOL 1.1: so long a read waits for a newer version; 1.20: bookmarks stand so long before the
- * end; 1.4: so late comes the end of the initial events. */
+/* So long a read waits for a newer version
+ * (docs/kubernetes-protocol.md "Too large resource version"), bookmarks stand so long before the
+ * end, and so late comes the end of the initial events
+ * (docs/kubernetes-protocol.md "Bookmarks", "End of initial events"). */
 enum { PATIENCE_MS = 3000, LAST_BOOKMARK_MS = 2000, INITIAL_MS = 1250 };
 
 /* More streams in a row are not hung, or the cache is as old as chance wants it to be. */
@@ -291,7 +293,8 @@ static bool is_too_old(const struct stream *s, uint64_t rv)
 static void too_old(struct stream *s)
 {
     stream_blame(s, FAULT_GONE_WATCH);
-    if (!s->net->setup->cached) { /* 200 and nothing: see PROTOCOL 1.7 */
+    if (!s->net->setup->cached) { /* 200 and an empty body, as in
+                                    * docs/kubernetes-protocol.md "Very short watches" */
         begin_end(s);
     } else if (clock_percent(s->net->clock, 20)) {
         refuse(s, 410, "Expired", "too old resource version");
@@ -389,7 +392,7 @@ void serve_fresh(struct stream *s)
     }
 }
 
-/* Only the newest state may confirm what is held back (DESIGN 1.6). */
+/* Only the newest state may confirm what is held back (docs/design.md "Guard"). */
 static void check_held(const struct stream *s)
 {
     bool given;

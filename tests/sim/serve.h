@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve - how simulated servers answer the requests of a stream (PROTOCOL 1.3-1.8, 1.20, 1.23).
+ * serve - how simulated servers answer the requests of a stream, as
+ * docs/kubernetes-protocol.md says that real ones do.
  */
 #ifndef SIM_SERVE_H
 #define SIM_SERVE_H

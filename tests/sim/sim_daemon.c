@@ -25,7 +25,7 @@ const struct lens *sim_daemon_lens(size_t watch)
     return all[watch];
 }
 
-/* DESIGN 1.4.1, asked of each stream by itself. */
+/* docs/design.md "Synced", asked of each scope by itself. */
 static bool watch_is_synced(const struct watch *w)
 {
     for (size_t i = 0; i < watch_list_watch_count(w); i++)

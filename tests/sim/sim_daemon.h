@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * life - one process of the daemon without io/: its watches on simulated streams, its hooks as
+ * sim_daemon - one process of the daemon without io/: its watches on simulated streams, its hooks as
  * simulated programs. What it knew dies with it; what hooks did stays.
  */
 #ifndef SIM_SIM_DAEMON_H

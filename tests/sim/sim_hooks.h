@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crew - the hooks of one life of the daemon with their simulated programs, and those who look on:
+ * sim_hooks - the hooks of one life of the daemon with their simulated programs, and those who look on:
  * everything that the hook core hears or says goes through here. The watcher knows when a run must
  * start, and nothing of an earlier life: it leaves a crew that has one to the witness.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * viewed - the view of the simulated daemon, and what must be in it: worked out anew from what the
+ * view_oracle - the view of the simulated daemon, and what must be in it: worked out anew from what the
  * cluster has, each time. Of a slice, value says which endpoints it has, shown which of the two
  * Services of its namespace they are of; a Service that is not shown is an ExternalName.
  */

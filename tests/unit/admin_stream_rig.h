@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * streamed - a watch of configmaps, a journal, and a stream of one of them that a test pulls; pure.
+ * admin_stream_rig - a watch of configmaps, a journal, and a stream of one of them that a test pulls; pure.
  */
 #ifndef UNIT_ADMIN_STREAM_RIG_H
 #define UNIT_ADMIN_STREAM_RIG_H

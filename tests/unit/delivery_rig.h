@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * told - a queue with one source that a test looks at one key at a time: what is due is written as
+ * delivery_rig - a queue with one source that a test looks at one key at a time: what is due is written as
  * text, "DELETED u1 ADDED u2"; pure.
  */
 #ifndef WORK_ITEM_TOLD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helped - main with its link to a real helper and real programs, for tests: what they are told, and
+ * helper_rig - main with its link to a real helper and real programs, for tests: what they are told, and
  * what the system says about the helper.
  */
 #ifndef UNIT_HELPER_RIG_H

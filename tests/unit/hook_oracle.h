@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_oracle - judges what the runs of one hook are told by the guarantees of DESIGN 1.4, from the
- * outside: it sees the changes of the cache and the runs, and plays a world on which runs have
- * effects, failed ones perhaps. It asserts on the spot; pure.
+ * hook_oracle - judges what the runs of one hook are told by the guarantees of
+ * docs/design.md "Delivery", from the outside: it sees the changes of the cache and the runs, and
+ * plays a world on which runs have effects, failed ones perhaps. It asserts on the spot; pure.
  */
 #ifndef WORK_ITEM_HOOK_ORACLE_H
 #define WORK_ITEM_HOOK_ORACLE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage - hooks over a few watches in virtual time: a test changes the caches, starts runs and ends
+ * hook_rig - hooks over a few watches in virtual time: a test changes the caches, starts runs and ends
  * them by hand; pure.
  */
 #ifndef WORK_ITEM_STAGE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trusted - the end of a request to a server that says, when it is asked, that it is of the right
+ * identified - the end of a request to a server that says, when it is asked, that it is of the right
  * cluster; for tests in which it always is.
  */
 #ifndef UNIT_IDENTIFIED_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * talk - a conversation between a feed and a server, as data: what the server answers, what the
+ * list_watch_script - a conversation between a feed and a server, as data: what the server answers, what the
  * store must hear of it, what the feed must do next; pure. Bodies come cut in two anywhere.
  */
 #ifndef UNIT_LIST_WATCH_SCRIPT_H

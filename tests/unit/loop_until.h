@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * look - runs a loop until something is so. It looks in each turn and needs no timer: the clock may
+ * loop_until - runs a loop until something is so. It looks in each turn and needs no timer: the clock may
  * stand (play_clock.h), and no number of looks is too many.
  */
 #ifndef UNIT_LOOP_UNTIL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox - a real helper with one hook that has an output file in a folder of the test's own: runs of
+ * output_rig - a real helper with one hook that has an output file in a folder of the test's own: runs of
  * its programs OUTPUT and REMOVE, and what is in the folder then.
  */
 #ifndef UNIT_OUTPUT_RIG_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reflex - one reflector under test, without jitter: an input per call, and its answer as a text in
+ * reflector_rig - one reflector under test, without jitter: an input per call, and its answer as a text in
  * the notation of the scenarios: "L(0) limit=500", "L(-)", "L continue=t", "W(7)", "S(-)" (a list as
  * a stream), "P(-) limit=1" (a probe), "wait 800"; pure.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reborn - one hook on the stage whose process dies and is followed by another, which recalls what
+ * restarted_hook - one hook on the stage whose process dies and is followed by another, which recalls what
  * is on disk; pure.
  */
 #ifndef WORK_ITEM_REBORN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resumed - a watch of configmaps with one that was before it: what is loaded, what the server says
+ * resume_rig - a watch of configmaps with one that was before it: what is loaded, what the server says
  * then, what it tells of that, and what whoever keeps its objects hears.
  */
 #ifndef UNIT_RESUME_RIG_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lanes - a schedule of a few lanes with a few units each, in virtual time; pure. One at a time.
+ * scheduler_rig - a schedule of a few lanes with a few units each, in virtual time; pure. One at a time.
  */
 #ifndef UNIT_SCHEDULER_RIG_H
 #define UNIT_SCHEDULER_RIG_H

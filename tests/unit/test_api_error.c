@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/api_error: what an error response means, and how long it asks us to stay away (PROTOCOL 1.9, 1.10). */
+/* cache/api_error: what an error response means, and how long it asks us to stay away
+ * (docs/kubernetes-protocol.md "Errors", "Retry-After"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

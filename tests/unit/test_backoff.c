@@ -10,7 +10,7 @@
 #include "base/backoff.h"
 #include "base/compiler.h"
 
-/* PROTOCOL 1.1 without jitter: the ladder itself. */
+/* docs/kubernetes-protocol.md "Backoff", without jitter: the sequence itself. */
 static void test_ladder(void **state)
 {
     static const uint64_t want[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000, 30000};

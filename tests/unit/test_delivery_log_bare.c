@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hook/delivery_queue and hook/delivery_log: objects of which an earlier process has left no more than the name (persist = "digest",
- * DESIGN 1.4.8), and sources that are told of before they are open. */
+ * docs/design.md "Missed deletes"), and sources that are told of before they are open. */
 #include "restarted_hook.h"
 
 #include <stdlib.h>

@@ -102,7 +102,7 @@ static void test_a_value_that_moves_between_paths_counts(void **state)
     filter_fini(&f);
 }
 
-/* SCENARIOS 40. */
+/* tests/wire/SCENARIOS.md 40. */
 static void test_a_path_that_is_missing_null_or_of_another_type_is_null(void **state)
 {
     static const char *const paths[] = {"data.a.b[0].c"};

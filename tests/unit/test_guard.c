@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/guard: which lists it holds, for how long, and what lets them go (DESIGN 1.6). */
+/* cache/guard: which lists it holds, for how long, and what lets them go
+ * (docs/design.md "Guard"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

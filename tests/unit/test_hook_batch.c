@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook_rig.h"
 
-/* Mode batch: everything since the last handled run, the newest state of each key (DESIGN 1.3). */
+/* Mode batch: everything since the last handled run, the newest state of each key
+ * (docs/design.md "Hook input"). */
 
 enum { NO_DELETED = 0x3f & ~(1U << DELTA_DELETED | 1U << DELTA_LEFT) };
 

@@ -12,7 +12,8 @@ size_t __sanitizer_get_current_allocated_bytes(void); /* its header is not alway
 #include <malloc.h>
 #endif
 
-/* What hooks that do not get on keep: bounded by keys, however much changes (DESIGN 1.4.7). */
+/* What hooks that do not get on keep: bounded by keys, however much changes
+ * (docs/design.md "Bounds"). */
 
 enum {
     KEYS = 1000,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: lists that the guard holds, and versions that go backwards (DESIGN 1.6, PROTOCOL 1.23). */
+/* cache/list_watch: lists that the guard holds, and versions that go backwards
+ * (docs/design.md "Guard", docs/kubernetes-protocol.md "Order of versions"). */
 #include "identified.h"
 #include "list_watch_script.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: nothing is taken from another cluster that answers (DESIGN 1.6). */
+/* cache/list_watch: nothing is taken from another cluster that answers
+ * (docs/design.md "Cluster identity"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: objects that match leaves out, and what a watch of metadata alone asks for (DESIGN 1.2, 1.3,
- * PROTOCOL 2.10). */
+/* cache/list_watch: objects that match leaves out, and what a watch of metadata alone asks for
+ * (docs/design.md "Selection and pruning", docs/kubernetes-protocol.md "PartialObjectMetadata"). */
 #include "list_watch_script.h"
 
 static const struct list_watch_script_setup on_only = {.watch_list = WATCH_LIST_OFF,

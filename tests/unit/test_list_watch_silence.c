@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: deadlines and silence (PROTOCOL 2.8), probes (1.23), and what status says of it. */
+/* cache/list_watch: deadlines, silence and probes (docs/kubernetes-protocol.md "Dead connections",
+ * "Versions of the future"), and what status says of them. */
 #include "identified.h"
 #include "list_watch_script.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/list_watch: lists as streams (PROTOCOL 1.4), their bodies cut anywhere. */
+/* cache/list_watch: streaming lists (docs/kubernetes-protocol.md "Streaming lists"), their bodies
+ * cut anywhere. */
 #include "identified.h"
 #include "list_watch_script.h"
 

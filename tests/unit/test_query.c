@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/query: the target of each kind of request (PROTOCOL 1.3-1.5). */
+/* cache/query: the target of each kind of request (docs/kubernetes-protocol.md "Version of a list",
+ * "Pages", "Watch requests", "Streaming lists"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

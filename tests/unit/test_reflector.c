@@ -6,7 +6,7 @@
 #define INITIAL     REFLECTOR_RIG_INITIAL
 #define RESET_AFTER REFLECTOR_RIG_RESET_AFTER
 
-/* ---- Lists: versions, pages (PROTOCOL 1.3). */
+/* ---- Lists: versions, pages (docs/kubernetes-protocol.md "Version of a list", "Pages"). */
 
 static void test_the_first_list_asks_for_zero_in_pages(void **state)
 {
@@ -156,7 +156,8 @@ static void test_a_version_from_the_future_is_left_out_at_once(void **state)
     reflector_rig_timer();
     reflector_rig_want("L(-) limit=500");
     reflector_rig_listed("3", "");
-    reflector_rig_want("W(3)"); /* backwards is legal here (PROTOCOL 1.15) */
+    reflector_rig_want("W(3)"); /* a list without a version may go backwards:
+                          * docs/kubernetes-protocol.md "Order of versions" */
 }
 
 /* ---- Waits. */

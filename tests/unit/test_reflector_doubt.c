@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/reflector: what it does when it cannot trust its version or the server: silence, probes, versions of the
- * future or the past, held lists; and what counts as a relist (PROTOCOL 1.22, 1.23). */
+ * future or the past, held lists; and what counts as a relist
+ * (docs/kubernetes-protocol.md "Versions of the future"). */
 #include "reflector_rig.h"
 
-/* ---- Versions that are too large (PROTOCOL 1.3, 1.10). */
+/* ---- docs/kubernetes-protocol.md "Too large resource version". */
 
 static void test_s9_too_large_is_followed_by_a_list_without_a_version(void **state)
 {
@@ -66,7 +67,8 @@ static void test_s7_expired_is_followed_by_a_list_without_a_version_at_once(void
     reflector_rig_want("W(30)");
 }
 
-/* ---- Streams without a word (PROTOCOL 1.23). */
+/* ---- Watches without an event or bookmark
+ * (docs/kubernetes-protocol.md "Versions of the future"). */
 
 static void make_silent(void)
 {
@@ -261,7 +263,7 @@ static void test_backwards_versions_climb_the_ladder(void **state)
     }
 }
 
-/* ---- Held lists (DESIGN 1.6). */
+/* ---- Held lists (docs/design.md "Guard"). */
 
 static void test_a_held_list_is_asked_for_again_without_a_version(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: how it goes on from what an earlier process has left (DESIGN 1.4.1, PROTOCOL 1.22 rules 1 and 2). */
+/* cache/reflector: how it goes on from what an earlier process has left (docs/design.md "Synced",
+ * docs/kubernetes-protocol.md "Version of a list"). */
 #include "reflector_rig.h"
 
 static void resume(enum resume_kind kind, const char *rv, const char *mark)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: lists as streams, and what it does when a server does not have them (PROTOCOL 1.4). */
+/* cache/reflector: streaming lists, and what it does when a server does not have them
+ * (docs/kubernetes-protocol.md "Streaming lists", "Failed streaming lists"). */
 #include "reflector_rig.h"
 
 static void use(enum watch_list mode, bool can)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/reflector: how long it waits, and streams that end before their time (PROTOCOL 1.7-1.9). */
+/* cache/reflector: how long it waits, and watches that end before their time
+ * (docs/kubernetes-protocol.md "End of a watch", "Start of a watch", "Waiting"). */
 #include "reflector_rig.h"
 
-/* ---- Streams over before their time (PROTOCOL 1.7). */
+/* ---- Watches over before their time (docs/kubernetes-protocol.md "Very short watches",
+ * "Hot loops"). */
 
 static void test_s41_s43_empty_streams_list_with_growing_pauses(void **state)
 {

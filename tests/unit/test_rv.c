@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kube/rv: the order of resourceVersions, and what has none (PROTOCOL 1.15). */
+/* kube/rv: the order of resourceVersions, and which have none
+ * (docs/kubernetes-protocol.md "Order of versions"). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -76,7 +76,8 @@ static void test_kinds(void **state)
         assert_int_equal(judge(cases[i].http_code, cases[i].body), cases[i].kind);
 }
 
-/* PROTOCOL 1.3: by a cause's reason; of a timeout with details, by a cause's or its own message. */
+/* docs/kubernetes-protocol.md "Too large resource version": by a cause's reason; of a timeout with
+ * details, by a cause's or its own message. */
 static void test_too_large_in_three_spellings(void **state)
 {
     static const char *const yes[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/store: what it tells of lists and events, case by case (PROTOCOL 1.11, DESIGN 1.3, 1.4.4). */
+/* cache/store: what it tells of lists and events, case by case
+ * (docs/kubernetes-protocol.md "Differences of a list", docs/design.md "Events", "Order"). */
 #include "objects.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/view: what its watches had in an earlier process is told before they are followed (DESIGN 1.4.8, 1.5). */
+/* cache/view: what its watches had in an earlier process is told before they are followed
+ * (docs/design.md "Missed deletes", "Views"). */
 
 #include <string.h>
 

@@ -28,7 +28,7 @@
 #define IS_READY    "endpoint.go, IsReady"
 #define SKIP        "util/utils.go, ShouldSkipService"
 #define DEFAULTS    "pkg/apis/discovery/v1/defaults.go, SetDefaults_EndpointPort"
-#define OURS        "DESIGN 1.5; kube-proxy has another rule, or none"
+#define OURS        "docs/design.md \"Endpoints\"; kube-proxy has another rule, or none"
 
 enum whose { ALL, LOCAL };
 
@@ -139,8 +139,8 @@ static const struct rule rules[] = {
          "10.1.0.1:8080/ready 10.1.0.2:8080/ready fd00::1:8080/ready", "3 1", ALL, SERVICE,
          SLICE(OF("a"), "IPv6", V6(READY SELF), HTTP)
              SLICE(OF("a"), "IPv4", B(READY) "," A(READY), HTTP)),
-    RULE("a fallback is of the whole port (DESIGN 1.5), not of one family", OURS,
-         "fd00::1:8080/ready", "1 0", ALL, SERVICE,
+    RULE("a fallback is of the whole port, not of one family", OURS, "fd00::1:8080/ready", "1 0",
+         ALL, SERVICE,
          SLICE(OF("a"), "IPv6", V6(READY), HTTP) SLICE(OF("a"), "IPv4", A(DRAINING), HTTP)),
     RULE("order is by bytes, not by text", OURS,
          "10.1.0.2:8080/ready 10.1.0.9:8080/ready 10.1.0.10:8080/ready", "3 0", ALL, SERVICE,
@@ -156,7 +156,7 @@ static const struct rule rules[] = {
              SLICE(OF("a"), "IPv4", B(READY OTHER), PORT("https", "8443"))),
     RULE("a draining one counts for nothing", LOCAL_READY, "10.1.0.1:8080/draining", "0 0", ALL,
          SERVICE, SLICE(OF("a"), "IPv4", A(DRAINING SELF), HTTP)),
-    RULE("headless ones are not left out (DESIGN 1.5)", SKIP, "10.1.0.1:8080/ready", "1 0", ALL,
+    RULE("headless ones are not left out", SKIP, "10.1.0.1:8080/ready", "1 0", ALL,
          "\"clusterIP\":\"None\",\"ports\":[{\"name\":\"http\",\"port\":80}]",
          SLICE(OF("a"), "IPv4", A(READY), HTTP)),
     RULE("headless without ports", SKIP, "", "0 0", ALL, "\"clusterIP\":\"None\"",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: no server answers, and what an earlier process has left is shown, stale (DESIGN 1.4.1, 1.6). */
+/* cache/watch: no server answers, and what an earlier process has left is shown, stale
+ * (docs/design.md "Stale start"). */
 #include "identified.h"
 #include "resume_rig.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: resources that only discovery can tell (DESIGN 1.2; SCENARIOS 56). */
+/* cache/watch: resources that only discovery can tell (docs/design.md "Resource names";
+ * tests/wire/SCENARIOS.md 56). */
 #include "identified.h"
 #include "objects.h"
 

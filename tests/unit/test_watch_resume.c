@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cache/watch and cache/list_watch: how a watch goes on from what an earlier process has left: by the watch alone, or by a
- * list that is compared (DESIGN 1.3, 1.4.1, 1.4.8, 1.6). */
+ * list that is compared (docs/design.md "Events", "Synced", "Missed deletes",
+ * "Edited selectors"). */
 #include "identified.h"
 #include "resume_rig.h"
 

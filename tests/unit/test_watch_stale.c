@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache/watch: when a watch becomes stale and fresh again, told once each (DESIGN 1.2, 1.6). */
+/* cache/watch: when a watch becomes stale and fresh again, told once each
+ * (docs/design.md "Staleness"). */
 #include "objects.h"
 
 #include "base/log.h"
