@@ -6,7 +6,7 @@
 def addresses:
     if .service.spec.clusterIP == "None" then .ports[].use[].address else empty end,
     (.service.spec.externalIPs[]?, (.service.status.loadBalancer.ingress[]? | .ip // empty)
-     # What is no address is left out, and told on stderr: it could be a line of its own.
+     # A value that is no address is left out and printed to stderr: it could add lines to the file.
      | if test("\\A[0-9A-Fa-f.:]+\\z") then . else "not an address: \(.)" | debug | empty end);
 
 "# Written by informerd; changes made here are lost.",

@@ -3,7 +3,8 @@
 # that has a node port a section NAMESPACE_SERVICE_PORT, which listens there. PORT is the port's
 # name, or its number if it has none.
 
-# What cannot be a name is left out, and told on stderr: HAProxy would take it for configuration.
+# A value that cannot be a name is left out and printed to stderr: HAProxy would read it as
+# configuration.
 def is_word: test("\\A[a-z0-9-]+\\z");
 
 def host: if .family == "IPv6" then "[\(.address)]" else .address end;
@@ -14,7 +15,8 @@ def section:
     (.node_port as $port | $ENV.HAPROXY_BIND // "::" | splits(" +")
      | "    bind \(.):\($port) v4v6"),
     (if .app_protocol == "http" then "    mode http" else "    mode tcp", "    option tcplog" end),
-    # "draining" stands here only when nothing is ready: they are all there is, and still serve.
+    # There are draining endpoints only when none is ready. Then there are no others, and they still
+    # serve.
     (.use[] | "    server \(.address):\(.port) \(host):\(.port) check");
 
 "# Written by informerd: what is changed here is lost.",

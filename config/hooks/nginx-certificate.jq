@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Renders one Secret of type kubernetes.io/tls as a PEM file: its certificates, then its key. For
-# hooks of mode object. What it says of a bad one goes to the log, so it never quotes from it.
+# hooks of mode object. Its messages go to the log, so they never quote from the Secret.
 
 def pem(name):
     (.data[name] // "" | try @base64d catch "")
