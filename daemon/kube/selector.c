@@ -2,6 +2,7 @@
 #include "kube/selector.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 
-/* Lengths of the parts of a label (Kubernetes, "Labels and Selectors"). */
+/* Lengths of name and prefix of a label key, and of a value (Kubernetes, "Labels and
+ * Selectors"). */
 enum { NAME_MAX_BYTES = 63, PREFIX_MAX_BYTES = 253 };
 
 enum selector_op {
@@ -22,19 +24,20 @@ enum selector_op {
     OPERATOR_LESS,
 };
 
-/* One of a selector; views of its text. */
+/* One requirement of a selector; views of its text. */
 struct requirement {
     struct str key;
     enum selector_op op;
-    struct str values; /* IN, NOT_IN: with commas between them; GREATER, LESS: the number */
+    struct str values; /* IN, NOT_IN: as written, with commas; GREATER, LESS: the number */
 };
 
+/* The parser: it goes through the text once and calls back for keys and requirements. */
 struct cursor {
     const char *text;
     const char *at;
-    const char *wanted; /* what was expected where it failed; NULL = all is well */
-    void (*key)(void *arg, struct str label);                    /* NULL = nobody asks for keys */
-    void (*requirement)(void *arg, const struct requirement *r); /* NULL = nor for those */
+    const char *wanted; /* what was expected at the fault; NULL = no fault so far */
+    void (*key)(void *arg, struct str label);                    /* NULL = not called */
+    void (*requirement)(void *arg, const struct requirement *r); /* NULL = not called */
     void *arg;
 };
 
@@ -50,6 +53,7 @@ static void skip_space(struct cursor *c)
         c->at++;
 }
 
+/* Goes past a token and the white space before it, if the token is there. */
 static bool take(struct cursor *c, const char *token)
 {
     size_t n = strlen(token);
@@ -61,12 +65,13 @@ static bool take(struct cursor *c, const char *token)
     return true;
 }
 
-/* A word as in "in": ends where a name would. */
+/* Takes an operator that is a word, such as "in". A blank or bracket must follow, or the word is
+ * only the beginning of another one. */
 static bool take_word(struct cursor *c, const char *word)
 {
     const char *before = c->at;
 
-    if (take(c, word) && (*c->at == ' ' || *c->at == '('))
+    if (take(c, word) && (*c->at == ' ' || *c->at == '\t' || *c->at == '('))
         return true;
     c->at = before;
     return false;
@@ -77,7 +82,7 @@ static bool in_name(char ch)
     return isalnum((unsigned char)ch) || ch == '-' || ch == '_' || ch == '.';
 }
 
-/* Letters, digits, -, _ and . with a letter or digit at both ends. */
+/* Takes letters, digits, -, _ and . with a letter or digit at both ends. */
 static bool take_name(struct cursor *c, size_t max, const char *wanted)
 {
     const char *from = c->at;
@@ -93,6 +98,8 @@ static bool take_name(struct cursor *c, size_t max, const char *wanted)
     return fail(c, wanted);
 }
 
+/* Takes [PREFIX/]NAME. Only a prefix is followed by a slash, and it has no capital letters, so
+ * looking ahead tells which of the two comes. */
 static bool take_key(struct cursor *c)
 {
     const char *wanted = "a label key ([PREFIX/]NAME)";
@@ -113,13 +120,15 @@ static bool take_key(struct cursor *c)
     return true;
 }
 
-/* A value may be empty. */
+/* Takes a label value, which may be empty. */
 static bool take_value(struct cursor *c)
 {
     skip_space(c);
     return !in_name(*c->at) || take_name(c, NAME_MAX_BYTES, "a label value");
 }
 
+/* Takes (V,...). The values are not split here: is_listed() does it for the few objects that a
+ * selector is applied to. */
 static bool take_set(struct cursor *c)
 {
     if (!take(c, "("))
@@ -143,6 +152,7 @@ static bool take_number(struct cursor *c)
     return true;
 }
 
+/* Passes a requirement on; its values stand between from and the place of the parser. */
 static void tell(const struct cursor *c, struct str key, enum selector_op op, const char *from)
 {
     const struct requirement r = {key, op, str_of(from, (size_t)(c->at - from))};
@@ -151,6 +161,7 @@ static void tell(const struct cursor *c, struct str key, enum selector_op op, co
         c->requirement(c->arg, &r);
 }
 
+/* The key that was taken from here on, without the white space before it. */
 static struct str key_behind(const struct cursor *c, const char *from)
 {
     while (*from == ' ' || *from == '\t')
@@ -158,6 +169,8 @@ static struct str key_behind(const struct cursor *c, const char *from)
     return str_of(from, (size_t)(c->at - from));
 }
 
+/* Takes operator and value behind a key; a key alone asks that the label exists. The longer
+ * operator of two with the same beginning stands first. */
 static bool take_operand(struct cursor *c, struct str key)
 {
     static const struct {
@@ -218,6 +231,8 @@ static bool take_path(struct cursor *c)
     return c->at > from || fail(c, "a field path");
 }
 
+/* Takes the value of a field selector up to the next comma. A backslash stands only before a
+ * comma, an equals sign or a backslash, as in Kubernetes' fields.ParseSelector(). */
 static bool take_field_value(struct cursor *c)
 {
     for (; *c->at != '\0' && *c->at != ','; c->at++) {
@@ -248,6 +263,7 @@ static bool take_field(struct cursor *c)
     return true;
 }
 
+/* Takes a whole selector: requirements with commas between them, or nothing. */
 static bool take_all(struct cursor *c, bool (*take_one)(struct cursor *))
 {
     bool good;
@@ -293,13 +309,15 @@ enum err_kind selector_check_fields(const char *text, struct err *err)
 
 /* ---- Applied to an object */
 
+/* A selector that is applied to one object. */
 struct judge {
     selector_value_fn *value;
     void *arg;
     bool fields;
-    bool rejects;
+    bool rejects; /* a requirement so far is not met */
 };
 
+/* Is text one of the values, which are as written: (V, V) or one value? */
 static bool is_listed(struct str values, struct str text)
 {
     const char *end = values.p + values.n;
@@ -321,7 +339,7 @@ static bool is_listed(struct str values, struct str text)
     return false;
 }
 
-/* Of a field selector: a backslash takes what is behind it as it is. */
+/* Does the value of a field selector say text? A backslash takes the byte behind it as it is. */
 static bool is_value(struct str value, struct str text)
 {
     size_t n = 0;
@@ -340,13 +358,14 @@ static bool is_number(struct str text, long long *out)
     char *copy = mem_strndup(text.p, text.n);
     char *end;
 
+    errno = 0;
     *out = strtoll(copy, &end, 10);
-    bool good = end != copy && *end == '\0';
+    bool good = end != copy && *end == '\0' && errno == 0;
     free(copy);
     return good;
 }
 
-/* A label that is no number is neither greater nor less. */
+/* Compares as numbers. A label that is no number is neither greater nor less. */
 static bool compares(const struct requirement *r, struct str text)
 {
     long long is;
@@ -357,6 +376,7 @@ static bool compares(const struct requirement *r, struct str text)
     return r->op == OPERATOR_GREATER ? is > than : is < than;
 }
 
+/* An absent label meets !KEY, KEY!=V and notin, as on the server. */
 static bool meets(const struct judge *j, const struct requirement *r,
                   const struct selector_value *v)
 {
@@ -380,6 +400,8 @@ static bool meets(const struct judge *j, const struct requirement *r,
     return is_there && compares(r, v->text);
 }
 
+/* An absent label is known to be absent: an object has all its labels. An absent field may have a
+ * default that only the server knows. */
 static void on_requirement(void *arg, const struct requirement *r)
 {
     struct judge *j = arg;

@@ -43,6 +43,7 @@ static void test_what_kubectl_takes_as_labels_is_fine(void **state)
         "a.b/c_d-e.F in (1)",
         "in",
         "innings=9",
+        "a in\t(b),c\tnotin\t(d)",
     };
 
     (void)state;
@@ -171,6 +172,7 @@ static void test_label_selectors_reject_what_the_server_would(void **state)
         ROW("a>5", "a=5", true),
         ROW("a<-3", "a=-4", false),
         ROW("a<-3", "a=x", true),
+        ROW("a>5", "a=9223372036854775808", true), /* no number of 64 bits */
         ROW("a>5", "b=6", true),
         ROW("a=1,b=2", "a=1;b=2", false),
         ROW("a=1,b=2", "a=1;b=3", true),
