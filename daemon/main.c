@@ -2,6 +2,7 @@
 #include "app/options.h"
 #include "app/start.h"
 
+/* An exit code from options_parse() ends informerd: --help, --version or a wrong option. */
 int main(int argc, char **argv)
 {
     struct options options;

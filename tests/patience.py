@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a test waits for what must come before it counts as hanging.
+"""How long a test waits for an event that must come, before the test counts as hanging.
 
-This is a limit for hangs only: no test may pass or fail by how fast the machine is. A machine that
-is slow when the tests begin gets more of it. INFORMERD_PATIENCE=SECONDS sets it, e.g. to 20 while
-a test is being written that is expected to fail."""
+This is a limit for hangs only: no test may pass or fail by how fast the machine is. On a machine
+that is slow when the tests begin, the limit is longer. INFORMERD_PATIENCE=SECONDS sets it, e.g. to
+20 while you write a test that you expect to fail."""
 import os
 import subprocess
 import tempfile
@@ -12,12 +12,13 @@ import time
 import campaign
 
 BASE_S = 300            # on a machine that calibrates as below, or faster
-USUAL_S = 0.1           # what calibrate() takes on two idle cores of 2024, with room
+USUAL_S = 0.1           # calibrate() takes less than this on two idle cores of 2024
 VARIABLE = "INFORMERD_PATIENCE"
 
 
 def calibrate():
-    """The seconds that a few process starts and syncs take: what tests of the daemon wait for."""
+    """The seconds that a few process starts and syncs take, on which tests of the daemon wait
+    most."""
     began = time.monotonic()
     with tempfile.NamedTemporaryFile() as file:
         for _ in range(10):
@@ -29,7 +30,7 @@ def calibrate():
 
 
 def seconds():
-    """The limit; child processes of the first caller get the same."""
+    """The limit; child processes of the first caller get the same one."""
     if VARIABLE not in os.environ:
         os.environ[VARIABLE] = str(round(BASE_S * max(1.0, calibrate() / USUAL_S)))
     return float(os.environ[VARIABLE])
@@ -39,8 +40,8 @@ PATIENCE = seconds()
 
 
 def limit_tests(config):
-    """To be called early in pytest_configure(). A test that hangs where it has no limit of its own,
-    say in Popen.wait(), fails after three times the limit, and the tests after it run
-    (pytest-timeout). The long form of a campaign may take as long as it likes."""
+    """To be called early in pytest_configure(). A test that hangs where no other limit applies, say
+    in Popen.wait(), fails after three times the limit, and the tests after it run (pytest-timeout).
+    The long form of a campaign has no limit."""
     if getattr(config.option, "timeout", None) is None:
         config.option.timeout = 0 if campaign.LONG else 3 * PATIENCE

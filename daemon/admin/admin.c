@@ -21,6 +21,7 @@
 
 #define TEXT "text/plain; charset=utf-8"
 
+/* Clears *out without freeing it: callers that have begun an answer release what it holds first. */
 void admin_refuse(struct admin_response *out, int status, const char *text)
 {
     *out = (struct admin_response){.status = status, .content_type = CALL_JSON};
@@ -33,6 +34,8 @@ void admin_refuse(struct admin_response *out, int status, const char *text)
     buf_putc(&out->body, '\n');
 }
 
+/* Looks at nothing: /livez says only that the event loop runs, so that an outage of the API
+ * restarts nothing (docs/design.md "Readiness"). */
 static void answer_livez(struct call *c)
 {
     c->out->content_type = TEXT;
@@ -65,7 +68,7 @@ static void answer_hooks(struct call *c)
     report_put_hooks(&c->out->body, c->m, c->now_ms);
 }
 
-/* The watch of the path; NULL: refused. */
+/* The watch of the path; NULL: there is none, and the answer is 404. */
 static struct watch *find_watch(struct call *c)
 {
     for (size_t i = 0; i < c->m->watch_count; i++)
@@ -75,7 +78,8 @@ static struct watch *find_watch(struct call *c)
     return NULL;
 }
 
-/* The watch or view of the path, under the name it was asked by (NULL: there is none). */
+/* The watch or view of the path, under the name that the request used (a watch may have several);
+ * NULL: there is none. */
 static const char *source_named(const struct call *c, struct source *out)
 {
     for (size_t i = 0; i < c->m->watch_count; i++) {
@@ -93,7 +97,7 @@ static const char *source_named(const struct call *c, struct source *out)
     return NULL;
 }
 
-/* The same, if the peer may see its objects; NULL: refused. */
+/* The same if the peer may see its objects. NULL: the answer is 404 or 403. */
 static const char *find_readable(struct call *c, struct source *out)
 {
     const char *name = source_named(c, out);
@@ -110,6 +114,7 @@ static void answer_objects(struct call *c)
 
     if (find_readable(c, &source) == NULL || !restore_status_may_show(c, source))
         return;
+    /* One answer is made whole in memory while the loop stands still: its size is checked first. */
     const struct store *store = source_store(source);
     if (store_bytes(store) > ADMIN_OBJECTS_BYTES) {
         admin_refuse(c->out, 503, "the objects are too many for one answer: ask for single keys");
@@ -120,6 +125,7 @@ static void answer_objects(struct call *c)
 
     json_out_open(&j, '[');
     for (size_t i = 0; i < store_count(store); i++) {
+        /* Each object begins a line of its own, so that people can read the array. */
         struct buf *raw = json_out_raw(&j);
 
         buf_putc(raw, '\n');
@@ -139,7 +145,7 @@ static void answer_object(struct call *c)
     const struct object *o = store_get(source_store(source), c->target->part[4]);
     if (o == NULL) {
         admin_refuse(c->out, 404,
-                     "it has no object of this key: NAMESPACE/NAME, or NAME for "
+                     "there is no object with this key: write NAMESPACE/NAME, or NAME for "
                      "cluster-scoped objects");
         return;
     }
@@ -155,7 +161,8 @@ static void answer_verify(struct call *c)
         report_put_verify(&c->out->body, w, c->now_ms);
 }
 
-/* The watch of the path, if something can be done with it; NULL: refused. */
+/* The watch of the path, if an action can be carried out on it now. A watch that waits for
+ * discovery has no scopes yet. NULL: the answer is 404 or 409. */
 static struct watch *find_active(struct call *c)
 {
     struct watch *w = find_watch(c);
@@ -168,7 +175,8 @@ static struct watch *find_active(struct call *c)
     return NULL;
 }
 
-/* number 0 = none. */
+/* The action has begun: 202. number is that of the audit whose result will tell the outcome; 0 =
+ * the action has no number. */
 static void accept(struct call *c, uint64_t number)
 {
     struct json_out j = json_out_to(&c->out->body);
@@ -205,6 +213,8 @@ static void start_verify(struct call *c)
         admin_refuse(c->out, 409, "the watch is not synced yet: there is nothing to compare");
         return;
     }
+    /* Read before the call: verify may fail, and so end, at once. An audit that verify joins gets
+     * this number as well. */
     uint64_t number = audit_result(watch_audit(w))->runs + 1;
     c->m->actions->verify(c->m->arg, w);
     accept(c, number);
@@ -255,7 +265,8 @@ static void follow_source(struct call *c)
     c->out->stream = admin_streams_follow(c->m->streams, name, source, c->now_ms);
 }
 
-/* What POST does is for the privileged. */
+/* Every request that the socket understands. Whatever the path, POST is for privileged peers only:
+ * admin_handle() checks that. */
 static const struct route {
     const char *method;
     const char *pattern[TARGET_PARTS];
@@ -291,7 +302,8 @@ static const struct route {
     {"POST", {"v1", "hooks", "*", "resume"},            hook_call_resume},
 };
 
-/* NULL: refused. */
+/* The route of the request. Methods are collected on the way, so that a wrong method gets a 405
+ * that names the right ones. NULL: the answer is 404 or 405. */
 static const struct route *find_route(struct call *c)
 {
     struct buf methods = {0};
@@ -326,11 +338,12 @@ void admin_handle(const struct admin_model *m, const struct admin_request *req, 
         return;
     }
     const struct route *r = find_route(&c);
+    /* Permission comes before the state of informerd: others do not learn whether an action could
+     * start. */
     if (r != NULL && strcmp(r->method, "POST") == 0 && !req->privileged)
-        admin_refuse(out, 403,
-                     "only root and the user that informerd was started as may have this done");
+        admin_refuse(out, 403, "only root and the user that informerd was started as may do this");
     else if (r != NULL && strcmp(r->method, "POST") == 0 && m->stopping)
-        admin_refuse(out, 503, "informerd is stopping: it begins nothing any more");
+        admin_refuse(out, 503, "informerd is stopping: it starts nothing new");
     else if (r != NULL)
         r->answer(&c);
     target_fini(&t);

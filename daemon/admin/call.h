@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * call - one request on its way to its answer; pure. What the files of admin that answer share.
+ * call - one request on its way to its answer, and helpers for the files of admin/ that answer;
+ * pure.
  */
 #ifndef ADMIN_CALL_H
 #define ADMIN_CALL_H
@@ -15,7 +16,7 @@ struct hook;
 #define CALL_JSON   "application/json"
 #define CALL_NDJSON "application/x-ndjson"
 
-/* All borrowed. out is 200 and JSON to begin with. */
+/* All members are borrowed. out starts as status 200 with content type JSON and an empty body. */
 struct call {
     const struct admin_model *m;
     const struct admin_request *req;
@@ -24,13 +25,14 @@ struct call {
     struct admin_response *out;
 };
 
-/* May the peer see objects of this resource? If not, it is refused. */
+/* Whether the peer may see objects of this resource: those of Secrets are for privileged peers. If
+ * it may not, *out is 403 on return. */
 bool call_may_see(struct call *c, const char *resource) MUST_CHECK;
 
-/* Do objects of Secrets reach the hook? */
+/* Whether objects of Secrets reach the hook through one of its sources. */
 bool call_gets_secrets(const struct hook *h);
 
-/* Ends the answer, which is JSON, with a newline. */
+/* Appends the newline that ends a JSON answer. */
 void call_end(struct call *c);
 
 #endif

@@ -10,6 +10,7 @@
 #include "hook/why.h"
 #include "proto/json_member.h"
 
+/* Moments on the monotonic clock mean nothing to a reader: they are written as wall clock times. */
 static void put_until(struct json_out *j, const struct admin_model *m, uint64_t until_ms)
 {
     json_member_time(j, "until", until_ms > 0 ? restore_status_wall_ns(m, until_ms) : 0);
@@ -29,9 +30,11 @@ static void put_event(struct json_out *j, const struct delivery_event *ev)
     json_out_close(j, '}');
 }
 
-/* Of what the cache holds under the key; as long as it has nothing, of what an earlier process has
- * handled. */
-static bool digest_of_entry(const struct hook *h, const struct delivery *dl, struct digest *out)
+/* The digest of the object that the cache holds under the key, or, as long as the cache has none,
+ * of the state that an earlier process handled. False: no digest is known. STALE carries an object
+ * without a body, and so do objects of which only the digest was stored. With changes_in the
+ * handled digest is of those paths only, and not of the object. */
+static bool digest_of_delivery(const struct hook *h, const struct delivery *dl, struct digest *out)
 {
     const struct object *o = dl->newest.object;
 
@@ -46,7 +49,8 @@ static bool digest_of_entry(const struct hook *h, const struct delivery *dl, str
     return true;
 }
 
-/* A digest of Secrets would confirm a guess. */
+/* The digest of a Secret would let a reader confirm a guess of its contents: privileged peers
+ * only. */
 static void put_digest(struct json_out *j, const struct call *c, const struct hook *h,
                        const struct delivery *dl)
 {
@@ -54,7 +58,7 @@ static void put_digest(struct json_out *j, const struct call *c, const struct ho
     struct digest d;
 
     if (dl == NULL || (!c->req->privileged && call_gets_secrets(h)) ||
-        !digest_of_entry(h, dl, &d)) {
+        !digest_of_delivery(h, dl, &d)) {
         json_member_text(j, "digest", NULL);
         return;
     }
@@ -62,7 +66,7 @@ static void put_digest(struct json_out *j, const struct call *c, const struct ho
     json_member_text(j, "digest", text);
 }
 
-/* e is NULL for the hook as a whole, and for apply. */
+/* One unit of the answer. dl is NULL for the hook as a whole and for apply. */
 static void put_work_item(struct json_out *j, const struct call *c, const struct hook *h,
                           const struct delivery *dl, const struct why *w)
 {
@@ -79,7 +83,7 @@ static void put_work_item(struct json_out *j, const struct call *c, const struct
     json_member_text(j, "reason", why_reason_name(w->reason));
     json_member_text(j, "of", w->of);
     json_member_str(j, "text", buf_str(&text));
-    json_member_text(j, "before_restart", why_past_name(w->past));
+    json_member_text(j, "before_restart", why_before_name(w->before_restart));
     put_until(j, c->m, w->until_ms);
     json_member_count(j, "failures", w->failures);
     put_event(j, w->event);
@@ -93,6 +97,7 @@ static void put_work_item(struct json_out *j, const struct call *c, const struct
     buf_free(&text);
 }
 
+/* Opens the answer up to the first unit. */
 static struct json_out begin(struct buf *out, const struct hook *h)
 {
     struct json_out j = json_out_to(out);
@@ -111,14 +116,15 @@ static void end(struct json_out *j, size_t left_out)
     json_out_close(j, '}');
 }
 
-/* The keys that are not handled; returns how many are left out. */
+/* Appends a unit for each pending key, up to EXPLAIN_KEYS: a hook may have 100 000 of them. Returns
+ * how many keys are left out. */
 static size_t put_pending(struct json_out *j, const struct call *c, const struct hook *h)
 {
     size_t n = 0;
 
     list_each (pos, tmp, &h->queue.pending) {
         const struct delivery *dl = list_entry(pos, struct delivery, pending);
-        struct why w = why_entry(c->m->hooks, h, dl, c->now_ms);
+        struct why w = why_delivery(c->m->hooks, h, dl, c->now_ms);
 
         if (n++ == EXPLAIN_KEYS)
             break;
@@ -134,6 +140,8 @@ void explain_put_hook(struct call *c, const struct hook *h)
     struct json_out j = begin(&c->out->body, h);
     size_t left_out = 0;
 
+    /* In mode object keys speak for themselves: "the hook is handled" above a list of pending keys
+     * would look like a contradiction. */
     if (!keyed || w.reason != WHY_HANDLED || h->queue.pending_count == 0)
         put_work_item(&j, c, h, NULL, &w);
     if (h->apply.wanted) {
@@ -146,6 +154,7 @@ void explain_put_hook(struct call *c, const struct hook *h)
     end(&j, left_out);
 }
 
+/* Checked before the answer begins: an unknown key gets a 404 in its place. */
 static bool is_known(const struct hook *h, struct str key)
 {
     for (size_t i = 0; i < h->source_count; i++)
@@ -164,7 +173,7 @@ bool explain_put_key(struct call *c, const struct hook *h, struct str key)
 
         if (dl == NULL)
             continue;
-        struct why w = why_entry(c->m->hooks, h, dl, c->now_ms);
+        struct why w = why_delivery(c->m->hooks, h, dl, c->now_ms);
 
         put_work_item(&j, c, h, dl, &w);
     }

@@ -11,11 +11,13 @@
 #include "hook/why.h"
 #include "proto/json_out.h"
 
-/* NULL = nothing is wrong. */
+/* What is wrong with the watch, the worst fault first; NULL = all is well. A watch that was synced
+ * and has an error is between two tries, which is no fault until it is stale. */
 static const char *trouble(const struct watch *w, const struct watch_status *s)
 {
     if (strcmp(s->state, "forbidden") == 0)
         return "forbidden";
+    /* Before `stale`, as a watch that started stale is stale, too, and this says more. */
     if (restore_status_is_used((struct source){.watch = w}))
         return "started stale";
     if (s->stale)
@@ -40,6 +42,8 @@ static void put_trouble(struct json_out *j, const struct admin_watch *w,
     buf_free(&text);
 }
 
+/* The sentence names the command, as only a person can decide about a held list
+ * (docs/design.md "Guard"). */
 static void put_held(struct json_out *j, const struct admin_watch *w, const struct watch_status *s)
 {
     struct buf text = {0};
@@ -47,11 +51,10 @@ static void put_held(struct json_out *j, const struct admin_watch *w, const stru
     if (s->held == NULL)
         return;
     if (strcmp(s->held, guard_reason_name(GUARD_IDENTITY)) == 0) {
-        buf_printf(
-            &text,
-            "watch %s: held, as another cluster answers: informerctl guard accept %s takes it for "
-            "the right one",
-            w->name, w->name);
+        buf_printf(&text,
+                   "watch %s: held, because another cluster answers: informerctl guard accept %s "
+                   "accepts it",
+                   w->name, w->name);
         json_out_str(j, buf_str(&text));
         buf_free(&text);
         return;
@@ -67,7 +70,8 @@ static void put_held(struct json_out *j, const struct admin_watch *w, const stru
     buf_free(&text);
 }
 
-/* In the text of a watch; the status has more. */
+/* How many skipped objects the sentence of a watch names, and how many bytes of a name; the status
+ * lists more (REPORT_SKIPS). */
 enum { NAMED = 20, NAME_BYTES = 320 };
 
 struct naming {
@@ -76,6 +80,7 @@ struct naming {
     uint64_t left; /* objects that are not named */
 };
 
+/* A skip without a name stands for all items of one cause whose names cannot be read. */
 static void name_skipped(void *arg, const struct skip *s)
 {
     struct naming *n = arg;
@@ -92,7 +97,8 @@ static void name_skipped(void *arg, const struct skip *s)
     buf_printf(n->out, " (%.*s)", STR_ARG(s->why));
 }
 
-/* What cannot be used, and so is not what the server has. */
+/* Objects that cannot be used: of these the cache is not what the server has
+ * (docs/design.md "Skipped objects"). */
 static void put_skipped(struct json_out *j, const struct admin_watch *w)
 {
     const struct skips *skips = store_skips(watch_store(w->watch));
@@ -111,7 +117,9 @@ static void put_skipped(struct json_out *j, const struct admin_watch *w)
     buf_free(&text);
 }
 
-/* What nobody looks at: a run that hangs, a hook that is paused, one that fails again and again. */
+/* A key that waits too long, for whatever reason: a run that hangs, a hook that is paused, a hook
+ * that fails again and again. Or a file that waits for apply: oldest_ms is the larger one of the
+ * two ages. */
 static void put_pending(struct json_out *j, const struct admin_model *m, const struct hook *h,
                         uint64_t now_ms)
 {
@@ -124,14 +132,14 @@ static void put_pending(struct json_out *j, const struct admin_model *m, const s
                "hook %s: %s for longer than limits.pending: %" PRIu64
                " s, informerctl why %s tells why",
                h->name,
-               apply_age_ms(&h->apply, now_ms) == oldest_ms ? "what it wrote is not applied"
+               apply_age_ms(&h->apply, now_ms) == oldest_ms ? "a written file is not applied"
                                                             : "a key is pending",
                oldest_ms / 1000, h->name);
     json_out_str(j, buf_str(&text));
     buf_free(&text);
 }
 
-/* What is wrong with the memory over restarts. */
+/* Faults of the state: it cannot be written, or a cluster is not the one that it was. */
 static void put_persist(struct json_out *j, const struct admin_model *m)
 {
     struct buf text = {0};
@@ -146,6 +154,7 @@ static void put_persist(struct json_out *j, const struct admin_model *m)
             json_out_cstr(j, m->clusters[i].trouble);
 }
 
+/* The state comes first: it concerns every watch and hook. */
 void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64_t now_ms)
 {
     json_out_open(j, '[');
@@ -162,6 +171,7 @@ void health_put_degraded(struct json_out *j, const struct admin_model *m, uint64
     json_out_close(j, ']');
 }
 
+/* Names the sources that the first run waits for. */
 static void put_unsynced(struct buf *out, const struct hook *h)
 {
     buf_puts(out, "these sources are synced:");
@@ -171,6 +181,8 @@ static void put_unsynced(struct buf *out, const struct hook *h)
     buf_putc(out, '\n');
 }
 
+/* One line of /readyz: why the first runs of the hook have not ended. With an output file its apply
+ * belongs to them. */
 static void put_hook(struct buf *out, const struct admin_model *m, const struct hook *h,
                      uint64_t now_ms)
 {
@@ -183,8 +195,8 @@ static void put_hook(struct buf *out, const struct admin_model *m, const struct 
         put_unsynced(out, h);
         return;
     }
-    buf_puts(out,
-             applies ? "what its first runs wrote is not applied" : "its first run has not ended");
+    buf_puts(out, applies ? "the files of its first runs are not applied"
+                          : "its first run has not ended");
     if (w.reason != WHY_HANDLED && w.reason != WHY_RUNNING) {
         buf_puts(out, ": ");
         why_put_text(out, &w);

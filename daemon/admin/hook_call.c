@@ -10,15 +10,16 @@
 #include "hook/payload.h"
 #include "proto/json_member.h"
 
-/* Where the name of a hook and the key stand: /v1/hooks/NAME/WHAT/KEY. */
+/* The parts of the path with the name of the hook and the key: /v1/hooks/NAME/WHAT/KEY. */
 enum { AT_NAME = 2, AT_KEY = 4 };
 
+/* /v1/runs, /v1/pause and /v1/resume name no hook: they are about all of them. */
 static bool names_hook(const struct call *c)
 {
     return c->target->count > AT_NAME;
 }
 
-/* The hook of the path; NULL: refused. */
+/* The hook of the path; NULL: there is none, and the answer is 404. */
 static struct hook *find_hook(struct call *c)
 {
     struct hook *h = hooks_find(c->m->hooks, c->target->part[AT_NAME]);
@@ -28,7 +29,7 @@ static struct hook *find_hook(struct call *c)
     return h;
 }
 
-/* p is NULL if the path has none. */
+/* The key of the path; p is NULL if the path has none. */
 static struct str key_of(const struct call *c)
 {
     return c->target->count > AT_KEY ? c->target->part[AT_KEY] : (struct str){0};
@@ -47,7 +48,7 @@ void hook_call_runs(struct call *c)
 static void refuse_key(struct call *c)
 {
     admin_refuse(c->out, 404,
-                 "the hook knows of nothing under this key: NAMESPACE/NAME, or NAME for "
+                 "the hook has nothing under this key: write NAMESPACE/NAME, or NAME for "
                  "cluster-scoped objects");
 }
 
@@ -67,9 +68,10 @@ void hook_call_why(struct call *c)
     call_end(c);
 }
 
-/* ---- What a run would be told */
+/* ---- The input of a run */
 
-/* Could the answer become too large? Refused then. */
+/* Whether the answer has a bounded size; if not, it is 503. Mode object shows one key, the other
+ * modes may show all objects. */
 static bool fits(struct call *c, const struct hook *h)
 {
     size_t bytes = 0;
@@ -82,8 +84,9 @@ static bool fits(struct call *c, const struct hook *h)
     return false;
 }
 
-/* Appends the document, of e in mode object. What is not due is told as a person would have it
- * told; that a file is to be removed is told to no program. */
+/* Appends the input document that a run would get: of dl in mode object, else dl is NULL. A run
+ * that nothing calls for could only be a manual one, so its reason is MANUAL. No program runs to
+ * remove a file, so nothing is appended then. */
 static void put_input(struct call *c, struct hook *h, struct delivery *dl)
 {
     struct run *run = run_preview(h, dl, c->now_ms);
@@ -97,6 +100,7 @@ static void put_input(struct call *c, struct hook *h, struct delivery *dl)
     run_free(run);
 }
 
+/* Sources have keys of their own: two watches may both have an object default/a. */
 static size_t sources_with(const struct hook *h, struct str key)
 {
     size_t n = 0;
@@ -106,7 +110,8 @@ static size_t sources_with(const struct hook *h, struct str key)
     return n;
 }
 
-/* A document a line for each source that has the key; of one source the document as it is. */
+/* One document for each source that has the key. Several documents are put on one line each; a
+ * single one stays as a run would get it. */
 static void put_key(struct call *c, struct hook *h, struct str key)
 {
     struct buf *out = &c->out->body;
@@ -120,12 +125,14 @@ static void put_key(struct call *c, struct hook *h, struct str key)
 
         if (dl != NULL)
             put_input(c, h, dl);
+        /* put_input() ends the document with a newline, which stays. */
         if (lines && out->len > start)
             line_flatten(out->data + start, out->len - start - 1);
     }
 }
 
-/* Mode object: of the key that waits longest. */
+/* Mode object without a key in the path: the document of the longest waiting key that has one. A
+ * key whose file is to be removed has none. */
 static void put_oldest(struct call *c, struct hook *h)
 {
     list_each (pos, tmp, &h->queue.pending) {
@@ -135,26 +142,30 @@ static void put_oldest(struct call *c, struct hook *h)
     }
 }
 
+/* Nothing was appended: says why, as far as the hook's settings and the key tell. */
 static void refuse_input(struct call *c, struct hook *h, struct str key)
 {
     if (key.p != NULL && sources_with(h, key) > 0 && h->files.template != NULL)
-        admin_refuse(c->out, 404, "the key has ended, its file is removed: no program is told");
+        admin_refuse(c->out, 404,
+                     "the object is gone and only its file is to be removed: no program runs, so "
+                     "there is no input");
     else if (key.p != NULL)
         refuse_key(c);
     else if (h->rules.mode == HOOK_OBJECT)
         admin_refuse(c->out, 404, "no key of the hook is due: name one");
     else
-        admin_refuse(c->out, 404, "the hook has nothing to tell");
+        admin_refuse(c->out, 404, "nothing is due for the hook, so there is no input");
 }
 
-/* Could it be told anything now? Refused if not. */
+/* Whether a run could get any input now; if not, *out is an error. A hook whose gate is closed does
+ * not know its sources yet, so a document would be incomplete. */
 static bool may_tell(struct call *c, const struct hook *h, struct str key)
 {
     if (key.p != NULL && h->rules.mode != HOOK_OBJECT)
         admin_refuse(c->out, 400, "the hook runs for all keys at once: leave the key out");
     else if (h->gate == GATE_CLOSED)
         admin_refuse(c->out, 409,
-                     "the hook waits for its first run: informerctl why tells for what");
+                     "the hook waits for its first run: informerctl why shows the reason");
     else
         return (!call_gets_secrets(h) || call_may_see(c, "secrets")) && fits(c, h);
     return false;
@@ -177,8 +188,9 @@ void hook_call_input(struct call *c)
         refuse_input(c, h, key);
 }
 
-/* ---- Orders */
+/* ---- Manual runs */
 
+/* whole: with the members that only GET shows. */
 static void put_order(struct call *c, const struct manual_run *order, bool whole)
 {
     struct json_out j = json_out_to(&c->out->body);
@@ -194,6 +206,7 @@ static void put_order(struct call *c, const struct manual_run *order, bool whole
     call_end(c);
 }
 
+/* The HTTP status for an error of hook_run_manually(). */
 static int status_of(enum err_kind kind)
 {
     if (kind == ERR_BUSY)
@@ -212,12 +225,14 @@ void hook_call_run(struct call *c)
         admin_refuse(c->out, status_of(err.kind), err.text);
         return;
     }
+    /* The answer does not wait for the run: informerctl asks for its end with the number. */
     c->m->actions->kick(c->m->arg);
     c->out->status = 202;
     put_order(c, manual_runs_find(&h->manual_runs, h->manual_runs.last), false);
 }
 
-/* 0 = it is none. */
+/* The number that the text is; 0 = it is no number, or too large. 0 is never the number of a manual
+ * run. */
 static uint64_t number_of(struct str text)
 {
     uint64_t n = 0;
@@ -240,10 +255,11 @@ void hook_call_order(struct call *c)
         put_order(c, order, true);
     else if (h != NULL)
         admin_refuse(c->out, 404,
-                     "the order is not known any more: many came after it, or informerd was "
-                     "started anew");
+                     "this manual run is not remembered any more: many came after it, or informerd "
+                     "was restarted");
 }
 
+/* A hook that is paused already is left alone, so that `changed` says what this request did. */
 static void pause_one(struct call *c, struct json_out *j, struct hook *h, bool paused)
 {
     bool changed = h->paused != paused;

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_call - the answers of /v1/runs, /v1/pause, /v1/resume and what is below /v1/hooks/NAME;
- * pure.
+ * hook_call - answers /v1/runs, /v1/pause, /v1/resume and the paths below /v1/hooks/NAME; pure.
  */
 #ifndef ADMIN_HOOK_CALL_H
 #define ADMIN_HOOK_CALL_H
 
 struct call;
 
-/* Runs that have ended, of all hooks or of the hook of the path. */
+/* Lists the runs that have ended, of all hooks or of the hook in the path. */
 void hook_call_runs(struct call *c);
 
-/* What the hook of the path, or a key, waits for. */
+/* Says what the hook in the path, or one key of it, waits for. */
 void hook_call_why(struct call *c);
 
-/* What a run would be told now. */
+/* Shows the input document that a run would get now. */
 void hook_call_input(struct call *c);
 
-/* Has the hook, or a key of it, run. */
+/* Starts a manual run of the hook, or of one key; the answer has its number. */
 void hook_call_run(struct call *c);
 
-/* What became of a hook_call_run(), by its number: {"order":N,"units":N,"left":N,"failed":N}. */
+/* Says how far a manual run is, by its number: {"order":N,"units":N,"left":N,"failed":N}. */
 void hook_call_order(struct call *c);
 
-/* Pauses or resumes the hook of the path, or all:
- * {"hooks":{NAME:{"paused":BOOL,"changed":BOOL,"running":N}}}. */
+/* Pauses the hook in the path, or all hooks:
+ * {"hooks":{NAME:{"paused":BOOL,"changed":BOOL,"running":N}},"kept":BOOL}. kept: the pause is
+ * remembered over a restart. */
 void hook_call_pause(struct call *c);
-/* See above. */
+/* The same to resume. */
 void hook_call_resume(struct call *c);
 
 #endif

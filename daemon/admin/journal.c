@@ -9,13 +9,14 @@
 #include "cache/delta.h"
 #include "proto/json_member.h"
 
-/* Positions and numbers only grow; modulo the size of the ring they say where something lies. */
+/* The lines lie one after the other in `ring`. Positions and numbers of lines only grow; modulo the
+ * size of the array they give the place in it, and differences need no care for the wrap. */
 struct journal {
-    uint64_t first; /* number of the oldest line kept */
-    uint64_t next;
+    uint64_t first;                 /* number of the oldest line kept */
+    uint64_t next;                  /* number of the next line */
     uint64_t end;                   /* position behind the last line */
-    uint64_t starts[JOURNAL_LINES]; /* of the lines kept */
-    struct buf line;                /* being written */
+    uint64_t starts[JOURNAL_LINES]; /* positions of the lines kept, by number */
+    struct buf line;                /* the line that is being written */
     void (*on_line)(void *arg);
     void *arg;
     char ring[JOURNAL_BYTES];
@@ -48,12 +49,15 @@ void journal_watch_lines(struct journal *j, void (*on_line)(void *arg), void *ar
 
 /* ---- The ring */
 
+/* Where a line begins. The next line will begin at the end, so start_of(seq + 1) is the end of each
+ * line that is kept. */
 static uint64_t start_of(const struct journal *j, uint64_t seq)
 {
     return seq == j->next ? j->end : j->starts[seq % JOURNAL_LINES];
 }
 
-/* Bytes up to the end of the ring; the rest goes to its beginning. */
+/* A line may wrap around: how many of its n bytes fit before the end of the ring. The others are at
+ * the beginning of the ring. */
 static size_t first_piece(uint64_t at, size_t n)
 {
     size_t room = JOURNAL_BYTES - (size_t)(at % JOURNAL_BYTES);
@@ -61,12 +65,15 @@ static size_t first_piece(uint64_t at, size_t n)
     return n < room ? n : room;
 }
 
+/* Whether one more line of n bytes stays within both limits. */
 static bool fits(const struct journal *j, size_t n)
 {
     return j->next - j->first < JOURNAL_LINES &&
            j->end - start_of(j, j->first) + n <= JOURNAL_BYTES;
 }
 
+/* Takes the line over into the ring; the oldest lines make room. A line is far smaller than the
+ * ring, as put_str() cuts each value. */
 static void keep(struct journal *j, struct str line)
 {
     size_t piece = first_piece(j->end, line.n);
@@ -91,6 +98,7 @@ uint64_t journal_next(const struct journal *j)
     return j->next;
 }
 
+/* Appends the bytes between two positions. */
 static void put_range(struct buf *out, const struct journal *j, uint64_t from, uint64_t to)
 {
     size_t n = (size_t)(to - from);
@@ -113,6 +121,7 @@ void journal_put_all(struct buf *out, const struct journal *j)
 
 /* ---- Lines */
 
+/* Begins the line with the members that every line has. */
 static struct json_out begin(struct journal *j, uint64_t wall_ns, const char *what)
 {
     struct json_out o = json_out_to(&j->line);
@@ -125,6 +134,7 @@ static struct json_out begin(struct journal *j, uint64_t wall_ns, const char *wh
     return o;
 }
 
+/* Ends the line, keeps it, and lets on_line know. */
 static void end(struct journal *j, struct json_out *o)
 {
     json_out_close(o, '}');
@@ -134,7 +144,8 @@ static void end(struct journal *j, struct json_out *o)
         j->on_line(j->arg);
 }
 
-/* Cut between two characters. */
+/* A long value is cut between two characters: a UTF-8 character has at most 3 bytes after its first
+ * one, and the journal must stay valid JSON. */
 static void put_str(struct json_out *o, const char *key, struct str value)
 {
     const unsigned char *p = (const unsigned char *)value.p;
@@ -159,7 +170,7 @@ static const char *kind_of(struct source from)
     return from.view != NULL ? "view" : "watch";
 }
 
-/* Whose cache it is: "watch" or "view" with its name. */
+/* Which source the line is about: its cluster, and "watch" or "view" with its name. */
 static void put_source(struct json_out *o, struct source from)
 {
     put_text(o, "cluster", source_cluster(from));

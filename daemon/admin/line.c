@@ -5,6 +5,7 @@
 
 void line_flatten(char *json, size_t n)
 {
+    /* memchr() for each of the two: most values have no line break at all */
     for (size_t i = 0; i < 2; i++) {
         char *at = json;
 

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* Lays a JSON value of n bytes out on one line. A server may use many: what ends one becomes a
- * blank; in strings it is always escaped. */
+/* Puts a JSON value of n bytes on one line, in place. A server may send a value with line breaks
+ * between its tokens: CR and LF become blanks. Inside strings they are always escaped. */
 void line_flatten(char *json, size_t n);
 
 #endif

@@ -14,11 +14,13 @@
 #include "proto/json_member.h"
 #include "proto/json_out.h"
 
+/* The most files that left_files lists. */
 enum { LEFT_FILES_MAX = 1000 };
 
 #define NS_PER_MS 1000000U
 #define NS_PER_S  1000000000U
 
+/* Times in the status have whole seconds, unlike json_member_time(). */
 static void put_time(struct json_out *j, const char *key, uint64_t wall_ns)
 {
     time_t s = (time_t)(wall_ns / NS_PER_S);
@@ -47,6 +49,7 @@ static void put_clusters(struct json_out *j, const struct admin_model *m, uint64
     json_out_close(j, '}');
 }
 
+/* Causes that never came up are left out. */
 static void put_relists(struct json_out *j, const struct watch_status *s)
 {
     json_out_key(j, "relists_by");
@@ -77,6 +80,7 @@ static void put_audit(struct json_out *j, const struct audit *a)
     put_state_of_audit(j, audit_state(a));
     json_member_count(j, "runs", r->runs);
     json_out_key(j, "differences");
+    /* Only a comparison that was completed has a number of differences. */
     if (r->done_ms > 0 && r->err->kind == ERR_OK)
         json_out_u64(j, r->differences);
     else
@@ -84,9 +88,10 @@ static void put_audit(struct json_out *j, const struct audit *a)
     json_out_close(j, '}');
 }
 
+/* For put_skip(): the array, and how many more objects may be added to it. */
 struct naming {
     struct json_out *j;
-    size_t left; /* to be named */
+    size_t left; /* objects that may still be added */
 };
 
 static void put_skip(void *arg, const struct skip *s)
@@ -108,7 +113,7 @@ static void put_skip(void *arg, const struct skip *s)
     json_out_close(n->j, '}');
 }
 
-/* The objects that cannot be used, some by name. */
+/* Lists the objects of the watch that cannot be used, up to REPORT_SKIPS. */
 static void put_skipped(struct json_out *j, const struct watch *w)
 {
     struct naming n = {.j = j, .left = REPORT_SKIPS};
@@ -119,7 +124,8 @@ static void put_skipped(struct json_out *j, const struct watch *w)
     json_out_close(j, ']');
 }
 
-/* Members that are no part of the contract: docs/design.md "Status report". */
+/* Members that are not part of the contract: they may come and go
+ * (docs/design.md "Status report"). */
 static void put_more(struct json_out *j, const struct watch *w, const struct watch_status *s,
                      uint64_t now_ms)
 {
@@ -135,7 +141,8 @@ static void put_more(struct json_out *j, const struct watch *w, const struct wat
     json_member_flag(j, "past", restore_status_is((struct source){.watch = w}));
 }
 
-/* Before the first contact: the last one of the earlier process, if that is known. */
+/* The age of the last contact with a server. Before this process has had one it is that of an
+ * earlier process, if that is stored and the clock was not set back since. */
 static void put_contact(struct json_out *j, const struct admin_model *m, const struct watch *w,
                         const struct watch_status *s)
 {
@@ -147,11 +154,13 @@ static void put_contact(struct json_out *j, const struct admin_model *m, const s
         json_member_seconds(j, "contact_age_s", s->contact, s->contact_age_ms);
 }
 
+/* A watch with several names is written once for each name. */
 static void put_watch(struct json_out *j, const struct admin_model *m,
                       const struct admin_watch *named, uint64_t now_ms)
 {
     const struct watch *w = named->watch;
     struct watch_status s = watch_status(w, now_ms);
+    /* "" is the resourceVersion of an API that gives its lists none */
     bool has_rv = s.rv != NULL && s.rv[0] != '\0';
 
     json_out_key(j, named->name);
@@ -205,6 +214,7 @@ static void put_sources(struct json_out *j, const struct admin_model *m, uint64_
     put_views(j, m);
 }
 
+/* Written as a time and not as an age: null means that no run of this process has succeeded. */
 static void put_last_success(struct json_out *j, const struct admin_model *m, const struct hook *h)
 {
     if (h->success_ms > 0)
@@ -213,6 +223,7 @@ static void put_last_success(struct json_out *j, const struct admin_model *m, co
         json_member_text(j, "last_success", NULL);
 }
 
+/* Only hooks that have `apply` get these members. */
 static void put_apply(struct json_out *j, const struct admin_model *m, const struct hook *h,
                       uint64_t now_ms)
 {
@@ -236,6 +247,7 @@ static void put_hook(struct json_out *j, const struct admin_model *m, const stru
     json_member_count(j, "parked", hook_parked(h));
     json_member_count(j, "forgotten", h->forgotten);
     json_member_flag(j, "paused", h->paused);
+    /* A file that waits for apply has an age even if no key is pending. */
     json_member_seconds(j, "oldest_pending_s", pending > 0 || oldest_ms > 0, oldest_ms);
     put_last_success(j, m, h);
     json_member_text(j, "last_error", hook_last_error(h));
@@ -265,7 +277,8 @@ static void put_left_file(struct json_out *j, const char *hook, const char *file
     json_out_close(j, '}');
 }
 
-/* Another hook may write it by now: one that was renamed. */
+/* Whether a stray file of a hook that is not configured any more still has no owner. A hook that
+ * was renamed may write the same file under its new name. */
 static bool is_left(const struct admin_model *m, const char *file)
 {
     for (size_t i = 0; i < m->hooks->n; i++)
@@ -274,6 +287,8 @@ static bool is_left(const struct admin_model *m, const char *file)
     return true;
 }
 
+/* Files that stay and that nothing names: strays of today's hooks, then files of hooks that are not
+ * configured any more. */
 static void put_left_files(struct json_out *j, const struct admin_model *m)
 {
     size_t n = 0;
@@ -318,7 +333,7 @@ void report_put_status(struct buf *out, const struct admin_model *m, uint64_t no
     buf_putc(out, '\n');
 }
 
-/* A member of the status as an answer of its own. */
+/* Writes one member of the status as an answer of its own. */
 static void put_alone(struct buf *out, const struct admin_model *m, uint64_t now_ms,
                       void (*put)(struct json_out *, const struct admin_model *, uint64_t))
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restore_status - what is to be said of watches and views that have what an earlier process has left, and
- * of the state that it was left in; pure (docs/design.md "Stale start", "Status report").
+ * restore_status - says which watches and views still show objects that an earlier process stored,
+ * and how the state is; pure (docs/design.md "Stale start", "Status report").
  */
 #ifndef ADMIN_RESTORE_STATUS_H
 #define ADMIN_RESTORE_STATUS_H
@@ -14,24 +14,28 @@
 struct admin_model;
 struct call;
 
-/* Does it show what an earlier process has left, as the server has not said yet what is so now? */
+/* Whether the source shows objects of an earlier process, of which no server has said yet whether
+ * they are still so. */
 bool restore_status_is(struct source c);
 
-/* The like, and hooks run from it all the same (start_stale). */
+/* The same, and hooks run from these objects all the same, because the watch started stale
+ * (start_stale). */
 bool restore_status_is_used(struct source c);
 
-/* How the watch began: "watch" = it went on from there without a list, "list" = its first list is
- * compared with what was left, "edited" = the same, but it was left by other settings; NULL = there
- * was nothing. */
+/* How the watch began: "watch" = it went on from the stored version without a list; "list" = its
+ * first list is compared with the stored objects; "edited" = the same, but other settings of the
+ * watch selected those objects; NULL = nothing was stored. */
 const char *restore_status_began(const struct watch *w);
 
-/* May its objects be shown as what is there? If not, it is refused. */
+/* Whether the objects of the source may be shown as the current ones. If not, *out is 409 on
+ * return. */
 bool restore_status_may_show(struct call *c, struct source from) MUST_CHECK;
 
-/* Appends the member "state". */
+/* Appends the member "state" of the status. */
 void restore_status_put_state(struct json_out *j, const struct admin_model *m);
 
-/* Of a moment on the clock of now_ms, not before the start: the wall clock. */
+/* Converts a moment on the clock of now_ms, not before the start of informerd, to wall clock
+ * nanoseconds. */
 uint64_t restore_status_wall_ns(const struct admin_model *m, uint64_t then_ms);
 
 #endif

@@ -13,6 +13,8 @@
 
 #define US_PER_S 1000000U
 
+/* The id as the run has it in INFORMERD_RUN: with the instance, so that it is unique over
+ * restarts. */
 static void put_id(struct json_out *j, const struct admin_model *m, const struct history_run *r)
 {
     struct buf id = {0};
@@ -22,6 +24,7 @@ static void put_id(struct json_out *j, const struct admin_model *m, const struct
     buf_free(&id);
 }
 
+/* Written as a decimal number with all microseconds: runs often use less than a millisecond. */
 static void put_cpu(struct json_out *j, uint64_t us)
 {
     json_out_key(j, "cpu_s");
@@ -33,7 +36,7 @@ static bool is_blank(char c)
     return c == '\n' || c == '\r' || c == ' ' || c == '\t' || c == '\0';
 }
 
-/* The last line with anything on it. */
+/* The last line that is not blank; empty if there is none. */
 static struct str last_line(const struct buf *text)
 {
     size_t end = text->len;
@@ -46,7 +49,8 @@ static struct str last_line(const struct buf *text)
     return str_of(text->data + start, end - start);
 }
 
-/* What was printed last stands on stderr, if anything does: that is where errors go. */
+/* The line that most likely tells why a run failed: the last one on stderr, where errors go, or
+ * else the last one on stdout. */
 static void put_last_line(struct json_out *j, const struct history_run *r)
 {
     struct str line = last_line(&r->err);
@@ -97,12 +101,13 @@ void runs_put(struct json_out *j, const struct admin_model *m, const struct hook
     json_out_close(j, '}');
 }
 
+/* One run in the common list of all hooks. */
 struct row {
     const struct hook *hook;
     const struct history_run *run;
 };
 
-/* By the time of the end; runs of one moment by their numbers. */
+/* Sorts runs by the time of their end, and runs with the same time by number. */
 static int compare(const void *a, const void *b)
 {
     const struct history_run *x = ((const struct row *)a)->run;
@@ -113,6 +118,7 @@ static int compare(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* history_get() gives the newest run first; compare() decides the order. */
 static size_t collect(struct row *rows, const struct hook *h)
 {
     for (size_t i = 0; i < h->history.n; i++)

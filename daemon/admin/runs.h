@@ -14,21 +14,21 @@ struct buf;
 struct history_run;
 struct hook;
 
-/* What a reader may see of a run. */
+/* How much of a run an answer shows. */
 enum runs_detail {
-    RUNS_BRIEF,  /* all but what it printed */
-    RUNS_SECRET, /* the same; what it printed is null: its hook gets Secrets, the reader may not */
-    RUNS_FULL,
+    RUNS_BRIEF,  /* without the output of the run */
+    RUNS_SECRET, /* the output is null: the hook gets Secrets, and the reader may not see them */
+    RUNS_FULL,   /* with the end of stdout and stderr */
 };
 
 /* Writes an object: run, hook, program, ended, took_s, source, key, event, events, reason, attempt,
- * outcome, result, file, became, cpu_s, dropped_bytes, and, but for BRIEF, last_line, stdout,
- * stderr. */
+ * outcome, result, file, became, cpu_s, dropped_bytes, and, unless detail is RUNS_BRIEF, last_line,
+ * stdout, stderr. */
 void runs_put(struct json_out *j, const struct admin_model *m, const struct hook *h,
               const struct history_run *r, enum runs_detail detail);
 
-/* Appends the array of GET /v1/runs, or of one hook's, the newest last. Objects of Secrets are
- * shown to the privileged only: what hooks of theirs printed, too. */
+/* Appends the array of GET /v1/runs, or with only != NULL of that hook's runs, the newest last. To
+ * a reader that is not privileged, the output of hooks that get Secrets is not shown. */
 void runs_put_all(struct buf *out, const struct admin_model *m, const struct hook *only,
                   bool privileged);
 

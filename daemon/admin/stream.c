@@ -14,45 +14,47 @@
 #include "proto/json_member.h"
 
 enum state {
-    STATE_WAITING,   /* for the source to be synced */
-    STATE_LISTING,   /* what was there when it began */
-    STATE_FOLLOWING, /* what comes */
-    STATE_CUT,       /* it stayed behind and has still to be told */
-    STATE_OVER,
+    STATE_WAITING,   /* the source is not synced yet */
+    STATE_LISTING,   /* gives the objects that the source had when the stream began */
+    STATE_FOLLOWING, /* gives each change, or each line of the journal */
+    STATE_CUT,       /* cut off: the last line, which says so, is still to be given */
+    STATE_OVER,      /* nothing more will be given */
 };
 
 struct admin_streams {
-    struct list streams;
+    struct list streams; /* of struct admin_stream */
     struct journal *journal;
 };
 
+/* A change that the reader has not got yet. */
 struct change {
     struct change *next;
-    struct delta delta; /* with a reference of its object; STALE and FRESH have none */
+    struct delta delta; /* holds a reference of its object; STALE and FRESH have none */
 };
 
 struct admin_stream {
     struct list link;
     enum state state;
-    bool asleep; /* EMPTY was said: ready is due when something comes */
+    bool asleep; /* the last pull returned EMPTY: ready is due when something comes */
     void (*ready)(void *arg);
     void *arg;
-    const char *complaint;
+    const char *complaint; /* why the stream was cut off; constant */
     char *name;
 
-    const struct journal *journal; /* NULL: a source is followed */
-    uint64_t seq;                  /* of the next line */
+    const struct journal *journal; /* NULL: the stream follows a source */
+    uint64_t seq;                  /* journal: number of the next line to give */
 
     struct source source;
-    bool stale;              /* when it began to list */
-    struct object **objects; /* LISTING: with references from object_at on */
+    bool stale;              /* of the source, when the stream began to list */
+    struct object **objects; /* LISTING: holds references from object_at on */
     size_t object_count;
     size_t object_at;
-    struct change *first_change; /* in the order in which they came */
+    struct change *first_change; /* changes, oldest first */
     struct change *last_change;
     size_t change_count;
     size_t change_bytes;
-    size_t most_objects; /* that the source held since the reader knew them all */
+    /* the most objects, and bytes, that the source had since the reader knew them all */
+    size_t most_objects;
     size_t most_bytes;
 };
 
@@ -90,13 +92,16 @@ static struct admin_stream *new_stream(struct admin_streams *hub, const char *na
     return s;
 }
 
-/* The reader knows all that the source holds. */
+/* Called when the reader has got all that the source holds. From here on is_behind() counts how far
+ * the source may have moved on. */
 static void measure(struct admin_stream *s)
 {
     s->most_objects = store_count(source_store(s->source));
     s->most_bytes = store_bytes(source_store(s->source));
 }
 
+/* Takes the objects as they are now. Changes that come while they are listed wait in the list of
+ * changes, so the reader gets list and changes without a gap. */
 static void begin(struct admin_stream *s)
 {
     const struct store *store = source_store(s->source);
@@ -131,6 +136,7 @@ struct admin_stream *admin_streams_follow_journal(struct admin_streams *hub)
     return s;
 }
 
+/* Objects before object_at are with the reader already, and their references are gone. */
 static void drop_objects(struct admin_stream *s)
 {
     while (s->object_at < s->object_count)
@@ -151,6 +157,8 @@ static void drop_change(struct admin_stream *s)
     free(c);
 }
 
+/* A stream that is cut off gives its memory back at once, and not when the reader has got the last
+ * line. */
 static void drop_all(struct admin_stream *s)
 {
     drop_objects(s);
@@ -171,8 +179,10 @@ void admin_stream_destroy(struct admin_stream **sp)
     free(s);
 }
 
-/* ---- What comes */
+/* ---- Changes arrive */
 
+/* ready runs once per EMPTY: the caller then defers one pull to the next turn, however much comes
+ * before that. */
 static void wake(struct admin_stream *s)
 {
     if (!s->asleep)
@@ -187,7 +197,9 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* One list may replace all that there is at once, and that is no fault of the reader. */
+/* Whether too much waits for the reader. One list may delete all objects and add as many at once,
+ * which is no fault of the reader: so twice the most objects that the source had, and once their
+ * bytes, are allowed on top of the limits. */
 static bool is_behind(struct admin_stream *s)
 {
     const struct store *store = source_store(s->source);
@@ -198,6 +210,7 @@ static bool is_behind(struct admin_stream *s)
            s->change_bytes > ADMIN_STREAM_BACKLOG_BYTES + s->most_bytes;
 }
 
+/* Queues a change for the reader, or cuts the reader off. */
 static void push(struct admin_stream *s, const struct delta *d)
 {
     struct change *c = MEM_NEW(struct change, .delta = *d);
@@ -220,7 +233,8 @@ static void push(struct admin_stream *s, const struct delta *d)
     wake(s);
 }
 
-/* Does it follow the source, and know what it held when it began? */
+/* Whether the stream follows the source and has begun. A WAITING stream lists all objects when it
+ * begins, and needs no changes before that. */
 static bool takes_from(const struct admin_stream *s, struct source from)
 {
     return s->journal == NULL && source_equal(s->source, from) &&
@@ -249,6 +263,7 @@ void admin_streams_stale(struct admin_streams *hub, struct source from, bool sta
     list_each (pos, tmp, &hub->streams) {
         struct admin_stream *s = list_entry(pos, struct admin_stream, link);
 
+        /* A stream that waits tells this in its SYNCED line. */
         if (s->state == STATE_WAITING && source_equal(s->source, from))
             s->stale = stale;
     }
@@ -267,6 +282,7 @@ void admin_streams_synced(struct admin_streams *hub)
     }
 }
 
+/* Runs for each new line of the journal. The line stays in the ring, and streams read it there. */
 static void on_line(void *arg)
 {
     struct admin_streams *hub = arg;
@@ -279,7 +295,7 @@ static void on_line(void *arg)
     }
 }
 
-/* ---- What the reader gets */
+/* ---- Pulling */
 
 void admin_stream_on_ready(struct admin_stream *s, void (*ready)(void *arg), void *arg)
 {
@@ -287,6 +303,7 @@ void admin_stream_on_ready(struct admin_stream *s, void (*ready)(void *arg), voi
     s->arg = arg;
 }
 
+/* One change as a line: the same members as an event in the input of a hook. */
 static void put_event(const struct admin_stream *s, const struct delta *d, struct buf *out)
 {
     struct json_out j = json_out_to(out);
@@ -306,6 +323,8 @@ static void put_event(const struct admin_stream *s, const struct delta *d, struc
     buf_putc(out, '\n');
 }
 
+/* The line between the list and the changes. A reader that wants only the present state can stop
+ * here. */
 static void put_synced(const struct admin_stream *s, struct buf *out)
 {
     struct json_out j = json_out_to(out);
@@ -320,7 +339,8 @@ static void put_synced(const struct admin_stream *s, struct buf *out)
     buf_putc(out, '\n');
 }
 
-/* lost 0 = not said. */
+/* The last line of a stream that is cut off. lost: how many lines of the journal are lost; 0 leaves
+ * the member out. */
 static void put_error(const struct admin_stream *s, uint64_t lost, struct buf *out)
 {
     struct json_out j = json_out_to(out);
@@ -337,7 +357,8 @@ static void put_error(const struct admin_stream *s, uint64_t lost, struct buf *o
     buf_putc(out, '\n');
 }
 
-/* What one step of a stream gives; ENDED and EMPTY without a line. */
+/* put_object(), put_change() and put_journal() take one step: they append one line and return MORE,
+ * or nothing and EMPTY. */
 static enum admin_stream_pulled put_object(struct admin_stream *s, struct buf *out)
 {
     struct delta d = {.type = DELTA_ADDED, .cause = CAUSE_RELIST};
@@ -357,6 +378,7 @@ static enum admin_stream_pulled put_object(struct admin_stream *s, struct buf *o
 static enum admin_stream_pulled put_change(struct admin_stream *s, struct buf *out)
 {
     if (s->first_change == NULL) {
+        /* The reader has got every change, so it knows the source as it is now. */
         measure(s);
         return ADMIN_STREAM_EMPTY;
     }
@@ -365,6 +387,8 @@ static enum admin_stream_pulled put_change(struct admin_stream *s, struct buf *o
     return ADMIN_STREAM_MORE;
 }
 
+/* The ring keeps no line for a reader: lines that were overwritten before the pull are lost, and
+ * the stream ends with their number. */
 static enum admin_stream_pulled put_journal(struct admin_stream *s, struct buf *out)
 {
     uint64_t first = journal_first(s->journal);
@@ -407,6 +431,7 @@ enum admin_stream_pulled admin_stream_pull(struct admin_stream *s, struct buf *o
 
     while (pulled == ADMIN_STREAM_MORE && out->len - before < max)
         pulled = step(s, out);
+    /* Only after EMPTY the caller waits for ready; after MORE it pulls again by itself. */
     s->asleep = pulled == ADMIN_STREAM_EMPTY;
     return pulled;
 }

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 
+/* The value of a hex digit, -1 if it is none. strchr() would find the NUL behind the digits. */
 static int hex(char c)
 {
     static const char digits[] = "0123456789abcdef";
@@ -13,7 +14,8 @@ static int hex(char c)
     return at != NULL ? (int)(at - digits) : -1;
 }
 
-/* Decodes in place. */
+/* Decodes one part in place; it can only become shorter. "%00" is refused, as keys and names are C
+ * strings elsewhere. */
 static bool decode(struct str *part, char *bytes)
 {
     size_t n = 0;
@@ -44,9 +46,11 @@ bool target_parse(struct target *t, struct str text)
     *t = (struct target){0};
     if (n == 0 || text.p[0] != '/')
         return false;
+    /* The split comes before decoding: "%2F" is a slash inside a part and separates nothing. */
     t->bytes = mem_dup(text.p, n);
     for (size_t from = 1; from <= n && t->count < TARGET_PARTS;) {
         char *start = t->bytes + from;
+        /* The last part takes all that is left: keys have a slash. */
         const char *slash = t->count + 1 < TARGET_PARTS ? memchr(start, '/', n - from) : NULL;
         size_t len = slash != NULL ? (size_t)(slash - start) : n - from;
 

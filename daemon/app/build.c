@@ -13,9 +13,11 @@
 #include "base/panic.h"
 #include "cache/watch_digest.h"
 
+/* How long apply waits without a `settle` of its hook (docs/design.md "Apply"). */
 enum { APPLY_SETTLE_MIN_MS = 200, APPLY_SETTLE_MAX_MS = 2000 };
 
-/* The configuration's numbers are passed on as they are. */
+/* The numbers of these words are passed on as they are, without a table from one enum to the other,
+ * so both enums must have the same numbers. */
 _Static_assert((int)CONF_GUARD_OFF == (int)GUARD_OFF, "relist_deletes");
 _Static_assert((int)CONF_WATCH_LIST_AUTO == (int)WATCH_LIST_AUTO &&
                    (int)CONF_WATCH_LIST_ON == (int)WATCH_LIST_ON &&
@@ -40,6 +42,8 @@ const char *build_hook_user(const struct conf *conf, const struct conf_hook *h)
     return h->user.v[0] != '\0' ? h->user.v : conf->user.v;
 }
 
+/* A list of the configuration as an array that ends with NULL. The strings are borrowed, the array
+ * is not. */
 static const char **strings(const struct conf_list *list)
 {
     const char **v = mem_array(list->n + 1, sizeof(*v));
@@ -49,6 +53,8 @@ static const char **strings(const struct conf_list *list)
     return v;
 }
 
+/* The settings of reflectors. A page_size that the user chose applies to lists from a version, too.
+ * timeoutSeconds of a watch is in whole seconds, so its bounds are rounded up. */
 static struct reflector_params reflector_params(const struct conf_tuning *t)
 {
     return (struct reflector_params){
@@ -67,7 +73,8 @@ static struct reflector_params reflector_params(const struct conf_tuning *t)
     };
 }
 
-/* A seed that differs between watches and between starts: jitter is there to spread. */
+/* A seed that differs between watches, nodes and starts: jitter is there to spread requests, and
+ * watches with one seed would ask together. */
 static uint64_t fresh_seed(void)
 {
     uint64_t seed = 0;
@@ -77,13 +84,13 @@ static uint64_t fresh_seed(void)
     return seed;
 }
 
-/* The lists of a watch as its parameters borrow them. */
+/* The lists of a watch as arrays. struct watch_params borrows them while watch_create() copies. */
 struct lists {
-    const char **namespaces;
+    const char **namespaces; /* each ends with NULL */
     const char **names;
     const char **keep;
     const char **drop;
-    char **match; /* expanded */
+    char **match; /* owned, with ${node_name} replaced */
 };
 
 static struct lists make_lists(const struct conf_watch *w, const char *node_name)
@@ -172,6 +179,8 @@ struct view_params build_view(const struct conf_view *v, struct watch *services,
     };
 }
 
+/* Fills in r->fields. field_count counts the finished ones only, so hook_rules_fini() is right
+ * after an error, too. */
 static enum err_kind hook_fields(const struct conf_map *map, struct hook_rules *r, struct err *err)
 {
     r->fields = mem_array(map->n + 1, sizeof(*r->fields));
@@ -225,7 +234,9 @@ static struct work_queue_params work_queue_params(const struct conf_hook *h)
     };
 }
 
-/* Of its apply, which is one for all keys: it waits for the end of a burst. */
+/* The work queue of the apply of a hook. It has one work item for all files, and waits for the
+ * end of a burst of writes. Its intervals and retries are those of the hook
+ * (docs/design.md "Apply"). */
 static struct work_queue_params apply_params(const struct conf_hook *h)
 {
     bool settles = h->settle.at.line > 0;
@@ -252,6 +263,7 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct sou
         kind = filter_init(&filter, h->events.v, paths, h->changes_in.n, err);
     free(paths);
     if (kind != ERR_OK) {
+        /* filter_init() leaves nothing to free when it fails. */
         hook_rules_fini(&rules);
         return kind;
     }
@@ -274,6 +286,8 @@ enum err_kind build_hook(const struct conf *conf, size_t index, const struct sou
     return ERR_OK;
 }
 
+/* Frees an array that is const for its users only. The union takes the const away without a cast,
+ * which -Wcast-qual refuses. */
 static void free_const(const void *p)
 {
     union {
@@ -292,6 +306,7 @@ void build_hook_fini(struct hook_params *p)
     p->output = NULL;
 }
 
+/* The command of a hook as argv. A `shell` setting is one line for /bin/sh. */
 static const char **hook_argv(const struct conf_hook *h)
 {
     if (h->command.n > 0)
@@ -311,6 +326,8 @@ static bool sets(const struct conf_map *env, const char *name)
     return false;
 }
 
+/* The environment of a hook: its own variables, and PATH and LANG if it has not set them
+ * (docs/design.md "Hook input"). */
 static char **hook_env(const struct conf_hook *h, const char *node_name)
 {
     const struct conf_map *env = &h->environment;
@@ -330,7 +347,9 @@ static char **hook_env(const struct conf_hook *h, const char *node_name)
     return v;
 }
 
-/* What belongs to the hook besides its settings. Not the shell: its line is one of those. */
+/* The files whose content counts for a renewal (docs/design.md "Renewal"): programs and `files`.
+ * /bin/sh of a `shell` setting is left out: the line is part of the settings, and an update of the
+ * shell renews no hook. */
 static const char **hook_files(const struct conf_hook *h)
 {
     const struct conf_list *const programs[] = {&h->command, &h->check, &h->apply};
@@ -357,7 +376,8 @@ static void add_path(void *arg, const struct conf_str *path)
     paths->v[paths->n++] = path->v;
 }
 
-/* What root runs: programs, and the scripts of those that are shells. */
+/* The files that must be root's alone if the hook runs as root: its programs, and scripts that
+ * these interpret (docs/design.md "Trusted files"). */
 static const char **hook_alone(const struct conf_hook *h)
 {
     const struct conf_list *const programs[] = {&h->command, &h->check, &h->apply};
@@ -387,9 +407,11 @@ static enum err_kind fill_helper_hook(const struct conf *conf, const struct conf
     out->kill_signal = (int)h->kill_signal.v;
     out->concurrency = (unsigned)h->concurrency.v;
     out->change_user = geteuid() == 0;
+    /* If main has all the rights of the helper, there is nothing to protect from main. */
     out->main_is_alike = !out->change_user || strcmp(conf->user.v, "root") == 0;
     if (outputs_fill(h, node_name, out, err) != ERR_OK)
         return err_wrap(err, "hook %s", h->name.v);
+    /* Without root there is one user for everything, and hook users are an error (app/check). */
     if (!out->change_user)
         return ERR_OK;
     if (identity_find(build_hook_user(conf, h), h->group.v, &id, err) != ERR_OK)
@@ -410,6 +432,8 @@ enum err_kind build_helper(const struct conf *conf, const char *node_name, struc
     *p = (struct helper_params){.hooks = hooks,
                                 .shared_runs = (unsigned)conf->limits.hook_concurrency.v};
     for (size_t i = 0; i < conf->n_hooks; i++) {
+        /* Counts this hook before it is complete, so that build_helper_fini() frees it after an
+         * error. */
         p->hook_count++;
         if (fill_helper_hook(conf, &conf->hooks[i], node_name, &hooks[i], err) != ERR_OK)
             return err->kind;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * build - copies what each layer needs out of the configuration into that layer's own parameters.
+ * build - copies the settings that each layer needs from the configuration into the parameters of
+ * that layer. No layer below app/ sees struct conf (ARCHITECTURE.md "Layers").
  */
 #ifndef APP_BUILD_H
 #define APP_BUILD_H
@@ -16,10 +17,11 @@
 
 struct sources;
 
-/* The user a hook runs as: its own, else the daemon's. */
+/* The user that a hook runs as: its own setting, else the user of the daemon. Borrowed from
+ * conf. */
 const char *build_hook_user(const struct conf *conf, const struct conf_hook *h);
 
-/* What the watches of a configuration have in common. */
+/* The values that all watches of a configuration have in common. */
 struct build_watches {
     const struct conf *conf;
     const char *node_name;
@@ -27,31 +29,35 @@ struct build_watches {
     void *arg; /* of events */
 };
 
-/* One watch, and the digest of its settings (watch_digest()). Errors as watch_create(). */
+/* Makes one watch in *out, and sets *settings to the digest of its settings (watch_digest()).
+ * Errors as watch_create(). */
 enum err_kind build_watch(const struct build_watches *b, const struct conf_watch *w,
                           struct watch **out, struct digest *settings, struct err *err) MUST_CHECK;
 
-/* The parameters of one view of these watches; borrows from v. */
+/* The parameters of one view of these two watches; its strings are borrowed from v. */
 struct view_params build_view(const struct conf_view *v, struct watch *services,
                               struct watch *slices, const char *node_name);
 
-/* The parameters of one hook. The filter and the rules go to hooks_add(), which also copies the
- * array at p->sources and p->output; build_hook_fini() frees these. ERR_CONFIG as filter_init(). */
+/* Fills in *p, the parameters of the hook conf->hooks[index]. hooks_add() takes the filter and the
+ * rules, and copies the array at p->sources and p->output; build_hook_fini() frees these two.
+ * ERR_CONFIG as filter_init(); nothing is left to free then. */
 enum err_kind build_hook(const struct conf *conf, size_t index, const struct sources *sources,
                          const char *node_name, struct hook_params *p, struct err *err) MUST_CHECK;
 
 /* Frees what hooks_add() has copied. */
 void build_hook_fini(struct hook_params *p);
 
-/* What the helper must know of all hooks; borrowed strings of conf must outlive it. ERR_CONFIG: a
- * user does not exist. Release with build_helper_fini(). */
+/* Fills in *p, all that the helper must know of the hooks. Strings are borrowed from conf, which
+ * must outlive *p. ERR_CONFIG: a user, group or owner does not exist, or an output path is not
+ * possible on this node. Release with build_helper_fini(), after an error too. */
 enum err_kind build_helper(const struct conf *conf, const char *node_name, struct helper_params *p,
                            struct err *err) MUST_CHECK;
 
 /* Frees what build_helper() allocated. */
 void build_helper_fini(struct helper_params *p);
 
-/* What the runner must know of all hooks; the caller frees the array. */
+/* Everything that the runner must know of all hooks, as an array in the order of conf->hooks; the
+ * caller frees it. Its strings are borrowed from conf. */
 struct runner_hook *build_runner_hooks(const struct conf *conf) MUST_CHECK;
 
 #endif

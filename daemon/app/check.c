@@ -20,6 +20,7 @@
 #include "proto/json_path.h"
 #include "state/folder.h"
 
+/* A parser of another layer that takes a text and says what is wrong with it. */
 typedef enum err_kind text_check(const char *text, struct err *err);
 
 static void check_text(const char *text, struct where at, const char *what, text_check *check,
@@ -31,7 +32,8 @@ static void check_text(const char *text, struct where at, const char *what, text
         problems_add(p, at, "%s: %s", what, err.text);
 }
 
-/* The same of a text in which ${node_name} is replaced. */
+/* The same for a text with ${node_name}. The node's name is not known yet; any valid name will
+ * do. */
 static void check_expanded(const struct conf_str *s, const char *what, text_check *check,
                            struct problems *p)
 {
@@ -51,8 +53,9 @@ static void check_shape(const struct conf_watch *w, struct problems *p)
         check_text(w->drop.v[i].v, w->drop.v[i].at, "drop", shape_check_path, p);
 }
 
-/* A watch that is never fed; NULL after a report, if there is anywhere to report to. What is wrong
- * then is the watch as a whole: its resource, and whether namespaces fit that. */
+/* Makes a watch that never starts, to see whether its settings fit together: the resource, and
+ * whether namespaces fit its scope. Errors go to p, unless p is NULL. Returns NULL after an
+ * error. */
 static struct watch *trial_watch(const struct conf *conf, const struct conf_watch *w,
                                  struct problems *p)
 {
@@ -74,13 +77,14 @@ static void check_watch(const struct conf *conf, const struct conf_watch *w, str
     check_expanded(&w->label_selector, "label_selector", selector_check_labels, p);
     check_expanded(&w->field_selector, "field_selector", selector_check_fields, p);
     check_shape(w, p);
+    /* watch_create() would only repeat these errors, at the line of the resource. */
     if (problems_count(p) > before)
         return;
     struct watch *trial = trial_watch(conf, w, p);
     watch_destroy(&trial);
 }
 
-/* Which setting the text of view_check() begins with. */
+/* The place of the setting that the text of view_check() begins with. */
 static struct where place_in_view(const struct conf_view *v, const char *text)
 {
     if (strncmp(text, "services:", strlen("services:")) == 0)
@@ -90,7 +94,8 @@ static struct where place_in_view(const struct conf_view *v, const char *text)
     return v->local_only.at;
 }
 
-/* Its watches are fine but for what the view asks of them. */
+/* Checks what a view asks of its watches. If a watch is wrong in itself, check_watch() has reported
+ * that, and there is nothing to compare. */
 static void check_view(const struct conf *conf, const struct conf_view *v, struct problems *p)
 {
     struct watch *services = trial_watch(conf, conf_find_watch(conf, v->services.v), NULL);
@@ -142,6 +147,7 @@ static void check_user(const char *user, const char *group, struct where at, str
     identity_fini(&id);
 }
 
+/* Without root, informerd cannot become another user. */
 static void check_hook_user(const struct conf *conf, const struct conf_hook *h, struct problems *p)
 {
     bool named = h->user.v[0] != '\0' || h->group.v[0] != '\0';
@@ -172,7 +178,7 @@ static void check_output_owner(const struct conf_hook *h, struct problems *p)
                      h->name.v, h->output_owner.v);
 }
 
-/* trust: NULL = root's alone. */
+/* Reports a file that root may not trust. path_trust NULL: the file must be root's alone. */
 static void check_trust(const char *path, const struct path_trust *path_trust, struct where at,
                         struct problems *p)
 {
@@ -185,7 +191,7 @@ static void check_trust(const char *path, const struct path_trust *path_trust, s
 typedef void program_check(const struct conf_hook *h, const struct conf_str *program,
                            struct problems *p);
 
-/* Those that are named by a path. */
+/* Calls check for the program of command, check and apply, as far as the hook has them. */
 static void each_program(const struct conf_hook *h, program_check *check, struct problems *p)
 {
     const struct conf_list *const all[] = {&h->command, &h->check, &h->apply};
@@ -207,6 +213,8 @@ static void check_script_trust(void *arg, const struct conf_str *script)
     check_trust(script->v, NULL, script->at, arg);
 }
 
+/* Programs must be root's alone, whoever runs them. Scripts matter only if the hook runs as root;
+ * `files` may also belong to the user of the hook (docs/design.md "Trusted files"). */
 static void check_hook_trust(const struct conf *conf, const struct conf_hook *h, struct problems *p)
 {
     const struct conf_list *const all[] = {&h->command, &h->check, &h->apply};
@@ -219,6 +227,8 @@ static void check_hook_trust(const struct conf *conf, const struct conf_hook *h,
         check_trust(h->files.v[i].v, &path_trust, h->files.v[i].at, p);
 }
 
+/* The checks that only a start as root needs: then the helper opens files and starts programs with
+ * all rights. */
 static void check_root_start(const struct conf *conf, struct problems *p)
 {
     check_user(conf->user.v, "", conf->user.at, p);
@@ -269,6 +279,8 @@ void check_credentials(const struct conf *conf, const struct cluster_access_list
     }
 }
 
+/* Only the execute bits are looked at: whether the user of the hook may execute the program shows
+ * when it is started. */
 static void check_program_is_there(const struct conf_hook *h, const struct conf_str *program,
                                    struct problems *p)
 {
@@ -286,12 +298,13 @@ static const char *output_advice(int error)
     if (error == ENOENT)
         return ": make it; only folders below a ${variable} are made";
     if (error == ELOOP)
-        return ": a link stands on the way that others than root may have put there: name the "
+        return ": the path has a symbolic link that others than root could have made: name the "
                "folder that it leads to";
     return "";
 }
 
-/* As the helper will open it. */
+/* Opens the output folder in the same way as the helper will, so that the same links are
+ * refused. */
 static void check_output_folder(const struct conf_hook *h, struct problems *p)
 {
     char *folder = outputs_folder(h);
@@ -318,6 +331,7 @@ static void check_file_is_there(const struct conf_hook *h, const struct conf_str
                      h->name.v, file->v);
 }
 
+/* The folder must be usable by the user that main will become. */
 static void check_state_folder(const struct conf *conf, struct problems *p)
 {
     const char *path = conf_state_folder(conf);
@@ -327,7 +341,7 @@ static void check_state_folder(const struct conf *conf, struct problems *p)
     if (path == NULL)
         return;
     if (geteuid() == 0 && identity_find(conf->user.v, "", &id, &err) != ERR_OK)
-        return; /* said by check_root_start() */
+        return; /* check_root_start() has reported it */
     if (folder_check(path, id.uid, &err) != ERR_OK)
         problems_add(p, conf->state_dir.at, "%s", err.text);
     identity_fini(&id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check - what only the layers themselves can say of a configuration: runs their own parsers over
- * it and reports in place.
+ * check - the checks of a configuration that only the layers themselves can make: runs their own
+ * parsers over the settings, and reports each problem with its file and line.
  */
 #ifndef APP_CHECK_H
 #define APP_CHECK_H
@@ -9,16 +9,20 @@
 #include "app/cluster_access.h"
 #include "conf/conf.h"
 
-/* What would keep the daemon from starting: resources, scopes, paths, users, trust in files (when
- * started as root). */
+/* Adds to p all that would keep the daemon from starting: resources, scopes, paths, users; if
+ * started as root, also files that root may not trust. Looks at users and files of this machine,
+ * asks no server. */
 void check_settings(const struct conf *conf, struct problems *p);
 
-/* Started as root: the files that the helper opens as root are ones that root may trust. */
+/* If started as root: adds to p each credential file that the helper would open as root and that
+ * root may not trust (docs/design.md "Trusted files"). */
 void check_credentials(const struct conf *conf, const struct cluster_access_list *cluster_access,
                        struct problems *p);
 
-/* What is wrong around it but may be mended while it runs: programs that are missing or not
- * executable. --check prints these too; a start only warns. */
+/* Adds to p what is wrong outside of the configuration and may be mended while informerd runs:
+ * missing or not executable programs, missing files and folders, a state folder that is not usable.
+ * --check prints these as errors, a start only warns
+ * (docs/decisions.md "A missing program is a warning at a start"). */
 void check_surroundings(const struct conf *conf, struct problems *p);
 
 #endif

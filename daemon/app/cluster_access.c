@@ -18,11 +18,15 @@
  * (docs/kubernetes-protocol.md "Certificates and CAs"). */
 #define SYSTEM_CA "/etc/ssl/certs/ca-certificates.crt"
 
+/* Far more than any kubeconfig or credential has. It keeps a wrong path (a device, a log) from
+ * filling the memory. */
 #define MAX_KUBECONFIG_BYTES ((size_t)1024 * 1024)
 
+/* The length of a DNS subdomain name, which is what Kubernetes takes as the name of a node. */
 enum { NODE_NAME_MAX = 253 };
 
-/* 0 or an errno; one byte too many shows that it is too large. */
+/* Reads all of fd. Returns 0 or an errno. Stops when there is more than MAX_KUBECONFIG_BYTES, which
+ * the caller sees by the length. */
 static int read_all(int fd, struct buf *out)
 {
     ssize_t n = 1;
@@ -36,7 +40,8 @@ static int read_all(int fd, struct buf *out)
     return 0;
 }
 
-/* *owner is set to whose it is, unless it is NULL. */
+/* Reads a whole file, as root only one that may be trusted. *owner (unless NULL) is set to the
+ * owner of the file. */
 static enum err_kind read_file(const struct helper_file *file, struct buf *out, uid_t *owner,
                                struct err *err)
 {
@@ -56,7 +61,9 @@ static enum err_kind read_file(const struct helper_file *file, struct buf *out, 
     return ERR_OK;
 }
 
-/* Of what a cluster is reached by. */
+/* The users besides root who may own the kubeconfig and the credentials of a cluster
+ * (docs/design.md "Trusted files"). Without root every file is opened with the rights that
+ * informerd has anyway. */
 static struct path_trust path_trust_of(const struct conf *conf, const struct conf_cluster *c)
 {
     struct path_trust path_trust = {0};
@@ -68,7 +75,8 @@ static struct path_trust path_trust_of(const struct conf *conf, const struct con
     return path_trust;
 }
 
-/* Data, a file, or both (of a token). */
+/* Sets a credential: data, a file, or both (a token may have both). A file is added to the list
+ * that the helper gets, and known by its index there. */
 static void set_item(struct cluster_access_list *l, struct cred_source *item, const char *data,
                      const char *path, struct path_trust path_trust)
 {
@@ -91,6 +99,10 @@ static void set_server(struct cluster_access *a, const char *server, struct wher
     a->server = mem_strdup(server);
 }
 
+/* A CA, certificate or key given as data wins over one given as a file; a token may have both
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). Paths in a kubeconfig are the word of its
+ * owner, so read_file() notes the owner in path_trust.named_by before any of these paths is
+ * used. */
 static void from_kubeconfig(struct cluster_access_list *l, struct cluster_access *a,
                             const struct conf_cluster *c, struct path_trust path_trust,
                             struct problems *p)
@@ -107,6 +119,7 @@ static void from_kubeconfig(struct cluster_access_list *l, struct cluster_access
         set_server(a, k->server, c->kubeconfig.at, p);
         a->tls_server_name = mem_strdup(k->tls_server_name != NULL ? k->tls_server_name : "");
         if (k->ca_data == NULL && k->ca_file == NULL)
+            /* No path of the user: the file must be root's. */
             set_item(l, &a->items[CRED_CA], NULL, SYSTEM_CA, (struct path_trust){0});
         else
             set_item(l, &a->items[CRED_CA], k->ca_data, k->ca_data == NULL ? k->ca_file : NULL,
@@ -117,6 +130,7 @@ static void from_kubeconfig(struct cluster_access_list *l, struct cluster_access
                  k->client_key_data == NULL ? k->client_key_file : NULL, path_trust);
         set_item(l, &a->items[CRED_TOKEN], k->token, k->token_file, path_trust);
     }
+    /* The text has keys and tokens in it. */
     mem_wipe(text.data, text.cap);
     buf_free(&text);
 }
@@ -126,7 +140,7 @@ static void from_settings(struct cluster_access_list *l, struct cluster_access *
                           struct problems *p)
 {
     if (c->servers.n == 0)
-        return; /* conf has said so */
+        return; /* conf_read() has reported it */
     set_server(a, c->servers.v[0].v, c->servers.v[0].at, p);
     a->tls_server_name = mem_strdup(c->tls_server_name.v);
     set_item(l, &a->items[CRED_CA], NULL, c->ca_file.v[0] != '\0' ? c->ca_file.v : SYSTEM_CA,
@@ -156,6 +170,8 @@ enum err_kind cluster_access_read_item(const struct cluster_access_list *l,
 {
     size_t before = out->len;
 
+    /* The file wins over data that came with it: a token in the kubeconfig serves only until its
+     * file can be read. */
     if (item->path != NULL && read_file(&l->files[item->file], out, NULL, err) == ERR_OK)
         return ERR_OK;
     if (item->path != NULL && item->data == NULL)
@@ -166,7 +182,7 @@ enum err_kind cluster_access_read_item(const struct cluster_access_list *l,
     return ERR_OK;
 }
 
-/* The name of the node whose kubelet the user is, or NULL. */
+/* The name of the node whose kubelet this user is, or NULL. */
 static const char *node_of(const char *user)
 {
     static const char prefix[] = "system:node:";
@@ -177,7 +193,8 @@ static const char *node_of(const char *user)
     return resource_is_dns(str_c(name), "-.", NODE_NAME_MAX) ? name : NULL;
 }
 
-/* NAME, the caller's, or NULL. A file that cannot be read is told when the certificate is needed. */
+/* The name of the node that a client certificate was issued to, or NULL; the caller frees it. A
+ * file that cannot be read is no error here: that is reported when the certificate is needed. */
 static char *name_in_certificate(const struct cluster_access_list *l,
                                  const struct cred_source *cert)
 {
@@ -190,7 +207,7 @@ static char *name_in_certificate(const struct cluster_access_list *l,
         tls_identity_read(buf_str(&pem), &identity))
         name = mem_strdup(node_of(identity.user));
     tls_identity_fini(&identity);
-    mem_wipe(pem.data, pem.cap); /* a kubelet's file holds the key, too */
+    mem_wipe(pem.data, pem.cap); /* the file of a kubelet holds the key, too */
     buf_free(&pem);
     return name;
 }

@@ -16,17 +16,17 @@
 #include "io/server_identity.h"
 #include "io/watch_driver.h"
 
-/* From this version on servers stream lists without anybody having switched it on
+/* From Kubernetes 1.34 on servers can stream lists without a feature gate
  * (docs/kubernetes-protocol.md "Streaming lists"). */
 enum { STREAM_MAJOR = 1, STREAM_MINOR = 34 };
 
-/* A watch of the site. */
+/* A watch of this cluster. */
 struct followed {
     struct watch *watch;
     uint64_t audit_ms;
-    bool held_back; /* until it is known which cluster this is */
+    bool held_back; /* waits until the cluster has said which one it is */
     struct watch_driver
-        *watch_driver; /* NULL until the credentials are there, or as long as held_back */
+        *watch_driver; /* NULL until the credentials are there, and while the watch is held back */
 };
 
 struct cluster_runtime {
@@ -35,12 +35,12 @@ struct cluster_runtime {
     struct cred *cred;
     struct discovery_driver *discovery_driver; /* NULL until the credentials are there */
     struct deadline *ask_version;
-    struct cluster_identity_driver
-        *cluster_identity_driver;    /* NULL: nobody asks, or nobody does any more */
-    cluster_runtime_judge_cb *judge; /* NULL = nobody wants to know */
+    /* NULL: no question is under way that was asked for its own sake. */
+    struct cluster_identity_driver *cluster_identity_driver;
+    cluster_runtime_judge_cb *judge; /* NULL = all answers are good */
     void *judge_arg;
-    int said; /* what the servers said last: a status; 0: nothing; -1: they were not asked */
-    bool can_stream;
+    int said; /* status of the last answer; 0: servers did not answer; -1: none was asked yet */
+    bool can_stream; /* servers are known to stream lists */
     bool stopped;
     struct followed *v;
     size_t n;
@@ -56,6 +56,7 @@ static struct backoff_params retry_params(const struct conf_backoff *b)
                                    .jitter = b->jitter.v};
 }
 
+/* A server has answered 401: the token may have expired, and a newer one may be in its file. */
 static void on_unauthorized(void *arg)
 {
     struct cluster_runtime *s = arg;
@@ -64,7 +65,8 @@ static void on_unauthorized(void *arg)
     s->events->on_progress(s->arg);
 }
 
-/* The server is there, and does not tell the uid: said once. */
+/* Logs that the server does not tell the uid of its cluster. The line comes once for each new
+ * status, not for each connection. */
 static void tell_secret(struct cluster_runtime *s, const char *why, int status)
 {
     if (s->said == status)
@@ -75,26 +77,35 @@ static void tell_secret(struct cluster_runtime *s, const char *why, int status)
                         status > 0 ? KV_INT("status", status) : (struct kv){.type = KV_TYPE_NONE}));
 }
 
-static void tell_answer(struct cluster_runtime *s, const struct api_client_answer *answer,
+/* Logs why the uid is not known. The cluster is then known by its CA at most. A person can mend
+ * this where a right is missing. */
+static void tell_answer(struct cluster_runtime *s, const struct cluster_identity_answer *answer,
                         int status)
 {
     if (status == 0)
-        tell_secret(s, "the server does not say which cluster it is: it is known by its CA at most",
+        tell_secret(s,
+                    "cluster identity unknown: the LIST of namespace kube-system fails, the "
+                    "cluster is identified by its CA at most",
                     status);
     else if (status == 404 || (status == 200 && answer->id.uid[0] == '\0'))
-        tell_secret(s, "there is no namespace kube-system: the cluster is known by its CA at most",
+        tell_secret(s,
+                    "cluster identity unknown: there is no namespace kube-system, the cluster is "
+                    "identified by its CA at most",
                     status);
     else if (status != 200)
         tell_secret(
             s,
-            "the server does not tell the uid of namespace kube-system: the cluster is known by "
-            "its CA at most; informerd --print-rbac prints the right that is missing",
+            "cluster identity unknown: the LIST of namespace kube-system is refused, the cluster "
+            "is identified by its CA at most; informerd --print-rbac prints the missing right",
             status);
     else
         s->said = status;
 }
 
-static bool on_judge(void *arg, const struct api_client_answer *answer, int status, struct err *err)
+/* A server has answered the question, or failed so long that this counts as an answer (status 0).
+ * The CA comes from our credentials, not from the answer. */
+static bool on_judge(void *arg, const struct cluster_identity_answer *answer, int status,
+                     struct err *err)
 {
     struct cluster_runtime *s = arg;
     struct cluster_identity id = answer->id;
@@ -104,7 +115,7 @@ static bool on_judge(void *arg, const struct api_client_answer *answer, int stat
         return true;
     id.authorities = *cred_authorities(s->cred);
     bool good = s->judge(s->judge_arg, &id, err);
-    log_debug("it is known which cluster this is", KV_STR("cluster", s->params.conf->name.v),
+    log_debug("cluster identity known", KV_STR("cluster", s->params.conf->name.v),
               KV_STR("uid", id.uid), KV_STR("revision", answer->revision));
     s->events->on_progress(s->arg);
     return good;
@@ -132,6 +143,8 @@ static struct api_client *make_client(struct cluster_runtime *s)
     return api_client_create(p->loop, &params);
 }
 
+/* The judge has decided. Further questions come from connections of watches, not from this
+ * driver. */
 static void on_answered(void *arg)
 {
     struct cluster_runtime *s = arg;
@@ -147,6 +160,8 @@ static bool any_held_back(const struct cluster_runtime *s)
     return false;
 }
 
+/* Asks the servers which cluster they are, with a request of its own. is_awaited: watches wait for
+ * the answer, so failures are worth a log line. */
 static void identify(struct cluster_runtime *s, uint64_t jitter_ms)
 {
     static const struct cluster_identity_driver_events events = {on_answered, on_unauthorized};
@@ -179,6 +194,7 @@ static void follow(struct cluster_runtime *s, struct followed *f)
         .watch = f->watch,
         .audit_ms = f->audit_ms,
         .page_size = (unsigned)s->params.conf->tuning.page_size.v,
+        /* Watches must not wait for the same random times. */
         .seed = s->params.seed + (uint64_t)(f - s->v),
     };
 
@@ -187,6 +203,7 @@ static void follow(struct cluster_runtime *s, struct followed *f)
     watch_driver_can_stream(f->watch_driver, s->can_stream);
 }
 
+/* v NULL: there was no good answer, so ask again later. Until then lists are not streamed. */
 static void on_version(void *arg, const struct version *v)
 {
     struct cluster_runtime *s = arg;
@@ -201,7 +218,9 @@ static void on_version(void *arg, const struct version *v)
             watch_driver_can_stream(s->v[i].watch_driver, can);
 }
 
-/* The version is of use to later lists alone: it is asked for when the first ones are long done. */
+/* The version is of use to later lists only
+ * (docs/decisions.md "watch_list auto lists first and streams later"), so it is asked for when the
+ * first lists are long done. */
 static void on_ask_version(void *arg)
 {
     struct cluster_runtime *s = arg;
@@ -209,7 +228,8 @@ static void on_ask_version(void *arg)
     discovery_driver_version(s->discovery_driver, on_version, s);
 }
 
-/* The credentials are there: the watches may begin. */
+/* The credentials are there: the watches may begin. Watches that are held back wait for the answer
+ * which cluster it is, and that question gets the start jitter in their place. */
 static void on_cred_ready(void *arg)
 {
     struct cluster_runtime *s = arg;
@@ -247,6 +267,7 @@ struct cluster_runtime *cluster_runtime_create(const struct cluster_runtime_para
     };
 
     s->said = -1;
+    /* The client first: cred puts TLS context and token into it. */
     s->client = make_client(s);
     s->ask_version = deadline_create(params->loop, on_ask_version, s);
     cp.client = s->client;
@@ -269,6 +290,7 @@ void cluster_runtime_identify(struct cluster_runtime *s, cluster_runtime_judge_c
 
 void cluster_runtime_identify_again(struct cluster_runtime *s)
 {
+    /* The discovery driver exists as soon as the credentials are there. */
     ensure(s->judge != NULL && (s->discovery_driver != NULL || s->stopped));
     if (s->cluster_identity_driver == NULL && !s->stopped)
         identify(s, 0);
@@ -341,6 +363,7 @@ uint64_t cluster_runtime_contact_ms(const struct cluster_runtime *s)
     return api_client_last_contact_ms(s->client);
 }
 
+/* Order: the drivers of watches ask the discovery driver, so they go first. */
 void cluster_runtime_stop(struct cluster_runtime *s)
 {
     s->stopped = true;
@@ -358,6 +381,7 @@ void cluster_runtime_dispose(struct cluster_runtime **sp)
     if (s == NULL)
         return;
     *sp = NULL;
+    /* Requests go before the client whose connections they use. */
     cluster_runtime_stop(s);
     cred_dispose(&s->cred);
     api_client_dispose(&s->client);

@@ -12,7 +12,7 @@ void contact_put(struct buf *out, const struct contact *c)
         buf_printf(out, " %" PRIu64 " %.*s", c->boot_ns, STR_ARG(c->boot_id));
 }
 
-/* Takes the digits at the begin of text, and the space behind them; 0 = there are none. */
+/* Takes the digits at the beginning of text, and the space behind them; 0 if there are none. */
 static uint64_t take_number(struct str *text)
 {
     uint64_t n = 0;
@@ -43,6 +43,7 @@ enum contact_age contact_age(const struct contact *then, const struct contact *n
 
     if (then->wall_ns == 0)
         return CONTACT_NEVER;
+    /* In one boot this clock only goes forward, whatever happens to the wall clock. */
     if (is_same_boot && now->boot_ns >= then->boot_ns) {
         *age_ms = (now->boot_ns - then->boot_ns) / NS_PER_MS;
         return CONTACT_KNOWN;
@@ -50,7 +51,8 @@ enum contact_age contact_age(const struct contact *then, const struct contact *n
     if (now->wall_ns < then->wall_ns)
         return CONTACT_CLOCK_BACK;
     *age_ms = (now->wall_ns - then->wall_ns) / NS_PER_MS;
-    /* it was before this boot, whatever the wall clock says */
+    /* The moment was before this boot, so its age is at least the time since the boot, whatever the
+     * wall clock says. */
     if (are_boots_known && !is_same_boot && *age_ms < now->boot_ns / NS_PER_MS)
         *age_ms = now->boot_ns / NS_PER_MS;
     return CONTACT_KNOWN;

@@ -14,9 +14,9 @@
 #include "hook/payload.h"
 #include "io/listener.h"
 
-/* What the journal has said of a source. */
+/* The last things that the journal has said of a source. */
 struct seen {
-    size_t left; /* objects of a watch that an earlier process has left */
+    size_t left; /* objects that an earlier process left of the watch */
     bool resumed;
     bool synced;
     bool held;
@@ -30,7 +30,7 @@ struct control {
     struct seen *seen; /* as conf->watches, then as conf->views */
 };
 
-/* Has the site of the watch carry out what was ordered of it. */
+/* Has the cluster of a watch carry out what was ordered of the watch. */
 static void poke(const struct control *c, struct watch *w)
 {
     for (size_t i = 0; i < c->params.conf->n_clusters; i++)
@@ -53,6 +53,8 @@ static void order_verify(void *arg, struct watch *w)
             return;
 }
 
+/* If the cluster of the watch is held, the person decides about the cluster; else about the lists
+ * that the guard holds. */
 static bool order_guard(void *arg, struct watch *w, bool accept)
 {
     const struct control *c = arg;
@@ -77,11 +79,12 @@ static void order_pause(void *arg, struct hook *h, bool paused)
     const struct control *c = arg;
 
     hook_pause(h, paused);
-    log_info(paused ? "hook is paused" : "hook goes on", KV_STR("hook", h->name));
+    log_info(paused ? "hook is paused" : "hook is resumed", KV_STR("hook", h->name));
     journal_hook(c->journal, loop_wall_ns(), h->name, str_c(""), paused ? "paused" : "resumed");
     order_kick(arg);
 }
 
+/* "none" is no folder but the word for a state that is not kept. */
 static struct admin_state state_of(const struct control *c)
 {
     const char *dir = c->params.conf->state_dir.v;
@@ -110,6 +113,8 @@ static struct admin_cluster cluster_of(const struct control *c, size_t i)
     };
 }
 
+/* Answers one request. The model of the daemon is made anew for each: requests are rare, and so
+ * nothing must be kept up to date for them. */
 static void answer(void *arg, const struct admin_request *req, struct admin_response *out)
 {
     static const struct admin_actions actions = {order_relist, order_verify, order_guard,
@@ -157,6 +162,7 @@ struct control *control_create(const struct control_params *params)
     c->streams = admin_streams_create(c->journal);
     c->seen = mem_array(params->conf->n_watches + params->conf->n_views + 1, sizeof(*c->seen));
     for (size_t i = 0; i < params->conf->n_watches; i++)
+        /* Counted now, as lists will change the store. */
         c->seen[i].left = store_count(watch_store(sources_watches(params->sources)[i].watch));
     return c;
 }
@@ -217,7 +223,8 @@ void control_result(struct control *c, const struct hook *hook, const struct his
     buf_free(&id);
 }
 
-/* As long as a watch waits for its cluster to say who it is, it may have to forget all that. */
+/* Has the watch begun with objects of an earlier process? Not before its cluster has said which one
+ * it is: until then the watch may have to forget them. */
 static bool has_resumed(const struct control *c, struct source source)
 {
     const struct watch *w = source.watch;
@@ -244,7 +251,8 @@ static void look_at(struct control *c, struct seen *seen, struct source source)
     *seen = is;
 }
 
-/* A watch with several names stands there several times; its first one speaks. */
+/* Looks at each watch once: a watch with several names is in the array several times, and its first
+ * name speaks. */
 void control_look(struct control *c)
 {
     const struct admin_watch *watches = sources_watches(c->params.sources);
@@ -262,6 +270,8 @@ void control_close(struct control *c)
     listener_dispose(&c->listener);
 }
 
+/* listener_dispose() frees clients in a later turn of the loop, and their streams belong to
+ * c->streams: so this comes after the loop. */
 void control_destroy(struct control **cp)
 {
     struct control *c = *cp;

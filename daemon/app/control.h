@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control - the control socket of the daemon: what people see of it and can have done
- * (docs/design.md "Status and control"). It keeps the journal and the streams of `informerctl
- * events` and `informerctl stream`.
+ * control - the control socket of the daemon: what people see of the daemon and can have done
+ * (docs/design.md "Control socket"). It keeps the journal and the streams of `informerctl events`
+ * and `informerctl stream`.
  */
 #ifndef APP_CONTROL_H
 #define APP_CONTROL_H
@@ -21,7 +21,7 @@
 struct control;
 struct persist;
 
-/* Everything is borrowed and must outlive it. */
+/* Everything is borrowed and must outlive the object. */
 struct control_params {
     struct loop *loop;
     const struct conf *conf;
@@ -29,46 +29,45 @@ struct control_params {
     struct cluster_runtime *const *clusters; /* as conf->clusters */
     const struct sources *sources;
     struct hooks *hooks;
-    const struct persist *persist; /* NULL = nothing is kept over restarts */
+    const struct persist *persist; /* NULL = no state is kept over restarts */
     const char *node;
     const char *instance; /* part of the ids of runs */
     uint64_t started_ns;  /* wall clock, and the same moment on the loop's */
     uint64_t started_ms;
     uid_t started_uid;
-    /* What the daemon knows. */
+    /* The state of the daemon. */
     bool (*is_ready)(void *arg);
     bool (*is_stopping)(void *arg);
-    /* Runs may be due. */
+    /* Runs may be due: look at the schedule soon. */
     void (*kick)(void *arg);
     void *arg;
 };
 
-/* Once the watches have loaded what was left of them. Never NULL. Nobody can ask before
- * control_listen(). */
+/* Call it when the watches have loaded their objects of the earlier process, as it counts these.
+ * Never NULL; release with control_destroy(). Nobody can ask before control_listen(). */
 struct control *control_create(const struct control_params *params);
 
-/* Starts to answer on fd (of listener_bind()), which is taken. */
+/* Starts to answer on fd (of listener_bind()), which it takes. */
 void control_listen(struct control *c, int fd);
 
-/* What happens, for those who follow it. A delta, inside sources_events; a source became stale or
- * fresh; something came from a server; a run has ended. */
+/* Writes a delta into the journal and to readers of the source. Inside sources_events.on_delta. */
 void control_delta(struct control *c, struct source from, const struct delta *d);
-/* See above. */
+/* The same for a source that became stale or fresh. Inside sources_events.on_stale. */
 void control_stale(struct control *c, struct source from, bool stale, uint64_t wall_ns);
-/* See above. */
+/* Something came from a server: starts streams whose source has synced meanwhile. */
 void control_progress(struct control *c);
-/* See above. */
+/* Writes the end of a run into the journal. */
 void control_result(struct control *c, const struct hook *hook, const struct history_run *ended);
 
-/* Writes into the journal which watches have begun with what an earlier process has left, which
- * watches and views have synced, and which watches are held or no longer, since the last look: for
- * every now and then. */
+/* Writes into the journal which watches have begun with objects of an earlier process, which
+ * watches and views have synced, and which watches the guard holds or has released, since the last
+ * call. It looks at every source, so call it now and then, not for each event. */
 void control_look(struct control *c);
 
-/* The end of the socket: everybody is cut off. */
+/* Closes the socket and cuts off all clients. Before the end of the loop. */
 void control_close(struct control *c);
 
-/* Frees it and sets *c to NULL; once the loop is gone. NULL is fine. */
+/* Frees the rest and sets *c to NULL. After the end of the loop. NULL is fine. */
 void control_destroy(struct control **c);
 
 #endif

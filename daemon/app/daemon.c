@@ -25,30 +25,33 @@
 #include "io/loop.h"
 #include "io/signals.h"
 
-/* After KILL a process is gone at once; a helper that does not say so is not waited for. */
+/* How long to wait for the end of runs after their SIGKILL. A process is gone at once then; a
+ * helper that does not say so is not waited for any longer. */
 #define LAST_WAIT_MS 5000
 
-/* A disk that does not take what is left by then has lost it. */
+/* How long the state may take to be written at the end (docs/design.md "Programs"). After that the
+ * daemon ends, and changes that were not written are lost. */
 #define SAVE_MS 5000
 
-/* The status line looks at every watch: not for each of a thousand events. */
+/* The status line looks at every watch, so it is not made for each of a thousand events. */
 #define STATUS_EVERY_MS 250
 
 enum daemon_state {
-    DAEMON_STARTING, /* READY is not said yet */
+    DAEMON_STARTING, /* not ready yet (docs/design.md "Readiness") */
     DAEMON_READY,
-    DAEMON_STOPPING, /* runs under way may end */
-    DAEMON_KILLING,  /* they were told to */
-    DAEMON_SAVING,   /* they have ended; what is known goes to disk */
+    DAEMON_STOPPING, /* no new runs; those under way may end */
+    DAEMON_KILLING,  /* stop_timeout is over: runs under way are being killed */
+    DAEMON_SAVING,   /* all runs have ended; the state is written to disk */
 };
 
 struct daemon {
     struct daemon_params params;
     enum daemon_state state;
-    int exit_code; /* --once has failed until it is done */
+    /* EXIT_CODE_FAILED with --once until it is done: a signal before that is a failure. */
+    int exit_code;
     uint64_t started_ns;
     uint64_t started_ms;
-    char instance[32];
+    char instance[32]; /* part of the ids of runs, different at each start */
     struct loop *loop;
     struct signals *signals;
     struct helper_link *link;
@@ -59,9 +62,10 @@ struct daemon {
     struct runner_hook *runner_hooks;
     struct runner *runner;
     struct control *control;
-    struct deadline *timer; /* by state: ready_timeout, stop_timeout, the last wait */
-    struct deadline *tell;  /* the next look at the status */
-    struct deadline *once;  /* --timeout of --once */
+    /* STARTING: ready_timeout; STOPPING: stop_timeout; KILLING: LAST_WAIT_MS. */
+    struct deadline *timer;
+    struct deadline *tell; /* the next look at the status */
+    struct deadline *once; /* --timeout of --once */
     struct status_line status;
 };
 
@@ -73,6 +77,8 @@ static void on_delta(void *arg, struct source from, const struct delta *d)
     hooks_delta(&dm->hooks, from, d, loop_now_ms(dm->loop));
 }
 
+/* Objects of an earlier process are no news: hooks compare them with their records, but neither the
+ * journal nor readers hear of them. */
 static void on_restored(void *arg, struct source from, const struct delta *d)
 {
     struct daemon *dm = arg;
@@ -110,6 +116,8 @@ static void tell_status(void *arg)
     status_line_tell(&dm->status, dm->sources, dm->hooks.n, loop_now_ms(dm->loop));
 }
 
+/* why: the reason, for the log. READY is said once, and never after a stop has begun
+ * (docs/design.md "Readiness"). */
 static void become_ready(struct daemon *dm, const char *why)
 {
     if (dm->state != DAEMON_STARTING)
@@ -128,6 +136,9 @@ static void check_ready(struct daemon *dm)
         become_ready(dm, "the first runs of all hooks have ended");
 }
 
+/* Something came from a server, or time has passed for a watch. Order: views follow their watches
+ * before anybody looks at them, then the state gets the changes, and hooks are chosen in the next
+ * turn (runner_kick()), so that changes that arrive together are judged together. */
 static void on_progress(void *arg)
 {
     struct daemon *dm = arg;
@@ -145,7 +156,8 @@ static void on_saved(void *arg, bool all)
     const struct daemon *dm = arg;
 
     if (!all)
-        log_warn("not all of the state was written: what ran last may run again",
+        log_warn("state not completely written before the exit: the last runs may be repeated "
+                 "after the restart",
                  KV_STR("state_dir", dm->params.conf->state_dir.v));
     loop_stop(dm->loop);
 }
@@ -157,6 +169,7 @@ static void save(struct daemon *dm)
     persist_flush(dm->persist, SAVE_MS, on_saved);
 }
 
+/* The end of the last run is the moment to write the state: it has all records of runs then. */
 static void check_stopped(struct daemon *dm)
 {
     if ((dm->state == DAEMON_STOPPING || dm->state == DAEMON_KILLING) &&
@@ -177,13 +190,16 @@ static void stop(struct daemon *dm, const char *why)
     dm->state = DAEMON_STOPPING;
     log_info("stopping", KV_STR("because", why), KV_U64("running", runner_running(dm->runner)));
     notify_stopping();
+    /* First the servers: without changes nothing new becomes due. */
     stop_clusters(dm);
     runner_stop(dm->runner);
     deadline_start(dm->timer, dm->params.conf->limits.stop_timeout.v);
     check_stopped(dm);
 }
 
-/* Of --once: what is there once all has synced is what is run for. */
+/* Looks whether --once is done (docs/design.md "Once"). When everything has synced, and no run
+ * waits for a cluster to say which one it is, informerd leaves the servers: changes after that
+ * would keep it from ending. over: --timeout has passed. */
 static void check_once(struct daemon *dm, bool over)
 {
     if (dm->params.once_ms == 0 || dm->state >= DAEMON_STOPPING)
@@ -235,6 +251,7 @@ static void on_timer(void *arg)
         log_warn("stop_timeout has passed: running hooks are killed",
                  KV_U64("running", runner_running(dm->runner)));
         runner_kill_all(dm->runner);
+        /* Each hook gets kill_signal, and SIGKILL after its kill_grace. */
         deadline_start(dm->timer, runner_longest_grace_ms(dm->runner) + LAST_WAIT_MS);
         break;
     case DAEMON_KILLING:
@@ -246,7 +263,8 @@ static void on_timer(void *arg)
     }
 }
 
-/* As the first process of a container, main inherits what hooks leave behind. */
+/* As the first process of a container (pid 1), main inherits processes that hooks leave behind, and
+ * must reap them. */
 static void reap(void)
 {
     while (waitpid(-1, NULL, WNOHANG) > 0)
@@ -260,7 +278,7 @@ static void on_signal(void *arg, int number)
         reap();
         break;
     case SIGHUP:
-        log_warn("no reload yet: restart informerd to have its configuration read anew",
+        log_warn("reload is not supported yet: restart informerd to read the changed configuration",
                  KV_STR("signal", "SIGHUP"));
         break;
     default:
@@ -269,6 +287,8 @@ static void on_signal(void *arg, int number)
     }
 }
 
+/* The helper reports ends of fingerprints and of runs in the same way; their ids tell them
+ * apart. */
 static void on_exited(void *arg, const struct helper_link_exit *end)
 {
     struct daemon *dm = arg;
@@ -281,15 +301,18 @@ static void on_opened(void *arg, uint64_t tag, int fd, int error)
 {
     struct daemon *dm = arg;
 
+    /* Each cluster has CRED_ITEMS tags, in the order of conf->clusters. */
     cluster_runtime_opened(dm->clusters[tag / CRED_ITEMS], tag, fd, error);
 }
 
+/* Without the helper nothing can be started any more, and the runs under way end with it
+ * (docs/design.md "Two processes"). */
 static void on_lost(void *arg, const struct err *err)
 {
     struct daemon *dm = arg;
 
     log_error(
-        "the helper process is gone: no hook can run, so informerd ends; systemd starts it anew",
+        "helper process has ended: hooks cannot run, so informerd exits and systemd restarts it",
         KV_ERR(err));
     dm->exit_code = EXIT_CODE_FAILED;
     loop_stop(dm->loop);
@@ -338,6 +361,8 @@ static void build_hooks(struct daemon *dm)
     dm->runner_hooks = build_runner_hooks(conf);
 }
 
+/* Each hook knows now whether its programs have changed, and so which objects are to be renewed:
+ * runs may start. */
 static void on_known(void *arg)
 {
     const struct daemon *dm = arg;
@@ -363,6 +388,8 @@ static void build_persist(struct daemon *dm)
     dm->persist = persist_create(&p, &events, dm);
 }
 
+/* Runs have been chosen or have ended: their records go to disk at once. The runner waits for that
+ * before it starts a run (docs/design.md "Records on disk"). */
 static void on_deliveries(void *arg)
 {
     const struct daemon *dm = arg;
@@ -431,6 +458,9 @@ static void build_control(struct daemon *dm)
     dm->control = control_create(&p);
 }
 
+/* The order matters. Hooks point to sources. persist loads both before anything moves. The runner
+ * waits for the state driver of persist. control counts what the watches have loaded, and must be
+ * there before a cluster brings the first delta. Nothing calls back before the loop runs. */
 static void build(struct daemon *dm)
 {
     static const int signal_numbers[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
@@ -464,6 +494,9 @@ static void build(struct daemon *dm)
     free(agent);
 }
 
+/* The reverse of build(): first everything that calls back, then the loop, whose end waits for the
+ * last close callbacks, and then the data that the drivers borrowed. The runner goes before
+ * persist, as its runs wait in the state driver. */
 static void take_down(struct daemon *dm)
 {
     control_close(dm->control);
@@ -494,6 +527,7 @@ int daemon_run(const struct daemon_params *params)
     log_info("started", KV_STR("version", INFORMERD_VERSION), KV_STR("node", params->node_name),
              KV_U64("watches", params->conf->n_watches), KV_U64("hooks", dm.hooks.n));
     deadline_start(dm.timer, params->conf->limits.ready_timeout.v);
+    /* The first status line at once. */
     deadline_start(dm.tell, 0);
     if (params->once_ms > 0)
         deadline_start(dm.once, params->once_ms);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon - the composition root: builds the graph of all layers from the configuration, owns it,
- * and takes it down in reverse.
+ * daemon - the composition root: builds the objects of all layers from the configuration, owns
+ * them, and takes them down in reverse order.
  */
 #ifndef APP_DAEMON_H
 #define APP_DAEMON_H
@@ -14,21 +14,24 @@
 #include "conf/conf.h"
 #include "state/folder.h"
 
-/* What main() prepared with the rights it was started with. Borrowed; must outlive daemon_run(). */
+/* The configuration, and the descriptors that were opened with the rights that informerd was
+ * started with. Borrowed; must outlive daemon_run(). */
 struct daemon_params {
     const struct conf *conf;
     const struct cluster_access_list *cluster_access;
     const char *node_name;
-    int helper_fd;               /* taken */
-    int control_fd;              /* taken; -1 = nobody can ask */
+    int helper_fd;               /* main's end of the socket to the helper; taken */
+    int control_fd;              /* of listener_bind(), taken; -1 = no control socket */
     const struct folder *folder; /* of the state; NULL: nothing is kept */
-    const char *folder_reason;   /* folder NULL: why nothing can be kept, if it should be */
+    /* If folder is NULL: why, when the state should be kept; else NULL. */
+    const char *folder_reason;
     uid_t started_uid;
-    bool dry_run;     /* hooks are not started */
-    uint64_t once_ms; /* not 0: --once, and how long it may take */
+    bool dry_run;     /* no hook is started */
+    uint64_t once_ms; /* not 0: --once, and after how many ms it is given up */
 };
 
-/* Runs until a signal ends it or the helper is lost. Returns the exit code. */
+/* Runs until a signal ends it, --once is done, or the helper is lost. Returns the exit code
+ * (docs/design.md "Exit codes"). */
 int daemon_run(const struct daemon_params *params);
 
 #endif

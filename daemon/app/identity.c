@@ -12,7 +12,8 @@
 
 static enum err_kind find_group(const char *name, gid_t *gid, struct err *err)
 {
-    const struct group *g = getgrnam(name); /* before the loop runs: one thread */
+    /* Not thread-safe: called before the loop and its threads run. */
+    const struct group *g = getgrnam(name);
 
     if (g == NULL)
         return err_set(err, ERR_CONFIG, 0,
@@ -27,6 +28,7 @@ static void find_groups(const char *user, struct identity *id)
     int n = 32;
 
     id->groups = mem_array((size_t)n, sizeof(gid_t));
+    /* getgrouplist() sets n to the number of groups when the array is too small. */
     while (getgrouplist(user, id->gid, id->groups, &n) < 0)
         id->groups = mem_realloc(id->groups, (size_t)n * sizeof(gid_t));
     id->group_count = (size_t)n;
@@ -107,10 +109,13 @@ void identity_fini(struct identity *id)
 
 enum err_kind identity_become(const struct identity *id, struct err *err)
 {
+    /* Groups first: once the uid has changed, the process may not change them any more. All three
+     * ids are set, so that no saved id leads back to root. */
     if (setgroups(id->group_count, id->groups) != 0 || setresgid(id->gid, id->gid, id->gid) != 0 ||
         setresuid(id->uid, id->uid, id->uid) != 0)
         return err_set(err, ERR_IO, errno, "cannot become uid %u: %s", (unsigned)id->uid,
                        strerror(errno));
+    /* Must fail; if it does not, the parsers would run with root's rights in reach. */
     if (id->uid != 0 && setuid(0) == 0)
         return err_set(err, ERR_IO, 0, "privileges could be taken back after dropping them");
     return ERR_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identity - users and groups by name, and becoming one of them.
+ * identity - users and groups by name, and how this process becomes one of them.
  */
 #ifndef APP_IDENTITY_H
 #define APP_IDENTITY_H
@@ -19,26 +19,29 @@ struct identity {
     size_t group_count;
 };
 
-/* Looks up a user, and a group that replaces the user's own one ("" = does not). ERR_CONFIG names
- * what does not exist. Release with identity_fini(). */
+/* Looks up a user, with all of the user's groups. group: replaces the user's own main group; ""
+ * = does not. ERR_CONFIG names the user or group that does not exist. Release with
+ * identity_fini(). */
 enum err_kind identity_find(const char *user, const char *group, struct identity *out,
                             struct err *err) MUST_CHECK;
 
-/* Looks up "USER", "USER:GROUP" or ":GROUP"; what is not named becomes -1. ERR_CONFIG as above. */
+/* Looks up "USER", "USER:GROUP" or ":GROUP". A user or group that text does not name becomes -1.
+ * ERR_CONFIG as of identity_find(). */
 enum err_kind identity_find_owner(const char *text, uid_t *uid, gid_t *gid,
                                   struct err *err) MUST_CHECK;
 
-/* The uid of a user; 0 for "", and for one that does not exist, which is told elsewhere. */
+/* The uid of a user; 0 for "", and for a user that does not exist (app/check reports that one). */
 uid_t identity_uid(const char *user) MUST_CHECK;
 
-/* Is a file of that owner (of identity_find_owner()) one that this process can make without being
- * root? */
+/* Could this process give a new file that owner (of identity_find_owner())? Root can give any;
+ * others only themselves and their own groups. */
 bool identity_may_own(uid_t uid, gid_t gid) MUST_CHECK;
 
-/* Frees it. */
+/* Frees the groups; *id is zeroed. */
 void identity_fini(struct identity *id);
 
-/* This process becomes that user for good. ERR_IO if the system refuses. */
+/* This process becomes that user for good. ERR_IO if the system refuses, or if root's rights could
+ * be taken back. */
 enum err_kind identity_become(const struct identity *id, struct err *err) MUST_CHECK;
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 
+/* Has a hook used up its attempts? A parked key alone does not say so: park_exit is an end that the
+ * hook asked for. */
 static bool any_given_up(const struct hooks *hs)
 {
     for (size_t i = 0; i < hs->n; i++)
@@ -19,11 +21,12 @@ static bool any_stale(const struct hook *h)
     return false;
 }
 
+/* A paused hook is not waited for, so the user must hear of it: the exit code may be 0. */
 static void tell_paused(const struct hooks *hs)
 {
     for (size_t i = 0; i < hs->n; i++)
         if (hook_waits_for_people(hs, hs->v[i]) && hook_pending(hs->v[i]) > 0)
-            log_warn("a paused hook was not run: informerctl resume lets it",
+            log_warn("paused hook was not run: informerctl resume lets it run",
                      KV_STR("hook", hs->v[i]->name), KV_U64("waiting", hook_pending(hs->v[i])));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * once - when `informerd --once` is over, and how (docs/design.md "Once"); pure.
+ * once - decides when `informerd --once` is over, and with which exit code (docs/design.md "Once");
+ * pure.
  */
 #ifndef APP_ONCE_H
 #define APP_ONCE_H
@@ -12,19 +13,22 @@
 
 enum { ONCE_GOES_ON = -1 };
 
-/* What there is to judge. */
+/* The state that is judged. */
 struct once_look {
     const struct hooks *hooks;
-    bool synced; /* every watch and view is, by what a server has said */
-    bool over;   /* --timeout has passed */
+    /* Every watch and view has synced with a server, not with restored objects alone. */
+    bool synced;
+    bool over; /* --timeout has passed */
 };
 
-/* May the servers be left alone? Every source is synced, and none that a hook sees is stale: the
- * hook may wait until it is fresh. */
+/* May informerd leave the servers? Yes when every source has synced and no source of a hook is
+ * stale: a hook may be waiting until its source is fresh. */
 bool once_has_all(const struct once_look *look);
 
-/* ONCE_GOES_ON, or the exit code: OK once every due unit is handled or parked, FAILED if one is
- * not, or has used up its attempts; UNAVAILABLE if a source is not synced when the time is over. */
+/* Returns ONCE_GOES_ON or the exit code. EXIT_CODE_OK when every due work item is handled or
+ * parked; EXIT_CODE_FAILED when a hook has used up its attempts, or work is left when the time is
+ * over; EXIT_CODE_UNAVAILABLE when a source has not synced by then. Logs the hooks that were not
+ * run because they are paused. */
 int once_judge(const struct once_look *look);
 
 #endif

@@ -30,6 +30,7 @@ static const char usage[] =
     "  -V, --version          print the version\n"
     "  -h, --help             print this text\n";
 
+/* Long options without a letter get numbers that no character has. */
 enum {
     OPT_LOG_LEVEL = 256,
     OPT_LOG_FORMAT,
@@ -57,6 +58,7 @@ static const struct option long_options[] = {
     {NULL,           0,                 NULL, 0               },
 };
 
+/* The index of a word in a list that ends with NULL, or -1. */
 static int word_index(const char *const *words, const char *word)
 {
     for (int i = 0; words[i] != NULL; i++)
@@ -95,6 +97,8 @@ static int pick_subject(struct rbac_subject *out, const char *text)
     return EXIT_CODE_USAGE;
 }
 
+/* Takes one option. Returns -1 to go on, or the exit code; so do pick_word(), pick_timeout() and
+ * pick_subject(). */
 static int take(struct options *o, int opt)
 {
     switch (opt) {
@@ -136,7 +140,8 @@ static int take(struct options *o, int opt)
     }
 }
 
-/* argument: the first that is no option, NULL = none. */
+/* Finds options that do not fit together. argument: the first argument that is no option, or
+ * NULL. */
 static int check_whole(const struct options *o, const char *argument)
 {
     if (o->timeout_ms > 0 && !o->once)

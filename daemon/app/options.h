@@ -21,19 +21,19 @@ enum exit_code {
 
 struct options {
     const char *config;
-    bool check;                  /* only read the configuration and tell what is wrong */
-    bool print_config;           /* the same, and print it if nothing is */
-    bool print_rbac;             /* print the roles that it needs */
-    bool once;                   /* sync, run what is due, end */
-    bool dry_run;                /* start no hook, say what would run */
-    uint64_t timeout_ms;         /* of once; 0 = limits.ready_timeout */
-    struct rbac_subject subject; /* of print_rbac; no name = to be found out */
+    bool check;                  /* read the configuration, tell all errors, and end */
+    bool print_config;           /* the same; if there is no error, print the configuration */
+    bool print_rbac;             /* print the roles that the configuration needs */
+    bool once;                   /* sync, run the hooks that are due, and end */
+    bool dry_run;                /* start no hook, log what would run */
+    uint64_t timeout_ms;         /* of --once; 0 = limits.ready_timeout */
+    struct rbac_subject subject; /* of --print-rbac; without a name: whom the credential names */
     int log_level;               /* index of log_level_words, or -1 = as configured */
     int log_format;              /* index of log_format_words, or -1 */
 };
 
-/* Reads argv into *o. Returns -1 to go on, else the exit code: after -h or -V, or a usage error
- * that was printed to stderr. */
+/* Reads argv into *o, whose strings are borrowed from argv. Returns -1 to go on, or the exit code:
+ * after -h or -V, or after a usage error, which has been printed to stderr. */
 int options_parse(struct options *o, int argc, char **argv);
 
 #endif

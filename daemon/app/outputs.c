@@ -15,6 +15,7 @@ char *outputs_template(const struct conf_hook *h, const char *node_name)
 
 char *outputs_folder(const struct conf_hook *h)
 {
+    /* Any values will do: only the part before the first variable is used. */
     static const struct path_template_values any = {
         {"a", "a", "a", "a"}
     };
@@ -29,7 +30,8 @@ char *outputs_folder(const struct conf_hook *h)
     return folder;
 }
 
-/* An array of copies, to be freed with them; NULL if there is no program. */
+/* Copies a program and its arguments, with ${file} replaced if file is not NULL. NULL if there is
+ * no program. free_argv() frees the array and its strings. */
 static char **copy_argv(const struct conf_list *list, const char *file)
 {
     char **argv = list->n > 0 ? mem_array(list->n + 1, sizeof(*argv)) : NULL;
@@ -40,7 +42,8 @@ static char **copy_argv(const struct conf_list *list, const char *file)
     return argv;
 }
 
-/* A name of a node is taken as it comes. */
+/* The template was checked by conf before ${node_name} was replaced. The name of a node may hold
+ * anything, so the result is checked again. */
 static enum err_kind check_template(const char *template, struct err *err)
 {
     unsigned used;
@@ -61,6 +64,8 @@ enum err_kind outputs_fill(const struct conf_hook *h, const char *node_name,
     o = MEM_NEW(struct helper_output, .path = template, .mode = (mode_t)h->output_mode.v,
                 .set_owner = h->output_owner.v[0] != '\0');
     out->output = o;
+    /* The helper replaces ${file} of check, as only it knows the path of the new file. apply has
+     * ${file} only where the hook has one file. */
     out->check = (const char *const *)copy_argv(&h->check, NULL);
     out->apply =
         (const char *const *)copy_argv(&h->apply, h->mode.v != CONF_MODE_OBJECT ? template : NULL);
@@ -71,10 +76,11 @@ enum err_kind outputs_fill(const struct conf_hook *h, const char *node_name,
 
 static void free_const(const void *p)
 {
-    void *persist;
+    void *memory;
 
-    memcpy(&persist, &p, sizeof(persist)); /* made here, const for its users only */
-    free(persist);
+    /* The memory was allocated here and is const for its users only; -Wcast-qual refuses a cast. */
+    memcpy(&memory, &p, sizeof(memory));
+    free(memory);
 }
 
 static void free_argv(const char *const *argv)

@@ -18,12 +18,16 @@
 #include "io/loop.h"
 #include "state/boot_id.h"
 
-/* What no configuration has had for so long is forgotten. */
+/* Seconds until an item that no configuration has any more is forgotten
+ * (docs/design.md "Missed deletes"). */
 #define GRACE_S ((uint64_t)7 * 24 * 3600)
 
-/* Bytes of the file: ten times what a large cluster's Services and EndpointSlices take. */
+/* Bytes of the file (docs/design.md "Records on disk"): ten times what the Services and
+ * EndpointSlices of a large cluster take. */
 #define STATE_SIZE ((uint64_t)1 << 30)
 
+/* How long the state driver waits after a failed write, and persist between two looks at bookmarks
+ * and contacts. */
 #define RETRY_MS 5000
 #define SWEEP_MS 10000
 
@@ -33,20 +37,22 @@ struct persist {
     void *arg;
     struct ids *ids;
     struct state_driver *state_driver;
-    struct persist_watch *watches; /* the first ones of equal ones */
+    struct persist_watch *watches; /* one of each group of equal watches */
     size_t watch_count;
-    struct persist_watch **by_watch; /* the same, sorted by their watch */
-    struct persist_hook *hooks;      /* as conf->hooks */
-    struct persist_cluster **clusters;
-    uint64_t *cluster_items;
+    struct persist_watch **by_watch;   /* pointers to these, sorted by address of the watch */
+    struct persist_hook *hooks;        /* as conf->hooks */
+    struct persist_cluster **clusters; /* as conf->clusters */
+    uint64_t *cluster_items;           /* the same: their rows in the state */
     struct persist_programs *programs;
-    struct persist_removed gone;
-    struct list dirty;      /* streams */
-    struct deadline *sweep; /* bookmarks and contacts come without a change of an object */
+    struct persist_removed removed;
+    struct list dirty; /* scopes with objects in the batch, whose version is not yet in it */
+    /* Bookmarks and contacts come without a change of an object, so they are looked at by time. */
+    struct deadline *sweep;
     void (*flushed)(void *arg, bool all);
     char boot_id[BOOT_ID_LEN + 1];
 };
 
+/* Is anything written at all? With --dry-run the state is read, but never written. */
 static bool keeps(const struct persist *m)
 {
     return m->params.folder != NULL && !m->params.forgets;
@@ -60,7 +66,7 @@ static struct persist_now now_of(const struct persist *m)
                                 .boot_id = m->boot_id};
 }
 
-/* ---- Out. */
+/* ---- From watches and hooks to the state. */
 
 static int by_watch(const void *a, const void *b)
 {
@@ -70,6 +76,7 @@ static int by_watch(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* A binary search, as it runs for each object that a list brings. */
 static struct persist_watch *find_watch(struct persist *m, const struct watch *w)
 {
     size_t low = 0;
@@ -87,6 +94,9 @@ static struct persist_watch *find_watch(struct persist *m, const struct watch *w
     return m->by_watch[low];
 }
 
+/* The object goes into the batch now. The version of its scope follows once, at the end of the turn
+ * (put_versions()): it is the same for all objects of this turn, and behind them in the batch. So a
+ * version is never on disk without the objects that it stands for. */
 void persist_kept(struct persist *m, const struct watch *w, size_t scope, struct object *o,
                   bool gone)
 {
@@ -115,12 +125,14 @@ void persist_skipped(struct persist *m, const struct watch *w, const struct skip
 static void put_versions(struct persist *m)
 {
     list_each (pos, tmp, &m->dirty)
-        persist_watch_put_stream(list_entry(pos, struct persist_scope, dirty), now_of(m),
-                                 state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
+        persist_watch_put_scope(list_entry(pos, struct persist_scope, dirty), now_of(m),
+                                state_driver_batch(m->state_driver, STATE_DRIVER_SOON));
 }
 
-/* What a run is about counts as kept when it is known which cluster it is from: it would be of no use
- * to a later process that does not know. */
+/* A delivery record is of no use to a later process that does not know from which cluster the
+ * object was. So while a cluster that has sent its first lists has not said which one it is, the
+ * state driver holds back its commits from the runs that wait for them
+ * (docs/decisions.md "A cold start lists first and asks for the cluster then"). */
 bool persist_awaits(struct persist *m)
 {
     bool any = false;
@@ -139,10 +151,13 @@ void persist_look(struct persist *m, enum state_driver_haste haste)
     put_versions(m);
     for (size_t i = 0; i < m->params.hooks->n; i++)
         persist_hook_put(&m->hooks[i], m->state_driver, haste);
-    if (!deadline_pending(m->sweep)) /* who is idle is not woken */
+    /* Started by a change only, so that an idle daemon is not woken. */
+    if (!deadline_pending(m->sweep))
         deadline_start(m->sweep, SWEEP_MS);
 }
 
+/* Puts versions that moved on by bookmarks alone, and the times of contact. all: also contacts that
+ * are less than a minute newer than those on disk, for the last write of the process. */
 static void sweep(struct persist *m, bool all)
 {
     struct persist_now now = now_of(m);
@@ -159,7 +174,9 @@ static void on_sweep(void *arg)
     sweep(m, false);
 }
 
-/* Also if all that is known is that nobody can tell. */
+/* Puts what is known of a cluster. An empty identity is put as well: it says that the cluster was
+ * asked and cannot tell, while no row at all makes the next start forget the objects
+ * (drop_unnamed()). */
 static void put_identity(struct persist *m, size_t cluster, const struct cluster_identity *id)
 {
     struct buf text = {0};
@@ -172,7 +189,9 @@ static void put_identity(struct persist *m, size_t cluster, const struct cluster
     buf_free(&text);
 }
 
-/* The file begins anew: all there is goes into it. */
+/* The file was damaged or taken away, and begins anew. All rows are put again: first the items,
+ * which the other rows refer to, then the identities, without which the next start would forget the
+ * objects. */
 static void on_lost(void *arg)
 {
     struct persist *m = arg;
@@ -191,6 +210,8 @@ static void on_lost(void *arg)
 
 /* ---- Clusters. */
 
+/* Makes all hooks with this source forget it, and drops the fact that they have seen it: the
+ * objects of the new cluster are then handled as at a first start. */
 static void forget_source(struct persist *m, struct source of, struct batch *b)
 {
     hooks_forget(m->params.hooks, of);
@@ -203,6 +224,8 @@ static void forget_source(struct persist *m, struct source of, struct batch *b)
     }
 }
 
+/* Forgets all that is known of a watch: in its rows, in the watch itself, in views of it, and in
+ * the hooks that have it or such a view as a source. */
 static void forget(struct persist *m, struct persist_watch *mw, struct batch *b)
 {
     const struct conf *conf = m->params.conf;
@@ -224,7 +247,8 @@ static void on_foreign(void *arg, struct persist_watch *mw)
     persist_look(m, STATE_DRIVER_NOW);
 }
 
-/* A hook that comes back later would be told that all is gone that it knew of that one. */
+/* A hook or watch that is out of the configuration now may come back within seven days. With its
+ * rows it would then be told DELETED for each object of the old cluster, so the rows go now. */
 static void on_replaced(void *arg)
 {
     struct persist *m = arg;
@@ -239,6 +263,8 @@ static void on_progress(void *arg)
     m->events->on_progress(m->arg);
 }
 
+/* on_foreign() has dropped the rows of another cluster in the same turn, so the new identity and
+ * these drops are committed together. */
 static void on_identity(void *arg, size_t index, const struct cluster_identity *id)
 {
     put_identity(arg, index, id);
@@ -260,6 +286,8 @@ static void on_ready(void *arg)
     m->events->on_ready(m->arg);
 }
 
+/* digest NULL: the programs could not be read. Then the hook keeps what it knew, and does not run
+ * again for that. */
 static void on_program(void *arg, size_t hook, const struct digest *digest)
 {
     struct persist *m = arg;
@@ -287,9 +315,11 @@ static void ask_for_programs(struct persist *m)
     m->programs = persist_programs_create(&p, &events, m);
 }
 
-/* ---- In. */
+/* ---- From the state to watches and hooks, at the start. */
 
-/* Of equal watches the one that is known from the last time, else the first one. */
+/* Equal watches are one watch with several names, and its rows are kept under one of them. The name
+ * that the state knows already is taken, so that a new equal watch before it in the configuration
+ * does not make informerd forget the rows; else the first name. */
 static const struct conf_watch *kept_as(const struct persist *m, size_t first)
 {
     const struct conf *conf = m->params.conf;
@@ -310,6 +340,7 @@ static void load_watches(struct persist *m, const struct restore *r, struct batc
     for (size_t i = 0; i < conf->n_watches; i++) {
         struct persist_watch *mw = &m->watches[m->watch_count];
 
+        /* An equal watch came before and has the rows. */
         if (conf->watches[i].first != i)
             continue;
         *mw = (struct persist_watch){.watch = sources_watches(m->params.sources)[i].watch,
@@ -322,7 +353,7 @@ static void load_watches(struct persist *m, const struct restore *r, struct batc
     qsort(m->by_watch, m->watch_count, sizeof(struct persist_watch *), by_watch);
 }
 
-/* The watch that has the keys of a source: of a view, the one of its Services. */
+/* The watch whose keys a source has: of a view, the watch of its Services. */
 static struct persist_watch *watch_of(struct persist *m, const char *source)
 {
     const struct conf_view *v = conf_find_view(m->params.conf, source);
@@ -330,19 +361,22 @@ static struct persist_watch *watch_of(struct persist *m, const char *source)
     return find_watch(m, sources_find(m->params.sources, v != NULL ? v->services.v : source).watch);
 }
 
-/* Lives that came behind another one of their key, or those that did not. */
-static void know_lives(struct persist_watch *mw, const struct restore_delivery *deliveries,
-                       size_t n, bool heirs)
+/* Tells the watch of the incarnations that a hook knows. heirs: true = those that came after
+ * another incarnation of their key, false = the others. An incarnation that has ended is left out:
+ * its object is known to be gone. */
+static void know_incarnations(struct persist_watch *mw, const struct restore_delivery *deliveries,
+                              size_t n, bool successors)
 {
     for (size_t i = 0; i < n; i++) {
         const struct delivery_record *m = &deliveries[i].delivery;
 
-        if (!m->is_ended && ((m->note & DELIVERY_HAS_PREDECESSOR) != 0) == heirs)
+        if (!m->is_ended && ((m->note & DELIVERY_HAS_PREDECESSOR) != 0) == successors)
             persist_watch_know(mw, m->key, m->uid);
     }
 }
 
-/* Of two lives of a key the last one is there. */
+/* Of two incarnations of a key the later one is in the cluster. It is told first, as
+ * persist_watch_know() ignores a key that the cache has already. */
 static void load_known(struct persist *m, const struct persist_hook *mh, const struct restore *r)
 {
     for (size_t i = 0; i < mh->hook->source_count; i++) {
@@ -350,8 +384,8 @@ static void load_known(struct persist *m, const struct persist_hook *mh, const s
         size_t n;
         const struct restore_delivery *deliveries = restore_deliveries(r, mh->sources[i].item, &n);
 
-        know_lives(mw, deliveries, n, true);
-        know_lives(mw, deliveries, n, false);
+        know_incarnations(mw, deliveries, n, true);
+        know_incarnations(mw, deliveries, n, false);
     }
 }
 
@@ -372,10 +406,13 @@ static void load_hooks(struct persist *m, const struct restore *r, struct batch 
         persist_hook_init(mh, m->params.conf, m->ids, b);
         persist_hook_load(mh, r, now, b);
         load_known(m, mh, r);
+        /* Behind the load, which has read the digest of the programs that is put here. */
         persist_hook_put_facts(mh, b);
     }
 }
 
+/* After the watches: a cluster with loaded objects begins in another state than one without.
+ * Identities are looked up before ids_use() makes an item for a new name. */
 static void load_clusters(struct persist *m, const struct restore *r, struct batch *b)
 {
     static const struct persist_cluster_events events = {on_foreign, on_replaced, on_identity,
@@ -401,8 +438,10 @@ static void load_clusters(struct persist *m, const struct restore *r, struct bat
     }
 }
 
-/* The last process ended before it was known which cluster that was: it may be another one now, and
- * what that one does not have would count as deleted. */
+/* The last process ended before the cluster had said which one it is. The cluster may be another
+ * one now, and objects that it does not have would count as deleted. So its objects and delivery
+ * records are forgotten
+ * (docs/decisions.md "A cold start lists first and asks for the cluster then"). */
 static void drop_unnamed(struct persist *m, const struct restore *r, struct batch *b)
 {
     bool any = false;
@@ -414,7 +453,8 @@ static void drop_unnamed(struct persist *m, const struct restore *r, struct batc
 
         if (mw->state == PERSIST_WATCH_EMPTY || restore_value(r, item, ROW_IDENTITY).p != NULL)
             continue;
-        log_warn("what was kept is forgotten: the cluster had not said yet which one it is",
+        log_warn("saved state of the watch discarded: the cluster identity was unknown when it was "
+                 "saved",
                  KV_STR("cluster", of), KV_STR("watch", mw->conf->name.v));
         forget(m, mw, b);
         any = true;
@@ -427,16 +467,19 @@ static void load(struct persist *m, const struct restore *r)
 {
     struct batch *b = state_driver_batch(m->state_driver, STATE_DRIVER_NOW);
 
+    /* Watches first: hooks tell them which incarnations they know. Items are swept when everything
+     * in the configuration has been used. */
     load_watches(m, r, b);
     load_hooks(m, r, b);
     drop_unnamed(m, r, b);
     load_clusters(m, r, b);
-    persist_removed_load(&m->gone, r, m->ids, m->params.hooks);
+    persist_removed_load(&m->removed, r, m->ids, m->params.hooks);
     ids_sweep(m->ids, b, now_of(m).wall_ns / 1000000000, GRACE_S);
     persist_look(m, STATE_DRIVER_NOW);
 }
 
-static void create_keeper(struct persist *m, bool reset)
+/* reset: the file could not be read and not be set aside, so the first batch must empty it. */
+static void create_state_driver(struct persist *m, bool reset)
 {
     static const struct state_driver_events events = {on_lost};
     const struct state_driver_params p = {.loop = m->params.loop,
@@ -462,17 +505,19 @@ struct persist *persist_create(const struct persist_params *params,
     boot_id_read(m->boot_id);
     enum loader_found found = restore_read(&r, params->folder, &err);
     if (found == LOADER_ASIDE || found == LOADER_FAILED)
-        log_warn("the state of the last time cannot be used: all begins anew", KV_ERR(&err));
+        log_warn("state reset: the saved state cannot be used, so this start is like a first start",
+                 KV_ERR(&err));
     m->ids = r.ids;
-    create_keeper(m, found == LOADER_FAILED);
+    create_state_driver(m, found == LOADER_FAILED);
     load(m, &r);
+    /* Taken over by m. */
     r.ids = NULL;
     restore_fini(&r);
     ask_for_programs(m);
     return m;
 }
 
-/* ---- The rest. */
+/* ---- Commands, status and end. */
 
 bool persist_guard(const struct persist *m, const struct watch *w, bool accept)
 {
@@ -489,7 +534,7 @@ struct state_driver *persist_state_driver(const struct persist *m)
 
 const struct persist_removed *persist_removed(const struct persist *m)
 {
-    return &m->gone;
+    return &m->removed;
 }
 
 struct state_driver_status persist_status(const struct persist *m)
@@ -533,7 +578,7 @@ void persist_dispose(struct persist **mp)
         persist_hook_fini(&m->hooks[i]);
     for (size_t i = 0; i < m->watch_count; i++)
         persist_watch_fini(&m->watches[i]);
-    persist_removed_fini(&m->gone);
+    persist_removed_fini(&m->removed);
     state_driver_dispose(&m->state_driver);
     ids_destroy(&m->ids);
     free(m->clusters);

@@ -11,19 +11,22 @@
 #include "io/deadline.h"
 #include "io/loop.h"
 
-/* A cluster that is not the one that hooks were told of is asked again so often. */
+/* How often a cluster that is held is asked again which one it is: its address may have pointed to
+ * the wrong cluster for a while only
+ * (docs/decisions.md "Another cluster waits until a person accepts it"). */
 #define ASK_AGAIN_MS ((uint64_t)5000)
 
-/* Runs are not held up for longer by one that does not say who it is. */
+/* How long runs wait for a cluster to say which one it is. */
 #define AWAITED_MS 1000
 
 enum persist_cluster_state {
-    CLUSTER_EMPTY,   /* nothing was loaded: it may be any, and is asked after its first lists */
-    CLUSTER_AWAITED, /* the same, and they have come */
-    CLUSTER_SILENT,  /* the same, and it takes its time */
-    CLUSTER_WAITING, /* what was loaded is shown to nobody before it is known whose it is */
-    CLUSTER_KNOWN,
-    CLUSTER_HELD, /* another one answers than hooks know: nothing is taken from it */
+    /* No objects were loaded: any cluster will do, and is asked after the first lists. */
+    CLUSTER_EMPTY,
+    CLUSTER_AWAITED, /* EMPTY, and first lists have come: runs wait for the answer */
+    CLUSTER_SILENT,  /* EMPTY, and no answer came in time: runs do not wait any more */
+    CLUSTER_WAITING, /* objects were loaded, and cluster identity unknown: the server has not answered yet */
+    CLUSTER_KNOWN, /* the cluster has answered */
+    CLUSTER_HELD,  /* another cluster answers than hooks know: nothing is taken from it */
 };
 
 struct persist_cluster {
@@ -31,19 +34,20 @@ struct persist_cluster {
     const struct persist_cluster_events *events;
     void *arg;
     const struct conf_cluster *conf;
-    struct cluster_identity id;      /* what is known of it */
+    struct cluster_identity id;      /* all that is known of the cluster */
     struct cluster_identity *ids_of; /* by watch: of the cluster that its objects are from */
-    struct cluster_identity answer;  /* the last one */
-    size_t foreign;                  /* watches that have objects of another one than that, .. */
-    const struct cluster_identity *
-        conflict; /* .. and what one of them is from that somebody was told of; NULL = nobody was */
+    struct cluster_identity answer;  /* the last answer of a server */
+    size_t foreign;                  /* watches with objects of another cluster than the answer */
+    /* The cluster of one of those whose objects hooks know; NULL = hooks know of none. */
+    const struct cluster_identity *conflict;
     enum persist_cluster_state state;
     struct cluster_runtime *cluster_runtime;
-    struct deadline *patience; /* AWAITED: AWAITED_MS; WAITING, KNOWN: start_stale.after; HELD: to
-                                  ask again */
-    char trouble[512];
+    /* AWAITED: AWAITED_MS; WAITING, KNOWN: start_stale.after; HELD: until the next question. */
+    struct deadline *patience;
+    char trouble[512]; /* "" = none */
 };
 
+/* The identity of a cluster of that name as the state has it; empty if the state has none. */
 static struct cluster_identity id_kept(const struct restore *r, struct ids *ids, const char *name)
 {
     struct cluster_identity id = {0};
@@ -58,7 +62,7 @@ static bool is_of(const struct persist_cluster *c, const struct persist_watch *m
     return strcmp(mw->conf->cluster.v, c->conf->name.v) == 0;
 }
 
-/* fn for each watch of the cluster that has loaded something. */
+/* Calls fn for each watch of the cluster that has loaded objects. */
 static void each_loaded(struct persist_cluster *c,
                         void (*fn)(struct persist_cluster *c, struct persist_watch *mw))
 {
@@ -67,6 +71,9 @@ static void each_loaded(struct persist_cluster *c,
             fn(c, &c->params.watches[i]);
 }
 
+/* The cluster waits for an answer, as this watch has loaded objects. The watch may have been moved
+ * from another cluster, or the cluster renamed: the objects are from the cluster that the state
+ * names. */
 static void wait_for(struct persist_cluster *c, struct persist_watch *mw)
 {
     const char *was_of = mw->was_of != NULL ? mw->was_of : c->conf->name.v;
@@ -94,8 +101,9 @@ struct persist_cluster *persist_cluster_create(const struct persist_cluster_para
     return c;
 }
 
-/* ---- It has answered. */
+/* ---- A server has answered which cluster it is. */
 
+/* Gives the loaded objects of a watch to hooks and views. */
 static void show(struct persist_cluster *c, struct persist_watch *mw)
 {
     const char *began = restore_status_began(mw->watch);
@@ -103,8 +111,8 @@ static void show(struct persist_cluster *c, struct persist_watch *mw)
 
     mw->state = PERSIST_WATCH_SHOWN;
     log_emit(LOG_LVL_INFO,
-             goes_on ? "watch goes on from what was kept"
-                     : "watch is listed and compared with what was kept",
+             goes_on ? "watch resumes from the saved state"
+                     : "watch is listed and compared with the saved state",
              LOG_FIELDS(KV_STR("cluster", c->conf->name.v), KV_STR("watch", mw->conf->name.v),
                         KV_U64("objects", store_count(watch_store(mw->watch)))));
     sources_restore(c->params.sources, mw->watch);
@@ -116,7 +124,7 @@ static enum cluster_identity_relation relation(const struct persist_cluster *c,
     return cluster_identity_compare(&c->ids_of[mw - c->params.watches], &c->answer);
 }
 
-/* "uid X", or what else is known. */
+/* Writes for people what an identity is: "kube-system uid X", or how else the cluster is known. */
 static void put_name(const struct cluster_identity *id, char *out, size_t n)
 {
     if (id->uid[0] != '\0')
@@ -125,7 +133,9 @@ static void put_name(const struct cluster_identity *id, char *out, size_t n)
         snprintf(out, n, "%s", id->authorities.n > 0 ? "known by its CA" : "unknown");
 }
 
-/* Hooks know of what another one has had: they are not told that all of it is gone. */
+/* Another cluster answers than the one whose objects hooks know. Its lists lack those objects, but
+ * they did not end: so nothing is taken from it until the known cluster answers or a person accepts
+ * this one. */
 static void hold(struct persist_cluster *c, const struct cluster_identity *known)
 {
     char was[160];
@@ -134,10 +144,9 @@ static void hold(struct persist_cluster *c, const struct cluster_identity *known
     put_name(known, was, sizeof(was));
     put_name(&c->answer, is, sizeof(is));
     if (c->state != CLUSTER_HELD)
-        log_error(
-            "another cluster answers: nothing is taken from it before the right one answers, or "
-            "informerctl guard accept makes it the right one",
-            KV_STR("cluster", c->conf->name.v), KV_STR("known", was), KV_STR("answers", is));
+        log_error("another cluster answers: watches are held until the known cluster answers again "
+                  "or informerctl guard accept WATCH accepts the new one",
+                  KV_STR("cluster", c->conf->name.v), KV_STR("known", was), KV_STR("answers", is));
     c->state = CLUSTER_HELD;
     snprintf(c->trouble, sizeof(c->trouble),
              "cluster %s: another cluster answers (%s) than the one that is followed (%s): "
@@ -151,7 +160,8 @@ static bool is_replaced(const struct persist_cluster *c)
     return cluster_identity_compare(&c->id, &c->answer) == CLUSTER_IDENTITY_OTHER;
 }
 
-/* All that its watches have from now on is of the cluster that has answered. */
+/* From now on all objects of the watches are from the cluster that has answered. A cluster that is
+ * the same one may have told more of itself than before, such as a new CA. */
 static void take_over(struct persist_cluster *c)
 {
     if (is_replaced(c))
@@ -168,6 +178,8 @@ static void take_over(struct persist_cluster *c)
     c->events->on_identity(c->arg, c->params.index, &c->id);
 }
 
+/* Decides what becomes of the loaded objects of one watch, now that the cluster has answered, and
+ * lets the watch begin. */
 static void look_at(struct persist_cluster *c, struct persist_watch *mw)
 {
     if (mw->state == PERSIST_WATCH_LOADED) {
@@ -179,8 +191,9 @@ static void look_at(struct persist_cluster *c, struct persist_watch *mw)
     cluster_runtime_follow(c->cluster_runtime, mw->watch);
 }
 
-/* Looks for watches that have objects of another cluster than has answered: foreign; and for one of them
- * that somebody was told of: its cluster. */
+/* Counts a watch whose objects are from another cluster than the one that has answered. If hooks
+ * and views have these objects already (SHOWN), that is a conflict, and the other cluster is
+ * held. */
 static void note_foreign(struct persist_cluster *c, struct persist_watch *mw)
 {
     if (relation(c, mw) != CLUSTER_IDENTITY_OTHER)
@@ -190,22 +203,27 @@ static void note_foreign(struct persist_cluster *c, struct persist_watch *mw)
     c->foreign++;
 }
 
-/* It is the one that was known before, or nothing is known that tells them apart. */
+/* The answer fits what hooks know. If another cluster was held before, the watches try at once. */
 static void release(struct persist_cluster *c)
 {
     if (c->state == CLUSTER_HELD) {
-        log_warn("the right cluster answers again", KV_STR("cluster", c->conf->name.v));
+        log_warn("the known cluster answers again: watches are no longer held",
+                 KV_STR("cluster", c->conf->name.v));
         deadline_stop(c->patience);
         cluster_runtime_retry(c->cluster_runtime);
     }
 }
 
-/* A server that does not say it any more may still be the other one. */
+/* While another cluster is held by its uid, an answer without a uid does not end that: the same
+ * server may just have lost the right to tell it. */
 static bool stays_held(const struct persist_cluster *c, const struct cluster_identity *id)
 {
     return c->state == CLUSTER_HELD && id->uid[0] == '\0' && c->answer.uid[0] != '\0';
 }
 
+/* A server has answered: may objects be taken from it? Runs for each answer, and decides in this
+ * order: a conflict with what hooks know holds everything; objects that nobody has seen yet are
+ * dropped; what is left is shown. */
 static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
 {
     struct persist_cluster *c = arg;
@@ -221,13 +239,14 @@ static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
         return false;
     }
     if (c->foreign > 0)
-        log_warn("another cluster than before: what was kept is forgotten, and nothing counts as "
-                 "deleted",
+        log_warn("state of the cluster reset: the saved state is from another cluster, and no "
+                 "object counts as deleted",
                  KV_STR("cluster", c->conf->name.v), KV_U64("watches", c->foreign));
     if (c->foreign > 0 || is_replaced(c))
         c->events->on_replaced(c->arg);
     release(c);
     each_loaded(c, look_at);
+    /* Views compute when they have the objects of all their watches. */
     if (c->state == CLUSTER_WAITING)
         sources_restored(c->params.sources);
     if (c->state == CLUSTER_AWAITED)
@@ -236,6 +255,8 @@ static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
     return true;
 }
 
+/* Forgets the objects of a watch and lists anew: the watch may have been held back until now, or be
+ * running. */
 static void forget(struct persist_cluster *c, struct persist_watch *mw)
 {
     c->events->on_foreign(c->arg, mw);
@@ -247,12 +268,11 @@ bool persist_cluster_accept(struct persist_cluster *c, bool accept)
 {
     if (c->state != CLUSTER_HELD)
         return false;
-    if (!accept) /* it is refused already, and stays so */
+    if (!accept) /* nothing is taken from that cluster already, and it stays so */
         return true;
-    log_warn(
-        "the other cluster is accepted: all that was known is forgotten, and nothing counts as "
-        "deleted",
-        KV_STR("cluster", c->conf->name.v));
+    log_warn("state of the cluster reset: the other cluster was accepted, and no object counts as "
+             "deleted",
+             KV_STR("cluster", c->conf->name.v));
     deadline_stop(c->patience);
     c->events->on_replaced(c->arg);
     each_loaded(c, forget);
@@ -261,9 +281,10 @@ bool persist_cluster_accept(struct persist_cluster *c, bool accept)
     return true;
 }
 
-/* ---- It has not. */
+/* ---- No server has answered: may the watches begin stale? */
 
-/* Says that it is too old, or why nobody can tell how old it is; NULL: it is not. */
+/* Returns why the objects are too old to begin with, or why nobody can tell how old they are; NULL
+ * if they are young enough. *age_ms: their age, if it is known. */
 static const char *too_old(const struct persist_cluster *c, const struct persist_watch *mw,
                            struct persist_now now, uint64_t *age_ms)
 {
@@ -271,19 +292,22 @@ static const char *too_old(const struct persist_cluster *c, const struct persist
     case CONTACT_KNOWN:
         break;
     case CONTACT_NEVER:
-        return "no server answers, and it is not known when one was last heard "
+        return "no server answers, and the time of the last contact is unknown "
                "(start_stale.max_age): hooks wait";
     case CONTACT_CLOCK_BACK:
-        return "no server answers, and the clock is behind the last contact, so that what was kept "
+        return "no server answers, and the clock is behind the last contact, so the saved state "
                "may be older than start_stale.max_age: hooks wait; set the clock";
     }
     return *age_ms > c->params.conf->start_stale.max_age.v
-               ? "no server answers, what was kept is older than start_stale.max_age: hooks wait"
+               ? "no server answers, and the saved state is older than start_stale.max_age: hooks "
+                 "wait"
                : NULL;
 }
 
-/* May it be another cluster's, as far as is known without an answer? A watch has moved to this one,
- * or this one was renamed. */
+/* May the objects be from another cluster than the configuration means? That is so if the watch was
+ * moved to this cluster, or the cluster was renamed, and the identities that the state has for both
+ * names do not show that they are one cluster
+ * (docs/decisions.md "A watch of unknown cluster or age does not begin stale"). */
 static bool is_doubtful(const struct persist_cluster *c, const struct persist_watch *mw)
 {
     bool renamed = mw->was_of != NULL && strcmp(mw->was_of, c->conf->name.v) != 0;
@@ -293,7 +317,8 @@ static bool is_doubtful(const struct persist_cluster *c, const struct persist_wa
                CLUSTER_IDENTITY_SAME;
 }
 
-/* Has a server said something about its objects? */
+/* Has a server sent anything for this watch? Then its lists decide, and the watch does not begin
+ * stale. */
 static bool is_followed(const struct watch *w)
 {
     for (size_t i = 0; i < watch_list_watch_count(w); i++)
@@ -302,7 +327,8 @@ static bool is_followed(const struct watch *w)
     return false;
 }
 
-/* start_stale: docs/design.md "Stale start". */
+/* Lets a watch begin with the objects of the earlier process, marked stale, if they are young
+ * enough and certainly from this cluster (docs/design.md "Stale start"). */
 static void start_stale(struct persist_cluster *c, struct persist_watch *mw)
 {
     const struct persist_now now = {.ms = loop_now_ms(c->params.loop),
@@ -316,8 +342,10 @@ static void start_stale(struct persist_cluster *c, struct persist_watch *mw)
     if (is_followed(mw->watch) || watch_synced(mw->watch))
         return;
     if (is_doubtful(c, mw)) {
-        log_emit(LOG_LVL_WARN,
-                 "no server answers, and what was kept is from a cluster of another name", fields);
+        log_emit(
+            LOG_LVL_WARN,
+            "no server answers, and the saved state is from a cluster of another name: hooks wait",
+            fields);
         return;
     }
     const char *why_not = too_old(c, mw, now, &age_ms);
@@ -327,15 +355,19 @@ static void start_stale(struct persist_cluster *c, struct persist_watch *mw)
     }
     if (!watch_begin_stale(mw->watch, (struct list_watch_now){.ms = now.ms, .wall_ns = now.wall_ns},
                            age_ms)) {
-        log_emit(LOG_LVL_WARN,
-                 "no server answers, and not enough was kept to begin with: hooks wait", fields);
+        log_emit(LOG_LVL_WARN, "no server answers, and the saved state is incomplete: hooks wait",
+                 fields);
         return;
     }
-    log_emit(LOG_LVL_WARN, "no server answers: hooks run with what was kept (start_stale)", fields);
+    log_emit(LOG_LVL_WARN, "no server answers: hooks run with the saved state (start_stale)",
+             fields);
+    /* SHOWN if the cluster has answered, but not yet with objects of this watch. */
     if (mw->state == PERSIST_WATCH_LOADED)
         show(c, mw);
 }
 
+/* The wait of the state is over. In KNOWN the cluster has answered the question, and may still fail
+ * to list: then watches begin stale as in WAITING. */
 static void on_patience(void *arg)
 {
     struct persist_cluster *c = arg;
@@ -354,7 +386,7 @@ static void on_patience(void *arg)
     c->events->on_progress(c->arg);
 }
 
-/* ---- All of it. */
+/* ---- The cluster as a whole. */
 
 static void hold_back(struct persist_cluster *c, struct persist_watch *mw)
 {
@@ -381,6 +413,8 @@ static bool any_synced(const struct persist_cluster *c)
     return false;
 }
 
+/* The wait begins with the first list, not with the start: before that there is no run that could
+ * wait. */
 bool persist_cluster_awaits(struct persist_cluster *c)
 {
     bool is_heard =
@@ -393,6 +427,8 @@ bool persist_cluster_awaits(struct persist_cluster *c)
     return c->state == CLUSTER_AWAITED;
 }
 
+/* Once a server was asked, an empty identity is one as well: it says that the cluster cannot
+ * tell. */
 const struct cluster_identity *persist_cluster_id(const struct persist_cluster *c)
 {
     bool is_asked =
@@ -402,14 +438,14 @@ const struct cluster_identity *persist_cluster_id(const struct persist_cluster *
     return is_asked && is_nobody ? NULL : &c->id;
 }
 
-/* Each try may end in another way. */
+/* Made when it is asked for, as each try to get an answer may end with another error. */
 static void say_what_it_waits_for(struct persist_cluster *c)
 {
     const char *why =
         c->cluster_runtime != NULL ? cluster_runtime_identity_trouble(c->cluster_runtime) : NULL;
 
     snprintf(c->trouble, sizeof(c->trouble),
-             "cluster %s: it has not said yet which cluster it is%s%s", c->conf->name.v,
+             "cluster %s: identity unknown, the server has not answered yet%s%s", c->conf->name.v,
              why != NULL ? ": " : "", why != NULL ? why : "");
 }
 

@@ -12,11 +12,13 @@
 
 enum { DECIMAL = 10 };
 
+/* Keys of ROW_OWED. They are on disk: never change them. */
 static const char owed_snapshot[] = "snapshot";
 static const char owed_renewal[] = "renewal";
 static const char owed_apply[] = "apply";
 
-/* What may be kept of the last states of a source: of a view, what both its watches may. */
+/* How much may be kept of the last states of the objects of a source. An object of a view is made
+ * of two watches, so the stricter setting of both counts: a larger value keeps less. */
 static enum conf_persist persist_of(const struct conf *conf, const char *name)
 {
     const struct conf_view *v = conf_find_view(conf, name);
@@ -46,7 +48,7 @@ void persist_hook_fini(struct persist_hook *mh)
     free(mh->sources);
 }
 
-/* ---- Out. */
+/* ---- From the hook to the state. */
 
 struct putting {
     struct persist_hook *mh;
@@ -85,6 +87,8 @@ static void put_seen(void *arg, size_t source)
         batch_fact(batch_of(p), &(struct row_fact){.item = s->item, .what = ROW_SEEN});
 }
 
+/* A file whose source is not configured any more keeps the name of that source: the source may come
+ * back. The one file of modes batch and snapshot has no source. */
 static void put_file(void *arg, const struct files_seen *seen)
 {
     const struct putting *p = arg;
@@ -111,6 +115,7 @@ static void drop_file(void *arg, struct str path)
     batch_drop_fact(batch_of(p), p->mh->item, ROW_OUTPUT, path);
 }
 
+/* A flag is a fact that is there or not; it has no value. */
 static void put_flag(const struct putting *p, enum row_what what, const char *key, bool is)
 {
     if (is)
@@ -131,7 +136,9 @@ static void put_forgotten(const struct putting *p, uint64_t n)
     buf_free(&text);
 }
 
-static void put_persist(struct putting *p)
+/* Puts what the hook owes as a whole, as far as it has changed. A pause is put at once, whatever
+ * the haste of the rest: nobody else knows that a person paused the hook. */
+static void put_record(struct putting *p)
 {
     struct hook_record now = hook_record_of(p->mh->hook);
     struct hook_record was = p->mh->put;
@@ -159,9 +166,10 @@ void persist_hook_put(struct persist_hook *mh, struct state_driver *k,
     struct putting p = {mh, k, haste};
 
     delivery_log_put(&mh->hook->queue, &deliveries, &p);
-    strays_put(&mh->hook->strays, &files, &p); /* first: a path may be another key's by now */
+    /* Before files_put(): the path of a stray may be the file of another key now. */
+    strays_put(&mh->hook->strays, &files, &p);
     files_put(&mh->hook->files, &files, &p);
-    put_persist(&p);
+    put_record(&p);
 }
 
 static void put_digest(const struct persist_hook *mh, enum row_what what, struct digest d,
@@ -183,6 +191,7 @@ void persist_hook_put_facts(const struct persist_hook *mh, struct batch *b)
                &(struct row_fact){.item = mh->item, .what = ROW_BOOT, .value = str_c(mh->boot_id)});
 }
 
+/* mh->put is cleared, so that put_record() finds everything changed that is set. */
 void persist_hook_lost(struct persist_hook *mh, struct batch *b)
 {
     delivery_log_touch_all(&mh->hook->queue);
@@ -192,9 +201,9 @@ void persist_hook_lost(struct persist_hook *mh, struct batch *b)
     persist_hook_put_facts(mh, b);
 }
 
-/* ---- In. */
+/* ---- From the state to the hook. */
 
-/* A last state that is on disk, though it is not to be any more (persist). */
+/* Is the body of a last state on disk that `persist` does not allow any more? */
 static bool tells_too_much(const struct persist_source *s, const struct delivery_record *m)
 {
     return s->persist != CONF_PERSIST_FULL && m->last != NULL && !object_is_bare(m->last);
@@ -212,14 +221,15 @@ static void load_deliveries(struct persist_hook *mh, size_t source, const struct
         if (tells_too_much(s, &deliveries[i].delivery))
             persist_row_put_delivery(b, item, &deliveries[i].delivery, s->persist);
         if (!delivery_log_restore(&mh->hook->queue, source, &deliveries[i].delivery, wall_ns))
-            log_debug("a mark says nothing", KV_STR("hook", mh->hook->name),
+            log_debug("delivery record ignored: it cannot be used", KV_STR("hook", mh->hook->name),
                       KV_VIEW("key", deliveries[i].delivery.key));
     }
     if (restore_value(r, item, ROW_SEEN).p != NULL)
         delivery_log_restore_seen(&mh->hook->queue, source);
 }
 
-/* Its watch is not to be remembered: all of it is new (persist). */
+/* With persist = "none" nothing is known over restarts, and all objects are new. Records that an
+ * earlier process put with another setting are dropped. */
 static void drop_deliveries(const struct persist_hook *mh, size_t source, const struct restore *r,
                             struct batch *b)
 {
@@ -251,7 +261,7 @@ static size_t source_named(const struct hook *h, struct str name)
     return i < h->source_count ? i : SIZE_MAX;
 }
 
-/* Digits, as put_forgotten() wrote them. */
+/* Reads the digits that put_forgotten() wrote. */
 static uint64_t number_of(struct str digits)
 {
     uint64_t n = 0;
@@ -279,14 +289,17 @@ static void load_fact(struct persist_hook *mh, const struct restore_fact *fact,
         persist->is_paused = true;
     if (fact->what != ROW_OUTPUT || !persist_row_file(fact->value, &seen, &source))
         return;
+    /* A file without a source is one of modes batch and snapshot. In mode object it is a stray
+     * then: source_named() finds no source without a name. */
     seen.source =
         source.n > 0 || mh->hook->rules.mode == HOOK_OBJECT ? source_named(mh->hook, source) : 0;
     seen.source_name = source;
     strays_restore(mh->hook, &seen);
 }
 
-/* Why does the hook run again for all objects? The effects of its runs may have ended with the boot
- * or the process that they were made in (docs/design.md "Renewal"). NULL = it is not. */
+/* Returns why the hook runs again for all objects, or NULL if it does not: its settings have
+ * changed, or the effects of its runs may have ended with the boot or the process in which they
+ * were made (docs/design.md "Renewal"). */
 static const char *renewal(const struct persist_hook *mh, const struct restore *r)
 {
     if (!persist_row_is_digest(restore_value(r, mh->item, ROW_SETTINGS), mh->settings))
@@ -306,7 +319,8 @@ static const char *renewal(const struct persist_hook *mh, const struct restore *
 
 static void renew(struct persist_hook *mh, const char *why)
 {
-    log_info("all is run again for a hook", KV_STR("hook", mh->hook->name), KV_STR("because", why));
+    log_info("hook runs again for all objects", KV_STR("hook", mh->hook->name),
+             KV_STR("reason", "renew"), KV_STR("because", why));
     hook_record_renew(mh->hook);
     hook_record_renew_why(mh->hook, why);
 }
@@ -318,6 +332,7 @@ void persist_hook_load(struct persist_hook *mh, const struct restore *r, struct 
     struct hook_record persist = {0};
     size_t n;
 
+    /* No earlier process had this hook. */
     if (restore_value(r, mh->item, ROW_SETTINGS).p == NULL)
         return;
     const struct restore_fact *facts = restore_facts(r, mh->item, &n);
@@ -325,6 +340,7 @@ void persist_hook_load(struct persist_hook *mh, const struct restore *r, struct 
         load_fact(mh, &facts[i], &persist);
     load_sources(mh, r, now.wall_ns, b);
     hook_record_restore(mh->hook, &persist, now.ms);
+    /* The records above are on disk as they are. */
     mh->put = persist;
     mh->knows_program = persist_row_digest(program, &mh->program);
     const char *why = renewal(mh, r);
@@ -334,6 +350,8 @@ void persist_hook_load(struct persist_hook *mh, const struct restore *r, struct 
 
 void persist_hook_program(struct persist_hook *mh, struct digest now, struct batch *b)
 {
+    /* A digest that is known for the first time is only noted: nothing shows that the programs were
+     * others before. */
     bool same = mh->knows_program && digest_eq(mh->program, now);
     bool other = mh->knows_program && !same;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist_hook - one hook and its rows: gives it what an earlier process has left, and puts what it
- * knows into batches; for memory.
+ * persist_hook - one hook and its rows: gives the hook the records that an earlier process has
+ * left, and puts its changes into batches; a part of persist.
  */
 #ifndef APP_PERSIST_HOOK_H
 #define APP_PERSIST_HOOK_H
@@ -18,50 +18,52 @@
 #include "hook/hook_record.h"
 #include "io/state_driver.h"
 
-/* Of one of its sources. */
+/* One source of the hook. */
 struct persist_source {
     uint64_t item;
-    enum conf_persist persist; /* of last states */
+    enum conf_persist persist; /* how much may be kept of the last states of its objects */
 };
 
 struct persist_hook {
     struct hook *hook;
     const struct conf_hook *conf;
-    struct digest settings;
-    const char *boot_id; /* "": not known: it may be another boot */
+    struct digest settings; /* hook_text_digest() */
+    const char *boot_id;    /* "": not known, so that it may be another boot than the last one */
     uint64_t item;
     struct persist_source *sources; /* as hook->sources */
-    struct hook_record put;         /* as it was put last */
-    struct digest program;          /* what the last process knew of its programs and files */
+    struct hook_record put;         /* as it is on disk, or in a batch */
+    struct digest program;          /* digest of its programs and files, as far as it is known */
     bool knows_program;
 };
 
-/* hook, conf, settings and boot_id are set. Finds its items, and makes those that are missing. */
+/* Finds the rows of the hook and of its sources, and makes those that are missing. The caller has
+ * set hook, conf, settings and boot_id. */
 void persist_hook_init(struct persist_hook *mh, const struct conf *conf, struct ids *ids,
                        struct batch *b);
 
-/* Frees what it has. */
+/* Frees what the struct owns. */
 void persist_hook_fini(struct persist_hook *mh);
 
-/* Gives the hook what is left of it, before any delta. If its settings are others, or what it did
- * is gone by now, it is to run again. */
+/* Gives the hook the records that the state has of it, before its first delta. Renews the hook if
+ * its settings have changed or the effects of its runs are gone (docs/design.md "Renewal"). */
 void persist_hook_load(struct persist_hook *mh, const struct restore *r, struct persist_now now,
                        struct batch *b);
 
-/* Its programs and files are these. If they were others, all is to run again. */
+/* The programs and files of the hook have this digest now. If it was another one before, the hook
+ * is renewed. */
 void persist_hook_program(struct persist_hook *mh, struct digest now, struct batch *b);
 
-/* Puts what has changed since it was put last. */
+/* Puts all that has changed since it was put last. */
 void persist_hook_put(struct persist_hook *mh, struct state_driver *k,
                       enum state_driver_haste haste);
 
-/* Puts what does not change: the settings, the boot it runs in, its programs. */
+/* Puts the facts that do not change while informerd runs: settings, boot, programs. */
 void persist_hook_put_facts(const struct persist_hook *mh, struct batch *b);
 
-/* What it knows of a source is another cluster's. */
+/* The objects of this source are from another cluster: drops the fact that the hook has seen it. */
 void persist_hook_forget(struct persist_hook *mh, size_t source, struct batch *b);
 
-/* All that was put is lost. */
+/* All rows are lost: puts the facts, and makes persist_hook_put() put everything else again. */
 void persist_hook_lost(struct persist_hook *mh, struct batch *b);
 
 #endif

@@ -9,7 +9,8 @@
 #include "io/fingerprints.h"
 #include "io/loop.h"
 
-/* For all of them. */
+/* For the programs and files of all hooks together. Runs wait for the end of this (runner_begin()),
+ * so a file system that hangs must not hold them up for ever. */
 enum { TIMEOUT_MS = 10000 };
 
 struct persist_programs {
@@ -34,7 +35,7 @@ static void on_fingerprint(void *arg, size_t hook, const struct digest *digest,
     struct persist_programs *p = arg;
 
     if (digest == NULL)
-        log_warn("it is not known whether the programs and files of a hook are still the same",
+        log_warn("programs and files of a hook cannot be checked for changes",
                  KV_STR("hook", p->params.hooks->v[hook]->name), KV_ERR(err));
     p->events->on_program(p->arg, hook, digest);
     p->unknown--;
@@ -54,6 +55,8 @@ struct persist_programs *persist_programs_create(const struct persist_programs_p
                                            .timeout_ms = TIMEOUT_MS};
 
     loop_task_init(&p->ready, on_ready);
+    /* on_ready must not come inside of persist_create(), so it waits for the next turn also when
+     * nothing is asked. */
     p->unknown = params->ask ? params->hooks->n : 0;
     if (p->unknown == 0)
         loop_defer(params->loop, &p->ready);

@@ -6,11 +6,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-enum { LOGGED_MAX = 20 }; /* files of one hook */
+enum { LOGGED_MAX = 20 }; /* files of one hook that the log names; the status names all */
 
 static void add(struct persist_removed *g, struct str hook, struct str path)
 {
-    if ((g->n & (g->n - 1)) == 0) /* arrays double */
+    if ((g->n & (g->n - 1)) == 0) /* full exactly when n is a power of two: arrays double */
         g->v = mem_realloc(g->v, (g->n == 0 ? 1 : 2 * g->n) * sizeof(*g->v));
     g->v[g->n++] = (struct admin_left_file){.hook = mem_strndup(hook.p, hook.n),
                                             .file = mem_strndup(path.p, path.n),
@@ -29,16 +29,17 @@ static void add_files(struct persist_removed *g, const struct restore *r, uint64
             continue;
         add(g, hook, facts[i].key);
         if (files++ < LOGGED_MAX)
-            log_warn("a file stays, though its hook is not configured any more: remove it if it is "
+            log_warn("obsolete output file left in place, its hook is not configured: remove it if "
                      "not needed",
                      KV_VIEW("hook", hook), KV_VIEW("file", facts[i].key));
     }
     if (files > LOGGED_MAX)
-        log_warn("more files stay of a hook that is not configured any more: informerctl status "
-                 "names them",
+        log_warn("more obsolete output files left in place: informerctl status names them",
                  KV_VIEW("hook", hook), KV_U64("files", files - LOGGED_MAX));
 }
 
+/* A hook of the state that hooks_find() does not know was removed from the configuration, or
+ * renamed. The state forgets it after seven days. */
 void persist_removed_load(struct persist_removed *g, const struct restore *r, const struct ids *ids,
                           const struct hooks *hooks)
 {

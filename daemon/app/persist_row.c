@@ -6,8 +6,10 @@
 
 #include "base/mem.h"
 
-enum { HALF = 16 }; /* digits of half a digest */
+enum { HALF = 16 }; /* hexadecimal digits of 64 bits, half a digest */
 
+/* Rows have positions of 32 bits, objects have a size_t. ROW_NOWHERE on disk is SIZE_MAX in memory:
+ * the body has no place for this value. */
 static uint32_t at_of(size_t at)
 {
     return at < ROW_NOWHERE ? (uint32_t)at : ROW_NOWHERE;
@@ -18,6 +20,7 @@ static size_t position_of(uint32_t at)
     return at != ROW_NOWHERE ? at : SIZE_MAX;
 }
 
+/* The row of an object. If its body is not kept, the row has the digest of the body instead. */
 static struct row_object row_of(const struct object *o, enum conf_persist how)
 {
     struct object_parts p = object_parts_of(o);
@@ -57,6 +60,8 @@ struct object *persist_row_object(const struct row_object *row)
         .ns = str_of(row->key.p, ns),
         .name = str_of(row->key.p + name, row->key.n - name),
         .uid = row->uid,
+        /* Without its body an object must differ from the one that a list brings, or the list would
+         * leave it as it is: so it has no resourceVersion either. */
         .rv = row->whole ? row->rv : str_of(NULL, 0),
         .generation = row->whole ? row->generation : str_of(NULL, 0),
         .api_version = row->api_version,
@@ -77,17 +82,18 @@ void persist_row_put_delivery(struct batch *b, uint64_t source, const struct del
         .key = m->key,
         .uid = m->uid,
         .is_handled = m->is_handled,
-        .is_told = m->is_delivered,
-        .open = m->attempted,
+        .is_delivered = m->is_delivered,
+        .attempted = m->attempted,
         .is_ended = m->is_ended,
         .note = m->note,
         .handled = m->handled,
-        .told = m->delivered,
+        .delivered = m->delivered,
     };
     bool has_last = m->is_ended && m->last != NULL;
 
     if (has_last)
         row.last = row_of(m->last, how);
+    /* The last state has the key and the uid of the record. */
     row.last.key = m->key;
     row.last.uid = m->uid;
     batch_delivery(b, &row, has_last && row.last.whole ? object_ref(m->last) : NULL);
@@ -99,17 +105,18 @@ struct delivery_record persist_row_delivery(const struct row_delivery *row)
         .key = row->key,
         .uid = row->uid,
         .is_handled = row->is_handled,
-        .is_delivered = row->is_told,
-        .attempted = row->open,
+        .is_delivered = row->is_delivered,
+        .attempted = row->attempted,
         .is_ended = row->is_ended,
         .note = row->note,
         .handled = row->handled,
-        .delivered = row->told,
+        .delivered = row->delivered,
     };
     struct row_object last = row->last;
 
     last.key = row->key;
     last.uid = row->uid;
+    /* The record of an outage (STALE) has an empty key, and no object. */
     if (row->is_ended && row->key.n > 0)
         m.last = persist_row_object(&last);
     return m;
@@ -122,7 +129,8 @@ void persist_row_release(void *hold)
     object_unref(&o);
 }
 
-/* ---- Values of facts: lines, of which only the last one may hold anything. */
+/* ---- Values of facts are lines. Only the last line may hold a newline, so it has the text that
+ * may hold anything. */
 
 void persist_row_put_digest(struct buf *out, struct digest d)
 {
@@ -134,6 +142,7 @@ static bool take_half(const char *p, uint64_t *half)
     *half = 0;
     for (size_t i = 0; i < HALF; i++) {
         const char *digits = "0123456789abcdef";
+        /* strchr() would find a NUL in the text, too: at the end of the digits. */
         const char *digit = p[i] != '\0' ? strchr(digits, p[i]) : NULL;
 
         if (digit == NULL)
@@ -156,7 +165,8 @@ bool persist_row_is_digest(struct str text, struct digest d)
     return persist_row_digest(text, &other) && digest_eq(other, d);
 }
 
-/* Takes a line off the text. */
+/* Takes the first line off the text: returns it without its newline, and makes *text begin behind
+ * it. */
 static struct str take_line(struct str *text)
 {
     const char *end = text->n > 0 ? memchr(text->p, '\n', text->n) : NULL;
@@ -171,7 +181,7 @@ static struct str take_line(struct str *text)
 void persist_row_put_version(struct buf *out, const struct persist_version *v)
 {
     persist_row_put_digest(out, v->settings);
-    buf_printf(out, "\n%.*s\n%.*s", STR_ARG(v->rv), STR_ARG(v->delivery));
+    buf_printf(out, "\n%.*s\n%.*s", STR_ARG(v->rv), STR_ARG(v->collection_rv));
 }
 
 bool persist_row_version(struct str text, struct persist_version *v)
@@ -179,7 +189,7 @@ bool persist_row_version(struct str text, struct persist_version *v)
     if (!persist_row_digest(take_line(&text), &v->settings))
         return false;
     v->rv = take_line(&text);
-    v->delivery = text;
+    v->collection_rv = text;
     return true;
 }
 
@@ -193,6 +203,7 @@ bool persist_row_skip(struct str text, struct skip *s)
     struct str line = take_line(&text);
     uint64_t times = 0;
 
+    /* The bound keeps a damaged number from overflowing. */
     for (size_t i = 0; i < line.n && times < UINT32_MAX; i++) {
         if (line.p[i] < '0' || line.p[i] > '9')
             return false;

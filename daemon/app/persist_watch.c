@@ -10,7 +10,8 @@
 #include "base/mem.h"
 #include "cache/watch_digest.h"
 
-/* The age of a cache that is started stale is known as well as this. */
+/* How often the time of the last contact is put. The age of a cache that begins stale is known this
+ * well. */
 #define CONTACT_EVERY_MS ((uint64_t)60 * 1000)
 
 static enum conf_persist persist_of(const struct persist_watch *mw)
@@ -48,9 +49,9 @@ void persist_watch_fini(struct persist_watch *mw)
     free(mw->was_of);
 }
 
-/* ---- Out. */
+/* ---- From the watch to the state. */
 
-/* What is put from now on is this one's. */
+/* The rows of the watch are from the cluster of this name from now on. */
 static void put_cluster(struct persist_watch *mw, const char *name, struct batch *b)
 {
     char *was_of = mem_strdup(name);
@@ -92,18 +93,20 @@ void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool 
     buf_free(&text);
 }
 
-/* The value of the fact, or nothing: what is on disk stands as it is. */
+/* Appends the version of a scope as text. Appends nothing if the text on disk is still right, or if
+ * nothing is kept. */
 static void version_text(struct persist_scope *s, struct buf *out)
 {
     const struct persist_watch *mw = s->of;
     const char *rv;
-    const char *delivery;
+    const char *collection_rv;
 
-    if (persist_of(mw) == CONF_PERSIST_NONE || !watch_version(mw->watch, s->index, &rv, &delivery))
+    if (persist_of(mw) == CONF_PERSIST_NONE ||
+        !watch_version(mw->watch, s->index, &rv, &collection_rv))
         return;
     persist_row_put_version(out, &(struct persist_version){.settings = mw->settings,
                                                            .rv = str_c(rv),
-                                                           .delivery = str_c(delivery)});
+                                                           .collection_rv = str_c(collection_rv)});
 }
 
 static void put_text(struct persist_scope *s, struct str text, struct batch *b)
@@ -113,7 +116,9 @@ static void put_text(struct persist_scope *s, struct str text, struct batch *b)
     s->version = mem_strndup(text.p, text.n);
 }
 
-/* As long as nobody knows whose it is, it is whose it was. */
+/* Must the name of the cluster be put? Loaded objects that wait for their cluster to answer
+ * (LOADED) may still be from the cluster that they were kept under, so its name stays until
+ * then. */
 static bool is_of_another_name(const struct persist_watch *mw)
 {
     return mw->was_of == NULL ||
@@ -139,6 +144,7 @@ static void put_contact_text(const struct persist_scope *s, struct str text, str
     batch_fact(b, &(struct row_fact){.item = s->item, .what = ROW_CONTACT, .value = text});
 }
 
+/* The moment ago_ms before now, on both clocks. */
 static struct contact contact_at(struct persist_now now, uint64_t ago_ms)
 {
     return (struct contact){.wall_ns = now.wall_ns - ago_ms * 1000000,
@@ -150,6 +156,7 @@ static void put_contact(struct persist_scope *s, struct persist_now now, struct 
 {
     uint64_t ms = list_watch_status(watch_list_watch(s->of->watch, s->index)).contact_ms;
 
+    /* No contact yet, or none since the last one was put. */
     if (ms == 0 || ms == s->contact_ms)
         return;
     const struct contact contact = contact_at(now, now.ms - ms);
@@ -161,12 +168,13 @@ static void put_contact(struct persist_scope *s, struct persist_now now, struct 
     buf_free(&text);
 }
 
-void persist_watch_put_stream(struct persist_scope *s, struct persist_now now, struct batch *b)
+void persist_watch_put_scope(struct persist_scope *s, struct persist_now now, struct batch *b)
 {
     list_remove(&s->dirty);
     if (persist_of(s->of) == CONF_PERSIST_NONE)
         return;
     put_version(s, b);
+    /* The first contact is put at once, later ones by the sweep: each write costs a row. */
     if (s->contact_ms == 0)
         put_contact(s, now, b);
 }
@@ -174,6 +182,7 @@ void persist_watch_put_stream(struct persist_scope *s, struct persist_now now, s
 void persist_watch_sweep(struct persist_watch *mw, struct persist_now now, bool all,
                          struct batch *b)
 {
+    /* Without list_watches the resource is not known yet, and there is no contact. */
     if (persist_of(mw) == CONF_PERSIST_NONE || watch_list_watch_count(mw->watch) == 0)
         return;
     for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
@@ -189,7 +198,7 @@ void persist_watch_sweep(struct persist_watch *mw, struct persist_now now, bool 
 struct putting {
     struct persist_watch *mw;
     struct batch *b;
-    bool gone; /* of marks: they are to be forgotten */
+    bool gone; /* of skips: drop their rows */
 };
 
 static void put_object(void *arg, struct object *o)
@@ -220,7 +229,8 @@ static void put_skips(struct persist_watch *mw, bool gone, struct batch *b)
     skips_each(store_skips(watch_store(mw->watch)), put_skip, &p);
 }
 
-/* What was known of it stays known as long as there is nothing newer. */
+/* Puts the version and the contact of a scope again. If this process has no newer ones yet, it puts
+ * the texts of the earlier process. */
 static void put_again(struct persist_scope *s, struct persist_now now, struct batch *b)
 {
     char *was = s->version;
@@ -248,20 +258,23 @@ void persist_watch_put_all(struct persist_watch *mw, struct persist_now now, str
         put_again(&mw->scopes[i], now, b);
 }
 
-/* ---- In. */
+/* ---- From the state to the watch. */
 
-/* What is found of the streams that the rows know, be they configured or not. */
+/* The findings in the rows of all scopes, whether these are configured now or not. */
 struct found {
     const struct restore *r;
-    bool any;
-    bool edited;            /* with other settings, .. */
-    bool reselected;        /* .. by which another object is selected, .. */
-    struct digest settings; /* .. the last of which are these */
-    bool some_bodies;
-    bool some_bare; /* objects without their bytes */
+    bool any;               /* there is a version or an object */
+    bool edited;            /* a version was put with other settings, .. */
+    bool reselected;        /* .. which select other objects, .. */
+    struct digest settings; /* .. and these settings are the last such ones */
+    bool some_bodies;       /* objects with their bytes */
+    bool some_bare;         /* objects without their bytes */
     size_t objects;
 };
 
+/* Notes whether a scope was kept with other settings. Of several such settings those count that
+ * select other objects: what they imply for a list is more than what a change of keep or drop
+ * does. */
 static void look_at_version(const struct persist_watch *mw, uint64_t scope, struct found *f)
 {
     struct persist_version v;
@@ -279,6 +292,8 @@ static void look_at_version(const struct persist_watch *mw, uint64_t scope, stru
     f->settings = v.settings;
 }
 
+/* Loads the objects of a scope, also of one that is not configured any more: objects of a namespace
+ * that was removed from the configuration are then found to have LEFT. */
 static void load_objects(const struct persist_watch *mw, uint64_t scope, struct found *f)
 {
     size_t n;
@@ -295,7 +310,8 @@ static void load_objects(const struct persist_watch *mw, uint64_t scope, struct 
     f->objects += n;
 }
 
-/* Of the streams that there are: others are not followed. */
+/* Loads the skipped objects of the scopes that are configured: other scopes are not followed, so
+ * nothing would ever clear such a skip. */
 static void load_skips(const struct persist_watch *mw, const struct restore *r)
 {
     for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
@@ -311,9 +327,9 @@ static void load_skips(const struct persist_watch *mw, const struct restore *r)
     }
 }
 
-/* All streams of the watch that there are rows of. */
-static void each_stream(const struct persist_watch *mw, struct found *f,
-                        void (*fn)(const struct persist_watch *mw, uint64_t scope, struct found *f))
+/* Calls fn for each scope of the watch that there are rows of. */
+static void each_scope(const struct persist_watch *mw, struct found *f,
+                       void (*fn)(const struct persist_watch *mw, uint64_t scope, struct found *f))
 {
     size_t n;
     const struct restore_item *v = restore_parts(f->r, mw->item, &n);
@@ -323,8 +339,9 @@ static void each_stream(const struct persist_watch *mw, struct found *f,
             fn(mw, v[i].id, f);
 }
 
-/* Are there objects of streams that are not configured, though nothing says that it was edited? A
- * first list was cut off. */
+/* Are there objects of scopes that are not configured, although no version says that the settings
+ * were others? That is so if a process with other settings ended during its first list, before it
+ * put a version. */
 static bool is_elsewhere(const struct persist_watch *mw, const struct found *f)
 {
     size_t here = 0;
@@ -338,6 +355,7 @@ static bool is_elsewhere(const struct persist_watch *mw, const struct found *f)
     return here < f->objects;
 }
 
+/* Does the watch have the one scope of all namespaces and names? Its name is empty. */
 static bool asks_for_all(const struct persist_watch *mw)
 {
     struct buf scope = {0};
@@ -358,6 +376,7 @@ static void clear_skips(const struct restore *r, uint64_t scope, struct batch *b
             batch_drop_fact(b, scope, ROW_SKIPPED, v[i].key);
 }
 
+/* Drops the rows of all scopes, also of those that are not configured. */
 static void clear(const struct persist_watch *mw, const struct restore *r, struct batch *b)
 {
     size_t n;
@@ -372,16 +391,19 @@ static void clear(const struct persist_watch *mw, const struct restore *r, struc
     }
 }
 
+/* Gives a scope its resume point. A version that is missing makes the objects PARTIAL: they may not
+ * be all. */
 static void resume(struct persist_scope *s, const struct found *f, enum resume_kind kind)
 {
     struct persist_version v = {0};
     bool known = persist_row_version(restore_value(f->r, s->item, ROW_VERSION), &v);
     struct str contact = restore_value(f->r, s->item, ROW_CONTACT);
     char *rv = mem_strndup(v.rv.n > 0 ? v.rv.p : "", v.rv.n);
-    char *delivery = mem_strndup(v.delivery.n > 0 ? v.delivery.p : "", v.delivery.n);
+    char *collection_rv =
+        mem_strndup(v.collection_rv.n > 0 ? v.collection_rv.p : "", v.collection_rv.n);
     struct resume_point resume = {.kind = kind,
                                   .rv = rv,
-                                  .collection_rv = delivery,
+                                  .collection_rv = collection_rv,
                                   .contact_ns = contact_read(contact).wall_ns};
 
     if (kind == RESUME_WHOLE && !known)
@@ -390,9 +412,12 @@ static void resume(struct persist_scope *s, const struct found *f, enum resume_k
         s->contact = mem_strndup(contact.p, contact.n);
     watch_resume(s->of->watch, s->index, &resume);
     free(rv);
-    free(delivery);
+    free(collection_rv);
 }
 
+/* Says of each scope what its objects are good for. With edited settings: if others are selected,
+ * or there are objects outside of the configured scopes, a list may lack objects that still exist
+ * (EDITED); else a list says everything (RESHAPED). */
 static void resume_all(struct persist_watch *mw, const struct found *f, bool elsewhere)
 {
     enum resume_kind kind = f->some_bare || elsewhere ? RESUME_PARTIAL : RESUME_WHOLE;
@@ -410,8 +435,9 @@ static void resume_all(struct persist_watch *mw, const struct found *f, bool els
     }
 }
 
-/* Rows go to the streams that there are now, as they are kept now. That they were read with other
- * settings stays known until a list has told what that means. */
+/* Writes the rows anew, for the scopes that there are now and as `persist` wants them now. If the
+ * settings were others, the version says so until a list has shown what that means for the objects;
+ * it has no resourceVersion, so that no watch goes on from it. */
 static void rewrite(struct persist_watch *mw, const struct found *f, struct batch *b)
 {
     struct buf text = {0};
@@ -438,14 +464,15 @@ void persist_watch_load(struct persist_watch *mw, const struct restore *r, struc
         clear(mw, r, b);
         return;
     }
-    each_stream(mw, &f, look_at_version);
-    each_stream(mw, &f, load_objects);
+    each_scope(mw, &f, look_at_version);
+    each_scope(mw, &f, load_objects);
     load_skips(mw, r);
     if (!f.any)
         return;
     bool elsewhere = is_elsewhere(mw, &f);
     mw->state = PERSIST_WATCH_LOADED;
     resume_all(mw, &f, elsewhere);
+    /* Bodies that must not be kept any more, perhaps of Secrets, leave the disk at once. */
     if (f.edited || elsewhere || (f.some_bodies && persist_of(mw) == CONF_PERSIST_DIGEST))
         rewrite(mw, &f, b);
 }
@@ -461,6 +488,8 @@ void persist_watch_know(struct persist_watch *mw, struct str key, struct str uid
     size_t scope = watch_scope_of(mw->watch, o);
     enum resume_kind left = watch_resume_left(mw->watch, scope);
 
+    /* With RESUME_WHOLE the objects are all there were, so an object that is missing has ended, and
+     * the hook hears of that. Otherwise only a list can tell. */
     if (left != RESUME_WHOLE || skips_has(store_skips(watch_store(mw->watch)), key)) {
         watch_load(mw->watch, o);
         if (left == RESUME_NONE)
@@ -473,6 +502,7 @@ void persist_watch_know(struct persist_watch *mw, struct str key, struct str uid
 void persist_watch_forget(struct persist_watch *mw, struct batch *b)
 {
     mw->state = PERSIST_WATCH_EMPTY;
+    /* Before watch_forget(), which forgets the skips. */
     put_skips(mw, true, b);
     watch_forget(mw->watch);
     for (size_t i = 0; i < watch_scope_count(mw->watch); i++) {
@@ -487,6 +517,7 @@ void persist_watch_forget(struct persist_watch *mw, struct batch *b)
     }
 }
 
+/* One scope of unknown age makes the age of the whole watch unknown. */
 enum contact_age persist_watch_age(const struct persist_watch *mw, struct persist_now now,
                                    uint64_t *age_ms)
 {

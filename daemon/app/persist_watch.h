@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist_watch - one watch and its rows: gives it what an earlier process has left, and puts what
- * it has into batches; for memory.
+ * persist_watch - one watch and its rows: gives the watch the objects and versions that an earlier
+ * process has left, and puts its changes into batches; a part of persist.
  */
 #ifndef APP_PERSIST_WATCH_H
 #define APP_PERSIST_WATCH_H
@@ -18,78 +18,88 @@
 #include "conf/conf.h"
 
 struct persist_scope {
-    struct list dirty; /* on memory's list: objects were put, and their version was not */
+    /* On the list of persist: objects were put into a batch, and their version was not yet. */
+    struct list dirty;
     struct persist_watch *of;
     size_t index;
     uint64_t item;
-    char *version;       /* as it was put last; NULL = it was not */
-    uint64_t contact_ms; /* of the loop's clock, the same */
-    char *contact;       /* that of the earlier process, as it was loaded; NULL = none was */
+    char *version; /* the text of its fact as it was put last; NULL = not put yet */
+    /* When the contact was that was put last, on the clock of the loop; 0 = none yet. */
+    uint64_t contact_ms;
+    char *contact; /* the text of the contact that was loaded; NULL = there was none */
 };
 
 enum persist_watch_state {
-    PERSIST_WATCH_EMPTY,  /* nothing was left of it, or that was another cluster's */
-    PERSIST_WATCH_LOADED, /* it has what was left; nobody has been told */
-    PERSIST_WATCH_SHOWN,  /* hooks and views have it, too */
+    PERSIST_WATCH_EMPTY,  /* nothing was loaded, or the objects were from another cluster */
+    PERSIST_WATCH_LOADED, /* objects were loaded, and no hook or view has them yet */
+    PERSIST_WATCH_SHOWN,  /* hooks and views have them, or get them from a cluster that is known */
 };
 
 struct persist_watch {
     struct watch *watch;
-    const struct conf_watch *conf; /* under the name that it is kept by */
-    struct digest settings;
+    const struct conf_watch *conf; /* the one of its names under which the rows are kept */
+    struct digest settings;        /* watch_digest() */
     uint64_t item;
     struct persist_scope *scopes;
     enum persist_watch_state state;
-    char *was_of; /* the cluster that what is kept is from, by name; NULL = not known */
+    char *was_of; /* the name of the cluster that the rows are from; NULL = not known */
 };
 
-/* The clocks of now. */
+/* One moment on all clocks. */
 struct persist_now {
     uint64_t ms;
     uint64_t wall_ns;
     uint64_t boot_ns;
-    const char *boot_id; /* of boot_ns; NULL or "" = not known */
+    const char *boot_id; /* the boot that boot_ns counts from; NULL or "" = not known */
 };
 
-/* conf, settings and watch are set. Finds its items, and makes those that are missing. */
+/* Finds the rows of the watch and of its scopes, and makes those that are missing. The caller has
+ * set watch, conf and settings. */
 void persist_watch_init(struct persist_watch *mw, struct ids *ids, struct batch *b);
 
-/* Frees what it has. */
+/* Frees what the struct owns. */
 void persist_watch_fini(struct persist_watch *mw);
 
-/* Gives the watch what is left of it, before its first feed starts. What the configuration does not
- * want to be kept any more is taken from the rows. */
+/* Gives the watch the objects, skips and versions that the state has of it, before its first
+ * list_watch starts. Rows that the configuration does not want to be kept any more are dropped from
+ * the state. */
 void persist_watch_load(struct persist_watch *mw, const struct restore *r, struct batch *b);
 
-/* A hook knows a life of a key: behind the load. One that there is no row of, though the watch is to
- * be listed or skips the key, is loaded as an object without bytes: if the list does not have it, it
- * is gone, as one that the guard counts. */
+/* A hook knows this incarnation of a key. Call it after persist_watch_load(). If the cache has no
+ * object for the key, and the watch is to be listed or skips the key, an object without bytes is
+ * loaded: a list that lacks it then ends it, and the guard counts it
+ * (docs/decisions.md "A delivery record without its object counts in the guard"). */
 void persist_watch_know(struct persist_watch *mw, struct str key, struct str uid);
 
-/* How long ago the earlier process heard of the server last, of the oldest stream. */
+/* How long ago the earlier process heard of the server last; of several scopes the longest. *age_ms
+ * is set if the result is CONTACT_KNOWN. */
 enum contact_age persist_watch_age(const struct persist_watch *mw, struct persist_now now,
                                    uint64_t *age_ms) MUST_CHECK;
 
-/* What it has loaded is another cluster's. */
+/* The objects of the watch are from another cluster: drops them from the watch and from the
+ * state. */
 void persist_watch_forget(struct persist_watch *mw, struct batch *b);
 
-/* watch_events.on_kept; the stream is then dirty. */
+/* For watch_events.on_kept: puts or drops the row of an object. The caller then puts the scope on
+ * its dirty list. */
 void persist_watch_kept(struct persist_watch *mw, size_t scope, struct object *o, bool gone,
                         struct batch *b);
 
-/* watch_events.on_skipped; the stream is then dirty. */
+/* For watch_events.on_skipped: puts or drops the row of a skipped object. The caller then puts the
+ * scope on its dirty list. */
 void persist_watch_skipped(struct persist_watch *mw, const struct skip *s, bool gone,
                            struct batch *b);
 
-/* Puts what a dirty stream stands at, if that has changed since. */
-void persist_watch_put_stream(struct persist_scope *s, struct persist_now now, struct batch *b);
+/* Takes a scope off the dirty list, and puts its version if that has changed since it was put
+ * last. */
+void persist_watch_put_scope(struct persist_scope *s, struct persist_now now, struct batch *b);
 
-/* The same for all its streams, and when they were in contact last, if that is a minute old, or
- * (all) anyway. */
+/* The same for all scopes of the watch, and also puts the time of the last contact of each: if that
+ * put last is a minute old, or with `all` in any case. */
 void persist_watch_sweep(struct persist_watch *mw, struct persist_now now, bool all,
                          struct batch *b);
 
-/* All there is, for a file that begins anew. */
+/* Puts all rows of the watch, for a file that begins anew. */
 void persist_watch_put_all(struct persist_watch *mw, struct persist_now now, struct batch *b);
 
 #endif

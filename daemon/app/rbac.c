@@ -10,13 +10,14 @@
 #include "kube/token.h"
 #include "proto/tls_identity.h"
 
+/* Comments that stand above a rule in the printed YAML. */
 #define WHY_IDENTITY \
     "its uid says which cluster this is: asked on new connections; without it the CA's key does"
 #define WHY_PLURAL "must be the plural: kubectl api-resources has it"
 
-/* Whom a credential names. */
+/* The user whom a credential names, and the text that the name was read from. */
 struct holder {
-    struct rbac_subject subject; /* borrows from the rest */
+    struct rbac_subject subject; /* borrows from the members below */
     struct tls_identity identity;
     char *account;
 };
@@ -35,8 +36,8 @@ static enum err_kind from_certificate(struct holder *h, struct str pem, struct e
     return ERR_OK;
 }
 
-/* Another sub than a service account's need not be the user's name: the server may take another
- * claim, or put a prefix before it. */
+/* Takes the subject of a token only if it is a service account. For other tokens `sub` need not be
+ * the name of the user: the server may take another claim, or put a prefix before it. */
 static enum err_kind from_token(struct holder *h, struct str token, struct err *err)
 {
     static const char prefix[] = "system:serviceaccount:";
@@ -51,7 +52,8 @@ static enum err_kind from_token(struct holder *h, struct str token, struct err *
     return ERR_OK;
 }
 
-/* A server looks at the certificate first. */
+/* Finds out whom the credential of a cluster names. An API server looks at the certificate first,
+ * so a token counts only without one (docs/kubernetes-protocol.md "Which credential counts"). */
 static enum err_kind find_holder(struct holder *h, const struct cluster_access_list *l,
                                  const struct cluster_access *a, struct err *err)
 {
@@ -70,8 +72,9 @@ static enum err_kind find_holder(struct holder *h, const struct cluster_access_l
     return kind;
 }
 
-/* One namespace of a watch; each of its names is a list and a watch with fieldSelector
- * metadata.name=NAME, for which servers look at resourceNames. */
+/* Grants the rights for one namespace of a watch. Each name of the watch is a list and a watch with
+ * the field selector metadata.name=NAME, for which servers look at resourceNames
+ * (docs/kubernetes-protocol.md "RBAC"). */
 static void grant_space(struct rbac *rbac, const struct conf_watch *w, struct rbac_grant *g)
 {
     for (size_t i = 0; i < w->names.n; i++) {
@@ -89,6 +92,7 @@ static void grant_watch(struct rbac *rbac, const struct conf_watch *w, const str
         .group = r->group,
         .plural = r->plural,
         .name = "",
+        /* confirm_deletes asks for single objects. */
         .verbs = RBAC_LIST | RBAC_WATCH | (w->confirm_deletes.v ? RBAC_GET : 0u),
         .why = resource_is_known(r) ? "" : WHY_PLURAL,
     };
@@ -102,6 +106,8 @@ static void grant_watch(struct rbac *rbac, const struct conf_watch *w, const str
         grant_space(rbac, w, &g);
 }
 
+/* The group of a custom resource is not in our table, and no server is asked here: so its full name
+ * must be in the configuration. */
 static void take_watch(struct rbac *rbac, const struct conf_watch *w, struct problems *p)
 {
     struct resource r = {0};
@@ -120,6 +126,7 @@ static void take_watch(struct rbac *rbac, const struct conf_watch *w, struct pro
     resource_fini(&r);
 }
 
+/* Adds a hint: a right for a group of the certificate spares one binding for each node. */
 static void put_groups(const struct holder *h, struct buf *out)
 {
     for (size_t i = 0; i < h->identity.group_count; i++) {
@@ -142,7 +149,7 @@ static void put_cluster(struct rbac *rbac, const struct conf_cluster *c, const s
     rbac_put(rbac, &h->subject, out);
 }
 
-/* For the question which cluster it is. */
+/* Grants the LIST that asks which cluster it is (docs/design.md "Cluster identity"). */
 static void take_identity(struct rbac *rbac)
 {
     static const struct rbac_grant identity = {
@@ -157,7 +164,7 @@ static void take_identity(struct rbac *rbac)
     rbac_grant(rbac, &identity);
 }
 
-/* Those of one cluster; false when there are none. */
+/* Grants the rights for all watches of a cluster; false if it has no watch. */
 static bool take_watches(struct rbac *rbac, const struct conf *conf, const struct conf_cluster *c,
                          struct problems *p)
 {
@@ -174,7 +181,8 @@ static bool take_watches(struct rbac *rbac, const struct conf *conf, const struc
     return any;
 }
 
-/* False: nobody is named. */
+/* Appends the roles and bindings of one cluster. False, with a line on stderr, if nobody is given
+ * and the credential names nobody. */
 static bool print_cluster(const struct conf_cluster *c, const struct cluster_access_list *l,
                           const struct cluster_access *a, struct rbac *rbac,
                           const struct rbac_subject *given, struct buf *out)
@@ -198,6 +206,7 @@ static bool print_cluster(const struct conf_cluster *c, const struct cluster_acc
     return known;
 }
 
+/* Goes on after an error, so that all errors are told in one go. */
 static int put_clusters(const struct conf *conf, const struct cluster_access_list *cluster_access,
                         const struct rbac_subject *subject, struct buf *out)
 {
@@ -214,7 +223,7 @@ static int put_clusters(const struct conf *conf, const struct cluster_access_lis
             known = print_cluster(c, cluster_access, &cluster_access->v[i], rbac, subject, out) &&
                     known;
         else
-            buf_printf(out, "# cluster %s: no watch is of it\n", c->name.v);
+            buf_printf(out, "# cluster %s: no watch uses it\n", c->name.v);
         rbac_destroy(&rbac);
     }
     problems_put(&p, &told);
@@ -231,6 +240,7 @@ int rbac_print(const struct conf *conf, const struct cluster_access_list *cluste
     struct buf out = {0};
     int code = put_clusters(conf, cluster_access, subject, &out);
 
+    /* Half of the roles must not look like all of them: nothing is printed after an error. */
     if (code == EXIT_CODE_OK &&
         (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0))
         code = EXIT_CODE_FAILED;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rbac - what the watches of a configuration need to be allowed, and to whom (--print-rbac).
+ * rbac - prints which rights the watches of a configuration need, and who gets them (--print-rbac).
  */
 #ifndef APP_RBAC_H
 #define APP_RBAC_H
@@ -10,10 +10,11 @@
 #include "conf/conf.h"
 #include "kube/rbac.h"
 
-/* Prints the smallest roles and bindings, cluster by cluster, to stdout; asks no server. subject
- * NULL: whom the credential of each cluster names. Returns the exit code; EXIT_CODE_CONFIG, with
- * what to write printed to stderr: the group of a resource is not known; EXIT_CODE_USAGE: a
- * credential names nobody, and nobody is given. */
+/* Prints the smallest roles and bindings to stdout, cluster by cluster; asks no server. subject
+ * NULL: those whom the credential of each cluster names. Returns the exit code.
+ * EXIT_CODE_CONFIG: only a server knows the group of a resource; stderr says what to write
+ * instead. EXIT_CODE_USAGE: a credential names nobody, and no subject is given.
+ * EXIT_CODE_FAILED: stdout cannot be written. */
 int rbac_print(const struct conf *conf, const struct cluster_access_list *cluster_access,
                const struct rbac_subject *subject);
 

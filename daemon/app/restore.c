@@ -7,13 +7,15 @@
 #include "app/persist_row.h"
 #include "base/mem.h"
 
-/* Room for one more of n elements: arrays double. */
+/* Makes room for one more element behind n: arrays double. n is a power of two exactly when the
+ * array is full, so no capacity has to be kept. */
 static void *grown(void *v, size_t n, size_t size)
 {
     return (n & (n - 1)) == 0 ? mem_realloc(v, (n == 0 ? 1 : 2 * n) * size) : v;
 }
 
-/* Copies both into one block, and has them point there. */
+/* Copies both strings into one block, and makes a and b point there: the loader lends them only for
+ * the call. */
 static char *copy(struct str *a, struct str *b)
 {
     char *block = mem_alloc(a->n + b->n + 1);
@@ -27,6 +29,9 @@ static char *copy(struct str *a, struct str *b)
     return block;
 }
 
+/* The rows are only gathered here. No watch or hook gets any before the loader has read the last
+ * one, which may be the one that shows the damage
+ * (docs/decisions.md "The state is believed as a whole or not at all"). */
 static void on_item(void *arg, const struct row_item *item)
 {
     struct restore *r = arg;
@@ -65,7 +70,8 @@ static void on_delivery(void *arg, const struct row_delivery *row)
     r->deliveries[r->delivery_count++] = own;
 }
 
-/* Each element begins with its item, an item with its parent. */
+/* Compares two elements of any of the four arrays: the first member of each is a uint64_t, the item
+ * that it belongs to (of an item, its parent). */
 static int by_item(const void *a, const void *b)
 {
     uint64_t x;
@@ -76,7 +82,8 @@ static int by_item(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* SQLite gives most of them in that order already. */
+/* Sorts an array by item. SQLite mostly gives the rows in that order already, so look first: a sort
+ * of 100 000 rows would cost time at each start. */
 static void sort(void *v, size_t n, size_t size)
 {
     const char *p = v;
@@ -88,7 +95,7 @@ static void sort(void *v, size_t n, size_t size)
         qsort(v, n, size, by_item);
 }
 
-/* The first element of the item, and how many there are. */
+/* Finds the elements of an item by binary search: the first one, and in *n how many there are. */
 static const void *range(const void *v, size_t count, size_t size, uint64_t item, size_t *n)
 {
     const char *p = v;
@@ -134,6 +141,7 @@ enum loader_found restore_read(struct restore *r, const struct folder *folder, s
     *r = (struct restore){.ids = ids_create()};
     if (folder != NULL)
         found = loader_read(folder, &sink, r, err);
+    /* The loader may have given a part of the rows before it found the damage: forget those. */
     if (found != LOADER_STATE) {
         restore_fini(r);
         r->ids = ids_create();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restore - all of the state as it was read at the start, by item, until everybody has got what is
- * theirs; data.
+ * restore - the whole state as it was read at the start, sorted by item, until each watch, hook and
+ * cluster has taken its rows; data.
  */
 #ifndef APP_RESTORE_H
 #define APP_RESTORE_H
@@ -25,7 +25,7 @@ struct restore_fact {
     enum row_what what;
     struct str key;
     struct str value;
-    char *block; /* both are in it */
+    char *block; /* the memory of key and value */
 };
 
 struct restore_object {
@@ -35,11 +35,11 @@ struct restore_object {
 
 struct restore_delivery {
     uint64_t source;
-    struct delivery_record delivery; /* with a reference of its own to `last` */
-    char *block;                     /* key and uid are in it */
+    struct delivery_record delivery; /* holds a reference of its own to `last` */
+    char *block;                     /* the memory of key and uid */
 };
 
-/* Arrays sorted by item, items by their parent. */
+/* Arrays are sorted by item, the items by their parent. The rows own their memory. */
 struct restore {
     struct ids *ids;
     struct restore_item *items;
@@ -52,24 +52,29 @@ struct restore {
     size_t delivery_count;
 };
 
-/* Reads all there is; of what is not sound nothing is left but an empty roster, and err says why.
- * folder NULL: there is nothing. Release with restore_fini(). */
+/* Reads the whole state. If the state is damaged, or cannot be read or used, *r holds no rows, only
+ * ids without an item, and err says why. folder NULL: nothing is kept, the result is
+ * LOADER_NOTHING. Release with restore_fini() in any case. */
 enum loader_found restore_read(struct restore *r, const struct folder *folder, struct err *err);
 
-/* Frees all; the roster, too, unless its new owner has taken it (r->roster NULL). */
+/* Frees all rows and sets *r to zero. Frees the ids as well, unless their new owner has taken them
+ * and has set r->ids to NULL. */
 void restore_fini(struct restore *r);
 
-/* The value of a fact; .p NULL = there is none. Borrowed. */
+/* The value of the first fact of that kind of an item, borrowed; .p NULL = there is no such
+ * fact. */
 struct str restore_value(const struct restore *r, uint64_t item, enum row_what what);
 
-/* What belongs to an item: the first one, and how many. */
+/* The items whose parent is `parent`: returns the first one, borrowed, and sets *n to how many
+ * follow each other there. The returned pointer may be used only if *n > 0. */
 const struct restore_item *restore_parts(const struct restore *r, uint64_t parent, size_t *n);
 
-/* The facts, objects, marks of an item: the first one, and how many. */
+/* The facts of an item: the first one, borrowed, and in *n how many there are. Use the pointer only
+ * if *n > 0. */
 const struct restore_fact *restore_facts(const struct restore *r, uint64_t item, size_t *n);
-/* See above. */
+/* The objects of a scope, in the same way. */
 const struct restore_object *restore_objects(const struct restore *r, uint64_t scope, size_t *n);
-/* See above. */
+/* The delivery records of a source, in the same way. */
 const struct restore_delivery *restore_deliveries(const struct restore *r, uint64_t source,
                                                   size_t *n);
 

@@ -9,7 +9,8 @@
 
 enum kind { KIND_OTHER, KIND_INTERPRETER, KIND_STARTER };
 
-/* code: letters of options behind which the text of a program stands, for files come no more. */
+/* code: letters of options that are followed by the text of a program; no script file comes after
+ * them. A program that is missing here (KIND_OTHER) is taken for one that runs no scripts. */
 static const struct program {
     const char *name;
     enum kind kind;
@@ -60,7 +61,7 @@ static const struct program {
 
 static const struct program other = {"", KIND_OTHER, ""};
 
-/* By the last part of a path, without a version ("python3.11"). */
+/* Finds a program by the last part of its path, without a version ("python3.11"). */
 static const struct program *program_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -75,7 +76,8 @@ static const struct program *program_of(const char *path)
     return &other;
 }
 
-/* Is it an option like -c, or -ec, behind which the text of a program stands? */
+/* Is this an option like -c, or several in one like -ec, that is followed by the text of a
+ * program? */
 static bool brings_code(const struct program *p, const char *option)
 {
     size_t n = strlen(option);
@@ -84,7 +86,7 @@ static bool brings_code(const struct program *p, const char *option)
            strchr(p->code, option[n - 1]) != NULL;
 }
 
-/* Not "NAME=/VALUE" of env's. */
+/* Is this a path? "NAME=/VALUE", as env has it, is none. */
 static bool is_path(const char *argument)
 {
     size_t n = strcspn(argument, "/=");
@@ -96,7 +98,7 @@ void scripts_each(const struct conf_list *command,
                   void (*fn)(void *arg, const struct conf_str *script), void *arg)
 {
     const struct program *p = command->n > 0 ? program_of(command->v[0].v) : &other;
-    bool is_value = false; /* maybe, of the option before */
+    bool is_value = false; /* the argument may be the value of the option before it */
 
     for (size_t i = 1; i < command->n && p->kind != KIND_OTHER; i++) {
         const char *argument = command->v[i].v;
@@ -108,7 +110,7 @@ void scripts_each(const struct conf_list *command,
         if (is_file)
             fn(arg, &command->v[i]);
         if (p->kind == KIND_STARTER && (is_file || inner->kind != KIND_OTHER))
-            p = inner; /* what follows is its */
+            p = inner; /* the arguments after it belong to this program */
         else if (is_file && !is_value)
             return;
         is_value = argument[0] == '-' && strcmp(argument, "--") != 0;

@@ -16,9 +16,10 @@ struct sources {
     const struct sources_events *events;
     void *arg;
     struct admin_watch *watches; /* as conf->watches */
-    struct digest *settings;     /* the same, of the first of equal ones */
-    struct view **views;         /* as conf->views; NULL until it is made */
-    struct deadline *look;       /* when time changes a view */
+    struct digest *settings;     /* the same; set only for the first of equal watches */
+    struct view **views;         /* as conf->views; NULL until made */
+    /* The time at which a view may change although nothing comes from a server. */
+    struct deadline *look;
 };
 
 static void tell_stale(struct sources *s, struct source from, bool stale, uint64_t wall_ns)
@@ -37,6 +38,8 @@ static void tell_stale(struct sources *s, struct source from, bool stale, uint64
 
 /* ---- Watches */
 
+/* Hooks hear of a watch before the views that are made of it; a view tells its own deltas later, in
+ * sources_progress(). */
 static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
 {
     const struct sources *s = arg;
@@ -65,7 +68,8 @@ static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall
     tell_stale(arg, (struct source){.watch = w}, stale, wall_ns);
 }
 
-/* An earlier watch that is equal to this one, or NULL. */
+/* The watch of an earlier entry of conf->watches that differs in its name only, or NULL. Such
+ * entries share one watch, and so its streams. */
 static struct watch *equal_watch(const struct sources *s, size_t i)
 {
     const struct conf *conf = s->params.conf;
@@ -121,6 +125,8 @@ static struct view *make_view(struct sources *s, const struct conf_view *v)
     return view_create(&p, &events, s);
 }
 
+/* Lets a view look at its watches and the clock. Returns when it wants to look again, in ms;
+ * UINT64_MAX = not before something comes. */
 static uint64_t look_at(struct view *v, struct list_watch_now now)
 {
     bool was_synced = view_synced(v);
@@ -196,7 +202,8 @@ void sources_forget(struct sources *s, const struct watch *w)
         view_forget(s->views[i], w);
 }
 
-struct recalling {
+/* For restore_object(). */
+struct restoring {
     const struct sources *s;
     struct watch *w;
     uint64_t wall_ns;
@@ -204,7 +211,9 @@ struct recalling {
 
 static void restore_object(void *arg, struct object *o)
 {
-    const struct recalling *r = arg;
+    const struct restoring *r = arg;
+    /* The same delta as for a new object, with the cause that says why: comparison with the
+     * remembered state. */
     const struct delta d = {
         .type = DELTA_ADDED, .cause = CAUSE_RESTART, .object = o, .received_ns = r->wall_ns};
 
@@ -215,7 +224,7 @@ static void restore_object(void *arg, struct object *o)
 
 void sources_restore(struct sources *s, struct watch *w)
 {
-    struct recalling r = {s, w, loop_wall_ns()};
+    struct restoring r = {s, w, loop_wall_ns()};
 
     store_each(watch_store(w), restore_object, &r);
 }
@@ -234,6 +243,8 @@ struct digest sources_settings(const struct sources *s, size_t i)
     return s->settings[s->params.conf->watches[i].first];
 }
 
+/* Has each scope of the watch synced? Before the resource is known there are scopes but no
+ * list_watches, and the watch is not read. */
 static bool is_read(const struct watch *w)
 {
     size_t n = 0;
@@ -294,7 +305,8 @@ void sources_destroy(struct sources **sp)
     *sp = NULL;
     for (size_t i = 0; i < s->params.conf->n_views; i++)
         view_destroy(&s->views[i]);
-    for (size_t i = s->params.conf->n_watches; i-- > 0;) /* the first of equal ones last */
+    /* The first of equal watches last, as the others look at it. */
+    for (size_t i = s->params.conf->n_watches; i-- > 0;)
         if (equal_watch(s, i) == NULL)
             watch_destroy(&s->watches[i].watch);
     free(s->views);

@@ -36,21 +36,23 @@ static bool print_problems(struct problems *p)
     return any;
 }
 
-/* Descriptors 0-2 must be taken, or sockets would get their numbers. */
+/* Makes sure that descriptors 0 to 2 are open: else sockets would get these numbers, and a log line
+ * would go to a server. */
 static void open_std(void)
 {
     int fd = open("/dev/null", O_RDWR);
 
     if (fd < 0)
-        fd = open("/", O_PATH); /* holds the number, which is enough */
+        fd = open("/", O_PATH); /* no null device: this at least holds the number */
     while (fd >= 0 && fd <= STDERR_FILENO)
         fd = dup(fd);
     if (fd >= 0)
         close(fd);
 }
 
-/* Whoever started us may have blocked or ignored what ends us. A reader of our log that goes away
- * is no reason to go, nor is a SIGHUP before it has its handler. */
+/* The process that started informerd may have blocked or ignored signals that end it. When the
+ * reader of the log goes away (SIGPIPE), informerd stays. Until the loop has its handler, a SIGHUP
+ * must not end it either. */
 static void set_signals(void)
 {
     sigset_t none;
@@ -59,12 +61,14 @@ static void set_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of one input, not our end */
+    /* A limit of file sizes then fails one write, and does not end the daemon. */
+    signal(SIGXFSZ, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
 }
 
-/* One watch is one connection: as many descriptors as we may have. Returns the limit programs
- * get. */
+/* Each scope of a watch is a connection, so informerd takes as many descriptors as it may have.
+ * Returns the soft limit from before, which programs get: select() breaks with descriptors from
+ * 1024 on. */
 static rlim_t raise_descriptors(void)
 {
     struct rlimit limit;
@@ -77,8 +81,9 @@ static rlim_t raise_descriptors(void)
     return before;
 }
 
-/* The folder of the state is made for the user that main becomes, if nobody could have led root to
- * another one. What is wrong with it is found when it is opened. */
+/* Makes the folder of the state for the user that main becomes, as that user often may not. Root
+ * does so only where nobody else could have put a link. If the folder is not right, folder_open()
+ * will say so. */
 static void prepare_state(const struct conf *conf, const struct identity *id)
 {
     const char *path = conf_state_folder(conf);
@@ -88,7 +93,7 @@ static void prepare_state(const struct conf *conf, const struct identity *id)
         return;
     if (path_trust_check(path, NULL, &err) != ERR_OK ||
         folder_prepare(path, id->uid, id->gid, &err) != ERR_OK)
-        log_debug("the folder of the state is not prepared", KV_ERR(&err));
+        log_debug("state_dir is not prepared", KV_ERR(&err));
 }
 
 static enum err_kind drop_privileges(const struct conf *conf, struct err *err)
@@ -105,8 +110,11 @@ static enum err_kind drop_privileges(const struct conf *conf, struct err *err)
     return kind;
 }
 
-/* The helper has no part in it: it is forked before. What runs beside the service, and a disk that
- * fails, do without; a folder that cannot be ours is for people to mend. */
+/* Opens the state. That the state is in use is an error, except for --once and --dry-run, which are
+ * run beside the service: they begin with nothing. A disk that fails is no reason not to follow the
+ * cluster, so informerd goes on and warns. A folder that cannot be its own is a mistake in the
+ * configuration (docs/design.md "Exit codes"). *folder is NULL if nothing is kept; err then says
+ * why, with the kind ERR_OK if nothing needs to be said in the status. */
 static enum err_kind open_state(const struct options *o, const struct conf *conf,
                                 struct folder **folder, struct err *err)
 {
@@ -116,17 +124,20 @@ static enum err_kind open_state(const struct options *o, const struct conf *conf
     if (path == NULL || folder_open(path, folder, err) == ERR_OK)
         return ERR_OK;
     if (err->kind == ERR_IO) {
-        log_warn("nothing is kept over restarts until informerd is started again", KV_ERR(err));
+        log_warn("state_dir cannot be used: nothing is saved until informerd is restarted",
+                 KV_ERR(err));
         return ERR_OK;
     }
     if (err->kind != ERR_BUSY || (!o->once && !o->dry_run))
         return err->kind;
-    log_info("the state is in use: this one begins with nothing, and keeps nothing", KV_ERR(err));
+    log_info("state_dir is in use: this process starts without state and saves nothing",
+             KV_ERR(err));
     err->kind = ERR_OK;
     return ERR_OK;
 }
 
-/* The group of the control socket: that of the user main becomes. */
+/* The group of the control socket is the main group of the user that main becomes; -1 leaves it as
+ * it is. */
 static gid_t control_group(const struct conf *conf)
 {
     struct identity id;
@@ -140,13 +151,15 @@ static gid_t control_group(const struct conf *conf)
     return group;
 }
 
+/* Logs why informerd cannot start. Returns 78 if a person must change a file, so that systemd does
+ * not start it again, else 1. */
 static int complain(const struct err *err)
 {
     log_error("cannot start", KV_ERR(err));
     return err->kind == ERR_CONFIG ? EXIT_CODE_CONFIG : EXIT_CODE_FAILED;
 }
 
-/* The helper ends by itself once our end of its socket is closed. */
+/* Reaps the helper. It ends by itself once our end of its socket is closed. */
 static void wait_for_helper(pid_t pid)
 {
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
@@ -160,7 +173,8 @@ static uint64_t once_ms(const struct options *o, const struct conf *conf)
     return o->timeout_ms > 0 ? o->timeout_ms : conf->limits.ready_timeout.v;
 }
 
-/* --once and --dry-run are run beside the service, too: they can do without a socket. */
+/* Binds the control socket. --once and --dry-run are run beside the service, which has the socket
+ * already: they go on without it. */
 static enum err_kind bind_control(const struct options *o, const struct conf *conf, int *fd,
                                   struct err *err)
 {
@@ -173,14 +187,14 @@ static enum err_kind bind_control(const struct options *o, const struct conf *co
     return ERR_OK;
 }
 
-/* err is what p borrows the reason from. */
+/* Opens the state and runs the daemon. p borrows the reason of a failure from err. */
 static int run_with_state(const struct options *o, struct daemon_params *p, struct err *err)
 {
     struct folder *folder;
 
     err->kind = ERR_OK;
     if (open_state(o, p->conf, &folder, err) != ERR_OK) {
-        close(p->helper_fd); /* the helper ends by that */
+        close(p->helper_fd); /* the end of the socket is the sign for the helper to end */
         return complain(err);
     }
     p->folder = folder;
@@ -190,7 +204,11 @@ static int run_with_state(const struct options *o, struct daemon_params *p, stru
     return code;
 }
 
-/* The helper is forked while we still have the rights that hooks may need. */
+/* Starts the helper, then the daemon. The order matters: users are looked up and the socket is
+ * bound with the rights of the start; the helper is forked before there are threads, and keeps
+ * these rights; libuv's threads start while no limit of processes stops them
+ * (docs/decisions.md "Worker threads start before root's rights are dropped"); then main drops the
+ * rights, before it opens the state or a connection. */
 static int start_daemon(const struct options *o, const struct conf *conf,
                         const struct cluster_access_list *cluster_access, const char *node_name)
 {
@@ -213,6 +231,7 @@ static int start_daemon(const struct options *o, const struct conf *conf,
     }
     helper.files = cluster_access->files;
     helper.file_count = cluster_access->file_count;
+    /* Before the fork: the helper passes the old limit on to programs. */
     helper.nofile_soft = raise_descriptors();
     enum err_kind kind = helper_start(&helper, &p.helper_fd, &pid, &err);
     build_helper_fini(&helper);
@@ -226,6 +245,8 @@ static int start_daemon(const struct options *o, const struct conf *conf,
     return code;
 }
 
+/* Logs each problem that may be mended while informerd runs as a line of its own
+ * (docs/decisions.md "A missing program is a warning at a start"). */
 static void warn_surroundings(const struct conf *conf)
 {
     struct problems p = {0};
@@ -241,6 +262,7 @@ static void warn_surroundings(const struct conf *conf)
     problems_free(&p);
 }
 
+/* Options of the command line win over the configuration. */
 static int run_checked(const struct options *o, const struct conf *conf,
                        const struct cluster_access_list *cluster_access)
 {
@@ -263,7 +285,7 @@ static int print_config(const struct conf *conf)
     return whole ? EXIT_CODE_OK : EXIT_CODE_FAILED;
 }
 
-/* Of a configuration without problems. */
+/* Carries out the command, with a configuration that has no problems. */
 static int run_chosen(const struct options *o, const struct conf *conf,
                       const struct cluster_access_list *cluster_access)
 {
@@ -287,9 +309,11 @@ int start_run(const struct options *o)
         check_settings(conf, &problems);
         cluster_access_load(&cluster_access, conf, &problems);
         check_credentials(conf, &cluster_access, &problems);
+        /* A start only warns of these problems. */
         if (o->check)
             check_surroundings(conf, &problems);
     }
+    /* All problems are printed in one go, and nothing starts with one. */
     if (!print_problems(&problems) && conf != NULL)
         code = run_chosen(o, conf, &cluster_access);
     cluster_access_fini(&cluster_access);

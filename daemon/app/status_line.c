@@ -6,6 +6,7 @@
 
 #include "app/notify.h"
 
+/* Each message to systemd wakes it up, so an equal line is not sent again. */
 void status_line_tell(struct status_line *s, const struct sources *sources, size_t n_hooks,
                       uint64_t now_ms)
 {

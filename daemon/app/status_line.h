@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * status_line - what `systemctl status` shows in a line: how many watches are synced, and in
- * trouble.
+ * status_line - the line that `systemctl status` shows: how many watches are synced, and how many
+ * are failing.
  */
 #ifndef APP_STATUS_LINE_H
 #define APP_STATUS_LINE_H
@@ -11,12 +11,13 @@
 
 #include "app/sources.h"
 
-/* Zero-initialised: nothing was told yet. */
+/* Zero-initialised: no line was sent yet. */
 struct status_line {
     char told[160];
 };
 
-/* Tells systemd, if it has changed. It looks at every watch. */
+/* Sends the line to systemd if it has changed. Looks at every watch, so call it now and then, not
+ * for each event. */
 void status_line_tell(struct status_line *s, const struct sources *sources, size_t n_hooks,
                       uint64_t now_ms);
 

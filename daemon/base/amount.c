@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* A number of 15 digits times 10 fits into 64 bits, so reading the digits cannot overflow. */
 enum { DIGITS_MAX = 15 };
 
 static const struct amount_unit durations[] = {

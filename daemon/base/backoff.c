@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/backoff.h"
 
+/* The step is kept as a double: a factor such as 1.1 would be lost on small whole numbers. */
 uint64_t backoff_step(struct backoff *b, const struct backoff_params *p, struct rng *rng)
 {
     double max = (double)p->max_ms;

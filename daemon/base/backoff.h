@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backoff - the next delay from the failures so far; pure. The ladder initial, initial * factor,
- * ... up to max; each sleep is drawn from [d, d * (1 + jitter))
+ * backoff - the next delay from the number of failures so far; pure. The delays are initial,
+ * initial * factor, ... up to max; each one is drawn from [d, d * (1 + jitter))
  * (docs/kubernetes-protocol.md "Backoff").
  */
 #ifndef BASE_BACKOFF_H
@@ -13,19 +13,19 @@
 
 struct backoff_params {
     uint64_t initial_ms;
-    uint64_t max_ms; /* of d, before jitter */
+    uint64_t max_ms; /* the largest d; jitter comes on top */
     double factor;   /* >= 1 */
     double jitter;   /* >= 0 */
 };
 
 struct backoff {
-    double next_ms; /* 0 = the ladder starts anew */
+    double next_ms; /* 0 = start again from initial_ms */
 };
 
-/* The next delay in ms; climbs one step. */
+/* Returns the next delay in ms, and makes the one after it longer. */
 uint64_t backoff_step(struct backoff *b, const struct backoff_params *p, struct rng *rng);
 
-/* The next failure starts at initial_ms again. */
+/* Makes the next delay start from initial_ms again. */
 void backoff_reset(struct backoff *b);
 
 #endif

@@ -12,6 +12,7 @@
 
 char *buf_reserve(struct buf *b, size_t n)
 {
+    /* So that no sum or doubling below can overflow. */
     ensure(n <= SIZE_MAX / 4 && b->len <= SIZE_MAX / 4);
     if (b->cap - b->len < n) {
         size_t cap = b->cap < 128 ? 128 : b->cap;
@@ -74,6 +75,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 
     va_start(ap, fmt);
     va_copy(again, ap);
+    /* Tries with the room that is there, which mostly is enough. */
     int n = vsnprintf(room > 0 ? b->data + b->len : NULL, room, fmt, ap);
     va_end(ap);
     ensure(n >= 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buf - bytes that grow at the end and are taken from the front; pure. Zero-initialised is empty.
- * Limits on what a peer may make it hold are the caller's.
+ * buf - a buffer of bytes that grows at the end and is read from the front; pure. A
+ * zero-initialised buffer is empty. How much a peer may put into it is for the caller to limit.
  */
 #ifndef BASE_BUF_H
 #define BASE_BUF_H
@@ -36,22 +36,23 @@ void buf_put_u64(struct buf *b, uint64_t v);
 /* Adds formatted text. */
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Has room for n more bytes, so that adding them moves nothing. */
+/* Makes room for n more bytes, so that adding them does not move the buffer. */
 void buf_make_room(struct buf *b, size_t n);
 
-/* Room for n more bytes behind len; returns where they go. The caller then adds to len. */
+/* Makes room for n more bytes behind len, and returns where they go. The caller writes them, and
+ * adds their number to len. */
 char *buf_reserve(struct buf *b, size_t n) MUST_CHECK;
 
-/* Takes n <= len bytes from the front; what follows moves down. */
+/* Removes n <= len bytes from the front; the bytes behind them move down. */
 void buf_consume(struct buf *b, size_t n);
 
-/* Empties it; keeps the memory. */
+/* Makes the buffer empty, and keeps its memory. */
 void buf_clear(struct buf *b);
 
 /* Ends the bytes with NUL (not counted in len) and returns them; valid until the next change. */
 const char *buf_cstr(struct buf *b);
 
-/* All its bytes as a view, valid until the next change. */
+/* All bytes as a view, valid until the next change. */
 struct str buf_str(const struct buf *b);
 
 /* Releases the memory; the buffer is empty and usable again. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * digest - 128-bit fingerprint of bytes, for "is this the same as before"; pure. The only home of
- * xxHash but for map.c. Not for secrets: it resists accidents, not attackers.
+ * digest - a fingerprint of bytes with 128 bits, to see whether something is the same as before;
+ * pure. Only this file and map.c use xxHash. Not for secrets: it protects against accidents, not
+ * against attackers.
  */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
@@ -18,10 +19,12 @@ struct digest {
 /* The digest of n bytes. */
 struct digest digest_of(const void *data, size_t n);
 
-/* Equal digests mean equal bytes for all purposes here. */
+/* Are two digests equal? Everywhere in informerd that means that the bytes are equal. */
 bool digest_eq(struct digest a, struct digest b);
 
-/* For two digests of 64 bits side by side, of which one is enough. */
+/* Is one half of two digests equal? For digests that are two digests of 64 bits side by side, of
+ * which one is enough
+ * (docs/decisions.md "A delivery record has a digest of bytes and one of value"). */
 bool digest_either(struct digest a, struct digest b);
 
 #endif

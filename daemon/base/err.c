@@ -23,6 +23,7 @@ enum err_kind err_set(struct err *e, enum err_kind kind, int code, const char *f
 
 enum err_kind err_wrap(struct err *e, const char *fmt, ...)
 {
+    /* Copies, as snprintf() must not read from the text that it writes. */
     char context[sizeof(e->text)];
     char inner[sizeof(e->text)];
     va_list ap;

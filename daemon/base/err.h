@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * err - what went wrong, as a value: the kind decides what happens next, the text is for people.
- * Filled once where it happens, prefixed on the way up, logged once by the layer that decides.
+ * err - an error as a value: the kind decides what the caller does, the text is for people. An
+ * error is filled in once, where it happens; callers put context in front of the text on its way
+ * up; the layer that decides logs it once.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
 #include "base/compiler.h"
 
-/* XX(identifier, name): what a caller may need to tell apart. */
+/* XX(identifier, name): one kind for each case that a caller may treat in its own way. */
 #define ERR_MAP(XX)                                                                               \
     XX(OK, "ok")                                                                                  \
     XX(IO, "io")                     /* a system call or the network failed */                    \
@@ -47,7 +48,7 @@ enum err_kind err_set(struct err *e, enum err_kind kind, int code, const char *f
 /* Puts "context: " in front of e->text; returns e->kind. */
 enum err_kind err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* "io", "expired", ...: for logs and metrics. */
+/* The name of a kind ("io", "expired"), for logs and metrics. */
 const char *err_kind_name(enum err_kind kind);
 
 #endif

@@ -8,7 +8,8 @@ static bool before(const struct heap_node *a, const struct heap_node *b)
     return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->order < b->order;
 }
 
-/* Joins two heaps; either may be NULL. The roots have no siblings. */
+/* Joins two heaps, of which either may be NULL. Neither root has siblings. The root that is due
+ * later becomes the first child of the other one. */
 static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
 {
     if (a == NULL || b == NULL)
@@ -26,7 +27,8 @@ static struct heap_node *meld(struct heap_node *a, struct heap_node *b)
     return a;
 }
 
-/* Joins a chain of siblings in two passes (pairs from the left, then all from the right). */
+/* Joins a chain of siblings into one heap in two passes: pairs from the left, then the pairs from
+ * the right to the left. Without the first pass a pop could take O(n) each time. */
 static struct heap_node *meld_siblings(struct heap_node *first)
 {
     struct heap_node *pairs = NULL;
@@ -65,6 +67,8 @@ struct heap_node *heap_peek(const struct heap *h)
     return h->root;
 }
 
+/* The children of the node become a heap of their own, which takes its place if it was the root,
+ * and else is joined to the root. */
 void heap_remove(struct heap *h, struct heap_node *node)
 {
     struct heap_node *rest = meld_siblings(node->child);
@@ -73,6 +77,7 @@ void heap_remove(struct heap *h, struct heap_node *node)
         h->root = rest;
         return;
     }
+    /* The prev of a first child is its parent. */
     if (node->prev->child == node)
         node->prev->child = node->next;
     else

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heap - intrusive priority queue of due times; pure. A pairing heap: push O(1), pop and remove
- * O(log n) amortised, no allocation. Equal times leave in the order in which they came.
+ * heap - an intrusive priority queue of due times; pure. A pairing heap: push takes O(1), pop and
+ * remove O(log n) amortised, and nothing is allocated
+ * (docs/decisions.md "A pairing heap of our own orders due times"). Nodes of equal time leave in
+ * the order in which they came.
  */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
@@ -26,10 +28,10 @@ struct heap {
 /* Adds a node that is in no heap. */
 void heap_push(struct heap *h, struct heap_node *node, uint64_t due_ms);
 
-/* The node that is due first, or NULL; it stays in. */
+/* The node that is due first, or NULL if the heap is empty. The node stays in the heap. */
 struct heap_node *heap_peek(const struct heap *h);
 
-/* Takes out a node that is in this heap. */
+/* Takes a node out of the heap that it is in. */
 void heap_remove(struct heap *h, struct heap_node *node);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list - an intrusive doubly linked ring; pure. A link that is on no list points to itself, so
- * that list_remove() may be called twice.
+ * list_remove() may be called for a link that is on no list.
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
@@ -16,14 +16,14 @@ struct list {
     struct list *prev;
 };
 
-/* Makes an empty head, or a link that is on no list. */
+/* Makes l an empty head, or a link that is on no list. */
 static inline void list_init(struct list *l)
 {
     l->next = l;
     l->prev = l;
 }
 
-/* Nothing on this head; or: this link is on no list. */
+/* Is this head empty? Or, of a link: is it on no list? */
 static inline bool list_is_empty(const struct list *l)
 {
     return l->next == l;

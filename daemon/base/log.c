@@ -16,20 +16,21 @@
 const char *const log_level_words[] = {"error", "warn", "info", "debug", "trace", NULL};
 const char *const log_format_words[] = {"auto", "text", "json", "journal", NULL};
 
-/* How long a line waits for whoever reads stderr, once; then lines are dropped until there is
- * room. */
+/* How many ms a line waits for a reader of stderr that has stopped. The log waits once; then it
+ * drops lines until there is room. */
 #define STUCK_MS 100
 
-/* In so long no more than STUCK_MS are spent on waiting. */
+/* No more than STUCK_MS of this many ms are spent on waiting, so that a slow reader does not cost
+ * more time than one that has stopped. */
 #define WINDOW_MS 10000
 
 static enum log_level max_level = LOG_LVL_INFO;
 static enum log_format line_format = LOG_FMT_AUTO;
-static bool is_stuck;      /* it was waited for in vain since it last took something */
-static uint64_t window_us; /* when the current WINDOW_MS began */
-static uint64_t waited_us; /* for the reader, in it */
-static bool is_torn;       /* the end of the last line was dropped */
-static uint64_t dropped;
+static bool is_stuck;      /* a wait was in vain, and nothing has been written since */
+static uint64_t window_us; /* when the current window of WINDOW_MS began */
+static uint64_t waited_us; /* time spent on waiting in this window */
+static bool is_torn;       /* a part of the last line was written, and its end was dropped */
+static uint64_t dropped;   /* lines since the last line that told of it */
 
 void log_set_level(enum log_level level)
 {
@@ -46,6 +47,7 @@ bool log_enabled(enum log_level level)
     return level <= max_level;
 }
 
+/* Does stderr go to the journal? JOURNAL_STREAM is set by systemd then. */
 static enum log_format effective_format(void)
 {
     if (line_format != LOG_FMT_AUTO)
@@ -53,7 +55,8 @@ static enum log_format effective_format(void)
     return getenv("JOURNAL_STREAM") != NULL ? LOG_FMT_JOURNAL : LOG_FMT_TEXT;
 }
 
-/* How many bytes of well-formed, printable UTF-8 stand at p; 0 = this byte must be escaped. */
+/* How many bytes at p are one printable character of well-formed UTF-8; 0 = this byte must be
+ * escaped. */
 static size_t printable(const unsigned char *p, size_t n)
 {
     if (p[0] >= 0x20 && p[0] < 0x7f)
@@ -63,6 +66,7 @@ static size_t printable(const unsigned char *p, size_t n)
     return control ? 0 : utf8_len(p, n);
 }
 
+/* The escapes are those of JSON, in text lines too: so both formats are read alike. */
 static void put_quoted(struct buf *out, struct str s)
 {
     buf_putc(out, '"');
@@ -122,7 +126,7 @@ static void put_time(struct buf *out)
 
 static void put_text(struct buf *out, enum log_level level, const char *msg, const struct kv *f)
 {
-    static const int priority[] = {3, 4, 6, 7, 7}; /* of syslog, for the journal */
+    static const int priority[] = {3, 4, 6, 7, 7}; /* of syslog, by enum log_level */
 
     if (effective_format() == LOG_FMT_JOURNAL) {
         buf_printf(out, "<%d>%s", priority[level], msg);
@@ -167,8 +171,8 @@ static uint64_t now_us(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* How long may be waited now: a reader that is slow takes no more of our time than one that stands
- * still. */
+/* How long this line may wait, in ms: the rest of STUCK_MS of this window; not at all if an earlier
+ * wait was in vain. */
 static int patience_ms(uint64_t now)
 {
     if (now - window_us >= (uint64_t)WINDOW_MS * 1000) {
@@ -178,6 +182,7 @@ static int patience_ms(uint64_t now)
     return is_stuck || waited_us / 1000 >= STUCK_MS ? 0 : STUCK_MS - (int)(waited_us / 1000);
 }
 
+/* Can a write to stderr go on at once? Waits for that as long as patience_ms() allows. */
 static bool has_room(void)
 {
     struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
@@ -195,8 +200,8 @@ static bool has_room(void)
     return !is_stuck;
 }
 
-/* A pipe that is writable takes PIPE_BUF bytes without blocking, in one piece: most lines never
- * mix. */
+/* A pipe that poll() calls writable takes PIPE_BUF bytes without blocking, and in one piece. So a
+ * line of that length never blocks the daemon, and does not mix with lines of the helper. */
 static void write_line(const struct buf *out)
 {
     size_t done = 0;
@@ -208,12 +213,14 @@ static void write_line(const struct buf *out)
         if (n > 0)
             done += (size_t)n;
         else if (errno != EINTR)
-            break; /* no place left to complain */
+            break; /* stderr is broken: there is no place to report that */
     }
     is_torn = done > 0 ? done < out->len : is_torn;
     dropped += done < out->len;
 }
 
+/* Tells of dropped lines before the next line, as soon as one gets through. dropped is 0 by then,
+ * so that log_warn() does not come here again. */
 static void tell_dropped(void)
 {
     uint64_t lines = dropped;
@@ -221,17 +228,19 @@ static void tell_dropped(void)
     if (lines == 0 || !has_room())
         return;
     dropped = 0;
-    log_warn("log lines were dropped: nobody read them", KV_U64("lines", lines));
+    log_warn("log lines were dropped: the reader of the log was too slow", KV_U64("lines", lines));
 }
 
 void log_emit(enum log_level level, const char *msg, const struct kv *fields)
 {
     struct buf out = {0};
+    /* Callers log errno and use it after that. */
     int saved = errno;
 
     if (!log_enabled(level))
         return;
     tell_dropped();
+    /* Ends the torn line, so that this line does not continue it. */
     if (is_torn)
         buf_putc(&out, '\n');
     if (effective_format() == LOG_FMT_JSON)

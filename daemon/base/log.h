@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log - one event, one line, a constant message and typed fields. Level and sink are process-wide
- * (with the rate limits the one global state outside app/).
+ * log - writes one line for each event: a constant message and typed fields. Level, format and the
+ * state of stderr belong to the process: they are the only global state outside app/.
  *
  *     log_warn("watch lost", KV_STR("watch", name), KV_MS("lived", ms), KV_ERR(err));
  */
@@ -27,7 +27,8 @@ enum kv_type {
     KV_TYPE_NONE
 };
 
-/* One field; made with the macros below. Values are borrowed for the call. NONE is left out. */
+/* One field, made with the macros below. Values are borrowed for the call. A field of type NONE is
+ * left out. */
 struct kv {
     enum kv_type type;
     const char *key;
@@ -44,25 +45,26 @@ struct kv {
 #define KV_MS(k, v)   ((struct kv){.type = KV_TYPE_MS, .key = (k), .u = (v)})
 #define KV_ERR(e)     ((struct kv){.type = KV_TYPE_ERR, .key = "err", .err = (e)})
 
-/* Lines above this level are not written. */
+/* Sets the level. Lines of a higher one are not written. */
 void log_set_level(enum log_level level);
 
-/* How lines look. AUTO: <n> prefixes without a time when stderr goes to the journal, else text with
- * time. JSON: one object a line. JOURNAL: as AUTO under the journal. */
+/* Sets the format. AUTO: JOURNAL if stderr goes to the journal, else TEXT. TEXT: with time and
+ * level. JOURNAL: with "<n>" in front, from which the journal takes the priority, and without time.
+ * JSON: one object a line. */
 void log_set_format(enum log_format format);
 
-/* Would a line of this level be written? For work that only a log line needs. */
+/* Would a line of this level be written? Ask before work that only a log line needs. */
 bool log_enabled(enum log_level level);
 
-/* Words of the settings: "error" ... "trace", "auto" ... "journal"; NULL-terminated, in enum
- * order. */
+/* The words of the settings, "error" to "trace" and "auto" to "journal", in the order of the enums;
+ * NULL ends them. */
 extern const char *const log_level_words[];
 extern const char *const log_format_words[];
 
-/* Writes one line to stderr: what the macros below call. Control bytes and invalid UTF-8 in values
- * come out escaped, so a value never makes a second line. fields end with KV_TYPE_END. Nobody waits
- * for long for a reader that has stopped: lines are dropped then, and counted in a line once there
- * is room. */
+/* Writes one line to stderr; the macros below call it. fields end with KV_TYPE_END. Control bytes
+ * and invalid UTF-8 in values are escaped, so a value never makes a second line. If the reader of
+ * stderr has stopped, lines are dropped after a short wait, and a later line says how many
+ * (docs/decisions.md "Logging never holds the daemon up"). errno stays as it is. */
 void log_emit(enum log_level level, const char *msg, const struct kv *fields);
 
 #define LOG_FIELDS(...)     ((const struct kv[]){__VA_ARGS__, {.type = KV_TYPE_END}})

@@ -7,6 +7,7 @@
 
 #undef HASH_FUNCTION
 #define HASH_FUNCTION(keyptr, keylen, hashv) ((hashv) = map_hash((keyptr), (keylen)))
+/* Without memory uthash would end the process with exit(); panic() says why. */
 #undef uthash_fatal
 #define uthash_fatal(msg) panic("map: %s", msg)
 

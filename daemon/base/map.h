@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map - string keys to intrusive nodes; pure. The only home of uthash. Keys are borrowed: the
- * struct that embeds the node owns them and keeps them unchanged while the node is in the map.
+ * map - finds intrusive nodes by string keys; pure. Only this module uses uthash. Keys are
+ * borrowed: the struct that embeds the node owns the key, and keeps it unchanged while the node is
+ * in the map.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -31,7 +32,7 @@ void map_put(struct map *m, struct map_node *node, struct str key);
 /* Takes out a node that is in the map. */
 void map_remove(struct map *m, struct map_node *node);
 
-/* How many nodes. */
+/* How many nodes the map has. */
 size_t map_count(const struct map *m);
 
 /* The first node in order of insertion, or NULL. */

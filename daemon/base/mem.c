@@ -16,6 +16,7 @@ static void *or_die(void *p, size_t n)
     return p;
 }
 
+/* malloc(0) may return NULL, which would look like no memory. */
 void *mem_alloc(size_t n)
 {
     return or_die(malloc(n > 0 ? n : 1), n);

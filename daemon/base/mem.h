@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mem - allocation that cannot return NULL: without memory for our own small structures the
- * program aborts and systemd starts it again (docs/design.md "Limits"). Sizes that a peer chooses
- * are capped before they come here. Everything is released with free().
+ * mem - allocation that never returns NULL: without memory for its own small structures the program
+ * aborts, and systemd starts it again (docs/design.md "Limits"). Sizes that a peer chooses are
+ * limited before they come here. free() releases everything.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H

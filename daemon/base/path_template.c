@@ -6,16 +6,17 @@
 
 #include "base/str.h"
 
+/* By enum path_template_variable. */
 static const char *const names[PATH_TEMPLATE_VARIABLES] = {"namespace", "name", "cluster",
                                                            "node_name"};
 
-/* What a template is made of: a variable, or bytes without one. */
+/* A piece of a template: a variable, or bytes without one. */
 struct piece {
     struct str text;
     int variable; /* -1 = none */
 };
 
-/* The variable at p ("${name}..."), or -1. */
+/* The variable at the beginning of the text ("${name}..."), with its length; or -1. */
 static int variable_at(struct str rest, size_t *length)
 {
     for (int v = 0; v < PATH_TEMPLATE_VARIABLES; v++) {
@@ -30,7 +31,8 @@ static int variable_at(struct str rest, size_t *length)
     return -1;
 }
 
-/* Takes the first piece off a text that is not empty; false for a "$" that is no variable. */
+/* Takes the first piece off a text that is not empty. False: the text begins with a "$" that is no
+ * variable. */
 static bool take_piece(struct str *rest, struct piece *out)
 {
     const char *dollar = memchr(rest->p, '$', rest->n);
@@ -42,7 +44,7 @@ static bool take_piece(struct str *rest, struct piece *out)
     return n > 0;
 }
 
-/* Takes the next component and the "/" behind it off. */
+/* Takes the next component off the text, with the "/" behind it. */
 static struct str take_component(struct str *rest)
 {
     const char *slash = memchr(rest->p, '/', rest->n);
@@ -61,7 +63,8 @@ static bool is_reserved(struct str component)
     return component.n >= n && memcmp(component.p, PATH_TEMPLATE_RESERVED, n) == 0;
 }
 
-/* NULL if the component is fine but for its variables. */
+/* Returns the fault of a component, for people; NULL if there is none. Values of variables are
+ * checked elsewhere. */
 static const char *component_fault(struct str component)
 {
     if (component.n == 0)
@@ -88,7 +91,8 @@ static enum err_kind check_variables(struct str text, unsigned *used, struct err
     return ERR_OK;
 }
 
-/* Whether no value could make it short enough. */
+/* Reports a template that is too long even with the shortest values: no object could have a file
+ * then. */
 static enum err_kind check_lengths(const char *template, struct err *err)
 {
     static const struct path_template_values shortest = {
@@ -126,6 +130,8 @@ enum err_kind path_template_check(const char *template, unsigned *used, struct e
     return kind == ERR_OK ? check_lengths(template, err) : kind;
 }
 
+/* The value of a variable must be one file name: with "/" or ".." a name of the cluster could lead
+ * to another folder. */
 static enum err_kind check_value(int variable, const char *value, struct err *err)
 {
     const char *name = names[variable];
@@ -141,7 +147,8 @@ static enum err_kind check_value(int variable, const char *value, struct err *er
     return ERR_OK;
 }
 
-/* Appends one component. */
+/* Appends one component with its variables replaced. The result is checked as a whole: two harmless
+ * pieces may make "..", or a reserved name. */
 static enum err_kind expand_component(struct str component,
                                       const struct path_template_values *values, struct buf *out,
                                       struct err *err)
@@ -173,6 +180,7 @@ static enum err_kind expand_component(struct str component,
     return ERR_OK;
 }
 
+/* As path_template_expand(), except that out may have a part of the path after an error. */
 static enum err_kind expand(const char *template, const struct path_template_values *values,
                             struct buf *out, size_t *fixed, struct err *err)
 {
@@ -224,6 +232,7 @@ char *path_template_put_file(const char *argument, const char *file)
         argument = at + strlen(variable);
     }
     buf_puts(&out, argument);
+    /* Adds the NUL. */
     buf_cstr(&out);
     return out.data;
 }

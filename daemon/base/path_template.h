@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * path_template - the path of a hook's output file, in which an object's names are variables
- * (docs/design.md "File paths"); pure. In base because conf checks it, hook compares the paths that
- * it gives, and the helper opens it.
+ * path_template - makes the path of an output file from a template in which the names of an object
+ * are variables (docs/design.md "File paths"); pure. In base because conf checks templates, hook
+ * compares their paths, and the helper opens the files.
  */
 #ifndef BASE_PATH_TEMPLATE_H
 #define BASE_PATH_TEMPLATE_H
@@ -25,24 +25,26 @@ enum {
     PATH_TEMPLATE_PATH_MAX = 4095      /* PATH_MAX without the NUL */
 };
 
-/* What file names of the helper's own begin with: no output file may. */
+/* Names of the helper's own files begin like this, so no output file may have such a name. */
 #define PATH_TEMPLATE_RESERVED ".informerd-"
 
-/* By path_template_variable; borrowed, NULL = the variable may not occur. */
+/* The values of the variables, by enum path_template_variable. Borrowed; NULL = the variable may
+ * not occur. */
 struct path_template_values {
     const char *of[PATH_TEMPLATE_VARIABLES];
 };
 
-/* Checks a template: absolute, no "..", ".", empty or reserved component, no variable but
- * ${namespace}, ${name}, ${cluster} and ${node_name}, no other "$", a file name at the end, and not
- * too long even with values of one byte. *used gets a bit 1u << variable for each that occurs.
- * ERR_CONFIG with a text that follows the setting's name ("must ..."). */
+/* Checks a template: it is absolute, has no empty, "." or ".." component, no component that begins
+ * with PATH_TEMPLATE_RESERVED, no variable except ${namespace}, ${name}, ${cluster} and
+ * ${node_name}, no other "$", has a file name at the end, and is not too long even with values of
+ * one byte. *used gets a bit 1u << variable for each variable that occurs. ERR_CONFIG with a text
+ * that follows the name of the setting ("must ..."). */
 enum err_kind path_template_check(const char *template, unsigned *used, struct err *err) MUST_CHECK;
 
-/* Appends the path to out, without a NUL. *fixed (may be NULL) gets how many of its bytes are the
- * folder before the first component with a variable, or the file's folder if there is none; at
- * least 1 ("/"). ERR_CONFIG if the template is bad or a value is no file name (empty, ".", "..",
- * or with "/"); ERR_TOO_BIG if a component or the path is too long; out is unchanged then. */
+/* Appends the path to out, without a NUL. *fixed (may be NULL) gets the length of the folder before
+ * the first component with a variable, or of the folder of the file if no component has one; at
+ * least 1 ("/"). ERR_CONFIG: the template is bad, or a value is no file name (empty, ".", "..", or
+ * with "/"). ERR_TOO_BIG: a component or the path is too long. out is unchanged after an error. */
 enum err_kind path_template_expand(const char *template, const struct path_template_values *values,
                                    struct buf *out, size_t *fixed, struct err *err) MUST_CHECK;
 

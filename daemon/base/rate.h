@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rate - does enough come? Judged by windows in which something came; silence is for others to
- * judge, and counts up to a bound. Pure.
+ * rate - finds out whether bytes come fast enough; pure. Time counts in windows. Of a long silence
+ * only a bounded part counts: whether a silence is too long is for others to judge.
  */
 #ifndef BASE_RATE_H
 #define BASE_RATE_H
@@ -12,20 +12,20 @@
 
 #include "base/compiler.h"
 
-/* Zero-initialise but for the first three. */
+/* Zero-initialise all but the first three. */
 struct rate {
-    uint64_t window_ms; /* in so much time .. */
-    size_t bytes;       /* .. must come so much */
-    uint64_t pause_ms;  /* of a longer silence no more counts as time */
-    uint64_t heard_ms;  /* when something came last */
-    uint64_t took_ms;   /* of the window under way */
-    size_t came;        /* in it */
+    uint64_t window_ms; /* in a window of this length .. */
+    size_t bytes;       /* .. so many bytes must come */
+    uint64_t pause_ms;  /* a longer silence counts as this much time */
+    uint64_t heard_ms;  /* when bytes came last */
+    uint64_t took_ms;   /* time that counts for the current window */
+    size_t came;        /* bytes in the current window */
 };
 
-/* From now on. */
+/* Begins to measure now. */
 void rate_begin(struct rate *r, uint64_t now_ms);
 
-/* n bytes came. False: a window is over in which less than enough did. */
+/* Takes note of n bytes. Returns false if a window has ended with fewer than r->bytes. */
 bool rate_add(struct rate *r, size_t n, uint64_t now_ms) MUST_CHECK;
 
 #endif

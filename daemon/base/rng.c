@@ -8,6 +8,7 @@ void rng_seed(struct rng *r, uint64_t seed)
     r->state = seed;
 }
 
+/* splitmix64 by Sebastiano Vigna: one step of a counter, then its bits mixed. Any seed is good. */
 uint64_t rng_next(struct rng *r)
 {
     uint64_t z = r->state += 0x9e3779b97f4a7c15U;
@@ -19,12 +20,14 @@ uint64_t rng_next(struct rng *r)
 
 double rng_fraction(struct rng *r)
 {
+    /* 53 bits are what a double holds exactly, so the result never is 1. */
     return (double)(rng_next(r) >> 11) * 0x1.0p-53;
 }
 
 uint64_t rng_between(struct rng *r, uint64_t lo, uint64_t hi)
 {
     ensure(lo <= hi);
+    /* 0 if the range is all 64 bits; the bias of % does not matter for jitter. */
     uint64_t span = hi - lo + 1;
 
     return span == 0 ? rng_next(r) : lo + rng_next(r) % span;

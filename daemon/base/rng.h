@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rng - a seeded generator for jitter; pure, so that a run can be repeated. Not for secrets.
+ * rng - a seeded generator of random numbers for jitter; pure, so that a run of the simulator can
+ * be repeated. Not for secrets.
  */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
@@ -11,7 +12,7 @@ struct rng {
     uint64_t state;
 };
 
-/* The same seed gives the same numbers. */
+/* Seeds the generator. The same seed gives the same numbers. */
 void rng_seed(struct rng *r, uint64_t seed);
 
 /* 64 random bits (splitmix64). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * str - a borrowed run of bytes with its length; pure. It owns nothing and need not end in NUL.
+ * str - a view of bytes with their length; pure. A view owns nothing, and its bytes need not end
+ * with a NUL.
  */
 #ifndef BASE_STR_H
 #define BASE_STR_H
@@ -29,19 +30,20 @@ static inline struct str str_c(const char *s)
     return (struct str){s, s != NULL ? strlen(s) : 0};
 }
 
-/* Same bytes? */
+/* Have both views the same bytes? */
 static inline bool str_eq(struct str a, struct str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
-/* Same bytes as a C string? */
+/* Has a view the same bytes as a C string? */
 static inline bool str_is(struct str a, const char *s)
 {
     return str_eq(a, str_c(s));
 }
 
-/* Byte order, then length. */
+/* Compares by bytes; a shorter text comes before a longer one that begins with it. < 0, 0 or > 0 as
+ * memcmp(). */
 static inline int str_cmp(struct str a, struct str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;

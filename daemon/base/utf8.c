@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/utf8.h"
 
+/* The second byte must lie between low and high. That keeps out characters that are written too
+ * long (c0, c1, e0, f0), surrogates (ed), and values beyond U+10FFFF (f4). */
 size_t utf8_len(const unsigned char *p, size_t n)
 {
     unsigned char low = 0x80;
@@ -35,6 +37,7 @@ struct str utf8_cut(struct str text, size_t max)
 {
     if (text.n <= max)
         return text;
+    /* text.p[max] is the first byte that is cut off: it must begin a character. */
     while (max > 0 && ((unsigned char)text.p[max] & 0xc0) == 0x80)
         max--;
     return str_of(text.p, max);

@@ -10,6 +10,9 @@ static enum err_kind broken(struct err *err, const char *what, size_t n)
     return err_set(err, ERR_PROTOCOL, 0, "message from main: %s (%zu)", what, n);
 }
 
+/* The helper has more rights than main, which parses the answers of servers and may have been
+ * broken into. So nothing in a message is believed: each length, type and number of descriptors is
+ * checked. */
 enum err_kind wire_request_decode(struct str message, size_t fd_count, struct wire_request *req,
                                   struct err *err)
 {
@@ -44,6 +47,7 @@ bool wire_env_is_ours(const char *s)
     return strncmp(s, our_prefix, n) == 0 && s[n] != '=' && strchr(s + n, '=') != NULL;
 }
 
+/* Each string ends within env, as its last byte is a NUL: strlen() reads no further. */
 bool wire_env_check(struct str env, size_t *count)
 {
     *count = 0;
@@ -70,6 +74,7 @@ void wire_reply_encode(const struct wire_reply *reply, char out[WIRE_REPLY_SIZE]
         .killed = reply->killed,
     };
 
+    /* One byte less: the NUL at the end stays, whatever reply has. */
     memcpy(image.stage, reply->stage, sizeof(image.stage) - 1);
     memcpy(image.left_comm, reply->left_comm, sizeof(image.left_comm) - 1);
     memcpy(out, &image, sizeof(image));
@@ -80,7 +85,7 @@ static enum err_kind broken_reply(struct err *err, const char *what, size_t n)
     return err_set(err, ERR_PROTOCOL, 0, "reply of the helper: %s (%zu)", what, n);
 }
 
-/* Printable ASCII up to the NUL. */
+/* Is this printable ASCII with a NUL behind it? It goes into log lines. */
 static bool is_name(const char *s, size_t size)
 {
     size_t n = 0;
@@ -90,6 +95,8 @@ static bool is_name(const char *s, size_t size)
     return n < size && s[n] == '\0';
 }
 
+/* The parts of a reply must fit together: a process that is left has a pid, and only such a process
+ * has a name. */
 static enum err_kind check_end(const struct wire_reply_image *image, struct err *err)
 {
     bool is_left = image->left > 0;
@@ -122,6 +129,7 @@ enum err_kind wire_reply_decode(struct str message, struct wire_reply *reply, st
         return kind;
     *reply = (struct wire_reply){.type = (enum wire_reply_type)image.type, .id = image.id};
     reply->value = image.value;
+    /* An OPENED reply has no other members. */
     if (image.type != WIRE_EXITED)
         return ERR_OK;
     reply->how = (enum wire_how)image.how;

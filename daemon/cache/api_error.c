@@ -3,7 +3,7 @@
 
 #include "kube/status.h"
 
-/* Enough for a Status; more of an error body is not needed. */
+/* Enough for a Status; the rest of an error body is not needed. */
 #define BODY_BYTES 65536
 
 /* A page that says "back in a day" must not keep a watch dead for a day (API servers say 1..32
@@ -29,6 +29,7 @@ void api_error_read(struct api_error *r, struct err *err)
     struct status status;
 
     status_parse(&status, r->code, buf_str(&r->body));
+    /* The longer one of header and Status counts (docs/kubernetes-protocol.md "Retry-After"). */
     if (status.retry_after_s > r->retry_after_s)
         r->retry_after_s = status.retry_after_s;
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_error - a response whose status is an error: its head and the beginning of its body, read as
- * what the server means by it; pure.
+ * api_error - what the server means by a response with an error status, read from its head and the
+ * beginning of its body; pure.
  */
 #ifndef CACHE_API_ERROR_H
 #define CACHE_API_ERROR_H
@@ -14,27 +14,29 @@
 #include "base/err.h"
 #include "proto/http_in.h"
 
-/* Zero-initialised: no response. */
+/* Zero-initialised: no head has come. */
 struct api_error {
     int code;
-    int64_t retry_after_s; /* <= 0 = not given */
+    int64_t retry_after_s; /* <= 0 = the server gave none */
     struct buf body;
 };
 
-/* The head of a response came (of any status: a good one may ask for patience, too). */
+/* Takes the head of a response of any status: a good response may ask for patience, too. */
 void api_error_head(struct api_error *r, const struct http_head *head);
 
-/* A piece of its body. False: more is not needed. */
+/* Takes a piece of the response's body. Returns false when no more of the body is needed. */
 bool api_error_body(struct api_error *r, const char *data, size_t n) MUST_CHECK;
 
-/* The body is complete, or what came of it: fills *err. */
+/* Call it when the body is complete, or when no more of it will come: fills *err with what the
+ * server means, and takes over retryAfterSeconds of the Status if that is longer. */
 void api_error_read(struct api_error *r, struct err *err);
 
-/* How long the server asked us to stay away, in ms: in its head, its body, or (event_s, <= 0 = not)
- * an ERROR event. Bounded, whatever it says. */
+/* How long the server asked us to stay away, in ms; 0 = it did not ask. event_s is
+ * retryAfterSeconds of an ERROR event (<= 0 = there was none); it counts before the response's own.
+ * At most 300 s, whatever the server says (docs/kubernetes-protocol.md "Retry-After"). */
 uint64_t api_error_wait_ms(const struct api_error *r, int64_t event_s);
 
-/* Forgets the response. */
+/* Forgets the response and frees its body. */
 void api_error_reset(struct api_error *r);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/panic.h"
 #include "kube/rv.h"
 
-/* What the list says of a key. */
+/* Where a key stands in the list. */
 enum standing { UNLISTED, LISTED, UNUSABLE };
 
 /* A key that was listed or touched. */
@@ -18,11 +18,12 @@ struct entry {
     struct map_node node;
     enum standing standing;
     size_t scope;
-    char *touched; /* the version under which the store changed it last; "" = not known; NULL = it
-                      did not */
+    /* The version with which the store changed the key last; "" = not known; NULL = the store has
+     * not changed it since audit_begin(). */
+    char *touched;
     struct str uid;
     struct str rv;
-    struct digest digest; /* of the object, if versions are in doubt */
+    struct digest digest; /* of the object, if doubted */
     char text[];          /* key, uid and rv, one behind the other */
 };
 
@@ -30,18 +31,18 @@ struct audit {
     const struct store *store;
     enum audit_state state;
     bool apply;
-    bool doubted;    /* versions prove nothing */
-    bool unnamed;    /* the list has an item that no key can be told of */
+    bool doubted;    /* equal versions prove nothing */
+    bool unnamed;    /* the list has an item whose key cannot be read */
     struct map keys; /* empty while IDLE */
     size_t scopes;
-    char **versions; /* of the lists, by part; NULL = not known */
+    char **versions; /* of the lists, by scope; NULL = not known */
     struct err err;
     struct audit_difference *shown; /* result.v */
-    char **shown_keys;              /* theirs */
+    char **shown_keys;              /* the keys of shown; owned */
     struct audit_result result;
 };
 
-/* A difference while they are looked for; the key is borrowed. */
+/* A difference that a comparison has found; the key is borrowed. */
 struct found {
     struct str key;
     const char *what;
@@ -72,6 +73,7 @@ static void remove_entry(struct audit *a, struct entry *e)
     free(e);
 }
 
+/* The keys and versions that were collected are needed only while the comparison is under way. */
 static void forget_keys(struct audit *a)
 {
     for (struct map_node *n = map_first(&a->keys), *next; n != NULL; n = next) {
@@ -116,6 +118,7 @@ static struct entry *find(const struct audit *a, struct str key)
     return node != NULL ? map_entry(node, struct entry, node) : NULL;
 }
 
+/* Copies s to *at, moves *at behind it, and returns the copy. */
 static struct str put(char **at, struct str s)
 {
     struct str copy = str_of(*at, s.n);
@@ -160,7 +163,8 @@ void audit_version(struct audit *a, size_t scope, struct str rv)
     a->versions[scope] = mem_strndup(rv.n > 0 ? rv.p : "", rv.n);
 }
 
-/* What the list says of the key; when it was touched stays known. */
+/* Notes what the list says of the key, in an entry with texts of the right length. When the key was
+ * touched stays known. */
 static struct entry *list_key(struct audit *a, size_t scope, struct str key,
                               const struct entry *says)
 {
@@ -195,8 +199,8 @@ void audit_unusable(struct audit *a, size_t scope, struct str key)
     list_key(a, scope, key, &(struct entry){.standing = UNUSABLE});
 }
 
-/* The version that the object of a delta has is the one of the event, unless it is an older state:
- * the last one that was selected, or that was known. */
+/* The version of the change. A delta that carries an older state, the last one selected or known,
+ * does not say it: then it is not known, and the key is not compared. */
 static struct str version_of(const struct delta *d)
 {
     bool older = d->type == DELTA_LEFT || d->final_state_unknown;
@@ -204,6 +208,8 @@ static struct str version_of(const struct delta *d)
     return older ? (struct str){0} : object_rv(d->object);
 }
 
+/* A change that came while the lists were made belongs to the time before or behind the list: only
+ * its version says which. */
 static void touch(struct audit *a, size_t scope, struct str key, struct str rv)
 {
     if (a->state == AUDIT_IDLE)
@@ -248,6 +254,8 @@ static void note(struct comparison *c, struct str key, const char *what)
     c->v[c->n++] = (struct found){key, what};
 }
 
+/* Does the cache have another state than the list? If it has a newer one, the list was merely asked
+ * for before the change. */
 static bool is_different(const struct audit *a, const struct object *cached,
                          const struct entry *listed)
 {
@@ -256,6 +264,7 @@ static bool is_different(const struct audit *a, const struct object *cached,
     return rv_order(object_rv(cached), listed->rv) != RV_NEWER;
 }
 
+/* Without comparable versions nothing shows that the cache has come so far. */
 bool audit_is_passed(const struct audit *a, size_t scope, struct str rv)
 {
     ensure(scope < a->scopes);
@@ -264,7 +273,8 @@ bool audit_is_passed(const struct audit *a, size_t scope, struct str rv)
     return order == RV_SAME || order == RV_NEWER;
 }
 
-/* Does what the cache has of it belong to the version of the list? */
+/* Can the cached state be compared with the list? Not if the list could not show the object, or if
+ * the key has changed after the version of the list. */
 static bool is_comparable(const struct audit *a, const struct entry *e)
 {
     if (e->standing == UNUSABLE || e->touched == NULL)
@@ -273,6 +283,7 @@ static bool is_comparable(const struct audit *a, const struct entry *e)
     return order == RV_OLDER || order == RV_SAME;
 }
 
+/* A key that was touched and is in neither cache nor list was created and deleted meanwhile. */
 static void compare_entry(struct comparison *c, const struct entry *e)
 {
     struct str key = map_key(&e->node);
@@ -294,7 +305,8 @@ static void compare_entry(struct comparison *c, const struct entry *e)
         note(c, key, "different");
 }
 
-/* Stored objects that were listed or touched have been compared before. */
+/* A stored object that was neither listed nor touched: the list lacks it. The others have been
+ * compared by compare_entry(). */
 static void compare_stored(void *arg, struct object *o)
 {
     struct comparison *c = arg;
@@ -310,6 +322,8 @@ static int by_key(const void *a, const void *b)
     return str_cmp(((const struct found *)a)->key, ((const struct found *)b)->key);
 }
 
+/* Keeps the first AUDIT_KEYS differences for status and log. The keys are copied, as the collected
+ * ones end with the comparison. */
 static void keep_first(struct audit *a, const struct comparison *c)
 {
     size_t n = c->n < AUDIT_KEYS ? c->n : AUDIT_KEYS;
@@ -324,6 +338,7 @@ static void keep_first(struct audit *a, const struct comparison *c)
     a->result.n = n;
 }
 
+/* The comparison has ended: only the result is kept. */
 static void end(struct audit *a, const struct err *err, const struct comparison *c, uint64_t now_ms)
 {
     struct audit_result *r = &a->result;
@@ -343,7 +358,7 @@ static void end(struct audit *a, const struct err *err, const struct comparison 
     a->state = AUDIT_IDLE;
 }
 
-/* c is empty but for its audit. */
+/* Fills *c, of which only audit is set, with the differences that there are now. */
 static void compare(struct comparison *c)
 {
     const struct audit *a = c->audit;
@@ -351,6 +366,7 @@ static void compare(struct comparison *c)
     ensure(a->state == AUDIT_GRACE);
     for (struct map_node *n = map_first(&a->keys); n != NULL; n = map_next(n))
         compare_entry(c, map_entry(n, struct entry, node));
+    /* A stored object that the list does not name may be the item whose key cannot be read. */
     if (!a->unnamed)
         store_each(a->store, compare_stored, c);
 }

@@ -14,14 +14,14 @@ struct held {
     struct list by_age;
     struct list by_turn; /* waits for its GET; on no list while that is under way */
     struct delta delta;  /* with a reference */
-    uint64_t until_ms;   /* then patience ends */
+    uint64_t until_ms;   /* when its patience ends */
 };
 
 /* The GET under way. */
 enum asking {
     ASKING_NONE,
-    ASKING_HELD, /* asked is held */
-    ASKING_LATE, /* what it was for has gone out */
+    ASKING_HELD, /* for the DELETED in asked */
+    ASKING_LATE, /* its DELETED has gone out, so the answer is ignored */
 };
 
 struct confirm {
@@ -30,8 +30,8 @@ struct confirm {
     struct list by_turn;
     enum asking asking;
     struct held *asked;
-    uint64_t retry_ms; /* the wait after the next failure */
-    uint64_t next_ms;  /* no GET before */
+    uint64_t retry_ms; /* the wait after the next GET without an answer */
+    uint64_t next_ms;  /* no GET before this time */
     delta_sink *sink;
     void *arg;
 };
@@ -59,6 +59,7 @@ void confirm_forget(struct confirm *c)
 {
     list_each (pos, tmp, &c->by_age)
         free_held(c, list_entry(pos, struct held, by_age));
+    /* The answer to a GET under way must not touch a DELETED that was freed. */
     if (c->asking == ASKING_HELD)
         c->asking = ASKING_LATE;
     c->asked = NULL;
@@ -87,6 +88,8 @@ static void hold(struct confirm *c, const struct delta *d, uint64_t now_ms)
     map_put(&c->by_key, &h->node, object_key(h->delta.object));
 }
 
+/* Sends a DELETED out, as it came or as LEFT. struct held is freed first, so that confirm_count()
+ * is right when the sink runs. An object that has LEFT exists, so no final state is missing. */
 static void release(struct confirm *c, struct held *h, enum delta_type as)
 {
     struct delta d = h->delta;
@@ -104,7 +107,8 @@ static void release(struct confirm *c, struct held *h, enum delta_type as)
     object_unref(&d.object);
 }
 
-/* What a later delta of the same key says of the held one. */
+/* The type that a later delta of the same key gives to the held DELETED: with the same uid the
+ * object exists after all; another DELETED or another uid means that it was gone. */
 static enum delta_type told_by(const struct held *h, const struct delta *d)
 {
     bool same = str_eq(object_uid(h->delta.object), object_uid(d->object));
@@ -116,6 +120,7 @@ void confirm_take(struct confirm *c, const struct delta *d, uint64_t now_ms)
 {
     struct map_node *node = map_get(&c->by_key, object_key(d->object));
 
+    /* The held DELETED goes out first: the order of a key's deltas must not change. */
     if (node != NULL) {
         struct held *h = map_entry(node, struct held, node);
 
@@ -127,6 +132,7 @@ void confirm_take(struct confirm *c, const struct delta *d, uint64_t now_ms)
         c->sink(c->arg, d);
 }
 
+/* One GET at a time (docs/decisions.md "confirm_deletes asks one GET at a time, for 30 s"). */
 static struct held *first_in_turn(const struct confirm *c)
 {
     struct list *first = list_first(&c->by_turn);
@@ -167,15 +173,18 @@ void confirm_answer(struct confirm *c, enum confirm_answer answer, uint64_t now_
         wait_longer(c, now_ms);
     else
         c->retry_ms = CONFIRM_RETRY_MS;
+    /* The DELETED goes to the end, so that one object whose GET always fails does not block the
+     * others. */
     if (h != NULL && answer == CONFIRM_NO_ANSWER)
         list_append(&c->by_turn, &h->by_turn);
     c->asked = NULL;
     c->asking = ASKING_NONE;
+    /* Last, as the state of c must be right when the sink runs. */
     if (h != NULL && answer != CONFIRM_NO_ANSWER)
         release(c, h, answer == CONFIRM_SAME ? DELTA_LEFT : DELTA_DELETED);
 }
 
-/* The one that is held for the longest, or NULL. */
+/* The DELETED that has been held for the longest time, or NULL. */
 static struct held *oldest(const struct confirm *c)
 {
     struct list *first = list_first(&c->by_age);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delta - one difference between what a store held and what it holds now, and who hears of it;
- * pure.
+ * delta - one difference between the objects that a store held and those that it holds now, and the
+ * type of the function that hears of it; pure.
  */
 #ifndef CACHE_DELTA_H
 #define CACHE_DELTA_H
@@ -15,8 +15,8 @@ enum delta_type {
     DELTA_ADDED,
     DELTA_MODIFIED,
     DELTA_DELETED,
-    DELTA_LEFT,  /* it is no longer selected, or is said to be there still */
-    DELTA_STALE, /* of a whole source, for hooks: no store sends them */
+    DELTA_LEFT,  /* the object is no longer selected, or is known to exist still */
+    DELTA_STALE, /* of a whole source, for hooks: no store sends STALE or FRESH */
     DELTA_FRESH,
 };
 
@@ -25,26 +25,26 @@ enum delta_cause {
     CAUSE_WATCH,
     CAUSE_RELIST,
     CAUSE_AUDIT,
-    CAUSE_RESTART, /* by comparing with what an earlier process has left */
-    CAUSE_CONFIG,  /* the same, and the settings of the watch are others now */
+    CAUSE_RESTART, /* by comparison with the objects that an earlier process has left */
+    CAUSE_CONFIG,  /* the same, and the settings of the watch were edited */
 };
 
-/* Borrowed until the sink returns. A new uid under an old key comes as DELETED, then ADDED
- * (docs/design.md "Order"). */
+/* Borrowed until the sink returns. An object with a new uid under an old key comes as DELETED, then
+ * ADDED (docs/design.md "Order"). */
 struct delta {
     enum delta_type type;
     enum delta_cause cause;
-    struct object *object;    /* the state now; DELETED, LEFT: the last one known */
+    struct object *object;    /* its new state; DELETED, LEFT: the last known one */
     bool final_state_unknown; /* DELETED: the server did not send the last state */
     uint64_t received_ns;     /* wall clock */
 };
 
-/* Runs after the store has changed. Must not change the store. */
+/* Hears of a delta after the store has changed. Must not change the store. */
 typedef void delta_sink(void *arg, const struct delta *d);
 
-/* "ADDED", ... and "watch", ...: the words of the hooks' input. */
+/* "ADDED", "MODIFIED", ...: the word in the input of hooks. */
 const char *delta_type_name(enum delta_type type);
-/* See above. */
+/* "watch", "relist", ...: the word for the cause in the input of hooks. */
 const char *delta_cause_name(enum delta_cause cause);
 
 #endif

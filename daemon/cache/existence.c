@@ -6,7 +6,8 @@
 #include "base/mem.h"
 #include "cache/reflector.h"
 
-/* Objects of so many places are looked up in each; of more, everywhere at once. */
+/* Objects of so many places are looked up in each place; objects of more places by one LIST of
+ * everything, as each place costs a request at least. */
 enum { PLACES = 8, PAGE_ITEMS = 500 };
 
 struct collecting {
@@ -24,6 +25,7 @@ static char *text(struct str s)
     return s.n > 0 ? mem_strndup(s.p, s.n) : NULL;
 }
 
+/* Is the place among those to look in? An absent text is everything. */
 static bool knows(const struct existence *l, struct str ns, struct str name)
 {
     for (size_t i = 0; i < l->count; i++)
@@ -32,8 +34,9 @@ static bool knows(const struct existence *l, struct str ns, struct str name)
     return false;
 }
 
-/* Where the watch may list now is where its query says; what is elsewhere was selected by settings of
- * before, and may be refused. */
+/* Notes the place of a vanishing object. The query says where informerd may list: if it names a
+ * namespace or name, only there. Objects elsewhere were selected by earlier settings; a LIST there
+ * may be refused. One place too many is noted, to show that there are more. */
 static void note_place(void *arg, struct object *o)
 {
     const struct collecting *c = arg;
@@ -64,6 +67,7 @@ void existence_begin(struct existence *l, const struct query *q, const struct st
     existence_end(l);
     l->resource = q->resource;
     store_each_vanishing(s, scope, note_place, &c);
+    /* More places than PLACES: one place that stands for everything. */
     if (l->count <= PLACES)
         return;
     drop_places(l);
@@ -80,6 +84,7 @@ void existence_put_target(const struct existence *l, struct buf *out)
     const struct existence_place *p = &l->places[l->at];
     struct query q;
 
+    /* Without selectors: these would hide the objects that are looked for. */
     query_init(&q, l->resource, p->ns, p->name);
     query_put_target(
         &q, out,
@@ -87,11 +92,13 @@ void existence_put_target(const struct existence *l, struct buf *out)
     query_fini(&q);
 }
 
+/* EXISTENCE_ITEMS bounds the time of a lookup in a large cluster. */
 enum existence_next existence_page(struct existence *l, const struct list_page *page)
 {
     l->items += page->items;
     if (l->items > EXISTENCE_ITEMS)
         return EXISTENCE_TOO_MANY;
+    /* page->next may be lost with the page's reader, so it is copied first. */
     char *next = text(page->next);
     free(l->next);
     l->next = next;

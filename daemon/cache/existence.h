@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * existence - whether objects that an edited watch does not select any more exist: a LIST of metadata without
- * selectors, of each place where one vanished; pure. The inner side of feed, and only its.
+ * existence - finds out which objects that an edited watch does not select any more still exist, by
+ * a LIST of metadata without selectors, in each place where an object vanished; pure. Used by
+ * list_watch only.
  */
 #ifndef CACHE_EXISTENCE_H
 #define CACHE_EXISTENCE_H
@@ -14,41 +15,44 @@
 #include "cache/store.h"
 #include "kube/list.h"
 
-/* More objects than that are not looked through: then nobody knows. */
+/* The lookup gives up when it has seen more objects: then nobody knows which ones exist
+ * (docs/design.md "Edited selectors"). */
 #define EXISTENCE_ITEMS ((size_t)200 * 1000)
 
-/* A namespace, a name in one, or (both NULL) everything. */
+/* Where to look; NULL = in all namespaces, for all names. */
 struct existence_place {
     char *ns;
     char *name;
 };
 
-/* Zero-initialised: none is under way. */
+/* Zero-initialised: no lookup is under way. */
 struct existence {
-    const struct resource *resource; /* NULL: none is under way */
+    const struct resource *resource; /* NULL = no lookup is under way */
     struct existence_place *places;
     size_t count;
-    size_t at;  /* the one that is being listed */
-    char *next; /* continue token of its next page; NULL = its first one */
+    size_t at;  /* the index of the place that is being listed */
+    char *next; /* continue token of the place's next page; NULL = page 1 */
     size_t items;
 };
 
-/* Of what the list staged in the part would take away. q: that the list was asked by. */
+/* Begins a lookup of the objects that a commit of the list staged in this scope would take away. q:
+ * the query of that list, whose resource must outlive the lookup. */
 void existence_begin(struct existence *l, const struct query *q, const struct store *s,
                      size_t scope);
 
-/* Is one under way? */
+/* Is a lookup under way? */
 bool existence_is_on(const struct existence *l);
 
-/* Appends the target of the next request. */
+/* Appends the target of the lookup's next request. While one is under way. */
 void existence_put_target(const struct existence *l, struct buf *out);
 
+/* What comes after a page: another request, the end, or the end because of EXISTENCE_ITEMS. */
 enum existence_next { EXISTENCE_MORE, EXISTENCE_DONE, EXISTENCE_TOO_MANY };
 
-/* That request was answered by this page. */
+/* The request was answered by this page. */
 enum existence_next existence_page(struct existence *l, const struct list_page *page);
 
-/* None is under way. */
+/* Ends the lookup and frees what it holds. Fine when no lookup is under way. */
 void existence_end(struct existence *l);
 
 #endif

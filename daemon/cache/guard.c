@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/guard.h"
 
-/* So long the deletes of all lists of a watch are counted together. */
+/* The deletes of all lists of a watch within this time are counted together
+ * (docs/decisions.md "The guard adds up the deletes of one minute"). */
 #define WINDOW_MS 60000
 
+/* A window begins with its first delete. */
 static void roll_window(struct guard_window *w, uint64_t now_ms)
 {
     if (w->deletes == 0 || now_ms - w->since_ms >= WINDOW_MS)
         *w = (struct guard_window){.since_ms = now_ms};
 }
 
+/* Judges the window as one list: before it the watch had the deleted objects, too. A list that
+ * deletes nothing is never held for the deletes of others. */
 static bool too_many_deletes(const struct guard *g, const struct guard_window *w,
                              const struct guard_case *c)
 {
@@ -21,6 +25,7 @@ static bool too_many_deletes(const struct guard *g, const struct guard_window *w
     return gone * 100 > (size_t)g->params.relist_deletes * before;
 }
 
+/* A version that went backwards is held whatever the settings say. */
 static enum guard_reason suspect(const struct guard *g, const struct guard_window *w,
                                  const struct guard_case *c)
 {
@@ -35,7 +40,7 @@ static enum guard_verdict pass(struct guard *g, struct guard_window *w, const st
     g->state = GUARD_CLEAR;
     g->reason = GUARD_NOTHING;
     g->deletes = 0;
-    /* What was confirmed counts no more. */
+    /* Deletes that were confirmed count no more, so that they do not get the next list held. */
     w->deletes = confirmed == GUARD_NOTHING ? w->deletes + c->deletes : 0;
     return GUARD_PASS;
 }
@@ -45,10 +50,12 @@ enum guard_verdict guard_judge(struct guard *g, struct guard_window *w, const st
 {
     roll_window(w, now_ms);
     enum guard_reason reason = suspect(g, w, c);
+    /* A list that comes before the hold is over, as one that a person ordered, confirms nothing. */
     bool agrees = reason == g->reason && now_ms - g->since_ms >= g->params.hold_ms;
 
     if (reason == GUARD_NOTHING || g->state == GUARD_ACCEPTED || (g->state == GUARD_HELD && agrees))
         return pass(g, w, c, reason);
+    /* The hold begins anew for another reason, and after a reject with each list. */
     if (g->state == GUARD_CLEAR || reason != g->reason || g->state == GUARD_REJECTED)
         g->since_ms = now_ms;
     if (g->state == GUARD_CLEAR)
@@ -78,6 +85,8 @@ void guard_hold_foreign(struct guard *g, uint64_t now_ms)
     g->deletes = 0;
 }
 
+/* A list that was held before the other cluster answered is forgotten: the next list is judged
+ * anew. */
 void guard_release_foreign(struct guard *g)
 {
     if (g->reason != GUARD_IDENTITY)
@@ -86,6 +95,8 @@ void guard_release_foreign(struct guard *g)
     g->reason = GUARD_NOTHING;
 }
 
+/* GUARD_IDENTITY is decided by app/, for the cluster as a whole
+ * (docs/decisions.md "guard accept forgets the old cluster in place"). */
 bool guard_accept(struct guard *g)
 {
     if (!guard_holds(g) || g->reason == GUARD_IDENTITY)

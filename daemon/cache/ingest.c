@@ -27,6 +27,7 @@ void ingest_fini(struct ingest *in)
     in->rv = NULL;
 }
 
+/* The callbacks for a LIST whose items do not count. */
 static void ignore_item(void *arg, struct object *o, bool selected)
 {
     (void)arg;
@@ -40,6 +41,8 @@ static void ignore_unusable(void *arg, const struct unusable *u)
     (void)u;
 }
 
+/* An item of a list, or an initial event with an object: what match does not select has LEFT if it
+ * is stored. */
 static void on_item(void *arg, struct object *o, bool selected)
 {
     struct ingest *in = arg;
@@ -57,7 +60,7 @@ static void on_unusable(void *arg, const struct unusable *u)
     store_stage_kept(in->store, in->scope, u);
 }
 
-/* The watch tells what an object is like: a list beside it only that it is there. */
+/* The watch tells what an object is like; a LIST beside it tells only that the object is there. */
 static void on_present(void *arg, struct object *o, bool selected)
 {
     struct ingest *in = arg;
@@ -66,6 +69,7 @@ static void on_present(void *arg, struct object *o, bool selected)
     store_stage_present(in->store, in->scope, o);
 }
 
+/* An item of the LIST without selectors: the object exists, whatever match says of it. */
 static void on_existing(void *arg, struct object *o, bool selected)
 {
     struct ingest *in = arg;
@@ -90,6 +94,8 @@ static void log_held(const struct ingest *in, size_t deletes)
                                          "accept|reject")));
 }
 
+/* The server was perhaps restored from a backup, so the scope is listed anew without a version
+ * (docs/kubernetes-protocol.md "Versions of the future"). */
 static enum ingest_stop go_back(struct ingest *in, struct str rv)
 {
     err_set(&in->doubt, ERR_SERVER, 0,
@@ -107,7 +113,8 @@ static void log_applied(const struct ingest *in, bool older, size_t deletes)
                         KV_U64("deletes", deletes)));
 }
 
-/* The cause of the events that the list gives (docs/design.md "Events"). */
+/* The cause of the events that the list makes (docs/design.md "Events"). Only the first list after
+ * a start compares with what an earlier process has left. */
 static enum delta_cause cause_of(const struct ingest *in, enum relist_reason why)
 {
     switch (in->resume) {
@@ -124,14 +131,17 @@ static enum delta_cause cause_of(const struct ingest *in, enum relist_reason why
     return why == RELIST_AUDIT ? CAUSE_AUDIT : CAUSE_RELIST;
 }
 
-/* A list of another cluster that answers at the same address looks like any other. A first list tells of
- * nothing that is gone, and the watch behind it asks. */
+/* A list of another cluster that answers at the same address looks like any other list, so a list
+ * is committed without asking only if it cannot do harm: a later list that changes nothing, or a
+ * first list that ends no incarnation, behind which the watch asks
+ * (docs/decisions.md "A list proves its cluster after its last page"). */
 static bool needs_identity(const struct ingest *in)
 {
     return in->resume == RESUME_OVER ? store_would_tell(in->store, in->scope)
                                      : store_would_end(in->store, in->scope);
 }
 
+/* The commit waits for a proof. The version is copied, as rv is lost with the response. */
 static enum ingest_stop unproven(struct ingest *in, enum ingest_proof wants, struct str rv)
 {
     char *copy = mem_strndup(rv.p, rv.n);
@@ -144,6 +154,8 @@ static enum ingest_stop unproven(struct ingest *in, enum ingest_proof wants, str
 
 enum ingest_stop ingest_commit(struct ingest *in, struct str rv)
 {
+    /* The proofs come before the guard: the list of another cluster must not be judged at all, and
+     * which of the missing objects exist decides how many deletes the guard counts. */
     if (in->proof < PROOF_IDENTITY && needs_identity(in))
         return unproven(in, PROOF_IDENTITY, rv);
     if (in->proof < PROOF_EXISTENCE && in->resume == RESUME_EDITED &&
@@ -160,9 +172,12 @@ enum ingest_stop ingest_commit(struct ingest *in, struct str rv)
         .backwards = reflector_goes_back(in->reflector, rv),
     };
 
+    /* A list that was asked for by version may come from a server that lags, or from a restored
+     * one: only the newest state is worth the guard's judgement. */
     if (c.backwards && !reflector_is_newest(in->reflector))
         return go_back(in, rv);
     if (guard_judge(&in->guard, in->window, &c, in->now.ms) == GUARD_HOLD) {
+        /* One warning for each hold, not for each list that is held for the same reason. */
         if (in->guard.reason != was)
             log_held(in, c.deletes);
         return INGEST_HELD;
@@ -174,15 +189,18 @@ enum ingest_stop ingest_commit(struct ingest *in, struct str rv)
     return INGEST_GOES_ON;
 }
 
-/* Initial events are a list: what one of them names is not gone. */
+/* Initial events are a list, so an object that an event names is not deleted, even if it cannot be
+ * used. A DELETED among them takes the object out of the list again. */
 static void initial_unusable(struct ingest *in, const struct event *e)
 {
-    if (e->gone && e->unusable->key.n > 0)
+    if (e->deleted && e->unusable->key.n > 0)
         store_unstage(in->store, in->scope, e->unusable->key);
     else
         on_unusable(in, e->unusable);
 }
 
+/* Stages an initial event. The bookmark with the right annotation ends the list and commits it
+ * (docs/kubernetes-protocol.md "End of initial events"); other bookmarks are ignored. */
 static bool initial_event(struct ingest *in, const struct event *e)
 {
     struct store *store = in->store;
@@ -206,6 +224,8 @@ static bool initial_event(struct ingest *in, const struct event *e)
     return true;
 }
 
+/* A bookmark of the watch. Everything up to its version was sent, so a watch that went on from a
+ * resume point has caught up (docs/design.md "Synced"). */
 static bool bookmark(struct ingest *in, const struct event *e)
 {
     in->had_bookmark = true;
@@ -218,15 +238,17 @@ static bool bookmark(struct ingest *in, const struct event *e)
     return false;
 }
 
-static bool is_another_life(const struct store *store, const struct event *e)
+/* Does the event show another incarnation of a stored key? */
+static bool is_another_incarnation(const struct store *store, const struct event *e)
 {
     const struct object *stored = store_get(store, object_key(e->object));
 
     return stored != NULL && !str_eq(object_uid(stored), object_uid(e->object));
 }
 
-/* The life that is stored has ended unseen: that is told with all that the list beside the watch
- * finds gone, past the guard. */
+/* The end of the stored incarnation was not seen. It is told with all objects that the LIST beside
+ * the watch finds deleted, after the guard has judged them, and the new incarnation waits until
+ * then (docs/decisions.md "Without list versions the watch begins before its LIST"). */
 static void replace_later(struct ingest *in, const struct event *e)
 {
     store_unstage(in->store, in->scope, object_key(e->object));
@@ -234,8 +256,8 @@ static void replace_later(struct ingest *in, const struct event *e)
         store_stage(in->store, in->scope, e->object);
 }
 
-/* An event without a version cannot stand between others that have one: who watches on from it would not
- * know where that is (docs/kubernetes-protocol.md "Event types"). */
+/* Has the event no version, although the list had one? No watch could go on from behind such an
+ * event, so its object is skipped (docs/kubernetes-protocol.md "Event types"). */
 static bool lacks_version(const struct ingest *in, const struct event *e)
 {
     return (e->type == EVENT_ADDED || e->type == EVENT_MODIFIED) && e->rv.n == 0 &&
@@ -251,13 +273,16 @@ static void skip_unversioned(struct ingest *in, const struct object *o)
                                   .uid = object_uid(o)});
 }
 
+/* Carries an event of the watch into the store. Its version counts even if the object is skipped,
+ * as a LIST would bring the same bytes; but e->rv is empty for an object of another kind
+ * (docs/decisions.md "A skipped object moves the resourceVersion on"). */
 static bool watch_event(struct ingest *in, const struct event *e)
 {
     struct store *store = in->store;
 
     if (e->type == EVENT_BOOKMARK)
         return bookmark(in, e);
-    if (e->type == EVENT_UNUSABLE && e->gone)
+    if (e->type == EVENT_UNUSABLE && e->deleted)
         store_remove_unusable(store, in->scope, e->unusable, in->now.wall_ns);
     else if (e->type == EVENT_UNUSABLE)
         store_skip(store, in->scope, e->unusable);
@@ -265,7 +290,8 @@ static bool watch_event(struct ingest *in, const struct event *e)
         skip_unversioned(in, e->object);
     else if (e->type == EVENT_DELETED)
         store_remove(store, e->object, in->now.wall_ns);
-    else if (reflector_state(in->reflector) == REFLECTOR_COMPARING && is_another_life(store, e))
+    else if (reflector_state(in->reflector) == REFLECTOR_COMPARING &&
+             is_another_incarnation(store, e))
         replace_later(in, e);
     else if (e->selected)
         store_apply(store, in->scope, e->object, in->now.wall_ns);
@@ -284,6 +310,8 @@ static void log_skipped(const struct ingest *in, const struct event *e)
                         KV_STR("why", e->why)));
 }
 
+/* ERROR is the end of the response (docs/kubernetes-protocol.md "Errors"); the reflector's state
+ * says how to take all others. */
 bool ingest_event(void *arg, const struct event *e)
 {
     struct ingest *in = arg;

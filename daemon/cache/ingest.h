@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ingest - carries the list items and events of one stream into the store, complete lists past the
- * guard, and their versions to the reflector; pure. The inner side of feed, and only its.
+ * ingest - carries the list items and events of one scope into the store, complete lists past the
+ * guard, and their versions to the reflector; pure. Used by list_watch only.
  */
 #ifndef CACHE_INGEST_H
 #define CACHE_INGEST_H
@@ -17,32 +17,35 @@
 #include "kube/event.h"
 #include "kube/list.h"
 
-/* Times of the bytes handed over. */
+/* When the bytes that are handed over came. */
 struct list_watch_now {
     uint64_t ms;      /* monotonic */
-    uint64_t wall_ns; /* for "received" */
+    uint64_t wall_ns; /* wall clock, for "received" of events */
 };
 
 /* Why a response is ended although nothing failed. */
 enum ingest_stop {
     INGEST_GOES_ON,
-    INGEST_BACKWARDS, /* a list or bookmark of an older version; doubt says it in words */
-    INGEST_HELD,      /* the guard holds the list */
-    INGEST_OVERDUE,   /* too silent; for list_watch.c */
-    INGEST_UNPROVEN, /* the list may not be committed before more is known: see struct intake, wants */
+    /* A list or bookmark is older than the one before it; doubt says so in words. */
+    INGEST_BACKWARDS,
+    INGEST_HELD,     /* the guard holds the list */
+    INGEST_OVERDUE,  /* the response is too silent; set by list_watch.c */
+    INGEST_UNPROVEN, /* the list may be committed only after the proof in wants */
 };
 
-/* What is known beside the list that is staged: what it lacks may be another cluster's. */
+/* What is proven of the staged list, beside its items: the objects that it lacks are perhaps only
+ * those of another cluster. Each proof includes the ones before it. */
 enum ingest_proof {
     PROOF_NONE,
-    PROOF_IDENTITY, /* the server that listed is of the right cluster */
-    PROOF_EXISTENCE, /* it was looked up which objects exist that the list of an edited watch lacks, or that
-                        cannot be found out */
+    PROOF_IDENTITY, /* the server that sent the list is of the right cluster */
+    /* It was looked up which objects exist that the list of an edited watch lacks, or the lookup
+     * has failed for good. */
+    PROOF_EXISTENCE,
 };
 
-/* Zero-initialise but for the first six. */
+/* The creator sets the first six members and guard.params; everything else is zero-initialised. */
 struct ingest {
-    const char *cluster; /* with watch: for logs; borrowed as all else */
+    const char *cluster; /* with watch: for logs; borrowed, as the pointers below are */
     const char *watch;
     struct store *store;
     size_t scope;
@@ -50,47 +53,49 @@ struct ingest {
     struct guard_window *window;
     struct guard guard;
     struct list_watch_now now;
-    /* Of the response under way; see ingest_reset(). */
+    /* Of the response under way; ingest_reset() clears these. */
     enum ingest_stop stop;
-    struct err failure; /* an ERROR event; kind OK = none */
+    struct err failure; /* from an ERROR event; kind OK = none came */
     int64_t retry_after_s;
     bool had_bookmark;
-    /* Of the list that is staged; see ingest_begin(). */
+    /* Of the list that is staged; ingest_begin() clears proof. */
     enum ingest_proof proof;
-    enum ingest_proof wants; /* UNPROVEN: what is to be found out */
-    char *rv;                /* UNPROVEN: the version of the list */
-    /* For good. */
+    enum ingest_proof wants; /* UNPROVEN: the proof that the commit needs */
+    char *rv;                /* UNPROVEN: the version of the list; owned */
+    /* Of all responses. */
     struct err doubt;
-    enum resume_kind resume; /* OVER: synced */
+    enum resume_kind resume; /* what the scope goes on from; OVER = it is synced */
     uint64_t event_ms;
     uint64_t bookmark_ms;
     uint64_t events;
 };
 
-/* A response begins. */
+/* A response begins: clears the members that describe the last one. */
 void ingest_reset(struct ingest *in);
 
-/* A list begins: nothing is staged, nothing is proven. */
+/* A list begins: drops what is staged, of which nothing is proven. */
 void ingest_begin(struct ingest *in);
 
 /* Frees what it owns. */
 void ingest_fini(struct ingest *in);
 
-/* The callbacks of list readers and event readers; arg is the struct intake. */
+/* For the reader of an ordinary LIST: stages its items. For all four the callbacks' arg is the
+ * struct ingest. */
 extern const struct list_events ingest_list_events;
-/* For a list beside a watch without a version: it finds what is gone. */
+/* For a LIST beside a watch without a version: stages which objects are there, so that the commit
+ * finds the deleted ones. */
 extern const struct list_events ingest_present_events;
-/* For a list of which only the version counts. */
+/* For a LIST of which only the version counts (a probe). */
 extern const struct list_events ingest_no_events;
-/* For a list of what exists (PROOF_EXISTENCE). */
+/* For a LIST that looks up which objects exist (PROOF_EXISTENCE). */
 extern const struct list_events ingest_existing_events;
-/* One event, of the initial ones or of the watch, as the reflector's state says. False: see stop,
- * failure. */
+/* Takes one event; the state of the reflector says whether it is an initial event or one of the
+ * watch. False: the response has to end, and stop or failure says why. */
 bool ingest_event(void *arg, const struct event *e);
 
-/* A list is complete, in any form, and has this version ("" = none): commits it, unless the answer
- * is another than GOES_ON. After UNPROVEN the caller finds out what is wanted, says so in proof, and calls it
- * again with in->rv. */
+/* A list of any form is complete and has this version ("" = none): commits it, so the sink of the
+ * store may run, and returns GOES_ON; else returns why it is not committed. After UNPROVEN the
+ * caller gets the proof in wants, sets proof to it, and calls this again with in->rv. */
 enum ingest_stop ingest_commit(struct ingest *in, struct str rv);
 
 #endif

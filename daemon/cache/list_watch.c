@@ -15,8 +15,8 @@
 #include "cache/pages.h"
 #include "cache/query.h"
 
-/* A server was asked to end the stream at a time, and gets this much more
- * (docs/kubernetes-protocol.md "Dead connections": 5 to 15 s). */
+/* The server was asked to end the watch after timeoutSeconds, and gets this much more
+ * (docs/kubernetes-protocol.md "Dead connections": 5 to 15 s suffice). */
 #define DEADLINE_MARGIN_MS 10000
 
 /* The response under way. */
@@ -30,25 +30,28 @@ struct list_watch {
     struct list_watch_params params;
     struct query query;
     struct object_rules rules;
-    char *kind; /* of the objects; learned from the table, discovery or the first list */
+    /* Kind of the objects, from the table, discovery or the first list; NULL = not known. */
+    char *kind;
     char *api_version;
     struct reflector *reflector;
     struct ingest in;
     struct buf target;
-    enum reflector_do asked; /* the request under way; WAIT = none */
+    enum reflector_do asked; /* the request under way; WAIT = no request is */
     enum response response;
-    enum relist_reason order; /* RELIST_REASONS = none */
+    enum relist_reason order; /* why a list was ordered; RELIST_REASONS = no list was */
     struct list_reader *list;
     struct event_reader *events;
     struct api_error api_error;
-    struct err failure; /* found in this response; kind OK = none */
+    struct err failure; /* found while reading this response; kind OK = no failure */
     struct pages pages;
-    struct existence existence; /* of what an edited watch does not select any more */
+    struct existence existence; /* of objects that an edited watch does not select */
     struct liveness liveness;
     struct err last_error;
 };
 
-/* What objects must be, by the resource. */
+/* The rules that readers check objects against, from the resource. Without a kind the server is
+ * asked for full objects: a PartialObjectMetadata does not say which kind of object it
+ * describes. */
 static void set_rules(struct list_watch *lw)
 {
     const struct list_watch_params *p = &lw->params;
@@ -94,6 +97,8 @@ struct list_watch *list_watch_create(const struct list_watch_params *params)
     return lw;
 }
 
+/* Forgets the response under way. The items that it has staged in the store stay: a list that is
+ * not proven yet is committed after its response has ended. */
 static void end_response(struct list_watch *lw)
 {
     list_reader_destroy(&lw->list);
@@ -123,8 +128,9 @@ void list_watch_destroy(struct list_watch **fp)
     free(lw);
 }
 
-/* A list without a version may come from a server that was restored from a backup and gives
- * versions out a second time. */
+/* Equal versions prove nothing in two cases, and then the store compares bytes, too. A server that
+ * was restored from a backup gives versions out a second time, and a list without a version may be
+ * from one. And objects that an earlier process has kept by other settings have other bytes. */
 static void begin_staging(struct list_watch *lw)
 {
     ingest_begin(&lw->in);
@@ -133,6 +139,7 @@ static void begin_staging(struct list_watch *lw)
         store_doubt(lw->params.store, lw->params.scope);
 }
 
+/* token NULL: page 1 of a new list. Later pages add to the staged items. */
 static void begin_list(struct list_watch *lw, const char *token)
 {
     if (token == NULL)
@@ -141,7 +148,7 @@ static void begin_list(struct list_watch *lw, const char *token)
     lw->list = list_reader_create(&lw->rules, &ingest_list_events, &lw->in);
 }
 
-/* The readers for what the reflector asks. */
+/* Makes the readers and the target for the request that the reflector wants. */
 static void begin_request(struct list_watch *lw, const struct reflector_action *a)
 {
     if (a->what == REFLECTOR_LIST)
@@ -152,7 +159,7 @@ static void begin_request(struct list_watch *lw, const struct reflector_action *
         lw->events = event_reader_create(&lw->rules, ingest_event, &lw->in);
     if (a->what == REFLECTOR_STREAM || reflector_state(lw->reflector) == REFLECTOR_COMPARING) {
         begin_staging(lw);
-        lw->in.proof = PROOF_IDENTITY; /* see LW_STREAM, list_watch_compare() */
+        lw->in.proof = PROOF_IDENTITY; /* asked first: LW_STREAM, list_watch_compare() */
     }
     if (a->what == REFLECTOR_WATCH && reflector_state(lw->reflector) == REFLECTOR_COMPARING)
         store_compare(lw->params.store, lw->params.scope);
@@ -160,7 +167,8 @@ static void begin_request(struct list_watch *lw, const struct reflector_action *
     query_put_target(&lw->query, &lw->target, a);
 }
 
-/* Carries out what the reflector wants, as far as that needs no network. */
+/* Ends the last request and begins the next one, as far as that needs no network. Nothing stays
+ * staged over a wait: the list after it begins anew. */
 static struct list_watch_action act(struct list_watch *lw, struct reflector_action a)
 {
     static const enum list_watch_do as[] = {LW_LIST, LW_STREAM, LW_WATCH, LW_LIST, LW_WAIT};
@@ -182,7 +190,8 @@ static struct list_watch_action act(struct list_watch *lw, struct reflector_acti
     };
 }
 
-/* The kind of a resource that nobody knows is what its first list says. */
+/* A custom resource that was not looked up by discovery has a kind only when its first list says
+ * so. */
 static void learn_kind(struct list_watch *lw, struct str kind)
 {
     if (lw->kind != NULL || kind.n == 0)
@@ -201,6 +210,8 @@ void list_watch_resume(struct list_watch *lw, const struct resume_point *resume)
 struct list_watch_action list_watch_start(struct list_watch *lw, uint64_t now_ms)
 {
     enum relist_reason why = lw->order;
+    /* Without this, an order that came before the start would be lost behind a watch that resumes.
+     * Any other scope begins with a list anyway. */
     bool wanted = why != RELIST_REASONS && lw->in.resume == RESUME_WHOLE;
 
     lw->order = RELIST_REASONS;
@@ -208,7 +219,8 @@ struct list_watch_action list_watch_start(struct list_watch *lw, uint64_t now_ms
                           : reflector_start(lw->reflector, now_ms));
 }
 
-/* The wait for a list that may confirm a held one is ours: it makes nothing stale. */
+/* The wait for a list that may confirm a held one is our own choice, so that time makes nothing
+ * stale (docs/design.md "Staleness"). */
 static void end_hold(struct list_watch *lw, uint64_t now_ms)
 {
     if (reflector_state(lw->reflector) == REFLECTOR_HELD)
@@ -221,12 +233,14 @@ struct list_watch_action list_watch_timer(struct list_watch *lw, uint64_t now_ms
     return act(lw, reflector_timer(lw->reflector, now_ms));
 }
 
-/* A missing type is fine: proxies drop it, and the parser finds out. */
+/* A missing Content-Type is accepted: some proxies drop it, and the parser finds out what the body
+ * is. */
 static bool is_json(struct str type)
 {
     return type.n == 0 || str_is(type, "application/json");
 }
 
+/* A 200 with HTML is mostly an address that belongs to a proxy or a web server. */
 static bool check_type(struct list_watch *lw, const struct http_head *head)
 {
     if (is_json(head->content_type))
@@ -237,6 +251,9 @@ static bool check_type(struct list_watch *lw, const struct http_head *head)
     return false;
 }
 
+/* The head of a watch came, or the initial events of a streaming list are complete. A watch without
+ * a version (COMPARING) first sends all objects, and one from a resume point sends old events: only
+ * liveness can tell when these are over. */
 static void begin_following(struct list_watch *lw, uint64_t now_ms)
 {
     if (reflector_state(lw->reflector) == REFLECTOR_COMPARING) {
@@ -266,8 +283,9 @@ void list_watch_head(struct list_watch *lw, const struct http_head *head, uint64
         begin_following(lw, now_ms);
 }
 
-/* The end of the initial events has come: the stream is the watch from now on. Or a bookmark of one
- * that goes on from before. */
+/* After each piece of a body: did it have the end of the initial events, so that the streaming list
+ * is the watch from now on? Or the first bookmark of a watch from a resume point, which has caught
+ * up by that (docs/design.md "Synced")? */
 static void note_synced(struct list_watch *lw)
 {
     bool watching = reflector_state(lw->reflector) == REFLECTOR_WATCHING;
@@ -298,6 +316,8 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct l
     note_synced(lw);
     if (kind == ERR_OK)
         liveness_heard(&lw->liveness, now.ms);
+    /* The reader's own error says only that ingest has stopped it, so the reason of ingest
+     * counts. */
     else if (lw->in.failure.kind != ERR_OK)
         lw->failure = lw->in.failure;
     else if (lw->in.stop == INGEST_GOES_ON)
@@ -305,6 +325,8 @@ bool list_watch_body(struct list_watch *lw, const char *data, size_t n, struct l
     return kind == ERR_OK;
 }
 
+/* The request failed: the reflector decides what comes next. A foreign cluster is held by the guard
+ * until the right one answers, so that status and hooks see why nothing changes. */
 static struct list_watch_action failed(struct list_watch *lw, const struct err *err)
 {
     uint64_t wait_ms = api_error_wait_ms(&lw->api_error, lw->in.retry_after_s);
@@ -315,7 +337,8 @@ static struct list_watch_action failed(struct list_watch *lw, const struct err *
     return act(lw, reflector_failed(lw->reflector, err, wait_ms, lw->in.now.ms));
 }
 
-/* An API that cannot do what was asked has nothing wrong with it: that is told in a word. */
+/* Reads the error response. A 405 is no fault of anybody: the error then says in one sentence which
+ * verb the API lacks. */
 static void read_refusal(struct list_watch *lw, enum reflector_do asked, struct err *err)
 {
     bool lists = asked == REFLECTOR_LIST || asked == REFLECTOR_PROBE;
@@ -333,7 +356,9 @@ static struct list_watch_action refused(struct list_watch *lw)
     return failed(lw, &err);
 }
 
-/* A LIST of metadata without selectors, beside what is staged. */
+/* Asks for a page of the LIST without selectors that looks for existing objects
+ * (docs/design.md "Edited selectors"). It needs identities only, so no shape. The items of the list
+ * under proof stay staged. */
 static struct list_watch_action look_up(struct list_watch *lw)
 {
     struct object_rules rules = lw->rules;
@@ -348,7 +373,7 @@ static struct list_watch_action look_up(struct list_watch *lw)
                                       .accept = query_accept(REFLECTOR_LIST, rules.partial)};
 }
 
-/* What is staged stays. */
+/* The list is complete, but its commit needs a proof first. Its items stay staged. */
 static struct list_watch_action prove(struct list_watch *lw)
 {
     end_response(lw);
@@ -358,6 +383,7 @@ static struct list_watch_action prove(struct list_watch *lw)
     return look_up(lw);
 }
 
+/* The response was ended although nothing failed, or its list was not committed. */
 static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop why)
 {
     uint64_t now_ms = lw->in.now.ms;
@@ -368,10 +394,14 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
     case INGEST_BACKWARDS:
         lw->last_error = lw->in.doubt;
         return act(lw, reflector_relist(lw->reflector, RELIST_BACKWARDS, now_ms));
+    /* The guard holds the list, which is no error of the server; the cache is older by our own
+     * choice. */
     case INGEST_HELD:
         lw->last_error = (struct err){0};
         liveness_current(&lw->liveness, now_ms);
         return act(lw, reflector_held(lw->reflector, guard_wait_ms(&lw->in.guard, now_ms)));
+    /* The driver drops a watch that is too silent, and it resumes from its version without a
+     * list. */
     case INGEST_OVERDUE:
     case INGEST_GOES_ON:
         break;
@@ -379,7 +409,7 @@ static struct list_watch_action stopped(struct list_watch *lw, enum ingest_stop 
     return act(lw, reflector_ended(lw->reflector, now_ms));
 }
 
-/* The list, or the initial events, are committed as of rv. */
+/* The list or the initial events are committed as of rv. */
 static struct list_watch_action committed(struct list_watch *lw, struct str rv)
 {
     liveness_current(&lw->liveness, lw->in.now.ms);
@@ -387,6 +417,7 @@ static struct list_watch_action committed(struct list_watch *lw, struct str rv)
     return act(lw, reflector_listed(lw->reflector, rv, str_c(""), lw->in.now.ms));
 }
 
+/* The body of a LIST is complete: of a probe, a page, or the last page, which commits the list. */
 static struct list_watch_action list_complete(struct list_watch *lw)
 {
     struct list_page page;
@@ -394,7 +425,7 @@ static struct list_watch_action list_complete(struct list_watch *lw)
 
     if (list_reader_end(lw->list, &page, &err) != ERR_OK)
         return failed(lw, &err);
-    if (lw->asked == REFLECTOR_PROBE) /* no page of a list */
+    if (lw->asked == REFLECTOR_PROBE) /* a probe is no page of a list */
         return act(lw, reflector_listed(lw->reflector, page.rv, str_c(""), lw->in.now.ms));
     if (pages_check(&lw->pages, &page, &err) != ERR_OK)
         return failed(lw, &err);
@@ -407,6 +438,7 @@ static struct list_watch_action list_complete(struct list_watch *lw)
     return committed(lw, page.rv);
 }
 
+/* The proof for the staged list is there. The commit may still want a further one, or be held. */
 static struct list_watch_action proven(struct list_watch *lw)
 {
     lw->in.proof = lw->in.wants;
@@ -423,6 +455,8 @@ struct list_watch_action list_watch_identified(struct list_watch *lw, const stru
     return err != NULL ? failed(lw, err) : proven(lw);
 }
 
+/* For store_stage_guess(): does the edited watch certainly not select the object? Without a shape
+ * the object has all its labels, so an absent label counts. */
 static bool is_other(void *arg, struct object *o)
 {
     const struct list_watch *lw = arg;
@@ -430,11 +464,12 @@ static bool is_other(void *arg, struct object *o)
     return query_rejects(&lw->query, o, lw->params.shape == NULL);
 }
 
-/* Nobody can say what exists: the selectors decide, where what is remembered allows it. */
+/* Nobody can find out which of the objects exist, so the new selectors are applied to the
+ * remembered objects (docs/design.md "Edited selectors"). */
 static struct list_watch_action guess(struct list_watch *lw, const char *why)
 {
     log_emit(LOG_LVL_WARN,
-             "it cannot be found out which objects that the edited watch does not select exist",
+             "cannot check which objects outside the selectors of the edited watch still exist",
              LOG_FIELDS(KV_STR("cluster", lw->params.cluster), KV_STR("watch", lw->params.watch),
                         KV_STR("because", why)));
     end_response(lw);
@@ -443,12 +478,15 @@ static struct list_watch_action guess(struct list_watch *lw, const char *why)
     return proven(lw);
 }
 
+/* A 4xx that a later try will not change. The others pass: 401 with a new token, 408 and 429 with
+ * time, 410 with a new list. */
 static bool is_refused_for_good(int status)
 {
     return status >= 400 && status < 500 && status != 401 && status != 408 && status != 410 &&
            status != 429;
 }
 
+/* A page of the LIST that looks for existing objects is complete. */
 static struct list_watch_action looked_up(struct list_watch *lw)
 {
     struct list_page page;
@@ -489,6 +527,7 @@ void list_watch_forget(struct list_watch *lw)
     lw->reflector = reflector_create(&p->reflector, p->seed);
     lw->in.reflector = lw->reflector;
     lw->in.resume = RESUME_NONE;
+    /* The guard may hold a list of the other cluster, and contact was with its servers. */
     lw->in.guard = (struct guard){.params = p->guard};
     lw->liveness = (struct liveness){.bookmark_timeout_ms = p->bookmark_timeout_ms,
                                      .list_idle_timeout_ms = p->list_idle_timeout_ms};
@@ -496,10 +535,10 @@ void list_watch_forget(struct list_watch *lw)
     list_watch_order(lw, RELIST_MANUAL);
 }
 
-/* The initial events took too long, or came too slowly. */
+/* The initial events took too long or came too slowly: the reflector falls back to LIST. */
 static struct list_watch_action give_up_stream(struct list_watch *lw, const struct err *err)
 {
-    log_emit(LOG_LVL_WARN, "the initial events are given up: listing instead",
+    log_emit(LOG_LVL_WARN, "streaming list failed: using an ordinary LIST",
              LOG_FIELDS(KV_STR("cluster", lw->params.cluster), KV_STR("watch", lw->params.watch),
                         KV_ERR(err)));
     return failed(lw, err);
@@ -510,13 +549,16 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
 {
     lw->in.now = now;
     liveness_end(&lw->liveness, lw->failure.kind == ERR_OK, now.ms);
+    /* The order of these questions matters. An answer of the server says more than the way in which
+     * the connection ended; a failure inside the response more than the stop that followed from it;
+     * and only a response with neither is judged by err. */
     if (lw->response == RESPONSE_ERROR && existence_is_on(&lw->existence) &&
         is_refused_for_good(lw->api_error.code))
         return guess(lw, "the LIST without selectors is refused");
     if (lw->response == RESPONSE_ERROR)
         return refused(lw);
     if (lw->failure.kind != ERR_OK) {
-        struct err why = lw->failure; /* act() forgets it */
+        struct err why = lw->failure; /* act() clears lw->failure */
         return failed(lw, &why);
     }
     if (lw->in.stop != INGEST_GOES_ON)
@@ -525,13 +567,15 @@ struct list_watch_action list_watch_end(struct list_watch *lw, const struct err 
         reflector_state(lw->reflector) == REFLECTOR_STREAMING)
         return give_up_stream(lw, err);
     if (lw->response == RESPONSE_GOOD && lw->events != NULL)
-        return act(lw, reflector_ended(lw->reflector, now.ms)); /* cut off: the version is known */
+        /* Complete or cut off: it goes on from its version. */
+        return act(lw, reflector_ended(lw->reflector, now.ms));
     if (err != NULL)
         return failed(lw, err);
     ensure(lw->response == RESPONSE_GOOD);
     return existence_is_on(&lw->existence) ? looked_up(lw) : list_complete(lw);
 }
 
+/* The reader of the LIST beside the watch is lw->list, which the watch itself does not use. */
 bool list_watch_wants_compare(const struct list_watch *lw)
 {
     return lw->liveness.state == LIVENESS_FILLED && lw->list == NULL;
@@ -542,7 +586,7 @@ struct list_watch_action list_watch_compare(struct list_watch *lw)
     struct reflector_action a = reflector_compare(lw->reflector);
 
     pages_ask(&lw->pages, a.next);
-    api_error_reset(&lw->api_error); /* of the watch, whose head was good */
+    api_error_reset(&lw->api_error); /* free for the LIST: the watch's head was good */
     lw->list = list_reader_create(&lw->rules, &ingest_present_events, &lw->in);
     buf_clear(&lw->target);
     query_put_target(&lw->query, &lw->target, &a);
@@ -568,7 +612,8 @@ bool list_watch_compare_body(struct list_watch *lw, const char *data, size_t n,
            list_reader_feed(lw->list, data, n, &lw->failure) == ERR_OK;
 }
 
-/* The list beside the watch came whole, or a page of it. */
+/* A page of the LIST beside the watch came whole. The commit of the last one deletes the objects
+ * that neither the LIST nor the watch has named; then the scope is in sync. */
 static void compare(struct list_watch *lw)
 {
     struct list_page page;
@@ -592,6 +637,8 @@ bool list_watch_compare_end(struct list_watch *lw, const struct err *err, struct
     int code = lw->api_error.code;
 
     lw->in.now = now;
+    /* A failure of the LIST ends the watch, too: nothing else would find the objects that were
+     * deleted before it began. lw->failure keeps the error for list_watch_end(). */
     if (code != 0 && code != 200)
         read_refusal(lw, REFLECTOR_LIST, &lw->failure);
     else if (lw->failure.kind == ERR_OK && err != NULL)
@@ -623,19 +670,26 @@ bool list_watch_overdue(struct list_watch *lw, uint64_t now_ms)
     case LIVENESS_WELL:
         return false;
     case LIVENESS_PAUSED:
-        log_silence(lw, LOG_LVL_WARN, "still waiting for the end of the initial events", silent_ms);
+        log_silence(lw, LOG_LVL_WARN,
+                    "streaming list: still waiting for the end of the initial events", silent_ms);
         return false;
     case LIVENESS_SETTLED:
+        /* RESUMED: old events are over, so the scope is synced. FILLING was synced by its first
+         * list. */
         lw->in.resume = RESUME_OVER;
         return false;
     case LIVENESS_STUCK:
-        log_silence(lw, LOG_LVL_WARN, "the initial events stand still: listing instead", silent_ms);
+        log_silence(lw, LOG_LVL_WARN, "streaming list stalled: using an ordinary LIST", silent_ms);
+        /* A timeout while STREAMING: the reflector falls back to LIST. */
         err_set(&lw->failure, ERR_TIMEOUT, 0,
                 "the server began to send the initial events, then nothing for %" PRIu64 " s",
                 silent_ms / 1000);
         break;
     case LIVENESS_OVERDUE:
-        log_silence(lw, LOG_LVL_INFO, "watch overdue: no bookmark came, it is resumed", silent_ms);
+        log_silence(
+            lw, LOG_LVL_INFO,
+            "watch overdue: no bookmark came, the watch is restarted from its last resourceVersion",
+            silent_ms);
         lw->in.stop = INGEST_OVERDUE;
         break;
     }
@@ -654,6 +708,7 @@ struct list_watch_action list_watch_restart(struct list_watch *lw, struct list_w
     ensure(list_watch_is_ordered(lw));
     lw->in.now = now;
     lw->order = RELIST_REASONS;
+    /* The request was dropped from our side: note until when the watch followed the server. */
     liveness_end(&lw->liveness, lw->failure.kind == ERR_OK, now.ms);
     end_hold(lw, now.ms);
     return act(lw, reflector_relist(lw->reflector, why, now.ms));
@@ -664,12 +719,14 @@ void list_watch_order(struct list_watch *lw, enum relist_reason why)
     lw->order = why;
 }
 
+/* The objects that are stored have the old version or kind, so all of them are listed anew. */
 void list_watch_move(struct list_watch *lw)
 {
     set_rules(lw);
     list_watch_order(lw, RELIST_ERROR);
 }
 
+/* Accepted: a list is asked for at once. Rejected: lists go on to come every guard.hold. */
 bool list_watch_guard(struct list_watch *lw, bool accept)
 {
     bool held = accept ? guard_accept(&lw->in.guard) : guard_reject(&lw->in.guard);

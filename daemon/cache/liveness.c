@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/liveness.h"
 
-/* A watch that an ERROR event ended sooner never followed the server
+/* A watch that an ERROR event ended sooner has never followed the server
  * (docs/kubernetes-protocol.md "Very short watches"). */
 #define LIVED_MS 1000
 
-/* Initial events that pause for longer are worth a warning
+/* A longer pause of the initial events is worth a warning
  * (docs/kubernetes-protocol.md "End of initial events"). */
 #define INITIAL_PAUSE_MS 10000
 
 /* A server sends old events without such a pause (docs/design.md "Synced"). */
 #define SETTLED_MS 500
 
-/* What had long been so comes at once; a stream that is never silent brings what happens now. */
+/* Old events come at once, so after this time a stream that is never silent sends new events
+ * (docs/decisions.md "A resumed watch counts as synced after 5 s at most"). */
 #define SETTLED_MAX_MS 5000
 
 void liveness_begin(struct liveness *p, bool initial, uint64_t now_ms)
 {
+    /* The silence of a LIST is not judged here: its request has list_idle_timeout. */
     p->state = initial ? LIVENESS_INITIAL : LIVENESS_NONE;
     liveness_heard(p, now_ms);
 }
@@ -47,6 +49,7 @@ void liveness_settle(struct liveness *p, uint64_t now_ms)
     liveness_current(p, now_ms);
 }
 
+/* FILLING and FILLED do not count: nothing tells of deletes before the LIST beside the watch. */
 bool liveness_watches(const struct liveness *p)
 {
     return p->state == LIVENESS_RESUMED || p->state == LIVENESS_FOLLOWS;
@@ -67,6 +70,7 @@ void liveness_end(struct liveness *p, bool well, uint64_t now_ms)
 {
     bool lived = well || now_ms - p->since_ms >= LIVED_MS;
 
+    /* Until now the cache was equal to the server. A RESUMED watch cannot know that. */
     if (p->state == LIVENESS_FOLLOWS && lived)
         liveness_current(p, now_ms);
     p->state = LIVENESS_NONE;
@@ -85,6 +89,8 @@ uint64_t liveness_due_ms(const struct liveness *p, bool had_bookmark)
         return settled_ms < p->since_ms + SETTLED_MAX_MS ? settled_ms
                                                          : p->since_ms + SETTLED_MAX_MS;
     case LIVENESS_FOLLOWS:
+        /* A watch without a bookmark may be silent for its whole time
+         * (docs/kubernetes-protocol.md "Bookmarks"); the deadline of its request ends it. */
         return had_bookmark ? p->contact_ms + p->bookmark_timeout_ms : UINT64_MAX;
     case LIVENESS_FILLED:
     case LIVENESS_NONE:
@@ -98,6 +104,7 @@ uint64_t liveness_silent_ms(const struct liveness *p, uint64_t now_ms)
     return now_ms - p->contact_ms;
 }
 
+/* The state decides what silence means; liveness_due_ms() has the limits. */
 enum liveness_sign liveness_look(struct liveness *p, bool had_bookmark, uint64_t now_ms)
 {
     if (now_ms < liveness_due_ms(p, had_bookmark))

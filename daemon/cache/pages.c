@@ -6,11 +6,12 @@
 
 #include "base/mem.h"
 
-/* Empty pages are legal (everything on them was filtered out), but no server needs so many. */
+/* Empty pages are legal (every object on them was filtered out), but no server needs so many in a
+ * row. */
 #define EMPTY_PAGES 1000
 
-/* One token is remembered, for twice as long each time: a circle of whatever length comes back to
- * it (Brent's algorithm). */
+/* One token is remembered, each next one for twice as long: a cycle of tokens, however long, comes
+ * back to it in the end (Brent's algorithm). So no list of tokens is kept. */
 void pages_ask(struct pages *p, const char *token)
 {
     if (token == NULL) {
@@ -25,6 +26,7 @@ void pages_ask(struct pages *p, const char *token)
     p->continue_token = mem_strdup(token);
 }
 
+/* A version or token goes into the target of the next request as a C string. */
 static bool has_nul(struct str s)
 {
     return s.n > 0 && memchr(s.p, '\0', s.n) != NULL;
@@ -35,6 +37,7 @@ enum err_kind pages_check(struct pages *p, const struct list_page *page, struct 
     if (has_nul(page->rv) || has_nul(page->next))
         return err_set(err, ERR_PROTOCOL, 0,
                        "list: its resourceVersion or continue token has a NUL in it");
+    /* A page whose items were all skipped is not an empty one. */
     p->empty = page->items + page->skipped == 0 ? p->empty + 1 : 0;
     if (page->next.n == 0)
         return ERR_OK;

@@ -9,21 +9,22 @@
 
 /* Zero-initialised: no list is under way. */
 struct pages {
-    char *continue_token; /* a page was asked for with this token; NULL = none yet */
-    unsigned asked;       /* pages since that one */
-    unsigned pages_left;  /* pages till a newer one takes its place */
-    unsigned empty;       /* pages without an item in a row */
+    /* The token that is remembered: a page was asked for with it; NULL = no token yet. */
+    char *continue_token;
+    unsigned asked;      /* pages that were asked for since then */
+    unsigned pages_left; /* so many pages later a newer token takes its place */
+    unsigned empty;      /* pages in a row without an item */
 };
 
-/* A page is asked for; token NULL = a new list begins. Copied. */
+/* A page is asked for with this token, which is copied; NULL = page 1 of a new list. */
 void pages_ask(struct pages *p, const char *token);
 
-/* The page is there. ERR_PROTOCOL: its version or token cannot be used, its token was given before
- * (soon found out, not at once), or too many pages in a row had no item. */
+/* The page came. ERR_PROTOCOL: its version or token has a NUL, its token was given before (which is
+ * found soon, not at once), or too many pages in a row had no item. */
 enum err_kind pages_check(struct pages *p, const struct list_page *page,
                           struct err *err) MUST_CHECK;
 
-/* Frees what it holds. */
+/* Frees what it holds; no list is under way then. */
 void pages_fini(struct pages *p);
 
 #endif

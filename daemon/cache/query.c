@@ -30,6 +30,7 @@ void query_init(struct query *q, const struct resource *resource, const char *ns
     };
 }
 
+/* An empty selector is none: it must not become an empty parameter. */
 static char *selector(const char *s)
 {
     return s != NULL && *s != '\0' ? mem_strdup(s) : NULL;
@@ -51,6 +52,7 @@ void query_fini(struct query *q)
     *q = (struct query){0};
 }
 
+/* Appends a parameter unless its value is NULL. */
 static void put_param(struct buf *b, const char *key, const char *value)
 {
     if (value == NULL)
@@ -61,6 +63,7 @@ static void put_param(struct buf *b, const char *key, const char *value)
     url_put_escaped(b, str_c(value));
 }
 
+/* 0 leaves the parameter out. */
 static void put_number(struct buf *b, const char *key, unsigned value)
 {
     char text[16];
@@ -69,6 +72,7 @@ static void put_number(struct buf *b, const char *key, unsigned value)
     put_param(b, key, value > 0 ? text : NULL);
 }
 
+/* A name is a field selector, too: lists and watches cannot select one object by path. */
 static void put_field_selector(struct buf *b, const struct query *q)
 {
     struct buf all = {0};
@@ -91,6 +95,8 @@ void query_put_target(const struct query *q, struct buf *out, const struct refle
         put_param(out, "allowWatchBookmarks", "true");
         put_number(out, "timeoutSeconds", a->timeout_s);
     }
+    /* sendInitialEvents needs this resourceVersionMatch, which other watches must not have
+     * (docs/kubernetes-protocol.md "Streaming lists"). */
     if (a->what == REFLECTOR_STREAM) {
         put_param(out, "sendInitialEvents", "true");
         put_param(out, "resourceVersionMatch", "NotOlderThan");
@@ -102,6 +108,7 @@ void query_put_target(const struct query *q, struct buf *out, const struct refle
     put_field_selector(out, q);
 }
 
+/* application/json is the second choice, for servers that cannot give PartialObjectMetadata. */
 const char *query_accept(enum reflector_do what, bool partial)
 {
     bool events = what == REFLECTOR_WATCH || what == REFLECTOR_STREAM;
@@ -117,12 +124,12 @@ const char *query_accept(enum reflector_do what, bool partial)
 struct finding {
     struct str json;
     bool is_whole;
-    const char *path[8]; /* members on the way */
+    const char *path[8]; /* the members on the way to the string */
     size_t lengths[8];
     size_t steps;
-    size_t at; /* so many of them are open */
+    size_t at; /* how many of them the token stands in */
     struct selector_value found;
-    struct buf text; /* of found */
+    struct buf text; /* the text of found */
 };
 
 static bool is_step(const struct finding *f, size_t i, struct str key)
@@ -130,7 +137,8 @@ static bool is_step(const struct finding *f, size_t i, struct str key)
     return f->lengths[i] == key.n && memcmp(f->path[i], key.p, key.n) == 0;
 }
 
-/* f->at: the depth up to which the members on the way to the token are those of the path. */
+/* Keeps f->at, the number of members on the path that the current token stands in, and notes the
+ * value at the end of the path. */
 static bool on_token(void *arg, const struct json_token *t)
 {
     struct finding *f = arg;
@@ -147,12 +155,12 @@ static bool on_token(void *arg, const struct json_token *t)
         buf_append(&f->text, t->text.p, t->text.n);
         f->found.is = SELECTOR_PRESENT;
     } else if (t->depth == f->steps && f->at == f->steps && f->found.is == SELECTOR_ABSENT) {
-        f->found.is =
-            SELECTOR_UNKNOWN; /* not a string: what the server makes of it is its business */
+        f->found.is = SELECTOR_UNKNOWN; /* not a string: only the server knows its value */
     }
     return true;
 }
 
+/* A member that is absent in a pruned object may be there on the server. */
 static struct selector_value find(struct finding *f)
 {
     struct err err;
@@ -198,6 +206,7 @@ static struct selector_value find_field(void *arg, struct str path)
     return find(f);
 }
 
+/* Namespace and name are known of every object, a bare one included. */
 static bool is_elsewhere(const struct query *q, const struct object *o)
 {
     return (q->ns != NULL && !str_is(object_namespace(o), q->ns)) ||
@@ -210,6 +219,7 @@ bool query_rejects(const struct query *q, const struct object *o, bool is_whole)
 
     if (is_elsewhere(q, o))
         return true;
+    /* A bare object has no labels and fields to look at. */
     if (object_is_bare(o))
         return false;
     object_put_json(&json, o);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query - what one stream of a watch selects, and the request targets that ask for it; pure.
+ * query - the selection of one scope of a watch, and the request targets that ask for it; pure.
  */
 #ifndef CACHE_QUERY_H
 #define CACHE_QUERY_H
@@ -10,7 +10,7 @@
 #include "kube/object.h"
 #include "kube/resource.h"
 
-/* Texts are owned; NULL = none. */
+/* Texts are owned; NULL = all, or no selector. */
 struct query {
     const struct resource *resource; /* borrowed */
     char *ns;
@@ -20,28 +20,28 @@ struct query {
     char *scope;
 };
 
-/* Copies the texts; "" counts as none for selectors. The resource must outlive *q. Release with
- * query_fini(). */
+/* Copies the texts. The resource must outlive *q. Release with query_fini(). */
 void query_init(struct query *q, const struct resource *resource, const char *ns, const char *name);
 
-/* Copies the selectors ("" or NULL = none). */
+/* Copies the selectors; "" or NULL = none. */
 void query_select(struct query *q, const char *labels, const char *fields);
 
 /* Frees the texts. */
 void query_fini(struct query *q);
 
-/* Appends the target of a request (docs/kubernetes-protocol.md "Version of a list", "Pages",
- * "Watch requests", "Streaming lists"). */
+/* Appends the target of the request for an action (docs/kubernetes-protocol.md "Version of a list",
+ * "Pages", "Watch requests", "Streaming lists"). */
 void query_put_target(const struct query *q, struct buf *out, const struct reflector_action *a);
 
-/* The Accept header for what is asked; NULL = application/json. partial: PartialObjectMetadata. */
+/* The Accept header for such a request; NULL = application/json. partial: as
+ * PartialObjectMetadata. */
 const char *query_accept(enum reflector_do what, bool partial);
 
-/* Is it known that it does not select the object, by namespace, name and selectors? is_whole: the object has all
- * that the server has of it, so that a label it lacks is none. */
+/* Do namespace, name or selectors certainly not select the object? is_whole: the object has all
+ * that the server has of it, so a label that it lacks is absent there, too. */
 bool query_rejects(const struct query *q, const struct object *o, bool is_whole);
 
-/* "namespace/name" of what it selects, for logs; "" = everything. */
+/* "namespace/name" of the scope, for logs; "" = all objects. */
 const char *query_scope(const struct query *q);
 
 #endif

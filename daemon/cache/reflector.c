@@ -7,33 +7,38 @@
 #include "base/panic.h"
 #include "kube/rv.h"
 
-/* A watch that ends sooner, without an event, was not really served
+/* A watch that ends sooner and without an event was not really served
  * (docs/kubernetes-protocol.md "Very short watches"). */
 #define VERY_SHORT_MS 1000
 
-/* Streams that end sooner, and before their time, are resumed at once only so often in a row. */
+/* Watches that end sooner than HASTY_MS and before their time are resumed at once only so often in
+ * a row, and less often if each next one needs a list first
+ * (docs/kubernetes-protocol.md "Hot loops"). */
 #define HASTY_MS      5000
 #define HASTY_STREAMS 5
 #define HASTY_LISTS   2 /* and if each next one needs a list first */
 
-/* After so many watches in a row without an event or bookmark the version may be one that the
+/* After so many watches in a row without an event or bookmark, the version may be one that the
  * server has not reached yet (docs/kubernetes-protocol.md "Versions of the future"). */
 #define SILENT_STREAMS 2
 
-/* So often in a row a probe is refused before the watch goes on without it. */
+/* So many refusals of a probe in a row make the watch go on without it. */
 #define PROBE_REFUSALS 3
 
-/* So often in a row a list as a stream may break off before it falls back to LIST. */
+/* So many streaming lists in a row may break off before the reflector falls back to LIST: a proxy
+ * may end every one early. */
 #define BROKEN_STREAMS 3
 
-/* What an API cannot do it cannot do a minute later; another server may come to stand behind it. */
+/* After a 405. An API that lacks a verb will not have it a minute later, but another server may
+ * stand behind the API by then
+ * (docs/decisions.md "An API without the verb watch is tried every 10 minutes"). */
 #define NO_VERB_MS 600000
 
 /* Which version the next list asks for (docs/kubernetes-protocol.md "Version of a list"). */
 enum list_mode {
     LIST_FROM_RV,     /* "0" at first, else not older than the last version seen */
-    LIST_FROM_RV_ALL, /* the same without limit: a continue token expired */
-    LIST_NEWEST,      /* no version: the known one is expired or from the future */
+    LIST_FROM_RV_ALL, /* the same without limit, after a continue token expired */
+    LIST_NEWEST,      /* no version, because the known one is expired, of the future or in doubt */
     LIST_NEWEST_ALL,  /* the same without limit */
 };
 
@@ -42,27 +47,31 @@ struct reflector {
     struct backoff backoff;
     struct rng rng;
     enum reflector_state state;
-    enum reflector_do resume; /* after IDLE, BACKOFF */
-    bool untried;             /* the version is an earlier process's, and was not refused yet */
+    enum reflector_do resume; /* the request that follows IDLE or BACKOFF */
+    /* An earlier process has left the version, and no server has refused it yet. */
+    bool untried;
     enum list_mode mode;
-    char *last_sync_rv;  /* to resume from; NULL before the first list, if nothing was left; "": the
-                            server gives none */
-    char *collection_rv; /* of the last list or bookmark: what the server said of all that it has */
-    char *list_rv;       /* of page 1 of the list under way ("" as above), NULL before it came */
+    /* The version to resume from; NULL before the first list, if no version was left; "" if the
+     * server gives its lists none. */
+    char *last_sync_rv;
+    char *collection_rv; /* of the last list or bookmark: it stands for all objects of the server */
+    char *list_rv;       /* of page 1 of the list under way ("" as above), NULL before page 1 */
     char *next;          /* continue token of the next page, NULL on page 1 */
     bool server_pages;   /* a list from "0" came in pages: no watch cache, keep paging */
-    bool can_stream;     /* WATCH_LIST_AUTO: as far as is known */
-    bool by_list;        /* the stream of this list was refused: LIST */
-    unsigned broken;     /* streams in a row that broke off before the end of the initial events */
-    unsigned silent;     /* in a row, without an event or bookmark */
-    unsigned hasty;      /* in a row, over before their time */
-    unsigned holds;      /* lists in a row that were held */
+    bool can_stream;     /* WATCH_LIST_AUTO: the server supports streaming lists */
+    bool by_list;        /* this list failed as a streaming list, so it is asked for by LIST */
+    unsigned broken;     /* streaming lists in a row that broke off */
+    unsigned silent;     /* watches in a row without an event or bookmark */
+    unsigned hasty;      /* watches in a row that ended before their time */
+    unsigned holds;      /* lists in a row that the guard held */
     unsigned refusals;   /* of the probe, in a row */
-    uint64_t since_ms;   /* when the stream was asked for */
-    uint64_t timeout_ms; /* that it was to last */
-    uint64_t well_ms; /* since_ms of the first in a row that followed each other without a wait */
-    uint64_t events;  /* in this stream */
-    enum relist_reason why; /* of the list due or under way; RELIST_REASONS = none, or the first */
+    uint64_t since_ms;   /* when the watch or streaming list was asked for */
+    uint64_t timeout_ms; /* how long it was to last */
+    /* The since_ms of the first of the watches that followed each other without a wait. */
+    uint64_t well_ms;
+    uint64_t events; /* in this watch or streaming list */
+    /* Why the list due or under way is made; RELIST_REASONS = no list is, or the first. */
+    enum relist_reason why;
     uint64_t relists[RELIST_REASONS];
 };
 
@@ -91,26 +100,30 @@ void reflector_destroy(struct reflector **rp)
     free(r);
 }
 
+/* Replaces a version or token by a copy of s; NULL if s is empty. */
 static void set(char **slot, struct str s)
 {
     free(*slot);
     *slot = s.n > 0 ? mem_strndup(s.p, s.n) : NULL;
 }
 
-/* The like for what a server said of a version: that it gives none, too. */
+/* The same for a version that a server gave: "" if it gave none, which is_unversioned() looks
+ * for. */
 static void set_version(char **slot, struct str rv)
 {
     free(*slot);
     *slot = rv.n > 0 ? mem_strndup(rv.p, rv.n) : mem_strdup("");
 }
 
-/* Has the server listed, and given no version? */
+/* Has the server given its last list no version
+ * (docs/kubernetes-protocol.md "Lists without versions")? */
 static bool is_unversioned(const struct reflector *r)
 {
     return r->last_sync_rv != NULL && r->last_sync_rv[0] == '\0';
 }
 
-/* A list is due that was not before. A list that is tried again keeps its first reason. */
+/* Counts a list that becomes due. A list that is tried again keeps its first reason, and a first
+ * list has no reason: no cache was in sync. */
 static void need_list(struct reflector *r, enum relist_reason why)
 {
     if (r->why != RELIST_REASONS || r->last_sync_rv == NULL)
@@ -124,7 +137,8 @@ bool reflector_is_newest(const struct reflector *r)
     return r->mode == LIST_NEWEST || r->mode == LIST_NEWEST_ALL;
 }
 
-/* A limit together with a real version bypasses the server's watch cache
+/* A limit together with a real version bypasses the server's watch cache. So it is sent only
+ * without a version, with "0", if the user has chosen pages, or if the server has no watch cache
  * (docs/kubernetes-protocol.md "Pages"). */
 static unsigned list_limit(const struct reflector *r)
 {
@@ -135,18 +149,19 @@ static unsigned list_limit(const struct reflector *r)
     return cheap || r->params.page_always || r->server_pages ? r->params.page_size : 0;
 }
 
-/* The page of the list that is due. */
+/* The request for the next page of the list that is due. */
 static struct reflector_action list_page(const struct reflector *r)
 {
     const char *from = r->last_sync_rv != NULL ? r->last_sync_rv : "0";
 
-    if (r->next != NULL) /* version and continue token exclude each other */
+    if (r->next != NULL) /* the server refuses a version beside a continue token */
         return (struct reflector_action){
             .what = REFLECTOR_LIST, .next = r->next, .limit = r->params.page_size};
     return (struct reflector_action){
         .what = REFLECTOR_LIST, .rv = reflector_is_newest(r) ? NULL : from, .limit = list_limit(r)};
 }
 
+/* Asks for page 1, or for the page that next names. Each list has the version of its own page 1. */
 static struct reflector_action ask_list(struct reflector *r)
 {
     r->state = REFLECTOR_LISTING;
@@ -155,7 +170,8 @@ static struct reflector_action ask_list(struct reflector *r)
     return list_page(r);
 }
 
-/* A request for a stream of events, which brings it to this state. */
+/* Asks for a watch or a streaming list; state says for which. timeoutSeconds is random, so that the
+ * watches of a fleet do not end together (docs/kubernetes-protocol.md "Watch requests"). */
 static struct reflector_action ask_events(struct reflector *r, enum reflector_state state,
                                           const char *rv, uint64_t now_ms)
 {
@@ -171,9 +187,11 @@ static struct reflector_action ask_events(struct reflector *r, enum reflector_st
     return (struct reflector_action){.what = what, .rv = rv, .timeout_s = timeout_s};
 }
 
+/* Is the next list to be a streaming list
+ * (docs/decisions.md "watch_list auto lists first and streams later")? */
 static bool wants_stream(const struct reflector *r)
 {
-    if (is_unversioned(r)) /* the end of its initial events would be a version */
+    if (is_unversioned(r)) /* the end of its initial events needs a version */
         return false;
     switch (r->params.watch_list) {
     case WATCH_LIST_ON:
@@ -186,6 +204,7 @@ static bool wants_stream(const struct reflector *r)
     return false;
 }
 
+/* Begins a list at page 1, whatever was left of the one before. */
 static struct reflector_action begin_list(struct reflector *r, enum list_mode mode, uint64_t now_ms)
 {
     set(&r->next, str_c(NULL));
@@ -196,6 +215,8 @@ static struct reflector_action begin_list(struct reflector *r, enum list_mode mo
                       now_ms);
 }
 
+/* Resumes from last_sync_rv. Without a version the watch sends all objects, and a LIST beside it
+ * must find the deleted ones: COMPARING. */
 static struct reflector_action begin_watch(struct reflector *r, uint64_t now_ms)
 {
     ensure(r->last_sync_rv != NULL);
@@ -204,20 +225,23 @@ static struct reflector_action begin_watch(struct reflector *r, uint64_t now_ms)
                              : ask_events(r, REFLECTOR_WATCHING, r->last_sync_rv, now_ms);
 }
 
-/* The first watch behind a list or a wait. */
+/* The first watch after a list or a wait: here the time begins after which the backoff is reset. */
 static struct reflector_action begin_watches(struct reflector *r, uint64_t now_ms)
 {
     r->well_ms = now_ms;
     return begin_watch(r, now_ms);
 }
 
-/* Is no wait: the streams before and behind it follow each other. */
+/* Asks for the server's newest version. A probe is no wait: the watches before and after it count
+ * as following each other. */
 static struct reflector_action begin_probe(struct reflector *r)
 {
     r->state = REFLECTOR_PROBING;
     return (struct reflector_action){.what = REFLECTOR_PROBE, .limit = 1};
 }
 
+/* Waits for the backoff, or longer if the server asked for that, and makes the request of kind
+ * resume then. */
 static struct reflector_action wait_then(struct reflector *r, enum reflector_do resume,
                                          uint64_t at_least_ms)
 {
@@ -229,7 +253,9 @@ static struct reflector_action wait_then(struct reflector *r, enum reflector_do 
                                      .wait_ms = ms > at_least_ms ? ms : at_least_ms};
 }
 
-/* Ends the attempt to list: the next one begins afresh. */
+/* Ends the attempt to list: after the wait the next one begins afresh, as a streaming list again if
+ * the server may have those. The jitter keeps the nodes of a fleet apart; a first list has
+ * start_jitter. */
 static struct reflector_action wait_to_list(struct reflector *r, uint64_t at_least_ms)
 {
     struct reflector_action a = wait_then(r, REFLECTOR_LIST, at_least_ms);
@@ -244,6 +270,8 @@ static struct reflector_action wait_to_list(struct reflector *r, uint64_t at_lea
 
 void reflector_resume(struct reflector *r, const struct resume_point *resume)
 {
+    /* Objects without a version: a list from "0" could be older than these, as a server may lag
+     * behind (docs/kubernetes-protocol.md "Version of a list"). */
     bool lags = resume->kind != RESUME_NONE && resume->rv == NULL;
 
     ensure(r->state == REFLECTOR_IDLE && (resume->kind != RESUME_WHOLE || resume->rv != NULL));
@@ -254,12 +282,14 @@ void reflector_resume(struct reflector *r, const struct resume_point *resume)
     r->mode = lags ? LIST_NEWEST : LIST_FROM_RV;
 }
 
+/* After IDLE: the watch from a resume point, or the first list. */
 static struct reflector_action begin(struct reflector *r, uint64_t now_ms)
 {
     return r->resume == REFLECTOR_WATCH ? begin_watches(r, now_ms) : begin_list(r, r->mode, now_ms);
 }
 
-/* If anything was left, the question which cluster it is has waited. */
+/* start_jitter spreads the first lists of a fleet. Where an earlier process has left something, the
+ * question which cluster this is has made the scope wait already. */
 struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
 {
     bool is_new = r->last_sync_rv == NULL && !reflector_is_newest(r);
@@ -270,8 +300,8 @@ struct reflector_action reflector_start(struct reflector *r, uint64_t now_ms)
                   : begin(r, now_ms);
 }
 
-/* The cache is what the server had at this version. Without one each later list asks for the newest
- * state, in pages or not as the last one could. */
+/* The cache is equal to the server's state at version rv. If the server gives no version, each
+ * later list asks for the newest state, and in pages if this one could. */
 static void in_sync(struct reflector *r, struct str rv)
 {
     bool all = r->mode == LIST_FROM_RV_ALL || r->mode == LIST_NEWEST_ALL;
@@ -289,6 +319,9 @@ static void in_sync(struct reflector *r, struct str rv)
     r->holds = 0;
 }
 
+/* The probe's answer. A server that is older than our version would be silent until it has caught
+ * up, so only a list helps; the same holds if nobody can compare because the answer has no
+ * version. */
 static struct reflector_action probed(struct reflector *r, struct str rv, uint64_t now_ms)
 {
     r->silent = 0;
@@ -305,6 +338,7 @@ struct reflector_action reflector_listed(struct reflector *r, struct str rv, str
     if (r->state == REFLECTOR_PROBING)
         return probed(r, rv, now_ms);
     if (r->state == REFLECTOR_STREAMING) {
+        /* The proof for its commit has ended the response, so a watch has to be asked for. */
         ensure(next.n == 0);
         in_sync(r, rv);
         return begin_watches(r, now_ms);
@@ -314,6 +348,8 @@ struct reflector_action reflector_listed(struct reflector *r, struct str rv, str
         set_version(&r->list_rv, rv); /* the version that counts is that of page 1 */
     if (next.n > 0) {
         if (r->last_sync_rv == NULL && r->mode == LIST_FROM_RV)
+            /* A server with a watch cache answers a list from "0" in one page, so this one has
+             * none. */
             r->server_pages = true;
         set(&r->next, next);
         return ask_list(r);
@@ -334,6 +370,7 @@ void reflector_compared(struct reflector *r, struct str next)
     set(&r->next, next);
     if (next.n > 0)
         return;
+    /* Deletes are known now: the scope is in sync, and the version of a bookmark counts. */
     r->state = REFLECTOR_WATCHING;
     r->why = RELIST_REASONS;
     r->holds = 0;
@@ -345,6 +382,7 @@ void reflector_streamed(struct reflector *r, struct str rv, uint64_t now_ms)
     in_sync(r, rv);
     r->state = REFLECTOR_WATCHING;
     r->well_ms = now_ms;
+    /* The end of the initial events is a sign of life: this watch is not a silent one. */
     r->events++;
 }
 
@@ -367,10 +405,12 @@ struct reflector_action reflector_held(struct reflector *r, uint64_t wait_ms)
 {
     ensure(r->state == REFLECTOR_LISTING || r->state == REFLECTOR_STREAMING ||
            r->state == REFLECTOR_COMPARING);
-    /* Holds that follow each other must not become a hot loop, whatever hold is set to. */
+    /* Lists that are held one after the other must not become a hot loop, whatever guard.hold is
+     * set to. */
     uint64_t ms = r->holds++ > 0 ? wait_then(r, REFLECTOR_LIST, wait_ms).wait_ms : wait_ms;
 
     r->state = REFLECTOR_HELD;
+    /* Only the newest state may confirm a held list (docs/design.md "Guard"). */
     r->mode = LIST_NEWEST;
     set(&r->next, str_c(NULL));
     return (struct reflector_action){.what = REFLECTOR_WAIT, .wait_ms = ms};
@@ -382,10 +422,12 @@ void reflector_seen(struct reflector *r, struct str rv)
 
     ensure(counts || r->state == REFLECTOR_STREAMING);
     r->events++;
-    if (counts && rv.n > 0 && !is_unversioned(r) && !str_is(rv, "0")) /* as a start: any version */
+    /* As a version to start from, "0" means any. */
+    if (counts && rv.n > 0 && !is_unversioned(r) && !str_is(rv, "0"))
         set(&r->last_sync_rv, rv);
 }
 
+/* A bookmark moves last_sync_rv on, but never back behind an event: events would come twice. */
 bool reflector_bookmark(struct reflector *r, struct str rv)
 {
     if (reflector_goes_back(r, rv))
@@ -397,19 +439,24 @@ bool reflector_bookmark(struct reflector *r, struct str rv)
     return true;
 }
 
-/* Behind a proxy that ends every stream early, none alone would ever live long enough. */
+/* The backoff begins anew after a time without waits. The watches of that time count together:
+ * behind a proxy that ends every watch early no single one would live so long
+ * (docs/decisions.md "The backoff resets after two minutes without a wait"). */
 static void note_health(struct reflector *r, uint64_t now_ms)
 {
     if (now_ms - r->well_ms >= r->params.reset_after_ms)
         backoff_reset(&r->backoff);
 }
 
+/* The streaming list has failed: the same list by LIST, at once. */
 static struct reflector_action list_instead(struct reflector *r)
 {
     r->by_list = true;
     return ask_list(r);
 }
 
+/* The streaming list ended before its initial events were complete
+ * (docs/kubernetes-protocol.md "Failed streaming lists"). */
 static struct reflector_action stream_broken(struct reflector *r, uint64_t now_ms)
 {
     bool very_short = r->events == 0 && now_ms - r->since_ms < VERY_SHORT_MS;
@@ -419,24 +466,27 @@ static struct reflector_action stream_broken(struct reflector *r, uint64_t now_m
     return begin_list(r, r->mode, now_ms);
 }
 
-/* The list beside the watch never came: what is gone is not known, so a bookmark's version does not
- * count. */
+/* The LIST beside the watch was not completed, so deletes are not known. A watch that went on from
+ * a bookmark's version would never tell them: that version is forgotten. */
 static void end_comparing(struct reflector *r)
 {
     if (r->state == REFLECTOR_COMPARING)
         set_version(&r->last_sync_rv, str_c(""));
 }
 
-/* Beside the next watch, if not before it, there will be a list. */
+/* A watch without a version has ended: a list will come beside the next one, if not before it. It
+ * is counted here. */
 static void note_unversioned(struct reflector *r)
 {
     if (is_unversioned(r))
         need_list(r, RELIST_UNVERSIONED);
 }
 
-/* A watch that has ended goes on from its version. Without one another watch begins, and a list
- * beside it; if the list beside this one is not complete, a list comes first: so what is gone is
- * found however soon streams end. */
+/* The request after a watch that has ended. With a version the next watch resumes from it, after a
+ * probe if watches were silent. Without a version another watch begins, with a LIST beside it; but
+ * if the LIST beside this one was not completed, a list comes first, so that deletes are found
+ * however soon watches end
+ * (docs/decisions.md "An unfinished comparison is followed by an ordinary LIST"). */
 static enum reflector_do after_watch(struct reflector *r)
 {
     bool compared = r->state == REFLECTOR_WATCHING;
@@ -448,6 +498,7 @@ static enum reflector_do after_watch(struct reflector *r)
     return r->silent >= SILENT_STREAMS ? REFLECTOR_PROBE : REFLECTOR_WATCH;
 }
 
+/* Makes that request at once. */
 static struct reflector_action begin_next(struct reflector *r, enum reflector_do next,
                                           uint64_t now_ms)
 {
@@ -459,6 +510,8 @@ static struct reflector_action begin_next(struct reflector *r, enum reflector_do
 struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
 {
     uint64_t lived_ms = now_ms - r->since_ms;
+    /* A watch that the server ends at its timeoutSeconds, or up to a second sooner, is not
+     * early. */
     bool early = lived_ms < HASTY_MS && lived_ms + VERY_SHORT_MS < r->timeout_ms;
 
     if (r->state == REFLECTOR_STREAMING)
@@ -468,6 +521,8 @@ struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
     r->silent = r->events == 0 ? r->silent + 1 : 0;
     r->hasty = early ? r->hasty + 1 : 0;
     enum reflector_do next = after_watch(r);
+    /* This needs after_watch() first, which forgets the version of a watch that was not
+     * compared. */
     if (r->events == 0 && lived_ms < VERY_SHORT_MS) {
         need_list(r, RELIST_EMPTY);
         return wait_to_list(r, 0);
@@ -478,6 +533,10 @@ struct reflector_action reflector_ended(struct reflector *r, uint64_t now_ms)
     return begin_next(r, next, now_ms);
 }
 
+/* A LIST failed. An expired token: the complete list at once, from the version that it began
+ * with (docs/kubernetes-protocol.md "Expired continue token"). An expired or too large version:
+ * the newest state at once, as that version would be refused again. After any other failure it
+ * waits. */
 static struct reflector_action list_failed(struct reflector *r, enum err_kind kind,
                                            uint64_t retry_after_ms, uint64_t now_ms)
 {
@@ -492,6 +551,8 @@ static struct reflector_action list_failed(struct reflector *r, enum err_kind ki
     return wait_to_list(r, retry_after_ms);
 }
 
+/* A streaming list was refused, or ended by an error. A version that was refused is asked for only
+ * once; if the request had none, only a wait can help. */
 static struct reflector_action stream_failed(struct reflector *r, const struct err *err,
                                              uint64_t retry_after_ms, uint64_t now_ms)
 {
@@ -507,6 +568,7 @@ static struct reflector_action stream_failed(struct reflector *r, const struct e
     return list_instead(r);
 }
 
+/* A watch could not be started, or ended by an error in it. */
 static struct reflector_action watch_failed(struct reflector *r, enum err_kind kind,
                                             uint64_t retry_after_ms, uint64_t now_ms)
 {
@@ -514,26 +576,33 @@ static struct reflector_action watch_failed(struct reflector *r, enum err_kind k
 
     note_health(r, now_ms);
     end_comparing(r);
+    /* The error says nothing about the version, so the watch keeps it and no list is needed
+     * (docs/decisions.md "A failed start of a watch keeps the resourceVersion"). */
     if (why == RELIST_REASONS) {
         note_unversioned(r);
         return wait_then(r, REFLECTOR_WATCH, retry_after_ms);
     }
     need_list(r, why);
+    /* A list from that version would be refused in the same way, after 3 s. */
     if (kind == ERR_FUTURE)
         r->mode = LIST_NEWEST;
+    /* The version that an earlier process has left is often too old; as nothing has failed, no wait
+     * is needed. */
     if (r->untried && (kind == ERR_FUTURE || kind == ERR_EXPIRED))
         return begin_list(r, r->mode, now_ms);
     return wait_to_list(r, retry_after_ms);
 }
 
+/* Does the server refuse the probe, or has it only failed to answer? */
 static bool is_refusal(const struct err *err)
 {
     return err->kind == ERR_FORBIDDEN || err->kind == ERR_NOT_FOUND || relist_is_refusal(err);
 }
 
-/* A watch from the future would be silent for its whole time, so the probe is asked again. Only who may not
- * ask watches on, and the version is as good as it was. One refusal does not show that: a server whose
- * authorizer is not ready yet, as after a restart, answers 403 too. */
+/* A watch from a version of the future would be silent until it ends, so a probe that failed is
+ * repeated. A client that is not allowed to probe has to watch without it, and its version is as
+ * good as before. One refusal does not show that: a server whose authorizer is not ready yet, as
+ * after a restart, answers 403, too. */
 static struct reflector_action probe_failed(struct reflector *r, const struct err *err,
                                             uint64_t retry_after_ms)
 {
@@ -573,6 +642,7 @@ struct reflector_action reflector_timer(struct reflector *r, uint64_t now_ms)
         return begin(r, now_ms);
     if (r->state == REFLECTOR_BACKOFF && r->resume == REFLECTOR_WATCH)
         return begin_watches(r, now_ms);
+    /* After a wait the time without waits begins anew. */
     if (r->state == REFLECTOR_BACKOFF && r->resume == REFLECTOR_PROBE) {
         r->well_ms = now_ms;
         return begin_probe(r);
@@ -593,6 +663,7 @@ struct reflector_action reflector_relist(struct reflector *r, enum relist_reason
 {
     bool first = r->last_sync_rv == NULL && !reflector_is_newest(r);
 
+    /* A first list that was dropped begins again from "0", as nothing was in sync. */
     need_list(r, why);
     r->mode = LIST_NEWEST;
     r->by_list = false;

@@ -24,6 +24,8 @@ enum relist_reason relist_reason_of(enum err_kind kind)
     case ERR_FORBIDDEN:
     case ERR_FOREIGN:
     case ERR_NO_VERB:
+        /* The server could not be reached, is busy or foreign, or refuses this client: its version
+         * may be as good as before (docs/kubernetes-protocol.md "Start of a watch"). */
         return RELIST_REASONS;
     case ERR_EXPIRED:
         return RELIST_EXPIRED;
@@ -58,9 +60,11 @@ enum relist_way relist_way_of(enum err_kind kind)
     case ERR_BUSY:
     case ERR_UNAUTHORIZED:
     case ERR_FOREIGN:
+        /* A LIST would fail in the same way. */
         return RELIST_LATER;
     case ERR_EXPIRED:
     case ERR_FUTURE:
+        /* The version was refused, not the streaming list. */
         return RELIST_NEWEST;
     case ERR_OK:
     case ERR_TIMEOUT:
@@ -74,5 +78,6 @@ enum relist_way relist_way_of(enum err_kind kind)
     case ERR_KINDS:
         break;
     }
+    /* The streaming list itself may be the trouble: the server or a proxy does not support it. */
     return RELIST_BY_LIST;
 }

@@ -41,6 +41,7 @@ static char *copy_unless_empty(const char *text)
 void resume_points_set(struct resume_points *p, size_t scope, const struct resume_point *resume)
 {
     ensure(scope < p->n && resume->kind != RESUME_OVER);
+    /* The objects were loaded before, so what resume_points_note() has found stays. */
     bool bare = p->v[scope].bare;
 
     forget(&p->v[scope]);
@@ -62,8 +63,8 @@ void resume_points_note(struct resume_points *p, size_t scope, const struct obje
         p->api_version = mem_strndup(object_api_version(o).p, object_api_version(o).n);
 }
 
-/* Was what is left read under the version that the resource has now? Objects of another one differ
- * from what is there under the same resourceVersion. */
+/* Were the objects read under the API version that the resource has now? Objects of another one
+ * have other bytes under the same resourceVersion. */
 static bool has_version(const struct resume_points *p, const struct resource *resource)
 {
     struct buf version = {0};
@@ -86,11 +87,13 @@ struct resume_point resume_points_get(const struct resume_points *p, size_t scop
         .contact_ns = s->contact_ns,
     };
 
+    /* A watch goes on only from a known version and whole objects; else a list must come first. */
     if (resume.kind == RESUME_WHOLE && (resume.rv == NULL || s->bare))
         resume.kind = RESUME_PARTIAL;
     return resume;
 }
 
+/* For a stale start, which needs the objects but no version. */
 bool resume_points_is_whole(const struct resume_points *p, size_t scope)
 {
     return p->v[scope].kind == RESUME_WHOLE && !p->v[scope].bare;

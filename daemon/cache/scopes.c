@@ -24,7 +24,7 @@ static void free_texts(struct scopes_texts *t)
     free(t->v);
 }
 
-/* All is one stream. */
+/* All namespaces (or names) make one scope. */
 static size_t texts_count(const struct scopes_texts *t)
 {
     return t->n > 0 ? t->n : 1;
@@ -56,6 +56,7 @@ enum err_kind scopes_check(const struct scopes *s, struct err *err)
     return ERR_OK;
 }
 
+/* For a resource that is not known, the user's settings say whether it is namespaced. */
 enum err_kind scopes_check_resource(const struct scopes *s, struct resource *r, struct err *err)
 {
     size_t n = s->namespaces.n;
@@ -71,6 +72,7 @@ enum err_kind scopes_check_resource(const struct scopes *s, struct resource *r, 
     return ERR_OK;
 }
 
+/* Scopes are numbered by namespace, and within each by name. */
 const char *scopes_namespace(const struct scopes *s, size_t scope)
 {
     ensure(scope < s->count);

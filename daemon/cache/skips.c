@@ -7,18 +7,18 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-/* What no key begins with. */
+/* The first byte of an id that is not a key; no key begins with these. */
 #define BY_UID  "\x01"
 #define BY_NAME "\x02"
 #define NO_NAME "\x03"
 
-/* A mark, one that the list under way has staged, or both. */
+/* A record, a skip that the list under way has staged, or both. */
 struct entry {
     struct map_node node;
     size_t scope;
-    uint64_t times; /* 0 = no mark */
+    uint64_t times; /* 0 = no record */
     uint64_t staged_times;
-    enum { UNTOLD, THERE, USABLE } heard; /* of the key, since the list under way began */
+    enum { UNTOLD, THERE, USABLE } heard; /* of the key, since the list began */
     const char *staged_why;
     char *why;
     size_t id_n;
@@ -33,11 +33,12 @@ static struct entry *entry_of(struct map_node *node)
 
 static struct entry *find(const struct skips *s, struct str id)
 {
-    struct map_node *node = map_get(&s->marks, id);
+    struct map_node *node = map_get(&s->skipped, id);
 
     return node != NULL ? entry_of(node) : NULL;
 }
 
+/* The id of an object: its key if it has one, or else the best that tells it from others. */
 static void put_id(struct buf *id, const struct unusable *u)
 {
     if (u->key.n > 0)
@@ -60,10 +61,11 @@ static struct entry *add(struct skips *s, size_t scope, struct str id, struct st
     memcpy(e->text, id.p, id.n);
     if (name.n > 0)
         memcpy(e->text + id.n, name.p, name.n);
-    map_put(&s->marks, &e->node, str_of(e->text, id.n));
+    map_put(&s->skipped, &e->node, str_of(e->text, id.n));
     return e;
 }
 
+/* The entry of an object that cannot be used; a new one is neither record nor staged yet. */
 static struct entry *find_or_add(struct skips *s, size_t scope, const struct unusable *u)
 {
     struct buf id = {0};
@@ -78,7 +80,7 @@ static struct entry *find_or_add(struct skips *s, size_t scope, const struct unu
 
 static void drop(struct skips *s, struct entry *e)
 {
-    map_remove(&s->marks, &e->node);
+    map_remove(&s->skipped, &e->node);
     free(e->why);
     free(e);
 }
@@ -100,7 +102,7 @@ static void tell(const struct skips *s, const struct entry *e, bool gone)
         s->sink(s->arg, &skip, gone);
 }
 
-/* Counts the mark in, or out before it changes. */
+/* Counts the record in; or out, before it changes or goes. */
 static void count(struct skips *s, const struct entry *e, bool in)
 {
     bool is = e->why != NULL && strcmp(e->why, SKIPS_MISSING) == 0;
@@ -110,6 +112,8 @@ static void count(struct skips *s, const struct entry *e, bool in)
     s->missing += in ? missing : -missing;
 }
 
+/* Makes the entry a record. The sink hears only of changes, so that an object that stays skipped
+ * does not fill the log and the disk. */
 static void set(struct skips *s, struct entry *e, const char *why, uint64_t times)
 {
     if (e->times == times && e->why != NULL && strcmp(e->why, why) == 0)
@@ -122,7 +126,7 @@ static void set(struct skips *s, struct entry *e, const char *why, uint64_t time
     tell(s, e, false);
 }
 
-/* It is no mark any more. */
+/* The entry is no record any more. A skip that the list under way has staged is kept. */
 static void clear(struct skips *s, struct entry *e)
 {
     count(s, e, false);
@@ -133,6 +137,7 @@ static void clear(struct skips *s, struct entry *e)
         drop(s, e);
 }
 
+/* The list under way shows nothing of the entry any more. */
 static void unstage(struct skips *s, struct entry *e)
 {
     e->staged_times = 0;
@@ -143,7 +148,7 @@ static void unstage(struct skips *s, struct entry *e)
 
 void skips_fini(struct skips *s)
 {
-    for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
+    for (struct map_node *n = map_first(&s->skipped), *next; n != NULL; n = next) {
         next = map_next(n);
         drop(s, entry_of(n));
     }
@@ -155,10 +160,11 @@ void skips_add(struct skips *s, size_t scope, const struct unusable *u)
     bool anybody = e->text[0] == NO_NAME[0];
 
     e->heard = THERE;
+    /* Objects without key, uid and name cannot be told from each other: one record counts them. */
     set(s, e, u->why, anybody ? e->times + 1 : 1);
 }
 
-/* The mark or staged one of an object without a key. */
+/* The entry of an object that is known by its uid because its name is not valid. */
 static struct entry *find_odd(const struct skips *s, struct str uid)
 {
     struct buf id = {0};
@@ -176,7 +182,8 @@ bool skips_clear(struct skips *s, struct str key, struct str uid)
     uint64_t before = s->count;
     struct entry *e;
 
-    if (map_count(&s->marks) == 0)
+    /* Every event of a watch comes here, and there are hardly ever records. */
+    if (map_count(&s->skipped) == 0)
         return false;
     e = find(s, key);
     if (e != NULL)
@@ -197,11 +204,12 @@ void skips_stage(struct skips *s, size_t scope, const struct unusable *u)
 
 void skips_unstage(struct skips *s, struct str key)
 {
-    struct entry *e = map_count(&s->marks) > 0 ? find(s, key) : NULL;
+    struct entry *e = map_count(&s->skipped) > 0 ? find(s, key) : NULL;
 
     if (e == NULL)
         return;
     unstage(s, e);
+    /* unstage() has freed the entry if it was no record. */
     e = find(s, key);
     if (e != NULL)
         e->heard = USABLE;
@@ -209,22 +217,26 @@ void skips_unstage(struct skips *s, struct str key)
 
 bool skips_has_odd(const struct skips *s, struct str uid)
 {
-    const struct entry *e = map_count(&s->marks) > 0 ? find_odd(s, uid) : NULL;
+    const struct entry *e = map_count(&s->skipped) > 0 ? find_odd(s, uid) : NULL;
 
     return e != NULL && e->staged_times > 0;
 }
 
 void skips_stage_present(struct skips *s, struct str key)
 {
-    struct entry *e = map_count(&s->marks) > 0 ? find(s, key) : NULL;
+    struct entry *e = map_count(&s->skipped) > 0 ? find(s, key) : NULL;
 
     if (e != NULL && e->heard == UNTOLD)
         e->heard = THERE;
 }
 
+/* The staged skips become the scope's records. The record of a key that the list shows in a usable
+ * state, or does not show, is removed. A LIST beside a watch shows no states, so there a record
+ * stays if its key is there (THERE), and so does the record of objects that cannot be told from
+ * each other. */
 void skips_commit(struct skips *s, size_t scope, bool beside)
 {
-    for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
+    for (struct map_node *n = map_first(&s->skipped), *next; n != NULL; n = next) {
         struct entry *e = entry_of(n);
         uint64_t times = e->staged_times;
 
@@ -243,13 +255,14 @@ void skips_commit(struct skips *s, size_t scope, bool beside)
 
 void skips_abort(struct skips *s, size_t scope)
 {
-    for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
+    for (struct map_node *n = map_first(&s->skipped), *next; n != NULL; n = next) {
         next = map_next(n);
         if (entry_of(n)->scope == scope)
             unstage(s, entry_of(n));
     }
 }
 
+/* The sink does not run: the record comes from the disk, to which the sink would write it. */
 void skips_load(struct skips *s, const struct skip *skip)
 {
     struct entry *e = find(s, skip->id);
@@ -267,7 +280,7 @@ void skips_load(struct skips *s, const struct skip *skip)
 
 void skips_unload(struct skips *s, size_t scope)
 {
-    for (struct map_node *n = map_first(&s->marks), *next; n != NULL; n = next) {
+    for (struct map_node *n = map_first(&s->skipped), *next; n != NULL; n = next) {
         next = map_next(n);
         if (entry_of(n)->scope != scope)
             continue;
@@ -290,7 +303,7 @@ uint64_t skips_count(const struct skips *s)
 
 void skips_each(const struct skips *s, void (*cb)(void *arg, const struct skip *skip), void *arg)
 {
-    for (struct map_node *n = map_first(&s->marks); n != NULL; n = map_next(n)) {
+    for (struct map_node *n = map_first(&s->skipped); n != NULL; n = map_next(n)) {
         const struct skip skip = skip_of(entry_of(n));
 
         if (skip.times > 0)

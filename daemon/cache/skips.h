@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * skips - marks of the objects of a watch that are skipped, as they cannot be used: the state that is
- * cached of them is an old one, or there is none; pure. What a list has skipped is staged beside the
- * marks, and commit puts it in their place. The inner side of store, and only its, but for what is
+ * skips - records of the objects of a watch that are skipped because they cannot be used: the cache
+ * has an old state of such an object, or no state; pure. The skips of a list are staged beside the
+ * records, and a commit puts them in their place. Used by store only, except for the functions that
  * read.
  */
 #ifndef CACHE_SKIPS_H
@@ -16,73 +16,75 @@
 #include "base/str.h"
 #include "kube/unusable.h"
 
-/* One mark. Borrowed. */
+/* One record. Borrowed. */
 struct skip {
     size_t scope;
-    struct str id;   /* what it is kept under: its key, or what else tells it from others */
-    struct str name; /* its key, or what stands in place of a name; empty: that cannot be read */
+    struct str id;   /* the record's own key: that of the object, or else made of its uid or name */
+    struct str name; /* the key, or what stands in place of a name; empty: cannot be read */
     struct str why;
-    uint64_t times; /* objects that nothing tells from each other; else 1 */
+    /* How many objects share this record, as they have no key, uid or name; else 1. */
+    uint64_t times;
 };
 
-/* A mark is there or is another one now, or (gone) is no more. */
+/* A record was added or has changed, or (gone) was removed. */
 typedef void skips_sink(void *arg, const struct skip *s, bool gone);
 
-/* Why what a list did not name has a mark: one of its items has no name that can be read. */
+/* The reason of the record of an object that a list did not name, while an item of the list had no
+ * name that can be read. */
 #define SKIPS_MISSING "it was missing in a list that has an item without a name that can be read"
 
 /* Zero-initialised is empty. Release with skips_fini(). */
 struct skips {
-    struct map marks;
-    uint64_t count;   /* objects */
-    uint64_t missing; /* those of SKIPS_MISSING */
-    skips_sink *sink; /* NULL: nobody listens */
+    struct map skipped;
+    uint64_t count;   /* of objects */
+    uint64_t missing; /* of objects with SKIPS_MISSING */
+    skips_sink *sink; /* NULL = nobody listens */
     void *arg;
 };
 
 /* Frees it. */
 void skips_fini(struct skips *s);
 
-/* An event of a watch shows such an object. */
+/* An event of a watch shows an object that cannot be used. */
 void skips_add(struct skips *s, size_t scope, const struct unusable *u);
 
-/* A usable state of the key has come, or its end. uid: of the object, which may have a mark without a
- * key; empty = not known. False: there was no mark. */
+/* A usable state of the key has come, or its end. uid: that of the object, which may have a record
+ * without a key; empty = not known. False: there was no record. */
 bool skips_clear(struct skips *s, struct str key, struct str uid);
 
-/* The list under way shows such an object. */
+/* The list under way has an item that cannot be used. */
 void skips_stage(struct skips *s, size_t scope, const struct unusable *u);
 
-/* It shows the key in a usable state, or its end. */
+/* The list shows the key in a usable state, or its end. */
 void skips_unstage(struct skips *s, struct str key);
 
-/* It shows that the key is there, and no more: its mark, if it has one, stays. */
+/* The list shows that the key is there, and nothing else: a record of it stays. */
 void skips_stage_present(struct skips *s, struct str key);
 
-/* Does it show an object of this uid under a name that is none? */
+/* Has the list shown an object with this uid whose name is not valid? */
 bool skips_has_odd(const struct skips *s, struct str uid);
 
-/* The list is over: what it has staged is all there is; or, beside a watch that
- * alone tells what objects are like: marks of keys that the list does not show, and the watch has not told of
- * since the list began, are gone. */
+/* The list is complete: its staged skips take the place of the scope's records. beside: it is a
+ * LIST beside a watch, which alone tells what objects are like; then a record goes only if its key
+ * is usable by now, or neither the list nor the watch has shown the key since the list began. */
 void skips_commit(struct skips *s, size_t scope, bool beside);
 
-/* The list has failed, or another one begins. */
+/* The list has failed, or another list begins: drops what is staged. */
 void skips_abort(struct skips *s, size_t scope);
 
-/* What an earlier process has left; nobody is told. */
+/* Takes a record that an earlier process has left; the sink does not run. */
 void skips_load(struct skips *s, const struct skip *skip);
 
-/* Forgets all of the part; nobody is told. */
+/* Forgets all records of the scope; the sink does not run. */
 void skips_unload(struct skips *s, size_t scope);
 
-/* Has the key a mark? */
+/* Does the key have a record? */
 bool skips_has(const struct skips *s, struct str key);
 
 /* How many objects are skipped. */
 uint64_t skips_count(const struct skips *s);
 
-/* All marks: cb once each. cb must change nothing. */
+/* Calls cb once for each record. cb must change nothing. */
 void skips_each(const struct skips *s, void (*cb)(void *arg, const struct skip *skip), void *arg);
 
 #endif

@@ -47,6 +47,7 @@ static struct source_status of_watch(const struct watch *w, uint64_t now_ms)
     };
 }
 
+/* Each hook that sees a view has to know the worst of its watches. */
 static struct source_status of_view(const struct view *v, uint64_t now_ms)
 {
     struct source_status sum = {.synced = view_synced(v), .stale = view_stale(v), .contact = true};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source - what hooks and readers look at under one name: what a watch holds, or a view; pure.
- * Whoever does not care which of them it is asks here.
+ * source - a watch or a view, for hooks and readers that treat both alike; pure.
  */
 #ifndef CACHE_SOURCE_H
 #define CACHE_SOURCE_H
@@ -13,39 +12,40 @@ struct store;
 struct view;
 struct watch;
 
-/* A handle, passed by value; one of the two is NULL. Lives as long as what it points to. */
+/* A handle, passed by value; one of the two is NULL. Valid as long as the watch or view is. */
 struct source {
     const struct watch *watch;
     const struct view *view;
 };
 
-/* Are they the same watch, or the same view? */
+/* Are both the same watch, or the same view? */
 bool source_equal(struct source a, struct source b);
 
-/* The setting's name (of a watch with several names: the first), and the cluster's. */
+/* The setting's name; of a watch with several names, the first one. */
 const char *source_name(struct source c);
-/* See above. */
+/* The name of its cluster. */
 const char *source_cluster(struct source c);
 
-/* What it holds, as people write it: "secrets"; of a view its type. */
+/* The resource as people write it, as in "secrets"; of a view its type. */
 const char *source_resource(struct source c);
 
-/* May it be shown to hooks (docs/design.md "Synced")? Stays true. */
+/* May the source be shown to hooks (docs/design.md "Synced")? Stays true. */
 bool source_synced(struct source c);
 
-/* Its objects. */
+/* The store with its objects. */
 const struct store *source_store(struct source c);
 
-/* A view is as old as the older of its watches, and held if one of them is. */
+/* The contact of a view is the older one of its two watches'; a view is held if one of its watches
+ * is. */
 struct source_status {
     bool synced;
     bool stale;
     bool held;               /* by the guard */
-    bool contact;            /* false: there never was one; contact_age_ms is 0 */
+    bool contact;            /* false: the server was never heard; contact_age_ms is 0 */
     uint64_t contact_age_ms; /* since the last good byte */
 };
 
-/* How good it is now. */
+/* The status of the source now, on the monotonic clock. */
 struct source_status source_status(struct source c, uint64_t now_ms);
 
 #endif

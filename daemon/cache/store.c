@@ -8,25 +8,24 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* A key. It is in by_key iff it has an object or a staged one. */
+/* A key. It is in by_key if and only if it has an object or a staged one. */
 struct entry {
     struct map_node node;
-    struct list mate;      /* on the entries of its part */
+    struct list mate;      /* on the entries of its scope */
     struct object *object; /* NULL: only staged, not visible yet */
-    struct object *staged; /* from the list under way; on the part's staged list iff not NULL */
+    struct object *staged; /* from the list under way; on the scope's staged list if not NULL */
     struct list link;
     size_t scope;
-    uint64_t seen; /* generation of the list that named it last */
-    uint64_t left; /* generation of the list that showed it as not selected last */
-    uint64_t
-        guess; /* the same, if all that is known is that the watch does not select it any more */
+    uint64_t seen;  /* generation of the last list that named it */
+    uint64_t left;  /* generation of the last list that showed it as not selected */
+    uint64_t guess; /* generation of the last list for which store_stage_guess() says LEFT */
 };
 
 struct store_scope {
     uint64_t generation; /* of the list under way, or the last one */
-    bool doubted;        /* its versions prove nothing */
-    struct list entries; /* all of the part: other parts cost a list nothing */
-    bool unreadable;     /* the like, as one of its items has no name that can be read */
+    bool doubted;        /* equal versions in that list prove nothing */
+    struct list entries; /* all entries of the scope, so that a list costs other scopes nothing */
+    bool unreadable;     /* the list has an item whose name cannot be read */
     bool compares;       /* the list stands beside a watch */
     struct list staged;  /* entries in the order of the list */
 };
@@ -71,24 +70,28 @@ static struct entry *find(const struct store *s, struct str key)
     return node != NULL ? map_entry(node, struct entry, node) : NULL;
 }
 
-/* The map borrows the key of an object the entry holds, so it moves with that object. */
-static void rekey(struct store *s, struct entry *e, struct object *state_driver)
+/* The map borrows the key from an object that the entry holds. When the entry is about to drop that
+ * object, the key must come from another one. */
+static void rekey(struct store *s, struct entry *e, struct object *key_of)
 {
     map_remove(&s->by_key, &e->node);
-    map_put(&s->by_key, &e->node, object_key(state_driver));
+    map_put(&s->by_key, &e->node, object_key(key_of));
 }
 
-static struct entry *add_entry(struct store *s, size_t scope, struct object *state_driver)
+/* The new entry has no object yet: the caller stores or stages the one that the key was borrowed
+ * from. */
+static struct entry *add_entry(struct store *s, size_t scope, struct object *key_of)
 {
     struct entry *e = mem_zalloc(sizeof(*e));
 
     e->scope = scope;
     list_append(&scope_at(s, scope)->entries, &e->mate);
     list_init(&e->link);
-    map_put(&s->by_key, &e->node, object_key(state_driver));
+    map_put(&s->by_key, &e->node, object_key(key_of));
     return e;
 }
 
+/* A key belongs to the scope that named it last. */
 static void move_entry(struct store *s, struct entry *e, size_t scope)
 {
     if (e->scope == scope)
@@ -124,6 +127,7 @@ void store_destroy(struct store **sp)
     free(s);
 }
 
+/* as has the cause and the time; type and object are put in. */
 static void emit(struct store *s, enum delta_type type, struct object *o, struct delta as)
 {
     as.type = type;
@@ -131,6 +135,7 @@ static void emit(struct store *s, enum delta_type type, struct object *o, struct
     s->sink(s->arg, &as);
 }
 
+/* Keeps the sums for store_count() and store_bytes(). */
 static void account(struct store *s, const struct object *was, const struct object *is)
 {
     if (was != NULL) {
@@ -143,7 +148,8 @@ static void account(struct store *s, const struct object *was, const struct obje
     }
 }
 
-/* Makes o (a reference of ours) the object of e; returns what it held before, now the caller's. */
+/* Makes o (a reference of ours) the object of e; returns the old object, whose reference is the
+ * caller's now. */
 static struct object *swap_in(struct store *s, struct entry *e, struct object *o)
 {
     struct object *was = e->object;
@@ -154,26 +160,30 @@ static struct object *swap_in(struct store *s, struct entry *e, struct object *o
     return was;
 }
 
-static bool same_life(const struct object *a, const struct object *b)
+/* Are both the same incarnation of a key? */
+static bool same_incarnation(const struct object *a, const struct object *b)
 {
     return str_eq(object_uid(a), object_uid(b));
 }
 
-/* Some aggregated APIs list objects without a version: those are compared by their bytes. */
+/* Some aggregated APIs list objects without a version: these are compared by their bytes. So are
+ * bare objects, whose bytes are not known, and which therefore equal nothing that a server
+ * sends. */
 static bool same_version(const struct object *a, const struct object *b)
 {
-    if (!same_life(a, b) || !str_eq(object_rv(a), object_rv(b)))
+    if (!same_incarnation(a, b) || !str_eq(object_rv(a), object_rv(b)))
         return false;
     return (object_rv(a).n > 0 && !object_is_bare(a)) || object_same_bytes(a, b);
 }
 
-/* Does the object say nothing new of what is stored? */
+/* Is the object the same as the stored one, as far as its list or watch can prove that? */
 static bool is_known(const struct store_scope *p, const struct object *stored,
                      const struct object *o)
 {
     return same_version(stored, o) && (!p->doubted || object_same_bytes(stored, o));
 }
 
+/* An entry without a stored object exists for the staged one only, and goes with it. */
 static void drop_staged(struct store *s, struct entry *e)
 {
     list_remove(&e->link);
@@ -195,6 +205,8 @@ void store_abort(struct store *s, size_t scope)
 
 void store_begin(struct store *s, size_t scope)
 {
+    /* A new generation makes each seen, left and guess of an earlier list void, at no cost per
+     * object. */
     store_abort(s, scope);
     scope_at(s, scope)->generation++;
     scope_at(s, scope)->doubted = false;
@@ -222,7 +234,8 @@ void store_stage(struct store *s, size_t scope, struct object *o)
         e = add_entry(s, scope, o);
     move_entry(s, e, scope);
     e->seen = p->generation;
-    if (e->staged != NULL && e->object == NULL) /* named twice by one list: the later one counts */
+    /* Named twice by one list: the later item counts, and the key moves to it. */
+    if (e->staged != NULL && e->object == NULL)
         rekey(s, e, o);
     list_remove(&e->link);
     object_unref(&e->staged);
@@ -237,18 +250,20 @@ void store_stage_kept(struct store *s, size_t scope, const struct unusable *u)
     struct store_scope *p = scope_at(s, scope);
     struct entry *e = find(s, u->key);
 
+    /* Its name is known, so the stored object is not missing in the list. */
     if (e != NULL && e->object != NULL)
         e->seen = p->generation;
     p->unreadable = p->unreadable || u->name.n == 0;
     skips_stage(&s->skips, scope, u);
 }
 
+/* If the list names another incarnation, the stored one has ended and stays missing. */
 void store_stage_present(struct store *s, size_t scope, const struct object *o)
 {
     struct entry *e = find(s, object_key(o));
 
     skips_stage_present(&s->skips, object_key(o));
-    if (e != NULL && e->object != NULL && same_life(e->object, o))
+    if (e != NULL && e->object != NULL && same_incarnation(e->object, o))
         e->seen = scope_at(s, scope)->generation;
 }
 
@@ -260,6 +275,7 @@ void store_unstage(struct store *s, size_t scope, struct str key)
     skips_unstage(&s->skips, key);
     if (e == NULL)
         return;
+    /* The generations of lists begin with 1, so 0 says that no list named the key. */
     e->seen = 0;
     e->left = 0;
     e->guess = 0;
@@ -272,30 +288,34 @@ void store_stage_left(struct store *s, size_t scope, const struct object *o)
     struct entry *e;
 
     store_unstage(s, scope, object_key(o));
+    /* store_unstage() may have freed the entry. */
     e = find(s, object_key(o));
-    if (e != NULL && same_life(e->object, o))
+    if (e != NULL && same_incarnation(e->object, o))
         e->left = scope_at(s, scope)->generation;
 }
 
-/* Is it stored, and not among what the list of its part selects? */
+/* Is the object stored, and does the list of its scope not name it as selected? */
 static bool is_missing(const struct store_scope *p, const struct entry *e)
 {
     return e->object != NULL && e->seen != p->generation;
 }
 
-/* May one that is missing be an item that was skipped? */
+/* Can the missing object be one of the items that were skipped because their name is not valid or
+ * cannot be read? Then it stays, unless the list shows that it LEFT. */
 static bool is_spared(const struct store *s, const struct store_scope *p, const struct entry *e)
 {
     return e->left != p->generation &&
            (p->unreadable || skips_has_odd(&s->skips, object_uid(e->object)));
 }
 
+/* Will a commit take the stored object away because the list does not name it? */
 static bool vanishes(const struct store *s, const struct store_scope *p, const struct entry *e)
 {
     return is_missing(p, e) && !is_spared(s, p, e);
 }
 
-/* As what does one that vanishes go? */
+/* The type of delta for an object that vanishes: LEFT if the server has shown that it exists, or if
+ * the edited selectors would leave it out (store_stage_guess()). */
 static enum delta_type end_of(const struct store_scope *p, const struct entry *e)
 {
     bool left = e->left == p->generation || e->guess == p->generation;
@@ -303,6 +323,8 @@ static enum delta_type end_of(const struct store_scope *p, const struct entry *e
     return left ? DELTA_LEFT : DELTA_DELETED;
 }
 
+/* Guesses count as deletes here, so that the guard judges them
+ * (docs/design.md "Edited selectors"). */
 size_t store_would_delete(const struct store *s, size_t scope)
 {
     const struct store_scope *p = scope_at(s, scope);
@@ -316,7 +338,7 @@ size_t store_would_delete(const struct store *s, size_t scope)
     list_each (pos, tmp, &p->staged) {
         const struct entry *e = list_entry(pos, struct entry, link);
 
-        n += e->object != NULL && !same_life(e->object, e->staged);
+        n += e->object != NULL && !same_incarnation(e->object, e->staged);
     }
     return n;
 }
@@ -352,7 +374,7 @@ void store_stage_existing(struct store *s, size_t scope, const struct object *o)
     const struct store_scope *p = scope_at(s, scope);
     struct entry *e = find(s, object_key(o));
 
-    if (e != NULL && e->object != NULL && is_missing(p, e) && same_life(e->object, o))
+    if (e != NULL && e->object != NULL && is_missing(p, e) && same_incarnation(e->object, o))
         e->left = p->generation;
 }
 
@@ -379,7 +401,7 @@ bool store_would_end(const struct store *s, size_t scope)
     list_each (pos, tmp, &p->staged) {
         const struct entry *e = list_entry(pos, struct entry, link);
 
-        if (e->object != NULL && !same_life(e->object, e->staged))
+        if (e->object != NULL && !same_incarnation(e->object, e->staged))
             return true;
     }
     return false;
@@ -391,12 +413,12 @@ bool store_would_tell(const struct store *s, size_t scope)
 }
 
 struct vanished {
-    struct object *object; /* a reference */
+    struct object *object; /* a reference of our own */
     enum delta_type type;
     struct list link;
 };
 
-/* What the list does not name, and yet deletes not. */
+/* The object is missing in the list and stays: a skip record says so until a list decides. */
 static void mark_missing(struct store *s, const struct entry *e, size_t scope)
 {
     struct str key = object_key(e->object);
@@ -405,7 +427,8 @@ static void mark_missing(struct store *s, const struct entry *e, size_t scope)
                 &(struct unusable){.key = key, .name = key, .why = SKIPS_MISSING});
 }
 
-/* Takes what the list did not select out of the map, for tell_vanished(). */
+/* Takes the objects that vanish out of the map, for tell_vanished(). Nothing is told here, as a
+ * sink must find the whole new state in the store. */
 static void take_vanished(struct store *s, size_t scope, struct list *gone)
 {
     const struct store_scope *p = scope_at(s, scope);
@@ -427,6 +450,7 @@ static void take_vanished(struct store *s, size_t scope, struct list *gone)
     }
 }
 
+/* Makes the new state the visible one, and then tells which objects vanished. */
 static void tell_vanished(struct store *s, size_t scope, struct delta as)
 {
     struct list gone;
@@ -436,7 +460,7 @@ static void tell_vanished(struct store *s, size_t scope, struct delta as)
     list_each (pos, tmp, &s->scopes[scope].staged) {
         struct entry *e = list_entry(pos, struct entry, link);
 
-        e->staged = swap_in(s, e, e->staged); /* now the old state */
+        e->staged = swap_in(s, e, e->staged); /* staged is the old state from now on */
     }
     list_each (pos, tmp, &gone) {
         struct vanished *v = list_entry(pos, struct vanished, link);
@@ -455,11 +479,13 @@ void store_commit(struct store *s, size_t scope, enum delta_cause cause, uint64_
 
     tell_vanished(s, scope, as);
     skips_commit(&s->skips, scope, scope_at(s, scope)->compares);
+    /* All ends come before all additions: another incarnation of a key is DELETED first, ADDED
+     * below (docs/design.md "Order"). */
     as.final_state_unknown = true;
     list_each (pos, tmp, &p->staged) {
         struct entry *e = list_entry(pos, struct entry, link);
 
-        if (e->staged != NULL && !same_life(e->staged, e->object)) {
+        if (e->staged != NULL && !same_incarnation(e->staged, e->object)) {
             emit(s, DELTA_DELETED, e->staged, as);
             object_unref(&e->staged);
         }
@@ -474,12 +500,13 @@ void store_commit(struct store *s, size_t scope, enum delta_cause cause, uint64_
     }
 }
 
-/* Makes o the object of e and tells it: as another life, as a change, or (quiet) not at all. */
+/* Makes o the object of e and tells that: as DELETED and ADDED for another incarnation, as a
+ * change, or, if it is quiet, not at all. */
 static void replace(struct store *s, struct entry *e, struct object *o, bool quiet, struct delta as)
 {
     struct object *was = swap_in(s, e, object_ref(o));
 
-    if (was != NULL && !same_life(was, o)) {
+    if (was != NULL && !same_incarnation(was, o)) {
         as.final_state_unknown = true;
         emit(s, DELTA_DELETED, was, as);
         object_unref(&was);
@@ -514,8 +541,9 @@ void store_put(struct store *s, struct object *o, struct delta as)
     replace(s, e, o, e->object != NULL && object_same_bytes(e->object, o), as);
 }
 
-/* What was stored under the key, now the caller's reference; NULL: nothing was. uid: of what is
- * gone from there. */
+/* Takes out the object that is stored under the key, with its skip record, and returns it as the
+ * caller's reference; NULL: there was no object. uid: of the object that the event is about; it
+ * finds a skip record without a key. */
 static struct object *take_out(struct store *s, struct str key, struct str uid)
 {
     struct entry *e = find(s, key);
@@ -536,7 +564,8 @@ void store_leave(struct store *s, const struct object *o, uint64_t received_ns)
 
     if (was == NULL)
         return;
-    as.final_state_unknown = !same_life(was, o);
+    /* The watch shows another incarnation than the stored one, whose end was not seen. */
+    as.final_state_unknown = !same_incarnation(was, o);
     emit(s, as.final_state_unknown ? DELTA_DELETED : DELTA_LEFT, was, as);
     object_unref(&was);
 }
@@ -548,12 +577,14 @@ void store_remove(struct store *s, struct object *last, uint64_t received_ns)
 
     if (was == NULL)
         return;
-    as.final_state_unknown = !same_life(was, last);
+    /* If last is another incarnation, it says nothing about the final state of the stored one. */
+    as.final_state_unknown = !same_incarnation(was, last);
     emit(s, DELTA_DELETED, as.final_state_unknown ? was : last, as);
     object_unref(&was);
 }
 
-/* What is stored of an object whose name cannot be used. This is rare: nothing is indexed for it. */
+/* The key under which an object with this uid is stored; empty: no such object. Only for objects
+ * whose name cannot be used: they are rare, so no index is kept for them. */
 static struct str key_of_uid(const struct store *s, struct str uid)
 {
     for (struct map_node *n = map_first(&s->by_key); n != NULL && uid.n > 0; n = map_next(n)) {
@@ -570,6 +601,8 @@ void store_skip(struct store *s, size_t scope, const struct unusable *u)
     struct unusable known = *u;
 
     ensure(scope < s->scope_count);
+    /* With a stored object of that uid the record is one of its key, so that a usable state of the
+     * key ends it. */
     if (u->key.n == 0)
         known.key = key_of_uid(s, u->uid);
     if (u->key.n == 0 && known.key.n > 0)
@@ -588,13 +621,14 @@ void store_remove_unusable(struct store *s, size_t scope, const struct unusable 
                        .final_state_unknown = true,
                        .received_ns = received_ns};
 
+    /* It only has the key of a stored object and is of another kind. */
     if (other)
         return;
     bool known = skips_clear(&s->skips, key, u->uid);
     if (key.n > 0)
         store_drop(s, key, as);
     else if (!known && u->name.n == 0)
-        store_skip(s, scope, u); /* something is gone: nobody knows what */
+        store_skip(s, scope, u); /* an unknown object is gone */
 }
 
 void store_on_skip(struct store *s, skips_sink *sink, void *arg)

@@ -16,7 +16,7 @@ struct view {
     uint64_t hold_empty_ms;
     struct view_join *join;
     bool synced;
-    bool stale; /* as told last */
+    bool stale; /* as on_stale told last */
     const struct view_events *events;
     void *arg;
 };
@@ -28,6 +28,7 @@ static void on_store_delta(void *arg, const struct delta *d)
     v->events->on_delta(v->arg, v, d);
 }
 
+/* The delta by which a view learns of an object that its watch already has. */
 static struct delta found(struct object *o)
 {
     return (struct delta){.type = DELTA_ADDED, .cause = CAUSE_RELIST, .object = o};
@@ -49,7 +50,8 @@ static void load_slice(void *arg, struct object *o)
     view_join_backends(v->join, &d);
 }
 
-/* Joins what the watches hold now. */
+/* Makes an empty join and takes in the objects that the watches have now. The resource is known by
+ * name even before discovery has found its version. */
 static void begin_join(struct view *v)
 {
     bool slices = strcmp(watch_target(v->slices)->plural, "endpointslices") == 0;
@@ -105,6 +107,7 @@ void view_destroy(struct view **vp)
     free(v);
 }
 
+/* Only notes the change: a burst of deltas is joined once, in view_tick(). */
 void view_delta(struct view *v, const struct watch *w, const struct delta *d)
 {
     if (w == v->services)
@@ -119,12 +122,14 @@ void view_restored(struct view *v, struct list_watch_now now)
         view_join_flush(v->join, now.ms, now.wall_ns);
 }
 
-/* Is there no better content of this watch on its way? */
+/* Is no better content of this watch on its way? If a watch is stale, a new list may not come for
+ * long, and the view goes on with what it has (docs/design.md "Views"). */
 static bool is_settled(const struct watch *w)
 {
     return watch_settled(w) || watch_stale(w);
 }
 
+/* Joins before it tells staleness, so that hooks hear of a stale view with its newest objects. */
 uint64_t view_tick(struct view *v, struct list_watch_now now)
 {
     bool wants = !v->synced || view_join_wants(v->join, now.ms);
@@ -139,6 +144,7 @@ uint64_t view_tick(struct view *v, struct list_watch_now now)
         v->stale = stale;
         v->events->on_stale(v->arg, v, stale, now.wall_ns);
     }
+    /* A view that has to wait for a watch looks again when that watch changes, not at a time. */
     return wants && !shows ? UINT64_MAX : view_join_due_ms(v->join);
 }
 

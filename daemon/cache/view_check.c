@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Can a view be made of these watches? view_check() of cache/view.h. */
+/* Can a view be made of these watches? This is view_check() of cache/view.h. */
 #include <string.h>
 
 #include "base/panic.h"
@@ -7,13 +7,14 @@
 #include "kube/object_scan.h"
 #include "proto/json_path.h"
 
-/* What a watch of a view may be of, and an object of that kind with all that is looked at. A path
- * that keep and drop leave out would be read as its default: a Pod that is not ready as ready. */
+/* A resource that a watch of a view may have, and an object of that kind with everything that the
+ * view reads. A path that keep and drop leave out would be read as its default: for instance a Pod
+ * that is not ready as ready. */
 struct need {
     const char *plural;
     const char *group;
     const char *sample;
-    const char *node; /* needed for local_only */
+    const char *node; /* needed only for local_only */
     const char *paths[10];
 };
 
@@ -60,7 +61,8 @@ static bool is_of(const struct watch *w, const struct need *need)
            strcmp(r->group, need->group) == 0;
 }
 
-/* Appends what the watch would keep of the sample. */
+/* Appends what the watch would keep of the sample: the check uses the code that prunes objects, so
+ * the two cannot disagree. */
 static void put_kept(struct buf *out, const struct watch *w, const struct need *need)
 {
     struct object_scan *scan = object_scan_create(list_watch_rules(watch_list_watch(w, 0)));
@@ -70,11 +72,12 @@ static void put_kept(struct buf *out, const struct watch *w, const struct need *
     if (object_scan_end(scan, str_c("k"), str_c("v"), &o) == OBJECT_SCAN_OK)
         object_put_unversioned(out, o);
     else
-        buf_puts(out, need->sample); /* over object_size: nothing is known */
+        buf_puts(out, need->sample); /* over object_size: pruning cannot be tried */
     object_unref(&o);
     object_scan_destroy(&scan);
 }
 
+/* Does the path find anything in the object? The paths are constants, so they can be parsed. */
 static bool selects(const char *text, struct str json)
 {
     struct json_path *path = NULL;
@@ -96,7 +99,7 @@ static enum err_kind check_kept(const char *setting, const struct watch *w, cons
     struct buf kept = {0};
 
     if (watch_list_watch_count(w) == 0)
-        return ERR_OK; /* its version is for discovery to say */
+        return ERR_OK; /* the rules need list_watches, which wait for discovery */
     put_kept(&kept, w, need);
     for (size_t i = 0; i < ARRAY_LEN(need->paths) && need->paths[i] != NULL; i++)
         if (missing == NULL && !selects(need->paths[i], buf_str(&kept)))
@@ -118,6 +121,7 @@ static enum err_kind tell_other(const char *setting, const struct watch *w, cons
                    setting, watch_name(w), watch_resource(w), wants);
 }
 
+/* Resources first: the messages of the later checks would confuse for a wrong watch. */
 enum err_kind view_check(const struct view_params *p, struct err *err)
 {
     const struct need *from = is_of(p->slices, &slices) ? &slices : &endpoints;

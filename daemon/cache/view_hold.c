@@ -6,15 +6,16 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-/* It is here iff the port used something when it was looked at last, or is held. */
+/* A remembered port: it used endpoints when it was looked at last, or it is held. */
 struct view_hold_port {
     char *name;
     char *protocol;
     struct buf last;
-    uint64_t until_ms; /* UINT64_MAX = it is in use */
+    uint64_t until_ms; /* when the hold ends; UINT64_MAX = the port is in use */
     bool seen;
 };
 
+/* The last port takes the place of the removed one, as their order has no meaning. */
 static void forget(struct view_hold *h, size_t i)
 {
     struct view_hold_port *p = &h->v[i];
@@ -60,7 +61,7 @@ static struct view_hold_port *add(struct view_hold *h, const struct service_port
     return p;
 }
 
-/* The memory of what a port used. */
+/* Remembers the endpoints that a port uses now. */
 static void remember(struct view_hold *h, const struct service_port *port, struct str text)
 {
     struct view_hold_port *p = find(h, port);
@@ -79,6 +80,7 @@ bool view_hold_look(struct view_hold *h, const struct service_port *port, struct
     struct view_hold_port *p;
 
     if (!use->empty) {
+        /* Without hold_empty the copies would cost memory for nothing. */
         if (hold_ms > 0)
             remember(h, port, use->text);
         return false;
@@ -86,6 +88,7 @@ bool view_hold_look(struct view_hold *h, const struct service_port *port, struct
     p = find(h, port);
     if (p == NULL)
         return false;
+    /* The hold begins when the port runs empty and is not prolonged by later looks. */
     if (p->until_ms == UINT64_MAX)
         p->until_ms = now_ms + hold_ms;
     p->seen = now_ms < p->until_ms;
@@ -98,6 +101,7 @@ uint64_t view_hold_end(struct view_hold *h)
 {
     uint64_t first = UINT64_MAX;
 
+    /* Backwards, because forget() moves the last port into the gap. */
     for (size_t i = h->n; i > 0; i--) {
         struct view_hold_port *p = &h->v[i - 1];
 

@@ -11,25 +11,25 @@
 #include "cache/view_make.h"
 #include "kube/backends.h"
 
-/* A Service, known or only named by slices. It is in by_key iff it has an object, a slice, or a
- * change that was not flushed. */
+/* A Service, known or only named by slices. It is in joints if and only if it has an object, a
+ * slice, or a change that was not flushed. */
 struct joint {
     struct map_node node;
     char *key;
     size_t key_n;
-    struct object *service; /* NULL: not known, its slices wait */
-    struct service read;    /* what service says */
+    struct object *service; /* NULL = not known: its slices wait for it */
+    struct service read;    /* the contents of service */
     struct list slices;
     size_t slice_count;
     struct view_hold hold;
-    struct heap_node due; /* in j->due iff holds */
+    struct heap_node due; /* in j->due if and only if holds */
     bool holds;
-    struct list link;  /* on j->changed iff something changed since the last flush */
+    struct list link;  /* on j->changed if it has changed since the last flush */
     struct delta as;   /* how the last change was found; its object is not looked at */
-    struct delta gone; /* the like: how the Service went, while it is not known */
+    struct delta gone; /* the same of the end of the Service, while it is not known */
 };
 
-/* One EndpointSlice or Endpoints that says whose it is. */
+/* One EndpointSlice or Endpoints that names its Service. */
 struct slice {
     struct map_node node;
     char *key;
@@ -41,13 +41,14 @@ struct slice {
 struct view_join {
     char *cluster;
     char *node_name;
-    struct view_join_params params; /* without its pointers, which are the above */
+    /* Its pointers are not valid: the members above have the copies. */
+    struct view_join_params params;
     struct map joints;
     struct map slices;
     struct list changed;
     struct heap due;
     struct store *store;
-    struct buf scratch; /* the JSON of what is being read */
+    struct buf scratch; /* the JSON of the object that is being read */
 };
 
 struct view_join *view_join_create(const struct view_join_params *params, delta_sink *sink,
@@ -73,6 +74,7 @@ static void free_slice(struct view_join *j, struct slice *s)
     free(s);
 }
 
+/* Sets the time at which a hold of the Service ends; UINT64_MAX = no port is held. */
 static void set_due(struct view_join *j, struct joint *t, uint64_t due_ms)
 {
     if (t->holds)
@@ -82,7 +84,7 @@ static void set_due(struct view_join *j, struct joint *t, uint64_t due_ms)
         heap_push(&j->due, &t->due, due_ms);
 }
 
-/* Nothing of it is left to know: a Service that is gone, as its slices are. */
+/* Neither the Service nor a slice of it exists any more. */
 static void free_joint(struct view_join *j, struct joint *t)
 {
     set_due(j, t, UINT64_MAX);
@@ -103,6 +105,7 @@ void view_join_destroy(struct view_join **jp)
     if (j == NULL)
         return;
     *jp = NULL;
+    /* Slices first: each points to its joint. */
     while ((n = map_first(&j->slices)) != NULL)
         free_slice(j, map_entry(n, struct slice, node));
     while ((n = map_first(&j->joints)) != NULL)
@@ -114,6 +117,7 @@ void view_join_destroy(struct view_join **jp)
     free(j);
 }
 
+/* Slices may come before their Service, so the first object that names the key makes the joint. */
 static struct joint *joint_of(struct view_join *j, struct str key)
 {
     struct map_node *n = map_get(&j->joints, key);
@@ -129,14 +133,17 @@ static struct joint *joint_of(struct view_join *j, struct str key)
     return t;
 }
 
+/* Notes a change of the Service or of one of its slices for the next flush. */
 static void mark(struct view_join *j, struct joint *t, const struct delta *d)
 {
     t->as = *d;
-    t->as.object = NULL; /* it may be gone by then */
+    t->as.object = NULL; /* the object may be freed before the flush */
     if (list_is_empty(&t->link))
         list_append(&j->changed, &t->link);
 }
 
+/* The object's JSON in scratch, valid until the next call. Versions do not matter to the
+ * readers. */
 static struct str json_of(struct view_join *j, const struct object *o)
 {
     buf_clear(&j->scratch);
@@ -150,7 +157,8 @@ static void tell_unreadable(const struct object *o, const struct err *err)
              KV_VIEW("kind", object_kind(o)), KV_VIEW("key", object_key(o)), KV_ERR(err));
 }
 
-/* NULL: it is gone. What a life that has ended used must not be held for the next one. */
+/* Sets the Service; o NULL: it is deleted. Endpoints that an ended incarnation used must not be
+ * held for the next one. */
 static void set_service(struct view_join *j, struct joint *t, struct object *o)
 {
     struct err err;
@@ -171,7 +179,7 @@ static bool is_gone(const struct delta *d)
     return d->type == DELTA_DELETED || d->type == DELTA_LEFT;
 }
 
-/* A state of which an earlier process has left no more than the name: a list will bring it. */
+/* Did an earlier process leave only the name of the object? Then a list will bring its state. */
 static bool is_unknown(const struct delta *d)
 {
     return !is_gone(d) && object_is_bare(d->object);
@@ -185,10 +193,12 @@ void view_join_service(struct view_join *j, const struct delta *d)
 
     set_service(j, t, is_gone(d) ? NULL : d->object);
     mark(j, t, d);
+    /* A change of a slice may replace as before the flush, but the end of the Service keeps its own
+     * cause. */
     t->gone = t->as;
 }
 
-/* Of which Service a slice is, in scratch; empty: of none. */
+/* The key of the slice's Service, in scratch; empty: the slice has none. */
 static struct str service_key(struct view_join *j, const struct object *o, const struct backends *b)
 {
     struct str ns = object_namespace(o);
@@ -202,6 +212,7 @@ static struct str service_key(struct view_join *j, const struct object *o, const
     return buf_str(&j->scratch);
 }
 
+/* An object that cannot be read has no endpoints; the log says so. */
 static void read_backends(struct view_join *j, const struct object *o, struct backends *out)
 {
     bool slice = j->params.from == VIEW_JOIN_SLICES;
@@ -212,6 +223,7 @@ static void read_backends(struct view_join *j, const struct object *o, struct ba
         tell_unreadable(o, &err);
 }
 
+/* Takes over *b. A slice without a Service is dropped. */
 static void add_slice(struct view_join *j, const struct delta *d, struct backends *b)
 {
     struct str whose = service_key(j, d->object, b);
@@ -233,7 +245,7 @@ static void add_slice(struct view_join *j, const struct delta *d, struct backend
     mark(j, s->joint, d);
 }
 
-/* A slice that has another label now leaves one Service and comes to another. */
+/* A slice whose label has changed leaves one Service and comes to another, so both are marked. */
 void view_join_backends(struct view_join *j, const struct delta *d)
 {
     struct map_node *was = map_get(&j->slices, object_key(d->object));
@@ -253,6 +265,7 @@ void view_join_backends(struct view_join *j, const struct delta *d)
     add_slice(j, d, &b);
 }
 
+/* The caller frees the array. */
 static const struct backends **backends_of(const struct joint *t)
 {
     const struct backends **v = mem_array(t->slice_count + 1, sizeof(const struct backends *));
@@ -263,6 +276,8 @@ static const struct backends **backends_of(const struct joint *t)
     return v;
 }
 
+/* Makes the object of the Service anew. If it would be too large, the old one stays: an object
+ * without some of its endpoints would be wrong. */
 static void join(struct view_join *j, struct joint *t, uint64_t now_ms)
 {
     const struct backends **from = backends_of(t);
@@ -289,7 +304,8 @@ static void join(struct view_join *j, struct joint *t, uint64_t now_ms)
     free(from);
 }
 
-/* The Service is gone, or it became a mere name: then it is there still, but no longer selected. */
+/* The Service is deleted, or it is of type ExternalName now. Then it exists, but the view does not
+ * select it any more: LEFT. */
 static void leave(struct view_join *j, struct joint *t)
 {
     struct delta as = t->service != NULL ? t->as : t->gone;
@@ -302,6 +318,7 @@ static void leave(struct view_join *j, struct joint *t)
     store_drop(j->store, str_of(t->key, t->key_n), as);
 }
 
+/* Brings the joined object up to date and forgets a joint that has nothing left. */
 static void renew(struct view_join *j, struct joint *t, uint64_t now_ms)
 {
     list_remove(&t->link);
@@ -320,6 +337,8 @@ void view_join_flush(struct view_join *j, uint64_t now_ms, uint64_t wall_ns)
 
     list_each (pos, tmp, &j->changed)
         renew(j, list_entry(pos, struct joint, link), now_ms);
+    /* Holds that end change objects by themselves: the cause is watch, as if the server had said
+     * so. renew() removes the joint from the heap or gives it a later time. */
     while ((due = heap_peek(&j->due)) != NULL && due->due_ms <= now_ms) {
         struct joint *t = container_of(due, struct joint, due);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * view_join - Services joined with their slices: takes changes of both in any order, and says which
- * joined objects really changed; pure. A change costs what its Service costs, not more. The inner
- * side of view, which knows when what there is may be shown.
+ * joined objects really changed; pure. A change costs time for its own Service only. Used by view
+ * only, which knows when the joined objects may be shown.
  */
 #ifndef CACHE_VIEW_JOIN_H
 #define CACHE_VIEW_JOIN_H
@@ -13,7 +13,7 @@
 #include "cache/delta.h"
 #include "cache/store.h"
 
-/* What says where the endpoints are. */
+/* The kind of objects that have the endpoints. */
 enum view_join_from { VIEW_JOIN_SLICES, VIEW_JOIN_ENDPOINTS };
 
 /* Copied. */
@@ -27,31 +27,31 @@ struct view_join_params {
 
 struct view_join;
 
-/* The sink runs inside view_join_flush(), for ADDED, MODIFIED, DELETED, and LEFT of a Service that
- * is said to be there still. Never NULL. */
+/* The sink runs inside view_join_flush(), for ADDED, MODIFIED, DELETED, and for LEFT of a Service
+ * that still exists. Never NULL. */
 struct view_join *view_join_create(const struct view_join_params *params, delta_sink *sink,
                                    void *arg);
 
-/* Frees it and sets *j to NULL; nothing is sent. NULL is fine. */
+/* Frees it and sets *j to NULL; the sink does not run. NULL is fine. */
 void view_join_destroy(struct view_join **j);
 
-/* A Service has changed: never STALE or FRESH. */
+/* Takes a change of a Service, never STALE or FRESH. */
 void view_join_service(struct view_join *j, const struct delta *d);
 
-/* A slice (or Endpoints) has changed. */
+/* Takes a change of a slice (or Endpoints). */
 void view_join_backends(struct view_join *j, const struct delta *d);
 
 /* Joins what has changed since the last call, and ends holds that are over. wall_ns is the
- * received_ns of the latter. */
+ * received_ns of changes that the end of a hold makes. */
 void view_join_flush(struct view_join *j, uint64_t now_ms, uint64_t wall_ns);
 
-/* Is there anything to be joined? */
+/* Would a flush now have anything to do? */
 bool view_join_wants(const struct view_join *j, uint64_t now_ms);
 
-/* When the next hold is over: flush then. UINT64_MAX = none holds. */
+/* When the next hold is over: flush then. UINT64_MAX = no port is held. */
 uint64_t view_join_due_ms(const struct view_join *j);
 
-/* The joined objects. */
+/* The store with the joined objects. */
 const struct store *view_join_store(const struct view_join *j);
 
 #endif

@@ -6,13 +6,13 @@
 #include "base/mem.h"
 #include "cache/view_object.h"
 
-/* What is made so far. */
+/* The object as far as it is made. */
 struct making {
     const struct view_make *in;
-    struct view_use *uses; /* those of all ports, for counting */
+    struct view_use *uses; /* the uses of all ports, for counting */
     size_t use_count;
-    struct buf text; /* what each port uses as JSON, one behind the other */
-    size_t *ends;    /* where that of each port ends */
+    struct buf text; /* the uses of each port as JSON, one port after the other */
+    size_t *ends;    /* the end of each port's text in text */
     bool held;
 };
 
@@ -25,7 +25,7 @@ static void add_uses(struct making *m, const struct view_use *uses, size_t n)
     m->use_count += n;
 }
 
-/* False: too many. */
+/* False: the Service has more than VIEW_PICK_MAX addresses times ports. */
 static bool make_port(struct making *m, size_t i)
 {
     const struct view_make *in = m->in;
@@ -44,6 +44,8 @@ static bool make_port(struct making *m, size_t i)
     struct view_hold_use use = {str_of(m->text.data + start, m->text.len - start), n == 0};
     if (view_hold_look(in->hold, port, &use, in->hold_ms, in->now_ms)) {
         m->held = true;
+        /* Replaces the empty list by the held one. Held endpoints do not count as ready, as nobody
+         * knows whether they still are: uses does not get them. */
         m->text.len = start;
         buf_append_str(&m->text, use.text);
     }
@@ -51,6 +53,7 @@ static bool make_port(struct making *m, size_t i)
     return true;
 }
 
+/* text does not grow any more, so views into it are safe now. */
 static struct object *finish(struct making *m)
 {
     const struct view_make *in = m->in;
@@ -83,6 +86,7 @@ struct object *view_make_object(const struct view_make *in, uint64_t *due_ms)
     view_hold_begin(in->hold);
     for (size_t i = 0; i < in->read->port_count && fits; i++)
         fits = make_port(&m, i);
+    /* After a failure, too: the time of the next hold is needed in any case. */
     *due_ms = view_hold_end(in->hold);
     struct object *o = fits ? finish(&m) : NULL;
     free(m.uses);

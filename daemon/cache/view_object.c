@@ -5,6 +5,7 @@
 
 #include "proto/json_out.h"
 
+/* An empty text counts as absent: null. */
 static void put_text(struct json_out *j, const char *key, struct str s)
 {
     json_out_key(j, key);
@@ -14,7 +15,7 @@ static void put_text(struct json_out *j, const char *key, struct str s)
         json_out_null(j);
 }
 
-/* 0 = absent. */
+/* A number; 0 counts as absent: null. */
 static void put_number(struct json_out *j, const char *key, unsigned n)
 {
     json_out_key(j, key);
@@ -91,6 +92,7 @@ static void put_tail(struct json_out *j, const struct view_object *v)
     json_out_close(j, ']');
 }
 
+/* A position in the Service's bytes as one in the view's object; SIZE_MAX = there is none. */
 static size_t shifted(size_t at, size_t by)
 {
     return at == SIZE_MAX ? SIZE_MAX : at + by;
@@ -109,6 +111,8 @@ struct object *view_object_create(const struct view_object *v)
     put_text(&j, "name", p.name);
     put_text(&j, "uid", p.uid);
     json_out_key(&j, "service");
+    /* The bytes of the Service are embedded as they are. The places of resourceVersion and
+     * generation move along, so that these two are written there and not compared. */
     size_t at = json_out_raw(&j)->len;
     buf_append_str(&body, p.body);
     put_tail(&j, v);

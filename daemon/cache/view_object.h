@@ -13,11 +13,12 @@
 #include "cache/view_pick.h"
 #include "kube/object.h"
 
-/* What object_api_version() and object_kind() say of it. They do not stand in its JSON. */
+/* The values of object_api_version() and object_kind() for such an object. Its JSON does not have
+ * them. */
 #define VIEW_OBJECT_API_VERSION "informerd/v1"
 #define VIEW_OBJECT_KIND        "ServiceEndpoints"
 
-/* A port and what it uses, as view_object_put_uses() writes it. Borrowed. */
+/* A port and the endpoints that it uses, as view_object_put_uses() writes them. Borrowed. */
 struct view_object_port {
     const struct service_port *port;
     struct str uses;
@@ -33,12 +34,12 @@ struct view_object {
     size_t port_count;
 };
 
-/* Appends the value of "use". */
+/* Appends the value of "use" of a port. */
 void view_object_put_uses(struct buf *out, const struct view_use *uses, size_t n);
 
-/* The object: key, uid, RV and generation of the Service. As in the Service, RV and generation are
- * no part of what is compared; when it is written they stand inside of "service". One reference for
- * the caller. */
+/* The object, with key, uid, resourceVersion and generation of the Service. As in the Service, the
+ * last two are not compared; when the object is written they stand inside of "service". One
+ * reference for the caller. */
 struct object *view_object_create(const struct view_object *v);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* What is found for one port while it is looked for. */
+/* The endpoints that were found for one port so far. */
 struct found {
     struct view_use *v;
     size_t n;
@@ -35,9 +35,9 @@ static int cmp_hints(const struct view_use *a, const struct view_use *b)
     return (int)x->hint_count - (int)y->hint_count;
 }
 
-/* Two that say different things of one address and port: which one counts must not depend on the
- * order of their slices. A ready one goes before one that drains, ours before those of other nodes;
- * the rest of the order only makes it one. */
+/* Of two endpoints with the same address and port: the order in which slices come must not decide
+ * which one counts. A ready endpoint goes before a draining one, one of this node before those of
+ * others. The rest only makes the order total. */
 static int cmp_worth(const struct view_use *a, const struct view_use *b)
 {
     const struct backend *x = a->backend;
@@ -74,6 +74,7 @@ static bool is_ready(const struct view_use *u)
     return u->backend->state != BACKEND_DRAINING;
 }
 
+/* Stops at room: an Endpoints of 1 MB could make arrays of gigabytes. */
 static void add(struct found *f, struct view_use use)
 {
     f->too_many = f->too_many || f->n == f->room;
@@ -86,6 +87,8 @@ static void add(struct found *f, struct view_use use)
     f->v[f->n++] = use;
 }
 
+/* local_only applies before ready and draining are told apart, so that the fallback to draining
+ * endpoints is of this node alone (docs/design.md "Endpoints"). */
 static void add_group(struct found *f, const struct view_pick *all, const struct backends *b,
                       const struct backend_group *g, unsigned port)
 {
@@ -115,7 +118,8 @@ static void add_backends(struct found *f, const struct view_pick *all, const str
     }
 }
 
-/* Sorted ones: of each address and port the first stays, and of these the ready ones, if any is. */
+/* v is sorted. Keeps the first use of each address and port, which is the best one, and of these
+ * the ready ones if there are any, else the draining ones. Returns how many stay. */
 static size_t choose(struct view_use *v, size_t n)
 {
     size_t distinct = 0;
@@ -147,6 +151,7 @@ size_t view_pick_port(const struct view_pick *all, const struct service_port *po
     return f.too_many ? VIEW_PICK_TOO_MANY : choose(f.v, f.n);
 }
 
+/* A local use first, so that view_pick_count() sees it as the one that stands for its address. */
 static int by_address(const void *a, const void *b)
 {
     const struct view_use *x = a;

@@ -10,11 +10,13 @@
 #include "cache/confirm.h"
 #include "cache/scopes.h"
 
-/* What a list left open is listed again after so long, with each time twice as long. */
+/* After a list with an item whose name cannot be read, missing objects stay open, and the next list
+ * may decide. It comes after this time or up to twice as long, and each further one after twice the
+ * time before. */
 #define MISSING_FIRST_MS UINT64_C(60000)
 #define MISSING_MAX_MS   UINT64_C(3600000)
 
-/* More objects than these are not named in the log one by one. */
+/* If more objects than these are skipped, the log does not name each one. */
 enum { MANY_SKIPS = 100 };
 
 struct watch {
@@ -24,7 +26,7 @@ struct watch {
     char *labels;
     char *fields;
     struct scopes scopes;
-    struct watch_params params; /* without its pointers, which are the above */
+    struct watch_params params; /* its pointers are not valid: the members above have the copies */
     struct resource resource;   /* as far as it is known */
     struct shape *shape;        /* NULL = everything is kept */
     struct store *store;
@@ -33,21 +35,24 @@ struct watch {
     size_t list_watch_count;
     struct resume_points resume_points; /* what an earlier process has left */
     struct audit *audit;
-    struct confirm *confirm; /* NULL = deletes are taken as they come */
-    struct err
-        unresolved; /* why the resource is not known; kind OK = it is, or was not asked for */
-    bool version_is_chosen;   /* by discovery, not by the user */
-    bool stale;               /* as told last */
-    uint64_t missing_ms;      /* when what a list left open is listed again; 0 = nothing is open */
-    uint64_t missing_wait_ms; /* after that one, so long */
-    bool begun_stale;         /* with what was left, as no server answered, .. */
-    uint64_t begun_ms;        /* .. at this time, when the last contact was so long ago */
+    struct confirm *confirm; /* NULL = deletes are not confirmed */
+    /* Why the resource is not known; kind OK = it is known, or discovery has not failed so far. */
+    struct err unresolved;
+    bool version_is_chosen; /* discovery chose the version, not the user */
+    bool stale;             /* as on_stale told last */
+    /* When scopes with open objects are listed again; 0 = no object is open. */
+    uint64_t missing_ms;
+    uint64_t missing_wait_ms; /* and how long after that the next time */
+    bool begun_stale;         /* watch_begin_stale() was called, as no server answered, .. */
+    uint64_t begun_ms;        /* .. at this time, .. */
+    /* .. when the last contact of the earlier process was so long ago. */
     uint64_t begun_age_ms;
     const struct watch_events *events;
     void *arg;
 };
 
-/* When the change happened, on the clock of the feeds. */
+/* The time of the change that the store tells of: it happens inside a call on a list_watch, which
+ * has brought the time. */
 static uint64_t newest_ms(const struct watch *w)
 {
     uint64_t ms = 0;
@@ -58,6 +63,8 @@ static uint64_t newest_ms(const struct watch *w)
     return ms;
 }
 
+/* Tells a delta that was confirmed, or need not be. on_kept runs first, so that a copy of the watch
+ * has a change before any hook hears of it. */
 static void tell(void *arg, const struct delta *d)
 {
     struct watch *w = arg;
@@ -68,6 +75,8 @@ static void tell(void *arg, const struct delta *d)
     w->events->on_delta(w->arg, w, d);
 }
 
+/* The audit hears of each change at once, as it compares with the store; the consumer may have to
+ * wait until a DELETED is confirmed. */
 static void on_store_delta(void *arg, const struct delta *d)
 {
     struct watch *w = arg;
@@ -80,7 +89,7 @@ static void on_store_delta(void *arg, const struct delta *d)
         tell(w, d);
 }
 
-/* Each is named once, but for a flood of them. */
+/* Each skipped object is named once, unless there is a flood of them. */
 static void log_skip(const struct watch *w, const struct skip *s, bool gone)
 {
     bool flood = skips_count(store_skips(w->store)) > MANY_SKIPS;
@@ -102,6 +111,7 @@ static void on_skip(void *arg, const struct skip *s, bool gone)
         w->events->on_skipped(w->arg, w, s, gone);
 }
 
+/* The seed differs by scope, so that the scopes of a watch do not wait in step. */
 static struct list_watch *make_list_watch(struct watch *w, size_t scope)
 {
     return list_watch_create(&(struct list_watch_params){
@@ -125,6 +135,8 @@ static struct list_watch *make_list_watch(struct watch *w, size_t scope)
     });
 }
 
+/* Only now is the resource known, and so whether the remembered version fits it
+ * (resume_points_get()). */
 static void resume_list_watch(struct watch *w, size_t scope)
 {
     struct resume_point resume = resume_points_get(&w->resume_points, scope, &w->resource);
@@ -180,6 +192,8 @@ static bool has_shape(const struct shape_params *p)
     return p->keep_count + p->drop_count + p->match_count > 0;
 }
 
+/* Checks the settings, and makes the list_watches unless discovery has to find the resource
+ * first. */
 static enum err_kind set_up(struct watch *w, const struct watch_params *p, struct err *err)
 {
     if (resource_parse(p->resource, &w->resource, err) != ERR_OK)
@@ -240,13 +254,15 @@ const struct resource *watch_wants(const struct watch *w)
     return w->list_watches == NULL ? &w->resource : NULL;
 }
 
+/* Are both served under the same path? */
 static bool same_place(const struct resource *a, const struct resource *b)
 {
     return str_eq(str_c(a->plural), str_c(b->plural)) && str_eq(str_c(a->group), str_c(b->group)) &&
            str_eq(str_c(a->version), str_c(b->version));
 }
 
-/* What the server calls the resource now. */
+/* Takes over what discovery says of the resource. If its path has changed, all scopes are listed
+ * anew there. */
 static void move(struct watch *w, const struct resource *r)
 {
     bool moved = w->list_watches != NULL && !same_place(&w->resource, r);
@@ -339,6 +355,9 @@ void watch_load(struct watch *w, struct object *o)
 {
     size_t scope = scopes_find(&w->scopes, o);
 
+    /* A bare object usually means that the state is incomplete and a list is needed. But if the
+     * earlier process had skipped it, no list would bring more
+     * (docs/decisions.md "A skipped object moves the resourceVersion on"). */
     if (!object_is_bare(o) || !skips_has(store_skips(w->store), object_key(o)))
         resume_points_note(&w->resume_points, scope, o);
     store_load(w->store, scope, o);
@@ -356,9 +375,11 @@ void watch_resume(struct watch *w, size_t scope, const struct resume_point *resu
         resume_list_watch(w, scope);
 }
 
+/* The order: audit and confirm look at the objects and go first, then the objects, then the
+ * list_watches, which order new lists. */
 void watch_forget(struct watch *w)
 {
-    const struct err err = {.kind = ERR_FOREIGN, .text = "the cluster is another one"};
+    const struct err err = {.kind = ERR_FOREIGN, .text = "another cluster answers"};
 
     if (audit_state(w->audit) != AUDIT_IDLE)
         audit_failed(w->audit, &err, newest_ms(w));
@@ -390,13 +411,16 @@ uint64_t watch_resume_contact_ns(const struct watch *w)
     return resume_points_contact_ns(&w->resume_points);
 }
 
-/* While another cluster answers, what is there stands as it was. */
+/* Is a list held that leaves the version in doubt? While another cluster answers, objects and
+ * version are still those of the right one. */
 static bool list_is_held(const struct list_watch_status *s)
 {
     return guard_holds(s->guard) && s->guard->reason != GUARD_IDENTITY;
 }
 
-/* Is it too uncertain what the version is worth? */
+/* Must another process not go on from the version? Deletes may wait for a confirmation, or the list
+ * that is due may find differences, and a watch from this version would not send these again. An
+ * expired version is not in doubt: the server will refuse it. */
 static bool is_in_doubt(const struct watch *w, const struct list_watch_status *s)
 {
     return (w->confirm != NULL && confirm_count(w->confirm) > 0) || list_is_held(s) ||
@@ -410,6 +434,7 @@ bool watch_version(const struct watch *w, size_t scope, const char **rv, const c
     if (w->list_watches == NULL)
         return false;
     struct list_watch_status s = list_watch_status(watch_list_watch(w, scope));
+    /* The first list is not complete: the objects still belong to the version on disk. */
     if (s.resume != RESUME_OVER && s.resume != RESUME_WHOLE)
         return false;
     *rv = is_in_doubt(w, &s) ? "" : s.rv;
@@ -475,16 +500,20 @@ bool watch_guard(struct watch *w, bool accept)
     return any;
 }
 
-/* When the stream makes the watch stale; UINT64_MAX = it does not. */
+/* When the scope makes the watch stale; UINT64_MAX = it does not. */
 static uint64_t stale_from_ms(const struct watch *w, const struct list_watch_status *s)
 {
     if (!s->synced && s->follow_ms == 0)
-        return 0; /* what it may follow says nothing of what was left */
+        /* A watch that has begun stale: no server has yet said anything of the remembered
+         * objects. */
+        return 0;
     if (s->connected || s->state == REFLECTOR_HELD)
         return UINT64_MAX;
     return s->follow_ms + w->params.stale_after_ms;
 }
 
+/* When the first scope makes the watch stale (docs/design.md "Staleness"). A watch that is not
+ * synced is not shown to hooks, so it is not stale either. */
 static uint64_t first_stale_ms(const struct watch *w)
 {
     uint64_t first = UINT64_MAX;
@@ -502,6 +531,8 @@ static uint64_t first_stale_ms(const struct watch *w)
     return first;
 }
 
+/* For each skip record: if its object is open, its scope is listed; but only if the scope is
+ * watching, as an order would cut short the list or the wait of another one. */
 static void list_missing(void *arg, const struct skip *s)
 {
     const struct watch *w = arg;
@@ -511,8 +542,9 @@ static void list_missing(void *arg, const struct skip *s)
         list_watch_order(w->list_watches[s->scope], RELIST_UNNAMED);
 }
 
-/* A list that deleted nothing, for want of a name, has left open what was missing in it. Returns when
- * the next one is due; not all nodes ask at once. */
+/* A list that had an item without a readable name deleted nothing, and left missing objects open
+ * (docs/decisions.md "A list with a name that cannot be read deletes nothing"). Returns when the
+ * next list is due. The seed keeps nodes apart. */
 static uint64_t look_for_missing(struct watch *w, uint64_t now_ms)
 {
     const struct skips *skips = store_skips(w->store);
@@ -544,10 +576,12 @@ uint64_t watch_tick(struct watch *w, struct list_watch_now now)
         w->stale = stale;
         w->events->on_stale(w->arg, w, stale, now.wall_ns);
     }
+    /* Only a change of a scope ends staleness, and after that the driver calls again. */
     from_ms = stale ? UINT64_MAX : from_ms;
     return from_ms < missing_ms ? from_ms : missing_ms;
 }
 
+/* Only a complete cache may be shown to hooks (docs/design.md "Stale start"). */
 bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_ms)
 {
     for (size_t i = 0; i < w->scopes.count; i++)
@@ -560,7 +594,8 @@ bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_
     return true;
 }
 
-/* That of the earlier process. */
+/* No server was heard since the stale start: the contact is that of the earlier process, which
+ * grows older. */
 static void note_past_contact(const struct watch *w, uint64_t now_ms, struct watch_status *sum)
 {
     sum->contact = resume_points_contact_ns(&w->resume_points) > 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch - one configured watch: a resource with its selectors, the store that holds it, and one
- * feed per stream (namespaces times names); pure.
+ * watch - one configured watch: a resource with its selectors, the store that holds its objects,
+ * and one list_watch for each scope (namespaces times names); pure.
  */
 #ifndef CACHE_WATCH_H
 #define CACHE_WATCH_H
@@ -22,137 +22,147 @@ struct confirm;
 
 struct watch;
 
-/* The consumer's side. */
+/* The consumer's callbacks. */
 struct watch_events {
-    /* The cache has changed: inside list_watch_body(), list_watch_end(), or a call on the watch's confirm. */
+    /* The cache has changed: inside list_watch_body(), list_watch_end(), list_watch_identified(),
+     * list_watch_compare_end(), or a call on the watch's confirm. */
     void (*on_delta)(void *arg, struct watch *w, const struct delta *d);
-    /* The watch became stale, or fresh again: inside watch_tick(). */
+    /* The watch became stale, or fresh again: inside watch_tick() and watch_begin_stale(). */
     void (*on_stale)(void *arg, struct watch *w, bool stale, uint64_t wall_ns);
-    /* Just before on_delta, for whoever keeps what the watch has: o is an object of this stream
-     * now, or (gone) is none any more, whatever its uid. NULL: nobody does. */
+    /* Just before on_delta, for a consumer that keeps a copy of the watch: o is an object of
+     * this scope now, or (gone) its key is there no more, whatever the uid. NULL: nobody keeps a
+     * copy. */
     void (*on_kept)(void *arg, struct watch *w, size_t scope, struct object *o, bool gone);
-    /* For the same: an object of a stream is skipped from now on, or (gone) no more. Inside
-     * list_watch_body() and list_watch_end(). NULL: nobody keeps it. */
+    /* For the same consumer: an object of a scope is skipped from now on, or (gone) no longer.
+     * Inside list_watch_body() and list_watch_end(). NULL: nobody keeps a copy. */
     void (*on_skipped)(void *arg, struct watch *w, const struct skip *s, bool gone);
 };
 
-/* ERR_CONFIG: the resource cannot be one, namespaces do not fit its scope, a path or selector is
- * wrong. A resource that only discovery can tell leaves the watch without feeds until
+/* ERR_CONFIG: the resource is not written as one, namespaces do not fit it, or a path or selector
+ * is wrong. A resource that only discovery can find leaves the watch without list_watches until
  * watch_resolve(). events must outlive the watch. */
 enum err_kind watch_create(const struct watch_params *params, const struct watch_events *events,
                            void *arg, struct watch **out, struct err *err) MUST_CHECK;
 
-/* Frees it and sets *w to NULL; no delta is sent. NULL is fine. */
+/* Frees it and sets *w to NULL; no callback runs. NULL is fine. */
 void watch_destroy(struct watch **w);
 
-/* What it needs discovery for; NULL = nothing, its feeds are there. */
+/* The resource that discovery must find; NULL = the watch has its list_watches. */
 const struct resource *watch_wants(const struct watch *w);
 
-/* Discovery has found the resource (copied): makes the feeds, or, if they are there and the
- * resource is served under another version now, has them list that. ERR_CONFIG: namespaces do not
- * fit its scope; that is then the watch's error, too, as long as it has no feeds. */
+/* Discovery has found the resource (copied): makes the list_watches; if they exist and the resource
+ * is served under another version now, orders lists of that version. ERR_CONFIG: namespaces do not
+ * fit the resource; the status says so, too, as long as there are no list_watches. */
 enum err_kind watch_resolve(struct watch *w, const struct resource *found,
                             struct err *err) MUST_CHECK;
 
-/* What it watches, as far as it is known. */
+/* The resource, as far as it is known. */
 const struct resource *watch_target(const struct watch *w);
 
-/* Was the version of its resource chosen by discovery, and does the server not know it any more
- * (404)? Then it is worth asking again. */
+/* Did discovery choose the version of the resource, and does the server not know it any more (404)?
+ * Then it is worth asking discovery again. */
 bool watch_is_lost(const struct watch *w);
 
-/* Discovery has failed so far: what its status says. */
+/* Discovery has failed so far: the status says why. */
 void watch_unresolved(struct watch *w, const struct err *why);
 
 /* The setting's name. */
 const char *watch_name(const struct watch *w);
-/* The cluster's. */
+/* The name of the cluster. */
 const char *watch_cluster(const struct watch *w);
 /* The resource as people write it. */
 const char *watch_resource(const struct watch *w);
 
-/* Its streams' feeds: 0 <= i < watch_list_watch_count(). */
+/* How many list_watches there are: one for each scope, or 0 before the resource is known. */
 size_t watch_list_watch_count(const struct watch *w);
-/* See above. */
+/* The list_watch of scope i: 0 <= i < watch_list_watch_count(). */
 struct list_watch *watch_list_watch(const struct watch *w, size_t i);
 
-/* The same streams, which are known before the resource is. */
+/* How many scopes there are; they are known before the resource is. */
 size_t watch_scope_count(const struct watch *w);
 
-/* Appends a name of the stream that lasts: what list_watch_scope_name() says. */
+/* Appends a lasting name of the scope: the one that list_watch_scope_name() returns. */
 void watch_put_scope_name(const struct watch *w, size_t scope, struct buf *out);
 
-/* The stream that selects the namespace and name of an object; none does: the first one. */
+/* The scope that selects namespace and name of an object; the first one if none does. */
 size_t watch_scope_of(const struct watch *w, const struct object *o);
 
-/* An object that an earlier process has had (a reference is taken), before the first feed starts:
- * nobody is told. It goes to the stream watch_scope_of() says, to be found to have LEFT if need
- * be. */
+/* Takes a reference to an object that an earlier process has had, before the first list_watch
+ * starts; no callback runs. It goes to scope watch_scope_of(), where a list finds out whether it
+ * has LEFT. */
 void watch_load(struct watch *w, struct object *o);
 
-/* An object that it skipped, in a stream of this watch (copied). If no more than its name is left,
- * which is loaded behind this, the stream goes on all the same: a list would not tell more. */
+/* Takes the record of an object that an earlier process has skipped, with a scope of this watch
+ * (copied). If only the object's name is left, and is loaded after this, the watch resumes all the
+ * same: a list would not tell more. */
 void watch_load_skip(struct watch *w, const struct skip *s);
 
-/* What it has left of a stream beside them (copied). Behind them, before the first feed starts. */
+/* Takes the rest that it has left of a scope (copied), after objects and skip records, before the
+ * first list_watch starts. */
 void watch_resume(struct watch *w, size_t scope, const struct resume_point *resume);
 
-/* Forgets all of that, and all that its feeds have read: it is another cluster's. Nobody is told. A first list
- * is ordered; if the feeds have started, the driver carries it out (list_watch_is_ordered()). */
+/* Forgets all of that and all that its list_watches have read, as it is another cluster's; no
+ * callback runs. A first list is ordered; if the list_watches have started, the driver carries it
+ * out (list_watch_is_ordered()). */
 void watch_forget(struct watch *w);
 
-/* What the stream shows of that: OVER = what is so by now, NONE = nothing. */
+/* The resume point that the scope still rests on: OVER = none any more, NONE = nothing was left. */
 enum resume_kind watch_resume_point(const struct watch *w, size_t scope);
 
-/* What there was of it to begin with; never OVER. */
+/* How much was left of the scope at first; never OVER. */
 enum resume_kind watch_resume_left(const struct watch *w, size_t scope);
 
-/* When the earlier process last heard of the server: struct resume_point's, of the oldest stream. */
+/* When the earlier process last heard of the server, as in struct resume_point; of the scope where
+ * that is longest ago. */
 uint64_t watch_resume_contact_ns(const struct watch *w);
 
-/* What another process may go on from, with exactly what on_kept has told: keep both at once.
- * Borrowed until the next call on the feed. False: what is kept stands as it is. An empty rv: only
- * the objects stand, as deletes are being confirmed, a list is held, or the version is in doubt. */
+/* The version from which another process may go on, with exactly the objects that on_kept has told:
+ * keep both at once. Borrowed until the next call on the list_watch. False: the version that was
+ * kept before stays valid. An empty *rv: only the objects are valid, because deletes are being
+ * confirmed, a list is held, or the version is in doubt. */
 bool watch_version(const struct watch *w, size_t scope, const char **rv,
                    const char **collection_rv);
 
-/* What it holds. */
+/* The store with its objects. */
 const struct store *watch_store(const struct watch *w);
 
-/* Its comparison with the server (never NULL), and its confirmation of deletes (NULL = off). */
+/* Its comparison with the server; never NULL. */
 struct audit *watch_audit(const struct watch *w);
-/* See above. */
+/* Its confirmation of deletes; NULL = confirm_deletes is off. */
 struct confirm *watch_confirm(const struct watch *w);
 
-/* No server answers: what an earlier process has left is its content now, and stale, until all its
- * streams have caught up (or the guard holds the list that would do that). Tells on_stale. It stays
- * synced; what differs later is told as ever. False, and nothing has happened: not all objects of
- * then are there, or other settings have selected them. Feeds may have started or not. age_ms: since
- * the earlier process last heard of the server. */
+/* No server answers: the objects that an earlier process has left are the watch's content now, and
+ * stale until all scopes have caught up (or the guard holds the list that would let them). Runs
+ * on_stale. The watch stays synced; later differences are told as ever. False, and nothing has
+ * happened: not all of these objects are there, or other settings have selected them. The
+ * list_watches may have started or not. age_ms: since the earlier process last heard of the
+ * server. */
 bool watch_begin_stale(struct watch *w, struct list_watch_now now, uint64_t age_ms) MUST_CHECK;
 
-/* Were all its streams listed once, or has it begun stale? Stays true (docs/design.md "Synced"). */
+/* Were all scopes listed once, or has the watch begun stale? Stays true
+ * (docs/design.md "Synced"). */
 bool watch_synced(const struct watch *w);
 
-/* The like, and no stream is listed anew, unless the guard holds that list. */
+/* Were they listed, and is no scope being listed anew? A list that the guard holds does not
+ * count. */
 bool watch_settled(const struct watch *w);
 
-/* As it has told last. */
+/* Is it stale, as on_stale has told last? */
 bool watch_stale(const struct watch *w);
 
-/* Have all streams list anew at once; the driver carries it out (list_watch_is_ordered()). */
+/* Orders a list of all scopes at once; the driver carries it out (list_watch_is_ordered()). */
 void watch_relist(struct watch *w, enum relist_reason why);
 
-/* A person decides about the lists that the guard holds (docs/design.md "Guard"). False: none is
+/* A person decides about the lists that the guard holds (docs/design.md "Guard"). False: no list is
  * held. */
 bool watch_guard(struct watch *w, bool accept);
 
-/* Looks at the clock: tells when the watch became stale or fresh, and orders a list (list_watch_is_ordered())
- * of what one with an item without a name has left open. Returns when (ms) to look again,
- * UINT64_MAX = not before its streams change. */
+/* Looks at the clock: runs on_stale when the watch became stale or fresh, and orders a list
+ * (list_watch_is_ordered()) of scopes whose last list had an item without a readable name. Returns
+ * when (ms) to look again, UINT64_MAX = not before its scopes change. */
 uint64_t watch_tick(struct watch *w, struct list_watch_now now);
 
-/* Borrowed strings: until the next call on one of its feeds. */
+/* Its strings are borrowed until the next call on one of its list_watches. */
 struct watch_status watch_status(const struct watch *w, uint64_t now_ms);
 
 #endif

@@ -7,10 +7,11 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-/* What this release makes of the settings: a release that keeps other bytes has another number. */
+/* A release that makes other bytes from the same settings must have another number here: what an
+ * earlier one has kept would not compare. */
 #define FORM "1"
 
-/* With its NUL, so that no two settings run into each other. */
+/* With its NUL, so that two settings never look like two others. */
 static void put(struct buf *b, const char *text)
 {
     buf_append(b, text, strlen(text) + 1);
@@ -24,6 +25,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*x, *y);
 }
 
+/* The order in the file has no meaning, so the texts are sorted. */
 static void put_set(struct buf *b, const char *const *v, size_t n)
 {
     const char **sorted = mem_array(n + 1, sizeof(*sorted));
@@ -37,6 +39,7 @@ static void put_set(struct buf *b, const char *const *v, size_t n)
     free(sorted);
 }
 
+/* Frees the buffer, too. */
 static uint64_t number_of(struct buf *b)
 {
     struct digest d = digest_of(b->data, b->len);
@@ -45,6 +48,7 @@ static uint64_t number_of(struct buf *b)
     return d.hi;
 }
 
+/* The half that says which objects are selected (watch_digest_selects_same()). */
 static uint64_t selection_of(const struct watch_params *p)
 {
     struct buf b = {0};
@@ -56,7 +60,8 @@ static uint64_t selection_of(const struct watch_params *p)
     return number_of(&b);
 }
 
-/* What is read of each, and of which namespaces and names: streams say that, too. */
+/* The half that says which parts of objects are kept, and of which namespaces and names: the latter
+ * do not change what is selected there, and scopes are known by name. */
 static uint64_t extent_of(const struct watch_params *p)
 {
     struct buf b = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch_params - what a watch is made of: its settings, and those of its cluster; pure.
+ * watch_params - the settings that a watch is made from, those of its cluster included; pure.
  */
 #ifndef CACHE_WATCH_PARAMS_H
 #define CACHE_WATCH_PARAMS_H
@@ -18,9 +18,9 @@ struct watch_params {
     const char *name;
     const char *cluster;
     const char *resource;          /* as resource_parse() takes it */
-    const char *const *namespaces; /* none, or "*" alone = all (cluster-scoped: none) */
+    const char *const *namespaces; /* empty, or "*" alone = all (cluster-scoped: empty) */
     size_t namespace_count;
-    const char *const *names; /* none = all */
+    const char *const *names; /* empty = all */
     size_t name_count;
     const char *label_selector; /* "" = none */
     const char *field_selector;
@@ -30,7 +30,7 @@ struct watch_params {
     struct guard_params guard;
     uint64_t bookmark_timeout_ms;
     uint64_t list_idle_timeout_ms;
-    uint64_t stale_after_ms; /* a stream that is lost for longer makes the watch stale */
+    uint64_t stale_after_ms; /* a scope whose stream is lost for longer makes the watch stale */
     bool confirm_deletes;
     uint64_t seed;
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache/watch_stats.h"
 
+/* Does the user have to grant something first? */
 static bool refused(const struct err *err)
 {
     return err->kind == ERR_FORBIDDEN || err->kind == ERR_UNAUTHORIZED;
 }
 
+/* The words of docs/design.md "Status report" for the states of the reflector. */
 static enum watch_stats_badness badness(const struct list_watch_status *s)
 {
     switch (s->state) {
@@ -13,7 +15,7 @@ static enum watch_stats_badness badness(const struct list_watch_status *s)
     case REFLECTOR_PROBING:
         if (s->err->kind == ERR_OK)
             return WATCH_STATS_WATCHING;
-        break; /* tries again; until it is established the error counts */
+        break; /* another try is under way; the error counts until it is established */
     case REFLECTOR_LISTING:
     case REFLECTOR_STREAMING:
     case REFLECTOR_COMPARING:
@@ -25,7 +27,7 @@ static enum watch_stats_badness badness(const struct list_watch_status *s)
         break;
     }
     if (s->err->kind == ERR_NO_VERB)
-        return WATCH_STATS_WAITING; /* for another server behind that API */
+        return WATCH_STATS_WAITING; /* until another server stands behind that API */
     return refused(s->err) ? WATCH_STATS_REFUSED : WATCH_STATS_BACKOFF;
 }
 
@@ -34,6 +36,8 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* Sums of counters, but the worst of all else: one scope without contact hides the contact of the
+ * others, as the oldest contact is asked for. */
 static void add(struct watch_status *sum, const struct list_watch_status *s, uint64_t now_ms)
 {
     uint64_t age = s->contact_ms > 0 && now_ms > s->contact_ms ? now_ms - s->contact_ms : 0;
@@ -70,6 +74,7 @@ void watch_stats_begin(struct watch_stats *t, bool any, const struct err *unreso
 
 void watch_stats_add(struct watch_stats *t, const struct list_watch_status *s)
 {
+    /* The resource is known, so unresolved counts no more. */
     if (t->added++ == 0) {
         t->sum.rv = s->rv;
         t->sum.err = s->err;

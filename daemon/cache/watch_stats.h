@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch_stats - the status of a watch, summed up from its streams; pure. All but
- * struct watch_status is the inner side of watch, and only its.
+ * watch_stats - the status of a watch, summed up from its scopes; pure. All but struct watch_status
+ * is used by watch only.
  */
 #ifndef CACHE_WATCH_STATS_H
 #define CACHE_WATCH_STATS_H
@@ -12,27 +12,28 @@
 
 #include "cache/list_watch.h"
 
-/* All streams together: the worst state, the oldest contact. */
+/* All scopes together: the worst state, the oldest contact. */
 struct watch_status {
     const char *state; /* listing | watching | backoff | forbidden | waiting:
                           docs/design.md "Status report" */
     bool synced;
-    bool stale;              /* synced once, and a stream is lost for stale_after */
-    const char *held;        /* why the guard holds a list (guard_reason_name()); NULL = none is */
-    size_t held_deletes;     /* that it holds back */
-    bool contact;            /* false: there never was one; contact_age_ms is 0 */
-    uint64_t contact_age_ms; /* since the last good byte; of an established stream too */
+    bool stale; /* synced once, and a scope's stream is lost for stale_after */
+    /* Why the guard holds a list (guard_reason_name()); NULL = no list is held. */
+    const char *held;
+    size_t held_deletes;     /* deletes that it holds back */
+    bool contact;            /* false: a server was never heard; contact_age_ms is 0 */
+    uint64_t contact_age_ms; /* since the last good byte, also of an established watch */
     uint64_t event_ms;       /* when the last event, the last bookmark came; 0 = never */
     uint64_t bookmark_ms;
-    const char *rv; /* of the first stream */
+    const char *rv; /* of the first scope */
     uint64_t relists;
     uint64_t relists_by[RELIST_REASONS];
     uint64_t events;
     uint64_t skipped;      /* objects that are skipped now: see store_skips() */
-    const struct err *err; /* kind OK = none */
+    const struct err *err; /* kind OK = no error */
 };
 
-/* How far a stream is from watching: the worst one speaks for the watch. */
+/* How far a scope is from watching: the worst scope speaks for the watch. */
 enum watch_stats_badness {
     WATCH_STATS_WATCHING,
     WATCH_STATS_LISTING,
@@ -42,20 +43,20 @@ enum watch_stats_badness {
 };
 
 struct watch_stats {
-    struct watch_status sum; /* stale and skipped are the caller's */
+    struct watch_status sum; /* stale and skipped are set by the caller */
     enum watch_stats_badness worst;
     size_t added;
     uint64_t now_ms;
 };
 
-/* any: there are streams; if not, unresolved says why. */
+/* any: there are list_watches; if there are none, unresolved says why. */
 void watch_stats_begin(struct watch_stats *t, bool any, const struct err *unresolved,
                        uint64_t now_ms);
 
-/* One stream. */
+/* Adds one scope. */
 void watch_stats_add(struct watch_stats *t, const struct list_watch_status *s);
 
-/* All were added. */
+/* The sum, after all scopes were added. */
 struct watch_status watch_stats_end(struct watch_stats *t);
 
 #endif

@@ -17,12 +17,14 @@ const char *check_variables(const char *text)
 {
     static const char node_name[] = "${node_name}";
 
+    /* A "$" without "{" is an ordinary character. */
     for (const char *at = strstr(text, "${"); at != NULL; at = strstr(at + 2, "${"))
         if (strncmp(at, node_name, strlen(node_name)) != 0)
             return "names an unknown variable: only ${node_name} is replaced";
     return NULL;
 }
 
+/* Is element i equal to one before it? */
 static bool stands_before(const struct conf_list *list, size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -41,6 +43,8 @@ void check_distinct(const struct conf_list *list, const char *what, struct probl
 void check_ladder(const struct conf_ms *initial, const struct conf_ms *max, const char *what,
                   struct problems *p)
 {
+    /* The user wrote at least one of the two, as the defaults keep the rule: the message points
+     * there. */
     struct where at = max->at.line > 0 ? max->at : initial->at;
 
     if (initial->v > max->v)

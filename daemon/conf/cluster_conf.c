@@ -62,6 +62,9 @@ const struct setting cluster_conf_settings[] = {
 };
 #undef ROW_STRUCT
 
+/* A kubeconfig says all of this itself. To mix the two would leave open which one counts
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). credential_owner is about the files of both,
+ * and context chooses in the kubeconfig. */
 static void refuse_beside_kubeconfig(const struct conf_cluster *c, struct problems *p)
 {
     const struct {
@@ -84,6 +87,7 @@ static void refuse_beside_kubeconfig(const struct conf_cluster *c, struct proble
                          c->name.v, plain[i].key);
 }
 
+/* The rules for a cluster without kubeconfig. */
 static void check_plain(const struct conf_cluster *c, struct problems *p)
 {
     bool cert = c->client_cert_file.v[0] != '\0';
@@ -95,6 +99,8 @@ static void check_plain(const struct conf_cluster *c, struct problems *p)
         problems_add(p, c->servers.v[1].at,
                      "clusters.%s.servers: one server is supported in this release, not %zu",
                      c->name.v, c->servers.n);
+    /* A client certificate is of no use without its key. If the other setting was refused, it is
+     * empty for that reason, and its own message is enough. */
     if (cert && !key && !problems_has(p, c->client_key_file.at))
         problems_add(p, c->client_cert_file.at,
                      "clusters.%s.client_cert_file needs client_key_file", c->name.v);
@@ -114,6 +120,7 @@ void cluster_conf_check(const struct conf_cluster *c, struct problems *p)
         refuse_beside_kubeconfig(c, p);
     else
         check_plain(c, p);
+    /* A refused kubeconfig or servers is empty, too, but then its own message is enough. */
     if (c->kubeconfig.v[0] == '\0' && c->servers.n == 0 && !problems_has(p, c->kubeconfig.at) &&
         !problems_has(p, c->servers.at))
         problems_add(p, c->name.at, "clusters.%s needs kubeconfig or servers", c->name.v);

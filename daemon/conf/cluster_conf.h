@@ -11,7 +11,7 @@
 /* The table that fills a struct conf_cluster. */
 extern const struct setting cluster_conf_settings[];
 
-/* Reports what only several settings together show. */
+/* Reports problems that only several settings of the cluster together show. */
 void cluster_conf_check(const struct conf_cluster *cluster, struct problems *p);
 
 #endif

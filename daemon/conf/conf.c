@@ -16,6 +16,8 @@
 #include "conf/view_conf.h"
 #include "conf/watch_conf.h"
 
+/* The checks that need all files. Clusters come before watches, and watches before views and hooks,
+ * only for the reader: references are looked up by name, so no check relies on another one. */
 static void check_all(struct conf *c, struct problems *p)
 {
     struct where at = {c->files[0], 0};
@@ -35,13 +37,15 @@ static void check_all(struct conf *c, struct problems *p)
                      "there are watches, but no cluster: add clusters : { NAME : { ... }; };");
 }
 
-/* A watch by its text: its settings, but not its name. */
+/* The settings of a watch as text, without its name: equal texts are equal watches. */
 struct printed {
-    struct map_node node; /* in the map iff it is the first with this text */
+    struct map_node node; /* in the map if no watch before it has this text */
     struct buf text;
-    size_t first;
+    size_t first; /* index of the first watch with this text */
 };
 
+/* Finds the first watch with the text of p, or enters p as the first one. p->first is its own index
+ * before. */
 static void find_first(struct map *by_text, struct printed *p)
 {
     struct map_node *node = map_get(by_text, buf_str(&p->text));
@@ -52,7 +56,9 @@ static void find_first(struct map *by_text, struct printed *p)
         map_put(by_text, &p->node, buf_str(&p->text));
 }
 
-/* Each watch is printed once: there may be thousands. */
+/* Sets conf_watch.first of all watches, for conf_watch_equal(). Each watch is printed once and found
+ * by its text: there may be thousands, and comparing all pairs would take long. Places in files are
+ * no part of the text. Comes behind check_all(), which fills in cluster and persist. */
 static void find_equal_watches(struct conf *c)
 {
     struct map by_text = {0};
@@ -64,6 +70,7 @@ static void find_equal_watches(struct conf *c)
         find_first(&by_text, &v[i]);
         c->watches[i].first = v[i].first;
     }
+    /* The map borrows its keys from the texts, so it is emptied first. */
     for (struct map_node *n; (n = map_first(&by_text)) != NULL;)
         map_remove(&by_text, n);
     for (size_t i = 0; i < c->n_watches; i++)
@@ -74,8 +81,10 @@ static void find_equal_watches(struct conf *c)
 struct conf *conf_read(const char *path, struct problems *p)
 {
     struct conf *c = mem_zalloc(sizeof(*c));
-    size_t before = problems_count(p);
+    size_t before = problems_count(p); /* p may hold problems of the caller */
 
+    /* Without one of the files most references would lead nowhere: only the messages of that file
+     * would help the user. */
     if (conf_file_read(c, path, p))
         check_all(c, p);
     if (problems_count(p) > before)
@@ -131,6 +140,7 @@ const struct conf_hook *conf_find_hook(const struct conf *c, const char *name)
     return NULL;
 }
 
+/* find_equal_watches() has compared all watches already. */
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b)
 {
     return a->first == b->first;
@@ -152,6 +162,6 @@ char *conf_expand(const char *text, const char *node_name)
         text = at + strlen(variable);
     }
     buf_puts(&out, text);
-    buf_cstr(&out);
+    buf_cstr(&out); /* adds the NUL; the caller owns the memory now */
     return out.data;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conf - the configuration as one immutable snapshot: every setting that works in
- * this release, with its default and its place in the files; pure but for reading the files.
+ * conf - the configuration as one immutable snapshot: every setting that works in this release,
+ * with its default and its place in the files; pure, except that conf_read() reads the files.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -27,38 +27,39 @@ struct conf_limits {
     struct conf_int hook_concurrency;
     struct conf_ms stop_timeout;
     struct conf_ms ready_timeout;
-    struct conf_ms pending; /* a key that is due for longer degrades health */
+    struct conf_ms pending; /* a key that waits longer for a good run: health is degraded */
 };
 
-/* What hooks may do when no server answers at the start. */
+/* When hooks begin with the remembered objects because no server answers at the start
+ * (docs/design.md "Stale start"). */
 struct conf_start_stale {
-    struct conf_ms after;   /* 0 = off: they wait for a server */
-    struct conf_ms max_age; /* longer than after */
+    struct conf_ms after;   /* 0 = off: hooks wait for a server */
+    struct conf_ms max_age; /* of the last contact with a server; longer than after */
 };
 
 struct conf {
-    struct conf_list include; /* globs, relative to the main file */
+    struct conf_list include; /* globs, relative to the main file's folder */
     struct conf_str user;
-    struct conf_str node_name; /* "" = to be found out */
+    struct conf_str node_name; /* "" = found out at the start (app/cluster_access.h) */
     struct conf_str state_dir; /* absolute, or "none": nothing is kept over restarts */
     struct conf_log log;
     struct conf_control control;
     struct conf_limits limits;
     struct conf_start_stale start_stale;
-    struct conf_cluster *clusters; /* in the order of the files, as the next three */
+    struct conf_cluster *clusters; /* in the order of the files, as the next three arrays */
     size_t n_clusters;
     struct conf_watch *watches;
     size_t n_watches;
-    struct conf_view *views; /* no name is that of a watch */
+    struct conf_view *views; /* no view has the name of a watch */
     size_t n_views;
     struct conf_hook *hooks;
     size_t n_hooks;
-    char **files; /* that were read, the main file first; the places of values point here */
+    char **files; /* paths that were read, the main file first; struct where borrows them */
     size_t n_files;
 };
 
-/* Reads the main file and what it includes, and checks all of it. NULL if there is any problem;
- * then p has them all. The caller releases it with conf_destroy(). */
+/* Reads the main file and the files that it includes, and checks all of them. Returns NULL if there
+ * is any problem; then p has all problems. The caller releases the result with conf_destroy(). */
 struct conf *conf_read(const char *path, struct problems *p) MUST_CHECK;
 
 /* Frees *c and sets it to NULL. NULL is fine. */
@@ -76,11 +77,11 @@ const struct conf_view *conf_find_view(const struct conf *c, const char *name);
 /* The hook of that name, or NULL. */
 const struct conf_hook *conf_find_hook(const struct conf *c, const char *name);
 
-/* Are two watches of one conf the same but for their names? Then one set of streams serves both.
- * Lists are the same in the same order only. */
+/* Are two watches of one conf equal except for their names? Then one struct watch, with one set of
+ * connections, serves both. Lists are equal only if they have the same order. */
 bool conf_watch_equal(const struct conf_watch *a, const struct conf_watch *b);
 
-/* The folder of the state, or NULL: nothing is kept over restarts. */
+/* The folder of the state, or NULL: informerd keeps nothing over restarts. */
 const char *conf_state_folder(const struct conf *c);
 
 /* A copy of text with every ${node_name} replaced; the caller frees it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conf_cluster - one cluster as it is configured: how to reach it, and how patient to be; pure. The
- * settings behind it: cluster_conf.
+ * conf_cluster - one cluster as it is configured: how to reach it, and how long to wait for it;
+ * pure. The table of its settings: conf/cluster_conf.h.
  */
 #ifndef CONF_CONF_CLUSTER_H
 #define CONF_CONF_CLUSTER_H
@@ -12,11 +12,15 @@ struct conf_backoff {
     struct conf_ms initial;
     struct conf_num factor; /* >= 1 */
     struct conf_ms max;     /* >= initial */
-    struct conf_num jitter; /* of each sleep d, drawn from [d, d * (1 + jitter)) */
+    struct conf_num jitter; /* a wait of d lasts from d to d * (1 + jitter), chosen at random */
+
+    /* After so long without a wait the backoff begins with initial again (docs/decisions.md "The
+     * backoff resets after two minutes without a wait"). */
     struct conf_ms reset_after;
 };
 
-/* How a list comes: by LIST, or as the first events of a watch (sendInitialEvents). */
+/* How informerd asks for a list: by LIST, or as a streaming list (docs/kubernetes-protocol.md
+ * "Streaming lists"). AUTO: docs/decisions.md "watch_list auto lists first and streams later". */
 enum conf_watch_list { CONF_WATCH_LIST_AUTO, CONF_WATCH_LIST_ON, CONF_WATCH_LIST_OFF };
 
 struct conf_tuning {
@@ -34,17 +38,19 @@ struct conf_tuning {
     struct conf_backoff backoff;
 };
 
-/* Either kubeconfig (and context) or servers and the settings behind it. Paths are absolute. */
+/* Either kubeconfig (and context) is set, or servers and, as needed, the credentials and names
+ * below it. Paths are absolute. */
 struct conf_cluster {
     struct conf_str name;
     struct conf_str kubeconfig;
-    struct conf_str context;  /* "" = the current one */
+    struct conf_str context;  /* "" = the current context of the kubeconfig */
     struct conf_list servers; /* one URL in this release */
     struct conf_str ca_file;
     struct conf_str client_cert_file;
     struct conf_str client_key_file;
     struct conf_str token_file;
-    struct conf_str credential_owner; /* user; "" = root and the daemon's user alone */
+    struct conf_str credential_owner; /* a user who may own credential files, beside root and the
+                                       * daemon's user; "" = nobody else */
     struct conf_str tls_server_name;
     struct conf_ms stale_after;
     struct conf_tuning tuning;

@@ -14,6 +14,7 @@
 #include "conf/scan.h"
 #include "conf/setting.h"
 
+/* An include that matches a log or a device by mistake must not fill the memory. */
 enum { FILE_MAX = 4 * 1024 * 1024 };
 
 /* Appends the bytes of a file; false after a report. */
@@ -30,7 +31,7 @@ static bool read_text(const char *path, struct buf *text, struct problems *p)
     while (text->len <= FILE_MAX && !feof(f) && !ferror(f))
         text->len += fread(buf_reserve(text, BUFSIZ), 1, BUFSIZ, f);
     bool failed = ferror(f) != 0;
-    int error = errno;
+    int error = errno; /* fclose() may change it */
     fclose(f);
     if (failed)
         problems_add(p, at, "cannot be read: %s",
@@ -40,6 +41,8 @@ static bool read_text(const char *path, struct buf *text, struct problems *p)
     return !failed && text->len <= FILE_MAX;
 }
 
+/* libconfig stops at its first error. For a parse error it says no more than "syntax error", and it
+ * names the line where the parser noticed, which is often one line too late. */
 static void report_syntax(const config_t *config, const char *path, struct problems *p)
 {
     const char *text = config_error_text(config);
@@ -54,8 +57,9 @@ static void report_syntax(const config_t *config, const char *path, struct probl
             "what follows in this file was not checked");
 }
 
-/* Reads one file into c; main_file is NULL if this is the main one. path lives as long as c.
- * Nothing is taken from a file with a syntax error: what stands before it may be half a hook. */
+/* Reads one file into c; main_file is NULL if path is the main file. path must live as long as c,
+ * as the places of values point to it. A file with a syntax error gives no settings at all: the
+ * last group before the error may be half a hook. */
 static bool read_file(struct conf *c, const char *path, const char *main_file, struct problems *p)
 {
     struct setting_reader r = {path, main_file, p};
@@ -78,6 +82,8 @@ static bool read_file(struct conf *c, const char *path, const char *main_file, s
     return parsed;
 }
 
+/* A file that two patterns match, or that the main file includes as itself, is read once. Otherwise
+ * each of its names would be reported as given twice. */
 static bool was_read(const struct conf *c, const char *path)
 {
     for (size_t i = 0; i < c->n_files; i++)
@@ -99,13 +105,16 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A folder that is not there matches nothing; one that cannot be read is an error. */
+/* A folder that does not exist holds no file that a pattern could match: the default of include is
+ * conf.d, which need not exist. A folder that cannot be read is an error, as its files would be
+ * missing without a word. */
 static int on_glob_error(const char *path, int error)
 {
     (void)path;
     return error != ENOENT && error != ENOTDIR;
 }
 
+/* Reads the files that one element of include matches; false if a problem was reported. */
 static bool read_matches(struct conf *c, const struct conf_str *item, const char *pattern,
                          struct problems *p)
 {
@@ -116,6 +125,8 @@ static bool read_matches(struct conf *c, const struct conf_str *item, const char
 
     if (!ok)
         problems_add(p, item->at, "include: cannot search %s", pattern);
+    /* In the order of their bytes: glob() would sort by the locale, and the order of hooks and
+     * watches must be the same on all machines. */
     if (found.gl_pathc > 0)
         qsort(found.gl_pathv, found.gl_pathc, sizeof(*found.gl_pathv), by_name);
     for (size_t i = 0; i < found.gl_pathc; i++)
@@ -128,10 +139,12 @@ static bool read_matches(struct conf *c, const struct conf_str *item, const char
 bool conf_file_read(struct conf *c, const char *path, struct problems *p)
 {
     const char *slash = strrchr(path, '/');
-    int folder = slash != NULL ? (int)(slash + 1 - path) : 0;
+    int folder = slash != NULL ? (int)(slash + 1 - path) : 0; /* length, with the slash */
 
     setting_defaults(main_conf_settings, c);
     bool ok = read_file(c, add_file(c, path), NULL, p);
+    /* Only the main file may have include (read_one() in conf/setting.c), so this list does not
+     * grow while files are read. */
     for (size_t i = 0; i < c->include.n; i++) {
         const char *name = c->include.v[i].v;
         char *pattern = mem_printf("%.*s%s", name[0] == '/' ? 0 : folder, path, name);

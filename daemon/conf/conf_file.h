@@ -7,9 +7,10 @@
 
 #include "conf/conf.h"
 
-/* Reads all of them into c, which is zeroed, and fills in defaults. A file that cannot be read or
- * parsed is reported and passed over; then it returns false, and references between settings are
- * not worth checking. */
+/* Reads the main file at path and all files that it includes into c, which is zeroed, and fills in
+ * defaults. A file that cannot be read or parsed is reported and passed over. Then the function
+ * returns false, and the caller does not check references between settings: the cluster, watch or
+ * hook that a reference names may stand in the file that is missing. */
 bool conf_file_read(struct conf *c, const char *path, struct problems *p);
 
 #endif

@@ -7,18 +7,20 @@
 #include "conf/main_conf.h"
 #include "conf/setting_print.h"
 
-/* The first watch that this one is equal to: itself if none stands before it. */
+/* The first watch that w is equal to, which may be w itself. */
 static const struct conf_watch *first_equal(const struct conf *c, const struct conf_watch *w)
 {
     return &c->watches[w->first];
 }
 
+/* A watch without namespaces, or without names, makes one request for all of them. */
 static size_t at_least_one(size_t n)
 {
     return n > 0 ? n : 1;
 }
 
-/* One per namespace ("*" stands alone) and name; 0 = it uses another watch's. */
+/* The number of scopes of a watch: namespaces x names ("*" stands alone, so it counts as one); 0 =
+ * w shares those of an equal watch. */
 static size_t streams_of(const struct conf *c, const struct conf_watch *w)
 {
     if (first_equal(c, w) != w)
@@ -64,11 +66,13 @@ void conf_print(const struct conf *c, struct buf *out)
     struct conf united = *c;
     size_t sum = 0;
 
+    /* The text has the settings of all files, so reading it must not include these again. The
+     * values of the copy belong to c. */
     united.include = (struct conf_list){.at = c->include.at};
     setting_print(main_conf_settings, &united, 0, out);
     for (size_t i = 0; i < c->n_clusters; i++)
         sum += conf_print_streams(c, c->clusters[i].name.v);
-    buf_printf(out, "\n# Connections that stay open, one per stream: %zu\n", sum);
+    buf_printf(out, "\n# Connections that stay open, one per scope: %zu\n", sum);
     for (size_t i = 0; i < c->n_clusters; i++)
         put_cluster(c, &c->clusters[i], out);
 }

@@ -6,18 +6,22 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-enum { NONE = -1, SHOWN_MAX = 10 }; /* hooks of a cycle that a message names */
+enum { NONE = -1, SHOWN_MAX = 10 }; /* at most so many hooks of a cycle stand in a message */
 
+/* Depth-first search: OPEN are the hooks on the way from the start to the current one, so an
+ * element of `after` that leads to an OPEN hook closes a cycle. DONE hooks lead to no cycle that is
+ * not reported yet. */
 enum stop_state { STOP_NEW, STOP_OPEN, STOP_DONE };
 
-/* A hook of the walk, which goes from each to those that it waits for. */
+/* A hook in the search, which goes from each hook to those that it waits for. It has no recursion:
+ * a chain may be as long as the configuration, the stack is not. */
 struct stop {
     enum stop_state state;
-    size_t next;    /* entry of after that comes next */
-    ptrdiff_t from; /* the one that waits for it, NONE = the walk began here */
+    size_t next;    /* index of the element of after to follow next */
+    ptrdiff_t from; /* the hook that waits for this one; NONE = the search began here */
 };
 
-/* The hook that entry i of after names, or NONE. */
+/* The index of the hook that element i of after names, or NONE. */
 static ptrdiff_t target(const struct conf *c, const struct conf_hook *h, size_t i)
 {
     const struct conf_hook *to = conf_find_hook(c, h->after.v[i].v);
@@ -25,7 +29,8 @@ static ptrdiff_t target(const struct conf *c, const struct conf_hook *h, size_t 
     return to != NULL && to != h ? to - c->hooks : NONE;
 }
 
-/* Entry i of the hook named last leads back to first, from which the walk came. */
+/* The element of `after` that the hook last has just followed leads back to the hook first, which
+ * is on the way to last. The message names the cycle in the order of the first runs. */
 static void report(const struct conf *c, const struct stop *stops, ptrdiff_t last, ptrdiff_t first,
                    struct problems *p)
 {
@@ -45,7 +50,8 @@ static void report(const struct conf *c, const struct stop *stops, ptrdiff_t las
     buf_free(&chain);
 }
 
-/* Goes on from at by its next entry; the hook that the walk is at then. */
+/* Follows the next element of `after` of the hook at. Returns the hook where the search goes on:
+ * the named one, or the same again, or the hook before it when all elements are done. */
 static ptrdiff_t step(const struct conf *c, struct stop *stops, ptrdiff_t at, struct problems *p)
 {
     const struct conf_hook *h = &c->hooks[at];

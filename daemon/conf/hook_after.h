@@ -8,8 +8,8 @@
 
 #include "conf/conf.h"
 
-/* Reports each cycle at the entry of `after` that closes it. Names without a hook, and hooks that
- * name themselves, are passed over: hook_conf_check(). */
+/* Reports each cycle at the element of `after` that closes it. Names without a hook, and hooks that
+ * name themselves, are passed over here: hook_conf_check() reports them. */
 void hook_after_check(const struct conf *c, struct problems *p);
 
 #endif

@@ -11,15 +11,19 @@
 #include "conf/value.h"
 
 enum { LIST_MAX = 1000, ATTEMPTS_MAX = 1000000, EXIT_MAX = 255, INPUT_VERSION = 1 };
-enum { FILES_MAX = 100 }; /* all are read at each start */
+enum { FILES_MAX = 100 }; /* informerd reads all of them at each start: io/fingerprints */
+/* The defaults of settle in modes batch and snapshot: one burst of changes becomes one run. */
 enum { GROUPED_SETTLE_MIN_MS = 200, GROUPED_SETTLE_MAX_MS = 2000 };
 
-/* As long as the state can tell it (hook/delivery_log). */
+/* A record keeps the minute at which a key was parked, hence the least age, in a counter that goes
+ * round after two years. An age of more than half a round cannot be told from a clock that was set
+ * back (delivery_log_minutes_since() in hook/delivery_log), hence the longest one. */
 #define PARKED_AGE_MIN_MS INT64_C(60000)
 #define PARKED_AGE_MAX_MS (INT64_C(300) * 24 * 3600 * 1000)
 
 #define GIB (INT64_C(1024) * 1024 * 1024)
 
+/* Each in the order of its enum in conf/conf_hook.h. */
 static const char *const modes[] = {"object", "batch", "snapshot", NULL};
 static const char *const existing_words[] = {"run", "skip", NULL};
 static const char *const effect_words[] = {"disk", "boot", "process", NULL};
@@ -30,7 +34,7 @@ static const char *const when_stale_words[] = {"run", "wait", NULL};
 static const char *const events[] = {"added", "modified", "deleted", "left",
                                      "stale", "fresh",    NULL};
 
-/* Letters, digits and _. */
+/* Does the name have only letters, digits and _ ? */
 static bool is_word(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
@@ -38,11 +42,13 @@ static bool is_word(const char *name)
     return strspn(name, letters) == strlen(name);
 }
 
+/* A field becomes a variable INFORMERD_FIELD_NAME, so NAME may begin with a digit. */
 static const char *field_fault(const char *name)
 {
     return is_word(name) ? NULL : "becomes part of a variable: letters, digits and _ only";
 }
 
+/* The name of a variable in `environment`: shells read no others. */
 static const char *variable_fault(const char *name)
 {
     if (!is_word(name) || (name[0] >= '0' && name[0] <= '9'))
@@ -52,6 +58,7 @@ static const char *variable_fault(const char *name)
     return NULL;
 }
 
+/* tests/lint/settings.py compares keys and defaults with config/informerd.conf. */
 #define ROW_STRUCT struct conf_retry
 static const struct setting retry_settings[] = {
     SETTING_ROW(MS, initial, SETTING_DEFAULT("\"1s\""), SETTING_RANGE(1, SETTING_YEAR_MS)),
@@ -108,6 +115,7 @@ const struct setting hook_conf_settings[] = {
                 .check_name = variable_fault),
     SETTING_ROW(BOOL, include_old, SETTING_DEFAULT("false")),
     SETTING_ROW(SIZE, log_limit, SETTING_DEFAULT("\"64KiB\""), SETTING_RANGE(1, GIB)),
+    /* Any number is read: check_sense() says which version this release has. */
     SETTING_ROW(INT, input_version, SETTING_DEFAULT("1"), SETTING_RANGE(INT64_MIN, INT64_MAX)),
     SETTING_ROW(STR, output, SETTING_DEFAULT("\"\"")),
     SETTING_ROW(CODE, output_mode, SETTING_DEFAULT("\"0644\""), .code = value_umask,
@@ -119,6 +127,8 @@ const struct setting hook_conf_settings[] = {
 };
 #undef ROW_STRUCT
 
+/* Exactly one of command and shell must be set. A setting that was refused is empty, too, but then
+ * its own message is enough. Whether the program exists is checked in app/check. */
 static void check_program(const struct conf_hook *h, struct problems *p)
 {
     bool command = h->command.n > 0;
@@ -156,8 +166,9 @@ static void check_files(const struct conf_hook *h, struct problems *p)
     free(what);
 }
 
-/* One run is told of everything: there is nothing to run beside it, and changes are worth waiting
- * for. */
+/* The rules for modes batch and snapshot, where one run gets all changes: so there are no two runs
+ * at a time, no single object to take fields from, and it pays to wait until a burst is over. A
+ * settle that the user wrote stays. */
 static void check_grouped(struct conf_hook *h, struct problems *p)
 {
     if (h->concurrency.v != 1)
@@ -174,7 +185,7 @@ static void check_grouped(struct conf_hook *h, struct problems *p)
     }
 }
 
-/* What is refused because it would never do anything. */
+/* Refuses settings that would never do anything, and an input that this release cannot write. */
 static void check_sense(const struct conf_hook *h, struct problems *p)
 {
     if (h->when_stale.v == CONF_WHEN_STALE_WAIT && (h->events.v & CONF_EVENT_STALE) != 0)
@@ -194,6 +205,7 @@ static void check_sense(const struct conf_hook *h, struct problems *p)
                      h->name.v, h->input_version.v, INPUT_VERSION);
 }
 
+/* The single names of `after`; conf/hook_after looks for cycles. */
 static void check_after(const struct conf *c, const struct conf_hook *h, struct problems *p)
 {
     char *what = mem_printf("hooks.%s.after", h->name.v);

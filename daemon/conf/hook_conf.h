@@ -11,7 +11,8 @@
 /* The table that fills a struct conf_hook. */
 extern const struct setting hook_conf_settings[];
 
-/* Fills in what depends on mode and reports what only several settings together show. */
+/* Fills in the default of settle, which depends on mode. Reports references to watches, views and
+ * hooks that do not exist, and problems that only several settings together show. */
 void hook_conf_check(const struct conf *c, struct conf_hook *hook, struct problems *p);
 
 #endif

@@ -12,6 +12,7 @@ enum {
     SOURCE_EVENTS = CONF_EVENT_STALE | CONF_EVENT_FRESH
 };
 
+/* Whether the names exist on this machine is checked in app/check. */
 const char *hook_output_owner_fault(const char *text)
 {
     const char *colon = strchr(text, ':');
@@ -21,11 +22,14 @@ const char *hook_output_owner_fault(const char *text)
     return NULL;
 }
 
+/* Only for hooks that are not of mode object. */
 static const char *mode_name(const struct conf_hook *h)
 {
     return h->mode.v == CONF_MODE_BATCH ? "batch" : "snapshot";
 }
 
+/* One file cannot have the name of one of many objects, and files of many objects must not have the
+ * same path. ${node_name} is the same for all objects. */
 static void check_variables_of(const struct conf_hook *h, unsigned used, struct problems *p)
 {
     bool is_object = h->mode.v == CONF_MODE_OBJECT;
@@ -43,7 +47,8 @@ static void check_variables_of(const struct conf_hook *h, unsigned used, struct 
                      h->name.v);
 }
 
-/* Hooks that would write each other's file in turn. */
+/* Two hooks with one file would write it in turn, without end. Paths of mode object are compared as
+ * templates only, as the names of objects are not known here. */
 static void check_alone(const struct conf *c, const struct conf_hook *h, struct problems *p)
 {
     for (const struct conf_hook *other = c->hooks; other < h; other++)
@@ -57,6 +62,7 @@ static void check_alone(const struct conf *c, const struct conf_hook *h, struct 
         }
 }
 
+/* A hook that does not hear of a change would leave an old file. */
 static void check_events(const struct conf_hook *h, struct problems *p)
 {
     if ((h->events.v & NEEDED_EVENTS) != NEEDED_EVENTS)
@@ -71,6 +77,8 @@ static void check_events(const struct conf_hook *h, struct problems *p)
                      h->name.v, h->output.at.line);
 }
 
+/* The rules for a hook that has output. Without a valid template the other rules have nothing to
+ * look at. */
 static void check_file(const struct conf *c, const struct conf_hook *h, struct problems *p)
 {
     unsigned used = 0;
@@ -86,6 +94,7 @@ static void check_file(const struct conf *c, const struct conf_hook *h, struct p
     check_events(h, p);
 }
 
+/* Nothing is looked up in PATH: programs are named by their path. */
 static void check_absolute(const struct conf_hook *h, const char *key, const struct conf_list *argv,
                            struct problems *p)
 {
@@ -96,7 +105,8 @@ static void check_absolute(const struct conf_hook *h, const char *key, const str
                      fault);
 }
 
-/* One apply is for many files. */
+/* In mode object one apply is for the files of many objects (docs/design.md "Apply"), so ${file}
+ * would not say which file. */
 static void check_apply_file(const struct conf_hook *h, struct problems *p)
 {
     for (size_t i = 0; i < h->apply.n && h->mode.v == CONF_MODE_OBJECT; i++)
@@ -107,6 +117,7 @@ static void check_apply_file(const struct conf_hook *h, struct problems *p)
                          h->name.v, i);
 }
 
+/* A setting without effect is a mistake that the user should hear of. */
 static void check_needs_output(const struct conf_hook *h, const char *key, bool is_set,
                                struct where at, struct problems *p)
 {
@@ -122,7 +133,7 @@ void hook_output_check(const struct conf *c, const struct conf_hook *h, struct p
     check_apply_file(h, p);
     if (h->output.v[0] != '\0') {
         check_file(c, h, p);
-    } else if (!problems_has(p, h->output.at)) {
+    } else if (!problems_has(p, h->output.at)) { /* a refused output is empty, too */
         check_needs_output(h, "output_mode", h->output_mode.v != DEFAULT_MODE, h->output_mode.at,
                            p);
         check_needs_output(h, "output_owner", h->output_owner.v[0] != '\0', h->output_owner.at, p);

@@ -13,7 +13,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct conf_pair *)a)->name, ((const struct conf_pair *)b)->name);
 }
 
-/* The same pairs in the order of their names; strings are borrowed, v is to be freed. */
+/* The same pairs in the order of their names. The strings are borrowed; the caller frees v. */
 static struct conf_map sorted(const struct conf_map *map)
 {
     struct conf_map copy = {.v = mem_array(map->n + 1, sizeof(*copy.v)), .n = map->n};
@@ -24,6 +24,7 @@ static struct conf_map sorted(const struct conf_map *map)
     return copy;
 }
 
+/* ${node_name} is replaced only in these two settings of a hook. */
 static bool uses_node_name(const struct conf_hook *h)
 {
     static const char variable[] = "${node_name}";
@@ -42,11 +43,14 @@ void hook_text_put(const struct conf *c, const struct conf_hook *h, const char *
     char nobody[] = "";
 
     setting_defaults(hook_conf_settings, &defaults);
+    /* user is left out of the changed settings and written below for every hook: the effects of a
+     * hook without user depend on the daemon's user, which is another setting. */
     hook.user.v = nobody;
     hook.environment = sorted(&h->environment);
     hook.fields = sorted(&h->fields);
     setting_print_changed(hook_conf_settings, &hook, &defaults, out);
     buf_printf(out, "user: %s\n", h->user.v[0] != '\0' ? h->user.v : c->user.v);
+    /* A node that was renamed has other arguments for these hooks, and for no others. */
     if (uses_node_name(h))
         buf_printf(out, "node_name: %s\n", node_name);
     free(hook.environment.v);

@@ -10,9 +10,10 @@
 #include "conf/view_conf.h"
 #include "conf/watch_conf.h"
 
+/* A node name is a DNS subdomain (RFC 1123): 253 bytes at most. */
 enum { INCLUDES_MAX = 100, NODE_NAME_MAX = 253, USER_NAME_MAX = 255 };
 enum { SOCKET_PATH_MAX = 107 };  /* sun_path of unix(7) without its NUL */
-enum { FOLDER_PATH_MAX = 4000 }; /* of PATH_MAX, with room for the names of what is in it */
+enum { FOLDER_PATH_MAX = 4000 }; /* PATH_MAX (4096) less room for the names of the files in it */
 
 #define KIB INT64_C(1024)
 #define GIB (KIB * KIB * KIB)
@@ -24,6 +25,7 @@ static const char *state_dir_fault(const char *text)
     return "must be an absolute path, or \"none\"";
 }
 
+/* tests/lint/settings.py compares keys and defaults with config/informerd.conf. */
 #define ROW_STRUCT struct conf_log
 static const struct setting log_settings[] = {
     SETTING_ROW(WORD, level, SETTING_DEFAULT("\"info\""), .words = log_level_words),
@@ -87,6 +89,8 @@ const struct setting main_conf_settings[] = {
 void main_conf_check(const struct conf *c, struct problems *p)
 {
     const struct conf_start_stale *s = &c->start_stale;
+    /* The message points to max_age if the user wrote that, otherwise to after: one of the two was
+     * written, as the defaults keep the rule. */
     bool by_age = s->max_age.at.line > 0;
 
     if (s->after.v > 0 && s->max_age.v <= s->after.v && !problems_has(p, s->after.at) &&

@@ -12,7 +12,7 @@
 struct problem {
     char *file;
     int line;
-    size_t order; /* qsort is not stable */
+    size_t order; /* of being found; qsort() does not keep the order of equal lines */
     char *text;
 };
 
@@ -31,7 +31,7 @@ void problems_add(struct problems *p, struct where at, const char *fmt, ...)
     new->line = at.line;
     new->order = p->n++;
     va_start(ap, fmt);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap); /* the length first: texts may hold long paths */
     va_end(ap);
     ensure(n >= 0);
     new->text = mem_alloc((size_t)n + 1);
@@ -53,6 +53,7 @@ size_t problems_count(const struct problems *p)
     return p->n + p->more;
 }
 
+/* By file, line, and the order in which the problems were found. */
 static int by_place(const void *left, const void *right)
 {
     const struct problem *a = left;

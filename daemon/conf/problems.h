@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * problems - what is wrong with the configuration, collected so that one run shows all of it; pure.
+ * problems - all that is wrong with the configuration, collected so that one start of informerd
+ * shows everything; pure.
  */
 #ifndef CONF_PROBLEMS_H
 #define CONF_PROBLEMS_H
@@ -14,25 +15,28 @@
 
 enum { PROBLEMS_MAX = 100 }; /* kept; the rest is only counted */
 
-/* Zero-initialised is none. */
+/* Zero-initialised, it holds no problem. */
 struct problems {
     struct problem *v;
     size_t n;    /* kept in v */
     size_t more; /* seen beyond PROBLEMS_MAX */
 };
 
-/* Adds one; file name and text are copied. The text says what is wrong and what to write instead,
- * without a full stop at its end. */
+/* Adds a problem; file name and text are copied. The text says what is wrong and what to write
+ * instead, without a full stop at its end. */
 void problems_add(struct problems *p, struct where at, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Is there one at this line already? For checks that make no sense of a value that was refused. */
+/* Is there a problem at this line already? A check of several settings asks this first: a value
+ * that was refused has kept its default, and the check would report a second problem that is none.
+ * A place without a file (a default) never has a problem. */
 bool problems_has(const struct problems *p, struct where at);
 
-/* How many, with those that were only counted. */
+/* The number of problems, with those that were only counted. */
 size_t problems_count(const struct problems *p);
 
-/* Appends them as lines "FILE:LINE: text" ("FILE: text" without a line), sorted by file and line;
- * within a line in the order in which they were found. */
+/* Appends the problems as lines "FILE:LINE: text" ("FILE: text" without a line), sorted by file and
+ * line; within a line in the order in which they were found. A last line says how many more there
+ * are. Sorts p->v. */
 void problems_put(struct problems *p, struct buf *out);
 
 /* Forgets all of them and releases the memory. */

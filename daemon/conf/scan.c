@@ -4,15 +4,15 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { DIGITS_MAX = 9 };
+enum { DIGITS_MAX = 9 }; /* 999999999 fits into 32 bits, which is all that libconfig 1.5 reads */
 
-/* text ends with a NUL at end. */
+/* Moves over a text, whose NUL is at end, and blanks what only one libconfig would take. */
 struct scanner {
     char *at;
     char *end;
-    struct where here;
-    struct where comma_at;
-    char *comma; /* the last token, if that was a comma */
+    struct where here;     /* the line of at */
+    struct where comma_at; /* the line of comma */
+    char *comma;           /* the last token if that is a comma, else NULL */
     struct problems *problems;
 };
 
@@ -21,12 +21,14 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* The characters of names and numbers, as libconfig sees them. */
 static bool is_word(char c)
 {
     return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
            c == '-' || c == '*' || c == '.' || c == '+';
 }
 
+/* Moves on by one character and counts the lines. */
 static void step(struct scanner *s)
 {
     if (*s->at == '\n')
@@ -34,7 +36,7 @@ static void step(struct scanner *s)
     s->at++;
 }
 
-/* To the end of the line, which stays. */
+/* Moves to the end of the line. The line break is kept, so that lines keep their numbers. */
 static void skip_line(struct scanner *s, bool blank)
 {
     for (; s->at < s->end && *s->at != '\n'; s->at++)
@@ -47,9 +49,12 @@ static void skip_comment(struct scanner *s)
     s->at += 2;
     while (s->at < s->end && !(s->at[0] == '*' && s->at[1] == '/'))
         step(s);
+    /* A comment without an end goes to the end of the text; libconfig reports it. */
     s->at = s->end - s->at < 2 ? s->end : s->at + 2;
 }
 
+/* Moves behind the closing quote. A quote or backslash behind a backslash does not end the
+ * string. */
 static void skip_string(struct scanner *s)
 {
     for (s->at++; s->at < s->end && *s->at != '"'; step(s))
@@ -59,6 +64,7 @@ static void skip_string(struct scanner *s)
         s->at++;
 }
 
+/* Moves over one blank or one comment; false if there is a token at this place. */
 static bool skip_blank(struct scanner *s)
 {
     if (*s->at == ' ' || *s->at == '\t' || *s->at == '\r' || *s->at == '\n' || *s->at == '\f')
@@ -72,7 +78,7 @@ static bool skip_blank(struct scanner *s)
     return true;
 }
 
-/* A name, a word such as true, or a number. */
+/* Moves over a name, a word such as true, or a number. Reports a whole number that is too long. */
 static void skip_word(struct scanner *s)
 {
     char *start = s->at;
@@ -81,15 +87,18 @@ static void skip_word(struct scanner *s)
     while (s->at < s->end && is_word(*s->at))
         s->at++;
     size_t n = (size_t)(s->at - start);
-    size_t sign = is_digit(*start) ? 0 : 1;
+    size_t sign = is_digit(*start) ? 0 : 1; /* a sign is no digit */
     if (!number || n - sign <= DIGITS_MAX || memchr(start, '.', n) != NULL)
         return;
     problems_add(s->problems, s->here, "the number %.*s is too large: nine digits at most",
                  n > 40 ? 40 : (int)n, start);
+    /* A small number takes its place, as libconfig needs one here. */
     memset(start, ' ', n);
     start[0] = '1';
 }
 
+/* @include: 1.5 and 1.7 look for the file in different folders. Any other @ is left to the
+ * parser. */
 static void skip_directive(struct scanner *s)
 {
     static const char include[] = "@include";
@@ -104,6 +113,8 @@ static void skip_directive(struct scanner *s)
     skip_line(s, true);
 }
 
+/* A comma counts as trailing if the very next token closes an array or a list; comments and blanks
+ * between the two are no tokens. */
 static void skip_punctuation(struct scanner *s)
 {
     if ((*s->at == ']' || *s->at == ')') && s->comma != NULL) {
@@ -134,6 +145,8 @@ static void skip_token(struct scanner *s)
     s->comma = NULL;
 }
 
+/* Only the first NUL byte is reported: a binary file has thousands. They are blanked because
+ * libconfig takes a C string and would not see the rest. */
 static void blank_nuls(char *text, size_t n, const char *file, struct problems *p)
 {
     struct where at = {file, 1};

@@ -11,8 +11,9 @@
 #include "conf/setting_item.h"
 #include "conf/setting_type.h"
 
-enum { KEY_MAX = 63 }; /* of what is compared for a hint, and of names */
+enum { KEY_MAX = 63 }; /* length of a name, and of keys that are compared for a hint */
 
+/* The value that the row is about. */
 static void *slot_of(const struct setting *s, void *base)
 {
     return (char *)base + s->offset;
@@ -25,7 +26,7 @@ void setting_put_path(struct buf *out, const struct config_setting_t *s)
     if (parent == NULL)
         return;
     setting_put_path(out, parent);
-    if (config_setting_name(s) == NULL) {
+    if (config_setting_name(s) == NULL) { /* an element of an array or a list has an index only */
         buf_printf(out, "[%d]", config_setting_index(s));
         return;
     }
@@ -39,7 +40,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How many insertions, deletions and exchanged letters lie between two short words. */
+/* The number of insertions, deletions and exchanged letters between two short words (Levenshtein
+ * distance), with one row of the table in memory. Longer words count as far apart. */
 static size_t distance(const char *a, const char *b)
 {
     size_t row[KEY_MAX + 1];
@@ -50,7 +52,7 @@ static size_t distance(const char *a, const char *b)
     for (size_t j = 0; j <= n; j++)
         row[j] = j;
     for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t corner = row[0]; /* of the row above */
+        size_t corner = row[0]; /* the value above and to the left of row[j] */
 
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
@@ -63,12 +65,14 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
+/* Reports a key that the table does not have, with the key that is meant if a typing error explains
+ * it: at most two letters differ, and fewer than half of the letters. */
 static void report_unknown(const struct setting_reader *r, const struct setting *table,
                            const config_setting_t *e)
 {
     const char *name = config_setting_name(e);
     const char *nearest = NULL;
-    size_t best = 3;
+    size_t best = 3; /* a key must be nearer than this */
     struct buf path = {0};
 
     for (; table->key != NULL; table++) {
@@ -88,6 +92,8 @@ static void report_unknown(const struct setting_reader *r, const struct setting 
     buf_free(&path);
 }
 
+/* Reports required settings that the group lacks. Those of a group inside the group have
+ * defaults. */
 static void report_missing(const struct setting_reader *r, const struct setting *table,
                            const config_setting_t *group)
 {
@@ -98,6 +104,8 @@ static void report_missing(const struct setting_reader *r, const struct setting 
     }
 }
 
+/* Names of clusters, watches, views and hooks: they are words in messages, in commands and in the
+ * paths of the control socket. libconfig would also take a "*" in a name. */
 static const char *name_fault(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -111,11 +119,13 @@ static const char *name_fault(const char *name)
     return NULL;
 }
 
+/* The array of a NAMED setting, or NULL if it has no elements yet. */
 static void *elements_of(const struct setting *s, void *base)
 {
     void *v = NULL;
 
-    memcpy(&v, slot_of(s, base), sizeof(v)); /* a pointer to some struct */
+    /* Of which struct the pointer is, only the table knows. */
+    memcpy(&v, slot_of(s, base), sizeof(v));
     return v;
 }
 
@@ -138,6 +148,7 @@ static struct conf_str *find_named(const struct setting *s, void *base, const ch
     return NULL;
 }
 
+/* Adds an element with all its defaults and that name, and returns it until the next call. */
 static void *append_named(const struct setting *s, void *base, struct where at, const char *name)
 {
     size_t n = (*count_of(s, base))++;
@@ -147,10 +158,13 @@ static void *append_named(const struct setting *s, void *base, struct where at, 
     memcpy(slot_of(s, base), &v, sizeof(v));
     memset(element, 0, s->named.size);
     setting_defaults(s->group, element);
+    /* The name is not in the table, so the defaults have not touched it. */
     *(struct conf_str *)element = (struct conf_str){at, mem_strdup(name)};
     return element;
 }
 
+/* Reads one named group into a new element. A name that an earlier file has taken is an error, even
+ * if the settings are the same: two files never share a hook. */
 static void read_named(const struct setting_reader *r, const struct setting *s, void *base,
                        const config_setting_t *e)
 {
@@ -194,6 +208,8 @@ static void read_group(const struct setting_reader *r, const struct setting *s, 
         setting_item_mismatch(r, e, "a group { }");
 }
 
+/* Reads one element by its row. Included files hold named groups only, so that single settings have
+ * one place: the main file (docs/design.md "Configuration"). */
 static void read_one(const struct setting_reader *r, const struct setting *s, void *base,
                      const config_setting_t *e)
 {
@@ -223,6 +239,7 @@ void setting_read(const struct setting_reader *r, const struct setting *table, v
     }
 }
 
+/* Writes the defaults of the table as a file would have them. */
 static void put_initial(struct buf *out, const struct setting *table)
 {
     for (; table->key != NULL; table++) {
@@ -236,7 +253,8 @@ static void put_initial(struct buf *out, const struct setting *table)
     }
 }
 
-/* What is required has no default: its string is "" until it is read. */
+/* A required setting has no default. Its string is "" until it is read, as conf_str.v is never
+ * NULL. */
 static void fill_required(const struct setting *table, void *base)
 {
     for (; table->key != NULL; table++)
@@ -251,6 +269,8 @@ void setting_defaults(const struct setting *table, void *base)
     struct buf text = {0};
     config_t config;
 
+    /* The defaults are read as a file is, so that one set of readers knows the forms of all values.
+     * A reader without a file gives them line 0. */
     put_initial(&text, table);
     config_init(&config);
     ensure(config_read_string(&config, buf_cstr(&text)) == CONFIG_TRUE);

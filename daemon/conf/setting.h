@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * setting - the engine behind the settings tables: reads a libconfig group into a struct, checks
- * types, ranges and names, fills in defaults; pure. A table ends with a row whose key is NULL.
+ * types, ranges and names, fills in defaults; pure. A struct setting is one row of a table; the
+ * table ends with a row whose key is NULL.
  */
 #ifndef CONF_SETTING_H
 #define CONF_SETTING_H
@@ -14,10 +15,10 @@
 
 struct config_setting_t;
 
-/* As long as any duration may be: 366 days. */
+/* The longest duration that any setting takes: 366 days (docs/design.md "Values"). */
 #define SETTING_YEAR_MS INT64_C(31622400000)
 
-/* What stands in the file, and the value struct of conf/where.h that it goes to. */
+/* The form of the text in the file, and the struct of conf/where.h that its value goes to. */
 enum setting_type {
     SETTING_STR,   /* conf_str; min and max count bytes */
     SETTING_BOOL,  /* conf_bool */
@@ -29,14 +30,14 @@ enum setting_type {
     SETTING_WORDS, /* conf_words; an array of some of words */
     SETTING_CODE,  /* conf_int; a string that code turns into a number, and put_code back */
     SETTING_LIST,  /* conf_list; an array of strings; min and max count them */
-    SETTING_INTS,  /* conf_ints; an array of whole numbers, none twice; min and max are theirs */
+    SETTING_INTS,  /* conf_ints; an array of distinct whole numbers; min and max bound each */
     SETTING_SPAN,  /* conf_span; an array of two durations */
     SETTING_MAP,   /* conf_map; a group of NAME = "value" */
-    SETTING_GROUP, /* a struct of its own, read by the table group */
-    SETTING_NAMED, /* a group of named groups, each read by the table group into one element */
+    SETTING_GROUP, /* a struct inside the struct, filled by the table group */
+    SETTING_NAMED, /* a group of named groups; the table group fills one element from each */
 };
 
-/* An array of elements, each of which begins with struct conf_str name. */
+/* The array of a NAMED setting. Each of its elements begins with struct conf_str name. */
 struct setting_named {
     size_t size;  /* bytes of one element */
     size_t count; /* offset of the size_t that counts them */
@@ -46,32 +47,35 @@ struct setting {
     const char *key;
     enum setting_type type;
     size_t offset; /* of the value (NAMED: of the pointer) in the struct that the table fills */
-    const char *initial;         /* the default exactly as a file would say it; NULL = required */
+    const char *initial;         /* the default, written as in a file; NULL = required */
     int64_t min, max;            /* inclusive; durations in ms, sizes in bytes */
     const char *const *words;    /* WORD, WORDS: NULL-terminated */
     const struct setting *group; /* GROUP, NAMED */
     struct setting_named named;  /* NAMED */
 
-    /* INT, MS, SIZE: a word that stands for 0, whatever the range ("off"); NULL = there is none. */
+    /* INT, MS, SIZE: a word that stands for 0 even outside of the range ("off"); NULL = none. */
     const char *zero;
 
-    /* It matters whether anybody wrote the value: setting_print() comments a default out. */
+    /* Whether the user wrote the value makes a difference, even if it equals the default: so
+     * setting_print() prints a default as a comment. */
     bool written_counts;
 
-    /* CODE: see conf/value.h; expects describes it for messages ("a signal such as \"TERM\""). */
+    /* CODE: the reader and printer, as in conf/value.h; expects describes the text for messages ("a
+     * signal such as \"TERM\""). */
     bool (*code)(const char *text, int64_t *out);
     void (*put_code)(struct buf *out, int64_t value);
     const char *expects;
 
-    /* One more rule for a string (STR unless empty, WORD, items of LIST, values of MAP) or a name
-     * (MAP): NULL if kept, else what follows `KEY: "TEXT" ` in the message. Values of MAP are never
-     * shown. */
+    /* One more rule for a string (STR unless empty, WORD, elements of LIST, values of MAP), and one
+     * for the names of a MAP. NULL if the text keeps the rule, otherwise the words behind
+     * `KEY: "TEXT" ` in the message. Messages never show values of a MAP: environment may hold
+     * secrets. */
     const char *(*check)(const char *text);
     const char *(*check_name)(const char *name);
 };
 
-/* One row: the member of ROW_STRUCT that has the name of the key, its default, and what the type
- * needs. */
+/* One row: the member of ROW_STRUCT that has the name of the key, its default, and the further
+ * members of struct setting that its type needs. */
 #define SETTING_ROW(kind, member, ...)                                                  \
     {                                                                                   \
         .key = #member, .type = SETTING_##kind, .offset = offsetof(ROW_STRUCT, member), \
@@ -83,20 +87,21 @@ struct setting {
 /* One file being read. */
 struct setting_reader {
     const char *file;
-    const char *main_file; /* NULL = this is it; else only NAMED settings may stand at the top */
+    const char *main_file; /* NULL = file is the main file; else only NAMED settings at the top */
     struct problems *problems;
 };
 
-/* Sets every value of base, a zeroed struct, to its default. A bad default is a bug: it aborts. */
+/* Sets every value of base, a zeroed struct, to its default. A default that the table's own rules
+ * refuse is a bug of the program: it panics. setting_fini() frees the values. */
 void setting_defaults(const struct setting *table, void *base);
 
-/* Reads the members of a group into base, which holds defaults or earlier files' values, and
- * reports whatever is wrong. A value that is refused keeps its default, but has the place of the
- * refused text. */
+/* Reads the members of a group into base, which holds defaults or values of earlier files, and
+ * reports all problems. A value that is refused stays as it was, but gets the place of the refused
+ * text, so that problems_has() finds it. */
 void setting_read(const struct setting_reader *r, const struct setting *table, void *base,
                   const struct config_setting_t *group);
 
-/* Frees all values of base. */
+/* Frees all that the values of base own, but not base itself. */
 void setting_fini(const struct setting *table, void *base);
 
 /* Appends the dotted path of a setting: "hooks.print.command[0]". */

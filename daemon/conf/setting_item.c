@@ -70,6 +70,7 @@ bool setting_item_passes(const struct setting_reader *r, const struct setting *s
 
     if (wrong == NULL)
         return true;
+    /* Values of a MAP may be secrets, such as those of environment. */
     if (s->type == SETTING_MAP)
         setting_item_report(r, e, ": the value %s", wrong);
     else
@@ -77,15 +78,16 @@ bool setting_item_passes(const struct setting_reader *r, const struct setting *s
     return false;
 }
 
-/* What a message says of the row's word for 0; the caller frees it. */
+/* The words of a message for the row's word for 0, or ""; the caller frees them. */
 static char *or_zero(const struct setting *s)
 {
     return s->zero != NULL ? mem_printf(", or \"%s\"", s->zero) : mem_strdup("");
 }
 
+/* Is the element the row's word for 0, such as "off"? */
 static bool is_zero(const struct setting *s, const struct config_setting_t *e)
 {
-    const char *text = config_setting_get_string(e); /* NULL if it is none */
+    const char *text = config_setting_get_string(e); /* NULL if e is no string */
 
     return s->zero != NULL && text != NULL && strcmp(text, s->zero) == 0;
 }
@@ -98,6 +100,8 @@ bool setting_item_whole(const struct setting_reader *r, const struct setting *s,
     int64_t n = number ? config_setting_get_int64(e) : 0;
     char *zero = or_zero(s);
     char *expected = mem_printf("a whole number without quotes%s", zero);
+    /* The word for 0 counts even if 0 is out of the range: 0 itself never switches a setting off
+     * (docs/design.md "Values"). */
     bool ok = is_zero(s, e) || (number && n >= s->min && n <= s->max);
 
     if (ok)
@@ -112,7 +116,7 @@ bool setting_item_whole(const struct setting_reader *r, const struct setting *s,
     return ok;
 }
 
-/* A kind of quantity that is written as a number and a unit. */
+/* A kind of quantity that is written as a number and a unit: durations and sizes. */
 struct quantity {
     bool (*read)(const char *text, uint64_t *out);
     void (*put)(struct buf *out, uint64_t n);
@@ -120,7 +124,8 @@ struct quantity {
     const char *wrong; /* behind the refused text */
 };
 
-/* Reads text; true if it keeps the range too. Else tail has what to say behind it. */
+/* Reads the text; true if it is a quantity within the range. Otherwise tail gets the words that a
+ * message puts behind the text. */
 static bool read_quantity(const struct setting *s, const struct quantity *q, const char *text,
                           uint64_t *out, struct buf *tail)
 {
@@ -137,6 +142,7 @@ static bool read_quantity(const struct setting *s, const struct quantity *q, con
     return false;
 }
 
+/* Reads a quantity, or the word for 0; false after a report. */
 static bool quantity(const struct setting_reader *r, const struct setting *s,
                      const config_setting_t *e, const struct quantity *q, uint64_t *out)
 {
@@ -177,6 +183,7 @@ bool setting_item_size(const struct setting_reader *r, const struct setting *s,
     return quantity(r, s, e, &size, out);
 }
 
+/* The index of the text in words, or -1. */
 static int index_of(const char *const *words, const char *text)
 {
     for (int i = 0; words[i] != NULL; i++)

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * setting_item - one scalar as it stands in a file: its text, place and meaning, and the messages
- * when it is not what it should be; pure.
+ * when it is wrong; pure.
  */
 #ifndef CONF_SETTING_ITEM_H
 #define CONF_SETTING_ITEM_H
 
 #include "conf/setting.h"
 
-/* Where the element stands. */
+/* The place of the element. While defaults are read there is no file: line 0. */
 struct where setting_item_place(const struct setting_reader *r, const struct config_setting_t *e);
 
-/* Reports the dotted path of the element and the text right behind it, at its line. */
+/* Adds a problem at the line of the element: its dotted path, and the text right behind that. */
 void setting_item_report(const struct setting_reader *r, const struct config_setting_t *e,
                          const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Reports that the element is not what was expected ("a group"). */
+/* Reports that the element has the wrong type; expected is the right one ("a group { }"). */
 void setting_item_mismatch(const struct setting_reader *r, const struct config_setting_t *e,
                            const char *expected);
 
-/* The bytes of a string, borrowed from libconfig; NULL after a report if it is none. */
+/* The bytes of a string, borrowed from libconfig; NULL after a report if e is no string. */
 const char *setting_item_text(const struct setting_reader *r, const struct setting *s,
                               const struct config_setting_t *e, const char *expected);
 
-/* Does the row's own rule hold for the text? Reports if not. */
+/* Does the text keep the row's own rule (check)? Reports if not. */
 bool setting_item_passes(const struct setting_reader *r, const struct setting *s,
                          const struct config_setting_t *e, const char *text);
 

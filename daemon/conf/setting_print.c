@@ -11,9 +11,9 @@
 #include "base/panic.h"
 #include "conf/value.h"
 
-enum { STEP = 2 };
+enum { STEP = 2 }; /* more spaces before each line of a group inside a group */
 
-/* As libconfig reads it back; bytes beyond ASCII stand for themselves. */
+/* Appends a string in quotes, escaped as libconfig reads it; bytes beyond ASCII are not escaped. */
 static void put_string(struct buf *out, const char *text)
 {
     static const char plain[] = "\"\\\n\r\t";
@@ -56,7 +56,9 @@ static void put_int(const struct setting *s, const void *slot, struct buf *out)
         buf_printf(out, "%" PRId64, n);
 }
 
-/* The shortest text that means this number; with a point, so that it is none of the whole ones. */
+/* Appends the shortest text that gives this number when it is read: 17 digits always do, 15
+ * usually. The text has a point or an exponent, so that libconfig reads a number and no whole
+ * number. */
 static void put_num(const struct setting *s, const void *slot, struct buf *out)
 {
     double x = ((const struct conf_num *)slot)->v;
@@ -66,7 +68,7 @@ static void put_num(const struct setting *s, const void *slot, struct buf *out)
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, x);
         double back = strtod(text, NULL);
-        if (!(back < x) && !(back > x))
+        if (!(back < x) && !(back > x)) /* equal; the compiler warns of == between numbers */
             break;
     }
     buf_puts(out, text);
@@ -106,10 +108,11 @@ static void put_word(const struct setting *s, const void *slot, struct buf *out)
     put_string(out, s->words[((const struct conf_word *)slot)->v]);
 }
 
+/* Words come in the order of their bits, whatever the order in the file was. */
 static void put_words(const struct setting *s, const void *slot, struct buf *out)
 {
     unsigned mask = ((const struct conf_words *)slot)->v;
-    const char *before = "[ ";
+    const char *before = "[ "; /* min is 1, so there is at least one word */
 
     for (unsigned i = 0; s->words[i] != NULL; i++) {
         if ((mask & 1u << i) == 0)
@@ -177,6 +180,7 @@ static void put_map(const struct setting *s, const void *slot, struct buf *out)
     buf_puts(out, "}");
 }
 
+/* The printer for each kind of value; GROUP and NAMED have none. */
 static void (*const puts_of[])(const struct setting *s, const void *slot, struct buf *out) = {
     [SETTING_STR] = put_str,   [SETTING_BOOL] = put_bool,   [SETTING_INT] = put_int,
     [SETTING_NUM] = put_num,   [SETTING_MS] = put_ms,       [SETTING_SIZE] = put_size,
@@ -202,12 +206,14 @@ static void put_close(struct buf *out, int indent)
     buf_puts(out, "};\n");
 }
 
+/* Appends all elements of a NAMED setting as groups. */
 static void put_named(const struct setting *s, const char *base, int indent, struct buf *out)
 {
     const char *v = NULL;
     size_t n = 0;
 
-    memcpy(&v, base + s->offset, sizeof(v)); /* a pointer to some struct */
+    /* Of which struct the pointer is, only the table knows. */
+    memcpy(&v, base + s->offset, sizeof(v));
     memcpy(&n, base + s->named.count, sizeof(n));
     for (size_t i = 0; i < n; i++) {
         const char *element = v + i * s->named.size;
@@ -218,6 +224,8 @@ static void put_named(const struct setting *s, const char *base, int indent, str
     }
 }
 
+/* Appends one setting. A default of a setting with written_counts becomes a comment: if it were
+ * read as written, it would mean something else. */
 static void put_value(const struct setting *s, const void *slot, int indent, struct buf *out)
 {
     bool written = ((const struct where *)slot)->line > 0;
@@ -248,6 +256,7 @@ void setting_print(const struct setting *table, const void *base, int indent, st
     }
 }
 
+/* Values are compared as text, so that the place in the file makes no difference. */
 static void put_changed(const struct setting *s, const void *slot, const void *initial,
                         const char *prefix, struct buf *out)
 {
@@ -263,6 +272,7 @@ static void put_changed(const struct setting *s, const void *slot, const void *i
     buf_free(&before);
 }
 
+/* prefix is the dotted path before the keys of this table. */
 static void put_all_changed(const struct setting *table, const char *base, const char *defaults,
                             const char *prefix, struct buf *out)
 {

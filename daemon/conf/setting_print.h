@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * setting_print - writes what a settings table has filled in as a file that, read again, fills in
- * the same; pure.
+ * setting_print - writes the values that a settings table has filled in as a file that gives the
+ * same values when it is read again; pure.
  */
 #ifndef CONF_SETTING_PRINT_H
 #define CONF_SETTING_PRINT_H
 
 #include "conf/setting.h"
 
-/* Appends every setting of base, defaults included, one to a line and indented by so many
- * spaces. */
+/* Appends every setting of base, defaults included, one on each line, indented by so many spaces.
+ * Of a NAMED setting all elements are printed. */
 void setting_print(const struct setting *table, const void *base, int indent, struct buf *out);
 
-/* Appends what of base differs from defaults, a struct that setting_defaults() has filled in: a line
- * for each, of dotted names, in the order of the table. So a setting that a later release adds leaves
- * the text as it is. For comparing, not for reading back; without NAMED settings. */
+/* Appends the settings of base that differ from defaults, a struct that setting_defaults() has
+ * filled in: a line with the dotted name and the value of each, in the order of the table. As
+ * defaults are left out, a setting that a later release adds does not change the text. The text is
+ * for comparing, not for reading back. The table must have no NAMED settings. */
 void setting_print_changed(const struct setting *table, const void *base, const void *defaults,
                            struct buf *out);
 

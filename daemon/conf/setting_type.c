@@ -20,7 +20,7 @@ static void read_str(const struct setting_reader *r, const struct setting *s, vo
 
     if (text == NULL)
         return;
-    int64_t n = (int64_t)strlen(text);
+    int64_t n = (int64_t)strlen(text); /* 0 is allowed unless min says otherwise: "" is not set */
     if (n < s->min) {
         setting_item_report(r, e, " must not be empty");
     } else if (s->max > 0 && n > s->max) {
@@ -55,6 +55,7 @@ static void read_int(const struct setting_reader *r, const struct setting *s, vo
         ((struct conf_int *)slot)->v = n;
 }
 
+/* A number may stand without a point: 2 is as good as 2.0. */
 static void read_num(const struct setting_reader *r, const struct setting *s, void *slot,
                      const config_setting_t *e)
 {
@@ -107,7 +108,7 @@ static void read_code(const struct setting_reader *r, const struct setting *s, v
         setting_item_report(r, e, ": \"%.40s\" is not %s", text, s->expects);
 }
 
-/* Is e an array or a list? Reports if not. */
+/* Is e an array [ ] or a list ( )? Reports if not. libconfig knows both, and users mix them up. */
 static bool is_array(const struct setting_reader *r, const config_setting_t *e, const char *expects)
 {
     int type = config_setting_type(e);
@@ -118,7 +119,8 @@ static bool is_array(const struct setting_reader *r, const config_setting_t *e, 
     return ok;
 }
 
-/* Is e an array or a list of as many elements as the row allows? How many, or -1 after a report. */
+/* The number of elements if e is an array or a list with as many elements as the row allows; -1
+ * after a report. */
 static int length_of(const struct setting_reader *r, const struct setting *s,
                      const config_setting_t *e, const char *expects)
 {
@@ -135,6 +137,8 @@ static int length_of(const struct setting_reader *r, const struct setting *s,
     return -1;
 }
 
+/* A word that is given twice counts once. One bad word leaves the old value, but all bad words are
+ * reported. */
 static void read_words(const struct setting_reader *r, const struct setting *s, void *slot,
                        const config_setting_t *e)
 {
@@ -162,6 +166,7 @@ static void fini_list(void *slot)
     free(list->v);
 }
 
+/* Appends the string of one element if it is good. */
 static void append_item(const struct setting_reader *r, const struct setting *s,
                         struct conf_list *list, const config_setting_t *e)
 {
@@ -183,6 +188,8 @@ static void read_list(const struct setting_reader *r, const struct setting *s, v
         new.v = mem_array((size_t)n, sizeof(*new.v));
     for (int i = 0; i < n; i++)
         append_item(r, s, &new, config_setting_get_elem(e, (unsigned)i));
+    /* One bad element spoils the list: a hook with half of its arguments would do something
+     * else. */
     if (new.n < (size_t)n) {
         fini_list(&new);
         return;
@@ -204,6 +211,7 @@ static bool holds(const struct conf_ints *ints, int64_t n)
     return false;
 }
 
+/* Appends the number of one element if it is good and new. */
 static void append_int(const struct setting_reader *r, const struct setting *s,
                        struct conf_ints *ints, const config_setting_t *e)
 {
@@ -217,6 +225,7 @@ static void append_int(const struct setting_reader *r, const struct setting *s,
         ints->v[ints->n++] = (struct conf_int){setting_item_place(r, e), n};
 }
 
+/* As read_list(); min and max of the row bound the numbers here, not how many there are. */
 static void read_ints(const struct setting_reader *r, const struct setting *s, void *slot,
                       const config_setting_t *e)
 {
@@ -269,6 +278,7 @@ static void fini_map(void *slot)
     free(map->v);
 }
 
+/* Appends one NAME = "value" if name and value are good; libconfig lets no name stand twice. */
 static void append_pair(const struct setting_reader *r, const struct setting *s,
                         struct conf_map *map, const config_setting_t *e)
 {
@@ -309,7 +319,7 @@ static void read_map(const struct setting_reader *r, const struct setting *s, vo
 static const struct {
     void (*read)(const struct setting_reader *r, const struct setting *s, void *slot,
                  const config_setting_t *e);
-    void (*fini)(void *slot); /* NULL = owns nothing */
+    void (*fini)(void *slot); /* NULL = a value of this type owns no memory */
 } types[] = {
     [SETTING_STR] = {read_str,   fini_str },
       [SETTING_BOOL] = {read_bool,  NULL     },
@@ -331,6 +341,8 @@ void setting_type_read(const struct setting_reader *r, const struct setting *s, 
 {
     ensure((size_t)s->type < ARRAY_LEN(types));
     types[s->type].read(r, s, slot, e);
+    /* Behind the reader, which may have replaced the whole value. A refused value gets the place,
+     * too, for problems_has(). */
     *(struct where *)slot = setting_item_place(r, e);
 }
 

@@ -7,8 +7,8 @@
 
 #include "conf/setting.h"
 
-/* Reads the element into the value at slot, of any type but GROUP and NAMED; reports what is wrong
- * and then keeps the old value. Sets the place in both cases. */
+/* Reads the element into the value at slot, of any type except GROUP and NAMED. A bad element is
+ * reported and leaves the old value. Sets the place in both cases. */
 void setting_type_read(const struct setting_reader *r, const struct setting *s, void *slot,
                        const struct config_setting_t *e);
 

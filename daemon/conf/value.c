@@ -18,6 +18,7 @@ static const struct amount_unit sizes[] = {
     {"GiB", 1073741824},
 };
 
+/* Signals that programs use to end or to reload. */
 static const struct {
     const char *name;
     int number;
@@ -53,6 +54,7 @@ bool value_signal(const char *text, int64_t *out)
     return false;
 }
 
+/* At most 0777: no set-user-ID, set-group-ID or sticky bit for an output file or from a umask. */
 bool value_umask(const char *text, int64_t *out)
 {
     size_t n = strspn(text, "01234567");

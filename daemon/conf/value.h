@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * value - the texts that stand for sizes, signals and modes (docs/design.md "Values"; durations:
- * base/amount); pure. Each reader returns false, and leaves *out alone, for anything else.
+ * base/amount); pure. Each reader returns false, and leaves *out alone, for any text that is not of
+ * the form which its comment shows.
  */
 #ifndef CONF_VALUE_H
 #define CONF_VALUE_H
@@ -30,10 +31,10 @@ void value_put_size(struct buf *out, uint64_t bytes);
 /* Appends the name of a signal that value_signal() gave. */
 void value_put_signal(struct buf *out, int64_t number);
 
-/* Appends a mode in four octal digits. */
+/* Appends a mode in four octal digits, as value_umask() reads it. */
 void value_put_umask(struct buf *out, int64_t mode);
 
-/* Appends a percentage. */
+/* Appends a percentage with its sign, as value_percent() reads it. */
 void value_put_percent(struct buf *out, int64_t percent);
 
 #endif

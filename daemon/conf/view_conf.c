@@ -15,6 +15,8 @@ const struct setting view_conf_settings[] = {
 };
 #undef ROW_STRUCT
 
+/* One setting that names a watch. "" is a required setting that is missing, which is reported
+ * already. */
 static void check_watch(const struct conf *c, const struct conf_view *v, const char *key,
                         const struct conf_str *name, struct problems *p)
 {
@@ -30,6 +32,7 @@ static void check_watch(const struct conf *c, const struct conf_view *v, const c
 
 void view_conf_check(const struct conf *c, const struct conf_view *v, struct problems *p)
 {
+    /* Names of watches and views share one space, as `sources` of a hook takes both. */
     const struct conf_watch *twin = conf_find_watch(c, v->name.v);
 
     if (twin != NULL)

@@ -11,8 +11,8 @@
 /* The table that fills a struct conf_view. */
 extern const struct setting view_conf_settings[];
 
-/* Reports a name that a watch has, too, and watches that are not there. Whether they are of the
- * right resources only the cache can say: app/check.h. */
+/* Reports a name that a watch has, too, and names of watches that do not exist. Whether the watches
+ * have the right resources only the cache can say: app/check.h asks it. */
 void view_conf_check(const struct conf *c, const struct conf_view *view, struct problems *p);
 
 #endif

@@ -26,7 +26,9 @@ static const char *namespace_fault(const char *text)
     return NULL;
 }
 
-/* What may stand in the path of a request. */
+/* The name of an object becomes a part of the path of a request, so it must stay one component of
+ * that path. Names are not checked further: some resources have names with ":" and capital
+ * letters. */
 static const char *name_fault(const char *text)
 {
     if (text[0] == '\0' || strcmp(text, ".") == 0 || strcmp(text, "..") == 0 ||
@@ -35,6 +37,7 @@ static const char *name_fault(const char *text)
     return NULL;
 }
 
+/* An element of match; kube/shape parses it later. */
 static const char *match_fault(const char *text)
 {
     const char *wrong = check_filled(text);
@@ -42,6 +45,7 @@ static const char *match_fault(const char *text)
     return wrong != NULL ? wrong : check_variables(text);
 }
 
+/* Reads guard.relist_deletes: a percentage or "off". */
 static bool read_share(const char *text, int64_t *out)
 {
     if (strcmp(text, "off") != 0)
@@ -50,6 +54,7 @@ static bool read_share(const char *text, int64_t *out)
     return true;
 }
 
+/* Appends guard.relist_deletes as read_share() reads it. */
 static void put_share(struct buf *out, int64_t share)
 {
     if (share == CONF_GUARD_OFF)
@@ -58,6 +63,7 @@ static void put_share(struct buf *out, int64_t share)
         value_put_percent(out, share);
 }
 
+/* tests/lint/settings.py compares keys and defaults with config/informerd.conf. */
 #define ROW_STRUCT struct conf_guard
 static const struct setting guard_settings[] = {
     SETTING_ROW(CODE, relist_deletes, SETTING_DEFAULT("\"50%\""), .code = read_share,
@@ -93,6 +99,8 @@ const struct setting watch_conf_settings[] = {
 };
 #undef ROW_STRUCT
 
+/* A watch need not name the cluster if there is only one. With none, check_all() in conf/conf.c
+ * reports that once for all watches. */
 static void check_cluster(const struct conf *c, struct conf_watch *w, struct problems *p)
 {
     if (w->cluster.v[0] != '\0') {
@@ -108,6 +116,7 @@ static void check_cluster(const struct conf *c, struct conf_watch *w, struct pro
     }
 }
 
+/* "*" beside a namespace would bring the objects of that namespace twice. */
 static void check_all_alone(const struct conf_watch *w, struct problems *p)
 {
     for (size_t i = 0; w->namespaces.n > 1 && i < w->namespaces.n; i++) {
@@ -119,8 +128,9 @@ static void check_all_alone(const struct conf_watch *w, struct problems *p)
     }
 }
 
-/* Secrets of the core group, however kubectl would take them: NAME or NAME.VERSION. (kube/resource
- * cannot be asked from here). */
+/* Is the resource Secrets of the core group, in any form that kubectl takes: NAME or NAME.VERSION.
+ * with the singular, the plural or the kind as NAME? kube/resource would know, but conf may not
+ * include it (ARCHITECTURE.md "Layers"). */
 static bool is_secrets(const char *resource)
 {
     static const char plural[] = "secrets";
@@ -128,6 +138,7 @@ static bool is_secrets(const char *resource)
     size_t all = strlen(resource);
     bool core = resource[n] == '\0' || resource[all - 1] == '.';
 
+    /* "secrets" or "secret": the plural less its last letter. */
     return core && (n == strlen(plural) || n == strlen(plural) - 1) &&
            strncasecmp(resource, plural, n) == 0;
 }
@@ -137,6 +148,8 @@ void watch_conf_check(const struct conf *c, struct conf_watch *w, struct problem
     char *namespaces = mem_printf("watches.%s.namespaces", w->name.v);
     char *names = mem_printf("watches.%s.names", w->name.v);
 
+    /* Contents of Secrets are on disk only if the user asks for that (docs/design.md
+     * "Security"). */
     if (w->persist.at.line == 0 && is_secrets(w->resource.v))
         w->persist.v = CONF_PERSIST_DIGEST;
     check_cluster(c, w, p);

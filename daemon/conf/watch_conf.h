@@ -11,8 +11,9 @@
 /* The table that fills a struct conf_watch. */
 extern const struct setting watch_conf_settings[];
 
-/* Fills in the only cluster of c if the watch names none, and how its resource is kept unless that is
- * set; reports what only several settings together show. */
+/* If the watch names no cluster, fills in the only one of c. If persist is not set, fills in its
+ * default for the resource of the watch. Reports problems that only several settings together
+ * show. */
 void watch_conf_check(const struct conf *c, struct conf_watch *watch, struct problems *p);
 
 #endif

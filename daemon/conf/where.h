@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * where - the place in the files that a configured value comes from, and the kinds of values;
- * pure. Each value begins with its place; line 0 = nobody wrote it, it is the default.
+ * pure. Each value begins with its place; line 0 means that the user did not write the value: it is
+ * the default.
  */
 #ifndef CONF_WHERE_H
 #define CONF_WHERE_H

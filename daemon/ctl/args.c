@@ -88,8 +88,8 @@ static const struct option {
     {"version", 'V',  false, set_version},
 };
 
-/* The option that a word is; *value is what is joined to it ("--socket=X", "-ojson"), NULL =
- * nothing. */
+/* The option that a word names, or NULL. *value is the value in the same word ("--socket=X",
+ * "-ojson"); NULL = it has none. */
 static const struct option *find(const char *word, const char **value)
 {
     *value = NULL;
@@ -109,7 +109,7 @@ static const struct option *find(const char *word, const char **value)
     return NULL;
 }
 
-/* The option at argv[*i], and its value behind it. */
+/* Sets the option at argv[*i]. If its value is the next word, *i moves on to that. */
 static enum err_kind take_option(struct args *a, int argc, const char *const *argv, int *i,
                                  struct err *err)
 {
@@ -129,6 +129,7 @@ static enum err_kind take_option(struct args *a, int argc, const char *const *ar
     return option->set(a, value, err);
 }
 
+/* Whether a command takes the options is not known here: ctl/command checks that. */
 enum err_kind args_parse(struct args *a, int argc, const char *const *argv, struct err *err)
 {
     bool words_only = false;

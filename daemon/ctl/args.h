@@ -17,11 +17,11 @@ enum { ARGS_WORDS = 4 };
 
 enum args_output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_NAME, OUTPUT_JSON };
 
-/* Strings are those of argv. */
+/* The strings are borrowed from argv. */
 struct args {
     const char *socket;
     enum args_output output;
-    const char *timeout; /* as it was written; NULL = not given */
+    const char *timeout; /* as the user wrote it; NULL = not given */
     uint64_t timeout_ms;
     bool wait;
     bool follow;
@@ -31,7 +31,8 @@ struct args {
     size_t word_count;
 };
 
-/* ERR_CONFIG: an unknown option, one without its value, too many words. */
+/* Overwrites *a with the options and words of argv; argv[0] is skipped. "--" ends the options.
+ * ERR_CONFIG: an unknown option, a missing, wrong or needless value, too many words. */
 enum err_kind args_parse(struct args *a, int argc, const char *const *argv,
                          struct err *err) MUST_CHECK;
 

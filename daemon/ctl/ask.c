@@ -6,6 +6,7 @@
 #include "ctl/reader.h"
 #include "ctl/units.h"
 
+/* The daemon explains a refusal in {"error":"..."}. The text may quote names of the cluster. */
 static void on_error_leaf(void *arg, const struct leaf *leaf)
 {
     if (reader_leads(leaf, 0, "error"))
@@ -17,6 +18,7 @@ enum command_exit ask_refused(const struct client_reply *reply, struct buf *comp
     struct err err = {0};
     size_t before = complaint->len;
 
+    /* A body without that text is not the daemon's: the status is all that there is to say. */
     if (reader_scan(buf_str(&reply->body), on_error_leaf, complaint, &err) != ERR_OK ||
         complaint->len == before)
         buf_printf(complaint, "the daemon answered with status %d", reply->status);
@@ -40,7 +42,7 @@ enum command_exit ask_daemon(const struct args *a, const struct ask *what, struc
     *json = (struct buf){0};
     if (kind != ERR_OK)
         return ask_failed(&err, complaint);
-    if (reply.status == 200 || reply.status == 202) {
+    if (reply.status == 200 || reply.status == 202) { /* 202: the action has begun */
         *json = reply.body;
         return EXIT_FINE;
     }

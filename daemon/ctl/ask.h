@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask - one question to the daemon of a command line, with what is said when it comes to nothing.
+ * ask - one request to the daemon, and the message for the user when it fails; driver.
  */
 #ifndef CTL_ASK_H
 #define CTL_ASK_H
@@ -12,25 +12,27 @@
 struct args;
 struct client_reply;
 
-/* What the daemon is asked. */
+/* A request to the daemon; both strings are borrowed. */
 struct ask {
     const char *method;
     const char *target;
 };
 
-/* EXIT_FINE: *json is the answer. Otherwise complaint has got a line that says why. *json is
- * overwritten and the caller's, to be freed. */
+/* Sends a request and waits for the answer. EXIT_FINE (status 200 or 202): *json is the answer.
+ * Otherwise a line in complaint says why. *json is overwritten; the caller frees it. */
 enum command_exit ask_daemon(const struct args *a, const struct ask *what, struct buf *json,
                              struct buf *complaint) MUST_CHECK;
 
-/* Complains in the daemon's own words about a status that is none of success; returns the exit
- * code. */
+/* The daemon has refused the request: appends the daemon's own text to complaint, and returns the
+ * exit code, which is EXIT_NOT_ALLOWED for status 403 and EXIT_NO for others. */
 enum command_exit ask_refused(const struct client_reply *reply, struct buf *complaint);
 
-/* Complains that the daemon could not be asked; returns the exit code. */
+/* No answer came: appends the reason to complaint, and returns EXIT_NOT_ALLOWED or
+ * EXIT_UNREACHABLE. */
 enum command_exit ask_failed(const struct err *why, struct buf *complaint);
 
-/* Complains about an answer that cannot be read; returns the exit code. */
+/* The answer cannot be read: appends that to complaint, and returns EXIT_UNREACHABLE, as another
+ * program than informerd may have answered. */
 enum command_exit ask_unreadable(const struct args *a, const struct err *why,
                                  struct buf *complaint);
 

@@ -15,17 +15,20 @@
 
 enum { TIMEOUT_S = 30, RECV_BYTES = 65536 };
 
+/* Limits, so that another program at the socket cannot fill the memory. */
 static const struct http_limits limits = {
     .head_bytes = 65536,
     .body_bytes = UINT64_C(1) << 30,
 };
 
-/* Of errno, in a program with one thread. */
+/* The text of errno. The program has one thread. */
 static const char *reason(void)
 {
     return strerror(errno); /* NOLINT(concurrency-mt-unsafe) */
 }
 
+/* The errors that a user meets get their own text, with the advice. EAGAIN is how a unix socket
+ * says that its queue of connections is full. */
 static enum err_kind connect_error(struct err *err, const char *path)
 {
     switch (errno) {
@@ -48,7 +51,8 @@ static enum err_kind connect_error(struct err *err, const char *path)
     }
 }
 
-/* The timeouts bound connect() too. */
+/* The timeouts are set before connect(), as they bound it, too: a daemon that hangs accepts no
+ * connection. */
 static enum err_kind open_socket(const char *path, int *fd, struct err *err)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -69,6 +73,7 @@ static enum err_kind open_socket(const char *path, int *fd, struct err *err)
     return err->kind;
 }
 
+/* EAGAIN is a timeout of the socket here, as the socket blocks. */
 static enum err_kind io_error(struct err *err, const char *path)
 {
     if (errno == EAGAIN)
@@ -112,9 +117,9 @@ static void on_end(void *arg)
     (void)arg;
 }
 
-/* n = 0: the peer has closed. */
-static enum err_kind list_watch(struct http_in *in, const char *path, struct str bytes,
-                                struct err *err)
+/* Gives received bytes to the HTTP parser; no bytes: the daemon has closed the connection. */
+static enum err_kind feed_pieces(struct http_in *in, const char *path, struct str bytes,
+                                 struct err *err)
 {
     enum err_kind kind;
 
@@ -135,7 +140,7 @@ static enum err_kind receive(int fd, const char *path, struct http_in *in, struc
     } while (n < 0 && errno == EINTR);
     if (n < 0)
         return io_error(err, path);
-    return list_watch(in, path, str_of(bytes, (size_t)n), err);
+    return feed_pieces(in, path, str_of(bytes, (size_t)n), err);
 }
 
 static enum err_kind send_request(int fd, const char *path, const struct http_request *request,
@@ -179,27 +184,29 @@ enum err_kind client_ask(const char *path, const char *method, const char *targe
     return kind;
 }
 
-/* ---- Answers that go on */
+/* ---- Answers without end */
 
+/* ENOUGH: on_line wants no more lines. */
 enum following { FOLLOWING, FOLLOWING_ENOUGH, FOLLOWING_TOO_LONG };
 
 struct follow {
     enum following state;
     const struct client_lines *lines;
-    struct client_reply *api_error;
-    struct buf text; /* that is not handed out yet */
-    size_t seen;     /* bytes of it without a newline */
+    struct client_reply *refused;
+    struct buf text; /* received bytes that are no whole line yet; after a refusal its body */
+    size_t seen;     /* so many bytes of text were searched for a newline */
 };
 
 static bool on_follow_head(void *arg, const struct http_head *head)
 {
     struct follow *f = arg;
 
-    f->api_error->status = head->status;
+    f->refused->status = head->status;
     return true;
 }
 
-/* Hands out what is whole. */
+/* Hands out the whole lines of text. Bytes that were searched are not searched again: a long line
+ * comes in many pieces. */
 static void hand_out(struct follow *f)
 {
     size_t start = 0;
@@ -216,6 +223,8 @@ static void hand_out(struct follow *f)
     f->seen = f->text.len;
 }
 
+/* Checks the length before the bytes are kept, so a line without end costs no more memory than
+ * CLIENT_LINE_BYTES. False ends the parser with an error; follow_on() looks at the state first. */
 static bool on_follow_body(void *arg, const char *data, size_t n)
 {
     struct follow *f = arg;
@@ -225,12 +234,14 @@ static bool on_follow_body(void *arg, const char *data, size_t n)
         return false;
     }
     buf_append(&f->text, data, n);
-    if (f->api_error->status == 200)
+    if (f->refused->status == 200)
         hand_out(f);
     return f->state == FOLLOWING;
 }
 
-/* Waits for the daemon, as long as somebody reads what comes. */
+/* Waits without limit until the daemon sends something. False: the reader of out_fd is gone
+ * (POLLERR or POLLHUP); poll() ignores -1. A quiet daemon would else keep `informerctl events -f |
+ * head -1` alive for ever. */
 static bool wait_for_more(int fd, int out_fd)
 {
     struct pollfd p[2] = {
@@ -243,13 +254,15 @@ static bool wait_for_more(int fd, int out_fd)
     return p[1].revents == 0;
 }
 
+/* Until the head of the answer has come with status 200 the timeout holds, as for any request;
+ * after that the answer may be quiet for as long as nothing happens. */
 static enum err_kind follow_on(int fd, const char *path, struct http_in *in, struct follow *f,
                                struct err *err)
 {
     static const struct timeval none = {0};
     enum err_kind kind = ERR_OK;
 
-    while (kind == ERR_OK && !http_in_done(in) && f->api_error->status != 200)
+    while (kind == ERR_OK && !http_in_done(in) && f->refused->status != 200)
         kind = receive(fd, path, in, err);
     ensure(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
     while (kind == ERR_OK && !http_in_done(in)) {
@@ -262,7 +275,7 @@ static enum err_kind follow_on(int fd, const char *path, struct http_in *in, str
     if (f->state == FOLLOWING_TOO_LONG)
         return err_set(err, ERR_TOO_BIG, 0, "%s: a line is longer than %zu MiB", path,
                        CLIENT_LINE_BYTES >> 20);
-    if (kind == ERR_OK && f->api_error->status == 200)
+    if (kind == ERR_OK && f->refused->status == 200)
         return err_set(err, ERR_CLOSED, 0, "%s: informerd has ended the stream", path);
     return kind;
 }
@@ -271,7 +284,7 @@ static enum err_kind follow(int fd, const char *path, const struct http_request 
                             struct follow *f, struct err *err)
 {
     static const struct http_in_events events = {on_follow_head, on_follow_body, on_end};
-    static const struct http_limits endless = {.head_bytes = 65536};
+    static const struct http_limits endless = {.head_bytes = 65536}; /* no limit for the body */
     struct http_in *in = http_in_create(HTTP_IN_RESPONSE, &endless, &events, f);
     enum err_kind kind = send_request(fd, path, request, err);
 
@@ -282,21 +295,21 @@ static enum err_kind follow(int fd, const char *path, const struct http_request 
 }
 
 enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
-                            struct client_reply *api_error, struct err *err)
+                            struct client_reply *refused, struct err *err)
 {
     const struct http_request request = {
         .method = "GET", .target = target, .host = "localhost", .accept = "application/x-ndjson"};
-    struct follow f = {.lines = lines, .api_error = api_error};
+    struct follow f = {.lines = lines, .refused = refused};
     int fd = -1;
 
-    *api_error = (struct client_reply){0};
+    *refused = (struct client_reply){0};
     enum err_kind kind = open_socket(path, &fd, err);
     if (kind != ERR_OK)
         return kind;
     kind = follow(fd, path, &request, &f, err);
     close(fd);
-    if (kind == ERR_OK && api_error->status != 200)
-        api_error->body = f.text;
+    if (kind == ERR_OK && refused->status != 200)
+        refused->body = f.text;
     else
         buf_free(&f.text);
     return kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client - asks the control socket, one request on one connection; blocking, with a timeout but for
- * answers that go on.
+ * client - sends one request on one connection to the control socket; driver. It blocks, with a
+ * timeout, which only answers without end (client_follow()) do not have.
  */
 #ifndef CTL_CLIENT_H
 #define CTL_CLIENT_H
@@ -14,32 +14,35 @@
 
 struct client_reply {
     int status;
-    struct buf body; /* the caller's, to be freed */
+    struct buf body; /* the caller frees it */
 };
 
-/* Sends the daemon behind the socket at path a request without a body. *out is overwritten, on
- * errors empty. Errors: ERR_NOT_FOUND and ERR_REFUSED (no daemon there), ERR_FORBIDDEN, ERR_CONFIG
- * (path cannot be one), ERR_TIMEOUT (nothing for 30 s), ERR_IO, ERR_CLOSED, ERR_PROTOCOL,
- * ERR_TOO_BIG; the text names the socket and what to do. */
+/* Sends a request without a body to the daemon at the socket `path`, and waits for the answer. *out
+ * is overwritten; it is empty after an error. ERR_NOT_FOUND, ERR_REFUSED: no daemon is there.
+ * ERR_FORBIDDEN: the user may not open the socket. ERR_CONFIG: path is too long for a socket.
+ * ERR_TIMEOUT: nothing came for 30 s, or the daemon has too many clients. ERR_IO, ERR_CLOSED,
+ * ERR_PROTOCOL, ERR_TOO_BIG: as for any HTTP answer. The text names the socket and what to do. */
 enum err_kind client_ask(const char *path, const char *method, const char *target,
                          struct client_reply *out, struct err *err) MUST_CHECK;
 
-/* Longer lines end a stream: larger than any object that informerd takes. */
+/* A longer line ends the answer with an error: no object that informerd accepts makes a line as
+ * long as this. */
 #define CLIENT_LINE_BYTES ((size_t)64 * 1024 * 1024)
 
-/* Where the lines of an answer that goes on are handed to. */
+/* The receiver of the lines of an answer without end. */
 struct client_lines {
-    /* One as it has come, with its newline, borrowed. False: it is enough. */
+    /* Gets one line as it has come, with its newline, borrowed. False: no more lines are wanted. */
     bool (*on_line)(void *arg, struct str line);
     void *arg;
-    int out_fd; /* a pipe or socket: it is enough when its reader is gone, too; -1 = none */
+    int out_fd; /* a pipe or socket that on_line writes to: a reader that goes ends it; -1 = none */
 };
 
-/* Sends GET and hands out the lines of the answer for as long as they come; it may be quiet for
- * ever. ERR_OK: with refusal->status 200 it was enough; with any other refusal->body, the caller's
- * to be freed, says why. *refusal is overwritten. ERR_CLOSED: informerd has ended it. ERR_TOO_BIG:
- * a line. Other errors are those of client_ask(). */
+/* Sends a GET whose answer has no end, and calls on_line for each line that comes, however long the
+ * daemon is quiet. *refused is overwritten. ERR_OK with status 200: on_line has returned false,
+ * or the reader of out_fd is gone. ERR_OK with another status: the daemon has refused, and
+ * refused->body, which the caller frees, says why. ERR_CLOSED: informerd has ended the answer.
+ * ERR_TOO_BIG: a line is too long. Other errors are those of client_ask(). */
 enum err_kind client_follow(const char *path, const char *target, const struct client_lines *lines,
-                            struct client_reply *api_error, struct err *err) MUST_CHECK;
+                            struct client_reply *refused, struct err *err) MUST_CHECK;
 
 #endif

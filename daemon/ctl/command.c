@@ -16,6 +16,7 @@ static void put_status_target(struct buf *out, const struct args *a)
     buf_puts(out, "/v1/status");
 }
 
+/* The exit code says whether informerd is degraded in every output format, -o json as well. */
 static enum err_kind print_status(struct verb_call *c, struct err *err)
 {
     bool wide = c->args->output == OUTPUT_WIDE;
@@ -36,6 +37,7 @@ static void put_watches_target(struct buf *out, const struct args *a)
     buf_puts(out, "/v1/watches");
 }
 
+/* The answer has two groups of rows: the views come below the watches, where there are any. */
 static enum err_kind print_watches(struct verb_call *c, struct err *err)
 {
     const struct listing_look look = {
@@ -55,10 +57,10 @@ static void put_objects_target(struct buf *out, const struct args *a)
     verb_put_path(out, "sources", a->words[1], "objects", a->words[2]);
 }
 
-/* A member of the objects that are asked for. */
+/* A member that shows of which kind the objects of an answer are. */
 struct trait {
     const char *name;
-    size_t depth;
+    size_t depth; /* of the member: in an object, or in an object of an array */
     bool found;
 };
 
@@ -69,6 +71,8 @@ static void look_for_trait(void *arg, const struct leaf *leaf)
     t->found = t->found || (leaf->depth == t->depth && str_is(leaf->path[t->depth - 1], t->name));
 }
 
+/* A source is a watch or a view, and its objects need different columns. Only objects of a view
+ * have local_ready. */
 static enum err_kind print_objects(struct verb_call *c, struct err *err)
 {
     enum listing_rows rows = c->args->word_count > 2 ? LISTING_ONE : LISTING_ARRAY;
@@ -80,7 +84,7 @@ static enum err_kind print_objects(struct verb_call *c, struct err *err)
     return verb_put_rows(c, count.found ? &listing_endpoints : &listing_objects, rows, err);
 }
 
-/* What was done, for people. */
+/* Prints the result of an action: its text for people, or the daemon's answer. */
 static enum err_kind print_done(struct verb_call *c, const char *watch, const char *what)
 {
     if (c->args->output == OUTPUT_JSON)
@@ -98,7 +102,7 @@ static void put_relist_target(struct buf *out, const struct args *a)
 static enum err_kind print_relist(struct verb_call *c, struct err *err)
 {
     (void)err;
-    return print_done(c, c->args->words[1], "is listed anew");
+    return print_done(c, c->args->words[1], "is listed again");
 }
 
 static bool is_accept(const struct args *a)
@@ -106,6 +110,7 @@ static bool is_accept(const struct args *a)
     return strcmp(a->words[1], "accept") == 0;
 }
 
+/* The first argument must be the decision: `guard WATCH` gets the usage, not a request. */
 static bool fits_guard(const struct args *a)
 {
     return is_accept(a) || strcmp(a->words[1], "reject") == 0;
@@ -122,7 +127,7 @@ static enum err_kind print_guard(struct verb_call *c, struct err *err)
     (void)err;
     return print_done(c, c->args->words[2],
                       is_accept(c->args) ? "the next list is applied, whatever it says"
-                                         : "only a list is applied that the guard would not hold");
+                                         : "only a list that the guard would not hold is applied");
 }
 
 static const struct verb status_command = {
@@ -170,7 +175,7 @@ static const struct verb relist_command = {
 static const struct verb verify_command = {
     .name = "verify",
     .arguments = "WATCH [--timeout D]",
-    .help = "compares it with the server; changes nothing",
+    .help = "compares the cache with the server; changes nothing",
     .min = 1,
     .max = 1,
     .options = VERB_NAMES | VERB_TIMEOUT,
@@ -189,6 +194,7 @@ static const struct verb guard_command = {
     .print = print_guard,
 };
 
+/* In the order of the help text: first what exists, then hooks, then actions on watches. */
 static const struct verb *const commands[] = {
     &status_command,     &watches_command,     &get_command,          &command_hooks_stream,
     &command_hooks_list, &command_hooks_runs,  &command_hooks_why,    &command_hooks_input,
@@ -215,7 +221,7 @@ void command_put_help(struct buf *out)
              "  --socket PATH    control socket of informerd (" ARGS_SOCKET ")\n"
              "  --wait           run: waits until the runs have ended\n"
              "  --timeout D      verify, run --wait: how long to wait (2min)\n"
-             "  -f, --follow     events: goes on with what comes\n"
+             "  -f, --follow     events: follows new events\n"
              "  -o json          the daemon's own answer\n"
              "  -o name          one name or key a line\n"
              "  -o wide          more columns\n"
@@ -226,7 +232,8 @@ void command_put_help(struct buf *out)
              "64 usage; 77 not allowed.\n");
 }
 
-/* The option that was given and that the command does not have, or NULL. */
+/* The option that was given although the command does not have it, or NULL. Ignored silently, it
+ * would mislead the user. */
 static const char *foreign_option(const struct verb *v, const struct args *a)
 {
     const struct {
@@ -246,7 +253,7 @@ static const char *foreign_option(const struct verb *v, const struct args *a)
     return NULL;
 }
 
-/* False: the command does not take what a has; complaint says so. */
+/* Does the command take these arguments and options? If not, complaint says so. */
 static bool fits(const struct verb *command, const struct args *a, struct buf *complaint)
 {
     size_t n = a->word_count - 1;

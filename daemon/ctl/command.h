@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command - what informerctl can be told to do: asks the daemon, prints the answer.
+ * command - the commands of informerctl: each asks the daemon and prints the answer; driver.
  */
 #ifndef CTL_COMMAND_H
 #define CTL_COMMAND_H
@@ -18,11 +18,12 @@ enum command_exit {
     EXIT_NOT_ALLOWED = 77,
 };
 
-/* Runs the command that a names. What it has to say goes to out (for stdout) and complaint (for
- * stderr, without the name of the program). */
+/* Runs the command that a->words names. It appends its answer to out (for stdout), and complaints
+ * to complaint (for stderr, without the name of the program). Commands that go on write to stdout
+ * themselves. */
 enum command_exit command_run(const struct args *a, struct buf *out, struct buf *complaint);
 
-/* Appends how informerctl is used. */
+/* Appends the help text. */
 void command_put_help(struct buf *out);
 
 #endif

@@ -23,7 +23,7 @@ static enum err_kind print_hooks(struct verb_call *c, struct err *err)
 const struct verb command_hooks_list = {
     .name = "hooks",
     .arguments = "",
-    .help = "the hooks: what waits, runs, failed",
+    .help = "the hooks: keys that wait, runs, failures",
     .options = VERB_NAMES,
     .method = "GET",
     .put_target = put_hooks_target,
@@ -59,11 +59,13 @@ static void put_why_target(struct buf *out, const struct args *a)
     verb_put_path(out, "hooks", a->words[1], "why", a->words[2]);
 }
 
+/* Remarks below a table are for people only: -o json and -o name are read by programs. */
 static bool is_for_people(const struct verb_call *c)
 {
     return c->args->output != OUTPUT_JSON && c->args->output != OUTPUT_NAME;
 }
 
+/* The daemon lists the first keys only; left_out is the number of the others. */
 static void on_left_out(void *arg, const struct leaf *leaf)
 {
     uint64_t *left_out = arg;
@@ -87,7 +89,7 @@ static enum err_kind print_why(struct verb_call *c, struct err *err)
 const struct verb command_hooks_why = {
     .name = "why",
     .arguments = "HOOK [KEY]",
-    .help = "what it waits for",
+    .help = "what the hook or the key waits for",
     .min = 1,
     .max = 2,
     .options = VERB_NAMES,
@@ -111,7 +113,7 @@ static enum err_kind print_input(struct verb_call *c, struct err *err)
 const struct verb command_hooks_input = {
     .name = "input",
     .arguments = "HOOK [KEY]",
-    .help = "the JSON that it would get now",
+    .help = "the JSON that a run would get now",
     .min = 1,
     .max = 2,
     .method = "GET",
@@ -119,6 +121,7 @@ const struct verb command_hooks_input = {
     .print = print_input,
 };
 
+/* --timeout only limits the wait of --wait. */
 static bool fits_run(const struct args *a)
 {
     return a->wait || a->timeout == NULL;
@@ -127,7 +130,7 @@ static bool fits_run(const struct args *a)
 const struct verb command_hooks_run = {
     .name = "run",
     .arguments = "HOOK [KEY] [--wait]",
-    .help = "runs it now",
+    .help = "runs the hook now",
     .min = 1,
     .max = 2,
     .options = VERB_WAIT | VERB_TIMEOUT,
@@ -135,7 +138,8 @@ const struct verb command_hooks_run = {
     .run = order_run,
 };
 
-/* The command is the last word of the path. */
+/* pause and resume have the same paths, which end with the name of the command:
+ * /v1/hooks/HOOK/pause, or /v1/pause for all hooks. */
 static void put_pause_target(struct buf *out, const struct args *a)
 {
     if (a->word_count > 1)
@@ -144,6 +148,7 @@ static void put_pause_target(struct buf *out, const struct args *a)
         buf_printf(out, "/v1/%s", a->words[0]);
 }
 
+/* "kept":false in the answer: the state is not on disk, so the pause ends with the process. */
 static void on_unkept(void *arg, const struct leaf *leaf)
 {
     bool *unkept = arg;
@@ -164,14 +169,14 @@ static enum err_kind print_pause(struct verb_call *c, struct err *err)
     if (reader_scan(c->json, on_unkept, &unkept, err) != ERR_OK || print_resume(c, err) != ERR_OK)
         return err->kind;
     if (unkept && is_for_people(c))
-        buf_puts(c->out, "\na restart of informerd ends it: the state is not kept\n");
+        buf_puts(c->out, "\na restart of informerd ends the pause: the state is not saved\n");
     return ERR_OK;
 }
 
 const struct verb command_hooks_pause = {
     .name = "pause",
     .arguments = "[HOOK]",
-    .help = "starts no runs of it, or of any hook",
+    .help = "starts no more runs of the hook, or of any hook",
     .max = 1,
     .options = VERB_NAMES,
     .method = "POST",
@@ -193,11 +198,12 @@ const struct verb command_hooks_resume = {
 const struct verb command_hooks_events = {
     .name = "events",
     .arguments = "[-f]",
-    .help = "what happened last, and what happens",
+    .help = "the last events, and with -f new ones",
     .options = VERB_FOLLOW,
     .run = events_run,
 };
 
+/* Prints the lines as they come; out stays empty. */
 static enum command_exit run_stream(const struct args *a, struct buf *out, struct buf *complaint)
 {
     struct buf target = {0};
@@ -212,7 +218,7 @@ static enum command_exit run_stream(const struct args *a, struct buf *out, struc
 const struct verb command_hooks_stream = {
     .name = "stream",
     .arguments = "SOURCE",
-    .help = "its objects and then each change, as NDJSON",
+    .help = "the objects, then each change, as NDJSON",
     .min = 1,
     .max = 1,
     .run = run_stream,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command_hooks - the commands about hooks, and those that go on.
+ * command_hooks - the commands about hooks, and the two whose answer has no end; driver.
  */
 #ifndef CTL_COMMAND_HOOKS_H
 #define CTL_COMMAND_HOOKS_H

@@ -7,7 +7,8 @@
 #include "ctl/reader.h"
 #include "ctl/units.h"
 
-/* Time and kind stand first, without their names; numbers of lines are for programs. */
+/* Appends one member of the line. "time" and "what" come first in the JSON, and need no names.
+ * "seq", the number of the line, is for programs. */
 static void on_leaf(void *arg, const struct leaf *leaf)
 {
     struct buf *out = arg;
@@ -32,6 +33,7 @@ void events_put_line(struct buf *out, struct str line)
     struct err err = {0};
 
     if (reader_scan(line, on_leaf, &text, &err) != ERR_OK) {
+        /* A line that cannot be read is shown as it is. */
         buf_clear(&text);
         units_put_visible(&text, str_of(line.p, line.n - (line.p[line.n - 1] == '\n')));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events - lines of the daemon's journal for people; pure but for the asking.
+ * events - shows the daemon's journal, line by line, to people; driver.
  */
 #ifndef CTL_EVENTS_H
 #define CTL_EVENTS_H
@@ -10,11 +10,11 @@
 
 struct args;
 
-/* Appends a line of the journal (NDJSON) as "TIME WHAT NAME=VALUE ...", on one line whatever the
- * values are. */
+/* Appends a line of the journal (NDJSON; not empty) as "TIME WHAT NAME=VALUE ...". It stays one
+ * line whatever the values are. A line that is no JSON is appended as it is, made visible. */
 void events_put_line(struct buf *out, struct str line);
 
-/* `informerctl events [-f]`. The rest as command_run(). */
+/* `informerctl events [-f]`. Parameters and result as for command_run(). */
 enum command_exit events_run(const struct args *a, struct buf *out, struct buf *complaint);
 
 #endif

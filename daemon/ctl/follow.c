@@ -9,12 +9,13 @@
 #include "ctl/ask.h"
 #include "ctl/client.h"
 
-/* What stdout has come to. */
+/* The receiver of the lines. */
 struct printer {
     void (*put)(struct buf *out, struct str line);
-    int failure; /* errno of the write that failed; 0 = none did */
+    int failure; /* errno of the write that failed; 0 = no write has failed */
 };
 
+/* Writes without a buffer: a reader of the pipe sees each line at once. */
 static bool print_bytes(struct printer *p, struct str line)
 {
     while (line.n > 0) {
@@ -30,6 +31,7 @@ static bool print_bytes(struct printer *p, struct str line)
     return true;
 }
 
+/* A callback for client_lines.on_line. */
 static bool print_line(void *arg, struct str line)
 {
     struct printer *p = arg;
@@ -49,18 +51,18 @@ enum command_exit follow_daemon(const struct args *a, const char *target,
 {
     struct printer p = {.put = put};
     const struct client_lines lines = {print_line, &p, STDOUT_FILENO};
-    struct client_reply api_error;
+    struct client_reply refused;
     struct err err = {0};
     enum command_exit code = EXIT_FINE;
 
-    if (client_follow(a->socket, target, &lines, &api_error, &err) != ERR_OK) {
+    if (client_follow(a->socket, target, &lines, &refused, &err) != ERR_OK) {
         code = ask_failed(&err, complaint);
-    } else if (api_error.status != 200) {
-        code = ask_refused(&api_error, complaint);
-    } else if (p.failure != 0 && p.failure != EPIPE) {
+    } else if (refused.status != 200) {
+        code = ask_refused(&refused, complaint);
+    } else if (p.failure != 0 && p.failure != EPIPE) { /* EPIPE: the reader has enough */
         buf_printf(complaint, "stdout: %s\n", strerror(p.failure)); /* NOLINT(concurrency-*) */
         code = EXIT_NO;
     }
-    buf_free(&api_error.body);
+    buf_free(&refused.body);
     return code;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * follow - copies an answer that goes on to stdout, line by line, until informerd ends it or nobody
- * reads stdout any more.
+ * follow - copies an answer without end to stdout, line by line, until informerd ends it or nobody
+ * reads stdout any more; driver.
  */
 #ifndef CTL_FOLLOW_H
 #define CTL_FOLLOW_H
@@ -11,9 +11,11 @@
 
 struct args;
 
-/* target is the path that is asked; put appends what is printed for a line, NULL = the line itself.
- * EXIT_FINE: stdout was closed. EXIT_UNREACHABLE: informerd ended it, or could not be asked;
- * complaint has got a line that says why. EXIT_NO, EXIT_NOT_ALLOWED: as it says. */
+/* Sends GET target, and prints each line of the answer as soon as it comes. put appends the text
+ * that is printed for a line; NULL = the line itself. EXIT_FINE: nobody reads stdout any more. In
+ * the other cases a line in complaint says why: EXIT_UNREACHABLE: informerd has ended the answer,
+ * or cannot be reached. EXIT_NO, EXIT_NOT_ALLOWED: informerd has refused. EXIT_NO: stdout cannot be
+ * written. */
 enum command_exit follow_daemon(const struct args *a, const char *target,
                                 void (*put)(struct buf *out, struct str line),
                                 struct buf *complaint);

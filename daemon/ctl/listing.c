@@ -128,7 +128,7 @@ const struct listing listing_objects = {
       },
 };
 
-/* Objects of a view: service_endpoints. */
+/* Objects of a view (service_endpoints). They have no metadata. */
 const struct listing listing_endpoints = {
     NULL,
     {
@@ -150,18 +150,20 @@ const struct listing listing_differences = {
       },
 };
 
-/* Rows on their way from JSON to the consumer. */
+/* Makes rows out of the scalars of an answer, in one pass. A row is begun with its first scalar,
+ * and handed out when a scalar of another row comes, or at the end. */
 struct walk {
     const struct listing *listing;
     const struct listing_look *look;
-    struct buf cells[LISTING_COLUMNS]; /* of the row begun */
-    struct buf name;                   /* of the row begun */
+    struct buf cells[LISTING_COLUMNS]; /* of the row that is begun */
+    struct buf name;                   /* of the row that is begun */
     bool begun;
-    void (*row)(struct walk *w);
-    struct table *table;
-    struct buf *out;
+    void (*row)(struct walk *w); /* gets each whole row: add_to_table() or add_to_keys() */
+    struct table *table;         /* for add_to_table() */
+    struct buf *out;             /* for add_to_keys() */
 };
 
+/* A column without heading ends the columns of a listing. */
 static size_t column_count(const struct listing *l)
 {
     size_t n = 0;
@@ -171,6 +173,8 @@ static size_t column_count(const struct listing *l)
     return n;
 }
 
+/* How long ago; a text that is no time is shown as it is. A time that is ahead of this clock is
+ * shown as 0s. */
 static void put_since(struct buf *out, struct str text, int64_t now_s)
 {
     int64_t then_s = 0;
@@ -181,6 +185,7 @@ static void put_since(struct buf *out, struct str text, int64_t now_s)
         units_put_duration(out, now_s > then_s ? (uint64_t)(now_s - then_s) : 0);
 }
 
+/* The same for a time in the future; a time that has passed is "in 0s". */
 static void put_until(struct buf *out, struct str text, int64_t now_s)
 {
     int64_t then_s = 0;
@@ -193,6 +198,8 @@ static void put_until(struct buf *out, struct str text, int64_t now_s)
     units_put_duration(out, then_s > now_s ? (uint64_t)(then_s - now_s) : 0);
 }
 
+/* The type of the value comes first: a column of numbers or times may have null, which leaves the
+ * cell empty. */
 static void put_value(struct buf *out, enum listing_format format, const struct leaf *leaf,
                       int64_t now_s)
 {
@@ -224,7 +231,8 @@ static void end_row(struct walk *w)
         buf_clear(&w->cells[i]);
 }
 
-/* A leaf of a row: another name in front of it begins another row. */
+/* Begins another row unless the leaf belongs to the row that is begun. Columns without path get the
+ * name of the row. */
 static void enter_row(struct walk *w, struct str name)
 {
     if (w->begun && str_eq(buf_str(&w->name), name))
@@ -238,7 +246,8 @@ static void enter_row(struct walk *w, struct str name)
             buf_append_str(&w->cells[i], name);
 }
 
-/* If the leaf is the value of this column, or one of its members. */
+/* Puts the leaf into the cell of column i if it is the value of that column, or, with
+ * LISTING_MEMBERS, a member of the value. skip is the number of path parts before the row's own. */
 static void put_in_cell(struct walk *w, size_t i, const struct leaf *leaf, size_t skip)
 {
     const struct listing_column *column = &w->listing->columns[i];
@@ -257,6 +266,7 @@ static void put_in_cell(struct walk *w, size_t i, const struct leaf *leaf, size_
 static void on_leaf(void *arg, const struct leaf *leaf)
 {
     struct walk *w = arg;
+    /* GROUP: the group and the name of the row; ARRAY: the index of the row; ONE: nothing. */
     size_t skip = w->look->rows == LISTING_GROUP ? 2 : w->look->rows == LISTING_ARRAY;
 
     if (leaf->depth <= skip ||
@@ -298,7 +308,8 @@ static void add_to_table(struct walk *w)
     table_add(w->table, cells);
 }
 
-/* before NULL: whether it has rows or not; else only if it has, behind that text. */
+/* before NULL: appends the table even if it has no rows. Otherwise it appends `before` and the
+ * table, and nothing if the table has no rows. */
 static void put_behind(struct buf *out, const char *before, const struct table *t)
 {
     if (before != NULL && table_rows(t) == 0)
@@ -338,6 +349,8 @@ enum err_kind listing_put_below(struct buf *out, const struct listing *l,
     return put_rows(out, l, look, json, "\n", err);
 }
 
+/* Appends the key of the row: its parts, joined by '/'. An empty part (the namespace of an object
+ * without one) is left out, as in the keys that commands take. */
 static void add_to_keys(struct walk *w)
 {
     bool more = false;
@@ -358,7 +371,7 @@ enum err_kind listing_put_keys(struct buf *out, const struct listing *l, enum li
                                struct str json, struct err *err)
 {
     const struct listing_look look = {.rows = rows};
-    struct buf keys = {0};
+    struct buf keys = {0}; /* out must be unchanged after an error */
     struct walk w = {.listing = l, .look = &look, .row = add_to_keys, .out = &keys};
     enum err_kind kind = walk(&w, json, err);
 

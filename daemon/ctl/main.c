@@ -5,6 +5,8 @@
 #include "ctl/args.h"
 #include "ctl/command.h"
 
+/* Carries out one command. The answer goes to out, and complaint is for stderr; main() writes
+ * both. */
 static enum command_exit run(int argc, const char *const *argv, struct buf *out,
                              struct buf *complaint)
 {
@@ -12,7 +14,7 @@ static enum command_exit run(int argc, const char *const *argv, struct buf *out,
     struct err err = {0};
 
     if (args_parse(&a, argc, argv, &err) != ERR_OK) {
-        buf_printf(complaint, "%s: informerctl --help says what there is\n", err.text);
+        buf_printf(complaint, "%s: see informerctl --help\n", err.text);
         return EXIT_USAGE;
     }
     if (a.help) {
@@ -32,6 +34,8 @@ int main(int argc, char **argv)
     struct buf complaint = {0};
     enum command_exit code = run(argc, (const char *const *)argv, &out, &complaint);
 
+    /* An answer that was written only in part must not look like success: a script reads it from a
+     * pipe. */
     if (out.len > 0 && (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)) {
         fprintf(stderr, "informerctl: cannot write the answer\n");
         code = EXIT_NO;

@@ -9,23 +9,26 @@
 #include "ctl/reader.h"
 #include "ctl/verb.h"
 
+/* The pause between two polls doubles: a short run is noticed at once, and a long one costs few
+ * requests. The timeout is the default of --timeout. */
 #define PAUSE_MIN_MS 20
 #define PAUSE_MAX_MS 500
 #define TIMEOUT_MS   120000
 
-/* What an answer says, to the order and to each poll. */
+/* The members of an answer: to the start of a manual run, and to each poll for it. Members that the
+ * answer lacks are 0. */
 struct answer {
-    bool numbered;
-    uint64_t order;
-    uint64_t units;
-    uint64_t left;
+    bool numbered;  /* it has a number, so it is an answer of informerd */
+    uint64_t order; /* the number of the manual run */
+    uint64_t units; /* runs that belong to it */
+    uint64_t left;  /* runs of these that have not ended */
     uint64_t failed;
 };
 
-/* One order that somebody waits for. */
+/* One manual run that the user waits for. */
 struct wait {
     const struct args *args;
-    uint64_t order;
+    uint64_t order;    /* its number */
     uint64_t until_ms; /* monotonic */
     struct buf json;   /* the last answer */
     struct answer answer;
@@ -47,7 +50,7 @@ static void on_leaf(void *arg, const struct leaf *leaf)
     }
 }
 
-/* Asks and reads the answer into w->answer. */
+/* Sends a request, and reads the answer into w->answer. */
 static enum command_exit ask(struct wait *w, const struct ask *what, struct buf *complaint)
 {
     struct err err = {0};
@@ -62,6 +65,7 @@ static enum command_exit ask(struct wait *w, const struct ask *what, struct buf 
     return err.kind == ERR_OK ? EXIT_FINE : ask_unreadable(w->args, &err, complaint);
 }
 
+/* Starts the manual run, and notes its number for the polls. */
 static enum command_exit give(struct wait *w, struct buf *complaint)
 {
     struct buf target = {0};
@@ -78,7 +82,8 @@ static const char *runs(uint64_t n)
     return n == 1 ? "run" : "runs";
 }
 
-/* Until all runs of the order have ended. */
+/* Polls until all runs of the manual run have ended. At the timeout they go on: nothing cancels a
+ * run. */
 static enum command_exit wait_for_end(struct wait *w, struct buf *complaint)
 {
     const char *hook = w->args->words[1];
@@ -107,6 +112,7 @@ static enum command_exit wait_for_end(struct wait *w, struct buf *complaint)
     return code;
 }
 
+/* Prints the last answer. Failed runs are a complaint, also with -o json. */
 static enum command_exit show(const struct wait *w, struct buf *out, struct buf *complaint)
 {
     const struct answer *a = &w->answer;

@@ -6,15 +6,15 @@
 
 #include "base/buf.h"
 
-/* One container on the way: which of its members or elements comes. */
+/* One object or array on the path, and its member or element that comes now. */
 struct step {
     bool array;
     size_t next;     /* array: number of the next element */
-    struct buf name; /* of the member, or the number as text */
+    struct buf name; /* the name of the member, or the number of the element as text */
 };
 
 struct reader {
-    struct step steps[READER_DEPTH]; /* by the depth of what they hold, minus 1 */
+    struct step steps[READER_DEPTH]; /* the outermost container first */
     reader_cb *cb;
     void *arg;
 };
@@ -34,7 +34,7 @@ static void set_name(struct step *s, struct str name)
     buf_append_str(&s->name, name);
 }
 
-/* A value comes: in an array it has a number. */
+/* A value comes: in an array the number of the element becomes its name. */
 static void count(struct reader *r, const struct json_token *t)
 {
     struct step *s = t->depth > 0 ? &r->steps[t->depth - 1] : NULL;
@@ -46,6 +46,7 @@ static void count(struct reader *r, const struct json_token *t)
     set_name(s, str_c(number));
 }
 
+/* A container that begins at the greatest depth needs no step: its values are passed over. */
 static bool on_token(void *arg, const struct json_token *t)
 {
     struct reader *r = arg;
@@ -76,6 +77,7 @@ enum err_kind reader_scan(struct str json, reader_cb *cb, void *arg, struct err 
     return kind;
 }
 
+/* A dot ends a name, so no member with a dot in its name can be asked for; no caller needs one. */
 bool reader_leads(const struct leaf *leaf, size_t from, const char *dotted)
 {
     size_t i = from;

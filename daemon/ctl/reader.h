@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader - walks through a JSON text and gives its scalars with the way that leads to each; pure.
+ * reader - walks through a JSON text and hands out its scalars, each with the path to it; pure.
  */
 #ifndef CTL_READER_H
 #define CTL_READER_H
@@ -13,12 +13,12 @@
 #include "base/str.h"
 #include "proto/json_in.h"
 
-/* What lies deeper is passed over. */
+/* Scalars inside of more containers than this are passed over. */
 enum { READER_DEPTH = 6 };
 
-/* One string, number, true, false or null; borrowed until the callback returns. */
+/* One string, number, true, false or null; borrowed, valid until the callback returns. */
 struct leaf {
-    struct str path[READER_DEPTH]; /* names of members; "0", "1", ... in arrays */
+    struct str path[READER_DEPTH]; /* the names of members; "0", "1", ... in arrays */
     size_t depth;
     enum json_type type;
     struct str text; /* STRING, NUMBER */
@@ -26,13 +26,14 @@ struct leaf {
 
 typedef void reader_cb(void *arg, const struct leaf *leaf);
 
-/* cb runs for each scalar of one JSON value, in order. Errors as json_in_scan(). */
+/* Calls cb for each scalar of one JSON value, in the order of the text. Errors are those of
+ * json_in_scan(); scalars before the error were handed out. */
 enum err_kind reader_scan(struct str json, reader_cb *cb, void *arg, struct err *err) MUST_CHECK;
 
-/* Does the way to the leaf, from its part at `from` on, read like this ("metadata.name")? */
+/* Is the path to the leaf, without its first `from` parts, this one ("metadata.name")? */
 bool reader_leads(const struct leaf *leaf, size_t from, const char *dotted);
 
-/* What stands in front of the fraction of a number; 0 for anything else. */
+/* The whole part of a number, without sign; 0 for anything that is no number. */
 uint64_t reader_whole(const struct leaf *leaf);
 
 #endif

@@ -9,22 +9,22 @@
 
 enum { FILES_SHOWN = 10 };
 
-/* What stands in front of the tables. */
+/* The part of the status that comes before the tables. */
 struct summary {
     struct buf version;
     struct buf pid;
     struct buf started;
     bool ready;
     bool degraded;
-    struct buf reasons; /* a line each */
-    struct buf files;   /* a line each, of those that are left */
+    struct buf reasons; /* why it is degraded, one line for each reason */
+    struct buf files;   /* stray files that stay, one line each, FILES_SHOWN at most */
     size_t file_count;
-    bool has_state; /* it tells of what is kept over restarts */
-    bool kept;
-    bool unwritable;
-    struct buf dir; /* "" = nothing is to be kept */
-    struct buf since;
-    uint64_t waiting;
+    bool has_state;   /* the answer has the member "state" */
+    bool kept;        /* the state is kept on disk */
+    bool unwritable;  /* the disk does not take it */
+    struct buf dir;   /* the state_dir; "" = none is configured */
+    struct buf since; /* the time since which the state cannot be written; "" = it can */
+    uint64_t waiting; /* changes of the state that are not on disk */
 };
 
 static void set(struct buf *b, struct str text)
@@ -33,7 +33,7 @@ static void set(struct buf *b, struct str text)
     units_put_visible(b, text);
 }
 
-/* Of what is kept over restarts. */
+/* A member of "state": the state that informerd keeps over restarts. */
 static void on_state(struct summary *s, const struct leaf *leaf)
 {
     s->has_state = true;
@@ -49,7 +49,8 @@ static void on_state(struct summary *s, const struct leaf *leaf)
         s->waiting = reader_whole(leaf);
 }
 
-/* Its members come in this order: hook, file, because. */
+/* A member of an element of "left_files". The daemon writes the members in this order: hook, file,
+ * because. So "hook" begins a line, and "because" ends it. */
 static void on_file(struct summary *s, const struct leaf *leaf)
 {
     bool begins = str_is(leaf->path[2], "hook");
@@ -98,7 +99,7 @@ static void fini(struct summary *s)
     buf_free(&s->since);
 }
 
-/* How long ago; false: that is not known. */
+/* How long ago a time was. False: there is no time, or it is ahead of this clock. */
 static bool age(const struct buf *then, int64_t now_s, uint64_t *s)
 {
     int64_t then_s = 0;
@@ -108,6 +109,8 @@ static bool age(const struct buf *then, int64_t now_s, uint64_t *s)
     return known;
 }
 
+/* A state that should be kept but cannot be written is reported as such, not as one that is not
+ * kept. */
 static void put_state(struct buf *out, const struct summary *s, int64_t now_s)
 {
     uint64_t failing_s = 0;
@@ -134,7 +137,7 @@ static void put_files(struct buf *out, const struct summary *s)
 {
     if (s->file_count == 0)
         return;
-    buf_puts(out, "files that stay, though nothing names them any more:\n");
+    buf_puts(out, "obsolete output files that were left in place:\n");
     buf_append_str(out, buf_str(&s->files));
     if (s->file_count > FILES_SHOWN)
         buf_printf(out, "  and %zu more: informerctl status -o json\n",

@@ -7,15 +7,15 @@
 #include "base/panic.h"
 #include "ctl/units.h"
 
-enum { GAP = 2 };
+enum { GAP = 2 }; /* spaces between columns */
 
 struct table {
     const char *const *headings;
     size_t columns;
     size_t rows;
-    size_t room;   /* for so many cells */
-    char **cells;  /* row by row; each is memory of its own */
-    size_t *width; /* of each column */
+    size_t room;   /* cells that fit into `cells` */
+    char **cells;  /* row by row; each cell is allocated on its own */
+    size_t *width; /* of each column: of its widest cell or heading */
 };
 
 struct table *table_create(const char *const *headings, size_t columns)
@@ -43,6 +43,8 @@ void table_destroy(struct table **tp)
     free(t);
 }
 
+/* The text of a cell as it is printed. An empty cell would shift the columns for programs such as
+ * awk. */
 static char *cell(struct str text)
 {
     struct buf visible = {0};
@@ -77,6 +79,7 @@ size_t table_rows(const struct table *t)
     return t->rows;
 }
 
+/* The last column is not filled up, so that lines have no spaces at their ends. */
 static void put_cell(struct buf *out, const struct table *t, size_t column, struct str text)
 {
     buf_append_str(out, text);

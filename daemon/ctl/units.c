@@ -31,7 +31,7 @@ void units_put_size(struct buf *out, uint64_t bytes)
         buf_printf(out, "%" PRIu64 "B", bytes);
         return;
     }
-    /* What would be rounded to 1024.0 is one of the next unit. */
+    /* From here on "%.1f" would print "1024.0": the next unit is used instead. */
     while (value >= 1023.95 && i + 1 < ARRAY_LEN(names)) {
         value /= 1024;
         i++;
@@ -39,7 +39,7 @@ void units_put_size(struct buf *out, uint64_t bytes)
     buf_printf(out, "%.1f%s", value, names[i]);
 }
 
-/* The number that n digits make, -1 if they are no digits. */
+/* The number that n digits make; -1 = not all of them are digits. */
 static int64_t digits(const char *p, size_t n)
 {
     int64_t value = 0;
@@ -52,8 +52,9 @@ static int64_t digits(const char *p, size_t n)
     return value;
 }
 
-/* Days since 1970 of a date in the Gregorian calendar: years begin in March, so that the leap day
- * is the last of its year. */
+/* Days since 1970 of a date in the Gregorian calendar. Years begin in March here, so that the leap
+ * day is the last day of its year, and the lengths of the months before it follow the formula with
+ * 153. 719468 is the number of days from the first of March of the year 0 to 1970. */
 static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
@@ -82,7 +83,7 @@ bool units_parse_time(struct str text, int64_t *seconds)
     return true;
 }
 
-/* The length that the first byte of a UTF-8 sequence announces; 0 = it cannot be the first. */
+/* The length of a UTF-8 sequence with this first byte; 0 = no sequence begins with it. */
 static size_t announced(unsigned char c)
 {
     if (c < 0x80)
@@ -94,8 +95,8 @@ static size_t announced(unsigned char c)
     return c >= 0xf0 && c < 0xf5 ? 4 : 0;
 }
 
-/* The character that a well-formed sequence at p makes, and its length; length 0 = there is
- * none. */
+/* Decodes the UTF-8 sequence at p, and returns its length; 0 = it is not well-formed. An encoding
+ * that is longer than necessary, a surrogate and a number above U+10FFFF are not well-formed. */
 static size_t decode(const unsigned char *p, size_t n, uint32_t *out)
 {
     static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -114,6 +115,8 @@ static size_t decode(const unsigned char *p, size_t n, uint32_t *out)
     return len > 0 && c >= smallest[len] && c <= 0x10ffff && (c & 0x1ff800) != 0xd800 ? len : 0;
 }
 
+/* Texts come from the cluster: control characters could move the cursor of the terminal, and marks
+ * of direction and zero width could make a name look like another one. */
 static bool is_visible(uint32_t c)
 {
     bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);

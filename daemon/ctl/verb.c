@@ -35,6 +35,7 @@ void verb_put_json(struct verb_call *c)
         buf_putc(c->out, '\n');
 }
 
+/* The check that the answer is JSON is left to the tables: with -o json the bytes are passed on. */
 enum err_kind verb_put_rows(struct verb_call *c, const struct listing *l, enum listing_rows rows,
                             struct err *err)
 {
@@ -52,6 +53,8 @@ enum err_kind verb_put_rows(struct verb_call *c, const struct listing *l, enum l
     return ERR_OK;
 }
 
+/* Escaped as one part of the path: the '/' in the key NAMESPACE/NAME becomes %2F, and the daemon
+ * finds the whole key in one part. */
 void verb_put_path(struct buf *out, const char *folder, const char *name, const char *what,
                    const char *key)
 {

@@ -12,23 +12,24 @@
 #define POLL_MS    100
 #define TIMEOUT_MS 120000
 
-/* What an answer says, to the start and to each poll. */
+/* The members of an answer: to the start of a comparison (only the number), and to each poll, which
+ * has the result of the last comparison that ended. */
 struct answer {
-    uint64_t number;
+    uint64_t number; /* the comparisons of a watch are counted since informerd was started */
     uint64_t compared;
     uint64_t not_compared;
     uint64_t differences;
-    uint64_t shown; /* of the differences */
-    bool idle;      /* no comparison is under way */
-    bool applied;
-    bool numbered;
-    struct buf error;
+    uint64_t shown;   /* the differences that the answer names */
+    bool idle;        /* no comparison is under way */
+    bool applied;     /* a relist repairs the differences */
+    bool numbered;    /* it has a number, so it is an answer of informerd */
+    struct buf error; /* why the comparison has failed; "" = it has not */
 };
 
-/* One comparison that somebody waits for. */
+/* One comparison that the user waits for. */
 struct wait {
     const struct args *args;
-    uint64_t number;
+    uint64_t number;   /* the number that its result will have */
     uint64_t until_ms; /* monotonic */
     struct buf target;
     struct buf json; /* the last answer */
@@ -59,7 +60,7 @@ static void on_leaf(void *arg, const struct leaf *leaf)
     }
 }
 
-/* Asks and reads the answer into w->answer. */
+/* Sends a request, and reads the answer into w->answer. */
 static enum command_exit ask(struct wait *w, const char *method, struct buf *complaint)
 {
     const struct ask what = {.method = method, .target = buf_cstr(&w->target)};
@@ -76,7 +77,9 @@ static enum command_exit ask(struct wait *w, const char *method, struct buf *com
     return err.kind == ERR_OK ? EXIT_FINE : ask_unreadable(w->args, &err, complaint);
 }
 
-/* Until the comparison of w->number has ended; w->answer is its result then. */
+/* Polls until the comparison w->number has ended; w->answer is then the result of it, or of a later
+ * one. If no comparison is under way although the number is still smaller, informerd was restarted
+ * and counts from 1 again. */
 static enum command_exit wait_for_end(struct wait *w, struct buf *complaint)
 {
     const char *watch = w->args->words[1];
@@ -87,8 +90,7 @@ static enum command_exit wait_for_end(struct wait *w, struct buf *complaint)
         if (code != EXIT_FINE || w->answer.number >= w->number)
             return code;
         if (w->answer.idle) {
-            buf_printf(complaint, "%s: the comparison is gone: informerd was started anew\n",
-                       watch);
+            buf_printf(complaint, "%s: the comparison is lost: informerd was restarted\n", watch);
             return EXIT_NO;
         }
         if (verb_now_ms() >= w->until_ms) {
@@ -102,6 +104,7 @@ static enum command_exit wait_for_end(struct wait *w, struct buf *complaint)
     }
 }
 
+/* The line below the table, or alone if there are no differences. */
 static void put_total(struct buf *out, const struct answer *a)
 {
     if (a->differences == 0)
@@ -135,6 +138,7 @@ static enum err_kind put_result(struct buf *out, const struct wait *w, struct er
     return ERR_OK;
 }
 
+/* The exit code is EXIT_NO for differences as well as for a comparison that has failed. */
 static enum command_exit show(struct wait *w, struct buf *out, struct buf *complaint)
 {
     bool failed = w->answer.error.len > 0;

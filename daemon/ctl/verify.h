@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verify - has the daemon compare a watch with the server, waits for the end, and shows what
- * differs.
+ * verify - the command `verify`: has the daemon compare a watch with the server (an audit), waits
+ * for the end, and shows the differences; driver.
  */
 #ifndef CTL_VERIFY_H
 #define CTL_VERIFY_H
@@ -11,7 +11,8 @@
 
 struct args;
 
-/* `informerctl verify WATCH`: EXIT_FINE = no differences. The rest as command_run(). */
+/* `informerctl verify WATCH`. EXIT_FINE: there are no differences. Parameters and other results as
+ * for command_run(). */
 enum command_exit verify_run(const struct args *a, struct buf *out, struct buf *complaint);
 
 #endif

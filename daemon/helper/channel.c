@@ -16,7 +16,7 @@ struct queued {
     char data[WIRE_REPLY_SIZE];
 };
 
-/* Room for the control message of n descriptors and, unlike CMSG_SPACE, for none more. */
+/* The buffer of a control message, aligned for its head. */
 union control {
     struct cmsghdr align;
     char bytes[CMSG_SPACE(WIRE_RUN_FDS * sizeof(int))];
@@ -52,6 +52,8 @@ void channel_message_close(struct channel_message *m)
     m->fd_count = 0;
 }
 
+/* Moves the descriptors that came with a message to m. The kernel never delivers more than the
+ * buffer has room for, so they fit into m->fds. */
 static void take_descriptors(struct msghdr *msg, struct channel_message *m)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
@@ -62,7 +64,7 @@ static void take_descriptors(struct msghdr *msg, struct channel_message *m)
     }
 }
 
-/* recvmsg() returns 0 for an empty message as well as for the end. */
+/* recvmsg() returns 0 for an empty message as well as for the end: only poll() tells them apart. */
 static bool is_over(const struct channel *c)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
@@ -78,6 +80,7 @@ enum channel_got channel_receive(struct channel *c, struct channel_message *m)
         .msg_iov = &iov,
         .msg_iovlen = 1,
         .msg_control = control.bytes,
+        /* Not CMSG_SPACE: its padding has room for a fourth descriptor. */
         .msg_controllen = CMSG_LEN(WIRE_RUN_FDS * sizeof(int)),
     };
     ssize_t n = recvmsg(c->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -88,6 +91,9 @@ enum channel_got channel_receive(struct channel *c, struct channel_message *m)
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? CHANNEL_NOTHING : CHANNEL_END;
     take_descriptors(&msg, m);
+    /* A truncated control message has two reasons. With fewer descriptors than there is room for,
+     * this process is at its limit of open files: the message is good, and the run can be refused
+     * as a shortage. With all three, main has sent a fourth, which it never does. */
     m->fds_lost = (msg.msg_flags & MSG_CTRUNC) != 0 && m->fd_count < WIRE_RUN_FDS;
     if (n > 0 && ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 || m->fds_lost)) {
         m->size = (size_t)n;
@@ -97,7 +103,8 @@ enum channel_got channel_receive(struct channel *c, struct channel_message *m)
     return n == 0 && is_over(c) ? CHANNEL_END : CHANNEL_BROKEN;
 }
 
-/* Whether the reply is out of our hands; false = try again when the socket is writable. */
+/* False: the socket does not take the reply now; try again when it is writable. True: the reply is
+ * sent, or can never be sent. */
 static bool send_now(const struct channel *c, struct queued *q)
 {
     union control control = {0};
@@ -106,7 +113,7 @@ static bool send_now(const struct channel *c, struct queued *q)
 
     if (q->fd >= 0) {
         msg.msg_control = control.bytes;
-        msg.msg_controllen = CMSG_SPACE(sizeof(int));
+        msg.msg_controllen = CMSG_SPACE(sizeof(int)); /* for one; the buffer has room for three */
         control.align = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
         memcpy(CMSG_DATA(&control.align), &q->fd, sizeof(int));
     }
@@ -114,7 +121,7 @@ static bool send_now(const struct channel *c, struct queued *q)
         if (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS)
             return false;
         if (errno != EINTR)
-            return true; /* main is gone; its end is found by reading */
+            return true; /* main is gone: the next channel_receive() returns END */
     }
     return true;
 }
@@ -137,6 +144,7 @@ void channel_reply(struct channel *c, const struct wire_reply *reply, int fd)
     q->fd = fd;
     list_init(&q->link);
     wire_reply_encode(reply, q->data);
+    /* A reply is sent at once only if no other waits: replies keep their order. */
     if (c->fd < 0 || (list_is_empty(&c->queue) && send_now(c, q)))
         drop_queued(q);
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * channel - the helper's end of the socket to main: messages with descriptors in, replies out.
- * Never blocks: a reply that the socket does not take is queued.
+ * channel - the helper's end of the socket to main: receives messages with their descriptors, and
+ * sends replies; driver. It never blocks: a reply that the socket does not take is queued.
  */
 #ifndef HELPER_CHANNEL_H
 #define HELPER_CHANNEL_H
@@ -18,38 +18,40 @@ struct channel {
     struct list queue; /* replies not sent yet, oldest first */
 };
 
+/* What channel_receive() found. */
 enum channel_got { CHANNEL_MESSAGE, CHANNEL_NOTHING, CHANNEL_END, CHANNEL_BROKEN };
 
-/* One message; the descriptors are the receiver's to close. */
+/* One message of main; the receiver closes its descriptors. */
 struct channel_message {
     char data[WIRE_REQUEST_MAX];
     size_t size;
     int fds[WIRE_RUN_FDS];
     size_t fd_count;
-    bool fds_lost; /* some could not be received: this process has too many open files */
+    bool fds_lost; /* descriptors were lost: this process has too many open files */
 };
 
 /* Takes over a connected SOCK_SEQPACKET socket. */
 void channel_init(struct channel *c, int fd);
 
-/* Closes the socket and drops what is queued; does nothing the second time. */
+/* Closes the socket and drops the queued replies; does nothing the second time. */
 void channel_close(struct channel *c);
 
-/* Receives one message. END: main is gone. BROKEN: not a message of main's (too long, empty, too
- * many descriptors); then and otherwise no descriptor is left in m. */
+/* Receives one message into m. NOTHING: no message waits. END: main has closed its end. BROKEN:
+ * main never sends such a message (too long, empty, too many descriptors). m has no descriptors
+ * unless the result is MESSAGE. */
 enum channel_got channel_receive(struct channel *c, struct channel_message *m) MUST_CHECK;
 
 /* Closes the descriptors of a message. */
 void channel_message_close(struct channel_message *m);
 
-/* Sends a reply now or, behind others, later. Takes fd (-1 = none). Dropped once closed. */
+/* Sends a reply, or queues it behind the replies that wait. Takes over fd, which goes with the
+ * reply (-1 = none). A closed channel drops the reply. */
 void channel_reply(struct channel *c, const struct wire_reply *reply, int fd);
 
-/* Sends what is queued, as far as the socket takes it. */
+/* Sends the queued replies that the socket takes now; called when the socket is writable. */
 void channel_flush(struct channel *c);
 
-/* Is a reply waiting for the socket? The helper reads no request meanwhile, so the queue stays
- * short. */
+/* Is a reply queued? The helper reads no request as long as one is, so the queue stays short. */
 bool channel_is_waiting(const struct channel *c) MUST_CHECK;
 
 #endif

@@ -18,9 +18,11 @@
 #include "helper/fds.h"
 #include "helper/path_trust.h"
 
+/* STATUS_FD: the place of the status pipe in the child, right above the descriptors of a program.
+ * NOT_ENTERED: the exit code after a report, as of a shell; nobody looks at it. */
 enum { STATUS_FD = 3, NOT_ENTERED = 127 };
 
-/* What the child needs besides spec; filled before the fork. */
+/* The child uses this and spec; filled before the fork. */
 struct start {
     const struct child_spec *spec;
     pid_t parent;
@@ -32,7 +34,8 @@ static int result(int rc)
     return rc < 0 ? errno : 0;
 }
 
-/* Work stays who the helper is. */
+/* A function of the helper keeps the user of the helper: it reads and writes files for which the
+ * hook's user may have no rights. */
 static bool changes_user(const struct start *s)
 {
     return s->spec->argv != NULL && s->spec->hook->change_user;
@@ -43,18 +46,22 @@ static int set_group(const struct start *s)
     return s->spec->shares_group ? 0 : result(setpgid(0, 0));
 }
 
-/* Signals stay blocked until the exec. */
+/* Signals that the helper ignores would be ignored in the program as well. They stay blocked until
+ * enter_program(), so no signal is lost or ends the child in the middle of a step. */
 static int set_signals(const struct start *s)
 {
     (void)s;
     for (int n = 1; n < NSIG; n++) {
         struct sigaction action = {.sa_handler = SIG_DFL};
 
-        sigaction(n, &action, NULL); /* some cannot be changed, and need not be */
+        sigaction(n, &action, NULL); /* fails for SIGKILL and the like, which need no change */
     }
     return 0;
 }
 
+/* All descriptors of spec are above 2, so no dup2() closes one that is still needed. The status
+ * pipe moves after them: one of them may be 3. The rest is closed: sockets and the files of other
+ * runs are no business of the program. */
 static int set_descriptors(const struct start *s)
 {
     for (int n = 0; n < WIRE_RUN_FDS; n++)
@@ -78,14 +85,15 @@ static int set_limits(const struct start *s)
     return result(setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-/* To the kernel this number means "leave it as it is", which is root. */
+/* setresuid() and setresgid() take this number for "leave it as it is", and it is root here. */
 static int check_id(uint32_t id)
 {
     return id == UINT32_MAX ? EINVAL : 0;
 }
 
-/* Somebody may have got hold of them since the start. The reason goes where the program's own words
- * would. */
+/* Checked at every start of a program, because somebody may have got hold of the files since
+ * informerd started (docs/design.md "Trusted files"). The reason goes to the stderr of the program,
+ * so that it is logged with the run. */
 static int check_trust(const struct start *s)
 {
     const char *const *path = s->spec->hook->alone;
@@ -101,7 +109,8 @@ static int check_trust(const struct start *s)
     return 0;
 }
 
-/* A FIFO with a name lies on the file system of its folder, and is somebody's. */
+/* Is the descriptor a pipe without a name? A FIFO with a name is on the file system of its folder,
+ * and may be somebody else's. */
 static bool is_pipe(int fd)
 {
     struct statfs fs;
@@ -111,9 +120,10 @@ static bool is_pipe(int fd)
            fs.f_type == PIPEFS_MAGIC;
 }
 
-/* The pipes are main's: without this a hook of another user could not open /dev/stderr by name. Where
- * we lack the right to change it, it still can write to what it has. Main may be broken, so nothing
- * else that it sends has its mode changed. */
+/* The pipes belong to the user of main. Without this change of their mode a hook of another user
+ * could not open /dev/stderr by name. If the helper has no right to change the mode, the hook can
+ * still write to the open descriptors, so the error does not count. Main may be broken into:
+ * nothing but pipes that it sends gets another mode. */
 static int open_output(const struct start *s)
 {
     for (int n = STDOUT_FILENO; changes_user(s) && n <= STDERR_FILENO; n++)
@@ -149,12 +159,13 @@ static int set_uid(const struct start *s)
     return error != 0 ? error : result(setresuid(hook->uid, hook->uid, hook->uid));
 }
 
-/* After the change of user, which clears it. */
+/* The program is killed when the helper ends, whatever ends the helper. A change of the user clears
+ * this setting, so it comes after set_uid(). */
 static int set_death_signal(const struct start *s)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         return errno;
-    return getppid() != s->parent ? ESRCH : 0; /* it died before that */
+    return getppid() != s->parent ? ESRCH : 0; /* the parent died before the setting was made */
 }
 
 static int set_folder(const struct start *s)
@@ -163,7 +174,7 @@ static int set_folder(const struct start *s)
     return result(chdir("/"));
 }
 
-/* execve() promises not to write to the strings; its type is older than const. */
+/* execve() does not write to the strings; its type is older than const. */
 static char *const *exec_strings(const char *const *strings)
 {
     char *const *out;
@@ -172,6 +183,8 @@ static char *const *exec_strings(const char *const *strings)
     return out;
 }
 
+/* Does nothing for work: be_child() calls that. Unblocks the signals, which a program must not
+ * inherit blocked. */
 static int enter_program(const struct start *s)
 {
     const char *const *argv = s->spec->argv;
@@ -184,6 +197,10 @@ static int enter_program(const struct start *s)
     return result(execve(argv[0], exec_strings(argv), exec_strings(s->spec->env)));
 }
 
+/* The order matters. The group comes first: a kill of the run then finds the child at any later
+ * step. "descriptors" comes before "trust", which writes to the program's stderr. Checks and modes
+ * come before the change of user, as they need the rights of the helper; groups and gid come before
+ * the uid, which gives up the right to set them. "exec" is last. */
 static const struct {
     const char *stage;
     int (*run)(const struct start *s); /* 0 or an errno */
@@ -210,22 +227,24 @@ struct child_report child_refusal(const char *stage, int error)
     return report;
 }
 
+/* The child after the fork: runs the steps, then the work. The report is smaller than PIPE_BUF, so
+ * the pipe has all of it or nothing. */
 NORETURN static void be_child(struct start *s)
 {
     struct child_report report = {.how = WIRE_HOW_EXITED};
     int error = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(steps) && error == 0; i++) {
-        error = steps[i].run(s); /* of a program the last returns only to fail */
+        error = steps[i].run(s); /* "exec" of a program returns only if it fails */
         if (error != 0)
             report = child_refusal(steps[i].stage, error);
         else if (steps[i].run == set_descriptors)
-            s->status_fd = STATUS_FD;
+            s->status_fd = STATUS_FD; /* set_descriptors() has moved it there */
     }
     if (error == 0)
         s->spec->work(s->spec, &report);
     ssize_t n = write(s->status_fd, &report, sizeof(report));
-    (void)n; /* a reader that is gone needs no answer */
+    (void)n; /* without a reader the helper is gone, and nobody needs the report */
     _exit(NOT_ENTERED);
 }
 
@@ -233,12 +252,16 @@ bool child_start(const struct child_spec *spec, struct child *out, struct child_
 {
     int ends[2];
 
+    /* A successful exec closes the pipe, which says that the program was entered. Nonblocking, so
+     * that child_reported() never waits (docs/decisions.md "Exec errors are read when the child is
+     * reaped"). */
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
         *why = child_refusal("pipe", errno);
         return false;
     }
     struct start start = {spec, getpid(), ends[1]};
-    /* Unlike fork(), runs no handlers: libuv's would close descriptors by number. */
+    /* Not fork(): its pthread_atfork() handlers would run, and libuv's close descriptors by
+     * number. */
     pid_t pid = _Fork();
     int error = errno;
     if (pid == 0)
@@ -249,8 +272,9 @@ bool child_start(const struct child_spec *spec, struct child *out, struct child_
         *why = child_refusal("fork", error);
         return false;
     }
+    /* The child does so, too: whoever is first, runs_kill() finds the group. */
     if (!spec->shares_group)
-        setpgid(pid, pid); /* the child does so too: whoever is first, a kill finds the group */
+        setpgid(pid, pid);
     *out = (struct child){pid, ends[0]};
     return true;
 }

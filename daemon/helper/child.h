@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child - starts one program in a process of its own: group, signals, descriptors, user, exec. It
- * dies with who started it. What goes wrong after the fork comes back through a pipe that exec
- * closes. Instead of a program it can be work of the helper's own.
+ * child - starts one program in a process of its own: with its group, signals, descriptors, user,
+ * and exec; driver. The process dies with the one that started it. A step that fails after the fork
+ * comes back through a pipe that exec closes. Instead of a program the process can run a function
+ * of the helper.
  */
 #ifndef HELPER_CHILD_H
 #define HELPER_CHILD_H
@@ -15,39 +16,41 @@
 #include "base/wire.h"
 #include "helper/helper.h"
 
-/* What a process tells of its end through its pipe. */
+/* How the process ended, as it reports through its pipe. */
 struct child_report {
-    enum wire_how how; /* of programs: NOT_STARTED */
+    enum wire_how how; /* a program that was entered never reports; before that: NOT_STARTED */
     int value;         /* exit code, signal or errno */
-    char stage[WIRE_STAGE_SIZE];
+    char stage[WIRE_STAGE_SIZE]; /* the step that failed, or a stage of base/wire.h */
 };
 
 struct child_spec {
     const struct helper_hook *hook;
     const char *const *argv; /* the program, which runs as the hook's user; NULL = work */
-    /* Runs as the helper's user, signals blocked, with 0, 1 and 2 set up, and fills the report. */
+    /* Runs instead of a program, as the helper's user, with all signals blocked and descriptors 0,
+     * 1 and 2 set up; fills the report. */
     void (*work)(const struct child_spec *spec, struct child_report *out);
-    bool shares_group;      /* stays in the group of who starts it; else it leads its own */
-    const char *const *env; /* all of it; ends with NULL */
-    int fds[WIRE_RUN_FDS];  /* become 0, 1 and 2; each > 2 here */
+    bool shares_group;      /* stays in the process group of its parent; else it leads its own */
+    const char *const *env; /* the whole environment; ends with NULL */
+    int fds[WIRE_RUN_FDS];  /* become 0, 1 and 2 in the child; each is > 2 here */
     rlim_t nofile_soft;     /* 0 leaves it */
 };
 
 struct child {
     pid_t pid;
-    int status_fd; /* to be read with child_failed() once the child has ended */
+    int status_fd; /* child_reported() reads it once the child has ended */
 };
 
-/* Forks; the caller has all signals blocked and keeps the descriptors in spec. False and *why when
- * there is no child. */
+/* Forks. The caller has all signals blocked, and keeps the descriptors in spec, which it may close
+ * afterwards. False: there is no child, and *why says which step failed. */
 bool child_start(const struct child_spec *spec, struct child *out,
                  struct child_report *why) MUST_CHECK;
 
-/* For a child that has ended, reaped or not: true and *out if its program was never entered, or its
- * work is done. Closes status_fd; never blocks. */
+/* For a child that has ended, reaped or not. True, with its report in *out: its program was never
+ * entered, or the child was work and came to its end. False: the exit status says how the program
+ * ended. Closes status_fd; never blocks. */
 bool child_reported(struct child *c, struct child_report *out) MUST_CHECK;
 
-/* A report of what the system refused; error is an errno. */
+/* The report NOT_STARTED: the system refused the step `stage` with this errno. */
 struct child_report child_refusal(const char *stage, int error) MUST_CHECK;
 
 #endif

@@ -13,7 +13,7 @@ enum {
     PATH_SIZE = 128,
     PAGE = 4096,
     SHORT_READ = 512,
-    ENTRY_MAX = 16, /* of a list: a number and a space */
+    ENTRY_MAX = 16, /* bytes of an entry in a list of children at most: a number and a space */
     FIRST_CAPACITY = 16,
     DECIMAL = 10
 };
@@ -29,6 +29,8 @@ static void add_pid(struct descent_pids *pids, pid_t pid)
     pids->all[pids->count++] = pid;
 }
 
+/* The start time counts, too: the number may have become another process' since the first of the
+ * two was added. */
 static bool contains(const struct descent_set *set, const struct process *p)
 {
     for (size_t i = 0; i < set->count; i++)
@@ -66,6 +68,8 @@ void descent_pids_free(struct descent_pids *pids)
 
 /* ---- The kernel's lists */
 
+/* The list of children that one thread has forked. -1 if the process is gone, or if the kernel has
+ * no lists. */
 static int open_list(const char *proc, pid_t pid, pid_t thread)
 {
     char path[PATH_SIZE];
@@ -74,9 +78,10 @@ static int open_list(const char *proc, pid_t pid, pid_t thread)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* The kernel fills what it is given, a page at most, as far as whole entries fit: less is the end.
- * Most lists are short, and a page that is written after each fork is a page copied for each
- * program. */
+/* The kernel fills the buffer that it is given, a page at most, with as many whole entries as fit:
+ * so if there was room for another entry, the list is over. The first read is short, because most
+ * lists are, and because each page of memory that the helper writes to after a fork is copied for
+ * that program. */
 static void read_list(int fd, struct buf *text)
 {
     size_t size = SHORT_READ;
@@ -100,12 +105,12 @@ static void parse_list(struct buf *text, struct descent_pids *out)
         add_pid(out, (pid_t)pid);
 }
 
-/* The number that a name in a folder of /proc is; 0 = none. */
+/* The next entry of a folder in /proc whose name is a number; 0 = there are no more. */
 static pid_t next_number(DIR *dir)
 {
     const struct dirent *entry;
 
-    /* One thread reads this stream. */
+    /* Only one thread reads this stream. */
     while ((entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
         long n = strtol(entry->d_name, NULL, DECIMAL);
 
@@ -115,7 +120,7 @@ static pid_t next_number(DIR *dir)
     return 0;
 }
 
-/* A process has a list for each of its threads. */
+/* Adds the children of a process. The kernel has a list for each of its threads. */
 static void list_children(const char *proc, pid_t pid, struct descent_pids *out)
 {
     char path[PATH_SIZE];
@@ -139,9 +144,10 @@ static void list_children(const char *proc, pid_t pid, struct descent_pids *out)
     buf_free(&text);
 }
 
-/* ---- Without them */
+/* ---- Without the kernel's lists */
 
-/* All processes there are, in no set: they may be many. */
+/* Appends all processes of the system; not with descent_add(), whose search is slow with thousands
+ * of processes, and whose limit would leave some out. */
 static void take_census(const char *proc, struct descent_set *out)
 {
     DIR *dir = opendir(proc);
@@ -159,6 +165,7 @@ static void take_census(const char *proc, struct descent_set *out)
     closedir(dir);
 }
 
+/* Adds the children of parent as the census has them. */
 static void count_children(const struct descent_set *census, pid_t parent, struct descent_pids *out)
 {
     for (size_t i = 0; i < census->count; i++)
@@ -166,7 +173,7 @@ static void count_children(const struct descent_set *census, pid_t parent, struc
             add_pid(out, census->all[i].pid);
 }
 
-/* ---- */
+/* ---- Children and descendants */
 
 void descent_open(struct descent *d, const char *proc, pid_t self)
 {
@@ -196,8 +203,8 @@ void descent_children(struct descent *d, struct descent_pids *out)
     descent_set_free(&census);
 }
 
-/* Adds those of pids that are children of parent. If that is gone by now, its number may have been
- * another's when the list was read: then none counts. */
+/* Adds the processes of pids that are alive and children of parent. If parent is gone afterwards,
+ * its number may have belonged to another process when the list was read: then no child counts. */
 static void add_children(const struct descent *d, struct descent_set *set,
                          const struct process *parent, const struct descent_pids *pids)
 {
@@ -219,8 +226,9 @@ void descent_extend(const struct descent *d, struct descent_set *set)
 
     if (d->list_fd < 0 && set->count > 0)
         take_census(d->proc, &census);
+    /* The set grows during the loop, so the children of added children are found as well. */
     for (size_t i = 0; i < set->count; i++) {
-        struct process parent = set->all[i]; /* the set moves as it grows */
+        struct process parent = set->all[i]; /* a copy: the array may move as it grows */
 
         pids.count = 0;
         if (d->list_fd >= 0)

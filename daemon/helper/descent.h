@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * descent - who descends from whom, as /proc tells it: by the lists of children that the kernel
- * keeps, or, where it keeps none (CONFIG_PROC_CHILDREN), by looking at all processes; driver.
+ * descent - finds the children and descendants of processes in /proc: in the lists of children that
+ * the kernel keeps, or, where the kernel has none (without CONFIG_PROC_CHILDREN), by a look at all
+ * processes; driver. docs/decisions.md "Escaped processes are found by descent and INFORMERD_RUN".
  */
 #ifndef HELPER_DESCENT_H
 #define HELPER_DESCENT_H
@@ -12,50 +13,52 @@
 #include "base/buf.h"
 #include "helper/process.h"
 
+/* The most processes of a set: a run that forks without end must not cost memory without end. */
 enum { DESCENT_SET_MAX = 4096 };
 
 struct descent {
     const char *proc; /* where procfs is mounted */
     pid_t self;
-    int list_fd;       /* this process' list of children; -1 = none is kept */
-    struct buf listed; /* what was read from there */
+    int list_fd;       /* the list of children of self; -1 = this kernel has no such lists */
+    struct buf listed; /* the text that was read from list_fd */
 };
 
-/* Processes, none twice; zero-initialised is empty. */
+/* A set of processes; zero-initialised is empty. */
 struct descent_set {
     struct process *all;
     size_t count;
     size_t capacity;
 };
 
-/* Numbers of processes; zero-initialised is empty. */
+/* The numbers of processes; zero-initialised is empty. */
 struct descent_pids {
     pid_t *all;
     size_t count;
     size_t capacity;
 };
 
-/* Opens self's list of children and keeps it. self has one thread. */
+/* Opens the list of children of self, and keeps it open. self has one thread, so there is one list.
+ * proc is borrowed. */
 void descent_open(struct descent *d, const char *proc, pid_t self);
 
-/* Closes the list. */
+/* Closes the list of children, and frees its text. */
 void descent_close(struct descent *d);
 
-/* Fills out with the children of self, the dead ones too. Complete and safe to rely on: a child
- * keeps its number, and its place in the list, until self reaps it. */
+/* Replaces out by the children of self, with those that are dead and not reaped. The answer is
+ * complete: a child keeps its number, and its place in the list, until self reaps it. */
 void descent_children(struct descent *d, struct descent_pids *out);
 
-/* Adds a process unless it is there, or there are DESCENT_SET_MAX. */
+/* Adds a process, unless the set has it already or has DESCENT_SET_MAX members. */
 void descent_add(struct descent_set *set, const struct process *p);
 
-/* Adds all descendants of the members that are alive, as far as they can be seen at this moment:
- * each was a child of a member when it was looked at. Those forked meanwhile may be missing. */
+/* Adds the living descendants of all members. Each process that is added was a child of a member
+ * when it was looked at. Processes that are forked during the call may be missing. */
 void descent_extend(const struct descent *d, struct descent_set *set);
 
-/* Releases the memory; empty and usable again. */
+/* Frees the memory; the set is empty and usable again. */
 void descent_set_free(struct descent_set *set);
 
-/* Releases the memory; empty and usable again. */
+/* Frees the memory; the list is empty and usable again. */
 void descent_pids_free(struct descent_pids *pids);
 
 #endif

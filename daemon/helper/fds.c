@@ -12,6 +12,7 @@ int fds_close_from(int low)
 
     if (close_range((unsigned)low, ~0U, 0) == 0)
         return 0;
+    /* Linux before 5.9, or a sandbox that does not know the call. */
     DIR *dir = opendir("/proc/self/fd");
     if (dir == NULL)
         return errno;
@@ -19,7 +20,7 @@ int fds_close_from(int low)
     while ((entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
         int fd = (int)strtol(entry->d_name, NULL, 10);
 
-        if (fd >= low && fd != dirfd(dir))
+        if (fd >= low && fd != dirfd(dir)) /* closedir() closes that one */
             close(fd);
     }
     closedir(dir);

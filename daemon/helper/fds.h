@@ -7,8 +7,8 @@
 
 #include "base/compiler.h"
 
-/* Closes every descriptor >= low, without close_range() (Linux 5.9) by way of /proc. Returns 0 or
- * an errno. */
+/* Closes every descriptor >= low: with close_range(), or before Linux 5.9 with the list in
+ * /proc/self/fd. The process has one thread. Returns 0 or an errno. */
 int fds_close_from(int low) MUST_CHECK;
 
 #endif

@@ -13,18 +13,21 @@
 #include "base/mem.h"
 #include "helper/path_trust.h"
 
-/* Digests of former releases are on disk: these never change, nor does what is added up. */
+/* The state on disk has digests that former releases made. With other numbers, or other bytes in
+ * the sum, every hook would look edited after an upgrade and be renewed. */
 enum { CHUNK_BYTES = 256 * 1024, CHUNKS_MAX = 256 };
 
-#define NO_FILE UINT64_MAX /* in the place of a size */
+#define NO_FILE UINT64_MAX /* stands in the place of the size */
 
+/* Does the error say something lasting about the file? Other errors (EIO, EMFILE) are a failure of
+ * the system: they must not look like a file that was removed. */
 static bool is_absence(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP ||
            error == ENAMETOOLONG || error == EISDIR || error == EINVAL;
 }
 
-/* 0 and a descriptor (-1 = there is no file), or an errno. No device is opened. */
+/* Returns 0 and a descriptor (-1 = there is no file), or an errno. It opens no device. */
 static int open_file(const struct path_trust *path_trust, const char *path, int *fd,
                      struct stat *st)
 {
@@ -42,7 +45,7 @@ static int open_file(const struct path_trust *path_trust, const char *path, int 
     return error;
 }
 
-/* Fills the chunk, or comes to the end of the file. 0 or an errno. */
+/* Reads until the chunk is full or the file ends; *n = bytes read. Returns 0 or an errno. */
 static int read_chunk(int fd, char *chunk, size_t *n)
 {
     *n = 0;
@@ -58,7 +61,8 @@ static int read_chunk(int fd, char *chunk, size_t *n)
     return 0;
 }
 
-/* Adds the digest of each chunk. */
+/* Adds the digest of each chunk to sums; a chunk that is not full is the last one. So the memory
+ * does not grow with the file. */
 static int add_chunks(int fd, struct buf *sums, uint64_t *size)
 {
     char *chunk = mem_alloc(CHUNK_BYTES);
@@ -76,6 +80,8 @@ static int add_chunks(int fd, struct buf *sums, uint64_t *size)
     return error;
 }
 
+/* Adds the chunks and the size of one file. A file longer than what is read has its real size
+ * added, so that a change of the length behind 64 MiB shows. */
 static int add_file(const struct path_trust *path_trust, const char *path, struct buf *sums)
 {
     uint64_t size = NO_FILE;
@@ -112,7 +118,7 @@ void fingerprint_work(const struct child_spec *spec, struct child_report *out)
     sigset_t none;
 
     sigemptyset(&none);
-    pthread_sigmask(SIG_SETMASK, &none, NULL); /* there is nothing to leave in order */
+    pthread_sigmask(SIG_SETMASK, &none, NULL); /* a read leaves nothing behind when it is ended */
     for (const char *const *path = spec->hook->files; *path != NULL && error == 0; path++)
         error = add_file(&path_trust, *path, &sums);
     if (error == 0)

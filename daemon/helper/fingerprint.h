@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fingerprint - the work of the program FINGERPRINT, in a process of its own: one digest of what
- * belongs to a hook on disk, its programs and files, which main may not be able to read.
+ * fingerprint - the program FINGERPRINT, in a process of its own: makes one digest of the programs
+ * and files of a hook, which main may have no right to read; driver. The digest shows at a start
+ * whether the hook changed (docs/design.md "Renewal").
  */
 #ifndef HELPER_FINGERPRINT_H
 #define HELPER_FINGERPRINT_H
 
 #include "helper/child.h"
 
-/* Reads the files of the hook, links followed, 64 MiB of each at most, and writes a struct digest to
- * stdout. Of a larger file its size counts, too. What is no file, or cannot be found or opened, counts
- * as that; it may be a FIFO. NOT_STARTED with stage "read": the system failed (EIO, EMFILE), and
- * trying again may help. Signals end it. */
+/* The `work` of a child_spec. Reads the files of the hook (helper_hook.files), 64 MiB of each at
+ * most, and follows links; writes a struct digest to stdout. Of a larger file the size counts, too.
+ * A path that is no file, or that does not exist or cannot be opened, counts as "no file". Report:
+ * EXITED with 0, or NOT_STARTED with the stage "read" when the system failed (EIO, EMFILE) and
+ * another try may help. Signals end the process. */
 void fingerprint_work(const struct child_spec *spec, struct child_report *out);
 
 #endif

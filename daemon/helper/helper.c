@@ -26,6 +26,8 @@
 #include "helper/runs.h"
 #include "helper/slots.h"
 
+/* SOCKET_FD: the place of the socket to main, right above the standard descriptors. FILE_MAX: bytes
+ * of a credential file at most. */
 enum { SOCKET_FD = 3, FILE_MAX = 1024 * 1024 };
 
 struct helper {
@@ -34,9 +36,11 @@ struct helper {
     struct runs runs;
     struct slots slots;
     int signal_fd;
-    struct channel_message message; /* the one being handled */
+    struct channel_message message; /* the message that is being handled */
 };
 
+/* A runs_end_cb. The slot is free before main hears of the end: main may ask for the next run at
+ * once. */
 static void reply_end(void *arg, const struct wire_reply *reply)
 {
     struct helper *h = arg;
@@ -54,7 +58,9 @@ static void reply_not_started(struct helper *h, uint64_t id, const struct child_
     channel_reply(&h->channel, &reply, -1);
 }
 
-/* The hook's fixed strings, then what main sent; an array to free, its strings borrowed. */
+/* The environment of a run: the fixed strings of the hook, then the strings that main sent. The
+ * caller frees the array; its strings are borrowed. INFORMERD_* of the hook's own environment is
+ * left out, as the first string of a name would count. */
 static const char **make_env(const struct helper_hook *hook, struct str sent, size_t sent_count)
 {
     size_t fixed = 0;
@@ -71,6 +77,7 @@ static const char **make_env(const struct helper_hook *hook, struct str sent, si
     return env;
 }
 
+/* A program is either argv, or a function of the helper. */
 static void choose_program(struct child_spec *spec, enum wire_program program)
 {
     switch (program) {
@@ -95,6 +102,8 @@ static void choose_program(struct child_spec *spec, enum wire_program program)
     }
 }
 
+/* False: no child was started, and *why is the report. EMFILE tells main that the system is short
+ * of descriptors, so it tries the run again without counting a failure (docs/design.md "Retry"). */
 static bool start_run(struct helper *h, const struct wire_request *req, struct child *child,
                       struct child_report *why)
 {
@@ -119,7 +128,7 @@ static bool start_run(struct helper *h, const struct wire_request *req, struct c
     return is_started;
 }
 
-/* What INFORMERD_RUN is in a checked environment, borrowed; or NULL. */
+/* The value of INFORMERD_RUN in an environment that wire_env_check() accepts, borrowed; or NULL. */
 static const char *run_name(struct str env)
 {
     static const char variable[] = "INFORMERD_RUN=";
@@ -131,12 +140,14 @@ static const char *run_name(struct str env)
     return NULL;
 }
 
-/* main's schedule keeps to what the configuration allows: main is broken, or somebody else by now. */
+/* hook/scheduler keeps to the runs that the configuration allows, so a main that asks for more is
+ * broken, or somebody else's by now. The run is refused and logged; the helper goes on for the
+ * other hooks. */
 static void refuse_too_many(struct helper *h, const struct wire_request *req)
 {
     const struct child_report why = child_refusal("concurrency", EBUSY);
 
-    log_error("helper: more runs at a time are asked for than the configuration allows",
+    log_error("helper: run refused: more runs at a time than the configuration allows",
               KV_U64("hook", req->number), KV_U64("run", req->id));
     reply_not_started(h, req->id, &why);
 }
@@ -156,6 +167,7 @@ static void on_run(struct helper *h, const struct wire_request *req)
     }
 }
 
+/* runs_clear() may call reply_end() before it returns, so the slot is taken first. */
 static void on_clear(struct helper *h, const struct wire_request *req)
 {
     const struct child_report why = child_refusal("environment", EINVAL);
@@ -173,7 +185,8 @@ static void on_clear(struct helper *h, const struct wire_request *req)
     }
 }
 
-/* A descriptor or -1 with errno set. main is told no more than that. */
+/* Returns a descriptor, or -1 with errno set. main gets no more than the errno, so the helper logs
+ * who could change a file that it refuses. */
 static int open_credential(const struct helper_file *file)
 {
     struct stat st;
@@ -182,7 +195,7 @@ static int open_credential(const struct helper_file *file)
 
     if (path_trust_open(file->path, &file->path_trust, &fd, &err) != ERR_OK) {
         if (err.code == EPERM)
-            log_error("helper: a credential is not opened", KV_ERR(&err));
+            log_error("helper: credential file refused", KV_ERR(&err));
         errno = err.code;
         return -1;
     }
@@ -202,6 +215,7 @@ static void on_open(struct helper *h, const struct wire_request *req)
     channel_reply(&h->channel, &reply, fd);
 }
 
+/* Does the hook have the parameters that this program needs? */
 static bool has_program(const struct helper_hook *hook, enum wire_program program)
 {
     switch (program) {
@@ -219,7 +233,9 @@ static bool has_program(const struct helper_hook *hook, enum wire_program progra
     return true;
 }
 
-/* Requests name only what there is: anything else is a bug of main. */
+/* A request that names a hook, program, signal or file that does not exist is a bug of main, or
+ * main was broken into: the helper ends (ERR_PROTOCOL). An unknown id of a KILL is no error,
+ * because the run may have ended while the request was under way. */
 static enum err_kind check_request(const struct helper *h, const struct wire_request *req,
                                    struct err *err)
 {
@@ -242,6 +258,8 @@ static enum err_kind check_request(const struct helper *h, const struct wire_req
 static enum err_kind on_message(struct helper *h, struct err *err)
 {
     struct str message = str_of(h->message.data, h->message.size);
+    /* Lost descriptors are no fault of main: the message counts as complete, and start_run()
+     * refuses the run. */
     size_t fd_count = h->message.fds_lost ? WIRE_RUN_FDS : h->message.fd_count;
     struct wire_request req;
     enum err_kind kind = wire_request_decode(message, fd_count, &req, err);
@@ -255,7 +273,7 @@ static enum err_kind on_message(struct helper *h, struct err *err)
         on_run(h, &req);
         break;
     case WIRE_KILL:
-        runs_reap(&h->runs); /* what has ended before ends as it did, however late that is read */
+        runs_reap(&h->runs); /* a program that has ended by itself before is not taken for killed */
         runs_kill(&h->runs, req.id, (int)req.number);
         break;
     case WIRE_OPEN:
@@ -289,6 +307,8 @@ static enum err_kind receive(struct helper *h, struct err *err)
     return kind;
 }
 
+/* Empties the signalfd. SIGCHLDs merge, so the signals are not counted: runs_reap() asks for every
+ * child that has ended. */
 static void drain_signals(const struct helper *h)
 {
     struct signalfd_siginfo info[8];
@@ -297,7 +317,9 @@ static void drain_signals(const struct helper *h)
         continue;
 }
 
-/* Until main closes the socket (ERR_CLOSED) or breaks the protocol. */
+/* Serves main until it closes the socket (ERR_CLOSED) or breaks the protocol (ERR_PROTOCOL). While
+ * a reply waits for the socket no request is read, so that replies cannot pile up. Ends come before
+ * requests: main gets the end of a run before the answer to a later request. */
 static enum err_kind serve(struct helper *h, struct err *err)
 {
     enum err_kind kind = ERR_OK;
@@ -323,11 +345,12 @@ static enum err_kind serve(struct helper *h, struct err *err)
     return kind;
 }
 
-/* From here on no signal reaches the helper: Ctrl-C goes to the whole foreground group, and what it
- * means is main's decision. */
+/* From here on no signal reaches the helper except SIGCHLD, by its signalfd. Ctrl-C goes to the
+ * whole foreground group, and main decides how informerd ends. */
 static enum err_kind take_signals(struct helper *h, struct err *err)
 {
-    /* Ignored, children would not stay to be reaped. */
+    /* The starter of informerd may have left SIGCHLD ignored: then children would vanish without
+     * being reaped. */
     struct sigaction normal = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDSTOP};
     sigset_t set;
 
@@ -342,7 +365,9 @@ static enum err_kind take_signals(struct helper *h, struct err *err)
     return ERR_OK;
 }
 
-/* Leaves 0 (nothing to read), 1, 2 and the socket, which moves to SOCKET_FD. */
+/* Closes every descriptor except 0 (from now on /dev/null), 1, 2 and the socket, which moves to
+ * SOCKET_FD. This also closes the copy of main's end: otherwise the helper would never see main
+ * close it. */
 static enum err_kind take_descriptors(int socket_fd, struct err *err)
 {
     int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -358,6 +383,8 @@ static enum err_kind take_descriptors(int socket_fd, struct err *err)
     return ERR_OK;
 }
 
+/* The subreaper setting must be there before the first run is started: orphans of runs become
+ * children of the helper by it. */
 static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
 {
     enum err_kind kind = take_descriptors(socket_fd, err);
@@ -372,7 +399,7 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
     runs_init(&h->runs, reply_end, h);
     slots_init(&h->slots, h->params);
     kind = serve(h, err);
-    channel_close(&h->channel); /* main must not wait for an answer meanwhile */
+    channel_close(&h->channel); /* first: main must not wait for answers while the runs end */
     runs_end_all(&h->runs, h->signal_fd);
     runs_fini(&h->runs);
     slots_fini(&h->slots);
@@ -380,10 +407,11 @@ static enum err_kind run(struct helper *h, int socket_fd, struct err *err)
     return kind;
 }
 
-/* The life of the helper, in a process of its own with one thread: takes over signals, every
- * descriptor but 0-2 and socket_fd (> 2), and runs until main closes its end; then each group of
- * processes gets its kill_signal, after the grace SIGKILL. Returns the exit code: 0, or 1 when
- * main broke the protocol or the system refused something the helper cannot do without. */
+/* The helper from its fork to its end, in a process of its own with one thread. It takes over the
+ * signals and every descriptor except 0-2 and socket_fd (> 2), and runs until main closes its end.
+ * Then the process group of each run gets its kill_signal, and SIGKILL after the grace. Returns the
+ * exit code: 0, or 1 if main broke the protocol or the system refused a thing that the helper
+ * cannot do without. */
 static int live(const struct helper_params *params, int socket_fd)
 {
     struct helper *h = mem_zalloc(sizeof(*h));
@@ -391,9 +419,9 @@ static int live(const struct helper_params *params, int socket_fd)
 
     ensure(socket_fd > STDERR_FILENO);
     h->params = params;
-    prctl(PR_SET_NAME, "informerd-help"); /* 15 bytes is all there is room for */
+    prctl(PR_SET_NAME, "informerd-help"); /* the kernel keeps 15 bytes of a name */
     if (chdir("/") < 0)
-        log_debug("helper: no root folder", KV_INT("errno", errno));
+        log_debug("helper: cannot change to /", KV_INT("errno", errno));
     enum err_kind kind = run(h, socket_fd, &err);
     free(h);
     if (kind == ERR_CLOSED)
@@ -411,7 +439,7 @@ enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *p
     ensure(ends[0] > STDERR_FILENO && ends[1] > STDERR_FILENO);
     *pid = fork();
     if (*pid == 0)
-        _exit(live(params, ends[1]));
+        _exit(live(params, ends[1])); /* not exit(): atexit() handlers are main's */
     int error = errno;
     close(ends[1]);
     if (*pid > 0) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper - the privileged process of docs/design.md "Two processes": it alone starts programs and
- * opens credential files. What it may start and open is in its parameters; main names entries by
- * number and adds INFORMERD_* values and descriptors. Forked before any library is initialised.
+ * helper - the privileged process of docs/design.md "Two processes": it alone starts programs,
+ * opens credential files and writes output files; driver. Its parameters list all programs and
+ * files. main names them by number, and adds INFORMERD_* values and descriptors. The helper is
+ * forked before any library is initialised.
  */
 #ifndef HELPER_HELPER_H
 #define HELPER_HELPER_H
@@ -19,11 +20,11 @@
 
 /* The file that a hook's stdout becomes (docs/design.md "Output files"). */
 struct helper_output {
-    const char *path; /* a template: path_template.h */
+    const char *path; /* a template: base/path_template.h */
     mode_t mode;
-    bool set_owner; /* else a new file is the helper's */
-    uid_t uid;      /* (uid_t)-1 leaves it; of set_owner */
-    gid_t gid;      /* (gid_t)-1 leaves it; of set_owner */
+    bool set_owner; /* false: a new file belongs to the user of the helper */
+    uid_t uid;      /* with set_owner; (uid_t)-1 leaves the user */
+    gid_t gid;      /* with set_owner; (gid_t)-1 leaves the group */
 };
 
 struct helper_hook {
@@ -32,9 +33,10 @@ struct helper_hook {
     const char *const *check; /* like argv; ${file} in it is the new file's path; NULL = none */
     const char *const *apply; /* like argv; NULL = none */
     const struct helper_output *output; /* NULL = none */
-    const char *const *files; /* whose content FINGERPRINT tells of; ends with NULL; NULL = none */
-    const char *const
-        *alone; /* must be root's alone whenever a program starts, as NULL-ended files */
+    const char *const *files;           /* the files of FINGERPRINT; ends with NULL; NULL = none */
+    /* Files that only root may be able to change, checked whenever a program starts; ends with
+     * NULL; NULL = none. */
+    const char *const *alone;
     const char *const *env; /* NAME=VALUE, ends with NULL; INFORMERD_* in it is left out */
     const gid_t *groups;    /* all supplementary groups */
     size_t group_count;
@@ -44,11 +46,11 @@ struct helper_hook {
     mode_t umask;
     uid_t uid;
     gid_t gid;
-    bool main_is_alike; /* main may do all that the helper may: its strays may be in any folder */
-    bool change_user;   /* become uid, gid and groups; needs the capabilities for it */
+    bool main_is_alike; /* main has all rights of the helper: strays may be in any folder */
+    bool change_user;   /* become uid, gid and groups, which needs the capabilities for that */
 };
 
-/* A credential. */
+/* A credential file that main may ask for. */
 struct helper_file {
     const char *path;
     struct path_trust path_trust;
@@ -57,15 +59,17 @@ struct helper_file {
 struct helper_params {
     const struct helper_hook *hooks;
     size_t hook_count;
-    const struct helper_file *files; /* that main may ask for by number */
+    const struct helper_file *files; /* main names them by number */
     size_t file_count;
     rlim_t nofile_soft;   /* soft limit of open files for programs; 0 leaves it as it is */
-    unsigned shared_runs; /* runs of argv at a time beyond the first one of each hook, together */
+    unsigned shared_runs; /* further runs at a time besides one of each hook, of all together */
 };
 
-/* Creates the socket and forks the helper, which borrows its copy of params for ever. *fd is main's
- * end (close-on-exec, SOCK_SEQPACKET, for helper_link_create()), the caller's to close; *pid its
- * to reap. Descriptors 0, 1 and 2 must be open. ERR_IO if the system refuses. */
+/* Creates the socket and forks the helper, which uses its own copy of the memory of params until it
+ * ends. The caller owns *fd, the end of main (close-on-exec, SOCK_SEQPACKET, for
+ * helper_link_create()), and reaps *pid. Descriptors 0, 1 and 2 must be open. The helper ends when
+ * main closes its end: each run gets kill_signal first, SIGKILL after its grace. ERR_IO: the system
+ * refused. */
 enum err_kind helper_start(const struct helper_params *params, int *fd, pid_t *pid,
                            struct err *err) MUST_CHECK;
 

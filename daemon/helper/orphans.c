@@ -8,6 +8,8 @@
 
 #include "base/mem.h"
 
+/* An exec or the end of a process takes far less than a second. A process whose environment cannot
+ * be read for longer than that would hold up the end of every run that is being cleared. */
 enum { FIRST_CAPACITY = 16, PATIENCE_MS = 1000 };
 
 enum orphan_state { ORPHAN_UNREAD, ORPHAN_READ };
@@ -15,8 +17,8 @@ enum orphan_state { ORPHAN_UNREAD, ORPHAN_READ };
 struct orphan {
     pid_t pid;
     enum orphan_state state;
-    uint64_t until_ms; /* UNREAD: then its environment counts as one without a run */
-    char *run;         /* its INFORMERD_RUN; NULL = none, or not read yet */
+    uint64_t until_ms; /* UNREAD: from then on it counts as an orphan of no run */
+    char *run;         /* its INFORMERD_RUN; NULL = not set, or not read yet */
 };
 
 void orphans_init(struct orphans *o, const char *proc, pid_t self)
@@ -35,7 +37,7 @@ void orphans_fini(struct orphans *o)
     *o = (struct orphans){.descent = o->descent};
 }
 
-/* Where pid is, or belongs. */
+/* The index of pid among the sorted orphans, or the index at which it belongs. */
 static size_t place(const struct orphans *o, pid_t pid)
 {
     size_t low = 0;
@@ -90,6 +92,7 @@ void orphans_forget(struct orphans *o, pid_t pid)
     memmove(&o->all[at], &o->all[at + 1], (o->count - at) * sizeof(*o->all));
 }
 
+/* Adds the children that are neither programs of the helper nor known orphans. */
 static void take_new(struct orphans *o, orphans_is_program_cb *is_program, const void *arg)
 {
     for (size_t i = 0; i < o->children.count; i++) {
@@ -101,6 +104,9 @@ static void take_new(struct orphans *o, orphans_is_program_cb *is_program, const
     }
 }
 
+/* Tries to read each environment that was not read yet. The kernel keeps the environment that a
+ * process was started with, so one successful read is enough, until the process execs: then the new
+ * environment is not looked at. */
 static void read_environments(struct orphans *o)
 {
     uint64_t now = now_ms();
@@ -121,6 +127,8 @@ bool orphans_update(struct orphans *o, size_t programs, orphans_is_program_cb *i
                     const void *arg)
 {
     descent_children(&o->descent, &o->children);
+    /* A child stays in the list until the helper reaps it, and orphans_forget() follows. So equal
+     * counts mean that there is no new child. */
     if (o->children.count != programs + o->count)
         take_new(o, is_program, arg);
     if (o->unread > 0)
@@ -128,6 +136,7 @@ bool orphans_update(struct orphans *o, size_t programs, orphans_is_program_cb *i
     return o->unread == 0;
 }
 
+/* Does the orphan belong to the run: by INFORMERD_RUN, or by its process group now? */
 static bool is_of(const struct orphan *p, const char *run, pid_t group)
 {
     if (p->run != NULL && run != NULL && strcmp(p->run, run) == 0)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * orphans - processes of runs whose parent has ended, which makes them the helper's children (it is
- * their subreaper): whose they are is read once, from INFORMERD_RUN in their environment; driver.
- * That finds what setsid(), double forks and new groups hide. What it cannot find is a process that
- * has a new environment and lost its parent too; a cgroup would, but needs one that is delegated.
+ * orphans - the processes of runs whose parent has ended; driver. The helper is their subreaper, so
+ * they become children of the helper. INFORMERD_RUN in the environment of such a process, read
+ * once, names its run. So a process is found whatever setsid(), double forks and new groups hide,
+ * unless it has a new environment and has lost its parent. A cgroup of each run would hold that
+ * one, too, but that needs a delegated cgroup
+ * (docs/decisions.md "Escaped processes are found by descent and INFORMERD_RUN").
  */
 #ifndef HELPER_ORPHANS_H
 #define HELPER_ORPHANS_H
@@ -15,36 +17,38 @@
 #include "helper/descent.h"
 
 struct orphans {
-    struct orphan *all; /* by number, each alive or not reaped yet */
+    struct orphan *all; /* sorted by number; each is alive or not reaped yet */
     size_t count;
     size_t capacity;
-    size_t unread; /* those whose environment could not be read yet */
+    size_t unread; /* orphans whose environment could not be read yet */
     struct descent descent;
-    struct descent_pids children; /* as orphans_update() saw them */
+    struct descent_pids children; /* as the last orphans_update() saw them */
 };
 
-/* Tells the programs that the helper started from orphans. */
+/* Is this child of the helper a program that the helper started, and so no orphan? */
 typedef bool orphans_is_program_cb(const void *arg, pid_t pid);
 
-/* Makes it empty; self, which has one thread, is whose children they will be. proc is where procfs
- * is mounted. */
+/* Begins without orphans. self is the helper, which has one thread: orphans become its children.
+ * proc is where procfs is mounted, borrowed. */
 void orphans_init(struct orphans *o, const char *proc, pid_t self);
 
-/* Forgets all. */
+/* Forgets all orphans and frees the memory. */
 void orphans_fini(struct orphans *o);
 
-/* Looks for new ones; programs is how many children of the helper is_program is true for. One read
- * of a short file unless something is new. False if it is not known yet whose some are: they are
- * dead already, begin or end, and may have children of their own. */
+/* Looks for new orphans; programs is the number of children of the helper for which is_program is
+ * true. Costs one read of a short file unless there is a new child. False: the run of some orphans
+ * is not known yet, because they are in an exec, end, or are dead already. Such an orphan may have
+ * children. */
 bool orphans_update(struct orphans *o, size_t programs, orphans_is_program_cb *is_program,
                     const void *arg);
 
-/* A child that was no program was reaped. */
+/* The caller has reaped a child that was no program. Does nothing if the child is not known. */
 void orphans_forget(struct orphans *o, pid_t pid);
 
-/* Adds to set the living ones of a run: those with its name, and those in its group (0 = none is
- * asked for). A run without name (NULL) has only the latter. Returns how many more of them are dead
- * and wait to be reaped: their children may have become orphans after the update. */
+/* Adds the living orphans of a run to set: those with its name in INFORMERD_RUN (run; NULL = the
+ * run has no name), and those in its process group (group; 0 = the group does not count). Returns
+ * how many further orphans of the run are dead and wait to be reaped: their children may have
+ * become orphans after the update. */
 size_t orphans_collect(const struct orphans *o, const char *run, pid_t group,
                        struct descent_set *set);
 

@@ -11,19 +11,19 @@
 
 #include "base/buf.h"
 
-/* With O_DIRECTORY even O_PATH has an automount done. */
+/* STEP_FLAGS has O_DIRECTORY, because with it even O_PATH triggers an automount. */
 enum {
-    LINKS_MAX = 40, /* as many as Linux follows */
+    LINKS_MAX = 40, /* Linux follows as many */
     FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
     STEP_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
     LINK_FLAGS = O_PATH | O_NOFOLLOW | O_CLOEXEC
 };
 
-/* On its way from the root folder to the end of a path. */
+/* A walk from the root folder to the end of a path. */
 struct walk {
-    int at;          /* the folder reached */
-    struct buf rest; /* of the path, from there */
-    unsigned links;
+    int at;          /* the folder that was reached */
+    struct buf rest; /* the rest of the path, from there on */
+    unsigned links;  /* links followed so far */
 };
 
 /* Moves the next name from rest to out; false at the end. */
@@ -32,7 +32,7 @@ static bool take_name(struct buf *rest, char out[NAME_MAX + 2])
     const char *p = buf_cstr(rest);
     size_t skip = strspn(p, "/");
     size_t n = strcspn(p + skip, "/");
-    size_t kept = n <= NAME_MAX ? n : NAME_MAX + 1; /* the system will say that it is too long */
+    size_t kept = n <= NAME_MAX ? n : NAME_MAX + 1; /* openat() refuses it: ENAMETOOLONG */
 
     if (n == 0)
         return false;
@@ -42,7 +42,7 @@ static bool take_name(struct buf *rest, char out[NAME_MAX + 2])
     return true;
 }
 
-/* Moves on to a folder, which it takes; -1 is one that could not be opened. */
+/* Moves on to a folder and takes over fd; -1: the folder could not be opened, errno says why. */
 static int move(struct walk *w, int fd)
 {
     if (fd < 0)
@@ -53,7 +53,9 @@ static int move(struct walk *w, int fd)
     return 0;
 }
 
-/* Could nobody but root have put root's link in that folder? Who may write there could move one. */
+/* Is root the only one who could have put a link of root's into that folder? Whoever may write to
+ * the folder could move a link of root's there from another place. In a sticky folder others cannot
+ * rename files of root. */
 static bool is_roots_alone(const struct stat *folder)
 {
     bool is_shared = (folder->st_mode & (S_IWGRP | S_IWOTH)) != 0;
@@ -61,7 +63,8 @@ static bool is_roots_alone(const struct stat *folder)
     return folder->st_uid == 0 && (!is_shared || (folder->st_mode & S_ISVTX) != 0);
 }
 
-/* Puts what a link says before the rest. */
+/* Puts the target of a link before the rest of the path; an absolute target begins at the root
+ * folder again. Each folder on the way there is checked like the others. */
 static int go_by(struct walk *w, int link)
 {
     char target[PATH_MAX];
@@ -78,7 +81,8 @@ static int go_by(struct walk *w, int link)
     return target[0] == '/' ? move(w, open("/", STEP_FLAGS)) : 0;
 }
 
-/* What is not a folder may be a link. */
+/* Goes on where a link leads, if root may follow it. A name that is not a folder may be a link: the
+ * open with O_NOFOLLOW and O_DIRECTORY fails with ENOTDIR for both. */
 static int follow(struct walk *w, const char *name)
 {
     struct stat folder;
@@ -120,12 +124,14 @@ int output_base_open(const char *path, int *fd)
     int error;
 
     *fd = -1;
+    /* Without root's rights a link gives nobody more than the user of informerd may do anyway. */
     if (geteuid() != 0)
         return open_folder(AT_FDCWD, path, fd);
     buf_puts(&w.rest, path);
     error = move(&w, open("/", STEP_FLAGS));
     while (error == 0 && take_name(&w.rest, name))
         error = step(&w, name);
+    /* An O_PATH descriptor can neither be synced nor list its files: open the folder itself. */
     if (error == 0)
         error = open_folder(w.at, ".", fd);
     if (w.at >= 0)

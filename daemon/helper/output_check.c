@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "base/path_template.h"
 
-/* Never freed: the process ends soon. */
+/* The arguments with ${file} replaced; argv[0] is the path of the program and has no variable. The
+ * memory is never freed, because this process ends soon. */
 static const char *const *make_argv(const char *const *check, const char *file)
 {
     size_t n = 0;
@@ -25,7 +26,8 @@ static const char *const *make_argv(const char *const *check, const char *file)
     return argv;
 }
 
-/* Above those that a child takes for itself. */
+/* child_start() wants descriptors above 2; it moves them to 0, 1 and 2 in the child. They are not
+ * closed here, as the process ends soon. */
 static bool open_fds(int fds[WIRE_RUN_FDS])
 {
     fds[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -40,6 +42,8 @@ static void wait_for(struct child *child, struct child_report *out)
 
     while (waitid(P_PID, (id_t)child->pid, &info, WEXITED) < 0 && errno == EINTR)
         continue;
+    /* The check was not started. Its step becomes e.g. "exec check", to tell it from a step of the
+     * command; "%.9s" cuts it to the room that there is. */
     if (child_reported(child, out)) {
         char stage[WIRE_STAGE_SIZE];
 

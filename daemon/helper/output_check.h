@@ -10,9 +10,11 @@
 #include "base/compiler.h"
 #include "helper/child.h"
 
-/* Replaces ${file} in the arguments by file, and runs it as the hook's user in this process' group,
- * with its stdout and stderr, the environment of spec, and nothing to read. Blocks. True if it
- * exits with 0; else *out is what to report. */
+/* Runs the hook's check (helper_hook.check), with ${file} in its arguments replaced by file. The
+ * check runs as the hook's user, in the process group of the caller so that a kill of the run kills
+ * it too, with the caller's stdout and stderr, the environment of spec, and /dev/null as stdin.
+ * Blocks until the check ends. True: it has exited with 0. False: *out is the report of the
+ * failure. */
 bool output_check_run(const struct child_spec *spec, const char *file,
                       struct child_report *out) MUST_CHECK;
 

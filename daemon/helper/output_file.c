@@ -26,7 +26,8 @@ static int result(int rc)
     return rc < 0 ? errno : 0;
 }
 
-/* With its dot, "" if there is none or a long one: programs look at it. */
+/* The extension of a name with its dot; "" if it has none, or a long one. The new file has it, too,
+ * because programs such as a check go by it. */
 static const char *extension(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -34,6 +35,7 @@ static const char *extension(const char *name)
     return dot != NULL && dot != name && strlen(dot) <= EXTENSION_MAX ? dot : "";
 }
 
+/* The NUL between the two keeps hook "a" with file "bc" apart from hook "ab" with file "c". */
 static uint64_t hash(const char *hook, const char *name)
 {
     struct buf b = {0};
@@ -66,7 +68,8 @@ int output_file_look(const struct output_file *f, bool *exists)
     return S_ISREG(st.st_mode) || S_ISLNK(st.st_mode) ? 0 : EOPNOTSUPP;
 }
 
-/* Reads as many of n bytes as there are from there on; -1 with errno set. */
+/* Reads n bytes at an offset, fewer only at the end of the file; -1 with errno set. It does not
+ * move the offset of stdin. */
 static ssize_t read_at(int fd, char *out, size_t n, off_t at)
 {
     size_t done = 0;
@@ -83,7 +86,7 @@ static ssize_t read_at(int fd, char *out, size_t n, off_t at)
     return (ssize_t)done;
 }
 
-/* What cannot be read is not the same. */
+/* A read error counts as a difference: the target is then replaced. */
 static bool has_same_bytes(int a, int b, off_t size)
 {
     char *chunks = mem_alloc((size_t)2 * CHUNK);
@@ -105,7 +108,7 @@ static bool has_owner(const struct stat *st, const struct helper_output *o)
                              (o->gid == (gid_t)-1 || o->gid == st->st_gid));
 }
 
-/* Makes a change last. */
+/* Sets the mode if it is another one, and syncs that. False: the target has to be replaced. */
 static bool set_mode_in_place(int fd, const struct stat *st, const struct helper_output *o)
 {
     if ((st->st_mode & 07777) == o->mode)
@@ -120,8 +123,9 @@ static int remove_temp(const struct output_file *f)
     return error == ENOENT ? 0 : error;
 }
 
-/* A second name of the file may be in another's folder, and who owned it may have it open: such a
- * one is not touched but replaced. */
+/* A file with a second name is replaced, not touched: the other name may be in somebody else's
+ * folder, who would get the new mode. So is a file of another owner, who may still have it open for
+ * writing. */
 bool output_file_is_same(const struct output_file *f, int input, off_t size)
 {
     struct stat st;
@@ -134,7 +138,7 @@ bool output_file_is_same(const struct output_file *f, int input, off_t size)
                    has_same_bytes(fd, input, size) && set_mode_in_place(fd, &st, f->output);
     close(fd);
     if (is_same)
-        (void)remove_temp(f); /* one that cannot go harms nobody */
+        (void)remove_temp(f); /* a new file that stays harms nobody */
     return is_same;
 }
 
@@ -173,7 +177,7 @@ int output_file_fill(const struct output_file *f, int input, off_t size, bool (*
 
         error = result((int)n);
         if (error == 0 && n == 0)
-            error = EIO; /* it has shrunk */
+            error = EIO; /* the input has shrunk, which the seals forbid */
         if (error == 0)
             error = write_all(f->fd, chunk, (size_t)n);
         if (error == 0 && is_told(arg))
@@ -195,7 +199,9 @@ int output_file_set_mode(const struct output_file *f)
     return result(fchmod(f->fd, f->output->mode));
 }
 
-/* After a run that nothing could end another may have begun, with the same name for its own. */
+/* Is the file of that name still the new file of this process? A process that hung on its disk was
+ * given up, and another run may have made its own new file under the same name since: that one must
+ * not be renamed or removed. */
 static int check_ours(const struct output_file *f)
 {
     struct stat ours;
@@ -222,6 +228,7 @@ int output_file_commit(struct output_file *f)
     return 0;
 }
 
+/* The new file of a crash goes first: once the target is gone, nobody looks for it any more. */
 int output_file_remove(const struct output_file *f, bool *existed)
 {
     int error = remove_temp(f);

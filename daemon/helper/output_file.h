@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_file - one output file in its open folder, and the file beside it that takes its place
- * once it is complete; driver. Links are never followed. What returns
- * an int returns 0 or an errno.
+ * output_file - one output file (the target) in its open folder, and the new file beside it, which
+ * replaces the target once it is complete; driver. Links are never followed. Functions that return
+ * an int return 0 or an errno.
  */
 #ifndef HELPER_OUTPUT_FILE_H
 #define HELPER_OUTPUT_FILE_H
@@ -19,44 +19,48 @@ struct output_file {
     const struct helper_output *output;
     int folder;
     const char *name;
-    char temp[OUTPUT_FILE_TEMP_SIZE]; /* name of the new one, the same for each run */
-    int fd;                           /* the new one; -1 = there is none of ours */
+    char temp[OUTPUT_FILE_TEMP_SIZE]; /* name of the new file, the same in each run */
+    int fd;                           /* the new file; -1 = this process has made none */
 };
 
-/* folder and name are borrowed, and change when the folder is opened again. */
+/* Prepares the file `name` of the hook's output in an open folder. folder and name are borrowed.
+ * The caller calls this again whenever it has opened the folder again. */
 void output_file_init(struct output_file *f, const struct helper_hook *hook, int folder,
                       const char *name);
 
-/* Is the target something that may be replaced or removed: a file, a link, or nothing (*exists)?
- * EISDIR, EOPNOTSUPP for devices and the like. */
+/* May the target be replaced or removed? It may if it is a file, a link, or does not exist (*exists
+ * is false). Otherwise EISDIR for a folder, EOPNOTSUPP for a device and the like, or the errno. */
 int output_file_look(const struct output_file *f, bool *exists) MUST_CHECK;
 
-/* Is the target a file of its own with the owner that is wanted and the bytes of input, which has
- * size of them? Then it has the mode that is wanted: was given it if it had another. What a crash
- * left is gone, too. */
+/* Is the target a file without a second name, with the wanted owner and the bytes of input, which
+ * has size bytes? If so, it gets the wanted mode if it has another one, and a new file that a crash
+ * left is removed. */
 bool output_file_is_same(const struct output_file *f, int input, off_t size) MUST_CHECK;
 
-/* Makes the new one, empty and nobody else's; one that a crash left is removed. ENOENT: the folder
- * is gone. */
+/* Creates the new file, empty and with mode 0600; a new file that a crash left is removed first.
+ * ENOENT: the folder is gone. */
 int output_file_create(struct output_file *f) MUST_CHECK;
 
-/* Fills it with what input has, until told to stop (EINTR). */
+/* Copies size bytes of input, from its start, to the new file. is_told(arg) is asked again and
+ * again whether the run was told to end: then EINTR. */
 int output_file_fill(const struct output_file *f, int input, off_t size, bool (*is_told)(void *arg),
                      void *arg) MUST_CHECK;
 
-/* Gives it the owner. Before the mode: a change of it may take bits of that away. */
+/* Gives the new file the wanted owner. To be called before output_file_set_mode(), because chown()
+ * may clear bits of the mode. */
 int output_file_own(const struct output_file *f) MUST_CHECK;
 
-/* Gives it the mode. */
+/* Gives the new file the wanted mode. */
 int output_file_set_mode(const struct output_file *f) MUST_CHECK;
 
-/* Puts it in the target's place. ESTALE: it is not ours any more. */
+/* Renames the new file over the target and closes it. ESTALE: another process has replaced the new
+ * file. */
 int output_file_commit(struct output_file *f) MUST_CHECK;
 
-/* Removes the target; *existed tells if there was one. What a crash left goes, too. */
+/* Removes the target, and a new file that a crash left; *existed: there was a target. */
 int output_file_remove(const struct output_file *f, bool *existed) MUST_CHECK;
 
-/* Removes the new one unless it is in place, and closes it. */
+/* Removes the new file, unless it has replaced the target, and closes it. */
 void output_file_drop(struct output_file *f);
 
 #endif

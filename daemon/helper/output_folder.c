@@ -23,7 +23,7 @@ static void add(struct output_folder *f, int fd, char *name)
     f->names[f->count++] = name;
 }
 
-/* A folder right inside another; never a link. -1 with errno set. */
+/* Opens a folder right inside another one, never by a link; -1 with errno set. */
 static int open_inside(int parent, const char *name)
 {
     const struct open_how how = {
@@ -32,29 +32,31 @@ static int open_inside(int parent, const char *name)
     };
     long fd = syscall(SYS_openat2, parent, name, &how, sizeof(how));
 
-    /* Linux < 5.6, or a sandbox older than the call; for a single name it is the same. */
+    /* Linux before 5.6, or a sandbox that is older than the call. For a single name without a
+     * slash, which is no "..", openat() does the same. */
     if (fd < 0 && (errno == ENOSYS || errno == EPERM))
         fd = openat(parent, name, FOLDER_FLAGS | O_NOFOLLOW);
     return (int)fd;
 }
 
-/* 0 or an errno. That it exists is none: others may make it at the same time. */
+/* Returns 0 or an errno. EEXIST is no error: the run of another key may have made the folder at the
+ * same time. */
 static int make_inside(struct output_folder *f, int parent, const char *name)
 {
     if (mkdirat(parent, name, FOLDER_MODE) < 0)
         return errno != EEXIST ? errno : 0;
     if (f->made == 0)
-        f->made = f->count;
+        f->made = f->count; /* the index that it gets when enter() adds it */
     return 0;
 }
 
-/* Some file systems cannot do it for folders, and say EINVAL. */
+/* Some file systems cannot sync a folder, and say EINVAL. */
 static int sync_one(int fd)
 {
     return fsync(fd) < 0 && errno != EINVAL ? errno : 0;
 }
 
-/* Opens the next one; name is taken. */
+/* Opens the folder `name` in the last one, and makes it before if need be; takes over name. */
 static int enter(struct output_folder *f, char *name, bool make)
 {
     int parent = output_folder_fd(f);
@@ -91,6 +93,7 @@ int output_folder_open(struct output_folder *f, const char *path, size_t fixed, 
     const char *at = path + fixed;
     int error = open_fixed(f, path, fixed);
 
+    /* The fixed folder "/" ends with the slash that any other one lacks. */
     at += *at == '/';
     for (const char *end; error == 0 && (end = strchr(at, '/')) != NULL; at = end + 1)
         error = enter(f, mem_strndup(at, (size_t)(end - at)), make);
@@ -115,6 +118,7 @@ void output_folder_prune(const struct output_folder *f, bool only_made)
     }
 }
 
+/* From the inside to the outside: a folder is on disk before the entry that names it. */
 int output_folder_sync(const struct output_folder *f)
 {
     int error = 0;

@@ -16,20 +16,21 @@
 #include "helper/output_file.h"
 #include "helper/output_folder.h"
 
-/* The end of another object's file takes the folder away if it is empty at that moment. */
+/* FOLDER_TRIES: the removal of another object's file may remove the folder again, while it is
+ * empty, as often as it was made. */
 enum { FOLDER_TRIES = 100, INPUT_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
 struct output_run {
     const struct child_spec *spec;
     struct buf path;
-    size_t fixed; /* bytes of it */
+    size_t fixed; /* bytes of the path that are the fixed folder */
     struct output_folder folder;
     struct output_file file;
-    off_t size;         /* of stdin */
-    const char *result; /* NULL = not done yet */
+    off_t size;         /* bytes of stdin */
+    const char *result; /* a WIRE_* stage; NULL = the steps are not done yet */
     bool is_removed;
-    bool prunes_all;             /* else only what it made */
-    struct child_report *report; /* how the check failed */
+    bool prunes_all;             /* removes all empty folders; else only those that it made */
+    struct child_report *report; /* filled by the check if that fails, else by walk() */
 };
 
 static int result(int rc)
@@ -42,7 +43,8 @@ static const char *file_name(struct output_run *r)
     return strrchr(buf_cstr(&r->path), '/') + 1;
 }
 
-/* The signal to end that has come, or 0. */
+/* The signal to end that waits, blocked, or 0. The hook's kill_signal comes from runs_kill(); the
+ * others may come from people. SIGKILL does not wait for anything. */
 static int told_signal(const struct output_run *r)
 {
     const int deadly[] = {r->spec->hook->kill_signal, SIGTERM, SIGINT, SIGHUP, SIGQUIT};
@@ -61,7 +63,7 @@ static bool is_told(void *arg)
     return told_signal(arg) != 0;
 }
 
-/* ---- Steps: 0 or an errno */
+/* ---- Steps: each returns 0 or an errno */
 
 static const char *value_of(const char *const *env, const char *name)
 {
@@ -73,6 +75,8 @@ static const char *value_of(const char *const *env, const char *name)
     return NULL;
 }
 
+/* A path that the names cannot make stays impossible: main parks the key for the stage
+ * WIRE_TEMPLATE. */
 static int expand(struct output_run *r)
 {
     const char *const *env = r->spec->env;
@@ -91,7 +95,8 @@ static int expand(struct output_run *r)
     return kind == ERR_TOO_BIG ? ENAMETOOLONG : EINVAL;
 }
 
-/* Sealed it is memory, and stays as it is: nothing that only a privileged reader could read. */
+/* A file with seals is memory, so main cannot have the helper read a file that main itself may not
+ * read. And its bytes stay as they are while they are compared, written and checked. */
 static int measure_input(struct output_run *r)
 {
     struct stat st;
@@ -117,6 +122,8 @@ static int open_folder(struct output_run *r, bool make)
     return error;
 }
 
+/* ENOENT although the fixed folder was opened: the removal of another object's file has just taken
+ * a folder away. */
 static int make_folder(struct output_run *r)
 {
     int error = open_folder(r, true);
@@ -133,6 +140,8 @@ static int look(struct output_run *r)
     return output_file_look(&r->file, &exists);
 }
 
+/* Equal bytes end the steps here: no check, no write, no new inode (docs/design.md "Output
+ * files"). */
 static int compare(struct output_run *r)
 {
     if (output_file_is_same(&r->file, STDIN_FILENO, r->size))
@@ -140,6 +149,7 @@ static int compare(struct output_run *r)
     return 0;
 }
 
+/* The folder may vanish between its open and the create, as in make_folder(). */
 static int create(struct output_run *r)
 {
     int error = output_file_create(&r->file);
@@ -172,6 +182,8 @@ static int sync_file(struct output_run *r)
     return result(fsync(r->file.fd));
 }
 
+/* The check sees the new file under its hidden name. output_check_run() has filled the report when
+ * the check fails. */
 static int check(struct output_run *r)
 {
     struct buf file = {0};
@@ -185,6 +197,7 @@ static int check(struct output_run *r)
     return is_good ? 0 : ECANCELED;
 }
 
+/* The last moment at which a signal leaves the old file. */
 static int commit(struct output_run *r)
 {
     return is_told(r) ? EINTR : output_file_commit(&r->file);
@@ -196,7 +209,7 @@ static int sync_written(struct output_run *r)
     return output_folder_sync(&r->folder);
 }
 
-/* Without its folder there is nothing to remove. */
+/* If its folder does not exist, there is no file to remove. */
 static int find_folder(struct output_run *r)
 {
     int error = open_folder(r, false);
@@ -224,6 +237,8 @@ struct step {
     int (*run)(struct output_run *r);
 };
 
+/* The owner comes before the mode, which chown() may change; both and the bytes are on disk before
+ * the check and the rename, so that after a power cut the file has them. */
 static const struct step write_steps[] = {
     {WIRE_TEMPLATE,  expand       },
     {"input",        measure_input},
@@ -248,11 +263,12 @@ static const struct step remove_steps[] = {
     {"fsync folder", sync_removed},
 };
 
+/* Fills the report for a step that failed. */
 static void explain(const struct output_run *r, const struct step *step, int error)
 {
     int signal_number = told_signal(r);
 
-    if (step->run == check) /* it has reported */
+    if (step->run == check) /* output_check_run() has filled the report */
         return;
     if (error == EINTR && signal_number != 0)
         *r->report = (struct child_report){.how = WIRE_HOW_SIGNALED, .value = signal_number};
@@ -260,6 +276,8 @@ static void explain(const struct output_run *r, const struct step *step, int err
         *r->report = child_refusal(step->stage, error);
 }
 
+/* Runs the steps until one fails or one sets the result; then tidies up. The new file goes before
+ * the folders, as only an empty folder can be removed. */
 static void walk(struct output_run *r, const struct step *steps, size_t count)
 {
     int error = 0;

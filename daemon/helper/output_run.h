@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_run - the work of the programs OUTPUT and REMOVE, in a process of its own: from an
- * object's names and bytes to a file that is the old or the new one at any moment
- * (docs/design.md "Output files").
+ * output_run - the programs OUTPUT and REMOVE, each in a process of its own: they make the path of
+ * an output file out of the names of an object, and write or remove the file, which is the old or
+ * the new one at any moment (docs/design.md "Output files"); driver.
  */
 #ifndef HELPER_OUTPUT_RUN_H
 #define HELPER_OUTPUT_RUN_H
 
 #include "helper/child.h"
 
-/* Makes the hook's file hold what stdin, a regular file, has from its start. The names in the path
- * are INFORMERD_NAMESPACE, INFORMERD_NAME and INFORMERD_CLUSTER in the environment. Signals are
- * blocked: when one that ends has come it leaves the old file, and no trace. */
+/* The `work` of a child_spec: writes the whole of stdin, a sealed memory file, to the hook's output
+ * file. INFORMERD_NAMESPACE, INFORMERD_NAME and INFORMERD_CLUSTER of spec->env are the names in the
+ * path. Signals are blocked. If a signal that ends a process has come before the rename, the old
+ * file stays, the new one is removed, and the report is SIGNALED. Otherwise the report is EXITED
+ * with WIRE_WRITTEN or WIRE_SAME, the failure of the check, or NOT_STARTED with the step that
+ * failed. */
 void output_run_write(const struct child_spec *spec, struct child_report *out);
 
-/* Removes it, and the folders that were made for it if they are empty. */
+/* The same to remove the file, and the folders of the path that are empty then, except the fixed
+ * one. Report: EXITED with WIRE_REMOVED or WIRE_SAME, or NOT_STARTED. */
 void output_run_remove(const struct child_spec *spec, struct child_report *out);
 
 #endif

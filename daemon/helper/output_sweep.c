@@ -15,17 +15,18 @@
 #include "base/path_template.h"
 #include "helper/output_folder.h"
 
-/* One of them. */
+/* One stray file; used for one after the other. */
 struct sweep {
     const struct helper_hook *hook;
-    struct digest digest;
+    struct digest digest; /* of the bytes that informerd wrote */
     char path[PATH_TEMPLATE_PATH_MAX + 1];
-    size_t fixed;  /* bytes of the path: the folder that stands */
-    bool is_below; /* ... is that of the hook's output */
+    size_t fixed;  /* bytes of the path that are the fixed folder; folders below may be removed */
+    bool is_below; /* the fixed folder is that of the output which the hook has now */
     struct output_folder folder;
 };
 
-/* The folder before the first variable of the hook's output now, with its end; 0 = none. */
+/* Appends a path that the hook's output makes now, with any names, and returns the length of its
+ * fixed folder; 0 = the template makes no path. */
 static size_t fixed_folder(const struct helper_output *o, struct buf *path)
 {
     static const struct path_template_values any = {
@@ -36,7 +37,10 @@ static size_t fixed_folder(const struct helper_output *o, struct buf *path)
     return path_template_expand(o->path, &any, path, &fixed, NULL) == ERR_OK ? fixed : 0;
 }
 
-/* False: it may not be touched. */
+/* Finds the fixed folder of the stray file. False: the file may not be touched, because the path is
+ * not clean (".."), or because it is outside of the folder of the hook's output and main has fewer
+ * rights than the helper. Outside, the whole folder of the file counts as fixed: informerd does not
+ * know which of its folders it made. */
 static bool find_fixed(struct sweep *s)
 {
     struct buf now = {0};
@@ -58,7 +62,7 @@ static const char *name_of(const struct sweep *s)
     return strrchr(s->path, '/') + 1;
 }
 
-/* 0, or an errno. */
+/* Appends up to size bytes from fd, fewer at the end of the file. Returns 0 or an errno. */
 static int read_all(int fd, struct buf *out, size_t size)
 {
     while (out->len < size) {
@@ -73,7 +77,9 @@ static int read_all(int fd, struct buf *out, size_t size)
     return 0;
 }
 
-/* Is it a file as the hook's output is one? Without an owner of its own it is the helper's. */
+/* Could the hook's output be this file? A file with a second name could be somebody else's file,
+ * and so could one of another owner: without `owner` the output belongs to the helper's user. The
+ * helper's own user counts in any case, as `owner` may have been set since the file was written. */
 static bool is_ours(const struct sweep *s, const struct stat *st)
 {
     const struct helper_output *o = s->hook->output;
@@ -83,6 +89,8 @@ static bool is_ours(const struct sweep *s, const struct stat *st)
            (s->hook->main_is_alike || st->st_uid == uid || st->st_uid == geteuid());
 }
 
+/* REMOVED if the file has the bytes that informerd wrote. A file that somebody has changed
+ * stays. */
 static enum wire_swept compare(const struct sweep *s, int fd, const struct stat *st)
 {
     struct buf bytes = {0};
@@ -100,7 +108,7 @@ static enum wire_swept compare(const struct sweep *s, int fd, const struct stat 
     return swept;
 }
 
-/* What is there under that name, if it is to go. */
+/* Looks at the file of that name. REMOVED: it is the stray file, and is to be removed now. */
 static enum wire_swept judge(const struct sweep *s)
 {
     struct stat st;
@@ -110,12 +118,15 @@ static enum wire_swept judge(const struct sweep *s)
     if (fd < 0 && errno == ENOENT)
         return WIRE_SWEPT_GONE;
     if (fd < 0)
+        /* ELOOP: somebody has put a link in its place. */
         return errno == ELOOP ? WIRE_SWEPT_CHANGED : WIRE_SWEPT_FAILED;
     enum wire_swept swept = fstat(fd, &st) == 0 ? compare(s, fd, &st) : WIRE_SWEPT_FAILED;
     close(fd);
     return swept;
 }
 
+/* Removes the file if it is the stray one. REMOVED is only answered once that is on disk: main then
+ * forgets the file. */
 static enum wire_swept sweep_in(const struct sweep *s)
 {
     enum wire_swept swept = judge(s);
@@ -129,6 +140,8 @@ static enum wire_swept sweep_in(const struct sweep *s)
     return swept;
 }
 
+/* No folder is made on the way. A folder that is gone, or is no folder any more, has no stray file
+ * in it. */
 static enum wire_swept sweep(struct sweep *s)
 {
     enum wire_swept swept = WIRE_SWEPT_FOREIGN;
@@ -144,7 +157,8 @@ static enum wire_swept sweep(struct sweep *s)
     return swept;
 }
 
-/* False at the end, or when it is not whole. */
+/* Takes the next stray file off the input. False: the input is over, or what is left is not a whole
+ * entry. */
 static bool take(struct buf *input, struct sweep *s)
 {
     struct wire_stray head;
@@ -177,7 +191,9 @@ void output_sweep_work(const struct child_spec *spec, struct child_report *out)
     int error = fstat(STDIN_FILENO, &st) < 0 ? errno : 0;
 
     sigemptyset(&none);
-    pthread_sigmask(SIG_SETMASK, &none, NULL); /* each file is there or not, and said to be */
+    /* Signals may end the process: each file is whole or gone at any moment. A file that was
+     * removed without an answer is GONE the next time. */
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
     if (error == 0 && S_ISREG(st.st_mode))
         error = read_all(STDIN_FILENO, &input, (size_t)st.st_size);
     for (int n = 0; error == 0 && n < WIRE_SWEEP_MAX && take(&input, s); n++)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_sweep - the work of the program SWEEP: removes files that an earlier process wrote for a
- * hook, unless somebody has changed them. Main names them by path, and what it knows comes from a
- * state that is its user's: so if that is not the helper's too, nothing is touched outside of the
- * folder that the hook's output has now.
+ * output_sweep - the program SWEEP: removes stray files (docs/design.md "Stray files"), unless
+ * somebody has changed them; driver. main names them by path, and knows them from the state, which
+ * belongs to the user of main. If main has fewer rights than the helper, no file outside of the
+ * folder that the hook's output has now is touched
+ * (docs/decisions.md "The helper does not trust the state where it removes files").
  */
 #ifndef HELPER_OUTPUT_SWEEP_H
 #define HELPER_OUTPUT_SWEEP_H
 
 #include "helper/child.h"
 
-/* Does so for all of stdin, and answers on stdout. */
+/* The `work` of a child_spec: reads stray files from stdin, removes them, and answers on stdout, in
+ * the format of WIRE_PROGRAM_SWEEP in base/wire.h; WIRE_SWEEP_MAX files at most. Report: EXITED
+ * with 0, or NOT_STARTED with the stage "sweep" if stdin or stdout fails. */
 void output_sweep_work(const struct child_spec *spec, struct child_report *out);
 
 #endif

@@ -16,8 +16,8 @@
 #include "base/mem.h"
 
 enum {
-    LINKS_MAX = 40, /* as many as Linux follows */
-    TRIES = 3,
+    LINKS_MAX = 40, /* Linux follows as many */
+    TRIES = 3,      /* for links that are set anew while they are followed */
     ROOT_FLAGS = O_PATH | O_DIRECTORY | O_CLOEXEC,
     STEP_FLAGS = O_PATH | O_NOFOLLOW | O_CLOEXEC,
     READ_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
@@ -28,26 +28,28 @@ static const struct path_trust roots_alone;
 /* A path on its way from the root folder to its end, one name at a time. */
 struct walk {
     const struct path_trust *path_trust;
-    struct buf done; /* no link in it, no slash at its end: the root folder is "" */
-    struct buf rest; /* what is still to be walked, from there */
-    int at;          /* what stands at done */
-    struct stat st;  /* of that */
-    int folder;      /* what it is in; -1 = done is a folder that was come to by ".." or a link */
-    int missing;     /* errno: done is not there; 0 = it is */
-    unsigned links;
-    bool opens;   /* the end is opened, but never a device */
-    bool shared;  /* others may make files in done, though not touch ours */
-    bool secret;  /* not everybody may enter a folder on the way */
-    uid_t holder; /* who could have put another file in this one's place; 0 = root alone */
-    uid_t guide;  /* whose link has led here; 0 = root's */
+    struct buf done; /* the path so far: no link in it, no slash at its end; "" = the root folder */
+    struct buf rest; /* the rest of the path, from done on */
+    int at;          /* O_PATH descriptor of the file or folder at done */
+    struct stat st;  /* of the file or folder at done */
+    int folder;      /* the folder that holds it; -1 = done is "/", or was reached by ".." */
+    int missing;     /* the errno if done does not exist; 0 = it exists */
+    unsigned links;  /* links followed so far */
+    bool opens;      /* the caller opens the end of the path, but never a device */
+    bool shared;  /* done is a sticky folder: others may create files there, but not touch ours */
+    bool secret;  /* a folder on the way may not be entered by everybody */
+    uid_t holder; /* owner of a folder on the way, who could swap the file; 0 = only root */
+    uid_t guide;  /* owner of a link on the way, or named_by; 0 = only root's links */
 };
 
+/* The path so far, for messages. */
 static const char *shown(struct walk *w)
 {
     return w->done.len > 0 ? buf_cstr(&w->done) : "/";
 }
 
-/* With an access control list the bits of the group stand for everybody who is named in it. */
+/* With an access control list the bits of the group stand for everybody whom the list names.
+ * Without one, write permission for root's group gives nobody else anything. */
 static bool others_write(const char *path, const struct stat *st)
 {
     if ((st->st_mode & S_IWOTH) != 0)
@@ -56,6 +58,7 @@ static bool others_write(const char *path, const struct stat *st)
            (st->st_gid != 0 || getxattr(path, "system.posix_acl_access", NULL, 0) > 0);
 }
 
+/* May this user own a file, folder or link on the way? */
 static enum err_kind check_owner(const struct walk *w, const char *path, uid_t uid, struct err *err)
 {
     const uid_t *owners = w->path_trust->owners;
@@ -74,7 +77,9 @@ static enum err_kind check_owner(const struct walk *w, const char *path, uid_t u
                    path, (unsigned)uid, (unsigned)(owners[1] != 0 ? owners[1] : owners[0]));
 }
 
-/* What stands at done: no link. */
+/* Checks the file or folder at done, which is no link, and notes what check_end() needs. A folder
+ * that not everybody may enter is secret, but not from its owner: if the guide owns it, he can read
+ * what is in it. */
 static enum err_kind check_one(struct walk *w, struct err *err)
 {
     const struct stat *st = &w->st;
@@ -87,6 +92,7 @@ static enum err_kind check_one(struct walk *w, struct err *err)
     if (S_ISDIR(st->st_mode) && (st->st_mode & S_IXOTH) == 0 &&
         (st->st_uid == 0 || (w->guide != 0 && st->st_uid != w->guide)))
         w->secret = true;
+    /* Not a question of trust: open_seen() refuses it, and the errno says more. */
     if (w->opens && !S_ISDIR(st->st_mode) && !S_ISREG(st->st_mode))
         return ERR_OK;
     if (check_owner(w, path, st->st_uid, err) != ERR_OK)
@@ -98,7 +104,8 @@ static enum err_kind check_one(struct walk *w, struct err *err)
     return ERR_OK;
 }
 
-/* Moves on; fd is taken. */
+/* Moves on to the file or folder that fd stands for, and checks it; takes over fd. done names it
+ * already. -1: the open has failed, errno says why. */
 static enum err_kind arrive(struct walk *w, int fd, struct err *err)
 {
     if (w->at >= 0)
@@ -109,6 +116,7 @@ static enum err_kind arrive(struct walk *w, int fd, struct err *err)
     return check_one(w, err);
 }
 
+/* "/" and a folder that ".." leads to are not opened by a name, so open_end() cannot need this. */
 static void forget_folder(struct walk *w)
 {
     if (w->folder >= 0)
@@ -133,21 +141,23 @@ static enum err_kind go_up(struct walk *w, struct err *err)
     return arrive(w, openat(w->at, "..", ROOT_FLAGS), err);
 }
 
-/* From here on somebody else says where it goes. */
+/* From here on the path is the word of another user than root. A second such user is refused: the
+ * file at the end could be readable for one of them only. */
 static enum err_kind be_guided(struct walk *w, uid_t uid, struct err *err)
 {
     if (uid == 0 || uid == w->guide)
         return ERR_OK;
     if (w->guide != 0)
         return err_set(err, ERR_CONFIG, EPERM,
-                       "%s: a link of uid %u leads to one of uid %u: informerd follows one of them "
-                       "at most",
+                       "%s: a symbolic link of uid %u leads to one of uid %u: informerd does not "
+                       "follow links of two users",
                        shown(w), (unsigned)w->guide, (unsigned)uid);
     w->guide = uid;
     return ERR_OK;
 }
 
-/* Goes on where a link in done points to. */
+/* Goes on where a link in the folder at done points to. The owner of the link, and whoever could
+ * have swapped it, decide where it leads: both are guides. */
 static enum err_kind follow(struct walk *w, int link, const struct stat *st, struct err *err)
 {
     char target[PATH_MAX];
@@ -166,7 +176,8 @@ static enum err_kind follow(struct walk *w, int link, const struct stat *st, str
     return target[0] == '/' ? go_to_root(w, err) : ERR_OK;
 }
 
-/* What is not there: fine, unless somebody else may put it there. */
+/* Ends the walk at a name that does not exist: which is fine, unless others may create it later, in
+ * a sticky folder. With opens there is no later: open_end() fails with the errno. */
 static enum err_kind stop_missing(struct walk *w, const char *name, int error, struct err *err)
 {
     buf_printf(&w->done, "/%s", name);
@@ -180,7 +191,7 @@ static enum err_kind stop_missing(struct walk *w, const char *name, int error, s
                    shown(w));
 }
 
-/* A file or folder of done's is where it goes next; fd is taken. */
+/* Goes on to a file or folder in the folder at done; takes over fd. */
 static enum err_kind go_down(struct walk *w, const char *name, int fd, struct err *err)
 {
     forget_folder(w);
@@ -190,7 +201,8 @@ static enum err_kind go_down(struct walk *w, const char *name, int fd, struct er
     return arrive(w, fd, err);
 }
 
-/* A folder is asked for first, as only that has an automount done. -1 with errno set. */
+/* Asks for a folder first, because O_PATH triggers an automount only with O_DIRECTORY. -1 with
+ * errno set. */
 static int open_name(int folder, const char *name)
 {
     int fd = openat(folder, name, STEP_FLAGS | O_DIRECTORY);
@@ -198,6 +210,7 @@ static int open_name(int folder, const char *name)
     return fd < 0 && errno == ENOTDIR ? openat(folder, name, STEP_FLAGS) : fd;
 }
 
+/* Goes into the folder, file or link `name` in the folder at done. */
 static enum err_kind enter(struct walk *w, const char *name, struct err *err)
 {
     int fd = open_name(w->at, name);
@@ -207,7 +220,8 @@ static enum err_kind enter(struct walk *w, const char *name, struct err *err)
         return stop_missing(w, name, errno, err);
     if (fstat(fd, &st) != 0 || !S_ISLNK(st.st_mode))
         return go_down(w, name, fd, err);
-    /* others' links in our own folder cannot be changed, those in a shared one can */
+    /* Only in a shared folder could others change a link of theirs later. The owner is checked in
+     * every folder, so that the rule is the same everywhere. */
     char *path = mem_printf("%s/%s", buf_cstr(&w->done), name);
     enum err_kind kind = check_owner(w, path, st.st_uid, err);
     free(path);
@@ -217,7 +231,7 @@ static enum err_kind enter(struct walk *w, const char *name, struct err *err)
     return kind;
 }
 
-/* Takes the next name off rest, the caller's; NULL at the end. */
+/* Takes the next name off rest; the caller frees it. NULL: the path is at its end. */
 static char *take_name(struct walk *w)
 {
     const char *rest = buf_cstr(&w->rest);
@@ -236,7 +250,10 @@ static enum err_kind step(struct walk *w, const char *name, struct err *err)
     return strcmp(name, "..") == 0 ? go_up(w, err) : enter(w, name, err);
 }
 
-/* Whoever has led here could read it without us. */
+/* Root reads no file for a user who could not read it without informerd. Two tricks are possible: a
+ * link (or a kubeconfig) that leads to a file of somebody else, and, in a folder of one's own, a
+ * second name (hard link) for a file of somebody else. A file that everybody may read is no
+ * secret. */
 static enum err_kind check_end(struct walk *w, const char *path, struct err *err)
 {
     bool is_open = !w->secret && (w->st.st_mode & S_IROTH) != 0;
@@ -245,18 +262,20 @@ static enum err_kind check_end(struct walk *w, const char *path, struct err *err
 
     if (w->guide != 0 && uid != w->guide && !is_open)
         return err_set(err, ERR_CONFIG, EPERM,
-                       "%s leads to %s of uid %u: root follows a link, or a kubeconfig, of uid %u "
-                       "to files of uid %u only",
+                       "%s leads to %s, which belongs to uid %u: root follows a link or a "
+                       "kubeconfig of uid %u only to files of uid %u",
                        path, shown(w), uid, (unsigned)w->guide, (unsigned)w->guide);
     if (w->holder != 0 && uid != w->holder && has_two_names && !is_open)
-        return err_set(err, ERR_CONFIG, EPERM,
-                       "%s has a second name, and uid %u could have given it this one: copy it",
-                       shown(w), (unsigned)w->holder);
+        return err_set(
+            err, ERR_CONFIG, EPERM,
+            "%s has another hard link, and uid %u could have made this one: copy the file instead",
+            shown(w), (unsigned)w->holder);
     return ERR_OK;
 }
 
 static enum err_kind walk_to_end(struct walk *w, const char *path, struct err *err)
 {
+    /* The folders above the working folder count as well: whoever may rename one can swap all. */
     char *here = path[0] != '/' ? getcwd(NULL, 0) : NULL;
     char *name;
 
@@ -298,7 +317,7 @@ enum err_kind path_trust_check(const char *path, const struct path_trust *path_t
     return kind;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int check_is_file(const struct stat *st)
 {
     if (S_ISREG(st->st_mode))
@@ -306,7 +325,8 @@ static int check_is_file(const struct stat *st)
     return S_ISDIR(st->st_mode) ? EISDIR : EINVAL;
 }
 
-/* Opens what has been seen to be there as st; a device is not even opened. 0 or an errno. */
+/* Opens the file that stat() has described as `seen`, and no other one. A device is not even
+ * opened, because its open may have effects. Returns 0 or an errno. */
 static int open_seen(int folder, const char *name, const struct stat *seen, int flags, int *fd)
 {
     struct stat st;
@@ -318,12 +338,14 @@ static int open_seen(int folder, const char *name, const struct stat *seen, int 
     if (*fd < 0 || fstat(*fd, &st) != 0)
         error = errno;
     else if (st.st_dev != seen->st_dev || st.st_ino != seen->st_ino)
-        error = ESTALE; /* it was replaced in this moment: the next try will see the new one */
+        error = ESTALE; /* the file was replaced just now: the next try finds the new one */
     if (error != 0 && *fd >= 0)
         close(*fd);
     return error;
 }
 
+/* Without root: the kernel checks what the user may read, and there is nobody to protect from the
+ * user's own links. */
 static int open_plain(const char *path, int *fd)
 {
     struct stat st;
@@ -331,6 +353,8 @@ static int open_plain(const char *path, int *fd)
     return stat(path, &st) == 0 ? open_seen(AT_FDCWD, path, &st, 0, fd) : errno;
 }
 
+/* Opens the end of the walk by its name in the folder that was checked. O_PATH descriptors cannot
+ * be read, so this is a second open, and O_NOFOLLOW keeps a link from taking its place. */
 static int open_end(struct walk *w, int *fd)
 {
     if (w->missing != 0)
@@ -338,7 +362,7 @@ static int open_end(struct walk *w, int *fd)
     return open_seen(w->folder, strrchr(shown(w), '/') + 1, &w->st, O_NOFOLLOW, fd);
 }
 
-/* 0 or an errno; err is set for the check's. */
+/* Checks and opens. Returns 0 or an errno; err is set only if the check has failed. */
 static int open_checked(const char *path, const struct path_trust *path_trust, int *fd,
                         struct err *err)
 {
@@ -360,7 +384,8 @@ enum err_kind path_trust_open(const char *path, const struct path_trust *path_tr
     err->kind = ERR_OK;
     if (geteuid() != 0)
         error = open_plain(path, fd);
-    /* links may be set to something new while they are followed, as kubelet does */
+    /* Kubelet sets the link "..data" of a mounted Secret anew and then removes the old folder: a
+     * walk that is under way meets a path that is gone. */
     for (int i = 0; geteuid() == 0 && i < TRIES && (error == ENOENT || error == ESTALE); i++)
         error = open_checked(path, path_trust, fd, err);
     if (error == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * path_trust - may root believe a file, and open it? Only if nobody can change or swap it but root and
- * those who own it by the configuration (docs/design.md "Trusted files"); driver.
+ * path_trust - checks whether root may trust a file, and opens it: nobody may be able to change or
+ * swap the file except root and the users whom the configuration names as owners
+ * (docs/design.md "Trusted files"); driver.
  */
 #ifndef HELPER_PATH_TRUST_H
 #define HELPER_PATH_TRUST_H
@@ -11,25 +12,30 @@
 #include "base/compiler.h"
 #include "base/err.h"
 
-/* Who besides root may own a file and the folders and links on the way to it; 0 = nobody. Zeroed: root
- * alone. */
+/* Users besides root who may own a file, and the folders and links on the way to it. Zeroed: nobody
+ * besides root. */
 struct path_trust {
-    uid_t owners[2];
-    uid_t named_by; /* whose word the path is; 0 = root's. As if a link of theirs led to it */
+    uid_t owners[2]; /* 0 = the place is free */
+    /* The owner of the file that named this path (a kubeconfig); 0 = root. The path is then treated
+     * as if a link of that user led to it. */
+    uid_t named_by;
 };
 
-/* Checks the file, every folder on the way to it and every link in between; a relative path is one
- * from the working folder. Of others, nobody may write to any of them. A sticky folder counts as not
- * writable for what is in it. Where a link of somebody else's leads, or one in a folder of theirs,
- * must be a file of their own, or one that everybody may read: root reads nothing for them. What does
- * not exist is fine unless others could make it. NULL = root alone. ERR_CONFIG names who else can
- * write what; its code is EPERM. */
+/* Checks the file, every folder on the way to it and every link in between; a relative path begins
+ * in the working folder. Nobody except root and the owners in path_trust (NULL = root alone) may be
+ * able to write to any of them. A sticky folder counts as not writable for the files in it. If a
+ * link that belongs to another user than root, or is in a folder of such a user, leads to the file,
+ * then the file must belong to that user or be readable for everybody: root reads no file for a
+ * user who could not read it. A path that does not exist is fine unless others could create it.
+ * ERR_CONFIG names the path and who else can write to it, with the code EPERM; or the path cannot
+ * be walked, with the code of the system. */
 enum err_kind path_trust_check(const char *path, const struct path_trust *path_trust,
                                struct err *err) MUST_CHECK;
 
-/* Opens a regular file for reading, not blocked by a FIFO. As root only after that check, and exactly
- * what was checked; others have the system's. *fd is the caller's. The code of the error is its errno,
- * EPERM for what the check says. */
+/* Opens a regular file for reading; a FIFO does not block it. Root opens only a file that passes
+ * path_trust_check(), and exactly the file that was checked; for other users the kernel's own
+ * permissions are enough. *fd is the caller's to close, -1 on errors. ERR_CONFIG: its code is an
+ * errno, EPERM if the check has refused the file. */
 enum err_kind path_trust_open(const char *path, const struct path_trust *path_trust, int *fd,
                               struct err *err) MUST_CHECK;
 

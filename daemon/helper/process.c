@@ -16,11 +16,11 @@
 enum {
     PATH_SIZE = 128,
     CHUNK = 16 * 1024,
-    FILE_LIMIT = 4 * 1024 * 1024, /* of an environment: what is behind that is not looked at */
+    FILE_LIMIT = 4 * 1024 * 1024, /* bytes of an environment that are looked at */
     DECIMAL = 10
 };
 
-/* Fields of the line behind the name, see proc(5). */
+/* The fields of /proc/PID/stat behind the name, counted from 0; proc(5) counts the state as 3. */
 enum {
     FIELD_STATE,
     FIELD_PARENT,
@@ -30,8 +30,9 @@ enum {
     FIELD_ENV_END
 };
 
-/* Whether an environment that gave some bytes still does: it is that of the program that the
- * process ran when it was opened, and ends early when another replaces that while it is read. */
+/* Does the file still give bytes? An open environ belongs to the program that the process ran then.
+ * When an exec replaces the program, or the process ends, the file ends at once: a read that was
+ * under way has only got a part. */
 static bool is_whole(int fd)
 {
     char c;
@@ -39,7 +40,8 @@ static bool is_whole(int fd)
     return pread(fd, &c, 1, 0) == 1;
 }
 
-/* 0 or an errno, ESRCH if what is read was gone before its end; out is a string. */
+/* Appends a file of the process to out, which ends with a NUL. Returns 0 or an errno; ESRCH: the
+ * process, or its old program, was gone before the end of the file. */
 static int read_file(const char *proc, pid_t pid, const char *file, struct buf *out)
 {
     char path[PATH_SIZE];
@@ -63,11 +65,13 @@ static int read_file(const char *proc, pid_t pid, const char *file, struct buf *
     return error;
 }
 
+/* Errors that are about this process, and say nothing about the process that it looks at. */
 static bool is_for_lack_of_means(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
+/* The number in field n of a line with one blank between fields; 0 = there is no such field. */
 static uint64_t field(const char *line, int n)
 {
     for (; n > 0 && line != NULL; n--)
@@ -88,8 +92,8 @@ static void copy_name(const char *from, const char *end, char out[WIRE_COMM_SIZE
     out[n] = '\0';
 }
 
-/* What there is of an environment in memory; nothing of that is to be relied on while exec builds
- * it, or when the process ends, both of which the absence of code tells. */
+/* The environment in the memory of a process. ABSENT: an exec is building the memory, or the
+ * process ends; then the start of its code is 0. */
 enum env { ENV_ABSENT, ENV_EMPTY, ENV_FULL };
 
 static enum env judge_env(const char *fields)
@@ -99,7 +103,8 @@ static enum env judge_env(const char *fields)
     return field(fields, FIELD_ENV_END) > field(fields, FIELD_ENV) ? ENV_FULL : ENV_EMPTY;
 }
 
-/* The line: "PID (NAME) S PARENT ..."; a name may hold anything, brackets too. */
+/* Parses /proc/PID/stat: "PID (NAME) S PARENT ...". A process can choose its name, with brackets
+ * and blanks in it, so the last ')' ends the name. */
 static enum process_state parse(const char *line, struct process *out, enum env *env)
 {
     const char *open = strchr(line, '(');
@@ -156,8 +161,9 @@ static char *find_variable(const struct buf *env, const char *name)
     return NULL;
 }
 
-/* No byte came: was it cleared, or is it not there (yet, or any more)? What is there by now but was
- * not when it was read was replaced meanwhile. */
+/* The environment gave no byte, or ended early. NONE: the process is gone, or runs with an empty
+ * environment. LATER: its memory is not there (an exec or the end), or it has an environment by
+ * now, so an exec came between the two looks. */
 static enum process_variable judge_empty(const char *proc, pid_t pid)
 {
     struct process p;
@@ -186,8 +192,8 @@ enum process_variable process_variable(const char *proc, pid_t pid, const char *
     return result;
 }
 
-/* 0 or an errno. Through fd if there is one: before Linux 5.3, or without descriptors, by
- * number. */
+/* Signals through the pidfd. fd is -1 before Linux 5.3, or when this process is out of descriptors:
+ * then by number. Returns 0 or an errno. */
 static int send_signal(int fd, pid_t pid, int signal_number)
 {
     long rc = fd >= 0 ? syscall(SYS_pidfd_send_signal, fd, signal_number, NULL, 0)
@@ -198,8 +204,8 @@ static int send_signal(int fd, pid_t pid, int signal_number)
 
 enum process_sent process_signal(const char *proc, const struct process *p, int signal_number)
 {
-    /* Opened before the look: what is looked at is what the descriptor stands for, or that is gone
-     * and gets no signal. */
+    /* The pidfd is opened first. If p is alive afterwards, the pidfd stands for p, because the
+     * number can only pass to another process once p is gone. */
     int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
     enum process_sent sent = PROCESS_WAS_GONE;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process - one process as /proc tells it: who it is, a variable of its environment, its end;
- * driver. A number alone is nobody: it may be another process' by now, so who sends a
- * signal asks for the start time too.
+ * process - one process in /proc: its identity, a variable of its environment, and signals to it;
+ * driver. The number of a process alone does not identify it, because another process may have the
+ * number by now. So the start time belongs to the identity, and is compared before a signal is
+ * sent.
  */
 #ifndef HELPER_PROCESS_H
 #define HELPER_PROCESS_H
@@ -17,41 +18,45 @@
 struct process {
     pid_t pid;
     pid_t parent;
-    uint64_t start; /* ticks since boot; with pid: who it is */
+    uint64_t start; /* ticks since boot; together with pid the identity of the process */
     char name[WIRE_COMM_SIZE];
 };
 
 enum process_state {
     PROCESS_GONE,
-    PROCESS_DEAD, /* only waits to be reaped */
+    PROCESS_DEAD, /* a zombie: waits to be reaped */
     PROCESS_ALIVE,
-    PROCESS_HIDDEN /* no descriptor or no memory to look at it */
+    PROCESS_HIDDEN /* this process has no descriptor or no memory left to look at it */
 };
 
-/* What became of process_signal(). */
+/* The result of process_signal(). */
 enum process_sent { PROCESS_WAS_GONE, PROCESS_SIGNALED, PROCESS_REFUSED };
 
-/* Whether a variable could be read. */
+/* The result of process_variable(). */
 enum process_variable {
     PROCESS_VARIABLE_SET,
-    PROCESS_VARIABLE_NONE, /* or it may not be read: another user's */
-    PROCESS_VARIABLE_LATER /* it is being replaced (exec), ends or is dead, or there was no descriptor */
+    /* The process has no such variable, is gone, or its environment may not be read (another
+     * user's). */
+    PROCESS_VARIABLE_NONE,
+    /* Ask again: the process is in an exec, ends or is dead, or this process is out of descriptors
+     * or memory. */
+    PROCESS_VARIABLE_LATER
 };
 
-/* Looks at a process; proc is where procfs is mounted. out is filled if it is dead or alive; what
- * is not printable in its name is '?'. */
+/* Looks at a process; proc is where procfs is mounted. Fills out if the process is DEAD or ALIVE;
+ * characters of its name that are not printable become '?'. */
 enum process_state process_look(const char *proc, pid_t pid, struct process *out) MUST_CHECK;
 
-/* Does this very process live, not another with its number? */
+/* Is the process in p alive? Another process with its number does not count. */
 bool process_is_alive(const char *proc, const struct process *p) MUST_CHECK;
 
-/* The first variable of that name in the environment that the process was started with; *value is
- * the caller's to free, NULL unless SET. */
+/* Reads the first variable `name` of the environment that the process was started with. *value is
+ * the caller's to free; NULL unless the result is SET. */
 enum process_variable process_variable(const char *proc, pid_t pid, const char *name,
                                        char **value) MUST_CHECK;
 
-/* Sends a signal if the process lives and is still the one in p. REFUSED: it lives, and may not be
- * signaled. */
+/* Sends a signal if the process is alive and still the one in p. REFUSED: it is alive, and this
+ * process has no right to signal it. */
 enum process_sent process_signal(const char *proc, const struct process *p, int signal_number);
 
 #endif

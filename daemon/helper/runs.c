@@ -15,32 +15,35 @@
 
 enum {
     FIRST_CAPACITY = 16,
-    MAX_GRACE_MS = 60 * 1000,
-    LAST_WAIT_MS = 5 * 1000, /* for a process that even SIGKILL does not end soon */
-    RETRY_MS = 20,           /* to look for what escaped when no SIGCHLD says that some are gone */
-    MAX_WAIT_MS = 60 * 1000,
-    FREEZE_ROUNDS = 16
+    MAX_GRACE_MS = 60 * 1000, /* helper.h: kill_grace_ms */
+    LAST_WAIT_MS = 5 * 1000,  /* for a process that even SIGKILL does not end soon (hung disk) */
+    RETRY_MS = 20, /* to look again for escaped processes, as not each one sends SIGCHLD here */
+    MAX_WAIT_MS = 60 * 1000, /* keeps the result an int */
+    FREEZE_ROUNDS = 16       /* for processes that fork while they are stopped */
 };
 
+/* RUNNING goes to SIGNALED with the first signal, and to CLEARING when the program is reaped after
+ * a bad end. KILLED and GIVEN_UP are states of runs_end_all() only. */
 enum run_state {
     RUN_RUNNING,
-    RUN_SIGNALED,
-    RUN_KILLED,
-    RUN_CLEARING, /* its program is reaped; what it left is being killed */
-    RUN_GIVEN_UP
+    RUN_SIGNALED, /* a signal was sent: all of the run is killed when its program ends */
+    RUN_KILLED,   /* SIGKILL was sent at the end of the helper */
+    RUN_CLEARING, /* the program is reaped; the processes that it left are being killed */
+    RUN_GIVEN_UP  /* even SIGKILL has not ended the program: it is not waited for */
 };
 
 struct run {
     uint64_t id;
-    const struct helper_hook *hook; /* NULL = of runs_clear() */
-    struct child child;             /* its number is another's from CLEARING on */
-    char *name;
-    enum run_state state;         /* from SIGNALED on all of it is killed when it ends */
-    struct descent_set witnessed; /* descendants that were seen when it was signaled, or later: they
-                                   * may since have lost their parent and not have the name */
-    struct wire_reply end;        /* CLEARING: to be told */
-    uint64_t deadline_ms;         /* CLEARING, or of runs_end_all() */
-    uint64_t retry_ms;            /* CLEARING: when to look again */
+    const struct helper_hook *hook; /* NULL = a run of runs_clear() */
+    struct child child;             /* from CLEARING on its number may be another process' */
+    char *name;                     /* INFORMERD_RUN; NULL = not set */
+    enum run_state state;
+    /* Descendants that were seen when the run was signaled, or later. They may have lost their
+     * parent since, and lack the name in their environment. */
+    struct descent_set witnessed;
+    struct wire_reply end; /* CLEARING: the reply that waits until the processes are gone */
+    uint64_t deadline_ms;  /* CLEARING: the last look; in runs_end_all() the next escalation */
+    uint64_t retry_ms;     /* CLEARING: the next look */
 };
 
 void runs_init(struct runs *r, runs_end_cb *on_end, void *arg)
@@ -75,6 +78,8 @@ static struct run *find(const struct runs *r, uint64_t id)
     return NULL;
 }
 
+/* The run whose program has this number. A run in CLEARING does not count: its program is reaped,
+ * and the number may belong to the program of another run. */
 static struct run *find_pid(const struct runs *r, pid_t pid)
 {
     for (size_t i = 0; i < r->count; i++)
@@ -99,8 +104,9 @@ void runs_add(struct runs *r, uint64_t id, const struct helper_hook *hook, struc
         (struct run){.id = id, .hook = hook, .child = child, .name = mem_strdup(name)};
 }
 
-/* ---- What a run has besides its group */
+/* ---- The processes of a run besides its group */
 
+/* An orphans_is_program_cb. */
 static bool is_program(const void *arg, pid_t pid)
 {
     return find_pid(arg, pid) != NULL;
@@ -111,6 +117,8 @@ static bool update_orphans(struct runs *r)
     return orphans_update(&r->orphans, r->count - r->clearing, is_program, r);
 }
 
+/* Notes the descendants of the program before a signal is sent to it: the signal may end a parent,
+ * and then nothing shows any more where a child without INFORMERD_RUN came from. */
 static void witness(const struct runs *r, struct run *run)
 {
     struct descent_set found = {0};
@@ -125,7 +133,7 @@ static void witness(const struct runs *r, struct run *run)
     descent_set_free(&found);
 }
 
-/* Those of the witnessed that live; forgets the others. */
+/* Adds the witnessed processes that are alive to out, and forgets the others. */
 static void collect_witnessed(const struct runs *r, struct run *run, struct descent_set *out)
 {
     struct descent_set *w = &run->witnessed;
@@ -139,9 +147,10 @@ static void collect_witnessed(const struct runs *r, struct run *run, struct desc
         }
 }
 
-/* Fills out with what is there of it, without its group. Who is dead when it is looked at has given
- * its children away: so the witnessed are looked at before the orphans are. False if some orphans
- * were dead, or it is not known whose they are: look again. */
+/* Fills out with the living processes of the run: witnessed ones, orphans with its name, and the
+ * descendants of both. The group is not asked for, as SIGKILL went to it already. The witnessed
+ * come before the orphans: if a witnessed process is dead by then, its children are orphans by now.
+ * False: some orphans were dead, or their run is not known yet, so the caller must look again. */
 static bool collect(struct runs *r, struct run *run, struct descent_set *out)
 {
     collect_witnessed(r, run, out);
@@ -151,7 +160,8 @@ static bool collect(struct runs *r, struct run *run, struct descent_set *out)
     return is_known && dead == 0;
 }
 
-/* one is any of them; NULL if there are none. */
+/* Puts the processes that are left into a reply: their number, and one of them by name; NULL = no
+ * process is left. */
 static void tell_left(struct wire_reply *reply, size_t count, const struct process *one)
 {
     static const struct process nobody;
@@ -162,11 +172,14 @@ static void tell_left(struct wire_reply *reply, size_t count, const struct proce
     memcpy(reply->left_comm, p->name, sizeof(reply->left_comm));
 }
 
+/* After a good end: counts the processes that are spared. Here the group counts: its leader is not
+ * reaped, so the number of the group is still its own. */
 static void count_left(struct runs *r, const struct run *run, struct wire_reply *reply)
 {
     struct descent_set left = {0};
 
     update_orphans(r);
+    /* The program is dead, so each process that it left descends from an orphan. */
     if (r->orphans.count == 0)
         return;
     orphans_collect(&r->orphans, run->name, run->child.pid, &left);
@@ -175,8 +188,9 @@ static void count_left(struct runs *r, const struct run *run, struct wire_reply 
     descent_set_free(&left);
 }
 
-/* Stops all, with those that they start meanwhile: what is killed while it forks leaves a child
- * that may show nothing of where it came from. */
+/* Stops all processes of the set before one is killed, and the children that they fork meanwhile. A
+ * process that is killed in a fork leaves a child which may show nothing of where it came from; a
+ * stopped one forks no more. */
 static void freeze(const struct runs *r, struct descent_set *set)
 {
     size_t n = 0;
@@ -188,8 +202,8 @@ static void freeze(const struct runs *r, struct descent_set *set)
     }
 }
 
-/* Kills what it sees of it. True once there is nothing but what may not be killed, which reply
- * tells. */
+/* Kills the processes of the run that it finds. True: no process is left, except processes that may
+ * not be killed (of another user, when the helper is not root); the reply has their number. */
 static bool clear(struct runs *r, struct run *run, struct wire_reply *reply)
 {
     struct descent_set left = {0};
@@ -200,9 +214,10 @@ static bool clear(struct runs *r, struct run *run, struct wire_reply *reply)
     for (size_t i = 0; i < left.count; i++) {
         enum process_sent sent = process_signal(r->orphans.descent.proc, &left.all[i], SIGKILL);
 
-        descent_add(&run->witnessed, &left.all[i]); /* it may lose what it was found by first */
+        /* It is found again, even if the parent that it was found by ends first. */
+        descent_add(&run->witnessed, &left.all[i]);
         if (sent != PROCESS_REFUSED)
-            is_clear = false; /* it has yet to go, or children of it may be orphans by now */
+            is_clear = false; /* it is about to end, or its children may be orphans by now */
         if (sent != PROCESS_WAS_GONE)
             tell_left(reply, reply->left + 1, &left.all[i]);
     }
@@ -210,8 +225,9 @@ static bool clear(struct runs *r, struct run *run, struct wire_reply *reply)
     return is_clear;
 }
 
-/* The group, and the program itself if it left that: it is not reaped, so both numbers are its own
- * still. */
+/* Sends a signal to the group, and to the program itself if it has left the group. The program is
+ * not reaped, so both numbers are its own. No signal comes twice, except SIGKILL, where it does not
+ * matter: the program might leave the group right after the first one. */
 static void send_signal(const struct run *run, int signal_number)
 {
     pid_t pid = run->child.pid;
@@ -249,6 +265,7 @@ static uint64_t now_ms(void)
     return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
+/* The run is over. The last run moves to its place, so the reply is copied before. */
 static void forget(struct runs *r, struct run *run)
 {
     struct wire_reply reply = run->end;
@@ -266,7 +283,8 @@ static uint64_t cpu_us(const struct rusage *usage)
            (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec);
 }
 
-/* Forgets it when nothing is left, or that took too long. */
+/* Looks once more for processes of the run. The run is over when no process is left, or after
+ * LAST_WAIT_MS. */
 static void go_on_clearing(struct runs *r, struct run *run, uint64_t now)
 {
     run->retry_ms = now + RETRY_MS;
@@ -293,6 +311,8 @@ void runs_clear(struct runs *r, uint64_t id, const char *name)
     start_clearing(r, run);
 }
 
+/* Makes the reply. A report of the child wins over its exit status: the program was not entered, or
+ * there was none. */
 static void describe(struct run *run, const siginfo_t *info)
 {
     struct child_report report;
@@ -311,7 +331,9 @@ static void describe(struct run *run, const siginfo_t *info)
     }
 }
 
-/* The child is a zombie here: its children are the helper's by now, its number is still its own. */
+/* The program has ended and is a zombie: its children are the helper's by now, and its number,
+ * which is that of the group, is still its own until wait4(). So the group is counted or killed
+ * before. A run that was signaled is killed even if its program has ended with 0. */
 static void end_run(struct runs *r, struct run *run, const siginfo_t *info)
 {
     struct rusage usage = {0};
@@ -331,7 +353,8 @@ static void end_run(struct runs *r, struct run *run, const siginfo_t *info)
         start_clearing(r, run);
 }
 
-/* Takes one child that has ended; false when there is none. */
+/* Handles one child that has ended; false: there is none. WNOWAIT leaves it a zombie for
+ * end_run(). */
 static bool reap_one(struct runs *r)
 {
     siginfo_t info = {0};
@@ -356,13 +379,14 @@ void runs_reap(struct runs *r)
     if (r->clearing == 0)
         return;
     uint64_t now = now_ms();
-    for (size_t i = r->count; i-- > 0;) /* from the end: a gap is filled from there */
+    /* From the end, because forget() fills a gap from there. */
+    for (size_t i = r->count; i-- > 0;)
         if (r->all[i].state == RUN_CLEARING && (r->is_one_reaped || r->all[i].retry_ms <= now))
             go_on_clearing(r, &r->all[i], now);
     r->is_one_reaped = false;
 }
 
-/* When something is due for a run. */
+/* When the next step for a run is due. */
 static uint64_t due_ms(const struct run *run)
 {
     return run->state == RUN_CLEARING ? run->retry_ms : run->deadline_ms;
@@ -389,8 +413,9 @@ int runs_wait_ms(const struct runs *r)
     return wait;
 }
 
-/* ---- The end of all */
+/* ---- The end of all runs */
 
+/* Sends kill_signal. A run in CLEARING has no program any more, and keeps its deadline. */
 static void start_end(const struct runs *r, struct run *run, uint64_t now)
 {
     if (run->state == RUN_CLEARING)
@@ -400,13 +425,15 @@ static void start_end(const struct runs *r, struct run *run, uint64_t now)
     signal_run(r, run, run->hook->kill_signal);
 }
 
-/* Its program is one that nothing ends: at least what escaped does. */
+/* Even SIGKILL does not end the program of the run (it hangs in the kernel): the helper does not
+ * wait for it. The processes that escaped from its group are killed at least. */
 static void give_up(struct runs *r, struct run *run)
 {
     run->state = RUN_GIVEN_UP;
     clear(r, run, &run->end);
 }
 
+/* RUNNING or SIGNALED: SIGKILL after the grace. KILLED: given up after LAST_WAIT_MS. */
 static void escalate(struct runs *r, struct run *run, uint64_t now)
 {
     if (run->state == RUN_GIVEN_UP || run->state == RUN_CLEARING || now < run->deadline_ms)
@@ -420,7 +447,8 @@ static void escalate(struct runs *r, struct run *run, uint64_t now)
     run->deadline_ms = now + LAST_WAIT_MS;
 }
 
-/* Milliseconds until something is due, at most a minute; -1 = nothing is waited for. */
+/* Milliseconds until the next step of any run is due, at most a minute; -1 = no run is waited
+ * for. */
 static int next_wait(const struct runs *r, uint64_t now)
 {
     int wait = -1;
@@ -437,7 +465,7 @@ void runs_end_all(struct runs *r, int signal_fd)
     uint64_t now = now_ms();
     int wait;
 
-    runs_reap(r);
+    runs_reap(r); /* a program that has ended by itself before is not taken for killed */
     for (size_t i = 0; i < r->count; i++)
         start_end(r, &r->all[i], now);
     while ((wait = next_wait(r, now)) >= 0) {

@@ -19,12 +19,15 @@ struct slot {
     size_t wq;
 };
 
-/* Behind the lanes of all hooks. */
+/* The work queues of hook n are n * WORK_QUEUES and following; the one work queue for the CLEARs of
+ * all hooks comes behind them. */
 static size_t clear_work_queue(const struct slots *s)
 {
     return s->params->hook_count * WORK_QUEUES;
 }
 
+/* A CLEAR follows a command that has ended: at a time there are as many as commands at most, which
+ * is one of each hook and the shared ones. */
 static size_t clear_most(const struct slots *s)
 {
     return s->params->hook_count + s->params->shared_runs;
@@ -46,11 +49,13 @@ void slots_fini(struct slots *s)
     *s = (struct slots){0};
 }
 
+/* Only the work queues of commands have more than one slot, and use shared ones. */
 static bool is_command(const struct slots *s, size_t wq)
 {
     return wq != clear_work_queue(s) && wq % WORK_QUEUES == WORK_QUEUE_COMMAND;
 }
 
+/* The most runs of this work queue at a time. */
 static size_t most(const struct slots *s, size_t wq)
 {
     if (wq == clear_work_queue(s))
@@ -58,6 +63,8 @@ static size_t most(const struct slots *s, size_t wq)
     return is_command(s, wq) ? s->params->hooks[wq / WORK_QUEUES].concurrency : 1;
 }
 
+/* The first command of a hook has the hook's own slot, so a hook that hangs cannot keep another one
+ * from running (docs/design.md "Slots"). */
 static bool take(struct slots *s, uint64_t id, size_t wq)
 {
     bool shares = is_command(s, wq) && s->running[wq] > 0;
@@ -70,6 +77,8 @@ static bool take(struct slots *s, uint64_t id, size_t wq)
     return true;
 }
 
+/* A run writes its file after its command has ended, and a removal takes the place of the command:
+ * so both use the slot of the command. */
 static enum work_queue work_queue_of(enum wire_program program)
 {
     switch (program) {
@@ -107,5 +116,7 @@ void slots_free(struct slots *s, uint64_t id)
     size_t wq = s->all[i].wq;
     s->all[i] = s->all[--s->count];
     s->running[wq]--;
+    /* As long as another command of the hook runs, a shared slot is freed: whichever command is
+     * left over at the end has the hook's own slot. */
     s->shared -= is_command(s, wq) && s->running[wq] > 0;
 }

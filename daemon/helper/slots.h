@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slots - how many runs the configuration allows at a time; pure. main's schedule (hook/scheduler) never
- * asks for more, so who does is broken. A hook has a lane for its command, with what writes and
- * removes its files, one for apply and one for fingerprints. Each lane has a slot of its own; commands
- * beyond that share some.
+ * slots - counts the runs at a time that the configuration allows (docs/design.md "Slots"); pure.
+ * hook/scheduler in main never asks for more, so a main that does is broken, or somebody else's by
+ * now. A hook has four work queues: for its command and the writes and removals of its file, for
+ * apply, for fingerprints, and for stray files. Each work queue has a slot of its own. Further
+ * commands at the same time use the slots that all hooks share.
  */
 #ifndef HELPER_SLOTS_H
 #define HELPER_SLOTS_H
@@ -18,25 +19,27 @@
 
 struct slots {
     const struct helper_params *params;
-    struct slot *all; /* those that are taken */
+    struct slot *all; /* the slots that are taken, in no order */
     size_t count;
-    unsigned *running; /* by lane */
-    unsigned shared;   /* of the common ones, those that are taken */
+    unsigned *running; /* the runs of each work queue */
+    unsigned shared;   /* how many of the shared slots are taken */
 };
 
-/* All are free; params are borrowed. */
+/* All slots are free; params is borrowed. */
 void slots_init(struct slots *s, const struct helper_params *params);
 
-/* Frees it. */
+/* Frees the memory. */
 void slots_fini(struct slots *s);
 
-/* Takes one for a run that no other has the id of. False: the configuration allows no more. */
+/* Takes a slot for a run; no other run may have the id. hook is the number of the hook in params.
+ * False: the configuration allows no further run. */
 bool slots_take(struct slots *s, uint64_t id, uint32_t hook, enum wire_program program) MUST_CHECK;
 
-/* The same for a CLEAR: as many as there may be commands that went before them. */
+/* The same for a CLEAR. A CLEAR follows a command, so there are as many slots for it as for
+ * commands of all hooks together. */
 bool slots_take_clear(struct slots *s, uint64_t id) MUST_CHECK;
 
-/* The run is over. */
+/* The run `id`, which has a slot, is over. */
 void slots_free(struct slots *s, uint64_t id);
 
 #endif

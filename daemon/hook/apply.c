@@ -21,6 +21,8 @@ void apply_touch(struct apply *a, uint64_t now_ms)
 {
     if (!a->wanted)
         return;
+    /* since_ms is the age that people see. touched_ms limits how long the command may hold apply
+     * back. Both count from the first write. */
     if (a->since_ms == NEVER_MS)
         a->since_ms = now_ms;
     if (a->touched_ms == NEVER_MS)
@@ -34,6 +36,7 @@ void apply_hurry(struct apply *a)
         scheduler_now(&a->work_queue, &a->work_item);
 }
 
+/* apply has no reruns, so each state but IDLE means that a file waits or a run is under way. */
 bool apply_due(const struct apply *a)
 {
     return a->work_item.state != WORK_ITEM_IDLE;
@@ -53,10 +56,13 @@ void apply_hold(struct apply *a, bool shut, bool busy, uint64_t now_ms)
 {
     if (!a->wanted)
         return;
+    /* A manual run that no write belongs to counts as a write: it waits for a busy command, too,
+     * and no longer than a write does. */
     if (a->work_item.manual_runs != 0 && a->touched_ms == NEVER_MS &&
         a->work_item.state == WORK_ITEM_READY)
         a->touched_ms = now_ms;
     bool holds = busy && a->touched_ms != NEVER_MS && now_ms - a->touched_ms < APPLY_HOLD_MS;
+    /* A hook that is shut has no time at which it opens, so there is nothing to wake up for. */
     a->held_ms = holds && !shut ? a->touched_ms + APPLY_HOLD_MS : NEVER_MS;
     scheduler_block(&a->work_queue, shut || holds);
 }
@@ -73,6 +79,7 @@ uint64_t apply_wake_ms(const struct apply *a)
 
 void apply_started(struct apply *a, uint64_t now_ms)
 {
+    /* This run applies all files written so far; the next write begins a new burst. */
     a->covered_ms = a->touched_ms;
     a->touched_ms = NEVER_MS;
     scheduler_started(&a->work_queue, now_ms);
@@ -90,19 +97,23 @@ static void note_end(struct apply *a, const struct apply_end *end)
 
 void apply_ended(struct apply *a, struct scheduler *s, const struct apply_end *end, uint64_t now_ms)
 {
+    /* A file was written while apply ran: the program may have read it, or may have been past
+     * it. */
     bool again = end->how == SCHEDULER_DONE && a->touched_ms != NEVER_MS;
 
     note_end(a, end);
     if (end->how == SCHEDULER_DONE)
         a->since_ms = a->touched_ms;
+    /* No program ran, so the limit of the hold counts from the first write of that run again. */
     if (end->how == SCHEDULER_NOT_STARTED) {
         scheduler_unstarted(&a->work_queue, end->started_ms);
         if (a->covered_ms != NEVER_MS)
             a->touched_ms = a->covered_ms;
     }
     scheduler_done(s, &a->work_queue, &a->work_item, again ? SCHEDULER_AGAIN : end->how, now_ms);
-    if (a->work_item.manual_runs != 0 &&
-        !a->work_item.not_started) /* wanted while this one was under way */
+    /* A manual run that was ordered while this run was under way starts at once, but not when the
+     * system is short of something: then it waits for the next try. */
+    if (a->work_item.manual_runs != 0 && !a->work_item.not_started)
         scheduler_now(&a->work_queue, &a->work_item);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of a queue: also delivery_queue_init(), delivery_queue_fini() and what finds and releases entries of
- * hook/delivery_queue.h. */
+/* Deliveries and the maps that hold them: hook/delivery.h, and of hook/delivery_queue.h the
+ * functions that init and free a queue, and find and release its deliveries. */
 #include "hook/delivery.h"
 
 #include <stdint.h>
@@ -19,6 +19,7 @@ void delivery_queue_init(struct delivery_queue *q, const struct filter *filter, 
     list_init(&q->dirty);
 }
 
+/* The new reference is taken before the old one is dropped: both may be to the same object. */
 void delivery_event_set(struct delivery_event *slot, const struct delivery_event *next)
 {
     struct object *old = slot->object;
@@ -36,7 +37,8 @@ void delivery_settled(struct delivery_queue *q, struct delivery *dl)
     dl->existing = dl->restored = false;
 }
 
-/* What a key says of an object: FRESH has nothing more. */
+/* An object without bytes, made from all that is known: the key and the uid. The key of an outage
+ * is empty, and so is the name then. */
 static struct object *make_known(const struct delivery *dl, struct str uid)
 {
     const char *slash = strchr(dl->key, '/');
@@ -53,6 +55,8 @@ struct delivery_event delivery_event_over(const struct delivery_queue *q, const 
 {
     bool outage = dl->key[0] == '\0';
 
+    /* The time of this end is not known, so the event has that of the restore. An outage has no
+     * state that could be unknown. */
     return (struct delivery_event){.type = outage ? DELTA_FRESH : DELTA_DELETED,
                                    .cause = CAUSE_RESTART,
                                    .object = incarnation->object != NULL
@@ -92,12 +96,13 @@ void delivery_queue_each(struct delivery_queue *q, size_t source,
                          void (*fn)(void *arg, struct delivery *dl), void *arg)
 {
     for (struct map_node *n = map_first(&q->sources[source].by_key), *next; n != NULL; n = next) {
+        /* Before fn, which may free this delivery. */
         next = map_next(n);
         fn(arg, map_entry(n, struct delivery, node));
     }
 }
 
-static void drop_entry(void *arg, struct delivery *dl)
+static void drop_delivery(void *arg, struct delivery *dl)
 {
     delivery_free(arg, dl);
 }
@@ -105,7 +110,7 @@ static void drop_entry(void *arg, struct delivery *dl)
 void delivery_queue_fini(struct delivery_queue *q)
 {
     for (size_t i = 0; i < q->source_count; i++)
-        delivery_queue_each(q, i, drop_entry, q);
+        delivery_queue_each(q, i, drop_delivery, q);
     free(q->sources);
     *q = (struct delivery_queue){0};
 }
@@ -135,6 +140,7 @@ struct object **delivery_queue_sorted(const struct delivery_queue *q, size_t sou
     for (struct map_node *node = map_first(keys); node != NULL; node = map_next(node)) {
         const struct delivery_event *ev = &map_entry(node, struct delivery, node)->newest;
 
+        /* An outage is no object, and a bare object has no bytes to show. */
         if (ev->object != NULL && ev->type != DELTA_STALE && !object_is_bare(ev->object))
             v[(*n)++] = ev->object;
     }
@@ -160,6 +166,8 @@ struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct st
 
 bool delivery_release(struct delivery_queue *q, struct delivery *dl)
 {
+    /* As long as records are kept, only this delivery knows of them: delivery_log_put() drops them
+     * first (docs/decisions.md "A delivery is dirty, not its records"). */
     bool kept = dl->kept[0] != NULL || dl->kept[1] != NULL;
 
     if (dl->newest.object != NULL || known_is(&dl->delivered) || dl->pins > 0 || kept ||

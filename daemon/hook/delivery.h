@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery - what a queue knows of one key, as data, and how entries come and go; pure. The
- * functions are for the files of queue and ledger alone.
+ * delivery - the state of one key for one hook: which state of the object is handled, which is
+ * delivered, which is the newest; and how deliveries are added and freed; pure. Only the files of
+ * hook/delivery_queue and hook/delivery_log call these functions.
  */
 #ifndef HOOK_DELIVERY_H
 #define HOOK_DELIVERY_H
@@ -18,7 +19,7 @@
 
 struct delivery_queue;
 
-/* One event for a run. The object is borrowed from the entry. */
+/* One event for a run. The object is borrowed from the delivery. */
 struct delivery_event {
     enum delta_type type;
     enum delta_cause cause;
@@ -27,58 +28,70 @@ struct delivery_event {
     uint64_t received_ns;
 };
 
-/* A key of a source. Read-only outside delivery_queue.c, but for the unit. */
+/* What a hook knows of one key of a source. Read-only outside the files of hook/delivery_*, but for
+ * work_item, unfit, parked_at and parked_ms, which the files of hook/hook_* set. */
 struct delivery {
-    struct map_node node; /* in the map of its source */
+    struct map_node node; /* in by_key of its source */
     size_t source;
-    struct known handled;         /* none: no run for this life has succeeded */
-    struct known delivered;       /* none: no run was started since the last handled DELETED */
-    struct delivery_event newest; /* object NULL: not in the cache; bare: its state is not known */
-    struct delivery_event pending_delete; /* object not NULL: the end of the announced life */
-    struct known successor; /* the life announced by a run that told gone as well, as long
-                                  as gone is not handled; modes batch, snapshot */
-    struct delivery_event successor_delete; /* object not NULL: the end of the heir */
-    bool attempted;    /* a run was started since handled was set: it may have had effects */
-    bool last_was_end; /* the last run was about an end */
-    bool superseded; /* the end of the announced life waits behind the next life, if there is one */
-    bool counts;     /* the newest state changed what is due, as the filter sees it */
-    bool existing;   /* due since the hook first saw the source, and no run has ended yet */
-    bool skipped;    /* existing = "skip" has handled it, and no run was started since */
-    bool restored;   /* an earlier process knew it, and no run has ended yet */
-    bool renew;      /* what the hook did for it is gone, and no run has succeeded yet */
-    bool parked;     /* the ledger says so, and the source is not open yet */
-    bool unfit;      /* why its unit is parked: nothing was run, or not to its end */
-    uint32_t
-        parked_at; /* when its end was parked first, as delivery_log_minute() says; 0 = it was not */
-    int64_t parked_ms; /* the same, monotonic, maybe before the boot; 0 = not known yet */
-    bool inherited;    /* the last run for it was an earlier process's */
-    unsigned pins;     /* events of runs under way that point here */
-    char *
-        delivered_paths; /* lines of paths that runs since handled were told as changed; NULL = none */
-    struct list pending; /* on the queue's list iff something is due */
+    struct known handled;   /* none: no run for this incarnation has succeeded */
+    struct known delivered; /* none: no run was started since the last handled DELETED */
+    /* Object NULL: not in the cache; a bare object: its state is not known. */
+    struct delivery_event newest;
+    struct delivery_event pending_delete; /* object not NULL: the delivered incarnation has ended */
+    /* Modes batch, snapshot: the next incarnation, delivered by the same run as pending_delete, as
+     * long as pending_delete is not handled. */
+    struct known successor;
+    struct delivery_event successor_delete; /* object not NULL: the successor has ended */
+    bool attempted;    /* a run was started since `handled` was set: it may have had effects */
+    bool last_was_end; /* the last run delivered an end */
+    /* The end of the delivered incarnation waits behind the next incarnation, if there is one
+     * (docs/design.md "Superseded deletes"). */
+    bool superseded;
+    /* The last change made a difference that the filter counts, and something is due. */
+    bool counts;
+    bool existing; /* Due since the hook first saw the source, and no run for it has ended yet. */
+    bool skipped;  /* handled by existing = "skip"; no run was started since */
+    bool restored; /* from an earlier process, and no run has ended yet */
+    /* The effects of its runs are gone or the hook changed, and no run has succeeded since
+     * (docs/design.md "Renewal"). */
+    bool renew;
+    bool parked; /* its record says parked, and the source is not open yet */
+    /* Its work item is parked by a run that got no fields or no file, or that informerd itself
+     * stopped. The next process tries again, so the record does not say parked. */
+    bool unfit;
+    /* When its end was first parked, as delivery_log_minute() says; 0 = not parked. */
+    uint32_t parked_at;
+    int64_t parked_ms; /* the same time, monotonic, maybe before the boot; 0 = not known yet */
+    bool inherited;    /* its last run was one of an earlier process */
+    unsigned pins;     /* events of runs under way that point to this delivery */
+    /* `changed` of the runs since `handled` was set, lines of paths; NULL = none. */
+    char *delivered_paths;
+    struct list pending; /* in queue.pending iff something is due */
     uint64_t pending_since_ms;
-    struct work_item work_item; /* mode object */
-    struct list dirty;
-    char *kept[2]; /* uids that the ledger has marks of */
+    struct work_item work_item; /* used in mode object */
+    struct list dirty;          /* in queue.dirty iff its records may have changed */
+    char *kept[2];              /* uids with a record in hook/delivery_log's sink */
     char key[];
 };
 
-/* The entry of a key, made if there is none. */
+/* The delivery of a key, made if there is none. */
 struct delivery *delivery_add(struct delivery_queue *q, size_t source, struct str key);
 
-/* Frees it, whatever there is to know. */
+/* Frees it, even if something is due or runs point to it. */
 void delivery_free(struct delivery_queue *q, struct delivery *dl);
 
-/* What the ledger keeps of it may have changed. */
+/* Its delivery records may have changed: delivery_log_put() will look at it. */
 void delivery_touch(struct delivery_queue *q, struct delivery *dl);
 
-/* It is no longer one of the existing. */
+/* A run for it has ended, or nothing is due: it does not count as existing or restored any more. */
 void delivery_settled(struct delivery_queue *q, struct delivery *dl);
 
-/* Takes a reference of the event's object (NULL: no event) and drops the old one. */
+/* Copies *next into the slot, with a reference to the object (NULL: no event), and drops the old
+ * reference. */
 void delivery_event_set(struct delivery_event *slot, const struct delivery_event *next);
 
-/* The end of a life of which no more is known than that it is over; with a reference of its own. */
+/* Makes the end of an incarnation of which only the uid is known, or its last known state: DELETED,
+ * or FRESH for an outage, with cause `restart`. The event has a reference of its own. */
 struct delivery_event delivery_event_over(const struct delivery_queue *q, const struct delivery *dl,
                                           const struct known *incarnation);
 

@@ -7,6 +7,8 @@
 #include "base/panic.h"
 #include "proto/path_list.h"
 
+/* The numbers that fit into the bits above the other notes, without 0, which means not parked:
+ * about two years of minutes. */
 enum { MINUTES = (1 << (32 - DELIVERY_PARKED_AT)) - 1 };
 
 uint32_t delivery_log_minute(uint64_t wall_ns)
@@ -18,11 +20,13 @@ uint32_t delivery_log_minutes_since(uint32_t minute, uint64_t wall_ns)
 {
     uint32_t passed = (delivery_log_minute(wall_ns) + MINUTES - minute) % MINUTES;
 
+    /* The numbers go round. More than half a round means that the clock is behind the minute. */
     return passed < MINUTES / 2 ? passed : 0;
 }
 
-/* ---- Out. */
+/* ---- Records go out. */
 
+/* The bits of an end. `watch` has no bit, as it is the usual cause. */
 static uint32_t note_of_end(const struct delivery_event *pending_delete)
 {
     static const uint32_t causes[] = {
@@ -38,7 +42,10 @@ static uint32_t note_of_end(const struct delivery_event *pending_delete)
            (pending_delete->final_state_unknown ? DELIVERY_UNKNOWN : 0);
 }
 
-static uint32_t note_of_entry(const struct delivery *dl)
+/* The bits of the delivery as a whole. A restored flag `parked` counts until the source is open;
+ * then the work item tells. An unfit delivery is not recorded as parked, as the next process may be
+ * able to run it. */
+static uint32_t note_of_delivery(const struct delivery *dl)
 {
     bool parked = dl->parked || (dl->work_item.state == WORK_ITEM_PARKED && !dl->unfit);
 
@@ -48,9 +55,10 @@ static uint32_t note_of_entry(const struct delivery *dl)
            dl->parked_at << DELIVERY_PARKED_AT;
 }
 
-static struct delivery_record mark_of(const struct delivery_queue *q, const struct delivery *dl,
-                                      const struct known *incarnation,
-                                      const struct delivery_event *pending_delete)
+/* The record of one incarnation: of the delivered one or its successor. */
+static struct delivery_record record_of(const struct delivery_queue *q, const struct delivery *dl,
+                                        const struct known *incarnation,
+                                        const struct delivery_event *pending_delete)
 {
     struct delivery_record m = {.key = str_c(dl->key),
                                 .uid = known_uid(incarnation),
@@ -63,31 +71,34 @@ static struct delivery_record mark_of(const struct delivery_queue *q, const stru
     return m;
 }
 
-static size_t marks_of(const struct delivery_queue *q, const struct delivery *dl,
-                       struct delivery_record out[2])
+/* The records that a delivery must have now, at most two. Returns how many. */
+static size_t records_of(const struct delivery_queue *q, const struct delivery *dl,
+                         struct delivery_record out[2])
 {
     if (!known_is(&dl->delivered))
         return 0;
-    out[0] = mark_of(q, dl, &dl->delivered, &dl->pending_delete);
-    out[0].note |= note_of_entry(dl);
+    out[0] = record_of(q, dl, &dl->delivered, &dl->pending_delete);
+    out[0].note |= note_of_delivery(dl);
     out[0].attempted = dl->attempted;
     out[0].is_handled = known_is(&dl->handled);
     if (out[0].is_handled)
+        /* After a success both are one object: then the digest is not computed twice. */
         out[0].handled = dl->handled.object != NULL && dl->handled.object == dl->delivered.object
                              ? out[0].delivered
                              : filter_known_digest(q->filter, &dl->handled);
     if (!known_is(&dl->successor))
         return 1;
-    out[1] = mark_of(q, dl, &dl->successor, &dl->successor_delete);
+    out[1] = record_of(q, dl, &dl->successor, &dl->successor_delete);
     out[1].note |= DELIVERY_HAS_PREDECESSOR;
+    /* A successor exists only until a run with it succeeds. */
     out[1].attempted = true;
     return 2;
 }
 
-static bool is_marked(const struct delivery_record *marks, size_t n, struct str uid)
+static bool has_record(const struct delivery_record *records, size_t n, struct str uid)
 {
     for (size_t i = 0; i < n; i++)
-        if (str_eq(marks[i].uid, uid))
+        if (str_eq(records[i].uid, uid))
             return true;
     return false;
 }
@@ -97,7 +108,7 @@ static bool is_kept(const char *kept, struct str uid)
     return kept != NULL && str_is(uid, kept);
 }
 
-/* False: there are two already. */
+/* Notes that this uid has a record. False: two other uids have one already. */
 static bool keep_uid(struct delivery *dl, struct str uid)
 {
     if (is_kept(dl->kept[0], uid) || is_kept(dl->kept[1], uid))
@@ -111,24 +122,26 @@ static bool keep_uid(struct delivery *dl, struct str uid)
     return false;
 }
 
-static void put_entry(const struct delivery_queue *q, struct delivery *dl,
-                      const struct delivery_log_sink *sink, void *arg)
+/* Makes the sink's records equal to those that the delivery must have now. Old ones are dropped
+ * first, which frees their places in kept: so there is always room for the new ones. */
+static void put_delivery(const struct delivery_queue *q, struct delivery *dl,
+                         const struct delivery_log_sink *sink, void *arg)
 {
-    struct delivery_record marks[2];
-    size_t n = marks_of(q, dl, marks);
+    struct delivery_record records[2];
+    size_t n = records_of(q, dl, records);
 
     for (size_t i = 0; i < ARRAY_LEN(dl->kept); i++) {
-        if (dl->kept[i] == NULL || is_marked(marks, n, str_c(dl->kept[i])))
+        if (dl->kept[i] == NULL || has_record(records, n, str_c(dl->kept[i])))
             continue;
         sink->drop(arg, dl->source, str_c(dl->key), str_c(dl->kept[i]));
         free(dl->kept[i]);
         dl->kept[i] = NULL;
     }
     for (size_t i = 0; i < n; i++) {
-        bool kept = keep_uid(dl, marks[i].uid);
+        bool kept = keep_uid(dl, records[i].uid);
 
         ensure(kept);
-        sink->put(arg, dl->source, &marks[i]);
+        sink->put(arg, dl->source, &records[i]);
     }
 }
 
@@ -138,10 +151,11 @@ void delivery_log_put(struct delivery_queue *q, const struct delivery_log_sink *
         struct delivery *dl = list_entry(pos, struct delivery, dirty);
 
         list_remove(&dl->dirty);
-        put_entry(q, dl, sink, arg);
+        put_delivery(q, dl, sink, arg);
         delivery_release(q, dl);
     }
     for (size_t i = 0; i < q->source_count; i++) {
+        /* Behind the records of skipped objects, never before them: see delivery_log_sink.seen. */
         if (!q->sources[i].is_seen || q->sources[i].is_kept)
             continue;
         sink->seen(arg, i);
@@ -149,7 +163,7 @@ void delivery_log_put(struct delivery_queue *q, const struct delivery_log_sink *
     }
 }
 
-static void touch_entry(void *arg, struct delivery *dl)
+static void touch_delivery(void *arg, struct delivery *dl)
 {
     delivery_touch(arg, dl);
 }
@@ -157,12 +171,12 @@ static void touch_entry(void *arg, struct delivery *dl)
 void delivery_log_touch_all(struct delivery_queue *q)
 {
     for (size_t i = 0; i < q->source_count; i++) {
-        delivery_queue_each(q, i, touch_entry, q);
+        delivery_queue_each(q, i, touch_delivery, q);
         q->sources[i].is_kept = false;
     }
 }
 
-/* ---- In. */
+/* ---- Records are restored. */
 
 static enum delta_cause cause_of(uint32_t note)
 {
@@ -175,6 +189,8 @@ static enum delta_cause cause_of(uint32_t note)
     return (note & DELIVERY_RELIST) != 0 ? CAUSE_RELIST : CAUSE_WATCH;
 }
 
+/* The end of an incarnation as its record has it. Without a last state the object is made from key
+ * and uid, which delivery_event_over() does. An outage ends in FRESH, whatever the note says. */
 static void restore_end(const struct delivery_queue *q, const struct delivery *dl,
                         struct delivery_event *pending_delete, const struct known *incarnation,
                         const struct delivery_record *m)
@@ -193,9 +209,12 @@ static void restore_end(const struct delivery_queue *q, const struct delivery *d
     pending_delete->object = object_ref(m->last);
 }
 
-/* What runs since the handled state were told as changed is not known any more. */
+/* Restores the delivered incarnation. Records do not have the paths that runs since the handled
+ * state got: if there was such a run, `changed` of the next one is "*". */
 static void restore_delivered(struct delivery *dl, const struct delivery_record *m)
 {
+    /* Only digests are known here. adopt_state() in delivery_queue.c puts a whole state in their
+     * place when the loaded cache has it. */
     known_trace(&dl->delivered, m->uid, m->is_delivered ? m->delivered : m->handled);
     known_set(&dl->handled, NULL);
     if (m->is_handled)
@@ -221,6 +240,7 @@ bool delivery_log_restore(struct delivery_queue *q, size_t source, const struct 
     bool successor = (m->note & DELIVERY_HAS_PREDECESSOR) != 0;
 
     q->restored_ns = wall_ns;
+    /* informerd never writes a third record of a key: at most two incarnations are kept. */
     if (!keep_uid(dl, m->uid))
         return false;
     dl->restored = dl->inherited = true;
@@ -240,13 +260,15 @@ void delivery_log_restore_seen(struct delivery_queue *q, size_t source)
     q->sources[source].is_seen = q->sources[source].is_kept = true;
 }
 
+/* Argument of renew_delivery(). */
 struct renewal {
     struct delivery_queue *q;
     bool keep_skipped;
 };
 
-/* A hook that does not hear of what is there still has to hear what it has to hear already. */
-static void renew_entry(void *arg, struct delivery *dl)
+/* A hook that does not take ADDED (for an outage: STALE) does not get its objects again, so they
+ * stay handled. Runs that it owes stay due in any case, and parked keys are tried again. */
+static void renew_delivery(void *arg, struct delivery *dl)
 {
     const struct renewal *r = arg;
     enum delta_type begin = dl->key[0] == '\0' ? DELTA_STALE : DELTA_ADDED;
@@ -268,12 +290,13 @@ void delivery_log_renew(struct delivery_queue *q, bool keep_skipped)
 
     for (size_t i = 0; i < q->source_count; i++) {
         ensure(!q->sources[i].is_open);
-        delivery_queue_each(q, i, renew_entry, &r);
+        delivery_queue_each(q, i, renew_delivery, &r);
     }
 }
 
-/* That the source was stale is so of whoever it is. */
-static void forget_entry(void *arg, struct delivery *dl)
+/* Forgets one object. The outage of the source, under the empty key, stays: that the source is
+ * stale is true whichever cluster it belongs to. */
+static void forget_delivery(void *arg, struct delivery *dl)
 {
     static const struct delivery_event none;
 
@@ -291,6 +314,8 @@ static void forget_entry(void *arg, struct delivery *dl)
     dl->skipped = dl->restored = dl->inherited = dl->renew = dl->parked = false;
     dl->parked_at = 0;
     dl->parked_ms = 0;
+    /* Takes the delivery off the list of pending ones: its source is not open any more, so nothing
+     * is due. The time does not matter for that. */
     delivery_failed(arg, dl, dl->pending_since_ms);
     delivery_touch(arg, dl);
     delivery_release(arg, dl);
@@ -299,10 +324,12 @@ static void forget_entry(void *arg, struct delivery *dl)
 void delivery_log_forget(struct delivery_queue *q, size_t source)
 {
     q->sources[source].is_open = false;
-    delivery_queue_each(q, source, forget_entry, q);
+    delivery_queue_each(q, source, forget_delivery, q);
     q->sources[source].is_seen = q->sources[source].is_kept = false;
 }
 
+/* The key was parked with the last delivered event. It stays parked if the event that is due now is
+ * the same one: an end again, or a state that the filter does not tell from the delivered one. */
 bool delivery_log_was_parked(const struct delivery_queue *q, struct delivery *dl)
 {
     struct delivery_event due[2];

@@ -19,7 +19,8 @@ static bool same_incarnation(const struct object *a, const struct object *b)
     return str_eq(object_uid(a), object_uid(b));
 }
 
-/* Has a life that was announced ended? */
+/* Has an incarnation ended that the hook got: is there no object any more, or one with another
+ * uid? */
 static bool is_dead(const struct delivery *dl, const struct known *incarnation)
 {
     return known_is(incarnation) &&
@@ -31,8 +32,9 @@ static bool delivered_is_dead(const struct delivery *dl)
     return is_dead(dl, &dl->delivered);
 }
 
-/* Is there a state to be told of? Of one that an earlier process has left perhaps only the name is
- * known until a list brings it: so it is not gone, and no more. */
+/* Is there a state that can be delivered? Of an object that an earlier process has left perhaps
+ * only key and uid are known until a list brings it: then it is not deleted, and there is nothing
+ * to deliver either. */
 static bool has_state(const struct delivery *dl)
 {
     const struct delivery_event *ev = &dl->newest;
@@ -40,9 +42,9 @@ static bool has_state(const struct delivery *dl)
     return ev->object != NULL && (ev->type == DELTA_STALE || !object_is_bare(ev->object));
 }
 
-/* Whatever brought the state, the hook hears what it is to the hook. STALE has nothing in it that
- * could be modified. */
-static struct delivery_event told_as(enum delta_type type, const struct delivery_event *newest)
+/* The event's type follows from what the hook knows, not from the change that brought the state: an
+ * ADDED and a MODIFIED that merge are ADDED. STALE has no content that could be modified. */
+static struct delivery_event event_as(enum delta_type type, const struct delivery_event *newest)
 {
     struct delivery_event ev = *newest;
 
@@ -51,18 +53,22 @@ static struct delivery_event told_as(enum delta_type type, const struct delivery
     return ev;
 }
 
-/* As what an unchanged object is told again. */
+/* The type with which an unchanged object is delivered again
+ * (docs/decisions.md "A rerun delivers an unchanged object as MODIFIED"). */
 static enum delta_type repeat_type(const struct delivery_queue *q)
 {
     return filter_takes(q->filter, DELTA_MODIFIED) ? DELTA_MODIFIED : DELTA_ADDED;
 }
 
+/* The table of ARCHITECTURE.md "What is due for a key": the end of the delivered incarnation, the
+ * end of its successor, then the newest state. */
 size_t delivery_events(const struct delivery_queue *q, const struct delivery *dl,
                        struct delivery_event out[2])
 {
     struct object *now = dl->newest.object;
     size_t n = 0;
 
+    /* A superseded end is due again when the incarnation that superseded it is gone. */
     if (delivered_is_dead(dl) && (!dl->superseded || now == NULL)) {
         ensure(dl->pending_delete.object != NULL);
         out[n++] = dl->pending_delete;
@@ -71,14 +77,17 @@ size_t delivery_events(const struct delivery_queue *q, const struct delivery *dl
         ensure(dl->successor_delete.object != NULL);
         out[n++] = dl->successor_delete;
     }
-    if (!has_state(dl) || n == 2) /* two events are what a key may have: the next life waits */
+    /* A key has at most two events in a run: a third incarnation waits. */
+    if (!has_state(dl) || n == 2)
         return n;
     if (!known_has(&dl->handled, now))
-        out[n++] = told_as(DELTA_ADDED, &dl->newest);
+        out[n++] = event_as(DELTA_ADDED, &dl->newest);
+    /* A run since the handled state may have had other effects, so even the handled state is
+     * delivered once more. */
     else if (dl->attempted)
-        out[n++] = told_as(repeat_type(q), &dl->newest);
+        out[n++] = event_as(repeat_type(q), &dl->newest);
     else if (filter_known_changed(q->filter, &dl->handled, now))
-        out[n++] = told_as(DELTA_MODIFIED, &dl->newest);
+        out[n++] = event_as(DELTA_MODIFIED, &dl->newest);
     return n;
 }
 
@@ -87,10 +96,11 @@ bool delivery_repeat(const struct delivery_queue *q, const struct delivery *dl,
 {
     enum delta_type type = repeat_type(q);
 
+    /* A rerun does not deliver an outage again, as it is no object. */
     if (!has_state(dl) || dl->newest.type == DELTA_STALE || !q->sources[dl->source].is_open ||
         !filter_takes(q->filter, type))
         return false;
-    *out = told_as(type, &dl->newest);
+    *out = event_as(type, &dl->newest);
     return true;
 }
 
@@ -107,6 +117,7 @@ void delivery_add_paths(struct delivery *dl, struct str lines)
     dl->delivered_paths = lines.n > 0 ? mem_strndup(lines.p, lines.n) : NULL;
 }
 
+/* The successor is not delivered any more, or takes the place of the delivered incarnation. */
 static void forget_successor(struct delivery_queue *q, struct delivery *dl)
 {
     if (known_is(&dl->successor))
@@ -115,7 +126,8 @@ static void forget_successor(struct delivery_queue *q, struct delivery *dl)
     delivery_event_set(&dl->successor_delete, &no_event);
 }
 
-/* The end of the announced life is dealt with; the heir, if there is one, takes its place. */
+/* The end of the delivered incarnation is handled, given up or not wanted; the successor, if there
+ * is one, takes its place. */
 static void forget_delivered(struct delivery_queue *q, struct delivery *dl)
 {
     delivery_touch(q, dl);
@@ -123,6 +135,7 @@ static void forget_delivered(struct delivery_queue *q, struct delivery *dl)
     known_copy(&dl->delivered, &dl->successor);
     delivery_event_set(&dl->pending_delete, &dl->successor_delete);
     forget_successor(q, dl);
+    /* The successor was delivered by a run that has not succeeded for it yet. */
     dl->attempted = known_is(&dl->delivered);
     dl->inherited = dl->inherited && dl->attempted;
     dl->superseded = false;
@@ -131,12 +144,15 @@ static void forget_delivered(struct delivery_queue *q, struct delivery *dl)
     delivery_add_paths(dl, (struct str){0});
 }
 
-/* A run that is under way may still have the effects of an older state. same: the filter sees no
- * difference from the handled one. */
+/* The newest state counts as handled without a run. same: the filter sees no difference from the
+ * handled state. While a run is under way, it may have the effects of an older state after this
+ * moment, so the key stays attempted. */
 static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool same)
 {
     bool attempted = dl->pins > 0;
 
+    /* Only what the records show makes the delivery dirty. Most changes that a filter ignores come
+     * here, and none of them costs a write. */
     if (!same || dl->attempted != attempted || !known_has(&dl->delivered, dl->newest.object))
         delivery_touch(q, dl);
     known_set(&dl->handled, dl->newest.object);
@@ -147,6 +163,8 @@ static void accept_newest(struct delivery_queue *q, struct delivery *dl, bool sa
         delivery_add_paths(dl, (struct str){0});
 }
 
+/* Puts the delivery on the list of those with something due, or takes it off. One that is on it
+ * keeps its place and its waiting time. */
 static void set_pending(struct delivery_queue *q, struct delivery *dl, bool due, uint64_t now_ms)
 {
     if (due == !list_is_empty(&dl->pending))
@@ -161,7 +179,8 @@ static void set_pending(struct delivery_queue *q, struct delivery *dl, bool due,
     }
 }
 
-/* Is there nothing among what is due that the hook wants to hear? */
+/* Does the hook take none of the events that are due? Ends that are due are always taken:
+ * forget_untaken() has removed the others. */
 static bool is_quiet(const struct delivery_queue *q, const struct delivery_event *due, size_t n)
 {
     if (n == 0)
@@ -169,7 +188,8 @@ static bool is_quiet(const struct delivery_queue *q, const struct delivery_event
     return n == 1 && !delivery_is_end(due[0].type) && !filter_takes(q->filter, due[0].type);
 }
 
-/* Ends that the hook does not want to hear. */
+/* Ends that the hook does not take count as handled. The loop is for a successor, which moves up
+ * and may have ended, too. */
 static void forget_untaken(struct delivery_queue *q, struct delivery *dl)
 {
     while (delivered_is_dead(dl) && dl->pending_delete.object != NULL &&
@@ -180,8 +200,9 @@ static void forget_untaken(struct delivery_queue *q, struct delivery *dl)
         forget_successor(q, dl);
 }
 
-/* Takes note of a state that the hook does not want to hear. True if nothing is left that it
- * does. */
+/* Accepts the newest state without a run if the hook does not take its event. True if nothing is
+ * due then. If a run is under way, the accepted state may have become due as MODIFIED
+ * (accept_newest()). */
 static bool take_note(struct delivery_queue *q, struct delivery *dl)
 {
     struct delivery_event due[2];
@@ -195,7 +216,7 @@ static bool take_note(struct delivery_queue *q, struct delivery *dl)
     return quiet;
 }
 
-/* What was done for it is gone no more, or was nothing. */
+/* A run has succeeded since the hook was renewed, or nothing was to be done for this key. */
 static void end_renewal(struct delivery_queue *q, struct delivery *dl)
 {
     if (dl->renew)
@@ -203,8 +224,10 @@ static void end_renewal(struct delivery_queue *q, struct delivery *dl)
     dl->renew = false;
 }
 
-/* And puts the entry on or off the list. No state counts before the source is open. */
-static void settle_entry(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
+/* Finds out what is due after any change of the delivery. This is the only place that decides
+ * whether the key is on the list of pending ones. As long as the source is not open nothing is due,
+ * though ends that the hook does not take are forgotten already. */
+static void settle_delivery(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
 {
     forget_untaken(q, dl);
     bool is_open = q->sources[dl->source].is_open;
@@ -212,13 +235,15 @@ static void settle_entry(struct delivery_queue *q, struct delivery *dl, uint64_t
 
     if (quiet && is_open) {
         delivery_settled(q, dl);
-        if (has_state(dl) ||
-            dl->newest.object == NULL) /* of a bare one nothing could be told yet */
+        /* A bare object has not been delivered again yet, so its renewal goes on. */
+        if (has_state(dl) || dl->newest.object == NULL)
             end_renewal(q, dl);
     }
     set_pending(q, dl, !quiet, now_ms);
 }
 
+/* An object ended. Only the end of an incarnation that the hook got is kept: ADDED and DELETED of
+ * any other cancel out. */
 static void note_end(struct delivery_queue *q, struct delivery *dl, const struct delivery_event *ev)
 {
     if (known_has(&dl->delivered, ev->object))
@@ -226,11 +251,13 @@ static void note_end(struct delivery_queue *q, struct delivery *dl, const struct
     else if (known_has(&dl->successor, ev->object))
         delivery_event_set(&dl->successor_delete, ev);
     if (known_is(&dl->delivered))
-        delivery_touch(q, dl); /* the last state goes from the cache to the mark */
+        delivery_touch(q, dl); /* the last state goes from the cache to the record */
     delivery_event_set(&dl->newest, &no_event);
 }
 
-/* What an earlier process has handled is known whole again: it is what the cache has of it. */
+/* The handled state of an earlier process is known by its digest. If the cache has that state, the
+ * object takes the place of the digest, and `changed` and `old_object` work again
+ * (docs/decisions.md "A state handled before the start is known by its digest"). */
 static void adopt_state(struct delivery_queue *q, struct delivery *dl, struct object *state)
 {
     if (dl->handled.trace != NULL && has_state(dl) && known_has(&dl->handled, state) &&
@@ -238,6 +265,8 @@ static void adopt_state(struct delivery_queue *q, struct delivery *dl, struct ob
         known_set(&dl->handled, state);
 }
 
+/* An object has a new state. If its end was due, the object is back before that end was delivered,
+ * and the end is forgotten. */
 static void note_state(struct delivery_queue *q, struct delivery *dl,
                        const struct delivery_event *ev)
 {
@@ -246,7 +275,7 @@ static void note_state(struct delivery_queue *q, struct delivery *dl,
     if (known_has(&dl->delivered, ev->object)) {
         if (dl->pending_delete.object != NULL)
             delivery_touch(q, dl);
-        delivery_event_set(&dl->pending_delete, &no_event); /* it is back before its end was told */
+        delivery_event_set(&dl->pending_delete, &no_event);
         dl->superseded = false;
         dl->parked_at = 0;
         dl->parked_ms = 0;
@@ -262,7 +291,8 @@ bool delivery_is_due(const struct delivery *dl)
     return !list_is_empty(&dl->pending);
 }
 
-/* Is what is due another thing than before the newest state came, as the hook sees it? */
+/* Has the newest change made a difference in what is due, as the filter sees it? Only then does it
+ * count for settle. */
 static bool is_news(const struct delivery_queue *q, const struct delivery *dl,
                     const struct object *was)
 {
@@ -285,13 +315,14 @@ struct delivery *delivery_queue_change(struct delivery_queue *q, size_t source,
                                 .final_state_unknown = d->final_state_unknown,
                                 .received_ns = d->received_ns};
 
+    /* With a reference of its own: note_end() and note_state() drop the old state. */
     if (dl->newest.object != NULL)
         was = object_ref(dl->newest.object);
     if (delivery_is_end(d->type))
         note_end(q, dl, &ev);
     else
         note_state(q, dl, &ev);
-    settle_entry(q, dl, now_ms);
+    settle_delivery(q, dl, now_ms);
     dl->counts = is_news(q, dl, was);
     object_unref(&was);
     return delivery_release(q, dl) ? NULL : dl;
@@ -312,10 +343,15 @@ void delivery_started(struct delivery_queue *q, struct delivery *dl,
     delivery_touch(q, dl);
     dl->skipped = dl->inherited = false;
     dl->last_was_end = delivery_is_end(ev->type);
+    /* The end that this incarnation superseded is given up now, and not before: see
+     * delivery_supersede(). */
     if (!dl->last_was_end && dl->superseded)
         forget_delivered(q, dl);
+    /* Behind an end in the same run, the next incarnation is noted as successor, so that neither
+     * end can be lost
+     * (docs/decisions.md "One run may tell the end of one incarnation and the next"). */
     if (dl->last_was_end)
-        known_set(&dl->handled, NULL); /* should it come back, then as ADDED: it may be gone */
+        known_set(&dl->handled, NULL); /* ADDED if it comes back: its effects may be gone */
     else
         known_set(!known_is(&dl->delivered) || known_has(&dl->delivered, ev->object)
                       ? &dl->delivered
@@ -332,8 +368,10 @@ void delivery_ended(struct delivery_queue *q, struct delivery *dl)
     dl->pins--;
 }
 
-/* What happened to a life that stays announced while the run seemed to be under way has happened.
- * An end that was not wanted is not kept: that life is over. */
+/* Puts back what the start of the run changed, but keeps what happened since: an end that came
+ * meanwhile to an incarnation that counts as delivered before and after. An end that the hook does
+ * not take was not kept when it came; so an incarnation that is dead and has no end here is
+ * forgotten. */
 void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
                           const struct delivery_snapshot *was)
 {
@@ -361,6 +399,8 @@ void delivery_not_started(struct delivery_queue *q, struct delivery *dl,
         forget_delivered(q, dl);
 }
 
+/* The run with this end succeeded. The incarnation is neither of the two if its end has been
+ * forgotten meanwhile. */
 static void end_handled(struct delivery_queue *q, struct delivery *dl,
                         const struct delivery_event *ev)
 {
@@ -375,7 +415,9 @@ static void state_handled(struct delivery_queue *q, struct delivery *dl,
 {
     bool back = dl->newest.object != NULL && same_incarnation(ev->object, dl->newest.object);
 
-    if (!known_is(&dl->delivered) && back) /* its end was not wanted, and it is no more */
+    /* The object left and came back while the run was under way, and the hook does not take the
+     * end, so that the delivered state was forgotten: but this run has handled it. */
+    if (!known_is(&dl->delivered) && back)
         known_set(&dl->delivered, ev->object);
     if (!known_has(&dl->delivered, ev->object))
         return;
@@ -393,41 +435,48 @@ void delivery_handled(struct delivery_queue *q, struct delivery *dl,
     else
         state_handled(q, dl, ev);
     end_renewal(q, dl);
-    set_pending(q, dl, false, now_ms); /* what is due now has waited since now */
-    settle_entry(q, dl, now_ms);
+    /* The waiting time begins anew: a run has just succeeded, and what is due now came later. */
+    set_pending(q, dl, false, now_ms);
+    settle_delivery(q, dl, now_ms);
 }
 
 void delivery_failed(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
 {
-    settle_entry(q, dl, now_ms);
+    settle_delivery(q, dl, now_ms);
 }
 
 void delivery_supersede(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
 {
     delivery_touch(q, dl);
+    /* Without ADDED the next incarnation is accepted without a run, and only a run for it would
+     * give a superseded end up. */
     if (filter_takes(q->filter, DELTA_ADDED))
         dl->superseded = true;
     else
         forget_delivered(q, dl);
-    settle_entry(q, dl, now_ms);
+    settle_delivery(q, dl, now_ms);
 }
 
 void delivery_give_up(struct delivery_queue *q, struct delivery *dl, uint64_t now_ms)
 {
     while (delivered_is_dead(dl) && dl->pending_delete.object != NULL)
         forget_delivered(q, dl);
-    settle_entry(q, dl, now_ms);
+    settle_delivery(q, dl, now_ms);
 }
 
+/* Argument of open_delivery(). */
 struct opening {
     struct delivery_queue *q;
     bool skip;
     uint64_t now_ms;
 };
 
-/* What was announced by an earlier process may be over without anybody having said so. */
+/* An incarnation that an earlier process delivered may have ended without any event. This is the
+ * one rule that restored records add to what is due
+ * (docs/decisions.md "Restored records add one rule to what is due"). */
 static void end_unseen(struct delivery_queue *q, struct delivery *dl)
 {
+    /* The record of the predecessor may be missing. */
     if (!known_is(&dl->delivered) && known_is(&dl->successor))
         forget_delivered(q, dl);
     if (delivered_is_dead(dl) && dl->pending_delete.object == NULL) {
@@ -438,16 +487,17 @@ static void end_unseen(struct delivery_queue *q, struct delivery *dl)
         dl->successor_delete = delivery_event_over(q, dl, &dl->successor);
 }
 
-static void open_entry(void *arg, struct delivery *dl)
+static void open_delivery(void *arg, struct delivery *dl)
 {
     const struct opening *o = arg;
 
     end_unseen(o->q, dl);
+    /* An incarnation that was delivered is not skipped, as the hook has to learn of its changes. */
     if (o->skip && has_state(dl) && dl->newest.type != DELTA_STALE && !known_is(&dl->delivered)) {
         accept_newest(o->q, dl, false);
         dl->skipped = true;
     }
-    settle_entry(o->q, dl, o->now_ms);
+    settle_delivery(o->q, dl, o->now_ms);
     if (delivery_is_due(dl)) {
         dl->existing = true;
         o->q->existing_left++;
@@ -459,9 +509,11 @@ static void open_entry(void *arg, struct delivery *dl)
 void delivery_queue_open(struct delivery_queue *q, size_t source, bool skip, uint64_t now_ms)
 {
     struct delivery_queue_source *s = &q->sources[source];
+    /* An object that came after an earlier process had seen the source is new to the hook, so it is
+     * not skipped. */
     struct opening o = {q, skip && !s->is_seen, now_ms};
 
     ensure(!s->is_open);
     s->is_open = s->is_seen = true;
-    delivery_queue_each(q, source, open_entry, &o);
+    delivery_queue_each(q, source, open_delivery, &o);
 }

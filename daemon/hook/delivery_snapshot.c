@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 
+/* successor_delete is left out: the start of a run does not change it. */
 struct delivery_snapshot delivery_snapshot_of(const struct delivery *dl)
 {
     struct delivery_snapshot m = {.pending_delete = dl->pending_delete,

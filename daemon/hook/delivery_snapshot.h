@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery_snapshot - what the start of a run changes in an entry, as it was before: for a start that was
- * none (delivery_not_started()); pure. Used by run and queue alone.
+ * delivery_snapshot - the part of a delivery that the start of a run changes, as it was before: so
+ * that a run that could not be started leaves no trace (delivery_not_started()); pure. Used by
+ * hook/run and hook/delivery_queue alone.
  */
 #ifndef HOOK_DELIVERY_SNAPSHOT_H
 #define HOOK_DELIVERY_SNAPSHOT_H
 
 #include "hook/delivery_queue.h"
 
-/* As in struct delivery; holds references. Zero-initialised is empty. */
+/* The members of struct delivery with these names; holds references. Zero-initialised is empty. */
 struct delivery_snapshot {
     struct known handled;
     struct known delivered;
@@ -22,10 +23,10 @@ struct delivery_snapshot {
     bool inherited;
 };
 
-/* Notes how the entry is. */
+/* Copies the delivery as it is now. Free with delivery_snapshot_fini(). */
 struct delivery_snapshot delivery_snapshot_of(const struct delivery *dl);
 
-/* Frees what it holds. */
+/* Drops the references and frees the paths. */
 void delivery_snapshot_fini(struct delivery_snapshot *m);
 
 #endif

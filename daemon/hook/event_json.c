@@ -8,7 +8,8 @@ const struct object *event_json_about(const struct event_json *ev)
     return ev->type != DELTA_STALE && ev->type != DELTA_FRESH ? ev->object : NULL;
 }
 
-/* What an event says about its object: NULL = it has none, all of it is null. */
+/* The identity of the event's object. o NULL: the event has no object, and all members are null, so
+ * that every event has the same members. */
 static void put_identity(struct json_out *j, const struct object *o)
 {
     static const struct {
@@ -52,6 +53,7 @@ void event_json_open(struct json_out *j, const struct event_json *ev)
 void event_json_object(struct json_out *j, const char *key, const struct object *o)
 {
     json_out_key(j, key);
+    /* An object without a body is one of which only key and uid are known. */
     if (o != NULL && object_parts_of(o).body.n > 0)
         object_put_json(json_out_raw(j), o);
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_json - the EVENT object of the hooks' input, of `informerctl stream` too
+ * event_json - an event as JSON, for the input of hooks and for `informerctl stream`
  * (docs/design.md "Events"); pure.
  */
 #ifndef HOOK_EVENT_JSON_H
@@ -12,29 +12,30 @@
 #include "cache/delta.h"
 #include "proto/json_out.h"
 
-/* What one event says; all borrowed. */
+/* The contents of one event; all borrowed. */
 struct event_json {
     enum delta_type type;
     enum delta_cause cause;
     const char *cluster;
-    const char *source;          /* the name of the watch or view that the reader knows */
-    const struct object *object; /* of STALE and FRESH it is not looked at */
+    const char *source;          /* the name of the watch or view as the reader knows it */
+    const struct object *object; /* not used for STALE and FRESH */
     bool final_state_unknown;
-    uint64_t received_ns; /* wall clock; 0 = not known, null */
+    uint64_t received_ns; /* wall clock; 0 = not known, written as null */
 };
 
-/* Writes the '{' and all members from type to received; the caller adds what it likes and
- * closes. */
+/* Writes the '{' and all members from type to received. The caller may add members and closes the
+ * object. */
 void event_json_open(struct json_out *j, const struct event_json *ev);
 
-/* Writes a member with the object, or null; also for one of which no more is known than its name. */
+/* Writes a member with the object; null if o is NULL, or if the bytes of the object are not
+ * known. */
 void event_json_object(struct json_out *j, const char *key, const struct object *o);
 
-/* Writes the whole event: what event_json_open() does, its object, the '}'. */
+/* Writes the whole event: all that event_json_open() writes, the object, and the '}'. */
 void event_json_put(struct json_out *j, const struct event_json *ev);
 
-/* The object that the event is about: STALE and FRESH are of the source, of no object in it
- * (NULL). */
+/* The object of the event, or NULL: STALE and FRESH are about a source, not about an object in
+ * it. */
 const struct object *event_json_about(const struct event_json *ev);
 
 #endif

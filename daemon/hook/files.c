@@ -49,10 +49,10 @@ static const struct run_event *event_of(const struct run *run)
 
 static size_t source_of(const struct run *run)
 {
-    return event_of(run) != NULL ? event_of(run)->entry->source : 0;
+    return event_of(run) != NULL ? event_of(run)->delivery->source : 0;
 }
 
-/* "" stands for a name with a NUL, too: neither is a file name. */
+/* The name as a string; "" if it has a NUL: path_template_expand() refuses both as file names. */
 static char *name_of(struct str name)
 {
     bool whole = name.n > 0 && memchr(name.p, '\0', name.n) == NULL;
@@ -60,6 +60,8 @@ static char *name_of(struct str name)
     return whole ? mem_strndup(name.p, name.n) : mem_strdup("");
 }
 
+/* The path of the run's file, with the reason if there can be none. files_path() does the same for
+ * a key without a run. */
 static enum err_kind expand(const struct run *run, struct buf *path, struct err *err)
 {
     const struct files *f = &run->hook->files;
@@ -72,7 +74,7 @@ static enum err_kind expand(const struct run *run, struct buf *path, struct err 
     char *name = name_of(object_name(re->ev.object));
     values.of[PATH_TEMPLATE_NAMESPACE] = namespace;
     values.of[PATH_TEMPLATE_NAME] = name;
-    values.of[PATH_TEMPLATE_CLUSTER] = source_cluster(run->hook->sources[re->entry->source].of);
+    values.of[PATH_TEMPLATE_CLUSTER] = source_cluster(run->hook->sources[re->delivery->source].of);
     enum err_kind kind = path_template_expand(f->template, &values, path, NULL, err);
     free(namespace);
     free(name);
@@ -124,12 +126,13 @@ static void touch(struct files *f, struct file *file)
         list_append(&f->dirty, &file->dirty);
 }
 
+/* Does the key of this run have the file? */
 static bool has(const struct run *run, const struct file *file)
 {
     return file->source == source_of(run) && strcmp(file->key, run_key(run)) == 0;
 }
 
-/* What would tell the two keys apart. */
+/* How the user can give the two keys different paths. */
 static const char *advice(const struct run *run, const struct file *file)
 {
     const struct hook_source *sources = run->hook->sources;
@@ -143,6 +146,8 @@ static const char *advice(const struct run *run, const struct file *file)
     return "make a hook for each source";
 }
 
+/* The path is taken. The flag tells files_forget() later that a parked key may be waiting for
+ * it. */
 static enum err_kind refuse(const struct run *run, struct file *file, struct err *err)
 {
     file->contested = true;
@@ -150,13 +155,14 @@ static enum err_kind refuse(const struct run *run, struct file *file, struct err
                    file->key, run->hook->sources[file->source].name, advice(run, file));
 }
 
-/* Will no run ever remove it? What an earlier process knew of its key is forgotten (another
- * cluster, persist). */
+/* Will no run ever remove the file? The queue has forgotten its key when the source belongs to
+ * another cluster now, or because of `persist`. */
 static bool is_abandoned(const struct run *run, const struct file *file)
 {
     return delivery_queue_find(&run->hook->queue, file->source, str_c(file->key)) == NULL;
 }
 
+/* The file passes from a key that nobody knows any more to the key of this run. */
 static void take_over(const struct run *run, struct file *file)
 {
     free(file->key);
@@ -170,11 +176,14 @@ static enum err_kind claim(struct run *run, struct str path, struct err *err)
     struct file *file = find(&run->hook->files, path);
 
     if (file == NULL) {
+        /* A stray with this path is the run's file now, and the record of the stray becomes that of
+         * the file. */
         bool is_kept = strays_claim(run->hook, path);
 
         file = add(&run->hook->files, path, source_of(run), str_c(run_key(run)));
         file->kept = is_kept;
     } else if (!has(run, file)) {
+        /* The file is that of another key: the end of this one must not remove it. */
         if (run->kind == RUN_REMOVE)
             return ERR_OK;
         if (!is_abandoned(run, file))
@@ -194,13 +203,14 @@ enum err_kind files_claim(struct run *run, struct err *err)
     enum err_kind kind = expand(run, &path, err);
     if (kind == ERR_OK)
         kind = claim(run, buf_str(&path), err);
+    /* If there can be no such path, no file was ever written to it. */
     else if (run->kind == RUN_REMOVE)
         kind = ERR_OK;
     buf_free(&path);
     return kind == ERR_OK ? ERR_OK : err_wrap(err, "output");
 }
 
-/* NULL: the run has none. */
+/* The file of the run, or NULL. */
 static struct file *file_of(const struct run *run)
 {
     return run->file != NULL ? find(&run->hook->files, str_c(run->file)) : NULL;
@@ -225,6 +235,8 @@ bool files_ended(const struct run *run, const struct run_result *result)
     file->digest = result->digest;
     if (!was.seen || !digest_eq(was.digest, result->digest))
         touch(&run->hook->files, file);
+    /* An equal file is applied, too, if no run is known that wrote or found these bytes
+     * (docs/decisions.md "Whether a file was applied is known by its digest"). */
     return result->file == RUN_FILE_WRITTEN || !was.seen || !digest_eq(was.digest, result->digest);
 }
 
@@ -234,6 +246,7 @@ bool files_forget(const struct run *run)
 
     if (file == NULL)
         return false;
+    /* The record must be dropped before the file can be freed: files_put() does both. */
     if (file->kept) {
         map_remove(&run->hook->files.by_path, &file->node);
         list_remove(&file->dirty);
@@ -272,7 +285,9 @@ void files_touch_all(struct files *f)
 
 void files_put(struct files *f, const struct files_sink *sink, void *arg)
 {
-    list_each (gone, tmp, &f->gone) { /* another key may have the path by now */
+    /* Drops come first: another key may have the same path by now, and its record must not be
+     * dropped. */
+    list_each (gone, tmp, &f->gone) {
         struct file *file = list_entry(gone, struct file, dirty);
 
         sink->drop(arg, str_c(file->path));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * files - which output file belongs to which key of a hook, and what was last seen in it
- * (docs/design.md "Output files"); pure. What was seen goes out as it changes, to be recalled by a
- * later process.
+ * files - which output file belongs to which key of a hook, and the digest of its bytes when a run
+ * last wrote or found it (docs/design.md "Output files"); pure. These records go out through a sink
+ * as they change, and a later process restores them.
  */
 #ifndef HOOK_FILES_H
 #define HOOK_FILES_H
@@ -20,15 +20,16 @@ struct hook;
 struct run;
 struct run_result;
 
-/* A file that a key has; in modes batch and snapshot the hook's one file, with an empty key. */
+/* A file that belongs to a key; in modes batch and snapshot the hook's one file, with an empty
+ * key. */
 struct file {
-    struct map_node node; /* by path */
+    struct map_node node; /* in files.by_path */
     size_t source;
     char *key;
-    bool contested; /* another key was refused, as its file would have been this one */
-    bool seen;      /* what the file holds was written or found by a run */
-    bool kept;      /* the sink has been told of it */
-    struct list dirty;
+    bool contested;    /* another key was refused because it has the same path */
+    bool seen;         /* a run wrote the file or found it equal, and digest is of these bytes */
+    bool kept;         /* the sink has a record of it */
+    struct list dirty; /* in files.dirty, or files.gone */
     struct digest digest;
     char path[];
 };
@@ -37,70 +38,75 @@ struct file {
 struct files {
     char *template; /* NULL = the hook has no output */
     struct map by_path;
-    struct list dirty; /* changed since they were put */
-    struct list gone;  /* kept, and taken from their keys since */
+    struct list dirty; /* files that changed since they were put */
+    struct list gone;  /* files with a record that belong to no key any more */
 };
 
-/* What is known of a file. Borrowed. */
+/* The record of a file. Borrowed. */
 struct files_seen {
     struct str path;
-    size_t source;          /* SIZE_MAX: the hook has none with that name */
-    struct str source_name; /* then it counts */
+    size_t source;          /* SIZE_MAX: the hook has no source with that name */
+    struct str source_name; /* used if source is SIZE_MAX */
     struct str key;
     struct digest digest;
 };
 
-/* Where that goes. */
+/* Where the records go. */
 struct files_sink {
     void (*put)(void *arg, const struct files_seen *seen);
     void (*drop)(void *arg, struct str path);
 };
 
-/* template (base/path_template, ${node_name} replaced) is copied; may be NULL. */
+/* Makes it empty. template (base/path_template, with ${node_name} replaced) is copied; NULL = no
+ * output. */
 void files_init(struct files *f, const char *template);
 
-/* Frees all of it. */
+/* Frees the template and all records. */
 void files_fini(struct files *f);
 
-/* Says which file the run is about (run->file; NULL = none) before it starts. The first key with a
- * path has it until its file is removed, or the queue knows no such key any more. ERR_CONFIG,
- * ERR_TOO_BIG: there can be no such file, or another key has it; a run that is to remove it then has
- * nothing to do, which is no error. */
+/* Sets run->file to the path of the run's file before the run starts; NULL = the run has none. The
+ * first key with a path has the file until it is removed, or until the delivery queue does not know
+ * that key any more. ERR_CONFIG, ERR_TOO_BIG: there can be no such file, or another key has it. A
+ * run that is to remove such a file has nothing to do, which is no error. */
 enum err_kind files_claim(struct run *run, struct err *err) MUST_CHECK;
 
-/* Takes note of what the run, which ends, has done with its file. True if that is to be applied. */
+/* Takes note of what the run, which ends, has done with its file. True if the file is to be
+ * applied. */
 bool files_ended(const struct run *run, const struct run_result *result);
 
-/* Is it known what the run's file holds? */
+/* Is there a digest of the bytes of the run's file? */
 bool files_is_seen(const struct run *run);
 
-/* The run's file is gone, or was never there: takes it from its key. True if another key was
- * refused for its sake. */
+/* The run's file is removed, or was never written: takes it from its key. True if another key was
+ * refused because of it, so that keys that are parked can be tried again. */
 bool files_forget(const struct run *run);
 
-/* Puts what has changed since it was put last. */
+/* Puts the records that changed since they were put last, and drops those of files that belong to
+ * no key any more. */
 void files_put(struct files *f, const struct files_sink *sink, void *arg);
 
-/* All that was put is lost: the next time everything is. */
+/* The sink has lost everything: the next files_put() puts all records. */
 void files_touch_all(struct files *f);
 
-/* What an earlier process has seen, before the first run. Ignored if the path has a key. */
+/* Takes over a record of an earlier process; before the first run. Ignored if a key has this path
+ * already. */
 void files_restore(struct files *f, const struct files_seen *seen);
 
-/* Appends the path that a key of a source has now; key empty in modes batch and snapshot. False: there
- * can be no such file. */
+/* Appends the path of a key's file by the template of today; key is empty in modes batch and
+ * snapshot. False: there can be no such file. */
 bool files_path(const struct hook *h, size_t source, struct str key, struct buf *path) MUST_CHECK;
 
-/* Is it the path of a key? */
+/* Does a key have the file with this path? */
 bool files_has(const struct files *f, struct str path);
 
-/* And has this process seen what it holds, or recalled that? */
+/* Does a key have this file, and is the digest of its bytes known from a run of this process or
+ * from a record? */
 bool files_is_written(const struct files *f, struct str path);
 
-/* It is put once more. It must be the path of a key. */
+/* The next files_put() puts its record again. A key must have the file with this path. */
 void files_touch(struct files *f, struct str path);
 
-/* What the files hold is to be applied again when it is seen. */
+/* Forgets the digests: each file is applied again when a run writes it or finds it equal. */
 void files_renew(struct files *f);
 
 #endif

@@ -33,7 +33,8 @@ bool filter_takes(const struct filter *f, enum delta_type type)
     return (f->events & 1U << type) != 0;
 }
 
-/* What the paths select in the object as JSON: one pass over its bytes. */
+/* Appends the values at the paths of changes_in as JSON, found in one pass over the object's
+ * bytes. */
 static enum err_kind put_selected(const struct filter *f, const struct object *o, struct buf *out)
 {
     struct buf json = {0};
@@ -45,7 +46,9 @@ static enum err_kind put_selected(const struct filter *f, const struct object *o
     return kind;
 }
 
-/* False too when the bytes cannot be scanned, which the reader of the stream has ruled out. */
+/* Do both states have the same values at all paths? Equal bytes are the usual case and cost
+ * least. False also if the bytes cannot be scanned, which the parser of lists and watches has
+ * ruled out. */
 static bool all_select_same(const struct filter *f, const struct object *a, const struct object *b)
 {
     struct buf was = {0};
@@ -59,6 +62,7 @@ static bool all_select_same(const struct filter *f, const struct object *a, cons
     return same;
 }
 
+/* Without changes_in every difference that object_same() sees counts. */
 bool filter_changed(const struct filter *f, const struct object *a, const struct object *b)
 {
     if (a == b || object_same(a, b))
@@ -90,6 +94,9 @@ bool filter_known_changed(const struct filter *f, const struct known *l, const s
     if (l->object != NULL)
         return filter_changed(f, l->object, o);
     struct digest was = known_digest(l);
+    /* The digest of the bytes costs less than that of the value, and after a restart most
+     * objects are the same
+     * (docs/decisions.md "A delivery record has a digest of bytes and one of value"). */
     if (f->path_count == 0 && was.hi == object_digest_of_bytes(o))
         return false;
     return !digest_either(was, filter_digest(f, o));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filter - what a hook wants to hear of; pure. A change counts if the kept values differ without
- * resourceVersion, generation and managedFields, or, with changes_in, if those at one of the paths
- * do (docs/design.md "Equality").
+ * filter - which events and which changes a hook takes; pure. A change counts if the kept values
+ * differ without resourceVersion, generation and managedFields; with changes_in, if the values at
+ * one of these paths differ (docs/design.md "Equality").
  */
 #ifndef HOOK_FILTER_H
 #define HOOK_FILTER_H
@@ -15,33 +15,35 @@
 #include "hook/known.h"
 #include "proto/json_path.h"
 
+/* The settings events and changes_in of a hook. */
 struct filter {
-    unsigned events;          /* bit 1 << enum delta_type */
+    unsigned events;          /* a bit 1 << enum delta_type for each type that it takes */
     struct json_path **paths; /* changes_in; none = any value */
     size_t path_count;
 };
 
-/* Parses n paths. ERR_CONFIG names the path; *f is then empty. Release with filter_fini(). */
+/* Parses n paths. ERR_CONFIG names the bad path; *f is empty then. Release with filter_fini(). */
 enum err_kind filter_init(struct filter *f, unsigned events, const char *const *paths, size_t n,
                           struct err *err) MUST_CHECK;
 
-/* Frees the paths. */
+/* Frees the paths; *f is empty then. */
 void filter_fini(struct filter *f);
 
 /* Does the hook take events of this type? */
 bool filter_takes(const struct filter *f, enum delta_type type);
 
-/* Is b a change from a (the same life of one key) that counts? */
+/* Is b a change from a that counts? Both are states of one incarnation. */
 bool filter_changed(const struct filter *f, const struct object *a, const struct object *b);
 
-/* What two states must share so that the later one is no change that counts: by this alone a later
- * process knows a state again. Halves as object_digest(). */
+/* The digest of a state as the filter sees it: if two states have it in common, the later one is no
+ * change that counts. Kept on disk, so that a later process knows the state again. Halves as
+ * object_digest(). */
 struct digest filter_digest(const struct filter *f, const struct object *o);
 
-/* The digest of a state of which perhaps no more is known; there must be one. */
+/* The same digest, of a state of which perhaps only the digest is known. l must not be empty. */
 struct digest filter_known_digest(const struct filter *f, const struct known *l);
 
-/* The like of filter_changed() for such a state. */
+/* As filter_changed(), from such a state to o. */
 bool filter_known_changed(const struct filter *f, const struct known *l, const struct object *o);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hook/gate.h"
 
+/* A source that is stale counts as one that is not there, with when_stale = "wait"
+ * (docs/decisions.md "With require any, sources are opened one by one"). */
 static bool usable(const struct hook *h, const struct hook_source *s)
 {
     return source_synced(s->of) && !(h->rules.when_stale == HOOK_STALE_WAIT && s->stale);
@@ -26,6 +28,7 @@ const struct hook_source *gate_unsynced(const struct hook *h)
 
 const struct hook_source *gate_stale(const struct hook *h)
 {
+    /* A stale source is no reason to wait as long as enough others are usable. */
     if (h->rules.when_stale != HOOK_STALE_WAIT || enough_usable(h))
         return NULL;
     for (size_t i = 0; i < h->source_count; i++)
@@ -57,14 +60,15 @@ void gate_close(struct hook *h)
     gate_block(h);
 }
 
-/* A snapshot is due when a source is seen that no process saw before, unless the hook skips what is
- * there: it says that there is nothing, too. */
+/* Is a snapshot due when the hook sees a source for the first time? Even without any object it is,
+ * as the hook must learn that there are none. With existing = "skip" it is not. */
 static bool wants_first(const struct hook *h)
 {
     return h->rules.mode == HOOK_SNAPSHOT && h->rules.existing == HOOK_EXISTING_RUN;
 }
 
-/* Is a snapshot due when this source comes, though it may be as it was? */
+/* Is a snapshot due when this source opens, even if no key has changed? If an earlier process has
+ * seen the source, only if the last snapshot lacked it. */
 static bool wants_snapshot(const struct hook *h, size_t source)
 {
     return h->queue.sources[source].is_seen ? h->sources[source].is_lacked : wants_first(h);
@@ -85,7 +89,7 @@ bool gate_lacked(const struct hook *h)
     return false;
 }
 
-/* Every synced source that it has not seen. */
+/* Opens every synced source that is not open. True if there was one. */
 static bool open_sources(struct hook *h, uint64_t now_ms)
 {
     bool any = false;
@@ -93,6 +97,7 @@ static bool open_sources(struct hook *h, uint64_t now_ms)
     for (size_t i = 0; i < h->source_count; i++) {
         if (h->queue.sources[i].is_open || !source_synced(h->sources[i].of))
             continue;
+        /* Before delivery_queue_open(), which sets is_seen. */
         h->snapshot_due = h->snapshot_due || wants_snapshot(h, i);
         h->sources[i].is_lacked = false;
         delivery_queue_open(&h->queue, i, h->rules.existing == HOOK_EXISTING_SKIP, now_ms);
@@ -103,6 +108,8 @@ static bool open_sources(struct hook *h, uint64_t now_ms)
 
 bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms)
 {
+    /* Behind an open gate a source that syncs later is opened at once; `after` and `require`
+     * concern the first run only. */
     if (h->gate != GATE_CLOSED)
         return open_sources(h, now_ms);
     if (!enough_usable(h) || gate_before(hs, h) != NULL)

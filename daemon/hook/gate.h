@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate - when a hook may see its sources and run at all: require, after, when_stale, pause; pure.
- * Used by hook_*, hook and why alone.
+ * gate - decides when a hook may see its sources and when it may run: settings require, after and
+ * when_stale, and pause; pure. Used by the files of hook/hook and by hook/why alone.
  */
 #ifndef HOOK_GATE_H
 #define HOOK_GATE_H
@@ -11,31 +11,34 @@
 
 #include "hook/hook.h"
 
-/* Opens what may be opened: the gate when enough sources are usable and the hooks before it have
- * had their first runs, and each synced source behind an open gate. True if the hook saw a source
- * for the first time: its units are to be scheduled. */
+/* Opens the gate when enough sources are usable and the hooks in `after` have had their first runs;
+ * behind an open gate, opens each synced source. True if the hook saw a source for the first time:
+ * the caller schedules its work items. */
 bool gate_update(const struct hooks *hs, struct hook *h, uint64_t now_ms);
 
-/* A source was forgotten: closes the gate, as it was at the start, unless enough other ones are usable. */
+/* A source was forgotten: closes the gate as it was at the start, unless enough other sources are
+ * usable. */
 void gate_close(struct hook *h);
 
-/* Tells the schedule whether the hook may start runs: not behind a closed gate, not when paused, nor, with
- * when_stale = "wait", when too few sources are fresh, nor before strays are removed that are due. */
+/* Tells the scheduler whether the hook's command may run. It may not while the gate is closed,
+ * while the hook is paused, while too few sources are fresh (when_stale = "wait"), and while stray
+ * files are to be removed. */
 void gate_block(struct hook *h);
 
-/* A run starts: a snapshot says nothing of the sources that are not open yet. One that an earlier
- * process has seen, and a snapshot told of, makes another one due when it opens. */
+/* A run starts whose snapshot lacks the sources that are not open yet. If an earlier process saw
+ * such a source and had it in a snapshot, another snapshot becomes due when it opens. */
 void gate_note_lacked(struct hook *h);
 
-/* Is there such a source? */
+/* Did the last snapshot lack such a source? */
 bool gate_lacked(const struct hook *h);
 
-/* The first source that is not synced (stale: that is stale and should not be), or NULL. */
+/* The first source that is not synced, or NULL. */
 const struct hook_source *gate_unsynced(const struct hook *h);
-/* See above. */
+/* The first source that keeps the hook from running because it is stale (when_stale = "wait"), or
+ * NULL. */
 const struct hook_source *gate_stale(const struct hook *h);
 
-/* The first hook of `after` whose first runs have not ended, or NULL. */
+/* The first hook in `after` whose first runs have not ended, or NULL. */
 const struct hook *gate_before(const struct hooks *hs, const struct hook *h);
 
 #endif

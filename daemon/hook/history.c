@@ -37,8 +37,8 @@ void history_add(struct history *h, const struct run *run, const struct run_resu
         .id = run->id,
         .kind = run->kind,
         .keyed = keyed,
-        .source = mem_strdup(keyed ? run->hook->sources[first->entry->source].name : ""),
-        .key = mem_strdup(keyed ? first->entry->key : ""),
+        .source = mem_strdup(keyed ? run->hook->sources[first->delivery->source].name : ""),
+        .key = mem_strdup(keyed ? first->delivery->key : ""),
         .type = keyed ? first->ev.type : DELTA_MODIFIED,
         .event_count = run->event_count,
         .reason = run->reason,
@@ -69,6 +69,7 @@ const struct history_run *history_of_key(const struct history *h, const char *so
     for (size_t i = 0; i < h->n; i++) {
         const struct history_run *r = history_get(h, i);
 
+        /* Runs of apply have an empty key, too, in every mode. */
         if (r->kind != RUN_APPLY && strcmp(r->key, key) == 0 && strcmp(r->source, source) == 0)
             return r;
     }

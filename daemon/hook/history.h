@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history - the last runs of a hook, for informerctl runs; pure, bounded.
+ * history - the last HISTORY_RUNS runs of a hook, for informerctl runs; pure, bounded.
  */
 #ifndef HOOK_HISTORY_H
 #define HOOK_HISTORY_H
@@ -11,58 +11,62 @@
 #include "cache/delta.h"
 #include "hook/run.h"
 
+/* So many runs are kept for each hook, the newest ones. */
 enum { HISTORY_RUNS = 32 };
 
+/* How a run was judged; HISTORY_PARKED is a failure that parked its work item. */
 enum history_outcome { HISTORY_OK, HISTORY_FAILED, HISTORY_PARKED };
 
-/* Of apply there is no event, in any mode. */
+/* One run that has ended. A run of `apply` has no event in any mode. */
 struct history_run {
     uint64_t id;
     enum run_kind kind;
-    bool keyed;           /* object: about one event */
-    char *source;         /* of that; else "" */
-    char *key;            /* of that; else "" */
-    enum delta_type type; /* of that */
+    bool keyed;           /* mode object: about one event */
+    char *source;         /* its source; else "" */
+    char *key;            /* its key; else "" */
+    enum delta_type type; /* its type */
     size_t event_count;
     enum run_reason reason;
     unsigned attempt;
     enum history_outcome outcome;
     char *text;           /* as run_result.text */
-    char *file;           /* its path; NULL = none */
-    enum run_file became; /* of the file */
+    char *file;           /* path of its file; NULL = none */
+    enum run_file became; /* what the run has done with its file */
     uint64_t ended_ns;    /* wall clock */
     uint64_t took_ms;
     uint64_t cpu_us;
     uint64_t dropped; /* bytes of output over log_limit */
-    struct buf out;   /* the last of its stdout (OUTPUT_TAIL_BYTES) */
-    struct buf err;   /* of its stderr */
+    struct buf out;   /* the end of its stdout (OUTPUT_TAIL_BYTES) */
+    struct buf err;   /* the end of its stderr */
 };
 
 /* Zero-initialised is empty. */
 struct history {
     struct history_run v[HISTORY_RUNS];
-    size_t next; /* the place of the next one */
+    size_t next; /* where the next run goes */
     size_t n;
 };
 
-/* Adds a run that has ended; the oldest one goes. */
+/* Adds a run that has ended, in place of the oldest one when there is no room. Copies all that it
+ * keeps. */
 void history_add(struct history *h, const struct run *run, const struct run_result *result,
                  enum history_outcome outcome, uint64_t now_ms);
 
-/* The i-th run, newest first, 0 <= i < h->n. */
+/* The i-th run, 0 = the newest, i < h->n; borrowed until the next history_add(). */
 const struct history_run *history_get(const struct history *h, size_t i);
 
-/* The newest run for a key of a source, or of the hook for "" and "", or NULL. */
+/* The newest run of the command for a key of a source, or of the hook as a whole for "" and "", or
+ * NULL. */
 const struct history_run *history_of_key(const struct history *h, const char *source,
                                          const char *key);
 
-/* The newest run of apply, or NULL. */
+/* The newest run of `apply`, or NULL. */
 const struct history_run *history_of_apply(const struct history *h);
 
 /* "ok", "failed", "parked". */
 const char *history_outcome_name(enum history_outcome outcome);
 
-/* Frees what it holds. */
+/* Frees all runs. */
 void history_fini(struct history *h);
 
 #endif

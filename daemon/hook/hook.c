@@ -29,6 +29,7 @@ static void free_hook(struct hook *h)
     free(h);
 }
 
+/* Runs go first: they hold references to deliveries, which go with their hook. */
 void hooks_fini(struct hooks *hs)
 {
     list_each (pos, tmp, &hs->runs)
@@ -58,6 +59,7 @@ void hooks_add(struct hooks *hs, struct hook_params *p)
     ensure(p->source_count > 0);
     h->name = mem_strdup(p->name);
     h->index = p->index;
+    /* Ownership passes to the hook: what the caller gave is empty afterwards. */
     h->rules = p->rules;
     p->rules = (struct hook_rules){0};
     h->sources = hook_source_copy(p->sources, p->source_count);
@@ -102,6 +104,8 @@ void hook_pause(struct hook *h, bool paused)
     gate_block(h);
 }
 
+/* In modes batch and snapshot one failed run is the end of the first runs, well or not. In mode
+ * object the gate opens when each existing key has had one. */
 bool hook_first_ended(const struct hook *h)
 {
     bool tried = h->rules.mode != HOOK_OBJECT && h->runs_failed > 0;
@@ -109,6 +113,8 @@ bool hook_first_ended(const struct hook *h)
     return h->gate == GATE_OPEN || (h->gate == GATE_FIRST && tried);
 }
 
+/* Recursive, as a hook may wait for a hook that waits for a paused one. The configuration refuses
+ * cycles in `after`. */
 bool hook_waits_for_people(const struct hooks *hs, const struct hook *h)
 {
     bool behind = false;
@@ -129,7 +135,8 @@ bool hooks_ready(const struct hooks *hs)
     return true;
 }
 
-/* The entry that is neither handled nor parked for the longest time, or NULL. */
+/* The delivery that has waited for the longest time and is not parked, or NULL. The list is in the
+ * order in which the keys became due. */
 static const struct delivery *oldest_pending(const struct hook *h)
 {
     list_each (pos, tmp, &h->queue.pending) {
@@ -142,7 +149,8 @@ static const struct delivery *oldest_pending(const struct hook *h)
     return NULL;
 }
 
-/* A rerun may be ready to start; nobody waits for it. */
+/* Has the hook nothing to do? A rerun may be ready to start: --once does not wait for it, as there
+ * is always a next one. */
 static bool is_quiet(const struct hook *h)
 {
     if (h->gate == GATE_CLOSED || h->work_queue.running > 0 || manual_runs_wait(&h->manual_runs) ||
@@ -158,6 +166,7 @@ bool hooks_quiet(const struct hooks *hs)
     for (size_t i = 0; i < hs->n; i++) {
         const struct hook *h = hs->v[i];
 
+        /* The run of a hook that was paused meanwhile still has to end. */
         if (!is_quiet(h) && (h->work_queue.running > 0 || !hook_waits_for_people(hs, h)))
             return false;
     }

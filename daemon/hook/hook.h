@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook - all configured hooks with their queues and the schedule they share; pure. Deltas go in,
- * runs come out: "what may start now", and "when to ask again".
+ * hook - all configured hooks with their delivery queues, and the scheduler that they share; pure.
+ * Deltas go in. What comes out are the runs that may start now, and the time at which to ask again.
  */
 #ifndef HOOK_HOOK_H
 #define HOOK_HOOK_H
@@ -20,16 +20,20 @@
 #include "hook/run.h"
 #include "hook/strays.h"
 
-/* Where a hook stands with its first run. */
+/* How far a hook has come with its first runs (docs/design.md "First runs"). */
 enum hook_gate {
-    GATE_CLOSED, /* too few sources are synced, or another hook comes first:
-                    docs/design.md "First runs" */
-    GATE_FIRST,  /* open; object: an existing key has no ended run yet; else: no handled one */
-    GATE_APPLY,  /* those have ended; what they wrote has not been applied yet, well or not */
+    /* Too few sources are usable, or the first runs of a hook in `after` have not ended. */
+    GATE_CLOSED,
+    /* The hook may run. Mode object: the run of an existing key has not ended yet; else: a run is
+     * due, and none has succeeded yet. */
+    GATE_FIRST,
+    /* The first runs have ended; `apply` for the files that they wrote has not, well or not. */
+    GATE_APPLY,
+    /* The first runs have ended, and so has their `apply`. */
     GATE_OPEN,
 };
 
-/* Read-only outside hook/. */
+/* One hook. Read-only outside hook/. */
 struct hook {
     char *name;
     size_t index;
@@ -45,22 +49,25 @@ struct hook {
     struct strays strays;
     struct apply apply;
     bool paused;
-    bool snapshot_due;     /* snapshot: one more run is due, whatever becomes of the changes */
-    bool restored;         /* an earlier process had it (hook/hook_record) */
-    bool renew;            /* batch, snapshot: what it did is gone, and no run has succeeded */
-    const char *renew_why; /* constant, what is gone or new, for people; NULL = not known */
+    bool snapshot_due; /* snapshot: one more run is due, even if no key has a change left */
+    bool restored;     /* an earlier process ran this hook (hook/hook_record) */
+    /* Batch, snapshot: the effects of its runs are gone, and no run has succeeded since. */
+    bool renew;
+    const char *renew_why; /* why it was renewed, a constant text for people; NULL = not known */
     struct manual_runs manual_runs;
     struct history history;
     uint64_t runs_ok;
     uint64_t runs_failed;
-    uint64_t trim_ms;         /* batch, snapshot, parked: when hook_parked_trim() is due */
-    uint64_t forgotten;       /* ends that were parked and then given up; over restarts */
-    char last_forgotten[320]; /* the last key of them; cut if it is longer */
-    uint64_t given_up;        /* of those the ones that parked a unit though no park_exit said so */
+    uint64_t trim_ms;         /* batch, snapshot, parked: when hook_parked_trim() has work */
+    uint64_t forgotten;       /* parked ends (DELETED, LEFT) that were given up, by all processes */
+    char last_forgotten[320]; /* the key of the last one; cut off if it is longer */
+    uint64_t given_up;        /* runs that parked a work item though no park_exit asked for it */
     uint64_t success_ms;      /* when a run last succeeded, monotonic; 0 = never */
-    char last_error[200];     /* of the last failed or denied run; "" since the last success */
+    /* Of the last run that failed or was not started; "" after a success. */
+    char last_error[200];
 };
 
+/* All hooks and their runs. */
 struct hooks {
     struct hook **v;
     size_t n;
@@ -69,91 +76,104 @@ struct hooks {
     uint64_t next_id;
 };
 
-/* shared_slots = limits.hook_concurrency. */
+/* Makes it empty. shared_slots = limits.hook_concurrency (docs/design.md "Slots"); the seed is for
+ * splay and for the jitter of pauses. */
 void hooks_init(struct hooks *hs, unsigned shared_slots, uint64_t seed);
 
-/* Frees all hooks and the runs under way. */
+/* Frees all hooks and the runs that are under way. */
 void hooks_fini(struct hooks *hs);
 
-/* Adds a hook. */
+/* Adds a hook. Takes over params->rules and params->filter, which are empty afterwards, and copies
+ * the rest. */
 void hooks_add(struct hooks *hs, struct hook_params *params);
 
-/* A hook by its name, or NULL. */
+/* The hook with this name, or NULL. */
 struct hook *hooks_find(const struct hooks *hs, struct str name);
 
-/* A source changed: every hook with that source takes note. */
+/* An object of a source changed: every hook with that source takes note. hooks_next() chooses the
+ * runs. */
 void hooks_delta(struct hooks *hs, struct source from, const struct delta *d, uint64_t now_ms);
 
-/* A source became stale, or fresh again: hooks that take STALE or FRESH hear of it as they would of
- * an incarnation of an object: STALE begins it, FRESH ends it (docs/design.md "Events"). */
+/* A source became stale, or fresh again. For hooks that take STALE or FRESH the outage is an
+ * incarnation: STALE begins it, FRESH ends it (docs/design.md "Events"). wall_ns is the time that
+ * their events show. */
 void hooks_stale(struct hooks *hs, struct source from, bool stale, uint64_t wall_ns,
                  uint64_t now_ms);
 
-/* A source is another cluster's by now, and empty: all that the hooks know of it is forgotten without a word,
- * runs under way count for nothing, and what it says next is heard as at a first start. */
+/* A source now belongs to another cluster, and is empty. Every hook forgets all that it knows of
+ * the source, and nothing is DELETED; the results of runs under way count for nothing; objects that
+ * the source gets next are delivered as at a first start (docs/design.md "Cluster identity"). */
 void hooks_forget(struct hooks *hs, struct source from);
 
-/* A run that may start now, or NULL. It is under way until hooks_finish(). Also opens the gates of
- * hooks whose sources have synced. */
+/* A run that may start now, or NULL. It is under way until hooks_finish(), which frees it.
+ * hooks_next() also opens the gates of hooks whose sources have synced, gives up parked ends and
+ * looks for stray files. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms);
 
-/* The program of a run begins now, later than hooks_next() gave it. */
+/* The program of a run begins now, later than hooks_next() returned the run: the run has waited for
+ * its record on disk. Its duration and min_interval count from now on. */
 void hooks_began(struct run *run, uint64_t now_ms);
 
-/* What the end of a run led to. */
+/* How the end of a run was judged, and what follows. */
 struct hooks_verdict {
     enum history_outcome outcome;
-    uint64_t retry_ms; /* it will be tried again in so long, as it failed; NEVER_MS = it will not */
+    uint64_t retry_ms; /* the run failed and is tried again after so long; NEVER_MS = it is not */
 };
 
-/* The run has ended; frees it. One that ended with RUN_NOT_STARTED was none: it counts for nothing and
- * is not in the history; its outcome is HISTORY_FAILED. */
+/* The run has ended; frees it. A run that ended with RUN_NOT_STARTED counts for nothing and does
+ * not enter the history; its outcome is HISTORY_FAILED. */
 struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
                                   const struct run_result *result, uint64_t now_ms);
 
-/* When to call hooks_next() again although nothing happened; NEVER_MS = never. */
+/* When to call hooks_next() again even if nothing happens until then; NEVER_MS = never. */
 uint64_t hooks_wake_ms(const struct hooks *hs);
 
-/* Lets no run of the hook start, or lets them start again. */
+/* Pauses the hook, so that none of its runs starts, or resumes it. Runs under way go on. */
 void hook_pause(struct hook *h, bool paused);
 
-/* A person wants a run now: of one key (object), of all (key.p NULL), or of the hook (batch,
- * snapshot: key.p NULL). It is the last one of h->orders. ERR_BUSY: paused, its first run is not
- * due yet, it waits for stale sources, or too many wait already; ERR_NOT_FOUND: there is nothing to
- * tell; ERR_CONFIG: the mode knows no keys. */
+/* A person wants a run now (informerctl run): of one key (mode object), of all keys (key.p NULL),
+ * or of the hook (modes batch and snapshot: key.p NULL). On success h->manual_runs.last is its
+ * number. ERR_BUSY: the hook is paused, its first run is not due yet, it waits for stale sources,
+ * or too many manual runs are under way; ERR_NOT_FOUND: the hook knows of nothing to run for;
+ * ERR_CONFIG: the mode knows no single keys. */
 enum err_kind hook_run_manually(struct hook *h, struct str key, struct err *err) MUST_CHECK;
 
-/* Is the hook paused, or may it not begin before one that is (after)? Nobody waits for it then. */
+/* Is the hook paused, or does it wait (`after`) for the first runs of a paused hook? Neither
+ * readiness nor --once waits for such a hook. */
 bool hook_waits_for_people(const struct hooks *hs, const struct hook *h);
 
-/* Have all first runs ended, well or not (docs/design.md "Readiness")? Those of paused hooks are
- * not waited for. */
+/* Have the first runs of all hooks ended, well or not (docs/design.md "Readiness")? Hooks for which
+ * hook_waits_for_people() is true do not count. */
 bool hooks_ready(const struct hooks *hs);
 
-/* The same for one hook. */
+/* Have the first runs of this hook ended, well or not? */
 bool hook_first_ended(const struct hook *h);
 
-/* Is nothing running or to be applied, and nothing due but what is parked, paused, and reruns? */
+/* Is no run under way, no file left to apply, and no key due but parked ones, those of paused
+ * hooks, and reruns? */
 bool hooks_quiet(const struct hooks *hs);
 
-/* Keys that wait (running and parked ones left out); batch and snapshot: changed keys since the
- * last handled run. Files that wait to be applied are one more. */
+/* How many keys wait for a run, without running and parked keys; in modes batch and snapshot: how
+ * many keys changed since the last handled run. Files that wait for `apply` count as one more. */
 size_t hook_pending(const struct hook *h);
 
-/* Runs under way. */
+/* Runs under way, those of `apply` included. */
 unsigned hook_running(const struct hook *h);
 
-/* Units whose last run the system had no means to start, apply included. */
+/* Work items whose last run did not start because the system was short of something, `apply`
+ * included. */
 size_t hook_not_started(const struct hook *h);
 
-/* Why the last run, or that of apply, failed: "apply: exit status 1"; NULL = both succeeded. */
+/* Why the last run of the command failed or did not start, else that of `apply` ("exit status 1");
+ * NULL = both succeeded. */
 const char *hook_last_error(const struct hook *h);
 
-/* Parked units, apply included. */
+/* Parked work items, `apply` included. */
 size_t hook_parked(const struct hook *h);
 
-/* For how long the oldest key that is neither handled nor parked has waited, running ones included,
- * or the oldest file to be applied: a hook that hangs is seen here; in ms, 0 = none. */
+/* For how long, in ms, the oldest key has waited that is neither handled nor parked, or the oldest
+ * file that is not applied; 0 = nothing waits. A key with a run under way counts, so that a hook
+ * that hangs is noticed here. */
 uint64_t hook_oldest_pending_ms(const struct hook *h, uint64_t now_ms);
 
 #endif

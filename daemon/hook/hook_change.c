@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changes, until a run starts: hooks_delta(), hooks_stale(), hooks_next() of hook/hook.h. */
+/* From a change to the start of a run: hooks_delta(), hooks_stale(), hooks_forget(), hooks_next()
+ * of hook/hook.h. */
 #include "hook/delivery_log.h"
 #include "hook/gate.h"
 #include "hook/hook_parked.h"
 #include "hook/hook_work_item.h"
 
-/* Nothing is due for the key, and no run is under way: its rerun counts from its last run, else
- * from now on, if there is anything to be told again. */
-static void rest_entry(struct hook *h, struct delivery *dl, uint64_t now_ms)
+/* Nothing is due for the key, and no run is under way. Its rerun counts from its last run, or from
+ * now if there was no run, as long as a rerun can deliver anything. */
+static void rest_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     struct work_item *u = &dl->work_item;
 
-    if (hook_entry_over(h, dl)) {
+    if (hook_delivery_over(h, dl)) {
         hook_manual_runs_void(h, u);
         scheduler_rest(&h->work_queue, u, NEVER_MS);
     } else if (u->rerun_at_ms == 0) {
@@ -19,31 +20,31 @@ static void rest_entry(struct hook *h, struct delivery *dl, uint64_t now_ms)
     }
 }
 
-/* The entry changed: the schedule hears of it. Another life or the end of one begins a new ladder
- * (docs/design.md "Retry"). */
-static void reschedule_entry(struct hook *h, struct delivery *dl, uint64_t now_ms)
+/* Tells the scheduler that a delivery has changed. Another incarnation, or the end of one, begins a
+ * new series of pauses (docs/design.md "Retry"). */
+static void reschedule_delivery(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     struct work_item *u = &dl->work_item;
     bool runs = u->state == WORK_ITEM_RUNNING;
     bool failed = u->failures > 0 && !runs;
 
     if (!runs && !delivery_is_due(dl))
-        rest_entry(h, dl, now_ms);
+        rest_delivery(h, dl, now_ms);
     if (!hook_work_item_due(h, u, dl))
         scheduler_drop(&h->work_queue, u);
     else if (failed && (!delivery_is_due(dl) || delivery_is_new_matter(&h->queue, dl)))
-        scheduler_hurry(&h->work_queue, u); /* what failed is due no more */
+        scheduler_hurry(&h->work_queue, u); /* The event that failed is not due any more. */
     else if (dl->counts)
         scheduler_touch(&h->work_queue, u, now_ms);
 }
 
-/* e is NULL when nothing is left to know about its key: in mode object there is nothing to do
- * then. */
+/* Tells the scheduler of a change. dl is NULL if nothing is left to know about its key: in mode
+ * object there is nothing to do then. */
 static void reschedule(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     if (h->rules.mode == HOOK_OBJECT) {
         if (dl != NULL)
-            reschedule_entry(h, dl, now_ms);
+            reschedule_delivery(h, dl, now_ms);
     } else if (!hook_work_item_due(h, &h->work_item, NULL)) {
         scheduler_drop(&h->work_queue, &h->work_item);
     } else if (dl != NULL && dl->counts) {
@@ -51,7 +52,9 @@ static void reschedule(struct hook *h, struct delivery *dl, uint64_t now_ms)
     }
 }
 
-/* What a source says before the hook may look at it: does it keep changing? */
+/* A change before the hook has opened the source. If the watch announces it, more may come:
+ * keeps_changing() looks at these times when the first run is scheduled. A list brings old changes,
+ * so it does not count. */
 static void note_early(struct hook *h, struct delivery *dl, const struct delta *d, uint64_t now_ms)
 {
     if (d->cause != CAUSE_WATCH)
@@ -69,16 +72,18 @@ static void take_delta(struct hook *h, size_t source, const struct delta *d, uin
         note_early(h, dl, d, now_ms);
         return;
     }
+    /* The next incarnation is here: an end that has failed too often is superseded before the work
+     * item is scheduled, so that the run is about the new one. */
     if (dl != NULL && dl->work_item.state != WORK_ITEM_RUNNING &&
         hook_gives_way(h, dl, dl->work_item.failures, dl->work_item.state == WORK_ITEM_PARKED))
         delivery_supersede(&h->queue, dl, now_ms);
     reschedule(h, dl, now_ms);
     if (dl != NULL)
-        delivery_release(&h->queue, dl); /* its unit may have become idle */
+        delivery_release(&h->queue, dl); /* its work item may have become idle */
     hook_check_first(h);
 }
 
-/* The same content may be several of its sources, under several names. */
+/* A hook may have the same watch as several sources, under several names: each takes the change. */
 static void take_from(struct hook *h, struct source from, const struct delta *d, uint64_t now_ms)
 {
     for (size_t i = 0; i < h->source_count; i++)
@@ -100,8 +105,8 @@ static void note_stale(struct hook *h, struct source from, bool stale)
     gate_block(h);
 }
 
-/* In the queue the outage of a source is the life of an object without bytes: what holds for keys
- * holds for it. */
+/* In the delivery queue the outage of a source is the incarnation of an object without bytes, under
+ * the empty key: so merging, order and retries hold for it as for any key. */
 void hooks_stale(struct hooks *hs, struct source from, bool stale, uint64_t wall_ns,
                  uint64_t now_ms)
 {
@@ -122,8 +127,8 @@ void hooks_stale(struct hooks *hs, struct source from, bool stale, uint64_t wall
     object_unref(&outage);
 }
 
-/* Nothing is due for the key any more. */
-static void idle_entry(void *arg, struct delivery *dl)
+/* The source was forgotten: nothing is due for the key any more. */
+static void idle_delivery(void *arg, struct delivery *dl)
 {
     struct hook *h = arg;
 
@@ -135,13 +140,14 @@ static void idle_entry(void *arg, struct delivery *dl)
     delivery_release(&h->queue, dl);
 }
 
-/* A snapshot that lacks the source would be half of one: the hook waits as it did at the start. */
+/* The hook waits as it did at the start (gate_close()): a snapshot without the source would be half
+ * of one. */
 static void forget_source(struct hook *h, size_t source)
 {
     delivery_log_forget(&h->queue, source);
     h->sources[source].is_lacked = false;
     if (h->rules.mode == HOOK_OBJECT)
-        delivery_queue_each(&h->queue, source, idle_entry, h);
+        delivery_queue_each(&h->queue, source, idle_delivery, h);
     else if (!hook_work_item_due(h, &h->work_item, NULL))
         scheduler_drop(&h->work_queue, &h->work_item);
     gate_close(h);
@@ -155,14 +161,14 @@ void hooks_forget(struct hooks *hs, struct source from)
                 forget_source(hs->v[i], k);
 }
 
-/* Something has changed so lately that more may come. */
+/* Did the last change come so lately that more may come? */
 static bool keeps_changing(const struct hook *h, const struct work_item *u, uint64_t now_ms)
 {
     return u->changed_ms > 0 && now_ms - u->changed_ms < h->work_queue.params.settle_ms;
 }
 
-/* The first runs are not delayed by settle, unless changes keep coming: what is there has been
- * quiet. */
+/* The first runs do not settle, as a list brings objects that have been quiet, unless the watch
+ * keeps announcing changes (docs/decisions.md "The first runs after a sync do not settle"). */
 static void start_first(struct hook *h, struct work_item *u, uint64_t now_ms)
 {
     if (keeps_changing(h, u, now_ms))
@@ -171,16 +177,20 @@ static void start_first(struct hook *h, struct work_item *u, uint64_t now_ms)
         scheduler_hurry(&h->work_queue, u);
 }
 
+/* Argument of schedule_delivery(). */
 struct opening {
     struct hook *hook;
     uint64_t now_ms;
 };
 
-/* What an earlier process has parked stays parked, unless it gives way or has changed. */
+/* Is the key to be parked, as it was in an earlier process? Not if it has changed, or if its end is
+ * superseded. */
 static bool park_again(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     if (!delivery_log_was_parked(&h->queue, dl))
         return false;
+    /* A parked key does not hold up the end of the first runs: its run has ended, in the earlier
+     * process. */
     delivery_settled(&h->queue, dl);
     if (!hook_gives_way(h, dl, 0, true))
         return true;
@@ -188,7 +198,9 @@ static bool park_again(struct hook *h, struct delivery *dl, uint64_t now_ms)
     return false;
 }
 
-static void schedule_entry(void *arg, struct delivery *dl)
+/* Schedules a key of a source that has just been opened. A work item that is not idle was scheduled
+ * before, when another source was opened. */
+static void schedule_delivery(void *arg, struct delivery *dl)
 {
     const struct opening *o = arg;
 
@@ -200,10 +212,11 @@ static void schedule_entry(void *arg, struct delivery *dl)
     } else if (delivery_is_due(dl))
         start_first(o->hook, &dl->work_item, o->now_ms);
     else
-        rest_entry(o->hook, dl, o->now_ms);
+        rest_delivery(o->hook, dl, o->now_ms);
 }
 
-/* A run under way may know nothing of the source: that counts as a change. */
+/* Schedules the whole hook. If a run is under way, has failed or could not be started, the new
+ * source counts as a change: that run may not have had it. */
 static void schedule_whole(struct hook *h, struct work_item *u, uint64_t now_ms)
 {
     if (hook_work_item_due(h, u, NULL)) {
@@ -216,7 +229,8 @@ static void schedule_whole(struct hook *h, struct work_item *u, uint64_t now_ms)
     }
 }
 
-/* The hook sees a source for the first time. */
+/* The hook has opened at least one source. Files of its objects are known now, so strays may be
+ * decided. */
 static void schedule_seen(struct hook *h, uint64_t now_ms)
 {
     struct opening o = {h, now_ms};
@@ -224,13 +238,14 @@ static void schedule_seen(struct hook *h, uint64_t now_ms)
     h->strays.look = true;
     if (h->rules.mode == HOOK_OBJECT) {
         for (size_t i = 0; i < h->source_count; i++)
-            delivery_queue_each(&h->queue, i, schedule_entry, &o);
+            delivery_queue_each(&h->queue, i, schedule_delivery, &o);
         return;
     }
     schedule_whole(h, &h->work_item, now_ms);
 }
 
-/* True if anything was opened: another hook may have waited for this one. */
+/* Opens gates and sources. True if a source was opened: its hook may have nothing to run, which
+ * ends its first runs, and another hook may have waited for that. */
 static bool look_at_sources(struct hooks *hs, uint64_t now_ms)
 {
     bool any = false;
@@ -248,6 +263,7 @@ static bool look_at_sources(struct hooks *hs, uint64_t now_ms)
     return any;
 }
 
+/* Work queues are embedded in their hook, so the hook is found without a pointer back. */
 static struct hook *hook_of(struct work_queue *work_queue)
 {
     if (work_queue->of == WORK_QUEUE_APPLY)
@@ -255,6 +271,8 @@ static struct hook *hook_of(struct work_queue *work_queue)
     return container_of(work_queue, struct hook, work_queue);
 }
 
+/* From here on the run is under way. The manual runs go from the work item to the run: those that
+ * are ordered while it runs need another run. */
 static void number_run(struct hooks *hs, struct run *run)
 {
     run->id = hs->next_id++;
@@ -282,13 +300,16 @@ static struct run *start_run(struct hooks *hs, struct hook *h, struct work_item 
         return NULL;
     number_run(hs, run);
     h->snapshot_due = false; /* until the run fails, or more comes */
+    /* The snapshot shows no source that is not open; hook_record_of() says so on disk before the
+     * run starts. */
     gate_note_lacked(h);
     scheduler_started(&h->work_queue, now_ms);
     run_deliver(run);
     return run;
 }
 
-/* Nothing is left to tell: a batch without objects. */
+/* A work item was due and has no event to deliver, for example the rerun of a batch without
+ * objects: it counts as done. */
 static void end_void(struct hooks *hs, struct hook *h, struct work_item *u, uint64_t now_ms)
 {
     hook_manual_runs_void(h, u);
@@ -297,7 +318,9 @@ static void end_void(struct hooks *hs, struct hook *h, struct work_item *u, uint
     hook_check_first(h);
 }
 
-/* What an earlier process wrote does not wait for a command that fails, perhaps for good. */
+/* Decides for each hook whether apply must wait. It waits for the end of the first runs, but not
+ * for a command that fails, perhaps for good: then files that an earlier process wrote are applied
+ * all the same. */
 static void hold_applies(struct hooks *hs, uint64_t now_ms)
 {
     for (size_t i = 0; i < hs->n; i++) {
@@ -309,7 +332,7 @@ static void hold_applies(struct hooks *hs, uint64_t now_ms)
     }
 }
 
-/* Starts what the schedule says may start; NULL: there is nothing to tell. */
+/* Makes the run of a work item that the scheduler has chosen; NULL: it has no event to deliver. */
 static struct run *start_work_item(struct hooks *hs, struct work_queue *work_queue,
                                    struct work_item *u, uint64_t now_ms)
 {
@@ -318,7 +341,8 @@ static struct run *start_work_item(struct hooks *hs, struct work_queue *work_que
     return start_run(hs, hook_of(work_queue), u, now_ms);
 }
 
-/* What is kept of what is no more. */
+/* Gives up parked ends and decides about stray files. Both may change what may start, so this comes
+ * before the choice. */
 static void tidy(struct hooks *hs, uint64_t now_ms)
 {
     for (size_t i = 0; i < hs->n; i++) {
@@ -327,13 +351,15 @@ static void tidy(struct hooks *hs, uint64_t now_ms)
     }
 }
 
-/* A void may be the end of first runs that another hook waits for. */
+/* The loop goes on after a work item without events, because its end may be the end of first runs
+ * that another hook waits for. */
 struct run *hooks_next(struct hooks *hs, uint64_t now_ms)
 {
     struct work_queue *work_queue;
     struct work_item *u;
 
     do {
+        /* Once more for hooks that waited for the one whose gate has just opened. */
         while (look_at_sources(hs, now_ms))
             continue;
         tidy(hs, now_ms);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the end of a run means: hooks_finish() of hook/hook.h. */
+/* The end of a run: hooks_began() and hooks_finish() of hook/hook.h. */
 #include <stdio.h>
 
 #include "hook/hook_parked.h"
 #include "hook/hook_work_item.h"
 
-/* The entry whose unit ran; NULL in modes batch and snapshot. */
-static struct delivery *entry_of(const struct run *run)
+/* The delivery whose work item ran; NULL in modes batch and snapshot. */
+static struct delivery *delivery_of(const struct run *run)
 {
-    return run_keyed(run) != NULL ? run_keyed(run)->entry : NULL;
+    return run_keyed(run) != NULL ? run_keyed(run)->delivery : NULL;
 }
 
+/* The result as such, before it is known whether the work item is really parked: only a status of
+ * the command itself is looked up in park_exit. */
 static enum history_outcome judge(const struct hook *h, const struct run_result *r)
 {
     if (r->end == RUN_EXITED && r->status == 0)
@@ -28,7 +30,8 @@ static bool is_not_started(const struct run_result *r)
     return r->end == RUN_NOT_STARTED;
 }
 
-/* A rerun that was none is due as one still, for nobody's sake. */
+/* A rerun that could not be started is still due as a rerun: it is tried again by its time, and no
+ * key or snapshot becomes due because of it. */
 static bool stays_rerun(const struct run *run, const struct run_result *r)
 {
     return is_not_started(r) && run->reason == RUN_RERUN;
@@ -40,6 +43,7 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
 
     if (!ok) {
         h->runs_failed += !is_not_started(r);
+        /* A snapshot that failed is owed, even if no key has changed. */
         h->snapshot_due =
             h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && !stays_rerun(run, r));
         snprintf(h->last_error, sizeof(h->last_error), "%s", r->text);
@@ -47,6 +51,8 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
     }
     h->runs_ok++;
     h->success_ms = now_ms;
+    /* `changes` had no room for an incarnation that this snapshot showed, so another run must
+     * deliver it. */
     h->snapshot_due = h->snapshot_due || (h->rules.mode == HOOK_SNAPSHOT && run->held_back);
     h->last_error[0] = '\0';
     h->renew = false;
@@ -54,7 +60,9 @@ static void note_result(const struct run *run, const struct run_result *r, bool 
         hook_end_first(h);
 }
 
-/* What the run was about is handled, or due again. */
+/* The events of the run are handled, or due again. First all of them end, the later ones first, as
+ * delivery_not_started() needs it; while an event pins its delivery, delivery_handled() would take
+ * the run to be under way. */
 static void note_events(struct hook *h, const struct run *run, const struct run_result *r, bool ok,
                         uint64_t now_ms)
 {
@@ -62,57 +70,62 @@ static void note_events(struct hook *h, const struct run *run, const struct run_
         const struct run_event *re = &run->events[i];
 
         if (is_not_started(r))
-            delivery_not_started(&h->queue, re->entry, &re->was);
+            delivery_not_started(&h->queue, re->delivery, &re->was);
         else
-            delivery_ended(&h->queue, re->entry);
+            delivery_ended(&h->queue, re->delivery);
     }
     for (size_t i = 0; i < run->event_count; i++) {
         const struct run_event *re = &run->events[i];
 
         if (ok)
-            delivery_handled(&h->queue, re->entry, &re->ev, now_ms);
+            delivery_handled(&h->queue, re->delivery, &re->ev, now_ms);
         else
-            delivery_failed(&h->queue, re->entry, now_ms);
+            delivery_failed(&h->queue, re->delivery, now_ms);
     }
 }
 
-/* After a failure: is what is due now another matter, so that it need not wait for the ladder? */
+/* After a failure in mode object: is another event due now than the one that failed? Then it need
+ * not wait for the pause. An end that has failed too often is superseded here. */
 static bool another_matter(struct hook *h, const struct run_event *was, unsigned failures,
                            bool parked, uint64_t now_ms)
 {
     struct delivery_event due[2];
-    struct delivery *dl = was->entry;
+    struct delivery *dl = was->delivery;
 
     bool superseded = hook_gives_way(h, dl, failures, parked);
 
     if (superseded)
         delivery_supersede(&h->queue, dl, now_ms);
-    if (!delivery_is_due(dl)) /* a person may want what is there now */
+    if (!delivery_is_due(dl)) /* A manual run may be wanted for the object that is there now. */
         return superseded && dl->work_item.manual_runs != 0;
     delivery_events(&h->queue, dl, due);
+    /* The same kind of event may be about another incarnation. */
     return delivery_is_new_matter(&h->queue, dl) ||
            !str_eq(object_uid(due[0].object), object_uid(was->ev.object));
 }
 
+/* The run did not start: once more if it is still due, or is a rerun that can deliver anything. */
 static enum scheduler_result outcome_of_not_started(const struct hook *h, const struct run *run,
                                                     const struct run_result *r)
 {
-    const struct delivery *dl = entry_of(run);
+    const struct delivery *dl = delivery_of(run);
     bool again = stays_rerun(run, r) && hook_work_item_repeats(h, dl);
 
     return again || hook_work_item_due(h, run->work_item, dl) ? SCHEDULER_NOT_STARTED
                                                               : SCHEDULER_DONE;
 }
 
+/* What the scheduler must know of the end. Called when the events are settled, so that "due" means
+ * the state after this run. */
 static enum scheduler_result outcome(struct hook *h, const struct run *run,
                                      const struct run_result *r, uint64_t now_ms)
 {
-    const struct delivery *dl = entry_of(run);
+    const struct delivery *dl = delivery_of(run);
     enum history_outcome end = judge(h, r);
     bool parks = end == HISTORY_PARKED || scheduler_is_last_try(&h->work_queue, run->work_item);
     unsigned failures = run->work_item->failures + 1;
 
-    if (dl != NULL && hook_entry_over(h, dl))
+    if (dl != NULL && hook_delivery_over(h, dl))
         hook_manual_runs_void(h, run->work_item);
     if (is_not_started(r))
         return outcome_of_not_started(h, run, r);
@@ -126,25 +139,27 @@ static enum scheduler_result outcome(struct hook *h, const struct run *run,
     return parks ? SCHEDULER_PARKED : SCHEDULER_FAILED;
 }
 
-/* The two events of one entry stand side by side. */
+/* Releases the deliveries of the run. Two events of one delivery stand side by side, and it may be
+ * freed only once. */
 static void release_entries(const struct run *run)
 {
     for (size_t i = 0; i < run->event_count; i++) {
-        struct delivery *dl = run->events[i].entry;
-        bool again = i + 1 < run->event_count && run->events[i + 1].entry == dl;
+        struct delivery *dl = run->events[i].delivery;
+        bool again = i + 1 < run->event_count && run->events[i + 1].delivery == dl;
 
         if (!again)
             delivery_release(&run->hook->queue, dl);
     }
 }
 
-/* The unit has ended a run: when it runs again, if not for its own sake. A batch of what has
- * changed puts nothing off. */
+/* Sets when the work item runs again even if nothing changes. A batch of changes does not put its
+ * rerun off, as it did not deliver all objects. A rerun that could not be started is not tried
+ * before the shortage may be over. */
 static void schedule_rerun(struct hook *h, const struct run *run, const struct run_result *r,
                            uint64_t now_ms)
 {
     struct work_item *u = run->work_item;
-    bool again = hook_work_item_repeats(h, entry_of(run));
+    bool again = hook_work_item_repeats(h, delivery_of(run));
     uint64_t at_ms = u->rerun_at_ms;
 
     if (!again || at_ms == 0 || (run_tells_all(run) && !is_not_started(r)))
@@ -155,8 +170,10 @@ static void schedule_rerun(struct hook *h, const struct run *run, const struct r
         scheduler_rest_until(&h->work_queue, u, at_ms);
 }
 
-/* Who wanted a run that was none waits on. */
-static void note_order(struct hook *h, const struct run *run, const struct run_result *r, bool ok)
+/* Settles the manual runs of this run. If the run could not be started they go back to the work
+ * item, whose next run serves them. */
+static void note_manual_run(struct hook *h, const struct run *run, const struct run_result *r,
+                            bool ok)
 {
     uint32_t *work_item = &run->work_item->manual_runs;
 
@@ -164,18 +181,22 @@ static void note_order(struct hook *h, const struct run *run, const struct run_r
         manual_runs_ended(&h->manual_runs, run->manual_runs, ok);
         return;
     }
-    manual_runs_ended(&h->manual_runs, run->manual_runs & *work_item, true); /* counted twice */
+    /* A manual run that both have, because it was ordered again meanwhile, was counted twice. */
+    manual_runs_ended(&h->manual_runs, run->manual_runs & *work_item, true);
     *work_item |= run->manual_runs;
 }
 
-/* Who wanted the run wants it to be in effect: apply follows, if there is anything to apply. */
+/* A person who ordered the run wants its effect, so apply follows if there is anything to apply. If
+ * this run wrote a file, apply must run once more even if it is under way; if not, a run of apply
+ * that is under way has all files already. */
 static void want_apply(struct hook *h, const struct run *run, bool touched)
 {
     if (run->manual_runs != 0 && (touched ? apply_due(&h->apply) : apply_may_repeat(&h->apply)))
         hook_want_apply(h, run->manual_runs);
 }
 
-/* Keys that were refused as their file was another's may have it now. */
+/* Tries the parked keys again, because one of them may have been refused a path that is free now.
+ * Which of them is not kept (docs/decisions.md "The first key with a path has the file"). */
 static void retry_parked(struct hook *h, uint64_t now_ms)
 {
     list_each (pos, tmp, &h->queue.pending) {
@@ -191,18 +212,20 @@ static void note_file(struct hook *h, const struct run *run, const struct run_re
 {
     bool touched = files_ended(run, r);
 
-    if (r->file != RUN_FILE_NONE) /* one that waits for it to take its place may go */
+    if (r->file != RUN_FILE_NONE) /* A stray may have waited for the file that takes its place. */
         h->strays.look = true;
     if (touched)
         apply_touch(&h->apply, now_ms);
     if (!is_not_started(r))
         want_apply(h, run, touched);
+    /* The file leaves its key when it is removed, and when the run that claimed it never started
+     * and no earlier run wrote it. */
     bool lets_go = is_not_started(r) ? !files_is_seen(run) : ok && run->kind == RUN_REMOVE;
     if (lets_go && files_forget(run))
         retry_parked(h, now_ms);
 }
 
-/* park_exit speaks of the command. */
+/* park_exit is about statuses of the command, not of apply. */
 static enum scheduler_result apply_outcome(const struct run_result *r)
 {
     if (is_not_started(r))
@@ -218,7 +241,7 @@ static struct hooks_verdict finish_apply(struct hooks *hs, struct run *run,
     enum scheduler_result end = apply_outcome(r);
     struct hooks_verdict v = {.outcome = HISTORY_OK, .retry_ms = NEVER_MS};
 
-    note_order(h, run, r, end == SCHEDULER_DONE);
+    note_manual_run(h, run, r, end == SCHEDULER_DONE);
     apply_ended(&h->apply, &hs->scheduler, &(struct apply_end){end, r->text, run->started_ms},
                 now_ms);
     if (u->state == WORK_ITEM_BACKOFF)
@@ -234,12 +257,13 @@ static struct hooks_verdict finish_apply(struct hooks *hs, struct run *run,
     return v;
 }
 
-/* The next process finds out for itself what can be told, whose a file is, and how what was cut off
- * ends. */
+/* The work item is parked. A run that could not get its fields or its file, or that informerd cut
+ * off, is not recorded as parked: the next process must find out for itself, as all of that may be
+ * different then. */
 static void note_parked(struct hook *h, const struct run *run, const struct run_result *r,
                         uint64_t now_ms)
 {
-    struct delivery *dl = entry_of(run);
+    struct delivery *dl = delivery_of(run);
 
     if (dl != NULL) {
         dl->unfit = r->end == RUN_UNFIT || r->stopped;
@@ -267,10 +291,12 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
     struct hooks_verdict v = {.outcome = judge(h, result), .retry_ms = NEVER_MS};
     bool ok = v.outcome == HISTORY_OK;
 
-    note_file(h, run, result, ok, now_ms); /* before the gate opens: it waits for apply */
+    /* note_file() goes first: note_result() may open the gate, and if apply is due, it opens it to
+     * GATE_APPLY only. */
+    note_file(h, run, result, ok, now_ms);
     note_result(run, result, ok, now_ms);
     note_events(h, run, result, ok, now_ms);
-    note_order(h, run, result, ok);
+    note_manual_run(h, run, result, ok);
     if (is_not_started(result))
         scheduler_unstarted(&h->work_queue, run->started_ms);
     scheduler_done(&hs->scheduler, &h->work_queue, u, outcome(h, run, result, now_ms), now_ms);
@@ -280,10 +306,12 @@ struct hooks_verdict hooks_finish(struct hooks *hs, struct run *run,
         note_parked(h, run, result, now_ms);
     h->given_up +=
         u->state == WORK_ITEM_PARKED && (v.outcome == HISTORY_FAILED || result->end == RUN_UNFIT);
-    if (!ok) /* what wanted to be parked may be due again for another reason */
+    /* A result that parks may have met a change, which brings the next try forward: the work item's
+     * state decides. */
+    if (!ok)
         v.outcome = u->state == WORK_ITEM_PARKED ? HISTORY_PARKED : HISTORY_FAILED;
     schedule_rerun(h, run, result, now_ms);
-    if (u->manual_runs != 0 && !u->not_started) /* wanted while this one was under way */
+    if (u->manual_runs != 0 && !u->not_started) /* ordered while this run was under way */
         scheduler_now(&h->work_queue, u);
     if (!is_not_started(result))
         history_add(&h->history, run, result, v.outcome, now_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_params - what a hook is made of: its rules, sources and filter; data.
+ * hook_params - the parameters from which a hook is made: its rules, sources and filter; data.
  */
 #ifndef HOOK_HOOK_PARAMS_H
 #define HOOK_HOOK_PARAMS_H
@@ -19,40 +19,44 @@ enum hook_existing { HOOK_EXISTING_RUN, HOOK_EXISTING_SKIP };
 enum hook_require { HOOK_REQUIRE_ALL, HOOK_REQUIRE_ANY };
 enum hook_when_stale { HOOK_STALE_RUN, HOOK_STALE_WAIT };
 
-/* One of `fields`: the value at a path becomes INFORMERD_FIELD_name. */
+/* One of `fields`: INFORMERD_FIELD_name gets the value at a path. */
 struct hook_field {
     char *name;
     struct json_path *path;
 };
 
-/* What the configuration says of a hook, beside its sources, filter and schedule. */
+/* The settings of a hook, without its sources, filter and timing. */
 struct hook_rules {
     enum hook_mode mode;
     enum hook_existing existing;
     enum hook_require require;
     enum hook_when_stale when_stale;
     bool include_old;
-    size_t *after; /* hooks, by their place in struct hooks, whose first runs come first */
+    size_t *after; /* hooks, by their index in struct hooks, whose first runs come first */
     size_t after_count;
-    int *park_exit; /* exit statuses */
+    int *park_exit; /* exit statuses of the command that park the key */
     size_t park_exit_count;
-    size_t parked_deletes;     /* so many ends that are parked are kept; 0 = all */
-    uint64_t parked_age_ms;    /* and for so long; 0 = for ever */
-    struct hook_field *fields; /* mode object */
+    size_t parked_deletes;     /* at most so many parked ends (DELETED, LEFT) are kept; 0 = all */
+    uint64_t parked_age_ms;    /* at most for so long; 0 = for ever */
+    struct hook_field *fields; /* mode object only */
     size_t field_count;
 };
 
+/* Parameters of hooks_add(). */
 struct hook_params {
-    const char *name;                  /* copied */
-    size_t index;                      /* in the configuration: what the helper knows it by */
-    struct hook_rules rules;           /* taken, with its arrays */
-    const struct hook_source *sources; /* copied, names too */
+    const char *name; /* copied */
+    /* In the configuration; the helper knows the hook by this number. */
+    size_t index;
+    struct hook_rules rules; /* ownership passes to the hook, with the arrays */
+    /* Copied with their names; the sources themselves are borrowed. */
+    const struct hook_source *sources;
     size_t source_count;
-    struct filter filter; /* taken */
+    struct filter filter; /* passes to the hook */
     struct work_queue_params work_queue;
-    const char *output; /* copied: the template of its file (files_init()); NULL = none */
-    bool applies;       /* what it writes is to be applied by a program */
-    struct work_queue_params apply; /* of that; concurrency 1 */
+    /* Copied: the template of its file's path (files_init()); NULL = no output. */
+    const char *output;
+    bool applies;                   /* the hook has a program `apply` for its files */
+    struct work_queue_params apply; /* the same for `apply`; concurrency is 1 */
 };
 
 /* Frees the arrays and what they own. */

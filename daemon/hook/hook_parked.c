@@ -10,8 +10,8 @@
 
 enum { MINUTE_MS = 60 * 1000 };
 
-/* Is an end of the key all that is due, or, in mode object, what is due first? That a source is stale
- * is no key. */
+/* Is an end the event that is due first (mode object), or all that is due (other modes)? The outage
+ * of a source, under the empty key, is not given up. */
 static bool is_end(const struct hook *h, const struct delivery *dl)
 {
     struct delivery_event due[2];
@@ -22,7 +22,8 @@ static bool is_end(const struct hook *h, const struct delivery *dl)
            (h->rules.mode == HOOK_OBJECT || dl->newest.object == NULL);
 }
 
-/* The first time counts, over restarts too. */
+/* Notes since when the end is parked. The first time counts, over restarts, too: retries that park
+ * it again do not make it younger. */
 static void note_since(struct hook *h, struct delivery *dl, uint64_t wall_ns, uint64_t now_ms)
 {
     const struct delivery_queue *q = &h->queue;
@@ -31,7 +32,8 @@ static void note_since(struct hook *h, struct delivery *dl, uint64_t wall_ns, ui
         dl->parked_at = delivery_log_minute(wall_ns > 0 ? wall_ns : q->restored_ns);
         dl->parked_ms = (int64_t)now_ms;
         delivery_touch(&h->queue, dl);
-    } else if (dl->parked_ms == 0) { /* it was an earlier process that noted it */
+    } else if (dl->parked_ms == 0) {
+        /* An earlier process noted it: the monotonic time follows from the age at the restore. */
         uint64_t age_ms =
             (uint64_t)delivery_log_minutes_since(dl->parked_at, q->restored_ns) * MINUTE_MS;
 
@@ -39,7 +41,7 @@ static void note_since(struct hook *h, struct delivery *dl, uint64_t wall_ns, ui
     }
 }
 
-/* NEVER_MS: it is kept however old it is. */
+/* When the end is too old; NEVER_MS: ends are kept however old they are. */
 static uint64_t due_ms(const struct hook *h, const struct delivery *dl)
 {
     int64_t due = dl->parked_ms + (int64_t)h->rules.parked_age_ms;
@@ -58,8 +60,8 @@ static int by_age(const void *a, const void *b)
     return ((*x)->parked_ms > (*y)->parked_ms) - ((*x)->parked_ms < (*y)->parked_ms);
 }
 
-/* Modes batch and snapshot: the ends that are due, all of them or those that have been parked, oldest
- * first; an array to free. */
+/* Modes batch and snapshot: the deliveries of which nothing but an end is due, all of them or only
+ * those that have been parked, oldest first; an array to free. */
 static struct delivery **ends_of(const struct hook *h, bool all, size_t *n)
 {
     struct delivery **ends = mem_array(h->queue.pending_count + 1, sizeof(struct delivery *));
@@ -75,12 +77,15 @@ static struct delivery **ends_of(const struct hook *h, bool all, size_t *n)
     return ends;
 }
 
+/* Modes batch and snapshot: the whole hook is parked, and with it each key of which only an end is
+ * due. */
 static void note_all(struct hook *h, uint64_t wall_ns, uint64_t now_ms)
 {
     size_t n;
     struct delivery **ends = ends_of(h, true, &n);
 
-    h->trim_ms = n > 0 ? now_ms : NEVER_MS; /* then it is known when the next one is due */
+    /* Then hook_parked_trim() finds out when the next one is due. */
+    h->trim_ms = n > 0 ? now_ms : NEVER_MS;
     for (size_t i = 0; i < n; i++)
         note_since(h, ends[i], wall_ns, now_ms);
     free(ends);
@@ -103,7 +108,7 @@ static void forget(struct hook *h, struct delivery *dl, uint64_t now_ms)
     delivery_give_up(&h->queue, dl, now_ms);
 }
 
-/* What follows the end, if anything does, is due. */
+/* Mode object: gives the end up. If another incarnation is there, it is due now. */
 static void forget_work_item(struct hook *h, struct delivery *dl, uint64_t now_ms)
 {
     forget(h, dl, now_ms);
@@ -111,7 +116,7 @@ static void forget_work_item(struct hook *h, struct delivery *dl, uint64_t now_m
         scheduler_hurry(&h->work_queue, &dl->work_item);
         return;
     }
-    if (hook_entry_over(h, dl)) {
+    if (hook_delivery_over(h, dl)) {
         hook_manual_runs_void(h, &dl->work_item);
         scheduler_rest(&h->work_queue, &dl->work_item, NEVER_MS);
     }
@@ -132,6 +137,8 @@ static void trim_work_items(struct hook *h, uint64_t now_ms)
         forget_work_item(h, container_of(u, struct delivery, work_item), now_ms);
 }
 
+/* Modes batch and snapshot. The ends are sorted by age, so the first one that may stay says when to
+ * look again. */
 static void trim_whole(struct hook *h, uint64_t now_ms)
 {
     size_t n;
@@ -144,6 +151,7 @@ static void trim_whole(struct hook *h, uint64_t now_ms)
     }
     h->trim_ms = i < n ? due_ms(h, ends[i]) : NEVER_MS;
     free(ends);
+    /* The ends may have been all that the hook was parked for. */
     if (!hook_work_item_due(h, &h->work_item, NULL))
         scheduler_drop(&h->work_queue, &h->work_item);
 }
@@ -156,6 +164,7 @@ void hook_parked_trim(struct hook *h, uint64_t now_ms)
         trim_whole(h, now_ms);
     else
         return;
+    /* An end that is given up may have been the last of the first runs. */
     hook_check_first(h);
 }
 

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_parked - the ends (DELETED, LEFT) of objects that are gone whose unit is parked: nothing of
- * their key may ever change again, so they are not kept for ever (docs/design.md "Bounds"); pure.
- * Used by the files of hook alone.
+ * hook_parked - gives up parked ends (DELETED, LEFT): an object that is gone may never change
+ * again, so its parked end would stay for ever, in memory and on disk (docs/design.md "Bounds");
+ * pure. Used by the files of hook/hook alone.
  */
 #ifndef HOOK_HOOK_PARKED_H
 #define HOOK_HOOK_PARKED_H
 
 #include "hook/hook.h"
 
-/* The unit is parked, by a run that ended at wall_ns (e: its key in mode object, else NULL), or
- * again, as it was in an earlier process (wall_ns 0). */
+/* A work item was parked, by a run that ended at wall_ns, or again because it was parked in an
+ * earlier process (wall_ns 0). dl is its delivery in mode object, else NULL. */
 void hook_parked_note(struct hook *h, struct delivery *dl, uint64_t wall_ns, uint64_t now_ms);
 
-/* Forgets what has been parked for too long, and the oldest of what is too many. Not from inside a
- * run's end. */
+/* Gives up the ends that have been parked for longer than parked_age, and the oldest ones beyond
+ * parked_deletes. Must not be called within hooks_finish(), whose run still points to its
+ * deliveries. */
 void hook_parked_trim(struct hook *h, uint64_t now_ms);
 
-/* When that has something to do though nothing happens; NEVER_MS = never. */
+/* When hook_parked_trim() has work even if nothing happens until then; NEVER_MS = never. In mode
+ * object the scheduler wakes up for that by itself. */
 uint64_t hook_parked_wake_ms(const struct hook *h);
 
 #endif

@@ -6,6 +6,7 @@
 
 struct hook_record hook_record_of(const struct hook *h)
 {
+    /* A snapshot under way is owed until it has succeeded: informerd may die before that. */
     bool runs = h->rules.mode == HOOK_SNAPSHOT && h->work_queue.running > 0;
 
     return (struct hook_record){.owes_snapshot = h->snapshot_due || runs || gate_lacked(h),
@@ -19,6 +20,7 @@ void hook_record_restore(struct hook *h, const struct hook_record *m, uint64_t n
 {
     h->restored = true;
     h->forgotten += m->forgotten;
+    /* The mode may have been edited since: only what fits the mode of today is taken over. */
     h->snapshot_due = h->snapshot_due || (m->owes_snapshot && h->rules.mode == HOOK_SNAPSHOT);
     h->renew = h->renew || (m->owes_renewal && h->rules.mode != HOOK_OBJECT);
     if (m->owes_apply)
@@ -27,7 +29,8 @@ void hook_record_restore(struct hook *h, const struct hook_record *m, uint64_t n
         hook_pause(h, true);
 }
 
-/* Nothing was done for what is skipped. */
+/* With existing = "skip" the hook never ran for the objects that were there first, so they are not
+ * renewed. */
 void hook_record_renew(struct hook *h)
 {
     bool skips = h->rules.existing == HOOK_EXISTING_SKIP;

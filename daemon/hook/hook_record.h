@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_record - what of a whole hook outlives the process, beside the marks of its queue
- * (hook/delivery_log) and what its files hold (hook/files): what it owes though no key tells of it; pure.
+ * hook_record - the part of a hook that outlives the process beside the records of its deliveries
+ * (hook/delivery_log) and its files (hook/files): runs that it owes although no key is due; pure.
  */
 #ifndef HOOK_HOOK_RECORD_H
 #define HOOK_HOOK_RECORD_H
@@ -11,27 +11,33 @@
 
 #include "hook/hook.h"
 
+/* The record of one hook. */
 struct hook_record {
-    bool owes_snapshot; /* a run is due though nothing has changed, or under way, or to come with a
-                           source that the last one lacked */
-    bool owes_renewal;  /* batch, snapshot: what it did is gone, and no run has succeeded since */
-    bool owes_apply;    /* what was written is to be applied, or that is under way */
-    bool is_paused;     /* a person paused it */
-    uint64_t forgotten; /* parked ends that were given up, by all processes */
+    /* A snapshot is due though no key has changed, is under way, or will be due when a source opens
+     * that the last snapshot lacked. */
+    bool owes_snapshot;
+    /* Batch, snapshot: the effects of its runs are gone, and no run has succeeded since. */
+    bool owes_renewal;
+    bool owes_apply;    /* files are to be applied, or apply is under way */
+    bool is_paused;     /* a person has paused it */
+    uint64_t forgotten; /* parked ends that all processes have given up */
 };
 
-/* As it is now; to be kept when it changes, before a run starts and when it has ended. */
+/* The record as it is now. It is to be written when it has changed: before a run starts, and when a
+ * run has ended. */
 struct hook_record hook_record_of(const struct hook *h);
 
-/* An earlier process had the hook, with the same settings or others, and has left this. Before its
- * sources are opened. */
+/* Takes over the record that an earlier process has left of this hook, whether its settings were
+ * the same or not. Before the hook's sources are opened. */
 void hook_record_restore(struct hook *h, const struct hook_record *m, uint64_t now_ms);
 
-/* The effects of the hook's runs are gone, or it is another hook by now (docs/design.md "Renewal"):
- * its delivery records must be recalled before. Before its sources are opened. */
+/* Renews the hook because the effects of its runs are gone or the hook has changed
+ * (docs/design.md "Renewal"). Its delivery records must have been restored before, and its sources
+ * must not be open yet. */
 void hook_record_renew(struct hook *h);
 
-/* Beside that, for people: "its settings changed". why is a constant. */
+/* Says for people why the hook was renewed, for example "its settings have changed". why is a
+ * constant. */
 void hook_record_renew_why(struct hook *h, const char *why);
 
 #endif

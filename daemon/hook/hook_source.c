@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-/* The names stand behind the array. */
+/* One block: the array, and the names behind it. */
 struct hook_source *hook_source_copy(const struct hook_source *v, size_t n)
 {
     size_t bytes = n * sizeof(*v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_source - what a hook looks at, a watch or a view, under the name the configuration gives it:
- * watches that are equal but for their names are one watch with several names; pure.
+ * hook_source - a watch or a view that a hook uses, under the name in the configuration; pure.
+ * Watches that differ in nothing but their names are one watch with several names.
  */
 #ifndef HOOK_HOOK_SOURCE_H
 #define HOOK_HOOK_SOURCE_H
@@ -11,14 +11,16 @@
 
 #include "cache/source.h"
 
+/* A source of one hook. */
 struct hook_source {
     const char *name;
-    struct source of; /* must outlive the hook */
-    bool stale;       /* as it said last; set by the hook */
-    bool is_lacked;   /* a snapshot was told without it, that a process before knew; set by gate */
+    struct source of; /* borrowed: must outlive the hook */
+    bool stale;       /* as hooks_stale() said last */
+    /* The last snapshot lacked this source, which an earlier process had seen; set by hook/gate. */
+    bool is_lacked;
 };
 
-/* Copies n sources with their names into one block; the caller frees it. */
+/* Copies n sources with their names into one block, which the caller frees with free(). */
 struct hook_source *hook_source_copy(const struct hook_source *v, size_t n);
 
 #endif

@@ -21,7 +21,7 @@ bool hook_work_item_repeats(const struct hook *h, const struct delivery *dl)
     return dl == NULL || delivery_repeat(&h->queue, dl, &ev);
 }
 
-bool hook_entry_over(const struct hook *h, const struct delivery *dl)
+bool hook_delivery_over(const struct hook *h, const struct delivery *dl)
 {
     return !delivery_is_due(dl) && !hook_work_item_repeats(h, dl);
 }
@@ -38,12 +38,15 @@ void hook_want_apply(struct hook *h, uint32_t manual_runs)
     scheduler_now(&h->apply.work_queue, &h->apply.work_item);
 }
 
-/* Does the hook hear of the next life as long as that lasts? */
+/* Does the hook take events of the next incarnation while that exists? If not, the end of the old
+ * one need not give way. */
 static bool hears_incarnations(const struct hook *h)
 {
     return filter_takes(&h->filter, DELTA_ADDED) || filter_takes(&h->filter, DELTA_MODIFIED);
 }
 
+/* The last run was about an end, and an end is still due first: so it is this end that has
+ * failed. */
 bool hook_gives_way(const struct hook *h, const struct delivery *dl, unsigned failures, bool parked)
 {
     return h->rules.mode == HOOK_OBJECT && (parked || failures >= DELETED_ATTEMPTS) &&
@@ -51,7 +54,7 @@ bool hook_gives_way(const struct hook *h, const struct delivery *dl, unsigned fa
            !delivery_is_new_matter(&h->queue, dl);
 }
 
-/* What the first runs wrote does not settle, as they do not. */
+/* apply of the files that the first runs wrote does not settle, as the first runs do not. */
 void hook_end_first(struct hook *h)
 {
     h->gate = apply_due(&h->apply) ? GATE_APPLY : GATE_OPEN;
@@ -59,6 +62,7 @@ void hook_end_first(struct hook *h)
     apply_hurry(&h->apply);
 }
 
+/* Are all sources of the hook open? */
 static bool sees_all(const struct hook *h)
 {
     for (size_t i = 0; i < h->source_count; i++)
@@ -67,6 +71,8 @@ static bool sees_all(const struct hook *h)
     return true;
 }
 
+/* In mode object each existing key must have had its run. In the other modes one run is for all
+ * keys, so nothing may be due or under way. */
 void hook_check_first(struct hook *h)
 {
     bool left = h->rules.mode == HOOK_OBJECT
@@ -76,5 +82,5 @@ void hook_check_first(struct hook *h)
     if (h->gate == GATE_FIRST && !left)
         hook_end_first(h);
     if (!left && sees_all(h))
-        h->renew = false; /* there is nothing to be done again */
+        h->renew = false; /* no object is left for which the hook would have to run again */
 }

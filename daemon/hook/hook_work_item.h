@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_work_item - what is due for a unit of a hook: a key in mode object, the whole hook else; pure.
- * Used by the files of hook alone. e is the unit's entry, NULL in modes batch and snapshot.
+ * hook_work_item - what is due for a work item of a hook: for a key in mode object, for the whole
+ * hook in the other modes; pure. Used by the files of hook/hook and hook/why alone. dl is the
+ * delivery of the work item, NULL in modes batch and snapshot.
  */
 #ifndef HOOK_HOOK_WORK_ITEM_H
 #define HOOK_HOOK_WORK_ITEM_H
@@ -11,30 +12,33 @@
 
 #include "hook/hook.h"
 
-/* Is there something for the unit to do, reruns left out? */
+/* Is a run due for the work item, reruns left out? */
 bool hook_work_item_due(const struct hook *h, const struct work_item *u, const struct delivery *dl);
 
-/* Could it run again though nothing has changed? */
+/* Could a rerun deliver something, although nothing has changed? */
 bool hook_work_item_repeats(const struct hook *h, const struct delivery *dl);
 
-/* Is there nothing that the hook could be told of the key, now or again? */
-bool hook_entry_over(const struct hook *h, const struct delivery *dl);
+/* Is nothing due for the key, and could a rerun deliver nothing either? */
+bool hook_delivery_over(const struct hook *h, const struct delivery *dl);
 
-/* The unit has nothing to tell any more: what people want of it is void, which is no failure. */
+/* The work item has no event to deliver any more: ends the manual runs that it was to run for. That
+ * is no failure of theirs. */
 void hook_manual_runs_void(struct hook *h, struct work_item *u);
 
-/* People want what the hook wrote applied, once more behind what the command may write now. */
+/* A person who ordered manual runs of the command wants their files applied, too: runs apply for
+ * these manual runs, after the files that the command may write now. */
 void hook_want_apply(struct hook *h, uint32_t manual_runs);
 
-/* Has the end of a life failed so often, failures in all, or is it parked, so that the next life is
- * delivered first (docs/design.md "Superseded deletes")? */
+/* Must the end of the delivered incarnation give way to the next incarnation, because `failures`
+ * runs for it have failed in a row, or it is parked (docs/design.md "Superseded deletes")? */
 bool hook_gives_way(const struct hook *h, const struct delivery *dl, unsigned failures,
                     bool parked);
 
-/* Nothing of the first runs is left: what they wrote is applied, and the gate open for good. */
+/* The first runs have ended: opens the gate for good, or once the files that they wrote are
+ * applied. */
 void hook_end_first(struct hook *h);
 
-/* hook_end_first() if that is so. */
+/* Calls hook_end_first() if no first run is left. */
 void hook_check_first(struct hook *h);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
+/* What is known of a state without its bytes. */
 struct known_trace {
     struct digest digest;
     size_t uid_n;
@@ -31,6 +32,7 @@ bool known_has(const struct known *k, const struct object *o)
 
 void known_set(struct known *k, struct object *state)
 {
+    /* The new reference is taken first: state may be the object that k holds. */
     struct object *old = k->object;
 
     k->object = state != NULL ? object_ref(state) : NULL;

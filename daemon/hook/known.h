@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * known - a state of one life (uid) of a key that a hook was told of; pure. Of a state that an
+ * known - a state of one incarnation (uid) of a key that a hook got; pure. Of a state that an
  * earlier process has left perhaps only the digest is known, as the filter sees it
  * (filter_digest()).
  */
@@ -14,31 +14,31 @@
 
 struct known_trace;
 
-/* Zero-initialised is none. */
+/* Zero-initialised is empty: no state. At most one of the two is set. */
 struct known {
-    struct object *object;     /* the state, a reference; else */
-    struct known_trace *trace; /* what is left of it */
+    struct object *object;     /* the whole state, with a reference */
+    struct known_trace *trace; /* its uid and digest */
 };
 
-/* Is there one? */
+/* Is there a state? */
 bool known_is(const struct known *k);
 
-/* Its uid; there must be one. */
+/* The uid of the state, borrowed; there must be one. */
 struct str known_uid(const struct known *k);
 
-/* Is the object a state of the same life? False if there is none. */
+/* Is o a state of the same incarnation? False if k is empty. */
 bool known_has(const struct known *k, const struct object *o);
 
-/* Takes a reference of the state (NULL: there is none now) and drops what was there. */
+/* Puts a whole state in, with a reference (NULL: makes k empty), in place of the old one. */
 void known_set(struct known *k, struct object *state);
 
-/* The same, with what is left of a state. */
+/* Puts a state in of which only uid and digest are known. */
 void known_trace(struct known *k, struct str uid, struct digest digest);
 
-/* The same, of another one (none is fine). */
+/* Copies the state of another one, which may be empty. */
 void known_copy(struct known *k, const struct known *other);
 
-/* The digest of a trace. */
+/* The digest of a state of which nothing else is known; k->trace must not be NULL. */
 struct digest known_digest(const struct known *k);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a person wants run: hook_run_manually() of hook/hook.h. */
+/* Manual runs: hook_run_manually() of hook/hook.h. */
 #include "hook/gate.h"
 #include "hook/hook_work_item.h"
 
+/* Refuses a manual run that would only wait, and says for what: the person is told at once instead
+ * of looking at a command that hangs. */
 static enum err_kind check_ready(const struct hook *h, struct str key, struct err *err)
 {
     const struct hook_source *stale = gate_stale(h);
@@ -15,7 +17,7 @@ static enum err_kind check_ready(const struct hook *h, struct str key, struct er
                        h->name);
     if (h->gate == GATE_CLOSED)
         return err_set(err, ERR_BUSY, 0,
-                       "hook %s waits for its first run: informerctl why %s tells for what",
+                       "hook %s waits for its first run: informerctl why %s shows the reason",
                        h->name, h->name);
     if (stale != NULL)
         return err_set(err, ERR_BUSY, 0,
@@ -24,7 +26,7 @@ static enum err_kind check_ready(const struct hook *h, struct str key, struct er
     return ERR_OK;
 }
 
-/* An order that is being given. */
+/* The manual run that is being ordered: its hook and its bit. */
 struct giving {
     struct hook *hook;
     uint32_t bit;
@@ -36,16 +38,18 @@ static void want_work_item(const struct giving *g, struct work_item *u)
     scheduler_now(&g->hook->work_queue, u);
 }
 
-/* A batch is one unit, whatever there is to tell of. */
-static void want_entry(void *arg, struct delivery *dl)
+/* Orders a run for a delivery, if a run can deliver anything. In mode batch all deliveries share
+ * the hook's one work item, which counts once. */
+static void want_delivery(void *arg, struct delivery *dl)
 {
     const struct giving *g = arg;
     struct hook *h = g->hook;
 
-    if (!hook_entry_over(h, dl))
+    if (!hook_delivery_over(h, dl))
         want_work_item(g, h->rules.mode == HOOK_OBJECT ? &dl->work_item : &h->work_item);
 }
 
+/* Orders runs for one key, which several sources may have, or for all keys. */
 static void want_entries(struct giving *g, struct str key)
 {
     struct hook *h = g->hook;
@@ -54,9 +58,9 @@ static void want_entries(struct giving *g, struct str key)
         struct delivery *dl = key.p != NULL ? delivery_queue_find(&h->queue, i, key) : NULL;
 
         if (key.p == NULL)
-            delivery_queue_each(&h->queue, i, want_entry, g);
+            delivery_queue_each(&h->queue, i, want_delivery, g);
         else if (dl != NULL)
-            want_entry(g, dl);
+            want_delivery(g, dl);
     }
 }
 
@@ -68,17 +72,18 @@ enum err_kind hook_run_manually(struct hook *h, struct str key, struct err *err)
         return err->kind;
     struct giving g = {h, manual_runs_begin(&h->manual_runs)};
     if (g.bit == 0)
-        return err_set(err, ERR_BUSY, 0, "%d orders wait for hook %s already", MANUAL_RUNS_MAX,
+        return err_set(err, ERR_BUSY, 0, "%d manual runs wait for hook %s already", MANUAL_RUNS_MAX,
                        h->name);
     if (h->rules.mode == HOOK_SNAPSHOT)
         want_work_item(&g, &h->work_item);
     else
         want_entries(&g, key);
+    /* apply that failed, or waits, is part of a manual run of the whole hook. */
     if (key.p == NULL && apply_may_repeat(&h->apply))
         hook_want_apply(h, g.bit);
     if (manual_runs_find(&h->manual_runs, h->manual_runs.last)->total > 0)
         return ERR_OK;
-    h->manual_runs = before; /* nobody runs for this one */
-    return err_set(err, ERR_NOT_FOUND, 0, "hook %s knows of nothing%s%.*s to run for", h->name,
+    h->manual_runs = before; /* No run was found: the place and the number are given back. */
+    return err_set(err, ERR_NOT_FOUND, 0, "hook %s has nothing to run for%s%.*s", h->name,
                    key.p != NULL ? " under the key " : "", (int)key.n, key.p != NULL ? key.p : "");
 }

@@ -3,6 +3,8 @@
 
 #include "base/panic.h"
 
+/* One that is over is kept as long as possible, so that informerctl can still ask for its
+ * result. */
 uint32_t manual_runs_begin(struct manual_runs *o)
 {
     struct manual_run *place = NULL;
@@ -19,6 +21,7 @@ uint32_t manual_runs_begin(struct manual_runs *o)
 void manual_runs_want(struct manual_runs *o, uint32_t *work_item, uint32_t set)
 {
     for (size_t i = 0; i < MANUAL_RUNS_MAX; i++) {
+        /* A work item counts once for a manual run, however often it is wanted. */
         bool is_new = (set & ~*work_item & UINT32_C(1) << i) != 0;
 
         o->v[i].total += is_new;

@@ -9,7 +9,9 @@ static void flush(struct output *o, output_cb *cb, void *arg)
     buf_clear(&o->line);
 }
 
-/* A full line waits for the next byte: a newline ends it, anything else begins another one. */
+/* Cuts bytes into lines. A line of just OUTPUT_LINE_BYTES waits for the next byte: a newline
+ * ends it, any other byte begins another line. Otherwise the newline would be an empty line of
+ * its own. */
 static void take(struct output *o, const char *data, size_t n, output_cb *cb, void *arg)
 {
     while (n > 0) {
@@ -30,7 +32,8 @@ static void take(struct output *o, const char *data, size_t n, output_cb *cb, vo
     }
 }
 
-/* Moves only after every OUTPUT_TAIL_BYTES. */
+/* Keeps the last bytes. The buffer may hold twice as many as needed, so that they are moved only
+ * once for each OUTPUT_TAIL_BYTES. */
 static void keep(struct output *o, const char *data, size_t n)
 {
     size_t part = n < OUTPUT_TAIL_BYTES ? n : OUTPUT_TAIL_BYTES;
@@ -49,6 +52,8 @@ struct str output_tail(const struct output *o)
 
 void output_feed(struct output *o, const char *data, size_t n, output_cb *cb, void *arg)
 {
+    /* The tail is kept whatever the limit says
+     * (docs/decisions.md "The end of the output is kept, whatever log_limit cuts off"). */
     keep(o, data, n);
     uint64_t room = o->limit - o->taken;
     size_t part = n < room ? n : (size_t)room;

@@ -9,9 +9,10 @@
 #include "hook/event_json.h"
 #include "proto/json_member.h"
 
+/* The member `version` of the document, which input_version pins (docs/design.md "Hook input"). */
 #define INPUT_VERSION 1
 
-/* Of an environment, and of a document without its objects. */
+/* What the variables need, and the document without its objects: one allocation in most cases. */
 #define USUAL_BYTES 1024
 
 void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint64_t id)
@@ -36,7 +37,7 @@ static void put_var(struct buf *out, const char *name, struct str value)
 
 static const struct hook_source *source_of(const struct run *run, size_t i)
 {
-    return &run->hook->sources[run->events[i].entry->source];
+    return &run->hook->sources[run->events[i].delivery->source];
 }
 
 static void put_event_vars(struct buf *out, const struct run *run)
@@ -60,8 +61,8 @@ static void put_field(struct buf *out, const struct hook_field *f, const struct 
     buf_putc(out, '\0');
 }
 
-/* The values of all fields in one pass over the object; of STALE and FRESH, and of an object that
- * ended while no process saw it and was not kept whole, they are empty. */
+/* The values of all fields, found in one pass over the object. They stay empty for STALE and FRESH,
+ * and for an object that ended while informerd did not run and whose bytes were not kept. */
 static enum err_kind read_fields(const struct run *run, struct buf *values, struct err *err)
 {
     const struct hook_rules *r = &run->hook->rules;
@@ -95,6 +96,7 @@ static enum err_kind put_fields(struct buf *out, const struct run *run, struct e
     free(values);
     if (kind != ERR_OK)
         return err_wrap(err, "fields");
+    /* All variables count, as they are sent to the helper in one request. */
     if (out->len <= WIRE_ENV_MAX)
         return ERR_OK;
     return err_set(err, ERR_TOO_BIG, 0,
@@ -119,13 +121,16 @@ enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx
     if (run_keyed(run) == NULL)
         return ERR_OK;
     put_event_vars(out, run);
+    /* No program runs when a file is removed, so a bad field must not park the removal. */
     if (run->kind == RUN_REMOVE || run->hook->rules.field_count == 0)
         return ERR_OK;
     return put_fields(out, run, err);
 }
 
+/* `changes` of mode snapshot are events without objects, which are in `snapshot`. */
 enum with_object { WITHOUT_OBJECT, WITH_OBJECT };
 
+/* Each line ends in a newline (hook/changes), so memchr() always finds one. */
 static void put_changed(struct json_out *j, const struct buf *lines)
 {
     const char *end = lines->data + lines->len;
@@ -202,7 +207,8 @@ static void put_sources(struct json_out *j, const struct hook *h, uint64_t now_m
     json_out_close(j, '}');
 }
 
-/* A source that is not synced is absent, never [] (docs/design.md "Hook input"). */
+/* A source that is not synced is absent, never []: a hook must not take "not known yet" for "there
+ * are no objects" (docs/design.md "Hook input"). */
 static void put_snapshot(struct json_out *j, const struct hook *h)
 {
     json_out_key(j, "snapshot");
@@ -211,6 +217,8 @@ static void put_snapshot(struct json_out *j, const struct hook *h)
         if (!source_synced(h->sources[i].of))
             continue;
         size_t n;
+        /* Made of deliveries: the cache may be ahead
+         * (docs/decisions.md "A snapshot is made of deliveries, not of the cache"). */
         struct object **all = delivery_queue_sorted(&h->queue, i, &n);
 
         json_out_key(j, h->sources[i].name);

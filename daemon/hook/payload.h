@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * payload - what a run is told: INFORMERD_* variables and the JSON document on stdin
+ * payload - the input of a run: INFORMERD_* variables and the JSON document on stdin
  * (docs/design.md "Hook input"); pure.
  */
 #ifndef HOOK_PAYLOAD_H
@@ -12,7 +12,7 @@
 #include "hook/hook.h"
 #include "hook/run.h"
 
-/* Facts about the process that runs share; borrowed. */
+/* Facts about this process that all runs share; borrowed. */
 struct payload_context {
     const char *node;     /* INFORMERD_NODE */
     const char *instance; /* unique per process: with run.id it makes INFORMERD_RUN unique */
@@ -21,13 +21,14 @@ struct payload_context {
 /* Appends the run's id: "INSTANCE-N". */
 void payload_put_run_id(struct buf *out, const struct payload_context *ctx, uint64_t id);
 
-/* Appends NAME=VALUE strings, each ended by NUL. An error means that the run cannot be told its
- * fields: a value with a NUL (ERR_CONFIG), or too many bytes (ERR_TOO_BIG). out is then of no
- * use. What removes a file is told no fields. */
+/* Appends NAME=VALUE strings, each ended by NUL. An error means that the run cannot get its fields:
+ * a value has a NUL (ERR_CONFIG), or the variables have more than WIRE_ENV_MAX bytes (ERR_TOO_BIG);
+ * out is of no use then. A run that removes a file gets no fields. */
 enum err_kind payload_put_env(struct buf *out, const struct payload_context *ctx,
                               const struct run *run, struct err *err) MUST_CHECK;
 
-/* Appends the input document and a newline; of apply without anything that happened. */
+/* Appends the input document and a newline. That of a run of `apply` has no events. now_ms: the age
+ * of sources is counted to this time. */
 void payload_put_json(struct buf *out, const struct payload_context *ctx, const struct run *run,
                       uint64_t now_ms);
 

@@ -42,12 +42,13 @@ const char *run_key(const struct run *run)
 {
     const struct run_event *re = run_keyed(run);
 
-    return re != NULL ? re->entry->key : "";
+    return re != NULL ? re->delivery->key : "";
 }
 
-/* What a MODIFIED is about: what differs from the last handled state, and all that runs since then
- * were told: they may have had effects. The newest state differs from theirs nowhere else. All of it
- * when the handled state, left by an earlier process, is not known. */
+/* `changed` of an event (docs/decisions.md "changed names all that a run must see to"): the paths
+ * that differ from the last handled state, and those that runs since then got, as they may have had
+ * effects. The newest state differs from what those runs saw at no other path. "*" if only an
+ * earlier process knew the handled state. */
 static struct buf changed_paths(const struct delivery *dl, const struct delivery_event *ev)
 {
     const struct object *base = delivery_base(dl, ev);
@@ -57,6 +58,7 @@ static struct buf changed_paths(const struct delivery *dl, const struct delivery
         buf_puts(&lines, PATH_LIST_ALL);
     if (base == NULL)
         return lines;
+    /* The union would be "*" again: no need to compare. */
     if (dl->delivered_paths != NULL && strcmp(dl->delivered_paths, PATH_LIST_ALL) == 0) {
         buf_puts(&lines, dl->delivered_paths);
         return lines;
@@ -72,12 +74,12 @@ static void add_event(struct run *run, struct delivery *dl, const struct deliver
     struct run_event *slot = &run->events[run->event_count++];
     struct object *base = delivery_base(dl, ev);
 
-    *slot = (struct run_event){.ev = *ev, .entry = dl, .changed = changed_paths(dl, ev)};
+    *slot = (struct run_event){.ev = *ev, .delivery = dl, .changed = changed_paths(dl, ev)};
     slot->ev.object = object_ref(ev->object);
     slot->old = base != NULL ? object_ref(base) : NULL;
 }
 
-/* The end of a key whose file is the hook's output is told to nobody: the file goes. */
+/* With output the end of a key starts no program: its file is removed. */
 static enum run_kind kind_of(const struct run *run)
 {
     const struct run_event *re = run_keyed(run);
@@ -86,7 +88,7 @@ static enum run_kind kind_of(const struct run *run)
     return ends && run->hook->files.template != NULL ? RUN_REMOVE : RUN_COMMAND;
 }
 
-/* Mode object: what is due first, or the newest state once more. */
+/* Mode object: the event that is due first, or for a rerun the newest state. */
 static void take_one(struct run *run, struct delivery *dl)
 {
     const struct delivery_queue *q = &run->hook->queue;
@@ -97,7 +99,8 @@ static void take_one(struct run *run, struct delivery *dl)
         add_event(run, dl, &due[0]);
 }
 
-/* Everything that is due. */
+/* Modes batch and snapshot: all events that are due. With two ends in a run the incarnation that is
+ * there now has no room in `changes`, though the snapshot shows it. */
 static void take_due(struct run *run)
 {
     struct delivery_queue *q = &run->hook->queue;
@@ -109,26 +112,28 @@ static void take_due(struct run *run)
 
         run->held_back =
             run->held_back || (n == 2 && delivery_is_end(due[1].type) && dl->newest.object != NULL);
+        /* A state that the hook does not take is due only beside an end that it takes. */
         for (size_t i = 0; i < n; i++)
             if (filter_takes(q->filter, due[i].type))
                 add_event(run, dl, &due[i]);
     }
 }
 
-static void repeat_entry(void *arg, struct delivery *dl)
+static void repeat_delivery(void *arg, struct delivery *dl)
 {
     struct run *run = arg;
     struct delivery_event ev;
 
+    /* Keys with something due are in the run already. */
     if (!delivery_is_due(dl) && delivery_repeat(&run->hook->queue, dl, &ev))
         add_event(run, dl, &ev);
 }
 
-/* Mode batch: a rerun, or a run that a person wants, tells of every object. */
+/* Mode batch: a rerun or a manual run delivers every object. */
 static void repeat_all(struct run *run)
 {
     for (size_t i = 0; i < run->hook->source_count; i++)
-        delivery_queue_each(&run->hook->queue, i, repeat_entry, run);
+        delivery_queue_each(&run->hook->queue, i, repeat_delivery, run);
 }
 
 static size_t known_keys(const struct delivery_queue *q)
@@ -140,13 +145,16 @@ static size_t known_keys(const struct delivery_queue *q)
     return n;
 }
 
-/* A batch that keeps changing is told of what has not changed all the same, when it is time. */
+/* Mode batch: is the rerun due, though changes are due as well? Such a run delivers all objects:
+ * otherwise a batch that keeps changing would never deliver those that do not change. */
 static bool is_overdue(const struct hook *h, const struct work_item *u, uint64_t now_ms)
 {
     return h->rules.mode == HOOK_BATCH && u->rerun_at_ms > 0 && now_ms >= u->rerun_at_ms;
 }
 
-/* e is NULL in modes batch and snapshot. */
+/* Why the run happens; dl is NULL in modes batch and snapshot. The first reason that applies is
+ * given: a manual run explains more than a failure before it, and a failure more than a renewal.
+ * Objects that an earlier process has delivered are not existing ones but have changed. */
 static enum run_reason reason_of(const struct hook *h, const struct work_item *u,
                                  const struct delivery *dl, uint64_t now_ms)
 {
@@ -185,12 +193,14 @@ struct run *run_preview(struct hook *h, struct delivery *dl, uint64_t now_ms)
         bool whole = h->rules.mode == HOOK_BATCH && run_tells_all(run);
         size_t room = whole ? known_keys(&h->queue) : h->queue.pending_count;
 
+        /* A key has at most two events. */
         run->events = mem_array(room * 2 + 1, sizeof(*run->events));
         take_due(run);
         if (whole)
             repeat_all(run);
     }
     run->kind = kind_of(run);
+    /* A snapshot says enough without any change. */
     if (run->event_count > 0 || h->rules.mode == HOOK_SNAPSHOT)
         return run;
     run_free(run);
@@ -219,16 +229,17 @@ struct run *run_of_apply(struct hook *h, uint64_t now_ms)
     return run;
 }
 
-/* The two events of one entry share its notes. */
+/* Of two events of one delivery, the snapshot for the second one is taken when the first has
+ * started: they are undone in reverse order (note_events() in hook_end.c). */
 void run_deliver(struct run *run)
 {
     for (size_t i = 0; i < run->event_count; i++) {
         struct run_event *re = &run->events[i];
 
-        re->was = delivery_snapshot_of(re->entry);
-        delivery_started(&run->hook->queue, re->entry, &re->ev);
+        re->was = delivery_snapshot_of(re->delivery);
+        delivery_started(&run->hook->queue, re->delivery, &re->ev);
         if (re->ev.type == DELTA_MODIFIED)
-            delivery_add_paths(re->entry, buf_str(&re->changed));
+            delivery_add_paths(re->delivery, buf_str(&re->changed));
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run - one execution of a hook, as data: what it is told, and how it ended; pure.
+ * run - one execution of a hook as data: the events that it delivers, and how it ended; pure.
  */
 #ifndef HOOK_RUN_H
 #define HOOK_RUN_H
@@ -17,91 +17,103 @@
 
 struct hook;
 
-/* What is run. */
+/* Which program a run starts. */
 enum run_kind {
-    RUN_COMMAND, /* the command, and what it prints becomes the file if the hook has output */
-    RUN_REMOVE,  /* nothing: the file of a key that has ended is removed */
-    RUN_APPLY,   /* the program that has files take effect; it has no events */
+    RUN_COMMAND, /* the command; with output its stdout becomes the file */
+    RUN_REMOVE,  /* no program: the helper removes the file of a key that has ended */
+    RUN_APPLY,   /* the program `apply`; such a run has no events */
 };
 
+/* INFORMERD_REASON: why the run happens (docs/hooks.md lists the reasons). */
 enum run_reason { RUN_EXISTING, RUN_CHANGE, RUN_RETRY, RUN_RERUN, RUN_RENEW, RUN_MANUAL };
 
-/* An event of the run and the entry it came from, which stays while the run lives. */
+/* An event of the run, and the delivery that it came from, which stays while the run lives. */
 struct run_event {
-    struct delivery_event ev; /* holds a reference of its object */
-    struct delivery *entry;
-    struct object *old; /* MODIFIED: the last handled state, a reference; NULL = there is none */
-    struct buf changed; /* MODIFIED: lines of paths (hook/changes) */
-    struct delivery_snapshot was; /* from run_deliver() on */
+    struct delivery_event ev; /* with a reference to its object */
+    struct delivery *delivery;
+    struct object *old; /* MODIFIED: the last handled state, with a reference; NULL = not known */
+    struct buf changed; /* MODIFIED: `changed`, lines of paths (hook/changes) */
+    struct delivery_snapshot was; /* the delivery before this run; from run_deliver() on */
 };
 
+/* A run from hooks_next() to hooks_finish(), or the preview of one. */
 struct run {
-    struct list link;     /* of the runs under way */
-    uint64_t id;          /* unique in this process; 0 = only looked at (run_preview()) */
-    uint32_t manual_runs; /* of people that it fulfils (hook/manual_runs) */
+    struct list link;     /* in hooks.runs */
+    uint64_t id;          /* unique in this process; 0 = a preview that does not run */
+    uint32_t manual_runs; /* set of manual runs that it belongs to (hook/manual_runs) */
     struct hook *hook;
     struct work_item *work_item;
     enum run_kind kind;
     enum run_reason reason;
     unsigned attempt; /* 1, 2, ... */
     uint64_t started_ms;
-    struct run_event *events; /* mode object: exactly one; none of APPLY */
+    struct run_event *events; /* mode object: exactly one; APPLY: none */
     size_t event_count;
-    char *file;     /* its path, by files_claim(); NULL = none */
-    bool held_back; /* mode snapshot: the snapshot shows a life that changes had no room for */
+    char *file; /* the path of its file, set by files_claim(); NULL = none */
+    /* Mode snapshot: an incarnation in the snapshot is not in `changes` yet, as its key has two
+     * events already. */
+    bool held_back;
 };
 
+/* How a run ended, as far as the scheduler must know. */
 enum run_end {
-    RUN_EXITED, /* with a status */
-    RUN_FAILED, /* killed, timed out, not started */
-    RUN_UNFIT,  /* it cannot be told what it must be told: no use trying before a change */
-    RUN_NOT_STARTED, /* the system lacked what it takes to start it (hook/shortage): that is no attempt */
+    RUN_EXITED, /* the program ended by itself, with a status */
+    RUN_FAILED, /* killed, timed out, or not started for a reason that may pass */
+    RUN_UNFIT,  /* the run cannot get its fields or its file: a retry helps only after a change */
+    /* The system was short of something (hook/shortage): this does not count as a run of the
+     * hook. */
+    RUN_NOT_STARTED,
 };
 
-/* What became of the hook's file. */
+/* What a run has done with its file. */
 enum run_file {
-    RUN_FILE_NONE, /* nothing: it is as it was */
-    RUN_FILE_SAME, /* it was already as it should be; REMOVE: there was none */
+    RUN_FILE_NONE, /* nothing: the file is as it was before */
+    RUN_FILE_SAME, /* the file was already as it should be; REMOVE: there was no file */
     RUN_FILE_WRITTEN,
     RUN_FILE_REMOVED,
 };
 
-/* How a run ended. Strings are borrowed. */
+/* The result of a run. Strings are borrowed. */
 struct run_result {
     enum run_end end;
     int status;             /* EXITED */
-    enum shortage shortage; /* NO_MEANS: what was short */
+    enum shortage shortage; /* RUN_NOT_STARTED: what the system was short of */
     const char *text;       /* "exit status 3", "timeout after 30000 ms: killed by signal 9" */
-    uint64_t wall_ns;       /* when */
-    uint64_t cpu_us;        /* user and system time of the program and what it waited for */
-    struct str out;         /* the last of what it printed to stdout, whatever bytes they are */
-    struct str err;         /* the same of stderr */
-    uint64_t dropped;       /* bytes of output over log_limit */
-    bool stopped; /* informerd has ended it, as it ends itself: the next process tries it anew */
+    uint64_t wall_ns;       /* when it ended */
+    /* User and system time of the program and of the children that it waited for. */
+    uint64_t cpu_us;
+    struct str out;   /* the last bytes of its stdout, not always UTF-8 */
+    struct str err;   /* the last bytes of its stderr */
+    uint64_t dropped; /* bytes of output beyond log_limit, not logged */
+    /* Informerd stopped the run because informerd itself ends; the next process runs it again. */
+    bool stopped;
     enum run_file file;
-    struct digest digest; /* SAME, WRITTEN but of REMOVE: of the file's bytes */
+    struct digest digest; /* of the file's bytes; SAME and WRITTEN, but not of REMOVE */
 };
 
-/* What a run of the unit would be told now, events in order; dl is its entry in mode object, else
- * NULL. Nothing changes but references. NULL: there is nothing to tell. Free with run_free(). */
+/* Makes the run that a work item would get now, with its events in order; dl is the delivery in
+ * mode object, else NULL. Takes references and changes nothing else. NULL: there is no event to
+ * deliver. Free with run_free(). */
 struct run *run_preview(struct hook *h, struct delivery *dl, uint64_t now_ms) MUST_CHECK;
 
-/* Does it tell of all that there is, though it has not changed? */
+/* Does the run deliver all objects, changed or not? In mode batch only reruns and manual runs do;
+ * mode object has just one object, and a snapshot shows all of them anyway. */
 bool run_tells_all(const struct run *run);
 
-/* The run of apply that is due. Free with run_free(). */
+/* Makes the run of `apply` that is due. Free with run_free(). */
 struct run *run_of_apply(struct hook *h, uint64_t now_ms) MUST_CHECK;
 
-/* Takes note in the entries that a run with these events starts. */
+/* The run starts: notes in each delivery that its event is delivered, and keeps the state before
+ * that in run_event.was. */
 void run_deliver(struct run *run);
 
-/* Frees it and what it refers to. Takes it off its list. */
+/* Takes the run off its list, frees it and drops its references. */
 void run_free(struct run *run);
 
-/* The one event of a run for a key, in mode object; else NULL. */
+/* The one event of a run for a key in mode object; NULL in other modes and for `apply`. */
 const struct run_event *run_keyed(const struct run *run);
 
-/* The key of that, or "". */
+/* The key of that event, or "". */
 const char *run_key(const struct run *run);
 
 /* "command", "remove", "apply". */

@@ -20,7 +20,8 @@ void scheduler_add(struct scheduler *s, struct work_queue *wq,
     list_append(&s->work_queues, &wq->link);
 }
 
-/* The only writer of u->state: takes the unit off the queue of its old state. */
+/* The only writer of u->state: takes the work item out of the heap or list that belongs to its old
+ * state. */
 static void leave(struct work_queue *wq, struct work_item *u, enum work_item_state next)
 {
     switch (u->state) {
@@ -77,6 +78,7 @@ void scheduler_expire(struct work_queue *wq, struct work_item *u, uint64_t due_m
 struct work_item *scheduler_expired(const struct work_queue *wq, uint64_t now_ms, size_t max)
 {
     struct heap_node *first = heap_peek(&wq->expiring);
+    /* Too many: the one that would expire first goes now. */
     bool many = max > 0 && wq->expiring_count > max;
 
     if (first == NULL || (!many && first->due_ms > now_ms))
@@ -84,6 +86,7 @@ struct work_item *scheduler_expired(const struct work_queue *wq, uint64_t now_ms
     return container_of(first, struct work_item, timer);
 }
 
+/* Nothing is due but the rerun, if there is one. */
 static void rest(struct work_queue *wq, struct work_item *u)
 {
     if (u->rerun_at_ms > 0)
@@ -99,6 +102,8 @@ static uint64_t draw_splay(const struct work_queue *wq)
 
 static void settle(struct work_queue *wq, struct work_item *u)
 {
+    /* An object that never stops changing must not be kept from the hook, so a wait has an end
+     * (docs/design.md "Timing"). splay comes on top of both. */
     uint64_t quiet = u->changed_ms + wq->params.settle_ms;
     uint64_t last = u->first_ms + wq->params.settle_max_ms;
 
@@ -116,7 +121,8 @@ static void begin_burst(struct work_queue *wq, struct work_item *u, uint64_t now
     settle(wq, u);
 }
 
-/* A change is worth another try, but not at once. */
+/* A change is worth another try, but not at once (docs/design.md "Retry"). It never puts a try off
+ * that is due earlier anyway. A parked work item has no time to compare with. */
 static void come_forward(struct work_queue *wq, struct work_item *u, uint64_t now_ms)
 {
     uint64_t earliest = u->ended_ms + wq->params.retry.initial_ms;
@@ -139,18 +145,24 @@ void scheduler_touch(struct work_queue *wq, struct work_item *u, uint64_t now_ms
         break;
     case WORK_ITEM_BACKOFF:
     case WORK_ITEM_PARKED:
+        /* A change does not end a shortage. */
         if (!u->not_started)
             come_forward(wq, u, now_ms);
         break;
     case WORK_ITEM_RUNNING:
+        /* When the run has ended, scheduler_done() must know of the first change since its
+         * start. */
         if (u->first_ms == NEVER_MS)
             u->first_ms = now_ms;
         break;
+    /* The run will have this change, too. */
     case WORK_ITEM_READY:
         break;
     }
 }
 
+/* Keeps count of the work items that could not be started: when none is left, the shortage is over
+ * and io/shortage_log says so. */
 static void set_not_started(struct work_queue *wq, struct work_item *u, bool not_started)
 {
     wq->not_started += not_started;
@@ -205,6 +217,7 @@ void scheduler_block(struct work_queue *wq, bool blocked)
     wq->blocked = blocked;
 }
 
+/* Work items whose time has come become ready, in the order of their times. */
 static void wake_due(struct work_queue *wq, uint64_t now_ms)
 {
     struct heap_node *node;
@@ -218,9 +231,11 @@ bool scheduler_is_busy(const struct work_queue *wq, uint64_t now_ms)
     const struct heap_node *node = heap_peek(&wq->waiting);
     bool ready = !list_is_empty(&wq->ready) || (node != NULL && node->due_ms <= now_ms);
 
+    /* A blocked queue starts nothing, so apply need not wait for it. */
     return wq->running > 0 || (ready && !wq->blocked);
 }
 
+/* The first run of a queue uses its own slot, each further one a shared slot. */
 static bool has_slot(const struct scheduler *s, const struct work_queue *wq)
 {
     if (wq->running == 0)
@@ -228,7 +243,7 @@ static bool has_slot(const struct scheduler *s, const struct work_queue *wq)
     return wq->running < wq->params.concurrency && s->shared_used < s->shared;
 }
 
-/* Does only min_interval, if anything, keep a unit of the lane from its start? */
+/* Could a work item of the queue start but for min_interval? */
 static bool has_startable(const struct scheduler *s, const struct work_queue *wq)
 {
     return !wq->blocked && !list_is_empty(&wq->ready) && has_slot(s, wq);
@@ -242,7 +257,7 @@ static struct work_item *start_first(struct scheduler *s, struct work_queue *wq)
     u->first_ms = NEVER_MS;
     if (wq->running++ > 0)
         s->shared_used++;
-    list_remove(&wq->link); /* behind the others: shared slots go round */
+    list_remove(&wq->link); /* behind the others, so that shared slots go round */
     list_append(&s->work_queues, &wq->link);
     return u;
 }
@@ -266,7 +281,7 @@ void scheduler_started(struct work_queue *wq, uint64_t now_ms)
     wq->earliest_ms = now_ms + wq->params.min_interval_ms;
 }
 
-/* Has nothing of the lane started since? */
+/* Was this the last start of the queue? earliest_ms comes from the last one. */
 static bool was_last(const struct work_queue *wq, uint64_t started_ms)
 {
     return wq->earliest_ms == started_ms + wq->params.min_interval_ms;
@@ -289,12 +304,15 @@ bool scheduler_is_last_try(const struct work_queue *wq, const struct work_item *
     return wq->params.attempts > 0 && u->failures + 1 >= wq->params.attempts;
 }
 
-/* What changed while the run failed has not been tried yet: it brings the next try forward. */
+/* The run has failed: the next try, or parked. A change during the run has not been tried yet, so
+ * it brings the next try forward, and keeps the work item from being parked. */
 static void back_off(struct scheduler *s, struct work_queue *wq, struct work_item *u,
                      enum scheduler_result result)
 {
     bool changed = u->first_ms != NEVER_MS;
     bool parks = result == SCHEDULER_PARKED || scheduler_is_last_try(wq, u);
+    /* A run that parks is a step of the backoff, too: a change may un-park it, and its next failure
+     * goes on from there. */
     uint64_t ms = backoff_step(&u->backoff, &wq->params.retry, &s->rng);
 
     u->failures++;
@@ -311,11 +329,13 @@ void scheduler_done(struct scheduler *s, struct work_queue *wq, struct work_item
                     enum scheduler_result result, uint64_t now_ms)
 {
     ensure(u->state == WORK_ITEM_RUNNING && wq->running > 0);
+    /* The mirror image of start_first(): the last run of a queue had its own slot. */
     if (--wq->running > 0)
         s->shared_used--;
     leave(wq, u, WORK_ITEM_IDLE);
     u->ended_ms = now_ms;
     set_not_started(wq, u, result == SCHEDULER_NOT_STARTED);
+    /* No attempt: neither failures nor backoff change (docs/design.md "Retry"). */
     if (result == SCHEDULER_NOT_STARTED) {
         wait_until(wq, u, WORK_ITEM_BACKOFF, now_ms + SCHEDULER_NOT_STARTED_MS);
         return;
@@ -329,11 +349,14 @@ void scheduler_done(struct scheduler *s, struct work_queue *wq, struct work_item
         return;
     if (u->first_ms == NEVER_MS)
         u->changed_ms = now_ms;
+    /* Changes during the run settle from the first of them. Without any, another event is due now,
+     * for example of the next incarnation, and settles from the end of the run. */
     begin_burst(wq, u, u->first_ms != NEVER_MS ? u->first_ms : now_ms);
 }
 
-/* A lane that waits for min_interval is due when that is over; one without a slot when a run
- * ends. */
+/* When the queue may have another work item to start: one becomes ready or expires, or min_interval
+ * is over for one that is ready. A queue without a free slot need not wake up: the end of a run
+ * calls hooks_next(). */
 static uint64_t work_queue_wake_ms(const struct scheduler *s, const struct work_queue *wq)
 {
     const struct heap_node *node = heap_peek(&wq->waiting);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scheduler - which unit of work may start now, and when to ask again; pure. A unit is what runs one at
- * a time: a key of a hook in mode object, a whole hook in the others. Units belong to lanes, one
- * per hook and one per `apply`: each lane owns one slot, and what goes beyond shares a common
- * number (docs/design.md "Slots").
+ * scheduler - which work item may start now, and when to ask again; pure. A work item has one run
+ * at a time: it is a key of a hook in mode object, and a whole hook in the other modes. Work items
+ * belong to work queues, one for each hook and one for each `apply`. Each work queue owns one slot;
+ * runs beyond that share a common number of slots (docs/design.md "Slots").
  */
 #ifndef HOOK_SCHEDULER_H
 #define HOOK_SCHEDULER_H
@@ -19,143 +19,163 @@
 
 #define NEVER_MS UINT64_MAX
 
-/* What the system had no means to start is tried again so much later. */
+/* A run that the system was too short of something to start is tried again after so long. Fixed,
+ * because this is no failure of the hook
+ * (docs/decisions.md "A shortage of the system is no failure of the hook"). */
 #define SCHEDULER_NOT_STARTED_MS 1000
 
+/* The state of a work item. Only scheduler.c changes it. */
 enum work_item_state {
+    /* nothing is due, and there is no rerun */
     WORK_ITEM_IDLE,
-    WORK_ITEM_SETTLING, /* changed; waits for quiet, and for its part of splay */
+    WORK_ITEM_SETTLING, /* changed; waits until changes have ceased, and for its splay */
     WORK_ITEM_READY,    /* waits for a slot */
     WORK_ITEM_RUNNING,
-    WORK_ITEM_BACKOFF, /* failed, or was denied; waits for the next try */
+    WORK_ITEM_BACKOFF, /* failed or was not started; waits for the next try */
     WORK_ITEM_PARKED,  /* failed; waits for a change */
     WORK_ITEM_RESTING, /* nothing is due; waits for its rerun */
 };
 
-/* Embedded in its owner; zero-initialised is idle. */
+/* Embedded in its delivery, hook or apply; zero-initialised is idle. */
 struct work_item {
     enum work_item_state state;
-    struct heap_node timer; /* SETTLING, BACKOFF, RESTING; PARKED if it expires */
-    bool expires;           /* PARKED, and not for ever */
-    struct list ready;      /* READY */
-    uint64_t first_ms;   /* the first change of this burst; RUNNING: since the start, or NEVER_MS */
-    uint64_t changed_ms; /* the last change */
-    uint64_t splay_ms;   /* SETTLING: drawn for this burst */
-    uint64_t ended_ms;   /* BACKOFF, PARKED: when the last run ended */
-    uint64_t rerun_at_ms; /* when it is due though nothing changes; 0 = never */
+    struct heap_node timer; /* in SETTLING, BACKOFF, RESTING; in PARKED if it expires */
+    bool expires;           /* PARKED, and will be given up at timer.due_ms */
+    struct list ready;      /* in READY */
+    /* The first change of this burst; in RUNNING: since the start, NEVER_MS = none. */
+    uint64_t first_ms;
+    uint64_t changed_ms;  /* when it last changed */
+    uint64_t splay_ms;    /* SETTLING: the random part, drawn once for each burst */
+    uint64_t ended_ms;    /* BACKOFF, PARKED: when its last run ended */
+    uint64_t rerun_at_ms; /* when its rerun is due; 0 = never */
     struct backoff backoff;
-    unsigned failures;    /* in a row; the attempt of the next run is one more */
-    bool not_started;     /* the system had no means to start its last run */
-    uint32_t manual_runs; /* the owner's: what people want it to run for (hook/manual_runs) */
+    unsigned failures; /* in a row; the next run is attempt failures + 1 */
+    bool not_started;  /* its last run could not be started */
+    /* For its owner: set of manual runs that it must run for (hook/manual_runs). */
+    uint32_t manual_runs;
 };
 
-/* What a hook's lane is for. */
+/* Which of the two work queues of a hook this is. */
 enum work_queue_of { WORK_QUEUE_COMMAND, WORK_QUEUE_APPLY };
 
+/* The timing of a work queue (docs/design.md "Timing", "Retry"). */
 struct work_queue_params {
     uint64_t settle_ms;       /* quiet time after the last change */
-    uint64_t settle_max_ms;   /* longest wait from the first change of a burst */
-    uint64_t splay_ms;        /* up to so long is added to each wait for quiet, and to each rerun */
+    uint64_t settle_max_ms;   /* the longest wait from the first change of a burst */
+    uint64_t splay_ms;        /* up to so long is added to each settle wait and each rerun */
     uint64_t min_interval_ms; /* from one start to the next */
     uint64_t rerun_ms;        /* from a start to the rerun; 0 = never */
-    unsigned concurrency;     /* units at a time, >= 1 */
+    unsigned concurrency;     /* runs at a time, >= 1 */
     struct backoff_params retry;
-    unsigned attempts; /* then a unit is parked; 0 = for ever */
+    unsigned attempts; /* failures in a row that park a work item; 0 = never */
 };
 
-/* A part of the schedule, a hook's runs or its applies; embedded in its owner. */
+/* The runs of a hook's command, or those of its `apply`; embedded in its hook or apply. */
 struct work_queue {
     struct work_queue_params params;
-    struct list link;    /* of the schedule's ring */
-    struct list ready;   /* units, first come first served */
-    struct heap waiting; /* units by due time */
+    struct list link;    /* in scheduler.work_queues */
+    struct list ready;   /* work items, first come first served */
+    struct heap waiting; /* work items by the time at which they become ready */
     unsigned running;
     size_t parked;
-    struct heap expiring; /* of those, by the time when they are given up */
+    struct heap expiring; /* parked work items by the time at which they are given up */
     size_t expiring_count;
-    size_t not_started;   /* units */
-    uint64_t earliest_ms; /* of the next start: min_interval */
-    bool blocked;         /* its owner lets nothing start */
-    struct rng *rng;      /* the schedule's */
+    size_t not_started;   /* work items whose last run could not be started */
+    uint64_t earliest_ms; /* no start before this time: min_interval */
+    bool blocked;         /* its owner lets no run start */
+    struct rng *rng;      /* the scheduler's */
     enum work_queue_of of;
 };
 
+/* All work queues and the slots that they share. */
 struct scheduler {
-    struct list work_queues; /* the next to be asked stands first */
-    unsigned shared;         /* slots beyond each lane's own */
+    struct list work_queues; /* in the order in which they are asked */
+    unsigned shared;         /* slots beyond the one that each work queue owns */
     unsigned shared_used;
     struct rng rng;
 };
 
-/* shared = limits.hook_concurrency. */
+/* Makes it empty. shared = limits.hook_concurrency; the seed is for splay and for the jitter of
+ * pauses. */
 void scheduler_init(struct scheduler *s, unsigned shared, uint64_t seed);
 
-/* Adds a lane; params are copied. */
+/* Adds a work queue; params are copied. */
 void scheduler_add(struct scheduler *s, struct work_queue *wq,
                    const struct work_queue_params *params);
 
-/* Something changed for the unit: it settles, or, after a failure, its next try comes forward, but
- * not before retry.initial after the last end (docs/design.md "Retry"). One that could not be
- * started waits as before. For a running unit only the time is noted: its owner says in
- * scheduler_done() whether more is due. */
+/* The work item has changed: it settles, or after a failure its next try comes forward, but not
+ * before retry.initial after the end of its last run (docs/design.md "Retry"). A run that could not
+ * be started waits as before. While the work item runs, only the time of the change is noted: its
+ * owner says in scheduler_done() whether more is due. */
 void scheduler_touch(struct work_queue *wq, struct work_item *u, uint64_t now_ms);
 
-/* The unit is due without settling; a new ladder begins (first run after sync; another life of a
- * key). Does nothing for a running unit but reset its ladder. */
+/* The work item is due without settling, and its backoff starts anew (a first run after a sync;
+ * another incarnation of the key). While it runs, only the backoff starts anew. */
 void scheduler_hurry(struct work_queue *wq, struct work_item *u);
 
-/* The unit is due at once, whatever it waits for; its ladder stays (a person wants it). Does
- * nothing for a running one. */
+/* The work item is due at once, whatever it waits for, and keeps its backoff (a manual run). Does
+ * nothing while it runs. */
 void scheduler_now(struct work_queue *wq, struct work_item *u);
 
-/* Nothing is due for the unit any more but its rerun. Does nothing for a running one. */
+/* Nothing is due for the work item any more but its rerun. Does nothing while it runs. */
 void scheduler_drop(struct work_queue *wq, struct work_item *u);
 
-/* Its rerun is due rerun_ms after since_ms, if any (NEVER_MS: never). Not while it runs. */
+/* Its rerun is due rerun_ms after since_ms, plus splay, if the hook has reruns (NEVER_MS: no
+ * rerun). Not while it runs. */
 void scheduler_rest(struct work_queue *wq, struct work_item *u, uint64_t since_ms);
-/* The same, by the time when it is due; 0 = it is not. */
+/* Sets when its rerun is due; 0 = no rerun. Not while it runs. */
 void scheduler_rest_until(struct work_queue *wq, struct work_item *u, uint64_t at_ms);
-/* It waits for a change, as it did in an earlier process. Not while it runs. */
+/* Parks the work item until it changes, as it was parked in an earlier process. Not while it
+ * runs. */
 void scheduler_park(struct work_queue *wq, struct work_item *u);
 
-/* It is parked, and is given up at that time: by its owner (scheduler_expired()). */
+/* The work item, which is parked, is to be given up at due_ms by its owner (scheduler_expired()).
+ * NEVER_MS: only if too many are parked. */
 void scheduler_expire(struct work_queue *wq, struct work_item *u, uint64_t due_ms);
-/* The unit whose time is over, or else, if there are more than max that expire (0 = any number), the
- * first of them; NULL = none. It stays until its owner takes it out of its state. */
+/* The parked work item whose time is over, or, if more than max are to expire (0 = any number may),
+ * the one whose time ends first; NULL = none. It is returned again until its owner takes it out of
+ * its state. */
 struct work_item *scheduler_expired(const struct work_queue *wq, uint64_t now_ms, size_t max);
 
-/* Lets nothing of the lane start, or lets it start again. Units still become ready. */
+/* Lets no run of the work queue start, or lets them start again. Work items still become ready. */
 void scheduler_block(struct work_queue *wq, bool blocked);
 
-/* A unit that may start now, or NULL; it is running from here on. *lane is its lane. */
+/* A work item that may start now, or NULL. From here on it is RUNNING. *wq gets its work queue. */
 struct work_item *scheduler_next(struct scheduler *s, uint64_t now_ms, struct work_queue **wq);
 
-/* It has something to run: min_interval counts from here. */
+/* The run of a work item starts: min_interval counts from here. Not called if the work item turns
+ * out to have nothing to run. */
 void scheduler_started(struct work_queue *wq, uint64_t now_ms);
-/* What started at started_ms begins only now: so does min_interval, if nothing has started since. */
+/* The run that started at started_ms begins only now: if no other run has started since,
+ * min_interval counts from now. */
 void scheduler_began(struct work_queue *wq, uint64_t started_ms, uint64_t now_ms);
-/* What started at started_ms was none: if nothing has started since, min_interval does not count. */
+/* The run that started at started_ms could not be started: if no other run has started since, it
+ * does not delay the next one by min_interval. */
 void scheduler_unstarted(struct work_queue *wq, uint64_t started_ms);
 
+/* What the scheduler must know of the end of a run. */
 enum scheduler_result {
-    SCHEDULER_DONE,   /* success, nothing more is due */
-    SCHEDULER_AGAIN,  /* something else is due than what has run, or it changed meanwhile */
-    SCHEDULER_FAILED, /* try again after the next step of the ladder */
-    SCHEDULER_PARKED, /* not again until something changes */
-    SCHEDULER_NOT_STARTED, /* it was not started: once more after SCHEDULER_NOT_STARTED_MS, the ladder stays */
+    SCHEDULER_DONE,   /* success, and nothing more is due */
+    SCHEDULER_AGAIN,  /* something else is due than this run was about, or it changed meanwhile */
+    SCHEDULER_FAILED, /* to be tried again after the next pause of the backoff */
+    SCHEDULER_PARKED, /* not to be tried again until something changes */
+    /* Not started: once more after SCHEDULER_NOT_STARTED_MS; the backoff stays as it was. */
+    SCHEDULER_NOT_STARTED,
 };
 
-/* The run of a unit has ended. What changed while it ran counts as a change after its end. */
+/* The run of a work item has ended. A change while it ran counts as a change after its end. */
 void scheduler_done(struct scheduler *s, struct work_queue *wq, struct work_item *u,
                     enum scheduler_result result, uint64_t now_ms);
 
-/* Is the run of the unit the last of its attempts, so that its failure parks it? */
+/* Would a failure of the run under way park the work item, because `attempts` are used up? */
 bool scheduler_is_last_try(const struct work_queue *wq, const struct work_item *u);
 
-/* Is a unit of the lane running, or could it start but for slots and min_interval? */
+/* Is a work item of the queue running, or would one start if there were a slot and min_interval
+ * were over? */
 bool scheduler_is_busy(const struct work_queue *wq, uint64_t now_ms);
 
-/* When scheduler_next() may have something new although nothing happened; NEVER_MS = never. */
+/* When scheduler_next() may return another work item even if nothing happens until then; NEVER_MS =
+ * never. */
 uint64_t scheduler_wake_ms(const struct scheduler *s);
 
 #endif

@@ -7,13 +7,16 @@
 
 #include "base/compiler.h"
 
-/* Bits 1 << enum shortage: what a step can lack. */
+/* Bits 1 << enum shortage: of what a step of a start can be short. */
 enum {
     FDS = 1 << SHORTAGE_DESCRIPTORS,
     PROCS = 1 << SHORTAGE_PROCESSES,
     MEMORY = 1 << SHORTAGE_MEMORY
 };
 
+/* The steps of a start in main, and in the helper and its child (helper/child.c). An errno counts
+ * only at a step that can be short of that: EAGAIN means a limit of processes at fork, setuid and
+ * exec, and something else at the other steps. */
 static const struct {
     const char *stage;
     unsigned needs;

@@ -23,6 +23,7 @@ static void free_stray(struct stray *x)
     free(x);
 }
 
+/* The counter for the strays in this state. */
 static size_t *count_of(struct strays *s, enum stray_state state)
 {
     switch (state) {
@@ -36,6 +37,7 @@ static size_t *count_of(struct strays *s, enum stray_state state)
     return &s->left;
 }
 
+/* The only change of a state after add(). */
 static void enter(struct strays *s, struct stray *x, enum stray_state state)
 {
     --*count_of(s, x->state);
@@ -62,6 +64,7 @@ void strays_fini(struct strays *s)
         free_stray(list_entry(pos, struct stray, link));
 }
 
+/* The file stays where it is; the log and the status name it. */
 static void leave(struct strays *s, struct stray *x, const char *why)
 {
     enter(s, x, STRAY_LEFT);
@@ -83,11 +86,13 @@ static void add(struct hook *h, const struct files_seen *seen)
     map_put(&s->by_path, &x->node, str_of(x->path, seen->path.n));
     list_append(&s->all, &x->link);
     s->waiting++;
+    /* The files of a hook that has lost its output stay (docs/design.md "Stray files"). */
     if (h->files.template == NULL)
         leave(s, x, "the hook has no output any more");
 }
 
-/* Has the key that path by the template? */
+/* Is this the path of the key by the template of today? Keys of mode object are not empty, those of
+ * the other modes are: after a change of the mode a record fits no key. */
 static bool is_named(const struct hook *h, size_t source, struct str key, struct str path)
 {
     struct buf now = {0};
@@ -119,9 +124,9 @@ bool strays_claim(struct hook *h, struct str path)
     return true;
 }
 
-/* ---- What is to be removed? */
+/* ---- Deciding which strays are removed. */
 
-/* Is the file there that a key of a source has now? */
+/* Has the file been written that the key has by the template of today? */
 static bool is_written(const struct hook *h, size_t source, struct str key)
 {
     struct buf path = {0};
@@ -138,14 +143,16 @@ static bool has_object(const struct hook *h, size_t source, const char *key)
     return dl != NULL && dl->newest.object != NULL;
 }
 
-/* Mode object: each source that has the key, maybe under the name of a watch that is no more, has
- * its file in place, or it has no object any more. *named: that is this file. */
+/* Mode object: may the stray be removed? For each source that may have had its key, either the
+ * object is gone or the file that it has today is written. If the watch of the stray was renamed or
+ * removed, each source may have. *named: a key does have this path today. */
 static bool is_replaced(struct hook *h, const struct stray *x, bool *named)
 {
     *named = false;
     for (size_t i = 0; i < h->source_count; i++) {
         if (x->source != SIZE_MAX && x->source != i)
             continue;
+        /* Whether the object exists is not known before the hook sees the source. */
         if (!h->queue.sources[i].is_open)
             return false;
         if (x->key[0] == '\0' || !has_object(h, i, x->key))
@@ -157,6 +164,7 @@ static bool is_replaced(struct hook *h, const struct stray *x, bool *named)
     return true;
 }
 
+/* Does another hook write a file with this path? */
 static bool is_of_another(const struct hooks *hs, const struct hook *h, const char *path)
 {
     for (size_t i = 0; i < hs->n; i++)
@@ -165,13 +173,15 @@ static bool is_of_another(const struct hooks *hs, const struct hook *h, const ch
     return false;
 }
 
+/* No stray any more; strays_put() drops the record and frees it. */
 static void forget(struct strays *s, struct stray *x)
 {
     take_out(s, x);
     list_append(&s->gone, &x->link);
 }
 
-/* It belongs to an object that is there, which may never have another run (existing = "skip"). */
+/* Gives the file back to the key that has its path today. A run may never claim it: with existing =
+ * "skip" the object may never have one. */
 static void give_back(struct hook *h, struct stray *x)
 {
     struct files_seen seen = {.path = str_c(x->path), .key = str_c(x->key), .digest = x->digest};
@@ -184,6 +194,8 @@ static void give_back(struct hook *h, struct stray *x)
     free_stray(x);
 }
 
+/* Decides about one stray: a file that a key names today is no stray; one that another hook writes
+ * is left to that hook; the rest are removed once they are replaced, and wait until then. */
 static void look_at(const struct hooks *hs, struct hook *h, struct stray *x)
 {
     bool named = false;
@@ -211,7 +223,7 @@ void strays_look(const struct hooks *hs, struct hook *h)
     struct strays *s = &h->strays;
 
     if (!s->look || s->waiting == 0 || h->gate < GATE_APPLY)
-        return; /* nothing to find out, or not yet */
+        return; /* Nothing has changed, or the first runs have not ended. */
     s->look = false;
     list_each (pos, tmp, &s->all) {
         struct stray *x = list_entry(pos, struct stray, link);
@@ -236,13 +248,13 @@ void strays_ended(struct hook *h, struct stray *x, enum stray_end end, uint64_t 
         apply_touch(&h->apply, now_ms);
     }
     if (end == STRAY_END_REMOVED || end == STRAY_END_GONE)
-        forget(s, x); /* it is freed when that is put */
+        forget(s, x); /* strays_put() frees it */
     else
         leave(s, x, why[end]);
     gate_block(h);
 }
 
-/* ---- Out. */
+/* ---- Records go out. */
 
 void strays_put(struct strays *s, const struct files_sink *sink, void *arg)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strays - files that an earlier process wrote for a hook and that nothing names any more, as its
- * output or its watches are others by now (docs/design.md "Stray files"); pure. They are removed
- * before what the hook has written is applied, unless somebody else has changed them.
+ * strays - files that an earlier process wrote for a hook and that nothing names any more, because
+ * the output or the watches of the hook were edited (docs/design.md "Stray files"); pure. They are
+ * removed before the hook's new files are applied, unless somebody else has changed them.
  */
 #ifndef HOOK_STRAYS_H
 #define HOOK_STRAYS_H
@@ -20,74 +20,81 @@
 struct hook;
 struct hooks;
 
+/* What is to become of a stray. */
 enum stray_state {
-    STRAY_WAITING, /* it is not known yet whether something names it, or its successor is not there */
-    STRAY_DUE,     /* to be removed */
-    STRAY_LEFT,    /* it stays, and why says for what */
+    /* Not known yet whether a key names it; or the file that takes its place is not written yet. */
+    STRAY_WAITING,
+    STRAY_DUE,  /* to be removed */
+    STRAY_LEFT, /* it stays, and `why` gives the reason */
 };
 
+/* One file that nothing names any more. */
 struct stray {
-    struct map_node node; /* by path */
+    struct map_node node; /* in strays.by_path */
     struct list link;
     enum stray_state state;
-    const char *why; /* LEFT; constant */
+    const char *why; /* LEFT: a constant text */
     struct digest digest;
     size_t source;     /* SIZE_MAX: the hook has no such source any more */
-    char *source_name; /* "" = modes batch and snapshot */
+    char *source_name; /* "" in modes batch and snapshot */
     char *key;
-    bool dirty; /* the sink does not have it */
+    bool dirty; /* the sink has no record of it */
     char path[];
 };
 
 /* Embedded in its hook. */
 struct strays {
-    struct map by_path;
+    struct map by_path; /* strays by their path */
     struct list all;
-    struct list gone; /* the sink has them still */
+    struct list gone; /* no strays any more, but the sink still has a record of them */
     size_t waiting;
     size_t due;
     size_t left;
-    size_t removed; /* by this process */
-    bool is_dirty;  /* some are */
-    bool look; /* something has changed that may tell what is to be done with those that wait */
+    size_t removed; /* removed by this process */
+    bool is_dirty;  /* some strays are dirty */
+    bool look;      /* Something has changed that may decide about those that wait. */
 };
 
 /* Makes it empty. */
 void strays_init(struct strays *s);
 
-/* Frees all. */
+/* Frees all strays. */
 void strays_fini(struct strays *s);
 
-/* What an earlier process has seen in a file, before the first run: a stray, or, if the key it belongs
- * to still has that path, one of h->files. seen->source is SIZE_MAX if there is no such source. */
+/* Takes over the record that an earlier process has left of a file; before the first run. If the
+ * key of the record still has that path, the record goes to h->files; else the file is a stray.
+ * seen->source is SIZE_MAX if the hook has no such source. */
 void strays_restore(struct hook *h, const struct files_seen *seen);
 
-/* A key has this path now. True if it was a stray, which it is no more. */
+/* A key has this path now. True if the file was a stray: it is none any more, and the sink may have
+ * a record of it. */
 bool strays_claim(struct hook *h, struct str path);
 
-/* Finds out what is to be removed: once all sources that could name a file have been seen and their
- * first runs have ended, and not before the file that takes its place is there. */
+/* Finds out which strays are to be removed. It does so once all sources that could name a file
+ * have been seen and the first runs have ended, and not before the file that takes its place is
+ * written. */
 void strays_look(const struct hooks *hs, struct hook *h);
 
-/* Is there something to find out, or to remove? */
+/* Are there strays to decide about now, or to remove? */
 bool strays_are_busy(const struct hook *h);
 
-/* How the removal of one has ended. */
+/* How the removal of a stray has ended. */
 enum stray_end {
     STRAY_END_REMOVED,
-    STRAY_END_GONE,    /* there was none */
-    STRAY_END_CHANGED, /* its bytes are not those that were seen: it stays */
-    STRAY_END_FOREIGN, /* the helper does not touch what is there: another folder, or owner */
+    STRAY_END_GONE,    /* there was no such file */
+    STRAY_END_CHANGED, /* its bytes are not those of the record: it stays */
+    /* The helper does not touch it: it is in another folder, or of another owner. */
+    STRAY_END_FOREIGN,
     STRAY_END_FAILED,
 };
 
-/* One that is due was taken care of. */
+/* The removal of a stray that was due has ended. */
 void strays_ended(struct hook *h, struct stray *x, enum stray_end end, uint64_t now_ms);
 
-/* Puts what has changed since it was put last. */
+/* Puts the records that changed since they were put last. */
 void strays_put(struct strays *s, const struct files_sink *sink, void *arg);
 
-/* All that was put is lost. */
+/* The sink has lost everything: the next strays_put() puts all records. */
 void strays_touch_all(struct strays *s);
 
 #endif

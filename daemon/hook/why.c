@@ -19,18 +19,19 @@ const char *why_reason_name(enum why_reason reason)
     return names[reason];
 }
 
-const char *why_past_name(enum why_past past)
+const char *why_before_name(enum why_before before_restart)
 {
     static const char *const names[] = {
-        [WHY_PAST_NONE] = NULL,
-        [WHY_PAST_HANDLED] = "handled",
-        [WHY_PAST_ATTEMPTED] = "open",
-        [WHY_PAST_RENEW] = "renew",
+        [WHY_BEFORE_NONE] = NULL,
+        [WHY_BEFORE_HANDLED] = "handled",
+        [WHY_BEFORE_ATTEMPTED] = "open",
+        [WHY_BEFORE_RENEW] = "renew",
     };
 
-    return names[past];
+    return names[before_restart];
 }
 
+/* The reason, with the name of the source or hook around which its words stand. */
 static void put_reason(struct buf *out, const struct why *w)
 {
     static const struct {
@@ -52,13 +53,14 @@ static void put_reason(struct buf *out, const struct why *w)
 void why_put_text(struct buf *out, const struct why *w)
 {
     put_reason(out, w);
-    if (w->past == WHY_PAST_HANDLED)
+    if (w->before_restart == WHY_BEFORE_HANDLED)
         buf_printf(out, "%s before the restart", w->reason == WHY_HANDLED ? "" : ", handled");
-    else if (w->past == WHY_PAST_ATTEMPTED)
+    else if (w->before_restart == WHY_BEFORE_ATTEMPTED)
         buf_puts(out, ", a run before the restart did not succeed");
-    else if (w->past == WHY_PAST_RENEW)
+    else if (w->before_restart == WHY_BEFORE_RENEW)
         buf_printf(out, ", to run again: %s",
-                   w->past_why != NULL ? w->past_why : "what was done is gone or the hook changed");
+                   w->past_why != NULL ? w->past_why
+                                       : "the effect of its runs is gone or the hook has changed");
 }
 
 static bool is_held(const struct hook_source *s, uint64_t now_ms)
@@ -66,14 +68,15 @@ static bool is_held(const struct hook_source *s, uint64_t now_ms)
     return source_status(s->of, now_ms).held;
 }
 
-/* A source that is not synced: the guard may be the reason. */
+/* A source that is not synced, maybe because the guard holds its list. */
 static void blame_source(struct why *w, const struct hook_source *s, uint64_t now_ms)
 {
     w->reason = is_held(s, now_ms) ? WHY_GUARD : WHY_NOT_SYNCED;
     w->of = s->name;
 }
 
-/* Nothing of the hook starts: true if that is so. */
+/* Names the reason for which no run of the hook starts; false if there is none. A pause comes
+ * first, as only a person can end it; then `after`, as the other hook has its own reason. */
 static bool blame_gate(struct why *w, const struct hooks *hs, const struct hook *h, uint64_t now_ms)
 {
     const struct hook *before = h->gate == GATE_CLOSED ? gate_before(hs, h) : NULL;
@@ -96,12 +99,13 @@ static bool blame_gate(struct why *w, const struct hooks *hs, const struct hook 
     return true;
 }
 
-/* The unit is due, and the lane may start runs. */
+/* The work item is due and the gate lets it run: only time or a slot is missing. */
 static void blame_work_item(struct why *w, const struct work_queue *work_queue,
                             const struct work_item *u, uint64_t now_ms)
 {
     bool waits = u->state == WORK_ITEM_SETTLING || u->state == WORK_ITEM_BACKOFF;
 
+    /* A timer that is over leaves the work item ready, even if the scheduler has not looked yet. */
     if (waits && now_ms < u->timer.due_ms) {
         w->reason = u->state == WORK_ITEM_SETTLING ? WHY_SETTLING : WHY_BACKOFF;
         w->until_ms = u->timer.due_ms;
@@ -113,7 +117,7 @@ static void blame_work_item(struct why *w, const struct work_queue *work_queue,
     }
 }
 
-/* The unit is due. */
+/* Names the reason for which a work item that is due does not run. */
 static void blame(struct why *w, const struct hooks *hs, const struct hook *h,
                   const struct work_item *u, uint64_t now_ms)
 {
@@ -126,6 +130,7 @@ static void blame(struct why *w, const struct hooks *hs, const struct hook *h,
         blame_work_item(w, &h->work_queue, u, now_ms);
 }
 
+/* The last event of a key: its newest state, else the end that came last. */
 static const struct delivery_event *event_of(const struct delivery *dl)
 {
     if (dl->newest.object != NULL)
@@ -145,33 +150,36 @@ static const struct history_run *newest_run(const struct hook *h)
 
 static void renewed(struct why *w, const struct hook *h)
 {
-    w->past = WHY_PAST_RENEW;
+    w->before_restart = WHY_BEFORE_RENEW;
     w->past_why = h->renew_why;
 }
 
-/* A run of this process makes it old news. */
-static void tell_past(struct why *w, const struct hook *h, const struct delivery *dl)
+/* Fills in what an earlier process did for the key, as long as no run of this process has changed
+ * that. */
+static void tell_before_restart(struct why *w, const struct hook *h, const struct delivery *dl)
 {
     if (!dl->inherited)
         return;
     if (dl->renew && dl->pending_delete.object == NULL)
         renewed(w, h);
     else if (dl->attempted)
-        w->past = WHY_PAST_ATTEMPTED;
+        w->before_restart = WHY_BEFORE_ATTEMPTED;
     else if (!delivery_is_due(dl) && !dl->skipped && known_is(&dl->handled))
-        w->past = WHY_PAST_HANDLED;
+        w->before_restart = WHY_BEFORE_HANDLED;
 }
 
-struct why why_entry(const struct hooks *hs, const struct hook *h, const struct delivery *dl,
-                     uint64_t now_ms)
+struct why why_delivery(const struct hooks *hs, const struct hook *h, const struct delivery *dl,
+                        uint64_t now_ms)
 {
     bool keyed = h->rules.mode == HOOK_OBJECT;
     const struct hook_source *source = &h->sources[dl->source];
     const struct work_item *u = keyed ? &dl->work_item : &h->work_item;
     struct why w = {.event = event_of(dl)};
 
-    tell_past(&w, h, dl);
+    tell_before_restart(&w, h, dl);
     w.last_run = keyed ? history_of_key(&h->history, source->name, dl->key) : newest_run(h);
+    /* First the key itself; then its gate, if the hook has not opened the source; then the source,
+     * whose objects may be out of date although nothing is due. */
     if (delivery_is_due(dl) || dl->pins > 0 ||
         (keyed && (u->manual_runs != 0 || u->state == WORK_ITEM_RUNNING)))
         blame(&w, hs, h, u, now_ms);
@@ -190,7 +198,7 @@ static const struct delivery_event *later(const struct delivery_event *a,
     return b->received_ns > a->received_ns ? b : a;
 }
 
-/* Of all keys. */
+/* The last event of all keys. */
 static const struct delivery_event *last_event(const struct hook *h)
 {
     const struct delivery_event *last = NULL;
@@ -213,7 +221,7 @@ static const struct hook_source *troubled(const struct hook *h, uint64_t now_ms)
     return NULL;
 }
 
-/* It is due and nothing has settled against it. */
+/* apply is ready and blocked: it waits for the command. */
 static void blame_command(struct why *w, const struct hook *h)
 {
     w->reason = WHY_HOLDING;
@@ -226,6 +234,7 @@ struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_
     struct why w = {
         .last_run = history_of_apply(&h->history), .failures = u->failures, .is_apply = true};
 
+    /* Nothing is to be applied. */
     if (u->state == WORK_ITEM_IDLE && h->gate != GATE_CLOSED)
         return w;
     if (u->state == WORK_ITEM_RUNNING)

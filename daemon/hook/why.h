@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * why - what a key, or a hook as a whole, waits for: the answer of informerctl why; pure.
+ * why - the one reason for which a key, a hook or its `apply` waits: the answer of informerctl why
+ * (docs/design.md "Status report"); pure.
  */
 #ifndef HOOK_WHY_H
 #define HOOK_WHY_H
@@ -9,6 +10,7 @@
 
 #include "hook/hook.h"
 
+/* What is waited for. */
 enum why_reason {
     WHY_HANDLED, /* nothing is due */
     WHY_RUNNING,
@@ -16,55 +18,57 @@ enum why_reason {
     WHY_MIN_INTERVAL,
     WHY_BACKOFF,
     WHY_PARKED,
-    WHY_GUARD,      /* a list of the source is held: what it says is not known here */
-    WHY_NOT_SYNCED, /* the source */
-    WHY_STALE,      /* the source, and the hook waits until it is not */
-    WHY_AFTER,      /* another hook, whose first runs have not ended */
-    WHY_SLOT,       /* too much else is running */
-    WHY_HOLDING,    /* apply: the hook's command is running or about to */
+    WHY_GUARD,      /* the guard holds a list of the source */
+    WHY_NOT_SYNCED, /* the source is not synced */
+    WHY_STALE,      /* the source is stale, and the hook waits (when_stale) */
+    WHY_AFTER,      /* the first runs of another hook have not ended */
+    WHY_SLOT,       /* all slots are in use */
+    WHY_HOLDING,    /* apply: the hook's command is running or about to run */
     WHY_PAUSED,
 };
 
-/* What there is to say of the time before informerd was started anew. */
-enum why_past {
-    WHY_PAST_NONE,
-    WHY_PAST_HANDLED,   /* its last run succeeded then */
-    WHY_PAST_ATTEMPTED, /* a run was started then and did not succeed: it may have been cut off */
-    WHY_PAST_RENEW,     /* what was done then is gone, or the hook is another: all runs again */
+/* What is known of the time before this start of informerd. */
+enum why_before {
+    WHY_BEFORE_NONE,
+    WHY_BEFORE_HANDLED, /* its last run, before the start, succeeded */
+    /* A run was started before the start and did not succeed; it may have been cut off. */
+    WHY_BEFORE_ATTEMPTED,
+    WHY_BEFORE_RENEW, /* the hook is renewed: it runs again for all objects */
 };
 
 /* One answer; all borrowed from the hooks. */
 struct why {
     enum why_reason reason;
-    enum why_past past;
-    const char *past_why; /* RENEW: "its settings changed"; else NULL */
+    enum why_before before_restart;
+    const char *past_why; /* WHY_BEFORE_RENEW: "its settings have changed"; else NULL */
     const char *of;       /* GUARD, NOT_SYNCED, STALE: the source; AFTER: the hook; else NULL */
-    uint64_t until_ms;    /* SETTLING, MIN_INTERVAL, BACKOFF, HOLDING: monotonic; else 0 */
-    unsigned failures;    /* in a row */
-    bool is_apply;        /* by why_apply() */
-    const struct delivery_event *event; /* the last one known, or NULL */
-    const struct history_run *last_run; /* or NULL */
+    /* SETTLING, MIN_INTERVAL, BACKOFF, HOLDING: when it ends, monotonic; else 0. */
+    uint64_t until_ms;
+    unsigned failures;                  /* in a row */
+    bool is_apply;                      /* the answer is about `apply` */
+    const struct delivery_event *event; /* the last one known; NULL = none */
+    const struct history_run *last_run; /* the newest run that the answer is about; NULL = none */
 };
 
-/* About an entry of the hook, in any mode. */
-struct why why_entry(const struct hooks *hs, const struct hook *h, const struct delivery *dl,
-                     uint64_t now_ms);
+/* Why the key of a delivery waits, in any mode. */
+struct why why_delivery(const struct hooks *hs, const struct hook *h, const struct delivery *dl,
+                        uint64_t now_ms);
 
-/* About what the hook wrote: why it is not applied yet. HANDLED: it is, or there is nothing. */
+/* Why the files of the hook are not applied yet. WHY_HANDLED: they are, or there are none. */
 struct why why_apply(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
 
-/* About the hook as a whole: its next run (batch, snapshot), or what keeps all its keys
- * (object). */
+/* Why the hook as a whole waits: its next run (modes batch and snapshot), or what keeps all its
+ * keys from running (mode object). */
 struct why why_hook(const struct hooks *hs, const struct hook *h, uint64_t now_ms);
 
 /* "handled", "running", "settling", "min_interval", "backoff", "parked", "guard", "not_synced",
  * "stale", "after", "slot", "holding", "paused". */
 const char *why_reason_name(enum why_reason reason);
 
-/* "handled", "open", "renew"; NULL = NONE. */
-const char *why_past_name(enum why_past past);
+/* "handled", "open", "renew"; NULL for WHY_BEFORE_NONE. */
+const char *why_before_name(enum why_before before_restart);
 
-/* Appends it in words, without the time: "source services not synced", "handled before the
+/* Appends the answer in words, without the time: "source services not synced", "handled before the
  * restart". */
 void why_put_text(struct buf *out, const struct why *w);
 

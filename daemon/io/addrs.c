@@ -19,6 +19,7 @@ bool addrs_add_literal(struct addrs *a, const char *host, uint16_t port)
     return true;
 }
 
+/* The name lookup is made without a service, so the addresses that it finds have port 0. */
 static bool set_port(struct sockaddr_storage *address, uint16_t port)
 {
     if (address->ss_family == AF_INET)
@@ -51,6 +52,7 @@ const struct sockaddr *addrs_next(struct addrs *a)
 
 void addrs_put_tried(const struct addrs *a, bool all, const char *host, struct buf *out)
 {
+    /* The address that was tried last is the one that is connected. */
     size_t from = all || a->tried == 0 ? 0 : a->tried - 1;
     struct buf list = {0};
 
@@ -60,6 +62,7 @@ void addrs_put_tried(const struct addrs *a, bool all, const char *host, struct b
         uv_ip_name((const struct sockaddr *)&a->at[i], text, sizeof(text));
         buf_printf(&list, "%s%s", i > from ? ", " : "", text);
     }
+    /* The error names the host already, so an IP literal would stand there twice. */
     if (list.len > 0 && !str_is(buf_str(&list), host))
         buf_printf(out, " (%s%s)", all ? "tried " : "", buf_cstr(&list));
     buf_free(&list);

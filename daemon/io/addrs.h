@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 
-/* What is beyond is not tried. */
+/* So many addresses of a host are tried; further ones are left out. */
 #define ADDRS_MAX 16
 
 struct addrinfo;
@@ -21,20 +21,22 @@ struct addrinfo;
 struct addrs {
     struct sockaddr_storage at[ADDRS_MAX];
     size_t n;
-    size_t tried; /* the first of them */
+    size_t tried; /* so many of them, from the first on, were handed out by addrs_next() */
 };
 
-/* Adds the address of an IP literal (no brackets, a scope is fine); false if host is a name. */
+/* Adds the address of an IP literal, without brackets; an IPv6 zone (fe80::1%eth0) is fine. False:
+ * host is a name, or ADDRS_MAX is reached. */
 bool addrs_add_literal(struct addrs *a, const char *host, uint16_t port);
 
-/* Adds what getaddrinfo() found, IPv4 and IPv6. */
+/* Adds the IPv4 and IPv6 addresses that getaddrinfo() found, in its order, each with this port. */
 void addrs_add_found(struct addrs *a, const struct addrinfo *found, uint16_t port);
 
-/* The address to try next, or NULL after the last. */
+/* The address to try next, or NULL after the last. It belongs to a. */
 const struct sockaddr *addrs_next(struct addrs *a);
 
-/* Appends " (tried A, B)" with all that were tried, or " (B)" with the last one; nothing if that
- * would be just host again. */
+/* Appends to an error what was tried: with all, " (tried A, B)" and every address so far, else "
+ * (B)", the last one. Appends nothing if no address was tried, or if the text would only repeat
+ * host. */
 void addrs_put_tried(const struct addrs *a, bool all, const char *host, struct buf *out);
 
 #endif

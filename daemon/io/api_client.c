@@ -22,90 +22,96 @@
 #include "proto/http_out.h"
 #include "proto/tls.h"
 
-/* What has a place in the list gate must bring so much in a minute, of which a silence counts as no
- * more than this: any link does, a server that drips does not. */
+/* A response with a place in the list gate must bring so many bytes a minute. A silence counts as
+ * no more than LIST_PAUSE_MS, since list_idle_timeout judges silences. Any link is fast enough for
+ * this; the limit finds a server that drips, which would otherwise keep its place for ever. */
 #define LIST_BYTES_PER_MINUTE ((size_t)64 * 1024)
 enum { MINUTE_MS = 60000, LIST_PAUSE_MS = 10000 };
 
-/* How long after its handshake the leader may wait for a session (TLS 1.3 sends them later). */
+/* How long the leader waits for a session after its handshake: TLS 1.3 sends sessions later. After
+ * that the server counts as one that gives no sessions. */
 enum { LEAD_MS = 1000 };
 
-/* The question which cluster it is: a small answer, soon, or none. */
+/* The largest answer to the question which cluster it is. Of a larger one pieces are dropped, so
+ * that it cannot be read. */
 #define QUESTION_BYTES ((size_t)1024 * 1024)
 
-/* The question under way. */
+/* The question which cluster it is; at most one is under way. */
 struct question {
-    struct request *by; /* whose connection carries it; NULL = none is under way */
-    uint64_t asked_ms;  /* when it was sent; those who wait since then are served by its answer */
-    struct api_error api_error;
-    struct buf body;
+    struct request *by;         /* its connection carries the question; NULL = none is under way */
+    uint64_t asked_ms;          /* when the question was sent */
+    struct api_error api_error; /* status and error body of the answer */
+    struct buf body;            /* of an answer with status 200 */
 };
 
 struct api_client {
-    uv_timer_t timer; /* for the next idle connection that gets too old; open until dispose */
+    uv_timer_t timer; /* until the next idle connection is too old; open until dispose */
     struct loop *loop;
-    struct api_client_params params; /* without its pointers to text, which are the next two */
+    struct api_client_params params; /* not its texts, which name and server_address copy */
     char *name;
     struct server_address server_address;
     struct tls_session_cache session;
     struct pool pool;
-    struct list requests;       /* all that are not disposed */
-    struct list waiting;        /* those in RQ_WAITING, in the order in which they start */
-    struct list asking;         /* those in RQ_ASKING */
-    struct deadline *ask_timer; /* for the next question */
+    struct list requests; /* all requests that are not disposed */
+    struct list waiting;  /* requests in RQ_WAITING, in the order in which they start */
+    struct list asking;   /* requests in RQ_ASKING, in the order in which they began to wait */
+    struct deadline *ask_timer; /* until the next question may be sent */
     struct server_identity server_identity;
     struct question question;
     unsigned lists; /* places taken in the list gate */
     uint64_t last_contact_ms;
     struct api_client_stats stats;
-    struct loop_task dispatch;
+    struct loop_task dispatch; /* something changed: looks which waiting requests can start */
 };
 
 enum request_state {
-    RQ_WAITING,    /* for a place in the gate, for the leader, or for the next turn */
+    RQ_WAITING,    /* for a place in the list gate, for the leader, or for the next turn */
     RQ_CONNECTING, /* owns a connection that is not open yet */
-    RQ_ASKING, /* waits until the server has said which cluster it is; owns an open connection, or,
-                      as a question of its own whose turn has not come, none */
-    RQ_IDENTIFIED, /* it is the right one: goes on in the next turn */
+    /* Waits until the server has said which cluster it is. Owns an open connection, except for an
+     * api_client_identify() whose turn has not come. */
+    RQ_ASKING,
+    RQ_IDENTIFIED, /* the cluster is the right one: the request is sent in the next turn */
     RQ_TALKING,    /* owns a connection and an exchange on it */
     RQ_DONE,       /* on_end ran or is on its way */
 };
 
 struct request {
-    uv_timer_t timer;          /* bounds the lead; open until dispose */
+    uv_timer_t timer;          /* LEAD_MS of the leader; open until dispose */
     struct api_client *client; /* NULL once either is disposed */
     enum request_state state;
-    struct list link;
-    struct list wait;
+    struct list link; /* in client->requests */
+    struct list wait; /* in client->waiting or client->asking */
     const struct request_events *events;
     void *arg;
     char *target;
     char *accept;
     bool list;
-    bool gated; /* needs a place in the list gate */
+    bool gated; /* needs a place in the list gate: a LIST or a streaming list */
     uint64_t hard_deadline_ms;
-    bool placed; /* has a place in the list gate */
-    bool stream; /* its connection ends with it, whenever that is */
-    bool asks_first;
-    bool asks;           /* is a question of its own: has no target */
-    bool identify_first; /* goes on as a watch: needs a server that has said which cluster it is */
-    bool served;         /* by an answer behind which its connection was closed */
-    uint64_t peer;       /* the server process: wanted, or had */
-    uint64_t last_peer;  /* that the request before it had, .. */
-    uint64_t last_ms;    /* .. which ended then */
-    uint64_t asked_ms;   /* ASKING: since when */
-    bool follows;        /* waits for the leader and fails with it */
-    bool reused;         /* its connection carried another request before */
-    bool fresh;          /* repeated: takes no idle connection */
-    bool sent;           /* it had a connection that was open */
+    bool placed;         /* has a place in the list gate */
+    bool stream;         /* a streaming list: its connection goes on as the watch */
+    bool asks_first;     /* as in request_params */
+    bool asks;           /* made by api_client_identify(): has no target */
+    bool identify_first; /* request_params.follows */
+    bool served;   /* an answer counted, then the connection was closed: it is not asked again */
+    uint64_t peer; /* the server process that is wanted or answers; 0 = any, or not known */
+    uint64_t last_peer; /* as in request_params */
+    uint64_t last_ms;
+    uint64_t asked_ms; /* ASKING: since when */
+    bool follows;      /* waits for the leader and fails with it */
+    bool reused;       /* its connection was idle in the pool before */
+    bool fresh;        /* takes no idle connection */
+    bool sent;         /* see request_was_sent() */
     struct conn *conn;
     struct exchange *exchange;
-    struct rate rate;   /* of the body, while it has a place */
-    struct err failure; /* what tell_end tells */
-    struct loop_task tell_end;
-    struct loop_task go_on;
+    struct rate rate;          /* of the body, while the request has a place */
+    struct err failure;        /* for tell_end */
+    struct loop_task tell_end; /* calls on_end with failure */
+    struct loop_task go_on;    /* IDENTIFIED: sends the request */
 };
 
+/* A state change takes the request off the waiting lists; the caller puts it on the list of the new
+ * state. */
 static void enter(struct request *r, enum request_state state)
 {
     static const char *const names[] = {"waiting",    "connecting", "asking",
@@ -118,6 +124,8 @@ static void enter(struct request *r, enum request_state state)
               KV_STR("target", r->asks ? "(identity)" : r->target), KV_STR("state", names[state]));
 }
 
+/* Requests start from the loop only, so that no callback of a request runs inside a call of a
+ * user. */
 static void dispatch_later(struct api_client *c)
 {
     loop_defer(c->loop, &c->dispatch);
@@ -143,12 +151,14 @@ static void end_question(struct api_client *c)
     buf_free(&c->question.body);
 }
 
-/* Gives back what others wait for. */
+/* The request is over: gives back the question, the place in the list gate and the lead, as other
+ * requests may wait for them. */
 static void release(struct request *r)
 {
     struct api_client *c = r->client;
 
     if (c->question.by == r) {
+        /* Its answer will not come: the next request in line asks. */
         end_question(c);
         list_remove(&r->wait);
         ask_next(c);
@@ -168,7 +178,8 @@ static void on_tell_end(struct loop_task *task)
     r->events->on_end(r->arg, &r->failure);
 }
 
-/* on_end in the next turn: for callers that stand in the middle of something. */
+/* Ends a request with on_end in the next turn, for callers that walk a list or run inside a call of
+ * the user. */
 static void fail_later(struct request *r, const struct err *err)
 {
     release(r);
@@ -178,7 +189,9 @@ static void fail_later(struct request *r, const struct err *err)
     loop_defer(r->client->loop, &r->tell_end);
 }
 
-/* The end of a request whose connection failed. Those that followed it would fail the same way. */
+/* Ends a request whose connection failed. If the request was the leader, the requests that wait for
+ * it fail with the same error: each would otherwise try in its turn a server that is probably
+ * down. */
 static void fail(struct request *r, const struct err *err)
 {
     struct api_client *c = r->client;
@@ -198,6 +211,7 @@ static void fail(struct request *r, const struct err *err)
     r->events->on_end(r->arg, err);
 }
 
+/* Closes idle connections before the server does. */
 static void on_age(uv_timer_t *timer)
 {
     struct api_client *c = container_of(timer, struct api_client, timer);
@@ -207,7 +221,8 @@ static void on_age(uv_timer_t *timer)
         uv_timer_start(timer, on_age, next_ms, 0);
 }
 
-/* The response is complete. */
+/* The response is complete. The connection is kept if it can carry another request and was made
+ * with the TLS context of now. */
 static void succeed(struct request *r)
 {
     struct api_client *c = r->client;
@@ -215,6 +230,7 @@ static void succeed(struct request *r)
     bool keep = exchange_reusable(r->exchange) && conn_state(conn) == CONN_OPEN &&
                 conn_tls_ctx(conn) == c->session.ctx;
 
+    /* Nobody can ask on this connection any more which cluster it was. */
     if (!exchange_reusable(r->exchange))
         r->peer = 0;
     r->conn = NULL;
@@ -230,7 +246,9 @@ static void succeed(struct request *r)
     r->events->on_end(r->arg, NULL);
 }
 
-/* The idle connection was about to be closed when it was taken: back to the head of the queue. */
+/* The server closed the idle connection just when the request took it, so the request was probably
+ * never read. It goes back to the head of the waiting requests and takes a new connection. Only
+ * GETs are sent, which can be repeated. */
 static void repeat(struct request *r)
 {
     struct api_client *c = r->client;
@@ -251,7 +269,7 @@ static void on_head(void *arg, const struct http_head *head)
     struct api_client *c = r->client;
 
     c->last_contact_ms = loop_now_ms(c->loop);
-    if (c->session.leader == r) { /* a server that gives sessions has done so by now */
+    if (c->session.leader == r) { /* a server that gives sessions would have done so by now */
         tls_session_cache_missing(&c->session, r);
         dispatch_later(c);
     }
@@ -259,7 +277,7 @@ static void on_head(void *arg, const struct http_head *head)
     r->events->on_head(r->arg, head);
 }
 
-/* Others wait for its place. */
+/* The response came too slowly for its place in the list gate, for which other requests wait. */
 static void give_up(struct request *r)
 {
     struct err err;
@@ -290,6 +308,7 @@ static void on_end(void *arg, const struct err *err)
         succeed(r);
         return;
     }
+    /* A timeout is no sign of a stale connection: the server may work on the request. */
     bool stale = r->reused && !exchange_heard(r->exchange) &&
                  (err->kind == ERR_CLOSED || err->kind == ERR_IO);
 
@@ -300,7 +319,7 @@ static void on_end(void *arg, const struct err *err)
         fail(r, err);
 }
 
-/* The connection is open. No callback runs before return. */
+/* Sends the request on its open connection. No callback runs before return. */
 static void talk(struct request *r)
 {
     static const struct exchange_events events = {on_head, on_body, on_end};
@@ -321,15 +340,18 @@ static void talk(struct request *r)
     free(path);
 }
 
-/* ---- Which cluster is it? */
+/* ---- Which cluster is it? docs/design.md "Cluster identity" */
 
+/* Can a server process be recognised on another connection? */
 static bool has_sessions(const struct api_client *c)
 {
     return c->server_address.tls && !c->session.none;
 }
 
-/* Without sessions every connection is to another process, as far as one can tell: then those that
- * waited when the question was sent are served by its answer, too. */
+/* Does the answer to the question count for r? Only if r has waited since the question was sent or
+ * before, and for the process that answered. Without sessions each connection may lead to another
+ * process, and every scope would have to ask by itself, once a second; so there the answer counts
+ * for all that waited (docs/decisions.md "A cluster's identity holds for a server process"). */
 static bool is_served(const struct request *r, uint64_t peer)
 {
     const struct api_client *c = r->client;
@@ -337,6 +359,8 @@ static bool is_served(const struct request *r, uint64_t peer)
     return r->asked_ms <= c->question.asked_ms && (r->peer == peer || !has_sessions(c));
 }
 
+/* The server has said that it is of the right cluster: on_identity may still stop the request, if
+ * the revision shows a server that went back. */
 static void on_go_on(struct loop_task *task)
 {
     struct request *r = container_of(task, struct request, go_on);
@@ -351,6 +375,7 @@ static void on_go_on(struct loop_task *task)
     }
 }
 
+/* The connection of a question goes to the pool, for the request that follows the answer. */
 static void keep_idle(struct api_client *c, struct conn **conn)
 {
     if (conn_state(*conn) == CONN_OPEN && conn_tls_ctx(*conn) == c->session.ctx) {
@@ -361,7 +386,7 @@ static void keep_idle(struct api_client *c, struct conn **conn)
     conn_dispose(conn);
 }
 
-/* The server is the right cluster's: r goes on. */
+/* The server is of the right cluster: r goes on in the next turn. */
 static void serve(struct request *r, const char *revision)
 {
     struct api_client *c = r->client;
@@ -377,8 +402,9 @@ static void serve(struct request *r, const char *revision)
     loop_defer(c->loop, &r->go_on);
 }
 
-/* The same for one whose connection the server has closed behind the answer: what it connects to next is
- * not asked again. */
+/* The same for a request whose connection was closed behind the answer: it connects anew, and is
+ * not asked for another answer. A server that closes each connection would otherwise be asked for
+ * ever. */
 static void serve_later(struct request *r)
 {
     struct api_client *c = r->client;
@@ -389,10 +415,12 @@ static void serve_later(struct request *r)
     dispatch_later(c);
 }
 
-/* by's connection carries nothing any more; the answer, or the lack of one that counts as an answer, is
- * judged. */
-static void judge(struct api_client *c, struct request *by, const struct api_client_answer *answer,
-                  int status)
+/* The question of by is over, and its connection, if there still is one, is idle. Has the answer
+ * judged; no answer for too long counts as one (status 0). The result goes to by and to all other
+ * requests that the answer counts for. If the cluster is not the right one, idle connections and
+ * earlier answers are of no use any more. */
+static void judge(struct api_client *c, struct request *by,
+                  const struct cluster_identity_answer *answer, int status)
 {
     uint64_t peer = by->peer;
     struct err err = {0};
@@ -433,6 +461,7 @@ static void on_question_head(void *arg, const struct http_head *head)
     api_error_head(&c->question.api_error, head);
 }
 
+/* The rest of an error body, and of an answer that is too large, is read and dropped. */
 static void on_question_body(void *arg, const char *data, size_t n)
 {
     struct request *r = arg;
@@ -444,11 +473,14 @@ static void on_question_body(void *arg, const char *data, size_t n)
         buf_append(&q->body, data, n);
 }
 
-/* Is there a server that will not say it? One that cannot be reached, is busy, or wants another
- * credential, says nothing about that. */
+/* The question of r failed. If questions have failed for SERVER_IDENTITY_PATIENCE_MS, the server
+ * counts as one that does not tell, and the judge decides without an answer
+ * (docs/decisions.md "A server that cannot say its cluster is known by its CA"). A server that is
+ * busy or wants another credential (401) may still tell, so that time does not count. Else r fails,
+ * and its owner tries again. */
 static void no_answer(struct request *r, const struct err *why)
 {
-    static const struct api_client_answer nobody;
+    static const struct cluster_identity_answer nobody; /* no uid, no revision */
     struct api_client *c = r->client;
     uint64_t now_ms = loop_now_ms(c->loop);
     uint64_t wait_ms = api_error_wait_ms(&c->question.api_error, 0);
@@ -458,12 +490,13 @@ static void no_answer(struct request *r, const struct err *why)
     if (err.kind == ERR_UNAUTHORIZED || err.kind == ERR_BUSY)
         server_identity_excused(&c->server_identity, now_ms, wait_ms);
     else if (server_identity_failed(&c->server_identity, c->question.asked_ms, now_ms)) {
-        r->fresh = true;
+        r->fresh = true; /* r connects anew; idle connections may be as broken as this one */
         judge(c, r, &nobody, 0);
         return;
     }
     if (err.kind == ERR_SERVER || err.kind == ERR_PROTOCOL)
-        err.kind = ERR_BUSY; /* it says nothing about the request that waits: its version stands */
+        /* docs/decisions.md "A failed identity question is no failure of the request" */
+        err.kind = ERR_BUSY;
     err_wrap(&err, "LIST of namespace kube-system");
     fail(r, &err);
 }
@@ -473,7 +506,7 @@ static void on_question_end(void *arg, const struct err *err)
     struct request *r = arg;
     struct api_client *c = r->client;
     struct question *q = &c->question;
-    struct api_client_answer answer = {0};
+    struct cluster_identity_answer answer = {0};
     int status = q->api_error.code;
     struct err why = {0};
     bool stale = err != NULL && r->reused && !exchange_heard(r->exchange) &&
@@ -481,7 +514,7 @@ static void on_question_end(void *arg, const struct err *err)
     bool keep = err == NULL && exchange_reusable(r->exchange);
 
     exchange_dispose(&r->exchange);
-    if (stale) {
+    if (stale) { /* as in on_end(); meanwhile another request may ask */
         end_question(c);
         repeat(r);
         ask_next(c);
@@ -491,7 +524,7 @@ static void on_question_end(void *arg, const struct err *err)
         why = *err;
     else if (status == 200)
         (void)!cluster_identity_read(buf_str(&q->body), &answer, &why);
-    else if (!cluster_identity_is_secret(status))
+    else if (!cluster_identity_is_secret(status)) /* else: the server will never tell */
         api_error_read(&q->api_error, &why);
     if (why.kind != ERR_OK) {
         no_answer(r, &why);
@@ -534,8 +567,8 @@ static void on_ask_timer(void *arg)
     ask_next(arg);
 }
 
-/* A question of its own takes the connection that the answer is wanted of; if that is gone, another one
- * will do. */
+/* Has r an open connection to ask on? An api_client_identify() takes an idle one to the process
+ * that it asks about. */
 static bool has_connection(struct request *r)
 {
     if (r->conn == NULL) {
@@ -545,7 +578,10 @@ static bool has_connection(struct request *r)
     return r->conn != NULL;
 }
 
-/* Asks the next question, for the one who has waited for longest, or says when to. */
+/* Sends the next question on the connection of the request that has waited for longest, or starts
+ * the timer if the last question was sent too short a time ago. An api_client_identify() without a
+ * connection goes to the waiting requests and comes back with one; for a certain process that is a
+ * new connection, which resumes the session if the process still lives. */
 static void ask_next(struct api_client *c)
 {
     uint64_t wait_ms = server_identity_wait_ms(&c->server_identity, loop_now_ms(c->loop));
@@ -570,7 +606,7 @@ static void ask_next(struct api_client *c)
     }
 }
 
-/* r waits for an answer. No callback runs before return. */
+/* r waits for the answer which cluster it is. No callback runs before return. */
 static void ask(struct request *r)
 {
     struct api_client *c = r->client;
@@ -583,14 +619,14 @@ static void ask(struct request *r)
     ask_next(c);
 }
 
-/* The request has an open connection. A question about a server process that cannot be reached any more
- * is not answered by another one: who asks begins anew. */
+/* The request has got an open connection: is it sent at once, or must the server say first which
+ * cluster it serves? If an api_client_identify() asks about a process that cannot be reached any
+ * more, no other process can answer for it; the request fails and its owner begins anew. */
 static void begin(struct request *r)
 {
-    static const struct err gone = {
-        .kind = ERR_CLOSED,
-        .text = "the server that sent the list is gone before it said which "
-                "cluster it is"};
+    static const struct err gone = {.kind = ERR_CLOSED,
+                                    .text = "the connection to the server that sent the list was "
+                                            "lost before the server said which cluster it is"};
     const struct api_client *c = r->client;
     uint64_t peer = conn_peer(r->conn);
     bool known = c->params.judge == NULL || r->served || conn_is_identified(r->conn) ||
@@ -602,12 +638,15 @@ static void begin(struct request *r)
         return;
     }
     r->peer = peer;
+    /* If another process goes on with a watch, it may have an older state of etcd. So it must have
+     * said its revision since the last response of the scope ended
+     * (docs/decisions.md "The revision of etcd counts only from a new process"). */
     bool moved = r->identify_first && c->params.judge != NULL && r->last_peer != peer;
     bool asks_first = r->asks_first && c->params.judge != NULL && !r->served;
     if (r->asks || !known || asks_first ||
         (moved && server_identity_said_ms(&c->server_identity, peer) < r->last_ms)) {
         ask(r);
-    } else if (moved) {
+    } else if (moved) { /* the last answer of the process is new enough */
         enter(r, RQ_IDENTIFIED);
         loop_defer(r->client->loop, &r->go_on);
     } else {
@@ -615,6 +654,7 @@ static void begin(struct request *r)
     }
 }
 
+/* The server has given no session within LEAD_MS: the others wait no longer. */
 static void on_lead_over(uv_timer_t *timer)
 {
     struct request *r = container_of(timer, struct request, timer);
@@ -623,6 +663,8 @@ static void on_lead_over(uv_timer_t *timer)
     dispatch_later(r->client);
 }
 
+/* The leader stays the leader after its handshake: with TLS 1.3 the session is still to come
+ * (on_session()). begin() changes the state, which stops r->timer, so LEAD_MS is set after it. */
 static void on_open(void *arg)
 {
     struct request *r = arg;
@@ -652,6 +694,8 @@ static void on_session(void *arg, struct conn *conn, struct tls_session *session
     dispatch_later(c);
 }
 
+/* Connects, and offers the saved session. The number of the server process is new; conn_peer() says
+ * the saved one if the session is resumed. */
 static void connect_fresh(struct request *r)
 {
     static const struct conn_events events = {.on_open = on_open, .on_closed = on_connect_failed};
@@ -675,7 +719,8 @@ static void connect_fresh(struct request *r)
     r->conn = conn_create(c->loop, &params, &events, r);
 }
 
-/* Moves one waiting request on if nothing stands in its way. No callback runs before return. */
+/* Starts one waiting request if it has a place in the list gate and an idle connection, or may
+ * connect. No callback runs before return. */
 static void try_start(struct request *r)
 {
     struct api_client *c = r->client;
@@ -693,6 +738,8 @@ static void try_start(struct request *r)
         fail_later(r, &err);
         return;
     }
+    /* Without TLS there are no sessions to wait for. A place is taken only when the request
+     * starts. */
     r->follows = idle == NULL && c->server_address.tls && !tls_session_cache_enter(&c->session, r);
     if (r->follows)
         return;
@@ -757,6 +804,7 @@ struct request *api_client_identify(struct api_client *c, uint64_t peer,
     return r;
 }
 
+/* A streaming list goes on as the watch, so its connection is never free for a question. */
 uint64_t request_peer(const struct request *r)
 {
     bool is_lost = r->stream && r->client != NULL && !has_sessions(r->client);
@@ -764,7 +812,7 @@ uint64_t request_peer(const struct request *r)
     return is_lost ? 0 : r->peer;
 }
 
-/* From here on it is silent and in nobody's list. */
+/* Takes the request off all lists and timers: no callback can come from here on. */
 static void detach(struct request *r)
 {
     r->client = NULL;
@@ -798,7 +846,7 @@ void request_dispose(struct request **rp)
     if (r == NULL)
         return;
     *rp = NULL;
-    if (r->client != NULL) {
+    if (r->client != NULL) { /* else the API client was disposed first */
         release(r);
         detach(r);
     }
@@ -868,6 +916,7 @@ void api_client_dispose(struct api_client **cp)
     if (c == NULL)
         return;
     *cp = NULL;
+    /* The owners of the requests still have them; request_dispose() frees them. */
     list_each (pos, tmp, &c->requests)
         detach(list_entry(pos, struct request, link));
     pool_clear(&c->pool);

@@ -15,22 +15,22 @@
 #include "io/loop.h"
 #include "proto/http_in.h"
 
-/* A comparison may begin anew once: without pages when its token expired, or after a stream of the
- * watch was lost meanwhile. */
+/* An audit may begin anew once: without pages if its continue token expired, or if a scope of the
+ * watch lost its server or was listed meanwhile. */
 enum attempt { ATTEMPT_FIRST, ATTEMPT_LAST };
 
-/* Where a comparison is, audit_state() says. */
+/* The state of an audit is audit_state() of the watch's audit; the driver has none of its own. */
 struct audit_driver {
     struct audit_driver_params params;
     const struct audit_driver_events *events;
     void *arg;
-    struct deadline *next;  /* the next one that nobody asks for */
-    struct deadline *grace; /* until audit_finish() at the latest */
+    struct deadline *next;  /* until the next audit that the interval starts */
+    struct deadline *grace; /* AUDIT_GRACE: until audit_finish() at the latest */
     enum attempt attempt;
-    unsigned limit;   /* of a page */
-    uint64_t relists; /* of the watch, when the lists began */
-    size_t scope;     /* whose list is under way */
-    bool is_first_page;
+    unsigned limit;     /* objects in a page; 0 = no paging */
+    uint64_t relists;   /* how often the watch had been listed when the LISTs began */
+    size_t scope;       /* the scope whose LIST is under way */
+    bool is_first_page; /* the request under way is for the first page of that LIST */
     struct pages pages;
     struct request *request; /* NULL while not LISTING */
     struct list_reader *list;
@@ -60,7 +60,8 @@ static bool all_connected(const struct watch *w)
     return true;
 }
 
-/* Can the watch be compared? */
+/* Can the watch be compared? A cache that is not complete, or not up to date, would differ for no
+ * fault of its own. */
 static enum err_kind check(const struct audit_driver *d, struct err *err)
 {
     const struct watch *w = d->params.watch;
@@ -70,8 +71,8 @@ static enum err_kind check(const struct audit_driver *d, struct err *err)
                        "watch %s is not synced yet: there is nothing to compare", watch_name(w));
     if (!all_connected(w))
         return err_set(err, ERR_CLOSED, 0,
-                       "watch %s is not connected to its server: what it has cannot be compared "
-                       "before it is; informerctl status says why",
+                       "watch %s is not connected to its server, so it cannot be compared now: "
+                       "informerctl status says why",
                        watch_name(w));
     return ERR_OK;
 }
@@ -83,7 +84,8 @@ static void end_request(struct audit_driver *d)
     api_error_reset(&d->api_error);
 }
 
-/* Who asked for a comparison is told by audit_result(). */
+/* An audit of the interval has nobody who reads audit_result(), so it warns in the log. The person
+ * who asked for a comparison gets the reason as the answer. */
 static void tell_failed(const struct audit_driver *d, const struct err *err)
 {
     log_emit(audit_applies(audit(d)) ? LOG_LVL_WARN : LOG_LVL_DEBUG, "audit failed",
@@ -91,7 +93,7 @@ static void tell_failed(const struct audit_driver *d, const struct err *err)
                         KV_STR("watch", watch_name(d->params.watch)), KV_ERR(err)));
 }
 
-/* The comparison cannot be ended. */
+/* Ends the audit without a comparison. */
 static void fail(struct audit_driver *d, const struct err *err)
 {
     end_request(d);
@@ -111,7 +113,8 @@ static void on_item(void *arg, struct object *o, bool selected)
         audit_item(audit(d), d->scope, o);
 }
 
-/* It is not known what the server has there. */
+/* The LIST has an object that cannot be used, so its state at the server is not known
+ * (docs/design.md "Skipped objects"). */
 static void on_unusable(void *arg, const struct unusable *u)
 {
     const struct audit_driver *d = arg;
@@ -126,7 +129,9 @@ static void on_head(void *arg, const struct http_head *head);
 static void on_body(void *arg, const char *data, size_t n);
 static void on_end(void *arg, const struct err *err);
 
-/* token NULL = the first page. */
+/* Asks for a page of the LIST of d->scope; token NULL = the first page. The LIST is asked for
+ * without a version, as only such a list is consistent. Nothing of it enters the cache, so it
+ * needs no proof of its own of which cluster it is from. */
 static void ask(struct audit_driver *d, const char *token)
 {
     static const struct request_events request_events = {
@@ -147,7 +152,9 @@ static void ask(struct audit_driver *d, const char *token)
     buf_free(&target);
 }
 
-/* Does the server give its lists no version? Then it may give its objects none that means much. */
+/* Does the server give its lists no version? Then resourceVersions of its objects prove nothing,
+ * and the audit compares bytes
+ * (docs/decisions.md "Lists asked for without a version are compared by bytes"). */
 static bool is_unversioned(const struct watch *w)
 {
     for (size_t i = 0; i < watch_list_watch_count(w); i++)
@@ -156,6 +163,8 @@ static bool is_unversioned(const struct watch *w)
     return false;
 }
 
+/* The scopes are listed one after the other. audit_begin() comes first: from then on the audit
+ * notes the keys that change meanwhile. */
 static void begin(struct audit_driver *d, bool apply)
 {
     audit_begin(audit(d), apply);
@@ -166,7 +175,7 @@ static void begin(struct audit_driver *d, bool apply)
     ask(d, NULL);
 }
 
-/* False: it was the last attempt. */
+/* Begins the audit anew, in the same mode. False: this was the second attempt already. */
 static bool begin_anew(struct audit_driver *d)
 {
     if (d->attempt == ATTEMPT_LAST)
@@ -184,6 +193,8 @@ static void on_head(void *arg, const struct http_head *head)
     api_error_head(&d->api_error, head);
 }
 
+/* The server answered with an error status. A continue token that expired (410) shows a list that
+ * takes longer than etcd keeps versions: one request for everything cannot expire on the way. */
 static void refused(struct audit_driver *d)
 {
     struct err err = {0};
@@ -210,7 +221,7 @@ static void on_body(void *arg, const char *data, size_t n)
     }
 }
 
-/* Has the cache all that the lists have, and is no stream lost? */
+/* Is the cache of each scope as new as its LIST, or newer, and is each scope connected? */
 static bool has_passed(const struct audit_driver *d)
 {
     const struct watch *w = d->params.watch;
@@ -221,6 +232,9 @@ static bool has_passed(const struct audit_driver *d)
     return all_connected(w);
 }
 
+/* Events of before the LISTs may still be on their way: the audit waits for them, for the grace at
+ * most, unless nothing differs or all of them have come
+ * (docs/decisions.md "An audit lists beside the running watches"). */
 static void all_listed(struct audit_driver *d)
 {
     uint64_t grace_ms = d->params.grace_ms > 0 ? d->params.grace_ms : AUDIT_GRACE_MS;
@@ -240,8 +254,10 @@ static void list_complete(struct audit_driver *d)
         fail(d, &err);
         return;
     }
+    /* All pages are of the version of the first one (docs/kubernetes-protocol.md "Pages"). */
     if (d->is_first_page)
         audit_version(audit(d), d->scope, page.rv);
+    /* The token is copied, as end_request() frees the page. */
     char *next = page.next.n > 0 ? mem_strndup(page.next.p, page.next.n) : NULL;
     end_request(d);
     d->scope += next == NULL;
@@ -264,7 +280,8 @@ static void on_end(void *arg, const struct err *err)
         list_complete(d);
 }
 
-/* The comparison holds only for streams that followed the server all the while. */
+/* The comparison is good only if each scope followed the server from the first LIST until now: a
+ * scope that was lost has missed events, and one that was listed has a state of another time. */
 static void on_grace_over(void *arg)
 {
     struct audit_driver *d = arg;
@@ -284,6 +301,8 @@ static void on_grace_over(void *arg)
     fail(d, &err);
 }
 
+/* Begins an audit, with both attempts left. False: the watch cannot be compared now, and *err says
+ * why. */
 static bool start(struct audit_driver *d, bool apply, struct err *err)
 {
     if (check(d, err) != ERR_OK)
@@ -294,6 +313,8 @@ static bool start(struct audit_driver *d, bool apply, struct err *err)
     return true;
 }
 
+/* The interval is over. If no audit can begin, the next try comes in a minute: with an interval of
+ * a day a watch that is lost just now would not be compared for two days. */
 static void on_next(void *arg)
 {
     struct audit_driver *d = arg;
@@ -315,6 +336,7 @@ struct audit_driver *audit_driver_create(const struct audit_driver_params *param
     d->next = deadline_create(params->loop, on_next, d);
     d->grace = deadline_create(params->loop, on_grace_over, d);
     rng_seed(&rng, params->seed);
+    /* The first audit comes at a random time, so that not all nodes list at once. */
     if (interval_ms > 0)
         deadline_start(d->next, interval_ms + rng_between(&rng, 0, interval_ms));
     return d;
@@ -334,15 +356,16 @@ void audit_driver_kick(struct audit_driver *d)
         deadline_start(d->grace, 0);
 }
 
-void audit_driver_dispose(struct audit_driver **ap)
+void audit_driver_dispose(struct audit_driver **dp)
 {
-    struct audit_driver *d = *ap;
+    struct audit_driver *d = *dp;
     struct err err;
 
     if (d == NULL)
         return;
-    *ap = NULL;
+    *dp = NULL;
     end_request(d);
+    /* The audit belongs to the watch, which may live on: it must not wait for LISTs for ever. */
     if (audit_state(audit(d)) != AUDIT_IDLE) {
         err_set(&err, ERR_CLOSED, 0, "the comparison was stopped with its watch");
         audit_failed(audit(d), &err, now_ms(d));

@@ -15,43 +15,46 @@
 #include "proto/http_in.h"
 #include "proto/http_out.h"
 
-/* What is under way to the reader of a stream at most, but for one line that is longer. */
+/* The most bytes of a stream that are being written to its reader, unless one line is longer. The
+ * next piece is pulled when this one is written, so a reader gets changes as fast as it reads. */
 enum { PIECE_BYTES = 65536 };
 
-/* Accepted, and not read: beyond, callers are refused. */
+/* The most callers that may wait for a place, accepted and not read; beyond, the newest one is
+ * refused. */
 enum { WAITING_MOST = 128 };
 
+/* No request that informerctl makes comes near: bodies mean nothing, and paths are short. */
 static const struct http_limits limits = {.head_bytes = 16384, .body_bytes = 65536};
 
 enum caller_state {
     CALLER_CLOSED,
-    CALLER_WAITING, /* for a place; nothing is read from it */
-    CALLER_READING,
+    CALLER_WAITING,   /* waits for a place; nothing is read from it */
+    CALLER_READING,   /* its next request has not come, or not completely */
     CALLER_ANSWERING, /* an answer, or the last piece of a stream, is being written */
-    CALLER_STREAMING, /* a piece is being written, the next one follows */
-    CALLER_QUIET,     /* the stream has nothing to tell now */
+    CALLER_STREAMING, /* a piece of a stream is being written, the next one follows */
+    CALLER_QUIET,     /* the stream has nothing to give now */
 };
 
 struct caller {
     struct caller_host *host;
     struct list link;
     enum caller_state state;
-    unsigned held; /* what libuv still knows: pipe, timer */
+    unsigned held; /* handles that libuv still knows: pipe, timer */
     bool privileged;
     uv_pipe_t pipe;
     uv_timer_t timer;
     uv_write_t write;
-    struct http_in *in; /* the message being read or answered */
+    struct http_in *in; /* the request that is being read or answered */
     struct buf method;
     struct buf target;
-    struct buf rest; /* ANSWERING: bytes behind that message */
-    struct buf head; /* being written */
+    struct buf rest; /* ANSWERING: bytes that came behind that request */
+    struct buf head; /* of the answer, while it is written */
     struct buf body;
-    bool keep;                   /* ANSWERING: another request may follow */
-    size_t unsent;               /* bytes at the last look of the timer */
+    bool keep;                   /* ANSWERING: the connection may carry another request */
+    size_t unsent;               /* bytes not yet written at the last look of the timer */
     struct admin_stream *stream; /* STREAMING, QUIET */
-    struct loop_task task;       /* QUIET: pulls from it */
-    bool half_closed;            /* STREAMING, QUIET: the peer has shut its side */
+    struct loop_task task;       /* QUIET: pulls from the stream, in a turn of its own */
+    bool half_closed;            /* STREAMING, QUIET: the peer has shut down its sending side */
 };
 
 static void on_admit(struct loop_task *task);
@@ -76,6 +79,7 @@ static void free_caller(struct caller *c)
     free(c);
 }
 
+/* One handle is closed; the last one frees the caller. */
 static void let_go(struct caller *c)
 {
     ensure(c->held > 0);
@@ -95,8 +99,9 @@ static void on_timer_closed(uv_handle_t *h)
 
 static void on_timer(uv_timer_t *timer);
 
-/* A stream may be quiet for ever; only a peer that has shut its side has to be looked after, since
- * its end is not read any more. */
+/* Changes the state, and with it the counts of the host and the timer. Each state but CLOSED has a
+ * deadline, except for QUIET: a stream without changes may be quiet for ever. But if the peer has
+ * shut down its sending side, its end can no longer be read, so the timer looks for it. */
 static void enter(struct caller *c, enum caller_state state)
 {
     struct caller_host *host = c->host;
@@ -104,10 +109,11 @@ static void enter(struct caller *c, enum caller_state state)
     host->waiting += (state == CALLER_WAITING) - (c->state == CALLER_WAITING);
     host->served += (state > CALLER_WAITING) - (c->state > CALLER_WAITING);
     c->state = state;
-    if (state == CALLER_READING) { /* the last one without a request */
+    if (state == CALLER_READING) { /* joins the end of those without a request */
         list_remove(&c->link);
         list_append(&host->callers, &c->link);
     }
+    /* A place is free now, or there is a caller that may give its place up. */
     if (host->waiting > 0 && (state == CALLER_READING || state == CALLER_CLOSED))
         loop_defer(host->loop, &host->admit);
     if (state == CALLER_CLOSED || (state == CALLER_QUIET && !c->half_closed))
@@ -125,7 +131,8 @@ static void end_stream(struct caller *c)
     admin_stream_destroy(&c->stream);
 }
 
-/* The memory of the answer stays until libuv has let go of it. */
+/* Closes the caller from any state. The memory of the answer stays until libuv has let go of the
+ * pipe, as a write may be under way. */
 static void close_caller(struct caller *c)
 {
     struct caller_host *host = c->host;
@@ -140,7 +147,8 @@ static void close_caller(struct caller *c)
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
 }
 
-/* Have both sides been shut? */
+/* Whether both directions of the connection are closed. POLLHUP comes without being asked for, so
+ * no events are named. */
 static bool hung_up(const struct caller *c)
 {
     struct pollfd p = {0};
@@ -149,6 +157,8 @@ static bool hung_up(const struct caller *c)
            (poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR)) != 0);
 }
 
+/* Whether the peer has read some of the answer since the last look. A caller in READING has nothing
+ * to read: its time for a whole request is over. */
 static bool makes_progress(struct caller *c)
 {
     size_t before = c->unsent;
@@ -162,6 +172,7 @@ static void refuse(struct caller *c);
 static void on_timer(uv_timer_t *timer)
 {
     struct caller *c = container_of(timer, struct caller, timer);
+    /* A new look only counts if the peer still reads, or, of a quiet stream, is still there. */
     bool alive = c->state == CALLER_QUIET ? !hung_up(c) : makes_progress(c);
 
     if (c->state == CALLER_WAITING) {
@@ -194,6 +205,7 @@ static bool on_head(void *arg, const struct http_head *head)
     return true;
 }
 
+/* The bodies of requests are ignored. */
 static bool on_body(void *arg, const char *data, size_t n)
 {
     (void)arg;
@@ -204,7 +216,7 @@ static bool on_body(void *arg, const char *data, size_t n)
 
 static void on_end(void *arg)
 {
-    (void)arg; /* answered when http_in_feed() has returned */
+    (void)arg; /* the answer is made when http_in_feed() has returned */
 }
 
 static const struct http_in_events in_events = {on_head, on_body, on_end};
@@ -217,7 +229,8 @@ static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(loop_recv_buffer(c->host->loop), LOOP_RECV_BYTES);
 }
 
-/* A peer that has sent all it wants to send may still read a stream. */
+/* The peer has shut down its sending side, or is gone. A peer that has sent its request may still
+ * read a stream. Without a request there is nothing to answer. */
 static void on_read_end(struct caller *c, ssize_t why)
 {
     if (c->state == CALLER_READING || why != UV_EOF || hung_up(c)) {
@@ -229,7 +242,8 @@ static void on_read_end(struct caller *c, ssize_t why)
         enter(c, CALLER_QUIET);
 }
 
-/* What comes while a stream goes on means nothing. */
+/* Reading goes on during a stream only to notice the end of the peer: bytes that come then are
+ * ignored. */
 static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
 {
     struct caller *c = container_of(stream, struct caller, pipe);
@@ -240,7 +254,8 @@ static void on_read(uv_stream_t *stream, ssize_t nread, const uv_buf_t *buf)
         take(c, buf->base, (size_t)nread);
 }
 
-/* The next request of the connection, of which some bytes may be here already. */
+/* Reads the next request of the connection, of which bytes may have come with the one before. Also
+ * the first one, when a waiting caller gets a place. */
 static void read_next(struct caller *c)
 {
     struct buf rest = c->rest;
@@ -254,6 +269,7 @@ static void read_next(struct caller *c)
     if (rest.len > 0)
         take(c, rest.data, rest.len);
     buf_free(&rest);
+    /* take() may have answered already, or closed the caller */
     if (c->state == CALLER_READING &&
         uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
         close_caller(c);
@@ -263,6 +279,7 @@ static void read_next(struct caller *c)
 
 static void pull(struct caller *c);
 
+/* Head and body are written, or could not be. */
 static void on_written(uv_write_t *req, int status)
 {
     struct caller *c = container_of(req, struct caller, write);
@@ -271,6 +288,7 @@ static void on_written(uv_write_t *req, int status)
         return;
     c->host->queued -= c->head.len + c->body.len;
     buf_free(&c->head);
+    /* A stream uses the memory of its body again for the next piece. */
     buf_clear(&c->body);
     if (status < 0 || (c->state == CALLER_ANSWERING && !c->keep)) {
         close_caller(c);
@@ -282,7 +300,7 @@ static void on_written(uv_write_t *req, int status)
     }
 }
 
-/* Sends head and body, one of which may be empty; state while that lasts. */
+/* Writes head and body, one of which may be empty; `state` is the state while that lasts. */
 static void send_out(struct caller *c, enum caller_state state)
 {
     uv_buf_t parts[2];
@@ -291,23 +309,27 @@ static void send_out(struct caller *c, enum caller_state state)
     if (c->head.len > 0)
         parts[n++] = uv_buf_init(c->head.data, (unsigned)c->head.len);
     if (c->body.len > 0) {
+        /* uv_buf_init() takes an unsigned length */
         parts[n] = uv_buf_init(c->body.data, 0);
         parts[n++].len = c->body.len;
     }
+    /* Counted until on_written() or close_caller(): ask() compares it with the limit. */
     c->host->queued += c->head.len + c->body.len;
     if (uv_write(&c->write, (uv_stream_t *)&c->pipe, parts, n, on_written) != 0) {
         close_caller(c);
         return;
     }
     c->unsent = uv_stream_get_write_queue_size((uv_stream_t *)&c->pipe);
-    loop_update_now(c->host->loop); /* a large answer takes long to make */
+    /* a large answer takes long to make, and the deadline is to begin now */
+    loop_update_now(c->host->loop);
     enter(c, state);
 }
 
-/* Takes the body of the response. */
+/* Writes the answer; takes the body of the response over. */
 static void send_answer(struct caller *c, struct admin_response *r)
 {
     http_out_response(&c->head, r->status, r->content_type, r->body.len);
+    /* An answer to HEAD has no body, whatever its status. */
     if (str_is(buf_str(&c->method), "HEAD"))
         buf_clear(&r->body);
     c->body = r->body;
@@ -315,8 +337,10 @@ static void send_answer(struct caller *c, struct admin_response *r)
     send_out(c, CALLER_ANSWERING);
 }
 
-/* ---- Answers that go on */
+/* ---- Streams */
 
+/* The stream is over: writes what there is of it, its last line included, and closes the
+ * connection, which is the end of an answer without Content-Length. */
 static void finish_stream(struct caller *c)
 {
     if (admin_stream_complaint(c->stream) != NULL)
@@ -331,7 +355,7 @@ static void finish_stream(struct caller *c)
         close_caller(c);
 }
 
-/* The next piece; nothing is being written. */
+/* Pulls the next piece and writes it. No write may be under way. */
 static void pull(struct caller *c)
 {
     enum admin_stream_pulled pulled = admin_stream_pull(c->stream, &c->body, PIECE_BYTES);
@@ -351,7 +375,7 @@ static void on_task(struct loop_task *task)
     pull(container_of(task, struct caller, task));
 }
 
-/* Whoever is writing pulls again anyway. */
+/* A caller that is writing pulls again by itself when that is done. */
 static void on_ready(void *arg)
 {
     struct caller *c = arg;
@@ -360,7 +384,7 @@ static void on_ready(void *arg)
         loop_defer(c->host->loop, &c->task);
 }
 
-/* Takes the stream of the response. */
+/* Begins a stream; takes the stream of the response over. */
 static void start_stream(struct caller *c, struct admin_response *r)
 {
     http_out_endless(&c->head, r->status, r->content_type);
@@ -379,12 +403,15 @@ static void start_stream(struct caller *c, struct admin_response *r)
 
 /* ---- Requests */
 
-/* What it may use of something that there is so much of. */
+/* The part of a limit that the caller may use: all of it if privileged, else three quarters. So
+ * clients without rights cannot lock out those who can act. */
 static size_t share(const struct caller *c, size_t most)
 {
     return c->privileged ? most : most - most / 4;
 }
 
+/* Gets the answer to the request, or refuses it when too much of something is in use. The handler
+ * may close all callers, this one included. */
 static void ask(struct caller *c, struct admin_response *r)
 {
     struct caller_host *host = c->host;
@@ -394,11 +421,13 @@ static void ask(struct caller *c, struct admin_response *r)
         .privileged = c->privileged,
     };
 
+    /* Before the request is handled: an answer is large before its size is known. */
     if (host->queued > share(c, host->queued_most)) {
         admin_refuse(r, 503, "too many answers wait for their readers: try again");
         return;
     }
     host->handle(host->handle_arg, &req, r);
+    /* Only the answer says whether it is a stream. */
     if (c->state == CALLER_CLOSED || r->stream == NULL ||
         host->streams < share(c, host->streams_most))
         return;
@@ -407,6 +436,7 @@ static void ask(struct caller *c, struct admin_response *r)
     admin_refuse(r, 503, "too many streams are open: end one of them");
 }
 
+/* A caller that was closed inside the handler gets nothing: what the response holds is freed. */
 static void answer(struct caller *c)
 {
     struct admin_response r = {0};
@@ -420,10 +450,11 @@ static void answer(struct caller *c)
     buf_free(&r.body);
 }
 
-/* Bytes of the peer in state READING. */
+/* Takes bytes of the peer in state READING, and answers when the request is complete. Reading stops
+ * meanwhile: what comes then waits in the socket, and bytes behind the request wait in rest. */
 static void take(struct caller *c, const char *data, size_t n)
 {
-    struct admin_response api_error;
+    struct admin_response bad_request;
     struct err err = {0};
     size_t used = 0;
     enum err_kind kind = http_in_feed(c->in, data, n, &used, &err);
@@ -433,9 +464,9 @@ static void take(struct caller *c, const char *data, size_t n)
     uv_read_stop((uv_stream_t *)&c->pipe);
     enter(c, CALLER_ANSWERING);
     if (kind != ERR_OK) {
-        admin_refuse(&api_error, 400, err.text);
+        admin_refuse(&bad_request, 400, err.text);
         c->keep = false;
-        send_answer(c, &api_error);
+        send_answer(c, &bad_request);
         return;
     }
     c->keep = http_in_reusable(c->in);
@@ -445,6 +476,7 @@ static void take(struct caller *c, const char *data, size_t n)
 
 /* ---- Places */
 
+/* Answers 503 to a caller without a place, and closes the connection then. */
 static void refuse(struct caller *c)
 {
     struct admin_response r;
@@ -454,7 +486,8 @@ static void refuse(struct caller *c)
     send_answer(c, &r);
 }
 
-/* Does it owe us its request? What has come and was not read yet may be one. */
+/* Whether the caller has not sent its next request. Bytes that have come and were not read yet may
+ * be one, so the socket is asked, too. */
 static bool is_idle(const struct caller *c)
 {
     struct pollfd p = {.events = POLLIN};
@@ -463,6 +496,7 @@ static bool is_idle(const struct caller *c)
            poll(&p, 1, 0) == 0;
 }
 
+/* The caller that has asked for nothing for longest: enter() keeps these in that order. */
 static struct caller *longest_idle(const struct caller_host *host, bool privileged)
 {
     list_each (pos, tmp, &host->callers) {
@@ -474,7 +508,8 @@ static struct caller *longest_idle(const struct caller_host *host, bool privileg
     return NULL;
 }
 
-/* Is there a place for it, be it that of an idle one? */
+/* Whether there is a place for the caller, perhaps that of an idle one, which is closed. Others
+ * give way before privileged ones, and privileged ones only to their like. */
 static bool make_place(const struct caller *c)
 {
     const struct caller_host *host = c->host;
@@ -492,7 +527,7 @@ static bool make_place(const struct caller *c)
     return true;
 }
 
-/* Privileged ones come before others. */
+/* The waiting caller that gets the next place: the longest waiting one, privileged ones first. */
 static struct caller *first_waiting(const struct caller_host *host)
 {
     struct caller *first = NULL;
@@ -506,7 +541,7 @@ static struct caller *first_waiting(const struct caller_host *host)
     return first;
 }
 
-/* The newest one that is not privileged, if there is any. */
+/* The waiting caller that is refused when too many wait: the newest one, privileged ones last. */
 static struct caller *last_waiting(const struct caller_host *host)
 {
     struct caller *last = NULL;
@@ -520,6 +555,8 @@ static struct caller *last_waiting(const struct caller_host *host)
     return last;
 }
 
+/* Gives places to waiting callers while there are any. If the first one cannot have a place, no
+ * other can: a privileged one may use all of them. */
 static void admit(struct caller_host *host)
 {
     while (host->waiting > 0) {
@@ -540,7 +577,8 @@ static void on_admit(struct loop_task *task)
 
 /* ---- All of them */
 
-/* Who is at the other end, as the kernel knows it. */
+/* Whether the peer is root or the user that informerd was started as, by what the kernel says about
+ * the process that connected. Without an answer the peer has no rights. */
 static bool is_privileged(const struct caller *c)
 {
     struct ucred peer;
@@ -555,6 +593,7 @@ static bool is_privileged(const struct caller *c)
 
 void caller_accept(struct caller_host *host, struct uv_stream_s *server)
 {
+    /* held: the pipe and the timer */
     struct caller *c = MEM_NEW(struct caller, .host = host, .held = 2);
 
     uv_pipe_init(loop_uv(host->loop), &c->pipe, 0);
@@ -565,6 +604,7 @@ void caller_accept(struct caller_host *host, struct uv_stream_s *server)
     bool accepted = uv_accept(server, (uv_stream_t *)&c->pipe) == 0;
     c->privileged = accepted && is_privileged(c);
     enter(c, CALLER_WAITING);
+    /* A caller enters WAITING first, so that its close is like any other. */
     if (accepted)
         admit(host);
     else

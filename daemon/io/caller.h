@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * caller - one client of the control socket: requests, answers, answers that go on; driver. A slow
- * or silent one costs a slot until its deadline, never the loop.
+ * caller - one client of the control socket: its requests, their answers, and answers without an
+ * end; driver. A slow or silent client costs a place until its deadline, never the loop.
  */
 #ifndef IO_CALLER_H
 #define IO_CALLER_H
@@ -17,37 +17,44 @@ struct admin_request;
 struct admin_response;
 struct uv_stream_s;
 
-/* What the callers of one socket share; the first part is the owner's to fill in. It must outlive
- * caller_close_all(). The last quarter of each of the three numbers is for privileged callers. */
+/* What the callers of one socket share. The owner fills in the first part; it must outlive
+ * caller_close_all(). The last quarter of each of the three numbers is for privileged callers, so
+ * that others cannot lock them out. */
 struct caller_host {
     struct loop *loop;
-    uint64_t idle_ms;  /* for a whole request, and for some of the answer to be taken */
+    /* a client must send a whole request within this time, and take some of its answer */
+    uint64_t idle_ms;
     uid_t started_uid; /* this user and root are privileged */
     size_t
-        served_most; /* callers; beyond, one that has asked for nothing makes place, or they wait */
-    size_t queued_most;  /* bytes of answers; beyond, requests are answered with 503 */
-    size_t streams_most; /* answers that go on; beyond, 503 */
-    /* One request; may close all callers. */
+        /* callers with a place. When all places are taken, a caller without a request gives its
+         * place up; if there is none, new callers wait */
+        served_most;
+    size_t queued_most; /* bytes of answers that wait for their readers; beyond, requests get 503 */
+    size_t streams_most; /* open streams (admin/stream.h); beyond, requests for one get 503 */
+    /* Answers one request into *out, whose body and stream are taken over. May close all
+     * callers. */
     void (*handle)(void *arg, const struct admin_request *req, struct admin_response *out);
     void *handle_arg;
 
     struct list
-        callers; /* of those without a request the one that has had none for longest first */
-    size_t served;
-    size_t waiting; /* for a place */
-    size_t queued;  /* bytes of answers under way */
-    size_t streams;
-    struct loop_task admit; /* gives places to those that wait */
+        /* all callers. Those without a request stand in the order in which they began to wait for
+         * one */
+        callers;
+    size_t served;          /* callers with a place */
+    size_t waiting;         /* callers that wait for a place */
+    size_t queued;          /* bytes of answers that are being written */
+    size_t streams;         /* open streams */
+    struct loop_task admit; /* gives places to callers that wait */
 };
 
-/* Empties the second part. */
+/* Initialises the second part: no callers. */
 void caller_host_init(struct caller_host *host);
 
-/* Takes a connection that waits on the socket: only then it is known whose it is. All that follows is
- * its own matter. */
+/* Accepts a connection that waits on the socket: who the peer is can only be asked of an accepted
+ * one. The caller then lives until its end without help of the owner. */
 void caller_accept(struct caller_host *host, struct uv_stream_s *server);
 
-/* Cuts off all. The memory goes in a later turn. */
+/* Closes all callers. Their memory is freed in a later turn. */
 void caller_close_all(struct caller_host *host);
 
 #endif

@@ -15,25 +15,29 @@ struct cluster_identity_driver {
     struct cluster_identity_driver_params params;
     const struct cluster_identity_driver_events *events;
     void *arg;
-    struct request *request; /* NULL = it waits for the timer, or is done */
-    struct deadline *timer;
+    struct request *request; /* the question under way; NULL = waits for the timer, or is done */
+    struct deadline *timer;  /* the start jitter, then the backoff */
     struct backoff backoff;
     struct rng rng;
-    char told[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
+    char told[sizeof(((struct err *)0)->text)]; /* the failure that was logged last; "" = none */
 };
 
-/* One line per transition: the same trouble again is for debugging only. */
+/* A failure is logged once: the same one again is for debugging only, and so is each one if nothing
+ * waits for the answer. */
 static void tell_trouble(struct cluster_identity_driver *d, const struct err *err,
                          uint64_t retry_ms)
 {
     bool quiet = !d->params.is_awaited || strcmp(d->told, err->text) == 0;
 
     snprintf(d->told, sizeof(d->told), "%s", err->text);
-    log_emit(quiet ? LOG_LVL_DEBUG : LOG_LVL_WARN, "the cluster has not said yet which one it is",
+    log_emit(quiet ? LOG_LVL_DEBUG : LOG_LVL_WARN,
+             "cluster identity unknown: the server has not answered yet",
              LOG_FIELDS(KV_STR("cluster", api_client_name(d->params.client)), KV_ERR(err),
                         KV_MS("retry_in", retry_ms)));
 }
 
+/* There was no answer: asks again after the backoff. The timer runs before the owner is called, as
+ * the owner may dispose the driver. */
 static void fail(struct cluster_identity_driver *d, const struct err *err)
 {
     uint64_t ms = backoff_step(&d->backoff, &d->params.retry, &d->rng);
@@ -50,6 +54,7 @@ static void on_end(void *arg, const struct err *err)
     struct err why = err != NULL ? *err : (struct err){0};
 
     request_dispose(&d->request);
+    /* ERR_FOREIGN is an answer, too: the judge knows by now what comes of it. */
     if (why.kind == ERR_OK || why.kind == ERR_FOREIGN)
         d->events->on_answered(d->arg);
     else
@@ -86,13 +91,13 @@ const char *cluster_identity_driver_trouble(const struct cluster_identity_driver
     return d->told[0] != '\0' ? d->told : NULL;
 }
 
-void cluster_identity_driver_dispose(struct cluster_identity_driver **ip)
+void cluster_identity_driver_dispose(struct cluster_identity_driver **dp)
 {
-    struct cluster_identity_driver *d = *ip;
+    struct cluster_identity_driver *d = *dp;
 
     if (d == NULL)
         return;
-    *ip = NULL;
+    *dp = NULL;
     request_dispose(&d->request);
     deadline_dispose(&d->timer);
     free(d);

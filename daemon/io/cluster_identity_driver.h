@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_identity_driver - asks the servers of a cluster which cluster it is (api_client_identify()), until one has
- * answered; driver.
+ * cluster_identity_driver - asks the servers of a cluster which cluster they serve
+ * (api_client_identify()), until one has answered (docs/design.md "Cluster identity"); driver.
  */
 #ifndef IO_CLUSTER_IDENTITY_DRIVER_H
 #define IO_CLUSTER_IDENTITY_DRIVER_H
@@ -15,36 +15,39 @@ struct api_client;
 struct cluster_identity_driver;
 struct loop;
 
-/* Borrowed; loop and cluster must outlive the object. */
+/* Copied; loop and client must outlive the driver. */
 struct cluster_identity_driver_params {
     struct loop *loop;
     struct api_client *client; /* with its credentials */
     struct backoff_params retry;
-    uint64_t start_jitter_ms; /* before the first question: at random up to this */
-    uint64_t seed;
-    bool is_awaited; /* people are told what keeps it from being known: something waits for it */
+    uint64_t start_jitter_ms; /* the first question comes after a random time up to this */
+    uint64_t seed;            /* of that time and the jitter of retry */
+    bool is_awaited;          /* watches wait for the answer: failures are warnings in the log */
 };
 
-/* They run on the stack of a callback of the loop; either may dispose the object. */
+/* The callbacks run on the stack of a callback of the loop, never inside a call of the user; each
+ * may dispose the driver. */
 struct cluster_identity_driver_events {
-    /* Once, and nothing comes after it: the judge of the cluster was called. */
+    /* A server has answered, and judge() of the API client has decided about the answer, whatever
+     * it decided. Comes once, as the last callback. */
     void (*on_answered)(void *arg);
-    /* The server said 401: is there a newer credential? It is asked again.
-     * docs/kubernetes-protocol.md "Bearer tokens". */
+    /* The server said 401: the owner may have a newer credential
+     * (docs/kubernetes-protocol.md "Bearer tokens"). The driver asks again after the backoff. */
     void (*on_unauthorized)(void *arg);
 };
 
-/* Asks after the jitter, again and again with the pauses of retry while the network or the
- * server fails. Never NULL. events must outlive it. */
+/* Asks after the jitter, and again with the pauses of retry while the network or the server fails.
+ * events must outlive the driver. Never NULL; release with cluster_identity_driver_dispose(). */
 struct cluster_identity_driver *
 cluster_identity_driver_create(const struct cluster_identity_driver_params *params,
                                const struct cluster_identity_driver_events *events, void *arg);
 
-/* What kept the last try from an answer, for people; NULL = none has failed yet. Valid until the loop
+/* Why the last try failed, as a text for people; NULL = no try has failed yet. Valid until the loop
  * goes on. */
 const char *cluster_identity_driver_trouble(const struct cluster_identity_driver *d);
 
-/* The end for the user: *i is NULL, no event comes any more. Before the cluster's. NULL is fine. */
+/* The end for the user: *d is NULL, no callback comes any more. Must come before the API client is
+ * disposed. NULL is fine. */
 void cluster_identity_driver_dispose(struct cluster_identity_driver **d);
 
 #endif

@@ -19,35 +19,40 @@
 #include "proto/json_in.h"
 #include "proto/url.h"
 
+/* Only metadata.uid counts; a server that cannot send metadata alone sends the whole object
+ * (docs/kubernetes-protocol.md "PartialObjectMetadata"). */
 #define ACCEPT "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-/* From the first try to connect to the end of the answer: others wait for their turn. */
+/* From the first try to connect to the end of the answer. The limit is short because one GET is
+ * made at a time, and each DELETED waits for CONFIRM_PATIENCE_MS (30 s) at most. */
 #define ANSWER_MS 10000
 
-/* No object that an API server sends is larger. */
+/* Bounds the answer. No object that an API server stores comes near this size. */
 #define BODY_BYTES ((uint64_t)64 * 1024 * 1024)
 
+/* Depths of the members of the object, and of metadata; and how long a token may be before only its
+ * beginning is kept. */
 enum { MEMBER_DEPTH = 1, UID_DEPTH = 2, TOKEN_BYTES = 64 * 1024 };
 
-/* Where the tokens of the answer are: at which member, as far as that matters. */
+/* Under which member of the answer the tokens are now, as far as that matters. */
 enum place { PLACE_ELSEWHERE, PLACE_METADATA, PLACE_UID };
 
 struct confirm_driver {
     struct confirm_driver_params params;
     const struct confirm_driver_events *events;
     void *arg;
-    struct loop_task kick;
-    struct deadline *wake;
-    struct request *request; /* NULL = no GET is under way */
-    struct deadline *slow;   /* it takes too long */
-    struct buf uid;          /* of the object asked for */
-    struct api_error api_error;
-    struct json_in *json;
-    uint64_t fed;
+    struct loop_task kick;      /* confirm_driver_kick() */
+    struct deadline *wake;      /* confirm_due_ms() */
+    struct request *request;    /* NULL = no GET is under way */
+    struct deadline *slow;      /* ANSWER_MS of the GET */
+    struct buf uid;             /* of the object that the GET asks for */
+    struct api_error api_error; /* status and error body of the answer */
+    struct json_in *json;       /* reads an answer with status 200 */
+    uint64_t fed;               /* bytes that json got */
     enum place place;
-    struct buf found; /* metadata.uid of the answer; empty = none so far */
-    struct err err;   /* the answer cannot be read; kind OK = it can */
-    char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
+    struct buf found; /* metadata.uid of the answer; empty = not seen so far */
+    struct err err;   /* why the answer cannot be read; kind OK = no error so far */
+    char logged[sizeof(((struct err *)0)->text)]; /* the last failure; "" = none */
 };
 
 static struct confirm *confirm(const struct confirm_driver *c)
@@ -60,6 +65,7 @@ static uint64_t now_ms(const struct confirm_driver *c)
     return loop_now_ms(c->params.loop);
 }
 
+/* Appends the path of the object. */
 static void put_target(struct buf *out, const struct confirm_driver *c, const struct object *o)
 {
     struct str ns = object_namespace(o);
@@ -71,7 +77,7 @@ static void put_target(struct buf *out, const struct confirm_driver *c, const st
     free(space);
 }
 
-/* One line per transition: the same trouble again is for debugging only. */
+/* A failure is logged once: the same one again is for debugging only. */
 static void tell_trouble(struct confirm_driver *c, const struct err *err)
 {
     bool same = strcmp(c->logged, err->text) == 0;
@@ -94,13 +100,16 @@ static void end_request(struct confirm_driver *c)
     deadline_stop(c->slow);
 }
 
-/* What an error answer says; GONE is none. */
+/* The meaning of an answer with an error status: 404 says that the object is gone, and is no
+ * error. */
 static enum confirm_answer read_refusal(struct confirm_driver *c, struct err *err)
 {
     api_error_read(&c->api_error, err);
     return err->kind == ERR_NOT_FOUND ? CONFIRM_GONE : CONFIRM_NO_ANSWER;
 }
 
+/* The meaning of an answer with status 200: an object with another uid is another incarnation of
+ * the key, so the one that was asked for is gone. An answer that cannot be read proves neither. */
 static enum confirm_answer read_object(struct confirm_driver *c, struct err *err)
 {
     *err = c->err;
@@ -113,7 +122,9 @@ static enum confirm_answer read_object(struct confirm_driver *c, struct err *err
     return str_eq(buf_str(&c->found), buf_str(&c->uid)) ? CONFIRM_SAME : CONFIRM_GONE;
 }
 
-/* The GET is over; err NULL = with a complete answer. */
+/* The GET is over; err NULL = the answer is complete, or needs no further bytes. confirm_answer()
+ * sends the DELETED out, or keeps it for another try; confirm_driver_kick() looks for the next
+ * one. */
 static void finish(struct confirm_driver *c, const struct err *err)
 {
     enum confirm_answer answer = CONFIRM_NO_ANSWER;
@@ -140,6 +151,7 @@ static void finish(struct confirm_driver *c, const struct err *err)
         c->events->on_progress(c->arg);
 }
 
+/* Looks for the string metadata.uid. */
 static bool on_token(void *arg, const struct json_token *t)
 {
     struct confirm_driver *c = arg;
@@ -155,7 +167,8 @@ static bool on_token(void *arg, const struct json_token *t)
     return true;
 }
 
-/* Only the uid is looked for. */
+/* A part of the answer is nested too deeply, or a number is too long. Neither matters for the
+ * uid. */
 static void on_excess(void *arg, const char *why)
 {
     (void)arg;
@@ -216,6 +229,7 @@ static void ask(struct confirm_driver *c, const struct object *o)
     c->place = PLACE_ELSEWHERE;
     c->err = (struct err){0};
     confirm_started(confirm(c), now_ms(c));
+    /* follows: a DELETED must not be confirmed by a server of another cluster. */
     c->request = api_client_request(
         c->params.client,
         &(struct request_params){.target = buf_cstr(&target), .accept = ACCEPT, .follows = true},
@@ -235,6 +249,8 @@ static void wake_when_due(struct confirm_driver *c)
         deadline_start(c->wake, due_ms > ms ? due_ms - ms : 0);
 }
 
+/* Sends out each DELETED that has waited for too long, and asks for the next object if no GET is
+ * under way. */
 static void act(struct confirm_driver *c)
 {
     size_t held = confirm_count(confirm(c));
@@ -284,6 +300,8 @@ void confirm_driver_dispose(struct confirm_driver **cp)
     if (c == NULL)
         return;
     *cp = NULL;
+    /* cache/confirm lives on with its watch, and lets no other GET start before this one is
+     * answered. */
     if (c->request != NULL)
         confirm_answer(confirm(c), CONFIRM_NO_ANSWER, now_ms(c));
     end_request(c);

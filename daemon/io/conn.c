@@ -15,6 +15,7 @@
 #include "io/tcp.h"
 #include "proto/tls.h"
 
+/* The events of a connection without an owner. */
 static const struct conn_events nobody;
 
 struct conn {
@@ -22,8 +23,8 @@ struct conn {
     enum conn_state state;
     const struct conn_events *events;
     void *arg;
-    unsigned held; /* what libuv still knows: timer, tcp, lookup */
-    bool told;     /* on_closed ran */
+    unsigned held; /* how many of timer, tcp and lookup libuv still knows */
+    bool told;     /* on_closed was called */
 
     char *host;
     char *name; /* HOST:PORT */
@@ -41,19 +42,20 @@ struct conn {
 
     struct addrs addrs;
     uint64_t connect_due_ms; /* end of CONNECTING for all addresses */
-    struct err failure;      /* so far while CONNECTING; what to tell when CLOSED */
+    struct err failure;      /* CONNECTING: the best reason so far; CLOSED: for on_closed */
 
     uv_timer_t timer; /* deadline of the state; open until dispose */
-    uv_tcp_t tcp;     /* one per address tried */
+    uv_tcp_t tcp;     /* initialised anew for each address that is tried */
     bool tcp_open;    /* between uv_tcp_init() and uv_close() */
     uv_connect_t connecting;
-    uv_getaddrinfo_t existence;
+    uv_getaddrinfo_t lookup;
     size_t burst;             /* bytes read in a row without finding the socket empty */
-    struct loop_task read_on; /* after a burst */
-    struct loop_task shake;   /* a handshake step */
+    struct loop_task read_on; /* reading goes on after a burst */
+    struct loop_task shake;   /* the next handshake step */
     struct loop_task tell_end;
 };
 
+/* libuv has let go of one handle or request of the connection; the last one frees the memory. */
 static void let_go(struct conn *c)
 {
     ensure(c->held > 0);
@@ -68,6 +70,7 @@ static void let_go(struct conn *c)
 
 static void on_timer(uv_timer_t *timer);
 
+/* CONNECTING has a timer per address (try_next()), OPEN has none: see conn.h. */
 static void enter(struct conn *c, enum conn_state state)
 {
     static const char *const names[] = {"resolving", "connecting", "handshaking", "open", "closed"};
@@ -86,12 +89,14 @@ static void on_tell_end(struct loop_task *task)
     struct conn *c = container_of(task, struct conn, tell_end);
 
     if (c->told || c->events->on_closed == NULL)
-        return; /* the next owner hears it */
+        return; /* conn_set_events() tells the next owner */
     c->told = true;
     c->events->on_closed(c->arg, &c->failure);
 }
 
-/* The one way out: every state fails through here. on_closed follows in the next turn. */
+/* Every failure, in whatever state, and every end by the peer goes through here. on_closed follows
+ * in the next turn, because callers of conn_write() and conn_create() must not be called back. The
+ * socket stays open until conn_dispose(). */
 static void end(struct conn *c, enum err_kind kind, int code, const char *why)
 {
     static const char *const doing[] = {"name lookup: ", "connect: ", "TLS handshake: ", "", ""};
@@ -119,6 +124,7 @@ static void send_bytes(struct conn *c, const char *data, size_t n)
         end(c, ERR_IO, e, uv_strerror(e));
 }
 
+/* The TLS engine has no socket: each call of it may leave bytes to send. */
 static void flush_tls(struct conn *c)
 {
     struct str out = tls_out(c->tls);
@@ -129,6 +135,7 @@ static void flush_tls(struct conn *c)
     tls_sent(c->tls, out.n);
 }
 
+/* TLS 1.2 has a session after the handshake, TLS 1.3 finds one while it reads. */
 static void hand_out_session(struct conn *c)
 {
     struct tls_session *session = tls_take_session(c->tls);
@@ -153,7 +160,9 @@ static void end_tls(struct conn *c, enum tls_result result, const struct err *er
         end(c, err->kind, err->code, err->text);
 }
 
-/* Delivers what was fed. The receive buffer is free for it: the engine has copied the bytes. */
+/* Decrypts and delivers the bytes that tls_feed() got. The plain text goes into the receive buffer
+ * that the ciphertext came in: the engine has copied the ciphertext. on_data may change the
+ * state. */
 static void decrypt(struct conn *c)
 {
     char *plain = loop_recv_buffer(c->loop);
@@ -164,7 +173,7 @@ static void decrypt(struct conn *c)
         size_t n = 0;
 
         result = tls_read(c->tls, plain, LOOP_RECV_BYTES, &n, &err);
-        flush_tls(c); /* an alert, a key update */
+        flush_tls(c); /* tls_read() may answer with an alert or a key update */
         hand_out_session(c);
         if (result == TLS_OK && c->state == CONN_OPEN)
             deliver(c, plain, n);
@@ -181,6 +190,7 @@ static void on_alloc(uv_handle_t *tcp, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(loop_recv_buffer(c->loop), LOOP_RECV_BYTES);
 }
 
+/* UV_ETIMEDOUT on an open connection comes from keepalive or TCP_USER_TIMEOUT (io/tcp.h). */
 static void end_of_stream(struct conn *c, int status)
 {
     if (status == UV_EOF)
@@ -199,12 +209,16 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *buf)
         end_of_stream(c, (int)n);
         return;
     }
+    /* A read that did not fill the buffer has emptied the socket: libuv turns to others by
+     * itself. */
     c->burst = (size_t)n < buf->len ? 0 : c->burst + (size_t)n;
     if (n == 0)
         return;
     if (c->tls != NULL)
         tls_feed(c->tls, buf->base, (size_t)n);
     if (c->state == CONN_HANDSHAKING) {
+        /* A handshake step costs milliseconds, so it waits for its turn (loop_defer_slow()).
+         * Nothing more is read before: the engine's input must stay bounded (proto/tls.h). */
         uv_read_stop(tcp);
         loop_defer_slow(c->loop, &c->shake);
     } else if (c->tls != NULL) {
@@ -214,6 +228,7 @@ static void on_read(uv_stream_t *tcp, ssize_t n, const uv_buf_t *buf)
     }
     if (c->burst < CONN_BURST_BYTES || c->state != CONN_OPEN)
         return;
+    /* libuv would go on reading from a full socket: other connections come first. */
     c->burst = 0;
     uv_read_stop(tcp);
     loop_defer(c->loop, &c->read_on);
@@ -232,7 +247,8 @@ static void on_read_on(struct loop_task *task)
     start_reading(container_of(task, struct conn, read_on));
 }
 
-/* The handshake is done, or there is none. */
+/* The handshake is done, or the connection is plain TCP. on_open comes before any data, and may end
+ * or dispose the connection. */
 static void opened(struct conn *c)
 {
     enter(c, CONN_OPEN);
@@ -241,7 +257,7 @@ static void opened(struct conn *c)
     if (c->events->on_open != NULL)
         c->events->on_open(c->arg);
     if (c->state == CONN_OPEN && c->tls != NULL)
-        decrypt(c); /* came with the end of the handshake */
+        decrypt(c); /* bytes that came together with the end of the handshake */
     if (c->state == CONN_OPEN)
         start_reading(c);
 }
@@ -253,7 +269,7 @@ static void on_shake(struct loop_task *task)
     enum tls_result result = tls_handshake(c->tls, &err);
 
     flush_tls(c);
-    if (c->state != CONN_HANDSHAKING)
+    if (c->state != CONN_HANDSHAKING) /* sending failed */
         return;
     if (result == TLS_OK)
         opened(c);
@@ -265,6 +281,7 @@ static void on_shake(struct loop_task *task)
 
 static void try_next(struct conn *c);
 
+/* c->tcp can be used for the next address only when libuv has closed it. */
 static void on_tcp_closed(uv_handle_t *tcp)
 {
     struct conn *c = container_of((uv_tcp_t *)tcp, struct conn, tcp);
@@ -280,8 +297,8 @@ static void close_tcp(struct conn *c)
     uv_close((uv_handle_t *)&c->tcp, on_tcp_closed);
 }
 
-/* One address is done with; the next one's turn comes when the socket is closed. A refusal tells
- * more than any other failure: somebody is there. */
+/* Connecting to one address failed; on_tcp_closed() tries the next address. If all fail, a refused
+ * connection is reported rather than any other failure: it shows that a host is there. */
 static void attempt_failed(struct conn *c, enum err_kind kind, int code, const char *why)
 {
     uv_timer_stop(&c->timer);
@@ -295,12 +312,13 @@ static void on_connected(uv_connect_t *req, int status)
     struct conn *c = container_of(req, struct conn, connecting);
 
     if (status == UV_ECANCELED || c->state != CONN_CONNECTING)
-        return;
+        return; /* close_tcp() ended the attempt, and its caller knows why */
     if (status != 0) {
         attempt_failed(c, status == UV_ECONNREFUSED ? ERR_REFUSED : ERR_IO, status,
                        uv_strerror(status));
         return;
     }
+    /* A connection without these options works; only its death is found later. */
     int e = tcp_tune(&c->tcp);
 
     if (e != 0)
@@ -310,10 +328,13 @@ static void on_connected(uv_connect_t *req, int status)
         opened(c);
         return;
     }
+    /* The first step makes the ClientHello, without any bytes from the server. */
     enter(c, CONN_HANDSHAKING);
     loop_defer_slow(c->loop, &c->shake);
 }
 
+/* Connects to the next address. The time that is left is shared evenly among the addresses that are
+ * left, so that one that never answers cannot use up the time of the others. */
 static void try_next(struct conn *c)
 {
     const struct sockaddr *to = addrs_next(&c->addrs);
@@ -321,7 +342,7 @@ static void try_next(struct conn *c)
     uint64_t left_ms = c->connect_due_ms > now_ms ? c->connect_due_ms - now_ms : 1;
 
     if (to == NULL) {
-        struct err last = c->failure;
+        struct err last = c->failure; /* end() writes to c->failure */
 
         end(c, last.kind, last.code, last.text);
         return;
@@ -347,9 +368,11 @@ static void start_connecting(struct conn *c)
     try_next(c);
 }
 
+/* A lookup cannot be stopped once a thread works on it, so it may end after the deadline, or after
+ * conn_dispose(): then the state is another one, and the answer is only freed. */
 static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *found)
 {
-    struct conn *c = container_of(req, struct conn, existence);
+    struct conn *c = container_of(req, struct conn, lookup);
 
     if (c->state == CONN_RESOLVING && status != 0) {
         end(c, ERR_IO, status, uv_strerror(status));
@@ -364,7 +387,7 @@ static void on_resolved(uv_getaddrinfo_t *req, int status, struct addrinfo *foun
 static void start_lookup(struct conn *c)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    int e = uv_getaddrinfo(loop_uv(c->loop), &c->existence, on_resolved, c->host, NULL, &hints);
+    int e = uv_getaddrinfo(loop_uv(c->loop), &c->lookup, on_resolved, c->host, NULL, &hints);
 
     if (e == 0)
         c->held++;
@@ -372,6 +395,7 @@ static void start_lookup(struct conn *c)
         end(c, ERR_IO, e, uv_strerror(e));
 }
 
+/* The deadline of the state is over. One silent address is not the end while CONNECTING. */
 static void on_timer(uv_timer_t *timer)
 {
     struct conn *c = container_of(timer, struct conn, timer);
@@ -388,6 +412,7 @@ static void on_timer(uv_timer_t *timer)
 
 static struct conn *allocate(struct loop *loop, const struct conn_params *p)
 {
+    /* Only IPv6 literals have colons. */
     bool v6 = strchr(p->host, ':') != NULL;
 
     return MEM_NEW(struct conn, .loop = loop, .events = &nobody, .port = p->port,
@@ -430,6 +455,7 @@ void conn_set_events(struct conn *c, const struct conn_events *events, void *arg
 {
     c->events = events != NULL ? events : &nobody;
     c->arg = arg;
+    /* The connection ended while it had no owner. */
     if (c->state == CONN_CLOSED && !c->told)
         loop_defer(c->loop, &c->tell_end);
 }
@@ -501,9 +527,9 @@ void conn_dispose(struct conn **cp)
     *cp = NULL;
     c->events = &nobody;
     c->on_session = NULL;
-    if (c->state == CONN_RESOLVING)
-        uv_cancel((uv_req_t *)&c->existence);
-    if (c->state == CONN_OPEN && c->tls != NULL) {
+    if (c->state == CONN_RESOLVING) /* works only for a lookup that no thread has begun */
+        uv_cancel((uv_req_t *)&c->lookup);
+    if (c->state == CONN_OPEN && c->tls != NULL) { /* close_notify */
         tls_close(c->tls);
         flush_tls(c);
     }

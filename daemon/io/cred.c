@@ -17,40 +17,43 @@
 #include "io/loop.h"
 #include "proto/tls.h"
 
+/* The CAs of a whole system have about 200 KB; a larger file is no credential. */
 #define MAX_FILE_BYTES ((size_t)1024 * 1024)
 
-/* A token read so long ago is read again: kubelets renew tokens at 80 % of 10 min
+/* A token that was read so long ago is read again. client-go does the same after 50 s: tokens live
+ * for 10 minutes, and kubelets renew them at 80 % of that
  * (docs/kubernetes-protocol.md "Bearer tokens"). */
 #define TOKEN_AGE_MS 50000
 
 enum cred_state {
-    CRED_LOADING, /* everything, for the first time or again after a failure */
-    CRED_READY,
-    CRED_REFRESHING, /* the token alone; the old one stays in use */
-    CRED_BACKOFF,
+    CRED_LOADING,    /* reads all items, for the first time or again after a failure */
+    CRED_READY,      /* the API client has its credentials */
+    CRED_REFRESHING, /* reads the token alone; the old one stays in use meanwhile */
+    CRED_BACKOFF,    /* waits before it loads again */
 };
 
-/* What the token that the cluster has came from. */
+/* Where the token came from that the API client uses now. */
 enum cred_token { TOKEN_NONE, TOKEN_DATA, TOKEN_FILE };
 
 struct cred {
     struct cred_params params;
-    cred_ready_cb *ready;
+    cred_ready_cb *ready; /* NULL once it was called */
     void *arg;
     enum cred_state state;
     enum cred_token token;
-    struct buf text[CRED_ITEMS];
-    unsigned waiting;     /* answers of the helper that are still to come */
-    struct err err;       /* the first failure of this round */
-    struct err token_err; /* the same for the token, for which another may stand in */
+    struct buf text[CRED_ITEMS]; /* secrets: filled while a round reads, wiped at its end */
+    unsigned waiting;            /* answers of the helper that are still to come in this round */
+    struct err err;              /* the first failure of this round, the token's left out */
+    struct err token_err;        /* the token's failure: another token may stand in for it */
     struct tls_keys authorities;
     struct backoff backoff;
     struct rng rng;
-    struct deadline *timer; /* of BACKOFF, and in READY until the file of the token is read again */
+    struct deadline *timer; /* BACKOFF: until the next try; READY: until the token is read again */
 };
 
 static const char *const item_names[] = {"CA", "client certificate", "client key", "token"};
 
+/* The whole capacity: earlier secrets may lie behind the length. */
 static void wipe(struct buf *b)
 {
     mem_wipe(b->data, b->cap);
@@ -67,6 +70,8 @@ static void fail(struct cred *c, enum cred_item item, const char *why)
             c->params.items[item].path != NULL ? c->params.items[item].path : "", why);
 }
 
+/* The file counts before the data. The helper opens it, because only the helper may have the rights
+ * to (docs/design.md "Two processes"); cred_opened() gets the answer. */
 static void ask(struct cred *c, enum cred_item item)
 {
     const struct cred_source *src = &c->params.items[item];
@@ -92,7 +97,7 @@ static void load(struct cred *c)
         complete(c);
 }
 
-/* With plain http no token is sent. */
+/* With plain http no token is sent (docs/kubernetes-protocol.md "Kubeconfig fields"). */
 static bool has_token_file(const struct cred *c)
 {
     return c->params.tls && c->params.items[CRED_TOKEN].path != NULL;
@@ -100,6 +105,7 @@ static bool has_token_file(const struct cred *c)
 
 void cred_renew(struct cred *c)
 {
+    /* In all other states the token is read soon anyway. */
     if (c->state != CRED_READY || !has_token_file(c))
         return;
     deadline_stop(c->timer);
@@ -131,6 +137,8 @@ struct cred *cred_create(const struct cred_params *params, cred_ready_cb *ready,
     return c;
 }
 
+/* Reads the rest of fd. Returns NULL, or why it could not, for the error. The reads may
+ * block the loop for a moment: credentials are small files. */
 static const char *read_all(int fd, struct buf *out)
 {
     for (;;) {
@@ -148,6 +156,8 @@ static const char *read_all(int fd, struct buf *out)
     }
 }
 
+/* Gives the API client a TLS context. The keys of the CA are kept to tell clusters apart
+ * (docs/design.md "Cluster identity"). */
 static enum err_kind use_tls(struct cred *c)
 {
     struct tls_ctx *ctx;
@@ -165,8 +175,9 @@ static enum err_kind use_tls(struct cred *c)
     return ERR_OK;
 }
 
-/* White space around a token is no part of it; anything else that cannot stand in a header is
- * wrong. */
+/* Gives the API client the token in c->text. White space around the token is cut off, as client-go
+ * does; any other byte that a header must not have is an error, as it could add a header of its
+ * own. */
 static enum err_kind set_token(struct cred *c, enum cred_token from)
 {
     struct buf *b = &c->text[CRED_TOKEN];
@@ -189,7 +200,8 @@ static enum err_kind set_token(struct cred *c, enum cred_token from)
     return ERR_OK;
 }
 
-/* The first one, of its file or else of the kubeconfig itself. */
+/* The first token: that of the file, or, as long as the file cannot be read, that of the kubeconfig
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). */
 static enum err_kind use_token(struct cred *c)
 {
     const struct cred_source *src = &c->params.items[CRED_TOKEN];
@@ -198,7 +210,7 @@ static enum err_kind use_token(struct cred *c)
         return ERR_OK;
     enum cred_token from = src->path != NULL ? TOKEN_FILE : TOKEN_DATA;
     if (set_token(c, from) != ERR_OK && from == TOKEN_FILE && src->data != NULL) {
-        log_warn("token file cannot be used: the token beside it serves until it can",
+        log_warn("token file cannot be used: the token from the kubeconfig is used for now",
                  KV_STR("cluster", api_client_name(c->params.client)), KV_ERR(&c->token_err));
         wipe(&c->text[CRED_TOKEN]);
         buf_puts(&c->text[CRED_TOKEN], src->data);
@@ -209,7 +221,8 @@ static enum err_kind use_token(struct cred *c)
     return c->err.kind;
 }
 
-/* A file that has never been readable is tried as often as anything else that fails. */
+/* A good token is read again when it may be old. While the kubeconfig's token serves because the
+ * file has never been readable, the file is tried again with the backoff of any other failure. */
 static void schedule_refresh(struct cred *c)
 {
     bool stands_in = c->token == TOKEN_DATA;
@@ -222,6 +235,7 @@ static void schedule_refresh(struct cred *c)
                                            : TOKEN_AGE_MS);
 }
 
+/* Some item could not be read or used: all items are read again after a pause. */
 static void retry(struct cred *c)
 {
     uint64_t ms = backoff_step(&c->backoff, &c->params.retry, &c->rng);
@@ -232,6 +246,8 @@ static void retry(struct cred *c)
     deadline_start(c->timer, ms);
 }
 
+/* The token's file was read again, or not. The warning for a file that was never readable is out
+ * already (use_token()), so repeated failures are for debugging only. */
 static void refreshed(struct cred *c)
 {
     enum cred_token was = c->token;
@@ -247,12 +263,12 @@ static void refreshed(struct cred *c)
     schedule_refresh(c);
 }
 
-/* All answers are there. */
+/* All answers of the helper are there: the round of reading is over. */
 static void complete(struct cred *c)
 {
     enum cred_state was = c->state;
 
-    if (c->token_err.kind != ERR_OK) /* unreadable: nothing to look at */
+    if (c->token_err.kind != ERR_OK) /* the file could not be read: use no part of it */
         wipe(&c->text[CRED_TOKEN]);
     if (was == CRED_REFRESHING) {
         refreshed(c);
@@ -265,6 +281,7 @@ static void complete(struct cred *c)
             c->ready(c->arg);
         c->ready = NULL;
     }
+    /* The TLS context and the API client have copies: no secret stays here longer than needed. */
     for (int i = 0; i < CRED_ITEMS; i++)
         wipe(&c->text[i]);
 }

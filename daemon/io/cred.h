@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cred - the credentials of one cluster: asks the helper for the files, gives TLS context and token
- * to the cluster, reads the token again as it gets old
+ * cred - the credentials of one cluster: has the helper open the files, gives TLS context and token
+ * to the API client, and reads the token again when it may be old
  * (docs/kubernetes-protocol.md "Bearer tokens"); driver.
  */
 #ifndef IO_CRED_H
@@ -20,13 +20,13 @@ struct loop;
 
 enum cred_item { CRED_CA, CRED_CERT, CRED_KEY, CRED_TOKEN, CRED_ITEMS };
 
-/* Where one of them comes from: data, or a file; neither = there is none. A token may have both: the
- * data serves until the file can be read for the first time
- * (docs/kubernetes-protocol.md "Kubeconfig fields"). */
+/* Where one item comes from: from data of the kubeconfig, or from a file; neither = the item is not
+ * configured. A token may have both: then the data serves until the file can be read for the first
+ * time (docs/kubernetes-protocol.md "Kubeconfig fields"). */
 struct cred_source {
     const char *data; /* PEM or token; NULL = from a file */
-    const char *path; /* for messages; NULL = no file */
-    uint32_t file;    /* its number with the helper */
+    const char *path; /* for messages only, as the helper opens it; NULL = no file */
+    uint32_t file;    /* the number of that file in helper_params */
 };
 
 /* Borrowed; must outlive the object. */
@@ -36,27 +36,30 @@ struct cred_params {
     struct api_client *client;
     bool tls; /* false: plain http, no credentials are sent */
     struct cred_source items[CRED_ITEMS];
-    struct backoff_params retry;
-    uint64_t seed;
-    uint64_t tag; /* items are asked for with tags tag .. tag + CRED_ITEMS - 1 */
+    struct backoff_params retry; /* while the credentials cannot be read or used */
+    uint64_t seed;               /* of the jitter of retry */
+    uint64_t tag;                /* files are opened with the tags tag + enum cred_item */
 };
 
-/* The cluster has its credentials for the first time: sources may start. Runs once, from the
- * loop. */
+/* The API client has its credentials for the first time: requests may start. Runs at most once,
+ * from the loop, never inside a call of the user. */
 typedef void cred_ready_cb(void *arg);
 
-/* Starts reading in the next turn. What cannot be read or used is logged and tried again. Never
- * NULL. */
+/* Starts to read in the next turn. Credentials that cannot be read or used are logged, and
+ * everything is read again after the pauses of retry. ready may be NULL. Never NULL; release with
+ * cred_dispose(). */
 struct cred *cred_create(const struct cred_params *params, cred_ready_cb *ready, void *arg);
 
-/* The helper's answer for a tag of this object; takes fd. */
+/* The helper's answer for a tag of this object: fd is an open file, which this closes, or -1 and
+ * error is an errno. */
 void cred_opened(struct cred *c, uint64_t tag, int fd, int error);
 
-/* Whom the servers are trusted by, once the cluster has its credentials; none before, and with plain
- * http. */
+/* The keys of the certificate authorities that servers are checked against, once the credentials
+ * are there; none before, and with plain http. Valid until cred_dispose(). */
 const struct tls_keys *cred_authorities(const struct cred *c);
 
-/* The server refused the token: reads its file again now, if it has one and is not doing so. */
+/* The server refused the token (401): reads the token's file again now. Nothing happens if the
+ * token has no file, or if credentials are just being read or waited for. */
 void cred_renew(struct cred *c);
 
 /* The end for the user: *c is NULL, secrets are wiped. NULL is fine. */

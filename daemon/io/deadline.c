@@ -10,7 +10,7 @@
 #include "io/loop.h"
 
 struct deadline {
-    uv_timer_t timer; /* active iff cb is to come */
+    uv_timer_t timer; /* active if and only if cb is still to come */
     deadline_cb *cb;
     void *arg;
 };
@@ -52,6 +52,7 @@ uint64_t deadline_left_ms(const struct deadline *d)
     return deadline_pending(d) ? uv_timer_get_due_in(&d->timer) : UINT64_MAX;
 }
 
+/* libuv knows the handle until here, so the memory cannot go earlier. */
 static void on_timer_closed(uv_handle_t *timer)
 {
     free(container_of(timer, struct deadline, timer));

@@ -12,13 +12,15 @@
 #include "kube/discovery.h"
 #include "proto/http_in.h"
 
-/* From the head of an answer to its end, however slowly it drips. */
+/* From the head of an answer to its end, so that a server that drips cannot hold a round up for
+ * ever. */
 enum { HARD_DEADLINE_MS = 60000 };
 
+/* The answer to GET /version has some hundred bytes. */
 #define VERSION_BODY_BYTES ((size_t)64 * 1024)
 
 enum discovery_driver_state {
-    DISCOVERY_DRIVER_IDLE,    /* nobody waits for a round */
+    DISCOVERY_DRIVER_IDLE,    /* no name waits for a round */
     DISCOVERY_DRIVER_WAITING, /* the next round begins when the timer fires */
     DISCOVERY_DRIVER_ASKING,  /* a round is under way */
 };
@@ -26,17 +28,18 @@ enum discovery_driver_state {
 enum version_state { VERSION_UNKNOWN, VERSION_ASKING, VERSION_KNOWN };
 
 enum want_state {
-    WANT_FRESH,   /* to be looked up in what is known */
+    WANT_FRESH,   /* new: to be looked up in the result of the last round */
     WANT_WAITING, /* for the next round */
-    WANT_ASKING,  /* part of the round */
-    WANT_DUE,     /* the round is over: who is to be told */
+    WANT_ASKING,  /* part of the round under way */
+    WANT_DUE,     /* the round is over: its result is to be reported */
 };
 
+/* A name that somebody looks for. */
 struct want {
     struct list link;
     struct resource resource;
     const struct discovery_driver_events *events;
-    void *who;
+    void *who; /* the caller of discovery_driver_resolve() */
     enum want_state state;
 };
 
@@ -45,30 +48,30 @@ struct call {
     struct discovery_driver *of;
     struct request *request;
     struct buf body;
-    size_t max;
-    int code;
+    size_t max; /* bytes of the body */
+    int code;   /* HTTP status */
     int64_t retry_after_s;
-    void (*done)(struct discovery_driver *d,
-                 const struct err *err); /* NULL = an answer with any code */
+    /* err NULL = an answer came, with any status. */
+    void (*done)(struct discovery_driver *d, const struct err *err);
 };
 
 struct discovery_driver {
     struct discovery_driver_params params;
     enum discovery_driver_state state;
     struct discovery *discovery;
-    struct call round;
-    struct list wants;
-    struct loop_task turn; /* something is FRESH or DUE */
-    struct deadline *timer;
-    uint64_t retry_at_ms;   /* of WAITING */
-    uint64_t not_before_ms; /* no round begins before */
+    struct call round;      /* the request of the round under way */
+    struct list wants;      /* of struct want */
+    struct loop_task turn;  /* a want is FRESH or DUE */
+    struct deadline *timer; /* of WAITING */
+    uint64_t retry_at_ms;   /* WAITING: when the next round begins */
+    uint64_t not_before_ms; /* no round begins before, whatever a new name wants */
     struct backoff backoff;
     struct rng rng;
     enum version_state version_state;
     struct version version;
     struct call version_call;
-    struct loop_task version_turn;
-    discovery_driver_version_cb *version_cb; /* NULL = nobody waits for it */
+    struct loop_task version_turn;           /* calls version_cb with the version that is known */
+    discovery_driver_version_cb *version_cb; /* NULL = nobody waits for the version */
     void *version_arg;
 };
 
@@ -77,6 +80,7 @@ static uint64_t now_ms(const struct discovery_driver *d)
     return loop_now_ms(d->params.loop);
 }
 
+/* The request goes first: done() may start the next one in the same struct call. */
 static void end_call(struct call *c, const struct err *err)
 {
     request_dispose(&c->request);
@@ -120,6 +124,7 @@ static void start_call(struct call *c, const char *target, const char *accept)
     c->request = api_client_request(c->of->params.client, &params, &events, c);
 }
 
+/* For dispose: done() does not run. */
 static void end_call_memory(struct call *c)
 {
     request_dispose(&c->request);
@@ -153,7 +158,7 @@ static void wait_until(struct discovery_driver *d, uint64_t at_ms)
     deadline_start(d->timer, d->retry_at_ms - now);
 }
 
-/* Does anybody still miss something after the round? */
+/* Does the result of the round lack the resource of w? */
 static bool is_missing(const struct discovery_driver *d, const struct want *w)
 {
     struct resource found;
@@ -164,11 +169,13 @@ static bool is_missing(const struct discovery_driver *d, const struct want *w)
     return false;
 }
 
-static uint64_t later(uint64_t d, uint64_t b)
+static uint64_t later(uint64_t a, uint64_t b)
 {
-    return d > b ? d : b;
+    return a > b ? a : b;
 }
 
+/* The round is over. Each want of it is reported in a turn of its own (on_turn()). If a resource is
+ * missing, the next round comes after the backoff, or later if the server asked for that. */
 static void end_round(struct discovery_driver *d)
 {
     uint64_t server_ms = discovery_retry_after_ms(d->discovery);
@@ -204,6 +211,8 @@ static void ask_next(struct discovery_driver *d)
         end_round(d);
 }
 
+/* discovery_next() decides from the answer which request comes next, or that the round is
+ * complete. */
 static void on_answer(struct discovery_driver *d, const struct err *err)
 {
     struct call *c = &d->round;
@@ -216,6 +225,7 @@ static void on_answer(struct discovery_driver *d, const struct err *err)
     ask_next(d);
 }
 
+/* Asks for all names that are looked for, whatever state they are in. */
 static void begin_round(void *arg)
 {
     struct discovery_driver *d = arg;
@@ -234,7 +244,9 @@ static void begin_round(void *arg)
     ask_next(d);
 }
 
-/* What is known does not help: the round under way shall, or the next, which may begin sooner. */
+/* The last round has not found w. If a round is under way, w takes part in it; else w waits for the
+ * next one, which comes as soon as not_before_ms allows: the backoff belongs to names that were
+ * asked for before. */
 static void join(struct discovery_driver *d, struct want *w)
 {
     uint64_t at_ms = later(now_ms(d), d->not_before_ms);
@@ -249,6 +261,7 @@ static void join(struct discovery_driver *d, struct want *w)
         wait_until(d, at_ms);
 }
 
+/* The want ends before its callback runs, which may want something else or dispose the driver. */
 static void tell_found(struct want *w, struct resource *found)
 {
     const struct discovery_driver_events *events = w->events;
@@ -259,7 +272,8 @@ static void tell_found(struct want *w, struct resource *found)
     resource_fini(found);
 }
 
-/* One want in each turn: what its callback does can so disturb nothing. */
+/* Looks up or reports one want. It is one in each turn, because its callback may add and remove
+ * wants or dispose the driver. */
 static void on_turn(struct loop_task *task)
 {
     struct discovery_driver *d = container_of(task, struct discovery_driver, turn);
@@ -270,6 +284,7 @@ static void on_turn(struct loop_task *task)
 
     if (w == NULL)
         return;
+    /* Before the callback, which may dispose the driver. */
     loop_defer(d->params.loop, &d->turn);
     if (discovery_find(d->discovery, &w->resource, &found, &err) == ERR_OK) {
         tell_found(w, &found);
@@ -297,6 +312,7 @@ static void on_version_turn(struct loop_task *task)
     tell_version(container_of(task, struct discovery_driver, version_turn));
 }
 
+/* GET /version is over. If it failed, the next call of discovery_driver_version() asks again. */
 static void on_version(struct discovery_driver *d, const struct err *err)
 {
     struct call *c = &d->version_call;
@@ -346,9 +362,11 @@ void discovery_driver_forget(struct discovery_driver *d, const void *who)
 
 void discovery_driver_refresh(struct discovery_driver *d)
 {
+    /* The round under way brings a new result anyway. */
     if (d->state == DISCOVERY_DRIVER_ASKING)
         return;
     discovery_begin(d->discovery);
+    /* The result that these should get is forgotten now. */
     for (struct want *w; (w = first_in(d, WANT_DUE)) != NULL;)
         w->state = WANT_FRESH;
 }
@@ -366,13 +384,13 @@ void discovery_driver_version(struct discovery_driver *d, discovery_driver_versi
     start_call(&d->version_call, "/version", NULL);
 }
 
-void discovery_driver_dispose(struct discovery_driver **ap)
+void discovery_driver_dispose(struct discovery_driver **dp)
 {
-    struct discovery_driver *d = *ap;
+    struct discovery_driver *d = *dp;
 
     if (d == NULL)
         return;
-    *ap = NULL;
+    *dp = NULL;
     list_each (link, next, &d->wants) {
         drop(list_entry(link, struct want, link));
     }

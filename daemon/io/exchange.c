@@ -17,7 +17,7 @@ enum exchange_state { EX_HEAD, EX_BODY, EX_DONE };
 struct exchange {
     uv_timer_t timer; /* the next deadline of the state; open until dispose */
     struct loop *loop;
-    struct conn *conn; /* borrowed; NULL from the end on */
+    struct conn *conn; /* borrowed; NULL once the exchange has ended */
     struct http_in *in;
     enum exchange_state state;
     const struct exchange_events *events; /* NULL once disposed */
@@ -27,13 +27,13 @@ struct exchange {
     uint64_t hard_deadline_ms;
     uint64_t head_ms;  /* when the head was complete */
     uint64_t heard_ms; /* when bytes of the body came last */
-    bool heard;
-    bool reusable;
+    bool heard;        /* any byte of the response has come */
+    bool reusable;     /* of the connection, once the response is complete */
 };
 
 static void on_timer(uv_timer_t *timer);
 
-/* When the body must have gone on, UINT64_MAX = whenever. */
+/* When the next limit of the body is over, UINT64_MAX = the body has no limit. */
 static uint64_t body_due_ms(const struct exchange *x)
 {
     uint64_t idle = x->idle_timeout_ms > 0 ? x->heard_ms + x->idle_timeout_ms : UINT64_MAX;
@@ -64,7 +64,8 @@ static void enter(struct exchange *x, enum exchange_state state)
               KV_STR("state", names[state]));
 }
 
-/* The one way out; the connection is let go before the consumer hears of it. */
+/* Every exchange that is not disposed ends here. The connection has no owner before on_end runs, so
+ * that on_end can keep it in a pool, or dispose it. */
 static void finish(struct exchange *x, const struct err *err)
 {
     enter(x, EX_DONE);
@@ -89,7 +90,7 @@ static void on_timer(uv_timer_t *timer)
 
     if (x->state == EX_HEAD)
         timed_out(x, "no response for", x->response_timeout_ms, "response timeout");
-    else if (now_ms < body_due_ms(x)) /* bytes came meanwhile */
+    else if (now_ms < body_due_ms(x)) /* bytes came meanwhile: on_body() does not move the timer */
         arm(x, body_due_ms(x));
     else if (x->hard_deadline_ms > 0 && now_ms >= x->head_ms + x->hard_deadline_ms)
         timed_out(x, "the response did not end within", x->hard_deadline_ms, "hard deadline");
@@ -97,6 +98,8 @@ static void on_timer(uv_timer_t *timer)
         timed_out(x, "the response stopped for", x->idle_timeout_ms, "idle timeout");
 }
 
+/* The callbacks of the parser return false when the consumer has disposed the exchange: the parser
+ * stops. */
 static bool on_head(void *arg, const struct http_head *head)
 {
     struct exchange *x = arg;
@@ -119,7 +122,9 @@ static bool on_body(void *arg, const char *data, size_t n)
 
 static void on_message_end(void *arg)
 {
-    (void)arg; /* told after http_in_feed(), when it is known whether anything follows */
+    /* on_data() ends the exchange after http_in_feed(), when it is known whether further bytes
+     * follow. */
+    (void)arg;
 }
 
 static void on_data(void *arg, const char *data, size_t n)
@@ -132,16 +137,19 @@ static void on_data(void *arg, const char *data, size_t n)
     enum err_kind kind = http_in_feed(x->in, data, n, &used, &err);
 
     if (x->events == NULL)
-        return; /* disposed by its consumer */
+        return; /* a callback disposed the exchange; its memory lives until a later turn */
     if (kind != ERR_OK) {
         err_wrap(&err, "%s", conn_name(x->conn));
         finish(x, &err);
     } else if (http_in_done(x->in)) {
+        /* Bytes behind the response belong to no request: the connection cannot be trusted any
+         * more. */
         x->reusable = http_in_reusable(x->in) && used == n;
         finish(x, NULL);
     }
 }
 
+/* A body without a length ends with the connection, which is no error then. */
 static void on_closed(void *arg, const struct err *why)
 {
     static const char *const where[] = {"before it answered", "in the middle of its response", ""};
@@ -154,7 +162,7 @@ static void on_closed(void *arg, const struct err *why)
         if (x->events == NULL)
             return;
         if (kind == ERR_OK) {
-            finish(x, NULL); /* the end is what delimits the body */
+            finish(x, NULL); /* the body had no length: its end is the connection's */
             return;
         }
     }
@@ -168,7 +176,7 @@ static void send_request(struct exchange *x, const struct http_request *request)
 
     http_out_request(&head, request);
     conn_write(x->conn, head.data, head.len);
-    mem_wipe(head.data, head.len); /* the bearer token */
+    mem_wipe(head.data, head.len); /* the head has the bearer token */
     buf_free(&head);
 }
 
@@ -206,6 +214,7 @@ static void on_timer_closed(uv_handle_t *timer)
 {
     struct exchange *x = container_of((uv_timer_t *)timer, struct exchange, timer);
 
+    /* Only here: exchange_dispose() may run inside a callback of the parser. */
     http_in_destroy(&x->in);
     free(x);
 }

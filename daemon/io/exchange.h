@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exchange - one HTTP request and its response on one open connection; driver.
- * HEAD (request sent, no response head yet) -> BODY -> DONE, each with a deadline.
+ *
+ * HEAD (the request was sent, no response head yet) -> BODY -> DONE. HEAD has the response timeout;
+ * BODY has the idle timeout and the hard deadline.
  */
 #ifndef IO_EXCHANGE_H
 #define IO_EXCHANGE_H
@@ -18,29 +20,31 @@ struct http_head;
 struct http_request;
 struct loop;
 
-/* Largest response head. */
+/* The largest response head that is accepted. */
 #define EXCHANGE_HEAD_BYTES ((size_t)64 * 1024)
 
 struct exchange_params {
     const struct http_request *request; /* borrowed until exchange_create() returns */
-    uint64_t response_timeout_ms;       /* until the head is complete; 0 = none */
-    uint64_t idle_timeout_ms;           /* between two pieces of the body; 0 = none */
-    uint64_t hard_deadline_ms;          /* from the head to the end of the body; 0 = none */
+    uint64_t response_timeout_ms;       /* until the head is complete; 0 = no limit */
+    uint64_t idle_timeout_ms;           /* between two pieces of the body; 0 = no limit */
+    uint64_t hard_deadline_ms;          /* from the head to the end of the body; 0 = no limit */
 };
 
-/* None runs inside a call of the user, none after exchange_dispose(). Any may dispose the
- * exchange. */
+/* No callback runs inside a call of the user, and none after exchange_dispose(). Each may dispose
+ * the exchange. */
 struct exchange_events {
     void (*on_head)(void *arg, const struct http_head *head);
     void (*on_body)(void *arg, const char *data, size_t n); /* n > 0, borrowed */
-    /* Exactly once, last. NULL: the response is complete. Else what conn.h names, ERR_TIMEOUT (the
-     * text says which deadline), ERR_PROTOCOL or ERR_TOO_BIG. The connection has no owner when it
+    /* Comes exactly once, as the last callback. err NULL: the response is complete, whatever its
+     * status. Else an error of on_closed in io/conn.h, ERR_TIMEOUT (the text says which deadline),
+     * ERR_PROTOCOL or ERR_TOO_BIG (the head). The connection has no owner any more when on_end
      * runs. */
     void (*on_end)(void *arg, const struct err *err);
 };
 
-/* Sends the request on an open connection, whose events it takes until the end. conn must live
- * until on_end or exchange_dispose(); events too. Never NULL. */
+/* Sends the request on an open connection, and is the owner of its events until on_end. conn and
+ * events must live until on_end or exchange_dispose(). Never NULL; release with exchange_dispose(),
+ * after on_end too. */
 struct exchange *exchange_create(struct loop *loop, struct conn *conn,
                                  const struct exchange_params *params,
                                  const struct exchange_events *events, void *arg);
@@ -51,8 +55,9 @@ bool exchange_heard(const struct exchange *x);
 /* After on_end(NULL): can the connection carry another exchange? */
 bool exchange_reusable(const struct exchange *x);
 
-/* The end for the user: *x is NULL; an unfinished exchange leaves its connection without owner and
- * unusable. The memory goes in a later turn. NULL is fine. */
+/* The end for the user: *x is NULL, no callback runs any more. An exchange that has not ended
+ * leaves its connection without an owner, and of no use for another exchange. The memory goes in a
+ * later turn. NULL is fine. */
 void exchange_dispose(struct exchange **x);
 
 #endif

@@ -13,24 +13,26 @@
 #include "io/deadline.h"
 #include "io/loop.h"
 
-/* Each is a process of the helper's. */
+/* Reads that are under way at a time: each one is a process of the helper. */
 enum { AT_ONCE = 8 };
 
+/* Run ids from here on are those of fingerprints: FIRST_RUN + number of the hook. Runs of hooks
+ * count from 1, and strays_driver has the ids from 2^62. */
 #define FIRST_RUN (UINT64_C(1) << 63)
 
 enum ask_state {
-    ASK_WAITING,
-    ASK_READING,
-    ASK_DUE, /* to be told: it has a digest or an error */
-    ASK_TOLD,
+    ASK_WAITING,  /* the helper was not asked yet */
+    ASK_READING,  /* a process of the helper reads the hook's files */
+    ASK_DUE,      /* there is a digest or an error: the callback is due */
+    ASK_ANSWERED, /* the callback has run */
 };
 
-/* Of one hook. */
+/* The question about one hook. */
 struct ask {
     enum ask_state state;
-    int fd; /* READING: where the answer comes */
+    int fd; /* READING: our end of the pipe that the answer comes through */
     struct digest digest;
-    struct err err; /* kind OK = there is a digest */
+    struct err err; /* kind OK = digest holds the answer */
 };
 
 struct fingerprints {
@@ -43,7 +45,7 @@ struct fingerprints {
     struct deadline *timer;
 };
 
-/* The answer is there, or why there is none. */
+/* The read is over, with an answer or an error: on_turn() goes on with it. */
 static void settle(struct fingerprints *f, struct ask *a, enum ask_state state)
 {
     if (a->state == ASK_READING) {
@@ -60,7 +62,9 @@ static void fail(struct ask *a, const char *what, int error)
             strerrordesc_np(error));
 }
 
-/* What the process gets; false: there are no descriptors. */
+/* Opens the descriptors of the helper's process. stdout is the pipe for its answer, 16 bytes, which
+ * fit into the pipe: they are read when the process has ended. False: there are no descriptors;
+ * errno says why. */
 static bool open_fds(struct ask *a, int fds[WIRE_RUN_FDS])
 {
     int ends[2];
@@ -82,6 +86,7 @@ static bool open_fds(struct ask *a, int fds[WIRE_RUN_FDS])
     return false;
 }
 
+/* Asks the helper about one hook. */
 static void begin(struct fingerprints *f, struct ask *a)
 {
     size_t hook = (size_t)(a - f->asks);
@@ -106,7 +111,8 @@ static struct ask *first_in(struct fingerprints *f, enum ask_state state)
     return NULL;
 }
 
-/* One is told in each turn: what its callback does can so disturb nothing. */
+/* Keeps reads under way and runs one callback. Only one callback runs in each turn, and last: it
+ * may dispose f. */
 static void on_turn(struct loop_task *task)
 {
     struct fingerprints *f = container_of(task, struct fingerprints, turn);
@@ -115,16 +121,19 @@ static void on_turn(struct loop_task *task)
     while (f->reading < AT_ONCE && (a = first_in(f, ASK_WAITING)) != NULL)
         begin(f, a);
     a = first_in(f, ASK_DUE);
+    /* Nothing is under way and nothing waits: the time limit has no use any more. */
     if (a == NULL && f->reading == 0)
         deadline_stop(f->timer);
     if (a == NULL)
         return;
-    a->state = ASK_TOLD;
+    a->state = ASK_ANSWERED;
     loop_defer(f->params.loop, &f->turn);
     bool known = a->err.kind == ERR_OK;
     f->cb(f->arg, (size_t)(a - f->asks), known ? &a->digest : NULL, known ? NULL : &a->err);
 }
 
+/* Ends all questions that have no answer with an error, as the time is over or nobody wants to
+ * know: runs wait for the answers, and a file system that hangs must not hold them up. */
 static void kill_all(struct fingerprints *f, enum ask_state then)
 {
     for (size_t i = 0; i < f->params.hook_count; i++) {
@@ -157,6 +166,8 @@ struct fingerprints *fingerprints_create(const struct fingerprints_params *param
     return f;
 }
 
+/* Reads the answer of a process that has ended. The pipe does not block: a process without an
+ * answer is an error. */
 static void take(struct ask *a, const struct helper_link_exit *end)
 {
     if (end->how == HELPER_LINK_NOT_STARTED)
@@ -173,6 +184,7 @@ bool fingerprints_exited(struct fingerprints *f, const struct helper_link_exit *
 
     if (end->run < FIRST_RUN)
         return false;
+    /* The hook's question may have ended at the time limit, and its process later. */
     if (f == NULL || hook >= f->params.hook_count || f->asks[hook].state != ASK_READING)
         return true;
     take(&f->asks[hook], end);
@@ -187,7 +199,8 @@ void fingerprints_dispose(struct fingerprints **fp)
     if (f == NULL)
         return;
     *fp = NULL;
-    kill_all(f, ASK_TOLD);
+    /* ASK_ANSWERED, so that no callback runs. Ends of these processes are recognised by their ids. */
+    kill_all(f, ASK_ANSWERED);
     loop_cancel(&f->turn);
     deadline_dispose(&f->timer);
     free(f->asks);

@@ -21,7 +21,7 @@
 
 enum {
     FDS_MAX = WIRE_RUN_FDS,
-    REPLIES_PER_TURN = 64 /* then others have a turn */
+    REPLIES_PER_TURN = 64 /* so many in a row, then the loop sees to others */
 };
 
 enum link_state { LINK_OPEN, LINK_LOST, LINK_DISPOSED };
@@ -33,21 +33,22 @@ struct helper_link {
     int fd;
     const struct helper_link_events *events;
     void *arg;
-    struct list unsent;      /* of struct message, oldest first; the socket was full */
-    struct buf refused;      /* of struct helper_link_exit, to be told in the next turn */
+    struct list unsent; /* requests, of struct message, oldest first: the socket was full */
+    struct buf refused; /* ends of runs, of struct helper_link_exit, that on_refuse() reports */
     struct loop_task refuse; /* queued iff refused is not empty */
 };
 
-/* A request with its descriptors, until the socket takes it. */
+/* A request and its descriptors, until the socket has taken it. */
 struct message {
     struct list link;
     struct wire_request_image head;
     struct str env;
     int fds[FDS_MAX];
     size_t fd_count;
-    char env_bytes[]; /* env's, once queued */
+    char env_bytes[]; /* the bytes of env, once queued */
 };
 
+/* Room for the descriptors of one message, aligned as the kernel wants it. */
 union control {
     struct cmsghdr align;
     char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
@@ -68,6 +69,7 @@ static void drop_message(struct message *m)
 
 static void on_poll(uv_poll_t *poll, int status, int events);
 
+/* Writability matters only while requests wait: else the loop would spin. */
 static void listen_to(struct helper_link *l)
 {
     int events = UV_READABLE | (list_is_empty(&l->unsent) ? 0 : UV_WRITABLE);
@@ -75,6 +77,7 @@ static void listen_to(struct helper_link *l)
     uv_poll_start(&l->poll, events, on_poll);
 }
 
+/* Changes the state. From LOST on nothing is sent, received or reported. */
 static void enter(struct helper_link *l, enum link_state state)
 {
     static const char *const names[] = {"open", "lost", "disposed"};
@@ -98,12 +101,13 @@ static void lose(struct helper_link *l, const struct err *err)
     l->events->on_lost(l->arg, err);
 }
 
-/* ---- Sending */
+/* ---- Requests */
 
+/* Reports the ends of runs that could not be asked for. */
 static void on_refuse(struct loop_task *task)
 {
     struct helper_link *l = container_of(task, struct helper_link, refuse);
-    struct buf refused = l->refused; /* events may add to it, or dispose the link */
+    struct buf refused = l->refused; /* taken out, as an event may add to it or dispose the link */
     struct helper_link_exit end;
 
     l->refused = (struct buf){0};
@@ -114,7 +118,9 @@ static void on_refuse(struct loop_task *task)
     buf_free(&refused);
 }
 
-/* A run that could not even be asked for. */
+/* The run could not be asked for: it ends as not started, in the next turn, since on_exited never
+ * comes inside helper_link_run(). The stage "send" lets hook/shortage see that the system was short
+ * of something. */
 static void refuse(struct helper_link *l, uint64_t run, int error)
 {
     struct helper_link_exit end = {
@@ -124,13 +130,14 @@ static void refuse(struct helper_link *l, uint64_t run, int error)
     loop_defer(l->loop, &l->refuse);
 }
 
-/* 0 or an errno. */
+/* Sends one request without blocking: one message of a SOCK_SEQPACKET socket. Returns 0 or an
+ * errno; EAGAIN: the socket is full. */
 static int send_now(const struct helper_link *l, struct message *m)
 {
     union control control = {0};
     char *env;
 
-    memcpy(&env, &m->env.p, sizeof(env)); /* iovec's type is older than const */
+    memcpy(&env, &m->env.p, sizeof(env)); /* iovec has no const, though sendmsg() only reads */
     struct iovec iov[] = {
         {&m->head, sizeof(m->head)},
         {env,      m->env.n       },
@@ -151,7 +158,9 @@ static int send_now(const struct helper_link *l, struct message *m)
     return 0;
 }
 
-/* The message is gone, or the helper is, which the next read tells. */
+/* Looks at the result of a send. After EPIPE or ECONNRESET the helper is gone: the next read
+ * notices that, and on_lost reports it once for all runs. Any other error ends a run; the other
+ * requests are only logged. */
 static void finish(struct helper_link *l, const struct message *m, int error)
 {
     if (error == 0 || error == EPIPE || error == ECONNRESET)
@@ -163,6 +172,7 @@ static void finish(struct helper_link *l, const struct message *m, int error)
                   KV_STR("error", strerrordesc_np(error)));
 }
 
+/* Keeps a copy of the request, whose env the caller may free now, until the socket takes it. */
 static void enqueue(struct helper_link *l, const struct message *m)
 {
     struct message *copy = mem_alloc(sizeof(*copy) + m->env.n);
@@ -175,7 +185,8 @@ static void enqueue(struct helper_link *l, const struct message *m)
     listen_to(l);
 }
 
-/* Takes the descriptors, borrows env. */
+/* Sends a request now, or queues it behind others so that the order stays. Takes the descriptors
+ * over, borrows env. On a lost link the request is dropped: on_lost was the last event. */
 static void submit(struct helper_link *l, struct message *m)
 {
     int error = EAGAIN;
@@ -194,6 +205,7 @@ static void submit(struct helper_link *l, struct message *m)
     close_fds(m->fds, m->fd_count);
 }
 
+/* The socket has room: sends queued requests until it is full again. */
 static void send_queued(struct helper_link *l)
 {
     list_each (pos, tmp, &l->unsent) {
@@ -217,6 +229,7 @@ void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, enum wi
     };
 
     memcpy(m.fds, fds, sizeof(m.fds));
+    /* The helper receives no message that is longer. */
     if (l->state == LINK_OPEN && env.n > HELPER_LINK_ENV_MAX) {
         refuse(l, run, E2BIG);
         close_fds(m.fds, m.fd_count);
@@ -254,9 +267,10 @@ void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag)
     submit(l, &m);
 }
 
-/* ---- Receiving */
+/* ---- Replies */
 
-/* One reply and its descriptor (-1 = none). ERR_BUSY: nothing there. */
+/* Receives one reply and its descriptor (-1 = none). ERR_BUSY: nothing is there. There is room for
+ * one descriptor; others would be closed by the kernel. */
 static enum err_kind receive(const struct helper_link *l, struct wire_reply *reply, int *fd,
                              struct err *err)
 {
@@ -299,7 +313,8 @@ static void deliver_exit(struct helper_link *l, const struct wire_reply *reply)
     l->events->on_exited(l->arg, &end);
 }
 
-/* fd is taken from here on when the result is ERR_OK. */
+/* Reports one reply. If the result is ERR_OK, fd was given to the event. A descriptor that no reply
+ * should have is a broken helper. */
 static enum err_kind deliver(struct helper_link *l, const struct wire_reply *reply, int fd,
                              struct err *err)
 {
@@ -313,7 +328,9 @@ static enum err_kind deliver(struct helper_link *l, const struct wire_reply *rep
     case WIRE_EXITED:
         deliver_exit(l, reply);
         break;
-    case WIRE_OPENED: /* a file without its descriptor: this process has too many open */
+    /* The value is 0 without a descriptor: the file was opened, but this process has too many
+     * open. */
+    case WIRE_OPENED:
         l->events->on_opened(l->arg, reply->id, fd, is_file && fd < 0 ? EMFILE : reply->value);
         break;
     }
@@ -333,8 +350,9 @@ static enum err_kind receive_one(struct helper_link *l, struct err *err)
     return kind;
 }
 
-/* Any event may dispose l; its memory stays until the loop is back (ARCHITECTURE.md "Lifetime").
- * status is a hangup or an error of the socket, which reading tells better. */
+/* Sends what waits and reads replies. Any event may dispose l; its memory stays until the loop is
+ * back (ARCHITECTURE.md "Lifetime"). A negative status is a hangup or an error of the socket:
+ * reading finds out which. */
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct helper_link *l = container_of(poll, struct helper_link, poll);
@@ -349,11 +367,11 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         return;
     if (kind != ERR_OK && kind != ERR_BUSY)
         lose(l, &err);
-    else if (status < 0) /* libuv has stopped watching */
+    else if (status < 0) /* on an error libuv stops watching: begin again for the rest */
         listen_to(l);
 }
 
-/* ---- Life */
+/* ---- Begin and end */
 
 struct helper_link *helper_link_create(struct loop *loop, int fd,
                                        const struct helper_link_events *events, void *arg)
@@ -368,7 +386,7 @@ struct helper_link *helper_link_create(struct loop *loop, int fd,
     return l;
 }
 
-/* The poll handle is all that libuv knows of a link. */
+/* The poll handle is the only handle of a link: its close callback frees the link. */
 static void on_closed(uv_handle_t *handle)
 {
     free(container_of(handle, struct helper_link, poll));
@@ -381,6 +399,8 @@ void helper_link_dispose(struct helper_link **lp)
     if (l == NULL)
         return;
     *lp = NULL;
+    /* The descriptor is closed after uv_close(), which stops polling: libuv must not poll a number
+     * that another file may have by then. */
     enter(l, LINK_DISPOSED);
     uv_close((uv_handle_t *)&l->poll, on_closed);
     close(l->fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * helper_link - main's end of the socket to the helper: asks for runs, kills and credential files,
- * reports what came of them; driver.
+ * and reports how they ended; driver.
  */
 #ifndef IO_HELPER_LINK_H
 #define IO_HELPER_LINK_H
@@ -18,7 +18,7 @@ struct helper_link;
 struct loop;
 
 enum {
-    HELPER_LINK_ENV_MAX = WIRE_ENV_MAX, /* bytes of one run's environment */
+    HELPER_LINK_ENV_MAX = WIRE_ENV_MAX, /* bytes of the environment of one run */
     HELPER_LINK_STAGE_SIZE = WIRE_STAGE_SIZE,
     HELPER_LINK_COMM_SIZE = WIRE_COMM_SIZE
 };
@@ -34,53 +34,60 @@ struct helper_link_exit {
     uint64_t run;
     enum helper_link_how how;
     int value;
-    char stage[HELPER_LINK_STAGE_SIZE]; /* not started: what failed ("exec", "setuid"); of OUTPUT
-                                         * and REMOVE what came of it (WIRE_SAME, ...); else "" */
-    uint64_t cpu_us;                    /* user and system time of it and what it waited for */
-    unsigned left; /* processes of the run that still live: a success spares them; after another end
-                    * they could not be killed (within 5 s, or not at all) */
-    int32_t left_pid;                      /* one of them; 0 = none */
-    char left_comm[HELPER_LINK_COMM_SIZE]; /* the name of that one, printable */
-    bool killed; /* helper_link_kill() had an effect: it had not ended by then */
+    /* not started: the step that failed ("exec", "setuid"); OUTPUT and REMOVE: the result
+     * (WIRE_SAME, ...); else "" */
+    char stage[HELPER_LINK_STAGE_SIZE];
+    /* user and system time of the program and of the processes that it waited for */
+    uint64_t cpu_us;
+    /* processes of the run that still live. After a success they are spared; after another end they
+     * could not be killed within 5 s, or not at all */
+    unsigned left;
+    int32_t left_pid;                      /* one of these processes; 0 = none */
+    char left_comm[HELPER_LINK_COMM_SIZE]; /* its name, printable */
+    bool killed; /* helper_link_kill() took effect: the program had not ended by then */
 };
 
-/* All are called from the loop. Each may dispose the link. */
+/* All are called from the loop, never inside a call of the functions below. Each may dispose the
+ * link. */
 struct helper_link_events {
     /* Once for each helper_link_run() and helper_link_clear(), unless the link is lost before. */
     void (*on_exited)(void *arg, const struct helper_link_exit *end);
-    /* Once for each helper_link_open(): fd is the receiver's, or -1 and error is an errno. */
+    /* Once for each helper_link_open(), unless the link is lost before: fd belongs to the receiver,
+     * or is -1 and error is an errno. */
     void (*on_opened)(void *arg, uint64_t tag, int fd, int error);
-    /* The helper is gone, and its programs with it: nothing more will come. At most once. */
+    /* The helper has ended, and its programs with it: no event follows. At most once. */
     void (*on_lost)(void *arg, const struct err *err);
 };
 
-/* Takes over fd (of helper_start()). events is borrowed until dispose. Never NULL. */
+/* Takes over fd (of helper_start()). events is borrowed until dispose. Never NULL; release with
+ * helper_link_dispose(). */
 struct helper_link *helper_link_create(struct loop *loop, int fd,
                                        const struct helper_link_events *events, void *arg);
 
-/* Starts a program of a hook, by its number in helper_params, which must have it. run is an id that
- * no running one has. env holds "NAME=VALUE\0" any number of times, borrowed; each name must start
- * with INFORMERD_ and no value hold a NUL, or the run ends as not started (EINVAL), above
- * HELPER_LINK_ENV_MAX too (E2BIG). fds are stdin, stdout, stderr; taken, whatever happens. Never
- * blocks; ends in on_exited, never before it returns. */
+/* Starts a program of a hook; hook is its number in helper_params, which must have that program. No
+ * running program may have the id `run`. env holds "NAME=VALUE\0" any number of times, borrowed;
+ * each name must start with INFORMERD_ and no value may hold a NUL, or the run ends as not started
+ * (EINVAL); so it does with more than HELPER_LINK_ENV_MAX bytes (E2BIG). fds are stdin, stdout,
+ * stderr; they are taken over whatever happens. Never blocks. The run ends with on_exited, never
+ * before this returns. */
 void helper_link_run(struct helper_link *l, uint64_t run, uint32_t hook, enum wire_program program,
                      struct str env, const int fds[3]);
 
-/* Sends a signal (1-64) to the process group of a run; after that, what is left of the run when
- * the program ends gets SIGKILL, in whatever group or session it is. Nothing happens if it has
- * ended. */
+/* Sends a signal (1-64) to the process group of a run. When the program then ends, everything that
+ * is left of the run gets SIGKILL, in whatever process group or session it is. Nothing happens if
+ * the program has ended. */
 void helper_link_kill(struct helper_link *l, uint64_t run, int signal_number);
 
-/* Kills what a run has left, which ended well and was spared: env is that which it was started with,
- * and no program of that id runs. Ends in on_exited, as if a program had ended with 0, once nothing
- * is left, or after 5 s. */
+/* Kills the processes that a run left behind after it ended well and they were spared. env is the
+ * environment that the run was started with; no program with that id may be running. Ends with
+ * on_exited as if a program had ended with 0, when no process is left, or after 5 s. */
 void helper_link_clear(struct helper_link *l, uint64_t run, struct str env);
 
-/* Opens a credential file by its number in helper_params; tag comes back in on_opened. */
+/* Opens a credential file; file is its number in helper_params. tag comes back in on_opened. */
 void helper_link_open(struct helper_link *l, uint32_t file, uint64_t tag);
 
-/* The end: *l becomes NULL, no event comes any more. The helper takes the closed socket as the end
- * of main: it ends all programs, then itself. NULL is fine. */
+/* The end: *l becomes NULL, and no event follows. For the helper the closed socket is the end of
+ * main: it ends all programs, then itself. NULL is fine. */
 void helper_link_dispose(struct helper_link **l);
 
 #endif

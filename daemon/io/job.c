@@ -17,45 +17,49 @@
 #include "io/loop.h"
 #include "io/memfile.h"
 
-/* What a run left behind may hold its pipes open; its last lines are waited for so long. */
+/* Processes that a run left behind may hold its pipes open: so long main waits for the end of its
+ * output (docs/decisions.md "A run ends with its process"). */
 #define LINGER_MS 1000
 
-/* Most runs end within; until then nobody waits for what they print. */
+/* Most runs end within this time. Until then their pipes are not watched
+ * (docs/decisions.md "The pipes of a run are watched after 20 ms"). */
 #define YOUNG_MS 20
 
 enum job_state {
-    JOB_NEW, /* nothing was started */
-    JOB_YOUNG,
-    JOB_RUNNING,
-    JOB_TERMINATING, /* kill_signal was sent; SIGKILL follows */
-    JOB_KILLED,      /* SIGKILL was sent */
-    JOB_TAKING,      /* the command is gone; what it printed is not over */
-    JOB_CLEARING,    /* it will not be: what the command left behind is killed */
-    JOB_ENDED,       /* the run is over; its output lingers */
+    JOB_NEW,         /* no program was started */
+    JOB_YOUNG,       /* a program runs, its pipes are not watched */
+    JOB_RUNNING,     /* a program runs, its pipes are watched */
+    JOB_TERMINATING, /* kill_signal was sent; SIGKILL follows after the grace */
+    JOB_KILLED,      /* SIGKILL was sent; the helper will say when it has ended */
+    JOB_TAKING,      /* the command has succeeded, but its stdout has not ended */
+    JOB_CLEARING,    /* stdout did not end in time: the helper kills the processes that hold it */
+    JOB_ENDED,       /* the run is over; its output is read a little longer */
 };
 
 struct job {
     struct list link;
     enum job_state state;
     enum job_cut cut;
-    enum wire_program program; /* under way */
+    enum wire_program program; /* the program under way, or the last one */
     const struct runner_params *params;
     const struct runner_hook *hook;
     struct run *run; /* NULL once ENDED */
     uint64_t id;
-    char *name; /* of the hook, and of the key: the lines may outlive the run */
+    char *name; /* names of the hook and of the key: log lines may outlive the run */
     char *key;
-    struct buf env; /* until the last program has started */
+    struct buf env; /* environment of the programs, until the last one has started */
     struct job_fds fds;
-    int first[WIRE_RUN_FDS];      /* NEW: what the first program gets; else -1 */
-    struct helper_link_exit exit; /* of the last program that ended */
-    uint64_t cpu_us;              /* of those before */
-    struct digest digest;         /* of what was taken */
-    struct deadline *deadline;    /* of the state */
+    int first[WIRE_RUN_FDS];      /* NEW: the descriptors for the first program; else -1 */
+    struct helper_link_exit exit; /* how the last program ended */
+    uint64_t cpu_us;              /* of the programs before the last one */
+    struct digest digest;         /* of the captured stdout */
+    struct deadline *deadline;    /* the time limit of the state */
     const struct job_events *events;
     void *arg;
 };
 
+/* Once the run is over and both streams of its output have ended, the owner disposes the job: j is
+ * not to be used after this. */
 static void check_gone(struct job *j)
 {
     if (j->state == JOB_ENDED && output_log_is_over(&j->fds.output_log))
@@ -67,14 +71,19 @@ static void on_printed(void *arg)
     check_gone(arg);
 }
 
+/* A timeout shorter than YOUNG_MS holds as well. */
 static uint64_t young_ms(const struct job *j)
 {
     return j->hook->timeout_ms < YOUNG_MS ? j->hook->timeout_ms : YOUNG_MS;
 }
 
+/* Changes the state: with its time limit, and the request to the helper that belongs to it. KILLED
+ * and CLEARING have no limit, as only the helper can tell when they are over. A second program
+ * begins as YOUNG again, though its pipes are watched already. */
 static void enter(struct job *j, enum job_state state)
 {
     j->state = state;
+    /* KILLED follows TERMINATING, where the pipes are watched already. */
     if (state != JOB_YOUNG && state != JOB_KILLED)
         job_fds_watch(&j->fds);
     switch (state) {
@@ -104,6 +113,7 @@ static void enter(struct job *j, enum job_state state)
     }
 }
 
+/* Whether a program runs that nothing was done to end. */
 static bool is_alive(const struct job *j)
 {
     return j->state == JOB_YOUNG || j->state == JOB_RUNNING;
@@ -111,7 +121,8 @@ static bool is_alive(const struct job *j)
 
 /* ---- The end of the run */
 
-/* What there is to read now comes before the result. */
+/* The run is over, with this result. Output that can be read now is logged first, so that the lines
+ * of a run come before the line about its end. */
 static void over(struct job *j, struct run_result *result)
 {
     struct run *run = j->run;
@@ -124,12 +135,13 @@ static void over(struct job *j, struct run_result *result)
     result->dropped = output_log_dropped(&j->fds.output_log);
     result->digest = j->digest;
     j->run = NULL;
+    /* run belongs to the receiver from here on */
     j->events->on_over(j->arg, run, &j->exit, result);
     enter(j, JOB_ENDED);
     check_gone(j);
 }
 
-/* By what its last program did. */
+/* Ends the run by what its last program did. */
 static void end_run(struct job *j)
 {
     const struct job_end end = {j->program, j->hook, j->run->file, j->cut, &j->exit};
@@ -140,7 +152,7 @@ static void end_run(struct job *j)
     over(j, &result);
 }
 
-/* The command succeeded, and yet there is no file. */
+/* Ends the run as failed although the command succeeded: no file could be made of its stdout. */
 static void fail_run(struct job *j, const char *text)
 {
     struct run_result result = {.end = RUN_FAILED, .text = text};
@@ -150,6 +162,7 @@ static void fail_run(struct job *j, const char *text)
 
 /* ---- Programs */
 
+/* Starts a program of the run. All of them have the id of the run. */
 static void launch(struct job *j, enum wire_program program, const int fds[WIRE_RUN_FDS])
 {
     j->program = program;
@@ -161,15 +174,16 @@ static void launch(struct job *j, enum wire_program program, const int fds[WIRE_
               KV_STR("program", run_kind_name(j->run->kind)), KV_INT("attempt", j->run->attempt));
 }
 
-/* What the command printed is whole: the helper makes the file of it. */
+/* The command has succeeded and its stdout is complete: has the helper write the file. */
 static void write_file(struct job *j)
 {
     int fds[WIRE_RUN_FDS] = {-1, -1, -1};
     struct err err = {0};
 
     j->cpu_us = j->exit.cpu_us;
-    j->cut = JOB_CUT_NONE;                               /* one that came too late */
-    if (output_capture_is_full(j->fds.output_capture)) { /* by what was read after its end */
+    j->cut = JOB_CUT_NONE; /* a timeout that came after the end */
+    /* found when the rest was read, after the end of the command */
+    if (output_capture_is_full(j->fds.output_capture)) {
         j->cut = JOB_CUT_FULL;
         end_run(j);
     } else if (job_fds_second(&j->fds, &j->digest, fds, &err) == ERR_OK) {
@@ -180,6 +194,7 @@ static void write_file(struct job *j)
     }
 }
 
+/* More than a file may have: the command is stopped as at a timeout. */
 static void on_full(void *arg)
 {
     struct job *j = arg;
@@ -190,6 +205,8 @@ static void on_full(void *arg)
     enter(j, JOB_TERMINATING);
 }
 
+/* The stdout of the command has ended. While the command itself still runs, nothing follows from
+ * that. */
 static void on_taken(void *arg)
 {
     struct job *j = arg;
@@ -198,6 +215,7 @@ static void on_taken(void *arg)
         write_file(j);
 }
 
+/* The time limit of the state has passed. */
 static void on_deadline(void *arg)
 {
     struct job *j = arg;
@@ -214,7 +232,8 @@ static void on_deadline(void *arg)
         enter(j, JOB_KILLED);
         break;
     case JOB_TAKING:
-        if (output_capture_drain(j->fds.output_capture)) /* it is over, and main stood still */
+        /* stdout has ended: main stood still and did not see it */
+        if (output_capture_drain(j->fds.output_capture))
             write_file(j);
         else
             enter(j, JOB_CLEARING);
@@ -232,6 +251,8 @@ static void on_deadline(void *arg)
 
 /* ---- The start */
 
+/* Opens the stdin of the first program: the input document as a memory file. No program reads one
+ * to remove a file. */
 static enum err_kind open_input(struct job *j, int *fd, struct err *err)
 {
     struct buf json = {0};
@@ -246,12 +267,13 @@ static enum err_kind open_input(struct job *j, int *fd, struct err *err)
     return kind;
 }
 
+/* Whether the stdout of the command becomes a file: a second program follows then. */
 static bool takes_output(const struct run *run)
 {
     return run->kind == RUN_COMMAND && run->file != NULL;
 }
 
-/* The input comes last: it is what costs most. */
+/* Opens the descriptors of the first program. The input comes last, as it costs most. */
 static enum err_kind open_fds(struct job *j, int fds[WIRE_RUN_FDS], struct err *err)
 {
     static const struct output_capture_events events = {on_full, on_taken};
@@ -281,6 +303,7 @@ static struct job *new_job(const struct runner_params *params, struct run *run,
     return j;
 }
 
+/* The first program of the run. */
 static enum wire_program program_of(const struct run *run)
 {
     switch (run->kind) {
@@ -314,6 +337,7 @@ void job_start(struct job *j)
     launch(j, program_of(j->run), j->first);
     for (size_t i = 0; i < WIRE_RUN_FDS; i++)
         j->first[i] = -1;
+    /* A second program gets the same environment. */
     if (!takes_output(j->run))
         buf_free(&j->env);
 }
@@ -323,6 +347,8 @@ struct run *job_run(const struct job *j)
     return j->run;
 }
 
+/* A job in TAKING has no program left to kill: its file will not be written. In CLEARING the helper
+ * will end it soon anyway. */
 void job_kill(struct job *j)
 {
     if (is_alive(j))
@@ -333,6 +359,7 @@ void job_kill(struct job *j)
 
 void job_exited(struct job *j, const struct helper_link_exit *end)
 {
+    /* How the command ended; only after a good end its captured stdout counts. */
     const struct job_end command = {j->program, j->hook, j->run->file, j->cut, end};
     bool goes_on = takes_output(j->run) && j->program == WIRE_PROGRAM_COMMAND;
 
@@ -342,6 +369,8 @@ void job_exited(struct job *j, const struct helper_link_exit *end)
                     "1 s, so it may not be whole (was killed)");
     else if (!goes_on || !job_end_is_good(&command))
         end_run(j);
+    /* job_kill() came before the command's end: informerd stops, and no program is started any
+     * more. */
     else if (!is_alive(j) && j->cut == JOB_CUT_NONE)
         fail_run(j, "output: informerd stops before it was written");
     else if (output_capture_drain(j->fds.output_capture))

@@ -6,18 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A kill that found it ended came too late: main or the helper stood still for a while. */
+/* Whether main cut the program short. A kill after the timeout only counts if the helper carried it
+ * out: when main or the helper stood still for a while, the program may have ended in time
+ * (docs/decisions.md "The helper says whether a timeout killed a run"). */
 static bool is_cut(const struct job_end *end)
 {
     return end->cut == JOB_CUT_FULL || (end->cut == JOB_CUT_TIMEOUT && end->exit->killed);
 }
 
-/* OUTPUT and REMOVE are the helper's own. */
+/* Whether the program is the helper's own, not one that the configuration names. */
 static bool is_ours(const struct job_end *end)
 {
     return end->program == WIRE_PROGRAM_OUTPUT || end->program == WIRE_PROGRAM_REMOVE;
 }
 
+/* Stages of the helper's own programs are WIRE_SAME and the like, or the step that failed. */
 static bool stage_is(const struct job_end *end, const char *stage)
 {
     return strcmp(end->exit->stage, stage) == 0;
@@ -28,7 +31,8 @@ bool job_end_is_good(const struct job_end *end)
     return end->exit->how == HELPER_LINK_EXITED && end->exit->value == 0 && !is_cut(end);
 }
 
-/* What stood in the way before it was a run; once the command has run, it was one. */
+/* What the system was short of, so that the run counts as not started. Once the command has run
+ * there was a run, even if its file could not be written then. */
 static enum shortage lacking(const struct job_end *end)
 {
     if (end->exit->how != HELPER_LINK_NOT_STARTED || end->program == WIRE_PROGRAM_OUTPUT)
@@ -36,19 +40,24 @@ static enum shortage lacking(const struct job_end *end)
     return shortage_lacking(end->exit->stage, end->exit->value);
 }
 
+/* How the run counts for the schedule (enum run_end). */
 static enum run_end judge(const struct job_end *end)
 {
     bool exited = end->exit->how == HELPER_LINK_EXITED && !is_cut(end);
 
     if (lacking(end) != SHORTAGE_NONE)
         return RUN_NOT_STARTED;
+    /* A path that cannot be made from these names cannot be made at the next try either: the key is
+     * parked (docs/design.md "File paths"). */
     if (end->exit->how == HELPER_LINK_NOT_STARTED && is_ours(end) && stage_is(end, WIRE_TEMPLATE))
         return RUN_UNFIT;
-    if (is_ours(end) && stage_is(end, WIRE_CHECK)) /* park_exit speaks of the command */
+    /* park_exit names statuses of the command, not of the check */
+    if (is_ours(end) && stage_is(end, WIRE_CHECK))
         return RUN_FAILED;
     return exited ? RUN_EXITED : RUN_FAILED;
 }
 
+/* What became of the output file, as the helper says by its stage. */
 static enum run_file became(const struct job_end *end)
 {
     if (!is_ours(end) || end->exit->how != HELPER_LINK_EXITED)
@@ -60,9 +69,9 @@ static enum run_file became(const struct job_end *end)
     return stage_is(end, WIRE_REMOVED) ? RUN_FILE_REMOVED : RUN_FILE_NONE;
 }
 
-/* ---- Words */
+/* ---- The text of the result */
 
-/* A program that ran, or a child of the helper's. */
+/* Appends how a program ended that ran, or a child of the helper that wrote a file. */
 static void put_end(const struct helper_link_exit *exit, char *out, size_t n)
 {
     if (exit->how == HELPER_LINK_SIGNALED)
@@ -71,7 +80,7 @@ static void put_end(const struct helper_link_exit *exit, char *out, size_t n)
         snprintf(out, n, "exit status %d", exit->value);
 }
 
-/* What the errno does not say. */
+/* Advice for errors of output files whose errno does not tell what to do. */
 static const char *advice(const struct helper_link_exit *exit)
 {
     static const struct {
@@ -79,10 +88,10 @@ static const char *advice(const struct helper_link_exit *exit)
         int error;
         const char *text;
     } known[] = {
-        {"folder", ENOENT,     ": make its folder; only those below a ${variable} are made here"    },
-        {"folder", ELOOP,      ": a link stands on the way that others than root may have put there"},
-        {"target", EOPNOTSUPP, ": it is a device, fifo or socket"                                   },
-        {"rename", ESTALE,     ": somebody has replaced or removed the new file"                    },
+        {"folder", ENOENT,     ": make its folder; only those below a ${variable} are made here"     },
+        {"folder", ELOOP,      ": the path has a symbolic link that others than root could have made"},
+        {"target", EOPNOTSUPP, ": it is a device, fifo or socket"                                    },
+        {"rename", ESTALE,     ": somebody has replaced or removed the new file"                     },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
@@ -93,6 +102,8 @@ static const char *advice(const struct helper_link_exit *exit)
     return "";
 }
 
+/* A step of the helper's own programs: "exec check" is a step of starting the check, any other one
+ * concerns the file. The limits of the parts let the whole text fit into JOB_END_TEXT. */
 static void put_not_started(const struct job_end *end, char *out, size_t n)
 {
     const struct helper_link_exit *exit = end->exit;
@@ -110,6 +121,7 @@ static void put_not_started(const struct job_end *end, char *out, size_t n)
                  exit->stage, strerror(exit->value));
 }
 
+/* The end of the program that writes or removes the file. */
 static void put_file_end(const struct job_end *end, char *out, size_t n)
 {
     char how[100];
@@ -134,6 +146,7 @@ static void put_apply(const struct job_end *end, char *out, size_t n)
     snprintf(out, n, "apply: %s", how);
 }
 
+/* The text without timeout and size limit, by the program that ended last. */
 static void put_how(const struct job_end *end, char *out, size_t n)
 {
     if (end->program == WIRE_PROGRAM_APPLY)
@@ -151,6 +164,7 @@ void job_end_judge(const struct job_end *end, char *text, struct run_result *res
     char how[JOB_END_TEXT - 60];
 
     put_how(end, how, sizeof(how));
+    /* Before the timeout: a command that prints too much is killed as at a timeout. */
     if (end->cut == JOB_CUT_FULL)
         snprintf(text, JOB_END_TEXT, "output over %d MiB: %s", RUNNER_OUTPUT_MIB, how);
     else if (is_cut(end))

@@ -18,6 +18,8 @@ void job_fds_close(const int fds[WIRE_RUN_FDS])
             close(fds[i]);
 }
 
+/* Opens the capture as stdout. The second program writes to the same stderr pipe, so a copy of its
+ * end is kept: else the pipe would end with the command. */
 static enum err_kind open_taken(struct job_fds *f, const struct output_capture_events *events,
                                 void *arg, int fds[WIRE_RUN_FDS], struct err *err)
 {
@@ -31,6 +33,7 @@ static enum err_kind open_taken(struct job_fds *f, const struct output_capture_e
     return ERR_OK;
 }
 
+/* stderr comes first, because open_taken() copies it. */
 enum err_kind job_fds_first(struct job_fds *f, bool takes,
                             const struct output_capture_events *events, void *arg,
                             int fds[WIRE_RUN_FDS], struct err *err)
@@ -49,6 +52,7 @@ enum err_kind job_fds_second(struct job_fds *f, struct digest *digest, int fds[W
 {
     struct str bytes = output_capture_bytes(f->output_capture);
 
+    /* Handed over to the second program: the caller closes it now. */
     fds[STDERR_FILENO] = f->spare;
     f->spare = -1;
     *digest = digest_of(bytes.p, bytes.n);
@@ -57,6 +61,7 @@ enum err_kind job_fds_second(struct job_fds *f, struct digest *digest, int fds[W
 
     if (kind == ERR_OK)
         kind = memfile_create("informerd-output", bytes, &fds[STDIN_FILENO], err);
+    /* The memory file is a copy: up to 64 MiB need not stay twice. */
     output_capture_dispose(&f->output_capture);
     return kind;
 }

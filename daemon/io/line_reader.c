@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "io/pipe_in.h"
 
+/* A pipe whose bytes hook/output cuts into lines. */
 struct line_reader {
     struct pipe_in *pipe;
     struct output output;
@@ -75,6 +76,7 @@ uint64_t line_reader_dispose(struct line_reader **cp)
     if (c == NULL)
         return 0;
     *cp = NULL;
+    /* The last line may lack its newline: it is handed out while events still may be used. */
     output_end(&c->output, c->events->on_line, c->arg);
     uint64_t dropped = c->output.dropped;
     pipe_in_dispose(&c->pipe);

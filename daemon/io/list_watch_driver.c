@@ -12,33 +12,37 @@
 #include "io/deadline.h"
 #include "io/loop.h"
 
-/* Servers report an error of a watch behind a good head, at once. */
+/* A server may answer a watch with status 200 and then send an ERROR event at once
+ * (docs/kubernetes-protocol.md "Start of a watch"). So after a failure a watch counts as recovered
+ * only after this time, or when its first bytes were good. */
 enum { WELL_MS = 1000 };
 
-struct source {
+struct list_watch_driver {
     struct list_watch_driver_params params;
     const struct list_watch_driver_events *events;
     void *arg;
-    struct request *request;  /* NULL while waiting */
-    struct request *list;     /* beside it (list_watch_wants_compare()); NULL = none is under way */
-    struct deadline *wait;    /* the first start, and LW_WAIT */
-    struct deadline *silence; /* looks whether the response under way is too silent */
-    struct deadline *well;    /* a watch that lives until then has recovered */
+    struct request *request; /* the request under way; NULL while waiting */
+    struct request *list;    /* the LIST beside a watch (list_watch_wants_compare()); NULL = none */
+    struct deadline *wait;   /* until the first start, and for LW_WAIT */
+    struct deadline *silence; /* when to look whether the response has been silent for too long */
+    struct deadline *well;    /* a watch that lives until then has recovered: WELL_MS */
     uint64_t asked;   /* the server process of the last request (request_peer()); 0 = not known */
-    uint64_t peer;    /* the last one that is known, .. */
+    uint64_t peer;    /* the last process that was known, .. */
     uint64_t peer_ms; /* .. and when its response ended */
-    bool started;
-    char logged[sizeof(((struct err *)0)->text)]; /* the trouble that was told last; "" = none */
+    bool started;     /* list_watch_start() was called */
+    /* The failure that was logged last; "" = none, or the watch has recovered since. */
+    char logged[sizeof(((struct err *)0)->text)];
 };
 
-static void act(struct source *d, struct list_watch_action a);
+static void act(struct list_watch_driver *d, struct list_watch_action a);
 
-static struct list_watch_now now(const struct source *d)
+static struct list_watch_now now(const struct list_watch_driver *d)
 {
     return (struct list_watch_now){.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
 }
 
-/* What the user can do about it, where the text of the error does not say so itself. */
+/* What the user can do about an error, for those kinds of error whose texts do not say so
+ * themselves. */
 static const char *remedy(const struct err *err)
 {
     if (err->kind == ERR_IO && (err->code == UV_EMFILE || err->code == UV_ENFILE))
@@ -52,7 +56,7 @@ static const char *remedy(const struct err *err)
     case ERR_CLOSED:
         return "the server or a proxy in between ended the connection; its log says why";
     case ERR_BUSY:
-        return "the server asks for patience";
+        return "the server is busy and asks clients to wait";
     case ERR_TOO_BIG:
         return "raise limits.object_size, or leave the object out by a selector";
     case ERR_SERVER:
@@ -75,6 +79,7 @@ static const char *remedy(const struct err *err)
     return NULL;
 }
 
+/* A field of a log line that is left out if it has no value. */
 static struct kv field_unless_empty(const char *key, const char *value)
 {
     if (value == NULL || value[0] == '\0')
@@ -82,8 +87,8 @@ static struct kv field_unless_empty(const char *key, const char *value)
     return KV_STR(key, value);
 }
 
-/* One line per transition: the same trouble again is for debugging only. */
-static void tell_trouble(struct source *d, const struct err *err, uint64_t retry_ms)
+/* A failure is logged once: the same one again, after each backoff, is for debugging only. */
+static void tell_trouble(struct list_watch_driver *d, const struct err *err, uint64_t retry_ms)
 {
     bool same = strcmp(d->logged, err->text) == 0;
 
@@ -96,7 +101,8 @@ static void tell_trouble(struct source *d, const struct err *err, uint64_t retry
                         KV_MS("retry_in", retry_ms)));
 }
 
-static void tell_well(struct source *d)
+/* Ends the episode that tell_trouble() began; logs nothing if no failure was logged. */
+static void tell_well(struct list_watch_driver *d)
 {
     if (d->logged[0] == '\0')
         return;
@@ -111,23 +117,26 @@ static void on_well(void *arg)
     tell_well(arg);
 }
 
-static void tell_synced(const struct source *d)
+static void tell_synced(const struct list_watch_driver *d)
 {
     log_info("watch synced", KV_STR("cluster", watch_cluster(d->params.watch)),
              KV_STR("watch", watch_name(d->params.watch)),
              KV_U64("objects", store_count(watch_store(d->params.watch))));
 }
 
-/* Have the bytes just handed over, their end, or their silence synced all streams? */
-static void look_synced(const struct source *d, bool was_synced)
+/* Logs that the watch is synced, if the last piece of a response, its end or its silence has synced
+ * this scope, and all other scopes are. */
+static void look_synced(const struct list_watch_driver *d, bool was_synced)
 {
     if (!was_synced && list_watch_status(d->params.list_watch).synced &&
         watch_synced(d->params.watch))
         tell_synced(d);
 }
 
-/* Bytes move the time on at which silence is too long; the timer finds that out when it fires. */
-static void watch_silence(struct source *d)
+/* Each piece of a response moves the time at which a silence is too long. The timer is not moved
+ * with it, as pieces may be many; when it fires, on_silence() starts it again for the time that is
+ * left. */
+static void watch_silence(struct list_watch_driver *d)
 {
     uint64_t due_ms = list_watch_due_ms(d->params.list_watch);
     uint64_t now_ms = loop_now_ms(d->params.loop);
@@ -136,7 +145,7 @@ static void watch_silence(struct source *d)
         deadline_start(d->silence, due_ms > now_ms ? due_ms - now_ms : 0);
 }
 
-static void drop_requests(struct source *d)
+static void drop_requests(struct list_watch_driver *d)
 {
     request_dispose(&d->request);
     request_dispose(&d->list);
@@ -144,7 +153,9 @@ static void drop_requests(struct source *d)
     deadline_stop(d->well);
 }
 
-static void end_request(struct source *d)
+/* Notes which server process has answered, for the question which cluster it is, and for the next
+ * watch. */
+static void end_request(struct list_watch_driver *d)
 {
     d->asked = request_peer(d->request);
     if (d->asked != 0) {
@@ -154,8 +165,10 @@ static void end_request(struct source *d)
     drop_requests(d);
 }
 
-/* The feed has said what is next. */
-static void go_on(struct source *d, struct list_watch_action a, bool was_synced)
+/* Carries out the next action, and reports. An LW_WAIT with an error in the status comes from a
+ * failure; a wait without an error, such as that of a list that the guard holds, is not reported as
+ * one. */
+static void go_on(struct list_watch_driver *d, struct list_watch_action a, bool was_synced)
 {
     const struct err *trouble = list_watch_status(d->params.list_watch).err;
     enum err_kind why = a.what == LW_WAIT ? trouble->kind : ERR_OK;
@@ -169,8 +182,8 @@ static void go_on(struct source *d, struct list_watch_action a, bool was_synced)
         d->events->on_change(d->arg);
 }
 
-/* The request is over: what next? */
-static void finish(struct source *d, const struct err *err)
+/* The request is over, or is to be dropped; err as in list_watch_end(). */
+static void finish(struct list_watch_driver *d, const struct err *err)
 {
     bool was_synced = list_watch_status(d->params.list_watch).synced;
 
@@ -180,9 +193,10 @@ static void finish(struct source *d, const struct err *err)
 
 static void on_head(void *arg, const struct http_head *head)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
 
     list_watch_head(d->params.list_watch, head, loop_now_ms(d->params.loop));
+    /* A quiet watch may send nothing for a minute: it recovers by time. */
     if (d->logged[0] != '\0' && list_watch_status(d->params.list_watch).connected)
         deadline_start(d->well, WELL_MS);
     watch_silence(d);
@@ -191,7 +205,7 @@ static void on_head(void *arg, const struct http_head *head)
 
 static void on_body(void *arg, const char *data, size_t n)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
     struct list_watch_status was = list_watch_status(d->params.list_watch);
     bool goes_on = list_watch_body(d->params.list_watch, data, n, now(d));
     bool follows = list_watch_status(d->params.list_watch).connected;
@@ -202,11 +216,14 @@ static void on_body(void *arg, const char *data, size_t n)
         finish(d, NULL);
         return;
     }
+    /* Good bytes of a watch. For a streaming list the initial events are complete: it gives its
+     * place up. */
     if (follows) {
         request_leave_gate(d->request);
         tell_well(d);
     }
     watch_silence(d);
+    /* on_change() costs more than on_data(), so it is kept for real changes. */
     if (follows != was.connected || synced != was.synced)
         d->events->on_change(d->arg);
     else
@@ -218,18 +235,20 @@ static void on_end(void *arg, const struct err *err)
     finish(arg, err);
 }
 
-static void list_beside(struct source *d);
+static void list_beside(struct list_watch_driver *d);
 
 static void on_list_head(void *arg, const struct http_head *head)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
 
     list_watch_compare_head(d->params.list_watch, head);
 }
 
+/* The LIST beside the watch is over. If list_watch_compare_end() says that the watch is over too,
+ * both requests are dropped; else the next page may be wanted. */
 static void on_list_end(void *arg, const struct err *err)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
 
     request_dispose(&d->list);
     if (!list_watch_compare_end(d->params.list_watch, err, now(d))) {
@@ -245,13 +264,15 @@ static void on_list_end(void *arg, const struct err *err)
 
 static void on_list_body(void *arg, const char *data, size_t n)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
 
     if (!list_watch_compare_body(d->params.list_watch, data, n, now(d)))
         on_list_end(d, NULL);
 }
 
-static void list_beside(struct source *d)
+/* Sends the LIST beside the watch, or its next page
+ * (docs/decisions.md "Without list versions the watch begins before its LIST"). */
+static void list_beside(struct list_watch_driver *d)
 {
     static const struct request_events events = {
         .on_head = on_list_head, .on_body = on_list_body, .on_end = on_list_end};
@@ -266,9 +287,11 @@ static void list_beside(struct source *d)
         &events, d);
 }
 
+/* A silence is not only a sign of a dead connection: a resumed watch is synced by it, and a LIST
+ * beside a watch waits for it. */
 static void on_silence(void *arg)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
     bool was_synced = list_watch_status(d->params.list_watch).synced;
 
     if (list_watch_overdue(d->params.list_watch, loop_now_ms(d->params.loop))) {
@@ -282,10 +305,10 @@ static void on_silence(void *arg)
         d->events->on_change(d->arg);
 }
 
-/* A LW_IDENTIFY was answered, or not. */
+/* An LW_IDENTIFY is over; err as in list_watch_identified(). */
 static void on_identified(void *arg, const struct err *err)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
     bool was_synced = list_watch_status(d->params.list_watch).synced;
     struct err why = err != NULL ? *err : (struct err){0};
 
@@ -294,9 +317,12 @@ static void on_identified(void *arg, const struct err *err)
           was_synced);
 }
 
+/* The request is about to be sent, and the server has said the revision of its etcd. If a watch is
+ * to resume from a later version, the server may have been restored from a backup: the list_watch
+ * looks into that first. */
 static bool on_identity(void *arg, const char *revision)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
 
     if (!list_watch_is_ahead(d->params.list_watch, revision))
         return true;
@@ -305,7 +331,8 @@ static bool on_identity(void *arg, const char *revision)
     return false;
 }
 
-static void act(struct source *d, struct list_watch_action a)
+/* Carries out one action. Requests call back later, so this never recurses. */
+static void act(struct list_watch_driver *d, struct list_watch_action a)
 {
     static const struct request_events events = {
         .on_head = on_head, .on_body = on_body, .on_end = on_end, .on_identity = on_identity};
@@ -316,6 +343,7 @@ static void act(struct source *d, struct list_watch_action a)
         deadline_start(d->wait, a.wait_ms);
         return;
     }
+    /* The question is for the process that answered the LIST: only its answer proves that LIST. */
     if (a.what == LW_IDENTIFY) {
         d->request = api_client_identify(d->params.client, d->asked, &question, d);
         return;
@@ -335,7 +363,7 @@ static void act(struct source *d, struct list_watch_action a)
 
 static void on_wait_over(void *arg)
 {
-    struct source *d = arg;
+    struct list_watch_driver *d = arg;
     uint64_t ms = loop_now_ms(d->params.loop);
     bool first = !d->started;
 
@@ -345,7 +373,8 @@ static void on_wait_over(void *arg)
     d->events->on_change(d->arg);
 }
 
-void list_watch_driver_poke(struct source *d)
+/* Before the start nothing needs to be carried out: list_watch_start() looks at the order. */
+void list_watch_driver_poke(struct list_watch_driver *d)
 {
     if (!d->started || !list_watch_is_ordered(d->params.list_watch))
         return;
@@ -354,20 +383,23 @@ void list_watch_driver_poke(struct source *d)
     act(d, list_watch_restart(d->params.list_watch, now(d)));
 }
 
-void list_watch_driver_retry(struct source *d)
+void list_watch_driver_retry(struct list_watch_driver *d)
 {
     const struct guard *guard = list_watch_status(d->params.list_watch).guard;
 
+    /* Only a wait for the right cluster is cut short, not a hold that a second list must
+     * confirm. */
     if (d->request != NULL || !guard_holds(guard) || guard->reason != GUARD_IDENTITY)
         return;
     deadline_stop(d->wait);
     act(d, list_watch_timer(d->params.list_watch, loop_now_ms(d->params.loop)));
 }
 
-struct source *list_watch_driver_create(const struct list_watch_driver_params *params,
-                                        const struct list_watch_driver_events *events, void *arg)
+struct list_watch_driver *list_watch_driver_create(const struct list_watch_driver_params *params,
+                                                   const struct list_watch_driver_events *events,
+                                                   void *arg)
 {
-    struct source *d = mem_zalloc(sizeof(*d));
+    struct list_watch_driver *d = mem_zalloc(sizeof(*d));
 
     d->params = *params;
     d->events = events;
@@ -379,13 +411,13 @@ struct source *list_watch_driver_create(const struct list_watch_driver_params *p
     return d;
 }
 
-void list_watch_driver_dispose(struct source **sp)
+void list_watch_driver_dispose(struct list_watch_driver **dp)
 {
-    struct source *d = *sp;
+    struct list_watch_driver *d = *dp;
 
     if (d == NULL)
         return;
-    *sp = NULL;
+    *dp = NULL;
     drop_requests(d);
     deadline_dispose(&d->wait);
     deadline_dispose(&d->silence);

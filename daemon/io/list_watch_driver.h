@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_watch_driver - carries out what one feed wants: requests to its cluster, waits, bytes back; driver. It
- * decides nothing but what is worth a log line.
+ * list_watch_driver - carries out the actions of one list_watch, that is of one scope of a watch:
+ * sends its requests, hands it the responses, waits; driver. The list_watch decides what comes
+ * next; the driver only decides what is worth a log line.
  */
 #ifndef IO_LIST_WATCH_DRIVER_H
 #define IO_LIST_WATCH_DRIVER_H
@@ -11,40 +12,45 @@
 
 struct api_client;
 struct loop;
-struct source;
+struct list_watch_driver;
 
-/* Borrowed; must outlive the source. */
+/* Copied; the objects that it points to must outlive the driver. */
 struct list_watch_driver_params {
     struct loop *loop;
     struct api_client *client;
-    struct watch *watch; /* the feed's, for logs */
+    struct watch *watch; /* that list_watch is a scope of; for logs */
     struct list_watch *list_watch;
 };
 
-/* They run on the stack of a callback of the loop, never inside a call of the user, one at a time
- * and as the last thing: each may dispose the source. */
+/* The callbacks run on the stack of a callback of the loop, never inside a call of the user, one at
+ * a time and as the last thing that the driver does: each may dispose the driver. */
 struct list_watch_driver_events {
-    /* Bytes came and deltas may have run; list_watch_status() is else what it was. Comes for each piece
-     * of a response: do little. */
+    /* Bytes came, and deltas of the watch may have run. Otherwise list_watch_status() is unchanged.
+     * Comes for each piece of a response, so it must be cheap. */
     void (*on_data)(void *arg);
-    /* The same, and a list may be complete, a state may be another. */
+    /* The same, and list_watch_status() may have changed: a list may be complete, a request be
+     * over. */
     void (*on_change)(void *arg);
-    /* The same, and a request failed for this reason: the feed waits, then tries again. */
+    /* The same, and a request failed for this reason. The list_watch waits, then tries again. */
     void (*on_failed)(void *arg, enum err_kind why);
 };
 
-/* Starts the feed in the next turn of the loop. events must outlive the source. Never NULL. */
-struct source *list_watch_driver_create(const struct list_watch_driver_params *params,
-                                        const struct list_watch_driver_events *events, void *arg);
+/* Starts the list_watch in the next turn of the loop. events must outlive the driver. Never NULL;
+ * release with list_watch_driver_dispose(). */
+struct list_watch_driver *list_watch_driver_create(const struct list_watch_driver_params *params,
+                                                   const struct list_watch_driver_events *events,
+                                                   void *arg);
 
-/* Carries out what was ordered of the feed (list_watch_is_ordered()), if anything was. */
-void list_watch_driver_poke(struct source *d);
+/* Carries out the list that was ordered of the list_watch, if one was (list_watch_is_ordered()):
+ * the request under way is dropped for it. */
+void list_watch_driver_poke(struct list_watch_driver *d);
 
-/* The right cluster answers again: a feed that waits because another one did tries at once. */
-void list_watch_driver_retry(struct source *d);
+/* The right cluster answers again. If the list_watch is held because another cluster had answered,
+ * it tries again at once. */
+void list_watch_driver_retry(struct list_watch_driver *d);
 
-/* The end for the user: *s is NULL, its request is dropped, no event comes any more. NULL is
+/* The end for the user: *d is NULL, its requests are dropped, no callback comes any more. NULL is
  * fine. */
-void list_watch_driver_dispose(struct source **d);
+void list_watch_driver_dispose(struct list_watch_driver **d);
 
 #endif

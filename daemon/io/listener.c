@@ -16,20 +16,24 @@
 #include "io/caller.h"
 #include "io/loop.h"
 
+/* The default of listener_params.idle_ms. */
 #define IDLE_MS 30000
 
+/* Connections that may wait to be accepted; later clients wait in connect(), or get EAGAIN. */
 enum { BACKLOG = 128 };
 
 struct listener {
     uv_pipe_t server;
     char *path;
-    dev_t dev; /* of our socket file */
+    dev_t dev; /* identity of our socket file: another informerd may replace it */
     ino_t ino;
     struct caller_host host;
 };
 
 /* ---- The socket file */
 
+/* An error with the path, by errno. Errors that the user can mend by the configuration, or by how
+ * informerd is started, are ERR_CONFIG and say how. */
 static enum err_kind path_error(struct err *err, const char *path)
 {
     const char *remedy = "";
@@ -48,7 +52,9 @@ static int new_socket(void)
     return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* Removes a socket that a dead process left; fine if there is none. */
+/* Removes the socket that a dead process left; ERR_OK if there is none. A connect tells them apart:
+ * ECONNREFUSED means that no process listens on it any more. EAGAIN means that one does, and is
+ * busy. */
 static enum err_kind remove_stale(const struct sockaddr_un *at, struct err *err)
 {
     struct stat st;
@@ -78,10 +84,13 @@ static enum err_kind remove_stale(const struct sockaddr_un *at, struct err *err)
     return ERR_OK;
 }
 
-/* The file has its final mode from its first moment. */
+/* Makes the socket file. The umask gives it its final mode from its first moment: with a later
+ * chmod others could connect in between. lchown() follows no link that others may have put in its
+ * place. */
 static enum err_kind bind_and_listen(int fd, const struct sockaddr_un *at, gid_t group,
                                      struct err *err)
 {
+    /* mode 0660 */
     mode_t mask = umask(0117);
     int bound = bind(fd, (const struct sockaddr *)at, sizeof(*at));
     int failure = errno;
@@ -94,6 +103,7 @@ static enum err_kind bind_and_listen(int fd, const struct sockaddr_un *at, gid_t
         listen(fd, BACKLOG) == 0)
         return ERR_OK;
     enum err_kind kind = path_error(err, at->sun_path);
+    /* A socket that no process listens on must not stay. */
     unlink(at->sun_path);
     return kind;
 }
@@ -151,6 +161,7 @@ struct listener *listener_create(struct loop *loop, const struct listener_params
         .handle_arg = params->arg,
     };
     caller_host_init(&l->host);
+    /* bind() has just made it: its identity is kept for remove_socket(). */
     if (lstat(l->path, &st) == 0) {
         l->dev = st.st_dev;
         l->ino = st.st_ino;
@@ -169,6 +180,8 @@ static void on_server_closed(uv_handle_t *h)
     free(l);
 }
 
+/* Removes the socket file unless another process has put its own in place. Without root's rights
+ * the folder may not allow it, which is no fault: the next start replaces the file. */
 static void remove_socket(const struct listener *l)
 {
     struct stat st;
@@ -187,6 +200,7 @@ void listener_dispose(struct listener **lp)
     if (l == NULL)
         return;
     *lp = NULL;
+    /* First, so that no client connects to a socket that is never accepted from. */
     remove_socket(l);
     caller_close_all(&l->host);
     uv_close((uv_handle_t *)&l->server, on_server_closed);

@@ -11,7 +11,9 @@
 
 struct loop {
     uv_loop_t uv;
-    uv_idle_t turn; /* active iff a task is queued (or was cancelled since the last turn) */
+    /* Active while a task is queued, and until the next turn after one was cancelled. libuv does
+     * not block in poll then, so the next turn comes at once. */
+    uv_idle_t turn;
     struct list tasks;
     struct list slow_tasks;
     char recv[LOOP_RECV_BYTES];
@@ -25,7 +27,9 @@ static void run_first(struct list *tasks)
     task->fn(task);
 }
 
-/* What the tasks queue is for the next turn: this turn's are moved to a list of their own. */
+/* Runs the tasks that are queued now. They are first moved to a list of their own, because a task
+ * may queue further ones, and these are for the next turn: tasks that queue each other must not
+ * keep the loop from its sockets and timers. A task on that list can still be cancelled. */
 static void on_turn(uv_idle_t *turn)
 {
     struct loop *l = container_of(turn, struct loop, turn);
@@ -36,10 +40,12 @@ static void on_turn(uv_idle_t *turn)
         list_remove(pos);
         list_append(&now, pos);
     }
+    /* One slow task per turn, however many are queued (loop_defer_slow()). */
     if (!list_is_empty(&l->slow_tasks))
         run_first(&l->slow_tasks);
     while (!list_is_empty(&now))
         run_first(&now);
+    /* loop_cancel() does not stop the idle handle; this check does it a turn later. */
     if (list_is_empty(&l->tasks) && list_is_empty(&l->slow_tasks))
         uv_idle_stop(turn);
 }
@@ -56,6 +62,8 @@ struct loop *loop_create(void)
     return l;
 }
 
+/* Logs each handle that its owner did not close, so that the panic that follows can be
+ * understood. */
 static void count_leak(uv_handle_t *h, void *arg)
 {
     unsigned *leaks = arg;
@@ -80,6 +88,7 @@ void loop_destroy(struct loop **lp)
     uv_walk(&l->uv, count_leak, &leaks);
     if (leaks > 0)
         panic("%u handles leaked", leaks);
+    /* Runs the close callbacks, which free the owners of the handles. */
     uv_run(&l->uv, UV_RUN_DEFAULT);
     ensure(uv_loop_close(&l->uv) == 0);
     free(l);
@@ -96,6 +105,7 @@ static void after_nothing(uv_work_t *work, int status)
     (void)status;
 }
 
+/* The threads are libuv's and serve all loops: any work on any loop starts all of them. */
 void loop_start_workers(void)
 {
     struct loop *l = loop_create();

@@ -13,20 +13,25 @@
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
 #endif
 
+/* All seals: neither the hook nor main can change the file any more. NAME_MAX_BYTES is well below
+ * the 249 bytes that the system takes. */
 enum { SEALS = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE, NAME_MAX_BYTES = 64 };
 
+/* A memory file that can be sealed. */
 static int create(const char *name)
 {
     char cut[NAME_MAX_BYTES];
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 
     snprintf(cut, sizeof(cut), "%s", name);
-    /* Where vm.memfd_noexec is 2 there are no others; kernels that do not know it say EINVAL. */
+    /* With vm.memfd_noexec = 2 the kernel only makes files with this flag; kernels that do not know
+     * it answer EINVAL. */
     int fd = memfd_create(cut, flags | MFD_NOEXEC_SEAL);
     return fd < 0 && errno == EINVAL ? memfd_create(cut, flags) : fd;
 }
 
-/* 0 or an errno. The position stays at the start, where the reader begins. */
+/* Writes the data and seals the file. pwrite() leaves the position at the start, where the reader
+ * begins. Returns 0 or an errno. */
 static int fill(int fd, struct str data)
 {
     for (size_t at = 0; at < data.n;) {

@@ -10,8 +10,8 @@
 struct output_capture {
     struct pipe_in *pipe;
     struct buf bytes;
-    size_t max;
-    bool full;
+    size_t max; /* bytes */
+    bool full;  /* more than max came: nothing is kept any more */
     const struct output_capture_events *events;
     void *arg;
 };
@@ -26,6 +26,7 @@ static void on_data(void *arg, const char *data, size_t n)
         buf_append(&t->bytes, data, n);
         return;
     }
+    /* Half of the output is of no use: the memory is given back at once. */
     t->full = true;
     buf_free(&t->bytes);
     t->events->on_full(t->arg);

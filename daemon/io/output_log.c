@@ -17,6 +17,8 @@ static void on_line(void *arg, struct str line)
              KV_STR("stream", stream_name(s)), KV_VIEW("line", line));
 }
 
+/* Closes a stream, keeps the end of its output for the result, and logs how much was over
+ * log_limit. */
 static void end(struct output_log_one *s)
 {
     if (s->line_reader == NULL)
@@ -29,6 +31,7 @@ static void end(struct output_log_one *s)
                  KV_STR("stream", stream_name(s)), KV_U64("bytes", s->dropped));
 }
 
+/* The stream is closed before the callback, which may free everything. */
 static void on_eof(void *arg)
 {
     struct output_log_one *s = arg;
@@ -58,6 +61,7 @@ void output_log_watch(const struct output_log *p)
             line_reader_watch(p->streams[i].line_reader);
 }
 
+/* A stream that has ended is closed here, as its on_eof will not come. */
 struct str output_log_drain(struct output_log *p, enum output_log_stream which)
 {
     struct output_log_one *s = &p->streams[which];

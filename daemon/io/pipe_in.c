@@ -11,21 +11,24 @@
 #include "base/mem.h"
 #include "io/loop.h"
 
-/* What is read in one turn, and in one drain: a flood must not stop the loop. */
+/* The most bytes that are read in one turn, and in one drain: a program that prints without an end
+ * must not stop the loop. */
 #define BYTES_AT_ONCE ((size_t)1024 * 1024)
 
 struct pipe_in {
     uv_poll_t poll;
     int fd;
-    int writer;   /* -1 once taken */
-    bool watched; /* libuv knows of poll */
+    int writer;   /* the program's end; -1 = given away */
+    bool watched; /* libuv knows the handle `poll` */
     struct loop *loop;
     const struct pipe_in_events *events;
     void *arg;
 };
 
+/* What a read has found: more to read, nothing now, or the end of the pipe. */
 enum progress { MORE, EMPTY, ENDED };
 
+/* Any error but EAGAIN counts as the end: there is nothing more to get. */
 static enum progress read_some(struct pipe_in *p)
 {
     char *buf = loop_recv_buffer(p->loop);
@@ -53,6 +56,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     (void)events;
     if (read_some(p) != ENDED)
         return;
+    /* Before on_eof, which may dispose p: a pipe at its end is always readable. */
     uv_poll_stop(&p->poll);
     p->events->on_eof(p->arg);
 }
@@ -65,6 +69,7 @@ enum err_kind pipe_in_create(struct loop *loop, const struct pipe_in_events *eve
     if (pipe2(fds, O_CLOEXEC) != 0)
         return err_set(err, ERR_IO, errno, "pipe: %s", strerror(errno));
     struct pipe_in *p = mem_zalloc(sizeof(*p));
+    /* Only our end: programs expect a stdout that blocks. */
     fcntl(fds[0], F_SETFL, O_NONBLOCK);
     p->fd = fds[0];
     p->loop = loop;
@@ -109,6 +114,8 @@ void pipe_in_dispose(struct pipe_in **pp)
     if (p == NULL)
         return;
     *pp = NULL;
+    /* Polling ends before the close: libuv must not poll a number that another file may have by
+     * then. */
     if (p->watched)
         uv_poll_stop(&p->poll);
     close(p->fd);

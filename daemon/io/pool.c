@@ -5,6 +5,8 @@
 
 #include "io/conn.h"
 
+/* The server sent bytes that no request asked for. The next response could not be told from them,
+ * so the connection is of no use. */
 static void on_data(void *arg, const char *data, size_t n)
 {
     struct pool_slot *slot = arg;
@@ -14,6 +16,7 @@ static void on_data(void *arg, const char *data, size_t n)
     conn_dispose(&slot->conn);
 }
 
+/* The server, or the network, ended the connection while it was idle: nobody needs to know. */
 static void on_closed(void *arg, const struct err *err)
 {
     struct pool_slot *slot = arg;
@@ -22,7 +25,7 @@ static void on_closed(void *arg, const struct err *err)
     conn_dispose(&slot->conn);
 }
 
-/* A free slot; if there is none, the one that is idle for longest. */
+/* A free slot; if all are taken, the one whose connection has been idle for longest. */
 static struct pool_slot *slot_to_fill(struct pool *p)
 {
     struct pool_slot *best = &p->slots[0];
@@ -47,7 +50,8 @@ void pool_put(struct pool *p, struct conn *conn, uint64_t now_ms)
     conn_set_events(conn, &events, slot);
 }
 
-/* peer NULL = any. */
+/* The connection that became idle last has the best chance that the server still keeps it open. One
+ * whose end is known but not reported yet is no longer CONN_OPEN. peer NULL = any. */
 static struct conn *take(struct pool *p, const uint64_t *peer)
 {
     struct pool_slot *best = NULL;

@@ -14,33 +14,36 @@
 #include "io/state_driver.h"
 #include "io/strays_driver.h"
 
-/* Starting runs may take so much of a turn of the loop; inputs of megabytes take long. Then others
- * have theirs. */
+/* Starting runs may take this much of a turn of the loop, as making inputs of megabytes takes long;
+ * then reading goes on (docs/decisions.md "Starting runs takes 5 ms of a turn of the loop"). */
 #define STARTING_MS 5
 
-/* A disk that hangs does not hold runs up for longer. */
+/* A disk that hangs delays runs for this long, once (docs/design.md "Records on disk"). */
 #define KEEPING_MS 2000
 
-/* A file system that hangs does not hold a hook up for longer, when files are removed. */
+/* The time limit of the helper for removing stray files: a file system that hangs must not hold a
+ * hook up for longer. */
 #define SWEEP_MS 30000
 
-/* A timer that is later than that says that the loop stood still, and nothing about the disk. */
+/* If the timer for KEEPING_MS is late by this much, the loop stood still, which says nothing about
+ * the disk. */
 #define LATE_MS 500
 
 enum runner_state {
-    RUNNER_WAITING,
-    RUNNER_ON,
-    RUNNER_STOPPING, /* nothing more starts */
-    RUNNER_KILLING,  /* and what is under way is ended */
+    RUNNER_WAITING,  /* runner_begin() was not called yet */
+    RUNNER_ON,       /* runs start when they are due */
+    RUNNER_STOPPING, /* no run starts any more */
+    RUNNER_KILLING,  /* and the runs under way are ended */
 };
 
-/* A run that has left the schedule, and starts when that is on disk; what it is told is fixed. */
+/* A run that has left the schedule and waits until its delivery records are on disk; then it
+ * starts. Its input is made already. */
 struct opening {
     struct list link;
     struct state_driver_wait wait;
     struct runner *runner;
     struct job *job;
-    uint64_t since_ms;
+    uint64_t since_ms; /* when it began to wait, monotonic */
 };
 
 struct runner {
@@ -50,18 +53,21 @@ struct runner {
     enum runner_state state;
     struct list openings;
     struct list jobs;
-    size_t running;         /* openings, and jobs with a run; the others linger for their output */
-    struct deadline *hangs; /* of the oldest opening */
-    uint64_t hung_at; /* commits there were when the disk was found to hang; 0 = it does not */
+    /* openings, and jobs with a run; other jobs only wait for the rest of their output */
+    size_t running;
+    struct deadline *hangs; /* the time limit of the oldest opening */
+    /* number of commits, plus 1, when the disk was found to hang; 0 = it does not hang */
+    uint64_t hung_at;
     struct shortage_log shortage;
     struct strays_driver *strays_driver;
-    bool *left_told;      /* by hook.index: it was said that its runs leave processes behind */
-    bool *forgotten_told; /* the same: that it forgets ends that were parked */
+    bool *left_told;      /* by hook.index: the log has said that its runs leave processes behind */
+    bool *forgotten_told; /* the same: that parked ends of it are forgotten */
     struct loop_task kick;
-    struct deadline *wake; /* when the schedule has something although nothing happened */
+    struct deadline *wake; /* runs when the scheduler has something due although nothing happened */
 };
 
-/* A run is one of many; that a burst is in effect, and that a trouble is over, people look for. */
+/* Logs a run that succeeded. A single run is one of many and is logged for debugging only; but
+ * people look for the line that a burst of files has taken effect, or that a failure is over. */
 static void log_success(const struct hook *h, const struct history_run *ended, bool was_failing)
 {
     const struct kv *fields = LOG_FIELDS(KV_STR("hook", h->name), KV_STR("key", ended->key),
@@ -86,7 +92,9 @@ static void log_failure(const struct hook *h, const struct history_run *ended, u
                                   : (struct kv){.type = KV_TYPE_NONE});
 }
 
-/* What was no run is no news of the hook. */
+/* The run has ended. A run that the system could not start says nothing about its hook: only the
+ * shortage is logged, and the history does not get it. on_deliveries comes after hooks_finish(),
+ * which changes the delivery records. */
 static void finish(struct runner *r, struct run *run, const struct run_result *result)
 {
     const struct hook *h = run->hook;
@@ -111,24 +119,28 @@ static void finish(struct runner *r, struct run *run, const struct run_result *r
     r->events->on_progress(r->arg);
 }
 
-/* What a run leaves behind is told once per hook: one that means it does so every time. */
+/* Logs processes that the run left behind: after a success once per hook, because a hook that means
+ * to leave them does so every time; after a failure every time, as they could not be killed. */
 static void log_left(struct runner *r, const struct run *run, const struct helper_link_exit *end,
                      const struct run_result *result)
 {
     bool *told = &r->left_told[run->hook->index];
     bool well = end->how == HELPER_LINK_EXITED && end->value == 0 && !end->killed;
-    bool good = well || (result->end == RUN_EXITED && result->status == 0); /* no timeout */
+    /* status 0 after a kill signal is a success, too, unless the signal was sent for the timeout */
+    bool good = well || (result->end == RUN_EXITED && result->status == 0);
 
     if (end->left == 0 || (good && *told))
         return;
     *told = *told || good;
-    log_warn(good ? "hook left processes behind, which go on: said once"
+    log_warn(good ? "hook left processes running (logged once per hook)"
                   : "processes of a failed hook could not be killed",
              KV_STR("hook", run->hook->name), KV_STR("key", run_key(run)), KV_U64("run", run->id),
              KV_U64("processes", end->left), KV_INT("pid", end->left_pid),
              KV_STR("program", end->left_comm));
 }
 
+/* A job has ended its run. stopped: informerd ended the run itself, so it is no failure of the hook
+ * and the next process tries it again. */
 static void on_over(void *arg, struct run *run, const struct helper_link_exit *end,
                     const struct run_result *result)
 {
@@ -138,7 +150,9 @@ static void on_over(void *arg, struct run *run, const struct helper_link_exit *e
     told.stopped = r->state == RUNNER_KILLING;
     r->running--;
     log_left(r, run, end, result);
-    runner_kick(r); /* before the keeper's turn: what starts next joins what has ended */
+    /* before on_deliveries defers the turn of the state driver: so the records of the runs that
+     * start next are in the same commit */
+    runner_kick(r);
     finish(r, run, &told);
 }
 
@@ -148,7 +162,8 @@ static void on_gone(void *arg, struct job *job)
     job_dispose(&job);
 }
 
-/* What cannot be told is no better next time; what the system refused may be. */
+/* The job could not be made. A run that cannot get its `fields` would fail again and is parked
+ * (RUN_UNFIT); a run that the system was too short for is tried again. */
 static void refuse(struct runner *r, struct run *run, const struct err *err)
 {
     struct run_result result = {.end = RUN_FAILED, .text = err->text, .wall_ns = loop_wall_ns()};
@@ -162,7 +177,7 @@ static void refuse(struct runner *r, struct run *run, const struct err *err)
     finish(r, run, &result);
 }
 
-/* Nothing is started, and that is right. */
+/* Ends a run as handled without starting a program. */
 static void skip(struct runner *r, struct run *run, const char *text)
 {
     static const enum run_file became[] = {RUN_FILE_WRITTEN, RUN_FILE_REMOVED, RUN_FILE_NONE};
@@ -175,6 +190,7 @@ static void skip(struct runner *r, struct run *run, const char *text)
     finish(r, run, &result);
 }
 
+/* --dry-run: logs the run and counts it as handled, so that each due run is logged once. */
 static void pretend(struct runner *r, struct run *run)
 {
     static const char *const what[] = {"would run hook", "would remove a file", "would apply"};
@@ -195,6 +211,7 @@ static void start_job(struct runner *r, struct job *job)
     job_start(job);
 }
 
+/* Ends the wait of an opening and frees it. */
 static struct job *take_opening(struct opening *o)
 {
     struct job *job = o->job;
@@ -205,12 +222,15 @@ static struct job *take_opening(struct opening *o)
     return job;
 }
 
+/* Starts a run that has waited: its start time is now, so that min_interval counts from the start
+ * of its program. */
 static void begin(struct runner *r, struct job *job)
 {
     hooks_began(job_run(job), loop_now_ms(r->params.loop));
     start_job(r, job);
 }
 
+/* Sets the timer for the oldest opening, which is the first one on the list. */
 static void watch_oldest(struct runner *r)
 {
     struct list *first = list_first(&r->openings);
@@ -224,18 +244,19 @@ static void watch_oldest(struct runner *r)
     deadline_start(r->hangs, late_ms > now_ms ? late_ms - now_ms : 0);
 }
 
+/* The records are committed, or the disk does not take them. */
 static void on_kept(struct state_driver_wait *wait, bool durable)
 {
     struct opening *o = container_of(wait, struct opening, wait);
     struct runner *r = o->runner;
 
-    (void)durable; /* without a record, too: docs/design.md "Records on disk" */
+    (void)durable; /* it starts without a record, too: docs/design.md "Records on disk" */
     begin(r, take_opening(o));
     watch_oldest(r);
 }
 
-/* The disk may have done its part while nothing of informerd ran, but timers come before answers:
- * what waits does so anew. */
+/* Whether the process, and not the disk, stood still. Then the commit may be done, but the loop
+ * runs timers before it sees that the worker has ended: all openings get the whole time again. */
 static bool stood_still(struct runner *r)
 {
     const struct opening *oldest = list_entry(list_first(&r->openings), struct opening, link);
@@ -249,21 +270,25 @@ static bool stood_still(struct runner *r)
     return true;
 }
 
-/* Nobody waits for that disk before it has shown that it works. */
+/* The disk hangs: all openings start now, and no run waits again before a commit has shown that the
+ * disk works. */
 static void on_hangs(void *arg)
 {
     struct runner *r = arg;
 
     if (stood_still(r))
         return;
-    log_warn("the state is not written in time: hooks run without, and what runs now may run again "
-             "after a crash",
+    log_warn("state not written in time: hooks run without it, and runs from now on may be "
+             "repeated after a crash",
              KV_MS("waited", KEEPING_MS));
+    /* plus 1: the first commit from now on ends this */
     r->hung_at = state_driver_status(r->params.state_driver).commits + 1;
     list_each (pos, tmp, &r->openings)
         begin(r, take_opening(list_entry(pos, struct opening, link)));
 }
 
+/* Whether a run is to wait for its records: only if a state is written, and the disk was not found
+ * to hang. */
 static bool can_wait(struct runner *r)
 {
     struct state_driver_status s = state_driver_status(r->params.state_driver);
@@ -274,6 +299,8 @@ static bool can_wait(struct runner *r)
     return s.is_kept;
 }
 
+/* Makes the job of a run, with its input, and starts it at once or lets it wait for its records
+ * (docs/decisions.md "The input of a run is made before the wait for its records"). */
 static void open_job(struct runner *r, struct run *run)
 {
     static const struct job_events events = {on_over, on_gone};
@@ -299,7 +326,8 @@ static void open_job(struct runner *r, struct run *run)
         watch_oldest(r);
 }
 
-/* All that has left the schedule in this turn goes to disk at once. */
+/* Has the records of all runs that left the schedule in this turn committed together, and lets the
+ * openings wait for that commit. */
 static void await_openings(struct runner *r)
 {
     r->events->on_deliveries(r->arg);
@@ -311,6 +339,8 @@ static void await_openings(struct runner *r)
     }
 }
 
+/* A run that the scheduler has handed out: decides which file it is about, and whether a program
+ * runs for it. */
 static void start(struct runner *r, struct run *run)
 {
     struct err err = {0};
@@ -320,7 +350,7 @@ static void start(struct runner *r, struct run *run)
         return;
     }
     if (run->kind == RUN_REMOVE && run->file == NULL) {
-        skip(r, run, "it has no file");
+        skip(r, run, "no file to remove");
         return;
     }
     if (r->params.dry_run) {
@@ -330,7 +360,7 @@ static void start(struct runner *r, struct run *run)
     open_job(r, run);
 }
 
-/* False if there may be more to start than this turn has time for. */
+/* Starts due runs. False: the time for this turn is over, and more runs may be due. */
 static bool start_some(struct runner *r)
 {
     uint64_t until_ms = loop_now_ms(r->params.loop) + STARTING_MS;
@@ -348,6 +378,8 @@ static bool start_some(struct runner *r)
     return true;
 }
 
+/* A parked end that is forgotten is never delivered: the log says so once per hook, the status
+ * counts them. */
 static void log_forgotten(struct runner *r)
 {
     for (size_t i = 0; i < r->params.hooks->n; i++) {
@@ -357,12 +389,16 @@ static void log_forgotten(struct runner *r)
         if (*told || h->last_forgotten[0] == '\0')
             continue;
         *told = true;
-        log_warn("a parked DELETED is forgotten, as it is too old or they are too many: said once",
-                 KV_STR("hook", h->name), KV_STR("key", h->last_forgotten),
-                 KV_STR("settings", "parked_deletes, parked_age"));
+        log_warn(
+            "parked DELETED forgotten: it is too old or there are too many (logged once per hook)",
+            KV_STR("hook", h->name), KV_STR("key", h->last_forgotten),
+            KV_STR("settings", "parked_deletes, parked_age"));
     }
 }
 
+/* Starts all that is due, sets the timer for the next time, and asks the scheduler again in the
+ * next turn if there was too much. Stray files go before await_openings(), whose on_deliveries
+ * takes their records along. */
 static void start_due(struct runner *r)
 {
     loop_update_now(r->params.loop);
@@ -379,9 +415,11 @@ static void start_due(struct runner *r)
         deadline_start(r->wake, due > now ? due - now : 0);
     else
         deadline_stop(r->wake);
-    r->events->on_progress(r->arg); /* a hook without anything to run has had its first runs */
+    /* a hook that has nothing to run has had its first runs by now */
+    r->events->on_progress(r->arg);
 }
 
+/* Stray files are removed: their records go to disk, and their hook may run again. */
 static void on_swept(void *arg)
 {
     struct runner *r = arg;
@@ -438,6 +476,7 @@ void runner_kick(struct runner *r)
     loop_defer(r->params.loop, &r->kick);
 }
 
+/* The job whose run has this id. A job that only waits for output has no run. */
 static struct job *find(struct runner *r, uint64_t id)
 {
     list_each (pos, tmp, &r->jobs) {
@@ -451,6 +490,7 @@ static struct job *find(struct runner *r, uint64_t id)
 
 void runner_exited(struct runner *r, const struct helper_link_exit *end)
 {
+    /* Ends of runs that are not of hooks are recognised by their ids. */
     if (strays_driver_exited(r->strays_driver, end))
         return;
     struct job *job = find(r, end->run);
@@ -472,6 +512,7 @@ void runner_kill_all(struct runner *r)
                                       .stopped = true};
 
     r->state = RUNNER_KILLING;
+    /* No program of these was started. `stopped`: the next process tries them again. */
     list_each (pos, tmp, &r->openings) {
         struct job *job = take_opening(list_entry(pos, struct opening, link));
 

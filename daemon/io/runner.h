@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runner - carries out the runs that hook/ hands out: input file, pipes, helper, timeout, output
- * to the log; driver.
+ * runner - carries out the runs that the scheduler in hook/ hands out: input file, pipes, helper,
+ * timeout, output to the log; driver.
  */
 #ifndef IO_RUNNER_H
 #define IO_RUNNER_H
@@ -19,15 +19,15 @@ struct state_driver;
 struct loop;
 struct runner;
 
-/* What a command may print to become a file. */
+/* The most MiB that a command may print to become a file. */
 enum { RUNNER_OUTPUT_MIB = 64 };
 
-/* Of one hook. */
+/* The settings of one hook that the runner needs. */
 struct runner_hook {
     const char *program; /* command[0]: for messages */
-    const char *check;   /* of its output; the same; NULL = none */
-    const char *apply;   /* the same */
-    uint64_t timeout_ms; /* of each of its programs, and of writing the file */
+    const char *check;   /* the program that checks its output, also for messages; NULL = none */
+    const char *apply;   /* the program of apply, also for messages; NULL = none */
+    uint64_t timeout_ms; /* for each of its programs, and for writing the file */
     int kill_signal;     /* at the timeout; SIGKILL follows after kill_grace_ms */
     uint64_t kill_grace_ms;
     uint64_t log_limit; /* bytes of output per stream and run that reach the log */
@@ -39,45 +39,52 @@ struct runner_params {
     struct helper_link *link;
     struct hooks *hooks;
     struct state_driver
-        *state_driver; /* what a run is about is on disk before it starts, if that can be */
+        /* brings the delivery records of a run to disk before it starts, if the disk takes them */
+        *state_driver;
     const struct runner_hook *by_index; /* by hook.index */
     struct payload_context context;
-    bool dry_run; /* starts nothing: says what it would start, which then counts as handled */
+    bool dry_run; /* starts nothing: logs what it would start, which then counts as handled */
 };
 
 /* Called from the loop. */
 struct runner_events {
-    /* Runs have left the schedule, or one has ended: that is to be put into the keeper's batch now. */
+    /* Runs have left the schedule, or one has ended: the receiver adds the delivery records that
+     * changed to the batch of the state driver now. */
     void (*on_deliveries)(void *arg);
-    /* A run has ended. May be NULL. */
+    /* A run has ended. May be NULL. Not called for a run that the system could not start
+     * (docs/decisions.md "A shortage of the system is no failure of the hook"). */
     void (*on_result)(void *arg, const struct hook *hook, const struct history_run *ended);
-    /* A run has ended, or the schedule was asked: READY or the end of a stop may be due. */
+    /* A run has ended, or the scheduler was asked for due runs: informerd may be ready now, or may
+     * be able to stop. */
     void (*on_progress)(void *arg);
 };
 
-/* Never NULL. events must outlive it. */
+/* Never NULL; release with runner_dispose(). events must outlive the runner. No run starts before
+ * runner_begin(). */
 struct runner *runner_create(const struct runner_params *params, const struct runner_events *events,
                              void *arg);
 
-/* Nothing is due before this. */
+/* Lets runs start. To be called once the fingerprints of all hooks are known, as a changed program
+ * means that its hook is renewed. */
 void runner_begin(struct runner *r);
 
-/* Something may be due: asks the schedule in the next turn of the loop. Cheap to call often. */
+/* Something may be due: asks the scheduler in the next turn of the loop. Cheap to call often. */
 void runner_kick(struct runner *r);
 
-/* What the link reports of a run. */
+/* To be given the end of each run of the link that is not of fingerprints. */
 void runner_exited(struct runner *r, const struct helper_link_exit *end);
 
-/* No new runs from now on; those under way go on. */
+/* Starts no new runs from now on; runs under way go on. */
 void runner_stop(struct runner *r);
 
-/* Every run under way gets its kill signal, after its grace SIGKILL. */
+/* Sends its kill signal to every run under way, and SIGKILL after its grace period. Runs that still
+ * wait for their records on disk end without being started. */
 void runner_kill_all(struct runner *r);
 
 /* The longest kill_grace of all hooks. */
 uint64_t runner_longest_grace_ms(const struct runner *r);
 
-/* Runs under way. */
+/* The number of runs under way, with those that wait for their records on disk. */
 size_t runner_running(const struct runner *r);
 
 /* The end for the user: *r is NULL; runs under way are no longer followed. NULL is fine. */

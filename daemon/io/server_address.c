@@ -8,6 +8,7 @@
 #include "proto/http_out.h"
 #include "proto/url.h"
 
+/* An empty name in the configuration means the same as none. */
 static const char *or_null(const char *s)
 {
     return s != NULL && s[0] != '\0' ? s : NULL;
@@ -35,6 +36,7 @@ void server_address_set_token(struct server_address *o, const char *token)
 {
     char *copy = mem_strdup(token);
 
+    /* A token that is not used any more must not be left in freed memory. */
     if (o->token != NULL)
         mem_wipe(o->token, strlen(o->token));
     free(o->token);

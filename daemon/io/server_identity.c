@@ -11,6 +11,7 @@ uint64_t server_identity_new_peer(struct server_identity *v)
 bool server_identity_must_ask(const struct server_identity *v, uint64_t peer, bool follows,
                               uint64_t now_ms)
 {
+    /* While the servers count as ones that do not tell, requests go on without an answer. */
     if (now_ms < v->mute_until_ms || (!follows && !v->is_known))
         return false;
     for (size_t i = 0; i < SERVER_IDENTITY_PEERS; i++)
@@ -32,6 +33,7 @@ void server_identity_asked(struct server_identity *v, uint64_t now_ms)
 void server_identity_for(struct server_identity *v, uint64_t peer, const char *revision,
                          uint64_t now_ms)
 {
+    /* A process that is remembered keeps its entry; else the oldest entry makes room. */
     size_t at = v->next;
 
     for (size_t i = 0; i < SERVER_IDENTITY_PEERS; i++)
@@ -62,6 +64,7 @@ uint64_t server_identity_said_ms(const struct server_identity *v, uint64_t peer)
     return 0;
 }
 
+/* The mute time ends too: the address may lead to other servers now, and these may tell. */
 void server_identity_for_none(struct server_identity *v)
 {
     for (size_t i = 0; i < SERVER_IDENTITY_PEERS; i++)
@@ -73,6 +76,8 @@ void server_identity_for_none(struct server_identity *v)
 
 bool server_identity_failed(struct server_identity *v, uint64_t asked_ms, uint64_t now_ms)
 {
+    /* The time counts from the first question that failed, so the wait for its answer is
+     * included. */
     if (v->failing_ms == 0)
         v->failing_ms = asked_ms;
     if (now_ms - v->failing_ms < SERVER_IDENTITY_PATIENCE_MS)

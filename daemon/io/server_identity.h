@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_identity - which server processes have said which cluster they are, and when the next one may be
- * asked (docs/design.md "Cluster identity"); pure bookkeeping for io/api_client.
+ * server_identity - which server processes have said which cluster they serve, and when the next
+ * question may be sent (docs/design.md "Cluster identity"); pure bookkeeping for io/api_client.
  *
- * The certificate and the address prove nothing: an API server over another or a restored etcd keeps
- * both. A resumed TLS session does, as a process makes its ticket keys anew at each start. So an answer
- * holds for the connection it came on, and for connections that resume a session of that process, for
- * SERVER_IDENTITY_MS: ticket keys may be shared by a proxy.
+ * A certificate and an address prove nothing: an API server over another or a restored etcd keeps
+ * both. A resumed TLS session proves that the same process answers, because a process makes its
+ * ticket keys anew at each start. So an answer holds for the connection on which it came, and, for
+ * SERVER_IDENTITY_MS, for connections that resume a session of that process. The time is limited
+ * because a proxy may share its ticket keys among servers
+ * (docs/decisions.md "A cluster's identity holds for a server process").
+ *
+ * "peer" is the number of a server process; a connection without a resumed session gets a new one.
  */
 #ifndef IO_SERVER_IDENTITY_H
 #define IO_SERVER_IDENTITY_H
@@ -17,69 +21,80 @@
 
 #include "kube/cluster_identity.h"
 
-/* How long an answer holds for new connections to the process. */
+/* How long an answer holds for new connections to the process that gave it. */
 #define SERVER_IDENTITY_MS ((uint64_t)10 * 60 * 1000)
 
-/* From one question to the next: however many streams reconnect, a server is asked once a second. */
+/* From one question to the next: however many scopes reconnect at once, a server is asked once a
+ * second. */
 #define SERVER_IDENTITY_INTERVAL_MS ((uint64_t)1000)
 
-/* A server that gives no answer for so long is known by its CA, .. */
+/* If the question fails for so long, the cluster is known by the keys of its CA. */
 #define SERVER_IDENTITY_PATIENCE_MS ((uint64_t)5000)
 
-/* .. and is asked again after so long. */
+/* After that no request has to wait for an answer for so long. */
 #define SERVER_IDENTITY_MUTE_MS ((uint64_t)60 * 1000)
 
+/* Server processes whose answers are remembered; the oldest entry makes room. If one is forgotten,
+ * the process is only asked once more. */
 enum { SERVER_IDENTITY_PEERS = 16 };
 
-/* Zero-initialised but for the first: nobody was asked. */
+/* Zero-initialised except for interval_ms: no server was asked yet. */
 struct server_identity {
     uint64_t interval_ms; /* from one question to the next: SERVER_IDENTITY_INTERVAL_MS */
     struct {
-        uint64_t peer; /* 0 = free */
-        uint64_t at_ms;
-        char revision[CLUSTER_IDENTITY_REVISION_MAX + 1]; /* of etcd, then */
+        uint64_t peer;  /* 0 = free */
+        uint64_t at_ms; /* when it answered last */
+        /* Of etcd, in that answer; "" = not known. */
+        char revision[CLUSTER_IDENTITY_REVISION_MAX + 1];
     } peers[SERVER_IDENTITY_PEERS];
-    size_t next; /* the oldest of them */
-    uint64_t last_peer;
-    uint64_t earliest_ms;   /* of the next question */
-    uint64_t failing_ms;    /* since when questions are sent and not answered; 0 = they are */
-    uint64_t mute_until_ms; /* no server is asked before */
-    bool is_known; /* it was said which cluster it is: requests of any kind wait for it now */
+    size_t next;            /* the oldest entry of peers, which is overwritten next */
+    uint64_t last_peer;     /* the number given out last */
+    uint64_t earliest_ms;   /* the next question is not sent before */
+    uint64_t failing_ms;    /* since when questions have failed; 0 = the last one was answered */
+    uint64_t mute_until_ms; /* the servers do not tell: no request waits for an answer before */
+    /* Some server has answered: from now on requests of any kind wait for an answer. */
+    bool is_known;
 };
 
-/* A number for the process behind a new connection. */
+/* A number, never 0, for the process behind a new connection. */
 uint64_t server_identity_new_peer(struct server_identity *v);
 
-/* Must the process be asked before a request on a new connection to it? follows: the request goes on as a
- * watch. Others are asked only once the cluster is known: the lists of a first start come first. */
+/* Must the process be asked before a request is sent on a new connection to it? follows: the
+ * request is a watch, or goes on as one, and always needs an answer. Other requests need one only
+ * after the first answer of any server, because the lists of a first start must not wait
+ * (docs/decisions.md "A cold start lists first and asks for the cluster then"). */
 bool server_identity_must_ask(const struct server_identity *v, uint64_t peer, bool follows,
                               uint64_t now_ms);
 
-/* How long to wait before the next question, in ms. */
+/* How long to wait before the next question, in ms; 0 = it may be sent now. */
 uint64_t server_identity_wait_ms(const struct server_identity *v, uint64_t now_ms);
 
-/* A question is sent now. */
+/* A question is sent now: the next one comes after interval_ms. */
 void server_identity_asked(struct server_identity *v, uint64_t now_ms);
 
-/* The process is the right cluster's, and has said that its etcd has this revision. */
+/* The process has answered that it serves the right cluster, and that its etcd has this revision
+ * now ("" = not known). */
 void server_identity_for(struct server_identity *v, uint64_t peer, const char *revision,
                          uint64_t now_ms);
 
-/* The revision that it has said last; "" = it has not. */
+/* The revision in the last answer of the process; "" = the process gave none, or is not
+ * remembered. */
 const char *server_identity_revision(const struct server_identity *v, uint64_t peer);
 
-/* When it has; 0 = it has not. */
+/* When the process answered last (ms of loop_now_ms()); 0 = the process is not remembered. */
 uint64_t server_identity_said_ms(const struct server_identity *v, uint64_t peer);
 
-/* A process of another cluster answered: every connection is asked again. */
+/* A server turned out to be of another cluster: all answers are forgotten, so that each process is
+ * asked again before the next request on a new connection to it. */
 void server_identity_for_none(struct server_identity *v);
 
-/* A question that was sent at asked_ms got no answer. True: it has been so for too long, nobody is to be
- * asked for SERVER_IDENTITY_MUTE_MS. */
+/* A question that was sent at asked_ms failed. True: questions have failed for
+ * SERVER_IDENTITY_PATIENCE_MS; the server counts as one that does not tell, and
+ * server_identity_must_ask() is false for SERVER_IDENTITY_MUTE_MS. */
 bool server_identity_failed(struct server_identity *v, uint64_t asked_ms, uint64_t now_ms);
 
-/* The server is busy or wants another credential, which says nothing about whether it answers; it is not
- * asked again for wait_ms at least. */
+/* The server is busy or wants another credential. That does not count as a failure, as it does not
+ * show whether the server would tell. The next question waits for wait_ms at least. */
 void server_identity_excused(struct server_identity *v, uint64_t now_ms, uint64_t wait_ms);
 
 #endif

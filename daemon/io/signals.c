@@ -9,6 +9,7 @@
 #include "base/panic.h"
 #include "io/loop.h"
 
+/* libuv has one handle per signal number. */
 struct one {
     uv_signal_t handle;
     struct signals *owner;
@@ -17,8 +18,8 @@ struct one {
 struct signals {
     struct one *v;
     size_t n;
-    size_t held; /* handles libuv still knows */
-    signals_cb *cb;
+    size_t held;    /* handles that libuv has not closed yet */
+    signals_cb *cb; /* NULL once disposed */
     void *arg;
 };
 
@@ -45,6 +46,7 @@ struct signals *signals_create(struct loop *loop, const int *numbers, size_t n, 
     return s;
 }
 
+/* All handles are in one array: the last close callback frees it. */
 static void on_closed(uv_handle_t *handle)
 {
     struct signals *s = container_of(handle, struct one, handle)->owner;

@@ -10,14 +10,16 @@
 struct loop;
 struct signals;
 
-/* A signal came. */
+/* Called from the loop when one of the signals came. */
 typedef void signals_cb(void *arg, int signal_number);
 
-/* Catches the n signals from now on. Never NULL. */
+/* Catches the n > 0 signals (numbers, copied) from now on. Never NULL; release with
+ * signals_dispose(). */
 struct signals *signals_create(struct loop *loop, const int *numbers, size_t n, signals_cb *cb,
                                void *arg);
 
-/* The end for the user: *s is NULL, the signals get their old meaning. NULL is fine. */
+/* The end for the user: *s is NULL, cb never runs again, the signals have their default effect
+ * again. NULL is fine. */
 void signals_dispose(struct signals **s);
 
 #endif

@@ -11,21 +11,23 @@
 #include "io/loop.h"
 #include "state/syncer.h"
 
-/* A sync begins so long after a commit, and ends within the second that is promised. */
+/* A sync begins this long after a commit, so that many commits share it. With the time it takes,
+ * commits are on the disk within the second that docs/design.md "Records on disk" promises. */
 #define SYNC_AFTER_MS 400
 
-/* After one that failed. */
+/* The pause after a sync that failed. */
 #define RETRY_MS 5000
 
-/* 8 MiB of log. */
+/* 8 MiB of pages with 16 KiB
+ * (docs/decisions.md "The log is synced by itself, checkpoints wait for 8 MiB"). */
 enum { CHECKPOINT_PAGES = 512 };
 
 enum sync_state {
     SYNC_CLEAN,   /* all commits are on the disk */
-    SYNC_DIRTY,   /* the timer runs */
-    SYNC_BUSY,    /* a worker syncs */
-    SYNC_BEHIND,  /* the same, and there were commits since it began */
-    SYNC_DISPOSED /* the same, and nobody wants to know */
+    SYNC_DIRTY,   /* there are commits to sync, and the timer runs */
+    SYNC_BUSY,    /* a worker syncs all commits */
+    SYNC_BEHIND,  /* a worker syncs, and there were commits since it began */
+    SYNC_DISPOSED /* a worker syncs, and the owner has disposed us */
 };
 
 struct state_driver_sync {
@@ -36,12 +38,13 @@ struct state_driver_sync {
     void *arg;
     struct deadline *timer;
     enum sync_state state;
-    unsigned wal_pages;
-    bool checkpoint;      /* of the one under way; the worker reads it */
-    enum err_kind result; /* the worker writes it */
+    unsigned wal_pages;   /* pages of the log that are not in the file */
+    bool checkpoint;      /* of the sync under way: with a checkpoint; the worker reads it */
+    enum err_kind result; /* the worker writes these two */
     struct err err;
 };
 
+/* Runs in the worker. */
 static void on_work(uv_work_t *work)
 {
     struct state_driver_sync *d = container_of(work, struct state_driver_sync, work);
@@ -49,6 +52,7 @@ static void on_work(uv_work_t *work)
     d->result = syncer_run(d->folder, d->checkpoint, &d->err);
 }
 
+/* Back in the loop. After a failure or new commits the timer runs again. */
 static void on_done(uv_work_t *work, int status)
 {
     struct state_driver_sync *d = container_of(work, struct state_driver_sync, work);
@@ -69,6 +73,7 @@ static void on_timer(void *arg)
 {
     struct state_driver_sync *d = arg;
 
+    /* The timer only runs while DIRTY. */
     ensure(d->state == SYNC_DIRTY);
     d->state = SYNC_BUSY;
     d->checkpoint = d->wal_pages >= CHECKPOINT_PAGES;
@@ -87,6 +92,7 @@ struct state_driver_sync *state_driver_sync_create(struct loop *loop, const stru
 
 void state_driver_sync_note(struct state_driver_sync *d, unsigned wal_pages)
 {
+    /* A sync that is under way may have missed this commit: another one follows it. */
     d->wal_pages = wal_pages;
     if (d->state == SYNC_BUSY) {
         d->state = SYNC_BEHIND;
@@ -108,13 +114,13 @@ bool state_driver_sync_is_busy(const struct state_driver_sync *d)
     return d->state == SYNC_BUSY || d->state == SYNC_BEHIND;
 }
 
-void state_driver_sync_dispose(struct state_driver_sync **sp)
+void state_driver_sync_dispose(struct state_driver_sync **dp)
 {
-    struct state_driver_sync *d = *sp;
+    struct state_driver_sync *d = *dp;
 
     if (d == NULL)
         return;
-    *sp = NULL;
+    *dp = NULL;
     deadline_dispose(&d->timer);
     if (state_driver_sync_is_busy(d))
         d->state = SYNC_DISPOSED;

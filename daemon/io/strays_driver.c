@@ -14,13 +14,14 @@
 #include "io/loop.h"
 #include "io/memfile.h"
 
+/* Run ids from here up to those of fingerprints (2^63) are ours: FIRST_RUN + index of the hook. */
 #define FIRST_RUN (UINT64_C(1) << 62)
 
-/* Of one hook: a run of the helper's, if answers is not -1. */
+/* The stray files of one hook. While answers is not -1 the helper removes some of them. */
 struct sweep {
     struct strays_driver *of;
     struct hook *hook;
-    int answers;
+    int answers; /* our end of the pipe that the helper answers through; -1 = no run */
     struct deadline *timer;
 };
 
@@ -28,9 +29,11 @@ struct strays_driver {
     struct strays_driver_params params;
     void (*on_swept)(void *arg);
     void *arg;
-    struct sweep *all; /* as hooks */
+    struct sweep *all; /* by index of the hook */
 };
 
+/* The helper's process takes too long: it is killed, and files without an answer count as
+ * failed. */
 static void on_late(void *arg)
 {
     const struct sweep *w = arg;
@@ -50,17 +53,19 @@ struct strays_driver *strays_driver_create(const struct strays_driver_params *pa
     return d;
 }
 
+/* A file that was gone already needs no line. */
 static void log_end(const struct hook *h, const struct stray *x, enum stray_end end)
 {
     if (end == STRAY_END_REMOVED)
-        log_info("a file is removed that nothing names any more", KV_STR("hook", h->name),
-                 KV_STR("file", x->path));
+        log_info("obsolete output file removed", KV_STR("hook", h->name), KV_STR("file", x->path));
     else if (x->state == STRAY_LEFT)
-        log_warn("a file stays that nothing names any more: remove it if it is not needed",
+        log_warn("obsolete output file left in place: remove it if not needed",
                  KV_STR("hook", h->name), KV_STR("file", x->path), KV_STR("because", x->why));
 }
 
-/* Those that were asked for are the first that are due: nothing else changes what is. */
+/* Takes one answer for each file that the helper was asked about. Answers carry no path: they
+ * belong to the first `asked` files that are due, in the order of the list, which relies on no
+ * other file becoming due before the answers are here. A file without a valid answer has failed. */
 static void take_answers(struct sweep *w, const unsigned char *answers, size_t n, size_t asked)
 {
     static const enum stray_end ends[] = {
@@ -85,6 +90,8 @@ static void take_answers(struct sweep *w, const unsigned char *answers, size_t n
     }
 }
 
+/* Writes the question: the first WIRE_SWEEP_MAX files that are due. If there are more, they follow
+ * in the next run. */
 static void put_strays(const struct hook *h, struct buf *out)
 {
     size_t n = 0;
@@ -103,7 +110,8 @@ static void put_strays(const struct hook *h, struct buf *out)
     }
 }
 
-/* What the helper's process gets; false: there are no descriptors. */
+/* Opens the descriptors of the helper's process: stdin is the question, stdout the pipe for its
+ * answers, one byte for each file. False: there are no descriptors. */
 static bool open_fds(struct sweep *w, int fds[WIRE_RUN_FDS])
 {
     struct buf strays = {0};
@@ -130,6 +138,8 @@ static bool open_fds(struct sweep *w, int fds[WIRE_RUN_FDS])
     return false;
 }
 
+/* Has the helper remove files of the hook. If it cannot be asked, all files that are due count as
+ * failed: they stay, and the log names them. */
 static void begin(struct sweep *w)
 {
     struct strays_driver *d = w->of;
@@ -147,7 +157,8 @@ static void begin(struct sweep *w)
                     WIRE_PROGRAM_SWEEP, str_c(NULL), fds);
 }
 
-/* Nothing is removed: it stays due as far as the next process is concerned. */
+/* --dry-run: logs the files and counts them as removed, so that the hook may run. The state is not
+ * changed, so the next process finds them due again. */
 static void pretend(struct sweep *w)
 {
     list_each (pos, tmp, &w->hook->strays.all) {
@@ -155,7 +166,7 @@ static void pretend(struct sweep *w)
 
         if (x->state != STRAY_DUE)
             continue;
-        log_info("would remove a file that nothing names any more", KV_STR("hook", w->hook->name),
+        log_info("would remove an obsolete output file", KV_STR("hook", w->hook->name),
                  KV_STR("file", x->path));
         strays_ended(w->hook, x, STRAY_END_REMOVED, loop_now_ms(w->of->params.loop));
     }
@@ -166,6 +177,7 @@ void strays_driver_look(struct strays_driver *d)
     for (size_t i = 0; i < d->params.hooks->n; i++) {
         struct sweep *w = &d->all[i];
 
+        /* A hook with a run under way may be writing a file: its stray files wait. */
         if (w->hook->strays.due == 0 || w->answers >= 0 || hook_running(w->hook) > 0 ||
             w->hook->paused)
             continue;
@@ -173,6 +185,7 @@ void strays_driver_look(struct strays_driver *d)
             pretend(w);
         else
             begin(w);
+        /* Nothing is under way for these files: no later call would say so. */
         if (w->hook->strays.due == 0)
             d->on_swept(d->arg);
     }
@@ -186,22 +199,24 @@ bool strays_driver_exited(struct strays_driver *d, const struct helper_link_exit
     if (end->run < FIRST_RUN || number >= d->params.hooks->n || d->all[number].answers < 0)
         return false;
     struct sweep *w = &d->all[number];
+    /* The answers fit into the pipe, so they are complete when the process has ended. */
     ssize_t n = read(w->answers, answers, sizeof(answers));
     close(w->answers);
     w->answers = -1;
     deadline_stop(w->timer);
+    /* So many were asked about, or all that were due. */
     take_answers(w, answers, n > 0 ? (size_t)n : 0, WIRE_SWEEP_MAX);
     d->on_swept(d->arg);
     return true;
 }
 
-void strays_driver_dispose(struct strays_driver **sp)
+void strays_driver_dispose(struct strays_driver **dp)
 {
-    struct strays_driver *d = *sp;
+    struct strays_driver *d = *dp;
 
     if (d == NULL)
         return;
-    *sp = NULL;
+    *dp = NULL;
     for (size_t i = 0; i < d->params.hooks->n; i++) {
         if (d->all[i].answers >= 0)
             close(d->all[i].answers);

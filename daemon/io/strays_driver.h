@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strays_driver - has the helper remove the strays of hooks that are due (hook/strays); driver.
+ * strays_driver - has the helper remove the stray files that are due (hook/strays); driver
+ * (docs/design.md "Stray files").
  */
 #ifndef IO_STRAYS_DRIVER_H
 #define IO_STRAYS_DRIVER_H
@@ -15,26 +16,29 @@
 struct loop;
 struct strays_driver;
 
-/* Borrowed; must outlive the sweeper. */
+/* Borrowed; must outlive the driver. */
 struct strays_driver_params {
     struct loop *loop;
     struct helper_link *link;
     struct hooks *hooks;
-    uint64_t timeout_ms; /* of one run of the helper's */
-    bool dry_run;        /* says what it would remove */
+    uint64_t timeout_ms; /* for one run of the helper */
+    bool dry_run;        /* only logs which files it would remove */
 };
 
-/* on_swept: some of what was due is over; from the loop. Never NULL. */
+/* on_swept runs when stray files that were due have been taken care of: from the loop, or inside
+ * strays_driver_look(). Never NULL; release with strays_driver_dispose(). */
 struct strays_driver *strays_driver_create(const struct strays_driver_params *params,
                                            void (*on_swept)(void *arg), void *arg);
 
-/* Begins with what is due, of hooks of which nothing runs. */
+/* Starts to remove the stray files that are due, of hooks that are not paused and have no run under
+ * way. */
 void strays_driver_look(struct strays_driver *d);
 
-/* The end of a run: false if it is another's. No other run may have an id from 2^62 up to 2^63. */
+/* To be given the end of each run of the link. False: the run is not one of these. No other run may
+ * have an id from 2^62 up to 2^63. */
 bool strays_driver_exited(struct strays_driver *d, const struct helper_link_exit *end);
 
-/* The end for the user: *s is NULL. NULL is fine. */
+/* The end for the user: *d is NULL. NULL is fine. */
 void strays_driver_dispose(struct strays_driver **d);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 
+/* A write and its bytes, which libuv needs until on_written(). */
 struct outgoing {
     uv_write_t req;
     char data[];
@@ -16,6 +17,7 @@ struct outgoing {
 
 int tcp_tune(const uv_tcp_t *tcp)
 {
+    /* Both limits are 40 s: 25 + 3 * 5 s for the probes, and TCP_USER_TIMEOUT, in ms. */
     static const int options[][3] = {
         {IPPROTO_TCP, TCP_NODELAY,      1    },
         {SOL_SOCKET,  SO_KEEPALIVE,     1    },
@@ -33,6 +35,7 @@ int tcp_tune(const uv_tcp_t *tcp)
     return e;
 }
 
+/* A write that failed is found by the read side (tcp.h). */
 static void on_written(uv_write_t *req, int status)
 {
     (void)status;

@@ -7,6 +7,7 @@
 
 void tls_session_cache_set_ctx(struct tls_session_cache *s, struct tls_ctx *ctx)
 {
+    /* The reference first: ctx may be the context that is dropped below. */
     struct tls_ctx *held = ctx != NULL ? tls_ctx_ref(ctx) : NULL;
 
     tls_session_free(&s->saved);
@@ -27,6 +28,8 @@ bool tls_session_cache_enter(struct tls_session_cache *s, const void *who)
 void tls_session_cache_keep(struct tls_session_cache *s, const struct tls_ctx *ctx,
                             struct tls_session *got, uint64_t peer)
 {
+    /* The certificates were changed while that connection was open. Its session belongs to the old
+     * context and cannot be offered with the new one (proto/tls.h). */
     if (ctx != s->ctx) {
         tls_session_free(&got);
         return;
@@ -48,6 +51,7 @@ void tls_session_cache_resumed(struct tls_session_cache *s, const struct tls_ctx
 
 void tls_session_cache_missing(struct tls_session_cache *s, const void *who)
 {
+    /* A late report of a request that leads no more proves nothing about the server. */
     if (s->leader == who)
         s->none = true;
     tls_session_cache_leave(s, who);

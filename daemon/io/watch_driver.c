@@ -15,26 +15,28 @@
 #include "io/list_watch_driver.h"
 #include "io/loop.h"
 
-/* A watch may have a thousand streams, which begin and end together: one look serves them all. */
+/* A watch may have a thousand scopes, whose requests begin and end together, and watch_tick() looks
+ * at all scopes: one call within this time serves them all. */
 enum { LOOK_MS = 20 };
 
 struct watch_driver {
     struct watch_driver_params params;
     const struct watch_driver_events *events;
     void *arg;
-    struct source **drivers; /* NULL until the resource is known */
+    struct list_watch_driver **drivers; /* one per scope; NULL until the resource is known */
     size_t driver_count;
-    struct audit_driver *audit_driver;
+    struct audit_driver *audit_driver;     /* NULL until the resource is known */
     struct confirm_driver *confirm_driver; /* NULL = deletes are not confirmed */
-    struct deadline *tick;                 /* when the watch becomes stale, or soon */
-    bool soon;                             /* a stream began or ended: tick is due within LOOK_MS */
-    struct resource wanted;                /* what discovery is asked for; zeroed if nothing */
-    bool asking;                           /* discovery will tell */
-    bool can_stream;
-    char told[sizeof(((struct err *)0)->text)]; /* why there is no resource, as logged last */
+    struct deadline *tick;                 /* when watch_tick() is due, or within LOOK_MS */
+    bool soon;                             /* a scope has changed: tick is due within LOOK_MS */
+    struct resource wanted; /* the name to look up; zeroed if discovery is not needed */
+    bool asking;            /* discovery looks for it */
+    bool can_stream;        /* watch_driver_can_stream(), for scopes made later */
+    char told[sizeof(((struct err *)0)->text)]; /* why there is no resource; "" = not logged */
 };
 
-/* Tells when the watch became stale or fresh, and when to look again. */
+/* Has the watch compare its age with the clock (staleness, and a LIST that an item without a name
+ * makes necessary), and sets the timer for the next time. */
 static void look_at_clock(struct watch_driver *d)
 {
     struct list_watch_now now = {.ms = loop_now_ms(d->params.loop), .wall_ns = loop_wall_ns()};
@@ -52,14 +54,17 @@ static void on_tick(void *arg)
     struct watch_driver *d = arg;
 
     look_at_clock(d);
+    /* watch_tick() may have ordered lists. */
     for (size_t i = 0; i < d->driver_count; i++)
         list_watch_driver_poke(d->drivers[i]);
     d->events->on_progress(d->arg);
 }
 
+/* A scope is connected now, or no longer, which may make the watch fresh, or move the time at
+ * which it becomes stale. */
 static void look_soon(struct watch_driver *d)
 {
-    if (!d->soon && deadline_left_ms(d->tick) > LOOK_MS) /* becoming stale is not put off */
+    if (!d->soon && deadline_left_ms(d->tick) > LOOK_MS) /* an earlier time is not put off */
         deadline_start(d->tick, LOOK_MS);
     d->soon = true;
 }
@@ -69,7 +74,9 @@ static void on_missing(void *who, const struct err *err, uint64_t retry_ms);
 
 static const struct discovery_driver_events discovery_driver_events = {on_found, on_missing};
 
-/* 404: the version that discovery chose may be served no more. Asks which one is. */
+/* A request was answered with 404: the server may not serve any more the version that discovery
+ * chose. Asks which version it serves now; a scope that fails again meanwhile does not ask once
+ * more (docs/decisions.md "Discovery is asked only for names that are not built in"). */
 static void look_for_resource(struct watch_driver *d)
 {
     if (d->asking || !watch_is_lost(d->params.watch))
@@ -79,6 +86,7 @@ static void look_for_resource(struct watch_driver *d)
     discovery_driver_resolve(d->params.discovery_driver, &d->wanted, &discovery_driver_events, d);
 }
 
+/* The cache may have changed: a DELETED may wait for its GET, and an audit for these events. */
 static void on_data(void *arg)
 {
     struct watch_driver *d = arg;
@@ -103,6 +111,8 @@ static void on_unauthorized(void *arg)
     d->events->on_unauthorized(d->arg);
 }
 
+/* on_progress() and on_unauthorized() each may dispose the driver, so only one of them is
+ * called. */
 static void on_failed(void *arg, enum err_kind why)
 {
     struct watch_driver *d = arg;
@@ -124,6 +134,9 @@ static void on_confirmed(void *arg)
     d->events->on_progress(d->arg);
 }
 
+/* An audit of the interval has found differences: one list of all scopes repairs them, and the
+ * guard judges that list as any other. A comparison that a person asked for repairs nothing
+ * (docs/design.md "Audit"). */
 static void on_audited(void *arg)
 {
     struct watch_driver *d = arg;
@@ -131,7 +144,7 @@ static void on_audited(void *arg)
 
     if (!r->applied || r->differences == 0)
         return;
-    log_warn("audit found differences: the cache is listed anew",
+    log_warn("audit found differences: the watch is listed again",
              KV_STR("cluster", watch_cluster(d->params.watch)),
              KV_STR("watch", watch_name(d->params.watch)), KV_U64("differences", r->differences),
              KV_U64("compared", r->compared));
@@ -139,12 +152,14 @@ static void on_audited(void *arg)
     watch_driver_poke(d);
 }
 
-static void make_sources(struct watch_driver *d)
+/* One list_watch_driver per scope. The array has one element more than that, so that drivers is not
+ * NULL even for a watch without scopes: the watch has begun. */
+static void make_list_watch_drivers(struct watch_driver *d)
 {
     static const struct list_watch_driver_events events = {on_data, on_change, on_failed};
     size_t n = watch_list_watch_count(d->params.watch);
 
-    d->drivers = mem_array(n + 1, sizeof(struct source *));
+    d->drivers = mem_array(n + 1, sizeof(struct list_watch_driver *));
     for (; d->driver_count < n; d->driver_count++) {
         struct list_watch *list_watch = watch_list_watch(d->params.watch, d->driver_count);
         const struct list_watch_driver_params p = {.loop = d->params.loop,
@@ -157,6 +172,7 @@ static void make_sources(struct watch_driver *d)
     }
 }
 
+/* The requests beside those of the scopes: audits, and GETs for deletes. */
 static void make_side_requests(struct watch_driver *d)
 {
     static const struct audit_driver_events audit_driver_events = {on_audited, on_unauthorized};
@@ -182,22 +198,24 @@ static void make_side_requests(struct watch_driver *d)
 
 static void begin(struct watch_driver *d)
 {
-    make_sources(d);
+    make_list_watch_drivers(d);
     make_side_requests(d);
 }
 
-/* One line per transition: the same trouble again is for debugging only. */
+/* A failure is logged once: the same one again is for debugging only. */
 static void tell_missing(struct watch_driver *d, const struct err *err, uint64_t retry_ms)
 {
     bool same = strcmp(d->told, err->text) == 0;
 
     snprintf(d->told, sizeof(d->told), "%s", err->text);
-    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch cannot begin",
+    log_emit(same ? LOG_LVL_DEBUG : LOG_LVL_WARN, "watch cannot start",
              LOG_FIELDS(KV_STR("cluster", watch_cluster(d->params.watch)),
                         KV_STR("watch", watch_name(d->params.watch)), KV_ERR(err),
                         KV_MS("retry_in", retry_ms)));
 }
 
+/* Discovery goes on looking. A watch that runs already keeps the errors of its scopes as its
+ * status. */
 static void on_missing(void *who, const struct err *err, uint64_t retry_ms)
 {
     struct watch_driver *d = who;
@@ -211,6 +229,8 @@ static void on_missing(void *who, const struct err *err, uint64_t retry_ms)
         d->events->on_progress(d->arg);
 }
 
+/* The first time the watch begins; after a 404 its scopes list the version that the server has now,
+ * if watch_resolve() has ordered that. */
 static void on_found(void *who, const struct resource *found)
 {
     struct watch_driver *d = who;
@@ -219,7 +239,7 @@ static void on_found(void *who, const struct resource *found)
     d->asking = false;
     d->told[0] = '\0';
     if (watch_resolve(d->params.watch, found, &err) != ERR_OK)
-        log_error("watch cannot begin", KV_STR("cluster", watch_cluster(d->params.watch)),
+        log_error("watch cannot start", KV_STR("cluster", watch_cluster(d->params.watch)),
                   KV_STR("watch", watch_name(d->params.watch)), KV_ERR(&err));
     else if (d->drivers == NULL)
         begin(d);
@@ -240,6 +260,7 @@ struct watch_driver *watch_driver_create(const struct watch_driver_params *param
         begin(d);
         return d;
     }
+    /* Kubernetes' own resources are known without asking; this one is not. */
     resource_copy(&d->wanted, wanted);
     d->asking = true;
     discovery_driver_resolve(params->discovery_driver, &d->wanted, &discovery_driver_events, d);
@@ -257,7 +278,7 @@ void watch_driver_poke(struct watch_driver *d)
 {
     for (size_t i = 0; i < d->driver_count; i++)
         list_watch_driver_poke(d->drivers[i]);
-    look_soon(d); /* streams that were dropped may make it stale */
+    look_soon(d); /* watches that were dropped for lists may make the watch stale */
 }
 
 void watch_driver_retry(struct watch_driver *d)
@@ -272,13 +293,13 @@ void watch_driver_verify(struct watch_driver *d)
         audit_driver_verify(d->audit_driver);
 }
 
-void watch_driver_dispose(struct watch_driver **fp)
+void watch_driver_dispose(struct watch_driver **dp)
 {
-    struct watch_driver *d = *fp;
+    struct watch_driver *d = *dp;
 
     if (d == NULL)
         return;
-    *fp = NULL;
+    *dp = NULL;
     discovery_driver_forget(d->params.discovery_driver, d);
     for (size_t i = 0; i < d->driver_count; i++)
         list_watch_driver_dispose(&d->drivers[i]);

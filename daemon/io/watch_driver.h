@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch_driver - carries out what one watch wants: discovery of its resource, its sources, confirmation
- * of deletes, audits, and the time at which it becomes stale; driver.
+ * watch_driver - runs one watch: has discovery find its resource, starts a list_watch_driver for
+ * each of its scopes, the confirm_driver and the audit_driver, and keeps the time at which the
+ * watch becomes stale; driver.
  */
 #ifndef IO_WATCH_DRIVER_H
 #define IO_WATCH_DRIVER_H
@@ -16,44 +17,49 @@ struct api_client;
 struct watch_driver;
 struct loop;
 
-/* Borrowed; must outlive the follower. */
+/* Copied; the objects that it points to must outlive the driver. */
 struct watch_driver_params {
     struct loop *loop;
     struct api_client *client;
-    struct discovery_driver *discovery_driver; /* of that cluster */
+    struct discovery_driver *discovery_driver; /* of the client's cluster */
     struct watch *watch;
-    uint64_t audit_ms;  /* from one audit to the next; 0 = none */
-    unsigned page_size; /* of an audit's lists */
-    uint64_t seed;
+    uint64_t audit_ms;  /* from one audit to the next; 0 = only when asked to */
+    unsigned page_size; /* of the LISTs of an audit; 0 = no paging */
+    uint64_t seed;      /* of the time of the first audit */
 };
 
-/* They run on the stack of a callback of the loop, never inside a call of the user, one at a time
- * and as the last thing: each may dispose the follower. */
+/* The callbacks run on the stack of a callback of the loop, never inside a call of the user, one at
+ * a time and as the last thing that the driver does: each may dispose the driver. */
 struct watch_driver_events {
-    void (*on_progress)(void *arg); /* deltas may have run, the watch may be synced or stale */
-    /* The same, and the server said 401: is there a newer credential?
-     * docs/kubernetes-protocol.md "Bearer tokens". */
+    /* Deltas may have run; the watch may have become synced, stale or fresh. */
+    void (*on_progress)(void *arg);
+    /* The same, and the server said 401: the owner may have a newer credential
+     * (docs/kubernetes-protocol.md "Bearer tokens"). */
     void (*on_unauthorized)(void *arg);
 };
 
-/* Begins in the next turn of the loop. events must outlive it. Never NULL. */
+/* Begins in the next turn of the loop. events must outlive the driver. Never NULL; release with
+ * watch_driver_dispose(). */
 struct watch_driver *watch_driver_create(const struct watch_driver_params *params,
                                          const struct watch_driver_events *events, void *arg);
 
-/* The cluster's version is known: can its servers stream lists?
- * docs/kubernetes-protocol.md "Streaming lists". */
+/* Tells all scopes whether the servers can send streaming lists, by the version of the cluster
+ * (docs/kubernetes-protocol.md "Streaming lists"). */
 void watch_driver_can_stream(struct watch_driver *d, bool can);
 
-/* The right cluster answers again: streams that wait because another one did try at once. */
+/* The right cluster answers again. Scopes that are held because another cluster had answered try
+ * again at once. */
 void watch_driver_retry(struct watch_driver *d);
 
-/* Carries out what was ordered of the watch (watch_relist(), watch_guard()). */
+/* Carries out the lists that watch_relist() or watch_guard() has ordered. */
 void watch_driver_poke(struct watch_driver *d);
 
-/* Compares the watch with the server now, without applying what is found: see audit_result(). */
+/* Compares the watch with the server now, without applying the differences: audit_result() has the
+ * outcome. Nothing happens while the resource of the watch is not known. */
 void watch_driver_verify(struct watch_driver *d);
 
-/* The end for the user: *f is NULL, no event comes any more. NULL is fine. */
+/* The end for the user: *d is NULL, requests under way are dropped, no callback comes any more.
+ * NULL is fine. */
 void watch_driver_dispose(struct watch_driver **d);
 
 #endif

@@ -6,7 +6,8 @@
 #include "base/compiler.h"
 #include "base/panic.h"
 
-/* One number of a dotted address from *at on, which moves behind it. */
+/* Reads one number of a dotted address from *at on and moves *at behind it. inet_pton() is of no
+ * use here, as it refuses leading zeros, which kube-proxy takes as decimal. */
 static bool read_octet(struct str text, size_t *at, unsigned char *out)
 {
     size_t start = *at;
@@ -40,6 +41,8 @@ static bool parse_v6(struct str text, struct address *out)
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
     char copy[ADDRESS_TEXT];
 
+    /* inet_pton() needs a C string. A NUL byte inside of text would end that string early, so its
+     * length is checked as well. */
     if (text.n >= sizeof(copy))
         return false;
     memcpy(copy, text.p, text.n);
@@ -47,6 +50,7 @@ static bool parse_v6(struct str text, struct address *out)
     *out = (struct address){.family = ADDRESS_IPV6};
     if (strlen(copy) != text.n || inet_pton(AF_INET6, copy, out->bytes) != 1)
         return false;
+    /* ::ffff:1.2.3.4 and 1.2.3.4 are one address and have to compare as equal. */
     if (memcmp(out->bytes, mapped, sizeof(mapped)) == 0) {
         out->family = ADDRESS_IPV4;
         memcpy(out->bytes, out->bytes + sizeof(mapped), 4);
@@ -70,6 +74,7 @@ int address_cmp(const struct address *a, const struct address *b)
 {
     if (a->family != b->family)
         return a->family < b->family ? -1 : 1;
+    /* The bytes that an IPv4 address does not use are 0, so all 16 can be compared. */
     return memcmp(a->bytes, b->bytes, sizeof(a->bytes));
 }
 

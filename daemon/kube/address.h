@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * address - an IP address as bytes: read as kube-proxy reads it, compared, and written in one way;
- * pure.
+ * address - an IP address as bytes: parsed by the rules of kube-proxy, compared, and written in its
+ * one canonical form; pure.
  */
 #ifndef KUBE_ADDRESS_H
 #define KUBE_ADDRESS_H
@@ -14,23 +14,24 @@ enum address_family { ADDRESS_IPV4, ADDRESS_IPV6 };
 
 struct address {
     enum address_family family;
-    unsigned char bytes[16]; /* network order; IPv4: the first four, the others are 0 */
+    unsigned char bytes[16]; /* network order; IPv4 has the first four, the others are 0 */
 };
 
-/* Enough for any address as text, NUL included. */
+/* Bytes that hold any address as text, NUL included. */
 enum { ADDRESS_TEXT = 46 };
 
-/* Reads an address. Leading zeros are decimal, and an IPv4 address mapped into IPv6 is IPv4, as in
- * kube-proxy (k8s.io/utils/net ParseIPSloppy). False: it is none; *out is then not set. */
+/* Reads an IPv4 or IPv6 address as kube-proxy does (k8s.io/utils/net ParseIPSloppy): leading
+ * zeros of a number are decimal, and an IPv4 address mapped into IPv6 (::ffff:1.2.3.4) becomes
+ * IPv4. False: text is no address, and *out is not set. */
 bool address_parse(struct str text, struct address *out);
 
-/* Order: family, then bytes. */
+/* Orders addresses by family, IPv4 first, then by their bytes. Returns < 0, 0 or > 0. */
 int address_cmp(const struct address *a, const struct address *b);
 
-/* Writes the one way to spell it (RFC 5952) into text and returns that. */
+/* Writes the canonical form of the address (RFC 5952) into text and returns text. */
 const char *address_text(const struct address *a, char text[ADDRESS_TEXT]);
 
-/* "IPv4" or "IPv6", as in addressType. */
+/* The name of a family as in addressType of an EndpointSlice: "IPv4" or "IPv6". A constant. */
 const char *address_family_name(enum address_family family);
 
 #endif

@@ -8,10 +8,13 @@
 #include "base/mem.h"
 #include "proto/json_in.h"
 
+/* DEPTHS: the deepest value that counts, the kind in a responseKind of the aggregated form,
+ * stands at depth 8. The other numbers bound names: a DNS label, a DNS subdomain, and all short
+ * names of one resource together. */
 enum { DEPTHS = 10, LABEL_MAX = 63, NAME_MAX_BYTES = 253, SHORTS_MAX_BYTES = 1024 };
 
-/* Where in a document a value stands. The names are shared by both forms where the meaning is the
- * same. */
+/* Where in a document a value stands. The aggregated form and the older kinds share a place if it
+ * has the same meaning in both. */
 enum place {
     NOWHERE,
     TOP,
@@ -42,7 +45,8 @@ enum place {
     SHORT,
 };
 
-/* How one gets from place to place: the member of an object, or "" for an element of an array. */
+/* How the reader gets from one place to the next: by the key of a member, or by "" for an element
+ * of an array. Every other key leads NOWHERE. */
 static const struct {
     enum place from;
     const char *key;
@@ -82,12 +86,12 @@ static const struct {
 };
 
 struct scan {
-    enum place place[DEPTHS]; /* [d]: of the next value at depth d */
+    enum place place[DEPTHS]; /* [d]: where the next value at depth d stands */
     char *kind;
     struct catalog groups;
     struct catalog_group group; /* under way */
     char *preferred;
-    struct catalog_version version; /* under way, or of the whole document */
+    struct catalog_version version; /* under way; for API_DOC_RESOURCES the whole document */
     bool stale;
     struct catalog_resource resource; /* under way */
     bool can_list;
@@ -105,7 +109,8 @@ static enum place go(enum place from, struct str key)
     return NOWHERE;
 }
 
-/* Kinds, singulars and short names: they are compared and shown, and stand in no path. */
+/* Kinds, singulars and short names are compared and shown, but stand in no path. So any printable
+ * ASCII will do, except for bytes that would break a log line or a quoted text. */
 static bool is_word(struct str s)
 {
     for (size_t i = 0; i < s.n; i++)
@@ -114,12 +119,15 @@ static bool is_word(struct str s)
     return s.n > 0 && s.n <= NAME_MAX_BYTES;
 }
 
+/* Replaces *to by a copy of text, or by NULL if text is not valid there. */
 static void put(char **to, struct str text, bool valid)
 {
     free(*to);
     *to = valid ? mem_strndup(text.p, text.n) : NULL;
 }
 
+/* Adds a short name to those of the resource. A bad one, or one too many, is left out without an
+ * error: the resource can be named by its plural all the same. */
 static void put_short(struct scan *s, struct str text)
 {
     if (!is_word(text) || s->shorts.len + text.n > SHORTS_MAX_BYTES)
@@ -129,6 +137,8 @@ static void put_short(struct scan *s, struct str text)
     buf_append_str(&s->shorts, text);
 }
 
+/* APIVersions lists bare names of versions, all of the core group. They are collected in
+ * s->group, which take() completes. */
 static void add_core_version(struct scan *s, struct str name)
 {
     struct catalog_version v = {0};
@@ -145,6 +155,8 @@ static void take_verb(struct scan *s, struct str verb)
     s->can_watch |= str_is(verb, "watch");
 }
 
+/* Takes a string for the place where it stands. A name that is not valid becomes NULL, and an
+ * owner that cannot do without it is left out by end_resource(), end_version() or end_group(). */
 static void take_string(struct scan *s, enum place at, struct str text)
 {
     if (at == KIND)
@@ -175,6 +187,8 @@ static void take_string(struct scan *s, enum place at, struct str text)
         put_short(s, text);
 }
 
+/* An object begins at this place: the values of the one before it, which was moved away or left
+ * out, must not leak into it. */
 static void begin(struct scan *s, enum place at)
 {
     if (at == RESOURCE) {
@@ -190,16 +204,21 @@ static void begin(struct scan *s, enum place at)
         catalog_group_fini(&s->group);
         put(&s->preferred, str_c(""), false);
     } else if (at == GROUP_META && s->group.name == NULL) {
-        put(&s->group.name, str_c(""), true); /* that of the core group is left out */
+        put(&s->group.name, str_c(""), true); /* the core group has no name */
     }
 }
 
+/* Adds the resource to the version under way. A resource without a name, kind or scope could not
+ * be watched and is left out, as are subresources, whose name is not valid. False stops the
+ * reader. */
 static bool end_resource(struct scan *s)
 {
     struct catalog_resource *r = &s->resource;
 
     if (r->plural == NULL || r->kind == NULL || r->scope == RESOURCE_SCOPE_UNKNOWN)
         return true;
+    /* Resources are counted over the whole body while it is read, so that they are bounded before
+     * they cost memory (docs/design.md "Limits"). */
     if (++s->resources > CATALOG_MAX_RESOURCES) {
         err_set(&s->err, ERR_TOO_BIG, 0, "the server lists more than %d resources",
                 CATALOG_MAX_RESOURCES);
@@ -212,6 +231,8 @@ static bool end_resource(struct scan *s)
     return true;
 }
 
+/* Adds the version to the group under way. A Stale version is FAILED and not LISTED: a resource
+ * that is missing in it may exist all the same (docs/kubernetes-protocol.md "Discovery"). */
 static bool end_version(struct scan *s)
 {
     const struct err stale = {ERR_SERVER, 0, "the server behind it does not answer (Stale)"};
@@ -229,6 +250,8 @@ static bool end_version(struct scan *s)
     return true;
 }
 
+/* Moves the preferred version to the front. Only APIGroup names it; the aggregated form has no
+ * such member and lists versions in order of preference. */
 static void prefer(struct catalog_group *g, const char *name)
 {
     for (size_t i = 1; name != NULL && i < g->count; i++) {
@@ -242,6 +265,8 @@ static void prefer(struct catalog_group *g, const char *name)
     }
 }
 
+/* Adds the group to the catalog. A group without a valid name or without versions serves nothing
+ * and is left out. */
 static bool end_group(struct scan *s)
 {
     if (s->group.name == NULL || s->group.count == 0)
@@ -250,6 +275,8 @@ static bool end_group(struct scan *s)
     return catalog_add_group(&s->groups, &s->group, &s->err) == ERR_OK;
 }
 
+/* An object that began at this place is complete. False stops the reader; s->err then has the
+ * reason. */
 static bool end(struct scan *s, enum place at)
 {
     if (at == RESOURCE)
@@ -259,6 +286,8 @@ static bool end(struct scan *s, enum place at)
     return at != GROUP || end_group(s);
 }
 
+/* Follows the document through the places: a key sets the place of its value, the start of a
+ * container that of the values in it. */
 static bool on_token(void *arg, const struct json_token *t)
 {
     struct scan *s = arg;
@@ -306,7 +335,8 @@ static void scan_fini(struct scan *s)
     buf_free(&s->shorts);
 }
 
-/* A version of the aggregated form is complete. */
+/* The aggregated form has all resources of a version, so a version that did not fail needs no
+ * request of its own. */
 static void set_listed(struct catalog *c)
 {
     for (size_t i = 0; i < c->count; i++)
@@ -323,7 +353,8 @@ static void take_groups(struct scan *s, struct api_doc *out)
         set_listed(&out->groups);
 }
 
-/* Moves what the document's kind means out of the scan. */
+/* Moves the part that the kind of the document has out of the scan. The kind may be the last
+ * member, so this waits for the end of the body. */
 static void take(struct scan *s, struct api_doc *out)
 {
     static const char *const kinds[] = {"APIGroupDiscoveryList", "APIGroupList", "APIVersions",
@@ -354,6 +385,7 @@ enum err_kind api_doc_parse(struct str body, struct api_doc *out, struct err *er
     struct err json_err;
     enum err_kind kind = json_in_scan(body, on_token, &s, &json_err);
 
+    /* If a callback has stopped the scan, its own error says more than that of the JSON reader. */
     if (kind != ERR_OK && s.err.kind == ERR_OK)
         s.err = json_err;
     if (s.err.kind == ERR_OK)

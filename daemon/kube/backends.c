@@ -6,10 +6,11 @@
 #include "base/mem.h"
 #include "proto/json_pick.h"
 
-/* What tells a slice's Service (discovery/v1 LabelServiceName). */
+/* The label of a slice that names its Service (discovery/v1 LabelServiceName). */
 #define SERVICE_LABEL "kubernetes.io/service-name"
 
-/* Of one endpoint. A server takes 8. */
+/* Hints that are kept of one endpoint. An API server accepts 8 of them; the bound keeps the
+ * insertion in add_hint() cheap whatever a server sends. */
 #define MAX_HINTS 64
 
 struct str backends_str(const struct backends *b, struct backends_text t)
@@ -29,6 +30,8 @@ void backends_fini(struct backends *b)
     *b = (struct backends){0};
 }
 
+/* Copies a text into the buffer. A position stays right when the buffer moves, a pointer would
+ * not. */
 static struct backends_text keep(struct backends *b, struct str s)
 {
     struct backends_text t = {(uint32_t)b->text.len, (uint32_t)s.n};
@@ -37,7 +40,8 @@ static struct backends_text keep(struct backends *b, struct str s)
     return t;
 }
 
-/* Room for one more behind n elements: their memory grows at each power of two. */
+/* Makes room for one more element behind n. The memory doubles when n reaches a power of two,
+ * which is right only if n grows one by one. */
 static void *room(void *v, unsigned n, size_t size)
 {
     if ((n & (n - 1)) != 0)
@@ -45,7 +49,8 @@ static void *room(void *v, unsigned n, size_t size)
     return mem_realloc(v, (n > 0 ? 2 * (size_t)n : 1) * size);
 }
 
-/* What is kept for long takes no more than it needs. */
+/* Gives the memory back that room() took ahead: a view keeps backends as long as their slice
+ * lives. */
 static void *trim(void *v, unsigned n, size_t size)
 {
     return n > 0 ? mem_realloc(v, n * size) : v;
@@ -77,7 +82,7 @@ static void close_group(struct backends *b, struct backend_group *g)
     g->backend_count = b->n - g->first_backend;
 }
 
-/* A port without a number would mean all of them: kube-proxy leaves it out. */
+/* Adds one port. A port without a number would mean all ports; kube-proxy leaves it out. */
 static void add_port(struct backends *b, const struct json_tree *t, unsigned at)
 {
     unsigned number = json_pick_number(t, at, "port", UINT16_MAX);
@@ -93,8 +98,8 @@ static void add_port(struct backends *b, const struct json_tree *t, unsigned at)
     };
 }
 
-/* A slice's port that has no name at all belongs to no port of a Service; an empty one is a
- * name. */
+/* Adds the ports of a slice. A port without the member name belongs to no port of a Service, and
+ * kube-proxy ignores it. An empty name is a name: that of the Service's only port. */
 static void add_slice_ports(struct backends *b, const struct json_tree *t)
 {
     unsigned ports = json_pick(t, 0, "ports");
@@ -108,7 +113,9 @@ static void add_slice_ports(struct backends *b, const struct json_tree *t)
     }
 }
 
-/* Inserts one hint into those of the endpoint that is being read, which are the last ones. */
+/* Inserts one hint among those of the endpoint that is being read, which are the last ones. They
+ * are sorted and each is there once, so the order in which a server writes them makes no
+ * difference. */
 static void add_hint(struct backends *b, unsigned first, struct str zone)
 {
     unsigned at = b->n_hints;
@@ -136,8 +143,8 @@ static void read_hints(struct backends *b, const struct json_tree *t, unsigned e
     e->hint_count = b->n_hints - e->first_hint;
 }
 
-/* What a condition that is not said means: kube-proxy's endpointslicecache.go. False: not
- * usable. */
+/* Reads the conditions as kube-proxy does (its endpointslicecache.go): an absent ready or serving
+ * is true, an absent terminating is false. False: the endpoint is not usable. */
 static bool read_state(const struct json_tree *t, unsigned endpoint, enum backend_state *state)
 {
     unsigned conditions = json_pick(t, endpoint, "conditions");
@@ -149,6 +156,7 @@ static bool read_state(const struct json_tree *t, unsigned endpoint, enum backen
     return ready || (serving && terminating);
 }
 
+/* Reads the node and, if the endpoint is a Pod, the name of the Pod. */
 static void read_target(struct backends *b, const struct json_tree *t, unsigned endpoint,
                         struct backend *e)
 {
@@ -165,7 +173,8 @@ static void add_backend(struct backends *b, const struct backend *e)
     b->v[b->n++] = *e;
 }
 
-/* The first address is the endpoint; the API says that others are not for consumers. */
+/* Adds one endpoint of a slice. The first address is the endpoint; the API says that further ones
+ * are not for consumers. An endpoint whose address cannot be parsed is left out. */
 static void add_slice_endpoint(struct backends *b, const struct json_tree *t, unsigned at)
 {
     struct backend e = {0};
@@ -179,6 +188,8 @@ static void add_slice_endpoint(struct backends *b, const struct json_tree *t, un
     add_backend(b, &e);
 }
 
+/* Reads a slice. Its Service is noted even if there are no usable endpoints: the slice belongs to
+ * that Service nevertheless. An addressType FQDN has names, which kube-proxy ignores. */
 static void read_slice(struct backends *b, const struct json_tree *t)
 {
     unsigned labels = json_pick(t, json_pick(t, 0, "metadata"), "labels");
@@ -196,7 +207,8 @@ static void read_slice(struct backends *b, const struct json_tree *t)
     close_group(b, group);
 }
 
-/* notReadyAddresses are left out: those of Pods that end are in neither list. */
+/* Reads one subset of an Endpoints object. notReadyAddresses are not read: the address of a Pod
+ * that ends is in neither list, so there are no draining endpoints to find. */
 static void read_subset(struct backends *b, const struct json_tree *t, unsigned subset)
 {
     struct backend_group *group = open_group(b);
@@ -218,6 +230,7 @@ static void read_subset(struct backends *b, const struct json_tree *t, unsigned 
     close_group(b, group);
 }
 
+/* An Endpoints object belongs to the Service of its own name. */
 static void read_endpoints(struct backends *b, const struct json_tree *t)
 {
     unsigned subsets = json_pick(t, 0, "subsets");

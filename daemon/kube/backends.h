@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backends - the usable endpoints that one EndpointSlice or one Endpoints object names, by
- * kube-proxy's rules; pure. Those that are neither ready nor draining are left out: nothing depends
- * on them. Kept by the ten thousands, so texts are positions in one buffer.
+ * backends - the usable endpoints that one EndpointSlice or one Endpoints object names, by the
+ * rules of kube-proxy (docs/design.md "Endpoints"); pure. Endpoints that are neither ready nor
+ * draining are left out, because nothing depends on them. A view keeps tens of thousands of these
+ * structs, so texts are positions in one buffer.
  */
 #ifndef KUBE_BACKENDS_H
 #define KUBE_BACKENDS_H
@@ -13,17 +14,17 @@
 #include "base/err.h"
 #include "kube/address.h"
 
-/* See backends_str(). n = 0: absent. */
+/* A text of struct backends, read by backends_str(). n = 0: absent. */
 struct backends_text {
     uint32_t at;
     uint32_t n;
 };
 
-/* The better ones first. */
+/* Ordered: the better state comes first. */
 enum backend_state {
     BACKEND_READY,
     BACKEND_READY_ENDING, /* ready although its Pod ends: publishNotReadyAddresses */
-    BACKEND_DRAINING,     /* its Pod ends, and serves still */
+    BACKEND_DRAINING,     /* its Pod ends, but still serves */
 };
 
 struct backend {
@@ -32,18 +33,18 @@ struct backend {
     struct backends_text node;
     struct backends_text zone;
     struct backends_text pod;
-    unsigned first_hint; /* zones, in order, each once */
+    unsigned first_hint; /* in hints: its zones, sorted, each once */
     unsigned hint_count;
 };
 
 struct backend_port {
-    struct backends_text name; /* absent: that of a Service's only port */
+    struct backends_text name; /* absent: the only port of its Service has no name */
     struct backends_text protocol;
     uint16_t number;
 };
 
-/* Each of these endpoints has each of these ports. A slice is one group, an Endpoints one a
- * subset. */
+/* Each endpoint of a group has each port of that group. A slice is one group, an Endpoints object
+ * has one for each subset. */
 struct backend_group {
     unsigned first_port;
     unsigned port_count;
@@ -51,9 +52,9 @@ struct backend_group {
     unsigned backend_count;
 };
 
-/* Zero-initialised is empty. Numbers of elements are in the n_ fields. */
+/* Zero-initialised is empty. The n_ fields count the elements; n counts those of v. */
 struct backends {
-    struct backends_text service; /* in the same namespace; absent = nobody's */
+    struct backends_text service; /* its name, in the same namespace; absent = belongs to none */
     struct backend_group *groups;
     unsigned n_groups;
     struct backend_port *ports;
@@ -65,20 +66,20 @@ struct backends {
     struct buf text;
 };
 
-/* Reads an EndpointSlice (discovery.k8s.io/v1) from its JSON. Its addresses are none unless its
- * addressType is IPv4 or IPv6. Errors as json_tree_read(); *out is then empty. Release with
- * backends_fini(). */
+/* Reads an EndpointSlice (discovery.k8s.io/v1) from its JSON. A slice whose addressType is
+ * neither IPv4 nor IPv6 has no endpoints. Errors as json_tree_read(); *out is then empty. Release
+ * with backends_fini(). */
 enum err_kind backends_read_slice(struct str json, struct backends *out,
                                   struct err *err) MUST_CHECK;
 
-/* The like for Endpoints (v1). */
+/* The same for an Endpoints object (v1). */
 enum err_kind backends_read_endpoints(struct str json, struct backends *out,
                                       struct err *err) MUST_CHECK;
 
-/* A text, valid as long as b. */
+/* Returns the characters of a text, borrowed as long as b lives. */
 struct str backends_str(const struct backends *b, struct backends_text t);
 
-/* Frees its memory; *b is empty. */
+/* Frees the memory of *b, which is empty then. */
 void backends_fini(struct backends *b);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The value of a digit, or -1. strchr() would find the NUL that ends the digits, so that byte is
+ * checked first. */
 static int digit_of(char c)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -15,7 +17,7 @@ static int digit_of(char c)
 bool base64_decode(struct str text, struct buf *out)
 {
     uint32_t bits = 0;
-    unsigned have = 0; /* how many of them */
+    unsigned have = 0; /* how many of bits are not written yet */
     unsigned digits = 0;
     unsigned padding = 0;
 
@@ -31,6 +33,8 @@ bool base64_decode(struct str text, struct buf *out)
         int digit = digit_of(c);
         if (digit < 0 || padding > 0)
             return false;
+        /* At most 6 bits are left over from the digits before, so 12 bits hold them and this
+         * digit. */
         bits = (bits << 6 | (uint32_t)digit) & 0xfff;
         have += 6;
         digits++;
@@ -39,5 +43,6 @@ bool base64_decode(struct str text, struct buf *out)
             buf_putc(out, (char)(bits >> have & 0xff));
         }
     }
+    /* Digits come in groups of four, and bits that do not fill a byte are 0 in a correct text. */
     return padding <= 2 && (digits + padding) % 4 == 0 && (bits & ((1u << have) - 1)) == 0;
 }

@@ -10,8 +10,9 @@
 #include "base/buf.h"
 #include "base/compiler.h"
 
-/* Appends the decoded bytes. Line ends may stand anywhere; padding is required. False, with *out
- * in any state, for every other byte, wrong padding, or bits that are left over. */
+/* Appends the decoded bytes of text to *out. Line ends may stand anywhere; padding is required.
+ * False, with *out in any state, for any other byte, wrong padding, or bits left over that are
+ * not 0. */
 bool base64_decode(struct str text, struct buf *out) MUST_CHECK;
 
 #endif

@@ -7,10 +7,11 @@
 
 #include "base/mem.h"
 
-/* What of a resource a name is; the better ones first. */
+/* Which words of a resource a name is compared with, the better match first. */
 enum match { MATCH_PLURAL, MATCH_SHORT, MATCH_SINGULAR, MATCHES };
 
-/* Room for one more behind count items: the array doubles at each power of two. */
+/* Makes room for one more item behind count. The array doubles when count reaches a power of two,
+ * which is right only if count grows one by one. */
 static void *make_room(void *items, size_t count, size_t size)
 {
     if ((count & (count - 1)) != 0)
@@ -38,6 +39,8 @@ enum err_kind catalog_add_group(struct catalog *to, struct catalog_group *item, 
 
     for (size_t i = 0; i < item->count; i++)
         resources += item->versions[i].count;
+    /* A group counts as one even without versions, so groups are bounded, too. Too many are an
+     * error, because a catalog that is cut off would hide resources silently. */
     if (to->versions + item->count + 1 > CATALOG_MAX_VERSIONS ||
         resources > CATALOG_MAX_RESOURCES) {
         catalog_group_fini(item);
@@ -105,8 +108,11 @@ size_t catalog_readings(const char *text, struct catalog_name out[2])
         plain.has_group = true;
         plain.group = str_c(rest + 1);
     }
+    /* The second word is a version or the beginning of a group such as apps or networking.k8s.io;
+     * only the server knows which, so both readings are kept. */
     struct str second = str_of(plain.group.p, plain.has_group ? strcspn(rest + 1, ".") : 0);
     out[0] = plain;
+    /* No second point: there is nothing behind a version. */
     if (second.n == plain.group.n)
         return 1;
     struct catalog_name full = plain;
@@ -124,6 +130,8 @@ static bool begins(struct str text, struct str with)
     return text.n >= with.n && strncasecmp(text.p, with.p, with.n) == 0;
 }
 
+/* A version is written between NAME and GROUP only with the whole group, so the beginning of a
+ * group counts only without one. */
 bool catalog_concerns(const struct catalog_name *n, struct str group)
 {
     if (!n->has_group)
@@ -155,6 +163,8 @@ static const struct catalog_resource *find_in(const struct catalog_version *v, s
     return NULL;
 }
 
+/* Looks through the versions of a group, which stand in its order of preference, or at the one
+ * that the name has. */
 static bool find_in_group(const struct catalog_group *g, const struct catalog_name *n,
                           enum match as, bool watchable, struct catalog_hit *out)
 {
@@ -170,7 +180,9 @@ static bool find_in_group(const struct catalog_group *g, const struct catalog_na
     return false;
 }
 
-/* exact: in a group of this name; else in those that only begin so. */
+/* Looks through the groups. exact: only groups of exactly the name's group, and all of them if
+ * the name has none; else only those that merely begin like it. The outer loop is over the words:
+ * a plural in any group comes before a short name in the first one. */
 static bool find_as(const struct catalog *c, const struct catalog_name *n, bool exact,
                     bool watchable, struct catalog_hit *out)
 {

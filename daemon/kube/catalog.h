@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * catalog - what one API server serves: groups, their versions, the resources of each; pure. The
- * core group "" comes first, the others in the order of the server; in each the versions in its
- * order of preference. Names are valid in paths, words of people are compared in any case.
+ * catalog - what one API server serves: groups, their versions, and the resources of each version;
+ * pure. The core group "" comes first, the other groups in the order of the server, and the
+ * versions of a group in its order of preference. Names are valid in paths. Words that people write
+ * are compared in any case.
  */
 #ifndef KUBE_CATALOG_H
 #define KUBE_CATALOG_H
@@ -14,13 +15,13 @@
 #include "base/str.h"
 #include "kube/resource.h"
 
-/* Most groups and versions together, and most resources, that a catalog takes. */
+/* A catalog takes at most so many groups and versions together, and so many resources. */
 enum { CATALOG_MAX_VERSIONS = 2048, CATALOG_MAX_RESOURCES = 65536 };
 
 struct catalog_resource {
     char *plural;
     char *kind;
-    char *singular; /* NULL = none is given; the kind serves as one anyway */
+    char *singular; /* NULL = not given; the kind serves as a singular anyway */
     char *shorts;   /* separated by blanks; NULL = none */
     enum resource_scope scope;
     bool listable;  /* has the verb list */
@@ -30,7 +31,7 @@ struct catalog_resource {
 enum catalog_state {
     CATALOG_UNASKED, /* its resources are not known yet */
     CATALOG_LISTED,
-    CATALOG_FAILED, /* they could not be asked; some may be known still */
+    CATALOG_FAILED, /* could not be asked for its resources; some may be known still */
 };
 
 struct catalog_version {
@@ -51,11 +52,11 @@ struct catalog_group {
 struct catalog {
     struct catalog_group *groups;
     size_t count;
-    size_t versions;  /* groups and versions so far */
-    size_t resources; /* resources so far */
+    size_t versions;  /* number of groups and versions so far */
+    size_t resources; /* number of resources so far */
 };
 
-/* One way to read a name; views of somebody's text. */
+/* One way to read a name. The strings are views of the text that catalog_readings() was given. */
 struct catalog_name {
     struct str name;
     bool has_version;
@@ -64,44 +65,48 @@ struct catalog_name {
     struct str group;
 };
 
+/* A resource that was found, with its version and group; borrowed from the catalog. */
 struct catalog_hit {
     const struct catalog_group *group;
     const struct catalog_version *version;
     const struct catalog_resource *resource;
 };
 
-/* Each adds *item at the end of its owner, which takes it over: *item is zeroed. */
+/* Adds *item at the end of its version, which takes it over: *item is zeroed. */
 void catalog_add_resource(struct catalog_version *to, struct catalog_resource *item);
-/* See above. */
+/* The same for a version of a group. */
 void catalog_add_version(struct catalog_group *to, struct catalog_version *item);
 
-/* The same for a whole group. What CATALOG_MAX_* leaves no room for is ERR_TOO_BIG, and freed. */
+/* The same for a group of a catalog. ERR_TOO_BIG: CATALOG_MAX_* leave no room for the group,
+ * which is then freed; *item is zeroed in any case. */
 enum err_kind catalog_add_group(struct catalog *to, struct catalog_group *item,
                                 struct err *err) MUST_CHECK;
 
-/* Each frees what it holds and zeroes it. */
+/* Frees what a resource holds, and zeroes it. */
 void catalog_resource_fini(struct catalog_resource *r);
-/* See above. */
+/* The same for a version, its resources and its error. */
 void catalog_version_fini(struct catalog_version *v);
-/* See above. */
+/* The same for a group and its versions. */
 void catalog_group_fini(struct catalog_group *g);
-/* See above. */
+/* The same for a whole catalog. */
 void catalog_fini(struct catalog *c);
 
-/* The version was asked in vain. */
+/* Makes the version FAILED, as its resources could not be asked for. why is copied. */
 void catalog_set_failed(struct catalog_version *v, const struct err *why);
 
-/* How text may be read: NAME; NAME.GROUP; NAME.VERSION.GROUP. out[0] is to be tried first: the
- * latter if the second word looks like a version (resource_is_version()). Returns how many: 1 or
- * 2. */
+/* Fills out with the ways to read text: NAME, NAME.GROUP or NAME.VERSION.GROUP. Returns their
+ * number, 1 or 2. out[0] is to be tried first: NAME.VERSION.GROUP if the second word looks like a
+ * version (resource_is_version()), else NAME.GROUP. */
 size_t catalog_readings(const char *text, struct catalog_name out[2]);
 
-/* May a name be of this group: it names none, this one or, without a version, its begin? */
+/* May the resource of this name be in this group? It may if the name has no group, has this
+ * group, or has no version and the beginning of this group, which kubectl takes as well. */
 bool catalog_concerns(const struct catalog_name *n, struct str group);
 
-/* Finds what a name means: the equal group before one that begins so; a plural before a short name
- * before a singular or kind; then the order of the catalog. Only what can be watched, if so wanted.
- * False: nothing. */
+/* Finds the resource that a name means. An equal group comes before one that begins like it; then
+ * a plural before a short name before a singular or kind; then the order of the catalog decides.
+ * With watchable only resources that can be listed and watched count. False: there is none, and
+ * *out is of no use. */
 bool catalog_find(const struct catalog *c, const struct catalog_name *n, bool watchable,
                   struct catalog_hit *out);
 

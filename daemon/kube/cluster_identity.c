@@ -8,27 +8,30 @@
 
 #include "proto/json_in.h"
 
+/* A digest of 128 bits as hexadecimal digits. */
 enum { DIGEST_HEX = 32 };
 
-/* {"metadata": {"resourceVersion": ..}, "items": [{"metadata": {"name": .., "uid": ..}}]}: the depths
- * at which these members stand. */
+/* The depths of the members that count in {"metadata": {"resourceVersion": ..}, "items":
+ * [{"metadata": {"name": .., "uid": ..}}]}. */
 enum { LIST_MEMBER = 1, LIST_META = 2, ITEM_MEMBER = 3, ITEM_META = 4 };
 
-/* Where the tokens of the answer are, as far as that matters. */
+/* Where in the answer a token stands, as far as that matters. The two places inside of items come
+ * last: place >= PLACE_ITEMS asks for them. */
 enum place { PLACE_ELSEWHERE, PLACE_LIST_META, PLACE_ITEMS, PLACE_ITEM_META };
 
 enum member { MEMBER_OTHER, MEMBER_REVISION, MEMBER_NAME, MEMBER_UID };
 
 struct scan {
     enum place place;
-    enum member member; /* whose value comes next */
+    enum member member; /* the member whose value comes next */
     bool is_object;
-    bool is_kube_system; /* the item whose metadata is being read */
+    bool is_kube_system; /* the item that is being read has that name */
     struct cluster_identity item;
-    struct api_client_answer *out;
+    struct cluster_identity_answer *out;
 };
 
-/* Copies a text that is printable ASCII and fits; another one is "". */
+/* Copies a text that is printable ASCII and fits; any other one becomes "". The text ends in log
+ * lines and in the state, and comes from a server that nobody has identified yet. */
 static void set_text(char *to, size_t max, struct str text)
 {
     bool fits = text.n <= max;
@@ -43,6 +46,8 @@ static void set_uid(struct cluster_identity *id, struct str uid)
     set_text(id->uid, CLUSTER_IDENTITY_UID_MAX, uid);
 }
 
+/* The place of the value of this key. Keys that are deeper than those of interest leave the place
+ * as it is. */
 static enum place place_of(enum place place, const struct json_token *t)
 {
     if (t->depth == LIST_MEMBER) {
@@ -55,6 +60,8 @@ static enum place place_of(enum place place, const struct json_token *t)
     return place;
 }
 
+/* Depth and place together: a key "uid" at another depth, say in ownerReferences, is not the uid
+ * of the item. */
 static enum member member_of(enum place place, const struct json_token *t)
 {
     if (t->depth == LIST_META && place == PLACE_LIST_META)
@@ -82,7 +89,8 @@ static void on_string(struct scan *s, const struct json_token *t)
         s->is_kube_system = str_is(t->text, "kube-system");
 }
 
-/* A server that knows no field selectors lists all namespaces. */
+/* An item is complete. A server that knows no field selectors lists all namespaces, so the name
+ * is checked here again. */
 static void end_item(struct scan *s)
 {
     if (s->is_kube_system)
@@ -101,14 +109,16 @@ static bool on_token(void *arg, const struct json_token *t)
         on_key(s, t);
     else if (t->type == JSON_STRING)
         on_string(s, t);
+    /* An item ends at the depth at which the members of the list's metadata stand. */
     else if (t->type == JSON_OBJECT_END && t->depth == LIST_META && s->place >= PLACE_ITEMS)
         end_item(s);
     return true;
 }
 
-enum err_kind cluster_identity_read(struct str body, struct api_client_answer *out, struct err *err)
+enum err_kind cluster_identity_read(struct str body, struct cluster_identity_answer *out,
+                                    struct err *err)
 {
-    struct api_client_answer found = {0};
+    struct cluster_identity_answer found = {0};
     struct scan s = {.out = &found};
 
     if (json_in_scan(body, on_token, &s, err) != ERR_OK || !s.is_object)
@@ -120,6 +130,8 @@ enum err_kind cluster_identity_read(struct str body, struct api_client_answer *o
 
 bool cluster_identity_is_secret(int status)
 {
+    /* 401 may come from an expired token, 408 and 429 from a busy server. The others, such as 403
+     * and 404, do not pass by asking again. */
     return status >= 400 && status < 500 && status != 401 && status != 408 && status != 429;
 }
 
@@ -132,7 +144,7 @@ void cluster_identity_put(const struct cluster_identity *id, struct buf *out)
                    id->authorities.v[i].lo);
 }
 
-/* Half a digest; false if it is not that. */
+/* Reads half a digest, 16 hexadecimal digits; false if hex does not begin with these. */
 static bool read_half(const char *hex, uint64_t *out)
 {
     static const char digits[] = "0123456789abcdef";
@@ -148,6 +160,7 @@ static bool read_half(const char *hex, uint64_t *out)
     return true;
 }
 
+/* Adds the key of an authority; a line that is not a digest, or one too many, is passed over. */
 static void add_key(struct tls_keys *keys, struct str hex)
 {
     struct digest d;
@@ -157,7 +170,8 @@ static void add_key(struct tls_keys *keys, struct str hex)
         keys->v[keys->n++] = d;
 }
 
-/* What stands behind the word; .p NULL if the line is about something else. */
+/* The text behind the word that the line begins with; .p NULL if the line does not begin with
+ * it. */
 static struct str value_of(struct str line, const char *word)
 {
     size_t n = strlen(word);
@@ -213,6 +227,8 @@ enum cluster_identity_relation cluster_identity_compare(const struct cluster_ide
     return same ? CLUSTER_IDENTITY_SAME : CLUSTER_IDENTITY_OTHER;
 }
 
+/* now may lack the uid because this server refused the LIST; the uid that another server told
+ * still holds. */
 void cluster_identity_update(struct cluster_identity *known, const struct cluster_identity *now)
 {
     if (now->uid[0] != '\0')

@@ -11,10 +11,12 @@
 #include "kube/catalog.h"
 #include "kube/status.h"
 
-/* So many group versions may be lost before the server counts as lost. */
+/* When so many requests for group versions got no answer in one round, the server counts as lost:
+ * the rest would only wait for more timeouts. */
 enum { MAX_LOST = 3 };
 
-/* No server means more than an hour. */
+/* A longer Retry-After counts as an hour: a page that says "back in a day" must not keep a watch
+ * dead for a day. */
 enum { MAX_RETRY_AFTER_S = 3600 };
 
 enum discovery_state {
@@ -25,9 +27,10 @@ enum discovery_state {
     DISCOVERY_COMPLETE,
 };
 
-/* The two begins of everything: where the core group, and where all others are listed. */
+/* The two documents where discovery starts: /api has the core group, /apis all others. */
 enum root { ROOT_CORE, ROOT_GROUPS, ROOTS };
 
+/* A name that this round shall find, and how it may be read. The readings point into text. */
 struct want {
     char *text;
     struct catalog_name readings[2];
@@ -37,15 +40,17 @@ struct want {
 struct discovery {
     enum discovery_state state;
     struct catalog catalog;
-    struct err root[ROOTS]; /* why it could not be asked; kind OK = it was, or was not yet */
+    struct err root[ROOTS]; /* why it could not be asked; kind OK = it could, or was not yet */
     struct want *wants;
     size_t want_count;
-    struct catalog_version *asking; /* of VERSIONS */
+    struct catalog_version *asking; /* VERSIONS: the one that is being asked */
     struct buf target;
-    unsigned lost;
+    unsigned lost; /* group versions whose request failed in this round */
     uint64_t retry_after_ms;
 };
 
+/* Asks for the aggregated form, new and old version, and takes plain JSON from servers that know
+ * neither (docs/kubernetes-protocol.md "Discovery"). */
 static const char aggregated[] = "application/json;g=apidiscovery.k8s.io;v=v2;as="
                                  "APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;"
                                  "v=v2beta1;as=APIGroupDiscoveryList,application/json";
@@ -89,6 +94,8 @@ void discovery_want(struct discovery *d, const struct resource *want)
     d->wants[d->want_count++] = w;
 }
 
+/* May a name that is wanted be in this group? Groups without such a name are not worth a
+ * request. */
 static bool is_wanted(const struct discovery *d, const char *group)
 {
     for (size_t i = 0; i < d->want_count; i++)
@@ -106,7 +113,8 @@ static struct catalog_version *unasked_in(struct catalog_group *g)
     return NULL;
 }
 
-/* The next group version that somebody needs, and its address. */
+/* Finds the next group version to ask, and writes its path to d->target. In the aggregated form
+ * no version is UNASKED, so there is nothing to find. */
 static bool next_version(struct discovery *d)
 {
     d->asking = NULL;
@@ -133,6 +141,8 @@ bool discovery_next(struct discovery *d, struct discovery_request *out)
         buf_puts(&d->target, "/api");
     if (d->state == DISCOVERY_GROUPS)
         buf_puts(&d->target, "/apis");
+    /* The path of a group version depends on what /api and /apis have said, so it is made only
+     * now. */
     if (d->state == DISCOVERY_VERSIONS && !next_version(d)) {
         d->state = DISCOVERY_COMPLETE;
         return false;
@@ -144,7 +154,8 @@ bool discovery_next(struct discovery *d, struct discovery_request *out)
     return true;
 }
 
-/* The core group from /api, the others from /apis. */
+/* Takes the core group from /api only, and the other groups from /apis only, so that no group is
+ * in the catalog twice. */
 static enum err_kind take_groups(struct discovery *d, struct catalog *from, struct err *err)
 {
     bool core = d->state == DISCOVERY_CORE;
@@ -156,6 +167,8 @@ static enum err_kind take_groups(struct discovery *d, struct catalog *from, stru
     return kind;
 }
 
+/* Moves the resources of an APIResourceList into the version that was asked. That version keeps
+ * its own name, as the list was read without one. */
 static void take_resources(struct discovery *d, struct catalog_version *from)
 {
     struct catalog_version *to = d->asking;
@@ -175,6 +188,8 @@ static enum err_kind read_answer(struct discovery *d, struct str body, struct er
     if (kind != ERR_OK)
         return kind;
     bool resources = doc.kind == API_DOC_RESOURCES;
+    /* A proxy may answer with a document of another path; it must not become part of the
+     * catalog. */
     if (resources != (d->state == DISCOVERY_VERSIONS))
         kind = err_set(err, ERR_PROTOCOL, 0, "the answer is another list than was asked for");
     else if (!resources)
@@ -188,7 +203,9 @@ static enum err_kind read_answer(struct discovery *d, struct str body, struct er
     return kind;
 }
 
-/* The request is over; err NULL = answered well. */
+/* The request is over: notes its failure, if err is not NULL, and goes on to the next state. A
+ * failed /api does not keep /apis from being asked: servers that have aggregated APIs only may
+ * answer 404 to /api. */
 static void finish(struct discovery *d, const struct err *err)
 {
     switch (d->state) {
@@ -222,6 +239,7 @@ void discovery_answer(struct discovery *d, int code, int64_t retry_after_s, stru
     if (code == 200) {
         kind = read_answer(d, body, &inner);
     } else {
+        /* The header and the Status may both say how long to wait; the longer time counts. */
         status_parse(&status, code, body);
         if (retry_after_s > status.retry_after_s)
             status.retry_after_s = retry_after_s;
@@ -236,7 +254,8 @@ void discovery_answer(struct discovery *d, int code, int64_t retry_after_s, stru
     finish(d, kind != ERR_OK ? &err : NULL);
 }
 
-/* What was not asked so far is not asked any more in this round. */
+/* Ends the round because the server is lost. Everything that was not asked yet has failed for the
+ * same reason. */
 static void give_up(struct discovery *d, const struct err *err)
 {
     if (d->state == DISCOVERY_CORE)
@@ -258,21 +277,25 @@ void discovery_fail(struct discovery *d, const struct err *why)
     struct err err;
 
     err_set(&err, why->kind, why->code, "GET %s: %s", buf_cstr(&d->target), why->text);
+    /* An answer that is too big or unreadable is a fault of that document; the connection works,
+     * and the next request may succeed. */
     if (why->kind == ERR_TOO_BIG || why->kind == ERR_PROTOCOL || (!root && ++d->lost < MAX_LOST))
         finish(d, &err);
     else
         give_up(d, &err);
 }
 
-/* A name that was asked for, while it is looked up. */
-struct existence {
+/* A name that is being looked up, and the ways to read it. */
+struct lookup {
     const struct discovery *d;
     const struct resource *want;
     struct catalog_name readings[2];
     size_t count;
 };
 
-static const struct err *lost_root(const struct existence *l)
+/* The error of the root that may have the name and could not be asked; NULL if there is none. A
+ * name without a group may be in either. */
+static const struct err *lost_root(const struct lookup *l)
 {
     const struct catalog_name *n = &l->readings[0];
     bool core = !n->has_group || n->group.n == 0;
@@ -285,7 +308,8 @@ static const struct err *lost_root(const struct existence *l)
     return NULL;
 }
 
-static bool may_be_in(const struct existence *l, const struct catalog_group *g,
+/* May the resource be in this version of this group? */
+static bool may_be_in(const struct lookup *l, const struct catalog_group *g,
                       const struct catalog_version *v)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -297,8 +321,8 @@ static bool may_be_in(const struct existence *l, const struct catalog_group *g,
     return false;
 }
 
-/* The first version in this state that may have what is wanted. */
-static bool first_in(const struct existence *l, enum catalog_state state, struct catalog_hit *out)
+/* Finds the first version in this state that may have the resource. */
+static bool first_in(const struct lookup *l, enum catalog_state state, struct catalog_hit *out)
 {
     for (size_t i = 0; i < l->d->catalog.count; i++) {
         const struct catalog_group *g = &l->d->catalog.groups[i];
@@ -312,7 +336,8 @@ static bool first_in(const struct existence *l, enum catalog_state state, struct
     return false;
 }
 
-static bool find(const struct existence *l, bool watchable, struct catalog_hit *out)
+/* Looks the name up in the catalog, the better reading first. */
+static bool find(const struct lookup *l, bool watchable, struct catalog_hit *out)
 {
     for (size_t i = 0; i < l->count; i++)
         if (catalog_find(&l->d->catalog, &l->readings[i], watchable, out))
@@ -320,8 +345,9 @@ static bool find(const struct existence *l, bool watchable, struct catalog_hit *
     return false;
 }
 
-/* Discovery itself is not for us, or there is none (a proxy may let nothing else through). */
-static bool is_refused(const struct existence *l)
+/* Does the server refuse discovery to us, or have none? A proxy may let nothing else through than
+ * lists and watches. Then the catalog says nothing about what exists. */
+static bool is_refused(const struct lookup *l)
 {
     const struct err *root = lost_root(l);
     struct catalog_hit hit;
@@ -345,7 +371,9 @@ static void fill(struct resource *out, const char *text, const struct catalog_hi
     };
 }
 
-static enum err_kind no_such(const struct existence *l, struct err *err)
+/* The error for a resource that the server does not have. A resource of that name in another
+ * group is most likely the one that was meant, so the text shows it. */
+static enum err_kind no_such(const struct lookup *l, struct err *err)
 {
     struct catalog_name bare = {.name = l->readings[0].name};
     struct catalog_hit hit;
@@ -360,6 +388,7 @@ static enum err_kind no_such(const struct existence *l, struct err *err)
                    l->want->text, hint);
 }
 
+/* The error for a resource that exists but lacks the verb watch, or list. */
 static enum err_kind cannot_follow(const char *text, const struct catalog_hit *hit, struct err *err)
 {
     const struct resource r = {
@@ -372,7 +401,10 @@ static enum err_kind cannot_follow(const char *text, const struct catalog_hit *h
                    r.plural, r.version, r.group);
 }
 
-static enum err_kind explain(const struct existence *l, struct err *err)
+/* Says why nothing was found. A resource that exists and cannot be watched is certain. Next come
+ * failures to ask, as the resource may be in what is not known. Only then is it certain that the
+ * server has no such resource. */
+static enum err_kind explain(const struct lookup *l, struct err *err)
 {
     const struct err *root = lost_root(l);
     const char *text = l->want->text;
@@ -385,24 +417,28 @@ static enum err_kind explain(const struct existence *l, struct err *err)
                        root->text);
     if (first_in(l, CATALOG_FAILED, &hit))
         return err_set(err, hit.version->err->kind, hit.version->err->code,
-                       "\"%.60s\" is not in what could be asked; %.60s/%s could not: %s", text,
-                       hit.group->name, hit.version->name, hit.version->err->text);
+                       "\"%.60s\" is not in the API groups that answered; %.60s/%s failed: %s",
+                       text, hit.group->name, hit.version->name, hit.version->err->text);
     return no_such(l, err);
 }
 
 enum err_kind discovery_find(const struct discovery *d, const struct resource *want,
                              struct resource *found, struct err *err)
 {
-    struct existence l = {.d = d, .want = want};
+    struct lookup l = {.d = d, .want = want};
     struct catalog_hit hit;
 
     l.count = catalog_readings(want->text, l.readings);
+    /* Until every version that may have the resource was asked, a match in another one need not
+     * be the best. */
     if (d->state != DISCOVERY_COMPLETE || first_in(&l, CATALOG_UNASKED, &hit))
         return err_set(err, ERR_BUSY, 0, "\"%.100s\" was not looked up yet", want->text);
     if (find(&l, true, &hit)) {
         fill(found, want->text, &hit);
         return ERR_OK;
     }
+    /* Group and version are in the name, so the server can be asked for that resource without
+     * discovery. */
     if (resource_has_path(want) && is_refused(&l)) {
         resource_copy(found, want);
         return ERR_OK;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * discovery - finds out what names of resources mean on one server: which requests to make, what
- * their answers say, what is found or why not; pure. In rounds: begin, want, then next and answer
- * (or fail) until there is no next; what a round has brought serves until the next begins.
+ * discovery - finds out which resources names mean on one server: which requests to make, what the
+ * answers say, which resource was found or why none was; pure. Discovery goes in rounds:
+ * discovery_begin(), discovery_want() for each name, then discovery_next() and discovery_answer()
+ * or discovery_fail() in turns until there is no next request. Results of a round serve until the
+ * next round begins.
  */
 #ifndef KUBE_DISCOVERY_H
 #define KUBE_DISCOVERY_H
@@ -20,43 +22,51 @@
 
 struct discovery;
 
+/* A GET that discovery asks for. */
 struct discovery_request {
     const char *target; /* borrowed until the request is answered */
     const char *accept; /* static */
 };
 
-/* Nothing is known. Never NULL. */
+/* A discovery that knows nothing yet. Never NULL. */
 struct discovery *discovery_create(void);
 
-/* Frees it and sets *d to NULL. NULL is fine. */
+/* Frees the discovery and sets *d to NULL. NULL is fine. */
 void discovery_destroy(struct discovery **d);
 
-/* A new round: forgets everything, wants too. */
+/* Begins a new round: forgets everything, the names that were wanted included. */
 void discovery_begin(struct discovery *d);
 
-/* This round shall also find want (its text is copied); any time before it is complete. A server
- * without the aggregated form is asked for the groups that matter to somebody only. */
+/* Adds a name that this round shall find, at any time before the round is complete. The text of
+ * want is copied. On a server without the aggregated form only groups that such a name may be in
+ * are asked. */
 void discovery_want(struct discovery *d, const struct resource *want);
 
-/* The request to make now, to be answered before the next. False: the round is complete. */
+/* Gives the request to make now, which is to be answered before the next one. False: the round is
+ * complete. */
 bool discovery_next(struct discovery *d, struct discovery_request *out);
 
-/* The answer to the request: HTTP code and whole body; retry_after_s -1 = none. */
+/* Takes the answer to the request: its HTTP code and whole body; retry_after_s is the Retry-After
+ * header in seconds, -1 = none. */
 void discovery_answer(struct discovery *d, int code, int64_t retry_after_s, struct str body);
 
-/* There was none: the connection failed, it took too long, it was over DISCOVERY_BODY_BYTES. One
- * group that is lost does not end the round; a server that is lost does. */
+/* The request had no answer: the connection failed, the answer took too long, or it was over
+ * DISCOVERY_BODY_BYTES. The round goes on without that group version. It ends early when /api or
+ * /apis, or several group versions, are lost to failed connections: then the server itself is
+ * lost. */
 void discovery_fail(struct discovery *d, const struct err *why);
 
-/* What want means by what is known. ERR_OK: *found is complete, release it with resource_fini();
- * where the server refuses discovery (401, 403, 404) and want is written NAME.VERSION.GROUP, that
- * is taken by its word, without kind and scope. ERR_NOT_FOUND: the server has no such resource, or
- * none that can be listed and watched. ERR_NO_VERB: none that can be watched. ERR_BUSY with code 0: a group that matters was not asked in this round.
- * Else why the answer is not known: the server, or a group that may have it, could not be asked. */
+/* Finds the resource that want means by what is known. ERR_OK: *found is complete, release it
+ * with resource_fini(). Where the server refuses discovery (401, 403, 404) and want is written
+ * NAME.VERSION.GROUP, *found is want as it is written, without kind and scope. ERR_NOT_FOUND: the
+ * server has no such resource, or none that can be listed and watched. ERR_NO_VERB: it has one
+ * that can be listed but not watched. ERR_BUSY with code 0: a group that matters was not asked in
+ * this round. Any other error: the answer is not known, because the server, or a group that may
+ * have the resource, could not be asked; err says why. */
 enum err_kind discovery_find(const struct discovery *d, const struct resource *want,
                              struct resource *found, struct err *err) MUST_CHECK;
 
-/* How long the server wants to be left alone after this round; 0 = it did not say. */
+/* How long the server wants to be left alone after this round, in ms; 0 = it did not say. */
 uint64_t discovery_retry_after_ms(const struct discovery *d);
 
 #endif

@@ -8,11 +8,12 @@
 #include "proto/json_in.h"
 
 enum {
-    ENVELOPE_BYTES = 4096, /* what a frame may hold besides its object */
-    OBJECT_DEPTH = 1,
+    ENVELOPE_BYTES = 4096, /* a frame may have so many bytes besides its object */
+    OBJECT_DEPTH = 1,      /* of the object in its frame */
 };
 
-/* An object over object_size is not kept; yet it must end some time. */
+/* An object over object_size costs no memory, and is skipped by reading to its end. A server that
+ * never ends it must not keep the reader busy for ever (docs/design.md "Limits"). */
 #define SKIP_BYTES ((uint64_t)64 * 1024 * 1024)
 
 enum member { M_OTHER, M_TYPE, M_OBJECT };
@@ -20,19 +21,19 @@ enum member { M_OTHER, M_TYPE, M_OBJECT };
 struct event_reader {
     struct json_in *json;
     struct object_scan *scan;
-    struct object_scan *whole; /* all bytes of an object that may be a Status; else NULL */
+    struct object_scan *whole; /* keeps all bytes of an object that may be a Status; else NULL */
     char *kind;
     char *api_version;
-    struct object_rules rules; /* with the two above */
+    struct object_rules rules; /* a copy whose texts are kind and api_version above */
     event_cb *cb;
     void *arg;
     const char *data; /* being fed: n bytes */
     size_t n;
     uint64_t fed;         /* position of the first byte not fed yet */
-    uint64_t frame_start; /* the frame began there, or later */
-    uint64_t object_from; /* in the object: its start */
-    uint64_t object_size; /* of the object that has ended */
-    unsigned deepest;     /* in the object: how deep tokens matter; 0 = not in it */
+    uint64_t frame_start; /* position where the frame began, or before it */
+    uint64_t object_from; /* in an object: position of its start */
+    uint64_t object_size; /* bytes of the object that has ended */
+    unsigned deepest;     /* in an object: how deep tokens matter; 0 = outside of it */
     enum member member;
     bool has_type;
     bool has_object;
@@ -53,6 +54,8 @@ struct event_reader *event_reader_create(const struct object_rules *rules, event
     r->rules.kind = r->kind;
     r->rules.api_version = r->api_version;
     r->json = json_in_create(OBJECT_DEPTH + OBJECT_MAX_DEPTH, on_token, r);
+    /* Too deep nesting or a too long number makes one object unusable. It must not end the watch:
+     * a LIST would bring the same bytes. */
     json_in_tolerate(r->json, on_excess, rules->object_size);
     return r;
 }
@@ -84,6 +87,8 @@ static bool fail_too_big(struct event_reader *r)
     return false;
 }
 
+/* An unknown type ends the stream: nobody knows what it means for the cache
+ * (docs/kubernetes-protocol.md "Event types"). */
 static bool parse_type(struct event_reader *r, const struct json_token *t)
 {
     static const char *const names[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"};
@@ -102,7 +107,9 @@ static bool parse_type(struct event_reader *r, const struct json_token *t)
     return fail(r, "unknown type");
 }
 
-/* Is it what this watch is about? NULL if so. */
+/* NULL if the object has the kind and apiVersion of this watch, otherwise the reason as a
+ * constant text. A PartialObjectMetadata does not name the kind of its object, so the caller must
+ * know it. */
 static const char *wrong_type(const struct event_reader *r)
 {
     struct str kind = object_scan_kind(r->scan);
@@ -119,6 +126,8 @@ static const char *wrong_type(const struct event_reader *r)
     return NULL;
 }
 
+/* Parses the Status of an ERROR. Its code has to come from the body: the HTTP code of the watch
+ * was 200. */
 static bool finish_error(struct event_reader *r)
 {
     const struct object_scan *scan = r->whole != NULL ? r->whole : r->scan;
@@ -130,6 +139,8 @@ static bool finish_error(struct event_reader *r)
     return r->cb(r->arg, &(struct event){.type = EVENT_ERROR, .status = &status});
 }
 
+/* A bookmark that cannot be used is no reason to end the watch: bookmarks are best effort, and
+ * the next one may be good (docs/kubernetes-protocol.md "Bookmarks"). */
 static bool finish_bookmark(struct event_reader *r)
 {
     struct event e = {.type = EVENT_BOOKMARK, .why = wrong_type(r)};
@@ -156,16 +167,19 @@ static bool deliver_object(struct event_reader *r, struct object *o, bool select
     return go_on;
 }
 
-/* The version of an object of another kind means nothing to this watch
- * (docs/kubernetes-protocol.md "Event types"). */
+/* Delivers an UNUSABLE event. The resourceVersion of an object of another kind means nothing to
+ * this watch (docs/kubernetes-protocol.md "Event types"). */
 static bool deliver_unusable(struct event_reader *r, const struct unusable *u)
 {
     return r->cb(r->arg, &(struct event){.type = EVENT_UNUSABLE,
-                                         .gone = r->type == EVENT_DELETED,
+                                         .deleted = r->type == EVENT_DELETED,
                                          .rv = u->foreign ? (struct str){0} : u->rv,
                                          .unusable = u});
 }
 
+/* Delivers an object that can be used. Of one that is too large or too deep its identity is
+ * enough if match does not select it: nobody would see the rest. A DELETED is not asked for
+ * match, as its key is enough to remove the object. */
 static bool finish_object(struct event_reader *r)
 {
     struct str kind = str_c(r->kind);
@@ -193,7 +207,9 @@ static bool finish_by_type(struct event_reader *r)
     return finish_object(r);
 }
 
-/* How large the frame may be, as far as it was seen. */
+/* The largest size that the frame may have, by what was seen of it so far. An object over
+ * object_size is allowed up to SKIP_BYTES more while it is being read, and counts with its real
+ * size afterwards. */
 static uint64_t frame_limit(const struct event_reader *r)
 {
     uint64_t object = r->rules.object_size;
@@ -205,7 +221,7 @@ static uint64_t frame_limit(const struct event_reader *r)
     return object + ENVELOPE_BYTES;
 }
 
-/* The frame ends at position end: only now both its members are known, in whatever order. */
+/* The frame ends at position end. Type and object come in any order, so only now both are known. */
 static bool finish_frame(struct event_reader *r, uint64_t end)
 {
     bool too_big = end - r->frame_start > frame_limit(r);
@@ -221,7 +237,8 @@ static bool finish_frame(struct event_reader *r, uint64_t end)
     return go_on;
 }
 
-/* A Status must stay whole, and the type, which tells that it is one, may stand behind it. */
+/* An object begins. The shape would cut a Status, which must stay whole. The type says whether
+ * the object is a Status, but may come behind it: until then all bytes are kept a second time. */
 static void begin_object(struct event_reader *r, const struct json_token *t)
 {
     bool cuts = r->rules.shape != NULL || r->rules.partial;
@@ -237,6 +254,8 @@ static void begin_object(struct event_reader *r, const struct json_token *t)
     object_scan_begin_raw(r->whole, t->end, t->depth);
 }
 
+/* A token outside of all frames or the end of one: frames are JSON objects that follow each
+ * other, with or without newlines between them. */
 static bool on_frame(struct event_reader *r, const struct json_token *t)
 {
     if (t->type == JSON_OBJECT_END)
@@ -250,6 +269,8 @@ static bool on_frame(struct event_reader *r, const struct json_token *t)
     return true;
 }
 
+/* A key or value in the frame, beside the object. Members that this release does not know are
+ * passed over. */
 static bool on_member(struct event_reader *r, const struct json_token *t)
 {
     if (t->type == JSON_KEY) {
@@ -275,6 +296,7 @@ NOINLINE static bool on_envelope(struct event_reader *r, const struct json_token
     return t->depth > OBJECT_DEPTH || on_member(r, t);
 }
 
+/* The shape has read the object to its end; a second copy of it gets the closing brace, too. */
 static void end_object(struct event_reader *r, const struct json_token *t)
 {
     r->object_size = t->end - r->object_from;
@@ -288,6 +310,8 @@ static bool on_token(void *arg, const struct json_token *t)
 
     if (r->deepest == 0)
         return on_envelope(r, t);
+    /* Most tokens are deeper than the scan has to look, so this check comes before everything
+     * else that costs time. */
     if (t->depth > r->deepest)
         return true;
     r->deepest = object_scan_token(r->scan, t);
@@ -310,6 +334,8 @@ enum err_kind event_reader_feed(struct event_reader *r, const char *data, size_t
 
     r->data = data;
     r->n = n;
+    /* The scan copies bytes of the chunk by their positions, and must save those of an unfinished
+     * object before the chunk goes away. */
     object_scan_lend(r->scan, r->fed, data, n);
     if (r->whole != NULL)
         object_scan_lend(r->whole, r->fed, data, n);
@@ -318,10 +344,12 @@ enum err_kind event_reader_feed(struct event_reader *r, const char *data, size_t
     object_scan_save(r->scan);
     if (r->whole != NULL)
         object_scan_save(r->whole);
+    /* Between frames there is only white space, which does not count for the next frame. */
     if (kind == ERR_OK && json_in_idle(r->json))
         r->frame_start = r->fed;
     if (kind == ERR_OK && r->fed - r->frame_start > frame_limit(r))
         fail_too_big(r);
+    /* An error that a callback has set, with the reader stopped, says more than "stopped". */
     if (r->failed == ERR_OK && kind != ERR_OK)
         r->failed = err_set(&r->err, kind, 0, "watch event: %s", json_err.text);
     if (r->failed != ERR_OK && err != NULL)

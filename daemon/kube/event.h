@@ -21,41 +21,45 @@ enum event_type {
     EVENT_DELETED,
     EVENT_BOOKMARK,
     EVENT_ERROR,
-    EVENT_UNUSABLE, /* one of the first three, of an object that cannot be used */
-    EVENT_SKIPPED,  /* a bookmark that cannot be used: say so, do not advance the RV */
+    EVENT_UNUSABLE, /* ADDED, MODIFIED or DELETED of an object that cannot be used */
+    EVENT_SKIPPED,  /* a bookmark that cannot be used: log it, keep the resourceVersion */
 };
 
 /* Borrowed until the callback returns. */
 struct event {
     enum event_type type;
-    struct object *object;   /* ADDED, MODIFIED, DELETED; take a reference to keep it; a bare one
-                                    is all that is needed of what match does not select */
-    bool selected;           /* the above: match holds */
-    struct str rv;           /* the same, UNUSABLE and BOOKMARK; empty = not known, or none of
-                                    this watch */
-    bool initial_events_end; /* BOOKMARK */
+    /* ADDED, MODIFIED, DELETED. Take a reference to keep it. An object that match does not select
+     * may be a bare one (object_is_bare()): its identity is all that is needed then. */
+    struct object *object;
+    bool selected; /* of object: match holds */
+    /* Of object, of an UNUSABLE one, or of the BOOKMARK. Empty: the object has none that can be
+     * read, or it is of another kind, whose resourceVersion means nothing to this watch. */
+    struct str rv;
+    bool initial_events_end;         /* BOOKMARK: the end of the initial events */
     const struct status *status;     /* ERROR */
-    const struct unusable *unusable; /* UNUSABLE: what is known of it ... */
-    bool gone;                       /* ... it was DELETED */
+    const struct unusable *unusable; /* UNUSABLE: what could be read of the object */
+    bool deleted;                    /* UNUSABLE: its event is DELETED */
     const char *why;                 /* SKIPPED: a constant text for the log */
 };
 
-/* One event. False stops the reader. */
+/* Takes one event, before event_reader_feed() returns. False stops the reader. */
 typedef bool event_cb(void *arg, const struct event *e);
 
 struct event_reader;
 
-/* rules are copied, but for the shape. Events are the same for a PartialObjectMetadata as for the
- * object itself, where that may come. object_size bounds what is kept of an object, and with 4 KiB
- * more its frame; a larger one is unusable. Never NULL. */
+/* Makes a reader that calls cb with arg. rules are copied except for the shape, which must
+ * outlive the reader. If rules say that PartialObjectMetadata may come, its events are the same
+ * as those of the whole object. rules->object_size bounds the bytes that are kept of an object,
+ * and with 4 KiB more the frame around it; a larger object is unusable. Never NULL. */
 struct event_reader *event_reader_create(const struct object_rules *rules, event_cb *cb, void *arg);
 
 /* Frees the reader and sets *r to NULL. NULL is fine. Not from inside its callback. */
 void event_reader_destroy(struct event_reader **r);
 
-/* Feeds n bytes of the body; events come before return. ERR_PROTOCOL: no JSON, no event, unknown
- * type. ERR_TOO_BIG: what stands beside an object is over object_size + 4 KiB, or an object over
- * object_size + 64 MiB. ERR_CLOSED: the callback returned false. Feed nothing after an error. */
+/* Feeds n bytes of the body; their events come before return. ERR_PROTOCOL: the body is no JSON,
+ * a frame is no event, or the type is unknown. ERR_TOO_BIG: the frame without its object is over
+ * object_size + 4 KiB, or an object is over object_size + 64 MiB. ERR_CLOSED: the callback
+ * returned false. Feed nothing after an error. */
 enum err_kind event_reader_feed(struct event_reader *r, const char *data, size_t n,
                                 struct err *err) MUST_CHECK;
 

@@ -15,17 +15,18 @@
 #include "base/panic.h"
 #include "kube/base64.h"
 
-/* libyaml takes quadratic time over depth and anchors, and a hundred bytes for each value. */
+/* A kubeconfig has a few kilobytes. libyaml takes time that grows with the square of depth and
+ * anchors, and a hundred bytes for each value, so all of these are bounded. */
 enum { TEXT_MAX = 1024 * 1024, DEPTH_MAX = 32, ANCHORS_MAX = 100, VALUES_MAX = 100000 };
 
-/* The document being read; the first error stays. */
+/* The document that is being read. The first error stays in *err, as reading ends with it. */
 struct reader {
     const char *path;
     yaml_document_t doc;
     struct err *err;
 };
 
-/* A name that refers to an entry, and the line where it stands. */
+/* A name of a context, cluster or user, and the line that mentions it, for errors. */
 struct named {
     struct str name;
     size_t line;
@@ -44,7 +45,7 @@ static void describe(const struct reader *r, size_t line, const char *fmt, ...)
     err_set(r->err, ERR_CONFIG, 0, "%s:%zu: %s", r->path, line, text);
 }
 
-/* Fills the error with the line of what is wrong; its value is ERR_CONFIG. */
+/* Each fills the error with the line of the fault; the value of the expression is ERR_CONFIG. */
 #define fail_line(r, line, ...) (describe((r), (line), __VA_ARGS__), ERR_CONFIG)
 #define fail_at(r, node, ...)   fail_line((r), (node)->start_mark.line + 1, __VA_ARGS__)
 
@@ -53,7 +54,8 @@ static struct str bytes_of(const yaml_node_t *node)
     return str_of((const char *)node->data.scalar.value, node->data.scalar.length);
 }
 
-/* Finds the value of a key, NULL if there is none. */
+/* Finds the value of a key, or NULL. A key that is there twice is an error: YAML forbids it, and
+ * parsers differ in which value they take. */
 static enum err_kind find_key(struct reader *r, const yaml_node_t *map, const char *key,
                               yaml_node_t **value)
 {
@@ -73,6 +75,8 @@ static enum err_kind find_key(struct reader *r, const yaml_node_t *map, const ch
     return ERR_OK;
 }
 
+/* Is the value null for YAML 1.1? Quoted words are strings; an empty string counts as null, too,
+ * as client-go takes it for not given. */
 static bool is_null(const yaml_node_t *node)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL"};
@@ -86,7 +90,8 @@ static bool is_null(const yaml_node_t *node)
     return false;
 }
 
-/* Finds the value of a key that holds one string; NULL if there is none, or an empty one. */
+/* Finds the value of a key that holds one string, or NULL if there is no such key or the string
+ * is empty. A NUL byte would cut the C string off without a word, so it is an error. */
 static enum err_kind find_text(struct reader *r, const yaml_node_t *map, const char *key,
                                yaml_node_t **value)
 {
@@ -105,6 +110,7 @@ static enum err_kind find_text(struct reader *r, const yaml_node_t *map, const c
     return ERR_OK;
 }
 
+/* Copies the string of a key to *out, which stays as it is if there is none. */
 static enum err_kind copy_text(struct reader *r, const yaml_node_t *map, const char *key,
                                char **out)
 {
@@ -116,7 +122,7 @@ static enum err_kind copy_text(struct reader *r, const yaml_node_t *map, const c
     return kind;
 }
 
-/* A relative file name is relative to the folder of the kubeconfig. */
+/* Copies a file name. A relative one belongs to the folder of the kubeconfig, as in client-go. */
 static enum err_kind copy_file(struct reader *r, const yaml_node_t *map, const char *key,
                                char **out)
 {
@@ -133,6 +139,7 @@ static enum err_kind copy_file(struct reader *r, const yaml_node_t *map, const c
     return kind;
 }
 
+/* Decodes a base64 value to *out. It may be a private key, so every copy of it is wiped. */
 static enum err_kind copy_data(struct reader *r, const yaml_node_t *map, const char *key,
                                char **out)
 {
@@ -142,7 +149,9 @@ static enum err_kind copy_data(struct reader *r, const yaml_node_t *map, const c
 
     if (kind != ERR_OK || node == NULL)
         return kind;
-    (void)!buf_reserve(&data, bytes_of(node).n); /* no realloc leaves a copy of a key behind */
+    /* Decoded data is smaller than its text: with this room no realloc() leaves a copy of a key in
+     * freed memory. */
+    (void)!buf_reserve(&data, bytes_of(node).n);
     if (base64_decode(bytes_of(node), &data) && data.len > 0 &&
         memchr(data.data, '\0', data.len) == NULL)
         *out = mem_strndup(data.data, data.len);
@@ -153,8 +162,8 @@ static enum err_kind copy_data(struct reader *r, const yaml_node_t *map, const c
     return kind;
 }
 
-/* KEY-data wins over KEY (docs/kubernetes-protocol.md "Kubeconfig fields"): at most one of
- * *file and *data is set. */
+/* Reads KEY-data or else KEY, so that at most one of *file and *data is set: the data wins
+ * (docs/kubernetes-protocol.md "Kubeconfig fields"). */
 static enum err_kind copy_file_or_data(struct reader *r, const yaml_node_t *map, const char *key,
                                        char **file, char **data)
 {
@@ -167,7 +176,7 @@ static enum err_kind copy_file_or_data(struct reader *r, const yaml_node_t *map,
     return kind;
 }
 
-/* The items of a list at the top; both NULL if there is none. */
+/* Gives the items of a list at the top of the document; both NULL if there is no such list. */
 static enum err_kind find_list(struct reader *r, const char *key, const yaml_node_item_t **item,
                                const yaml_node_item_t **end)
 {
@@ -185,7 +194,8 @@ static enum err_kind find_list(struct reader *r, const char *key, const yaml_nod
     return ERR_OK;
 }
 
-/* Gives the FIELD of a list's {name, FIELD} if that is its name; else leaves *out alone. */
+/* Looks at one entry {name, FIELD} of a list: gives its FIELD if it has the wanted name, and
+ * leaves *out alone otherwise. */
 static enum err_kind match_entry(struct reader *r, const yaml_node_t *entry, const char *field,
                                  const struct named *wanted, yaml_node_t **out)
 {
@@ -202,7 +212,8 @@ static enum err_kind match_entry(struct reader *r, const yaml_node_t *entry, con
     return kind;
 }
 
-/* Finds the entry of that name in a list of {name, FIELD} and gives its FIELD. */
+/* Finds the entry of the wanted name in a list of {name, FIELD} and gives its FIELD. All entries
+ * are looked at, so that a name that is there twice is noticed. */
 static enum err_kind find_entry(struct reader *r, const char *list_key, const char *field,
                                 const struct named *wanted, yaml_node_t **out)
 {
@@ -219,6 +230,7 @@ static enum err_kind find_entry(struct reader *r, const char *list_key, const ch
     return kind;
 }
 
+/* Is the value false by the words of YAML 1.1, or null? */
 static bool is_false(const yaml_node_t *node)
 {
     static const char *const words[] = {"false", "no", "off", "n"};
@@ -230,7 +242,8 @@ static bool is_false(const yaml_node_t *node)
     return is_null(node);
 }
 
-/* What would change who is asked or how, and is not there in this release. */
+/* Refuses settings that would change who is asked, or how, and are not supported: to ignore them
+ * would send requests to the wrong server or as the wrong user. */
 static enum err_kind refuse_keys(struct reader *r, const yaml_node_t *map, const char *const *keys)
 {
     for (; *keys != NULL; keys++) {
@@ -245,6 +258,7 @@ static enum err_kind refuse_keys(struct reader *r, const yaml_node_t *map, const
     return ERR_OK;
 }
 
+/* Servers are always verified. The setting may be there as false, which is its default. */
 static enum err_kind refuse_insecure(struct reader *r, const yaml_node_t *map)
 {
     yaml_node_t *value = NULL;
@@ -275,6 +289,8 @@ static enum err_kind read_cluster(struct reader *r, const yaml_node_t *map, stru
     return kind;
 }
 
+/* Reads the credentials of the user. A certificate is of no use without its key, nor a key
+ * without its certificate. */
 static enum err_kind read_user(struct reader *r, const yaml_node_t *map, struct kubeconfig *k)
 {
     static const char *const refused[] = {"exec", "auth-provider", "username",  "password",
@@ -302,7 +318,8 @@ static enum err_kind read_user(struct reader *r, const yaml_node_t *map, struct 
     return ERR_OK;
 }
 
-/* The context to use: what the caller wants, else what the file says. */
+/* Chooses the context: the wanted one, else current-context. The line is that of the name in the
+ * file; a context from the caller has no line, so an error names line 1. */
 static enum err_kind choose_context(struct reader *r, const char *wanted, struct named *out)
 {
     const yaml_node_t *root = yaml_document_get_root_node(&r->doc);
@@ -320,7 +337,7 @@ static enum err_kind choose_context(struct reader *r, const char *wanted, struct
     return ERR_OK;
 }
 
-/* The cluster or user (field) that the context names. */
+/* Finds the cluster or user (field) that the context names. */
 static enum err_kind follow(struct reader *r, const yaml_node_t *context, const char *list_key,
                             const char *field, yaml_node_t **out)
 {
@@ -335,6 +352,8 @@ static enum err_kind follow(struct reader *r, const yaml_node_t *context, const 
     return find_entry(r, list_key, field, &wanted, out);
 }
 
+/* Follows the references: context, then cluster and user, then their settings. Entries of other
+ * contexts are not looked at, so unsupported settings there do no harm. */
 static enum err_kind read_document(struct reader *r, const char *wanted, struct kubeconfig *k)
 {
     struct named name = {
@@ -360,7 +379,7 @@ static enum err_kind read_document(struct reader *r, const char *wanted, struct 
     return kind;
 }
 
-/* libyaml frees without wiping. */
+/* Deletes the document. libyaml frees without wiping, and its scalars may be secrets. */
 static void delete_document(yaml_document_t *doc)
 {
     for (yaml_node_t *node = doc->nodes.start; node < doc->nodes.top; node++)
@@ -369,7 +388,7 @@ static void delete_document(yaml_document_t *doc)
     yaml_document_delete(doc);
 }
 
-/* What a file has had so far. */
+/* Counts over the whole file, against the limits at the top. */
 struct shape {
     int depth;
     int anchors;
@@ -386,6 +405,8 @@ static bool has_anchor(const yaml_event_t *e)
     return e->type == YAML_MAPPING_START_EVENT && e->data.mapping_start.anchor != NULL;
 }
 
+/* Counts one event of the parser. The nesting and anchors are found before yaml_parser_load()
+ * builds anything from them. */
 static enum err_kind check_event(struct reader *r, const yaml_event_t *e, struct shape *s)
 {
     if (e->type == YAML_SEQUENCE_START_EVENT || e->type == YAML_MAPPING_START_EVENT)
@@ -404,13 +425,14 @@ static enum err_kind check_event(struct reader *r, const yaml_event_t *e, struct
     return ERR_OK;
 }
 
+/* libyaml gives no problem when it had no memory. */
 static enum err_kind fail_yaml(struct reader *r, const yaml_parser_t *parser)
 {
     return fail_line(r, parser->problem_mark.line + 1, "bad YAML: %s",
                      parser->problem != NULL ? parser->problem : "out of memory");
 }
 
-/* Goes through the whole text without keeping anything. */
+/* Goes through the whole text without keeping anything, before load() builds the document. */
 static enum err_kind check_shape(struct reader *r, yaml_parser_t *parser)
 {
     struct shape shape = {0};
@@ -452,10 +474,11 @@ enum err_kind kubeconfig_parse(struct str text, const char *path, const char *co
     *out = (struct kubeconfig){0};
     if (text.n > TEXT_MAX)
         return err_set(err, ERR_CONFIG, 0, "%s: is larger than 1MiB: that is no kubeconfig", path);
+    /* A parser cannot be rewound, so each pass has its own: check_shape() first, then load(). */
     for (int pass = 0; pass < 2 && kind == ERR_OK; pass++) {
         yaml_parser_t parser;
 
-        ensure(yaml_parser_initialize(&parser) != 0); /* fails without memory only */
+        ensure(yaml_parser_initialize(&parser) != 0); /* fails only without memory */
         yaml_parser_set_input_string(&parser, (const unsigned char *)text.p, text.n);
         kind = pass == 0 ? check_shape(&r, &parser) : load(&r, &parser, context, out);
         yaml_parser_delete(&parser);

@@ -10,11 +10,14 @@
 #include "kube/object_scan.h"
 #include "proto/json_in.h"
 
-/* An item over object_size is not kept; yet it must end some time. */
+/* An item over object_size costs no memory, and is skipped by reading to its end. A server that
+ * never ends it must not keep the reader busy for ever (docs/design.md "Limits"). */
 #define SKIP_BYTES ((uint64_t)64 * 1024 * 1024)
 
+/* The depth of an item: in the array items of the list. */
 enum { ITEM_DEPTH = 2 };
 
+/* Members of the list, and of its metadata, that count. */
 enum member { M_OTHER, M_KIND, M_API_VERSION, M_METADATA, M_ITEMS };
 enum meta { META_OTHER, META_RV, META_CONTINUE };
 
@@ -28,21 +31,21 @@ struct list_reader {
     const struct list_events *events;
     void *arg;
     uint64_t fed;  /* position of the first byte not fed yet */
-    uint64_t from; /* end of the last item, or 0; within an item its start */
+    uint64_t from; /* end of the last item, or 0; in an item: its start */
     bool begun;
     bool ended;
     bool in_metadata;
     bool in_items;
-    unsigned deepest; /* in an item: how deep tokens matter; 0 = not in one */
-    bool partial;     /* it is a PartialObjectMetadataList */
+    unsigned deepest; /* in an item: how deep tokens matter; 0 = outside of items */
+    bool partial;     /* the list is a PartialObjectMetadataList */
     enum member member;
     enum meta meta;
-    unsigned seen;          /* a bit for each member */
-    struct buf list_kind;   /* as it says */
-    struct buf kind;        /* of its items */
-    struct buf api_version; /* its own */
+    unsigned seen;          /* a bit for each member that has come */
+    struct buf list_kind;   /* kind of the list */
+    struct buf kind;        /* of its items: without "List" */
+    struct buf api_version; /* of the list */
     struct buf rv;
-    struct buf next;
+    struct buf next; /* continue token */
     size_t items;
     size_t skipped;
     struct err err; /* kind OK until something failed */
@@ -61,6 +64,8 @@ struct list_reader *list_reader_create(const struct object_rules *rules,
                 .events = events, .arg = arg, .scan = object_scan_create(rules));
 
     r->json = json_in_create(ITEM_DEPTH + OBJECT_MAX_DEPTH, on_token, r);
+    /* Too deep nesting or a too long number makes one item unusable, never the whole list
+     * (docs/design.md "Skipped objects"). */
     json_in_tolerate(r->json, on_excess, rules->object_size);
     return r;
 }
@@ -94,7 +99,8 @@ PRINTF_LIKE(2, 3) static bool fail(struct list_reader *r, const char *fmt, ...)
     return false;
 }
 
-/* What is expected of items: what the caller or else the list says. Empty = not known. */
+/* The kind of the items: the one that the caller knows, else that of the list. Empty = not known,
+ * as long as the items stand before the kind of the list. */
 static struct str item_kind(const struct list_reader *r)
 {
     return r->want_kind != NULL ? str_c(r->want_kind) : buf_str(&r->kind);
@@ -105,7 +111,8 @@ static struct str item_api_version(const struct list_reader *r)
     return r->want_api_version != NULL ? str_c(r->want_api_version) : buf_str(&r->api_version);
 }
 
-/* Such objects do not say what they are of. */
+/* PartialObjectMetadata does not name the kind and apiVersion of its object, so the caller has to
+ * know both. */
 static bool check_partial(struct list_reader *r)
 {
     if (r->want_kind != NULL && r->want_api_version != NULL)
@@ -113,6 +120,7 @@ static bool check_partial(struct list_reader *r)
     return fail(r, "it is of PartialObjectMetadata: the kind must be known to read it");
 }
 
+/* Checks the kind of the list as soon as it has come, so that a wrong answer ends early. */
 static bool check_kind(struct list_reader *r)
 {
     static const char suffix[] = "List";
@@ -132,7 +140,8 @@ static bool check_kind(struct list_reader *r)
     return true;
 }
 
-/* kind and apiVersion come in any order. */
+/* Checks the apiVersion, once it has come. kind may come before or after it: as long as the kind
+ * is not known, the apiVersion may be that of a PartialObjectMetadataList. */
 static bool check_api_version(struct list_reader *r)
 {
     struct str v = buf_str(&r->api_version);
@@ -146,6 +155,8 @@ static bool check_api_version(struct list_reader *r)
     return fail(r, "wrong apiVersion %.*s, expected %s", STR_ARG(v), want);
 }
 
+/* Some servers call a list of Tables TableList. meta.k8s.io is checked as well: a custom resource
+ * may have the kind Table. */
 static bool check_table(struct list_reader *r)
 {
     static const char group[] = "meta.k8s.io/";
@@ -157,7 +168,8 @@ static bool check_table(struct list_reader *r)
     return true;
 }
 
-/* Short printable words only: they end in texts for people. */
+/* Takes a kind or apiVersion. Only short printable ASCII is good, because both end up in log
+ * lines and error messages. */
 static bool take_word(struct list_reader *r, struct buf *into, const struct json_token *t)
 {
     bool good = t->type == JSON_STRING && t->text.n <= 253;
@@ -170,7 +182,8 @@ static bool take_word(struct list_reader *r, struct buf *into, const struct json
     return true;
 }
 
-/* Without that no item can be read. */
+/* Without a kind no item can be read. The kind must come from the item, from the caller, or from
+ * the list before its items. */
 static bool check_items(struct list_reader *r)
 {
     if (object_scan_is_partial(r->scan))
@@ -181,7 +194,8 @@ static bool check_items(struct list_reader *r)
     return true;
 }
 
-/* Is it what the list is of? NULL if so. */
+/* NULL if the item is of the kind and apiVersion of the list, otherwise the reason as a constant
+ * text. */
 static const char *foreign(const struct list_reader *r)
 {
     struct str own = object_scan_kind(r->scan);
@@ -212,6 +226,9 @@ static bool skip_item(struct list_reader *r, const struct unusable *u)
     return true;
 }
 
+/* An item is complete: delivers it, or skips it. Of an item that is too large or too deep its
+ * identity is enough if match does not select it: nobody would see the rest. NOINLINE keeps this
+ * out of on_token(), which runs for each token. */
 NOINLINE static bool finish_item(struct list_reader *r, uint64_t end)
 {
     const char *why = foreign(r);
@@ -232,6 +249,8 @@ NOINLINE static bool finish_item(struct list_reader *r, uint64_t end)
     return skip_item(r, &u);
 }
 
+/* A key of the list. A member that counts must not come twice, as nobody could tell which one is
+ * right. */
 static bool top_key(struct list_reader *r, struct str key)
 {
     static const char *const names[] = {"", "kind", "apiVersion", "metadata", "items"};
@@ -247,6 +266,8 @@ static bool top_key(struct list_reader *r, struct str key)
     return true;
 }
 
+/* The value of a member of the list, or the end of it. null is what Go writes for items of an
+ * empty list. */
 static bool top_value(struct list_reader *r, const struct json_token *t)
 {
     switch (r->member) {
@@ -272,6 +293,7 @@ static bool top_value(struct list_reader *r, const struct json_token *t)
     return true;
 }
 
+/* The braces of the list, or something behind them. */
 static bool on_list(struct list_reader *r, const struct json_token *t)
 {
     if (r->ended)
@@ -284,6 +306,8 @@ static bool on_list(struct list_reader *r, const struct json_token *t)
     return t->type == JSON_OBJECT || fail(r, "not a JSON object");
 }
 
+/* A key or value directly in the metadata of the list. The end of metadata has depth 1, so
+ * top_value() resets in_metadata. */
 static bool metadata_token(struct list_reader *r, const struct json_token *t)
 {
     struct buf *into = r->meta == META_RV ? &r->rv : &r->next;
@@ -303,8 +327,8 @@ static bool metadata_token(struct list_reader *r, const struct json_token *t)
     return true;
 }
 
-/* What is not thrown away is bounded: what stands beside the items by object_size, and an item that
- * is skipped for being larger by SKIP_BYTES more. */
+/* Bounds the bytes that no callback takes away: those beside the items by object_size, and an
+ * item that is skipped for its size by SKIP_BYTES more. */
 static bool check_size(struct list_reader *r, uint64_t pos)
 {
 
@@ -316,6 +340,7 @@ static bool check_size(struct list_reader *r, uint64_t pos)
     return false;
 }
 
+/* A token outside of items. */
 NOINLINE static bool on_envelope(struct list_reader *r, const struct json_token *t)
 {
     if (!check_size(r, t->end))
@@ -328,6 +353,8 @@ NOINLINE static bool on_envelope(struct list_reader *r, const struct json_token 
         return metadata_token(r, t);
     if (t->depth == ITEM_DEPTH && r->in_items && t->type != JSON_ARRAY_END) {
         if (t->type != JSON_OBJECT)
+            /* A thing in items that is no object counts as an item whose name cannot be read:
+             * such a list deletes nothing (docs/design.md "Skipped objects"). */
             return skip_item(r, &(struct unusable){.why = "it is no JSON object"});
         r->from = t->end - 1;
         r->deepest = object_scan_begin(r->scan, t->end, t->depth);
@@ -341,6 +368,8 @@ static bool on_token(void *arg, const struct json_token *t)
 
     if (r->deepest == 0)
         return on_envelope(r, t);
+    /* Most tokens are deeper than the scan has to look, so this check comes before everything
+     * else that costs time. */
     if (t->depth > r->deepest)
         return true;
     r->deepest = object_scan_token(r->scan, t);
@@ -366,10 +395,13 @@ enum err_kind list_reader_feed(struct list_reader *r, const char *data, size_t n
 {
     struct err json_err;
 
+    /* The scan copies bytes of the chunk by their positions, and must save those of an unfinished
+     * item before the chunk goes away. */
     object_scan_lend(r->scan, r->fed, data, n);
     enum err_kind kind = json_in_feed(r->json, data, n, &json_err);
     r->fed += n;
     object_scan_save(r->scan);
+    /* An error that a callback has set, with the reader stopped, says more than "stopped". */
     if (r->err.kind == ERR_OK && kind != ERR_OK)
         err_set(&r->err, kind, 0, "list: %s", json_err.text);
     if (r->err.kind == ERR_OK)
@@ -377,6 +409,8 @@ enum err_kind list_reader_feed(struct list_reader *r, const char *data, size_t n
     return give_err(r, err);
 }
 
+/* Checks a complete body. A list has a resourceVersion, or at least the member items: taken as an
+ * empty list, an answer like {"kind": "XList"} would delete everything. */
 static void check_page(struct list_reader *r)
 {
     struct err json_err;
@@ -401,6 +435,8 @@ enum err_kind list_reader_end(struct list_reader *r, struct list_page *page, str
     *page = (struct list_page){0};
     if (r->err.kind != ERR_OK)
         return give_err(r, err);
+    /* Some aggregated servers write "0" where they have no version
+     * (docs/kubernetes-protocol.md "Lists without versions"). */
     page->rv = str_is(buf_str(&r->rv), "0") ? str_c("") : buf_str(&r->rv);
     page->next = buf_str(&r->next);
     page->kind = r->partial ? str_c(r->want_kind) : buf_str(&r->kind);

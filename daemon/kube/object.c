@@ -9,7 +9,8 @@
 #include "proto/json_member.h"
 #include "proto/json_value.h"
 
-/* One allocation. data: key NUL uid rv generation api_version kind body. */
+/* One allocation holds everything, because a cache may have 100 000 objects. data: key NUL uid rv
+ * generation api_version kind body. */
 struct object {
     unsigned refs;
     uint16_t ns_n;
@@ -22,10 +23,11 @@ struct object {
     size_t body_n;
     size_t rv_at;
     size_t generation_at;
-    uint64_t value; /* object_digest_of_value(); 0: nobody has asked yet */
+    uint64_t value; /* object_digest_of_value(); 0 = not computed yet */
     char data[];
 };
 
+/* The readers bound all names far below this (kube/object_ident), so a longer one is a bug. */
 static uint16_t size16(struct str s)
 {
     ensure(s.n < UINT16_MAX / 2);
@@ -114,7 +116,7 @@ struct str object_uid(const struct object *o)
     return str_of(o->data + o->key_n + 1, o->uid_n);
 }
 
-/* Each field begins where the one before it ends. */
+/* The position behind s: each field of data begins where the one before it ends. */
 static const char *behind(struct str s)
 {
     return s.p + s.n;
@@ -168,13 +170,15 @@ size_t object_bytes(const struct object *o)
     return (size_t)(b.p + b.n - (const char *)o);
 }
 
-/* A range of the body, and what stands there instead. */
+/* A range of the body, and the text that is written in its place. */
 struct splice {
     size_t from;
     size_t to;
     struct str text;
 };
 
+/* Writes the body with both replacements, which come in either order in the body. An absent one
+ * has the position SIZE_MAX and so is the last one. */
 static void put_with(struct buf *out, const struct object *o, struct splice rv, struct splice gen)
 {
     struct str b = body(o);
@@ -196,7 +200,7 @@ static bool is_white(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The first c before the position; 0: there is none. */
+/* The position of the last c before at; 0 if there is none. */
 static size_t back_to(struct str b, size_t at, char c)
 {
     while (at > 0 && b.p[--at] != c)
@@ -204,8 +208,8 @@ static size_t back_to(struct str b, size_t at, char c)
     return at;
 }
 
-/* The member whose value was cut out at the position, with the comma behind it or else the one
- * before it. */
+/* The range of the member whose value was cut out at this position, with the comma behind it or
+ * else the one before it. The key cannot hold a quote, so going back to quotes finds it. */
 static struct splice member_at(struct str b, size_t at)
 {
     size_t from = back_to(b, back_to(b, back_to(b, at, ':'), '"'), '"');
@@ -226,6 +230,7 @@ static void put_unless_empty(struct json_out *j, const char *key, struct str val
         json_member_str(j, key, value);
 }
 
+/* Writes a bare object. Members that are not known are left out rather than empty. */
 static void put_identity(struct buf *out, const struct object *o)
 {
     struct json_out j = json_out_to(out);
@@ -267,10 +272,11 @@ uint64_t object_digest_of_bytes(const struct object *o)
     return digest_of(b.p, b.n).hi;
 }
 
-/* Found when it is asked for, as few objects are; the object is what it was. */
+/* Computed at the first call and kept: few objects are ever asked. The object is constant for its
+ * users all the same, because the result does not depend on when it is computed. */
 uint64_t object_digest_of_value(const struct object *o)
 {
-    /* NOLINTNEXTLINE(performance-no-int-to-ptr): what it says does not change */
+    /* NOLINTNEXTLINE(performance-no-int-to-ptr): the value of the object does not change */
     struct object *memo = (struct object *)(uintptr_t)o;
 
     if (o->value == 0)
@@ -295,5 +301,7 @@ bool object_same_bytes(const struct object *a, const struct object *b)
 
 bool object_same(const struct object *a, const struct object *b)
 {
+    /* Comparing bytes is cheap and nearly always decides. The values decide for a server that
+     * writes the same object in other words, as after an upgrade. */
     return object_same_bytes(a, b) || object_digest_of_value(a) == object_digest_of_value(b);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * object - one Kubernetes object: identity, versions and its bytes; pure, immutable, counted.
- * The bytes are the server's own JSON without managedFields. The values of metadata.resourceVersion
+ * object - one Kubernetes object: identity, versions and its bytes; pure, immutable, counted. The
+ * bytes are the JSON of the server without managedFields. The values of metadata.resourceVersion
  * and metadata.generation are kept beside them and spliced in when the object is written, so that
- * objects which differ only there are equal bytes (docs/design.md "Objects"). Other bytes may still
- * say the same (proto/json_value): object_same().
+ * objects which differ only in these have equal bytes (docs/design.md "Objects"). Different bytes
+ * may still say the same (proto/json_value): object_same() tells.
  */
 #ifndef KUBE_OBJECT_H
 #define KUBE_OBJECT_H
@@ -19,9 +19,9 @@
 
 struct object;
 
-/* What object_create() copies. body holds the JSON without managedFields, RV and generation values;
- * the *_at positions say where those go in (SIZE_MAX = the object has none). rv is spliced in
- * without quotes, which stay in body. */
+/* The values that object_create() copies. body holds the JSON without managedFields and without
+ * the values of resourceVersion and generation; the *_at positions say where in body these values
+ * belong (SIZE_MAX = the object has none). The quotes of the resourceVersion stay in body. */
 struct object_parts {
     struct str ns; /* empty = cluster-scoped */
     struct str name;
@@ -35,21 +35,24 @@ struct object_parts {
     size_t generation_at;
 };
 
-/* One reference for the caller. Never NULL. */
+/* Makes an object with one reference, the caller's. Never NULL. */
 struct object *object_create(const struct object_parts *p);
 
-/* What it was made of, borrowed as long as it lives: for one that holds another. */
+/* The values that the object was made of, borrowed as long as it lives: for objects that are made
+ * from another one. */
 struct object_parts object_parts_of(const struct object *o);
 
-/* One more reference; returns o. */
+/* Takes one more reference; returns o. */
 struct object *object_ref(struct object *o);
 
-/* Drops a reference and sets *o to NULL; the last one frees. NULL is fine. */
+/* Drops a reference and sets *o to NULL; the last reference frees the object. NULL is fine. */
 void object_unref(struct object **o);
 
-/* "namespace/name", or "name" of a cluster-scoped object, as in client-go; ends in NUL. */
+/* "namespace/name", or "name" of a cluster-scoped object, as in client-go. A view into the
+ * object, valid as long as it lives, and followed by a NUL. */
 struct str object_key(const struct object *o);
-/* Views into the object, valid as long as it lives. */
+/* metadata.namespace, empty for a cluster-scoped object. This and the views below are valid as
+ * long as the object lives. */
 struct str object_namespace(const struct object *o);
 /* metadata.name. */
 struct str object_name(const struct object *o);
@@ -62,33 +65,35 @@ struct str object_api_version(const struct object *o);
 /* kind. */
 struct str object_kind(const struct object *o);
 
-/* Bytes it holds, for accounting. */
+/* The bytes of memory that the object takes, for accounting. */
 size_t object_bytes(const struct object *o);
 
-/* Appends the object as JSON, RV and generation in their places; of a bare one what is known. */
+/* Appends the object as JSON, with resourceVersion and generation in their places. A bare object
+ * is written with the identity that is known. */
 void object_put_json(struct buf *out, const struct object *o);
 
-/* The like with the same RV for all objects, "", and without generation. */
+/* Appends the object as JSON with the resourceVersion "" and without generation, so that objects
+ * which differ only in these give the same text. */
 void object_put_unversioned(struct buf *out, const struct object *o);
 
-/* By this a state is known again, without RV, generation, managedFields
- * (docs/design.md "Equality"): hi by its bytes, lo by what they say. Either one is enough:
- * digest_either(). */
+/* A digest by which a state of an object is recognised (docs/design.md "Equality"), without
+ * resourceVersion, generation and managedFields: hi is made of the bytes, lo of the value that
+ * they say. Two states are equal if either half is: digest_either(). */
 struct digest object_digest(const struct object *o);
 
-/* The first half of it, which costs less. */
+/* The half hi of object_digest(), which costs less than lo. */
 uint64_t object_digest_of_bytes(const struct object *o);
 
-/* The other half: json_value_digest(), found once for each object. */
+/* The half lo of object_digest(): json_value_digest(), computed once for each object. */
 uint64_t object_digest_of_value(const struct object *o);
 
-/* Is no more known of it than whose state it was? It has no bytes. */
+/* Does the object consist of its identity only? It has no bytes then. */
 bool object_is_bare(const struct object *o);
 
-/* Equal bytes but for RV, generation, managedFields? */
+/* Are the bytes of both equal, without resourceVersion, generation and managedFields? */
 bool object_same_bytes(const struct object *a, const struct object *b);
 
-/* Do they say the same but for that, however it is written? */
+/* Do both say the same, without these three, however it is written? */
 bool object_same(const struct object *a, const struct object *b);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include "base/panic.h"
 
-enum { KEEP_BYTES = 64 * 1024 }; /* what an idle stream may hold */
+/* Memory that an idle stream may hold. Most objects are smaller, so they need no allocation. */
+enum { KEEP_BYTES = 64 * 1024 };
 
 void object_cut_begin(struct object_cut *c, uint64_t end)
 {
@@ -25,6 +26,8 @@ void object_cut_lend(struct object_cut *c, uint64_t start, const char *data, siz
 
 void object_cut_save(struct object_cut *c, bool inside)
 {
+    /* The rest of the object is in later chunks. Bytes that a cut member leaves out are passed
+     * over here as well. */
     if (inside)
         object_cut_take(c, c->start + c->n);
     c->data = NULL;
@@ -44,7 +47,7 @@ void object_cut_take(struct object_cut *c, uint64_t end)
     ensure(c->pos >= c->start && end <= c->start + c->n);
     if (!c->too_big && end - c->begun > c->limit) {
         c->too_big = true;
-        buf_free(&c->kept); /* at once: memory is bounded */
+        buf_free(&c->kept); /* at once, as the rest of the object may be large */
     }
     if (!c->too_big && !c->cutting)
         buf_append(&c->kept, c->data + (c->pos - c->start), (size_t)(end - c->pos));
@@ -58,7 +61,8 @@ void object_cut_open(struct object_cut *c, uint64_t end)
     c->open_comma = false;
 }
 
-/* Between cut_at and the end of this key stands the comma that followed what was cut. */
+/* A member is kept behind cut ones at the beginning of an object, as in {CUT, "b": 2}. The comma
+ * that followed the cut member stands between cut_at and the end of this key, and must go. */
 static void cut_comma(struct object_cut *c, uint64_t key_end)
 {
     c->open_comma = false;
@@ -74,6 +78,7 @@ static void cut_comma(struct object_cut *c, uint64_t key_end)
     c->kept.len -= cut;
 }
 
+/* A cut begins at the end of the member before it, so it takes the comma between the two along. */
 void object_cut_key(struct object_cut *c, uint64_t end, bool drop)
 {
     if (!drop && c->open_comma)
@@ -81,8 +86,10 @@ void object_cut_key(struct object_cut *c, uint64_t end, bool drop)
     if (!drop)
         return;
     object_cut_take(c, c->marked);
+    /* Comma, white space and key may be in kept already, from a chunk that was saved. Nothing was
+     * cut among them, so that many bytes can be dropped from the end. */
     if (!c->too_big)
-        c->kept.len -= (size_t)(c->pos - c->marked); /* all of them were taken as they are */
+        c->kept.len -= (size_t)(c->pos - c->marked);
     c->cut_at = c->kept.len;
     c->cutting = true;
 }
@@ -95,7 +102,7 @@ void object_cut_value(struct object_cut *c, uint64_t end, bool drop)
         c->open_comma = !c->any_member;
     } else {
         c->any_member = true;
-        c->open_comma = false; /* what was cut in it does not count here */
+        c->open_comma = false; /* cut members inside of this value do not count here */
     }
     c->marked = end;
 }
@@ -109,6 +116,8 @@ size_t object_cut_text(struct object_cut *c, uint64_t end, struct str text, bool
         return SIZE_MAX;
     size_t at = c->kept.len - behind - text.n;
     const char *kept = c->kept.data;
+    /* text is decoded. Where the bytes of the server are written with escapes they differ from
+     * it, and their place in the text is not known. */
     if (memcmp(kept + at, text.p, text.n) != 0)
         return SIZE_MAX;
     if (quoted && (kept[at - 1] != '"' || kept[c->kept.len - 1] != '"'))

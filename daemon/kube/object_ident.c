@@ -5,13 +5,13 @@
 
 #include "base/utf8.h"
 
-/* Kubernetes' own bounds, and room for those that have none. */
+/* Kubernetes' own limits for names and namespaces, and ample room for values that have none. */
 enum { MAX_NAME = 253, MAX_NS = 63, MAX_ID = 128, MAX_GENERATION = 32, MAX_TYPE = 512 };
 
-/* So much is kept of what is no name, for people. */
+/* Bytes that are kept of a name that is not valid: it is for messages only. */
 enum { MAX_ODD_NAME = 1024 };
 
-/* Members of metadata have their bits above those of the object itself. */
+/* In seen.members the bits of members of metadata stand above those of the object itself. */
 enum { META_SHIFT = 8 };
 
 void object_ident_begin(struct object_ident *id)
@@ -39,7 +39,8 @@ void object_ident_free(struct object_ident *id)
     buf_free(&id->key);
 }
 
-/* Which of two values counts, nobody can tell. */
+/* If a member is there twice nobody can tell which value is right, so this part of the identity
+ * is lost. A second metadata may have a second value of each. */
 static unsigned lost_by_two(unsigned bit)
 {
     switch (bit) {
@@ -57,6 +58,8 @@ static unsigned lost_by_two(unsigned bit)
     }
 }
 
+/* Notes that a member has come. twice is the reason why an object that has it twice cannot be
+ * used. */
 static void mark_seen(struct object_ident *id, unsigned bit, const char *twice)
 {
     if ((id->seen.members & bit) != 0) {
@@ -66,7 +69,8 @@ static void mark_seen(struct object_ident *id, unsigned bit, const char *twice)
     id->seen.members |= bit;
 }
 
-/* No control bytes, and none of the forbidden ones. */
+/* Has the text neither control bytes nor forbidden ones? A NUL is a control byte, so strchr()
+ * never sees it. */
 static bool clean(struct str text, const char *forbidden)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -86,12 +90,14 @@ static bool printable_ascii(struct str text)
     return clean(text, "");
 }
 
+/* A name, namespace or uid becomes a part of keys and paths, so it must not hold a slash. */
 static bool is_text(const struct json_token *t, size_t max)
 {
     return t->type == JSON_STRING && t->text.n <= max && clean(t->text, "/");
 }
 
-/* Half of the key. */
+/* Takes the name or the namespace. A string that is not valid is kept for messages: the object is
+ * then known by its uid (docs/design.md "Skipped objects"). */
 static void take_name(struct object_ident *id, struct buf *into, const struct json_token *t,
                       size_t max, const char *wrong)
 {
@@ -111,6 +117,7 @@ static void take_uid(struct object_ident *id, const struct json_token *t)
         id->seen.wrong = "its metadata.uid is wrong";
 }
 
+/* Takes the kind or the apiVersion, which is compared and shown. */
 static void take_type(struct object_ident *id, struct buf *into, const struct json_token *t)
 {
     if (t->type != JSON_STRING || t->text.n > MAX_TYPE || !clean(t->text, ""))
@@ -119,13 +126,14 @@ static void take_type(struct object_ident *id, struct buf *into, const struct js
         buf_append_str(into, t->text);
 }
 
-/* Cuts the text between the quotes. Written with escapes it would not be the same when spliced. */
+/* Takes the resourceVersion and cuts it out of the bytes, except for its quotes. Escapes would be
+ * lost when the decoded text is spliced in again, so a version that needs them is wrong. */
 static void take_rv(struct object_ident *id, struct object_cut *bytes, const struct json_token *t)
 {
     size_t n = t->text.n;
 
     if (t->type == JSON_STRING && n == 0)
-        return; /* as if there were none: some aggregated APIs do that */
+        return; /* the same as absent: some aggregated APIs write that */
     if (t->type != JSON_STRING || n > MAX_ID || !printable_ascii(t->text) ||
         !clean(t->text, "\"\\")) {
         id->seen.wrong = "its metadata.resourceVersion is wrong";
@@ -137,7 +145,8 @@ static void take_rv(struct object_ident *id, struct object_cut *bytes, const str
         id->seen.wrong = "its metadata.resourceVersion is written with escapes";
 }
 
-/* Anything but a plain number stays where it is. */
+/* Takes the generation and cuts it out of the bytes. Anything but a plain number stays where it
+ * is and is a part of the object like any other. */
 static void take_generation(struct object_ident *id, struct object_cut *bytes,
                             const struct json_token *t)
 {
@@ -148,6 +157,8 @@ static void take_generation(struct object_ident *id, struct object_cut *bytes,
         buf_append_str(&id->generation, t->text);
 }
 
+/* A key in metadata. The shape may not remove what identifies the object; managedFields never
+ * stay (docs/design.md "Selection and pruning"). */
 static enum shape_walk_say meta_key(struct object_ident *id, const struct json_token *t)
 {
     static const struct {
@@ -179,7 +190,7 @@ static void meta_value(struct object_ident *id, struct object_cut *bytes,
                        const struct json_token *t)
 {
     if (t->type == JSON_NULL)
-        return; /* the same as absent */
+        return; /* null is the same as absent */
     switch (id->seen.meta) {
     case IDENT_META_NAMESPACE:
         take_name(id, &id->ns, t, MAX_NS, "its metadata.namespace is wrong");
@@ -205,7 +216,8 @@ static void meta_value(struct object_ident *id, struct object_cut *bytes,
     }
 }
 
-/* A key or value directly in metadata, or the end of one. */
+/* A key or value directly in metadata, or the end of a value there. An end has the depth of its
+ * value, so it closes annotations, if these were open. */
 static enum shape_walk_say meta_token(struct object_ident *id, struct object_cut *bytes,
                                       const struct json_token *t)
 {
@@ -220,6 +232,8 @@ static enum shape_walk_say meta_token(struct object_ident *id, struct object_cut
     return SHAPE_WALK_ASK;
 }
 
+/* The end of the initial events is marked by an annotation of a bookmark, with exactly this value
+ * (docs/kubernetes-protocol.md "End of initial events"). */
 static void annotation_token(struct object_ident *id, const struct json_token *t)
 {
     if (t->type == JSON_KEY)
@@ -228,6 +242,9 @@ static void annotation_token(struct object_ident *id, const struct json_token *t
         id->seen.initial_events_end = t->type == JSON_STRING && str_is(t->text, "true");
 }
 
+/* A key of the object itself. Where PartialObjectMetadata may come, kind and apiVersion are cut,
+ * and object_scan puts the right ones at the front: pruned and partial objects then have the same
+ * bytes. */
 static enum shape_walk_say top_key(struct object_ident *id, const struct json_token *t)
 {
     id->seen.top = IDENT_OTHER;
@@ -243,6 +260,7 @@ static enum shape_walk_say top_key(struct object_ident *id, const struct json_to
     return id->partial && id->seen.top != IDENT_METADATA ? SHAPE_WALK_HIDDEN : SHAPE_WALK_STAYS;
 }
 
+/* A key or value directly in the object. */
 static enum shape_walk_say top_token(struct object_ident *id, const struct json_token *t)
 {
     if (t->type == JSON_KEY)
@@ -270,6 +288,8 @@ enum shape_walk_say object_ident_token(struct object_ident *id, struct object_cu
     return SHAPE_WALK_ASK;
 }
 
+/* Outside of metadata only the members of the object itself count, which saves the calls for
+ * everything below. */
 unsigned object_ident_deepest(const struct object_ident *id)
 {
     if (id->seen.in_annotations)

@@ -17,8 +17,8 @@ struct object_scan {
     struct shape_walk *walk;
     bool active;
     bool raw;
-    const char *excess; /* a limit that is exceeded; NULL = none is */
-    unsigned depth;     /* where the object stands */
+    const char *excess; /* which limit is exceeded, a constant text; NULL = none */
+    unsigned depth;     /* of the object in its stream */
 };
 
 struct object_scan *object_scan_create(const struct object_rules *rules)
@@ -72,7 +72,7 @@ unsigned object_scan_begin_raw(struct object_scan *s, uint64_t end, unsigned dep
     return depth;
 }
 
-/* Tells the bytes what the shape wants of them. */
+/* Gives a token to the shape, and does with the bytes what the shape says. */
 static void follow(struct object_scan *s, const struct json_token *t, unsigned depth,
                    enum shape_walk_say say)
 {
@@ -104,6 +104,8 @@ unsigned object_scan_token(struct object_scan *s, const struct json_token *t)
         s->active = false;
         return 0;
     }
+    /* The identity comes first: it knows members that stay or go whatever the shape says, and
+     * cuts the versions out while the value is the end of kept. */
     enum shape_walk_say say = object_ident_token(&s->id, &s->bytes, t, depth);
     if (depth <= shape_walk_deepest(s->walk))
         follow(s, t, depth, say);
@@ -114,6 +116,8 @@ unsigned object_scan_token(struct object_scan *s, const struct json_token *t)
 
 void object_scan_excess(struct object_scan *s, const char *why)
 {
+    /* A part that is cut may be as deep as it likes, as nobody sees it, and of a raw object
+     * nobody looks at the parts. */
     if (s->active && !s->raw && !s->bytes.cutting && s->excess == NULL)
         s->excess = why;
 }
@@ -151,7 +155,8 @@ static void put_member(struct buf *out, const char *key, struct str value)
     buf_putc(out, ',');
 }
 
-/* Puts what the object does not say (any more) in front, and shows it to match. */
+/* Puts kind and apiVersion in front that the object does not have, or that were cut, and shows
+ * them to match, which has not seen them. */
 static void put_type(struct object_scan *s, struct buf *front, struct str kind,
                      struct str api_version)
 {
@@ -165,7 +170,8 @@ static void put_type(struct object_scan *s, struct buf *front, struct str kind,
     }
 }
 
-/* The same behind its '{'. An object with a name is never empty, so that a comma is always right. */
+/* Inserts these members behind the '{' of the kept bytes and moves the positions of the versions.
+ * Each ends in a comma, which is right because an object with a name is never empty. */
 static void complete(struct object_scan *s, struct str kind, struct str api_version)
 {
     struct buf front = {0};
@@ -186,7 +192,7 @@ static void complete(struct object_scan *s, struct str kind, struct str api_vers
     buf_free(&front);
 }
 
-/* Its own type if it says that. */
+/* Replaces kind and apiVersion by those that the object itself has. */
 static void own_type(const struct object_scan *s, struct str *kind, struct str *api_version)
 {
     if (object_scan_is_partial(s))
@@ -248,6 +254,8 @@ struct unusable object_scan_unusable(struct object_scan *s, const char *why)
     return u;
 }
 
+/* The shape walks over an object to its end even if the bytes are too many, so match is known. A
+ * name, and the uid that tells one incarnation from the next, must be right. */
 struct object *object_scan_left_out(struct object_scan *s, struct str kind, struct str api_version)
 {
     struct buf front = {0};

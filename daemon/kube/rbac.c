@@ -31,11 +31,12 @@ struct rbac {
     size_t n;
 };
 
-/* A rule in the making: what it says beside group, verbs and comment of its first grant. */
+/* A rule that is being made: its resources and names, beside group, verbs and comment of its
+ * first grant. */
 struct rule {
     const struct grant *first;
     struct buf resources; /* quoted, with commas */
-    struct buf names;     /* the like; empty = any */
+    struct buf names;     /* the same; empty = any */
 };
 
 struct rules {
@@ -90,10 +91,11 @@ static int compare_grants(const void *a, const void *b)
     d = d != 0 ? d : strcmp(x->group, y->group);
     d = d != 0 ? d : strcmp(x->plural, y->plural);
     d = d != 0 ? d : strcmp(x->name, y->name);
-    return d != 0 ? d : strcmp(y->why, x->why); /* the one with a comment first */
+    return d != 0 ? d : strcmp(y->why, x->why); /* the grant with a comment first */
 }
 
-/* Sorted, each object once. */
+/* Sorts the grants, by namespace first, and makes one of those that differ only in verbs and
+ * comment. The one with a comment stands first, so its comment stays. */
 static void unite(struct rbac *r)
 {
     size_t n = 0;
@@ -115,7 +117,8 @@ static void unite(struct rbac *r)
     r->n = n;
 }
 
-/* Is everything that g may be asked for in what wide is asked for, too? */
+/* Does wide cover whatever g is for, verbs aside? A grant without namespace is for the whole
+ * cluster, one without name for every object. */
 static bool covers(const struct grant *wide, const struct grant *g)
 {
     bool place = wide->ns[0] == '\0' || strcmp(wide->ns, g->ns) == 0;
@@ -125,8 +128,8 @@ static bool covers(const struct grant *wide, const struct grant *g)
            strcmp(wide->plural, g->plural) == 0;
 }
 
-/* Verbs that a wider grant has are taken from the narrower one: which comes first is the same, as
- * what covers the wider one covers both. */
+/* Takes verbs that a wider grant has from the narrower one. The order makes no difference: a
+ * grant that covers the wider one also covers the narrower one. */
 static void narrow(struct rbac *r)
 {
     for (size_t i = 0; i < r->n; i++)
@@ -135,6 +138,8 @@ static void narrow(struct rbac *r)
                 r->v[i].verbs &= ~r->v[k].verbs;
 }
 
+/* Writes one character of n bytes as a YAML escape; n = 0, a byte that is no UTF-8, becomes
+ * U+FFFD. */
 static void put_utf8(const unsigned char *p, size_t n, struct buf *out)
 {
     uint32_t code = n == 0 ? 0xfffd : n == 1 ? p[0] : p[0] & (0xffu >> (n + 1));
@@ -168,11 +173,14 @@ static void put_item(struct buf *list, const char *text)
     rbac_put_quoted(str_c(text), list);
 }
 
+/* Could both grants stand in one rule, as far as group, verbs and comment go? */
 static bool same_head(const struct grant *a, const struct grant *b)
 {
     return strcmp(a->group, b->group) == 0 && a->verbs == b->verbs && strcmp(a->why, b->why) == 0;
 }
 
+/* The rule that the name of this grant can be added to: a rule of the same resource, which has
+ * names already. A rule without names allows all objects, so it takes no name. */
 static struct rule *rule_for_name(struct rules *rules, const struct grant *g)
 {
     for (size_t i = 0; i < rules->n; i++) {
@@ -204,7 +212,8 @@ static void free_rule(struct rule *r)
     buf_free(&r->names);
 }
 
-/* Rules that differ in their resources only are one, but for those with a comment. */
+/* Makes one rule of those that differ only in their resources. Rules with a comment stay apart,
+ * as the comment is about their resource. */
 static void fold(struct rules *rules)
 {
     size_t n = 0;
@@ -239,6 +248,7 @@ static void put_rule(struct buf *out, const struct rule *r)
     struct buf list = {0};
 
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+        /* The bits of enum rbac_verb are in the order of these words. */
         if (r->first->verbs & 1u << i)
             put_item(&list, verbs[i]);
     if (r->first->why[0] != '\0')
@@ -252,8 +262,10 @@ static void put_rule(struct buf *out, const struct rule *r)
     buf_free(&list);
 }
 
-/* Of this subject, whatever its configuration: what is printed later takes the place of what was
- * printed before. Role names hold any byte but / and %. */
+/* Writes the name of all roles and bindings, quoted. It depends on the subject alone, not on the
+ * configuration: applying what is printed later replaces the roles that were printed before. RBAC
+ * takes any byte but / and % in names. A name in which bytes had to be replaced gets a digest, so
+ * that two subjects never share it. */
 static void put_role_name(struct buf *out, const struct rbac_subject *s)
 {
     struct buf text = {0};
@@ -279,7 +291,7 @@ static void put_role_name(struct buf *out, const struct rbac_subject *s)
     buf_free(&text);
 }
 
-/* From the beginning of a document to the end of its metadata. */
+/* Writes a document from its beginning to the end of its metadata. */
 static void put_head(struct buf *out, const char *kind, const char *ns, const char *name)
 {
     buf_printf(out,
@@ -296,6 +308,7 @@ static void put_head(struct buf *out, const char *kind, const char *ns, const ch
     buf_putc(out, '\n');
 }
 
+/* A service account has a namespace and no apiGroup; users and groups are the other way round. */
 static void put_binding(struct buf *out, const char *role, const char *name,
                         const struct rbac_subject *s)
 {
@@ -318,7 +331,7 @@ static void put_binding(struct buf *out, const char *role, const char *name,
     buf_putc(out, '\n');
 }
 
-/* The rules of n grants of one namespace. */
+/* Writes the rules of n grants of one namespace. */
 static void put_rules(struct buf *out, const struct grant *v, size_t n)
 {
     struct rules rules = {.v = mem_array(n, sizeof(struct rule))};
@@ -334,7 +347,7 @@ static void put_rules(struct buf *out, const struct grant *v, size_t n)
     free(rules.v);
 }
 
-/* Takes out what needs nothing any more. */
+/* Removes grants that have no verbs left. */
 static void drop_empty(struct rbac *r)
 {
     size_t n = 0;
@@ -356,6 +369,8 @@ void rbac_put(struct rbac *r, const struct rbac_subject *subject, struct buf *ou
     unite(r);
     narrow(r);
     drop_empty(r);
+    /* Grants are sorted by namespace: each run of one namespace is a role, the first one, of "",
+     * a ClusterRole. */
     for (size_t i = 0, n; i < r->n; i += n) {
         const char *ns = r->v[i].ns;
         const char *name = buf_cstr(&role_name);

@@ -9,9 +9,10 @@
 #include "base/panic.h"
 #include "proto/url.h"
 
+/* Lengths of a DNS label and a DNS subdomain. */
 enum { LABEL_MAX = 63, GROUP_MAX = 253 };
 
-/* The singular is the kind in small letters. */
+/* A row of the table. The singular needs no column, as it is the kind in small letters. */
 struct builtin {
     const char *plural;
     const char *kind;
@@ -21,9 +22,10 @@ struct builtin {
     enum resource_scope scope;
 };
 
-/* Groups and the version to ask for: what every supported server has (Kubernetes 1.30 to 1.36).
- * Younger resources (servicecidrs, resourceclaims, ...) are not in the table: their version depends
- * on the server, so discovery finds them. */
+/* Groups and the version to ask for. Every supported server (Kubernetes 1.30 to 1.36) serves
+ * these. Younger resources (servicecidrs, resourceclaims, ...) are not in the table: their
+ * version depends on the server, so discovery finds them
+ * (docs/decisions.md "Discovery is asked only for names that are not built in"). */
 #define CORE         "", "v1"
 #define APPS         "apps", "v1"
 #define BATCH        "batch", "v1"
@@ -47,7 +49,8 @@ struct builtin {
         __VA_ARGS__ \
     }
 
-/* What can be listed and watched, core first: a bare name means the first that has it. */
+/* Kubernetes' own resources that can be listed and watched. The core group comes first, as a bare
+ * name means the first row that has it: "events" is the resource of the core group. */
 static const struct builtin builtins[] = {
     ROW("configmaps", "ConfigMap", "cm", CORE, RESOURCE_NAMESPACED),
     ROW("endpoints", "Endpoints", "ep", CORE, RESOURCE_NAMESPACED),
@@ -126,7 +129,7 @@ bool resource_has_short(const char *shorts, struct str name)
     return false;
 }
 
-/* group NULL = any. */
+/* Finds a row by any of its words. group NULL = any. */
 static const struct builtin *find_builtin(struct str name, const char *group)
 {
     for (size_t i = 0; i < ARRAY_LEN(builtins); i++) {
@@ -140,6 +143,7 @@ static const struct builtin *find_builtin(struct str name, const char *group)
     return NULL;
 }
 
+/* v, digits, and then perhaps alpha or beta with digits, as Kubernetes names versions. */
 bool resource_is_version(struct str s)
 {
     size_t i = 1;
@@ -167,12 +171,14 @@ bool resource_is_dns(struct str s, const char *punctuation, size_t max)
 
         if (!plain && (edge || s.p[i] == '\0' || strchr(punctuation, s.p[i]) == NULL))
             return false;
+        /* The first byte is never a point, so there is one before this. */
         if (s.p[i] == '.' && s.p[i - 1] == '.')
             return false;
     }
     return s.n > 0 && s.n <= max;
 }
 
+/* The names of Kubernetes are ASCII, and tolower() would depend on the locale. */
 static char *small_letters(struct str s)
 {
     char *out = mem_strndup(s.p, s.n);
@@ -183,13 +189,15 @@ static char *small_letters(struct str s)
     return out;
 }
 
-/* The parts of a name; version.n 0 = none, group NULL = none. */
+/* The words of a name; version.n 0 = no version, group NULL = no group. */
 struct parts {
     struct str name;
     struct str version;
     const char *group;
 };
 
+/* Splits a name. A second word that looks like a version and has a point behind it is one; a
+ * group like v1.example.com has to be written with its version before it. */
 static struct parts split(const char *text)
 {
     struct parts p = {.name = str_of(text, strcspn(text, "."))};
@@ -206,6 +214,8 @@ static struct parts split(const char *text)
     return p;
 }
 
+/* A version without a group behind it is most likely meant to be of the core group, which is
+ * written with a point at the end: the error says that. */
 static enum err_kind check_syntax(const char *text, const struct parts *p, struct err *err)
 {
     char *name = small_letters(p->name);
@@ -237,6 +247,7 @@ enum err_kind resource_parse(const char *text, struct resource *out, struct err 
 
     if (kind != ERR_OK)
         return kind;
+    /* The version that the user has written counts, even if the table has another one. */
     const struct builtin *b = find_builtin(p.name, p.group);
     struct str version = p.version.n > 0 ? p.version : str_c(b != NULL ? b->version : NULL);
     *out = (struct resource){
@@ -284,6 +295,7 @@ void resource_fini(struct resource *r)
     *r = (struct resource){0};
 }
 
+/* The core group is under /api, all others are under /apis. */
 void resource_put_path(struct buf *out, const struct resource *r, const char *ns)
 {
     ensure(resource_has_path(r));

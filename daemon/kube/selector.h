@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * selector - is a selector one that the API server takes, and what does it say of an object? Pure. Servers
- * apply selectors; checking them here gives an error with a line instead of a 400 at run time, and applying
- * them tells what the server would say of an object that it cannot be asked for.
+ * selector - whether the API server takes a selector, and what the selector says about an object;
+ * pure. Servers apply selectors. To check them here gives an error with a line of the configuration
+ * instead of a 400 at run time. To apply them here tells what the server would say about an object
+ * when it cannot be asked (docs/design.md "Edited selectors").
  */
 #ifndef KUBE_SELECTOR_H
 #define KUBE_SELECTOR_H
@@ -12,32 +13,33 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* Label selector: requirements with commas between them, each one of KEY, !KEY, KEY=V, KEY==V,
- * KEY!=V, KEY in (V,...), KEY notin (V,...), KEY>N, KEY<N. ERR_CONFIG says at which character and
- * what was expected. "" is fine. */
+/* Checks a label selector: requirements with commas between them, each one of KEY, !KEY, KEY=V,
+ * KEY==V, KEY!=V, KEY in (V,...), KEY notin (V,...), KEY>N, KEY<N. ERR_CONFIG says at which
+ * character it is wrong and what was expected there. "" is fine. */
 enum err_kind selector_check_labels(const char *text, struct err *err) MUST_CHECK;
 
-/* Calls key for each label key in a selector, a view of text, in their order; of one that the above
- * does not take up to where it is wrong. */
+/* Calls key with arg for each label key in a label selector, in their order; label is a view of
+ * text. In a selector that is wrong only the keys before the fault are found. */
 void selector_each_label(const char *text, void (*key)(void *arg, struct str label), void *arg);
 
-/* Field selector: PATH=V, PATH==V or PATH!=V with commas between them; a backslash takes the next
- * ',', '=' or '\' as it is. Errors as above. "" is fine. */
+/* Checks a field selector: PATH=V, PATH==V or PATH!=V with commas between them; a backslash takes
+ * the next ',', '=' or '\' as it is. ERR_CONFIG as for labels. "" is fine. */
 enum err_kind selector_check_fields(const char *text, struct err *err) MUST_CHECK;
 
 /* The value of a label, or of a field, of an object. */
 struct selector_value {
     enum { SELECTOR_UNKNOWN, SELECTOR_ABSENT, SELECTOR_PRESENT } is;
-    struct str text; /* PRESENT */
+    struct str text; /* PRESENT: the value */
 };
 
-/* Called for each key or path of a selector. */
+/* Gives the value of a key or path of a selector for the object in question. */
 typedef struct selector_value selector_value_fn(void *arg, struct str key);
 
-/* Is there a requirement that the object does not meet, as far as its values are known? Selectors as above;
- * "" rejects nothing. */
+/* Does the object fail a requirement of this label selector, as far as its labels are known?
+ * value gives them. A selector that is wrong and "" reject nothing. */
 bool selector_rejects_labels(const char *text, selector_value_fn *value, void *arg);
-/* The same of a field selector. A field that is absent has a value that only the server knows. */
+/* The same for a field selector. A field that is absent in the object may have a value that only
+ * the server knows, so it fails no requirement. */
 bool selector_rejects_fields(const char *text, selector_value_fn *value, void *arg);
 
 #endif

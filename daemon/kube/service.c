@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "proto/json_pick.h"
 
+/* The strings of the result are borrowed from t. The API server fills in TCP as well if no
+ * protocol is given. */
 static struct service_port read_port(const struct json_tree *t, unsigned at)
 {
     struct service_port p = {
@@ -22,7 +24,7 @@ static struct service_port read_port(const struct json_tree *t, unsigned at)
     return p;
 }
 
-/* Copies the text to *to, which moves behind it. */
+/* Copies a text to *to and moves *to behind the copy. */
 static struct str keep(char **to, struct str s)
 {
     char *at = *to;
@@ -33,7 +35,8 @@ static struct str keep(char **to, struct str s)
     return str_of(at, s.n);
 }
 
-/* The texts stand behind the array. */
+/* Copies ports and their texts to one allocation, the texts behind the array: a view keeps it as
+ * long as the Service lives, and the tree goes away at once. */
 static struct service_port *pack(const struct service_port *ports, size_t n)
 {
     size_t bytes = n * sizeof(*ports);
@@ -55,6 +58,7 @@ static void read_spec(const struct json_tree *t, struct service *s)
 {
     unsigned spec = json_pick(t, 0, "spec");
     unsigned ports = json_pick(t, spec, "ports");
+    /* There cannot be more ports than values in the document. */
     struct service_port *found = mem_array(t->n + 1, sizeof(*found));
 
     s->external_name = str_is(json_pick_str(t, spec, "type"), "ExternalName");

@@ -10,7 +10,7 @@
 #include "kube/selector.h"
 #include "kube/shape_tree.h"
 
-/* One entry of match, read. */
+/* An entry of match that was parsed; release with match_free(). */
 struct match {
     struct json_path *path;
     enum shape_tree_op op;
@@ -22,7 +22,7 @@ static const char *skip_space(const char *at)
     return at + strspn(at, " \t");
 }
 
-/* [from, to) without the white space at its end. */
+/* A copy of [from, to) without the white space at its end. */
 static char *trimmed(const char *from, const char *to)
 {
     while (to > from && (to[-1] == ' ' || to[-1] == '\t'))
@@ -30,6 +30,7 @@ static char *trimmed(const char *from, const char *to)
     return mem_strndup(from, (size_t)(to - from));
 }
 
+/* The error for an entry that is wrong at this character. */
 static enum err_kind complain(struct err *err, const char *text, const char *at,
                               const char *expected)
 {
@@ -37,7 +38,8 @@ static enum err_kind complain(struct err *err, const char *text, const char *at,
                    (size_t)(at - text) + 1, expected);
 }
 
-/* The closing quote, or the end, of what begins with the quote at. */
+/* The quote that closes the one at this position, or the end of the text. A backslash before a
+ * quote or a backslash takes it as it is. */
 static const char *find_closing(const char *at)
 {
     char quote = *at++;
@@ -47,7 +49,8 @@ static const char *find_closing(const char *at)
     return at;
 }
 
-/* The = or != behind a path, or the end; not one inside ['...'], nor behind a backslash. */
+/* The = or != behind a path, or the end of the text. An operator inside of ['...'] or behind a
+ * backslash is a part of the path. */
 static const char *find_operator(const char *at)
 {
     while (*at != '\0' && *at != '=' && !(at[0] == '!' && at[1] == '=')) {
@@ -59,6 +62,7 @@ static const char *find_operator(const char *at)
     return at;
 }
 
+/* Parses a VALUE in quotes, which may hold = and blanks. */
 static enum err_kind parse_quoted(const char *text, const char *at, char **out, struct err *err)
 {
     const char *end = find_closing(at);
@@ -80,6 +84,8 @@ static enum err_kind parse_quoted(const char *text, const char *at, char **out, 
     return ERR_OK;
 }
 
+/* Parses a VALUE. One without quotes must not hold =, as PATH==VALUE would otherwise look for the
+ * value "=VALUE". */
 static enum err_kind parse_value(const char *text, const char *at, char **out, struct err *err)
 {
     at = skip_space(at);
@@ -99,6 +105,7 @@ static void match_free(struct match *m)
     m->value = NULL;
 }
 
+/* Parses an entry of match. A ! before the path asks for its absence and takes no value. */
 static enum err_kind parse_match(const char *text, struct match *m, struct err *err)
 {
     const char *from = skip_space(text);
@@ -124,7 +131,8 @@ static enum err_kind parse_match(const char *text, struct match *m, struct err *
     return kind;
 }
 
-/* An index would change which element others see. */
+/* Parses a path of keep or drop. Elements cannot be kept or dropped one by one: without element 0
+ * the next one would become element 0 for hooks and for other paths. */
 static enum err_kind parse_path(const char *text, struct json_path **out, struct err *err)
 {
     enum err_kind kind = json_path_parse(text, out, err);
@@ -151,6 +159,7 @@ static bool is_step(const struct shape_tree_node *n, const struct json_path_step
            str_eq(str_of(n->name, n->name_n), step->name);
 }
 
+/* The child of n for this step; paths with the same beginning share their nodes. */
 static struct shape_tree_node *child_for(struct shape *s, struct shape_tree_node *n,
                                          const struct json_path_step *step)
 {
@@ -166,7 +175,8 @@ static struct shape_tree_node *child_for(struct shape *s, struct shape_tree_node
     return n->child;
 }
 
-/* The node where the path ends. */
+/* Adds a path for one use and returns the node where it ends. A path of drop outside of metadata
+ * does not need whole objects: that part would not come anyway. */
 static struct shape_tree_node *add_path(struct shape *s, const struct json_path *path, unsigned use)
 {
     struct shape_tree_node *n = &s->root;
@@ -199,6 +209,8 @@ static enum err_kind add_paths(struct shape *s, const char *const *texts, size_t
     return ERR_OK;
 }
 
+/* Adds the entries of match. A node has a list of its tests, as several entries may have the same
+ * path. */
 static enum err_kind add_tests(struct shape *s, const char *const *texts, size_t count,
                                struct err *err)
 {
@@ -218,7 +230,8 @@ static enum err_kind add_tests(struct shape *s, const char *const *texts, size_t
     return ERR_OK;
 }
 
-/* Keys of labels need no escapes. */
+/* Adds a path for a label that the selector names: without that label nobody could tell whether
+ * the object is still selected. Keys of labels need no escapes in a path. */
 static void need_label(void *arg, struct str label)
 {
     char *text = mem_printf("metadata.labels['%.*s']", STR_ARG(label));
@@ -241,6 +254,8 @@ enum err_kind shape_create(const struct shape_params *p, struct shape **out, str
         kind = add_paths(s, p->drop, p->drop_count, SHAPE_TREE_DROP, &local);
     if (kind == ERR_OK)
         kind = add_tests(s, p->match, p->match_count, &local);
+    /* A selector that is wrong is reported by selector_check_labels(); here its good part is
+     * enough. */
     if (p->label_selector != NULL)
         selector_each_label(p->label_selector, need_label, s);
     if (kind != ERR_OK)
@@ -255,6 +270,7 @@ void shape_destroy(struct shape **s)
 {
     if (*s == NULL)
         return;
+    /* The list of all nodes makes recursion unnecessary. */
     for (struct shape_tree_node *n = (*s)->newest, *older; n != NULL; n = older) {
         older = n->older;
         free(n->name);

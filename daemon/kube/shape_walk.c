@@ -7,25 +7,26 @@
 #include "base/panic.h"
 #include "kube/shape_tree.h"
 
-/* What stays of a value. */
+/* How much of a value stays. */
 enum fate {
-    FATE_KEPT,   /* all, but for drop */
-    FATE_PARTLY, /* what keep names in it */
-    FATE_NEEDED, /* what selectors need in it */
-    FATE_GONE,   /* nothing in it; a member goes as a whole, an element leaves its hull */
+    FATE_KEPT,   /* everything but paths of drop */
+    FATE_PARTLY, /* the paths of keep in it */
+    FATE_NEEDED, /* the labels in it that the selector needs */
+    FATE_GONE,   /* nothing: a member is cut with its key, an element leaves its braces */
 };
 
-/* An open container. */
+/* A container that is open. */
 struct frame {
-    size_t from; /* its nodes: [from, to) */
+    size_t from; /* its nodes are nodes[from] to nodes[to - 1] */
     size_t to;
     size_t next; /* index of the next element */
     enum fate fate;
     bool array;
 };
 
-/* A node is active at most once, as it belongs to one depth. The nodes of the value that is looked
- * at now, a child of the innermost frame, stand behind those of that frame. */
+/* nodes is a stack of the nodes that lead to the current place. A node belongs to one depth, so
+ * it is there at most once, and the array never has to grow. Behind the nodes of the innermost
+ * frame stand those of the child: the value that is looked at now. */
 struct shape_walk {
     const struct shape *shape;
     unsigned deepest;
@@ -33,10 +34,10 @@ struct shape_walk {
     enum shape_walk_say say; /* of the child */
     enum fate fate;          /* of the child */
     size_t child_to;
-    unsigned below; /* what paths lead on behind the child */
+    unsigned below; /* uses of the paths that go on from the child */
     size_t frame_cap;
-    struct frame *frames; /* [d]: the container of what stands at depth d + 1 */
-    bool *hits;           /* for each test: a value it asks for was seen */
+    struct frame *frames; /* [d]: the container of the values at depth d + 1 */
+    bool *hits;           /* for each test: a value that it asks for was seen */
     const struct shape_tree_node *nodes[];
 };
 
@@ -48,6 +49,8 @@ struct shape_walk *shape_walk_create(const struct shape *s)
         mem_zalloc(sizeof(*w) + (shape->node_count + 1) * sizeof(const struct shape_tree_node *));
 
     w->shape = shape;
+    /* Objects of Kubernetes are rarely deeper where a shape looks; on_open() makes room for
+     * more. */
     w->frame_cap = 8;
     w->frames = mem_array(w->frame_cap, sizeof(*w->frames));
     w->hits = mem_array(shape->test_count, sizeof(*w->hits));
@@ -81,6 +84,7 @@ unsigned shape_walk_deepest(const struct shape_walk *w)
     return w->deepest;
 }
 
+/* Does this step lead to the member of this key, or (key NULL) to the element of this index? */
 static bool fulfils(const struct shape_tree_node *n, const struct str *key, size_t index)
 {
     switch (n->kind) {
@@ -94,6 +98,9 @@ static bool fulfils(const struct shape_tree_node *n, const struct str *key, size
     return true;
 }
 
+/* The fate of a child by that of its parent and the uses of the paths that end at the child or
+ * lead on from it. Needed labels come first, then drop, then keep; below a part that is gone only
+ * needed labels stay. */
 static enum fate fate_of(enum fate parent, unsigned ends, unsigned below)
 {
     enum fate least = (below & SHAPE_TREE_NEED) != 0 ? FATE_NEEDED : FATE_GONE;
@@ -107,7 +114,8 @@ static enum fate fate_of(enum fate parent, unsigned ends, unsigned below)
     return (below & SHAPE_TREE_KEEP) != 0 ? FATE_PARTLY : least;
 }
 
-/* The way leads to a member (key) or an element (index) of the frame. */
+/* Goes to a member (key) or an element (index) of the frame: collects its nodes and finds its
+ * fate. */
 static void go(struct shape_walk *w, const struct frame *f, const struct str *key, size_t index)
 {
     unsigned ends = 0;
@@ -129,6 +137,8 @@ static void go(struct shape_walk *w, const struct frame *f, const struct str *ke
     w->fate = fate_of(f->fate, ends, w->below);
 }
 
+/* A key decides whether its member is cut. Inside of a member that is cut already the walk goes
+ * on for match alone: all the bytes there are cut. */
 static enum shape_walk_do on_key(struct shape_walk *w, struct str key, unsigned depth,
                                  enum shape_walk_say say)
 {
@@ -150,7 +160,8 @@ static enum shape_walk_do on_key(struct shape_walk *w, struct str key, unsigned 
     return SHAPE_WALK_CUT_KEY;
 }
 
-/* The child has a value that is not null; text is NULL if it is a container. */
+/* The child has a value that is not null (text NULL: a container): notes the tests that are hit.
+ * A test without a text to compare only asks whether there is a value. */
 static void look(struct shape_walk *w, const struct frame *f, const struct str *text)
 {
     for (size_t i = f->to; i < w->child_to; i++) {
@@ -162,13 +173,15 @@ static void look(struct shape_walk *w, const struct frame *f, const struct str *
     }
 }
 
-/* Does anything depend on what is in the child, a container? */
+/* Does anything depend on the inside of the child, a container? If not, its tokens need not be
+ * handed over at all. */
 static bool inside_matters(const struct shape_walk *w)
 {
     if ((w->below & SHAPE_TREE_MATCH) != 0)
         return true;
     if (w->cut != 0)
         return false;
+    /* In metadata, which always stays, managedFields must be found even if everything is kept. */
     if (w->fate == FATE_KEPT && w->say != SHAPE_WALK_STAYS)
         return (w->below & SHAPE_TREE_DROP) != 0;
     return true;
@@ -185,12 +198,15 @@ static enum shape_walk_do on_open(struct shape_walk *w, unsigned depth, bool arr
         w->frame_cap *= 2;
         w->frames = mem_realloc(w->frames, w->frame_cap * sizeof(*w->frames));
     }
+    /* The nodes of the child become those of the new frame. */
     w->frames[depth] = (struct frame){
         .from = w->frames[depth - 1].to, .to = w->child_to, .fate = w->fate, .array = array};
     w->deepest = depth + 1;
     return array || w->cut != 0 ? SHAPE_WALK_PASS : SHAPE_WALK_OPEN;
 }
 
+/* The value at this depth is complete. An element of an array is never cut by itself, and the end
+ * of a value inside of a cut member is not the end of the cut. */
 static enum shape_walk_do on_value_end(struct shape_walk *w, unsigned depth)
 {
     w->deepest = depth;
@@ -202,6 +218,7 @@ static enum shape_walk_do on_value_end(struct shape_walk *w, unsigned depth)
     return SHAPE_WALK_CUT_VALUE;
 }
 
+/* match compares the text of a scalar; null counts as absent. */
 static enum shape_walk_do on_scalar(struct shape_walk *w, const struct json_token *t,
                                     unsigned depth)
 {
@@ -224,6 +241,8 @@ enum shape_walk_do shape_walk_token(struct shape_walk *w, const struct json_toke
         return on_key(w, t->text, depth, say);
     if (t->type == JSON_OBJECT_END || t->type == JSON_ARRAY_END)
         return on_value_end(w, depth);
+    /* Elements have no key that would lead to them, so the walk goes to each value of an array
+     * here. */
     if (f->array)
         go(w, f, NULL, f->next++);
     if (t->type == JSON_OBJECT || t->type == JSON_ARRAY)
@@ -239,6 +258,8 @@ void shape_walk_add(struct shape_walk *w, struct str key, struct str value)
     look(w, f, &value);
 }
 
+/* All tests must hold. != and ! are noted by what they exclude, so a hit breaks them: PATH!=VALUE
+ * with [*] means that no element has the value. */
 bool shape_walk_selected(const struct shape_walk *w)
 {
     const struct shape *s = w->shape;

@@ -10,9 +10,10 @@
 
 static const char too_large_text[] = "Too large resource version";
 
+/* The deepest members that count are those of details.causes[], at depth 4. */
 enum { DEPTHS = 5 };
 
-/* The scan of a body. */
+/* The scan of a body. Members come in any order, so conclusions wait for the end. */
 struct scan {
     struct status *out;
     char key[DEPTHS][24]; /* [d]: the member that a token at depth d belongs to; "" in an array */
@@ -21,12 +22,13 @@ struct scan {
     bool has_code;
     bool has_message;
     bool has_details;
-    bool cause_reason;     /* a cause says so by its reason ... */
-    bool cause_message;    /* ... or by its message */
-    char other_error[256]; /* {"error":...}, as proxies say it */
+    bool cause_reason;     /* a cause has the reason ResourceVersionTooLarge */
+    bool cause_message;    /* a cause has the message too_large_text */
+    char other_error[256]; /* {"error":...}, which some proxies send */
 };
 
-/* Copies printable text, cut at a character; control bytes become blanks. */
+/* Copies text. If it is too long it is cut between two characters. Control bytes become blanks,
+ * as the text ends up in the log. */
 static void put_text(char *out, size_t size, struct str text)
 {
     size_t n = text.n < size - 1 ? text.n : size - 1;
@@ -44,6 +46,7 @@ static void put_text(char *out, size_t size, struct str text)
 
 #define PUT_TEXT(array, text) put_text((array), sizeof(array), (text))
 
+/* The number, or -1 if the value is no number or has more digits than any that counts. */
 static long long number(const struct json_token *t)
 {
     char digits[24];
@@ -75,6 +78,7 @@ static void top_string(struct scan *s, struct str text)
     }
 }
 
+/* A value directly in the body. Codes that HTTP does not have do not count. */
 static void top_value(struct scan *s, const struct json_token *t)
 {
     if (t->type == JSON_STRING)
@@ -87,6 +91,8 @@ static void top_value(struct scan *s, const struct json_token *t)
     s->has_code = true;
 }
 
+/* A value in details: how long to wait, and the causes that show a too large resourceVersion
+ * (docs/kubernetes-protocol.md "Too large resource version"). */
 static void details_value(struct scan *s, const struct json_token *t)
 {
     bool cause = t->depth == 4 && key_is(s, 2, "causes") && t->type == JSON_STRING;
@@ -110,6 +116,7 @@ static bool on_token(void *arg, const struct json_token *t)
         return true;
     }
     if ((t->type == JSON_OBJECT || t->type == JSON_ARRAY) && t->depth + 1 < DEPTHS)
+        /* A new container: the key of the one before it at this depth no longer holds. */
         s->key[t->depth + 1][0] = '\0';
     if (t->depth == 1)
         top_value(s, t);
@@ -118,7 +125,7 @@ static bool on_token(void *arg, const struct json_token *t)
     return true;
 }
 
-/* A reason that Kubernetes defines counts more than the code. */
+/* Does Kubernetes define this reason? Such a reason counts more than the code. */
 static bool known_reason(const char *reason)
 {
     static const char *const known[] = {
@@ -149,12 +156,14 @@ static bool known_reason(const char *reason)
     return false;
 }
 
+/* Does the Status have this reason, or this code with a reason that Kubernetes does not define? */
 static bool means(const struct status *s, const char *reason, int code)
 {
     return strcmp(s->reason, reason) == 0 || (s->code == code && !known_reason(s->reason));
 }
 
-/* JSON that is no Status: says what it is, and quotes nothing of an object. */
+/* Describes JSON that is no Status. An object is named by its kind only, because it may hold
+ * secrets. A body without a kind is no object, so its message or error may be quoted. */
 static void name_json(const struct scan *s)
 {
     struct status *out = s->out;
@@ -170,6 +179,9 @@ static void name_json(const struct scan *s)
     out->retry_after_s = -1;
 }
 
+/* Describes a body that is no JSON. The beginning of a text usually says who has answered, a
+ * proxy for example. HTML and broken JSON say little in 120 bytes, and broken JSON may be an
+ * object with secrets. */
 static void quote_text(struct status *out, struct str body)
 {
     while (body.n > 0 && strchr(" \t\r\n", body.p[0]) != NULL)
@@ -190,10 +202,13 @@ void status_parse(struct status *out, int http_code, struct str body)
 
     *out = (struct status){.code = http_code, .retry_after_s = -1};
     if (json_in_scan(body, on_token, &s, NULL) != ERR_OK) {
+        /* The scan may have taken members before it found the fault. */
         *out = (struct status){.code = http_code, .retry_after_s = -1};
         quote_text(out, body);
         return;
     }
+    /* A Status without kind and apiVersion is real: API servers write one when a request times
+     * out (docs/kubernetes-protocol.md "Other bodies"). */
     out->is_status = strcmp(s.kind, "Status") == 0 ||
                      (s.kind[0] == '\0' && (s.failure || (s.has_code && s.has_message)));
     if (!out->is_status) {
@@ -201,11 +216,14 @@ void status_parse(struct status *out, int http_code, struct str body)
         name_json(&s);
         return;
     }
+    /* The three spellings. A 504 alone does not mean it: etcd may just be slow. */
     out->too_large =
         s.cause_reason || (s.has_details && means(out, "Timeout", 504) &&
                            (s.cause_message || strstr(out->message, too_large_text) != NULL));
 }
 
+/* too_large comes first, as its code 504 would otherwise be an ordinary fault of the server. A
+ * 503 without Retry-After is no promise that the server is only busy. */
 static enum err_kind kind_of(const struct status *s)
 {
     if (s->too_large)
@@ -245,6 +263,7 @@ enum err_kind status_to_err(const struct status *s, struct err *err)
     PUT_TEXT(message, str_c(s->message));
     if (s->code > 0)
         snprintf(code, sizeof(code), " %d", s->code);
+    /* An ERROR event whose object has no text at all. */
     if (s->code == 0 && s->reason[0] == '\0' && message[0] == '\0')
         PUT_TEXT(code, str_c(" nothing"));
     return err_set(err, kind, s->code, "server says%s%s%s%s%s%s", code, s->reason[0] ? " " : "",

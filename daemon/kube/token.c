@@ -9,7 +9,7 @@
 #include "proto/json_pick.h"
 #include "proto/json_tree.h"
 
-/* RFC 7515 2: base64url without padding. */
+/* Decodes base64url without padding (RFC 7515 2) by turning it into standard base64. */
 static bool decode(struct str text, struct buf *out)
 {
     struct buf standard = {0};
@@ -26,7 +26,7 @@ static bool decode(struct str text, struct buf *out)
     return good;
 }
 
-/* The part between the two points; empty = it is no JWT. */
+/* The payload: the text between the first two points; empty = the token is no JWT. */
 static struct str payload_of(struct str token)
 {
     const char *first = memchr(token.p, '.', token.n);
@@ -49,6 +49,7 @@ char *token_subject(struct str token)
         if (json_tree_read(&tree, &err) == ERR_OK) {
             struct str sub = json_pick_str(&tree, 0, "sub");
 
+            /* A NUL byte would cut the string off and name another subject. */
             if (sub.n > 0 && memchr(sub.p, '\0', sub.n) == NULL)
                 subject = mem_strndup(sub.p, sub.n);
         }

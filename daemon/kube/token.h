@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token - what a bearer token says about its holder, where it is a JWT; pure. Nothing is verified:
- * it is for what we tell people, never for what we allow.
+ * token - what a bearer token says about its holder, if it is a JWT; pure. Nothing is verified: the
+ * result is for messages to people, never for a decision about what is allowed.
  */
 #ifndef KUBE_TOKEN_H
 #define KUBE_TOKEN_H
@@ -9,8 +9,8 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
-/* The claim sub of a JWT (RFC 7519 4.1.2), as "system:serviceaccount:NAMESPACE:NAME": a new string
- * for the caller. NULL: it is none, or has no such claim. */
+/* The claim sub of a JWT (RFC 7519 4.1.2), such as "system:serviceaccount:NAMESPACE:NAME": a new
+ * string for the caller. NULL: the token is no JWT, or has no such claim. */
 char *token_subject(struct str token) MUST_CHECK;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unusable - an object that a list or a stream shows and that cannot be taken: what could be read of
- * it; data. Such an object is skipped alone, and keeps the state that is known of it.
+ * unusable - an object of a list or a watch that cannot be used, by what could be read of it; data.
+ * Such an object is skipped alone, and the state that is known of it stays
+ * (docs/design.md "Skipped objects").
  */
 #ifndef KUBE_UNUSABLE_H
 #define KUBE_UNUSABLE_H
@@ -10,14 +11,14 @@
 
 #include "base/str.h"
 
-/* Borrowed from the reader until its callback returns. */
+/* Borrowed from the reader until its callback returns. Empty strings could not be read. */
 struct unusable {
-    const char *why; /* a constant text ("it ...", "its ...") */
-    struct str key;  /* its key in a store; empty: its name cannot be used for one */
-    struct str name; /* the same, or what stands in place of a name; empty: that cannot be read */
-    struct str uid;  /* empty: cannot be read */
-    struct str rv;   /* empty: cannot be read */
-    bool foreign;    /* it is of another kind or version */
+    const char *why; /* the reason, a constant text ("it ...", "its ...") */
+    struct str key;  /* its key in a store; empty: it has no valid name */
+    struct str name; /* the same, but the name need not be valid */
+    struct str uid;
+    struct str rv; /* resourceVersion */
+    bool foreign;  /* it is of another kind or apiVersion than the watch */
 };
 
 #endif

@@ -3,16 +3,18 @@
 
 #include "proto/json_in.h"
 
+/* Digits that are read of a number, so that it cannot overflow. */
 enum { DIGITS = 4 };
 
 struct scan {
-    unsigned *into; /* of the next value; NULL = nobody */
+    unsigned *into; /* where the next value goes; NULL = it does not count */
     unsigned major;
     unsigned minor;
     bool has_major;
     bool has_minor;
 };
 
+/* Cloud providers append to the minor version, as in "34+". */
 static bool read_number(struct str text, unsigned *out)
 {
     size_t n = 0;

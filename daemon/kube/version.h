@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * version - the version of an API server, as GET /version tells it; pure.
+ * version - the version of an API server, from its answer to GET /version; pure.
  */
 #ifndef KUBE_VERSION_H
 #define KUBE_VERSION_H
@@ -15,8 +15,8 @@ struct version {
     unsigned minor;
 };
 
-/* Reads {"major":"1","minor":"34+",...}: the digits that each begins with. False if it does not say
- * both, or is no JSON. */
+/* Reads {"major":"1","minor":"34+",...}: the digits at the beginning of each. False if body is no
+ * JSON or lacks one of the two. */
 bool version_parse(struct str body, struct version *out) MUST_CHECK;
 
 #endif

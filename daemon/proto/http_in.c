@@ -12,19 +12,20 @@
 
 enum phase {
     IN_HEAD,
-    IN_BODY,   /* trailers too */
-    IN_END,    /* complete */
+    IN_BODY,   /* trailers, too */
+    IN_END,    /* the message is complete */
     IN_FAILED, /* an error was returned */
 };
 
-/* The fields that somebody wants. The first of several equal ones counts. */
+/* The header fields that are read. If a field comes several times, the first one counts; a second
+ * Transfer-Encoding is an error. */
 enum field { FIELD_TYPE, FIELD_RETRY, FIELD_CODING, FIELDS };
 
 static const char *const field_names[FIELDS] = {"content-type", "retry-after", "transfer-encoding"};
 
 static const char framing[] = "what stands between chunks";
 
-enum { LONGEST_NAME = 17 }; /* of field_names */
+enum { LONGEST_NAME = 17 }; /* the longest of field_names */
 
 struct http_in {
     llhttp_t parser;
@@ -33,24 +34,24 @@ struct http_in {
     void *arg;
     struct http_limits limits;
     enum phase phase;
-    bool until_eof;       /* the body has no other end */
+    bool until_eof;       /* the body ends with the connection */
     bool keep_alive;      /* as of the head */
-    bool paused;          /* by one of our callbacks, at the end of a head or of a message */
+    bool paused;          /* by our callback, at the end of the head or message */
     uint64_t body_bytes;  /* so far */
-    size_t head_bytes;    /* so far, of all heads with status 1xx too */
+    size_t head_bytes;    /* so far, with the heads of 1xx responses */
     size_t framing_bytes; /* since the last byte of the body: chunk sizes, extensions, trailers */
-    const char *framed;   /* the data being fed are counted up to here */
-    char name[LONGEST_NAME + 1]; /* of the field being read, lower case; cut */
-    size_t name_bytes;           /* uncut */
+    const char *framed;   /* data that is being fed is counted up to here */
+    char name[LONGEST_NAME + 1]; /* the field that is read, lower case, cut */
+    size_t name_bytes;           /* its length, not cut */
     bool in_value;
-    enum field field; /* FIELDS = one that nobody wants */
+    enum field field; /* FIELDS = a field that is not read */
     struct buf values[FIELDS];
     bool seen[FIELDS];
     struct buf target;
-    enum err_kind stopped; /* why a callback of ours ended it */
-    const char *complaint; /* static */
-    uint64_t exceeded;     /* the limit, with ERR_TOO_BIG */
-    unsigned char first;   /* byte of all */
+    enum err_kind stopped; /* the error with which a callback of ours ended it */
+    const char *complaint; /* a constant text */
+    uint64_t exceeded;     /* the limit that was exceeded, with ERR_TOO_BIG */
+    unsigned char first;   /* the first byte of the message */
     bool got_any;
 };
 
@@ -59,7 +60,8 @@ static struct http_in *self(llhttp_t *parser)
     return parser->data;
 }
 
-/* Ends the parser from inside a callback. */
+/* Stops llhttp from inside a callback, which must return the result; fail() reports the reason
+ * afterwards. */
 static int stop(struct http_in *h, enum err_kind kind, const char *complaint)
 {
     h->stopped = kind;
@@ -73,7 +75,8 @@ static int stop_too_big(struct http_in *h, const char *what, uint64_t limit)
     return stop(h, ERR_TOO_BIG, what);
 }
 
-/* Between two messages after one with status 1xx, too. */
+/* To llhttp each 1xx response is a message of its own. The fields of its head must not count for
+ * the response that follows. */
 static int on_message_begin(llhttp_t *parser)
 {
     struct http_in *h = self(parser);
@@ -94,6 +97,8 @@ static int on_url(llhttp_t *parser, const char *at, size_t n)
     return 0;
 }
 
+/* Names and values may arrive in pieces, as the bytes were cut on the way. Bytes beyond the longest
+ * name that is read are only counted. */
 static int on_name(llhttp_t *parser, const char *at, size_t n)
 {
     struct http_in *h = self(parser);
@@ -115,7 +120,8 @@ static enum field find_field(const struct http_in *h)
     return (enum field)i;
 }
 
-/* Runs once per field, before its value, which may be empty. Trailers do not count. */
+/* Runs once per field, before its value. An empty value gives no call of on_value(), so
+ * on_value_complete() calls this, too. Fields of trailers do not count. */
 static int begin_value(struct http_in *h)
 {
     if (h->in_value || h->phase != IN_HEAD)
@@ -153,6 +159,7 @@ static int on_value_complete(llhttp_t *parser)
     return ret;
 }
 
+/* llhttp leaves white space at the end of a value, which is no part of it (RFC 9112 5). */
 static struct str value_of(const struct http_in *h, enum field field)
 {
     struct str v = buf_str(&h->values[field]);
@@ -167,7 +174,8 @@ static bool is_informational(const llhttp_t *parser)
     return parser->type == HTTP_RESPONSE && parser->status_code / 100 == 1;
 }
 
-/* What llhttp lets pass, and we do not. NULL = fine. */
+/* Why a head is refused that llhttp accepts; NULL if it is fine. A body that two programs frame in
+ * different ways can hide a second message (RFC 9112 11.2). */
 static const char *objection(const struct http_in *h)
 {
     const llhttp_t *p = &h->parser;
@@ -200,12 +208,15 @@ static int on_headers_complete(llhttp_t *parser)
         parser->flags |= F_SKIPBODY; /* RFC 9112 6.3: whatever the fields say */
     if (is_informational(parser))
         return 0;
+    /* Both are asked here: llhttp clears its flags at the end of the message. */
     h->until_eof = llhttp_message_needs_eof(parser) != 0;
     h->keep_alive = llhttp_should_keep_alive(parser) != 0;
     h->paused = true;
-    return HPE_PAUSED; /* so that it is known where the head ends */
+    return HPE_PAUSED; /* so that the position of the head's end is known */
 }
 
+/* Counts bytes of a body that are not content. Without a limit for these a peer could send chunk
+ * extensions or trailers for ever. False: over the limit. */
 static bool count_framing(struct http_in *h, const char *upto)
 {
     h->framing_bytes += (size_t)(upto - h->framed);
@@ -213,6 +224,8 @@ static bool count_framing(struct http_in *h, const char *upto)
     return h->framing_bytes <= h->limits.head_bytes;
 }
 
+/* The consumer gets the bytes up to the limit before the error, as it would if they had arrived in
+ * smaller pieces. */
 static int on_body(llhttp_t *parser, const char *at, size_t n)
 {
     struct http_in *h = self(parser);
@@ -236,7 +249,7 @@ static int on_message_complete(llhttp_t *parser)
     if (is_informational(parser))
         return 0;
     h->paused = true;
-    return HPE_PAUSED; /* so that on_end runs when all bytes are counted */
+    return HPE_PAUSED; /* so that on_end runs after all bytes are counted */
 }
 
 struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits,
@@ -277,7 +290,7 @@ void http_in_destroy(struct http_in **h)
     *h = NULL;
 }
 
-/* Without parameters, in lower case. */
+/* A media type without its parameters, in lower case. */
 static struct str media_type(struct buf *value)
 {
     size_t n = 0;
@@ -290,6 +303,8 @@ static struct str media_type(struct buf *value)
     return str_of(value->data, n);
 }
 
+/* Only whole seconds count; a date gives -1 (docs/kubernetes-protocol.md "Retry-After"). Nine
+ * digits fit, and are more than anybody waits. */
 static int64_t retry_after_s(struct str value)
 {
     int64_t n = 0;
@@ -304,6 +319,8 @@ static int64_t retry_after_s(struct str value)
     return n;
 }
 
+/* Gives the head to the consumer. Its memory is released at once, as the body of a watch goes on
+ * for minutes. */
 static bool tell_head(struct http_in *h)
 {
     struct http_head head = {
@@ -324,7 +341,8 @@ static bool tell_head(struct http_in *h)
     return go_on;
 }
 
-/* Reports what stop() was told. */
+/* Reports the error that stop() noted. A first byte of 0x15 or 0x16 is a TLS record (alert or
+ * handshake): somebody speaks TLS where plain HTTP is expected. */
 static enum err_kind fail(struct http_in *h, struct err *err)
 {
     enum err_kind kind = h->stopped;
@@ -341,7 +359,8 @@ static enum err_kind fail(struct http_in *h, struct err *err)
     return err_set(err, kind, 0, "HTTP %s: malformed: %s", what, h->complaint);
 }
 
-/* What comes next after a pause at `end`. */
+/* Goes on after a pause at `end`: behind the head with on_head, behind the message with on_end.
+ * These callbacks run outside of llhttp_execute(). */
 static enum err_kind resume(struct http_in *h, const char *end, struct err *err)
 {
     h->paused = false;
@@ -363,7 +382,9 @@ static enum err_kind resume(struct http_in *h, const char *end, struct err *err)
     return ERR_OK;
 }
 
-/* llhttp found an error; one behind a limit would not have been seen in smaller portions. */
+/* llhttp found an error. If a limit was exceeded before the position of the error, the limit
+ * counts: in smaller pieces the same bytes would have met the limit first, and the result must not
+ * depend on how they were cut. */
 static void malformed(struct http_in *h)
 {
     if (h->phase == IN_BODY && !count_framing(h, llhttp_get_error_pos(&h->parser)))
@@ -373,7 +394,7 @@ static void malformed(struct http_in *h)
 }
 
 /* One call of llhttp: up to the end of the data, of the head, of the message, or to the limit of
- * the head. *data is moved behind what was used. */
+ * the head. *data is moved behind the bytes that were used. */
 static enum err_kind step(struct http_in *h, const char **data, const char *end, struct err *err)
 {
     const char *start = *data;
@@ -385,6 +406,8 @@ static enum err_kind step(struct http_in *h, const char **data, const char *end,
     h->framed = start;
     llhttp_errno_t e = llhttp_execute(&h->parser, start, n);
 
+    /* After a pause the error position is where llhttp stopped. Without a pause, and without an
+     * error, it has read everything. */
     *data = h->paused ? llhttp_get_error_pos(&h->parser) : start + n;
     if (e != HPE_OK && !h->paused && h->stopped == ERR_OK)
         malformed(h);
@@ -394,6 +417,8 @@ static enum err_kind step(struct http_in *h, const char **data, const char *end,
         h->head_bytes += (size_t)(*data - start);
     if (h->paused)
         return resume(h, *data, err);
+    /* The head has not ended although it has reached its limit. The framing of a body is counted at
+     * the end of each piece, as it may go on in the next one. */
     if (h->phase == IN_HEAD && h->head_bytes == h->limits.head_bytes)
         stop_too_big(h, "the head", h->limits.head_bytes);
     else if (h->phase == IN_BODY && !count_framing(h, *data))
@@ -413,7 +438,8 @@ enum err_kind http_in_feed(struct http_in *h, const char *data, size_t n, size_t
         h->got_any = true;
         h->first = (unsigned char)data[0];
     }
-    /* Once more with nothing at the end of a head: a body of no bytes ends there. */
+    /* After the end of a head llhttp is called once more, even with no bytes left: a message with
+     * an empty body ends there. */
     for (bool again = n > 0; again;) {
         enum phase before = h->phase;
 
@@ -438,6 +464,8 @@ enum err_kind http_in_eof(struct http_in *h, struct err *err)
     bool head = h->phase == IN_HEAD;
 
     h->phase = IN_FAILED;
+    /* A connection that the server closed while it was idle looks like this: no byte of the
+     * response came. */
     if (!h->got_any)
         return err_set(err, ERR_CLOSED, 0,
                        "HTTP %s: the peer closed the connection before it began", what);

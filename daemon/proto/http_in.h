@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_in - parses one HTTP/1.1 message that comes in, response or request; pure. The only home of
- * llhttp. Chunked, Content-Length and until-EOF bodies, with limits; 1xx responses are skipped.
+ * http_in - parses one incoming HTTP/1.1 message, a response or a request; pure. The only home of
+ * llhttp. It reads bodies that are chunked, have a Content-Length or end with the connection,
+ * within limits, and skips 1xx responses.
  */
 #ifndef PROTO_HTTP_IN_H
 #define PROTO_HTTP_IN_H
@@ -16,12 +17,13 @@
 enum http_in_kind { HTTP_IN_RESPONSE, HTTP_IN_REQUEST };
 
 struct http_limits {
-    size_t head_bytes;   /* > 0: start line and all header lines together, 1xx heads included; also
-                            what may stand between two bytes of a chunked body, and the trailers */
+    size_t head_bytes;   /* > 0: start line and all header lines together, heads of 1xx responses
+                            included; also the limit for what stands between two pieces of a chunked
+                            body, and for its trailers */
     uint64_t body_bytes; /* 0 = no limit */
 };
 
-/* Borrowed for the call of on_head. */
+/* The head of a message. All of it is borrowed until on_head returns. */
 struct http_head {
     int status;              /* response */
     struct str method;       /* request; "GET" */
@@ -32,8 +34,8 @@ struct http_head {
     bool keep_alive;         /* the connection can carry another message after this one */
 };
 
-/* All three are needed; they run from inside http_in_feed() and http_in_eof(). A false from on_head
- * or on_body stops the parser for good. */
+/* All three callbacks are required. They run inside http_in_feed() and http_in_eof(). If on_head or
+ * on_body returns false, the parser stops for good. */
 struct http_in_events {
     bool (*on_head)(void *arg, const struct http_head *head);
     bool (*on_body)(void *arg, const char *data, size_t n); /* n > 0, borrowed */
@@ -42,30 +44,32 @@ struct http_in_events {
 
 struct http_in;
 
-/* A parser for one message. limits are copied, events must outlive it. Stricter than llhttp where
- * framing could be read in two ways (RFC 9112 6.3, 11.2): one Transfer-Encoding, only "chunked", in
- * HTTP/1.1 only, and never beside a Content-Length. Requests: an absolute path as the target.
- * Never NULL. */
+/* A parser for one message. limits is copied; events must outlive the parser. It is stricter than
+ * llhttp where a message could be framed in two ways (RFC 9112 6.3, 11.2): at most one
+ * Transfer-Encoding, which must be "chunked", in HTTP/1.1 only, and never beside a Content-Length.
+ * The target of a request must be an absolute path. Never NULL. */
 struct http_in *http_in_create(enum http_in_kind kind, const struct http_limits *limits,
                                const struct http_in_events *events, void *arg);
 
 /* Frees the parser and sets *h to NULL. NULL is fine. Not from inside its own callbacks. */
 void http_in_destroy(struct http_in **h);
 
-/* Feeds n bytes. *used (may be NULL) = bytes that belong to this message; without an error fewer
- * than n only when it ended. Errors: ERR_PROTOCOL, ERR_TOO_BIG (a limit), ERR_CLOSED (a callback
- * returned false). Feed nothing after an error or the end. */
+/* Feeds n bytes. *used (may be NULL) is the number of bytes that belong to this message; without an
+ * error it is less than n only if the message ended. Errors: ERR_PROTOCOL, ERR_TOO_BIG (a limit),
+ * ERR_CLOSED (a callback returned false). Feed nothing after an error or the end. */
 enum err_kind http_in_feed(struct http_in *h, const char *data, size_t n, size_t *used,
                            struct err *err) MUST_CHECK;
 
-/* The peer closed. Completes an until-EOF body (on_end runs), else ERR_CLOSED. Not after an error
- * or the end. */
+/* The peer has closed the connection. This completes a body that ends with the connection (on_end
+ * runs); in any other state it is ERR_CLOSED. Not to be called after an error or the end of the
+ * message. */
 enum err_kind http_in_eof(struct http_in *h, struct err *err) MUST_CHECK;
 
 /* Whether the message is complete. */
 bool http_in_done(const struct http_in *h);
 
-/* After the end: may the connection carry another message (keep-alive and a delimited body)? */
+/* Whether the connection may carry another message: the message is complete, its head allows
+ * keep-alive, and its body had an end of its own. */
 bool http_in_reusable(const struct http_in *h);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "base/panic.h"
 
+/* Writes a header line, or nothing if value is NULL. A line break in a value would let it add
+ * header lines of its own, so it is a bug of the caller. */
 static void put_field(struct buf *out, const char *name, const char *prefix, const char *value)
 {
     if (value == NULL)
@@ -29,6 +31,7 @@ void http_out_request(struct buf *out, const struct http_request *r)
 
 static void put_status(struct buf *out, int status, const char *content_type)
 {
+    /* Only final responses: behind a 1xx another head would have to follow. */
     ensure(status >= 200 && status <= 999);
     buf_printf(out, "HTTP/1.1 %d %s\r\n", status, http_out_reason(status));
     put_field(out, "Content-Type", "", content_type);
@@ -48,6 +51,8 @@ void http_out_endless(struct buf *out, int status, const char *content_type)
 
 const char *http_out_reason(int status)
 {
+    /* The reason phrases of RFC 9110 15 and RFC 6585. They are for people who look at the bytes;
+     * programs go by the number. */
     static const struct {
         int status;
         const char *reason;

@@ -7,11 +7,11 @@
 
 #include "base/buf.h"
 
-/* One request without a body. All strings are borrowed. */
+/* A request without a body. All strings are borrowed. */
 struct http_request {
     const char *method;     /* "GET" */
     const char *target;     /* path and query, already escaped */
-    const char *host;       /* Host header */
+    const char *host;       /* the value of the Host header */
     const char *accept;     /* NULL = application/json */
     const char *bearer;     /* token for Authorization, or NULL; must hold no control bytes */
     const char *user_agent; /* NULL = none */
@@ -26,7 +26,8 @@ void http_out_response(struct buf *out, int status, const char *content_type, si
 /* Appends a response head for a body that ends with the connection (RFC 9112 6.3). */
 void http_out_endless(struct buf *out, int status, const char *content_type);
 
-/* "Not Found" for 404; "" for codes it does not know. */
+/* The reason phrase of a status: "Not Found" for 404. "" for a status that this table does not
+ * have. */
 const char *http_out_reason(int status);
 
 #endif

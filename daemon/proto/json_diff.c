@@ -12,16 +12,17 @@
 #include "proto/json_value.h"
 #include "proto/path_list.h"
 
-/* Of a pair of values, one in each text. */
+/* The outcome for a pair of values, one of each text. worse() relies on the order. */
 enum outcome {
     SAME,
-    TOLD,   /* they differ, and paths beneath say where */
-    UNTOLD, /* they differ, which their own path must say */
+    TOLD,   /* they differ, and paths of values inside say where */
+    UNTOLD, /* they differ, and their own path has to be told */
 };
 
+/* STRIDE: bytes that find_gap() compares at once. */
 enum { ABSENT = -1, STRIDE = 16 };
 
-/* The values at one place: their indices in the trees; ABSENT = this text has none. */
+/* The values at one path, as indices in the two trees; ABSENT = this text has no value there. */
 struct pair {
     long a;
     long b;
@@ -30,21 +31,24 @@ struct pair {
 struct diff {
     struct json_tree a;
     struct json_tree b;
-    long start; /* the value of a that the text in b, which may be a part, takes the place of */
+    long start; /* the value of a that d->b stands for: 0, or read_b() read only a part of b */
     size_t limit;
     unsigned max_steps;
-    struct buf path; /* of the pair that is compared */
-    unsigned steps;  /* in path */
-    bool nameless;   /* ... which lies beneath it: no path can lead there */
+    struct buf path; /* of the pair that is being compared */
+    unsigned steps;  /* number of steps in path */
+    bool nameless;   /* the pair lies deeper than path: no path can lead there */
     struct buf found;
     size_t found_n;
-    /* By number of steps: places that differ, and those that their own path says it of. */
+    /* By number of steps: how many values with that many steps differ in any way, and how many
+     * paths end there. steps_that_fit() computes from them how many paths a cut would leave. */
     size_t places[JSON_PATH_MAX_STEPS + 1];
     size_t ends[JSON_PATH_MAX_STEPS + 1];
 };
 
 static enum outcome compare(struct diff *d, struct pair p);
 
+/* Notes the path of the current pair. Paths over the limit are only counted: compare_all() then
+ * runs again with fewer steps. */
 static void tell(struct diff *d)
 {
     d->ends[d->steps]++;
@@ -54,7 +58,7 @@ static void tell(struct diff *d)
     buf_putc(&d->found, '\n');
 }
 
-/* A member of two objects (name), or an element of two arrays (NULL, index). */
+/* Compares a member of two objects (name), or an element of two arrays (name NULL, index). */
 static enum outcome compare_child(struct diff *d, struct pair p, const struct str *name,
                                   size_t index)
 {
@@ -69,7 +73,7 @@ static enum outcome compare_child(struct diff *d, struct pair p, const struct st
         enum outcome o = compare(d, p);
 
         d->nameless = nameless;
-        return o; /* nothing beneath could be told */
+        return o; /* UNTOLD stays: the value around it tells its own path */
     }
     d->steps++;
     enum outcome o = compare(d, p);
@@ -78,6 +82,7 @@ static enum outcome compare_child(struct diff *d, struct pair p, const struct st
     if (o != SAME)
         d->places[d->steps]++;
     d->steps--;
+    /* The step is taken off the path again, for the next member or element. */
     d->path.len = length;
     return o == SAME ? SAME : TOLD;
 }
@@ -87,6 +92,8 @@ static enum outcome worse(enum outcome a, enum outcome b)
     return a > b ? a : b;
 }
 
+/* Elements are compared by index: an element that was inserted in front changes the paths of all
+ * behind it. The longer array's last elements have no partner. */
 static enum outcome compare_elements(struct diff *d, struct pair p)
 {
     const struct json_value *a = d->a.v;
@@ -106,7 +113,7 @@ static enum outcome compare_elements(struct diff *d, struct pair p)
     return o;
 }
 
-/* By name; those that an object has twice stay in their order. */
+/* Sorts by name. Members of the same name stay in their order in the text. */
 static int by_name(const void *x, const void *y)
 {
     const struct json_value *a = *(const struct json_value *const *)x;
@@ -121,7 +128,7 @@ struct members {
     size_t n;
 };
 
-/* Those of the members from at up to end, sorted. */
+/* The members from index at up to end, sorted by name. The caller frees v. */
 static struct members sorted_members(const struct json_tree *t, long at, long end)
 {
     struct members m = {0};
@@ -136,7 +143,8 @@ static struct members sorted_members(const struct json_tree *t, long at, long en
     return m;
 }
 
-/* The members from at on, which do not have the same names in the same order. */
+/* Compares the members from `at` on that do not have the same names in the same order: merges two
+ * sorted lists. */
 static enum outcome compare_sorted(struct diff *d, struct pair at, struct pair end)
 {
     struct members a = sorted_members(&d->a, at.a, end.a);
@@ -157,6 +165,8 @@ static enum outcome compare_sorted(struct diff *d, struct pair at, struct pair e
     return o;
 }
 
+/* Servers nearly always write members in the same order. As long as the names are equal nothing is
+ * sorted. */
 static enum outcome compare_members(struct diff *d, struct pair p)
 {
     const struct json_value *a = d->a.v;
@@ -174,7 +184,7 @@ static enum outcome compare_members(struct diff *d, struct pair p)
     return o;
 }
 
-/* Does only one text have it, though it says nothing? */
+/* A value that only one text has is a difference, unless it means the same as no value. */
 static enum outcome compare_lone(const struct json_value *v)
 {
     return json_value_is_void(v->name, v->type) ? SAME : UNTOLD;
@@ -188,6 +198,7 @@ static enum outcome compare(struct diff *d, struct pair p)
     const struct json_value *b = &d->b.v[p.b];
     if (a->type != b->type)
         return UNTOLD;
+    /* Equal bytes are equal values. Most of an object is skipped here. */
     if (str_eq(a->bytes, b->bytes))
         return SAME;
     if (a->type == JSON_OBJECT)
@@ -195,6 +206,7 @@ static enum outcome compare(struct diff *d, struct pair p)
     return a->type == JSON_ARRAY ? compare_elements(d, p) : UNTOLD;
 }
 
+/* Compares both texts and notes paths of at most max_steps steps. */
 static void compare_all(struct diff *d, unsigned max_steps)
 {
     buf_clear(&d->found);
@@ -204,7 +216,8 @@ static void compare_all(struct diff *d, unsigned max_steps)
         tell(d);
 }
 
-/* The greatest number of steps at which the paths are at most limit. */
+/* The greatest number of steps at which at most limit paths are left. With i steps these are the
+ * paths that end earlier, and one for each value with i steps that differs in any way. */
 static unsigned steps_that_fit(const struct diff *d)
 {
     unsigned fit = 0;
@@ -228,13 +241,15 @@ static const char *behind(const struct json_value *v)
     return v->bytes.p + v->bytes.n;
 }
 
-/* The bytes of a that are not in b: what stands before and behind is the same. */
+/* The bytes of a, from..to, that b replaces by others. In front of the gap and behind it both texts
+ * are equal. */
 struct gap {
     size_t from;
     size_t to;
 };
 
-/* In strides first: most of two versions of an object is the same. */
+/* Finds the gap from both ends. Most bytes of two versions of an object are equal, so whole strides
+ * are compared first. */
 static struct gap find_gap(struct str a, struct str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;
@@ -255,8 +270,8 @@ static struct gap find_gap(struct str a, struct str b)
     return (struct gap){front, a.n - back};
 }
 
-/* Steps into the object or array in the value at start between whose brackets the gap lies. False
- * if there is none, or no path can lead there. */
+/* Moves start into the child whose brackets enclose the gap. False if there is no such object or
+ * array, or no path can lead there. */
 static bool step_in(struct diff *d, struct gap gap)
 {
     const struct json_value *v = d->a.v;
@@ -278,9 +293,9 @@ static bool step_in(struct diff *d, struct gap gap)
     return true;
 }
 
-/* Of b only what must be read: a text in which one value is replaced by another, both in brackets,
- * is the same but for that value. Often the gap does not end in the value that it begins in; then
- * what would replace it is no JSON, and all of b is read. */
+/* Reads b, if possible only the part of it that differs: when a value in brackets is replaced by
+ * another one in brackets, the text around it stays the same. Often the gap does not end in the
+ * value that it begins in; then the part of b is no JSON, and the whole of b is read. */
 static enum err_kind read_b(struct diff *d, struct str b, struct err *err)
 {
     struct str a = d->a.text;
@@ -291,6 +306,8 @@ static enum err_kind read_b(struct diff *d, struct str b, struct err *err)
     if (d->start > 0) {
         struct str part = d->a.v[d->start].bytes;
 
+        /* Both texts are equal up to the part, and behind it, so all of the difference in length is
+         * in the part. */
         d->b.text = str_of(b.p + (part.p - a.p), part.n + b.n - a.n);
         if (json_tree_read(&d->b, NULL) == ERR_OK)
             return ERR_OK;

@@ -11,10 +11,12 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* A token larger than KEEP_BYTES makes yajl's buffers large: given back at the next idle time. */
+/* A token larger than KEEP_BYTES makes yajl's buffers large. Their memory is given back as soon as
+ * the reader is idle. */
 enum { KEEP_BYTES = 64 * 1024, MAX_NUMBER = 1024 };
 
-/* A token that is held back and so large already gets the memory that it may need at once. */
+/* A token that is held back and is already larger than LARGE_BYTES gets all the memory that it may
+ * need at once, if that is at most RESERVE_BYTES. */
 enum { LARGE_BYTES = 1024 * 1024, RESERVE_BYTES = 64 * 1024 * 1024 };
 
 /* At the end of each chunk yajl copies an unfinished token, and at the next scans it again from its
@@ -25,26 +27,26 @@ struct json_in {
     yajl_handle yajl;
     json_in_cb *cb;
     void *arg;
-    json_in_excess *excess; /* NULL = an excess is an error */
+    json_in_excess *excess; /* NULL = exceeding a limit is an error */
     size_t max_token;
     uint64_t base;     /* position of the first byte of what yajl is parsing now */
     uint64_t last_end; /* of the last token */
     unsigned depth;
     unsigned max_depth;
     bool single;    /* one value, then nothing but white space */
-    size_t rest;    /* bytes of an unfinished token that yajl has */
-    bool in_string; /* yajl's bytes end inside a string, held continues it */
+    size_t rest;    /* bytes of an unfinished token that yajl was given */
+    bool in_string; /* the bytes given to yajl end inside a string, which goes on in held */
     bool escape;    /* ... and the last byte is a backslash that escapes the next */
-    bool in_number; /* they end inside a number that is too long, held continues it */
-    bool grown;
+    bool in_number; /* they end inside a number that is too long, which goes on in held */
+    bool grown;     /* buffers are large: give_back() */
     bool too_deep;
     bool too_long; /* a number */
     bool extra;    /* single, and a second value began */
     bool stopped;
     struct buf held;
     bool held_escape; /* the first byte of held is escaped by the one before it */
-    bool dropping;    /* held is a beginning that is enough: the rest of the token goes */
-    uint64_t dropped; /* so many bytes went */
+    bool dropping;    /* held has as much of the token as is kept; the rest is thrown away */
+    uint64_t dropped; /* bytes that were thrown away */
 };
 
 static bool is_end(enum json_type type)
@@ -52,6 +54,8 @@ static bool is_end(enum json_type type)
     return type == JSON_OBJECT_END || type == JSON_ARRAY_END;
 }
 
+/* Gives a token to the consumer. With `single` a second value at depth 0 stops the reader; the end
+ * of the first one is no second value. */
 static int emit(struct json_in *j, enum json_type type, struct str text)
 {
     const struct json_token t = {
@@ -70,6 +74,8 @@ static int emit(struct json_in *j, enum json_type type, struct str text)
     return j->cb(j->arg, &t);
 }
 
+/* A container has the depth at which it stands, so depth grows after its token, and shrinks before
+ * the token of its end. */
 static int open_container(struct json_in *j, enum json_type type)
 {
     if (j->depth >= j->max_depth) {
@@ -78,6 +84,7 @@ static int open_container(struct json_in *j, enum json_type type)
             return 0;
         }
         j->excess(j->arg, "it is nested too deep");
+        /* yajl keeps a byte for each open container. */
         j->grown = j->grown || j->depth > KEEP_BYTES;
     }
     int go_on = emit(j, type, (struct str){0});
@@ -172,6 +179,7 @@ static void yajl_mem_free(void *ctx, void *p)
     free(p);
 }
 
+/* yajl's memory comes from base/mem, which aborts when there is none. */
 static void open_yajl(struct json_in *j)
 {
     yajl_alloc_funcs memory = {yajl_mem_alloc, yajl_mem_realloc, yajl_mem_free, NULL};
@@ -205,7 +213,8 @@ void json_in_destroy(struct json_in **j)
     *j = NULL;
 }
 
-/* yajl's own words for what is wrong, without the data that it would quote. */
+/* Sets yajl's text for the error. Only its first line: the next ones quote the data, which may be a
+ * Secret. */
 static enum err_kind syntax_error(struct json_in *j, const char *data, size_t n, struct err *err)
 {
     size_t at = yajl_get_bytes_consumed(j->yajl);
@@ -221,7 +230,7 @@ static enum err_kind syntax_error(struct json_in *j, const char *data, size_t n,
     return ERR_PROTOCOL;
 }
 
-/* A callback has made yajl stop. */
+/* Sets the error after a callback has made yajl stop. */
 static enum err_kind canceled(const struct json_in *j, struct err *err)
 {
     if (j->too_deep)
@@ -233,6 +242,7 @@ static enum err_kind canceled(const struct json_in *j, struct err *err)
     return err_set(err, ERR_CLOSED, 0, "the reader of the JSON stopped");
 }
 
+/* Gives bytes to yajl. The reader cannot go on after an error. */
 static enum err_kind parse(struct json_in *j, const char *data, size_t n, struct err *err)
 {
     yajl_status status = yajl_parse(j->yajl, (const unsigned char *)data, n);
@@ -252,26 +262,31 @@ static bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The bytes just parsed end at j->base; what stands behind the last token? */
+/* Notes which token the bytes that were just parsed end in, if any. They end at j->base;
+ * j->last_end is the end of the last complete token. */
 static void look_at_tail(struct json_in *j, const char *data, size_t n)
 {
     uint64_t tail = j->base - j->last_end;
     size_t i = tail < n ? n - (size_t)tail : 0;
     size_t escapes = 0;
 
+    /* Commas and colons belong to no token. At depth 0 they would be an error, which yajl finds. */
     while (i < n && (is_space(data[i]) || (j->depth > 0 && (data[i] == ',' || data[i] == ':'))))
         i++;
     if (i == n)
         return;
     j->rest = j->rest > 0 ? j->rest + n : n - i;
-    if (data[i] != '"') /* no other token can go on with one: here a string begins */
+    if (data[i] != '"') /* no other token can contain a quote, so a string begins here */
         return;
+    /* An odd number of backslashes at the end escapes the byte that comes next. */
     for (size_t k = n; k > i + 1 && data[k - 1] == '\\'; k--)
         escapes++;
     j->in_string = true;
     j->escape = escapes % 2 == 1;
 }
 
+/* Parses bytes and looks at their end. A number that is already too long is an error, or with
+ * json_in_tolerate() it is held back from here on. */
 static enum err_kind parse_and_look(struct json_in *j, const char *data, size_t n, struct err *err)
 {
     enum err_kind kind = parse(j, data, n, err);
@@ -290,7 +305,7 @@ static enum err_kind parse_and_look(struct json_in *j, const char *data, size_t 
     return canceled(j, err);
 }
 
-/* A number may end behind each digit. */
+/* How many bytes of a number are kept so that they are a number by themselves: up to a digit. */
 static size_t cut_of_number(const char *p, size_t n)
 {
     size_t i = 0;
@@ -300,8 +315,9 @@ static size_t cut_of_number(const char *p, size_t n)
     return i < n ? i + 1 : n;
 }
 
-/* A string may be cut between two characters. What began before p is over behind four bytes: the
- * digits of an escape. */
+/* How many bytes of a string are kept so that they are valid by themselves: the cut must not be
+ * inside a character of several bytes or inside an escape. An escape that began before p is over
+ * after four bytes, the digits of \uXXXX. */
 static size_t cut_of_string(const char *p, size_t n, bool escape)
 {
     enum { DIGITS = 4 };
@@ -318,7 +334,8 @@ static size_t cut_of_string(const char *p, size_t n, bool escape)
     return n;
 }
 
-/* Nobody wants all of it: keeps the beginning, and gives the memory back. */
+/* The token is longer than max_token: keeps its beginning, and gives the rest of the memory
+ * back. */
 static void drop_rest(struct json_in *j)
 {
     struct buf all = j->held;
@@ -332,7 +349,8 @@ static void drop_rest(struct json_in *j)
     buf_free(&all);
 }
 
-/* How many of these bytes belong to the token that is held back, its closing quote included. */
+/* Returns how many of these bytes belong to the token that is held back, its closing quote
+ * included. *ends: the token ends among them. */
 static size_t span_of_token(struct json_in *j, const char *data, size_t n, bool *ends)
 {
     size_t i = 0;
@@ -349,8 +367,8 @@ static size_t span_of_token(struct json_in *j, const char *data, size_t n, bool 
     return *ends ? i + 1 : n;
 }
 
-/* Holds back bytes inside a string, or a number that is too long. Returns how many of data are
- * taken by that, all of them unless the token ends among them. */
+/* Holds back bytes inside a string, or inside a number that is too long. Returns how many bytes of
+ * data it took: all of them, unless the token ends among them. */
 static size_t hold(struct json_in *j, const char *data, size_t n)
 {
     bool ends;
@@ -365,12 +383,12 @@ static size_t hold(struct json_in *j, const char *data, size_t n)
         return used;
     }
     if (ends && j->held.len == 0)
-        return 0; /* nothing to join: yajl may have it all from the caller's memory */
+        return 0; /* no bytes are held, so yajl can read the rest in place */
     if (j->held.len == 0)
         j->held_escape = escape;
     if (j->excess != NULL && j->held.len > LARGE_BYTES && j->max_token <= RESERVE_BYTES)
         ensure(buf_reserve(&j->held, j->max_token) !=
-               NULL); /* step by step it takes twice as much */
+               NULL); /* growing step by step takes twice as much */
     buf_append(&j->held, data, used);
     j->grown = j->grown || j->held.len > KEEP_BYTES;
     if (!ends && j->excess != NULL && j->held.len > j->max_token)
@@ -378,7 +396,8 @@ static size_t hold(struct json_in *j, const char *data, size_t n)
     return used;
 }
 
-/* The token that was held back has ended. */
+/* Gives a token that was held back, and has ended now, to yajl. If a part was thrown away,
+ * positions move on by its length, and a string still needs its closing quote. */
 static enum err_kind parse_held(struct json_in *j, bool quote, struct err *err)
 {
     enum err_kind kind = j->held.len > 0 ? parse(j, j->held.data, j->held.len, err) : ERR_OK;
@@ -393,6 +412,7 @@ static enum err_kind parse_held(struct json_in *j, bool quote, struct err *err)
     return kind;
 }
 
+/* Releases large buffers between two values. yajl cannot shrink its own, so it is made anew. */
 static void give_back(struct json_in *j)
 {
     if (!j->grown || !json_in_idle(j))
@@ -403,8 +423,8 @@ static void give_back(struct json_in *j)
     j->grown = false;
 }
 
-/* How many bytes stand before one that yajl takes for white space although JSON has no place for
- * it, neither between tokens nor in strings. */
+/* The number of bytes before the first vertical tab or form feed. yajl takes these for white space,
+ * but JSON allows them neither between tokens nor in strings. */
 static size_t before_bad_space(const char *data, size_t n)
 {
     const char *bad = n > 0 ? memchr(data, '\v', n) : NULL;
@@ -415,7 +435,9 @@ static size_t before_bad_space(const char *data, size_t n)
     return bad != NULL ? (size_t)(bad - data) : n;
 }
 
-static enum err_kind list_watch(struct json_in *j, const char *data, size_t n, struct err *err)
+/* Feeds bytes that may stand in JSON: first the rest of a token that is held back, then the
+ * others. */
+static enum err_kind feed_good(struct json_in *j, const char *data, size_t n, struct err *err)
 {
     enum err_kind kind = ERR_OK;
     size_t used = 0;
@@ -439,9 +461,11 @@ enum err_kind json_in_feed(struct json_in *j, const char *data, size_t n, struct
 
     if (j->stopped)
         return err_set(err, ERR_CLOSED, 0, "the reader of the JSON has stopped");
-    enum err_kind kind = list_watch(j, data, good, err);
+    enum err_kind kind = feed_good(j, data, good, err);
     if (kind != ERR_OK)
         return kind;
+    /* The tokens before the bad byte were given to the consumer: the result must not depend on how
+     * the bytes were cut. */
     if (good < n) {
         j->stopped = true;
         return err_set(err, ERR_PROTOCOL, 0, "not valid JSON at byte %" PRIu64 ": control byte",
@@ -460,6 +484,8 @@ enum err_kind json_in_finish(struct json_in *j, struct err *err)
     j->stopped = true;
     if (json_in_idle(j))
         return ERR_OK;
+    /* yajl cannot tell that a number at depth 0 has ended until it is told that nothing follows.
+     * Inside a container or a string the text is cut off in any case. */
     if (j->depth == 0 && !j->in_string && !j->in_number)
         status = yajl_complete_parse(j->yajl);
     if (status == yajl_status_client_canceled)

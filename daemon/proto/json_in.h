@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json_in - a stream of JSON values as tokens with exact byte positions; pure. The only home of
- * yajl. Values may follow each other with or without white space between them: one that ends at
- * depth 0 ends a frame.
+ * yajl. Values may follow each other with or without white space between them: a value that ends at
+ * depth 0 ends a frame (docs/kubernetes-protocol.md "Event frames").
  */
 #ifndef PROTO_JSON_IN_H
 #define PROTO_JSON_IN_H
@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The max_depth for anything that came from a server: an object of OBJECT_MAX_DEPTH, which is more
- * than Kubernetes' own schemas need, and what stands around it. */
+/* The max_depth for everything that came from a server: room for an object of OBJECT_MAX_DEPTH
+ * levels, more than Kubernetes' own schemas need, and for the levels around it. */
 enum { JSON_IN_MAX_DEPTH = 528 };
 
 enum json_type {
@@ -33,8 +33,8 @@ enum json_type {
 
 struct json_token {
     enum json_type type;
-    /* Containers this token stands in: 0 = a top-level value. An END has the depth of its opening
-     * token; a KEY that of the values in its object. */
+    /* The number of containers that this token stands in: 0 = a top-level value. An END has the
+     * depth of its opening token, a KEY the depth of the values in its object. */
     unsigned depth;
     struct str text; /* KEY, STRING: decoded; NUMBER: as written; borrowed until return */
     /* Position just behind the token, in bytes since the stream began. Between the end of one token
@@ -46,7 +46,7 @@ struct json_token {
 /* One token. False stops the reader for good. */
 typedef bool json_in_cb(void *arg, const struct json_token *t);
 
-/* A limit is exceeded; why is a constant text ("it ..."). */
+/* Is called when a limit is exceeded; why is a constant text ("it ..."). */
 typedef void json_in_excess(void *arg, const char *why);
 
 struct json_in;
@@ -54,20 +54,21 @@ struct json_in;
 /* A reader for a stream of values. Never NULL. max_depth bounds nesting (ERR_TOO_BIG). */
 struct json_in *json_in_create(unsigned max_depth, json_in_cb *cb, void *arg);
 
-/* Before the first byte: nesting deeper than max_depth and numbers of more than 1024 bytes are no
- * errors of this reader. excess hears of each, with the reader's arg, just before its token. Of a
- * string or number that comes in pieces and is longer than max_token no more than the beginning is
- * kept: the token has that text. */
+/* Call before the first byte. From then on nesting deeper than max_depth, and numbers of more than
+ * 1024 bytes, are no errors of this reader: it calls excess for each, with the reader's arg, just
+ * before the token. Of a string or number that arrives in pieces and is longer than max_token bytes
+ * only the beginning is kept, and the token has that text. */
 void json_in_tolerate(struct json_in *j, json_in_excess *excess, size_t max_token);
 
 /* Frees the reader and sets *j to NULL. NULL is fine. Not from inside its callback. */
 void json_in_destroy(struct json_in **j);
 
-/* Feeds n bytes; tokens come before return, as soon as their last byte is known. A number at depth
- * 0 ends only with the next byte or json_in_finish(). The bytes of an unfinished token are kept:
- * bound them by counting what was fed. ERR_PROTOCOL: not JSON or not UTF-8, with the position in
- * the text, never with the data; ERR_TOO_BIG: nested too deep, or a number of more than 1024 bytes;
- * ERR_CLOSED: the callback returned false, or an earlier feed failed. */
+/* Feeds n bytes. The callback gets each token before this returns, as soon as the token's last byte
+ * is known; a number at depth 0 ends only with the next byte or json_in_finish(). The bytes of an
+ * unfinished token are kept: the caller bounds them by counting the bytes that it feeds.
+ * ERR_PROTOCOL: not JSON or not UTF-8, with the position in the text, never with the data;
+ * ERR_TOO_BIG: nested too deep, or a number of more than 1024 bytes; ERR_CLOSED: the callback
+ * returned false, or an earlier feed failed. */
 enum err_kind json_in_feed(struct json_in *j, const char *data, size_t n,
                            struct err *err) MUST_CHECK;
 
@@ -75,11 +76,12 @@ enum err_kind json_in_feed(struct json_in *j, const char *data, size_t n,
  * the reader has stopped, ERR_OK between values. */
 enum err_kind json_in_finish(struct json_in *j, struct err *err) MUST_CHECK;
 
-/* Between two values (nothing of the next one seen)? */
+/* Whether the reader is between two values, and has seen nothing of the next one. */
 bool json_in_idle(const struct json_in *j);
 
-/* Scans one complete text that holds exactly one value. Same errors; ERR_PROTOCOL also for text
- * behind the value or no value at all. */
+/* Scans one complete text that holds exactly one value, nested at most JSON_IN_MAX_DEPTH deep.
+ * Errors as json_in_feed() and json_in_finish(); ERR_PROTOCOL also if there is text behind the
+ * value, or no value at all. */
 enum err_kind json_in_scan(struct str text, json_in_cb *cb, void *arg, struct err *err) MUST_CHECK;
 
 #endif

@@ -51,8 +51,9 @@ void json_member_time(struct json_out *j, const char *key, uint64_t wall_ns)
         json_out_null(j);
 }
 
-/* The last of ASCII's control characters, or the first byte of one of those behind ASCII (U+0080 to
- * U+009F), which JSON lets stand; text is valid UTF-8. Sets *code. */
+/* Finds the control characters that JSON allows to stand in a string: DEL, and U+0080 to U+009F,
+ * which are two bytes in UTF-8. Returns the number of bytes at i that are one, else 0, and sets
+ * *code. text is valid UTF-8. */
 static size_t control_at(struct str text, size_t i, unsigned *code)
 {
     unsigned char c = (unsigned char)text.p[i];
@@ -68,6 +69,7 @@ void json_member_raw(struct json_out *j, const char *key, struct str bytes)
 {
     struct buf quoted = {0};
 
+    /* Quoting comes first: it makes the bytes valid UTF-8, on which control_at() relies. */
     json_out_quote(&quoted, bytes);
     json_out_key(j, key);
     struct buf *out = json_out_raw(j);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_member - members of JSON objects, name and value in one call; pure.
+ * json_member - writes members of JSON objects, name and value in one call; pure.
  */
 #ifndef PROTO_JSON_MEMBER_H
 #define PROTO_JSON_MEMBER_H
@@ -10,29 +10,31 @@
 
 #include "proto/json_out.h"
 
-/* A string; NULL gives null. */
+/* Writes a string; NULL gives null. */
 void json_member_text(struct json_out *j, const char *key, const char *value);
 
-/* A string; an empty one gives null. */
+/* Writes a string; an empty one gives null. */
 void json_member_str(struct json_out *j, const char *key, struct str value);
 
-/* A number. */
+/* Writes a number. */
 void json_member_count(struct json_out *j, const char *key, uint64_t value);
 
-/* True or false. */
+/* Writes true or false. */
 void json_member_flag(struct json_out *j, const char *key, bool value);
 
-/* A duration in seconds with milliseconds; null when it is not known. */
+/* Writes a duration in seconds with up to three decimals; null when it is not known. */
 void json_member_seconds(struct json_out *j, const char *key, bool known, uint64_t ms);
 
-/* How long ago a moment was, in seconds; null when it never came (0). */
+/* Writes how long ago a moment was, in seconds; null when it never came (then_ms 0). A moment in
+ * the future gives 0. */
 void json_member_age(struct json_out *j, const char *key, uint64_t then_ms, uint64_t now_ms);
 
-/* A time, RFC 3339 with nanoseconds; 0 gives null. */
+/* Writes a time as RFC 3339 with nanoseconds; 0 gives null. */
 void json_member_time(struct json_out *j, const char *key, uint64_t wall_ns);
 
-/* A string of whatever bytes a program printed: broken UTF-8 becomes U+FFFD, and control
- * characters, those behind ASCII too, are escaped, so that a terminal may be shown the JSON. */
+/* Writes a string of any bytes, such as a program's output: invalid UTF-8 becomes U+FFFD, and all
+ * control characters, also those behind ASCII, are escaped, so that the JSON can be shown on a
+ * terminal. */
 void json_member_raw(struct json_out *j, const char *key, struct str bytes);
 
 #endif

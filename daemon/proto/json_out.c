@@ -10,7 +10,8 @@ struct json_out json_out_to(struct buf *buf)
     return (struct json_out){.buf = buf};
 }
 
-/* Before a key or a value that is no member's. */
+/* Runs before each key and each value. Behind a key no comma is due, so the value of a member gets
+ * none. */
 static void put_comma(struct json_out *j)
 {
     if (j->comma)
@@ -67,6 +68,7 @@ void json_out_ms_as_s(struct json_out *j, uint64_t ms)
     if (rest == 0)
         return;
     buf_printf(j->buf, ".%03u", rest);
+    /* rest is not 0, so a digit other than 0 stops this loop. */
     while (j->buf->data[j->buf->len - 1] == '0')
         j->buf->len--;
 }
@@ -89,6 +91,7 @@ struct buf *json_out_raw(struct json_out *j)
     return j->buf;
 }
 
+/* Escapes a control character, a quote or a backslash; JSON demands it for no others. */
 static void put_escape(struct buf *out, unsigned char c)
 {
     switch (c) {
@@ -112,7 +115,7 @@ static void put_escape(struct buf *out, unsigned char c)
     }
 }
 
-/* As it stands, without a look at the bytes behind it. */
+/* Whether an ASCII byte can be written as it is. */
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
@@ -121,13 +124,15 @@ static bool is_plain(unsigned char c)
 void json_out_quote(struct buf *out, struct str s)
 {
     const unsigned char *p = (const unsigned char *)s.p;
-    size_t plain = 0; /* start of the bytes that go out as they are */
+    size_t plain = 0; /* start of the bytes that are copied as they are */
 
     buf_make_room(out, s.n + 2);
     buf_putc(out, '"');
     for (size_t i = 0; i < s.n;) {
         size_t len = is_plain(p[i]) ? 1 : utf8_len(p + i, s.n - i);
 
+        /* utf8_len() gives 0 for a byte that begins no valid character, and 1 for ASCII that needs
+         * an escape. */
         if (len > 1 || is_plain(p[i])) {
             i += len;
             continue;
@@ -143,6 +148,7 @@ void json_out_quote(struct buf *out, struct str s)
     buf_putc(out, '"');
 }
 
+/* Writes the last n decimal digits of v, with zeros in front. */
 static void put_digits(char *at, size_t n, unsigned v)
 {
     while (n-- > 0) {

@@ -8,14 +8,14 @@
 #include "base/panic.h"
 #include "proto/json_in.h"
 
-enum { MAX_NAME = 1024 }; /* in json_path_put_member() */
+enum { MAX_NAME = 1024 }; /* bytes; for json_path_put_member() */
 
 struct step {
     enum json_path_kind kind;
     char *name;
     size_t name_n;
     size_t index;
-    size_t at; /* where it begins in the text */
+    size_t at; /* where the step begins in the text */
 };
 
 struct json_path {
@@ -30,6 +30,7 @@ struct parser {
     struct err *err;
 };
 
+/* Says at which character the parser stopped, counted from 1. */
 static enum err_kind complain(const struct parser *p, const char *expected)
 {
     return err_set(p->err, ERR_CONFIG, 0, "path '%s': at character %zu: expected %s", p->path->text,
@@ -52,12 +53,13 @@ static void add_member(struct parser *p, struct buf *name)
     s->name_n = name->len;
 }
 
-/* name or *, up to '.', '[' or the end. */
+/* Parses a name or *, up to '.', '[' or the end. */
 static enum err_kind parse_plain(struct parser *p)
 {
     struct buf name = {0};
     enum err_kind kind = ERR_OK;
 
+    /* strchr() finds the NUL at the end of the text, too, here and below. */
     if (*p->at == '*' && strchr(".[", p->at[1]) != NULL) {
         p->at++;
         add_step(p, JSON_PATH_ALL);
@@ -78,7 +80,8 @@ static enum err_kind parse_plain(struct parser *p)
     return kind;
 }
 
-/* Behind the opening quote, up to the closing one. */
+/* Parses a name behind its opening quote, up to the closing one. A backslash escapes only the quote
+ * and itself. */
 static enum err_kind parse_quoted(struct parser *p, char quote)
 {
     struct buf name = {0};
@@ -111,7 +114,7 @@ static enum err_kind parse_index(struct parser *p)
     return ERR_OK;
 }
 
-/* Behind the '['. */
+/* Parses the inside of brackets, behind the '['. */
 static enum err_kind parse_bracket(struct parser *p)
 {
     enum err_kind kind = ERR_OK;
@@ -134,6 +137,8 @@ static enum err_kind parse_bracket(struct parser *p)
     return kind;
 }
 
+/* Only the first step may stand without a '.' or '[' before it. Each step notes where it begins, so
+ * that a path can be cut to its first steps (proto/path_list). */
 static enum err_kind parse_steps(struct parser *p)
 {
     enum err_kind kind = ERR_OK;
@@ -144,6 +149,7 @@ static enum err_kind parse_steps(struct parser *p)
     if (*p->at != '[')
         kind = parse_plain(p);
     while (kind == ERR_OK && *p->at != '\0') {
+        /* Each turn adds one step, so steps[count] is in bounds. */
         if (p->path->count == JSON_PATH_MAX_STEPS)
             return complain(p, "the end: too many steps");
         p->path->steps[p->path->count].at = (size_t)(p->at - p->path->text);
@@ -201,6 +207,7 @@ struct json_path_step json_path_step(const struct json_path *p, size_t i)
     };
 }
 
+/* Names that json_path_put_member() writes without quotes; parse_plain() accepts more. */
 static bool is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -258,41 +265,43 @@ bool json_path_put_index(struct buf *out, size_t index)
     return true;
 }
 
-/* ---- Selecting: step i of a path is about what stands at depth i + 1. */
+/* ---- Selecting. Step i of a path is about the values at depth i + 1. */
 
 struct level {
     bool array;
-    size_t next; /* index of the next element */
+    size_t next; /* index of the next element, if it is an array */
 };
 
 struct walk {
     const struct json_path *path;
     struct buf *out;
-    size_t count;     /* of values in out */
-    unsigned matched; /* leading steps that the way to the current value fulfils */
-    size_t from;      /* of the selected container that is open */
+    size_t count;     /* number of values in out */
+    unsigned matched; /* number of leading steps that lead to the current value */
+    size_t from;      /* where the selected value begins in the text */
 };
 
-/* Takes one selected value: its first token (of a container: the last) and its bytes. */
+/* Takes one selected value: its token (of an object or array the token of its end) and its
+ * bytes. */
 typedef void put_fn(struct walk *w, const struct json_token *t, struct str bytes);
 
 struct selection {
     struct str text;
     put_fn *put;
-    size_t last_end;
-    unsigned deepest;
+    size_t last_end;  /* where the last token ends in text */
+    unsigned deepest; /* steps of the longest path: deeper tokens are skipped */
     size_t n;
     struct walk *walks;
-    struct level levels[JSON_PATH_MAX_STEPS + 1]; /* [d]: the container of what stands at depth d */
+    struct level levels[JSON_PATH_MAX_STEPS + 1]; /* [d]: the container of the values at depth d */
 };
 
+/* Emits the value from w->from to the end of token t. */
 static void put(const struct selection *s, struct walk *w, const struct json_token *t)
 {
     s->put(w, t, str_of(s->text.p + w->from, (size_t)t->end - w->from));
     w->count++;
 }
 
-/* Where the token behind the last one begins. */
+/* Where the current token begins: between two tokens there are only white space, ',' and ':'. */
 static size_t token_start(const struct selection *s)
 {
     size_t i = s->last_end;
@@ -302,6 +311,7 @@ static size_t token_start(const struct selection *s)
     return i;
 }
 
+/* Whether a step goes through this member (key) or, with key NULL, this element. */
 static bool fulfils(const struct step *step, const struct str *key, size_t index)
 {
     switch (step->kind) {
@@ -315,7 +325,8 @@ static bool fulfils(const struct step *step, const struct str *key, size_t index
     return true;
 }
 
-/* The way leads through a member (key) or an element (index) at depth, depth >= 1. */
+/* The walk enters a member (key) or an element (index) at depth >= 1: each path notes how many of
+ * its steps match now. A path that does not match at a lower depth cannot match here. */
 static void go(struct selection *s, unsigned depth, const struct str *key, size_t index)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -327,6 +338,7 @@ static void go(struct selection *s, unsigned depth, const struct str *key, size_
     }
 }
 
+/* A value begins. Elements of arrays have no key token, so go() is called here for them. */
 static void on_value(struct selection *s, const struct json_token *t)
 {
     bool container = t->type == JSON_OBJECT || t->type == JSON_ARRAY;
@@ -335,6 +347,7 @@ static void on_value(struct selection *s, const struct json_token *t)
         go(s, t->depth, NULL, s->levels[t->depth].next++);
     if (container && t->depth < s->deepest)
         s->levels[t->depth + 1] = (struct level){.array = t->type == JSON_ARRAY};
+    /* null counts as absent. Its place in an array was counted above. */
     if (t->type == JSON_NULL)
         return;
     for (size_t i = 0; i < s->n; i++) {
@@ -348,6 +361,8 @@ static void on_value(struct selection *s, const struct json_token *t)
     }
 }
 
+/* An object or array ends. matched is still the same as at its begin: values inside are deeper than
+ * the path's last step. */
 static void on_end(struct selection *s, const struct json_token *t)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -374,7 +389,8 @@ static bool on_token(void *arg, const struct json_token *t)
     return true;
 }
 
-/* One pass: what paths[i] selects goes to out[i] by way of put. */
+/* Goes through the text once; the values that paths[i] selects go to out[i] by way of s->put. The
+ * caller frees s->walks. */
 static enum err_kind run(struct selection *s, const struct json_path *const *paths, struct buf *out,
                          struct err *err)
 {
@@ -399,6 +415,8 @@ enum err_kind json_path_select(const struct json_path *const *paths, size_t n, s
                                struct buf *out, struct err *err)
 {
     struct selection s = {.text = text, .put = put_line, .n = n};
+    /* The count stands before the values, but is known only behind them, so they are gathered
+     * first. */
     struct buf *found = mem_array(n, sizeof(*found));
     enum err_kind kind = run(&s, paths, found, err);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/json_pick.h"
 
+/* The first child stands right behind its container. If `next` is right behind it, there is no
+ * child. */
 unsigned json_pick_first(const struct json_tree *t, unsigned in)
 {
     if (in == JSON_PICK_NONE || t->v[in].next == in + 1)
@@ -57,6 +59,7 @@ unsigned json_pick_number(const struct json_tree *t, unsigned in, const char *na
         return 0;
     struct str text = t->v[at].bytes;
     for (size_t i = 0; i < text.n; i++) {
+        /* A number with a sign, a fraction or an exponent is no port or count. */
         if (text.p[i] < '0' || text.p[i] > '9')
             return 0;
         value = 10 * value + (uint64_t)(text.p[i] - '0');

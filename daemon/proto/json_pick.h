@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_pick - members and elements of a json_tree by name, for readers of documents whose shape is
- * known; pure. What is absent, null or of another type gives what the reader says for "none".
+ * json_pick - finds members and elements of a json_tree, for readers of documents whose shape is
+ * known; pure. A value that is absent, null or of another type gives the same result as no value.
  */
 #ifndef PROTO_JSON_PICK_H
 #define PROTO_JSON_PICK_H
@@ -12,28 +12,29 @@
 #include "base/str.h"
 #include "proto/json_tree.h"
 
-/* No value. Everything asked of it is none again. 0 is the whole document. */
+/* No value. All functions but json_pick_next() take it, and give no value again. Index 0 is the
+ * whole document. */
 #define JSON_PICK_NONE UINT_MAX
 
-/* The member of that name of value `in`; NONE if it has none. */
+/* The member `name` of object `in`; NONE if there is no such member, or `in` is no object. */
 unsigned json_pick(const struct json_tree *t, unsigned in, const char *name);
 
-/* The first value in an object or array, NONE if there is none. */
+/* The first value in an object or array; NONE if it is empty. */
 unsigned json_pick_first(const struct json_tree *t, unsigned in);
 
-/* The value behind `at` in the same container, NONE at its end. */
+/* The value behind `at` in the same container `in`; NONE at its end. Neither may be NONE. */
 unsigned json_pick_next(const struct json_tree *t, unsigned in, unsigned at);
 
-/* Value `at` as decoded text, borrowed from the tree; empty unless it is a string. */
+/* The text of string `at`, decoded and borrowed from the tree; empty if `at` is no string. */
 struct str json_pick_text(const struct json_tree *t, unsigned at);
 
-/* The like for a member. */
+/* The text of the member `name`, as json_pick_text(). */
 struct str json_pick_str(const struct json_tree *t, unsigned in, const char *name);
 
-/* A member that is true or false; else `none`. */
+/* The member `name` if it is true or false; else `none`. */
 bool json_pick_bool(const struct json_tree *t, unsigned in, const char *name, bool none);
 
-/* A member that is a whole number from 0 to max; else 0. */
+/* The member `name` if it is a whole number from 0 to max, written in digits only; else 0. */
 unsigned json_pick_number(const struct json_tree *t, unsigned in, const char *name, unsigned max);
 
 #endif

@@ -10,20 +10,23 @@ enum { MAX_VALUES = 1000000, FIRST_VALUES = 64 };
 
 struct reader {
     struct json_tree *tree;
-    unsigned parent; /* the innermost open container, whose next is its own parent until it ends */
+    unsigned parent; /* the innermost open container; until it ends its `next` is the index of its
+                        own parent */
     bool too_many;
-    struct str name;
+    struct str name; /* of the member whose value comes next */
 };
 
-/* The text of a string that ends at position end, for as long as the tree lives. Without escapes it
- * stands in the JSON as it is. */
+/* The text of a string that ends at position end, valid as long as the tree. A string without
+ * escapes stands in the JSON as it is, and is not copied. */
 static struct str keep_text(struct json_tree *t, struct str text, size_t end)
 {
     const char *raw = t->text.p + end - 1 - text.n;
 
     if (text.n == 0 || memcmp(raw, text.p, text.n) == 0)
         return str_of(raw, text.n);
-    bool first = t->decoded.cap == 0; /* what is decoded is never longer than it was */
+    /* Room for all strings is reserved at once, so the buffer never moves under the strings that
+     * point to it. */
+    bool first = t->decoded.cap == 0; /* decoded text is never longer than the JSON */
     char *at = buf_reserve(&t->decoded, first ? t->text.n : text.n);
     memcpy(at, text.p, text.n);
     t->decoded.len += text.n;
@@ -35,6 +38,8 @@ static bool is_container(enum json_type type)
     return type == JSON_OBJECT || type == JSON_ARRAY;
 }
 
+/* The bytes of a value. A container begins with its opening bracket and gets its length in
+ * end_container(). */
 static struct str bytes_of(struct json_tree *t, const struct json_token *token)
 {
     const char *end = t->text.p + (size_t)token->end;
@@ -71,6 +76,7 @@ static bool add(struct reader *r, const struct json_token *token)
     return true;
 }
 
+/* Restores the parent that add() kept in `next`, and sets the real `next`. */
 static void end_container(struct reader *r, size_t end)
 {
     struct json_tree *t = r->tree;

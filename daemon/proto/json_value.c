@@ -6,17 +6,18 @@
 #include "base/buf.h"
 #include "base/digest.h"
 
-/* What tells values of different types apart. */
+/* Mixed into digests to tell values of different types apart. */
 enum { OF_OBJECT = 1, OF_ARRAY = 2, OF_STRING = 3, OF_LITERAL = 4 };
 
 struct reader {
     const char *p;
     const char *end;
     unsigned depth;
-    struct buf decoded; /* of the last string with escapes */
+    struct buf decoded; /* the last string that had escapes */
 };
 
-/* Both, in this order. */
+/* A hash of both numbers, in this order. The constants are those of well-known 64-bit mixing
+ * functions. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     uint64_t h = a * 0x9e3779b97f4a7c15U + b;
@@ -36,7 +37,7 @@ static bool is_white(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* The next byte that is no white space; '\0' at the end of the text. */
+/* Skips white space and returns the next byte without taking it; '\0' at the end of the text. */
 static char ahead(struct reader *r)
 {
     while (r->p < r->end && is_white(*r->p))
@@ -52,7 +53,8 @@ static bool on_decoded(void *arg, const struct json_token *t)
     return true;
 }
 
-/* A string with escapes, quotes included: rare, so that they are read as everywhere else. */
+/* Decodes a string that has escapes; quoted includes the quotes. Such strings are rare, so the
+ * usual parser reads them. A string that it refuses counts by its bytes. */
 static struct str decode(struct reader *r, struct str quoted)
 {
     buf_clear(&r->decoded);
@@ -61,7 +63,7 @@ static struct str decode(struct reader *r, struct str quoted)
     return buf_str(&r->decoded);
 }
 
-/* Where the string that begins at p ends: at its closing quote. */
+/* The position of the closing quote of the string that begins at r->p, or the end of the text. */
 static const char *end_of_string(const struct reader *r)
 {
     const char *at = r->p + 1;
@@ -72,7 +74,8 @@ static const char *end_of_string(const struct reader *r)
     return at;
 }
 
-/* Valid until the next string. */
+/* Reads a string; the result is valid until the next one is read. The first quote ends the string
+ * unless there is a backslash before it, so most strings need no more than two searches. */
 static struct str read_string(struct reader *r)
 {
     const char *begin = r->p;
@@ -93,7 +96,8 @@ static bool ends_literal(char c)
     return is_white(c) || c == ',' || c == '}' || c == ']' || c == ':' || c == '\0';
 }
 
-/* A number, true, false or null. What is none of them is the rest of the text. */
+/* Reads a number, true, false or null. If no such text stands here, the rest of the whole text is
+ * taken, so that the reader always moves on. */
 static uint64_t read_literal(struct reader *r)
 {
     const char *begin = r->p;
@@ -107,7 +111,8 @@ static uint64_t read_literal(struct reader *r)
 
 static uint64_t read_value(struct reader *r);
 
-/* 0: it is absent. */
+/* Reads a member, and returns 0 if it counts as absent. An empty value before ',' or '}' was cut
+ * out of the text. */
 static uint64_t read_member(struct reader *r)
 {
     if (*r->p != '"')
@@ -125,7 +130,8 @@ static uint64_t read_member(struct reader *r)
     return can_be_void && c == 'n' ? 0 : mix(digest, value);
 }
 
-/* Reads on to what follows the bracket or a comma. False: the container ends here. */
+/* Moves to the next member or element, behind commas. False: the container, or the text, ends
+ * here. */
 static bool goes_on(struct reader *r, char bracket)
 {
     char c = ahead(r);
@@ -139,7 +145,7 @@ static bool goes_on(struct reader *r, char bracket)
     return r->p < r->end && c != bracket;
 }
 
-/* Members count in any order. */
+/* The digests of members are added, as their order makes no difference. */
 static uint64_t read_object(struct reader *r)
 {
     uint64_t sum = 0;
@@ -149,6 +155,7 @@ static uint64_t read_object(struct reader *r)
     return mix(OF_OBJECT, sum);
 }
 
+/* The digests of elements are mixed one after the other, as their order counts. */
 static uint64_t read_array(struct reader *r)
 {
     uint64_t digest = 0;
@@ -158,6 +165,7 @@ static uint64_t read_array(struct reader *r)
     return mix(OF_ARRAY, digest);
 }
 
+/* At the greatest depth a bracket is read as a literal, which bounds the recursion. */
 static uint64_t read_container(struct reader *r, char bracket)
 {
     if (r->depth == JSON_IN_MAX_DEPTH)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_value - what a JSON text says, however it is written; pure. White space, the order of
- * members and escapes make no difference, nor does a member that is absent in other words. Numbers
- * are taken as they are written.
+ * json_value - compares JSON texts by value, not by bytes; pure. White space, the order of members,
+ * escapes, and members that mean the same as no member make no difference. Numbers are compared as
+ * they are written (docs/design.md "Equality").
  */
 #ifndef PROTO_JSON_VALUE_H
 #define PROTO_JSON_VALUE_H
@@ -12,13 +12,13 @@
 
 #include "proto/json_in.h"
 
-/* Is such a member the same as none? A creationTimestamp that is null: servers before Kubernetes
- * 1.34 write it in each template. */
+/* Whether a member of this name and type means the same as no member: a creationTimestamp that is
+ * null, which servers before Kubernetes 1.34 write in each template. */
 bool json_value_is_void(struct str name, enum json_type type);
 
-/* A digest of the value, or of several in their order: equal values have equal ones, others in
- * practice never. A member whose value was cut out of the text counts as absent. What is no JSON
- * has a digest, too, by its bytes. */
+/* A digest of the value, or of several values in their order: equal values have equal digests,
+ * different ones practically never. A member whose value was cut out of the text counts as absent.
+ * A text that is no JSON has a digest, too, computed from its bytes. */
 uint64_t json_value_digest(struct str text);
 
 #endif

@@ -56,8 +56,8 @@ size_t path_list_sort(struct buf *list)
     return unique;
 }
 
-/* The lines of list as paths, NULL for one that is none; in *longest the most steps that one
- * has. */
+/* Parses the n lines of list: NULL for a line that is no path. *longest is the largest number of
+ * steps of a path. */
 static struct json_path **parse_all(const struct buf *list, size_t n, size_t *longest)
 {
     struct json_path **paths = mem_array(n, sizeof(struct json_path *));
@@ -76,7 +76,7 @@ static struct json_path **parse_all(const struct buf *list, size_t n, size_t *lo
     return paths;
 }
 
-/* The set of the first steps of the paths, which stand in whole as text. */
+/* Cuts the paths to their first steps. whole has the same paths as text, one line each. */
 static struct buf cut_all(struct json_path *const *paths, struct str whole, size_t steps)
 {
     struct buf list = {0};
@@ -85,6 +85,7 @@ static struct buf cut_all(struct json_path *const *paths, struct str whole, size
         struct str line = take_line(&whole);
 
         if (paths[i] != NULL && steps < json_path_length(paths[i]))
+            /* The line ends where the first step begins that is cut off. */
             line.n = json_path_step(paths[i], steps).character - 1;
         buf_append_str(&list, line);
         buf_putc(&list, '\n');
@@ -103,6 +104,8 @@ void path_list_limit(struct buf *list, size_t limit)
         return;
     struct json_path **paths = parse_all(list, n, &steps);
     struct buf cut = {0};
+    /* Cutting makes equal paths of different ones, and the sort drops doubles. The cut is shortened
+     * step by step until few enough are left. */
     while (fit > limit && --steps > 0) {
         buf_free(&cut);
         cut = cut_all(paths, buf_str(list), steps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define MBEDTLS_ALLOW_PRIVATE_ACCESS /* mbedTLS 3: in_msg, the only place where an alert is found */
+#define MBEDTLS_ALLOW_PRIVATE_ACCESS /* mbedTLS 3: for in_msg, where alerts are */
 #include "proto/tls.h"
 
 #include <arpa/inet.h>
@@ -14,6 +14,7 @@
 #include "proto/tls_cert.h"
 #include "proto/tls_ctx.h"
 
+/* Bytes that an error text shows: of the server's name, and of the peer's first bytes. */
 enum { NAME_SHOWN = 64, FIRST_SHOWN = 5 };
 
 enum tls_state {
@@ -26,7 +27,7 @@ enum tls_state {
 struct tls_session {
     mbedtls_ssl_session saved;
     mbedtls_x509_time valid_to;
-    struct tls_ctx *ctx; /* with name: whom it belongs to */
+    struct tls_ctx *ctx; /* with name: where it may be offered */
     char *name;
 };
 
@@ -35,24 +36,24 @@ struct tls {
     enum tls_state state;
     struct tls_ctx *ctx;
     char *name;           /* without a final dot */
-    unsigned char ip[16]; /* name as an address; unused with ip_bytes 0 */
+    unsigned char ip[16]; /* the name as an address, if ip_bytes > 0 */
     size_t ip_bytes;
-    bool name_ok; /* the library took it */
-    bool offered; /* a session went into the ClientHello */
-    bool
-        verified; /* the verify callback accepted the chain and the name; never runs in a resumption */
-    bool fresh;                   /* there is a session to take */
-    mbedtls_x509_time valid_to;   /* first end of validity in the verified chain */
-    mbedtls_x509_time offered_to; /* the same of the session that was offered */
-    char first[FIRST_SHOWN];      /* what the peer said first, to tell what else it may speak */
+    bool name_ok;  /* the library accepted the name */
+    bool offered;  /* a session went into the ClientHello */
+    bool verified; /* check_cert() accepted chain and name; it never runs in a resumption */
+    bool fresh;    /* there is a session to take */
+    mbedtls_x509_time valid_to;   /* earliest end of validity in the chain */
+    mbedtls_x509_time offered_to; /* valid_to of the session that was offered */
+    char first[FIRST_SHOWN];      /* the peer's first bytes, to guess what it speaks if not TLS */
     size_t first_bytes;
-    struct buf in;  /* from in_at: not yet read by the library */
-    struct buf out; /* from out_at: not yet sent */
+    struct buf in;  /* from in_at on: not yet read by the library */
+    struct buf out; /* from out_at on: not yet sent */
     size_t in_at;
     size_t out_at;
-    struct buf why; /* what the verify callback has against the chain */
+    struct buf why; /* why check_cert() refuses the chain; empty = it does not */
 };
 
+/* The library's send and receive functions: they move bytes to and from memory. */
 static int send_out(void *arg, const unsigned char *data, size_t n)
 {
     struct tls *t = arg;
@@ -72,13 +73,14 @@ static int recv_in(void *arg, unsigned char *data, size_t n)
         n = left;
     memcpy(data, t->in.data + t->in_at, n);
     t->in_at += n;
-    if (t->in_at == t->in.len) { /* idle connections are many: they hold no buffer */
+    if (t->in_at == t->in.len) { /* watches are many and mostly silent: they hold no buffer */
         buf_free(&t->in);
         t->in_at = 0;
     }
     return (int)n;
 }
 
+/* mbedTLS has no comparison of two times, only with the present. */
 static bool earlier(const mbedtls_x509_time *a, const mbedtls_x509_time *b)
 {
     const int x[] = {a->year, a->mon, a->day, a->hour, a->min, a->sec};
@@ -90,7 +92,9 @@ static bool earlier(const mbedtls_x509_time *a, const mbedtls_x509_time *b)
     return false;
 }
 
-/* Runs for each certificate of the chain, from the CA (depth > 0) to the peer's own (depth 0). */
+/* mbedTLS calls this for each certificate of the chain, from the CA (depth > 0) to the peer's own
+ * (depth 0). It never changes the library's verdict to the better: it adds the check of an IP
+ * address, and notes the first reason of a refusal and the earliest end of validity. */
 static int check_cert(void *arg, mbedtls_x509_crt *crt, int depth, uint32_t *flags)
 {
     struct tls *t = arg;
@@ -110,6 +114,7 @@ static void set_name(struct tls *t, const char *server_name)
 {
     size_t n = strlen(server_name);
 
+    /* Certificates hold names without the final dot, and SNI must have none (RFC 6066 3). */
     if (n > 1 && server_name[n - 1] == '.')
         n--;
     t->name = mem_strndup(server_name, n);
@@ -117,11 +122,13 @@ static void set_name(struct tls *t, const char *server_name)
         t->ip_bytes = 4;
     else if (inet_pton(AF_INET6, t->name, t->ip) == 1)
         t->ip_bytes = 16;
-    /* An address must not go out as SNI (RFC 6066 3); NULL says that this is on purpose. */
+    /* An address must not be sent as SNI (RFC 6066 3); NULL tells the library that this is on
+     * purpose. */
     t->name_ok = n > 0 && mbedtls_ssl_set_hostname(&t->ssl, t->ip_bytes > 0 ? NULL : t->name) == 0;
 }
 
-/* Expired chains are not resumed: a resumption verifies nothing. */
+/* Offers a session to the server. A session whose chain has expired is not offered, as a resumption
+ * does not verify the chain again. */
 static void offer(struct tls *t, const struct tls_session *s)
 {
     if (s == NULL || s->ctx != t->ctx || strcmp(s->name, t->name) != 0)
@@ -143,7 +150,7 @@ struct tls *tls_create(struct tls_ctx *ctx, const char *server_name,
     mbedtls_ssl_init(&t->ssl);
     int ret = mbedtls_ssl_setup(&t->ssl, &ctx->conf);
 
-    ensure(ret == 0); /* only memory can be missing */
+    ensure(ret == 0); /* it fails only for lack of memory */
     set_name(t, server_name);
     mbedtls_ssl_set_bio(&t->ssl, t, send_out, recv_in, NULL);
     mbedtls_ssl_set_verify(&t->ssl, check_cert, t);
@@ -180,11 +187,11 @@ void tls_feed(struct tls *t, const char *cipher, size_t n)
 
 struct alert {
     int code;
-    bool about_client; /* or possibly: the remedy depends on whether we have a certificate */
+    bool about_client; /* or may be: the advice depends on whether there is a client certificate */
     const char *text;
 };
 
-/* RFC 8446 6, RFC 5246 7.2 */
+/* RFC 8446 6, RFC 5246 7.2. Each alert has the text that the user gets. */
 static const struct alert alerts[] = {
     {40,  true,  "handshake failure"                                                           },
     {41,  true,  "no certificate"                                                              },
@@ -207,6 +214,7 @@ static const struct alert alerts[] = {
 
 static void put_alert(struct buf *out, const struct tls *t)
 {
+    /* An alert has two bytes: level and description. */
     int code = t->ssl.in_msg[1];
 
     for (size_t i = 0; i < ARRAY_LEN(alerts); i++) {
@@ -224,7 +232,8 @@ static void put_alert(struct buf *out, const struct tls *t)
     buf_printf(out, "the server ended it with alert %d", code);
 }
 
-/* The peer's first bytes, if they are no TLS record. */
+/* Explains a peer that does not speak TLS. A TLS record begins with its type, 20 to 24. Returns
+ * false, and appends nothing, if the first bytes are one or there are none. */
 static bool put_foreign(struct buf *out, const struct tls *t)
 {
     struct str first = str_of(t->first, t->first_bytes);
@@ -243,10 +252,10 @@ static bool put_foreign(struct buf *out, const struct tls *t)
     return true;
 }
 
-/* Names that differ between the two generations. */
+/* The numbers are the same in both generations of mbedTLS, the names are not. */
 enum { ILLEGAL_PARAMETER = -0x6600, BAD_PROTOCOL_VERSION = -0x6E80 };
 
-/* For a failure that this side found by itself. */
+/* Explains a failure that this side found, without an alert of the peer. */
 static void put_own(struct buf *out, const struct tls *t, int ret)
 {
     uint32_t flags = mbedtls_ssl_get_verify_result(&t->ssl);
@@ -267,6 +276,8 @@ static void put_own(struct buf *out, const struct tls *t, int ret)
     }
 }
 
+/* The order matters: a peer that speaks no TLS makes mbedTLS report some other error, and
+ * check_cert() says more about a refused chain than the error that follows from it. */
 static void put_reason(struct buf *out, const struct tls *t, int ret)
 {
     if (!t->name_ok) {
@@ -284,7 +295,7 @@ static void put_reason(struct buf *out, const struct tls *t, int ret)
     }
 }
 
-/* The one way into TLS_DEAD. */
+/* Sets the error and the state TLS_DEAD, which nothing else sets. */
 static enum tls_result fail(struct tls *t, int ret, struct err *err)
 {
     struct buf text = {0};
@@ -297,7 +308,8 @@ static enum tls_result fail(struct tls *t, int ret, struct err *err)
     return TLS_FAILED;
 }
 
-/* TLS 1.3 on mbedTLS 3.6: a ticket came in between; not an error. */
+/* Whether the code only says that a session ticket came in. mbedTLS 3.6 reports tickets of TLS 1.3
+ * so; it is no error. */
 static bool is_ticket(int ret)
 {
 #ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
@@ -324,14 +336,18 @@ enum tls_result tls_handshake(struct tls *t, struct err *err)
         return TLS_WANT;
     if (ret != 0)
         return fail(t, ret, err);
+    /* A finished handshake has verified the chain, or resumed a session whose chain was verified
+     * before. */
     ensure(t->verified || t->offered);
     t->state = TLS_OPEN;
-    /* In TLS 1.3 tickets follow later; a resumed 1.2 session is the one that its owner has. */
+    /* In TLS 1.3 tickets follow later. A resumed session of TLS 1.2 gives no new one: its owner
+     * still has it. */
     t->fresh = t->verified && strcmp(tls_version(t), "TLSv1.3") != 0;
     return TLS_OK;
 }
 
-/* mbedtls_ssl_read() that goes on after what is no application data while there is input. */
+/* Reads, and goes on behind records that are no application data (tickets) while there is input. A
+ * call that used up no input stops the loop: the rest is an incomplete record. */
 static int read_on(struct tls *t, char *out, size_t cap)
 {
     for (;;) {
@@ -360,6 +376,7 @@ enum tls_result tls_read(struct tls *t, char *out, size_t cap, size_t *n, struct
     }
     if (is_wait(ret))
         return TLS_WANT;
+    /* A result of 0 is the end of the transport, which recv_in() never reports. */
     if (ret != 0 && ret != MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
         return fail(t, ret, err);
     t->state = TLS_ENDED;
@@ -374,7 +391,7 @@ enum tls_result tls_write(struct tls *t, const char *plain, size_t n, struct err
     while (n > 0) {
         int ret = mbedtls_ssl_write(&t->ssl, (const unsigned char *)plain, n);
 
-        /* One that was read before, but not looked at: nothing is written yet. */
+        /* A ticket that was received before is reported only now; nothing is written yet. */
         if (is_ticket(ret)) {
             t->fresh = true;
             continue;
@@ -418,6 +435,8 @@ struct tls_session *tls_take_session(struct tls *t)
 
     s->ctx = tls_ctx_ref(t->ctx);
     s->name = mem_strdup(t->name);
+    /* A resumption saw no certificates: the session keeps the date of the one that it resumed, or
+     * it could be renewed for ever after its chain has expired. */
     s->valid_to = t->verified ? t->valid_to : t->offered_to;
     mbedtls_ssl_session_init(&s->saved);
     if (mbedtls_ssl_get_session(&t->ssl, &s->saved) != 0)

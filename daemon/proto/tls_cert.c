@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 
 enum {
+    /* GeneralName (RFC 5280 4.2.1.6): [2] dNSName, [7] iPAddress. */
     SAN_DNS = MBEDTLS_ASN1_CONTEXT_SPECIFIC | 2,
     SAN_IP = MBEDTLS_ASN1_CONTEXT_SPECIFIC | 7,
     SEQUENCE = MBEDTLS_ASN1_CONSTRUCTED | MBEDTLS_ASN1_SEQUENCE,
@@ -16,14 +17,14 @@ enum {
     NAME_MAX_BYTES = 64,
 };
 
-/* GeneralNames that are still to be read. */
+/* The bytes of a certificate that are still to be read, up to end. */
 struct names {
     unsigned char *p;
     const unsigned char *end;
 };
 
-/* Narrows *n to the content of the next element, which must have this tag; *after (may be NULL) is
- * where the element ends. */
+/* Narrows *n to the content of the next element, which must have this tag. *after (may be NULL) is
+ * set to the end of that element. */
 static bool open_element(struct names *n, int tag, unsigned char **after)
 {
     size_t len = 0;
@@ -36,7 +37,8 @@ static bool open_element(struct names *n, int tag, unsigned char **after)
     return true;
 }
 
-/* The content of subjectAltName, if this one extension is that. */
+/* Narrows *ext, one extension (RFC 5280 4.1: OID, optional critical flag, value), to the names in
+ * its value. False if it is not subjectAltName (2.5.29.17). */
 static bool open_san(struct names *ext)
 {
     static const unsigned char oid_san[] = {0x55, 0x1d, 0x11};
@@ -54,7 +56,8 @@ static bool open_san(struct names *ext)
     return open_element(ext, MBEDTLS_ASN1_OCTET_STRING, NULL) && open_element(ext, SEQUENCE, NULL);
 }
 
-/* False when the certificate has no subjectAltName. */
+/* Finds the names in subjectAltName. False if the certificate has none. v3_ext has the raw
+ * extensions in both generations of mbedTLS. */
 static bool find_names(const mbedtls_x509_crt *crt, struct names *out)
 {
     if (crt->v3_ext.len == 0)
@@ -73,6 +76,7 @@ static bool find_names(const mbedtls_x509_crt *crt, struct names *out)
     return false;
 }
 
+/* Takes the next name with its tag. False at the end, or where the bytes are malformed. */
 static bool next_name(struct names *n, int *tag, struct str *value)
 {
     size_t len = 0;
@@ -114,6 +118,7 @@ void tls_cert_put_clean(struct buf *out, struct str s, size_t max)
         buf_puts(out, "...");
 }
 
+/* Only names that put_alternative_names() has chosen: SAN_DNS or SAN_IP. */
 static void put_name(struct buf *out, int tag, struct str value)
 {
     char text[INET6_ADDRSTRLEN];
@@ -128,7 +133,8 @@ static void put_name(struct buf *out, int tag, struct str value)
         buf_puts(out, "a malformed address");
 }
 
-/* Common names count only where there is no subjectAltName (RFC 6125 6.4.4). */
+/* Appends the common names of the subject (OID 2.5.4.3). They count only if there is no
+ * subjectAltName (RFC 6125 6.4.4). */
 static void put_common_names(struct buf *out, const mbedtls_x509_crt *crt)
 {
     static const unsigned char oid_cn[] = {0x55, 0x04, 0x03};
@@ -174,7 +180,7 @@ static void put_names(struct buf *out, const mbedtls_x509_crt *crt)
     buf_free(&list);
 }
 
-/* A distinguished name in quotes. */
+/* Appends a distinguished name in quotes. */
 static void put_dn(struct buf *out, const mbedtls_x509_name *dn)
 {
     char text[512];
@@ -192,6 +198,7 @@ static void put_time(struct buf *out, const mbedtls_x509_time *t)
                t->sec);
 }
 
+/* For flags without a text here: the library's own words. */
 static void put_other(struct buf *out, const mbedtls_x509_crt *crt, uint32_t flags)
 {
     char text[256] = "";
@@ -206,6 +213,8 @@ static void put_other(struct buf *out, const mbedtls_x509_crt *crt, uint32_t fla
 void tls_cert_explain(struct buf *out, const mbedtls_x509_crt *crt, uint32_t flags,
                       const char *want)
 {
+    /* The order of what a person has to mend first: with an unknown CA the rest of the certificate
+     * says nothing, and an expired one has to be replaced in any case. */
     if ((flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED) != 0) {
         buf_puts(out, "certificate signed by an unknown CA (issuer ");
         put_dn(out, &crt->issuer);

@@ -14,11 +14,12 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-#if MBEDTLS_VERSION_MAJOR >= 3 /* key functions take a generator, to blind what they compute */
+#if MBEDTLS_VERSION_MAJOR >= 3 /* key functions take a random generator, for blinding */
 #define KEY_RANDOM , get_random, NULL
 
-/* The library's own list, but with RSA PKCS#1 before RSA-PSS: a server with an RSA key that speaks
- * no TLS 1.3 takes the first, and 3.6.6 refuses RSA-PSS in TLS 1.2 (Mbed-TLS/mbedtls#10674). */
+/* The library's own list of signature algorithms, but with RSA PKCS#1 before RSA-PSS: a server with
+ * an RSA key that does not speak TLS 1.3 takes the first one, and mbedTLS 3.6.6 refuses RSA-PSS in
+ * TLS 1.2 (Mbed-TLS/mbedtls#10674). */
 static const uint16_t signatures[] = {
     MBEDTLS_TLS1_3_SIG_ECDSA_SECP256R1_SHA256, MBEDTLS_TLS1_3_SIG_ECDSA_SECP384R1_SHA384,
     MBEDTLS_TLS1_3_SIG_ECDSA_SECP521R1_SHA512, MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA512,
@@ -47,7 +48,7 @@ static int get_random(void *arg, unsigned char *out, size_t n)
     return 0;
 }
 
-/* For a library failure in what the user gave us as `what`. */
+/* Sets the error for a certificate or key that the library refuses; `what` names it. */
 static enum err_kind unusable(struct err *err, const char *what, int ret)
 {
     char text[128];
@@ -71,8 +72,8 @@ static enum err_kind parse_certs(mbedtls_x509_crt *out, struct str pem, const ch
     } else {
         int ret = mbedtls_x509_crt_parse(out, (const unsigned char *)text, strlen(text) + 1);
 
-        /* > 0: so many of them are of a kind the library does not know; a CA bundle may hold
-         * such. */
+        /* A result > 0 is the number of certificates that the library could not parse; a CA bundle
+         * may hold some of a kind that it does not know. At least one must have been parsed. */
         if (ret < 0 || out->raw.p == NULL)
             kind = unusable(err, what, ret < 0 ? ret : MBEDTLS_ERR_X509_UNKNOWN_SIG_ALG);
     }
@@ -121,14 +122,17 @@ static void configure(struct tls_ctx *ctx)
                                           MBEDTLS_SSL_PRESET_DEFAULT);
     ensure(ret == 0);
     mbedtls_ssl_conf_rng(conf, get_random, NULL);
+    /* No setting turns the verification off (docs/design.md "Security"). */
     mbedtls_ssl_conf_authmode(conf, MBEDTLS_SSL_VERIFY_REQUIRED);
     mbedtls_ssl_conf_ca_chain(conf, &ctx->ca, NULL);
     mbedtls_ssl_conf_renegotiation(conf, MBEDTLS_SSL_RENEGOTIATION_DISABLED);
 #if MBEDTLS_VERSION_MAJOR >= 3
     mbedtls_ssl_conf_sig_algs(conf, signatures);
-#else /* 2.28 would speak TLS 1.0 */
+#else /* 2.28 would also speak TLS 1.0 */
     mbedtls_ssl_conf_min_version(conf, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
 #endif
+/* From 3.6.1 on tickets of TLS 1.3 are only reported when this is asked for; without tickets no
+ * session of TLS 1.3 can be resumed. */
 #if MBEDTLS_VERSION_NUMBER >= 0x03060100 && defined(MBEDTLS_SSL_PROTO_TLS1_3)
     mbedtls_ssl_conf_tls13_enable_signal_new_session_tickets(
         conf, MBEDTLS_SSL_TLS1_3_SIGNAL_NEW_SESSION_TICKETS_ENABLED);
@@ -145,7 +149,7 @@ static void configure(struct tls_ctx *ctx)
 enum err_kind tls_ctx_create(const struct tls_ctx_params *p, struct tls_ctx **out, struct err *err)
 {
     struct tls_ctx *ctx = MEM_NEW(struct tls_ctx, .refs = 1);
-    psa_status_t status = psa_crypto_init(); /* TLS 1.3 needs it; any number of times */
+    psa_status_t status = psa_crypto_init(); /* TLS 1.3 needs it; repeats are fine */
 
     ensure(status == PSA_SUCCESS);
     mbedtls_ssl_config_init(&ctx->conf);

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
+/* A copy of a name, or NULL if it is empty, of another string type, not UTF-8, or holds a NUL. */
 static char *text_copy(const mbedtls_x509_buf *value)
 {
     bool text = value->tag == MBEDTLS_ASN1_UTF8_STRING ||
@@ -22,7 +23,8 @@ static char *text_copy(const mbedtls_x509_buf *value)
     return text && value->len > 0 && n > 0 ? mem_strndup((const char *)value->p, value->len) : NULL;
 }
 
-/* False: a name that cannot be told. */
+/* Notes a name of the subject if it is a common name or an organization. False: it is one of these,
+ * and cannot be written as text. */
 static bool take_name(struct tls_identity *id, const mbedtls_x509_name *n)
 {
     bool user = MBEDTLS_OID_CMP(MBEDTLS_OID_AT_CN, &n->oid) == 0;
@@ -49,9 +51,11 @@ bool tls_identity_read(struct str pem, struct tls_identity *out)
     mbedtls_x509_crt_init(&crt);
     bool good = mbedtls_x509_crt_parse(&crt, (const unsigned char *)text, pem.n + 1) >= 0;
     for (const mbedtls_x509_name *n = &crt.subject; n != NULL && good; n = n->next)
+        /* The first element of the list has no OID if the subject is empty. */
         good = n->oid.p == NULL || take_name(out, n);
     good = good && out->user != NULL;
     mbedtls_x509_crt_free(&crt);
+    /* The file of a client certificate may hold the key, too. */
     mem_wipe(text, pem.n);
     free(text);
     if (!good)

@@ -8,9 +8,11 @@
 
 #include "base/mem.h"
 
+/* A host name has at most 253 bytes, a label 63 (RFC 1035 2.3.4). An error text shows at most SHOWN
+ * bytes of the address. */
 enum { URL_MAX = 2048, HOST_MAX = 253, LABEL_MAX = 63, SHOWN = 80 };
 
-/* The parts of a text, none of them looked at yet. */
+/* The parts of an address, not checked yet. */
 struct parts {
     bool tls;
     bool bracketed;
@@ -56,12 +58,14 @@ static bool starts_with(struct str s, const char *prefix)
     return s.n >= n && strncasecmp(s.p, prefix, n) == 0;
 }
 
-/* Neither the text nor a part of it that may hold a password is ever shown. */
+/* Sets an error that shows nothing of the address, as a password may be in it. */
 static enum err_kind bad(struct err *err, const char *why)
 {
     return err_set(err, ERR_CONFIG, 0, "address: %s", why);
 }
 
+/* Sets an error that shows a part of the address. check_text() has refused addresses with '@', '?'
+ * or '#', so no part is a user name, a password or a query. */
 static enum err_kind bad_part(struct err *err, struct str part, const char *why)
 {
     if (part.n > SHOWN)
@@ -69,6 +73,7 @@ static enum err_kind bad_part(struct err *err, struct str part, const char *why)
     return err_set(err, ERR_CONFIG, 0, "address: \"%.*s\" %s", STR_ARG(part), why);
 }
 
+/* Runs before all else: the parts are only shown in errors after this. */
 static enum err_kind check_text(struct str text, struct err *err)
 {
     if (text.n == 0)
@@ -86,6 +91,7 @@ static enum err_kind check_text(struct str text, struct err *err)
     return ERR_OK;
 }
 
+/* Takes the scheme off *rest. Without one it is https. */
 static enum err_kind split_scheme(struct str *rest, struct parts *out, struct err *err)
 {
     out->tls = true;
@@ -103,6 +109,7 @@ static enum err_kind split_scheme(struct str *rest, struct parts *out, struct er
     return ERR_OK;
 }
 
+/* Splits HOST[:PORT] or [IPv6][:PORT]. */
 static enum err_kind split_host(struct str authority, struct parts *out, struct err *err)
 {
     struct str rest;
@@ -140,7 +147,8 @@ static bool is_ip(int family, struct str host)
     return inet_pton(family, text, ip) == 1;
 }
 
-/* Letters, digits, hyphens and (as in the field) underscores; labels of 1 to 63. */
+/* Whether the text is a host name: labels of 1 to 63 letters, digits, hyphens and underscores
+ * (which real names have although RFC 952 knows none). A final dot is fine. */
 static bool is_name(struct str host)
 {
     size_t label = 0;
@@ -159,7 +167,8 @@ static bool is_name(struct str host)
     return true;
 }
 
-/* No name ends in a number: that is an address with a slip (RFC 3986 3.2.2, WHATWG URL 3.5). */
+/* Whether the last label is a number. No host name is like that: it is an IPv4 address with a
+ * typing error (RFC 3986 3.2.2, WHATWG URL 3.5). */
 static bool ends_in_number(struct str host)
 {
     size_t n = host.n;
@@ -206,7 +215,8 @@ static enum err_kind read_port(const struct parts *p, uint16_t *port, struct err
     return ERR_OK;
 }
 
-/* What RFC 3986 allows in a path; slashes at its end say nothing. */
+/* Checks that the path has only characters that RFC 3986 allows there, and drops slashes at its
+ * end, which mean nothing. */
 static enum err_kind check_path(struct str *path, struct err *err)
 {
     while (path->n > 0 && path->p[path->n - 1] == '/')

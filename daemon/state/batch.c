@@ -9,22 +9,26 @@
 #include "base/mem.h"
 #include "state/pack.h"
 
-/* Compacting walks everything, so it waits until the batch has doubled, and for this at least. A
- * cleared batch keeps so much memory. */
+/* Compacting walks the whole batch, so it waits until the batch has doubled since the last time,
+ * and has at least COMPACT_MIN bytes. A cleared batch keeps a buffer of at most KEEP_MAX bytes for
+ * the next turn; the buffer of a burst is given back. */
 enum { COMPACT_MIN = 1 << 20, KEEP_MAX = 64 << 10 };
 
-/* Stands before the bytes of an operation: first which row it is about, then what becomes of it. */
+/* Stands before the bytes of each operation. Behind it come row_size bytes that say which row the
+ * operation is about, then the new values of that row. Operations lie in the buffer without
+ * alignment, so a head is always copied in and out (head_at(), set_head()). */
 struct head {
-    size_t size; /* with the head */
+    size_t size; /* of head, row and values together */
     size_t row_size;
     struct str body;
     void *hold;
     enum batch_what what;
-    bool is_void; /* only while compacting */
+    bool is_void; /* only while batch_compact() runs */
 };
 
-/* Operations of one class on the same row make the earlier ones void. What covers several rows has a
- * class of its own: only its like does all that it did. */
+/* An operation makes earlier ones void if they have the same class and the same row. RESET,
+ * DROP_ITEM and CLEAR touch several rows, so each has a class of its own: a later change of one of
+ * these rows does not undo what the operation did to the others. */
 static char class_of(enum batch_what what)
 {
     static const char classes[] = {
@@ -37,7 +41,8 @@ static char class_of(enum batch_what what)
     return classes[what];
 }
 
-/* Returns where the operation begins; its class is the first byte of its row. */
+/* Begins an operation and returns its position. Its class is the first byte of its row, so that
+ * find_void() can compare class and row as one string. */
 static size_t begin(struct batch *b, enum batch_what what)
 {
     size_t at = b->buf.len;
@@ -61,7 +66,7 @@ static void set_head(struct batch *b, size_t at, const struct head *head)
     memcpy(b->buf.data + at, head, sizeof(*head));
 }
 
-/* What says which row it is ends here. */
+/* Ends the bytes that identify the row. The values of the row follow. */
 static void end_row(struct batch *b, size_t at)
 {
     struct head head = head_at(b, at);
@@ -70,6 +75,7 @@ static void end_row(struct batch *b, size_t at)
     set_head(b, at, &head);
 }
 
+/* Ends the operation. body is not copied: only its address goes into the head. */
 static void end(struct batch *b, size_t at, struct str body, void *hold)
 {
     struct head head = head_at(b, at);
@@ -82,6 +88,7 @@ static void end(struct batch *b, size_t at, struct str body, void *hold)
     b->body_bytes += body.n;
 }
 
+/* Ends an operation without a body. */
 static void end_plain(struct batch *b, size_t at)
 {
     end(b, at, str_of(NULL, 0), NULL);
@@ -193,6 +200,7 @@ void batch_delivery(struct batch *b, const struct row_delivery *delivery, void *
     size_t at = begin_delivery(b, BATCH_DELIVERY, delivery);
     bool has_body = delivery->is_ended && delivery->last.whole;
 
+    /* Only a delivery record of an incarnation that has ended has a last state with a body. */
     pack_delivery(&b->buf, delivery);
     end(b, at, has_body ? delivery->last.body : str_of(NULL, 0), hold);
 }
@@ -204,6 +212,8 @@ void batch_drop_delivery(struct batch *b, uint64_t source, struct str key, struc
     end_plain(b, begin_delivery(b, BATCH_DROP_DELIVERY, &delivery));
 }
 
+/* The readers take the fields in the order in which the begin_...() and batch_...() functions above
+ * packed them. */
 static void read_fact(struct pack_reader *r, struct batch_op *op)
 {
     struct row_fact *f = &op->u.fact;
@@ -270,7 +280,7 @@ bool batch_next(const struct batch *b, size_t *at, struct batch_op *op)
         return false;
     struct head head = head_at(b, *at);
     const char *begins = b->buf.data + *at;
-    struct pack_reader r = {begins + sizeof(head) + 1, begins + head.size};
+    struct pack_reader r = {begins + sizeof(head) + 1, begins + head.size}; /* 1: the class */
 
     memset(op, 0, sizeof(*op));
     op->what = head.what;
@@ -289,6 +299,8 @@ size_t batch_bytes(const struct batch *b)
 void batch_join(struct batch *b, struct batch *later)
 {
     buf_append_str(&b->buf, buf_str(&later->buf));
+    /* The driver joins batches in each commit. Without this a buffer that a burst made large would
+     * stay as large for good. */
     if (later->buf.cap > KEEP_MAX)
         buf_free(&later->buf);
     b->count += later->count;
@@ -304,13 +316,14 @@ static void let_go(const struct batch *b, const struct head *head)
         b->release(head->hold);
 }
 
-/* The last operation seen on a row. */
+/* The position of the last operation seen on a row. */
 struct last {
     struct map_node node;
     size_t at;
 };
 
-/* Marks each operation as void that a later one of its row follows. */
+/* Sets is_void in the head of each operation that is followed by a later one of the same class and
+ * row. */
 static void find_void(struct batch *b)
 {
     struct last *all = mem_array(b->count + 1, sizeof(*all));
@@ -334,11 +347,13 @@ static void find_void(struct batch *b)
         }
         map_entry(node, struct last, node)->at = at;
     }
+    /* The map links nodes that lie in `all`, so it must be emptied before `all` is freed. */
     while (map_first(&rows) != NULL)
         map_remove(&rows, map_first(&rows));
     free(all);
 }
 
+/* Bytes that the batch keeps alive, the bodies included. */
 static size_t footprint(const struct batch *b)
 {
     return b->buf.len + b->body_bytes;
@@ -349,6 +364,8 @@ void batch_compact(struct batch *b)
     size_t to = 0;
 
     find_void(b);
+    /* The operations that stay move to the front and keep their order. The size is read before the
+     * move, as memmove() may overwrite the head at `at`. */
     for (size_t at = 0, size; at < b->buf.len; at += size) {
         struct head head = head_at(b, at);
 
@@ -363,6 +380,8 @@ void batch_compact(struct batch *b)
         to += size;
     }
     b->buf.len = to;
+    /* Compacting only after the batch has doubled makes the cost per operation constant on
+     * average. */
     b->compact_from = 2 * footprint(b);
 }
 

@@ -12,15 +12,17 @@
 #include "base/mem.h"
 #include "state/boot_id.h"
 
-/* In the lock file, behind the line with the number of the process. */
+/* PLACE is the offset in the lock file: behind the line with the process number, whose length is
+ * fixed (say_pid() in state/folder.c). The line here has 58 bytes: boot id, blank, 20 digits,
+ * newline. */
 enum { PLACE = 13, LINE_MAX = 64 };
 
 struct commit_counter {
     int dir;
     int lock;
-    int own; /* the lock file once more, for writing; -1 = not open */
+    int own; /* the lock file, opened once more for writing; -1 = not open */
     uint64_t commits;
-    char boot[BOOT_ID_LEN + 1]; /* empty: not known, and nothing is noted */
+    char boot[BOOT_ID_LEN + 1]; /* empty: unknown, and no number is noted */
 };
 
 struct commit_counter *commit_counter_create(int dir, int lock)
@@ -31,6 +33,8 @@ struct commit_counter *commit_counter_create(int dir, int lock)
     boot_id_read(w->boot);
     if (w->boot[0] == '\0' || pread(lock, line, sizeof(line) - 1, PLACE) <= 0)
         return w;
+    /* A number of another boot stays 0 here: a power cut may have taken commits that were
+     * counted. */
     if (memcmp(line, w->boot, BOOT_ID_LEN) == 0)
         w->commits = strtoull(line + BOOT_ID_LEN, NULL, 10);
     return w;
@@ -49,7 +53,8 @@ uint64_t commit_counter_commits(const struct commit_counter *w)
     return w->commits;
 }
 
-/* What was read-only at the start may not be so any more. */
+/* Opens the lock file for writing. The descriptor from the start may be read-only, because the disk
+ * was mounted read-only then. */
 static void reopen(struct commit_counter *w)
 {
     if (w->own >= 0)
@@ -62,7 +67,7 @@ static bool put(int fd, const char *line, int n)
     return fd >= 0 && pwrite(fd, line, (size_t)n, PLACE) == n;
 }
 
-/* Always of the same length, so that nothing is left of what was there. */
+/* The line always has the same length, so nothing of an older line is left behind it. */
 void commit_counter_set(struct commit_counter *w, uint64_t commits)
 {
     char line[LINE_MAX];
@@ -70,6 +75,8 @@ void commit_counter_set(struct commit_counter *w, uint64_t commits)
 
     bool is_new = w->boot[0] != '\0' && w->commits != commits;
     w->commits = commits;
+    /* The descriptor from the start usually works. Only if neither descriptor takes the line, the
+     * lock file is opened anew: it may have become writable, or have been made anew. */
     if (!is_new || put(w->own, line, n) || put(w->lock, line, n))
         return;
     reopen(w);

@@ -14,10 +14,11 @@
 #include "base/mem.h"
 #include "base/panic.h"
 
-/* For the other connection of ours, and for a person who looks at the file with sqlite3. */
+/* How long SQLite waits for a lock that our other connection has, or a person who looks at the file
+ * with sqlite3. */
 enum { BUSY_MS = 5000 };
 
-/* The text of the system's error if there is one, else SQLite's. */
+/* The system's text for the error if there is one, as it says more, else SQLite's. */
 static const char *reason(struct sqlite3 *db, int rc, int system)
 {
     if ((rc & 0xff) == SQLITE_FULL)
@@ -30,10 +31,11 @@ enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err)
     int last = errno;
     int system = db != NULL ? sqlite3_system_errno(db) : 0;
 
-    /* SQLite does not note it when COMMIT fails. */
+    /* When COMMIT fails, SQLite does not keep the system's error, but errno still has it. */
     if (system == 0 && (rc & 0xff) == SQLITE_IOERR)
         system = last;
-    /* Of a file that can be written (check_writable()): its head forbids it. */
+    /* check_writable() has found the file writable, so it is the header of the database that
+     * forbids writing: a format version that this SQLite does not write. */
     if (rc == SQLITE_READONLY)
         return err_set(err, ERR_PROTOCOL, rc, "it is damaged: it is marked as not to be written");
     switch (rc & 0xff) {
@@ -42,7 +44,7 @@ enum err_kind db_fail(struct sqlite3 *db, int rc, struct err *err)
     case SQLITE_CORRUPT:
     case SQLITE_FORMAT:
     case SQLITE_ERROR:    /* a table or column is missing */
-    case SQLITE_MISMATCH: /* or of another kind */
+    case SQLITE_MISMATCH: /* a value has another type */
     case SQLITE_CONSTRAINT:
         return err_set(err, ERR_PROTOCOL, rc, "it is damaged: %s", sqlite3_errmsg(db));
     case SQLITE_BUSY:
@@ -102,7 +104,8 @@ static enum err_kind system_error(struct err *err, const char *what)
                    folder_advice(errno));
 }
 
-/* SQLite would make it readable for all; the files beside it get the same mode. */
+/* Makes an empty state.db with mode 0600, as SQLite would make it readable for everybody. SQLite
+ * gives state.db-wal and state.db-shm the same mode. */
 static enum err_kind make_file(const struct folder *f, struct err *err)
 {
     int fd = open(f->db, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -114,6 +117,8 @@ static enum err_kind make_file(const struct folder *f, struct err *err)
     return ERR_OK;
 }
 
+/* A link or a file of another user would have SQLite read or write bytes that somebody else chose.
+ * st is of lstat(), so a link is not followed. */
 static enum err_kind check_ours(const char *name, const struct stat *st, struct err *err)
 {
     if (!S_ISREG(st->st_mode))
@@ -124,6 +129,7 @@ static enum err_kind check_ours(const char *name, const struct stat *st, struct 
     return ERR_OK;
 }
 
+/* A file beside state.db may be missing; if it is there, it must be informerd's. */
 static enum err_kind look_beside(const char *path, const char *name, struct err *err)
 {
     struct stat st;
@@ -131,7 +137,7 @@ static enum err_kind look_beside(const char *path, const char *name, struct err 
     return lstat(path, &st) != 0 ? ERR_OK : check_ours(name, &st, err);
 }
 
-/* Nothing but files of ours is given to SQLite. */
+/* Checks state.db and the two files that SQLite keeps beside it before SQLite opens any of them. */
 static enum err_kind look_at_file(const struct folder *f, struct err *err)
 {
     struct stat st;
@@ -148,22 +154,30 @@ static enum err_kind look_at_file(const struct folder *f, struct err *err)
     return ERR_OK;
 }
 
-/* Of all modes: nothing in the file is trusted to run, no page is mapped (an I/O error would be a
- * SIGBUS), no other files are made. */
+/* For all modes. The file may be damaged or made by somebody else, so nothing in its schema is
+ * trusted to run, and the cells of its pages are checked. No page is mapped into memory, where an
+ * I/O error would be a SIGBUS. Temporary tables stay in memory, so SQLite makes no other files. */
 static const char common[] =
     "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;"
     "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF;";
 
+/* DB_LOAD: the exclusive mode keeps the index of the log on the heap, so that no -shm file is made.
+ * DB_WRITE: pages of 16 KiB make loads faster (docs/decisions.md "Pages have 16 KiB and SQLite's
+ * caches are small"); NORMAL does not sync at commits and no checkpoint runs by itself, as the
+ * syncer does both; the log is cut to 16 MiB when it has grown beyond that; deleted content, such
+ * as a Secret that is not to be kept any more, does not stay in free pages. */
 static const char *const set_up[] = {
-    [DB_LOAD] = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=16;", /* each page is read once */
+    [DB_LOAD] = "PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=16;", /* pages are read once */
     [DB_WRITE] = "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
                  "PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=16777216;"
-                 "PRAGMA secure_delete=ON;", /* what is not to be kept any more is gone */
+                 "PRAGMA secure_delete=ON;", /* zeroes what is deleted */
     [DB_SYNC] = "PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=0;",
 };
 
 static enum err_kind configure(struct sqlite3 *db, enum db_mode mode, struct err *err)
 {
+    /* DEFENSIVE forbids statements that could damage the file. A DB_LOAD connection must not make a
+     * checkpoint when it closes: it writes nothing. */
     sqlite3_extended_result_codes(db, 1);
     sqlite3_busy_timeout(db, BUSY_MS);
     sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -173,7 +187,8 @@ static enum err_kind configure(struct sqlite3 *db, enum db_mode mode, struct err
     return db_exec(db, set_up[mode], err);
 }
 
-/* SQLite opens for reading what it may not write, and does not say why. */
+/* SQLite opens a file that it may not write for reading, and does not say why. The errno of
+ * access() gives the reason; if access() finds nothing wrong, the file system is read-only. */
 static enum err_kind check_writable(const struct folder *f, struct sqlite3 *db, struct err *err)
 {
     if (sqlite3_db_readonly(db, "main") == 0)
@@ -188,7 +203,8 @@ enum {
     LOAD_FLAGS = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX,
 };
 
-/* A file of that name as it is, whatever may lie beside it. */
+/* Appends the URI that opens the file at path as immutable: SQLite then reads no log and takes no
+ * locks. '%', '?' and '#' have a meaning in a URI and are escaped. */
 static void put_immutable(struct buf *uri, const char *path)
 {
     buf_puts(uri, "file:");
@@ -200,7 +216,9 @@ static void put_immutable(struct buf *uri, const char *path)
     buf_puts(uri, "?immutable=1");
 }
 
-/* Without a log SQLite would make an empty one first, which a read-only disk does not take. */
+/* The VFS unix-none takes no locks. If there is no log, SQLite would make an empty one first, which
+ * a read-only disk refuses, so the file is opened as immutable (docs/decisions.md "The loader opens
+ * the file read-only and without locks"). */
 static int open_to_load(const struct folder *f, struct sqlite3 **out)
 {
     struct buf uri = {0};
@@ -217,6 +235,9 @@ enum err_kind db_open(const struct folder *f, enum db_mode mode, struct sqlite3 
                       struct err *err)
 {
     *out = NULL;
+    /* The order matters: the file must be there before it is checked, and be checked before SQLite
+     * opens it. A connection that could be opened but not configured is closed without a
+     * checkpoint. */
     if (mode == DB_WRITE && make_file(f, err) != ERR_OK)
         return err->kind;
     if (look_at_file(f, err) != ERR_OK)
@@ -241,6 +262,8 @@ bool db_is_in_place(struct sqlite3 *db)
     return has_moved == 0;
 }
 
+/* keep: SQLite moves the log into the file if this is the last connection. Statements that are left
+ * would keep the connection from closing, so they are released first. */
 static void close_as(struct sqlite3 **dbp, bool keep)
 {
     struct sqlite3 *db = *dbp;

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 
+/* SET_ASIDE_MAX: the last number that rename_away() puts behind a name. */
 enum { FOLDER_MODE = 0700, FILE_MODE = 0600, SET_ASIDE_MAX = 9 };
 
 const char *folder_advice(int error)
@@ -40,15 +41,16 @@ static enum err_kind fail(struct err *err, const char *path, const char *what)
                    folder_advice(errno));
 }
 
+/* A folder around state_dir that is missing or is a file is a mistake in the configuration (exit
+ * status 78); any other error may pass. */
 static enum err_kind not_made(const char *path, struct err *err)
 {
     if (errno == ENOENT)
         return err_set(err, ERR_CONFIG, errno,
-                       "state_dir %s: the folder around it does not exist: make that one first",
-                       path);
+                       "state_dir %s: its parent folder does not exist: make that one first", path);
     if (errno == ENOTDIR)
         return err_set(err, ERR_CONFIG, errno,
-                       "state_dir %s: what it lies in is not a folder: name another place", path);
+                       "state_dir %s: its parent is not a folder: name another place", path);
     return fail(err, path, "cannot be made");
 }
 
@@ -61,7 +63,7 @@ static enum err_kind not_opened(const char *path, struct err *err)
 {
     if (errno == ENOTDIR)
         return err_set(err, ERR_CONFIG, errno, "state_dir %s is not a folder: name one", path);
-    if (errno == ENOENT) /* as there is something of that name */
+    if (errno == ENOENT) /* mkdir() found something of that name */
         return err_set(err, ERR_CONFIG, errno, "state_dir %s is a link to nothing", path);
     return fail(err, path, "cannot be opened");
 }
@@ -85,11 +87,13 @@ static bool is_one_of(const char *name, const char *const *all)
     return *all != NULL;
 }
 
-/* Nothing, or a file of ours, or what a file system of its own begins with. */
+/* Whether the folder is empty or holds a file of informerd's. The folder lost+found does not count:
+ * a file system of its own begins with it. */
 static bool could_be_ours(int fd)
 {
     static const char *const nothing[] = {".", "..", "lost+found", NULL};
     static const char *const ours[] = {"lock", "state.db", "state.db.aside", NULL};
+    /* closedir() closes its descriptor, so readdir() gets a copy of the caller's. */
     int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     bool is_empty = true;
@@ -105,7 +109,8 @@ static bool could_be_ours(int fd)
     return is_empty || is_ours;
 }
 
-/* state_dir = "/var/lib" by mistake must not take that from everybody else. */
+/* Guards against state_dir = "/var/lib" by mistake: informerd must not close that folder to
+ * everybody else (docs/decisions.md "Only a folder of informerd's own is closed to others"). */
 static enum err_kind check_content(const char *path, int fd, struct err *err)
 {
     if (could_be_ours(fd))
@@ -115,8 +120,9 @@ static enum err_kind check_content(const char *path, int fd, struct err *err)
                    path);
 }
 
-/* What an earlier start has left for another user. Only names that nobody else could have put there:
- * the folder has been the caller's alone. */
+/* Gives the files of an earlier start, which ran as another user, to uid. The caller may be root,
+ * so only files that nobody else could have put there are given away: regular files with one link,
+ * of the folder's owner, in a folder that nobody else could write. */
 static void give_files(int dir, const struct stat *st, uid_t uid, gid_t gid)
 {
     static const char *const names[] = {"lock",         "state.db",       "state.db-wal",
@@ -127,9 +133,10 @@ static void give_files(int dir, const struct stat *st, uid_t uid, gid_t gid)
         if (fstatat(dir, names[i], &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
             file.st_nlink == 1 && file.st_uid == st->st_uid &&
             fchownat(dir, names[i], uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
-            return; /* whoever opens them will say what is wrong */
+            return; /* the process that opens the file reports the error */
 }
 
+/* The files go first: once the folder belongs to uid, that user could swap them. */
 static enum err_kind give(const char *path, int fd, const struct stat *st, uid_t uid, gid_t gid,
                           struct err *err)
 {
@@ -149,6 +156,7 @@ enum err_kind folder_prepare(const char *path, uid_t uid, gid_t gid, struct err 
 
     if (make(path, err) != ERR_OK || open_dir(path, &fd, &st, err) != ERR_OK)
         return err->kind;
+    /* A folder of a third user is left alone here: folder_open() refuses it. */
     if (st.st_uid == geteuid() && st.st_uid != uid)
         kind = give(path, fd, &st, uid, gid, err);
     close(fd);
@@ -160,7 +168,8 @@ static bool is_closed(const struct stat *st)
     return (st->st_mode & 077) == 0;
 }
 
-/* What others can read or write would be neither secret nor to be trusted. */
+/* A folder that others can read or write keeps no secrets and cannot be trusted. If uid owns it,
+ * and it is empty or holds informerd's files, it is accepted here and make_ours() closes it. */
 static enum err_kind check_owner(const char *path, int fd, const struct stat *st, uid_t uid,
                                  struct err *err)
 {
@@ -176,6 +185,8 @@ static enum err_kind check_owner(const char *path, int fd, const struct stat *st
     return ERR_OK;
 }
 
+/* Closes the folder to other users. On a read-only file system the mode cannot be changed, and the
+ * state is still worth reading. */
 static enum err_kind make_ours(const char *path, int fd, const struct stat *st, struct err *err)
 {
     if (check_owner(path, fd, st, geteuid(), err) != ERR_OK)
@@ -187,7 +198,8 @@ static enum err_kind make_ours(const char *path, int fd, const struct stat *st, 
     return ERR_OK;
 }
 
-/* It is missing: would it be made? */
+/* The folder is missing: whether it could be made. EACCES decides nothing: the caller may not look
+ * there, but the process that will run as uid may. */
 static enum err_kind check_around(const char *path, struct err *err)
 {
     char *copy = mem_strdup(path);
@@ -210,14 +222,15 @@ enum err_kind folder_check(const char *path, uid_t uid, struct err *err)
     enum err_kind kind = ERR_OK;
     if (fstat(fd, &st) == 0)
         kind = st.st_uid == geteuid() && st.st_uid != uid
-                   ? check_content(path, fd, err) /* it would be given away */
+                   ? check_content(path, fd, err) /* folder_prepare() would give it away */
                    : check_owner(path, fd, &st, uid, err);
     close(fd);
     return kind;
 }
 
-/* For people only: that a full disk does not take it is no reason not to start. Always of the same
- * length, so that nothing is left of the number before. */
+/* Writes the process number into the lock file, for people and for say_in_use(). A full disk is no
+ * reason not to start, so an error is ignored. The line always has 13 bytes, so nothing of the
+ * number before is left, and the commit counter's line behind it keeps its place. */
 static void say_pid(int fd)
 {
     char text[16];
@@ -227,6 +240,8 @@ static void say_pid(int fd)
     (void)written;
 }
 
+/* The other process wrote its number at its start; on a full or read-only disk there may be
+ * none. */
 static enum err_kind say_in_use(int fd, const char *path, struct err *err)
 {
     char text[16] = "";
@@ -244,7 +259,9 @@ static enum err_kind say_in_use(int fd, const char *path, struct err *err)
                    path);
 }
 
-/* A folder that cannot be written is locked by what is there, in the end by itself. */
+/* Opens the lock file. If the folder cannot be written, a lock file that is there is opened for
+ * reading, and without one the folder itself is used, so that a read-only state can be locked,
+ * too. */
 static int open_lock(int dir)
 {
     enum { FLAGS = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
@@ -255,8 +272,8 @@ static int open_lock(int dir)
     return fd >= 0 ? fd : fcntl(dir, F_DUPFD_CLOEXEC, 0);
 }
 
-/* The file is what works everywhere; somebody may delete it, so the folder is locked as well where
- * that can be done (not over NFS). */
+/* Locks the folder and the lock file. The lock on the file works everywhere, but somebody may
+ * delete the file; so the folder is locked as well where that can be done (not over NFS). */
 static bool lock_both(int dir, int fd)
 {
     if (flock(dir, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
@@ -298,6 +315,8 @@ enum err_kind folder_open(const char *path, struct folder **out, struct err *err
         close(dir);
         return kind;
     }
+    /* Only now does this process own the lock file, and may read the number of commits and write
+     * its own process number. */
     struct commit_counter *commit_counter = commit_counter_create(dir, fd);
     say_pid(fd);
     *out = MEM_NEW(struct folder, .path = mem_strdup(path), .db = mem_printf("%s/state.db", path),
@@ -328,7 +347,8 @@ void folder_close(struct folder **fp)
     free(f);
 }
 
-/* A folder in the place of a file cannot take the place of a file: it gets a name with a number. */
+/* Renames path to aside. rename() replaces a file, but a folder that somebody put in the place of a
+ * file cannot replace one: it gets the name with a number behind it. */
 static int rename_away(const char *path, const char *aside)
 {
     if (rename(path, aside) == 0)
@@ -350,12 +370,17 @@ enum err_kind folder_set_aside(const struct folder *f, struct err *err)
 {
     if (rename_away(f->db, f->aside) != 0 && errno != ENOENT)
         return fail(err, f->path, "state.db cannot be renamed");
-    /* Beside another file their bytes would be taken for its own. */
+    /* A log beside another database file would be read as that file's, so the log is renamed
+     * together with its file, and the log of the file that was set aside before is deleted
+     * first. */
     unlink(f->aside_wal);
     if (rename_away(f->wal, f->aside_wal) != 0 && errno != ENOENT)
         return fail(err, f->path, "state.db-wal cannot be renamed");
+    /* The -shm file is only an index that SQLite makes anew. It is renamed only if it cannot be
+     * deleted: then it is a folder. */
     if (unlink(f->shm) != 0 && errno != ENOENT && rename_away(f->shm, f->aside_wal) != 0)
         return fail(err, f->path, "state.db-shm cannot be deleted");
+    /* The next file begins with its first commit. */
     commit_counter_set(f->commit_counter, 0);
     return ERR_OK;
 }

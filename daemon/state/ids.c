@@ -10,17 +10,18 @@
 #include "base/mem.h"
 #include "state/pack.h"
 
+/* One item and the path by which the map finds it. */
 struct entry {
     struct map_node node;
-    struct row_item item; /* its name lies in path */
-    bool is_used;         /* by the configuration that is being read */
+    struct row_item item; /* its name points into path */
+    bool is_used;         /* ids_use() was called since the last sweep */
     size_t path_size;
-    char path[]; /* kind, parent, name: what it is found by */
+    char path[]; /* the key in the map: kind, parent, name */
 };
 
 struct ids {
     struct map entries;
-    uint64_t last_id;
+    uint64_t last_id; /* the largest id in use; the next item gets the one behind it */
 };
 
 struct ids *ids_create(void)
@@ -47,6 +48,8 @@ void ids_destroy(struct ids **rp)
     free(r);
 }
 
+/* Kind and parent have a fixed size, so the path is unique although the name has no length in
+ * it. */
 static void put_path(struct buf *out, enum row_kind kind, uint64_t parent, struct str name)
 {
     pack_u64(out, kind);
@@ -73,6 +76,8 @@ static struct entry *add(struct ids *r, const struct row_item *item)
     memcpy(e->path, path.data, path.len);
     e->path_size = path.len;
     e->item = *item;
+    /* The caller's name is borrowed, so the item's name points to the copy at the end of the
+     * path. */
     e->item.name = str_of(e->path + path.len - item->name.n, item->name.n);
     buf_free(&path);
     map_put(&r->entries, &e->node, str_of(e->path, e->path_size));
@@ -110,6 +115,8 @@ uint64_t ids_find(const struct ids *r, enum row_kind kind, uint64_t parent, stru
     return e != NULL ? e->item.id : 0;
 }
 
+/* The batch drops the children's rows as well. Their entries here stay until the caller's loop
+ * reaches them: a child of an unused item has been unused for at least as long. */
 static void drop(struct ids *r, struct entry *e, struct batch *b)
 {
     batch_drop_item(b, e->item.id);
@@ -117,7 +124,8 @@ static void drop(struct ids *r, struct entry *e, struct batch *b)
     free(e);
 }
 
-/* With no time, or one of the future: the time begins now. True: it is to be forgotten. */
+/* Whether an unused item is to be dropped. If no time is noted yet, or one in the future because
+ * the clock went back, the time begins now. */
 static bool is_overdue(struct entry *e, struct batch *b, uint64_t now_s, uint64_t grace_s)
 {
     uint64_t since = e->item.unused_since_s;
@@ -161,6 +169,7 @@ void ids_drop_unused(struct ids *r, struct batch *b)
         struct entry *e = entry_of(node);
 
         next = map_next(node);
+        /* A cluster has no facts but its identity, which stays true. */
         if (e->item.unused_since_s != 0 && e->item.kind != ROW_KIND_CLUSTER)
             drop(r, e, b);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ids - the items of the state by name: gives them their ids, and finds out which ones no
+ * ids - the items of the state by name: gives each item its id, and finds the items that no
  * configuration has any more; pure.
  */
 #ifndef STATE_IDS_H
@@ -14,35 +14,39 @@
 
 struct ids;
 
-/* An empty one. Never NULL. */
+/* A set without items. Never NULL. */
 struct ids *ids_create(void);
 
-/* Frees it and sets *r to NULL. NULL is fine. */
+/* Frees the set and sets *r to NULL. NULL is fine. */
 void ids_destroy(struct ids **r);
 
-/* An item that was read from disk. */
+/* Adds an item that was read from disk. If there is one of the same kind, parent and name, nothing
+ * happens. */
 void ids_add(struct ids *r, const struct row_item *item);
 
-/* The id of an item that the configuration has; a new one, or one that was not in use, is put into
- * the batch as well. */
+/* Returns the id of an item that the configuration has, and marks the item as used. An item that is
+ * new, or was not in use before, is put into the batch as well. */
 uint64_t ids_use(struct ids *r, struct batch *b, enum row_kind kind, uint64_t parent,
                  struct str name);
 
-/* The id of an item, 0 = there is none. */
+/* The id of an item, 0 if there is none of that kind, parent and name. */
 uint64_t ids_find(const struct ids *r, enum row_kind kind, uint64_t parent, struct str name);
 
-/* The name of an item, borrowed; empty: there is none of that id. */
+/* The name of the item with this id, borrowed; empty if there is none. */
 struct str ids_name(const struct ids *r, uint64_t id);
 
-/* After ids_use() of everything that the configuration has: what was not used is noted as unused
- * since now, and forgotten after grace_s of that. now_s: wall clock; a clock that went back begins
- * the time anew. Then nothing counts as used, for the next configuration. */
+/* Call after ids_use() of everything that the configuration has. Items that were not used are noted
+ * as unused since now_s, and dropped once they have been unused for more than grace_s seconds
+ * (docs/design.md "Missed deletes"). now_s is the wall clock in seconds; if it is before the noted
+ * time, the clock went back and the time begins anew. Afterwards no item counts as used, for the
+ * next configuration. */
 void ids_sweep(struct ids *r, struct batch *b, uint64_t now_s, uint64_t grace_s);
 
-/* Behind that: what was not used then is forgotten now, but for clusters. */
+/* Call after ids_sweep(): drops the unused items now, without waiting for grace_s, except
+ * clusters. */
 void ids_drop_unused(struct ids *r, struct batch *b);
 
-/* Puts all items into the batch, for a file that begins anew. */
+/* Puts all items into the batch, for a new file. */
 void ids_put_all(const struct ids *r, struct batch *b);
 
 #endif

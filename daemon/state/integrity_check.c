@@ -12,6 +12,8 @@ static enum err_kind check_pages(struct sqlite3 *db, struct err *err)
 {
     struct sqlite3_stmt *stmt;
 
+    /* quick_check(1) stops at the first error, which is enough to give the file up. It returns one
+     * row: "ok", or the error. */
     if (db_prepare(db, "PRAGMA quick_check(1)", &stmt, err) != ERR_OK)
         return err->kind;
     int rc = sqlite3_step(stmt);
@@ -32,6 +34,7 @@ static void check(struct integrity_check *c)
     if (kind == ERR_OK)
         kind = check_pages(db, &c->err);
     db_drop(&db);
+    /* c->err is written before: integrity_check_end() reads it only after the thread has ended. */
     atomic_store(&c->has_failed, kind != ERR_OK);
 }
 
@@ -48,7 +51,7 @@ void integrity_check_start(struct integrity_check *c, const struct folder *f)
 
     *c = (struct integrity_check){.folder = f};
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the thread that reads */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread gets no signals */
     c->is_beside = pthread_create(&c->thread, NULL, run, c) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!c->is_beside)

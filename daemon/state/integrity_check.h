@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * integrity_check - looks at all pages of the file, whether they are sound, in a thread of its own beside
- * the one that reads the rows; driver of SQLite.
+ * integrity_check - checks all pages of the database file, in a thread and on a connection of its
+ * own, while the loader reads the rows; driver of SQLite (docs/decisions.md "Pages are checked
+ * while rows are read").
  */
 #ifndef STATE_INTEGRITY_CHECK_H
 #define STATE_INTEGRITY_CHECK_H
@@ -16,19 +17,21 @@
 struct integrity_check {
     const struct folder *folder;
     pthread_t thread;
-    bool is_beside; /* false: no thread could be had */
+    bool is_beside; /* the check runs in `thread`; false: it ran in the call */
     atomic_bool has_failed;
-    struct err err; /* the thread's until it has ended */
+    struct err err; /* belongs to the thread until it has ended */
 };
 
-/* Begins. f is borrowed until the end, and nobody writes to it until then. */
+/* Starts the check. f is borrowed until integrity_check_end(), and nobody may write to the file
+ * until then. If no thread can be started, the whole check runs inside this call. */
 void integrity_check_start(struct integrity_check *c, const struct folder *f);
 
-/* Is it known by now that what is read is void? */
+/* Whether the check has already failed, so that the loader can stop reading. Any thread may ask. */
 bool integrity_check_has_failed(const struct integrity_check *c);
 
-/* Waits for the result: ERR_PROTOCOL when they are damaged, ERR_IO when they cannot be read. What
- * was read of the file before is only sound if this is ERR_OK. */
+/* Waits for the result: ERR_PROTOCOL when the pages are damaged, ERR_IO when they cannot be read.
+ * Rows that were read from the file before are sound only if this is ERR_OK. Call it once for each
+ * start. */
 enum err_kind integrity_check_end(struct integrity_check *c, struct err *err) MUST_CHECK;
 
 #endif

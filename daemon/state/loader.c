@@ -20,10 +20,11 @@ struct pass {
     void *arg;
     struct buf scratch;
     struct integrity_check integrity_check;
-    uint64_t sum; /* of what was read so far, as struct table_sum has it */
+    uint64_t sum; /* of the rows read so far, as in struct table_sum */
 };
 
-/* Reads the row the statement stands on; false: it is damaged. */
+/* Reads the row that the statement stands on and gives it to the sink. False: the row is
+ * damaged. */
 typedef bool row_reader(struct pass *p, struct sqlite3_stmt *stmt);
 
 static bool read_item(struct pass *p, struct sqlite3_stmt *stmt)
@@ -42,6 +43,8 @@ static bool read_fact(struct pass *p, struct sqlite3_stmt *stmt)
 
     if (!loader_row_fact(stmt, &p->scratch, &fact))
         return false;
+    /* A later release may have written facts that this one does not know. They are sound, and left
+     * where they are. */
     if (fact.what != ROW_WHATS)
         p->sink->on_fact(p->arg, &fact);
     return true;
@@ -68,6 +71,8 @@ static bool read_delivery(struct pass *p, struct sqlite3_stmt *stmt)
     return true;
 }
 
+/* Reads all rows of a table. The first column is the row's checksum, which counts in the sum over
+ * all rows. Reading stops as soon as the check of the pages has failed: the rows are void then. */
 static enum err_kind read_table(struct pass *p, const char *sql, row_reader *read, struct err *err)
 {
     struct sqlite3_stmt *stmt;
@@ -99,7 +104,10 @@ static enum err_kind read_tables(struct pass *p, struct err *err)
     return read_table(p, LOADER_ROW_DELIVERIES, read_delivery, err);
 }
 
-/* Each row may be sound, and yet not all be there; or all, as they were some time ago. */
+/* Each row may be sound, and yet some may be missing, or the whole file may be an older copy
+ * (docs/decisions.md "Each commit writes a checksum over all rows"). commit_counter_set() then
+ * takes over the number of the file, which may be higher than the noted one: the lock file is
+ * written after the commit. */
 static enum err_kind check_total(struct pass *p, const struct folder *f, struct err *err)
 {
     struct table_sum table_sum;
@@ -107,17 +115,16 @@ static enum err_kind check_total(struct pass *p, const struct folder *f, struct 
     if (table_sum_read(p->db, &table_sum, err) != ERR_OK)
         return err->kind;
     if (table_sum.sum != p->sum)
-        return err_set(err, ERR_PROTOCOL, 0, "it is damaged: there are not all rows in it");
+        return err_set(err, ERR_PROTOCOL, 0, "it is damaged: rows are missing");
     if (table_sum.commits < commit_counter_commits(f->commit_counter))
         return err_set(err, ERR_PROTOCOL, 0,
-                       "it is older than what was written last: its end is lost, or it is a copy "
-                       "from before");
+                       "it is older than the last write: its end is lost, or it is an older copy");
     commit_counter_set(f->commit_counter, table_sum.commits);
     return ERR_OK;
 }
 
-/* Rows are read while the pages are being checked: one who waits for the other would take half as
- * long again. What the check says goes first. */
+/* Reads the rows while a thread checks the pages; one after the other would take half as long
+ * again. An error of the check counts before an error of a row: the damaged page is the cause. */
 static enum err_kind read_checked(struct pass *p, const struct folder *f, struct err *err)
 {
     struct err of_pages;
@@ -133,7 +140,7 @@ static enum err_kind read_checked(struct pass *p, const struct folder *f, struct
     return kind;
 }
 
-/* An older file is brought up to date first, by a connection that may write. */
+/* Brings the tables of an older release up to date, on a connection that may write. */
 static enum err_kind upgrade(const struct folder *f, struct err *err)
 {
     struct sqlite3 *db;
@@ -145,6 +152,8 @@ static enum err_kind upgrade(const struct folder *f, struct err *err)
     return kind;
 }
 
+/* Opens the file for reading. If its tables are older, it is closed, upgraded and opened again: no
+ * connection of another mode may be open beside one for loading. */
 static enum err_kind open_usable(const struct folder *f, struct sqlite3 **db,
                                  enum schema_found *found, struct err *err)
 {
@@ -171,6 +180,7 @@ static enum err_kind read_file(const struct folder *f, const struct loader_sink 
     return kind;
 }
 
+/* The file will never be usable: renames it, and adds both names to the text of the error. */
 static enum loader_found set_aside(const struct folder *f, struct err *err)
 {
     struct err why = *err;
@@ -182,7 +192,8 @@ static enum loader_found set_aside(const struct folder *f, struct err *err)
     return LOADER_ASIDE;
 }
 
-/* What is left beside a file that is gone belongs to none. */
+/* There is no state.db. If commits of this boot are noted, somebody deleted it, and what is left of
+ * it (its log) is set aside. Else there has been no state yet, as far as anybody knows. */
 static enum loader_found nothing(const struct folder *f, struct err *err)
 {
     if (commit_counter_commits(f->commit_counter) == 0)
@@ -204,6 +215,8 @@ enum loader_found loader_read(const struct folder *f, const struct loader_sink *
     enum err_kind kind = read_file(f, sink, arg, &found, err);
     if (kind == ERR_OK && found == SCHEMA_USABLE)
         return LOADER_STATE;
+    /* No commits are noted, so a file without tables is one whose process ended before its first
+     * commit. */
     if (kind == ERR_OK && commit_counter_commits(f->commit_counter) == 0)
         return LOADER_NOTHING;
     if (kind == ERR_OK)

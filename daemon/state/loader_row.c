@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-/* The columns of a row, one after the other. */
+/* The columns of a row, read one after the other; n is the next one. */
 struct columns {
     struct sqlite3_stmt *stmt;
     int n;
@@ -16,7 +16,8 @@ static uint64_t take_u64(struct columns *c)
     return (uint64_t)sqlite3_column_int64(c->stmt, c->n++);
 }
 
-/* Of a text as well: its bytes as they are. */
+/* The bytes of a blob or a text, as they are. SQLite wants the pointer to be asked for first, then
+ * the length. */
 static struct str take_bytes(struct columns *c)
 {
     const char *p = sqlite3_column_blob(c->stmt, c->n);
@@ -24,7 +25,8 @@ static struct str take_bytes(struct columns *c)
     return str_of(p, (size_t)sqlite3_column_bytes(c->stmt, c->n++));
 }
 
-/* False: NULL, or of a wrong length (the sum tells). */
+/* False if the column is NULL. A digest of a wrong length is damage; it counts as absent here, and
+ * then the row's checksum is wrong. */
 static bool take_digest(struct columns *c, struct digest *d)
 {
     struct str s = take_bytes(c);
@@ -34,6 +36,7 @@ static bool take_digest(struct columns *c, struct digest *d)
     return s.n == sizeof(*d);
 }
 
+/* A position in the body; NULL on disk is ROW_NOWHERE. */
 static uint32_t take_place(struct columns *c)
 {
     bool is_null = sqlite3_column_type(c->stmt, c->n) == SQLITE_NULL;
@@ -42,7 +45,8 @@ static uint32_t take_place(struct columns *c)
     return is_null ? ROW_NOWHERE : (uint32_t)at;
 }
 
-/* Do the places lie in the body, and is the body that of the digest? */
+/* Whether the positions lie in the body, and the body has the digest of the row. The row's checksum
+ * covers the digest, but not the body itself. */
 static bool body_is_sound(const struct row_object *o)
 {
     if (!o->whole)
@@ -62,6 +66,7 @@ static bool take_object(struct columns *c, struct row_object *o)
     o->rv_at = take_place(c);
     o->generation_at = take_place(c);
     bool sound = take_digest(c, &o->digest);
+    /* A body that is NULL was not kept (persist); an empty one was. */
     o->whole = sqlite3_column_type(c->stmt, c->n) != SQLITE_NULL;
     o->body = take_bytes(c);
     return sound && body_is_sound(o);
@@ -86,6 +91,8 @@ bool loader_row_fact(struct sqlite3_stmt *stmt, struct buf *scratch, struct row_
     uint64_t sum = take_u64(&c);
 
     fact->item = take_u64(&c);
+    /* The checksum is over the word itself, so that the row of a word that this release does not
+     * know can be checked. */
     struct str word = take_bytes(&c);
     fact->what = row_what_find(word);
     fact->key = take_bytes(&c);
@@ -114,10 +121,11 @@ bool loader_row_delivery(struct sqlite3_stmt *stmt, struct buf *scratch, struct 
     m->key = take_bytes(&c);
     m->uid = take_bytes(&c);
     m->is_handled = take_digest(&c, &m->handled);
-    m->is_told = take_digest(&c, &m->told);
-    m->open = take_u64(&c) != 0;
+    m->is_delivered = take_digest(&c, &m->delivered);
+    m->attempted = take_u64(&c) != 0;
     m->is_ended = take_u64(&c) != 0;
     m->note = (uint32_t)take_u64(&c);
+    /* Only a delivery record of an incarnation that has ended has a last state. */
     m->last.key = m->key;
     if (m->is_ended && !take_object(&c, &m->last))
         return false;

@@ -5,7 +5,9 @@
 
 #include "base/panic.h"
 
-enum { DELIVERY_HANDLED = 1, DELIVERY_TOLD = 2, DELIVERY_OPEN = 4, DELIVERY_ENDED = 8 };
+/* The order and width of what is packed here are on disk by way of the checksums (state/row.c): a
+ * change would make every row look damaged. */
+enum { DELIVERY_HANDLED = 1, DELIVERY_DELIVERED = 2, DELIVERY_ATTEMPTED = 4, DELIVERY_ENDED = 8 };
 
 void pack_u64(struct buf *out, uint64_t v)
 {
@@ -36,6 +38,7 @@ void pack_item(struct buf *out, const struct row_item *item)
 void pack_object(struct buf *out, const struct row_object *o)
 {
     pack_u64(out, o->whole);
+    /* Two positions of 32 bits each in one number. */
     pack_u64(out, (uint64_t)o->rv_at << 32 | o->generation_at);
     pack_digest(out, o->digest);
     pack_str(out, o->uid);
@@ -47,8 +50,8 @@ void pack_object(struct buf *out, const struct row_object *o)
 
 static uint64_t delivery_flags(const struct row_delivery *m)
 {
-    return (m->is_handled ? DELIVERY_HANDLED : 0) | (m->is_told ? DELIVERY_TOLD : 0) |
-           (m->open ? DELIVERY_OPEN : 0) | (m->is_ended ? DELIVERY_ENDED : 0);
+    return (m->is_handled ? DELIVERY_HANDLED : 0) | (m->is_delivered ? DELIVERY_DELIVERED : 0) |
+           (m->attempted ? DELIVERY_ATTEMPTED : 0) | (m->is_ended ? DELIVERY_ENDED : 0);
 }
 
 void pack_delivery(struct buf *out, const struct row_delivery *m)
@@ -57,12 +60,15 @@ void pack_delivery(struct buf *out, const struct row_delivery *m)
 
     pack_u64(out, delivery_flags(m));
     pack_u64(out, m->note);
+    /* A digest that does not count is packed as zeros: the checksum must be the same after the row
+     * came back from disk, where that column is NULL. */
     pack_digest(out, m->is_handled ? m->handled : none);
-    pack_digest(out, m->is_told ? m->told : none);
+    pack_digest(out, m->is_delivered ? m->delivered : none);
     if (m->is_ended)
         pack_object(out, &m->last);
 }
 
+/* The bytes come from this process, so a length that does not fit is a bug, not bad input. */
 static struct str take(struct pack_reader *r, size_t n)
 {
     ensure((size_t)(r->end - r->p) >= n);
@@ -121,12 +127,12 @@ void pack_take_delivery(struct pack_reader *r, struct row_delivery *m)
     uint64_t flags = pack_take_u64(r);
 
     m->is_handled = (flags & DELIVERY_HANDLED) != 0;
-    m->is_told = (flags & DELIVERY_TOLD) != 0;
-    m->open = (flags & DELIVERY_OPEN) != 0;
+    m->is_delivered = (flags & DELIVERY_DELIVERED) != 0;
+    m->attempted = (flags & DELIVERY_ATTEMPTED) != 0;
     m->is_ended = (flags & DELIVERY_ENDED) != 0;
     m->note = (uint32_t)pack_take_u64(r);
     m->handled = unpack_digest(r);
-    m->told = unpack_digest(r);
+    m->delivered = unpack_digest(r);
     if (m->is_ended)
         pack_take_object(r, &m->last);
 }

@@ -24,6 +24,7 @@ enum row_what row_what_find(struct str word)
     return (enum row_what)i;
 }
 
+/* The digest, folded to 64 bits: enough against accidents, and it fits an INTEGER of SQLite. */
 static uint64_t sum(const struct buf *packed)
 {
     struct digest d = digest_of(packed->data, packed->len);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row - what the state on disk is made of, as data: items (clusters, watches, hooks and their
- * parts), facts about them, objects last seen, marks of what hooks were told; pure. Strings and
- * bytes are borrowed. Numbers and words here are on disk: they are added to, never changed.
+ * row - the rows of the state on disk, as data: items (clusters, watches with their scopes, hooks
+ * with their sources), facts about items, the last known objects, and delivery records; pure.
+ * Strings and bytes are borrowed. The numbers and words here are on disk, so new ones may be added
+ * but none may ever change.
  */
 #ifndef STATE_ROW_H
 #define STATE_ROW_H
@@ -17,52 +18,53 @@
 enum row_kind {
     ROW_KIND_CLUSTER = 1,
     ROW_KIND_WATCH = 2,
-    ROW_KIND_SCOPE = 3, /* parent: its watch; the name says what it selects */
+    ROW_KIND_SCOPE = 3, /* parent: its watch; the name is its namespace and name */
     ROW_KIND_HOOK = 4,
     ROW_KIND_SOURCE = 5, /* parent: its hook; the name of a watch or view */
 };
 
-/* Something with a name that others belong to. */
+/* A named thing that facts, objects or delivery records belong to. */
 struct row_item {
-    uint64_t id; /* 1, 2, ...; given anew only when nothing of the old one is left */
+    uint64_t id; /* 1, 2, ...; used again only when no row of the old item is left */
     enum row_kind kind;
     uint64_t parent;         /* 0 = none */
-    struct str name;         /* unique among those of the same kind and parent */
-    uint64_t unused_since_s; /* wall clock: no configuration has had it since; 0 = it is in use */
+    struct str name;         /* unique among items of the same kind and parent */
+    uint64_t unused_since_s; /* wall clock: since when no configuration has it; 0 = in use */
 };
 
-/* XX(identifier, word on disk) */
-#define ROW_WHAT_MAP(XX)                                                                           \
-    XX(IDENTITY, "identity")   /* cluster: what tells it from any other */                         \
-    XX(SETTINGS, "settings")   /* watch, hook: digest of what the configuration says of it */      \
-    XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                                \
-    XX(VERSION, "version")     /* stream: resourceVersion to resume from */                        \
-    XX(CONTACT, "contact")     /* stream: the time at which the server was last heard: contact */  \
-    XX(SKIPPED, "skipped")     /* stream, by what tells it: an object that cannot be used */       \
-    XX(PROGRAM, "program")     /* hook: digest of its program and files */                         \
-    XX(BOOT, "boot")           /* hook: boot id of the machine when it last ran */                 \
-    XX(PAUSED, "paused")       /* hook: there = a person paused it */                              \
-    XX(OUTPUT, "output")       /* hook, by path: digest of what the file was seen to hold */       \
-    XX(OWED, "owed")           /* hook, by what: it owes a run that no key tells of */             \
-    XX(SEEN, "seen")           /* source: the hook has seen it; what it skipped there is marked */ \
-    XX(FORGOTTEN, "forgotten") /* hook: how many ends that were parked it has given up */
+/* XX(identifier, word on disk). The comments say which kind of item has the fact, what tells
+ * several facts of one item apart (the key), and what the value is. */
+#define ROW_WHAT_MAP(XX)                                                                        \
+    XX(IDENTITY, "identity")   /* cluster: its uid and CA keys */                               \
+    XX(SETTINGS, "settings")   /* watch, hook: digest of its settings */                        \
+    XX(CLUSTER, "cluster")     /* watch: the name of its cluster */                             \
+    XX(VERSION, "version")     /* scope: resourceVersion to resume from */                      \
+    XX(CONTACT, "contact")     /* scope: when the server was last heard (app/contact) */        \
+    XX(SKIPPED, "skipped")     /* scope, by id: an object that cannot be used */                \
+    XX(PROGRAM, "program")     /* hook: digest of its program and files */                      \
+    XX(BOOT, "boot")           /* hook: boot id of the kernel when it last ran */               \
+    XX(PAUSED, "paused")       /* hook: a person paused it; no value */                         \
+    XX(OUTPUT, "output")       /* hook, by path: digest of its output file */                   \
+    XX(OWED, "owed")           /* hook, by kind: a run that is due, of no key */                \
+    XX(SEEN, "seen")           /* source: the hook has seen it; keys it skipped have records */ \
+    XX(FORGOTTEN, "forgotten") /* hook: number of parked DELETED that expired */
 
 #define ROW_ENUM(id, word) ROW_##id,
 enum row_what { ROW_WHAT_MAP(ROW_ENUM) ROW_WHATS };
 #undef ROW_ENUM
 
-/* One thing that is so of an item. */
+/* One property of an item. */
 struct row_fact {
     uint64_t item;
     enum row_what what;
-    struct str key;   /* empty: there is only one */
-    struct str value; /* bytes of the caller */
+    struct str key;   /* empty if the item has only one such fact */
+    struct str value; /* bytes that the caller chooses */
 };
 
-/* There is no such place in the body. */
+/* A position that the body does not have. */
 #define ROW_NOWHERE UINT32_MAX
 
-/* An object as it was last seen: what kube/object is made of. */
+/* The last known state of an object: the data that kube/object is made of. */
 struct row_object {
     struct str key;
     struct str uid;
@@ -70,43 +72,46 @@ struct row_object {
     struct str generation;
     struct str api_version;
     struct str kind;
-    uint32_t rv_at; /* where in the body they go, or ROW_NOWHERE */
-    uint32_t generation_at;
-    struct digest digest; /* of the body; the writer finds it out if there is one */
-    struct str body;      /* whole only */
-    bool whole;           /* false: only the digest is kept */
+    uint32_t rv_at;         /* where rv belongs in the body, or ROW_NOWHERE */
+    uint32_t generation_at; /* the same for generation */
+    struct digest digest;   /* of the body; the writer computes it if there is one */
+    struct str body;        /* only if whole */
+    bool whole;             /* false: only the digest is kept */
 };
 
-/* What a hook was told of one life (uid) of a key. No mark: it was told nothing, or all is over. */
+/* A delivery record: what a hook got of one incarnation (uid) of a key. Without a record the hook
+ * got nothing of it, or has handled its end. */
 struct row_delivery {
-    uint64_t source; /* an item: source of a hook */
+    uint64_t source; /* id of an item: a source of a hook */
     struct str key;
     struct str uid;
-    bool is_handled; /* a run for this life has succeeded, with a state of digest `handled` */
-    bool is_told;    /* a run was started, with a state of digest `told` */
-    bool open;       /* a run was started since the last success: it may have had effects */
-    bool is_ended;   /* the life is over and the hook still has to hear it: `last` counts */
-    uint32_t note;   /* bits of the caller */
+    bool is_handled;   /* a run for this incarnation succeeded; `handled` is that state's digest */
+    bool is_delivered; /* a run was started; `told` is the digest of the state it got */
+    bool attempted;    /* attempted: a run was started since the last success, and may have had
+                        effects */
+    bool is_ended;     /* the incarnation has ended, and its DELETED is due; `last` is set */
+    uint32_t note;     /* bits that the caller chooses (hook/delivery_log.h) */
     struct digest handled;
-    struct digest told;
-    struct row_object last; /* its last known state; its key and uid are those of the mark */
+    struct digest delivered;
+    struct row_object last; /* the last known state, with the key and uid of the record */
 };
 
-/* The word on disk. */
+/* The word on disk of a fact. Not for ROW_WHATS. */
 const char *row_what_name(enum row_what what);
 
-/* The meaning of a word on disk; ROW_WHATS = not known to this release. */
+/* The fact that a word on disk means; ROW_WHATS: this release does not know it. */
 enum row_what row_what_find(struct str word);
 
-/* What each row carries on disk to show that its bytes are still those that were written: SQLite
- * finds broken pages, but not bytes that have changed inside of them. scratch is any buffer. */
+/* The checksum of an item's row. Each row has one on disk to show that its bytes are still those
+ * that were written: SQLite finds broken pages, but not bytes that have changed inside of them.
+ * scratch is any buffer. */
 uint64_t row_item_sum(struct buf *scratch, const struct row_item *item);
-/* See above. */
+/* The checksum of a fact's row; word is the word on disk, also one that is not known here. */
 uint64_t row_fact_sum(struct buf *scratch, uint64_t item, struct str word, struct str key,
                       struct str value);
-/* See above; the digest stands for the body. */
+/* The checksum of an object's row. It covers the digest of the body, not the body itself. */
 uint64_t row_object_sum(struct buf *scratch, uint64_t scope, const struct row_object *o);
-/* See above. */
+/* The checksum of a delivery record's row. */
 uint64_t row_delivery_sum(struct buf *scratch, const struct row_delivery *m);
 
 #endif

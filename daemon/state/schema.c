@@ -10,8 +10,13 @@
 #define APPLICATION_ID 0x696e6664 /* "infd" */
 
 /*
- * steps[v] makes version v + 1 of version v. Bodies are the bulk: rows with a number of their own
- * hold a small one in the page itself, and the few bytes by which a row is found are in an index.
+ * steps[v] makes version v + 1 of version v. The names of tables and columns are on disk, so they
+ * keep older words: item, fact and object are the rows of state/row.h; object.stream is the id of a
+ * scope; mark has the delivery records (told: delivered, open: attempted); total has the one row of
+ * state/table_sum.
+ *
+ * Bodies are the bulk of the file. Therefore object has rowids: such rows hold a small body in the
+ * page itself, and the few bytes by which a row is found are in an index.
  */
 static const char *const steps[] = {
     "CREATE TABLE item(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, parent INTEGER NOT NULL,"
@@ -32,7 +37,7 @@ static const char *const steps[] = {
 
 enum {
     VERSION = ARRAY_LEN(steps),
-    OLDEST_READER = 1, /* of VERSION */
+    OLDEST_READER = 1, /* for VERSION: see schema.h */
 };
 
 static enum err_kind not_ours(struct err *err)
@@ -40,7 +45,7 @@ static enum err_kind not_ours(struct err *err)
     return err_set(err, ERR_PROTOCOL, 0, "it is a file of another program");
 }
 
-/* A file without our number is ours only if nothing is in it. */
+/* A file without informerd's application_id is informerd's only if it has no tables yet. */
 static enum err_kind look_inside(struct sqlite3 *db, enum schema_found *found, struct err *err)
 {
     int64_t tables;
@@ -63,6 +68,8 @@ enum err_kind schema_find(struct sqlite3 *db, enum schema_found *found, struct e
         return look_inside(db, found, err);
     if (application != APPLICATION_ID)
         return not_ours(err);
+    /* The upper half is the oldest version that can use the file: a newer release that left it
+     * readable passes. */
     if (version < 0 || version >> 16 > VERSION)
         return err_set(err, ERR_PROTOCOL, 0,
                        "it was written by a newer release of informerd (version %" PRId64
@@ -79,6 +86,8 @@ static enum err_kind run_steps(struct sqlite3 *db, int64_t from, struct err *err
     for (size_t v = (size_t)from; v < VERSION; v++)
         if (db_exec(db, steps[v], err) != ERR_OK)
             return err->kind;
+    /* Both numbers are written in the same transaction as the tables: a kill leaves either the old
+     * file or the new one. */
     snprintf(sql, sizeof(sql), "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT",
              APPLICATION_ID, OLDEST_READER << 16 | VERSION);
     return db_exec(db, sql, err);

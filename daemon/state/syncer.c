@@ -11,10 +11,12 @@
 
 #include "state/db.h"
 
-/* A checkpoint waits for others so long, and the writer for it. */
+/* A checkpoint waits this long for readers, and the writer waits for the checkpoint. */
 enum { HOLD_UP_MS = 100 };
 
-/* Without its head nothing in it would be read. */
+/* Whether the file begins like a log of SQLite. Without this header SQLite would read nothing of
+ * it, so a sync would only seem to save the commits. The fourth byte is 0x82 or 0x83, by the order
+ * of bytes in the checksums. */
 static bool is_log(int fd)
 {
     static const unsigned char magic[] = {0x37, 0x7f, 0x06};
@@ -24,7 +26,8 @@ static bool is_log(int fd)
            memcmp(head, magic, sizeof(magic)) == 0;
 }
 
-/* SQLite holds no locks on this file, so that closing it drops none. */
+/* Syncs the log. When a process closes a file, the kernel drops all its POSIX locks on that file;
+ * SQLite's are on state.db and state.db-shm, so opening and closing the log here is safe. */
 static enum err_kind sync_log(const struct folder *f, struct err *err)
 {
     enum err_kind kind = ERR_OK;
@@ -42,9 +45,11 @@ static enum err_kind sync_log(const struct folder *f, struct err *err)
     return kind;
 }
 
-/* First with the writer going on, then, while it waits, the little that it added meanwhile: only an
- * empty log begins anew, and without that it would grow for ever under a busy writer. Somebody who
- * reads the file as it was keeps the log: the writer does not wait for that, it is tried again. */
+/* Moves the log's pages into state.db in two steps: PASSIVE while the writer goes on, then FULL,
+ * which holds the writer up but has only the few pages to move that were added meanwhile. FULL is
+ * needed: only a log that was moved completely begins anew, and under a busy writer it would grow
+ * for ever. A person who reads the file with sqlite3 may need old pages of the log; the writer does
+ * not wait for that, and the next checkpoint tries again. */
 static enum err_kind move_pages(struct sqlite3 *db, struct err *err)
 {
     int in_log;
@@ -65,7 +70,7 @@ enum err_kind syncer_run(const struct folder *f, bool checkpoint, struct err *er
 
     if (lstat(f->db, &st) != 0 && errno == ENOENT)
         return err_set(err, ERR_NOT_FOUND, errno, "somebody deleted state.db");
-    /* A checkpoint that somebody is in the way of syncs nothing. */
+    /* The log is synced first: a checkpoint that a reader blocks syncs nothing. */
     enum err_kind kind = sync_log(f, err);
     if (kind != ERR_OK || !checkpoint)
         return kind;

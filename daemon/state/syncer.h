@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syncer - makes what was committed survive a power cut, beside the writer and without holding it
- * up; driver. Stateless: any thread may call it, one at a time.
+ * syncer - syncs commits to the disk so that they survive a power cut, without holding the writer
+ * up; driver. It has no state: any thread may call it, but only one at a time.
  */
 #ifndef STATE_SYNCER_H
 #define STATE_SYNCER_H
@@ -12,9 +12,10 @@
 #include "base/err.h"
 #include "state/folder.h"
 
-/* Syncs all commits that are done. checkpoint: moves them from the log into the file as well; worth
- * while once thousands of pages wait, for the next commit then begins the log anew, which costs the
- * writer one sync. ERR_NOT_FOUND: somebody took the file away; else as db.h says. */
+/* Syncs the log, and with it all commits so far. With checkpoint it also moves the log's pages into
+ * state.db, which is worth while once hundreds of pages wait: the next commit then begins the log
+ * anew, and for that SQLite syncs inside of the writer. ERR_NOT_FOUND: somebody deleted or emptied
+ * a file; else as db.h says. */
 enum err_kind syncer_run(const struct folder *f, bool checkpoint, struct err *err) MUST_CHECK;
 
 #endif

@@ -5,6 +5,9 @@
 
 #include "state/db.h"
 
+/* Triggers update the sum. Statements that drop many rows at once (all objects of a scope) never
+ * show the caller the checksums of these rows; a trigger sees each of them. TEMP triggers belong to
+ * the connection and are not in the file. */
 #define FOLLOW(table)                                                   \
     "CREATE TEMP TRIGGER " table "_new AFTER INSERT ON main." table     \
     " BEGIN SELECT follow_total(0, NEW.sum); END;"                      \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table_sum - one sum over the sums of all rows, in a row of its own that each commit writes: what is
- * read is all that was written, no more and no less. Pages that a disk lost or wrote to the wrong
- * place may be sound one by one.
+ * table_sum - one sum over the checksums of all rows, in a row of its own that each commit writes;
+ * driver of SQLite. The loader compares it with the rows that it read: pages that a disk lost, or
+ * wrote to the wrong place, may be sound one by one (docs/decisions.md "Each commit writes a
+ * checksum over all rows").
  */
 #ifndef STATE_TABLE_SUM_H
 #define STATE_TABLE_SUM_H
@@ -16,15 +17,16 @@
 struct sqlite3;
 
 struct table_sum {
-    uint64_t sum;     /* of the sums of all rows, modulo 2^64 */
-    uint64_t commits; /* that the file has */
+    uint64_t sum;     /* of the checksums of all rows, modulo 2^64 */
+    uint64_t commits; /* the number of commits so far */
 };
 
-/* Reads it; a file without rows has none, and zeros. */
+/* Reads the sum from the file; zeros if the file has none yet. */
 enum err_kind table_sum_read(struct sqlite3 *db, struct table_sum *t, struct err *err) MUST_CHECK;
 
-/* The same, and from now on *t follows what this connection changes; it must outlive that. Before
- * statements are prepared. */
+/* Reads the sum, and from now on updates t->sum with each change that this connection makes; t must
+ * outlive the connection. Call it before statements are prepared. t->commits is for the caller to
+ * count. */
 enum err_kind table_sum_follow(struct sqlite3 *db, struct table_sum *t, struct err *err) MUST_CHECK;
 
 #endif

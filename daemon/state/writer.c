@@ -37,6 +37,7 @@ void writer_destroy(struct writer **wp)
     free(w);
 }
 
+/* SQLite's hook behind each commit: pages is the length of the log. */
 static int on_commit(void *arg, struct sqlite3 *db, const char *name, int pages)
 {
     struct writer *w = arg;
@@ -47,8 +48,10 @@ static int on_commit(void *arg, struct sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* An empty state.db may be what is left of one that was cut off: without its tables it is made
- * anew. */
+/* Opens the file and makes its tables if it has none. A file without tables may be what is left of
+ * one that was cut off, and a file with fewer commits may be an older copy that somebody put in its
+ * place: neither is the file that was written before, and the changes of one batch would look like
+ * a complete state in it. */
 static enum err_kind open_file(struct writer *w, struct err *err)
 {
     if (w->set.db != NULL)
@@ -61,10 +64,12 @@ static enum err_kind open_file(struct writer *w, struct err *err)
     if (writer_sql_prepare(&w->set, err) != ERR_OK)
         return err->kind;
     if (w->set.table_sum.commits < commit_counter_commits(w->folder->commit_counter))
-        return err_set(err, ERR_PROTOCOL, 0, "it is not the file that was written before");
+        return err_set(err, ERR_PROTOCOL, 0, "state.db is not the file that was written before");
     return ERR_OK;
 }
 
+/* The digest is computed here, in the worker thread, so that hashing bodies does not hold up the
+ * event loop. */
 static enum err_kind write_object(struct writer *w, const struct batch_op *op, struct err *err)
 {
     struct row_object o = op->u.object;
@@ -85,7 +90,8 @@ static enum err_kind write_delivery(struct writer *w, const struct batch_op *op,
     return writer_sql_delivery(&w->set, &m, err);
 }
 
-/* Without its objects a stream has nothing that its version could be resumed on. */
+/* A scope without objects has nothing to resume on: a watch from its resourceVersion would never
+ * bring the objects that were dropped. */
 static enum err_kind write_fact(struct writer *w, const struct batch_op *op, struct err *err)
 {
     if (op->u.fact.what == ROW_VERSION && writer_limit_starves(&w->limit, op->id))
@@ -133,7 +139,9 @@ static enum err_kind apply_all(struct writer *w, const struct batch *b, struct e
     return writer_sql_commit(&w->set, err);
 }
 
-/* A commit that went to a file without a name is none. */
+/* Checks that state.db still names the file that was written; a commit to a file without a name
+ * would be lost at the next start (docs/decisions.md "A commit counts only if state.db still names
+ * the file"). Only then is the commit counted in the lock file. */
 static enum err_kind check_place(struct writer *w, struct err *err)
 {
     if (db_is_in_place(w->set.db)) {
@@ -144,7 +152,7 @@ static enum err_kind check_place(struct writer *w, struct err *err)
                    "somebody deleted state.db, or put another file in its place");
 }
 
-/* Of an open transaction nothing is left when its connection is closed. */
+/* Closes the connection after an error, which also rolls back an open transaction. */
 static void close_failed(struct writer *w)
 {
     db_drop(&w->set.db);
@@ -155,7 +163,7 @@ enum err_kind writer_apply(struct writer *w, const struct batch *b, struct write
                            struct err *err)
 {
     size_t items = w->limit.dropped_items;
-    size_t streams = w->limit.starved_count;
+    size_t scopes = w->limit.starved_count;
     struct err ignored;
 
     *report = (struct writer_report){0};
@@ -163,14 +171,16 @@ enum err_kind writer_apply(struct writer *w, const struct batch *b, struct write
         close_failed(w);
         return err->kind;
     }
-    /* What was written is written: that some of the rest cannot be dropped is no failure of it. */
+    /* The batch is committed, so an error here is no error of the batch. The limit is checked again
+     * after the next 256 KiB. writer_limit_check() may have made a commit of its own, which is
+     * counted, too. */
     if (writer_limit_check(&w->limit, &w->set, b->buf.len + b->body_bytes, &ignored) != ERR_OK)
         close_failed(w);
     else
         commit_counter_set(w->folder->commit_counter, w->set.table_sum.commits);
     report->wal_pages = w->wal_pages;
     report->dropped_items = w->limit.dropped_items - items;
-    report->dropped_streams = w->limit.starved_count - streams;
+    report->dropped_scopes = w->limit.starved_count - scopes;
     return ERR_OK;
 }
 

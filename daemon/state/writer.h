@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer - brings batches to disk, one transaction each; driver of SQLite. One thread at a time may
- * use it, whichever; nothing is logged here. A commit survives the end of the process at once, and a
- * power cut after the next syncer_run().
+ * writer - writes batches to the database file, one transaction for each; driver of SQLite. Any
+ * thread may use it, one at a time. It logs nothing. A commit survives the end of the process at
+ * once, and a power cut after the next syncer_run().
  */
 #ifndef STATE_WRITER_H
 #define STATE_WRITER_H
@@ -16,32 +16,38 @@
 
 struct writer;
 
-/* What a batch led to. */
+/* What writer_apply() did besides writing the batch. */
 struct writer_report {
-    unsigned wal_pages;     /* that wait for a checkpoint */
-    size_t dropped_items;   /* unused ones that went before their time, as the limit was reached */
-    size_t dropped_streams; /* those whose objects went for the same reason */
+    unsigned wal_pages;    /* pages of the log that wait for a checkpoint */
+    size_t dropped_items;  /* unused items that were dropped early because the file was over its
+                               limit */
+    size_t dropped_scopes; /* scopes whose objects were dropped for the same reason */
 };
 
-/* Opens nothing yet. folder must outlive it; limit: bytes that the file may use. Never NULL. */
+/* Makes a writer, which opens the file only at the first writer_apply(). folder must outlive it;
+ * limit is the number of bytes that the file may use. Never NULL. */
 struct writer *writer_create(const struct folder *folder, uint64_t limit);
 
-/* Closes its connection as a kill would, frees it, and sets *w to NULL. NULL is fine. */
+/* Closes the connection as a kill would, frees the writer and sets *w to NULL. NULL is fine. */
 void writer_destroy(struct writer **w);
 
-/* Writes all of the batch or nothing of it; opens the file when that is not done yet, and makes or
- * upgrades it. Over the limit it drops what can be missed most easily: first what no configuration
- * has any more, longest first, then objects, the largest stream first. Such a stream keeps none, and
- * no version, until the next start, which has to list it; marks are never dropped. Errors: as db.h says; after one the connection is closed, and opened anew by the
- * next call. */
+/* Writes the whole batch or nothing of it. Opens the file if it is not open, and makes or upgrades
+ * it. If the file is over its limit afterwards, it drops rows until the file is well below the
+ * limit: first items that no configuration has any more, the longest unused first, then the objects
+ * of the largest scope. Such a scope keeps no objects and no resourceVersion until the next start,
+ * which has to list it. Delivery records of items in use are never dropped (docs/decisions.md "Over
+ * its limit the state drops objects, never deliveries"). Errors: as db.h says, and ERR_NOT_FOUND if
+ * state.db does not name the file any more; after an error the connection is closed, and the next
+ * call opens it anew. */
 enum err_kind writer_apply(struct writer *w, const struct batch *b, struct writer_report *report,
                            struct err *err) MUST_CHECK;
 
-/* After ERR_PROTOCOL, or when the file is gone: sets it aside. The next writer_apply() begins an
- * empty one. */
+/* After ERR_PROTOCOL or ERR_NOT_FOUND: closes the connection and sets the file aside. The next
+ * writer_apply() begins an empty file. Errors as folder_set_aside(). */
 enum err_kind writer_start_over(struct writer *w, struct err *err) MUST_CHECK;
 
-/* Closes its connection with all in one file, and synced. It may be used again. */
+/* Closes the connection: SQLite moves the log into state.db and syncs it. The writer may be used
+ * again. */
 void writer_close(struct writer *w);
 
 #endif

@@ -6,9 +6,11 @@
 #include "base/mem.h"
 #include "state/db.h"
 
-/* Looking costs more than writing one mark. */
+/* Looking at the size costs more than writing one delivery record, so it is done once per 256
+ * KiB. */
 enum { LOOK_EVERY = 256 << 10 };
 
+/* The size without free pages: SQLite uses these again before the file grows. */
 static enum err_kind size_of(struct writer_sql_set *set, uint64_t *out, struct err *err)
 {
     int64_t pages;
@@ -23,6 +25,9 @@ static enum err_kind size_of(struct writer_sql_set *set, uint64_t *out, struct e
     return ERR_OK;
 }
 
+/* Drops the objects of a scope and its resourceVersion, and notes that the scope keeps none from
+ * now on: otherwise the objects would come back with their next changes, and half a cache would
+ * look like a whole one. */
 static enum err_kind starve(struct writer_limit *l, struct writer_sql_set *set, uint64_t scope,
                             struct err *err)
 {
@@ -35,7 +40,8 @@ static enum err_kind starve(struct writer_limit *l, struct writer_sql_set *set, 
     return writer_sql_drop_fact(set, &version, err);
 }
 
-/* Inside a transaction. *more: something was dropped. */
+/* Drops the item that has been unused longest, or if there is none the objects of the largest
+ * scope. Runs inside a transaction. *more = false: there is nothing left to drop. */
 static enum err_kind drop_one(struct writer_limit *l, struct writer_sql_set *set, bool *more,
                               struct err *err)
 {
@@ -54,6 +60,8 @@ static enum err_kind drop_one(struct writer_limit *l, struct writer_sql_set *set
     return id != 0 ? starve(l, set, id, err) : ERR_OK;
 }
 
+/* Drops rows until the file is at most at 90 % of its limit, so that the next change does not bring
+ * it over the limit again. */
 static enum err_kind drop_some(struct writer_limit *l, struct writer_sql_set *set, struct err *err)
 {
     uint64_t size = UINT64_MAX;
@@ -81,11 +89,11 @@ enum err_kind writer_limit_check(struct writer_limit *l, struct writer_sql_set *
     if (writer_sql_run(set, WRITER_SQL_BEGIN, 0, err) != ERR_OK)
         return err->kind;
     size_t items = l->dropped_items;
-    size_t streams = l->starved_count;
+    size_t scopes = l->starved_count;
     if (drop_some(l, set, err) == ERR_OK)
         return ERR_OK;
-    l->dropped_items = items; /* with the transaction all of it is there again */
-    l->starved_count = streams;
+    l->dropped_items = items; /* the rollback brings the rows back */
+    l->starved_count = scopes;
     return err->kind;
 }
 

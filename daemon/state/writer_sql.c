@@ -6,6 +6,10 @@
 #include "base/compiler.h"
 #include "state/db.h"
 
+/* Inserts end in ON CONFLICT DO UPDATE, not in INSERT OR REPLACE: the latter would delete the old
+ * row without the delete trigger by which table_sum follows the sum. UNUSED looks at clusters (1),
+ * watches (2) and hooks (4): scopes and sources go with their parents. state/schema.c explains the
+ * names of tables and columns. */
 static const char *const sql[] = {
     [WRITER_SQL_BEGIN] = "BEGIN IMMEDIATE",
     [WRITER_SQL_COMMIT] = "COMMIT",
@@ -44,7 +48,8 @@ static const char *const sql[] = {
                            " ORDER BY sum(length(body)) DESC LIMIT 1",
 };
 
-/* Values of a statement, one after the other. What they point to must stay until it has run. */
+/* The parameters of a statement, bound one after the other; n is the last one. Bytes that they
+ * point to are not copied, and must stay until the statement has run. */
 struct values {
     struct sqlite3_stmt *stmt;
     int n;
@@ -60,7 +65,7 @@ static void put_null(struct values *v)
     sqlite3_bind_null(v->stmt, ++v->n);
 }
 
-/* Empty is not NULL. */
+/* An empty string is not NULL: SQLite takes a NULL pointer for NULL. */
 static void put_str(struct values *v, struct str s)
 {
     sqlite3_bind_text64(v->stmt, ++v->n, s.n > 0 ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
@@ -71,6 +76,7 @@ static void put_blob(struct values *v, struct str s)
     sqlite3_bind_blob64(v->stmt, ++v->n, s.n > 0 ? s.p : "", s.n, SQLITE_STATIC);
 }
 
+/* A digest is copied (SQLITE_TRANSIENT), as d is gone when this function returns. */
 static void put_digest(struct values *v, bool there, struct digest d)
 {
     if (there)
@@ -103,7 +109,7 @@ static void put_object(struct values *v, const struct row_object *o)
         put_null(v);
 }
 
-enum { OBJECT_VALUES = 9 };
+enum { OBJECT_VALUES = 9 }; /* parameters that put_object() binds */
 
 enum err_kind writer_sql_prepare(struct writer_sql_set *set, struct err *err)
 {
@@ -151,7 +157,9 @@ enum err_kind writer_sql_drop_item(struct writer_sql_set *set, uint64_t id, stru
 {
     char text[512];
 
-    /* Its own row may not be there: when it came and goes in the same batch. */
+    /* All rows are found by the item's id, as the item's own row may be missing when the item came
+     * and goes in the same batch. Table item is last: the statements before it look up the children
+     * there. */
     sqlite3_snprintf(
         sizeof(text), text,
         "DELETE FROM object WHERE stream=%lld OR stream IN (SELECT id FROM item WHERE parent=%lld);"
@@ -169,7 +177,7 @@ enum err_kind writer_sql_reset(struct writer_sql_set *set, struct err *err)
 
     if (db_exec(set->db, all, err) != ERR_OK)
         return err->kind;
-    set->table_sum.sum = 0; /* whatever it was */
+    set->table_sum.sum = 0; /* also if it did not match the rows before */
     return ERR_OK;
 }
 
@@ -223,12 +231,13 @@ enum err_kind writer_sql_delivery(struct writer_sql_set *set, const struct row_d
     put_str(&v, m->uid);
     put_u64(&v, row_delivery_sum(&set->scratch, m));
     put_digest(&v, m->is_handled, m->handled);
-    put_digest(&v, m->is_told, m->told);
-    put_u64(&v, m->open);
+    put_digest(&v, m->is_delivered, m->delivered);
+    put_u64(&v, m->attempted);
     put_u64(&v, m->is_ended);
     put_u64(&v, m->note);
     if (m->is_ended)
         put_object(&v, &m->last);
+    /* Values of the run before stay bound, so the columns of the last state are set to NULL. */
     for (int i = 0; !m->is_ended && i < OBJECT_VALUES; i++)
         put_null(&v);
     return db_run(set->db, v.stmt, err);

@@ -137,9 +137,9 @@ static void commit_deliveries(struct writer *w, const char *what)
             .source = 9,
             .key = str_of(key, (size_t)n),
             .uid = str_c("6a3c2b8e-7a5f-4d6e-9c1d-000000000000"),
-            .is_told = true,
-            .told = {.lo = (uint64_t)i}, /* equal rows would cost nothing */
-            .open = true,
+            .is_delivered = true,
+            .delivered = {.lo = (uint64_t)i}, /* equal rows would cost nothing */
+            .attempted = true,
         };
         double begin = now_us();
 

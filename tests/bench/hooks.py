@@ -4,14 +4,14 @@
 
     hooks.py --build DIR [--part cost] [--part rate] [--part burst] [--check]
 
-cost   main's CPU for a run (user and system) with --megabytes cached: that of --events changes of
-       ~1.5 KB objects with a run each, less that of as many that start none (nothing but their
-       resourceVersion changes), by the number of runs; nobody asks main anything meanwhile. Then,
-       in changes of their own, the longest answer of the control socket
+cost   main's CPU for a run (user and system) with --megabytes cached: the CPU of --events changes
+       of ~1.5 KB objects with a run each, less the CPU of as many changes that start no run (only
+       their resourceVersion changes), divided by the number of runs. Nobody asks main anything
+       meanwhile. Then, during further changes, the longest answer of the control socket
 rate   --runs runs of /bin/true over as many objects, beside bare posix_spawn() from a small process
-       (bench_spawn): at the parallelism of limits.hook_concurrency, to which the limit belongs; and
-       one after the other, for information: there each run waits for main and helper to wake each
-       other, while bench_spawn starts and awaits its programs itself
+       (bench_spawn). First with the parallelism of limits.hook_concurrency: the limit is for that.
+       Then one after the other, for information: there each run waits until main and helper have
+       woken each other, while bench_spawn starts and awaits its programs itself
 burst  100 000 changes of 1 000 keys with a hook of 5 ms: runs per key and burst, memory of main
 
 A burst of a key: changes that come while its hook runs or settles. Everything runs on loopback over
@@ -33,7 +33,7 @@ from rig import Asker, FIRST_RV, Flood, Subject
 from fakeapi import Authority
 
 SIZE = 1500
-SHARED = 8  # limits.hook_concurrency; a hook's own slot comes on top
+SHARED = 8  # limits.hook_concurrency; each hook has a slot of its own besides
 KEYS, NAP_MS = 1000, 5
 
 
@@ -94,7 +94,7 @@ class Bench:
 
     @staticmethod
     def _cpu(subject, flood, pieces, wanted):
-        """CPU per event from the first byte on until all is handled."""
+        """CPU per event, from the first byte until all changes are handled."""
         ran, before = subject.wait_still(FIRST_RV)
         flood.send(pieces)
         ran_then, after = subject.wait_still(flood.rv)
@@ -129,7 +129,7 @@ class Bench:
         return float(subprocess.check_output([program, str(runs), str(at_once), "/bin/true"]))
 
     def _existing(self, flood, runs, at_once):
-        """From the last byte of the list until every object is handled."""
+        """Seconds from the last byte of the list until every object is handled."""
         with self.subject(flood, concurrency=at_once) as subject:
             subject.wait_cached(runs)
             hook = subject.wait_handled(FIRST_RV)
@@ -151,7 +151,7 @@ class Bench:
         self._flooded(stamps, hook)
 
     def _settled(self, stamps, hook):
-        """Ten bursts, each of which comes while its keys settle."""
+        """Ten bursts, each of which ends before its keys have settled."""
         bursts = 10
         changes = self.args.changes // bursts // KEYS
         with self.flood(KEYS) as flood, \
@@ -176,7 +176,8 @@ class Bench:
             self._memory(subject, before)
 
     def _flooded(self, stamps, hook):
-        """All at once, without settle: each run must tell what no run before it told."""
+        """All changes at once, without settle: each run must have a newer state than the one
+        before."""
         stamps.unlink(missing_ok=True)
         changes = self.args.changes // KEYS
         with self.flood(KEYS) as flood, self.subject(flood, **hook) as subject:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long after the API server writes an event the hook's main() begins, on an idle daemon.
+"""How long it takes on an idle daemon from an event of the API server to the hook's main().
 
     latency.py --build DIR [--objects 10000] [--events 300]
 
@@ -42,7 +42,8 @@ def write_files(folder, build, ca, api):
 
 
 def script_of(objects, events, stamps, sent):
-    """A watch that writes one event, waits until its hook has begun, rests, and goes on."""
+    """The handler of a watch: it writes one event, waits until the hook has begun, rests, goes
+    on."""
     async def run(exchange):
         await exchange.start_stream()
         for number in range(events):

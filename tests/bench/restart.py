@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""How long a start takes and what it asks of the API server: cold beside warm.
+"""How long a start takes and what it requests from the API server: cold beside warm.
 
     restart.py --build DIR [--objects 1000 10000 100000] [--rounds 5] [--kill] [--check]
 
 Every round starts the daemon three times against EndpointSlices of 10 endpoints, over TLS on
-loopback: cold (state_dir is fresh), then twice warm (same folder, nothing has changed). A watch
+loopback: cold (state_dir is empty), then twice warm (same folder, nothing has changed). A watch
 that goes on without a LIST is in sync at its first bookmark, or when its stream was silent for
-500 ms: "warm" is a server that sends a bookmark at once, "warm, silent" one that sends nothing, so
-that its last two times have those 500 ms in them.
+500 ms. With "warm", the server sends a bookmark at once. With "warm, silent" it sends nothing, so
+the last two times of these starts contain the 500 ms.
 
 Times are from just before exec, the page cache is warm, a hook of mode batch with /bin/true follows
 the watch; READY is what systemd is told (a build with libsystemd is needed): the first run of the
@@ -48,7 +48,7 @@ TCP_INFO_BYTES = struct.Struct("=120xQQ")   # linux/tcp.h: tcpi_bytes_acked, tcp
 
 
 def template():
-    """A list item with holes: number, uid, address, version."""
+    """A list item with places for its number, uid, address and version."""
     addresses = [f"10.128.0.{n + 1}" for n in range(ENDPOINTS)]
     obj = endpointslice("shop/app-@N@-x7k2p", "app-@N@", addresses, uid="@UID@",
                         node="worker-00042.example.net")
@@ -75,10 +75,10 @@ class Cluster:
     def __init__(self, authority, count):
         self.count = count
         self.api = FakeApi(tls=authority.server())
-        self.api.context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE    # as servers in Go
+        self.api.context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE    # as servers in Go do
         self.api.rv = LAST_RV
         self.pieces, self.size = self._list_pieces()
-        self.marks_at_once = True
+        self.bookmark_at_once = True
         self.opened = None
         self.api.on_list("endpointslices", times=None).run(self._list)
         self.api.on_watch("endpointslices", times=None).run(self._watch)
@@ -101,9 +101,9 @@ class Cluster:
             pieces.append(chunk((b"," if begin else b"") + part.encode()))
         return pieces + [chunk(b"]}\n"), b"0\r\n\r\n"], len(item(form, 0))
 
-    def begin(self, marks_at_once):
-        """What is counted from now on is of another start."""
-        self.marks_at_once = marks_at_once
+    def begin(self, bookmark_at_once):
+        """Another start of the daemon: only requests from now on count."""
+        self.bookmark_at_once = bookmark_at_once
         self.api.forget()
         self.opened = None
 
@@ -115,13 +115,13 @@ class Cluster:
     async def _watch(self, exchange):
         await exchange.start_stream()
         self.opened = time.monotonic()
-        if self.marks_at_once:
+        if self.bookmark_at_once:
             mark = compact(bookmark(LAST_RV, "EndpointSlice", "discovery.k8s.io/v1")) + b"\n"
             await exchange.conn.send(chunk(mark))
         await exchange.conn.gone()
 
     def requests(self):
-        """In order; what asks which cluster this is among them."""
+        """All requests in order, with those for the cluster's identity."""
         return sorted(self.api.requests + self.api.identity_requests, key=lambda r: r.time)
 
     def asked(self):
@@ -146,7 +146,7 @@ class Cluster:
 
 
 class Start:
-    """One start of the daemon: when what was seen, in ms, and what it cost."""
+    """One start of the daemon: when each of MARKS was seen, in ms, and what the start cost."""
 
     def __init__(self, bench, cluster, kind):
         self.bench, self.cluster, self.kind = bench, cluster, kind
@@ -175,7 +175,7 @@ class Start:
         self.ms.setdefault(mark, ((when or time.monotonic()) - self.begun) * 1e3)
 
     def _follow(self, notify, deadline):
-        """Until READY and the end of the sync have been seen."""
+        """Waits until READY and the end of the sync have been seen."""
         self.selector.register(notify, selectors.EVENT_READ, self._notified)
         self.selector.register(self.process.stderr, selectors.EVENT_READ, self._logged)
         self.control = None
@@ -227,12 +227,13 @@ class Start:
         self.cpu_ms = self._cpu_ms()
 
     def _cpu_ms(self):
-        """Of main, all threads."""
+        """CPU of all threads of main."""
         tasks = pathlib.Path(f"/proc/{self.process.pid}/task").iterdir()
         return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 
     def _end(self):
-        """TERM, or KILL once nothing is left to be written; what it logs meanwhile is read."""
+        """Ends the daemon by SIGTERM, or by SIGKILL once its state is written; reads the rest of
+        its log."""
         self.selector.close()
         if self.process.poll() is None:
             if self.bench.kill and self.ms.get("ready"):
@@ -243,7 +244,7 @@ class Start:
         self.process.stderr.close()
 
     def _wait_still(self):
-        """Until main has used next to no CPU for longer than it gathers changes."""
+        """Waits until main has used next to no CPU for longer than it gathers changes."""
         cpu = -1.0
         while self._cpu_ms() - cpu > 2:
             cpu = self._cpu_ms()
@@ -326,7 +327,7 @@ def spread(values):
 
 
 def asked(kind, starts):
-    """The figures of the rounds are the same but for chance: the most is shown."""
+    """The largest figures of all rounds, which differ by chance only."""
     count, sent, received = (max(s.asked[kind][n] for s in starts) for n in range(3))
     return f"{count}, {sent:,} / {received:,}" if count else "0"
 

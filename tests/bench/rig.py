@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hooks.py measures with: a server that sends many objects fast, and a daemon seen from outside."""
+"""The parts that hooks.py measures with: a server that sends many objects fast, and a daemon that
+is observed from outside."""
 import asyncio
 import http.client
 import multiprocessing
@@ -19,11 +20,11 @@ from fakeapi.objects import compact  # noqa: E402
 FIRST_RV = 1000
 PIECE = 256 * 1024
 TICKS = os.sysconf("SC_CLK_TCK")
-STILL_US = 1000  # of CPU in 0.2 s: nothing but timers
+STILL_US = 1000  # with less CPU than this in 0.2 s, main runs nothing but timers
 
 
 def template(size):
-    """The bytes of a Service of `size` bytes with holes: name, uid, version, mark."""
+    """The JSON of a Service of `size` bytes, with places for name, uid, version and mark."""
     obj = service("bench/@NAME@", annotations={"mark": "@MARK@", "pad": "@PAD@"}, uid="@UID@")
     obj["metadata"]["resourceVersion"] = "@RV@"
     del obj["kind"], obj["apiVersion"]
@@ -83,8 +84,8 @@ class Flood:
             await exchange.conn.send(exchange.chunk(await self._queue.get()))
 
     def prepare(self, numbers, mark):
-        """The bytes of a MODIFIED event for each number, in pieces; same mark = nothing but the
-        resourceVersion changes."""
+        """The bytes of a MODIFIED event for each number, in pieces. mark: a value in the object; if
+        it is the same as before, nothing but the resourceVersion changes."""
         pieces, part = [], []
         for number in numbers:
             self.rv += 1
@@ -139,7 +140,7 @@ class Subject:
         return self.process.pid
 
     def wait_cached(self, objects, rv=FIRST_RV, timeout=300):
-        """Until the cache holds so many objects and stands at a resourceVersion."""
+        """Waits until the cache holds so many objects and has reached a resourceVersion."""
         def there():
             now = self.control.watch("services")
             return now if now["synced"] and now["objects"] == objects \
@@ -147,7 +148,7 @@ class Subject:
         return wait_until(there, timeout, f"{objects} objects at {rv}", interval=0.05)
 
     def wait_handled(self, rv, timeout=600):
-        """Until all changes up to rv are handled; returns the hook's status."""
+        """Waits until all changes up to rv are handled; returns the hook's status."""
         return wait_until(lambda: self._handled(rv), timeout, f"all handled up to {rv}",
                           interval=0.02)
 
@@ -160,8 +161,8 @@ class Subject:
         return hook if done and hook["pending"] == hook["running"] == 0 else None
 
     def wait_still(self, rv):
-        """As wait_handled(), but main is not asked before it has nothing to do: answers cost it CPU.
-        Returns how many runs there were and what cpu_us() was then."""
+        """As wait_handled(), but asks main only when it has nothing to do, since answers cost it
+        CPU. Returns the number of runs and the value of cpu_us() at that time."""
         while True:
             cpu = self.cpu_us()
             time.sleep(0.2)
@@ -171,7 +172,7 @@ class Subject:
                     return status["runs_ok"], cpu
 
     def cpu_us(self):
-        """CPU of main so far: all, user, system; the parts have ticks of 10 ms."""
+        """CPU of main so far: all, user, system. User and system are counted in ticks of 10 ms."""
         total = 0
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
             total += int((task / "schedstat").read_text().split()[0])
@@ -179,7 +180,7 @@ class Subject:
         return [total / 1e3] + [int(n) * 1e6 / TICKS for n in stat[11:13]]
 
     def memory_mb(self):
-        """What main holds in memory of its own."""
+        """The memory of main that no file backs, in MB."""
         for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("RssAnon:"):
                 return int(line.split()[1]) / 1024
@@ -200,7 +201,8 @@ def _ask_for_ever(path, pipe):
 
 
 class Asker:
-    """Another process that asks the control socket all the time; .longest = the longest answer."""
+    """Another process that asks the control socket all the time; .longest is the longest answer, in
+    seconds."""
 
     def __init__(self, subject):
         spawn = multiprocessing.get_context("spawn")

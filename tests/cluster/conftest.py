@@ -10,12 +10,12 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "wire")]
 
-import harness  # noqa: E402
+from shared_fixtures import checked_factory, skip_all  # noqa: E402
 from subject import Cluster, ConfigMaps, Watched, Widgets  # noqa: E402
 
 
 def pytest_collection_modifyitems(items):
-    """Without a cluster, none runs."""
+    """Skips all tests where there is no cluster."""
     why = None
     config = os.environ.get("KUBECONFIG", "")
     if not config:
@@ -24,13 +24,12 @@ def pytest_collection_modifyitems(items):
         why = f"KUBECONFIG has to name one file, not {config}"
     elif shutil.which("kubectl") is None:
         why = "needs kubectl"
-    for item in items if why else []:
-        item.add_marker(pytest.mark.skip(reason=why))
+    skip_all(items, why)
 
 
 @pytest.fixture(scope="session")
 def cluster():
-    """The API server, with a namespace of this run's own."""
+    """The API server, with a namespace for this run alone."""
     made = Cluster(pathlib.Path(os.environ["KUBECONFIG"]).resolve())
     made.begin()
     yield made
@@ -39,7 +38,7 @@ def cluster():
 
 @pytest.fixture(scope="session")
 def widgets(cluster):
-    """A custom resource of this run's own; its CRD goes at the end."""
+    """A custom resource for this run alone; its CRD is removed at the end."""
     made = Widgets(cluster)
     made.define()
     yield made
@@ -48,7 +47,7 @@ def widgets(cluster):
 
 @pytest.fixture(params=["configmaps", "widgets"])
 def subject(request, cluster):
-    """What the test watches: a built-in and a custom resource, one after the other."""
+    """The resource that the test watches: first a built-in one, then a custom one."""
     if request.param == "widgets":
         return request.getfixturevalue("widgets")
     if not cluster.has("configmaps"):
@@ -58,11 +57,8 @@ def subject(request, cluster):
 
 @pytest.fixture
 def factory(tmp_path):
-    if not harness.INFORMERD.exists():
-        pytest.fail(f"{harness.INFORMERD} is not built (INFORMERD_BUILD names a build folder)")
-    made = harness.Factory(tmp_path, None)
-    yield made
-    made.finish()
+    with checked_factory(tmp_path, authority=None) as made:
+        yield made
 
 
 @pytest.fixture
@@ -72,8 +68,8 @@ def hook(factory):
 
 @pytest.fixture
 def watch(factory, cluster, hook):
-    """watch(subject, tuning={...}, label_selector=...): a daemon with one watch and one hook; all
-    objects that the test makes through it go at the end."""
+    """watch(subject, tuning={...}, label_selector=...): a daemon with one watch and one hook. All
+    objects that the test makes through it are removed at the end."""
     made = []
 
     def start(subject, tuning=None, **settings):

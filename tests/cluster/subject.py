@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real API server changed by kubectl, what the tests watch there, and the daemon that does."""
+"""A real API server that kubectl changes, the resources that the tests watch, and the daemon."""
 import json
 import os
 import secrets
@@ -33,12 +33,12 @@ class Cluster:
         return json.loads(self.run(*args, "-o", "json").stdout)
 
     def create(self, obj):
-        """Creates or replaces; the object as the server has it now."""
+        """Creates or replaces an object; returns it as the server has it now."""
         return json.loads(self.run("apply", "--server-side", "--force-conflicts", "-o", "json",
                                    "--validate=false", "-f", "-", stdin=json.dumps(obj)).stdout)
 
     def has(self, resource):
-        """Whether the server serves it: some serve custom resources only."""
+        """Whether the server serves this resource: some servers have custom resources only."""
         return self.run("get", resource, "-n", self.namespace, "-o", "name",
                         check=False).returncode == 0
 
@@ -52,7 +52,7 @@ class Cluster:
             self.run("delete", "namespace", self.namespace, "--wait=false")
 
     def streams(self):
-        """Whether the server can do watch-list streaming."""
+        """Whether the server supports streaming lists (WatchList)."""
         path = ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions?watch=1&timeoutSeconds=1"
                 "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
                 "&allowWatchBookmarks=true")
@@ -63,13 +63,13 @@ class Cluster:
                    timeout, "the server is ready", interval=0.2)
 
     def command(self, name):
-        """Runs the command that an environment variable gives, and waits for the server."""
+        """Runs the command in an environment variable, and waits until the server is ready."""
         subprocess.run(os.environ[name], shell=True, check=True, timeout=300)
         self.wait_ready()
 
 
 class Subject:
-    """One resource of the namespace."""
+    """One resource in the run's namespace."""
 
     resource = kind = api_version = ""
 
@@ -83,7 +83,7 @@ class Subject:
         raise NotImplementedError
 
     def put(self, name, value="1", namespace=None, **labels):
-        """Creates an object, or changes it to just this value and these labels, and MARK=1."""
+        """Creates an object, or changes it to have just this value, these labels, and MARK=1."""
         meta = {"name": name, "namespace": namespace or self.cluster.namespace,
                 "labels": {MARK: "1", **labels}}
         return self.cluster.create({"apiVersion": self.api_version, "kind": self.kind,
@@ -97,7 +97,7 @@ class Subject:
                          self.cluster.namespace, check=False)
 
     def present(self, *flags):
-        """{name: resourceVersion} as the server has it."""
+        """{name: resourceVersion} of the objects on the server."""
         doc = self.cluster.json("get", self.resource, "-n", self.cluster.namespace, *flags)
         return {i["metadata"]["name"]: i["metadata"]["resourceVersion"] for i in doc["items"]}
 
@@ -146,7 +146,7 @@ class Widgets(Subject):
 
 
 class Watched:
-    """A daemon that watches the objects with MARK (or as selected), and its hook."""
+    """A daemon that watches the objects with label MARK (or by another selector), and its hook."""
 
     def __init__(self, factory, cluster, hook, subject):
         self.factory, self.cluster, self.hook, self.subject = factory, cluster, hook, subject
@@ -177,7 +177,7 @@ class Watched:
         return {o["metadata"]["name"]: o["metadata"]["resourceVersion"] for o in rows}
 
     def same(self, timeout=PATIENCE):
-        """Waits until the cache is what the server has, and the hook is idle."""
+        """Waits until the cache equals the server's objects, and the hook is idle."""
         self.daemon.synced(timeout=timeout)
         end = time.monotonic() + timeout
         while True:
@@ -190,7 +190,7 @@ class Watched:
         return self
 
     def saw(self, kind, name):
-        """Waits for the hook's run."""
+        """Waits for the hook's run with this event."""
         return self.hook.wait_what(kind, self.key(name), PATIENCE)
 
     def heard(self):

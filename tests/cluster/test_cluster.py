@@ -11,7 +11,7 @@ needs_compact = pytest.mark.skipif(not os.environ.get("INFORMERD_CLUSTER_COMPACT
                                    reason="INFORMERD_CLUSTER_COMPACT is not set")
 
 
-def test_what_is_there_and_what_changes_reaches_the_hook(watch, subject):
+def test_existing_objects_and_changes_reach_the_hook(watch, subject):
     subject.put("first", "1")
     w = watch(subject)
     assert w.saw("ADDED", "first").input["reason"] == "existing"
@@ -32,7 +32,7 @@ def test_what_is_there_and_what_changes_reaches_the_hook(watch, subject):
     assert "managedFields" not in run.event["object"]["metadata"]
 
 
-def test_an_object_made_anew_is_another_object(watch, subject):
+def test_an_object_created_again_is_another_object(watch, subject):
     w = watch(subject)
     old = subject.put("twice")["metadata"]["uid"]
     w.saw("ADDED", "twice")
@@ -148,7 +148,7 @@ def test_a_restarted_server_loses_and_repeats_nothing(watch, subject, cluster):
 
 
 @needs_compact
-def test_compaction_is_not_noticed(watch, subject, cluster):
+def test_compaction_does_not_disturb_the_watch(watch, subject, cluster):
     for number in range(5):
         subject.put(f"old{number}")
     w = watch(subject, PAGED).same()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The objects of a campaign: who changes them, and what they were at any time."""
+"""The objects of a campaign: the thread that changes them, and the states that they had."""
 import bisect
 import collections
 import threading
@@ -14,18 +14,19 @@ VALUES = "abc"      # few, so that an object often comes back to a state of befo
 
 
 class State(collections.namedtuple("State", "rv uid digest")):
-    """An object from a version on; uid and digest are None when it is gone."""
+    """The state of a key from a resourceVersion on; uid and digest are None when it has no
+    object."""
 
 
 class World:
-    """Everything that was ever so, by the server's own history."""
+    """All states that the objects ever had, from the server's own history."""
 
     def __init__(self, api):
         self.api = api
-        self.lives = collections.defaultdict(list)      # uid -> [State, ...]
+        self.incarnations = collections.defaultdict(list)      # uid -> [State, ...]
         self.states = collections.defaultdict(list)     # slot = (source, key) -> [State, ...]
-        self.finals = {}                                # uid -> digest of its end
-        self.times = {}                                 # rv -> when it was made
+        self.finals = {}                                # uid -> digest of its last state
+        self.times = {}                                 # resourceVersion -> when it was made
         self.kinds = collections.Counter()
         self._read = collections.Counter()
         self._store = api.store
@@ -37,7 +38,7 @@ class World:
         self._store.changed = changed
 
     def look(self):
-        """Takes in what has happened since."""
+        """Reads the changes since the last look from the server's history."""
         with self._store.lock:
             for source, plural in SOURCES.items():
                 history = self._store.table(plural).history
@@ -54,7 +55,7 @@ class World:
             self.kinds["deleted"] += 1
             self.states[slot].append(State(rv, None, None))
             return
-        self.lives[uid].append(State(rv, uid, found))
+        self.incarnations[uid].append(State(rv, uid, found))
         self.kinds[self._kind(before, uid, found, slot)] += 1
         self.states[slot].append(State(rv, uid, found))
 
@@ -72,33 +73,34 @@ class World:
         return tuple(states[-1][1:]) if states else (None, None)
 
     def was(self, slot, rv, uid, digest):
-        """Whether the object was in this state at this version of it."""
+        """Whether the object had this state at this resourceVersion."""
         return State(rv, uid, digest) in self.states.get(slot, ())
 
     def had(self, uid, digest):
-        """Whether it ever was in this state."""
-        return any(state.digest == digest for state in self.lives.get(uid, ()))
+        """Whether the object ever had this state."""
+        return any(state.digest == digest for state in self.incarnations.get(uid, ()))
 
     def changed_between(self, slot, first, last, uid, digest):
-        """Whether it was anything else after version `first`, up to version `last`."""
+        """Whether the key had another state after version `first`, up to version `last`."""
         states = self.states[slot]
         begin = bisect.bisect_right(states, first, key=lambda state: state.rv)
         end = bisect.bisect_right(states, last, key=lambda state: state.rv)
         return any((state.uid, state.digest) != (uid, digest) for state in states[begin:end])
 
     def changed_since(self, seen, end):
-        """Whether there was anything newer than these versions ({source: version}) at this time."""
+        """Whether, at this time, any object had a state that is newer than these versions ({source:
+        version})."""
         return any(not self.is_newest(slot, seen.get(slot[0], 0), end) for slot in self.states)
 
     def is_newest(self, slot, rv, end):
-        """Whether the object did not change between this version of it and this time."""
+        """Whether the object did not change between this resourceVersion and this time."""
         states = self.states[slot]
         after = states[bisect.bisect_right(states, rv, key=lambda state: state.rv):]
         return not after or self.times[after[0].rv] > end
 
     def born(self, uid):
-        """When it was created; never, if there was no such object."""
-        states = self.lives.get(uid)
+        """When the object was created; infinity if there was no such object."""
+        states = self.incarnations.get(uid)
         return self.times[states[0].rv] if states else float("inf")
 
     def content(self):
@@ -163,7 +165,7 @@ class Churn(threading.Thread):
             self.end.wait(self.rng.uniform(0, 0.03))
 
     def some(self, count):
-        """So many changes at once, by the caller's thread."""
+        """Makes so many changes at once, in the caller's thread."""
         with self.lock:
             for _ in range(count):
                 self.change()
@@ -174,4 +176,4 @@ class Churn(threading.Thread):
                 self.burst()
             self.end.wait(self.rng.uniform(0, 0.3))
             if self.rng.random() < 0.7:
-                self.api.bookmark()     # who has just been started is in sync by that
+                self.api.bookmark()     # a daemon that was just started is in sync by it

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of the hooks in output.py: command, check and apply, as one script.
 
-    hook.py command                  prints the file: slowly, so that a kill finds it half done
+    hook.py command                  prints the file, slowly, so that a kill finds it half done
     hook.py check FILE NOTES         fails, and leaves a note, unless FILE is whole
     hook.py apply TARGET NOTE        notes the state of the file or folder TARGET
 
-A file is a body of 1 byte to 300 kB and a line with the checksum of it.
+A file is a body of 1 byte to 300 kB and a line with its checksum.
 """
 import hashlib
 import json
@@ -26,7 +26,7 @@ def is_whole(data):
 
 
 def body_of(key, serial, size):
-    """`size` bytes that differ from one serial to the next, if there is room for that."""
+    """`size` bytes that differ from one serial to the next, if `size` has room for the serial."""
     word = f"{serial}.{key} ".encode()
     return (word * (size // len(word) + 1))[:size]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the state on disk says while the daemon is down; the files stay as they are."""
+"""Reads the state on disk while the daemon is down; the files stay as they are."""
 import pathlib
 import re
 import shutil
@@ -17,8 +17,8 @@ OPEN = """SELECT hook.name, source.name, mark.key FROM mark
 
 
 class Kept:
-    """versions: {watch: resourceVersion}; open: {(hook, source, key)} of which a run was started
-    and none has succeeded since."""
+    """versions: {watch: resourceVersion}; open: {(hook, source, key)} for which a run was started
+    and no run has succeeded since."""
 
     def __init__(self, versions=None, opened=()):
         self.versions, self.open = versions or {}, set(opened)
@@ -31,7 +31,7 @@ def version_of(value):
 
 
 def read(folder):
-    """The state in a folder, by a copy of it: SQLite would tidy up what it opens."""
+    """The state in a folder. It is read from a copy, as SQLite would tidy up the files it opens."""
     with tempfile.TemporaryDirectory() as copy:
         if not (folder / statefile.NAME).exists():
             return Kept()
@@ -42,6 +42,6 @@ def read(folder):
             if not state.rows("SELECT 1 FROM sqlite_master WHERE name = 'fact'"):
                 return Kept()
             if not state.rows(NAMED):
-                return Kept()  # killed before the cluster had said which one it is: of no use
+                return Kept()   # without the cluster's identity the next start drops the state
             versions = {watch: version_of(value) for watch, value in state.rows(VERSIONS)}
             return Kept({watch: rv for watch, rv in versions.items() if rv}, state.rows(OPEN))

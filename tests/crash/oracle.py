@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges what hooks were told over many kills, by the log of their starts and ends.
+"""Judges what hooks were told over many kills, by the log of the starts and ends of their runs.
 
-A *telling* is one event in one run. A *life* here is that of a process of informerd: from one start
-to its kill. *In flight* is a run whose success informerd had no time to note: the hook's end line
-is missing, or its mark in the state is still open when all is dead. Nothing else may be told twice.
-The mark of a run that was started and not handled must be open; and what ended earlier is noted
-earlier: no mark of a success is open when that of a later one is closed. On a machine that has
-nothing else to do there is a bound, too: what informerd's own log (the hook's, if there is no line)
-says to have ended `bound` seconds before the kill is noted.
+A *telling* is one event in one run. A *process* is one process of informerd, from its start to its
+kill. A run is *in flight* at a kill if informerd had no time to note its success: the hook's end
+line is missing, or the delivery record in the state is still open after the kill. A delivery record
+(a row of table mark) is open when a run was started for it and no run has succeeded since. The
+rules:
+* A hook is told of nothing twice, except for runs that were in flight.
+* When a run was started and did not succeed, its delivery record is open.
+* informerd notes successes in their order: no record of a success is open while the record of a
+  later success is closed.
+* On a machine that has nothing else to do, informerd has noted each run that ended `bound` seconds
+  before the kill. The end of the run is the line in informerd's log, or the hook's own if that line
+  is missing.
 """
 import collections
 
@@ -15,8 +20,8 @@ ALIVE = ("ADDED", "MODIFIED")
 
 
 class Run:
-    def __init__(self, line, life):
-        self.id, self.hook, self.life = line["run"], line["hook"], life
+    def __init__(self, line, process):
+        self.id, self.hook, self.process = line["run"], line["hook"], process
         self.at, self.reason, self.attempt = line["at"], line["reason"], line["attempt"]
         self.events, self.snapshot = line["events"], line["snapshot"]
         self.seen = line.get("seen", {})    # the version that the snapshot has at least
@@ -32,11 +37,11 @@ class Run:
 
     def __str__(self):
         end = "killed" if self.status is None else f"status {self.status} at {self.ended_at:.3f}"
-        return f"run {self.id}, life {self.life.number} ({self.reason}, {self.at:.3f}, {end})"
+        return f"run {self.id}, process {self.process.number} ({self.reason}, {self.at:.3f}, {end})"
 
 
 class Telling(collections.namedtuple("Telling", "run event")):
-    """One event of a run."""
+    """One event in one run."""
 
     @property
     def state(self):
@@ -47,37 +52,39 @@ class Telling(collections.namedtuple("Telling", "run event")):
         return f"{e['type']} {e['uid'][-4:]} rv {e['rv']} {e['digest']} ({e['cause']}), {self.run}"
 
 
-class Life:
-    """One process: when it was started and killed, and which ends of runs its log has."""
+class Process:
+    """One process of informerd: when it was started and killed, and which ends of runs it
+    logged."""
 
     def __init__(self, number, started_at):
         self.number, self.started_at = number, started_at
         self.killed_at = self.gone_at = None
-        self.open = set()   # {(hook, source, key)} whose marks were open when it was dead
+        self.open = set()   # {(hook, source, key)} whose delivery records were open after its death
         self.noted = {}     # number of a run -> when its success was logged; in that order
 
 
 class Slot:
-    """What a hook was told of one key."""
+    """The tellings of one key to one hook."""
 
     def __init__(self):
-        self.last = None        # Telling of the last start
-        self.newest = 0         # the highest version it was told of something alive
-        self.begun = {}         # uid -> first Telling of it alive
-        self.told = collections.defaultdict(set)    # uid -> digests it was told
-        self.ended = {}         # uid -> Telling of its DELETED that succeeded
-        self.handled = None     # last Telling that succeeded
+        self.last = None        # the Telling of the run that started last
+        self.newest = 0         # the highest resourceVersion in an ADDED or MODIFIED
+        self.begun = {}         # uid -> the first Telling with an ADDED or MODIFIED of it
+        self.told = collections.defaultdict(set)    # uid -> the digests in its tellings
+        self.ended = {}         # uid -> the Telling with its DELETED whose run succeeded
+        self.handled = None     # the last Telling whose run succeeded
 
 
 class Oracle:
-    """feed() all lines in their order, check() when nothing is under way. world: churn.World."""
+    """feed() it all lines of the log in their order, and call check() when no run is under way.
+    world: churn.World."""
 
     def __init__(self, world, hooks, bound, slow=()):
-        """slow: hooks whose runs go on after the end of their command (output). bound: None for a
-        machine that may be slow: then no time is too long."""
+        """slow: hooks whose runs go on after the end of their command (those with output). bound:
+        seconds from the end of a run to its note; None for a machine that may be slow."""
         self.world, self.hooks, self.bound, self.slow = world, hooks, bound, slow
         self.runs, self.slots = {}, collections.defaultdict(Slot)
-        self.lives = []         # those that have died
+        self.processes = []     # those that have died
         self.contents = {}      # hook -> its last Run with a snapshot
         self.problems = []
         self.count = collections.Counter()
@@ -88,11 +95,11 @@ class Oracle:
 
     # ---- The log
 
-    def feed(self, line, life):
+    def feed(self, line, process):
         if line["what"] == "start":
             if line["run"] in self.runs:
                 self.wrong("two runs have one id", line["run"])
-            run = self.runs[line["run"]] = Run(line, life)
+            run = self.runs[line["run"]] = Run(line, process)
             self.count["runs"] += 1
             self._start(run)
         elif line["what"] == "end":
@@ -103,7 +110,7 @@ class Oracle:
                 self._success(run)
 
     def _start(self, run):
-        over = set()    # uids that this very run tells the end of
+        over = set()    # uids whose DELETED is in this run
         for event in run.events:
             slot = self.slots[run.hook, event["source"], event["key"]]
             telling = Telling(run, event)
@@ -124,29 +131,32 @@ class Oracle:
             if event["type"] not in ALIVE:
                 slot.ended[event["uid"]] = slot.handled
 
-    def died(self, life, at, gone, opened):
-        """All lines of this life were fed. It was alive until it was killed, and not any more when
-        it was seen to be gone."""
-        life.killed_at, life.gone_at, life.open = at, gone, opened
-        self.lives.append(life)
+    def died(self, process, at, gone, opened):
+        """All lines of this process were fed. It was killed at time `at`, and known to be dead at
+        time `gone`: it died between the two. opened: the delivery records that are open now."""
+        process.killed_at, process.gone_at, process.open = at, gone, opened
+        self.processes.append(process)
         for where, slot in self.slots.items():
             last = slot.last
-            if last and last.run.life is life and not last.run.ok and where not in opened:
-                self.wrong(f"{where}: was told, not handled, and its mark is not open", last)
-        self._in_order(life)
+            if last and last.run.process is process and not last.run.ok and where not in opened:
+                self.wrong(f"{where}: was told, not handled, and its delivery record is not open",
+                           last)
+        self._in_order(process)
 
-    def _in_order(self, life):
-        """What ended before something that is kept is kept, too; if no other run can have begun
-        of it since."""
-        ended = {number: place for place, number in enumerate(life.noted)}
+    def _in_order(self, process):
+        """Checks that the process noted the successes in their order: a run that ended before
+        another one whose success is on disk has its own success on disk as well. A key that has
+        changed since is left out: another run of it may have begun, which opens its record
+        again."""
+        ended = {number: place for place, number in enumerate(process.noted)}
         last = [(where, slot.last) for where, slot in self.slots.items() if slot.last
-                and slot.last.run.life is life and slot.last.run.number in ended
+                and slot.last.run.process is process and slot.last.run.number in ended
                 and slot.last.run.hook not in self.slow]
-        newest = max((ended[told.run.number] for where, told in last if where not in life.open),
+        newest = max((ended[told.run.number] for where, told in last if where not in process.open),
                      default=-1)
         for where, told in last:
-            if where in life.open and ended[told.run.number] < newest and self.world.is_newest(
-                    where[1:], int(told.event["rv"]), life.gone_at):
+            if where in process.open and ended[told.run.number] < newest and self.world.is_newest(
+                    where[1:], int(told.event["rv"]), process.gone_at):
                 self.wrong(f"{where}: its end is not kept, and that of a later run is", told)
 
     # ---- One telling
@@ -172,19 +182,21 @@ class Oracle:
         slot.told[uid].add(event["digest"])
 
     def _old(self, slot, telling):
-        """old_object is the state that was handled last."""
+        """Checks that old_object is the state that was handled last."""
         event, last = telling.event, slot.handled
         if event["old"] is None:
             return
         if event["old_uid"] != event["uid"] or event["old"] not in slot.told[event["uid"]]:
             self.wrong("old_object is nothing that the hook was told", telling, last)
-        elif last and last.run.life is telling.run.life and last.event["digest"] != event["old"]:
+        elif last and last.run.process is telling.run.process and \
+                last.event["digest"] != event["old"]:
             self.wrong("old_object is not what was handled last", telling, last)
 
     def _hidden(self, telling):
-        """Whether a kill can have hidden a run that informerd began to start for this object."""
+        """Whether a kill can be the reason why the log has no earlier run of this object: informerd
+        had begun to start one."""
         uid = telling.event["uid"]
-        return self.world.born(uid) <= telling.run.life.started_at
+        return self.world.born(uid) <= telling.run.process.started_at
 
     def _gone(self, slot, telling):
         event, uid = telling.event, telling.event["uid"]
@@ -207,13 +219,13 @@ class Oracle:
     # ---- Nothing twice
 
     def _settled(self, run, later):
-        """Whether the success of a run was noted, as far as the one that started later knows."""
+        """Whether informerd must have noted the success of this run when the later run started."""
         if not run.ok:
-            self.count["again: its run failed or was killed"] += later.life is not run.life
+            self.count["again: its run failed or was killed"] += later.process is not run.process
             return False
-        if later.life is run.life:
+        if later.process is run.process:
             return True
-        killed, noted = run.life.killed_at, run.life.noted.get(run.number)
+        killed, noted = run.process.killed_at, run.process.noted.get(run.number)
         if noted is None and run.hook in self.slow:
             return False
         since = killed - (run.ended_at if noted is None else noted)
@@ -235,10 +247,11 @@ class Oracle:
             return
         event = telling.event
         where = event["source"], event["key"]
-        if before.run.life is not telling.run.life:
+        if before.run.process is not telling.run.process:
             self.count["told again after a kill"] += 1
             if not self._was_open(before.run, telling.run, where):
-                self.wrong(f"{where}: told again, and its mark was not open", before, telling)
+                self.wrong(f"{where}: told again, and its delivery record was not open", before,
+                           telling)
             elif event["type"] in ALIVE and self.world.changed_between(
                     where, int(before.event["rv"]), int(event["rv"]), *telling.state):
                 self.count["again: changed and back, with a run between"] += 1
@@ -247,30 +260,34 @@ class Oracle:
             self.wrong(f"{where}: handled, and told again", f"first {before}", f"then {telling}")
 
     def _was_open(self, first, then, where):
-        """Whether the state ever said between the two that a run was not handled yet."""
-        between = self.lives[first.life.number:then.life.number]
-        return any((first.hook, *where) in life.open for life in between)
+        """Whether the delivery record of this key was ever open on disk between the two runs."""
+        between = self.processes[first.process.number:then.process.number]
+        return any((first.hook, *where) in process.open for process in between)
 
     def _content(self, run):
-        """A run without changes is due when there is another snapshot, or the last run failed."""
+        """Checks that a run without changes has a reason: the snapshot is another one, or the last
+        run failed."""
         before, self.contents[run.hook] = self.contents.get(run.hook), run
         if before is None or run.events or before.snapshot != run.snapshot or not before.ok:
             return
-        if before.life is not run.life and (
+        if before.process is not run.process and (
                 not self._is_kept(before, run) or self.world.changed_since(before.seen, run.at)):
             return
         self.wrong("a snapshot that was handled, again", before, run)
 
     def _is_kept(self, run, later):
-        """Whether the state says that a run was handled; of one without changes it has no mark."""
+        """Whether the state on disk says that a run was handled. A run without changes has no
+        delivery record, so the state says nothing of it."""
         return bool(run.events) and not any(
-            hook == run.hook for life in self.lives[run.life.number:later.life.number]
-            for hook, _source, _key in life.open)
+            hook == run.hook
+            for process in self.processes[run.process.number:later.process.number]
+            for hook, _source, _key in process.open)
 
     # ---- When nothing is under way
 
     def check(self):
-        """At least once: everybody was told the newest state, and the end of all that is gone."""
+        """Checks that nothing was lost: each hook was told of the newest state of each object, and
+        of the end of each object that is gone."""
         for hook, sources in self.hooks.items():
             for source, key in [where for where in self.world.states if where[0] in sources]:
                 self._check_slot(hook, source, key)

@@ -10,10 +10,10 @@ something gets SIGKILL at a random point: the main process, the helper, both, a 
 apply, or the child that writes the file. A daemon that ends is started again. Meanwhile another
 process reads all files again and again.
 
-Never may a file be half, empty or, once it is there, missing. Every 20 kills the changes pause:
-then, after one more kill, every file must come to have the newest state, and apply to have seen it.
-At the end, after a last quiet pass, there must be no temporary file either.
-Prints what happened; exit status 1 if something of that did not hold.
+A file may never be half written or empty, and once it is there it may never be missing. Every 20
+kills the changes pause. Then, after one more kill, every file must get the newest state, and apply
+must see it. At the end, after a last quiet pass, there must be no temporary file either.
+Prints what happened; the exit status is 1 if one of these rules was broken.
 """
 import argparse
 import collections
@@ -44,7 +44,7 @@ PAUSE_EVERY = 20    # kills
 # ---- The reader: a process of its own
 
 def read_whole(path, lacks):
-    """Reads a file at one go: 1, or 0 if there is none; broken ones are reported on stdout."""
+    """Reads a whole file: returns 1, or 0 if there is no file. Reports a broken file on stdout."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError as error:
@@ -64,7 +64,7 @@ def read_whole(path, lacks):
 
 
 def read_all(folder, seen, lacks):
-    """One round over the files; how many were read."""
+    """Reads all files once; returns how many there were."""
     count = 0
     for name in ("all.txt", "some.txt"):
         there = read_whole(folder / name, lacks)
@@ -78,7 +78,7 @@ def read_all(folder, seen, lacks):
 
 
 def watch(folder):
-    """Reads the files until SIGTERM, then says how often."""
+    """Reads the files until SIGTERM, then prints how many reads there were."""
     end = []
     signal.signal(signal.SIGTERM, lambda *_: end.append(True))
     os.nice(5)
@@ -127,13 +127,13 @@ class Churn(threading.Thread):
             with self.lock:
                 self.burst()
             self.end.wait(self.rng.uniform(0, 0.3))
-            self.api.bookmark()     # who has just been started is in sync by that
+            self.api.bookmark()     # a daemon that was just started is in sync by it
 
 
 # ---- The kills
 
 def kill_one(subject, rng, killed, targets):
-    """Kills the last of the targets, which it takes away; what was wrong, or None."""
+    """Takes the last target off the list and kills it; returns the problem as text, or None."""
     time.sleep(rng.uniform(0, 0.12))
     target = targets.pop()
     victims = subject.meet(target, rng)
@@ -169,7 +169,7 @@ def settings_of(folder):
 
 
 class Campaign:
-    """Everything of one campaign; `problems` is what must not be."""
+    """One campaign; `problems` lists the broken rules."""
 
     def __init__(self, options, folder):
         point_at(options.build)
@@ -218,7 +218,7 @@ class Campaign:
                 self.pause()
 
     def shuffled(self):
-        """Everybody's turn comes, in a short campaign, too."""
+        """All targets in a random order: so each has its turn, in a short campaign as well."""
         self.targets = self.rng.sample(TARGETS, len(TARGETS))
         return self.targets
 
@@ -231,7 +231,8 @@ class Campaign:
         self.temps |= {path.name for path in self.hidden()}
 
     def pause(self):
-        """Nothing changes any more, then all is killed: what was under way comes to its end."""
+        """Stops the changes, kills the daemon once more, and judges the files when all runs have
+        ended."""
         with self.churn.lock:
             starts = self.subject.starts
             while self.subject.starts == starts and not self.problems:
@@ -249,12 +250,13 @@ class Campaign:
         self.subject.daemon.caught_up(self.api)
 
     def renew(self):
-        """The last batch may have been of deletes alone: now it has the newest object."""
+        """Changes one object, so that the last batch has the newest object: a batch of deletes
+        alone has none."""
         self.churn.apply(KEYS[0])
         self.settle()
 
     def calm(self):
-        """The last quiet pass."""
+        """The last quiet pass, at the end of the campaign."""
         self.churn.end.set()
         self.churn.join()
         self.settle()
@@ -270,7 +272,7 @@ class Campaign:
         objects = sorted(self.churn.objects.values(), key=lambda obj: obj["metadata"]["name"])
         out = {f"each/n/{obj['metadata']['name']}.txt": programs.file_of(obj) for obj in objects}
         out["all.txt"] = programs.file_of_all(objects)
-        if objects:     # a batch of nothing does not run
+        if objects:     # an empty batch does not run
             out["some.txt"] = programs.file_of(programs.newest(objects))
         return out
 
@@ -280,7 +282,7 @@ class Campaign:
                 for path in files.rglob("[!.]*.txt")}
 
     def judge(self):
-        """Nothing is under way: is all as it should be?"""
+        """Checks all files; no run is under way."""
         there, wanted = self.there(), self.wanted()
         for name in wanted:
             if there.get(name) != wanted[name]:
@@ -307,7 +309,7 @@ class Campaign:
 
 
 def figures(campaign, seconds):
-    """The table: what was killed and what was seen."""
+    """The rows of the table: what was killed and what was seen."""
     text = campaign.subject.daemon.stderr()
     rows = [("kills", campaign.count())]
     rows += [(f"  of {target}", campaign.killed[target]) for target in TARGETS]

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills informerd and its helper under churn, and compares what hooks were told with what was so.
+"""Kills informerd and its helper while objects change, and judges what its hooks are told.
 
     state.py --build DIR [--kills N] [--seed N] [--bound SECONDS|off] [--keep]
 
@@ -11,12 +11,12 @@ at the start of a run, or at its end. The daemon is started again at once with t
 at times objects change while it is down, and the server forgets old versions (compaction) or
 restarts.
 
-Every 20 kills the changes pause. Then every hook must have been told the newest state of all that
-is there and the end of all that is gone; in order; nothing that was handled twice, but for what was
-in flight (oracle.py); and no LIST may have been sent while the version was good (streams.py). After
-one more kill, in that quiet, nothing at all may run.
-Prints what happened; exit status 1 if something of that did not hold. --bound is for a machine that
-does nothing else; off, nothing is judged by time.
+Every 20 kills the changes pause. Then every hook must have been told, in order, the newest state of
+each object that is there and the end of each object that is gone. No hook may have been told twice
+of a state that it has handled, except for runs in flight (oracle.py). informerd may not have sent a
+LIST while the server still knew its resourceVersion (streams.py). After one more kill in that
+quiet, no run may start. Prints what happened; the exit status is 1 if one of these rules was
+broken. --bound is for a machine that does nothing else; with "off", nothing is judged by time.
 """
 import collections
 import random
@@ -33,7 +33,7 @@ import proctree  # victims knows where it is
 import kept
 import told
 from control import wait_until
-from oracle import Life, Oracle
+from oracle import Process, Oracle
 from streams import Streams
 from churn import SOURCES, Churn, World
 
@@ -56,7 +56,7 @@ SUCCESS = ("hook done", "hook works again")
 
 
 def settings_of(folder):
-    """The hooks."""
+    """The settings of the hooks."""
     python = ["/usr/bin/python3", "-I", "-S", str(folder / "told.py")]
     log = str(folder / "told.log")
     command = [*python, "command", log]
@@ -78,7 +78,7 @@ def seconds_of(stamp):
 
 
 class Campaign:
-    """Everything of one campaign; `problems` is what must not be."""
+    """One campaign; `problems` lists the broken rules."""
 
     def __init__(self, options, folder):
         point_at(options.build)
@@ -106,7 +106,7 @@ class Campaign:
         self.churn = Churn(self.api, random.Random(options.seed + 1))
         self.streams = Streams(self.api, SOURCES)
         self.oracle = Oracle(self.world, HOOKS, options.bound, slow=["file"])
-        self.lives, self.unread, self.ends = [], [], []
+        self.processes, self.unread, self.ends = [], [], []
         self.told_at = self.noted_at = self.seen_at = 0
 
     def run(self):
@@ -126,14 +126,15 @@ class Campaign:
     def kills(self):
         return sum(self.count[target] for target in ENDS)
 
-    # ---- Lives
+    # ---- Starts and kills
 
     def start(self):
-        self.lives.append(Life(len(self.lives), time.time()))
+        self.processes.append(Process(len(self.processes), time.time()))
         self.subject.start()
 
     def die(self):
-        """Kills somebody, and sees all of it end; false: there was nobody."""
+        """Kills main, the helper or both, and waits until the whole daemon has ended. Returns false
+        if a rule was broken."""
         self.ends = self.ends or self.rng.sample(ENDS, len(ENDS))
         target = self.ends.pop()
         victims = self.subject.meet(target, self.rng)
@@ -153,36 +154,37 @@ class Campaign:
         self.read()
         state = kept.read(self.folder / "state")
         self.unread.append(({"what": "death", "at": killed_at, "gone": gone_at,
-                             "open": state.open}, self.lives[-1]))
+                             "open": state.open}, self.processes[-1]))
         self.streams.begin(state.versions)
         return wrong is None
 
     def is_left(self):
-        """Whether the server has seen the end of each connection; what it reads after that is of
-        another life."""
+        """Whether the server has seen the end of each connection: requests that it reads after that
+        are those of the next process."""
         return not self.api.conns and not self.api.watchers
 
     def read(self):
-        """What this life has written: what hooks were told, and which ends were noted."""
-        life = self.lives[-1]
+        """Reads the new lines of the hooks' log, which say what hooks were told, and the new lines
+        of informerd's log, which say which successes this process has noted."""
+        process = self.processes[-1]
         lines, self.noted_at = lines_of(self.subject.daemon.stderr_file, self.noted_at)
         synced = {}
         for line in lines:
             at, what = seconds_of(line["time"]), line.get("msg")
             if what in SUCCESS:
-                life.noted[line["run"]] = at
+                process.noted[line["run"]] = at
             elif what == "watch synced":
                 synced[line["watch"]] = at
         if len(synced) == len(SOURCES):
-            self.ready_ms.append((max(synced.values()) - life.started_at) * 1000)
+            self.ready_ms.append((max(synced.values()) - process.started_at) * 1000)
         lines, self.told_at = lines_of(self.log, self.told_at)
-        self.unread += [(line, life) for line in lines]
+        self.unread += [(line, process) for line in lines]
         self.count["runs killed"] += sum(line["what"] == "start" for line in lines) - \
             sum(line["what"] == "end" for line in lines)
         self.count["runs of apply"] += sum(line["what"] == "apply" for line in lines)
 
     def kill_one(self):
-        """One kill under churn, and the next start."""
+        """One kill while objects change, and the next start."""
         if self.problems:
             return
         self.wait_for(self.rng.choice(MOMENTS))
@@ -200,7 +202,7 @@ class Campaign:
             time.sleep(self.rng.uniform(0, 0.008))
 
     def meet_line(self, what, patience=1.5):
-        """Waits until a hook tells of this; not for long, as it need not."""
+        """Waits until a hook logs a start or an end; not for long, as it need not come."""
         _lines, at = lines_of(self.log, self.seen_at)
         end = time.monotonic() + patience
         while time.monotonic() < end:
@@ -226,8 +228,8 @@ class Campaign:
     # ---- Pauses
 
     def pause(self):
-        """Nothing changes any more: what was under way comes to its end, and is judged. Then one
-        kill more, after which there is nothing to do."""
+        """Stops the changes, waits until all runs have ended, and judges them. Then comes one kill
+        more; the daemon that is started after it has nothing to do."""
         if self.problems:
             return
         with self.churn.lock:
@@ -245,7 +247,7 @@ class Campaign:
                 self.still(files)
 
     def still(self, files):
-        """Looks that nothing has run since the last start."""
+        """Checks that no run has started since the last start of the daemon."""
         lines, _at = lines_of(self.log, self.told_at)
         self.count["quiet restarts"] += 1
         for line in lines:
@@ -269,29 +271,29 @@ class Campaign:
         self.world.look()
         self.read()
         lines, self.unread = self.unread, []
-        for line, life in lines:
+        for line, process in lines:
             if line["what"] == "death":
-                self.oracle.died(life, line["at"], line["gone"], line["open"])
+                self.oracle.died(process, line["at"], line["gone"], line["open"])
             else:
-                self.oracle.feed(line, life)
+                self.oracle.feed(line, process)
         self.oracle.check()
         self.check_files(lines)
         self.problems += self.oracle.problems + self.streams.problems
         self.count["pauses in which all was judged"] += 1
 
     def check_files(self, lines):
-        """The files are those of the objects, and apply has seen them."""
+        """Checks that the files are those of the objects, and that apply has seen them."""
         there = {path.stem: path.read_text() for path in (self.folder / "files").glob("*.txt")}
         wanted = {key.partition("/")[2]: f"{key.partition('/')[2]} {uid} {digest}\n"
                   for key, (uid, digest) in self.world.content()["svcs"].items()}
         if there != wanted:
             self.problems.append(f"the files are {there}, wanted {wanted}")
-        states = [line["state"] for line, _life in lines if line["what"] == "apply"]
+        states = [line["state"] for line, _process in lines if line["what"] == "apply"]
         if states and states[-1] != told.state_of(self.folder / "files"):
             self.problems.append("apply has not run since the last file was written")
 
     def finish(self):
-        """An end in peace: SIGTERM, and a start that has nothing to do."""
+        """The orderly end: SIGTERM, and a start of a daemon that has nothing to do."""
         if self.problems:
             return
         self.churn.end.set()
@@ -316,7 +318,7 @@ class Campaign:
 
 
 def figures(campaign, seconds):
-    """The table: what was killed and what was seen."""
+    """The rows of the table: what was killed and what was seen."""
     ready = sorted(campaign.ready_ms) or [0]
     kinds = campaign.world.kinds
     every = (campaign.count + campaign.oracle.count + campaign.oracle.largest +

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges what a daemon asks of the server over many kills: no LIST while the version is good."""
+"""Judges a daemon's requests over many kills: it sends no LIST while the server still knows the
+resourceVersion that the daemon has kept."""
 import collections
 
 
 class Ask:
-    """A LIST or WATCH, and how it went."""
+    """A LIST or WATCH: its request, whether the server refused it, whether the answer is
+    complete."""
 
     def __init__(self, request, server):
-        """server: which process of the server it went to."""
+        """server: the number of the server process that got the request."""
         self.kind, self.resource, self.server = request.kind, request.resource, server
         self.rv, self.token = request.rv or "", request.token
         self.refused = self.done = False
@@ -17,12 +19,13 @@ class Ask:
 
 
 class Streams:
-    """Stands between the server and its answers. plurals: {watch: resource}."""
+    """Stands between the server and its answers, and notes each request. plurals: {watch:
+    resource}."""
 
     def __init__(self, api, plurals):
         self.api, self.plurals = api, plurals
         self.asked, self.problems = [], []
-        self.server = 0     # add 1 when it restarts: an answer may be lost then
+        self.server = 0     # add 1 when the server restarts: an answer may be lost then
         self.count = collections.Counter()
         self.kept, self.expired, self.first = {}, set(), set(plurals)
         for plural in plurals.values():
@@ -42,8 +45,8 @@ class Streams:
         ask.done = True
 
     def begin(self, versions):
-        """The daemon is down and will be started again: judges what it asked. versions: from where
-        it has to go on, {watch: resourceVersion}."""
+        """To be called while the daemon is down: judges the requests of the process that has ended.
+        versions: the {watch: resourceVersion} from which the next process has to go on."""
         asked, self.asked = self.asked, []
         self.judge(asked)
         self.kept = versions
@@ -55,7 +58,7 @@ class Streams:
                 self.expired.discard(watch)
 
     def judge(self, asked):
-        """The requests of one process."""
+        """Judges the requests of one process."""
         for watch, plural in self.plurals.items():
             before = None
             for ask in [ask for ask in asked if ask.resource == plural]:

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of the hooks in state.py, as one script: each tells a log of its start and its end.
+"""The programs of the hooks in state.py, as one script: each writes its start and its end to a log.
 
-    told.py command LOG [FAILS]      FAILS: of 100 first or second attempts so many fail
-    told.py apply LOG FOLDER         with the state of all files in FOLDER
+    told.py command LOG [FAILS]      FAILS: how many of 100 first or second attempts fail
+    told.py apply LOG FOLDER         logs the state of all files in FOLDER
 
 A line of the log is one write with O_APPEND, so lines are whole and stand in the order of events.
-The start says all that the run was told; without an end line a run was killed.
+The start line has all that the run was told; a run without an end line was killed.
 """
 import hashlib
 import json
@@ -18,7 +18,7 @@ UNKEPT = ("resourceVersion", "generation", "managedFields")
 
 
 def digest(obj):
-    """What informerd compares by: the object without its version."""
+    """The digest by which informerd compares objects: without the resourceVersion and the like."""
     meta = {name: value for name, value in obj["metadata"].items() if name not in UNKEPT}
     text = json.dumps({**obj, "metadata": meta}, sort_keys=True)
     return hashlib.md5(text.encode()).hexdigest()[:12]
@@ -40,7 +40,7 @@ def event_of(event, shown):
 
 
 def told_of(doc):
-    """What a document tells, as members of the start line."""
+    """The events and the snapshot of a run's document, as members of the start line."""
     out = {"snapshot": None}
     if "snapshot" in doc:
         shown = {(source, obj["metadata"]["uid"]): obj
@@ -70,7 +70,7 @@ def state_of(folder):
 
 
 def file_of(obj):
-    """What the command prints: the file that is made of an object."""
+    """The file of an object, which the command prints."""
     return f"{obj['metadata']['name']} {obj['metadata']['uid']} {digest(obj)}\n"
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the campaigns have in common: the daemon under attack, who is killed, how it ends."""
+"""The common parts of the campaigns: the daemon under attack, the processes that are killed, and
+the end of a campaign."""
 import argparse
 import json
 import os
@@ -18,9 +19,9 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "wire")]
 import proctree  # noqa: E402
 from control import PATIENCE, wait_until  # noqa: E402
 
-ENDS = ["main", "helper", "both"]   # who is killed when the daemon has to start again
-MEET_S = 1.5                        # how long a program is waited for that need not run
-SHOWN = 30                          # problems
+ENDS = ["main", "helper", "both"]   # a kill of these ends the daemon, which is then started again
+MEET_S = 1.5                        # the wait for a program of a hook, which may not be running
+SHOWN = 30                          # the number of problems that are printed
 
 
 class Subject:
@@ -28,14 +29,14 @@ class Subject:
 
     def __init__(self, made):
         self.daemon, self.starts = made, 0
-        self.known = set()      # children of ours that are not the daemon's
+        self.known = set()      # children of this process that do not belong to the daemon
 
     def start(self):
         self.daemon.start(wait=False)
         self.starts += 1
 
     def pids(self, target):
-        """Who is of this kind now."""
+        """The pids of the processes of this kind."""
         main = self.daemon.pid
         helper = sorted(proctree.children(main))[:1]
         if target in ENDS:
@@ -49,7 +50,8 @@ class Subject:
         return [pid for pid in proctree.descendants(helper[0]) if word in proctree.command(pid)]
 
     def meet(self, target, rng):
-        """Waits for one of this kind; those of kind both are two."""
+        """Waits for a process of this kind and returns [its pid]; kind "both" has two pids. [] if
+        none came."""
         end = time.monotonic() + (PATIENCE if target in ENDS else MEET_S)
         while time.monotonic() < end and self.daemon.process.poll() is None:
             found = self.pids(target)
@@ -59,8 +61,9 @@ class Subject:
         return []
 
     def ended(self, patience=PATIENCE):
-        """Main or helper was killed: the other ends by itself, and all that they started. What
-        stayed, as text, or None."""
+        """Waits for the end of the daemon, of which main or the helper was killed: the other one
+        and everything that they started must end by themselves. Returns the problem as text, or
+        None."""
         try:
             self.daemon.process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -76,8 +79,9 @@ class Subject:
         return f"still running {patience} s after the death of helper and main: {left}"
 
     def ready(self, api):
-        """Waits until the first runs have ended. A bookmark says that no event is on its way: else
-        a start from what was kept listens for half a second."""
+        """Waits until the first runs have ended. The bookmarks say that no event is on its way:
+        without them, a daemon that resumes its watches listens for half a second before it runs
+        hooks."""
         made = self.daemon
         made.wait_control()
 
@@ -87,7 +91,7 @@ class Subject:
         wait_until(done, what="the first runs have ended", interval=0.05)
 
     def after(self):
-        """The same, and then starts them again, as systemd would."""
+        """As ended(), and then starts the daemon again, as systemd would."""
         wrong = self.ended()
         if wrong is None:
             self.start()
@@ -103,14 +107,14 @@ def was_killed(pid):
 
 
 def point_at(build):
-    """The harness takes its programs from there."""
+    """The harness takes informerd from this build folder."""
     import harness
     harness.BUILD = build
     harness.INFORMERD = build / "informerd"
 
 
 def put_away(subject, api):
-    """The end of a campaign, however it went: nothing runs any more. What was wrong."""
+    """Ends everything that still runs, however the campaign went; returns the problems."""
     made = subject.daemon
     if made.running():
         made.process.kill()
@@ -129,7 +133,7 @@ def table(rows):
 
 
 def options_of(doc, kills):
-    """The parser of what every campaign takes."""
+    """The parser of the options that every campaign takes."""
     parser = argparse.ArgumentParser(description=doc.split("\n")[0])
     parser.add_argument("--build", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--kills", type=int, default=kills)
@@ -139,8 +143,9 @@ def options_of(doc, kills):
 
 
 def perform(make, options, figures):
-    """make(options, folder) is a campaign with run() and problems; figures(campaign, seconds) its
-    rows. The exit status."""
+    """Runs a campaign and prints its table; returns the exit status. make(options, folder) makes
+    the campaign, which has run() and problems; figures(campaign, seconds) makes the rows of the
+    table."""
     proctree.become_subreaper()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="informerd-crash-"))
     print(f"seed {options.seed}", flush=True)
@@ -160,7 +165,8 @@ def perform(make, options, figures):
 
 
 def lines_of(path, offset=0):
-    """([each whole line as JSON], the offset behind them); what is cut or no JSON is left out."""
+    """([each whole line as JSON], the offset behind them); lines that are cut off or are not JSON
+    are left out."""
     try:
         with open(path, "rb") as file:
             file.seek(offset)

@@ -4,9 +4,9 @@
 
     api.py FOLDER
 
-A file that appears in FOLDER/objects is created, one that changes is changed, one that goes is
-deleted; what a server fills in (uid, resourceVersion, creationTimestamp) is filled in. FOLDER is made
-if it is not there, and gets a kubeconfig. Ends with Ctrl-C.
+When a file appears in FOLDER/objects, its object is created; when the file changes, the object
+changes; when the file is removed, the object is deleted. The server fills in uid, resourceVersion
+and creationTimestamp. FOLDER is made if it is not there, and gets a kubeconfig. Ends with Ctrl-C.
 """
 import argparse
 import json
@@ -31,16 +31,16 @@ def say(text):
 
 
 class Folder:
-    """Keeps the API's objects equal to the files of a folder."""
+    """Keeps the API's objects equal to the files in a folder."""
 
     def __init__(self, api, folder):
         self.api, self.folder = api, folder
-        self.seen = {}      # path -> what stat() said when it was read
+        self.seen = {}      # path -> its stat() when the file was read
         self.shown = {}     # path -> (plural, key)
-        self.refused = {}   # path -> likewise, when it could not be read
+        self.refused = {}   # path -> its stat() when the file could not be read
 
     def look(self):
-        """One look: what is new, changed or gone goes into the API."""
+        """Looks at the folder once: carries new, changed and removed files over into the API."""
         files = {path: self._mark(path) for path in sorted(self.folder.glob("*.json"))}
         for path in [path for path in self.shown if files.get(path) is None]:
             self._remove(path)
@@ -60,7 +60,7 @@ class Folder:
         try:
             self._apply(path, json.loads(path.read_text()))
         except (OSError, ValueError, KeyError, TypeError) as error:
-            # An editor may still be writing: only what stays wrong is worth a line.
+            # An editor may still be writing the file: only a file that stays wrong is worth a line.
             if self.refused.get(path) != mark:
                 self.refused[path] = mark
                 return
@@ -96,7 +96,7 @@ def serve(folder, certificates, done):
     (folder / "objects").mkdir(parents=True, exist_ok=True)
     ca = Authority(certificates)
     with FakeApi(tls=ca.server()) as api:
-        api.identity = str(uuid.uuid4())    # versions begin anew: it is no cluster of before
+        api.identity = str(uuid.uuid4())    # its versions begin anew, so it must be a new cluster
         objects = Folder(api, folder / "objects")
         objects.look()
         api.kubeconfig(folder / "kubeconfig", ca=ca)

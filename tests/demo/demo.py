@@ -4,9 +4,9 @@
 
     demo.py --build DIR [--seconds N]
 
-The server (tests/fakeapi: TLS, list, watch) tells the story; informerd runs with the files of
-tests/demo/config, as a user would write them; what the hooks print is shown as it comes. Ends with
-Ctrl-C or after N seconds, and leaves nothing behind.
+The server (tests/fakeapi: TLS, list, watch) plays the story. informerd runs with the files of
+tests/demo/config, as a user would write them. The output of its hooks is shown as it comes. Ends
+with Ctrl-C or after N seconds, and leaves nothing behind.
 """
 import argparse
 import json
@@ -47,7 +47,7 @@ def write_config(folder, ca, api):
 
 
 def show_log(stream, counts):
-    """Prints what hooks wrote, and what informerd has to say."""
+    """Prints the output of the hooks, and informerd's own log lines."""
     for line in stream:
         try:
             entry = json.loads(line)
@@ -69,7 +69,8 @@ def slices(name, *hosts):
 
 
 def restart_server(api):
-    """An API server that goes away for a moment; one endpoint changes meanwhile."""
+    """The API server goes away until the caller asks for the next value; one endpoint changes while
+    it is away."""
     api.stop_listening()
     api.drop("rst")
     yield
@@ -80,7 +81,7 @@ def restart_server(api):
 
 
 def story(api):
-    """The scenes: a text, then what happens on the server."""
+    """The scenes: yields the text of a scene, then plays it on the server."""
     yield "Service shop/web appears, with two endpoints"
     api.apply(service("shop/web"), slices("web", 11, 12))
     yield "shop/web scales up to four"

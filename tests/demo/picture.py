@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what record.py has seen, as SVG."""
+"""Draws the events that record.py has seen, as SVG."""
 from xml.sax.saxutils import escape
 
 WIDTH, LEFT, RIGHT = 900, 150, 20

@@ -4,9 +4,9 @@
 
     record.py --output FILE.svg
 
-In a network namespace of its own: the fake API server, informerd with the examples of config/conf.d
-as they stand there, the real HAProxy, HTTP servers for pods, and clients that never stop. It needs
-root. INFORMERD_BUILD names the build folder.
+It runs the fake API server, informerd with the unchanged examples of config/conf.d, the real
+HAProxy, HTTP servers for pods, and clients that never stop, in a network namespace of its own. It
+needs root. INFORMERD_BUILD names the build folder.
 """
 import argparse
 import contextlib
@@ -69,7 +69,8 @@ class Run:
         self.api.apply(balancer.ends(addresses, labels=LABEL))
 
     def update(self):
-        """One new pod at a time, then an old one ends: maxSurge 1, maxUnavailable 0."""
+        """Replaces the pods one by one: a new pod starts, then an old one ends (maxSurge 1,
+        maxUnavailable 0)."""
         for n, (old, new) in enumerate(zip(OLD, NEW)):
             self.park.start(new)
             self.put(*OLD[n:], *NEW[:n + 1])
@@ -82,7 +83,7 @@ class Run:
             self.note("end", old)
 
     def record(self, title, port):
-        """Runs the update below a load; a Panel."""
+        """Runs the update while clients send requests; returns a Panel."""
         self.began = time.time()
         with http_end.Crowd("127.0.0.1", port, CLIENTS) as crowd:
             time.sleep(0.5)

@@ -27,9 +27,9 @@ and what else queries.py checks. Attributes switch it, before or while it runs:
     watch_cache (True)           LIST with resourceVersion=0 comes in one piece whatever the limit
     partial_metadata (True), aggregated_discovery (True)     by Accept, else whole objects, plain
     version                      the document at /version; break_group(), mend_group() for /apis
-    identity (a uid)             what the LIST of namespace kube-system says: a uid, None (there
-                                 is none), a status (403), "rst",
-                                 "eof", "stall"; identity_gate (None) holds it; those are in
+    identity (a uid)             the answer to the LIST of namespace kube-system: a uid, None (no
+                                 such namespace), a status (403), "rst", "eof", "stall";
+                                 identity_gate (None) holds the answer; these requests are in
                                  api.identity_requests and in no other list
     tokens, client_cns (None)    sets of credentials that are let in; else 401
 
@@ -41,10 +41,11 @@ A script overrides requests one by one, in order; times=None serves for ever; se
         api.on_stream("services").fail(429)                           # watch-list requests only
         api.on("GET", "/version").run(handler)                        # async def handler(exchange)
 
-`gate = Gate()` holds a script until the test calls gate.open(); gate.reached tells that it waits.
-Everything asked is in api.requests; api.wait_for_request(lambda r: r.kind == "W"), and
-api.sequence("services") == ["S(-)", "L(0)", "W(10)"] as in the scenarios; a request has kind, rv,
-limit, token, timeout_seconds, accept, path, query, time, conn_id. Call from any thread.
+`gate = Gate()` holds a script until the test calls gate.open(); gate.reached is set when the script
+waits there. api.requests has all requests; api.wait_for_request(lambda r: r.kind == "W") waits for
+one, and api.sequence("services") == ["S(-)", "L(0)", "W(10)"] writes them as the scenarios do. A
+request has kind, rv, limit, token, timeout_seconds, accept, path, query, time, conn_id. All of this
+may be called from any thread.
 """
 from .certs import Authority
 from .objects import (bookmark, custom_object, endpointslice, error_event, ev, service, simple,

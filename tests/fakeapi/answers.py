@@ -7,7 +7,7 @@ from .watching import reached, too_large_details, too_large_text, watch
 
 
 def allowed(api, request):
-    """Whether the credential is one that the test let in; True when it set none."""
+    """Whether the test lets this credential in; True when the test names no credentials."""
     if api.tokens is None and api.client_cns is None:
         return True
     kind, _, token = request.header("authorization").partition(" ")
@@ -94,8 +94,8 @@ async def get(api, exchange):
 
 
 def list_bytes(table, form, rv, items, token, left):
-    """The XList document; custom resources have sorted keys: items stand before metadata. rv None:
-    none is given."""
+    """The XList document. Custom resources have sorted keys, so items stand before metadata. rv:
+    None = the list has no resourceVersion."""
     res = table.resource
     meta = {"resourceVersion": str(rv)} if rv is not None else {}
     if token:
@@ -115,7 +115,7 @@ def list_bytes(table, form, rv, items, token, left):
 
 
 def _page(api, request):
-    """The bytes of the answer, or the Status of what has expired."""
+    """The bytes of the answer, or a Status when the version or the continue token has expired."""
     store, table, rv = api.store, request.table, request.rv or ""
     exact = request.query.get("resourceVersionMatch") == "Exact"
     limit = 0 if rv == "0" and api.watch_cache else request.limit or 0

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A list of what was asked that a test can compare without a race."""
+"""A list of requests that a test can compare without a race."""
 import time
 
 from patience import PATIENCE
 
 
 class Asked(list):
-    """What has come so far. Compared with a longer list, or sliced and then compared, it waits
-    until as much has come, or something else: the client may be about to send what it shows to be
-    doing already."""
+    """The requests so far. A comparison with a longer list, also of a slice, waits until as many
+    requests have come, or another one than the list says: the client may already show a state whose
+    request it is only about to send."""
 
     def __init__(self, read):
         super().__init__(read())

@@ -40,7 +40,7 @@ class Leaf:
 
 
 class Authority:
-    """One CA; leaf() makes a certificate, server() and client() the usual ones."""
+    """One CA. leaf() makes any certificate, server() and client() make the usual ones."""
 
     def __init__(self, folder, name="fake-ca"):
         self.folder = pathlib.Path(folder)

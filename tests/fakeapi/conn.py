@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One accepted connection: TLS over memory, so that a test rules every byte, and HTTP/1.1."""
+"""One accepted connection: HTTP/1.1, and TLS in memory, so that a test controls every byte."""
 import asyncio
 import itertools
 import socket
@@ -15,7 +15,7 @@ _ids = itertools.count(1)
 
 
 class Request:
-    """One request as it came in: conn_id, index on it, monotonic time, and what it asked for.
+    """One request as it came in: conn_id, its index on that connection, monotonic time, parameters.
 
     kind: L list, W watch, S watch-list stream, G one object, "-" all else. rv, limit, token (of
     `continue`) and timeout_seconds are None when the parameter is absent; accept is the header.
@@ -51,7 +51,8 @@ class Request:
 
 
 class Conn(asyncio.Protocol):
-    """Reads requests and gives them to `serve(conn, request)`; has the raw ways of writing."""
+    """Reads requests and gives them to `serve(conn, request)`; writes bytes and ends the
+    connection."""
 
     def __init__(self, server):
         self.server = server
@@ -71,7 +72,7 @@ class Conn(asyncio.Protocol):
         self._drained = asyncio.Event()
         self._drained.set()
 
-    # What a test asks about the connection.
+    # Facts about the connection, for tests
 
     @property
     def tls_version(self):
@@ -271,7 +272,7 @@ class Conn(asyncio.Protocol):
         self.transport.close()
 
     def eof(self):
-        """FIN without close_notify, as when a proxy or the process dies."""
+        """FIN without close_notify, as when a proxy or the server process dies."""
         self.transport.close()
 
     def abort(self):

@@ -12,7 +12,8 @@ AGGREGATED = [("APIGroupDiscoveryList", "apidiscovery.k8s.io", version)
 
 
 class Broken:
-    """A group whose own server does not answer; keep = its last known resources are still told."""
+    """A group whose own server does not answer; keep: discovery still lists its last known
+    resources."""
 
     def __init__(self, versions, keep):
         self.versions, self.keep = list(versions), keep
@@ -86,7 +87,7 @@ def _aggregated(api, groups, version):
 
 
 def document(api, request):
-    """(document, content type) for a discovery path; (None, "") when it is none."""
+    """(document, content type) for a discovery path; (None, "") for any other path."""
     path, plain = request.path.rstrip("/"), "application/json"
     if path == "/version":
         return api.version, plain

@@ -14,7 +14,7 @@ VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update
 
 
 class Resource:
-    """One row of discovery: where a resource lives and how its lists are written."""
+    """One row of discovery: the path of a resource, and how its lists are written."""
 
     def __init__(self, plural, kind, group="", version="v1", namespaced=True, custom=False,
                  short=(), singular=None, verbs=VERBS):
@@ -33,7 +33,7 @@ class Resource:
 
     @property
     def full_name(self):
-        """As errors name it: widgets.example.com."""
+        """The name as error messages write it: widgets.example.com."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @classmethod
@@ -60,7 +60,7 @@ BUILTIN = [
 
 
 def new_uid():
-    """A uid that is unique in the process and the same in every run."""
+    """A uid that is unique in this process, and the same in every run of the tests."""
     return str(uuid.UUID(int=0x5eed << 96 | next(_seed)))
 
 
@@ -131,7 +131,7 @@ def ev(kind, obj, rv=None):
 
 
 def blueprint(kind="Service", api_version="v1", custom=False):
-    """The annotation that carries an empty list of the kind."""
+    """The annotation of the bookmark that ends the initial events: an empty list of the kind."""
     empty = {"kind": f"{kind}List", "apiVersion": api_version, "metadata": {}, "items": None}
     if custom:
         empty = {"apiVersion": api_version, "items": [], "kind": f"{kind}List"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request asks for: its kind, selection and form, and what is wrong in it."""
+"""Reads the query of a request: its kind, selection and form, and the errors in it."""
 import re
 
 from .objects import status_object
@@ -59,7 +59,8 @@ def choose(accept, offers):
 
 def form_of(api, request):
     """(meta.k8s.io version or "" for whole objects, None), or ("", the Status of a 406). (None,
-    None) for a watch that asks for lists: it starts, and ends at the first event."""
+    None) for a watch whose Accept header asks for lists: such a watch starts, and ends at the first
+    event."""
     right, wrong = (LIST_FORM, ITEM_FORM) if request.kind == "L" else (ITEM_FORM, LIST_FORM)
     chosen = choose(request.accept, [*right, *wrong] if api.partial_metadata else [])
     if chosen == "":

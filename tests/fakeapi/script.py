@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts: what a test lets the server answer instead of the truth.
+"""Scripts: the answers that a test lets the server give instead of the true ones.
 
-A rule is made by api.on_list/on_watch/on_get/on and then told what to do:
+api.on_list/on_watch/on_get/on make a rule; one of these calls says how it answers:
 
     .fail(code, reason=, message=, details=, retry_after=)     a Status object
     .reply(status=200, body=, headers=, type=, chunks=, cut=, segment=, hold=, end=)
@@ -11,7 +11,7 @@ A rule is made by api.on_list/on_watch/on_get/on and then told what to do:
         segment  bytes of the encrypted stream per TCP write
         hold     a Gate or Pause before the first byte
         end      keep | close | eof (no close_notify) | rst | stall
-        only     so many bytes of the answer, and no more, before the end
+        only     the number of bytes of the answer that are sent before the end; None = all
     .stream(step, ...)      a watch: 200, chunked, then one step after the other:
         dict -> one event in a chunk;  bytes -> a chunk as it is;  Gate, Pause -> waits;
         LIVE(from rv) -> goes on from the store;  END = last chunk, connection kept;
@@ -36,7 +36,7 @@ END, EOF, RST, STALL = "END", "EOF", "RST", "STALL"
 
 
 class Pause:
-    """A script waits so many seconds; for what only time can show."""
+    """A script waits so many seconds here; for tests of time itself."""
 
     def __init__(self, seconds):
         self.seconds = seconds
@@ -46,7 +46,7 @@ class Pause:
 
 
 class Gate:
-    """A script waits here until the test opens it; `reached` is set once one waits."""
+    """A script waits here until the test opens the gate; `reached` is set once a script waits."""
 
     def __init__(self):
         self.reached = threading.Event()
@@ -101,7 +101,7 @@ class Exchange:
 
     async def answer(self, status=200, body=b"", headers=None, type="application/json",
                      chunks=None, cut=(), segment=0, hold=None, end="keep", only=None):
-        """See the module's text; the parameters of reply()."""
+        """Sends an answer; the parameters are those of .reply() in the text of this module."""
         if hold is not None:
             await hold.pass_by()
         if not isinstance(body, bytes):
@@ -173,7 +173,7 @@ class Rule:
         return self
 
     def cancel(self):
-        """The rule serves no more."""
+        """The rule serves no more requests."""
         self.api.remove_rule(self)
 
     def reply(self, status=200, **how):
@@ -192,7 +192,7 @@ class Rule:
         return self.run(handler)
 
     def hold(self, gate):
-        """The true answer, but only after the gate."""
+        """Gives the true answer, but only after the gate."""
         async def handler(exchange):
             await gate.pass_by()
             await self.api.truth(exchange)

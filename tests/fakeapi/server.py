@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FakeApi: the server in its own thread, what it recorded, and the switches a test turns."""
+"""FakeApi: the server in its own thread, the requests that it recorded, and the switches for
+tests."""
 import asyncio
 import concurrent.futures
 import contextlib
@@ -27,7 +28,7 @@ IDENTITY_SELECTOR = "metadata.name=kube-system"
 
 
 def asks_identity(request):
-    """Is it the LIST by which clients tell clusters apart?"""
+    """Whether this is the LIST by which clients tell clusters apart."""
     return (request.method == "GET" and request.path.endswith(IDENTITY_PATH)
             and request.query.get("fieldSelector") == IDENTITY_SELECTOR)
 
@@ -48,7 +49,7 @@ def make_context(leaf, low="TLSv1_2", high="TLSv1_3", client_ca=None, client_req
 
 
 def bind_socket(host, port):
-    """A socket that may listen, although connections of this port are not all forgotten yet."""
+    """A socket that may listen although the kernel still remembers old connections of this port."""
     sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     sock.bind((host, port))
@@ -56,8 +57,8 @@ def bind_socket(host, port):
 
 
 def take_port(host):
-    """A socket that never listens: while it is open, nobody else gets its port, in the time between
-    two listeners either. It is none of the ephemeral ones, which clients take."""
+    """A socket that never listens. While it is open, no other process gets its port, not even in
+    the time between two listeners. The port is not an ephemeral one, since clients take those."""
     choose = random.SystemRandom()
     for _ in range(200):
         sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
@@ -103,7 +104,7 @@ class FakeApi:
         self._taken = self._server = None
         self._thread = threading.Thread(target=self._serve_loop, name="fakeapi", daemon=True)
 
-    # Life
+    # Start and stop
 
     def __enter__(self):
         return self.start()
@@ -158,7 +159,7 @@ class FakeApi:
         self._server = future.result(PATIENCE)
 
     def stop_listening(self):
-        """New connections are refused; open ones live on."""
+        """New connections are refused; open ones go on."""
         server, self._server = self._server, None
         if server is not None:
             self.call(server.close)
@@ -168,9 +169,9 @@ class FakeApi:
         self.call(lambda: [conn.end(how) for conn in list(self.conns)])
 
     def restart(self, how="rst", before=None):
-        """Down and up again on the same port: connections cut (rst | eof | close), watch cache
-        empty, so that a watch from an RV below the current one is too old. before() runs while
-        it is down."""
+        """The server goes down and up again on the same port: its connections are cut (rst | eof |
+        close) and its watch cache is empty, so a watch from an RV below the current one is too old.
+        before() runs while the server is down."""
         self.stop_listening()
         self.drop(how)
         self.wait(lambda: not self.conns, what="no connections")
@@ -235,8 +236,9 @@ class FakeApi:
         self.call(remove)
 
     def break_group(self, group, *versions, keep=False):
-        """Its server is away: 503 for its paths; aggregated discovery calls it Stale, with its
-        resources if keep. The group need not exist; versions default to those it has."""
+        """The server of an API group is away: 503 for its paths. Aggregated discovery calls the
+        group Stale, with its resources if `keep`. The group need not exist; `versions` default to
+        its own."""
         known = discovery.groups_of(self).get(group, {})
         self.broken_groups[group] = discovery.Broken(versions or known or ["v1"], keep)
 
@@ -244,7 +246,8 @@ class FakeApi:
         del self.broken_groups[group]
 
     def apply(self, *objects, rv=None, silent=False):
-        """Creates or changes objects; silent = no watch ever hears of it. Returns the last one."""
+        """Creates or changes objects; silent: no watch ever sends the change. Returns the last
+        one."""
         stored = None
         for obj in objects:
             stored = self.store.apply(obj, rv, silent)
@@ -266,7 +269,8 @@ class FakeApi:
 
     def restore(self, backup, how="END"):
         """etcd comes back from a backup: a snapshot(), or an RV of the past. Objects and RV go
-        back, watches end (as in end_watches), history after it is gone and before it too old."""
+        back, watches end (as in end_watches), later history is gone, and earlier history is too
+        old."""
         def back():
             self.store.restore(backup)
             for watcher in list(self.watchers):
@@ -282,8 +286,9 @@ class FakeApi:
         self.call(send)
 
     def replace(self, uid, *objects, rv=None):
-        """Another cluster takes the address: another process (its TLS sessions are its own) with
-        another kube-system, these objects, and this version (None: as far as the old one was)."""
+        """Another cluster takes the address: another server process, which does not know the TLS
+        sessions of the first one, with another kube-system, these objects, and this version (None:
+        the version of the old cluster)."""
         def take_over():
             self.store.restore((self.store.rv if rv is None else rv, {}))
             self.identity = uid
@@ -325,7 +330,7 @@ class FakeApi:
     # Scripts
 
     def on(self, method=None, path=None, kind=None, resource=None, times=1, where=None):
-        """A rule for requests: path is a regular expression for the whole path."""
+        """A rule for requests; path is a regular expression for the whole path."""
         def match(request):
             return ((method is None or request.method == method)
                     and (path is None or re.fullmatch(path, request.path))
@@ -366,10 +371,10 @@ class FakeApi:
                     return rule
         return None
 
-    # What was asked
+    # The requests so far
 
     def wait_for_request(self, predicate=lambda request: True, timeout=PATIENCE, count=1):
-        """The count-th request so far that fits; waits for it."""
+        """Waits for the count-th request that fits, and returns it."""
         return self.wait(lambda: [r for r in self.requests if predicate(r)][count - 1:count],
                          timeout, f"request number {count}")[0]
 
@@ -393,7 +398,7 @@ class FakeApi:
                     if r.resource == resource and kind in (None, r.kind)]
 
     def forget(self):
-        """From now on only later requests count; for a time when nobody asks."""
+        """From now on only later requests count. To be called while no client sends any."""
         with self._cond:
             self.requests.clear()
             self.identity_requests.clear()
@@ -469,7 +474,8 @@ class FakeApi:
 
 @contextlib.contextmanager
 def servers(leaf):
-    """make(tls=leaf, ...) starts fake API servers; at the end none of them may have had an error."""
+    """make(tls=leaf, ...) starts fake API servers. The end of the block fails if one of them had an
+    error."""
     made = []
 
     def make(tls=leaf, **more):

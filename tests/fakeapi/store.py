@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fake cluster holds: objects with one resourceVersion counter, history, selectors."""
+"""The content of the fake cluster: objects with one resourceVersion counter, history, selectors."""
 import base64
 import bisect
 import copy
@@ -62,7 +62,7 @@ def parse_fields(text):
 
 
 class Selection:
-    """Which objects a request sees: namespace, label selector, field selector."""
+    """The objects that a request selects: namespace, label selector, field selector."""
 
     def __init__(self, namespace="", labels="", fields=""):
         self.namespace = namespace
@@ -78,10 +78,10 @@ class Selection:
 
 
 class Table:
-    """One resource: its live objects and its changes since RV `begin`; a watch from below `oldest`
-    is too old."""
+    """One resource: its objects, and its changes since RV `begin`. A watch from an RV below
+    `oldest` is too old."""
 
-    write = staticmethod(compact)   # how this release of the server writes an object
+    write = staticmethod(compact)   # the way in which this release of the server writes an object
 
     def __init__(self, resource):
         self.resource = resource
@@ -116,7 +116,7 @@ class Table:
         self.encoded.clear()
 
     def state_at(self, rv):
-        """The objects as they were at rv: what came later is undone."""
+        """The objects as they were at rv: later changes are undone."""
         if rv < self.begin:
             raise ValueError(f"{self.resource.plural}: no history back to {rv}")
         objects = dict(self.objects)
@@ -152,7 +152,7 @@ class Store:
         return resource
 
     def remove_resource(self, plural):
-        """Takes the resource away; its open watches hear nothing. Returns its table."""
+        """Removes the resource; its open watches get no event. Returns its table."""
         with self.lock:
             table = self.table(plural)
             res = table.resource
@@ -187,7 +187,7 @@ class Store:
         return self.rv
 
     def apply(self, obj, rv=None, silent=False):
-        """Creates or replaces, keeping the uid of what is there. Returns the stored copy."""
+        """Creates an object, or replaces one and keeps its uid. Returns the stored copy."""
         with self.lock:
             table = self.table_of(obj)
             obj = copy.deepcopy(obj)
@@ -202,7 +202,7 @@ class Store:
             return obj
 
     def delete(self, plural, key, rv=None, silent=False):
-        """Removes; the DELETED event carries the last state with the new resourceVersion."""
+        """Removes an object; the DELETED event has the last state with the new resourceVersion."""
         with self.lock:
             table = self.table(plural)
             old = table.objects.pop(key)
@@ -218,14 +218,14 @@ class Store:
             self.changed(table)
 
     def compact(self, plural=None):
-        """Makes a watch from before now too old; continue tokens expire too."""
+        """From now on a watch from an earlier version is too old; continue tokens expire too."""
         with self.lock:
             self.snapshots.clear()
             for table in [self.table(plural)] if plural else self.tables.values():
                 table.oldest = self.rv
 
     def expire(self):
-        """As an API server starts: its watch cache knows nothing older than now."""
+        """The state of an API server that has just started: its watch cache knows nothing older."""
         with self.lock:
             for table in self.tables.values():
                 table.oldest = self.rv
@@ -236,7 +236,7 @@ class Store:
             return self.rv, {key: dict(table.objects) for key, table in self.tables.items()}
 
     def restore(self, backup):
-        """Back to a snapshot, or to an RV of the history; what came after it never was."""
+        """Goes back to a snapshot, or to an RV of the history; later changes are forgotten."""
         with self.lock:
             if isinstance(backup, int):
                 backup = backup, {k: table.state_at(backup) for k, table in self.tables.items()}
@@ -255,7 +255,8 @@ class Store:
             return self.rv if rv is None else rv, found
 
     def page(self, table, select, limit, token, exact=None):
-        """(rv, items, next token, items left); token None starts. KeyError: it expired."""
+        """(rv, items, next token, items left). token: None = the first page. KeyError: the token
+        has expired."""
         with self.lock:
             if token:
                 rv, items = self.snapshots[token]

@@ -28,7 +28,8 @@ async def reached(api, rv):
 
 
 class Watcher:
-    """One open watch that follows the store: a cursor in the history and what a test pushes."""
+    """One open watch that follows the store: a cursor in the history, and events that a test
+    pushes."""
 
     def __init__(self, exchange):
         self.exchange, self.table = exchange, exchange.request.table
@@ -53,19 +54,20 @@ class Watcher:
         self.wake()
 
     def bookmark(self, rv, initial_end=False):
-        """A bookmark as this watch gets it: of its kind, or of metadata only."""
+        """A bookmark in the form of this watch: of its kind, or with metadata only."""
         res = self.table.resource
         if self.form:
             return bookmark(rv, "PartialObjectMetadata", self.form, initial_end)
         return bookmark(rv, res.kind, res.api_version, initial_end, res.custom)
 
     def bookmark_now(self, rv, forced=False):
-        """Sends one; a watch from the future gets none below its RV, unless forced."""
+        """Sends a bookmark; a watch from an RV of the future gets none below that RV, unless
+        forced."""
         if self.wants_bookmarks and (forced or rv >= self.floor):
             self.push(self.bookmark(rv))
 
     def frame(self, event):
-        """An event as bytes; of a custom resource the keys of its object are sorted."""
+        """An event as bytes; objects of custom resources have sorted keys."""
         sort = self.table.resource.custom and not self.form
         body = compact(event["object"], sort=sort)
         return self._frame(event["type"], body)
@@ -116,7 +118,7 @@ class Watcher:
 
     @staticmethod
     def _next_mark(api, now, deadline):
-        """When the next bookmark is due: after the period, or 2 s before the end."""
+        """The time of the next bookmark: after the period, or 2 s before the end."""
         last = deadline - 2 if now < deadline - 2 else float("inf")
         return min(now + api.bookmark_period, last)
 
@@ -143,7 +145,8 @@ async def watch(api, exchange):
 
 
 def _begin(store, watcher, rv, initial):
-    """Sets the watcher's place; (current RV, items to send first, the error event or None)."""
+    """Sets the watcher's place in the history; returns (current RV, items to send first, the error
+    event or None)."""
     table = watcher.table
     with store.lock:
         now, items = store.listing(table, watcher.select)

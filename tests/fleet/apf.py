@@ -15,15 +15,15 @@ IN_FLIGHT = 400 + 200
 SHARES = {"system": 30, "node-high": 40, "leader-election": 10, "workload-high": 40,
           "workload-low": 100, "global-default": 20, "catch-all": 5}
 WAIT_LIMIT = 60 / 4
-WIDEST = 100                # seats, whatever the level has (size based estimate)
+WIDEST = 100                # the most seats of one request, on any level (size based estimate)
 BYTES_PER_SEAT = 100_000
 STREAMED_AT_ONCE = 1_000_000
-QUICK = 0.001               # seconds that a request without a list holds its seat
+QUICK = 0.001               # seconds for which a request without a list holds its seat
 
-# Of one server; what a list costs is in peers.py.
+# The size of one server; the cost of a list is in clients.py.
 CORES = 8
 NETWORK = 1250e6            # bytes per second: 10 Gbit/s
-CLIENT_NETWORK = 125e6      # 1 Gbit/s
+CLIENT_NETWORK = 125e6      # bytes per second to one client: 1 Gbit/s
 
 
 class Level:
@@ -36,12 +36,12 @@ class Level:
         self.widest = max(1, min(math.ceil(self.seats * 0.15), self.seats // hand, WIDEST))
 
     def width(self, stored):
-        """Seats of a list of objects that weigh so many bytes in etcd, from the watch cache."""
+        """The seats of a list from the watch cache whose objects have so many bytes in etcd."""
         return max(1, min(math.ceil(min(stored, STREAMED_AT_ONCE) / BYTES_PER_SEAT), self.widest))
 
 
 class Clock:
-    """Virtual time: runs what is due, in order."""
+    """Virtual time: calls the functions that are due, in the order of their times."""
 
     def __init__(self):
         self.now, self._due, self._count = 0.0, [], 0
@@ -60,14 +60,14 @@ class Clock:
 
 
 class Meter:
-    """What all servers saw, in seconds of virtual time."""
+    """The load of all servers, by seconds of virtual time."""
 
     def __init__(self):
         self.requests, self.bytes, self.handshakes = (collections.Counter() for _ in range(3))
         self.rejected = 0
 
     def spread(self, begin, seconds, size):
-        """`size` bytes, evenly over a span of time."""
+        """Counts `size` bytes, evenly over a span of time."""
         first, last = int(begin), int(begin + seconds)
         for second in range(first, last + 1):
             part = min(begin + seconds, second + 1) - max(begin, second)
@@ -76,7 +76,7 @@ class Meter:
 
 
 class Refusals:
-    """How long a level tells those that it rejects to stay away."""
+    """The Retry-After that a level gives to the requests that it rejects."""
 
     def __init__(self):
         self.seconds, self.changed, self.history, self.now = 1, 0, [], None
@@ -96,7 +96,7 @@ class Refusals:
 
 
 class Server:
-    """Takes requests: ask() ends in done(None) or done(seconds to stay away)."""
+    """Takes requests: ask() calls done(None) at the end, or done(seconds of Retry-After)."""
 
     def __init__(self, clock, meter, level):
         self.clock, self.meter, self.level = clock, meter, level
@@ -127,7 +127,8 @@ class Server:
             self._serve()
 
     def _serve(self):
-        """Each agent is a flow of its own; fair queues let those go first that ask for little."""
+        """Starts requests while there are seats. Each agent is a flow of its own, and fair queuing
+        lets flows with small requests go first."""
         for queue in (self.quick, self.wide):
             while queue:
                 entry = queue[0]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clients that are compared: what each asks for, how often, and how it waits.
+"""The clients that are compared: the requests of each, how often it sends them, and how it waits.
 
-informerd's figures are measured (measured.json). Those of the others are their rules, with the
-objects of the same measurement:
+informerd's figures are measured (measured.json). The figures of the others follow from their rules,
+with the objects of the same measurement:
 * k8s.io/client-go at 32ce75a7 (master, 2026-07-24, on the way to 1.37): tools/cache/reflector.go
   (waits of 0.8 s x 2 up to 30 s, each up to twice as long; streams of 5 to 10 min; a broken stream
   is reopened at once, a refused one after a wait; 410 = list again after a wait), features/
@@ -13,9 +13,9 @@ objects of the same measurement:
 * kube-proxy of kubernetes/kubernetes at 002c85b2: cmd/kube-proxy/app/server.go (informers of
   Services, EndpointSlices, ServiceCIDRs), pkg/proxy/node.go (one of its own Node, before all
   others); protobuf by default.
-* What a server's core encodes per second: BenchmarkSerializeObject, kubernetes/kubernetes#141809
-  and #141586 (master, Go 1.26, 14.4 MB of Pods): JSON 60 ms by HTTP/1.1 and 72 ms by HTTP/2,
-  98 ms with gzip, protobuf of the same Pods 43 ms by HTTP/2.
+* The bytes that a core of the server encodes per second: BenchmarkSerializeObject,
+  kubernetes/kubernetes#141809 and #141586 (master, Go 1.26, 14.4 MB of Pods): JSON 60 ms by
+  HTTP/1.1 and 72 ms by HTTP/2, 98 ms with gzip, protobuf of the same Pods 43 ms by HTTP/2.
 * gzip makes a list 7.6 times smaller (measured on 10 000 EndpointSlices).
 """
 import dataclasses
@@ -29,8 +29,9 @@ IDENTITY = "list namespaces"    # informerd asks each server process which clust
 
 @dataclasses.dataclass(frozen=True)
 class Stream:
-    """One watch: its list on the wire, that list in etcd (0 = it has no width to speak of), and how
-    many bytes of it a core of the server makes per second."""
+    """One watch: the bytes of its list on the wire, the bytes of its objects in etcd (0 = so few
+    that the list needs one seat), and how many bytes of the list a core of the server makes per
+    second."""
     list_bytes: float
     stored: float
     encode: float
@@ -38,8 +39,8 @@ class Stream:
 
 @dataclasses.dataclass(frozen=True)
 class Client:
-    """What an agent does. start: "list" then watch, "stream" (a list that goes on as the watch), or
-    "warm" (watch from what is on disk). Times in seconds."""
+    """The behaviour of an agent. start: "list" (a LIST, then a watch), "stream" (a streaming list,
+    which goes on as the watch), or "warm" (a watch from the version on disk). Times in seconds."""
     name: str
     start: str
     streams: tuple
@@ -52,9 +53,9 @@ class Client:
     keeps_sessions: bool = True
     first_alone: bool = False   # the first stream must be in sync before the others begin
     obeys_exactly: bool = False     # waits exactly Retry-After
-    reopens_at_once: bool = False   # a stream that broke, without a wait
-    gets: int = 0               # at each start, at once
-    gets_alone: bool = False    # over a connection that no stream takes over
+    reopens_at_once: bool = False   # reopens a broken stream without a wait
+    gets: int = 0               # small requests at each start, all at once
+    gets_alone: bool = False    # they have a connection that no stream takes over
     start_jitter: float = 0
     relist_jitter: float = 0
     list_concurrency: int = 4
@@ -64,13 +65,14 @@ class Client:
 
 
 def gets(phase):
-    """Small requests: what is asked of each server process."""
+    """The number of small requests, which go to each server process."""
     return sum(n for kind, n in phase["requests"].items()
                if kind.split()[0] == "get" or kind == IDENTITY)
 
 
 def others(phase):
-    """All requests but the questions, of which each connection has one at most."""
+    """All requests but those for the cluster's identity, of which each connection has one at
+    most."""
     asked = phase["requests"].get(IDENTITY, 0)
     if not 0 < asked <= phase["connections"]:
         raise ValueError(f"not each server process is asked once which cluster it is: {phase}")
@@ -78,7 +80,7 @@ def others(phase):
 
 
 def check(measured):
-    """Raises ValueError when the daemon does something else than what is simulated."""
+    """Raises ValueError when the measured daemon behaves differently from the simulated one."""
     names, phases = list(measured["units"]["lists"]), measured["phases"]
     once = {f"{kind} {name}": 1 for name in names for kind in ("list", "watch")}
     if others(phases["cold"]) != once:
@@ -98,7 +100,7 @@ def check(measured):
 
 
 def clients(measured):
-    """All of them, by a short word."""
+    """{short name: client} of all clients."""
     check(measured)
     lists = list(measured["units"]["lists"].values())
     units = measured["units"]

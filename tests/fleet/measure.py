@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what one daemon asks of the API servers, and what that weighs: the ground of model.py.
+"""Counts the requests of one daemon to API servers and their bytes: the input of model.py.
 
     measure.py --build DIR [--objects 2000] [--endpoints 10] [--write]
 
@@ -28,7 +28,7 @@ WRITTEN = HERE / "measured.json"
 NAMES = {"L": "list", "W": "watch", "S": "watch_list", "G": "get", "-": "other"}
 WATCHES = ("services", "endpointslices")
 ROUNDS = 20
-EVENT_FRAME = len('{"type":"ADDED","object":}\n') + 9    # and the head of an HTTP/2 frame
+EVENT_FRAME = len('{"type":"ADDED","object":}\n') + 9    # 9: the head of an HTTP/2 frame
 
 
 def fill(api, objects, endpoints):
@@ -56,7 +56,7 @@ class Servers:
         store = self.apis[0].store
         for api in self.apis:
             api.store = store
-            api.bookmark_period = 24 * 3600     # a slow machine meets none but those of the test
+            api.bookmark_period = 24 * 3600     # so long that only the tests send bookmarks
         store.changed = lambda table: [api._store_changed(table) for api in self.apis]
         fill(self.apis[0], objects, endpoints)
 
@@ -75,7 +75,7 @@ class Servers:
         return sum(api.watching(name) for api in self.apis for name in WATCHES)
 
     def are_left(self):
-        """Whether nobody is connected, and no stream is open any more either."""
+        """Whether no client is connected and no stream is open."""
         return not any(api.conns or api.watchers for api in self.apis)
 
     def change_while_down(self, obj):
@@ -96,7 +96,7 @@ class Servers:
 
 
 class Phase:
-    """What happens between `with` and its end, as figures."""
+    """Counts what happens in a `with` block; `figures` has the result."""
 
     def __init__(self, servers, agent):
         self.servers, self.agent = servers, agent
@@ -109,7 +109,7 @@ class Phase:
         if kind is not None:
             return
         end = self._caught_up()
-        more = self._caught_up()    # what catching up itself costs
+        more = self._caught_up()    # the cost of catching up itself, which is subtracted
         self.figures = {name: 2 * end[name] - more[name] - self.before[name] for name in end}
         known = set(map(id, self.asked))
         counts = collections.Counter(
@@ -118,8 +118,8 @@ class Phase:
         self.figures["requests"] = dict(sorted(counts.items()))
 
     def _caught_up(self):
-        """The totals when all that was sent before has arrived."""
-        mark(self.servers)
+        """The totals when the agent has read all that was sent before."""
+        send_newer_bookmarks(self.servers)
         self.agent.seen(self.servers)
         return self.servers.totals()
 
@@ -154,7 +154,7 @@ class Agent:
             self.process.wait()
 
     def keeps(self, where):
-        """Its state is there: a folder, or "none"."""
+        """Sets the agent's state_dir: a folder, or "none"."""
         self.config.write_text(confwriter.text(self.settings | {"state_dir": where}))
 
     @property
@@ -173,7 +173,7 @@ class Agent:
         wait_until(self.servers.are_left, what="no connections")
 
     def settled(self):
-        """Until both watches stand at the servers' version, each with a stream."""
+        """Waits until both watches are in sync, each with an open stream."""
         def done():
             if self.process.poll() is not None:
                 raise RuntimeError(f"informerd ended: {(self.folder / 'log').read_text()}")
@@ -184,7 +184,7 @@ class Agent:
         wait_until(done, what="synced", interval=0.02)
 
     def seen(self, servers, names=WATCHES):
-        """Until these watches have read all that was sent so far."""
+        """Waits until these watches have read all that was sent so far."""
         rv = str(servers.apis[0].rv)
 
         def done():
@@ -202,35 +202,35 @@ def unit(servers, agent, act):
     return phase.figures["received"]
 
 
-def mark(servers):
-    """The cluster moves on by what nobody watches, and bookmarks say so."""
+def send_newer_bookmarks(servers):
+    """The cluster's version rises by a change that no watch selects, and bookmarks carry it."""
     servers.apis[0].rv += 1
     servers.bookmark()
 
 
 def steady(servers, agent, endpoints):
-    """What a bookmark, a change and the renewal of a stream weigh on the wire."""
+    """The bytes of a bookmark, of a change, and of the renewal of a stream on the wire."""
     api = servers.apis[0]
     quiet = service("shop/app-00000", ports=(80, 443), labels={"app": "app-00000"})
 
     def bookmark(_number):
-        mark(servers)
+        send_newer_bookmarks(servers)
         agent.seen(servers)
 
     def change(number):
         api.apply(slice_of(0, endpoints, shift=number + 1))
         agent.seen(servers, ("endpointslices",))
-    both_marks = unit(servers, agent, bookmark)
+    both_bookmarks = unit(servers, agent, bookmark)
     changes = unit(servers, agent, change)
     with Phase(servers, agent) as renewals:
         for _round in range(3):
             renew(servers, agent, quiet)
-    with Phase(servers, agent) as marks:
+    with Phase(servers, agent) as bookmarks:
         for _round in range(3):
             come(servers, agent, quiet)
     streams = 3 * len(WATCHES)
-    renewed, less = renewals.figures, marks.figures
-    return {"bookmark": both_marks / ROUNDS / len(WATCHES), "event": changes / ROUNDS,
+    renewed, less = renewals.figures, bookmarks.figures
+    return {"bookmark": both_bookmarks / ROUNDS / len(WATCHES), "event": changes / ROUNDS,
             "renewal": {"sent": renewed["sent"] / streams,
                         "received": round((renewed["received"] - less["received"]) / streams, 1),
                         "requests": sum(renewed["requests"].values()) / streams,
@@ -242,7 +242,7 @@ def watch_of(obj):
 
 
 def come(servers, agent, obj):
-    """Something comes on each stream, so that none ends as one that was good for nothing."""
+    """Sends something on each stream: one that ends soon and without any event counts as failed."""
     servers.apis[0].apply(obj)
     agent.seen(servers, [watch_of(obj)])
     servers.bookmark()
@@ -260,7 +260,7 @@ def renew(servers, agent, quiet):
 
 
 def lists_of(servers):
-    """Each kind as its list weighs, in ways that other clients ask for it."""
+    """The bytes of each resource's list, in each form that other clients ask for."""
     out = {}
     for name in WATCHES:
         table = servers.apis[0].store.table(name)
@@ -274,7 +274,8 @@ def lists_of(servers):
 
 
 def phases_of(build, folder, objects, endpoints):
-    """The starts with state, the rest without: what they have open is what the streams need."""
+    """(figures of each phase, figures of single actions). The starts have a state_dir. The other
+    phases have none: then the only open connections are those of the streams."""
     authority = Authority(folder / "ca")
     size, out = (objects, endpoints), {}
     with Servers(authority, 3, *size) as servers, \
@@ -300,7 +301,7 @@ def phases_of(build, folder, objects, endpoints):
 
 
 def server_restarted(servers, agent):
-    """The only server is away for a moment and forgets what was before it; a change meanwhile."""
+    """The only server restarts with an empty watch cache; an object changes meanwhile."""
     agent.start()
     come(servers, agent, slice_of(0, 2))
     with Phase(servers, agent) as phase:
@@ -311,7 +312,7 @@ def server_restarted(servers, agent):
 
 
 def server_lost(servers, agent):
-    """The server with the streams goes away; the others take them."""
+    """The server with the streams goes away; the streams move to the others."""
     lost = max(servers.apis, key=lambda api: sum(map(api.watching, WATCHES)))
     moved = sum(map(lost.watching, WATCHES))
     with Phase(servers, agent) as phase:
@@ -324,7 +325,7 @@ def server_lost(servers, agent):
 
 
 def measure(build, objects, endpoints):
-    """The figures, as measured.json has them."""
+    """All figures, in the form of measured.json."""
     version = subprocess.run([build / "informerd", "-V"], text=True, capture_output=True,
                              check=True).stdout.strip()
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder:

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What fleets of agents cost three API servers, in virtual time, from what measure.py has counted.
+"""The load of fleets of agents on three API servers, in virtual time, from measure.py's figures.
 
     model.py                   the tables, as docs/fleet.md has them
     model.py --write           puts them into docs/fleet.md, and draws its pictures
-    model.py --check           ends with 1 when the page has other ones
-    model.py --fleets 100,1000 --only start,lose        less of it, faster
+    model.py --check           ends with 1 when the page has other tables
+    model.py --fleets 100,1000 --only start,lose        fewer tables, faster
 
-The same figures and seeds give the same tables. What is simulated: world.py; the clients:
-clients.py; the servers: apf.py.
+The same figures and seeds give the same tables. world.py has the simulated events, clients.py the
+clients, apf.py the servers.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ WARM_JITTER = 10
 EVERY = ("informerd", "client-go", "client-go-list", "kube-proxy")
 STARTED = ("cold", "advised", "warm", "warm-advised", *EVERY[1:])
 DRAWN = ("cold", "advised", "warm", *EVERY[1:])
-SCENARIOS = {       # name: (clients, what happens, which wait is shown)
+SCENARIOS = {       # name: (clients, the events, the wait that is shown)
     "start": (STARTED, lambda w: w.start(), "last"),
     "upgrade": (STARTED, lambda w: w.upgrade(SHARE, AWAY), "p99"),
     "trickle": (STARTED, lambda w: w.trickle(SPAN, AWAY), "p99"),
@@ -44,7 +44,7 @@ SCENARIOS = {       # name: (clients, what happens, which wait is shown)
 
 
 def number(value):
-    """Two digits that count, in groups: 26431 is "26 000"."""
+    """The number with two significant digits, in groups of three: 26431 is "26 000"."""
     if value < 0.05:
         return "0"
     rounded = round(value, 1 - math.floor(math.log10(value)))
@@ -52,7 +52,8 @@ def number(value):
 
 
 def parallel_rate(level, client):
-    """Bytes of lists per second that one server gives away under this level when all want some."""
+    """The bytes of lists per second that one server sends under this level when all clients
+    list."""
     width = max(level.width(stream.stored) for stream in client.streams)
     lists = max(1, level.seats // width)
     encode = min(stream.encode for stream in client.streams)
@@ -60,7 +61,7 @@ def parallel_rate(level, client):
 
 
 def advised_jitter(fleet, level, client):
-    """Twice the time that the servers need for everybody's lists, as a round number."""
+    """Twice the seconds that the servers need for the lists of all agents, as a round number."""
     total = fleet * sum(stream.list_bytes for stream in client.streams)
     seconds = 2 * total / (world.SERVERS * parallel_rate(level, client))
     return next((step for step in JITTERS if seconds <= max(step, 1)), JITTERS[-1])
@@ -102,7 +103,7 @@ class Model:
     # Tables: lists of rows of cells
 
     def agent(self):
-        """What one agent asks for."""
+        """The requests of one agent."""
         phases = self.measured["phases"]
         rows = [["", "requests", "bytes sent", "bytes received", "TLS handshakes"]]
         names = {"cold": "cold start", "warm": "warm start",
@@ -128,7 +129,7 @@ class Model:
             cells = [self.cell(self.run(name, word, fleet).figures(), wait)
                      for fleet in self.fleets]
             shown = self.client(word, self.fleets[0]).name
-            if "informerd" in words:    # it runs already
+            if "informerd" in words:    # here the agents run already: they do not start cold
                 shown = shown.replace(", cold", "")
             rows.append([shown, *cells])
         return rows
@@ -196,7 +197,7 @@ def block(name):
 
 
 def pictures(model):
-    """{file name: text} of what docs/fleet.md shows."""
+    """{file name: text} of the pictures in docs/fleet.md."""
     fleet = 5000
     starts = [(model.client(word, fleet).name, model.run("start", word, fleet).meter.bytes)
               for word in DRAWN]

@@ -9,7 +9,7 @@ from picture import FAINT, INK, STYLE, WIDTH, line, text  # noqa: E402
 
 COLOURS = (INK, "#7a8a94", "#2a8f6d", "#c62828", "#e08a2e", "#3a6ea5")
 LEFT, RIGHT, HEIGHT = 70, 20, 260
-LOWEST = 0.01               # of logarithmic scales
+LOWEST = 0.01               # the lower end of logarithmic scales
 
 
 def frame(body, height):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many bytes an object has in protobuf, from its JSON: what kube-proxy is sent."""
+"""The bytes that an object has in protobuf, the form that kube-proxy asks for, from its JSON."""
 import json
 
 
@@ -8,8 +8,8 @@ def _varint(number):
 
 
 def _field(size):
-    """A field with a length: one byte of tag (no object here has a field number above 15 that
-    counts), the length, the bytes."""
+    """The bytes of a field with a length: one byte of tag (no object here has a large field with a
+    number above 15), the length, the content."""
     return 1 + _varint(size) + size
 
 
@@ -41,5 +41,5 @@ def _message(obj):
 
 
 def protobuf(obj):
-    """As an item of a list (those carry no kind and apiVersion)."""
+    """The bytes of the object as an item of a list (items have no kind and apiVersion)."""
     return _field(_message(obj))

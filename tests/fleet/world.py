@@ -6,18 +6,19 @@ import random
 from apf import Clock, Meter, Server
 
 SERVERS = 3
-LADDER_FIRST, LADDER_MAX, HTTP_RETRIES = 0.8, 30, 10
+BACKOFF_FIRST, BACKOFF_MAX, HTTP_RETRIES = 0.8, 30, 10
 STREAM_LIFE = 300, 600      # seconds, drawn anew each time
 BOOKMARK_EVERY = 60
 CHANGES = 1.0               # of EndpointSlices per second in the whole cluster
 RTT = 0.001
 HANDSHAKE = 0.005           # seconds
-SILENCE = 0.5               # of a stream that goes on without a list: then it is in sync
+SILENCE = 0.5               # seconds: a resumed watch that is silent for so long is in sync
 
 
 @dataclasses.dataclass
 class Request:
-    """bytes on the wire; stored = in etcd, 0 for what is no list; encode = bytes/s of one core."""
+    """bytes: on the wire; stored: bytes in etcd, 0 for a request that is not a list; encode: the
+    bytes per second that one core makes."""
     bytes: float
     stored: float = 0
     encode: float = 1
@@ -28,14 +29,14 @@ class Task:
 
     def __init__(self, agent, stream, has_version):
         self.agent, self.stream = agent, stream
-        self.has_version = has_version      # it can watch without a list
-        self.old = has_version              # that version is of before
+        self.has_version = has_version      # whether it can watch without a list
+        self.old = has_version              # whether that version is from before the start
         self.step = self.retries = 0
         self.server = None
         self.placed = False
 
     def wait(self, then, at_least=0.0, more=0.0):
-        low = min(LADDER_FIRST * 2 ** self.step, LADDER_MAX)
+        low = min(BACKOFF_FIRST * 2 ** self.step, BACKOFF_MAX)
         self.step += 1
         seconds = max(low * (1 + self.agent.rng.random()), at_least) + more
         self.agent.world.clock.after(seconds, then)
@@ -47,7 +48,7 @@ class Task:
             self.agent.enter_gate(self)
 
     def list(self):
-        """The gate has let it in."""
+        """Sends the list, now that the list gate has let this task in."""
         self.placed = True
         how = self.agent.client.relist if self.old else self.agent.client.start
         self.ask(Request(self.stream.list_bytes, self.stream.stored, self.stream.encode),
@@ -84,7 +85,7 @@ class Task:
             self.agent.synced(self)
 
     def refused(self, seconds):
-        """429 with Retry-After."""
+        """The server has answered 429 with this Retry-After."""
         self.retries += 1
         if self.agent.client.obeys_exactly and self.retries % (HTTP_RETRIES + 1):
             self.agent.world.clock.after(seconds, self.begin)
@@ -92,7 +93,8 @@ class Task:
             self.wait(self.begin, at_least=seconds)
 
     def ask(self, request, done):
-        """Over the connection that it has, or a new one; a refused one is tried again later."""
+        """Sends a request over the task's connection, or over a new one. If no server is up, the
+        task tries again later."""
         delay = RTT
         if self.server is None or not self.server.up:
             self.server = self.agent.connect()
@@ -122,7 +124,7 @@ class Agent:
         return self.rng.uniform(0, most) if most else 0.0
 
     def start(self, gap=0.0):
-        """The process begins; a warm start gets what it missed in the gap before."""
+        """The process begins; a warm start gets the changes that it missed in the gap before."""
         client, clock = self.client, self.world.clock
         self.began = clock.now
         warm = client.start == "warm"
@@ -137,7 +139,7 @@ class Agent:
             clock.after(asked if warm else self.jitter(client.start_jitter), task.begin)
 
     def identify(self, task):
-        """With state, an agent asks which cluster it is; streams that go on wait for that."""
+        """An agent with state asks for the cluster's identity, on which resumed streams wait."""
         asker = Task(self, task.stream, False) if self.client.gets_alone else task
         for _ in range(self.client.gets):
             asker.ask(Request(self.client.renewal), lambda _refused: None)
@@ -182,7 +184,7 @@ class Agent:
 
 
 class World:
-    """Servers, agents, and what was seen."""
+    """The servers, the agents, and the figures."""
 
     def __init__(self, client, agents, level, seed=1):
         self.clock, self.meter = Clock(), Meter()
@@ -191,7 +193,7 @@ class World:
         self.agents = [Agent(self, client, f"{seed} {client.name} {n}") for n in range(agents)]
         self.client, self.waits, self.last = client, [], 0.0
 
-    # What happens
+    # Events
 
     def start(self):
         """Power is back: every agent begins within one second."""
@@ -200,7 +202,7 @@ class World:
         return self.finish()
 
     def upgrade(self, share, gap):
-        """So many (share of the fleet) restart at a time, each away for about gap seconds."""
+        """A share of the fleet restarts at a time; each agent is away for about gap seconds."""
         slots = [[] for _ in range(max(1, round(len(self.agents) * share)))]
         for number, agent in enumerate(self.agents):
             slots[number % len(slots)].append(agent)
@@ -213,20 +215,21 @@ class World:
         return self.finish()
 
     def trickle(self, seconds, gap):
-        """The same at random times of a span, as by a package manager with a random delay."""
+        """Each agent restarts at a random time of a span, as with a package manager that has a
+        random delay."""
         for agent in self.agents:
             self.clock.at(self.rng.uniform(0, seconds), agent.start, gap)
         return self.finish()
 
     def lose(self):
-        """One of the servers dies under the streams that it has."""
+        """One of the servers dies while it has open streams."""
         self.attach()
         self.servers[0].up = False
         self.reopen()
         return self.finish()
 
     def restart_all(self, seconds):
-        """No server for so long, and then all with empty watch caches."""
+        """All servers are away for so many seconds, and come back with empty watch caches."""
         self.attach()
         for server in self.servers:
             server.up = False
@@ -235,7 +238,7 @@ class World:
         return self.finish()
 
     def steady(self, seconds):
-        """Nothing but renewals, bookmarks and changes, for so long."""
+        """Only renewals, bookmarks and changes, for so many seconds."""
         low, high = STREAM_LIFE
         client = self.client
         for agent in self.agents:
@@ -251,7 +254,7 @@ class World:
             self.meter.bytes[second] += each * len(self.agents)
         return self
 
-    # How
+    # Steps of these events
 
     def attach(self):
         for agent in self.agents:
@@ -266,7 +269,7 @@ class World:
             agent.shared = shared
 
     def reopen(self):
-        """Streams whose server is gone begin again."""
+        """Begins the streams again whose server is gone."""
         for agent in self.agents:
             broken = [task for task in agent.tasks if not task.server.up]
             agent.left = len(broken)
@@ -289,7 +292,7 @@ class World:
         self.clock.run(float("inf"))
         return self
 
-    # What was seen
+    # Figures
 
     def figures(self):
         meter, waits = self.meter, sorted(self.waits)

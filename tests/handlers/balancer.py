@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real HAProxy in master-worker mode, as Debian's unit starts it, and what it follows."""
+"""A real HAProxy in master-worker mode, as Debian's unit starts it, and the objects that it
+follows."""
 import pathlib
 import shutil
 import socket
@@ -28,7 +29,7 @@ def web(addresses, key="shop/web", port=8080, labels=None, **spec):
 
 
 def ends(addresses, key="shop/web", port=8080, labels=None, suffix="1", **more):
-    """The slice of that Service alone."""
+    """The slice of web()'s Service, without the Service."""
     made = endpointslice(f"{key}-{suffix}", key.rpartition("/")[2], addresses, port=port,
                          labels=labels, **more)
     made["addressType"] = "IPv6" if addresses and ":" in addresses[0] else "IPv4"
@@ -36,7 +37,7 @@ def ends(addresses, key="shop/web", port=8080, labels=None, suffix="1", **more):
 
 
 def ask(path, line):
-    """What HAProxy answers on this socket."""
+    """HAProxy's answer on this socket."""
     with socket.socket(socket.AF_UNIX) as conn:
         conn.settimeout(PATIENCE)
         conn.connect(str(path))
@@ -45,7 +46,7 @@ def ask(path, line):
 
 
 class Balancer:
-    """haproxy.cfg is BASE and `text`; further files are read after it."""
+    """One HAProxy. Its haproxy.cfg is BASE and `text`; HAProxy reads the further files after it."""
 
     def __init__(self, real, folder, text="", *files):
         self.real, self.short = real, pathlib.Path(tempfile.mkdtemp(prefix="hap-"))
@@ -55,7 +56,7 @@ class Balancer:
         self.program = None
 
     def start(self):
-        """Starts it, and waits until it answers."""
+        """Starts HAProxy, and waits until it answers."""
         argv = ["haproxy", "-W", "-S", self.master, "-f", self.config]
         for file in self.files:
             argv += ["-f", file]
@@ -68,7 +69,8 @@ class Balancer:
             path.unlink(missing_ok=True)
 
     def finish(self):
-        """To be called when nothing any more tells it to reload: its pid is free then."""
+        """Kills HAProxy. To be called when no hook can send it a reload any more: from then on
+        another process may get its pid."""
         if self.program is not None:
             self.program.kill()
         shutil.rmtree(self.short)
@@ -80,23 +82,23 @@ class Balancer:
         return "Version" in self.ask("show info")
 
     def servers(self, backend):
-        """{name: True if it gets new requests} as HAProxy sees its servers."""
+        """{name: True if it gets new requests} of the servers of a backend, from HAProxy."""
         rows = [line.split() for line in self.ask("show servers state").splitlines()[2:] if line]
         return {row[3]: row[6] == "0" for row in rows if row[1] == backend}
 
     def wait_servers(self, backend, *names, timeout=PATIENCE):
-        """Waits until exactly these get new requests."""
+        """Waits until exactly these servers get new requests."""
         def fits():
             try:
                 now = self.servers(backend)
-            except OSError:     # between two workers
+            except OSError:     # a reload is under way, between two workers
                 return False
             return {name for name, on in now.items() if on} == set(names)
         wait_until(fits, timeout, lambda: f"{backend} has {self.servers(backend)}, wanted {names}")
 
     def wait_deleted(self, daemon, backend, *names):
-        """Runs the handler of the runtime API until the backend has these servers and no others:
-        one that is no longer used is deleted when it has no connections."""
+        """Runs the handler of the runtime API until the backend has these servers and no others.
+        The handler can only delete an unused server when that has no connections."""
         def fits():
             done = daemon.ctl("run", "haproxy_runtime", "--wait")
             assert done.returncode == 0, done.stdout + done.stderr
@@ -104,9 +106,9 @@ class Balancer:
         wait_until(fits, what=lambda: f"{backend} has just {names}, not {self.servers(backend)}")
 
     def workers(self):
-        """The pids of the workers, those of older configurations too."""
+        """The pids of all workers, including those of older configurations."""
         return {pid for pid in proctree.children(self.program.pid) if proctree.exists(pid)}
 
     def reloads(self):
-        """How many configurations this process has loaded."""
+        """The number of configurations that this process has loaded."""
         return self.program.log().count("New worker (")

@@ -8,25 +8,14 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "wire")]
 
-import reaper  # noqa: E402
-
-reaper.stand_guard()
+from guarded import pytest_configure  # noqa: E402, F401: before all that starts processes
 
 import examples  # noqa: E402
-import harness  # noqa: E402
 import http_end  # noqa: E402
 import network  # noqa: E402
-import patience  # noqa: E402
-import proctree  # noqa: E402
 import programs  # noqa: E402
-from fakeapi import Authority, servers  # noqa: E402
-
-proctree.become_subreaper()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_configure(config):
-    patience.limit_tests(config)
+from shared_fixtures import (  # noqa: E402, F401
+    api, authority, checked_factory, new_api, server_leaf)
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +26,8 @@ def _can_have_networks():
 @pytest.fixture(autouse=True)
 def net(_can_have_networks):
     """The namespace that everything in the test lives in, this thread too: it is empty but for
-    127.0.0.1 and ::1, and every port is free."""
+    127.0.0.1 and ::1, and every port is free. As it is autouse, pytest sets it up before all other
+    fixtures of the test: so the servers of new_api are in it as well."""
     if _can_have_networks:
         programs.needed(_can_have_networks)
     with network.Namespace() as made:
@@ -54,7 +44,7 @@ def second_net(net):
 
 @pytest.fixture
 def real(net, tmp_path):
-    """Starts real programs: real.start("haproxy", "-W", ...); each is dead at the end."""
+    """Starts real programs: real.start("haproxy", "-W", ...); at the end each one is dead."""
     made = programs.Programs(tmp_path)
     yield made
     made.finish()
@@ -74,39 +64,12 @@ def systemctl(tmp_path):
     return programs.StandIn(tmp_path / "systemctl")
 
 
-@pytest.fixture(scope="session")
-def authority(tmp_path_factory):
-    """The CA that signs the fake servers' certificates."""
-    return Authority(tmp_path_factory.mktemp("ca"))
-
-
-@pytest.fixture(scope="session")
-def server_leaf(authority):
-    return authority.server()
-
-
-@pytest.fixture
-def new_api(net, server_leaf):
-    """Makes fake API servers, for tests with two clusters."""
-    with servers(server_leaf) as make:
-        yield make
-
-
-@pytest.fixture
-def api(new_api):
-    """A fake API server on 127.0.0.1 with TLS, empty."""
-    return new_api()
-
-
 @pytest.fixture
 def factory(api, tmp_path, authority, real, park):
-    """Makes daemons, and checks at the end that they ended well and left nothing."""
-    if not harness.INFORMERD.exists():
-        pytest.fail(f"{harness.INFORMERD} is not built (INFORMERD_BUILD names a build folder)")
-    made = harness.Factory(tmp_path, authority)
-    yield made
-    made.known_children |= real.pids()
-    made.finish()
+    """Makes daemons, and checks at the end that they ended well and left nothing behind."""
+    with checked_factory(tmp_path, authority) as made:
+        yield made
+        made.known_children |= real.pids()
 
 
 @pytest.fixture

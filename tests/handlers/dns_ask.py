@@ -15,7 +15,8 @@ def _question(name, number):
 
 
 def ask(name, kind="A", server="127.0.0.1", port=53, timeout=PATIENCE):
-    """(response code, sorted addresses). dnsmasq names each owner by a pointer of two bytes."""
+    """(response code, sorted addresses). The parser relies on dnsmasq's answers, in which the name
+    of each record is a pointer of two bytes."""
     number, family = TYPES[kind]
     question = _question(name, number)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""informerd with an example of config/conf.d as it stands there, but for the places of files."""
+"""Starts informerd with an example of config/conf.d, unchanged except for the paths of files."""
 import pathlib
 import shutil
 
@@ -16,8 +16,8 @@ class Starter:
         self.hooks = folder / "hooks"   # a copy of config/hooks
 
     def __call__(self, name, replace=None, clusters=None, start=True, **settings):
-        """A daemon whose conf.d holds this example. `replace`: {text: text}, each of which must be
-        in the example; /etc/informerd/hooks and /usr/bin/systemctl are replaced anyway."""
+        """A daemon whose conf.d holds this example. `replace`: {old text: new text}; each old text
+        must be in the example. /etc/informerd/hooks and /usr/bin/systemctl are always replaced."""
         settings = confwriter.merge({"include": ["conf.d/*.conf"]}, settings)
         clusters = clusters or {"prod": self.factory.cluster(self.api)}
         made = self.factory.daemon(start=False, clusters=clusters, watches={}, **settings)
@@ -29,7 +29,7 @@ class Starter:
         return made.start() if start else made
 
     def text(self, name, replace):
-        """The example with the test's places in it."""
+        """The text of the example, with the paths of this test."""
         self.copy_hooks()
         text = (CONFIG / "conf.d" / f"{name}.conf.example").read_text()
         for old, new in replace.items():
@@ -39,7 +39,8 @@ class Starter:
         return text.replace("/etc/informerd/hooks", str(self.hooks))
 
     def copy_hooks(self):
-        """What hooks may be run is checked: the copy belongs to who runs the test."""
+        """Copies config/hooks, so that the files belong to the user who runs the test: informerd
+        checks the owner of the programs that it runs."""
         if not self.hooks.exists():
             shutil.copytree(CONFIG / "hooks", self.hooks, copy_function=shutil.copy)
             for path in self.hooks.iterdir():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both ends of HTTP: servers that count what they are asked, and a client that does not stop."""
+"""Both ends of HTTP: servers that count their requests, and a client that never stops."""
 import asyncio
 import contextlib
 import http.client
@@ -12,8 +12,8 @@ CLOSED = ("RemoteDisconnected", "ConnectionResetError", "BrokenPipeError")
 
 
 class Server:
-    """An HTTP/1.1 server on one address. Every answer is its name. Path /hold is answered only
-    when the test says release()."""
+    """An HTTP/1.1 server on one address, whose every answer is its name. It answers path /hold only
+    when the test calls release()."""
 
     def __init__(self, park, name, address, port):
         self.park, self.name, self.address, self.port = park, name, address, port
@@ -23,14 +23,14 @@ class Server:
         self._listener = None
 
     def count(self, since=0.0, path=None):
-        """How many requests came, since a time or for a path."""
+        """The number of requests, since a time or for a path."""
         return sum(when >= since and path in (None, what) for when, what in list(self.requests))
 
     def release(self):
         self.released.set()
 
     def kill(self):
-        """Nobody listens any more, and every connection is reset."""
+        """Stops listening, and resets every connection."""
         self.park.call(self._close())
 
     async def open(self):
@@ -67,7 +67,7 @@ class Server:
 
 
 class Park:
-    """The servers of one test; they live in a thread of their own, in the test's namespace."""
+    """The servers of one test; they run in a thread of their own, in the test's namespace."""
 
     def __init__(self, net):
         self.net, self.servers = net, {}
@@ -79,8 +79,8 @@ class Park:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE)
 
     def start(self, address, port=8080, name=None):
-        """A server that listens; its address is added to lo if it is not there. Its name: the
-        address."""
+        """Starts a server. Its address is added to lo if it is not there. The default for its name
+        is the address."""
         with self.net.inside():
             if f" {address}/" not in self.net.ip("-o", "addr"):
                 self.net.address(address)
@@ -118,14 +118,14 @@ def get(address, port, path="/", host=None, timeout=PATIENCE):
 
 
 class Client:
-    """with Client(address, port) as client: requests one after the other, until the end. As every
-    client does, it asks again on a new connection when one that it kept was closed before the
-    answer."""
+    """with Client(address, port) as client: sends one request after the other until the end of the
+    block. If a server closes a kept connection before it answers, the client repeats the request on
+    a new connection, as every HTTP client does."""
 
     def __init__(self, address, port, path="/", keep_alive=False, pause=0.002):
         self.address, self.port, self.path = address, port, path
         self.keep_alive, self.pause = keep_alive, pause
-        self.answers = []       # (began, ended, status or 0, body or error), clock: since 1970
+        self.answers = []       # (began, ended, status or 0, body or error); seconds since 1970
         self._conn = None
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -168,11 +168,11 @@ class Client:
             self._conn = None
 
     def since(self, when):
-        """The answers to requests that began later."""
+        """The answers to requests that began at this time or later."""
         return [entry for entry in list(self.answers) if entry[0] >= when]
 
     def bad(self):
-        """Whatever was not answered with 200."""
+        """The requests without an answer 200."""
         return [entry for entry in list(self.answers) if entry[2] != 200]
 
 
@@ -192,8 +192,8 @@ class Crowd:
         self._running.close()
 
     def wait_answers(self, count=1):
-        """Waits until each has that many answers to requests that begin from now on: whatever was
-        asked before is answered, too."""
+        """Waits until each client has that many answers to requests that begin from now on. Then
+        the earlier requests are answered as well."""
         began = time.time()
         wait_until(lambda: all(len(client.since(began)) >= count for client in self.clients))
 
@@ -201,5 +201,5 @@ class Crowd:
         return [entry for client in self.clients for entry in list(client.answers)]
 
     def bad(self):
-        """Whatever was not answered with 200."""
+        """The requests without an answer 200."""
         return [entry for client in self.clients for entry in client.bad()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Network namespaces without names: nothing is mounted, and each is gone with its last process."""
+"""Network namespaces without names: nothing is mounted, and each ends with its last process."""
 import contextlib
 import ctypes
 import os
@@ -16,13 +16,13 @@ def _libc(call, *args):
 
 
 def _mine():
-    """A descriptor of the namespace that this thread is in."""
+    """A descriptor of this thread's namespace."""
     thread = ctypes.CDLL(None).gettid()
     return os.open(f"/proc/{os.getpid()}/task/{thread}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
 
 def missing():
-    """Why there can be no namespaces; "" = there can."""
+    """The reason why there can be no namespaces; "" = there can be some."""
     if os.geteuid() != 0:
         return "needs root for network namespaces"
     try:
@@ -33,8 +33,8 @@ def missing():
 
 
 class Namespace:
-    """A network of its own with lo up. `with namespace:` puts this thread into it, and what the
-    thread starts meanwhile, threads and processes."""
+    """A network namespace of its own with lo up. `with namespace:` puts this thread into it, and
+    the threads and processes that the thread starts meanwhile."""
 
     def __init__(self):
         home = _mine()
@@ -61,7 +61,7 @@ class Namespace:
 
     @contextlib.contextmanager
     def inside(self):
-        """The same for a while, any number of times."""
+        """As `with namespace:`, but any number of times; the namespace stays open."""
         before = _mine()
         _libc("setns", self.fd, CLONE_NEWNET)
         try:
@@ -72,12 +72,13 @@ class Namespace:
 
     @staticmethod
     def ip(*args):
-        """ip(8) in the namespace that this thread is in; what it says."""
+        """Runs ip(8) in this thread's namespace; returns its output."""
         return subprocess.run(["ip", *map(str, args)], check=True, text=True,
                               stdout=subprocess.PIPE).stdout
 
     def address(self, *addresses, device="lo"):
-        """Adds these, to be bound to at once: "10.1.0.5", "fd00::5", or with a prefix length."""
+        """Adds addresses that programs can bind to at once: "10.1.0.5", "fd00::5", or with a prefix
+        length."""
         for address in addresses:
             if "/" not in address:
                 address += "/128" if ":" in address else "/32"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real nginx of a test, and how the examples for nginx are told of it."""
+"""The real nginx of a test, and the replacements by which the examples for nginx use it."""
 import programs
 from control import wait_until
 
@@ -24,7 +24,7 @@ http {{
 
 
 class Nginx:
-    """Its folder stands for /etc/nginx; sites.d is what an administrator writes."""
+    """One nginx. Its folder stands for /etc/nginx; sites.d has the files of an administrator."""
 
     def __init__(self, real, systemctl, folder, http=""):
         self.real, self.folder, self.program = real, folder, None
@@ -36,7 +36,7 @@ class Nginx:
                              f"nginx -e stderr -p {folder} -c nginx.conf -s reload")
 
     def places(self):
-        """What to replace in the examples."""
+        """The replacements in the examples."""
         return {"nginx -t": f"nginx -t -e stderr -p {self.folder} -c nginx.conf",
                 "/etc/nginx": self.folder}
 
@@ -53,12 +53,13 @@ class Nginx:
         return self.program.family() - {self.program.pid}
 
     def wait_without(self, workers):
-        """Waits until these are gone: nginx lets old ones end what they have accepted."""
+        """Waits until these workers have ended: nginx lets old workers finish the connections that
+        they have accepted."""
         wait_until(lambda: not workers & self.workers(), what=f"{workers} are gone")
 
 
 def check(example, *args, code):
-    """Runs the hook nginx-check; what it says."""
+    """Runs the hook nginx-check; returns what it prints on stderr."""
     programs.find("nginx")
     example.copy_hooks()
     return programs.run(example.hooks / "nginx-check", *args, code=code).stderr

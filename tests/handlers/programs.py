@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real programs: started in the foreground, stopped, and seen dead."""
+"""Starts real programs in the foreground, stops them, and waits until they are dead."""
 import os
 import pathlib
 import shlex
@@ -16,7 +16,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def needed(why):
-    """Skips the test, or fails it where ./dev handlers has installed everything."""
+    """Skips the test; under ./dev handlers, which has installed everything, fails it."""
     if os.environ.get("INFORMERD_HANDLERS_ALL") == "1":
         pytest.fail(why)
     pytest.skip(why)
@@ -28,7 +28,8 @@ def find(name):
 
 
 def run(*argv, code=0, stdin=None, timeout=PATIENCE):
-    """Runs a program to its end; its CompletedProcess. It must end with `code` (None: with any)."""
+    """Runs a program to its end; returns its CompletedProcess. The program must end with exit code
+    `code` (None: with any)."""
     done = subprocess.run([str(arg) for arg in argv], text=True, input=stdin, capture_output=True,
                           timeout=timeout, env={"PATH": PATH, "LANG": "C.UTF-8"})
     assert code is None or done.returncode == code, (
@@ -37,7 +38,7 @@ def run(*argv, code=0, stdin=None, timeout=PATIENCE):
 
 
 class Program:
-    """One program that goes on; it must stay in the foreground."""
+    """A program that keeps running; it must stay in the foreground."""
 
     def __init__(self, argv, log):
         self.log_file = log
@@ -57,7 +58,7 @@ class Program:
         self.process.send_signal(number)
 
     def wait(self, condition, timeout=PATIENCE):
-        """Waits until condition() is true while the program runs; its value."""
+        """Waits until condition() is true while the program runs; returns its value."""
         def now():
             assert self.process.poll() is None, f"it ended: {self.process.returncode}\n{self.log()}"
             try:
@@ -70,15 +71,15 @@ class Program:
             raise AssertionError(f"{late}\n{self.log()[-4000:]}") from None
 
     def family(self):
-        """Its process and all that descend from it."""
+        """The pids of its process and of all descendants."""
         return {self.pid} | proctree.descendants(self.pid)
 
     def kill(self):
-        """The end of it and of all it started, at once; returns when they are dead."""
+        """Kills the program and all that it started at once; returns when they are dead."""
         if self.process.poll() is not None:
             return
         family = self.family()
-        for pid in family:  # nobody may start a new one meanwhile
+        for pid in family:  # stopped processes cannot start new ones meanwhile
             try:
                 os.kill(pid, signal.SIGSTOP)
             except ProcessLookupError:
@@ -90,7 +91,7 @@ class Program:
             proctree.reap(pid)
 
     def stop(self, number=signal.SIGTERM, timeout=PATIENCE):
-        """An orderly end; its exit code."""
+        """Ends the program by a signal; returns its exit code."""
         self.send(number)
         try:
             return self.process.wait(timeout)
@@ -106,7 +107,7 @@ class Programs:
         self.known_children = proctree.children()
 
     def start(self, *argv, ready=None):
-        """Starts it; waits until ready() is true (an OSError = not yet)."""
+        """Starts a program; waits until ready() is true (an OSError = not yet)."""
         name = find(argv[0])
         made = Program([name, *argv[1:]], self.folder / f"{pathlib.Path(name).name}"
                                                         f"{len(self.made) + 1}.log")
@@ -122,19 +123,19 @@ class Programs:
         for made in self.made:
             made.kill()
             print(f"--- {made.log_file}\n{made.log()[-4000:]}")
-        proctree.kill_orphans(self.known_children, patience=0)  # of programs that ended themselves
+        proctree.kill_orphans(self.known_children, patience=0)  # of programs that had ended before
 
 
 class StandIn:
-    """A program that stands in for one that a test cannot have, as systemctl: it notes its
-    arguments and runs what a test says."""
+    """Stands in for a program that a test cannot have, such as systemctl: it notes its arguments,
+    and runs the command that the test has chosen."""
 
     def __init__(self, path):
         self.path, self.notes = path, path.with_name(f"{path.name}.calls")
         self.does("true")
 
     def does(self, *argv, shell=None):
-        """What the next calls do: a program, or a line for the shell."""
+        """Chooses what the next calls do: a program, or a line for the shell."""
         line = shell or shlex.join(str(arg) for arg in argv)
         new = self.path.with_name(f"{self.path.name}.new")
         new.write_text("#!/bin/sh\n"
@@ -156,5 +157,5 @@ class StandIn:
 
 
 def now():
-    """The clock of StandIn.calls() and of the daemon's log."""
+    """The time by the clock of StandIn.calls() and of the daemon's log."""
     return time.time()

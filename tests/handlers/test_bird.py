@@ -19,7 +19,7 @@ include "{folder}/informerd[.]conf";
 
 
 def balanced(key, *ingress, policy="Local", **more):
-    """A Service of type LoadBalancer that has these addresses."""
+    """A Service of type LoadBalancer with these addresses."""
     made = service(key, type="LoadBalancer", externalTrafficPolicy=policy, **more)
     made["status"]["loadBalancer"]["ingress"] = [
         entry if isinstance(entry, dict) else {"ip": entry} for entry in ingress]
@@ -36,8 +36,8 @@ def endpoints(key, *addresses, node="here", **more):
 
 
 class Bird:
-    """A BIRD of its own with users and folders as Debian has them; it includes the file of the
-    hook."""
+    """A BIRD for one test, with users and folders as Debian has them; it includes the hook's
+    file."""
 
     def __init__(self, folder, real):
         self.folder, self.real = folder / "etc", real
@@ -61,12 +61,12 @@ class Bird:
         return programs.run("birdc", "-s", self.socket, *words, code=code)
 
     def routes(self):
-        """["192.0.2.1/32", ...]: what BIRD has."""
+        """["192.0.2.1/32", ...]: BIRD's routes."""
         return sorted(line.split()[0] for line in self.table() if "blackhole" in line)
 
     def table(self):
-        """The lines of its answer. While it takes a new configuration it gives none, or breaks
-        off: then it is asked again."""
+        """The lines of BIRD's answer. While BIRD takes a new configuration it may answer nothing or
+        break off: then this asks again."""
         def told():
             answer = self.ask("show", "route", code=None)
             whole = answer.returncode == 0 and "Stopped" not in answer.stdout
@@ -80,7 +80,7 @@ class Bird:
 
 @pytest.fixture
 def place():
-    """A folder with a short name that everybody may enter: tmp_path is neither."""
+    """A folder with a short name that everybody may enter; tmp_path is neither short nor open."""
     made = pathlib.Path(tempfile.mkdtemp(prefix="ifd-"))
     made.chmod(0o755)
     yield made
@@ -95,7 +95,8 @@ def bird(real, place):
 
 @pytest.fixture
 def follow(api, example, bird):
-    """follow(object, ...): BIRD, and a daemon with the example that has told it of these."""
+    """follow(object, ...): starts BIRD and a daemon with the example; waits until BIRD has the
+    routes of these objects."""
     programs.find("jq")
 
     def make(*objects, replace=None, start=True):
@@ -115,7 +116,7 @@ def follow(api, example, bird):
 
 
 def count(bird):
-    """How often BIRD was told to read its configuration."""
+    """The number of times that BIRD was told to read its configuration."""
     return bird.process.log().count("Reconfiguring")
 
 
@@ -173,7 +174,7 @@ def test_with_hold_empty_the_route_stays(api, bird, follow, policy):
 
 
 @pytest.mark.parametrize("policy", ["Local", "Cluster"])
-def test_with_hold_empty_the_route_goes_after_so_long(api, bird, follow, policy):
+def test_the_route_goes_when_hold_empty_has_passed(api, bird, follow, policy):
     d = follow(balanced("n/a", "192.0.2.1", policy=policy), endpoints("n/a", "10.0.0.1"),
                replace={'hold_empty = "0s"': 'hold_empty = "500ms"'})
     began = programs.now()
@@ -183,7 +184,7 @@ def test_with_hold_empty_the_route_goes_after_so_long(api, bird, follow, policy)
     assert not d.control.objects("bird_backends", "n/a")["held"]
 
 
-def test_while_it_is_held_a_change_of_another_service_withdraws_nothing(api, bird, follow):
+def test_a_change_of_another_service_withdraws_no_held_route(api, bird, follow):
     d = follow(balanced("n/a", "192.0.2.1"), endpoints("n/a", "10.0.0.1"),
                replace={'hold_empty = "0s"': 'hold_empty = "1h"'})
     api.apply(endpoints("n/a"), balanced("n/b", "192.0.2.2"), endpoints("n/b", "10.0.0.2"))
@@ -193,7 +194,7 @@ def test_while_it_is_held_a_change_of_another_service_withdraws_nothing(api, bir
     d.caught_up(api)
 
 
-def test_both_families_and_what_is_no_route(api, bird, follow):
+def test_routes_of_both_families_and_none_for_names_and_proxies(api, bird, follow):
     follow(balanced("n/a", "192.0.2.1", "2001:db8::1", {"hostname": "lb.example.com"}),
            endpoints("n/a", "10.0.0.1"),
            balanced("n/proxied", {"ip": "192.0.2.2", "ipMode": "Proxy"}),
@@ -221,7 +222,7 @@ def test_values_of_objects_are_not_interpreted(api, bird, follow, tmp_path):
     assert not d.problems()
 
 
-def test_what_changes_no_route_does_not_touch_bird(api, bird, follow):
+def test_changes_that_change_no_route_do_not_touch_bird(api, bird, follow):
     d = follow(balanced("n/a", "192.0.2.1"), endpoints("n/a", "10.0.0.1"))
     runs, was = len(d.starts("bird")), bird.file.stat()
     told = count(bird)
@@ -265,7 +266,7 @@ def test_a_list_that_lacks_the_services_is_held_and_the_routes_stay(api, bird, f
     bird.wait()
 
 
-def test_what_bird_cannot_read_stays_outside(api, bird, follow, example):
+def test_a_file_that_bird_cannot_read_does_not_replace_the_good_one(api, bird, follow, example):
     d = follow(balanced("n/a", "192.0.2.1"), endpoints("n/a", "10.0.0.1"))
     was, told = bird.file.read_bytes(), count(bird)
     program = example.hooks / "bird.jq"
@@ -281,9 +282,10 @@ def test_what_bird_cannot_read_stays_outside(api, bird, follow, example):
     bird.wait("192.0.2.1/32", "192.0.2.2/32")
 
 
-def test_bird_is_told_again_until_it_has_taken_it(api, bird, follow):
+def test_the_configure_command_is_repeated_until_bird_takes_the_file(api, bird, follow):
     d = follow(balanced("n/a", "192.0.2.1"), endpoints("n/a", "10.0.0.1"))
-    bird.configure("protocol static informerd4 { ipv4; }")     # the name is taken: not ours to see
+    # The name of the protocol is taken now, so BIRD refuses the file; the hook's check cannot know.
+    bird.configure("protocol static informerd4 { ipv4; }")
     api.apply(balanced("n/b", "192.0.2.2"), endpoints("n/b", "10.0.0.2"))
     d.wait_problem("apply", hook="bird")
     assert "192.0.2.2/32" in bird.file.read_text() and bird.routes() == ["192.0.2.1/32"]

@@ -20,7 +20,7 @@ def hosts(tmp_path):
 
 @pytest.fixture
 def dnsmasq(real, hosts):
-    """The real one, with what the example tells people to write."""
+    """The real dnsmasq, with the configuration that the example tells people to write."""
     return real.start("dnsmasq", "-k", "-C", "/dev/null", "-u", "root", "--pid-file=", "--no-hosts",
                       "--no-resolv", "--listen-address=127.0.0.1", "--bind-interfaces",
                       "--log-facility=-", f"--hostsdir={hosts}",
@@ -40,7 +40,7 @@ def clusters(api, west, factory):
 
 @pytest.fixture
 def follow(api, west, clusters, example, hosts, dnsmasq):
-    """Starts informerd, and waits until it is through with what is there."""
+    """Starts informerd, and waits until it has handled all objects."""
     def make():
         made = example("dnsmasq", {"/etc/dnsmasq.hosts": hosts}, clusters=clusters)
         made.synced()
@@ -50,13 +50,13 @@ def follow(api, west, clusters, example, hosts, dnsmasq):
 
 
 def settled(d, api, west):
-    """Waits until informerd is through with both clusters."""
+    """Waits until informerd has handled all objects of both clusters."""
     d.caught_up(api, "dns_services_east", "dns_slices_east")
     d.caught_up(west, "dns_services_west", "dns_slices_west")
 
 
 def wait_name(name, *addresses, kind="A"):
-    """Waits until dnsmasq answers so; without addresses: that there is no such name."""
+    """Waits until dnsmasq answers with these addresses; without any: that there is no such name."""
     want = (NOERROR, sorted(addresses)) if addresses else GONE
     wait_until(lambda: dns_ask.ask(name, kind) == want,
                what=lambda: f"{name}: {dns_ask.ask(name, kind)}, wanted {want}")
@@ -144,7 +144,8 @@ def test_a_cluster_that_cannot_be_reached_keeps_its_names(api, west, follow, hos
     wait_name("web.shop.west.example", "192.0.2.2")
 
 
-def test_so_it_does_over_a_restart_of_informerd(api, west, follow, hosts, example, clusters):
+def test_a_cluster_that_cannot_be_reached_keeps_its_names_over_a_restart(api, west, follow, hosts,
+                                                                         example, clusters):
     api.apply(balanced("shop/web", "192.0.2.1"))
     west.apply(balanced("shop/web", "192.0.2.2"), balanced("shop/old", "192.0.2.3"))
     d = follow()
@@ -166,8 +167,9 @@ def test_so_it_does_over_a_restart_of_informerd(api, west, follow, hosts, exampl
     wait_name("web.shop.west.example", "192.0.2.2")
 
 
-def test_what_is_no_address_makes_no_line(api, west, follow, hosts):
-    """An API server lets no such status in; one that is broken, or an annotation, might hold it."""
+def test_a_value_that_is_not_an_address_makes_no_line(api, west, follow, hosts):
+    """An API server refuses such a status, but a broken one may not; annotations may have any
+    text."""
     evil = balanced("shop/evil", "192.0.2.5", "192.0.2.6 web.shop.west.example\n192.0.2.7 b.e",
                     annotations={"dns": "x\n192.0.2.8 bank.example"})
     evil["status"]["loadBalancer"]["ingress"].append({"hostname": "x.example\n192.0.2.8 b.example"})
@@ -180,7 +182,7 @@ def test_what_is_no_address_makes_no_line(api, west, follow, hosts):
     assert "not an address" in d.stderr()
 
 
-def test_what_is_not_published_starts_nothing(api, west, follow, hosts):
+def test_changes_of_unpublished_objects_start_no_run(api, west, follow, hosts):
     api.apply(balanced("shop/web", "192.0.2.1"))
     d = follow()
     runs, before = [len(d.starts(f"dnsmasq_{name}")) for name in ("east", "west")], hosts / "east"

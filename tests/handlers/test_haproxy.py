@@ -34,8 +34,8 @@ def following(haproxy, api, example, systemctl):
 
 @pytest.fixture
 def seen(api, haproxy):
-    """Waits until informerd has done all, and HAProxy has ended what served the file before: from
-    then on, nothing that the file does not have is asked."""
+    """Waits until informerd has handled all objects, and HAProxy's old worker has ended. From then
+    on, HAProxy sends requests only to servers that are in the file."""
     def wait(d, *addresses):
         d.caught_up(api)
         haproxy.wait_servers("shop_web_http", *(f"{ip}:8080" for ip in addresses))
@@ -44,7 +44,7 @@ def seen(api, haproxy):
 
 
 def commands(d):
-    """The runs of the hook that were not to apply something."""
+    """The ids of the hook's runs, without the runs of apply."""
     return [run["run"] for run in d.ctl_json("runs", "haproxy") if run["program"] == "command"]
 
 

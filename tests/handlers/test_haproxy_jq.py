@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""haproxy.jq alone: what it makes of a view, and that HAProxy takes it."""
+"""haproxy.jq alone: the file that it makes of a view, and that HAProxy accepts the file."""
 import json
 
 import balancer
@@ -22,7 +22,7 @@ def shop(name, *ports):
 
 
 def render(*objects, **environ):
-    """The lines of the file, and what stands on stderr."""
+    """(lines of the file, text on stderr)."""
     done = programs.run("env", *(f"{name}={item}" for name, item in environ.items()),
                         programs.find("jq"), "-rf", FILTER,
                         stdin=json.dumps({"snapshot": {"backends": list(objects)}}))
@@ -30,7 +30,7 @@ def render(*objects, **environ):
 
 
 def is_taken(lines, folder):
-    """HAProxy's word on such a file, after a haproxy.cfg as Debian's."""
+    """Whether HAProxy accepts the file, after a haproxy.cfg like Debian's."""
     (folder / "haproxy.cfg").write_text("global\n log /dev/log local0\n" + balancer.BASE.format(
         admin="/run/x.sock").partition("\n")[2] + "    log global\n    option httplog\n")
     (folder / "services.cfg").write_text("\n".join(lines) + "\n")
@@ -72,7 +72,7 @@ def test_addresses_to_listen_on(tmp_path):
 @pytest.mark.parametrize("evil", ["web\n  bind :22", "web bind", "a\tb", "a\\nb", "a#b", '"', "$x",
                                   "", "a\n"])
 @pytest.mark.parametrize("where", ["namespace", "name", "port"])
-def test_what_is_no_name_is_left_out_and_told(evil, where):
+def test_a_value_that_is_not_a_name_is_left_out_and_reported(evil, where):
     bad = shop("bad", port(FOUR, name=evil if where == "port" else "http"))
     if where != "port":
         bad[where] = evil

@@ -31,7 +31,7 @@ def haproxy(real, tmp_path):
 
 @pytest.fixture
 def following(haproxy, api, example):
-    """informerd with the example, and a HAProxy with what this Service has."""
+    """informerd with the example, and a HAProxy with the servers of this Service."""
     def make(*addresses, up=True, **replace):
         api.apply(*web(addresses, labels=LABEL))
         if up:
@@ -109,7 +109,8 @@ def test_a_removed_server_ends_its_requests_before_it_is_deleted(api, following,
     haproxy.wait_deleted(d, "shop_web_http", "10.1.0.2:8080", "sorry")
 
 
-def test_one_that_comes_back_while_it_ends_is_used_again(api, following, haproxy, park):
+def test_a_removed_server_that_comes_back_while_it_drains_is_used_again(api, following, haproxy,
+                                                                        park):
     one = park.start("10.1.0.1")
     d = following("10.1.0.1")
     held = threading.Thread(target=http_end.get, args=("127.0.0.1", 80, "/hold"))
@@ -166,7 +167,7 @@ def test_a_haproxy_that_is_away_is_tried_again(api, following, haproxy, park):
     assert answers() == {"10.1.0.1"}
 
 
-def test_what_haproxy_refuses_is_a_run_that_failed(api, example, real, tmp_path):
+def test_a_command_that_haproxy_refuses_fails_the_run(api, example, real, tmp_path):
     made = balancer.Balancer(real, tmp_path, BACKEND.replace("roundrobin", "static-rr"))
     try:
         haproxy = made.start()
@@ -217,8 +218,8 @@ def test_a_name_is_no_command(haproxy, real, name):
     assert haproxy.servers("shop_web_http") == {"sorry": False}
 
 
-def test_what_happened_while_informerd_was_down_is_made_up_for(api, following, haproxy, park):
-    """HAProxy was restarted, or a Service was deleted."""
+def test_changes_while_informerd_was_down_are_made_up_for(api, following, haproxy, park):
+    """First HAProxy is restarted, then a Service is deleted."""
     park.start("10.1.0.1")
     d = following("10.1.0.1")
     d.stop()

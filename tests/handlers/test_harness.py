@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the other tests stand on: a network of their own, servers, programs that are seen dead."""
+"""The harness of the other tests: networks of their own, servers, programs that are dead at the
+end."""
 import http_end
 import network
 import proctree

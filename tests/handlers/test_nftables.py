@@ -31,7 +31,7 @@ def node(name, *addresses, beat=0, kind="InternalIP"):
 
 
 def members(name):
-    """What is in this set now; None = there is no such set."""
+    """The elements of this set; None = there is no such set."""
     done = programs.run("nft", "-j", "list", "set", "inet", "informerd", name, code=None)
     if done.returncode != 0:
         return None
@@ -80,7 +80,7 @@ def test_the_sets_follow_the_nodes(api, start):
     assert not d.problems()
 
 
-def test_a_heartbeat_starts_nothing(api, start):
+def test_a_heartbeat_starts_no_run(api, start):
     d = start(node("a", "10.0.0.1"))
     assert run_count(d) == 1
     for beat in range(1, 20):
@@ -107,7 +107,7 @@ def test_an_address_that_two_nodes_share_stays_with_the_other(api, start):
     wait_members("nodes4", "10.0.0.1")
 
 
-def test_what_is_no_address_never_reaches_nft(api, start):
+def test_a_value_that_is_not_an_address_never_reaches_nft(api, start):
     bad = ["10.0.0.5 }; flush ruleset; #", "10.0.0.5\n", "10.0.0.0/8", "0.0.0.0-255.255.255.255",
            "localhost", "10.0.0.256", "1:2:3", "fe80::1%eth0", "", "$(reboot)", "{ 10.0.0.5 }"]
     programs.run("nft", "add table inet of_another")
@@ -209,7 +209,7 @@ def test_the_sets_change_in_one_transaction(api, start, real):
     monitor = real.start("nft", "monitor")
 
     def generations():
-        """What each transaction of table inet informerd changed."""
+        """The changes of each transaction of table inet informerd."""
         return [text for text in monitor.log().split("# new generation")[:-1]
                 if "inet informerd" in text]
 

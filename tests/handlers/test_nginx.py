@@ -19,7 +19,7 @@ server {{
 
 
 class Nginx(nginx_end.Nginx):
-    """With a site as the example tells people to write it."""
+    """An nginx with a site as the example tells people to write it."""
 
     def __init__(self, real, systemctl, folder):
         super().__init__(real, systemctl, folder)
@@ -28,11 +28,11 @@ class Nginx(nginx_end.Nginx):
 
     @staticmethod
     def get(name):
-        """Asks for upstream shop_NAME."""
+        """Sends a request to upstream shop_NAME."""
         return http_end.get("127.0.0.1", 80, f"/{name}")
 
     def wait_from(self, name, *bodies):
-        """Waits until answers from upstream shop_NAME come from all of these."""
+        """Waits until upstream shop_NAME has answered from each of these servers."""
         missing = set(bodies)
 
         def all_seen():
@@ -46,7 +46,8 @@ class Nginx(nginx_end.Nginx):
         wait_until(lambda: self.get(name)[0] == status, what=f"{name} answers {status}")
 
     def files(self):
-        """{name: text} of the upstreams; None while the new file of a run lies beside them."""
+        """{name: text} of the upstreams; None while the temporary file of a run lies beside
+        them."""
         paths = list((self.folder / "upstreams.d").iterdir())
         if any(path.name.startswith(".") for path in paths):
             return None
@@ -67,14 +68,14 @@ def web(key="shop/web", **more):
 
 
 def slice_of(key, *addresses, number=1, **more):
-    """A slice of Service `key`, labelled as the Service is."""
+    """A slice of Service `key`, with the labels of the Service."""
     return endpointslice(f"{key}-{number}", key.partition("/")[2], list(addresses),
                          **{"labels": LABEL, **more})
 
 
 @pytest.fixture
 def follow(example, nginx, api):
-    """follow({text: text}) starts informerd, and waits until nginx knows the Services there are."""
+    """follow({old text: new text}) starts informerd, and waits until nginx knows all Services."""
     def make(replace=None):
         workers = nginx.workers()
         made = example("nginx", {**nginx.places(), **(replace or {})})
@@ -155,7 +156,7 @@ def test_hold_empty_keeps_a_service_that_loses_all_at_once(api, follow, nginx, p
     nginx.wait_from("web_http", "10.1.0.2")
 
 
-def test_draining_endpoints_serve_while_there_are_no_others(api, follow, nginx, park):
+def test_draining_endpoints_serve_while_no_endpoint_is_ready(api, follow, nginx, park):
     one = park.start("10.1.0.1")
     draining = slice_of("shop/web", one.address)
     draining["endpoints"][0]["conditions"] = {"ready": False, "serving": True, "terminating": True}
@@ -164,7 +165,7 @@ def test_draining_endpoints_serve_while_there_are_no_others(api, follow, nginx, 
     nginx.wait_from("web_http", "10.1.0.1")
 
 
-def test_what_is_deleted_or_loses_its_label_is_gone_and_the_rest_goes_on(api, follow, nginx, park):
+def test_a_deleted_or_unlabelled_service_is_removed_and_the_others_go_on(api, follow, nginx, park):
     one = park.start("10.1.0.1")
     keys = ["shop/web", "shop/left", "shop/gone"]
     for key in keys:
@@ -205,7 +206,7 @@ def test_many_services_at_the_start_are_one_reload(api, follow, nginx, systemctl
     assert len(systemctl.calls()) == 1
 
 
-def test_what_nginx_does_not_use_starts_nothing(api, follow, nginx, systemctl):
+def test_changes_of_values_that_nginx_does_not_use_start_no_run(api, follow, nginx, systemctl):
     api.apply(web(), slice_of("shop/web", "10.1.0.1"), service("shop/other"))
     d = follow()
     before, runs = nginx.files(), d.starts(HOOK)
@@ -220,8 +221,8 @@ def test_what_nginx_does_not_use_starts_nothing(api, follow, nginx, systemctl):
     assert len(systemctl.calls()) == 1
 
 
-def test_a_name_that_is_none_stops_only_its_own_service(api, follow, nginx, park):
-    """No API server lets such a port name in; one that is broken might."""
+def test_a_bad_port_name_stops_only_its_own_service(api, follow, nginx, park):
+    """An API server refuses such a port name, but a broken one may not."""
     one = park.start("10.1.0.1")
     api.apply(web(), slice_of("shop/web", one.address))
     d = follow()
@@ -235,7 +236,7 @@ def test_a_name_that_is_none_stops_only_its_own_service(api, follow, nginx, park
 
 
 def test_a_file_that_nginx_does_not_take_never_becomes_live(api, follow, nginx, park, example):
-    """A slip in the script: with some Services it writes what is no configuration."""
+    """There is a mistake in the script: for some Services it writes an invalid configuration."""
     one = park.start("10.1.0.1")
     example.copy_hooks()
     script = example.hooks / "nginx-upstreams.jq"

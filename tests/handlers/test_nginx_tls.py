@@ -28,7 +28,7 @@ server {{
 
 
 class Nginx(nginx_end.Nginx):
-    """With a site for each of some Secrets."""
+    """An nginx with a site for each of some Secrets."""
 
     def __init__(self, real, systemctl, authority, folder):
         super().__init__(real, systemctl, folder)
@@ -36,13 +36,14 @@ class Nginx(nginx_end.Nginx):
         self.tls.mkdir(mode=0o700)
 
     def serve(self, *names):
-        """Starts it with a site NAME.example for each Secret ingress/NAME; its file is there."""
+        """Starts nginx with a site NAME.example for each Secret ingress/NAME, whose file must
+        exist."""
         for name in names:
             self.write_site(name, SITE.format(name=name, folder=self.folder))
         self.start(lambda: self.served(names[0]))
 
     def served(self, name):
-        """The certificate, as PEM, that a client of NAME.example gets and finds good."""
+        """The certificate, as PEM, that a client of NAME.example gets and verifies."""
         context = ssl.create_default_context(cafile=self.authority.file)
         with socket.create_connection(("127.0.0.1", 443), 10) as plain:
             with context.wrap_socket(plain, server_hostname=f"{name}.example") as tls:
@@ -56,8 +57,8 @@ class Nginx(nginx_end.Nginx):
         return sorted(path.name for path in self.tls.iterdir())
 
     def wait_names(self, *names):
-        """Waits until there are these files and no others: the new file of a run that is tried
-        again comes and goes."""
+        """Waits until there are these files and no others. The temporary file of a run that is
+        tried again may come and go meanwhile."""
         wait_until(lambda: self.names() == sorted(names),
                    what=lambda: f"{names}, not {self.names()}")
 
@@ -69,7 +70,7 @@ def nginx(real, systemctl, authority, tmp_path):
 
 @pytest.fixture
 def follow(example, nginx, api):
-    """Starts informerd, and waits until it is through with what is there."""
+    """Starts informerd, and waits until it has handled all objects."""
     def make():
         made = example("nginx-tls", nginx.places())
         made.synced()
@@ -85,7 +86,7 @@ def leaf(authority):
 
 
 def secret(name, cert, key, namespace="ingress", kind="kubernetes.io/tls", labels=None, **more):
-    """A Secret; cert and key are bytes, None = not in it."""
+    """A Secret; cert and key are bytes, or None if the Secret does not have them."""
     data = {entry: base64.b64encode(value).decode()
             for entry, value in (("tls.crt", cert), ("tls.key", key)) if value is not None}
     return simple("Secret", f"{namespace}/{name}", labels=LABEL if labels is None else labels,
@@ -97,7 +98,8 @@ def secret_of(name, made, **more):
 
 
 class Visitor:
-    """with Visitor(nginx, "a") as v: shakes hands without end; v.failed is what went wrong."""
+    """with Visitor(nginx, "a") as v: makes TLS handshakes until the end of the block; v.failed
+    lists the errors."""
 
     def __init__(self, nginx, name):
         self.nginx, self.name, self.failed, self.shaken = nginx, name, [], 0
@@ -193,8 +195,8 @@ def test_a_bad_certificate_changes_nothing_beside_good_ones(api, follow, nginx, 
     nginx.wait_serves("b", made)
 
 
-def test_a_secret_that_is_no_base64_is_not_quoted(api, follow):
-    """No API server has one; jq would quote it."""
+def test_a_secret_that_is_not_base64_is_not_quoted(api, follow):
+    """No API server has such a Secret; jq would quote its value in the error message."""
     d = follow()
     broken = secret("b", b"", b"")
     broken["data"] = {"tls.crt": "topsecret!", "tls.key": "topsecret!"}
@@ -204,7 +206,8 @@ def test_a_secret_that_is_no_base64_is_not_quoted(api, follow):
 
 
 def assert_told_nobody(d, cert, key):
-    """Nothing of these stands in the log or in what everybody may ask, plain or in base64."""
+    """Checks that cert and key are neither in the log nor in the answers that everybody may read,
+    not as they are and not in base64."""
     said = "\n".join([d.stderr(), *(json.dumps(d.ctl_json(*what)) for what in (
         ("runs",), ("hooks",), ("status",), ("why", HOOK, "ingress/b")))])
     for secret_bytes in filter(None, (cert, key)):
@@ -215,7 +218,7 @@ def assert_told_nobody(d, cert, key):
     assert "topsecret" not in said
 
 
-def test_only_what_is_selected_is_asked_for(api, follow, nginx, leaf):
+def test_only_selected_secrets_are_requested(api, follow, nginx, leaf):
     made = leaf("a")
     api.apply(secret_of("a", made), secret_of("b", made, namespace="elsewhere"),
               secret_of("c", made, labels={}), secret_of("d", made, kind="Opaque"))
@@ -228,7 +231,7 @@ def test_only_what_is_selected_is_asked_for(api, follow, nginx, leaf):
         assert request.query["labelSelector"] == "informerd/nginx"
 
 
-def test_a_secret_that_changes_beside_its_certificate_starts_nothing(api, follow, leaf, systemctl):
+def test_a_secret_that_changes_beside_its_certificate_starts_no_run(api, follow, leaf, systemctl):
     made = leaf("a")
     api.apply(secret_of("a", made))
     d = follow()
@@ -253,7 +256,7 @@ def test_the_file_of_a_deleted_secret_goes(api, follow, nginx, leaf):
 
 def test_a_secret_that_is_deleted_too_early_leaves_nginx_as_it_is(api, follow, nginx, leaf,
                                                                  systemctl):
-    """The reload is tried again until the server block is gone, too."""
+    """The reload fails and is tried again until the server block is removed as well."""
     a, b, renewed = leaf("a"), leaf("b"), leaf("a")
     api.apply(secret_of("a", a), secret_of("b", b))
     d = follow()

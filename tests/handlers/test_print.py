@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""config/hooks/print: what a newcomer starts with."""
+"""config/hooks/print, the hook that newcomers start with."""
 from fakeapi import service
 
 
@@ -24,7 +24,7 @@ def test_a_line_for_each_change_of_a_service(api, example):
     assert not d.problems()
 
 
-def test_values_are_printed_and_no_more(api, example, tmp_path):
+def test_values_are_printed_and_never_run(api, example, tmp_path):
     text = f"$(touch {tmp_path}/a) `touch {tmp_path}/b` %s%n \\n ; touch {tmp_path}/c"
     api.apply(service("shop/web", ip=text))
     d = example("print").caught_up(api)
@@ -33,7 +33,7 @@ def test_values_are_printed_and_no_more(api, example, tmp_path):
     assert not {"a", "b", "c"} & {path.name for path in tmp_path.iterdir()}
 
 
-def test_a_snapshot_and_a_field_that_is_not_there(api, example):
+def test_a_snapshot_and_missing_fields_are_printed(api, example):
     api.apply(service("shop/web"))
     d = example("print", {'sources = [ "print_services" ];':
                           'sources = [ "print_services" ]; mode = "snapshot";',

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""effect = "boot" of config/conf.d/nftables with the real nft: what a boot emptied is filled."""
+"""effect = "boot" of config/conf.d/nftables with the real nft: after a boot, the hook fills the
+sets again, which the boot has emptied."""
 import pytest
 from mounts import boot
 from test_nftables import members, node, run_count, start, wait_members  # noqa: F401
@@ -10,7 +11,7 @@ ONE, TWO = "11111111-2222-4333-8444-555555555555", "66666666-7777-4888-9999-aaaa
 
 @pytest.fixture
 def rested(api, start):     # noqa: F811
-    """A daemon that has filled the sets, and was stopped."""
+    """A daemon that has filled the sets and was stopped."""
     d = start(node("a", "10.0.0.1", "fd00::1"), node("b", "10.0.0.2"))
     assert members("nodes4") == ["10.0.0.1", "10.0.0.2"]
     d.stop()
@@ -27,7 +28,7 @@ def test_after_a_boot_the_sets_are_filled_again(api, rested):
     assert run_count(rested) == 2 and not rested.problems()
 
 
-def test_after_a_boot_they_are_filled_with_what_is_there_now(api, rested):
+def test_after_a_boot_the_sets_are_filled_with_the_present_nodes(api, rested):
     programs.run("nft", "flush", "ruleset")
     api.delete("nodes", "a")
     api.apply(node("c", "10.0.0.3"))
@@ -49,8 +50,9 @@ def test_without_a_boot_nothing_runs(api, rested):
     assert run_count(rested) == 3
 
 
-def test_without_a_server_they_are_filled_from_what_is_kept(api, rested):
-    """A boot while the control plane is away: the firewall of the node is there all the same."""
+def test_without_a_server_the_sets_are_filled_from_the_state(api, rested):
+    """The node boots while the control plane is away; its firewall gets its addresses all the
+    same."""
     programs.run("nft", "flush", "ruleset")
     api.stop_listening()
     rested.settings["start_stale"] = {"after": "100ms"}

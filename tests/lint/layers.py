@@ -5,7 +5,7 @@ import re
 
 import csource
 
-# DESIGN 2.2: which folders a folder may include.
+# Which folders a folder may include: ARCHITECTURE.md "Layers".
 USES = {
     "base": set(),
     "conf": {"base"},
@@ -22,7 +22,7 @@ USES = {
 }
 USES["main.c"] = USES["app"] | {"app"}
 
-# Whose headers are at home where: a prefix of the header, prefixes of the files.
+# The home of each library: a prefix of its headers, prefixes of the files that may include them.
 HOMES = {
     "uv.h": ("io/",),
     "uv/": ("io/",),
@@ -101,7 +101,7 @@ def check(top, _arguments):
         inside = source.rel[len("daemon/"):]
         layer = inside.split("/")[0]
         if layer not in USES:
-            problems.append(f"{source.rel}:1: DESIGN 2.2 knows no layer {layer}")
+            problems.append(f"{source.rel}:1: ARCHITECTURE.md knows no layer {layer}")
             continue
         problems += check_arrows(source, inside, layer)
         problems += check_own_header(source, inside)

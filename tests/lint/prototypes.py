@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each function in a header has a comment right before it, and each header its guard."""
+"""Each function in a header has a comment right before it, and each header has its guard."""
 import re
 
 import csource

@@ -1,15 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""config/informerd.conf shows every setting of the tables in daemon/conf, its default, no other."""
+"""config/informerd.conf shows the settings of the tables in daemon/conf, their defaults, no more."""
 import re
 
 import csource
 
-LEAST = 97  # settings there were when this was written
+LEAST = 97  # the number of settings when this lint was written
 TABLE = re.compile(r"^(?:static )?const struct setting (\w+)\[\] = \{\n(.*?)^\};", re.S | re.M)
 ROW = re.compile(r"SETTING_ROW\((\w+), (\w+),?(.*?)\),\n(?=\s*(?:SETTING_ROW|\{\.key = NULL\}))",
                  re.S)
 DEFAULT = re.compile(r'SETTING_DEFAULT\(((?:\s*"(?:[^"\\]|\\.)*")+)\)')
+COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/', re.S)   # or a string, which stays
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}=:;,]|[^\s\[\]{}=:;,"]+')
 
 
@@ -27,7 +28,7 @@ def tables(top):
     for path in sorted((top / "daemon/conf").glob("*.c")):
         for name, body in TABLE.findall(path.read_text()):
             rows = []
-            for kind, key, rest in ROW.findall(body):
+            for kind, key, rest in ROW.findall(COMMENT.sub(r"\1", body)):
                 default = DEFAULT.search(rest)
                 group = re.search(r"\.group = (\w+)", rest)
                 rows.append((kind, key, squeeze(c_string(default[1])) if default else None,
@@ -48,7 +49,7 @@ def expected(all_tables, table, prefix=""):
 
 
 def uncommented(text):
-    """The lines of the manual as if no setting were commented out; prose is left out."""
+    """The lines of the file as if no setting were commented out, without the prose."""
     lines = []
     for line in text.splitlines():
         code, _, remark = line.partition("#") if not line.lstrip().startswith("#") else ("", "", "")

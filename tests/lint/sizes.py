@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions, files and parameter lists stay small; with --build, no layer has writable globals.
 
-Globals are found in the built libraries: whatever lies in a writable section, function-local
-statics too. Constant tables with pointers (.data.rel.ro) are constant. app/ is the composition
-root and base/log.c has the one log of the process: those may."""
+Globals are found in the built libraries: every symbol in a writable section, function-local statics
+too. Constant tables with pointers (.data.rel.ro) count as constant. app/ is the composition root
+and base/log.c has the one log of the process: these two may have writable globals."""
 import pathlib
 import re
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each file of ours starts with its licence line (scripts: after #!)."""
+"""Each file of this project starts with its licence line (scripts: after #!)."""
 import csource
 
 WANTED = "SPDX-License-Identifier: Apache-2.0"

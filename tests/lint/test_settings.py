@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""settings.py passes the tree as it is and finds what was left out, made up or changed."""
+"""settings.py passes the tree as it is, and finds settings that are missing, made up or changed."""
 import pathlib
 import shutil
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tidy.py looks at each file that differs from when it was good, and at no other."""
+"""tidy.py checks each file that has changed since it was good, and no other."""
 import json
 import pathlib
 import subprocess
@@ -8,7 +8,7 @@ import sys
 import pytest
 
 TIDY = pathlib.Path(__file__).with_name("tidy.py")
-# Stands in for clang-tidy: notes the file that it was given, and does not like the word "bad".
+# Stands in for clang-tidy: notes the file that it was given, and complains of the word "bad".
 TOOL = """#!/bin/sh
 [ "$1" != --version ] || {{ echo {version}; exit; }}
 for source; do :; done
@@ -32,7 +32,7 @@ class Tree:
         (self.top / "tool").chmod(0o755)
 
     def tidy(self):
-        """(exit status, the files that were looked at)"""
+        """(exit status, the files that were checked)"""
         sources = [self.top / "one.c", self.top / "two.c"]
         (self.top / "compile_commands.json").write_text(json.dumps([
             {"directory": str(self.top), "file": str(source),
@@ -52,28 +52,28 @@ def tree(tmp_path):
     return made
 
 
-def test_what_was_good_and_is_the_same_is_not_looked_at(tree):
+def test_a_good_file_is_not_checked_again_while_it_is_the_same(tree):
     assert tree.tidy() == (0, [])
 
 
-def test_a_file_that_has_changed_is_looked_at(tree):
+def test_a_file_that_has_changed_is_checked(tree):
     (tree.top / "two.c").write_text("int two(void);\nint two(void) { return 3; }\n")
     assert tree.tidy() == (0, ["two.c"])
 
 
-def test_a_header_that_has_changed_is_looked_at_with_what_includes_it(tree):
+def test_a_header_that_has_changed_checks_the_files_that_include_it(tree):
     (tree.top / "one.h").write_text("int one(void);\nint more(void);\n")
     assert tree.tidy() == (0, ["one.c"])
 
 
-def test_another_compile_command_or_another_tool_looks_at_all(tree):
+def test_another_compile_command_or_tool_checks_all_files(tree):
     tree.options = "-DX=2"
     assert tree.tidy() == (0, ["one.c", "two.c"])
     tree.tool("2")
     assert tree.tidy() == (0, ["one.c", "two.c"])
 
 
-def test_what_is_bad_is_looked_at_until_it_is_good(tree):
+def test_a_bad_file_is_checked_until_it_is_good(tree):
     good = (tree.top / "two.c").read_text()
     (tree.top / "two.c").write_text(good + "/* bad */\n")
     assert tree.tidy() == (1, ["two.c"])
@@ -82,7 +82,7 @@ def test_what_is_bad_is_looked_at_until_it_is_good(tree):
     assert tree.tidy() == (0, [])
 
 
-def test_without_its_cache_it_looks_at_all(tree):
+def test_without_the_cache_all_files_are_checked(tree):
     for mark in (tree.top / "cache").iterdir():
         mark.unlink()
     assert tree.tidy() == (0, ["one.c", "two.c"])

@@ -4,10 +4,11 @@
 
     tidy.py --build DIR --cache DIR [--jobs N]
 
-A file is good for as long as nothing is different that clang-tidy looks at: its content and that of
-every header which its compilation read, its compile command, .clang-tidy, and clang-tidy itself. The
-cache holds an empty file named after the digest of all this for each file that was found good. It
-may be deleted at any time: then everything is looked at. Exit status 1 if clang-tidy finds anything.
+A file that was good stays good while nothing changes that clang-tidy reads: its content, the
+content of every header that its compilation reads, its compile command, .clang-tidy, and clang-tidy
+itself. For each good file the cache holds an empty file, named after the digest of all this. The
+cache may be deleted at any time: then all files are checked. Exit status 1 if clang-tidy finds
+anything.
 """
 import argparse
 import concurrent.futures
@@ -36,7 +37,7 @@ def commands_of(build):
 
 
 def headers(entry):
-    """What the compilation of this entry reads, as the compiler says it."""
+    """The files that the compilation of this entry reads, from the compiler's own list."""
     words = shlex.split(entry["command"])
     at = words.index("-o")
     listed = subprocess.run([*words[:at], *words[at + 2:], "-M", "-MT", "x"], cwd=entry["directory"],
@@ -45,7 +46,7 @@ def headers(entry):
 
 
 def key(entry, constant):
-    """The digest of all that decides what clang-tidy says of this file."""
+    """The digest of everything that clang-tidy's answer for this file depends on."""
     out = hashlib.sha256(constant)
     out.update(entry["command"].encode())
     for name in sorted(set(headers(entry))):
@@ -54,8 +55,8 @@ def key(entry, constant):
 
 
 def look(source, build, tool):
-    """(whether the file is good, what clang-tidy says). Headers are named by their place in the
-    tree, not in the include view."""
+    """(whether the file is good, clang-tidy's output). In the output, headers have their paths in
+    the tree, not those in the include view."""
     done = subprocess.run([tool, "--quiet", "-p", build, source], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     text = re.sub(rf"{re.escape(str(build))}/view/[a-z]*/", f"{ROOT}/daemon/", done.stdout)

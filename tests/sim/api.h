@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api - what a simulated cluster has in its etcd: a handful of objects of one resource that are
- * created, changed, relabelled, deleted and created again, their history, compaction, a backup and
- * its restoration; and what watches see of it.
+ * api - the etcd of a simulated cluster: a handful of objects of one resource that are created,
+ * changed, relabelled, deleted and created again, their history, compaction, a backup and its
+ * restoration; and which of the objects a watch sees.
  */
 #ifndef SIM_API_H
 #define SIM_API_H
@@ -17,34 +17,34 @@
 
 enum { API_KEYS = 12, API_HOT_KEYS = 2, API_SPACES = 2 };
 
-/* Who looks for EndpointSlices sees the keys below, who looks for Services the others. */
+/* A watch of EndpointSlices sees the keys below this one, a watch of Services the others. */
 enum { API_SLICES = 8 };
 
-/* The version of a cluster in which nothing has happened. */
+/* The version of a cluster in which nothing has happened yet. */
 enum { API_FIRST_RV = 10 };
 
-/* Objects in a simulation at most. */
+/* At most so many incarnations in a simulation: uids are below. */
 enum { API_LIVES = 4000 };
 
-/* Why nobody can use this state. */
+/* Why a client cannot use this state of an object (docs/design.md "Skipped objects"). */
 enum api_odd { API_USABLE, API_DEEP, API_NUMBER, API_LARGE, API_ODDS };
 
 /* One state of one key. uid 0 = there is no such object. */
 struct api_object {
     uint64_t uid;
-    uint64_t rv;    /* of its last change */
-    unsigned value; /* what hooks look at */
-    unsigned noise; /* what the hook with changes_in does not look at */
-    bool labelled;  /* what a label selector asks for */
-    bool shown;     /* what match asks for */
-    unsigned uses;  /* in the view: see view_oracle.h */
+    uint64_t rv;    /* of the last change */
+    unsigned value; /* all hooks look at this */
+    unsigned noise; /* the hook with changes_in does not look at this */
+    bool labelled;  /* a label selector asks for this */
+    bool shown;     /* match asks for this */
+    unsigned uses;  /* of objects of the view: view_oracle_uses() */
     enum api_odd odd;
 };
 
 enum api_change { API_ADDED, API_MODIFIED, API_DELETED, API_ELSEWHERE };
 
-/* One event: the object as it is from rv on. DELETED: the last state, with the RV of the deletion.
- * ELSEWHERE: another resource was written, only the version moved. */
+/* One event: the object as it is from rv on. DELETED: the last state, with the version of the
+ * deletion. ELSEWHERE: another resource was written, and only the version has moved. */
 struct api_event {
     uint64_t rv;
     uint64_t at_ms;
@@ -54,7 +54,7 @@ struct api_event {
     struct api_object before;
 };
 
-/* How things were. */
+/* The cluster as it was at the time of the backup. */
 struct api_backup {
     struct api_object now[API_KEYS];
     size_t events;
@@ -64,73 +64,78 @@ struct api_backup {
 struct api {
     struct clock *clock;
     struct api_object now[API_KEYS];
-    struct api_event *history; /* all of it; what is compacted cannot be asked for */
+    struct api_event *history; /* complete; compacted events are kept, but no client gets them */
     size_t events;
     uint64_t rv;
-    uint64_t compacted;                /* versions below are gone */
-    unsigned hot_percent;              /* of the changes, to API_HOT_KEYS of the keys */
-    unsigned odd_percent;              /* of new states cannot be used */
-    uint64_t next_uid;                 /* from 2 on: 1 is left to what else has lives */
+    uint64_t compacted;                /* versions below cannot be asked for */
+    unsigned hot_percent;              /* so many of the changes go to API_HOT_KEYS of the keys */
+    unsigned odd_percent;              /* so many of the new states cannot be used */
+    uint64_t next_uid;                 /* from 2 on: 1 is the uid of outages (delivery_model.h) */
     struct api_backup backup;          /* rv 0 = none */
-    bool restored;                     /* once, for good */
-    bool was_deleted[API_LIVES];       /* by uid: once, or by the restoration */
-    struct api_object last[API_LIVES]; /* by uid: the final state of what was deleted */
+    bool restored;                     /* a backup was restored; stays true */
+    bool was_deleted[API_LIVES];       /* by uid: at any time, or by the restoration */
+    struct api_object last[API_LIVES]; /* by uid: the final state of a deleted object */
 };
 
-/* As what it shows objects. */
+/* The kind as which a watch gets the objects. */
 enum lens_kind { LENS_CONFIG, LENS_SERVICE, LENS_SLICE, LENS_KINDS };
 
-/* What a watch sees. */
+/* Which objects a watch sees. */
 struct lens {
     enum lens_kind kind;
     size_t space;  /* API_SPACES = all */
-    bool labelled; /* by a label selector: the server leaves the others out */
-    bool shown;    /* by match: the client does */
+    bool labelled; /* it has a label selector: the server leaves the other objects out */
+    bool shown;    /* it has match: the client leaves the others out */
 };
 
-/* An empty cluster. */
+/* Makes an empty cluster. */
 void api_init(struct api *a, struct clock *clock);
+
 /* Frees the history. */
 void api_fini(struct api *a);
 
-/* One random change. */
+/* Makes one random change. */
 void api_mutate(struct api *a);
 
-/* Objects that nobody can use are mended; false: there are none. */
+/* Makes all objects usable that are not; false: there was no such object. */
 bool api_mend(struct api *a);
 
-/* Another resource was written by versions, so many. */
+/* Another resource is written: the version moves by so many. */
 void api_write_elsewhere(struct api *a, uint64_t versions);
 
 /* Forgets some of the history. */
 void api_compact(struct api *a);
 
-/* Keeps how things are. From here on versions are so far away that the restored cluster does not
- * come to them again: what a client with such a version then cannot notice, nobody can. */
+/* Keeps the cluster as it is. From here on versions are so far away that the restored cluster does
+ * not come to them again: a client with a version that the restored cluster gives out once more
+ * could not notice the restoration. */
 void api_back_up(struct api *a);
 
-/* Objects and versions go back to the backup, which is then gone; uids do not. */
+/* Objects and versions go back to the backup, which is used up by that; new uids stay new. */
 void api_restore(struct api *a);
 
 /* "NAMESPACE/NAME" of a key. */
 const char *api_key(size_t key);
-/* The key of such a text. */
+
+/* The key with that text. */
 size_t api_find(struct str text);
-/* The number of its namespace: 0 <= n < API_SPACES. */
+
+/* The number of the namespace of a key: 0 <= n < API_SPACES. */
 size_t api_space(size_t key);
+
 /* The name of a namespace. */
 const char *api_space_name(size_t space);
 
 /* All objects as they were at rv. */
 void api_state_at(const struct api *a, uint64_t rv, struct api_object out[API_KEYS]);
 
-/* Equal, versions too? */
+/* Are two states equal, their versions included? */
 bool api_same(const struct api_object *a, const struct api_object *b);
 
-/* Does the server show this state of a key to the watch? Not if there is no such object. */
+/* Does the server show this state of a key to the watch? False if there is no such object. */
 bool lens_selects(const struct lens *v, size_t key, const struct api_object *o);
 
-/* And does it belong in the cache? */
+/* Does this state belong in the cache of the watch? */
 bool lens_keeps(const struct lens *v, size_t key, const struct api_object *o);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * chaos - one simulation: a cluster, its servers, a daemon that is killed and started again, and
- * all that happens to them in a storm and in the calm behind it.
+ * all that happens to them in a storm and in the calm after it.
  */
 #ifndef SIM_CHAOS_H
 #define SIM_CHAOS_H
@@ -20,7 +20,7 @@ struct totals {
     uint64_t changes;
     uint64_t runs;
     uint64_t failures;
-    uint64_t worst_ms; /* the longest silence of a stale cache */
+    uint64_t worst_ms; /* the longest time that a cache was old and its watch did not say so */
     uint64_t worst_by[BEHINDS];
     uint64_t worst_percent;
     uint64_t busiest;
@@ -30,10 +30,10 @@ struct totals {
     uint64_t features[FEATURES];
 };
 
-/* How a seed is run. */
+/* How the simulation of a seed is run. */
 struct chaos_options {
     bool verbose;
-    bool remembers; /* the daemon remembers what hooks were told; else with odd seeds */
+    bool remembers; /* the daemon keeps delivery records; without this only with odd seeds */
 };
 
 /* Runs the simulation of a seed and adds to the sums; panics if a promise is broken. */

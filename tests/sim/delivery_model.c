@@ -49,8 +49,8 @@ size_t delivery_model_events(const struct delivery_model *a, const struct rules 
 
     if (is_over(a, a->announced) && (!a->yields || a->now.uid == 0))
         out[n++] = (struct delivery_model_event){a->gone.type, a->announced};
-    if (is_over(a, a->heir))
-        out[n++] = (struct delivery_model_event){a->heir_gone.type, a->heir};
+    if (is_over(a, a->successor))
+        out[n++] = (struct delivery_model_event){a->successor_gone.type, a->successor};
     if (a->now.uid == 0 || n == 2)
         return n;
     if (a->handled.uid != a->now.uid)
@@ -81,9 +81,9 @@ static void accept(struct delivery_model *a)
 static void forget(struct delivery_model *a)
 {
     a->handled = none;
-    a->announced = a->heir;
-    a->gone = a->heir_gone;
-    a->heir = 0;
+    a->announced = a->successor;
+    a->gone = a->successor_gone;
+    a->successor = 0;
     a->open = a->announced != 0;
     a->yields = false;
     a->paths = 0;
@@ -94,8 +94,8 @@ static void settle(struct delivery_model *a, const struct rules *r)
 {
     while (is_over(a, a->announced) && !rules_take(r, a->gone.type))
         forget(a);
-    if (is_over(a, a->heir) && !rules_take(r, a->heir_gone.type))
-        a->heir = 0;
+    if (is_over(a, a->successor) && !rules_take(r, a->successor_gone.type))
+        a->successor = 0;
     if (a->now.uid != 0 && is_quiet(a, r))
         accept(a);
     a->due = !is_quiet(a, r);
@@ -127,13 +127,13 @@ static void note_end(struct delivery_model *a, const struct delivery_model_chang
 
     if (a->announced == c->is.uid)
         a->gone = gone;
-    else if (a->heir == c->is.uid)
-        a->heir_gone = gone;
+    else if (a->successor == c->is.uid)
+        a->successor_gone = gone;
 }
 
 const struct delivery_model_gone *delivery_model_gone(const struct delivery_model *a, uint64_t uid)
 {
-    return uid == a->heir ? &a->heir_gone : &a->gone;
+    return uid == a->successor ? &a->successor_gone : &a->gone;
 }
 
 bool delivery_model_change(struct delivery_model *a, const struct rules *r,
@@ -205,7 +205,7 @@ void delivery_model_begin(struct delivery_model *a, const struct delivery_model_
     else if (a->announced == 0 || a->announced == ev->uid)
         a->announced = ev->uid;
     else
-        a->heir = ev->uid;
+        a->successor = ev->uid;
     a->open = true;
     a->last = *ev;
     a->running++;
@@ -220,8 +220,8 @@ void delivery_model_over(struct delivery_model *a)
 
 static void end_handled(struct delivery_model *a, uint64_t uid)
 {
-    if (a->heir == uid)
-        a->heir = 0;
+    if (a->successor == uid)
+        a->successor = 0;
     else if (a->announced == uid)
         forget(a);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery_model - what one hook has been told of one key of a source, and what it must be told next, by
- * docs/design.md "Delivery" and from the outside: as numbers of incarnations and states. That a
- * source is stale is an incarnation as well: DELIVERY_MODEL_OUTAGE is its key, 1 its uid.
+ * delivery_model - a naive model of one delivery: what one hook has been told of one key of a source,
+ * and what it must be told next, by docs/design.md "Delivery". It knows incarnations and states as
+ * numbers. The outage of a source is an incarnation as well: DELIVERY_MODEL_OUTAGE is its key, 1 its
+ * uid.
  */
 #ifndef SIM_DELIVERY_MODEL_H
 #define SIM_DELIVERY_MODEL_H
@@ -16,7 +17,7 @@
 
 enum { DELIVERY_MODEL_OUTAGE = API_KEYS, DELIVERY_MODEL_KEYS };
 
-/* What may differ between two states of one life. */
+/* The parts that may differ between two states of one incarnation. */
 enum { PATH_NOISE = 1, PATH_ON = 2, PATH_VALUE = 4, PATH_LABEL = 8, PATH_USES = 16 };
 
 struct delivery_model_event {
@@ -28,11 +29,11 @@ struct delivery_model_event {
 struct delivery_model_change {
     enum delta_type type;
     enum delta_cause cause;
-    bool state_unknown; /* an end of which the last state was not shown */
+    bool state_unknown; /* the watch did not show the final state */
     struct api_object is;
 };
 
-/* How a life ended. */
+/* How an incarnation ended. */
 struct delivery_model_gone {
     enum delta_type type;
     enum delta_cause cause;
@@ -42,71 +43,72 @@ struct delivery_model_gone {
 struct delivery_model {
     bool outage;
     struct api_object now;  /* in the cache; uid 0 = none */
-    enum delta_cause cause; /* what brought it */
-    uint64_t announced;     /* the life that a run was started for and whose end is not handled */
-    uint64_t heir;          /* the next life, told together with an end that is not handled */
-    struct delivery_model_gone gone; /* how the announced life ended, if it has */
-    struct delivery_model_gone heir_gone;
-    struct api_object handled; /* the last state of the announced life that was handled */
-    uint64_t skipped;          /* this life counts as announced without any run */
-    bool open;                 /* a run was started since then */
-    bool yields;               /* its end has given way to the next life */
+    enum delta_cause cause; /* of the change that brought this state */
+    uint64_t announced;     /* the delivered incarnation, whose end is not handled */
+    uint64_t successor;     /* the next one, delivered with an end that is not handled */
+    struct delivery_model_gone gone; /* how the delivered incarnation ended, if it has */
+    struct delivery_model_gone successor_gone;
+    struct api_object handled; /* the last state of the delivered incarnation that was handled */
+    uint64_t skipped;          /* this incarnation counts as delivered without any run */
+    bool open;                 /* attempted: a run was started since then */
+    bool yields;               /* the end of the delivered incarnation is superseded */
     bool existing;             /* due since the source was first seen, and no run has ended */
     bool due;
     unsigned running;                 /* events of runs under way */
-    unsigned paths;                   /* told as changed since it was last handled */
+    unsigned paths;                   /* told as changed since a state was last handled */
     struct delivery_model_event last; /* of the last run */
 };
 
 /* DELETED, LEFT or FRESH? */
 bool delivery_model_is_end(enum delta_type type);
 
-/* What differs: PATH_ bits. */
+/* The parts in which two states differ: PATH_ bits. */
 unsigned delivery_model_differences(const struct api_object *a, const struct api_object *b);
 
-/* The cache changes before the hook may look. */
+/* The cache changes before the hook may see the source. */
 void delivery_model_prepare(struct delivery_model *a, const struct delivery_model_change *c);
 
 /* The hook sees the source for the first time. True if an object was skipped. */
 bool delivery_model_see(struct delivery_model *a, const struct rules *r);
 
-/* The cache changes. True if what is due is not what it was, as the hook sees it. */
+/* The cache changes. True if something is due and the hook sees a difference to the state before. */
 bool delivery_model_change(struct delivery_model *a, const struct rules *r,
                            const struct delivery_model_change *c);
 
-/* How the life ended whose end is due. */
+/* How the incarnation with that uid, whose end is due, has ended. */
 const struct delivery_model_gone *delivery_model_gone(const struct delivery_model *a, uint64_t uid);
 
-/* What is due, in order. Returns how many. */
+/* Fills in the events that are due, in order. Returns how many. */
 size_t delivery_model_events(const struct delivery_model *a, const struct rules *r,
                              struct delivery_model_event out[2]);
 
-/* What it is told again though nothing is due; false = there is nothing. */
+/* Fills in the event of a rerun, when nothing is due; false = a rerun has nothing to tell. */
 bool delivery_model_repeats(const struct delivery_model *a, const struct rules *r,
                             struct delivery_model_event *out);
 
-/* Is what is due something else than what the last run was about: another life, an end, or a life that
- * was over in between? */
+/* Is another event due than the last run had: of another incarnation, an end, or of an incarnation
+ * that was over in between? */
 bool delivery_model_new_matter(const struct delivery_model *a, const struct rules *r);
 
-/* Must the end that is due give way to the next life, after so many failures, or parked (mode
- * object)? */
+/* Must the end that is due be superseded by the next incarnation, after so many failures, or as it is
+ * parked (mode object)? */
 bool delivery_model_must_yield(const struct delivery_model *a, const struct rules *r,
                                unsigned failures, bool parked);
 
-/* It does. */
+/* Supersedes the end that is due. */
 void delivery_model_yield(struct delivery_model *a, const struct rules *r);
 
-/* What a MODIFIED must tell as changed: PATH_ bits. */
+/* The paths that a MODIFIED must tell as changed: PATH_ bits. */
 unsigned delivery_model_paths(const struct delivery_model *a);
 
 /* A run with this event starts. */
 void delivery_model_begin(struct delivery_model *a, const struct delivery_model_event *ev);
 
-/* It is over; once for each delivery_model_begin(), before delivery_model_end(). */
+/* The run is over; once for each delivery_model_begin(), before delivery_model_end(). */
 void delivery_model_over(struct delivery_model *a);
 
-/* How it went: told is the state that it was told. Events in order. */
+/* The result of the run for this event: told is the state that the run got. Called for the events in
+ * their order. */
 void delivery_model_end(struct delivery_model *a, const struct rules *r,
                         const struct delivery_model_event *ev, const struct api_object *told,
                         bool ok);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk - what the simulated daemon keeps on a simulated disk: batches of what has changed in a
- * turn, of which a crash loses the last ones; and what it keeps of its watches. Stands where state/,
- * io/state_driver and app/persist_watch stand in the daemon; see disk_hooks.h for hooks.
+ * disk - the simulated disk of the simulated daemon, and the rows of its watches. The changes of a
+ * turn are one batch; a crash loses the last batches. Stands where state/, io/state_driver and
+ * app/persist_watch stand in the daemon; sim/disk_hooks has the rows of hooks.
  */
 #ifndef SIM_DISK_H
 #define SIM_DISK_H
@@ -17,7 +17,7 @@
 
 enum { DISK_VERSION = 24, DISK_SKIPS = 64, DISK_TEXT = 96 };
 
-/* A mark of an object that is skipped; times 0 = none. */
+/* The record of a skipped object; times 0 = no record. */
 struct disk_skip {
     size_t part;
     uint64_t times;
@@ -26,18 +26,18 @@ struct disk_skip {
     char why[DISK_TEXT];
 };
 
-/* What can be known of a stream. "" = not known. */
+/* The resume point of a scope. "" = not known. */
 struct disk_version {
-    bool kept; /* there is one, be it not known */
-    bool lost; /* an object is missing */
+    bool kept; /* there is a resume point, although its version may not be known */
+    bool lost; /* an object is missing on disk */
     char rv[DISK_VERSION];
     char mark[DISK_VERSION];
 };
 
-/* Something to be kept; embedded in its owner, and freed by free. */
+/* A change that is to be kept; embedded in its owner, and freed by free. */
 struct disk_op {
     struct list link;
-    void (*write)(struct disk_op *op); /* it is on disk; before free */
+    void (*write)(struct disk_op *op); /* the change is on disk now; called before free */
     void (*free)(struct disk_op *op);
 };
 
@@ -48,55 +48,59 @@ struct disk {
     struct object *objects[WATCHES][API_KEYS]; /* on disk; NULL = none */
     struct disk_skip skips[WATCHES][DISK_SKIPS];
     struct disk_version versions[WATCHES][API_SPACES];
-    struct disk_version last[WATCHES][API_SPACES]; /* as put last, be it not on disk */
-    struct batch *first;                           /* on their way there ... */
-    struct batch *newest;                          /* ... this one may be of the turn under way */
+    struct disk_version last[WATCHES][API_SPACES]; /* as put last, perhaps not on disk yet */
+    struct batch *first;                           /* batches on their way to disk */
+    struct batch *newest;                          /* the last of them, perhaps of the turn under way */
     bool in_turn;
-    uint64_t begun;   /* batches, in all */
-    uint64_t written; /* the last one of them that is on disk */
+    uint64_t begun;   /* so many batches in all */
+    uint64_t written; /* the number of the last batch on disk */
     struct alarm commit;
 };
 
-/* An empty disk. */
+/* Makes an empty disk. */
 void disk_init(struct disk *r, struct clock *clock);
 
-/* Frees what it holds. */
+/* Frees all that the disk holds. */
 void disk_fini(struct disk *r);
 
-/* What watch_events.on_kept says. */
+/* Puts the change that watch_events.on_kept reports. */
 void disk_kept(struct disk *r, size_t number, struct object *o, bool gone);
 
-/* What watch_events.on_skipped says. */
+/* Puts the change that watch_events.on_skipped reports. */
 void disk_skipped(struct disk *r, size_t number, const struct skip *s, bool gone);
 
-/* The op goes to disk with all that is put in this turn. */
+/* Puts a change into the batch of this turn. */
 void disk_put(struct disk *r, struct disk_op *op);
 
-/* The number of the batch that what is put now is in. */
+/* The number of the batch of this turn. */
 uint64_t disk_number(const struct disk *r);
 
-/* A turn ends in which nothing happened to a watch. now: what was put goes to disk in a moment. */
+/* A turn ends in which nothing happened to a watch. now: all batches are
+ * on disk within 20 ms. */
 void disk_end_turn(struct disk *r, bool now);
 
-/* A turn of the daemon in which something may have happened to a watch ends. */
+/* A turn of the daemon ends in which something may have happened to a watch. */
 void disk_turn(struct disk *r, size_t number, const struct watch *w);
 
 /* The daemon dies: some of the last batches are lost. */
 void disk_crash(struct disk *r);
 
-/* All that was put is on disk: somebody has waited for it, or the daemon ends. */
+/* Brings all batches to disk: a caller has waited for that, or the daemon ends in order. */
 void disk_sync(struct disk *r);
 
-/* Some object of a watch, and with it the version, is lost for want of room; false: it has none. */
+/* The disk loses some object of a watch, and with it the version, as the state does when it is over its
+ * limit; false: the watch has no object. */
 bool disk_lose(struct disk *r, size_t number);
 
-/* Gives a new watch what there is of it; edited: as if its settings were others now. */
+/* Gives a new watch all that the disk has of it; edited: as if the settings of the watch had been
+ * edited. */
 void disk_load(struct disk *r, size_t number, struct watch *w, bool edited);
 
-/* Can the stream of such a watch go on without a list? */
+/* Can the scope of such a watch go on without a list? */
 bool disk_is_whole(const struct disk *r, size_t number, size_t stream, bool edited);
 
-/* Behind that: a hook knows of this object. False if the watch does, too. As persist_watch_know(). */
+/* Comes after disk_load(): tells the watch of an object that a hook knows. False if the watch knows it,
+ * too. As persist_watch_know() in app/persist_watch. */
 bool disk_know(struct watch *w, struct str key, struct str uid);
 
 #endif

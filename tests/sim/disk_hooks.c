@@ -243,7 +243,7 @@ static void load_rows(struct disk_hooks *m, struct hook *h, size_t source, uint6
             const struct disk_hooks_row *r = &of->rows[source][key][i];
             const struct delivery_record mark = mark_of(r, key);
 
-            m->features[FEATURE_KEPT_HEIR] += r->is && (mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
+            m->features[FEATURE_KEPT_SUCCESSOR] += r->is && (mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
             if (r->is && !delivery_log_restore(&h->queue, source, &mark, wall_ns))
                 panic("%s: a mark that says nothing", h->name);
         }
@@ -293,9 +293,9 @@ void disk_hooks_each(const struct disk_hooks *m,
             for (size_t key = 0; key < API_KEYS; key++)
                 for (size_t n = 0; n < 4; n++) { /* of two lives of a key the last one first */
                     const struct disk_hooks_row *r = &m->hooks[i].rows[s][key][n % 2];
-                    bool heir = (r->mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
+                    bool successor = (r->mark.note & DELIVERY_HAS_PREDECESSOR) != 0;
 
-                    if (r->is && !r->mark.is_ended && heir == (n < 2))
+                    if (r->is && !r->mark.is_ended && successor == (n < 2))
                         fn(arg, i, s, str_c(api_key(key)), str_c(r->uid));
                 }
 }

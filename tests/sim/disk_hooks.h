@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk_hooks - what the simulated daemon keeps of its hooks on the simulated disk of recall: in the same
- * batches, in their order. Stands where app/persist_hook stands in the daemon.
+ * disk_hooks - the rows of the hooks on the simulated disk: they are put into the batches of sim/disk,
+ * in their order. Stands where app/persist_hook stands in the daemon.
  */
 #ifndef SIM_DISK_HOOKS_H
 #define SIM_DISK_HOOKS_H
@@ -18,11 +18,11 @@
 
 enum { DISK_HOOKS_TEXT = 40 };
 
-/* One row: of a life, of which a key has two at most. */
+/* The row of one incarnation; a key has two rows at most. */
 struct disk_hooks_row {
     bool is;
     char uid[24];
-    struct delivery_record mark; /* with a reference of its object; key and uid are not set */
+    struct delivery_record mark; /* holds a reference to its object; key and uid are not set */
 };
 
 struct disk_hooks_file {
@@ -33,9 +33,9 @@ struct disk_hooks_file {
     struct digest digest;
 };
 
-/* Of one hook. */
+/* The rows of one hook. */
 struct disk_hooks_hook {
-    bool known;        /* a process had it ... */
+    bool known;        /* a process had the hook ... */
     unsigned settings; /* ... with these settings */
     struct disk_hooks_row rows[RULES_SOURCES][DELIVERY_MODEL_KEYS][2];
     bool seen[RULES_SOURCES];
@@ -46,29 +46,28 @@ struct disk_hooks_hook {
 struct disk_hooks {
     struct disk *disk;
     struct disk_hooks_hook hooks[HOOKS]; /* on disk */
-    struct hook_record last[HOOKS];      /* as put last, be it not on disk */
-    unsigned settings[HOOKS];            /* as they are now: numbers */
+    struct hook_record last[HOOKS];      /* as put last, perhaps not on disk yet */
+    unsigned settings[HOOKS];            /* of now; another number is another setting */
     bool put_any;
     uint64_t *features; /* FEATURES counts */
 };
 
-/* Nothing is known. */
+/* Makes a disk without rows of hooks. */
 void disk_hooks_init(struct disk_hooks *m, struct disk *disk, uint64_t *features);
 
-/* Frees what it holds. */
+/* Frees all rows. */
 void disk_hooks_fini(struct disk_hooks *m);
 
 /* Did an earlier process have the hooks? */
 bool disk_hooks_known(const struct disk_hooks *m);
 
-/* Puts what has changed, in this turn. False: nothing has. */
+/* Puts all changes of the hooks into the batch of this turn. False: nothing has changed. */
 bool disk_hooks_put(struct disk_hooks *m, const struct hooks *hooks);
 
-/* Gives new hooks what there is of them, and notes that they are there. A hook with other settings
- * is to run all again. */
+/* Gives new hooks their rows, and puts that the hooks exist. A hook with other settings is renewed. */
 void disk_hooks_load(struct disk_hooks *m, const struct hooks *hooks, uint64_t now_ms);
 
-/* fn for each object that must be there or be told to have ended. */
+/* Calls fn for each object that must be in the cache, or whose end must be delivered. */
 void disk_hooks_each(const struct disk_hooks *m,
                      void (*fn)(void *arg, size_t hook, size_t source, struct str key,
                                 struct str uid),

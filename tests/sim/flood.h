@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flood - changes without end of a thousand keys while the hooks' programs hang: memory is bounded
- * by the keys, and once the programs end there is one more run for each.
+ * flood - endless changes of a thousand keys while the programs of hooks hang: memory is bounded by
+ * the number of keys, and when the programs end, each key has one more run.
  */
 #ifndef SIM_FLOOD_H
 #define SIM_FLOOD_H
 
 #include <stdint.h>
 
-/* So many changes, then the programs end. Prints what it took; panics if a promise is broken. */
+/* Makes so many changes, then ends the programs. Prints the memory and time that this took; panics if
+ * a promise is broken. */
 void flood_run(uint64_t changes, uint64_t seed);
 
 #endif

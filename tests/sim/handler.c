@@ -21,7 +21,7 @@ static struct effect *effect_of(struct handler *h, const struct run_event *e)
 {
     size_t key = is_outage(e) ? DELIVERY_MODEL_OUTAGE : api_find(object_key(e->ev.object));
 
-    return &h->effects[e->entry->source][key];
+    return &h->effects[e->delivery->source][key];
 }
 
 /* The next object in a text, or NULL. */
@@ -264,7 +264,7 @@ uint64_t handler_render_run(const struct handler *h, const struct run *run)
 
     if (e == NULL)
         return handler_render(h, 0, 0);
-    return handler_render(h, e->entry->source, api_find(object_key(e->ev.object)));
+    return handler_render(h, e->delivery->source, api_find(object_key(e->ev.object)));
 }
 
 static void apply(struct handler *h, const struct run_event *e, bool ok, bool effect)

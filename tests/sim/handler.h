@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * handler - the programs of one simulated hook: they take their time, succeed, fail with or without
- * having had an effect, or hang; what they did is there.
+ * having had an effect, or hang. Their effects outlive the daemon.
  */
 #ifndef SIM_HANDLER_H
 #define SIM_HANDLER_H
@@ -11,22 +11,22 @@
 
 #include "sim/output_files.h"
 
-/* What a hook's runs have made of a key. */
+/* The effect that the runs of a hook have had for a key. */
 struct effect {
-    uint64_t told; /* the last life that a run was started for; 0 = none */
-    uint64_t uid;  /* the life that is there; 0 = none */
+    uint64_t told; /* the last incarnation that a program was told of; 0 = none */
+    uint64_t uid;  /* the incarnation that the effect is of; 0 = no effect */
     bool sure;     /* the last run succeeded */
     unsigned value;
     unsigned noise;
     unsigned uses;
 };
 
-/* Zero but for the first three. */
+/* All members after the first three begin with zero. */
 struct handler {
     const struct rules *rules;
     struct clock *clock;
     struct output_files output_files;
-    bool well; /* no run fails */
+    bool well; /* no run fails any more */
     struct effect effects[RULES_SOURCES][DELIVERY_MODEL_KEYS];
     uint64_t runs;
     uint64_t failures;
@@ -35,43 +35,43 @@ struct handler {
     struct api_object seen[RULES_SOURCES][API_KEYS];     /* of the run under way */
 };
 
-/* What a program will do. */
+/* What a program is going to do. */
 struct handler_plan {
     uint64_t ms; /* how long it takes */
     enum run_end end;
     int status;
     bool effect;
-    bool writes; /* its file, though the run may fail */
+    bool writes; /* the output file is in place although the run may fail */
 };
 
-/* The daemon has died, and all that its hook was told with it; the counts stay. */
+/* The daemon has died and forgets all that the hook was told; the counts stay. */
 void handler_forget(struct handler *h);
 
-/* What its runs did is gone, and the daemon is to see to that. */
+/* The effects of the runs are gone, as after a boot; the daemon has to renew the hook. */
 void handler_undo(struct handler *h);
 
 /* A run starts: panics if its input is not what the hook's settings say. */
 void handler_start(struct handler *h, const struct run *run);
 
-/* A program sees it. */
+/* The program of a run starts and reads its input. */
 void handler_tell(struct handler *h, const struct run *run);
 
-/* What will become of it. */
+/* Draws what the program of a run is going to do. */
 struct handler_plan handler_plan(struct handler *h, const struct run *run);
 
-/* What will become of a run of apply. */
+/* Draws what a run of apply is going to do. */
 struct handler_plan handler_plan_apply(struct handler *h);
 
-/* What its file must hold, by what its runs have made of a key (mode object), or of all. */
+/* The content that the output file must have, by the effects for a key (mode object), or for all keys. */
 uint64_t handler_render(const struct handler *h, size_t source, size_t key);
 
-/* The same of the file of a run that has just ended. */
+/* The content that the file of a run that has just ended must have. */
 uint64_t handler_render_run(const struct handler *h, const struct run *run);
 
-/* Of one that will hang. */
+/* A run that hangs takes one of these: it is killed at its timeout, or it ends minutes later. */
 enum { HANDLER_TIMEOUT_MS = 30000, HANDLER_LONG_MS = 240000 };
 
-/* It ends. */
+/* The program of a run ends. */
 void handler_end(struct handler *h, const struct run *run, bool ok, bool effect);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hook_checker - looks at every moment of the hooks' lives: what is told, when a run starts, and that
- * none is late. It hears what the hook core hears, and asks it nothing. Panics if a promise is broken.
+ * hook_checker - watches all hooks of one process at each step: which events a run gets, when it starts,
+ * and that no run is late. It gets the same calls as the hooks of the daemon and asks them nothing.
+ * Panics if a promise is broken.
  */
 #ifndef SIM_HOOK_CHECKER_H
 #define SIM_HOOK_CHECKER_H
@@ -18,83 +19,84 @@ struct checked_hook {
     struct output_files *output_files;
     struct delivery_model delivery_models[RULES_SOURCES][DELIVERY_MODEL_KEYS];
     struct delivery_model unstarted[RULES_SOURCES]
-                                   [DELIVERY_MODEL_KEYS]; /* but for the run under way */
+                                   [DELIVERY_MODEL_KEYS]; /* as if the run under way had not started */
     struct run_timing paces[RULES_SOURCES]
-                           [DELIVERY_MODEL_KEYS]; /* mode object; else only the first */
+                           [DELIVERY_MODEL_KEYS]; /* by key in mode object; else only the first */
     enum hook_gate gate;
     bool tried;  /* a run has failed */
-    bool waited; /* for other hooks' first runs alone */
+    bool waited; /* the hook has waited only for the first runs of other hooks */
     bool is_open[RULES_SOURCES];
     bool paused;
     unsigned running;
-    uint64_t free_ms; /* from then on min_interval allows another start */
-    uint64_t held_ms; /* when it was last seen unable to start anything */
-    bool whole_due;   /* snapshot: a run is due whatever becomes of the changes */
-    bool held_back;   /* by the run under way: see run.h */
+    uint64_t free_ms; /* from this time on min_interval allows another start */
+    uint64_t held_ms; /* the last time at which the hook could not start any run */
+    bool whole_due;   /* snapshot: a run is due even if all changes cancel out */
+    bool held_back;   /* by the run under way: hook/run.h */
 };
 
 struct hook_checker {
     const struct clock *clock;
-    const struct rules *rules; /* HOOKS of them */
-    unsigned slots;            /* beyond each hook's own */
+    const struct rules *rules; /* HOOKS elements */
+    unsigned slots;            /* shared ones, beside each hook's own */
     bool synced[SOURCES];
     bool stale[SOURCES];
     struct checked_hook hooks[HOOKS];
     uint64_t *features; /* FEATURES counts */
-    uint64_t looked_ms; /* when it last looked whether one is late */
+    uint64_t looked_ms; /* when the checker last looked for late runs */
 };
 
-/* Nothing has happened yet. All is borrowed. */
+/* Makes a checker for hooks to which nothing has happened yet. All pointers are borrowed. */
 void hook_checker_init(struct hook_checker *w, const struct clock *clock, const struct rules *rules,
                        unsigned slots, uint64_t *features);
 
-/* A watch tells of a change, or the view. */
+/* A watch or the view reports a change. */
 void hook_checker_delta(struct hook_checker *w, size_t number, const struct delta *d);
 
-/* One of them is stale, or fresh again. */
+/* A watch or the view is stale, or fresh again. */
 void hook_checker_stale(struct hook_checker *w, size_t number, bool stale);
 
-/* Hooks may look at their sources now: all that are synced. */
+/* Hooks may see their sources now: all that are synced. */
 void hook_checker_open(struct hook_checker *w, const bool synced[SOURCES]);
 
-/* A person stops a hook, or lets it go on. */
+/* A person pauses or resumes a hook. */
 void hook_checker_pause(struct hook_checker *w, size_t hook, bool paused);
 
-/* A person wants runs of a key, or of all (DELIVERY_MODEL_KEYS). What hook_run_manually() must say. */
+/* A person wants runs of a key, or of all keys (DELIVERY_MODEL_KEYS). Returns the error that
+ * hook_run_manually() must return. */
 enum err_kind hook_checker_order(struct hook_checker *w, size_t hook, size_t key);
 
 /* A run starts. */
 void hook_checker_begin(struct hook_checker *w, const struct run *run);
 
-/* Does this end of a run mean that it is not tried again before a change? */
+/* Does this end of a run park its key or hook, so that only a change brings the next run? */
 bool hook_checker_parks(const struct rules *r, const struct run_result *result);
 
-/* A run ends. Returns how its unit stands then. */
+/* A run ends. Returns the timing of its work item after that. */
 const struct run_timing *hook_checker_end(struct hook_checker *w, const struct run *run,
                                           const struct run_result *result);
 
-/* A run of apply ends; denied: it was none. */
+/* A run of apply ends; not_started: the system could not start it. */
 void hook_checker_end_apply(struct hook_checker *w, size_t hook, bool not_started);
 
-/* Keys that were refused may have the file that they wanted. */
+/* A file has become free: keys that were refused because of it are due again. */
 void hook_checker_unpark(struct hook_checker *w, size_t hook);
 
-/* May a run of the hook's command be ready to start, but for slots and min_interval? */
+/* May a run of the hook's command be ready to start, if slots and min_interval are left aside? */
 bool hook_checker_is_awake(const struct hook_checker *w, size_t hook);
 
-/* Something is about to happen: nothing may have had to start before now. */
+/* Something is about to happen: panics if a run should have started before now. */
 void hook_checker_before(struct hook_checker *w);
 
-/* All that may start has: nothing else must by now. */
+/* All runs that may start have started: panics if another one should have. */
 void hook_checker_after(struct hook_checker *w);
 
-/* Is what the hook core says of itself so? */
+/* Panics if the status that the hooks give of themselves is wrong. */
 void hook_checker_compare(const struct hook_checker *w, const struct hooks *hooks);
 
-/* All is quiet: is nothing left to do, and nothing kept that is of no use? */
+/* All is quiet: panics if a run is left to do, or if memory is kept that has no use. */
 void hook_checker_check_quiet(const struct hook_checker *w, const struct hooks *hooks);
 
-/* Is the unit of a key parked? */
+/* Is the work item of a key parked? */
 bool hook_checker_is_parked(const struct hook_checker *w, size_t hook, size_t source, size_t key);
 
 #endif

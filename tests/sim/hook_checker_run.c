@@ -14,8 +14,8 @@ static struct delivery_model *delivery_model_of(struct checked_hook *h, const st
     bool outage = e->ev.type == DELTA_STALE || e->ev.type == DELTA_FRESH;
     size_t key = outage ? DELIVERY_MODEL_OUTAGE : api_find(object_key(e->ev.object));
 
-    ensure(e->entry->source < RULES_SOURCES);
-    return &h->delivery_models[e->entry->source][key];
+    ensure(e->delivery->source < RULES_SOURCES);
+    return &h->delivery_models[e->delivery->source][key];
 }
 
 static struct run_timing *run_timing_of(struct checked_hook *h, const struct delivery_model *a)
@@ -40,7 +40,7 @@ static struct delivery_model_event told(const struct run_event *e)
 
 static void complain(const struct run_event *e, const char *what)
 {
-    panic("source %zu, key %s, %s: %s", e->entry->source, e->entry->key,
+    panic("source %zu, key %s, %s: %s", e->delivery->source, e->delivery->key,
           delta_type_name(e->ev.type), what);
 }
 
@@ -59,7 +59,7 @@ static void check_paths(const struct run_event *e, unsigned bits)
              (bits & PATH_VALUE) != 0 ? "data.value\n" : "",
              (bits & PATH_LABEL) != 0 ? "metadata.labels.app\n" : "");
     if (!str_is(buf_str(&e->changed), want))
-        panic("key %s is told as changed: %.*s, not: %s", e->entry->key,
+        panic("key %s is told as changed: %.*s, not: %s", e->delivery->key,
               STR_ARG(buf_str(&e->changed)), want);
 }
 
@@ -161,7 +161,7 @@ static void check_told(const struct hook_checker *w, struct checked_hook *h, con
     bool whole = asked && h->rules->mode != HOOK_SNAPSHOT;
 
     for (size_t i = 0; i < run->event_count;) {
-        ensure(h->is_open[run->events[i].entry->source]);
+        ensure(h->is_open[run->events[i].delivery->source]);
         i += check_events(w, h, run, i, whole);
     }
     if (by_key ? run->event_count != 1 : run->event_count != total_due(h, whole))

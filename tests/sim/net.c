@@ -36,7 +36,7 @@ bool net_strikes(struct net *n, enum fault fault)
 }
 
 /* Some call for each stream on a server (NULL = of any); it may change the stream. */
-static void each_stream(struct net *n, const struct server *s, void (*fn)(struct stream *stream))
+static void each_scope(struct net *n, const struct server *s, void (*fn)(struct stream *stream))
 {
     list_each (pos, tmp, &n->streams) {
         struct stream *stream = list_entry(pos, struct stream, link);
@@ -48,7 +48,7 @@ static void each_stream(struct net *n, const struct server *s, void (*fn)(struct
 
 static void on_move(void *arg, struct server *s)
 {
-    each_stream(arg, s, stream_wake);
+    each_scope(arg, s, stream_wake);
 }
 
 void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup)
@@ -73,7 +73,7 @@ void net_restart(struct net *n, struct server *s)
     net_count(n, FAULT_RESTART);
     server_restart(s);
     s->away = false;
-    each_stream(n, s, stream_lose);
+    each_scope(n, s, stream_lose);
 }
 
 static void replace_all(struct net *n)
@@ -81,7 +81,7 @@ static void replace_all(struct net *n)
     for (size_t i = 0; i < SERVERS; i++) {
         server_restart(&n->servers[i]);
         n->servers[i].away = false;
-        each_stream(n, &n->servers[i], stream_lose);
+        each_scope(n, &n->servers[i], stream_lose);
     }
 }
 
@@ -108,7 +108,7 @@ void net_take_away(struct net *n, struct server *s)
 {
     net_count(n, FAULT_AWAY);
     s->away = true;
-    each_stream(n, s, clock_percent(n->clock, 50) ? stream_hang : stream_lose);
+    each_scope(n, s, clock_percent(n->clock, 50) ? stream_hang : stream_lose);
 }
 
 void net_cut_off(struct net *n)
@@ -116,7 +116,7 @@ void net_cut_off(struct net *n)
     net_count(n, FAULT_DRILL);
     for (size_t i = 0; i < SERVERS; i++) {
         n->servers[i].away = true;
-        each_stream(n, &n->servers[i], stream_lose);
+        each_scope(n, &n->servers[i], stream_lose);
     }
 }
 

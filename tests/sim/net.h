@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net - the servers behind one address and what networks and proxies do on the way to them; counts
- * all of it.
+ * net - the servers behind one address, and the faults of networks and proxies on the way to them;
+ * counts all faults and requests.
  */
 #ifndef SIM_NET_H
 #define SIM_NET_H
@@ -14,7 +14,7 @@
 #include "sim/server.h"
 #include "sim/setup.h"
 
-/* XX(identifier, text): what goes wrong. */
+/* XX(identifier, text): the faults. */
 #define FAULT_MAP(XX)                                                        \
     XX(REFUSED, "connection refused")                                        \
     XX(CLOSED, "closed before the answer")                                   \
@@ -64,7 +64,7 @@
 enum fault { FAULT_MAP(FAULT_ENUM) FAULTS };
 #undef FAULT_ENUM
 
-/* XX(identifier, text): what is asked for. */
+/* XX(identifier, text): the kinds of requests. */
 #define REQUEST_MAP(XX)                          \
     XX(FIRST, "list from 0")                     \
     XX(NEWEST, "list of the newest")             \
@@ -88,48 +88,50 @@ struct net {
     const struct setup *setup;
     uint64_t *features; /* FEATURES counts; set by the user */
     struct server servers[SERVERS];
-    struct list streams; /* of the daemon that lives */
-    uint64_t foreign_rv; /* another cluster has the address, and this version; 0 = it has not */
-    bool asks_all; /* it was said which cluster it is: lists ask first, too (io/server_identity) */
+    struct list streams; /* of the daemon that runs */
+    uint64_t foreign_rv; /* version of another cluster that has the address; 0 = no such cluster */
+    bool asks_all; /* a server has said which cluster it is: lists ask first, too (io/server_identity) */
     unsigned percent; /* chance of a fault where one can happen; 0 = the network is well */
     uint64_t injected[FAULTS];
     uint64_t requests[REQUESTS];
-    uint64_t busiest; /* the most requests of a stream in 10 s, further pages left out */
+    uint64_t busiest; /* the most requests of one scope in 10 s, without further pages of lists */
 };
 
-/* All servers run. */
+/* Makes servers that run, and a network without faults. */
 void net_init(struct net *n, struct clock *clock, struct api *api, const struct setup *setup);
 
-/* Does this fault happen now? Counted if so. */
+/* Does this fault happen now? If so, it is counted. */
 bool net_strikes(struct net *n, enum fault fault);
 
-/* Counts and traces it. */
+/* Counts and traces a fault. */
 void net_count(struct net *n, enum fault fault);
 
 /* Something happened in etcd. */
 void net_poke(struct net *n);
 
-/* A server is restarted: what hangs on it is cut off. */
+/* Restarts a server: its streams are cut off. */
 void net_restart(struct net *n, struct server *s);
 
-/* Another cluster takes the address, with versions of the kind of the fault, or gives it back: other
- * processes, to which nothing is connected. */
+/* Another cluster takes the address, with versions as the kind of fault says. Its servers are other
+ * processes, to which no stream is connected. */
 void net_replace(struct net *n, enum fault kind);
-/* See above. */
+
+/* The other cluster gives the address back. */
 void net_give_back(struct net *n);
 
-/* A server cannot be reached: what hangs on it is cut off, or hears nothing any more. */
+/* A server cannot be reached any more: its streams are cut off, or hang. */
 void net_take_away(struct net *n, struct server *s);
 
 /* No server can be reached: all streams are lost. */
 void net_cut_off(struct net *n);
 
-/* All servers can be reached, and reach etcd. */
+/* All servers can be reached again, and reach etcd. */
 void net_heal(struct net *n);
 
-/* "429", "list from 0", ... */
+/* The text of a fault: "429". */
 const char *net_fault_text(enum fault fault);
-/* See above. */
+
+/* The text of a kind of request: "list from 0". */
 const char *net_request_text(enum request request);
 
 #endif

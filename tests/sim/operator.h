@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * operator - somebody who meddles with the hooks at any moment: pauses and resumes them, and orders
- * runs.
+ * operator - a person who meddles with the hooks at any moment: pauses and resumes them, and wants
+ * manual runs.
  */
 #ifndef SIM_OPERATOR_H
 #define SIM_OPERATOR_H
@@ -11,18 +11,18 @@
 struct operator
 {
     struct clock *clock;
-    struct sim_hooks *sim_hooks; /* of the daemon that lives; NULL = none does */
-    unsigned percent;            /* of the moments at which something is done */
+    struct sim_hooks *sim_hooks; /* of the daemon that runs; NULL = no daemon runs */
+    unsigned percent;            /* at so many moments of 100 the person does something */
     struct alarm alarm;
 };
 
-/* Nobody is there. */
+/* The person is not there yet. */
 void operator_init(struct operator* p, struct clock *clock);
 
-/* Begins. */
+/* The person begins to meddle. */
 void operator_come(struct operator* p, unsigned percent);
 
-/* Ends; what is paused goes on. */
+/* The person leaves and resumes all paused hooks. */
 void operator_leave(struct operator* p);
 
 #endif

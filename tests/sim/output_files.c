@@ -45,7 +45,7 @@ static struct output_files_file *file_of(struct output_files *s, const struct ru
 
 static size_t source_of(const struct run *run)
 {
-    return run_keyed(run) != NULL ? run_keyed(run)->entry->source : 0;
+    return run_keyed(run) != NULL ? run_keyed(run)->delivery->source : 0;
 }
 
 bool output_files_claim(struct output_files *s, const struct run *run, bool *nothing)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * output_files - the output files of one simulated hook, which outlive the daemon, and what must be
- * applied of them and when, by docs/design.md "Output files", "Apply" and from the outside. Panics
- * if a promise is broken.
+ * output_files - the output files of one simulated hook, which outlive the daemon, and a naive model of
+ * when they must be applied, by docs/design.md "Output files", "Apply". Panics if a promise is
+ * broken.
  */
 #ifndef SIM_OUTPUT_FILES_H
 #define SIM_OUTPUT_FILES_H
@@ -10,15 +10,15 @@
 #include "sim/delivery_model.h"
 #include "sim/feature.h"
 
-/* What lies under a path: by key in mode object, else the first. */
+/* The file at a path: one for each key in mode object, else the first only. */
 struct output_files_file {
     bool is;
     uint64_t bytes;
-    bool left;        /* by an earlier life, and no run of this one has looked at it */
-    bool seen;        /* this life knows what it holds ... */
-    uint64_t digest;  /* ... or held */
-    size_t owner;     /* the source of the key that has it, plus 1; 0 = nobody */
-    bool contested;   /* another one wanted it */
+    bool left;        /* by an earlier process, and no run of this process has looked at it */
+    bool seen;        /* this process knows the content that the file has or had: */
+    uint64_t digest;
+    size_t owner;     /* the source of the key that has the file, plus 1; 0 = no key */
+    bool contested;   /* another key wanted the file */
     uint64_t version; /* of the last write */
 };
 
@@ -27,70 +27,74 @@ struct output_files {
     struct clock *clock;
     uint64_t *features;
     struct output_files_file files[API_KEYS];
-    uint64_t writes; /* in all */
-    /* Of this life: */
-    uint64_t wants;      /* the write, or look, that must be applied; 0 = none */
-    uint64_t covers;     /* what the apply under way began with */
-    uint64_t touched_ms; /* the first one since the last start; NEVER_MS = none */
-    uint64_t covered_ms; /* what that was at the last start */
-    uint64_t last_ms;    /* the last one */
-    uint64_t first_ms;   /* the first one that settles */
+    uint64_t writes; /* so many in all */
+    /* The rest is of this process. A touch is a write, or a look that may find a file which was never
+     * applied. */
+    uint64_t wants;      /* the number of the touch that must be applied; 0 = none */
+    uint64_t covers;     /* writes when the apply under way began */
+    uint64_t touched_ms; /* the first touch since the last start of apply; NEVER_MS = none */
+    uint64_t covered_ms; /* touched_ms as it was at the last start */
+    uint64_t last_ms;    /* the last touch */
+    uint64_t first_ms;   /* the first touch of the burst that settles */
     bool running;
     bool parked;
     bool not_started;
     bool ordered;
-    bool hurried;       /* it is of the first runs */
-    bool shut;          /* paused, or before the first runs have ended; as seen last ... */
-    bool busy;          /* the command runs; the same ... */
-    bool awake;         /* ... or may be about to */
-    bool ready;         /* it has settled */
-    uint64_t opened_ms; /* ... and until when that was so */
+    bool hurried;       /* the apply that is due is that of the first runs */
+    bool shut;          /* as seen last: paused, or the first runs have not ended */
+    bool busy;          /* as seen last: the command runs */
+    bool awake;         /* as seen last: the command runs, or may be about to */
+    bool ready;         /* the burst has settled */
+    uint64_t opened_ms; /* until then shut or awake was true */
     unsigned failures;
     uint64_t ended_ms;
     uint64_t free_ms; /* min_interval */
 };
 
-/* A process of the daemon starts: it knows nothing. */
+/* A process of the daemon starts that remembers nothing of the files. */
 void output_files_begin_life(struct output_files *s);
 
-/* A run of the command or a removal starts: must it be refused, as its file is another key's?
- * *nothing: it is to remove what is not its own. */
+/* A run of the command or a removal starts. Returns whether the run must be refused, as its file
+ * belongs to another key. *nothing: it is the removal of a file that belongs to another key. */
 bool output_files_claim(struct output_files *s, const struct run *run, bool *nothing);
 
-/* It ends: what the file holds is bytes. writes: so it does from now on, although the run may have
- * failed. Fills what the result says of the file if ok. */
+/* The run ends; bytes is the content that it would write. writes: the file has that content from now
+ * on, although the run may have failed. If ok, fills in the members of the result about the file. */
 void output_files_end(struct output_files *s, const struct run *run, bool ok, bool writes,
                       uint64_t bytes, struct run_result *result);
 
-/* Is the key's file gone for good, or was never there? True if somebody else may have it now. */
+/* Lets go of the file if the key's file is gone for good, or never was there. True if another key that
+ * wanted the file may have it now. */
 bool output_files_release(struct output_files *s, const struct run *run,
                           const struct run_result *result);
 
-/* Nothing of the first runs is left. True if what they wrote is to be applied. */
+/* The first runs are over. True if an apply of their files is due. */
 bool output_files_end_first(struct output_files *s);
 
-/* A person wants all of the hook run. */
+/* A person wants a manual run of the whole hook. */
 void output_files_order(struct output_files *s);
 
-/* How the hook stands. */
+/* The state of the hook that apply depends on. */
 struct output_files_view {
     bool shut;
-    bool busy;  /* its command runs ... */
-    bool awake; /* ... or may be about to */
+    bool busy;  /* the command runs */
+    bool awake; /* the command runs, or may be about to */
 };
 
-/* How things stand now, before each look at the schedule and behind it: is apply late? */
+/* Called before and behind each look at the schedule: notes the state of the hook, and panics if apply
+ * is late. */
 void output_files_look(struct output_files *s, const struct output_files_view *v);
 
-/* A run of apply starts, and ends. */
+/* A run of apply starts: panics if it must not. */
 void output_files_begin_apply(struct output_files *s, const struct run *run);
-/* See above. */
+
+/* The run of apply ends. */
 void output_files_end_apply(struct output_files *s, const struct run_result *result);
 
-/* Something is to be applied, or is. */
+/* Is an apply due or under way? */
 bool output_files_due(const struct output_files *s);
 
-/* All is quiet: is it applied, and is there nothing that should not be? */
+/* All is quiet: panics if a file is not applied. */
 void output_files_check_quiet(const struct output_files *s);
 
 #endif

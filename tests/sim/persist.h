@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist - what outlives a simulated daemon, and those who judge what it makes of that.
+ * persist - the state that outlives a simulated daemon with delivery records, and the oracles that judge
+ * what the next process does with it.
  */
 #ifndef SIM_PERSIST_H
 #define SIM_PERSIST_H
@@ -13,24 +14,24 @@
 
 struct persist {
     struct clock *clock;
-    struct handler *handlers; /* HOOKS of them */
+    struct handler *handlers; /* HOOKS elements */
     struct disk disk;
     struct disk_hooks disk_hooks;
     struct restart_oracle restart_oracle;
     struct outputs outputs[HOOKS];
 };
 
-/* Nothing is known. All is borrowed; rules, handlers: HOOKS of them. */
+/* Makes an empty state. All pointers are borrowed; rules and handlers have HOOKS elements. */
 void persist_init(struct persist *m, struct clock *clock, const struct api *api,
                   const struct rules *rules, struct handler *handlers, uint64_t *features);
 
-/* Frees what it holds. */
+/* Frees all that the state holds. */
 void persist_fini(struct persist *m);
 
-/* The daemon has died, or ended in order: then all of it is on disk. */
+/* The daemon has died, or has ended in order: then all batches are on disk. */
 void persist_end_incarnation(struct persist *m, bool orderly);
 
-/* Some hooks are other ones by the next life: what they did is gone. */
+/* Each hook is, with this chance, another one in the next process: its effects are gone. */
 void persist_renew_some(struct persist *m, unsigned percent);
 
 #endif

@@ -97,7 +97,7 @@ static void end_files(struct sim_hooks *c, const struct program *p, bool ok,
 
 static size_t key_of(const struct run_event *e)
 {
-    return e->entry->key[0] == '\0' ? DELIVERY_MODEL_OUTAGE : api_find(str_c(e->entry->key));
+    return e->delivery->key[0] == '\0' ? DELIVERY_MODEL_OUTAGE : api_find(str_c(e->delivery->key));
 }
 
 /* Frees the run. */
@@ -106,7 +106,7 @@ static void finish(struct sim_hooks *c, const struct program *p, const struct ru
     struct restart_oracle *w = sim_hooks_remembers(c) ? &c->params.persist->restart_oracle : NULL;
     const struct run_event *e = run_keyed(p->run);
     size_t hook = p->run->hook->index;
-    size_t source = e != NULL ? e->entry->source : 0;
+    size_t source = e != NULL ? e->delivery->source : 0;
     size_t key = e != NULL ? key_of(e) : 0;
     const struct run_timing *run_timing =
         c->is_watched ? hook_checker_end(&c->hook_checker, p->run, result) : NULL;
@@ -195,7 +195,7 @@ static void trace_start(const struct sim_hooks *c, const struct run *run)
                 run->id, run_reason_name(run->reason), run->attempt);
     for (size_t i = 0; i < run->event_count; i++)
         clock_trace(c->params.clock, "    %s %zu %s %.*s", delta_type_name(run->events[i].ev.type),
-                    run->events[i].entry->source, run->events[i].entry->key,
+                    run->events[i].delivery->source, run->events[i].delivery->key,
                     STR_ARG(object_uid(run->events[i].ev.object)));
 }
 

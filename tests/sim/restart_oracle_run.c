@@ -28,7 +28,7 @@ struct telling {
 static struct telling telling(struct restart_oracle *w, const struct run *run, size_t i)
 {
     struct telling t = {.w = w, .h = &w->hooks[run->hook->index], .run = run, .e = &run->events[i]};
-    size_t source = t.e->entry->source;
+    size_t source = t.e->delivery->source;
 
     t.outage = t.e->ev.type == DELTA_STALE || t.e->ev.type == DELTA_FRESH;
     t.ends = delivery_model_is_end(t.e->ev.type);
@@ -45,8 +45,8 @@ static struct telling telling(struct restart_oracle *w, const struct run *run, s
 static void complain(const struct telling *t, const char *what)
 {
     panic("%s, run %" PRIu64 ", source %zu, key %s, %s of life %" PRIu64 ": %s", t->h->rules->name,
-          t->run->id, t->e->entry->source, t->e->entry->key, delta_type_name(t->e->ev.type), t->uid,
-          what);
+          t->run->id, t->e->delivery->source, t->e->delivery->key, delta_type_name(t->e->ev.type),
+          t->uid, what);
 }
 
 static void count(const struct telling *t, enum feature f)
@@ -80,7 +80,7 @@ static bool was_parked(const struct telling *t)
  * now the view says nothing, when an earlier life has not told that it LEFT. */
 static void check_dead(const struct telling *t)
 {
-    size_t number = t->h->rules->sources[t->e->entry->source];
+    size_t number = t->h->rules->sources[t->e->delivery->source];
     bool may_live = number == PICKED || (number == VIEW_ORACLE && t->e->ev.cause == CAUSE_RESTART);
 
     if (t->k->now.uid == t->uid)
@@ -93,7 +93,7 @@ static void check_dead(const struct telling *t)
 static void check_final(const struct telling *t)
 {
     const struct delivery_event *ev = &t->e->ev;
-    size_t number = t->h->rules->sources[t->e->entry->source];
+    size_t number = t->h->rules->sources[t->e->delivery->source];
 
     if (ev->cause == CAUSE_RESTART && !ev->final_state_unknown)
         complain(t, "nobody can have seen its final state");
@@ -263,7 +263,7 @@ void restart_oracle_begin_run(struct restart_oracle *w, const struct run *run)
     for (size_t i = 0; i < run->event_count; i++) {
         const struct telling t = telling(w, run, i);
 
-        ensure(h->open[t.e->entry->source]);
+        ensure(h->open[t.e->delivery->source]);
         if (t.ends)
             check_end(&t);
         else

@@ -15,10 +15,10 @@ enum { HOOKS = 6, RULES_SOURCES = 2, RULES_STATUSES = 4 };
 
 struct rules {
     char name[16];
-    size_t sources[RULES_SOURCES]; /* perhaps the same one under two names */
+    size_t sources[RULES_SOURCES]; /* perhaps one source under two names */
     unsigned events;               /* bit 1 << enum delta_type */
     bool narrow;                   /* changes_in: data.value */
-    bool fields;                   /* data.noise is to become a variable, which it cannot always */
+    bool fields;                   /* data.noise becomes a variable, if its value fits */
     bool include_old;
     enum hook_mode mode;
     enum hook_existing existing;
@@ -27,15 +27,15 @@ struct rules {
     unsigned after;     /* bit 1 << hook */
     unsigned park_exit; /* bit 1 << status; statuses are 1 to RULES_STATUSES */
     struct work_queue_params work_queue;
-    bool output; /* what it prints becomes a file, of each key in mode object */
+    bool output; /* stdout becomes a file, one for each key in mode object */
     bool applies;
     struct work_queue_params apply;
-    unsigned apply_percent;       /* of its runs that fail */
-    unsigned file_percent;        /* of files that cannot be written, or fail in the check */
-    unsigned percent;             /* of runs that fail */
-    unsigned hang_percent;        /* of those */
-    unsigned not_started_percent; /* of runs that cannot be started */
-    unsigned slow_percent;        /* of runs that do not hang */
+    unsigned apply_percent;       /* so many runs of apply fail */
+    unsigned file_percent;        /* so many files cannot be written, or fail in the check */
+    unsigned percent;             /* so many runs fail */
+    unsigned hang_percent;        /* so many of the failing runs hang */
+    unsigned not_started_percent; /* so many runs cannot be started */
+    unsigned slow_percent;        /* so many of the other runs are slow */
 };
 
 /* Draws the settings of all hooks. */
@@ -44,16 +44,16 @@ void rules_draw(struct rules v[HOOKS], struct clock *clock, const struct setup *
 /* Does the hook take events of this type? */
 bool rules_take(const struct rules *r, enum delta_type type);
 
-/* Does it take all that can happen to an object? */
+/* Does the hook take all events of objects? */
 bool rules_take_all(const struct rules *r);
 
-/* Is the outage of a source anything that it hears of? */
+/* Does the hook take STALE or FRESH? */
 bool rules_take_outages(const struct rules *r);
 
 /* Traces the settings of all hooks. */
 void rules_trace(const struct rules v[HOOKS], const struct clock *clock);
 
-/* What the hook core is given; v[number] is the hook. All but the sources. */
+/* The params of hook v[number], without its sources. */
 struct hook_params rules_params(const struct rules *v, size_t number);
 
 #endif

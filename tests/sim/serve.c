@@ -19,7 +19,7 @@ enum { PATIENCE_MS = 3000, LAST_BOOKMARK_MS = 2000, INITIAL_MS = 1250 };
 enum { HUNG_IN_A_ROW = 2 };
 
 /* So long the answer of a process holds for connections that resume its sessions (io/server_identity.h). */
-enum { VOUCHED_MS = 600000 };
+enum { IDENTIFIED_MS = 600000 };
 
 static uint64_t parameter(const struct stream *s, const char *name, bool *given)
 {
@@ -477,7 +477,7 @@ static void connect(struct stream *s)
     s->server = &n->servers[clock_pick(n->clock, 0, SERVERS - 1)];
     s->process = s->server->process;
     s->resumes = clock_percent(n->clock, 80);
-    s->vouched = false;
+    s->identified = false;
 }
 
 /* As io/server_identity has it. */
@@ -489,13 +489,13 @@ static bool must_ask(const struct stream *s)
     if (kept && s->net->foreign_rv > 0 && clock_percent(s->net->clock, 50))
         return false; /* a proxy has kept the connection, and sends it elsewhere */
     uint64_t age_ms = s->net->clock->now_ms - s->server->asked_ms;
-    bool fresh = s->resumes && s->server->asked_ms > 0 && age_ms <= VOUCHED_MS;
+    bool fresh = s->resumes && s->server->asked_ms > 0 && age_ms <= IDENTIFIED_MS;
 
     if (s->action.what == LW_STREAM)
         return true;
     if (s->told_by != s->process && s->server->asked_ms < s->told_ms)
         return true;
-    return !s->vouched && !fresh && (s->action.what != LW_LIST || s->net->asks_all);
+    return !s->identified && !fresh && (s->action.what != LW_LIST || s->net->asks_all);
 }
 
 /* Another process is to go on with the version: is it one of the future, by what that has said? True: the
@@ -532,7 +532,7 @@ static bool asks_first(struct stream *s)
         stream_fail(s, ERR_FOREIGN);
         return false;
     }
-    s->vouched = true;
+    s->identified = true;
     s->server->asked_ms = n->clock->now_ms;
     s->server->asked_rv = n->api->rv;
     return true;

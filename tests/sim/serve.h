@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve - how simulated servers answer the requests of a stream, as
- * docs/kubernetes-protocol.md says that real ones do.
+ * serve - how simulated servers answer the requests of a stream: as real servers do, by
+ * docs/kubernetes-protocol.md.
  */
 #ifndef SIM_SERVE_H
 #define SIM_SERVE_H
@@ -10,22 +10,22 @@
 
 #include "sim/stream.h"
 
-/* The request has arrived at one of the servers, or did not. */
+/* Sends the request of a stream to one of the servers, or loses it on the way. */
 void serve_request(struct stream *s);
 
 /* FRESHENING: has the server become new enough, or has it lost its patience? */
 void serve_fresh(struct stream *s);
 
-/* WATCHING: puts into the body what there is to tell by now. */
+/* WATCHING: puts the events and bookmarks into the body that are to be sent by now. */
 void serve_more(struct stream *s);
 
-/* WATCHING: puts an error or garbage into the body, as the stream's doom says. */
+/* WATCHING: puts an error or garbage into the body, as the fault in store for the stream says. */
 void serve_break(struct stream *s);
 
-/* WATCHING: is it ended here by a proxy? */
+/* WATCHING: does a proxy end the stream here? */
 bool serve_cuts(struct stream *s);
 
-/* WATCHING: when there will be something to do although nothing happens. */
+/* WATCHING: the next time at which the stream has something to do although nothing happens in etcd. */
 uint64_t serve_next_ms(const struct stream *s);
 
 #endif

@@ -16,31 +16,31 @@
 struct server {
     struct clock *clock;
     const struct api *api;
-    uint64_t lag_ms;                   /* so late it hears of a change */
-    uint64_t rv;                       /* of its watch cache */
-    size_t upto;                       /* events of the history that it has heard of */
+    uint64_t lag_ms;                   /* so long after a change the server sees it */
+    uint64_t rv;                       /* the version of its watch cache */
+    size_t upto;                       /* so many events of the history have arrived */
     struct api_object state[API_KEYS]; /* its watch cache */
     uint64_t oldest;                   /* a watch can begin from this version on */
-    bool split;                        /* from etcd: hears nothing, reads nothing */
-    bool away;                         /* from its clients */
-    uint64_t process;                  /* a number for it; a restart makes another one */
-    uint64_t asked_rv;                 /* the revision that it has said last, .. */
-    uint64_t asked_ms;                 /* .. and when; 0 = never */
+    bool split;                        /* cut off from etcd: no events, no reads */
+    bool away;                         /* cut off from its clients */
+    uint64_t process;                  /* the number of the process; a restart changes it */
+    uint64_t asked_rv;                 /* the revision in its last answer about its identity */
+    uint64_t asked_ms;                 /* the time of that answer; 0 = never asked */
     struct alarm alarm;
     void (*on_move)(void *arg, struct server *s); /* its version has moved */
     void *arg;
 };
 
-/* Runs with an empty history. */
+/* Makes a server that runs, of a cluster with an empty history. */
 void server_init(struct server *s, struct clock *clock, const struct api *api);
 
-/* Something may have happened in etcd, or it is no longer split. */
+/* Something may have happened in etcd, or the server is no longer cut off from it. */
 void server_poke(struct server *s);
 
-/* A new process: knows what etcd has now, and nothing of how it came to be. */
+/* A new process: its watch cache has the state of etcd of now, and no older events. */
 void server_restart(struct server *s);
 
-/* Its watch cache drops old events. */
+/* The watch cache drops old events. */
 void server_forget(struct server *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * world - what the hooks' programs did, compared with what the cluster has, whatever the hooks were
- * told on the way. Parked keys are left out. Panics if they differ.
+ * world - compares the effects of the hooks' programs with the cluster, whatever the hooks were told on
+ * the way. Parked keys are left out. Panics if they differ.
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -9,10 +9,10 @@
 #include "sim/api.h"
 #include "sim/sim_hooks.h"
 
-/* All is quiet. */
+/* All is quiet: panics if the effects, snapshots or files differ from the cluster. */
 void world_check(const struct sim_hooks *c, const struct api *api);
 
-/* All sources are gone for long. */
+/* All sources have been gone for long: panics if a hook that takes STALE has not handled it. */
 void world_check_outage(const struct sim_hooks *c);
 
 #endif

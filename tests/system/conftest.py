@@ -10,11 +10,11 @@ import pytest
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "wire")]
 
-from fakeapi import Authority, FakeApi  # noqa: E402
+from shared_fixtures import api, authority, new_api, server_leaf, skip_all  # noqa: E402, F401
 
 
 def pytest_collection_modifyitems(items):
-    """Without being asked for by name and with rights, none runs."""
+    """Skips all tests unless they are asked for, by a variable, and can run."""
     why = None
     if os.environ.get("INFORMERD_SYSTEM_TESTS") != "1":
         why = "INFORMERD_SYSTEM_TESTS=1 is not set"
@@ -22,13 +22,12 @@ def pytest_collection_modifyitems(items):
         why = "needs root"
     elif shutil.which("systemd-nspawn") is None or shutil.which("debootstrap") is None:
         why = "needs the packages systemd-container and debootstrap"
-    for item in items if why else []:
-        item.add_marker(pytest.mark.skip(reason=why))
+    skip_all(items, why)
 
 
 @pytest.fixture(scope="session")
 def machine(tmp_path_factory):
-    """A booted Debian with informerd installed and its user made."""
+    """A booted Debian in which informerd is installed and its user exists."""
     import machine as code
     code.make_base()
     code.install()
@@ -45,24 +44,6 @@ def machine(tmp_path_factory):
         yield made
     finally:
         made.stop()
-
-
-@pytest.fixture(scope="session")
-def authority(tmp_path_factory):
-    return Authority(tmp_path_factory.mktemp("ca"))
-
-
-@pytest.fixture(scope="session")
-def server_leaf(authority):
-    return authority.server()
-
-
-@pytest.fixture
-def api(server_leaf):
-    made = FakeApi(tls=server_leaf).start()
-    yield made
-    made.stop()
-    assert not made.errors, made.errors
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small Debian with a real systemd in a container; what a test does to it is gone with it."""
+"""A small Debian with a real systemd in a container; changes by the tests vanish with the
+container."""
 import json
 import os
 import pathlib
@@ -19,13 +20,13 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def release():
-    """This machine's Debian: the binary runs on no other."""
+    """The codename of this machine's Debian release: the binary runs on no other release."""
     text = pathlib.Path("/etc/os-release").read_text()
     return re.search(r"^VERSION_CODENAME=(\w+)", text, re.M).group(1)
 
 
 def make_base():
-    """A Debian root with systemd, made once: no test writes into it."""
+    """Makes a Debian root with systemd, once. No test writes into it."""
     if (BASE / ".informerd-system").exists():
         return
     new = BASE.with_name(f"{BASE.name}.new")
@@ -40,7 +41,7 @@ def make_base():
 
 
 def install(build=BUILD):
-    """What the build installs, with the libraries that the base does not have."""
+    """Installs the build into the base, with the libraries that the base does not have."""
     shutil.rmtree(BASE / "etc" / "informerd", ignore_errors=True)
     subprocess.run(["cmake", "--install", build, "--prefix", "/usr"], check=True,
                    env={**os.environ, "DESTDIR": str(BASE)}, stdout=subprocess.DEVNULL)
@@ -53,7 +54,7 @@ def install(build=BUILD):
 
 
 class Machine:
-    """The container: shares the network with the tests, and nothing else."""
+    """The container, which shares the network with the tests and nothing else."""
 
     def __init__(self, log):
         self.log_file = log
@@ -82,7 +83,7 @@ class Machine:
         return None
 
     def stop(self):
-        """A container is all its processes: nspawn kills them, and the overlay goes with it."""
+        """Ends the container: nspawn kills its processes, and the overlay file system is gone."""
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
             if self.nspawn.poll() is not None:
                 return
@@ -111,7 +112,7 @@ class Machine:
         return done.stdout
 
     def path(self, inside):
-        """A path inside as one of the outside, to read and write."""
+        """The path, outside of the container, of a file inside, to read and write."""
         return self.root / str(inside).lstrip("/")
 
     def write(self, inside, text, mode=0o644):
@@ -153,7 +154,7 @@ class Unit:
 
     @property
     def main(self):
-        """The main process, numbered as the tests see it."""
+        """The pid of the main process, as the tests see it."""
         return self._outside(int(self.show("MainPID")))
 
     @property
@@ -161,7 +162,7 @@ class Unit:
         return wait_until(lambda: sorted(children(self.main)), what="a helper")[0]
 
     def _outside(self, inner):
-        """The number outside of a process that the container counts as `inner`."""
+        """The pid, outside of the container, of the process that has pid `inner` inside."""
         todo, seen = [self.machine.pid], set()
         while todo:
             pid = todo.pop()

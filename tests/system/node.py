@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an administrator sets up on a machine: configuration, hooks, and the service."""
+"""The things that an administrator sets up on a machine: configuration, hooks, and the service."""
 import confwriter
 from machine import Unit
 from proctree import descendants, exists
@@ -38,14 +38,14 @@ class Node:
         return self.machine.write(CONF, text, 0o600)
 
     def hook(self, name, extra="", **settings):
-        """Writes a probing program, and returns the group of its hook."""
+        """Writes a program that records its surroundings, and returns the settings of its hook."""
         path = f"/etc/informerd/hooks/{name}"
         self.machine.write(path, PROBE.format(out=OUT, name=name, extra=extra), 0o755)
         return {"sources": ["services"], "command": [path],
                 "retry": {"initial": "50ms", "max": "200ms"}, **settings}
 
     def out(self, name):
-        """What the runs of a probing hook wrote, in no order."""
+        """The records of the runs of such a hook, in no order."""
         return [path.read_text() for path in self.machine.path(OUT).glob(f"{name}.*")]
 
     def wait_out(self, name, count=1):
@@ -59,7 +59,7 @@ class Node:
         return self.machine.run("informerd", "--check", user=user)
 
     def family(self):
-        """Main, the helper and every hook, numbered as the tests see them."""
+        """The pids of main, the helper and every hook, as the tests see them."""
         main = self.unit.main
         return {main} | descendants(main) if main else set()
 

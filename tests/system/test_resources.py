@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service where the machine gives less than it needs."""
+"""The service on a machine that has too little: disk space, processes, a journal that reads."""
 import resource
 
 import pytest
@@ -14,7 +14,7 @@ RUNTIME, FULL = "/run/small", "/run/full"
 
 @pytest.fixture
 def runtime(node):
-    """A file system of its own where the control socket goes."""
+    """A file system of its own for the folder of the control socket."""
     node.machine.check("mkdir", "-p", RUNTIME)
 
     def mount(options):
@@ -25,7 +25,7 @@ def runtime(node):
     node.machine.check("umount", RUNTIME)
 
 
-def test_no_room_for_the_control_socket_is_tried_again(node, runtime):
+def test_a_start_without_room_for_the_control_socket_is_tried_again(node, runtime):
     runtime("nr_inodes=1")
     node.unit.start()
     node.unit.wait_message("control.sock", "No space left")
@@ -61,7 +61,7 @@ def test_hooks_wait_while_their_user_may_have_no_more_processes(node, api):
         node.machine.check("systemctl", "daemon-reload")
 
 
-def test_a_full_disk_is_the_hooks_trouble_alone(node, api):
+def test_a_full_disk_fails_only_the_hook_that_writes_to_it(node, api):
     api.apply(service("n/a"))
     node.configure(hooks={"full": node.hook("full", f"echo x >{FULL}/file"),
                           "fine": node.hook("fine")}, limits={"ready_timeout": "1s"})

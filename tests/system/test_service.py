@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""informerd.service under a real systemd: readiness, who runs as whom, stops, crashes."""
+"""informerd.service under a real systemd: readiness, users and rights, stops, crashes."""
 import os
 import re
 import signal
@@ -20,7 +20,7 @@ def test_systemd_understands_the_unit(node):
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
 
 
-def test_ready_comes_after_the_first_runs_and_status_says_what_is_watched(node, api):
+def test_ready_comes_after_the_first_runs_and_status_counts_the_watches(node, api):
     api.apply(service("n/a"))
     node.configure(hooks={"h": node.hook("h", BLOCK)})
     node.unit.start(wait=False)
@@ -32,7 +32,7 @@ def test_ready_comes_after_the_first_runs_and_status_says_what_is_watched(node, 
     assert "1 of 1 watches synced" in node.machine.check("systemctl", "status", node.unit.name)
 
 
-def test_status_tells_of_trouble_and_of_its_end(node, api):
+def test_status_shows_failing_watches_until_they_work_again(node, api):
     node.configure()
     assert node.unit.start().returncode == 0
     wait_until(lambda: "0 failing" in node.unit.show("StatusText"))
@@ -52,7 +52,7 @@ def test_an_unreachable_server_delays_ready_until_ready_timeout(node, api):
     node.unit.wait_message("ready", "ready_timeout")
 
 
-def test_main_is_the_user_without_capabilities_and_the_helper_is_root(node, api):
+def test_main_runs_as_the_user_without_capabilities_and_the_helper_as_root(node, api):
     node.configure(hooks={"h": node.hook("h")})
     assert node.unit.start().returncode == 0
     main, helper = status(node.unit.main), status(node.unit.helper)
@@ -66,7 +66,7 @@ def test_main_is_the_user_without_capabilities_and_the_helper_is_root(node, api)
 
 
 def facts(text):
-    """What the probe wrote: uid, gid, group names, umask, capabilities, environment."""
+    """The record of a run as a dict: uid, gid, group names, umask, capabilities, environment."""
     who, umask = text.splitlines()[:2]
     return {"uid": re.search(r"uid=\d+\((\w+)\)", who)[1],
             "gid": re.search(r"gid=\d+\((\w+)\)", who)[1],
@@ -82,7 +82,7 @@ def facts(text):
     ({"group": "extra"}, ("informerd", "extra", {"extra"}, "0022", False)),
     ({"user": "root"}, ("root", "root", {"root"}, "0022", True)),
 ], ids=["default", "user", "user-group-umask", "group", "root"])
-def test_a_hook_runs_as_it_is_told(node, api, settings, wanted):
+def test_a_hook_runs_with_its_user_groups_umask_and_capabilities(node, api, settings, wanted):
     api.apply(service("n/a"))
     node.configure(hooks={"h": node.hook("h", **settings)})
     assert node.unit.start().returncode == 0
@@ -170,10 +170,10 @@ def test_kill_9_leaves_no_orphan_and_systemd_starts_it_anew(node, api, victim):
     node.touch("go")
     wait_until(lambda: node.unit.control.hook("h")["pending"] == 0)
     if victim == "helper":
-        assert [m for m in node.unit.messages() if "helper process is gone" in m]
+        assert [m for m in node.unit.messages() if "helper process has ended" in m]
 
 
-def test_hup_and_other_signals_do_not_end_it(node, api):
+def test_hup_and_other_signals_do_not_end_the_service(node, api):
     api.apply(service("n/a"))
     node.configure(hooks={"h": node.hook("h")})
     node.unit.start()
@@ -225,7 +225,7 @@ def test_a_stale_socket_does_not_hinder_the_next_start(node, api):
     path = node.machine.path("/run/informerd/control.sock")
     first = path.stat().st_ino
     node.machine.check("systemctl", "set-property", "--runtime", node.unit.name,
-                       "CPUWeight=100")  # keeps the unit known
+                       "CPUWeight=100")  # so that systemd does not forget the unit
     before = node.unit.main
     os.kill(before, signal.SIGKILL)
     wait_until(lambda: node.unit.show("NRestarts") == "1")
@@ -245,7 +245,7 @@ def test_check_as_root_and_as_an_ordinary_user(node):
     assert refused.returncode == 78 and "started as root" in refused.stderr
 
 
-def test_an_ordinary_user_can_run_it(node, api):
+def test_an_ordinary_user_can_run_informerd(node, api):
     api.apply(service("n/a"))
     folder = "/var/tmp/own"
     node.machine.check("rm", "-rf", folder)
@@ -268,7 +268,7 @@ def test_an_ordinary_user_can_run_it(node, api):
         node.machine.run("systemctl", "stop", "own")
 
 
-def test_what_the_unit_starts_is_one_helper_and_the_hooks(node, api):
+def test_the_unit_starts_one_helper_and_the_hooks(node, api):
     api.apply(*(service(f"n/s{n}") for n in range(20)))
     node.configure(hooks={"h": node.hook("h", concurrency=4)})
     assert node.unit.start().returncode == 0

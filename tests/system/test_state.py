@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The state of informerd.service: whose it is, what a restart makes of it, how it is forgotten."""
+"""The state of informerd.service: its owner, its use at a restart, and how it is forgotten."""
 import os
 import signal
 
@@ -19,7 +19,7 @@ def reasons(node):
 
 
 def wait_reasons(node, *wanted):
-    """A run writes its file line by line."""
+    """Waits for the runs with these reasons: a run writes its file line by line."""
     wait_until(lambda: len(reasons(node)) >= len(wanted), what=f"runs because of {wanted}")
     assert reasons(node) == sorted(wanted)
 
@@ -31,7 +31,7 @@ def start_with(node, api, *names, state=STATE, **settings):
     wait_reasons(node, *["existing"] * len(names))
 
 
-def test_the_state_is_of_its_user_and_closed_to_others(node, api):
+def test_the_state_belongs_to_the_user_and_is_closed_to_others(node, api):
     start_with(node, api, "a")
     uid, gid = node.machine.id("-u", "informerd"), node.machine.id("-g", "informerd")
     folder = node.machine.path(STATE)
@@ -44,7 +44,7 @@ def test_the_state_is_of_its_user_and_closed_to_others(node, api):
 
 
 @pytest.mark.parametrize("how", ["restart", "kill"])
-def test_what_was_handled_is_not_run_again(node, api, how):
+def test_handled_objects_are_not_run_again(node, api, how):
     start_with(node, api, "a", "b")
     if how == "restart":
         node.machine.check("systemctl", "restart", node.unit.name)
@@ -56,7 +56,7 @@ def test_what_was_handled_is_not_run_again(node, api, how):
     wait_reasons(node, "change", "existing", "existing")
 
 
-def test_what_is_deleted_meanwhile_is_told(node, api):
+def test_an_object_deleted_while_it_was_down_is_told(node, api):
     start_with(node, api, "a", "b")
     node.unit.stop()
     api.delete("services", "n/a")
@@ -66,7 +66,7 @@ def test_what_is_deleted_meanwhile_is_told(node, api):
     assert len(ended) == 1 and "\nINFORMERD_NAME=a\n" in ended[0]
 
 
-def test_it_forgets_when_the_folder_is_removed(node, api):
+def test_removing_the_folder_forgets_the_state(node, api):
     start_with(node, api, "a")
     node.unit.stop()
     node.machine.check("rm", "-r", STATE)
@@ -74,12 +74,12 @@ def test_it_forgets_when_the_folder_is_removed(node, api):
     wait_reasons(node, "existing", "existing")
 
 
-def test_a_boot_renews_what_lasts_until_then(node, api):
+def test_a_boot_runs_hooks_with_effect_boot_again(node, api):
     start_with(node, api, "a", effect="boot")
     node.machine.check("systemctl", "restart", node.unit.name)
     wait_reasons(node, "existing")
     node.machine.write("/run/boot_id", "01234567-89ab-cdef-0123-456789abcdef\n")
-    node.machine.run("umount", BOOT_ID)  # nspawn has put a file of its own there
+    node.machine.run("umount", BOOT_ID)  # nspawn has mounted a file of its own there
     node.machine.check("mount", "--bind", "/run/boot_id", BOOT_ID)
     try:
         node.machine.check("systemctl", "restart", node.unit.name)
@@ -97,14 +97,14 @@ def test_a_second_daemon_does_not_get_the_folder(node, api):
     assert STATE in second.stderr and config.exists() and exists(node.unit.main)
 
 
-def test_a_folder_that_it_may_not_open_is_not_used(node, api):
+def test_a_folder_that_the_user_may_not_open_is_not_used(node, api):
     node.machine.check("install", "-d", "-o", "stranger", "-m", "700", STATE)
     start_with(node, api, "a")
     node.unit.wait_message(STATE, "ermission denied")
     assert not list(node.machine.path(STATE).iterdir())
 
 
-def test_a_folder_of_somebody_else_is_refused_and_not_tried_again(node):
+def test_a_folder_of_another_user_is_refused_and_the_start_not_repeated(node):
     node.machine.check("install", "-d", "-o", "stranger", "-m", "755", STATE)
     node.configure()
     assert node.unit.start().returncode != 0
@@ -112,14 +112,14 @@ def test_a_folder_of_somebody_else_is_refused_and_not_tried_again(node):
     assert node.unit.show("ExecMainStatus") == "78" and node.unit.show("NRestarts") == "0"
 
 
-def test_a_folder_of_roots_is_given_to_the_user(node, api):
+def test_a_folder_of_root_is_given_to_the_user(node, api):
     node.machine.check("install", "-d", "-m", "755", STATE)
     start_with(node, api, "a")
     facts = node.machine.path(STATE).stat()
     assert (facts.st_mode & 0o777, facts.st_uid) == (0o700, node.machine.id("-u", "informerd"))
 
 
-def test_a_read_only_folder_is_read_and_nothing_else_suffers(node, api):
+def test_a_read_only_folder_is_read_and_hooks_run(node, api):
     node.machine.check("mkdir", "-p", STATE)
     node.machine.check("mount", "-t", "tmpfs", "-o", "mode=0700", "none", STATE)
     try:
@@ -127,7 +127,7 @@ def test_a_read_only_folder_is_read_and_nothing_else_suffers(node, api):
         node.unit.stop()
         node.machine.check("mount", "-o", "remount,ro", STATE)
         assert node.unit.start().returncode == 0
-        node.unit.wait_message("the state is not written", "ead-only")
+        node.unit.wait_message("state not writable", "ead-only")
         node.unit.wait_message("state", "ead-only")
         api.apply(service("n/b"))
         wait_reasons(node, "change", "existing")
@@ -136,7 +136,7 @@ def test_a_read_only_folder_is_read_and_nothing_else_suffers(node, api):
         node.machine.check("umount", STATE)
 
 
-def test_a_disk_that_was_never_writable_is_no_reason_not_to_start(node, api):
+def test_a_disk_that_was_never_writable_does_not_prevent_the_start(node, api):
     node.machine.check("mkdir", "-p", "/run/readonly")
     node.machine.check("mount", "-t", "tmpfs", "-o", "ro", "none", "/run/readonly")
     try:
@@ -148,7 +148,7 @@ def test_a_disk_that_was_never_writable_is_no_reason_not_to_start(node, api):
 
 
 def test_an_output_file_is_not_applied_again(node, api):
-    """What was applied is known over restarts, too."""
+    """The state says, over a restart too, which files were applied."""
     api.apply(service("n/a"))
     apply = node.hook("applied")["command"]
     node.machine.write("/etc/informerd/hooks/print", "#!/bin/sh\necho $INFORMERD_NAME\n", 0o755)

@@ -13,37 +13,22 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
     hooks_delta(&t->hooks, (struct source){.watch = w}, d, WORLD_NOW_MS - 1500);
 }
 
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg, (void)w, (void)stale, (void)wall_ns;
-}
-
-static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
+static const struct watch_events events = {.on_delta = on_delta, .on_stale = objects_ignore_stale};
 
 static struct watch *new_watch(struct admin_world *t, const char *name, const char *resource)
 {
-    static const char *const all[] = {"*"};
-    struct watch_params p = {
-        .name = name,
-        .cluster = "prod",
-        .resource = resource,
-        .namespaces = all,
-        .namespace_count = 1,
-        .label_selector = "",
-        .field_selector = "",
-        .object_size = 1 << 20,
-        .reflector = {.backoff = {1000, 30000, 2, 0},
-                      .reset_after_ms = 120000,
-                      .page_size = 500,
-                      .watch_min_s = 300,
-                      .watch_max_s = 300,
-                      .watch_list = WATCH_LIST_OFF},
-        .guard = {.relist_deletes = 50,             .at_least = 10, .hold_ms = 60000},
-        .stale_after_ms = WORLD_STALE_MS,
-    };
+    struct watch_params p = objects_watch_params();
     struct watch *w = NULL;
     struct err err = {0};
 
+    p.name = name;
+    p.cluster = "prod";
+    p.resource = resource;
+    p.object_size = 1 << 20;
+    p.reflector.backoff.initial_ms = 1000;
+    p.reflector.watch_list = WATCH_LIST_OFF;
+    p.guard = (struct guard_params){.relist_deletes = 50, .at_least = 10, .hold_ms = 60000};
+    p.stale_after_ms = WORLD_STALE_MS;
     if (watch_create(&p, &events, t, &w, &err) != ERR_OK)
         fail_msg("%s", err.text);
     return w;

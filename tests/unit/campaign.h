@@ -6,6 +6,7 @@
 #define UNIT_CAMPAIGN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* After so many seconds a test hangs; for alarm(). No machine is so slow that a test takes them. */
 enum { PATIENCE_S = 1000 };
@@ -13,5 +14,12 @@ enum { PATIENCE_S = 1000 };
 /* How often this run tries it: in_short, or in_long in a campaign (INFORMERD_LONG=1 in the environment,
  * which `./dev test --long` sets). */
 size_t campaign_size(size_t in_short, size_t in_long);
+
+/* Runs the random programs of the seeds 0, 1, ...: campaign_size() of them. In the environment, PROGRAM=N
+ * has it run that of seed N alone, PROGRAMS=N the first N. */
+void campaign_programs(void (*run)(uint64_t seed), size_t in_short, size_t in_long);
+
+/* Returns failed, for main(). If it is not 0, standard error has the PROGRAM=N of the last program. */
+int campaign_verdict(int failed);
 
 #endif

@@ -92,3 +92,18 @@ void conf_files_expect(const char *path, const char *problems)
     problems_free(&p);
     buf_free(&out);
 }
+
+void conf_files_expect_each(const struct conf_files_mistake *mistakes, size_t n, const char *before,
+                            const char *behind)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *text =
+            mem_printf("%s%s %s%s", CONF_FILES_WATCH, before, mistakes[i].settings, behind);
+        char *expected = mem_printf("main.conf:3: %s\n", mistakes[i].problem);
+
+        conf_files_write("main.conf", text);
+        conf_files_expect("main.conf", expected);
+        free(text);
+        free(expected);
+    }
+}

@@ -8,12 +8,27 @@
 
 #include "conf/conf.h"
 
-/* Setup and teardown of a test: the folder holds main.conf and conf.d/[abc].conf at most. */
+/* The setup of a test with cmocka: an empty folder, which becomes the working directory. */
 int conf_files_enter(void **state);
-/* See above. */
+
+/* Its teardown: removes the folder, in which main.conf and conf.d/[abc].conf may be. */
 int conf_files_leave(void **state);
 
-/* Writes one of them. */
+/* Lines 1 and 2 of a configuration: a cluster and the watch "w". */
+#define CONF_FILES_WATCH                              \
+    "clusters : { c : { kubeconfig = \"/k\"; }; };\n" \
+    "watches : { w : { resource = \"nodes\"; }; };\n"
+
+/* The settings that a hook of that watch needs. */
+#define CONF_FILES_HOOK "sources = [ \"w\" ]; shell = \"x\";"
+
+/* Settings, and the problem that is found in them. */
+struct conf_files_mistake {
+    const char *settings;
+    const char *problem; /* without file and line */
+};
+
+/* Writes one of these files. */
 void conf_files_write(const char *path, const char *text);
 
 /* Reads a configuration that must be right. */
@@ -25,5 +40,10 @@ void conf_files_print(const char *text, struct buf *out);
 
 /* Reads path and expects exactly these problems. */
 void conf_files_expect(const char *path, const char *problems);
+
+/* For each mistake, reads CONF_FILES_WATCH, then a line of before, the settings, and behind, and expects that
+ * problem in that line alone. */
+void conf_files_expect_each(const struct conf_files_mistake *mistakes, size_t n, const char *before,
+                            const char *behind);
 
 #endif

@@ -71,7 +71,7 @@ struct delivery *delivery_rig_stale(bool stale)
     return dl;
 }
 
-struct delivery *delivery_rig_entry(void)
+struct delivery *delivery_rig_delivery(void)
 {
     return delivery_queue_find(&delivery_rig.queue, 0, str_c(delivery_rig.key));
 }
@@ -89,7 +89,7 @@ static void put_event(const struct delivery_event *ev)
 const char *delivery_rig_due(void)
 {
     struct delivery_event ev[2];
-    struct delivery *dl = delivery_rig_entry();
+    struct delivery *dl = delivery_rig_delivery();
     size_t n = dl != NULL && delivery_is_due(dl) ? delivery_events(&delivery_rig.queue, dl, ev) : 0;
 
     buf_clear(&delivery_rig.text);
@@ -103,7 +103,7 @@ const char *delivery_rig_due(void)
 struct delivery_rig_run delivery_rig_start(size_t most)
 {
     struct delivery_rig_run run = {0};
-    struct delivery *dl = delivery_rig_entry();
+    struct delivery *dl = delivery_rig_delivery();
     size_t n = delivery_events(&delivery_rig.queue, dl, run.ev);
 
     for (; run.n < n && run.n < most && filter_takes(&delivery_rig.filter, run.ev[run.n].type);
@@ -116,7 +116,7 @@ struct delivery_rig_run delivery_rig_start(size_t most)
 
 void delivery_rig_end(struct delivery_rig_run run, bool ok)
 {
-    struct delivery *dl = delivery_rig_entry();
+    struct delivery *dl = delivery_rig_delivery();
 
     for (size_t i = 0; i < run.n; i++)
         delivery_ended(&delivery_rig.queue, dl);
@@ -130,4 +130,23 @@ void delivery_rig_end(struct delivery_rig_run run, bool ok)
 void delivery_rig_run(bool ok)
 {
     delivery_rig_end(delivery_rig_start(2), ok);
+}
+
+void delivery_rig_add_handled(const char *uid, const char *data)
+{
+    delivery_rig_change(DELTA_ADDED, uid, data);
+    delivery_rig_run(true);
+}
+
+void delivery_rig_replace(enum delta_type end)
+{
+    delivery_rig_add_handled("u1", NULL);
+    delivery_rig_change(end, "u1", NULL);
+    delivery_rig_change(DELTA_ADDED, "u2", NULL);
+}
+
+void delivery_rig_supersede_end(void)
+{
+    delivery_rig_end(delivery_rig_start(1), false);
+    delivery_supersede(&delivery_rig.queue, delivery_rig_delivery(), delivery_rig.now);
 }

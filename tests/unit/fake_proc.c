@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_proc.h"
+#include "temp_folder.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,24 +26,9 @@ const char *fake_proc_create(void)
     return folder;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-static void remove_tree(const char *path)
-{
-    enum { DESCRIPTORS = 8 };
-
-    assert_int_equal(nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS), 0);
-}
-
 void fake_proc_remove(void)
 {
-    remove_tree(fake_proc_create());
+    temp_folder_remove(fake_proc_create());
     folder[0] = '\0';
 }
 
@@ -98,6 +83,6 @@ void fake_proc_end(pid_t pid)
 {
     char *path = mem_printf("%s/%d", fake_proc_create(), (int)pid);
 
-    remove_tree(path);
+    temp_folder_remove(path);
     free(path);
 }

@@ -259,3 +259,14 @@ size_t helper_rig_memory(pid_t pid)
     assert_true(n > 0);
     return n;
 }
+
+pid_t helper_rig_idle_child(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        for (;;)
+            pause();
+    assert_true(pid > 0);
+    return pid;
+}

@@ -87,6 +87,9 @@ size_t helper_rig_children(pid_t pid);
  * have no descriptor open that is a run's. */
 void helper_rig_expect_clean(struct helper_rig *w);
 
+/* A child of the test that does nothing until it is killed. */
+pid_t helper_rig_idle_child(void);
+
 /* The private memory of a process in KiB. */
 size_t helper_rig_memory(pid_t pid);
 

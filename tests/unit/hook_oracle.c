@@ -19,6 +19,23 @@ unsigned oracle_number(struct str s)
     return (unsigned)strtoul(text[0] == 'u' ? text + 1 : text, NULL, 10);
 }
 
+struct object *oracle_object(struct oracle_cache *cache, size_t source, size_t key,
+                             const struct oracle_state *state)
+{
+    char k[48];
+    char u[16];
+    char rv[16];
+    char data[32];
+
+    assert_true(cache->state_count < ORACLE_STATES);
+    cache->states[cache->state_count] = *state;
+    snprintf(k, sizeof(k), "s%zu/k%zu", source, key);
+    snprintf(u, sizeof(u), "u%u", state->uid);
+    snprintf(rv, sizeof(rv), "%u", cache->state_count++);
+    snprintf(data, sizeof(data), "\"a\":%u,\"b\":%u", state->a, state->b);
+    return objects_make(k, u, rv, data);
+}
+
 size_t oracle_key_index(const struct object *o)
 {
     size_t i = (size_t)(object_name(o).p[1] - '0');
@@ -331,10 +348,10 @@ static void check_state(struct oracle *o, size_t source, size_t key, const struc
 static void start_event(struct oracle *o, const struct run *run, size_t i)
 {
     const struct run_event *e = &run->events[i];
-    size_t source = o->source_of[e->entry->source];
+    size_t source = o->source_of[e->delivery->source];
     size_t key = oracle_key_index(e->ev.object);
     struct oracle_key *k = &o->keys[source][key];
-    bool second = i > 0 && run->events[i - 1].entry == e->entry;
+    bool second = i > 0 && run->events[i - 1].delivery == e->delivery;
     const struct delivery_event *before = second ? &run->events[i - 1].ev : NULL;
 
     assert_true(takes(o, e->ev.type));
@@ -360,10 +377,10 @@ static void check_whole(const struct oracle *o, const struct run *run)
         for (size_t k = 0; k < ORACLE_KEYS; k++)
             there += o->open[s] && o->cache->now[s][k] != 0;
     for (size_t i = 0; i < run->event_count; i++) {
-        bool second = i > 0 && run->events[i - 1].entry == run->events[i].entry;
+        bool second = i > 0 && run->events[i - 1].delivery == run->events[i].delivery;
 
         if (!second && !is_outage(&run->events[i]))
-            told += uid_now(o, o->source_of[run->events[i].entry->source],
+            told += uid_now(o, o->source_of[run->events[i].delivery->source],
                             oracle_key_index(run->events[i].ev.object)) != 0;
     }
     assert_int_equal(told, takes(o, repeat_type(o)) ? there : told);
@@ -413,7 +430,7 @@ static void end_life(const struct oracle *o, struct oracle_life *life, bool next
 
 static void end_event(struct oracle *o, const struct run_event *e, bool ok, bool parks)
 {
-    size_t source = o->source_of[e->entry->source];
+    size_t source = o->source_of[e->delivery->source];
     size_t key = oracle_key_index(e->ev.object);
     struct oracle_key *k = &o->keys[source][key];
     struct oracle_life *life = life_of(k, oracle_number(object_uid(e->ev.object)));

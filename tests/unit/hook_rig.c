@@ -8,22 +8,21 @@
 
 struct hook_rig hook_rig;
 
-static void ignore(void *arg, struct watch *w, const struct delta *d)
+void hook_rig_init(unsigned shared_slots, const struct watch_events *events)
 {
-    (void)arg, (void)w, (void)d;
+    static const char *const names[HOOK_RIG_WATCHES] = {"w0", "w1", "w2"};
+
+    log_set_level(LOG_LVL_ERROR);
+    hook_rig.now = 100000;
+    hooks_init(&hook_rig.hooks, shared_slots, 1);
+    for (size_t i = 0; i < HOOK_RIG_WATCHES; i++)
+        hook_rig.watches[i] = objects_watch(names[i], events, NULL);
 }
 
 int hook_rig_set_up(void **state)
 {
-    static const struct watch_events events = {.on_delta = ignore};
-    static const char *const names[HOOK_RIG_WATCHES] = {"w0", "w1", "w2"};
-
     (void)state;
-    log_set_level(LOG_LVL_ERROR);
-    hook_rig.now = 100000;
-    hooks_init(&hook_rig.hooks, 4, 1);
-    for (size_t i = 0; i < HOOK_RIG_WATCHES; i++)
-        hook_rig.watches[i] = objects_watch(names[i], &events, NULL);
+    hook_rig_init(4, NULL);
     return 0;
 }
 
@@ -76,7 +75,9 @@ struct hook *hook_rig_add(const struct hook_rig_hook *p)
 
     snprintf(name, sizeof(name), "h%zu", hook_rig.hooks.n);
     for (size_t i = 0; i < params.source_count; i++)
-        sources[i] = (struct hook_source){.name = names[i], .of.watch = hook_rig.watches[i]};
+        sources[i] = p->of != NULL
+                         ? p->of[i]
+                         : (struct hook_source){.name = names[i], .of.watch = hook_rig.watches[i]};
     fill_work_queue(&params.work_queue, 8);
     fill_work_queue(&params.apply, 1);
     if (params.apply.settle_max_ms == 0) {
@@ -153,6 +154,16 @@ struct run *hook_rig_starts(enum delta_type type, const char *uid)
     return run;
 }
 
+struct run *hook_rig_starts_as(enum delta_type type, const char *uid, enum run_reason reason,
+                               unsigned attempt)
+{
+    struct run *run = hook_rig_starts(type, uid);
+
+    assert_int_equal(run->reason, reason);
+    assert_int_equal(run->attempt, attempt);
+    return run;
+}
+
 struct hooks_verdict hook_rig_end(struct run *run, int status)
 {
     const struct run_result result = {.status = status, .text = status == 0 ? "ok" : "exit"};
@@ -183,19 +194,30 @@ struct run *hook_rig_applies(enum run_reason reason, unsigned attempt)
 
 void hook_rig_pass(enum delta_type type, const char *uid)
 {
-    assert_int_equal(hook_rig_end(hook_rig_starts(type, uid), 0).outcome, HISTORY_OK);
+    struct hooks_verdict verdict = hook_rig_end(hook_rig_starts(type, uid), 0);
+
+    assert_int_equal(verdict.outcome, HISTORY_OK);
+    assert_int_equal(verdict.retry_ms, NEVER_MS);
 }
 
 void hook_rig_fail(enum delta_type type, const char *uid, enum run_reason reason, unsigned attempt)
 {
-    struct run *run = hook_rig_starts(type, uid);
-
-    assert_int_equal(run->reason, reason);
-    assert_int_equal(run->attempt, attempt);
-    hook_rig_end(run, 1);
+    hook_rig_end(hook_rig_starts_as(type, uid, reason, attempt), 1);
 }
 
 const struct manual_run *hook_rig_order(const struct hook *h)
 {
     return manual_runs_find(&h->manual_runs, h->manual_runs.last);
+}
+
+struct hook *hook_rig_add_handled(const struct hook_rig_hook *p, const char *data)
+{
+    struct hook *h = hook_rig_add(p);
+
+    hook_rig_sync(0);
+    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", data);
+    hook_rig.now += p->work_queue.settle_ms;
+    hook_rig_pass(DELTA_ADDED, "u1");
+    hook_rig_nothing();
+    return h;
 }

@@ -3,8 +3,8 @@
  * hook_rig - hooks over a few watches in virtual time: a test changes the caches, starts runs and ends
  * them by hand; pure.
  */
-#ifndef WORK_ITEM_STAGE_H
-#define WORK_ITEM_STAGE_H
+#ifndef UNIT_HOOK_RIG_H
+#define UNIT_HOOK_RIG_H
 
 #include "objects.h"
 
@@ -23,12 +23,13 @@ extern struct hook_rig hook_rig;
 
 /* A hook; what is 0 or NULL stands for what a test seldom cares for. */
 struct hook_rig_hook {
-    struct hook_rules rules; /* without arrays */
-    unsigned events;         /* 0 = all */
-    const char *path;        /* of changes_in; NULL = any value counts */
-    size_t sources;          /* the first so many watches; 0 = 1 */
-    int park_exit;           /* 0 = none */
-    size_t after;            /* the place of the hook that comes first, plus 1; 0 = none */
+    struct hook_rules rules;      /* without arrays */
+    unsigned events;              /* 0 = all */
+    const char *path;             /* of changes_in; NULL = any value counts */
+    size_t sources;               /* how many; 0 = 1 */
+    const struct hook_source *of; /* the sources; NULL = the first watches, "one", "two", "three" */
+    int park_exit;                /* 0 = none */
+    size_t after;                 /* the place of the hook that comes first, plus 1; 0 = none */
     struct work_queue_params
         work_queue;     /* concurrency 0 = 8; retry.initial_ms 0 = 1 s, 2 s, ... 8 s */
     const char *output; /* NULL = none */
@@ -37,9 +38,14 @@ struct hook_rig_hook {
         apply; /* the same, concurrency 1; settle_max_ms 0 = settle [200, 2000] */
 };
 
-/* As cmocka wants them. */
+/* Sets up hook_rig: no hooks, so many slots that hooks share, and watches that tell these events; NULL =
+ * nobody listens to them. Free it with hook_rig_clean_up(). */
+void hook_rig_init(unsigned shared_slots, const struct watch_events *events);
+
+/* The setup of a test with cmocka: hook_rig_init() with 4 shared slots, and nobody listens to the watches. */
 int hook_rig_set_up(void **state);
-/* See above. */
+
+/* The teardown of a test with cmocka: frees the hooks and the watches. */
 int hook_rig_clean_up(void **state);
 
 /* Adds it as the next one, "h0", "h1", ... */
@@ -67,6 +73,13 @@ struct run *hook_rig_next(void);
 /* The run that starts now has this one event. */
 struct run *hook_rig_starts(enum delta_type type, const char *uid);
 
+/* The run that starts now has this one event, reason and attempt. */
+struct run *hook_rig_starts_as(enum delta_type type, const char *uid, enum run_reason reason,
+                               unsigned attempt);
+
+/* A hook of the first watch, which is listed. It has handled u1 of ns/a, with this data. */
+struct hook *hook_rig_add_handled(const struct hook_rig_hook *p, const char *data);
+
 /* Asserts on an event of a run. */
 void hook_rig_event_is(const struct run *run, size_t i, enum delta_type type, const char *uid);
 
@@ -82,7 +95,7 @@ struct run *hook_rig_applies(enum run_reason reason, unsigned attempt);
 /* The last one of the hook. */
 const struct manual_run *hook_rig_order(const struct hook *h);
 
-/* hook_rig_starts(), then it succeeds. */
+/* hook_rig_starts(); the run succeeds, and the hook needs no other try. */
 void hook_rig_pass(enum delta_type type, const char *uid);
 
 /* hook_rig_starts(), then it fails with status 1; its reason and attempt were these. */

@@ -98,7 +98,7 @@ static struct hook_schedule_oracle_work_item *work_item_of(struct hook_schedule_
 {
     if (!is_keyed(w))
         return &w->whole;
-    const struct delivery *dl = run->events[0].entry;
+    const struct delivery *dl = run->events[0].delivery;
     size_t k = dl->key[0] == '\0' ? WARDEN_OUTAGE : oracle_key_index(run->events[0].ev.object);
 
     return &w->work_items[w->source_of[dl->source]][k];
@@ -200,7 +200,7 @@ void hook_schedule_oracle_started(struct hook_schedule_oracle *all, size_t n,
     assert_false(w->paused);
     assert_true(enough_usable(w) || w->hook->rules.when_stale == HOOK_STALE_RUN);
     for (size_t i = 0; i < run->event_count; i++)
-        assert_true(w->open[w->source_of[run->events[i].entry->source]]);
+        assert_true(w->open[w->source_of[run->events[i].delivery->source]]);
     assert_true(is_any_open(w));
     assert_false(u->running);
     w->running++;

@@ -91,6 +91,12 @@ void io_probe_run(struct io_probe *p)
     loop_run(p->loop);
 }
 
+void io_probe_connect_and_run(struct io_probe *p)
+{
+    io_probe_connect(p);
+    io_probe_run(p);
+}
+
 void io_probe_fini(struct io_probe *p)
 {
     p->calling = true; /* nothing comes after dispose */

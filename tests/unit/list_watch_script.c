@@ -63,7 +63,7 @@ int list_watch_script_be_quiet(void **state)
     return 0;
 }
 
-void list_watch_script_init(struct list_watch_script *t, const struct resource *resource,
+void list_watch_script_init(struct list_watch_script *t,
                             const struct list_watch_script_setup *setup)
 {
     unsigned percent = setup->relist_deletes > 0 ? setup->relist_deletes : GUARD_OFF;
@@ -72,11 +72,12 @@ void list_watch_script_init(struct list_watch_script *t, const struct resource *
         .now = {1000000, 42},
           .shape = make_shape(setup)
     };
+    assert_int_equal(resource_parse("configmaps", &t->resource, NULL), ERR_OK);
     t->store = store_create(1, on_delta, t);
     t->list_watch = list_watch_create(&(struct list_watch_params){
         .cluster = "c",
         .watch = "w",
-        .resource = resource,
+        .resource = &t->resource,
         .label_selector = "",
         .field_selector = "",
         .shape = t->shape,
@@ -102,8 +103,27 @@ void list_watch_script_fini(struct list_watch_script *t)
     list_watch_destroy(&t->list_watch);
     store_destroy(&t->store);
     shape_destroy(&t->shape);
+    resource_fini(&t->resource);
     buf_free(&t->heard);
     buf_free(&t->next);
+}
+
+void list_watch_script_restart(struct list_watch_script *t,
+                               const struct list_watch_script_setup *setup)
+{
+    list_watch_script_fini(t);
+    list_watch_script_init(t, setup);
+}
+
+void list_watch_script_head(struct list_watch_script *t)
+{
+    list_watch_head(t->list_watch, &(struct http_head){.status = 200, .retry_after_s = -1},
+                    t->now.ms);
+}
+
+void list_watch_script_body(struct list_watch_script *t, const char *text)
+{
+    assert_true(list_watch_body(t->list_watch, text, strlen(text), t->now));
 }
 
 /* Bytes of their own, so that a sanitizer sees a read behind them. */
@@ -165,17 +185,14 @@ void list_watch_script_answer(struct list_watch_script *t, const struct answer *
 static void play(const struct list_watch_script_setup *setup, const struct answer *answers,
                  size_t n, size_t cut)
 {
-    struct resource resource;
     struct list_watch_script t;
 
-    assert_int_equal(resource_parse("configmaps", &resource, NULL), ERR_OK);
-    list_watch_script_init(&t, &resource, setup);
+    list_watch_script_init(&t, setup);
     put_action(&t);
     assert_string_equal(buf_cstr(&t.next), setup->watch_list == WATCH_LIST_ON ? STREAM : LIST_ZERO);
     for (size_t i = 0; i < n; i++)
         list_watch_script_answer(&t, &answers[i], cut);
     list_watch_script_fini(&t);
-    resource_fini(&resource);
 }
 
 void list_watch_script_check(const struct list_watch_script_setup *setup,

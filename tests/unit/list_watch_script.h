@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list_watch_script - a conversation between a feed and a server, as data: what the server answers, what the
- * store must hear of it, what the feed must do next; pure. Bodies come cut in two anywhere.
+ * list_watch_script - a conversation between a list_watch and a server, as data: what the server answers, which
+ * changes the store must tell then, and what the list_watch must do next; pure. Bodies come cut in two anywhere.
  */
 #ifndef UNIT_LIST_WATCH_SCRIPT_H
 #define UNIT_LIST_WATCH_SCRIPT_H
@@ -45,7 +45,7 @@
         .heard = "+ns/a:u1:3 +ns/b:u2:4", .next = WATCH("10")                          \
     }
 
-/* What a feed does next. */
+/* What a list_watch does next. */
 #define PATH             "/api/v1/configmaps"
 #define LIST_ZERO        "LIST " PATH "?resourceVersion=0&limit=500"
 #define LIST_FROM(rv)    "LIST " PATH "?resourceVersion=" rv
@@ -62,7 +62,7 @@
 #define PROBE           "LIST " PATH "?limit=1"
 #define HELD            "WAIT 60000, "
 
-/* What a talk is about, beside configmaps. */
+/* The settings of the watch. */
 struct list_watch_script_setup {
     enum watch_list watch_list; /* AUTO: of a server that can */
     unsigned relist_deletes;    /* of the guard; 0 = off */
@@ -85,7 +85,8 @@ struct answer {
 };
 
 struct list_watch_script {
-    struct shape *shape; /* NULL = everything */
+    struct resource resource; /* configmaps */
+    struct shape *shape;      /* NULL = everything */
     struct store *store;
     struct guard_window window;
     struct list_watch *list_watch;
@@ -95,25 +96,36 @@ struct list_watch_script {
     struct buf next;
 };
 
-/* cmocka's setup of a group: warnings are not written. */
+/* The setup of a group with cmocka: warnings are not written. */
 int list_watch_script_be_quiet(void **state);
 
-/* A feed of the resource with its store, which has begun its first list. Release with list_watch_script_fini(). */
-void list_watch_script_init(struct list_watch_script *t, const struct resource *resource,
+/* A list_watch of configmaps with its store, which has begun its first list. Release with
+ * list_watch_script_fini(). */
+void list_watch_script_init(struct list_watch_script *t,
                             const struct list_watch_script_setup *setup);
 
-/* Frees it. */
+/* Frees the list_watch and its store. Zero-initialised is fine. */
 void list_watch_script_fini(struct list_watch_script *t);
 
+/* list_watch_script_fini(), then list_watch_script_init(). */
+void list_watch_script_restart(struct list_watch_script *t,
+                               const struct list_watch_script_setup *setup);
+
+/* The head of a good response comes. */
+void list_watch_script_head(struct list_watch_script *t);
+
+/* A part of the body comes, and the request goes on. */
+void list_watch_script_body(struct list_watch_script *t, const char *text);
+
 /* Gives one answer, its body in two pieces cut behind cut bytes (SIZE_MAX: byte by byte), and checks
- * what the store heard and what comes next. */
+ * which changes the store told and what comes next. */
 void list_watch_script_answer(struct list_watch_script *t, const struct answer *a, size_t cut);
 
 /* A whole conversation about configmaps, from the first list, once for every place to cut at. */
 void list_watch_script_check(const struct list_watch_script_setup *setup,
                              const struct answer *answers, size_t n);
 
-/* The like for a feed that is there, without cuts. */
+/* The same for a list_watch that is there already, without cuts. */
 void list_watch_script_play(struct list_watch_script *t, const struct answer *answers, size_t n);
 
 #endif

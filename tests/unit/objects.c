@@ -87,13 +87,37 @@ struct watch_params objects_watch_params(void)
     };
 }
 
+void objects_ignore_delta(void *arg, struct watch *w, const struct delta *d)
+{
+    (void)arg, (void)w, (void)d;
+}
+
+void objects_ignore_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
+{
+    (void)arg, (void)w, (void)stale, (void)wall_ns;
+}
+
+struct watch_params objects_patient_watch_params(const char *resource)
+{
+    struct watch_params p = objects_watch_params();
+
+    p.cluster = "prod";
+    p.resource = resource;
+    p.reflector.backoff = (struct backoff_params){3600000, 3600000, 2, 0};
+    p.reflector.page_size = 0;
+    p.bookmark_timeout_ms = p.list_idle_timeout_ms = p.stale_after_ms = 3600000;
+    return p;
+}
+
 struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg)
 {
+    static const struct watch_events unheard = {.on_delta = objects_ignore_delta,
+                                                .on_stale = objects_ignore_stale};
     struct watch_params p = objects_watch_params();
     struct watch *w = NULL;
 
     p.name = name;
-    assert_int_equal(watch_create(&p, events, arg, &w, NULL), ERR_OK);
+    assert_int_equal(watch_create(&p, events != NULL ? events : &unheard, arg, &w, NULL), ERR_OK);
     return w;
 }
 

@@ -32,10 +32,17 @@ struct object *objects_make(const char *key, const char *uid, const char *rv, co
  * 30 s. */
 struct watch_params objects_watch_params(void);
 
-/* A watch of these, with a name of its own. Never NULL. */
+/* The like in cluster "prod", of another resource, without pages: each of its waits and timeouts takes an hour. */
+struct watch_params objects_patient_watch_params(const char *resource);
+
+/* Events of a watch that a test does not look at. */
+void objects_ignore_delta(void *arg, struct watch *w, const struct delta *d);
+void objects_ignore_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns);
+
+/* A watch of objects_watch_params(), with a name of its own; events NULL = nobody listens. Never NULL. */
 struct watch *objects_watch(const char *name, const struct watch_events *events, void *arg);
 
-/* Gives feed the answer 200 with this body, in one piece, and returns what it does next. */
+/* Gives a list_watch the answer 200 with this JSON body, in one piece; returns what it does next. */
 struct list_watch_action objects_answer(struct list_watch *f, const char *body,
                                         struct list_watch_now now);
 

@@ -16,7 +16,7 @@ void oracle_accept_outage(struct oracle *o, size_t source)
 
 void oracle_start_outage(struct oracle *o, const struct run_event *e)
 {
-    size_t source = o->source_of[e->entry->source];
+    size_t source = o->source_of[e->delivery->source];
     struct oracle_outage *f = &o->outages[source];
     bool stale = e->ev.type == DELTA_STALE;
 
@@ -31,7 +31,7 @@ void oracle_start_outage(struct oracle *o, const struct run_event *e)
 
 void oracle_end_outage(struct oracle *o, const struct run_event *e, bool ok)
 {
-    size_t source = o->source_of[e->entry->source];
+    size_t source = o->source_of[e->delivery->source];
     struct oracle_outage *f = &o->outages[source];
     bool stale = e->ev.type == DELTA_STALE;
 

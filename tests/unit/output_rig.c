@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "output_rig.h"
+#include "temp_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -50,12 +50,14 @@ void output_rig_open(struct output_rig *o, const char *template)
     output_rig_start(o);
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+void output_rig_open_owned(struct output_rig *o, uid_t uid, gid_t gid, mode_t mode)
 {
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
+    output_rig_init(o, "/f");
+    o->output.set_owner = true;
+    o->output.uid = uid;
+    o->output.gid = gid;
+    o->output.mode = mode;
+    output_rig_start(o);
 }
 
 void output_rig_close(struct output_rig *o)
@@ -63,7 +65,7 @@ void output_rig_close(struct output_rig *o)
     if (o->out >= 0)
         close(o->out);
     helper_rig_close(&o->w);
-    assert_int_equal(nftw(o->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    temp_folder_remove(o->folder);
     free(o->template);
 }
 

@@ -31,8 +31,12 @@ void output_rig_init(struct output_rig *o, const char *template);
 /* Starts the helper. */
 void output_rig_start(struct output_rig *o);
 
-/* Both. */
+/* output_rig_init(), then output_rig_start(). */
 void output_rig_open(struct output_rig *o, const char *template);
+
+/* output_rig_open() with the template "/f", for a file that root gives away: its owner (-1 = as it comes) and
+ * mode. */
+void output_rig_open_owned(struct output_rig *o, uid_t uid, gid_t gid, mode_t mode);
 
 /* Ends the helper and removes the folder. */
 void output_rig_close(struct output_rig *o);
@@ -41,13 +45,13 @@ void output_rig_close(struct output_rig *o);
 void output_rig_begin(struct output_rig *o, enum wire_program program, const char *namespace,
                       const char *name, const char *bytes);
 
-/* Waits for its end. */
+/* Waits for the end of the last run. */
 void output_rig_await(struct output_rig *o);
 
 /* OUTPUT of object "shop/web", to its end, which must be this. */
 void output_rig_write(struct output_rig *o, const char *bytes, const char *stage);
 
-/* The same with NOT_STARTED. */
+/* OUTPUT of object "shop/web", which must not start, with this stage and error. */
 void output_rig_refuse(struct output_rig *o, const char *bytes, const char *stage, int error);
 
 /* REMOVE of object "shop/web", to its end. */

@@ -176,3 +176,11 @@ void reflector_rig_want_wait_then(uint64_t ms, const char *want)
     reflector_rig_timer();
     reflector_rig_want(want);
 }
+
+void reflector_rig_hasty_streams(int n)
+{
+    for (int i = 0; i < n; i++) {
+        reflector_rig_seen("8");
+        reflector_rig_ended_after(10);
+    }
+}

@@ -25,27 +25,30 @@ extern struct reflector_rig reflector_rig;
 /* Page size 500, streams of 300 to 600 s, watch_list off. */
 extern const struct reflector_params reflector_rig_defaults;
 
-/* cmocka's setup (reflector_rig_defaults) and teardown. */
+/* The setup of a test with cmocka: reflector_rig_use(&reflector_rig_defaults). */
 int reflector_rig_set_up(void **state);
-/* See above. */
+
+/* The teardown of a test with cmocka: frees the reflector. */
 int reflector_rig_clean_up(void **state);
 
-/* A new reflector of these. */
+/* A new reflector with these parameters. */
 void reflector_rig_use(const struct reflector_params *p);
 
-/* Inputs. */
+/* ---- Inputs. */
+
+/* The reflector is started. */
 void reflector_rig_start(void);
-/* See above. */
+/* A page of a list came whole: its version, and the token of the next page, "" = it was the last. */
 void reflector_rig_listed(const char *rv, const char *next);
 /* reflector_rig_start() and a list of one page. */
 void reflector_rig_sync_at(const char *rv);
 /* The stream under way ends after ms more. */
 void reflector_rig_ended_after(uint64_t ms);
-/* See above. */
+/* The request under way failed. */
 void reflector_rig_failed(enum err_kind kind);
-/* The server asked for a wait. */
+/* The request under way failed, and the server asked for a wait. */
 void reflector_rig_failed_asking(enum err_kind kind, uint64_t retry_after_ms);
-/* ERR_SERVER with this status. */
+/* The request under way failed with ERR_SERVER and this status. */
 void reflector_rig_refused(int code);
 /* The wait is over: time moves on. */
 void reflector_rig_timer(void);
@@ -55,6 +58,9 @@ void reflector_rig_held(uint64_t wait_ms);
 void reflector_rig_relist(enum relist_reason why);
 /* An event or a bookmark with this version. */
 void reflector_rig_seen(const char *rv);
+
+/* n watches in a row have an event each, "8", and end after 10 ms. */
+void reflector_rig_hasty_streams(int n);
 
 /* How many relists this was the reason of. */
 uint64_t reflector_rig_relists(enum relist_reason why);

@@ -18,6 +18,18 @@
 
 enum { MAX_PEERS = 256, MAX_REQUESTS = 1024 };
 
+const struct server_step server_hello[] = {
+    {SERVER_READ,  NULL           },
+    {SERVER_SEND,  SERVER_OK_HELLO},
+    {SERVER_AGAIN, NULL           }
+};
+const struct server_step server_hello_later[] = {
+    {SERVER_READ,  NULL           },
+    {SERVER_WAIT,  NULL           },
+    {SERVER_SEND,  SERVER_OK_HELLO},
+    {SERVER_AGAIN, NULL           }
+};
+
 struct peer {
     struct server *server;
     const struct server_step *script;
@@ -30,6 +42,7 @@ struct peer {
 
 struct server {
     struct server_params params;
+    const struct server_step *two[3]; /* scripts of server_start_two() */
     int fd;
     pthread_t thread;
     sem_t go;
@@ -254,11 +267,8 @@ static int bound_socket(const char *address, uint16_t *port)
     return fd;
 }
 
-struct server *server_start(const struct server_params *params)
+static struct server *start(struct server *s)
 {
-    struct server *s = mem_zalloc(sizeof(*s));
-
-    s->params = *params;
     if (s->params.address == NULL)
         s->params.address = "127.0.0.1";
     s->fd = bound_socket(s->params.address, &s->params.port);
@@ -267,6 +277,25 @@ struct server *server_start(const struct server_params *params)
     pthread_mutex_init(&s->lock, NULL);
     ensure(pthread_create(&s->thread, NULL, accept_all, s) == 0);
     return s;
+}
+
+struct server *server_start(const struct server_params *params)
+{
+    struct server *s = mem_zalloc(sizeof(*s));
+
+    s->params = *params;
+    return start(s);
+}
+
+struct server *server_start_two(const struct server_step *first, const struct server_step *later,
+                                struct tls_peer_server *tls)
+{
+    struct server *s = mem_zalloc(sizeof(*s));
+
+    s->two[0] = first;
+    s->two[1] = later;
+    s->params = (struct server_params){.scripts = s->two, .tls = tls};
+    return start(s);
 }
 
 uint16_t server_port(const struct server *s)

@@ -28,6 +28,32 @@ struct server_step {
     const char *text;
 };
 
+/* A head in front of a JSON body that ends with the connection. */
+#define SERVER_OK_HEAD \
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+
+/* A whole response without a body; status: "404 Not Found". */
+#define SERVER_EMPTY(status) "HTTP/1.1 " status "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+/* A whole response with the body "hello"; the connection can be used again. */
+#define SERVER_OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+/* The script of a connection: it reads a request, says this text, and then closes or holds. */
+#define SERVER_SAYS(text, then)                   \
+    {                                             \
+        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
+        {                                         \
+            then, NULL                            \
+        }                                         \
+    }
+
+/* Scripts of connections, in their order, for server_params. */
+#define SERVER_SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
+
+/* Scripts of a connection that answers each request with SERVER_OK_HELLO, the second one after a server_go(). */
+extern const struct server_step server_hello[];
+extern const struct server_step server_hello_later[];
+
 struct server_params {
     const char *address;         /* NULL = 127.0.0.1 */
     uint16_t port;               /* 0 = any */
@@ -39,6 +65,11 @@ struct server_params {
 
 /* Listens when it returns. */
 struct server *server_start(const struct server_params *params);
+
+/* A server whose first connection follows one script and all later ones another; later NULL = every connection
+ * follows the first. tls NULL = plain. */
+struct server *server_start_two(const struct server_step *first, const struct server_step *later,
+                                struct tls_peer_server *tls);
 
 /* Where it listens. */
 uint16_t server_port(const struct server *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "silent_link.h"
+#include "hook_rig.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,4 +33,14 @@ struct helper_link *silent_link_create(struct loop *loop, int *far)
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     *far = ends[1];
     return helper_link_create(loop, ends[0], &events, NULL);
+}
+
+struct runner *silent_link_runner(const struct runner_params *params,
+                                  const struct runner_events *events, void *arg)
+{
+    struct runner_params p = *params;
+
+    p.hooks = &hook_rig.hooks;
+    p.context = (struct payload_context){.node = "n", .instance = "i"};
+    return runner_create(&p, events, arg);
 }

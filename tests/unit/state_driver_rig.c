@@ -102,8 +102,8 @@ void state_driver_rig_delivery(struct state_driver_rig *r, const char *key, uint
         .source = 5,
         .key = str_c(key),
         .uid = str_c("u"),
-        .is_told = true,
-        .told = {.lo = told},
+        .is_delivered = true,
+        .delivered = {.lo = told},
     };
 
     batch_delivery(state_driver_batch(r->state_driver, STATE_DRIVER_NOW), &m, NULL);

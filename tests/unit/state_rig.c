@@ -134,11 +134,11 @@ static void on_delivery(void *arg, const struct row_delivery *m)
     struct buf b = {0};
 
     buf_printf(&b, "mark %" PRIu64 " %.*s %.*s note %u%s", m->source, STR_ARG(m->key),
-               STR_ARG(m->uid), (unsigned)m->note, m->open ? " open" : "");
+               STR_ARG(m->uid), (unsigned)m->note, m->attempted ? " open" : "");
     if (m->is_handled)
         buf_printf(&b, " handled %" PRIx64, m->handled.lo);
-    if (m->is_told)
-        buf_printf(&b, " told %" PRIx64, m->told.lo);
+    if (m->is_delivered)
+        buf_printf(&b, " told %" PRIx64, m->delivered.lo);
     if (m->is_ended) {
         buf_puts(&b, " ended ");
         put_object(&b, &m->last);
@@ -168,6 +168,16 @@ char *state_rig_load(struct state_rig *r, enum loader_found *found)
     char *text = mem_strdup(buf_cstr(&out));
     buf_free(&out);
     return text;
+}
+
+bool state_rig_has(struct state_rig *r, const char *part)
+{
+    enum loader_found found;
+    char *text = state_rig_load(r, &found);
+    bool has = strstr(text, part) != NULL;
+
+    free(text);
+    return has;
 }
 
 void state_rig_expect(struct state_rig *r, const char *lines)
@@ -205,9 +215,9 @@ void state_rig_delivery(struct state_rig *r, uint64_t source, const char *key, u
         .source = source,
         .key = str_c(key),
         .uid = str_c("u1"),
-        .is_told = true,
-        .told = {.lo = told},
-        .open = true,
+        .is_delivered = true,
+        .delivered = {.lo = told},
+        .attempted = true,
     };
 
     batch_delivery(&r->batch, &m, NULL);

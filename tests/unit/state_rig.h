@@ -41,6 +41,9 @@ void state_rig_again(struct state_rig *r, uint64_t limit);
 /* What the loader finds, and each row as a line, sorted; a string to free. */
 char *state_rig_load(struct state_rig *r, enum loader_found *found);
 
+/* Is this in what state_rig_load() returns? */
+bool state_rig_has(struct state_rig *r, const char *part);
+
 /* The file must have exactly this in it. */
 void state_rig_expect(struct state_rig *r, const char *lines);
 

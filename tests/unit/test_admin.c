@@ -282,7 +282,8 @@ static void test_objects_come_sorted_and_byte_exact(void **state)
     expect(t, "/v1/sources/services/objects/a/dns", 200, dns);
     expect(t, "/v1/sources/services/objects/a%2Fdns", 200, dns);
     expect(t, "/v1/sources/services/objects/%61/d%6Es?x=/y", 200, dns);
-    expect(t, "/v1/sources/services/objects/a/none", 404, "{\"error\":\"it has no object");
+    expect(t, "/v1/sources/services/objects/a/none", 404,
+           "{\"error\":\"there is no object with this key");
     expect(t, "/v1/sources/none/objects", 404, "{\"error\":\"there is no watch or view");
     expect(t, "/v1/sources/none/objects/a/dns", 404, "{\"error\":\"there is no watch or view");
 }

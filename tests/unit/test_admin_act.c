@@ -139,7 +139,7 @@ static void test_nothing_begins_while_it_stops(void **state)
     for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
         snprintf(request, sizeof(request), "POST /v1/watches/services/%s", actions[i]);
         admin_world_expect(t, request, 503,
-                           "{\"error\":\"informerd is stopping: it begins nothing any more\"}\n");
+                           "{\"error\":\"informerd is stopping: it starts nothing new\"}\n");
     }
     expect_done(t, "");
     admin_world_expect(t, "GET /v1/watches/services/verify", 200, "{\"number\":0,");
@@ -159,7 +159,7 @@ static void test_what_can_be_done_is_for_the_privileged(void **state)
     for (size_t i = 0; i < ARRAY_LEN(requests); i++)
         admin_world_expect_poor(t, requests[i], 403,
                                 "{\"error\":\"only root and the user that informerd was started "
-                                "as may have this done\"}\n");
+                                "as may do this\"}\n");
     expect_done(t, "");
     admin_world_expect_poor(t, "GET /v1/watches/services/verify", 200, "{\"number\":0,");
     admin_world_expect_poor(t, "GET /v1/watches/private/verify", 403, "objects of Secrets");

@@ -195,7 +195,7 @@ static void test_why_of_a_key(void **state)
     admin_world_expect(t, "GET /v1/hooks/print/why/b/s0", 200,
                        "\"last_run\":{\"run\":\"i-1\",\"hook\":\"print\",");
     admin_world_lacks(t, "GET /v1/hooks/print/why/b/s0", "stdout");
-    admin_world_expect(t, "GET /v1/hooks/print/why/b/none", 404, "knows of nothing under this key");
+    admin_world_expect(t, "GET /v1/hooks/print/why/b/none", 404, "has nothing under this key");
     admin_world_expect(t, "GET /v1/hooks/two/why/b/s0", 200,
                        "[{\"program\":\"command\",\"source\":\"services\",\"key\"");
     admin_world_expect(t, "GET /v1/hooks/two/why/b/s0", 200,
@@ -262,7 +262,7 @@ static void test_input_of_what_is_handled_is_a_manual_one(void **state)
     admin_world_expect(t, "GET /v1/hooks/print/input/b/s0", 200,
                        "\"event\":{\"type\":\"MODIFIED\",");
     admin_world_expect(t, "GET /v1/hooks/print/input", 404, "no key of the hook is due: name one");
-    admin_world_expect(t, "GET /v1/hooks/print/input/b/none", 404, "knows of nothing");
+    admin_world_expect(t, "GET /v1/hooks/print/input/b/none", 404, "has nothing under this key");
     admin_world_expect(t, "GET /v1/hooks/print/why/b/s0", 200, "\"reason\":\"handled\"");
 }
 
@@ -317,7 +317,7 @@ static void test_an_empty_batch_has_no_input(void **state)
         t, (struct world_hook){.name = "batch", .mode = HOOK_BATCH, .source_count = 1});
     sync_services(t, 0);
     assert_null(hooks_next(&t->hooks, t->now_ms));
-    admin_world_expect(t, "GET /v1/hooks/batch/input", 404, "nothing to tell");
+    admin_world_expect(t, "GET /v1/hooks/batch/input", 404, "nothing is due for the hook");
 }
 
 static void test_orders(void **state)
@@ -325,8 +325,8 @@ static void test_orders(void **state)
     struct admin_world *t = *state;
 
     admin_world_expect(t, "POST /v1/hooks/print/run", 409, "waits for its first run");
-    admin_world_expect(t, "GET /v1/hooks/print/order/1", 404, "not known any more");
-    admin_world_expect(t, "GET /v1/hooks/print/order/0", 404, "not known any more");
+    admin_world_expect(t, "GET /v1/hooks/print/order/1", 404, "not remembered any more");
+    admin_world_expect(t, "GET /v1/hooks/print/order/0", 404, "not remembered any more");
     sync_services(t, 2);
     admin_world_run(t, "");
     admin_world_run(t, "");
@@ -341,8 +341,8 @@ static void test_orders(void **state)
     admin_world_expect(t, "GET /v1/hooks/print/order/1", 200, first);
     admin_world_expect(t, "GET /v1/hooks/print/order/2", 200,
                        "{\"order\":2,\"units\":1,\"left\":1,\"failed\":0}\n");
-    admin_world_expect(t, "GET /v1/hooks/print/order/x", 404, "not known any more");
-    admin_world_expect(t, "GET /v1/hooks/print/order/4294967297", 404, "not known any more");
+    admin_world_expect(t, "GET /v1/hooks/print/order/x", 404, "not remembered any more");
+    admin_world_expect(t, "GET /v1/hooks/print/order/4294967297", 404, "not remembered any more");
     admin_world_expect(t, "POST /v1/hooks/print/run/b/none", 404, "under the key b/none");
     hook_pause(t->hooks.v[0], true);
     admin_world_expect(t, "POST /v1/hooks/print/run", 409, "is paused: informerctl resume print");

@@ -11,8 +11,8 @@
 #define OBJECTS  "GET /v1/sources/services/objects"
 #define OBJECT   OBJECTS "/b/s0"
 #define WHY      "GET /v1/hooks/print/why/b/s0"
-#define NOT_YET  "no server has said yet what is there now"
-#define NO_BYTES "only the digest was kept"
+#define NOT_YET  "no server has confirmed them yet"
+#define NO_BYTES "only the digests of some objects were saved"
 
 enum { HOUR_S = 3600 };
 
@@ -24,7 +24,7 @@ static void load(struct admin_world *t, const char *key, const char *data)
     object_unref(&o);
 }
 
-/* An object of which only the digest was kept. */
+/* An object of which only the digests of some objects were saved. */
 static void load_shadow(struct admin_world *t, const char *name)
 {
     struct object *o = object_create(&(struct object_parts){.ns = str_c("b"),
@@ -302,7 +302,7 @@ static void test_what_runs_again_and_nobody_knows_why(void **state)
     renew(*state, NULL);
     admin_world_expect(
         *state, WHY, 200,
-        "\"text\":\"paused, to run again: what was done is gone or the hook changed\","
+        "\"text\":\"paused, to run again: the effect of its runs is gone or the hook has changed\","
         "\"before_restart\":\"renew\",");
 }
 

@@ -18,20 +18,8 @@
 #include "request_probe.h"
 #include "server.h"
 
-#define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-#define CHUNKED  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+#define CHUNKED "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-static const struct server_step answer[] = {
-    {SERVER_READ,  NULL    },
-    {SERVER_SEND,  OK_HELLO},
-    {SERVER_AGAIN, NULL    }
-};
-static const struct server_step answer_later[] = {
-    {SERVER_READ,  NULL    },
-    {SERVER_WAIT,  NULL    },
-    {SERVER_SEND,  OK_HELLO},
-    {SERVER_AGAIN, NULL    }
-};
 static const struct server_step read_hold[] = {
     {SERVER_READ, NULL},
     {SERVER_HOLD, NULL}
@@ -41,32 +29,22 @@ static const struct server_step read_close[] = {
     {SERVER_CLOSE, NULL}
 };
 static const struct server_step answer_close[] = {
-    {SERVER_READ,  NULL    },
-    {SERVER_SEND,  OK_HELLO},
-    {SERVER_CLOSE, NULL    }
+    {SERVER_READ,  NULL           },
+    {SERVER_SEND,  SERVER_OK_HELLO},
+    {SERVER_CLOSE, NULL           }
 };
 static const struct server_step answer_once[] = {
-    {SERVER_READ,  NULL    },
-    {SERVER_SEND,  OK_HELLO},
-    {SERVER_READ,  NULL    },
-    {SERVER_CLOSE, NULL    }
+    {SERVER_READ,  NULL           },
+    {SERVER_SEND,  SERVER_OK_HELLO},
+    {SERVER_READ,  NULL           },
+    {SERVER_CLOSE, NULL           }
 };
 static const struct server_step answer_reset[] = {
-    {SERVER_READ,  NULL    },
-    {SERVER_SEND,  OK_HELLO},
-    {SERVER_READ,  NULL    },
-    {SERVER_RESET, NULL    }
+    {SERVER_READ,  NULL           },
+    {SERVER_SEND,  SERVER_OK_HELLO},
+    {SERVER_READ,  NULL           },
+    {SERVER_RESET, NULL           }
 };
-
-/* The first connection follows one script, all later ones another. */
-static struct server *start(const struct server_step *first, const struct server_step *later)
-{
-    static const struct server_step *scripts[3]; /* read while connections come */
-
-    scripts[0] = first;
-    scripts[1] = later;
-    return server_start(&(struct server_params){.scripts = scripts});
-}
 
 static void assert_ok(const struct client_probe *p, unsigned i)
 {
@@ -89,7 +67,7 @@ static bool asks_for(struct server *s, unsigned i, const char *target)
 
 static void test_what_a_request_says(void **state)
 {
-    struct server *s = start(answer, NULL);
+    struct server *s = server_start_two(server_hello, NULL, NULL);
     struct client_probe p;
     char host[64];
 
@@ -118,7 +96,7 @@ static void test_what_a_request_says(void **state)
 
 static void test_connections_are_kept_alive(void **state)
 {
-    struct server *s = start(answer, NULL);
+    struct server *s = server_start_two(server_hello, NULL, NULL);
     struct client_probe p;
 
     (void)state;
@@ -135,7 +113,7 @@ static void test_connections_are_kept_alive(void **state)
 
 static void test_few_idle_connections_are_kept(void **state)
 {
-    struct server *s = start(answer_later, NULL);
+    struct server *s = server_start_two(server_hello_later, NULL, NULL);
     struct client_probe p;
     enum { N = POOL_MAX_IDLE + 2 };
 
@@ -159,7 +137,7 @@ static void test_few_idle_connections_are_kept(void **state)
 
 static void repeat_after(const struct server_step *first, unsigned requests)
 {
-    struct server *s = start(first, answer);
+    struct server *s = server_start_two(first, server_hello, NULL);
     struct client_probe p;
 
     client_probe_init(&p, "http", server_port(s), 1);
@@ -212,7 +190,7 @@ static void run_until_requests(struct client_probe *p, struct server *s, unsigne
 
 static void test_an_end_of_an_idle_connection_costs_nothing(void **state)
 {
-    struct server *s = start(answer_close, answer);
+    struct server *s = server_start_two(answer_close, server_hello, NULL);
     struct client_probe p;
 
     (void)state;
@@ -226,7 +204,7 @@ static void test_an_end_of_an_idle_connection_costs_nothing(void **state)
 
 static void test_it_is_repeated_once_only_and_never_when_fresh(void **state)
 {
-    struct server *s = start(answer_once, read_close);
+    struct server *s = server_start_two(answer_once, read_close, NULL);
     struct client_probe p;
 
     (void)state;
@@ -247,7 +225,7 @@ static void test_it_is_repeated_once_only_and_never_when_fresh(void **state)
 static void test_lists_start_in_order_and_few_at_a_time(void **state)
 {
     static const char *const targets[] = {"/0", "/1", "/2", "/3", "/4", "/5", "/6", "/7"};
-    struct server *s = start(answer, NULL);
+    struct server *s = server_start_two(server_hello, NULL, NULL);
     struct client_probe p;
 
     (void)state;
@@ -266,7 +244,7 @@ static void test_lists_start_in_order_and_few_at_a_time(void **state)
 
 static void test_watches_pass_a_full_gate_and_dispose_frees_a_place(void **state)
 {
-    struct server *s = start(read_hold, answer);
+    struct server *s = server_start_two(read_hold, server_hello, NULL);
     struct client_probe p;
 
     (void)state;
@@ -311,7 +289,7 @@ static void test_only_lists_have_an_idle_timeout(void **state)
         {SERVER_SEND, CHUNKED "5\r\nhel"},
         {SERVER_HOLD, NULL              }
     };
-    struct server *s = start(stops, NULL);
+    struct server *s = server_start_two(stops, NULL, NULL);
     struct client_probe p;
 
     (void)state;
@@ -346,7 +324,7 @@ static void test_https_without_certificates_is_an_error(void **state)
 
 static void dispose_in(enum request_probe_at where, bool with_cluster)
 {
-    struct server *s = start(answer, NULL);
+    struct server *s = server_start_two(server_hello, NULL, NULL);
     struct client_probe p;
 
     client_probe_init(&p, "http", server_port(s), 2);
@@ -376,7 +354,7 @@ static void test_dispose_in_any_callback(void **state)
 
 static void test_dispose_before_the_first_turn_and_while_it_runs(void **state)
 {
-    struct server *s = start(read_hold, NULL);
+    struct server *s = server_start_two(read_hold, NULL, NULL);
     struct client_probe p;
 
     (void)state;

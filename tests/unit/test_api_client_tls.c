@@ -19,21 +19,8 @@
 #include "server.h"
 #include "tls_pair.h"
 
-#define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-
 enum { N = 16 };
 
-static const struct server_step answer[] = {
-    {SERVER_READ,  NULL    },
-    {SERVER_SEND,  OK_HELLO},
-    {SERVER_AGAIN, NULL    }
-};
-static const struct server_step answer_later[] = {
-    {SERVER_READ,  NULL    },
-    {SERVER_WAIT,  NULL    },
-    {SERVER_SEND,  OK_HELLO},
-    {SERVER_AGAIN, NULL    }
-};
 static const struct server_step hang_up[] = {
     {SERVER_READ,  NULL},
     {SERVER_CLOSE, NULL}
@@ -41,16 +28,6 @@ static const struct server_step hang_up[] = {
 static const struct server_step hold[] = {
     {SERVER_HOLD, NULL}
 };
-
-static struct server *start(const struct server_step *first, const struct server_step *later,
-                            struct tls_peer_server *tls)
-{
-    static const struct server_step *scripts[3]; /* read while connections come */
-
-    scripts[0] = first;
-    scripts[1] = later;
-    return server_start(&(struct server_params){.scripts = scripts, .tls = tls});
-}
 
 static void start_all(struct client_probe *p)
 {
@@ -74,7 +51,7 @@ static void assert_all_ok(const struct client_probe *p)
 static void test_many_watches_make_one_full_handshake(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(answer_later, NULL, &t->server);
+    struct server *s = server_start_two(server_hello_later, NULL, &t->server);
     struct client_probe p;
 
     client_probe_init(&p, "https", server_port(s), 1);
@@ -95,7 +72,7 @@ static void test_many_watches_make_one_full_handshake(void **state)
 static void test_a_server_that_forgot_the_session_costs_one_more(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(answer, NULL, &t->server);
+    struct server *s = server_start_two(server_hello, NULL, &t->server);
     struct tls_peer_server again;
     struct client_probe p;
     uint16_t port = server_port(s);
@@ -108,7 +85,7 @@ static void test_a_server_that_forgot_the_session_costs_one_more(void **state)
     assert_int_equal(p.rq[0].complete, false);
 
     tls_peer_server_init(&again, &t->id, NULL, TLS_PEER_ALL);
-    static const struct server_step *scripts[] = {answer_later, NULL};
+    static const struct server_step *scripts[] = {server_hello_later, NULL};
 
     s = server_start(&(struct server_params){.port = port, .tls = &again, .scripts = scripts});
     start_all(&p);
@@ -139,7 +116,7 @@ static void test_those_that_wait_fail_with_the_one_that_leads(void **state)
 {
     struct io_tls *t = *state;
     struct tls_peer_id other;
-    struct server *s = start(answer, NULL, &t->server);
+    struct server *s = server_start_two(server_hello, NULL, &t->server);
     struct client_probe p;
 
     tls_peer_issue(&other, NULL, &(struct tls_peer_spec){.subject = "CN=other CA", .ca = true});
@@ -194,7 +171,7 @@ static void on_turn(struct loop_task *task)
 static void test_the_lead_passes_on_when_the_leader_is_disposed(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(answer, NULL, &t->server);
+    struct server *s = server_start_two(server_hello, NULL, &t->server);
     struct client_probe p;
 
     client_probe_init(&p, "https", server_port(s), 1);
@@ -218,7 +195,7 @@ static void test_the_lead_passes_on_when_the_leader_is_disposed(void **state)
 static void test_new_certificates_end_the_session_and_idle_connections(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(answer, NULL, &t->server);
+    struct server *s = server_start_two(server_hello, NULL, &t->server);
     struct tls_ctx *renewed = tls_pair_ctx(&t->ca, NULL);
     struct client_probe p;
 
@@ -243,7 +220,7 @@ static void test_new_certificates_end_the_session_and_idle_connections(void **st
 static void test_a_silent_server_and_one_that_hangs_up(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(hold, NULL, NULL);
+    struct server *s = server_start_two(hold, NULL, NULL);
     struct client_probe p;
 
     client_probe_init(&p, "https", server_port(s), 1);
@@ -253,7 +230,7 @@ static void test_a_silent_server_and_one_that_hangs_up(void **state)
     client_probe_fini(&p);
     server_stop(&s);
 
-    s = start(hang_up, NULL, &t->server);
+    s = server_start_two(hang_up, NULL, &t->server);
     client_probe_init(&p, "https", server_port(s), 1);
     api_client_set_tls(p.client, t->ctx);
     client_probe_do(&p, 0, true, "/x");

@@ -312,16 +312,24 @@ static void test_who_wants_a_run_waits_for_what_it_made_due(void **state)
     assert_int_equal(hook_rig_order(h)->failed, 1);
 }
 
+/* A hook whose output of ns/a is in effect; apply of that of ns/b has failed, for the last time. */
+static struct hook *add_failed_apply(void)
+{
+    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){.apply.attempts = 1});
+
+    apply_rig_write_first("ns/b", "u2");
+    hook_rig.now += 200;
+    hook_rig_end(hook_rig_applies(RUN_CHANGE, 1), 4);
+    return h;
+}
+
 /* What a person hears is that it is in effect. */
 static void test_an_order_for_a_key_has_what_failed_applied_too(void **state)
 {
     struct err err = {0};
 
     (void)state;
-    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){.apply.attempts = 1});
-    apply_rig_write_first("ns/b", "u2");
-    hook_rig.now += 200;
-    hook_rig_end(hook_rig_applies(RUN_CHANGE, 1), 4);
+    struct hook *h = add_failed_apply();
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     assert_int_equal(hook_run_manually(h, str_c("ns/b"), &err), ERR_OK);
     hook_rig_end_file(apply_rig_starts(DELTA_MODIFIED, "u1"), RUN_FILE_SAME, 1);
@@ -339,10 +347,7 @@ static void test_a_person_has_what_failed_applied_behind_the_command(void **stat
     struct err err = {0};
 
     (void)state;
-    struct hook *h = apply_rig_add_settled((struct hook_rig_hook){.apply.attempts = 1});
-    apply_rig_write_first("ns/b", "u2");
-    hook_rig.now += 200;
-    hook_rig_end(hook_rig_applies(RUN_CHANGE, 1), 4);
+    struct hook *h = add_failed_apply();
     assert_int_equal(hook_parked(h), 1);
     hook_rig.now += 60000;
     assert_int_equal(hook_run_manually(h, (struct str){0}, &err), ERR_OK);

@@ -16,30 +16,27 @@
 
 #define DAY_MS ((uint64_t)24 * 3600 * 1000)
 
-#define OK_HEAD  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define EXPIRED  "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-#define BROKEN   "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-#define NO_ENTRY "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-
 #define ITEM(name, rv)                                    \
     "{\"metadata\":{\"namespace\":\"a\",\"name\":\"" name \
     "\",\"uid\":\"u1\",\"resourceVersion\":\"" rv "\"}}"
-#define LIST(more, items)                                                      \
-    OK_HEAD "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{" \
-            "\"resourceVersion\":\"9\"" more "},\"items\":[" items "]}"
+#define LIST(more, items)                                                             \
+    SERVER_OK_HEAD "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{" \
+                   "\"resourceVersion\":\"9\"" more "},\"items\":[" items "]}"
 
 #define EQUAL_ITEMS ITEM("x", "1") "," ITEM("y", "2")
 
-#define STEPS(text) {SERVER_READ, NULL}, {SERVER_SEND, text}, {SERVER_CLOSE, NULL},
-
-static const struct server_step equal[] = {STEPS(LIST("", EQUAL_ITEMS))};
-static const struct server_step differs[] = {STEPS(LIST("", ITEM("x", "5") "," ITEM("z", "3")))};
-static const struct server_step page_1[] = {STEPS(LIST(",\"continue\":\"t/1\"", ITEM("x", "1")))};
-static const struct server_step page_2[] = {STEPS(LIST("", ITEM("y", "2")))};
-static const struct server_step expired[] = {STEPS(EXPIRED)};
-static const struct server_step broken[] = {STEPS(BROKEN)};
-static const struct server_step unauthorized[] = {STEPS(NO_ENTRY)};
-static const struct server_step no_list[] = {STEPS(OK_HEAD "{\"kind\":\"Pod\"}")};
+static const struct server_step equal[] = SERVER_SAYS(LIST("", EQUAL_ITEMS), SERVER_CLOSE);
+static const struct server_step differs[] =
+    SERVER_SAYS(LIST("", ITEM("x", "5") "," ITEM("z", "3")), SERVER_CLOSE);
+static const struct server_step page_1[] =
+    SERVER_SAYS(LIST(",\"continue\":\"t/1\"", ITEM("x", "1")), SERVER_CLOSE);
+static const struct server_step page_2[] = SERVER_SAYS(LIST("", ITEM("y", "2")), SERVER_CLOSE);
+static const struct server_step expired[] = SERVER_SAYS(SERVER_EMPTY("410 Gone"), SERVER_CLOSE);
+static const struct server_step broken[] = SERVER_SAYS(SERVER_EMPTY("500 Oops"), SERVER_CLOSE);
+static const struct server_step unauthorized[] =
+    SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
+static const struct server_step no_list[] =
+    SERVER_SAYS(SERVER_OK_HEAD "{\"kind\":\"Pod\"}", SERVER_CLOSE);
 
 /* Waits for server_go() before it answers. */
 static const struct server_step later[] = {
@@ -62,21 +59,6 @@ struct rig {
     unsigned unauthorized;
     bool dispose_when_done;
 };
-
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg;
-    (void)w;
-    (void)d;
-}
-
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)w;
-    (void)stale;
-    (void)wall_ns;
-}
 
 static void on_done(void *arg)
 {
@@ -147,18 +129,15 @@ static void sync_watch(struct rig *r)
     connect_stream(r);
 }
 
-#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
-
 static void set_up_with(struct rig *r, const struct server_step *const *scripts,
                         uint64_t interval_ms, uint64_t grace_ms)
 {
     static const struct audit_driver_events events = {on_done, on_unauthorized};
-    static const struct watch_events watch_events = {.on_delta = on_delta, .on_stale = on_stale};
 
     memset(r, 0, sizeof(*r));
     r->server = server_start(&(struct server_params){.scripts = scripts});
     client_probe_init(&r->probe, "http", server_port(r->server), 1);
-    r->watch = objects_watch("w", &watch_events, r);
+    r->watch = objects_watch("w", NULL, NULL);
     r->poll = deadline_create(r->probe.loop, on_poll, r);
     r->stop_at = 1;
     r->audit_driver = audit_driver_create(&(struct audit_driver_params){.loop = r->probe.loop,
@@ -222,7 +201,7 @@ static void test_verify_finds_differences_and_applies_nothing(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(differs), 0);
+    set_up(&r, SERVER_SCRIPTS(differs), 0);
     sync_watch(&r);
     verify(&r);
     assert_asked(&r, 0, "?limit=500");
@@ -245,7 +224,7 @@ static void test_caches_that_agree_end_it_at_once(void **state)
     struct rig r;
 
     (void)state;
-    set_up_with(&r, SCRIPTS(page_1, page_2), 0, DAY_MS);
+    set_up_with(&r, SERVER_SCRIPTS(page_1, page_2), 0, DAY_MS);
     sync_watch(&r);
     verify(&r);
     assert_equal_caches(&r, 2);
@@ -282,7 +261,7 @@ static void test_a_cache_that_has_passed_the_list_ends_it(void **state)
     struct rig r;
 
     (void)state;
-    set_up_with(&r, SCRIPTS(differs), 0, DAY_MS);
+    set_up_with(&r, SERVER_SCRIPTS(differs), 0, DAY_MS);
     sync_watch(&r);
     when_asked(&r, 1, pass_when_listed);
     verify(&r);
@@ -295,7 +274,7 @@ static void test_lists_come_in_pages(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(page_1, page_2), 0);
+    set_up(&r, SERVER_SCRIPTS(page_1, page_2), 0);
     sync_watch(&r);
     verify(&r);
     assert_asked(&r, 1, "?limit=500&continue=t%2F1");
@@ -308,13 +287,13 @@ static void test_an_expired_token_begins_anew_without_pages(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(page_1, expired, equal), 0);
+    set_up(&r, SERVER_SCRIPTS(page_1, expired, equal), 0);
     sync_watch(&r);
     verify(&r);
     assert_asked(&r, 2, "");
     assert_equal_caches(&r, 2);
     tear_down(&r);
-    set_up(&r, SCRIPTS(page_1, expired, expired), 0);
+    set_up(&r, SERVER_SCRIPTS(page_1, expired, expired), 0);
     sync_watch(&r);
     verify(&r);
     assert_int_equal(result(&r)->err->kind, ERR_EXPIRED);
@@ -326,7 +305,7 @@ static void assert_fails(const struct server_step *script, enum err_kind kind)
 {
     struct rig r;
 
-    set_up(&r, SCRIPTS(script), 0);
+    set_up(&r, SERVER_SCRIPTS(script), 0);
     sync_watch(&r);
     verify(&r);
     assert_int_equal(result(&r)->err->kind, kind);
@@ -361,7 +340,7 @@ static void test_only_a_watch_in_sync_is_compared(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(equal), 0);
+    set_up(&r, SERVER_SCRIPTS(equal), 0);
     assert_cannot(&r, "not synced");
     objects_sync(r.watch, EQUAL_ITEMS, "2", now(&r));
     assert_cannot(&r, "not connected");
@@ -385,7 +364,7 @@ static void test_what_the_stream_touches_is_left_out(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(later), 0);
+    set_up(&r, SERVER_SCRIPTS(later), 0);
     sync_watch(&r);
     when_asked(&r, 1, touch_and_go);
     verify(&r);
@@ -405,7 +384,7 @@ static void test_a_lost_stream_begins_anew(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(equal, later), 0);
+    set_up(&r, SERVER_SCRIPTS(equal, later), 0);
     sync_watch(&r);
     audit_driver_verify(r.audit_driver);
     lose_stream(&r);
@@ -420,7 +399,7 @@ static void test_a_stream_that_stays_lost_fails_it(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(equal, equal), 0);
+    set_up(&r, SERVER_SCRIPTS(equal, equal), 0);
     sync_watch(&r);
     audit_driver_verify(r.audit_driver);
     lose_stream(&r);
@@ -445,7 +424,7 @@ static void test_a_relist_meanwhile_begins_anew(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(later, equal), 0);
+    set_up(&r, SERVER_SCRIPTS(later, equal), 0);
     sync_watch(&r);
     when_asked(&r, 1, relist_and_go);
     verify(&r);
@@ -459,7 +438,7 @@ static void test_the_interval_repeats_and_applies(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(differs), 10);
+    set_up(&r, SERVER_SCRIPTS(differs), 10);
     r.stop_at = 3;
     sync_watch(&r);
     loop_run(r.probe.loop);
@@ -487,7 +466,7 @@ static void test_the_interval_waits_for_a_watch_in_sync(void **state)
     struct deadline *d;
 
     (void)state;
-    set_up(&r, SCRIPTS(equal), 10);
+    set_up(&r, SERVER_SCRIPTS(equal), 10);
     d = deadline_create(r.probe.loop, sync_now, &r);
     deadline_start(d, 60);
     loop_run(r.probe.loop);
@@ -508,7 +487,7 @@ static void test_dispose_with_a_list_under_way(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(later), 0);
+    set_up(&r, SERVER_SCRIPTS(later), 0);
     sync_watch(&r);
     audit_driver_verify(r.audit_driver);
     when_asked(&r, 1, dispose_and_stop);
@@ -524,7 +503,7 @@ static void dispose_when_done(const struct server_step *script)
 {
     struct rig r;
 
-    set_up(&r, SCRIPTS(script), 0);
+    set_up(&r, SERVER_SCRIPTS(script), 0);
     sync_watch(&r);
     r.dispose_when_done = true;
     verify(&r);

@@ -262,43 +262,37 @@ static void put_length(struct buf *out, struct str line)
     buf_printf(out, "%zu;", line.n);
 }
 
-static void test_lines_are_printed_for_people(void **state)
+/* What is printed of this answer, which ends like a daemon that has stopped. */
+static void assert_printed(const char *answer, void (*put)(struct buf *, struct str),
+                           const char *want)
 {
     struct fake f = {0};
     struct buf complaint = {0};
     char text[64] = "";
     int out[2];
 
-    (void)state;
     assert_int_equal(pipe(out), 0);
-    start(&f, (const char *const[]){ENDLESS "1\n234\n", NULL});
-    assert_int_equal(print_as(&f, put_length, out[1], &complaint), EXIT_UNREACHABLE);
-    assert_int_equal(read(out[0], text, sizeof(text) - 1), 4);
-    assert_string_equal(text, "2;4;");
+    start(&f, (const char *const[]){answer, NULL});
+    assert_int_equal(print_as(&f, put, out[1], &complaint), EXIT_UNREACHABLE);
+    assert_non_null(strstr(buf_cstr(&complaint), "informerd has ended the stream\n"));
+    assert_int_equal(read(out[0], text, sizeof(text) - 1), strlen(want));
+    assert_string_equal(text, want);
     close(out[0]);
     close(out[1]);
     stop(&f);
     buf_free(&complaint);
 }
 
+static void test_lines_are_printed_for_people(void **state)
+{
+    (void)state;
+    assert_printed(ENDLESS "1\n234\n", put_length, "2;4;");
+}
+
 static void test_lines_are_printed(void **state)
 {
-    struct fake f = {0};
-    struct buf complaint = {0};
-    char text[64] = "";
-    int out[2];
-
     (void)state;
-    assert_int_equal(pipe(out), 0);
-    start(&f, (const char *const[]){ENDLESS "{\"a\":1}\n{\"b\":2}\n", NULL});
-    assert_int_equal(print(&f, out[1], &complaint), EXIT_UNREACHABLE);
-    assert_non_null(strstr(buf_cstr(&complaint), "informerd has ended the stream\n"));
-    assert_int_equal(read(out[0], text, sizeof(text) - 1), 16);
-    assert_string_equal(text, "{\"a\":1}\n{\"b\":2}\n");
-    close(out[0]);
-    close(out[1]);
-    stop(&f);
-    buf_free(&complaint);
+    assert_printed(ENDLESS "{\"a\":1}\n{\"b\":2}\n", NULL, "{\"a\":1}\n{\"b\":2}\n");
 }
 
 static void test_a_closed_stdout_is_no_error(void **state)

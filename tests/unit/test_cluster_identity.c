@@ -63,7 +63,7 @@ static void test_answers(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
-        struct api_client_answer said = {.id.uid = "before"};
+        struct cluster_identity_answer said = {.id.uid = "before"};
         struct err err = {0};
         enum err_kind kind = cluster_identity_read(str_c(answers[i].body), &said, &err);
 
@@ -78,7 +78,7 @@ static void test_uid_of_any_length(void **state)
     (void)state;
     for (size_t n = CLUSTER_IDENTITY_UID_MAX; n <= CLUSTER_IDENTITY_UID_MAX + 1; n++) {
         char *uid = mem_zalloc(n + 1);
-        struct api_client_answer said = {0};
+        struct cluster_identity_answer said = {0};
 
         memset(uid, 'u', n);
         char *body = mem_printf(LIST("", ITEM(SYSTEM ",\"uid\":\"%s\"")), uid);

@@ -21,34 +21,29 @@
 
 #define HEAD(status) \
     "HTTP/1.1 " status "\r\nContent-Type: application/json\r\nConnection: close\r\n"
-#define EMPTY(status) HEAD(status) "Content-Length: 0\r\n\r\n"
-#define OK_HEAD       HEAD("200 OK") "\r\n"
 #define BODY                                                                                 \
     "{\"kind\":\"NamespaceList\",\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"kube-" \
     "system\","                                                                              \
     "\"uid\":\"u-1\"}}]}"
 
-/* A connection that gives one answer. */
-#define ANSWER(text)                              \
-    {                                             \
-        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
-        {                                         \
-            SERVER_CLOSE, NULL                    \
-        }                                         \
-    }
-
-static const struct server_step good[] = ANSWER(OK_HEAD BODY);
-static const struct server_step nameless[] = ANSWER(OK_HEAD "{\"metadata\":{}}");
-static const struct server_step forbidden[] = ANSWER(EMPTY("403 Forbidden"));
-static const struct server_step missing[] = ANSWER(EMPTY("404 Not Found"));
-static const struct server_step odd[] = ANSWER(EMPTY("406 Not Acceptable"));
-static const struct server_step unauthorized[] = ANSWER(EMPTY("401 Unauthorized"));
-static const struct server_step broken[] = ANSWER(EMPTY("500 Oops"));
-static const struct server_step busy[] = ANSWER(
-    "HTTP/1.1 429 Busy\r\nRetry-After: 100\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-static const struct server_step no_json[] = ANSWER(OK_HEAD "<html>");
-static const struct server_step cut[] =
-    ANSWER(HEAD("200 OK") "Content-Length: 1000\r\n\r\n{\"metadata\":{\"uid\":\"u-0\"");
+static const struct server_step good[] = SERVER_SAYS(SERVER_OK_HEAD BODY, SERVER_CLOSE);
+static const struct server_step nameless[] =
+    SERVER_SAYS(SERVER_OK_HEAD "{\"metadata\":{}}", SERVER_CLOSE);
+static const struct server_step forbidden[] =
+    SERVER_SAYS(SERVER_EMPTY("403 Forbidden"), SERVER_CLOSE);
+static const struct server_step missing[] =
+    SERVER_SAYS(SERVER_EMPTY("404 Not Found"), SERVER_CLOSE);
+static const struct server_step odd[] =
+    SERVER_SAYS(SERVER_EMPTY("406 Not Acceptable"), SERVER_CLOSE);
+static const struct server_step unauthorized[] =
+    SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
+static const struct server_step broken[] = SERVER_SAYS(SERVER_EMPTY("500 Oops"), SERVER_CLOSE);
+static const struct server_step busy[] = SERVER_SAYS(
+    "HTTP/1.1 429 Busy\r\nRetry-After: 100\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    SERVER_CLOSE);
+static const struct server_step no_json[] = SERVER_SAYS(SERVER_OK_HEAD "<html>", SERVER_CLOSE);
+static const struct server_step cut[] = SERVER_SAYS(
+    HEAD("200 OK") "Content-Length: 1000\r\n\r\n{\"metadata\":{\"uid\":\"u-0\"", SERVER_CLOSE);
 static const struct server_step closes[] = {
     {SERVER_READ,  NULL},
     {SERVER_RESET, NULL}
@@ -58,18 +53,18 @@ static const struct server_step hold[] = {
     {SERVER_HOLD, NULL}
 };
 static const struct server_step flood[] = {
-    {SERVER_READ,  NULL      },
-    {SERVER_SEND,  OK_HEAD   },
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_FLOOD, "[1,2,3] "},
-    {SERVER_CLOSE, NULL      }
+    {SERVER_READ,  NULL          },
+    {SERVER_SEND,  SERVER_OK_HEAD},
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_FLOOD, "[1,2,3] "    },
+    {SERVER_CLOSE, NULL          }
 };
 
 /* What a busy server says. */
@@ -91,7 +86,8 @@ struct rig {
     unsigned judged;
 };
 
-static bool judge(void *arg, const struct api_client_answer *answer, int status, struct err *err)
+static bool judge(void *arg, const struct cluster_identity_answer *answer, int status,
+                  struct err *err)
 {
     struct rig *r = arg;
 
@@ -179,8 +175,6 @@ static void tear_down(struct rig *r)
     server_stop(&r->server);
 }
 
-#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
-
 /* The answers, one connection each, end with the one that settles it. */
 static void expect(const struct server_step *const *scripts, unsigned requests, const char *uid)
 {
@@ -200,7 +194,7 @@ static void test_what_is_asked_for(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(good));
+    set_up(&r, SERVER_SCRIPTS(good));
     loop_run(r.on.loop);
     const char *head = server_request(r.server, 0);
     static const char line[] = "GET /pre" CLUSTER_IDENTITY_TARGET " HTTP/1.1\r\n";
@@ -212,21 +206,21 @@ static void test_what_is_asked_for(void **state)
 static void test_final_answers(void **state)
 {
     (void)state;
-    expect(SCRIPTS(good), 1, "u-1");
-    expect(SCRIPTS(nameless), 1, "");
-    expect(SCRIPTS(forbidden), 1, "");
-    expect(SCRIPTS(missing), 1, "");
-    expect(SCRIPTS(odd), 1, "");
+    expect(SERVER_SCRIPTS(good), 1, "u-1");
+    expect(SERVER_SCRIPTS(nameless), 1, "");
+    expect(SERVER_SCRIPTS(forbidden), 1, "");
+    expect(SERVER_SCRIPTS(missing), 1, "");
+    expect(SERVER_SCRIPTS(odd), 1, "");
 }
 
 static void test_others_are_no_answers(void **state)
 {
     (void)state;
-    expect(SCRIPTS(broken, good), 2, "u-1");
-    expect(SCRIPTS(no_json, good), 2, "u-1");
-    expect(SCRIPTS(cut, broken, cut, good), 4, "u-1");
-    expect(SCRIPTS(closes, closes, forbidden), 3, "");
-    expect(SCRIPTS(flood, good), 2, "u-1");
+    expect(SERVER_SCRIPTS(broken, good), 2, "u-1");
+    expect(SERVER_SCRIPTS(no_json, good), 2, "u-1");
+    expect(SERVER_SCRIPTS(cut, broken, cut, good), 4, "u-1");
+    expect(SERVER_SCRIPTS(closes, closes, forbidden), 3, "");
+    expect(SERVER_SCRIPTS(flood, good), 2, "u-1");
 }
 
 /* For good: something may be in front of it that lets nothing but watches pass. */
@@ -238,7 +232,7 @@ static void test_a_server_that_never_says_it_is_nobody(void **state)
     for (size_t i = 0; i < sizeof(failing) / sizeof(failing[0]); i++) {
         struct rig r;
 
-        set_up(&r, SCRIPTS(failing[i]));
+        set_up(&r, SERVER_SCRIPTS(failing[i]));
         r.requests = 1;
         run_until(&r, has_asked_again);
         while (r.identified == 0) {
@@ -258,11 +252,11 @@ static void test_who_is_busy_or_wants_another_credential_is_waited_for(void **st
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(unauthorized, unauthorized, unauthorized, good));
+    set_up(&r, SERVER_SCRIPTS(unauthorized, unauthorized, unauthorized, good));
     loop_run(r.on.loop);
     assert_string_equal(r.id.uid, "u-1");
     tear_down(&r);
-    set_up(&r, SCRIPTS(broken, busy, broken, good));
+    set_up(&r, SERVER_SCRIPTS(broken, busy, broken, good));
     run_until(&r, knows_it_is_busy);
     play_clock_pass(BUSY_MS);
     loop_run(r.on.loop);
@@ -275,7 +269,7 @@ static void test_another_cluster_is_an_answer(void **state)
     struct rig r;
 
     (void)state;
-    set_up_judge(&r, SCRIPTS(good), true);
+    set_up_judge(&r, SERVER_SCRIPTS(good), true);
     loop_run(r.on.loop);
     assert_int_equal(r.identified, 1);
     assert_string_equal(r.id.uid, "u-1");
@@ -287,12 +281,12 @@ static void test_unauthorized(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(unauthorized, unauthorized, good));
+    set_up(&r, SERVER_SCRIPTS(unauthorized, unauthorized, good));
     loop_run(r.on.loop);
     assert_int_equal(r.unauthorized, 2);
     assert_string_equal(r.id.uid, "u-1");
     tear_down(&r);
-    set_up(&r, SCRIPTS(unauthorized));
+    set_up(&r, SERVER_SCRIPTS(unauthorized));
     r.dispose_unauthorized = true;
     loop_run(r.on.loop);
     assert_int_equal(r.unauthorized, 1);
@@ -306,7 +300,7 @@ static void test_patience(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(busy, good));
+    set_up(&r, SERVER_SCRIPTS(busy, good));
     run_until(&r, knows_it_is_busy);
     play_clock_stop();
     play_clock_pass(BUSY_MS / 2);
@@ -324,9 +318,9 @@ static void test_disposed_while_it_waits(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(hold));
+    set_up(&r, SERVER_SCRIPTS(hold));
     tear_down(&r);
-    set_up(&r, SCRIPTS(good));
+    set_up(&r, SERVER_SCRIPTS(good));
     r.on.calling = true;
     tear_down(&r);
     assert_int_equal(r.identified, 0);
@@ -338,7 +332,7 @@ static void test_the_jitter_of_the_start_comes_first(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(good));
+    set_up(&r, SERVER_SCRIPTS(good));
     cluster_identity_driver_dispose(&r.cluster_identity_driver);
     const struct cluster_identity_driver_params p = {
         .loop = r.on.loop, .client = r.on.client, .start_jitter_ms = 3600000, .seed = 1};

@@ -2,34 +2,22 @@
 /* app/cluster_runtime on the loopback: which cluster it is comes first, and what waits for that. */
 #include "app/cluster_runtime.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/mem.h"
 #include "cache/watch.h"
 #include "campaign.h"
 #include "io/loop.h"
 #include "loop_until.h"
+#include "objects.h"
 #include "play_clock.h"
 #include "server.h"
 
 /* The timeout is an hour, so that a slow machine cannot make one of these requests fail. */
 enum { WATCHES = 2, TIMEOUT_MS = 3600000, SLOWNESS = 20, SECOND_MS = 1000 };
 
-#define ANSWER(text)                              \
-    {                                             \
-        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
-        {                                         \
-            SERVER_CLOSE, NULL                    \
-        }                                         \
-    }
 #define HEAD(status) \
     "HTTP/1.1 " status "\r\nContent-Type: application/json\r\nConnection: close\r\n"
 #define NAMESPACE \
@@ -37,8 +25,8 @@ enum { WATCHES = 2, TIMEOUT_MS = 3600000, SLOWNESS = 20, SECOND_MS = 1000 };
 #define TROUBLE HEAD("500 Oops") "Content-Length: 0\r\n\r\n"
 
 /* The n-th connection of all. */
-static const struct server_step tells[] = ANSWER(NAMESPACE);
-static const struct server_step fails[] = ANSWER(TROUBLE);
+static const struct server_step tells[] = SERVER_SAYS(NAMESPACE, SERVER_CLOSE);
+static const struct server_step fails[] = SERVER_SAYS(TROUBLE, SERVER_CLOSE);
 struct rig {
     struct loop *loop;
     struct server *server;
@@ -90,24 +78,13 @@ static bool judge(void *arg, const struct cluster_identity *id, struct err *err)
 
 static struct watch *make_watch(const char *resource)
 {
-    static const struct watch_events events = {.on_delta = NULL};
-    static const char *const everywhere[] = {"*"};
-    const struct watch_params p = {
-        .name = resource,
-        .cluster = "prod",
-        .resource = resource,
-        .namespaces = everywhere,
-        .namespace_count = 1,
-        .label_selector = "",
-        .field_selector = "",
-        .object_size = 4096,
-        .reflector = {.backoff = {1, 4, 2, 0},
-                      .reset_after_ms = 120000,
-                      .watch_min_s = 300,
-                      .watch_max_s = 300},
-    };
+    static const struct watch_events events = {.on_delta = objects_ignore_delta,
+                                               .on_stale = objects_ignore_stale};
+    struct watch_params p = objects_patient_watch_params(resource);
     struct watch *w = NULL;
 
+    p.name = resource;
+    p.reflector.backoff = (struct backoff_params){1, 4, 2, 0};
     assert_int_equal(watch_create(&p, &events, NULL, &w, NULL), ERR_OK);
     return w;
 }
@@ -167,7 +144,7 @@ static void tear_down(struct rig *r)
     play_clock_go();
 }
 
-#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, fails, NULL})
+#define SCRIPTS(...) SERVER_SCRIPTS(__VA_ARGS__, fails)
 #define SERVICES     "/api/v1/services?"
 #define CONFIGMAPS   "/api/v1/configmaps?"
 
@@ -178,15 +155,21 @@ static void run_until(struct rig *r, const char *path)
     assert_true(asked(r, path) > 0);
 }
 
+/* Both watches wait until the identity of the cluster is known. */
+static void identify_before_watching(struct rig *r)
+{
+    cluster_runtime_identify(r->cluster_runtime, judge, r);
+    for (size_t i = 0; i < WATCHES; i++)
+        cluster_runtime_hold_back(r->cluster_runtime, r->watches[i]);
+}
+
 static void test_what_was_kept_waits(void **state)
 {
     struct rig r;
 
     (void)state;
     set_up(&r, SCRIPTS(fails, fails, tells));
-    cluster_runtime_identify(r.cluster_runtime, judge, &r);
-    cluster_runtime_hold_back(r.cluster_runtime, r.watches[0]);
-    cluster_runtime_hold_back(r.cluster_runtime, r.watches[1]);
+    identify_before_watching(&r);
     while (r.identified == 0) { /* a question a second at most */
         play_clock_pass(SECOND_MS);
         loop_turns(r.loop, 10);
@@ -250,9 +233,7 @@ static void test_stopped_by_who_is_told(void **state)
     (void)state;
     set_up(&r, SCRIPTS(tells));
     r.stop = true;
-    cluster_runtime_identify(r.cluster_runtime, judge, &r);
-    cluster_runtime_hold_back(r.cluster_runtime, r.watches[0]);
-    cluster_runtime_hold_back(r.cluster_runtime, r.watches[1]);
+    identify_before_watching(&r);
     loop_run(r.loop);
     assert_int_equal(r.identified, 1);
     assert_int_equal(server_requests(r.server), 1);
@@ -267,9 +248,7 @@ static void test_who_has_stopped_asks_nobody_again(void **state)
     (void)state;
     set_up(&r, SCRIPTS(tells));
     r.stop = true;
-    cluster_runtime_identify(r.cluster_runtime, judge, &r);
-    cluster_runtime_hold_back(r.cluster_runtime, r.watches[0]);
-    cluster_runtime_hold_back(r.cluster_runtime, r.watches[1]);
+    identify_before_watching(&r);
     loop_run(r.loop);
     cluster_runtime_stop(r.cluster_runtime);
     cluster_runtime_identify_again(r.cluster_runtime);

@@ -17,15 +17,10 @@
         __VA_ARGS__ \
     }
 
-#define BEFORE                                        \
-    "clusters : { c : { kubeconfig = \"/k\"; }; };\n" \
-    "watches : { w : { resource = \"nodes\"; }; };\n"
-#define PLAIN "sources = [ \"w\" ]; shell = \"x\";"
-
 static void test_defaults(void **state)
 {
     (void)state;
-    conf_files_write("main.conf", BEFORE "hooks : { h : { " PLAIN " }; };");
+    conf_files_write("main.conf", CONF_FILES_WATCH "hooks : { h : { " CONF_FILES_HOOK " }; };");
     struct conf *c = conf_files_read("main.conf");
     const struct conf_hook *h = conf_find_hook(c, "h");
 
@@ -60,15 +55,16 @@ static void test_all_taken(void **state)
 {
     (void)state;
     conf_files_write(
-        "main.conf", BEFORE
-        "hooks : { h : { " PLAIN "\n"
+        "main.conf", CONF_FILES_WATCH
+        "hooks : { h : { " CONF_FILES_HOOK "\n"
         " fields : { PORT = \"spec.ports[0].port\";\n"
         "   lower_2 = \"metadata.name\"; }; require = \"any\"; when_stale = \"wait\";\n"
         " events = [ \"fresh\", \"added\" ]; after = [ \"b\",\n"
         "   \"d\" ]; min_interval = \"1min\"; splay = \"10s\"; rerun_every = \"1ms\";\n"
         " retry : { attempts = 1; }; park_exit = [ 255, 1 ]; include_old = true; concurrency = 4;\n"
         " log_limit = \"1B\"; input_version = 1; };\n"
-        " b : { " PLAIN " after = [ \"d\" ]; }; d : { " PLAIN " mode = \"batch\"; }; };");
+        " b : { " CONF_FILES_HOOK " after = [ \"d\" ]; }; d : { " CONF_FILES_HOOK
+        " mode = \"batch\"; }; };");
     struct conf *c = conf_files_read("main.conf");
     const struct conf_hook *h = &c->hooks[0];
 
@@ -92,9 +88,10 @@ static void test_all_taken(void **state)
 static void test_batch(void **state)
 {
     (void)state;
-    conf_files_write("main.conf", BEFORE
-                     "hooks : { a : { " PLAIN " mode = \"batch\"; include_old = true; };\n"
-                     " b : { " PLAIN " mode = \"batch\"; settle = [ \"0s\", \"1s\" ]; }; };");
+    conf_files_write(
+        "main.conf", CONF_FILES_WATCH
+        "hooks : { a : { " CONF_FILES_HOOK " mode = \"batch\"; include_old = true; };\n"
+        " b : { " CONF_FILES_HOOK " mode = \"batch\"; settle = [ \"0s\", \"1s\" ]; }; };");
     struct conf *c = conf_files_read("main.conf");
 
     assert_int_equal(c->hooks[0].mode.v, CONF_MODE_BATCH);
@@ -106,10 +103,7 @@ static void test_batch(void **state)
     conf_destroy(&c);
 }
 
-static const struct {
-    const char *text;
-    const char *problem;
-} wrong[] = {
+static const struct conf_files_mistake wrong[] = {
     ROW("mode = \"all\";", "hooks.h.mode: \"all\" is not one of object, batch, snapshot"),
     ROW("mode = \"snapshot\"; concurrency = 2;",
         "hooks.h.concurrency must be 1 in mode \"snapshot\""),
@@ -180,42 +174,35 @@ static const struct {
 static void test_each_mistake_is_named(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        char *text = mem_printf(BEFORE "hooks : { h : { " PLAIN " %s };\n b : { " PLAIN " }; };",
-                                wrong[i].text);
-        char *expected = mem_printf("main.conf:3: %s\n", wrong[i].problem);
-
-        conf_files_write("main.conf", text);
-        conf_files_expect("main.conf", expected);
-        free(text);
-        free(expected);
-    }
+    conf_files_expect_each(wrong, ARRAY_LEN(wrong), "hooks : { h : { " CONF_FILES_HOOK,
+                           " };\n b : { " CONF_FILES_HOOK " }; };");
 }
 
 static void test_all_mistakes_in_one_go(void **state)
 {
     (void)state;
-    conf_files_write("main.conf", BEFORE "hooks : {\n"
-                                         "h : { " PLAIN "\n"
-                                         "mode = \"batch\";\n"
-                                         "concurrency = 3;\n"
-                                         "fields : { A = \"a\"; };\n"
-                                         "require = \"some\";\n"
-                                         "when_stale = \"wait\";\n"
-                                         "events = [ \"stale\" ];\n"
-                                         "after = [ \"h\",\n"
-                                         "\"nobody\",\n"
-                                         "\"i\" ];\n"
-                                         "splay = \"1y\";\n"
-                                         "park_exit = [ 1,\n"
-                                         "1000 ];\n"
-                                         "retry : { attempts = -1; };\n"
-                                         "input_version = 3;\n"
-                                         "};\n"
-                                         "i : { " PLAIN " mode = \"snapshot\";\n"
-                                         "include_old = true;\n"
-                                         "after = [ \"h\" ]; }; };\n"
-                                         "limits : { pending = \"0s\"; };\n");
+    conf_files_write("main.conf",
+                     CONF_FILES_WATCH "hooks : {\n"
+                                      "h : { " CONF_FILES_HOOK "\n"
+                                      "mode = \"batch\";\n"
+                                      "concurrency = 3;\n"
+                                      "fields : { A = \"a\"; };\n"
+                                      "require = \"some\";\n"
+                                      "when_stale = \"wait\";\n"
+                                      "events = [ \"stale\" ];\n"
+                                      "after = [ \"h\",\n"
+                                      "\"nobody\",\n"
+                                      "\"i\" ];\n"
+                                      "splay = \"1y\";\n"
+                                      "park_exit = [ 1,\n"
+                                      "1000 ];\n"
+                                      "retry : { attempts = -1; };\n"
+                                      "input_version = 3;\n"
+                                      "};\n"
+                                      "i : { " CONF_FILES_HOOK " mode = \"snapshot\";\n"
+                                      "include_old = true;\n"
+                                      "after = [ \"h\" ]; }; };\n"
+                                      "limits : { pending = \"0s\"; };\n");
     conf_files_expect(
         "main.conf",
         "main.conf:6: hooks.h.concurrency must be 1 in mode \"batch\"\n"
@@ -245,9 +232,9 @@ static void write_order(const char *const *after, size_t n)
 {
     struct buf text = {0};
 
-    buf_puts(&text, BEFORE "hooks : {");
+    buf_puts(&text, CONF_FILES_WATCH "hooks : {");
     for (size_t i = 0; i < n; i++)
-        buf_printf(&text, " h%zu : { " PLAIN " after = [ %s ]; };\n", i, after[i]);
+        buf_printf(&text, " h%zu : { " CONF_FILES_HOOK " after = [ %s ]; };\n", i, after[i]);
     buf_puts(&text, "};\n");
     conf_files_write("main.conf", buf_cstr(&text));
     buf_free(&text);
@@ -299,9 +286,10 @@ static void test_a_long_cycle(void **state)
     struct buf text = {0};
 
     (void)state;
-    buf_puts(&text, BEFORE "hooks : {\n");
+    buf_puts(&text, CONF_FILES_WATCH "hooks : {\n");
     for (int i = 0; i < HOOKS; i++)
-        buf_printf(&text, "h%d : { " PLAIN " after = [ \"h%d\" ]; };\n", i, (i + 1) % HOOKS);
+        buf_printf(&text, "h%d : { " CONF_FILES_HOOK " after = [ \"h%d\" ]; };\n", i,
+                   (i + 1) % HOOKS);
     buf_puts(&text, "};\n");
     conf_files_write("main.conf", buf_cstr(&text));
     buf_free(&text);

@@ -17,16 +17,12 @@
         __VA_ARGS__ \
     }
 
-#define BEFORE                                        \
-    "clusters : { c : { kubeconfig = \"/k\"; }; };\n" \
-    "watches : { w : { resource = \"nodes\"; }; };\n"
-#define PLAIN "sources = [ \"w\" ]; shell = \"x\";"
-#define BATCH PLAIN " mode = \"batch\";"
+#define BATCH CONF_FILES_HOOK " mode = \"batch\";"
 
 static void test_defaults(void **state)
 {
     (void)state;
-    conf_files_write("main.conf", BEFORE "hooks : { h : { " PLAIN " }; };");
+    conf_files_write("main.conf", CONF_FILES_WATCH "hooks : { h : { " CONF_FILES_HOOK " }; };");
     struct conf *c = conf_files_read("main.conf");
     const struct conf_hook *h = &c->hooks[0];
 
@@ -38,13 +34,13 @@ static void test_defaults(void **state)
     conf_destroy(&c);
 }
 
-static const char every[] =
-    BEFORE "hooks : { h : { " PLAIN " output = \"/x/${node_name}/${namespace}/${name}.cfg\";\n"
-           " output_mode = \"640\"; output_owner = \"root:adm\"; check = [ \"/bin/check\",\n"
-           " \"-f${file}\" ]; apply = [ \"/bin/apply\", \"$x\" ]; };\n"
-           " b : { " BATCH " output = \"/x/b\"; events = [ \"added\", \"modified\", \"deleted\", "
-           "\"left\", \"stale\", \"fresh\" ];\n"
-           " apply = [ \"/bin/apply\", \"${file}\" ]; output_owner = \":adm\"; }; };";
+static const char every[] = CONF_FILES_WATCH
+    "hooks : { h : { " CONF_FILES_HOOK " output = \"/x/${node_name}/${namespace}/${name}.cfg\";\n"
+    " output_mode = \"640\"; output_owner = \"root:adm\"; check = [ \"/bin/check\",\n"
+    " \"-f${file}\" ]; apply = [ \"/bin/apply\", \"$x\" ]; };\n"
+    " b : { " BATCH " output = \"/x/b\"; events = [ \"added\", \"modified\", \"deleted\", "
+    "\"left\", \"stale\", \"fresh\" ];\n"
+    " apply = [ \"/bin/apply\", \"${file}\" ]; output_owner = \":adm\"; }; };";
 
 static void test_all_taken(void **state)
 {
@@ -95,10 +91,7 @@ static void test_printed(void **state)
 #define BAD_OWNER " must be \"USER\", \"USER:GROUP\" or \":GROUP\""
 #define OUT       "output = \"/x/${name}\"; "
 
-static const struct {
-    const char *text;
-    const char *problem;
-} wrong[] = {
+static const struct conf_files_mistake wrong[] = {
     ROW("output = 1;", "hooks.h.output must be a string in quotes, not a whole number"),
     ROW("output = \"x/${name}\";",
         "hooks.h.output: \"x/${name}\" must be an absolute path (\"/...\")"),
@@ -157,26 +150,19 @@ static const struct {
 static void test_each_mistake_is_named(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-        char *text = mem_printf(BEFORE "hooks : { a : { " BATCH " output = \"/b\"; }; h : { " PLAIN
-                                       " %s }; };",
-                                wrong[i].text);
-        char *expected = mem_printf("main.conf:3: %s\n", wrong[i].problem);
-
-        conf_files_write("main.conf", text);
-        conf_files_expect("main.conf", expected);
-        free(text);
-        free(expected);
-    }
+    conf_files_expect_each(wrong, ARRAY_LEN(wrong),
+                           "hooks : { a : { " BATCH " output = \"/b\"; }; h : { " CONF_FILES_HOOK,
+                           " }; };");
 }
 
 /* Two hooks may write what looks alike but is not the same. */
 static void test_neighbours(void **state)
 {
     (void)state;
-    conf_files_write("main.conf", BEFORE "hooks : { a : { " PLAIN " output = \"/x/${name}\"; };\n"
-                                         "b : { " PLAIN " output = \"/x/b-${name}\"; };\n"
-                                         "c : { " PLAIN " }; d : { " PLAIN " }; };");
+    conf_files_write("main.conf", CONF_FILES_WATCH
+                     "hooks : { a : { " CONF_FILES_HOOK " output = \"/x/${name}\"; };\n"
+                     "b : { " CONF_FILES_HOOK " output = \"/x/b-${name}\"; };\n"
+                     "c : { " CONF_FILES_HOOK " }; d : { " CONF_FILES_HOOK " }; };");
     conf_files_expect("main.conf", "");
 }
 

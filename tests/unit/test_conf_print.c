@@ -256,7 +256,7 @@ static void test_nothing_at_all(void **state)
 
     expect_in(text, "user = \"informerd\";\n");
     expect_in(text, "clusters : {\n};\nwatches : {\n};\nviews : {\n};\nhooks : {\n};\n\n"
-                    "# Connections that stay open, one per stream: 0\n");
+                    "# Connections that stay open, one per scope: 0\n");
     free(text);
 }
 
@@ -274,7 +274,7 @@ static void test_connections_are_counted(void **state)
         "  nodes : { cluster = \"c1\"; resource = \"nodes\"; }; };\n");
     char *text = expect_round_trip("main.conf");
 
-    expect_in(text, "\n# Connections that stay open, one per stream: 8\n"
+    expect_in(text, "\n# Connections that stay open, one per scope: 8\n"
                     "#   clusters.c1: 2, and for lists up to 4 more at a time (list_concurrency)\n"
                     "#     watches.all: 1\n"
                     "#     watches.same: shares those of watches.all\n"
@@ -289,7 +289,7 @@ static void test_shipped_configuration(void **state)
     (void)state;
     char *text = expect_round_trip(TEST_DATA "/../../config/informerd.conf");
 
-    expect_in(text, "one per stream: 2\n");
+    expect_in(text, "one per scope: 2\n");
     free(text);
 }
 
@@ -327,7 +327,7 @@ static void test_demo_configuration(void **state)
 
     expect_in(text, "kubeconfig = \"/d/kubeconfig\";\n");
     expect_in(text, "shell = \"echo \\\"$INFORMERD_EVENT $INFORMERD_NAMESPACE/");
-    expect_in(text, "one per stream: 2\n");
+    expect_in(text, "one per scope: 2\n");
     free(text);
 }
 

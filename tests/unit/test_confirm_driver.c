@@ -14,38 +14,29 @@
 #include "request_probe.h"
 #include "server.h"
 
-#define OK_HEAD     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define GONE        "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-#define NO_GET      "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-#define NO_ENTRY    "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-#define BROKEN      "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 #define FULL_UID(u) "{\"metadata\":{\"name\":\"x\",\"uid\":\"" u "\"},\"data\":{\"uid\":\"u9\"}}"
 
-/* A connection that gives one answer. */
-#define ANSWER(text)                              \
-    {                                             \
-        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
-        {                                         \
-            SERVER_CLOSE, NULL                    \
-        }                                         \
-    }
-
-static const struct server_step gone[] = ANSWER(GONE);
-static const struct server_step same[] = ANSWER(OK_HEAD FULL_UID("u1"));
-static const struct server_step other[] = ANSWER(OK_HEAD FULL_UID("u2"));
-static const struct server_step forbidden[] = ANSWER(NO_GET);
-static const struct server_step unauthorized[] = ANSWER(NO_ENTRY);
-static const struct server_step broken[] = ANSWER(BROKEN);
+static const struct server_step gone[] = SERVER_SAYS(SERVER_EMPTY("404 Not Found"), SERVER_CLOSE);
+static const struct server_step same[] = SERVER_SAYS(SERVER_OK_HEAD FULL_UID("u1"), SERVER_CLOSE);
+static const struct server_step other[] = SERVER_SAYS(SERVER_OK_HEAD FULL_UID("u2"), SERVER_CLOSE);
+static const struct server_step forbidden[] =
+    SERVER_SAYS(SERVER_EMPTY("403 Forbidden"), SERVER_CLOSE);
+static const struct server_step unauthorized[] =
+    SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
+static const struct server_step broken[] = SERVER_SAYS(SERVER_EMPTY("500 Oops"), SERVER_CLOSE);
 static const struct server_step a_status[] =
-    ANSWER(OK_HEAD "{\"kind\":\"Status\",\"metadata\":{}}");
-static const struct server_step wrong_uid[] = ANSWER(OK_HEAD "{\"metadata\":{\"uid\":[\"u1\"]}}");
-static const struct server_step no_json[] = ANSWER(OK_HEAD "<html>");
-static const struct server_step cut[] = ANSWER(OK_HEAD "{\"metadata\":{\"uid\":\"u1\"");
-static const struct server_step nothing[] = ANSWER(OK_HEAD);
-static const struct server_step decoys[] =
-    ANSWER(OK_HEAD "{\"uid\":\"u1\",\"spec\":{\"uid\":\"u1\"},\"metadata\":{\"ownerReferences\":[{"
+    SERVER_SAYS(SERVER_OK_HEAD "{\"kind\":\"Status\",\"metadata\":{}}", SERVER_CLOSE);
+static const struct server_step wrong_uid[] =
+    SERVER_SAYS(SERVER_OK_HEAD "{\"metadata\":{\"uid\":[\"u1\"]}}", SERVER_CLOSE);
+static const struct server_step no_json[] = SERVER_SAYS(SERVER_OK_HEAD "<html>", SERVER_CLOSE);
+static const struct server_step cut[] =
+    SERVER_SAYS(SERVER_OK_HEAD "{\"metadata\":{\"uid\":\"u1\"", SERVER_CLOSE);
+static const struct server_step nothing[] = SERVER_SAYS(SERVER_OK_HEAD, SERVER_CLOSE);
+static const struct server_step decoys[] = SERVER_SAYS(
+    SERVER_OK_HEAD "{\"uid\":\"u1\",\"spec\":{\"uid\":\"u1\"},\"metadata\":{\"ownerReferences\":[{"
                    "\"uid\":\"u1\"}],\"uid\":\"u2\",\"labels\":{\"uid\":\"u1\"},\"name\":\"u1\"},"
-                   "\"status\":{\"uid\":\"u1\"}}");
+                   "\"status\":{\"uid\":\"u1\"}}",
+    SERVER_CLOSE);
 
 static const struct server_step hold[] = {
     {SERVER_READ, NULL},
@@ -72,14 +63,6 @@ static void on_delta(void *arg, struct watch *w, const struct delta *d)
     assert_ptr_equal(w, r->watch);
     if (d->type != DELTA_ADDED)
         buf_printf(&r->said, "%s %.*s;", delta_type_name(d->type), STR_ARG(object_key(d->object)));
-}
-
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)w;
-    (void)stale;
-    (void)wall_ns;
 }
 
 /* Behind what the confirmer does in this turn: it may ask again now. */
@@ -113,25 +96,13 @@ static void on_unauthorized(void *arg)
 
 static struct watch *make_watch(struct rig *r)
 {
-    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
-    static const char *const everywhere[] = {"*"};
+    static const struct watch_events events = {.on_delta = on_delta,
+                                               .on_stale = objects_ignore_stale};
+    struct watch_params p = objects_watch_params();
     struct watch *w = NULL;
-    struct watch_params p = {
-        .name = "w",
-        .cluster = "prod",
-        .resource = "configmaps",
-        .namespaces = everywhere,
-        .namespace_count = 1,
-        .label_selector = "app=x",
-        .field_selector = "",
-        .object_size = 4096,
-        .reflector = {.backoff = {800, 30000, 2, 0},
-                      .reset_after_ms = 120000,
-                      .watch_min_s = 300,
-                      .watch_max_s = 300},
-        .confirm_deletes = true,
-    };
 
+    p.label_selector = "app=x";
+    p.confirm_deletes = true;
     assert_int_equal(watch_create(&p, &events, r, &w, NULL), ERR_OK);
     return w;
 }
@@ -210,14 +181,12 @@ static void assert_becomes(const struct server_step *const *scripts, unsigned re
     tear_down(&r);
 }
 
-#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
-
 static void test_what_is_asked_for(void **state)
 {
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(gone));
+    set_up(&r, SERVER_SCRIPTS(gone));
     delete_object(&r, "a/x");
     loop_run(r.probe.loop);
     assert_int_equal(strncmp(server_request(r.server, 0),
@@ -230,27 +199,27 @@ static void test_what_is_asked_for(void **state)
 static void test_an_object_that_is_gone_is_deleted(void **state)
 {
     (void)state;
-    assert_becomes(SCRIPTS(gone), 1, "DELETED a/x;");
-    assert_becomes(SCRIPTS(other), 1, "DELETED a/x;");
-    assert_becomes(SCRIPTS(decoys), 1, "DELETED a/x;");
+    assert_becomes(SERVER_SCRIPTS(gone), 1, "DELETED a/x;");
+    assert_becomes(SERVER_SCRIPTS(other), 1, "DELETED a/x;");
+    assert_becomes(SERVER_SCRIPTS(decoys), 1, "DELETED a/x;");
 }
 
 static void test_an_object_that_is_there_has_left(void **state)
 {
     (void)state;
-    assert_becomes(SCRIPTS(same), 1, "LEFT a/x;");
+    assert_becomes(SERVER_SCRIPTS(same), 1, "LEFT a/x;");
 }
 
 static void test_what_is_no_answer_is_asked_again(void **state)
 {
     (void)state;
-    assert_becomes(SCRIPTS(broken, same), 2, "LEFT a/x;");
-    assert_becomes(SCRIPTS(forbidden, same), 2, "LEFT a/x;");
-    assert_becomes(SCRIPTS(a_status, same), 2, "LEFT a/x;");
-    assert_becomes(SCRIPTS(wrong_uid, gone), 2, "DELETED a/x;");
-    assert_becomes(SCRIPTS(no_json, same), 2, "LEFT a/x;");
-    assert_becomes(SCRIPTS(cut, gone), 2, "DELETED a/x;");
-    assert_becomes(SCRIPTS(nothing, gone), 2, "DELETED a/x;");
+    assert_becomes(SERVER_SCRIPTS(broken, same), 2, "LEFT a/x;");
+    assert_becomes(SERVER_SCRIPTS(forbidden, same), 2, "LEFT a/x;");
+    assert_becomes(SERVER_SCRIPTS(a_status, same), 2, "LEFT a/x;");
+    assert_becomes(SERVER_SCRIPTS(wrong_uid, gone), 2, "DELETED a/x;");
+    assert_becomes(SERVER_SCRIPTS(no_json, same), 2, "LEFT a/x;");
+    assert_becomes(SERVER_SCRIPTS(cut, gone), 2, "DELETED a/x;");
+    assert_becomes(SERVER_SCRIPTS(nothing, gone), 2, "DELETED a/x;");
 }
 
 static void test_unauthorized_is_told(void **state)
@@ -258,7 +227,7 @@ static void test_unauthorized_is_told(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(unauthorized, gone));
+    set_up(&r, SERVER_SCRIPTS(unauthorized, gone));
     r.until_unauthorized = true;
     delete_object(&r, "a/x");
     loop_run(r.probe.loop);
@@ -281,7 +250,7 @@ static void test_one_get_at_a_time(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(one_by_one));
+    set_up(&r, SERVER_SCRIPTS(one_by_one));
     delete_object(&r, "a/x");
     delete_object(&r, "a/y");
     loop_run(r.probe.loop);
@@ -308,7 +277,7 @@ static void test_dispose_with_a_get_under_way(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(hold));
+    set_up(&r, SERVER_SCRIPTS(hold));
     delete_object(&r, "a/x");
     run_until_asked(&r);
     confirm_driver_dispose(&r.confirm_driver);
@@ -323,16 +292,16 @@ static void test_dispose_with_a_get_under_way(void **state)
 static void test_a_late_answer_changes_nothing(void **state)
 {
     static const struct server_step late[] = {
-        {SERVER_READ,  NULL},
-        {SERVER_WAIT,  NULL},
-        {SERVER_SEND,  GONE},
-        {SERVER_CLOSE, NULL}
+        {SERVER_READ,  NULL                         },
+        {SERVER_WAIT,  NULL                         },
+        {SERVER_SEND,  SERVER_EMPTY("404 Not Found")},
+        {SERVER_CLOSE, NULL                         }
     };
     struct rig r;
     struct buf event = {0};
 
     (void)state;
-    set_up(&r, SCRIPTS(late));
+    set_up(&r, SERVER_SCRIPTS(late));
     delete_object(&r, "a/x");
     run_until_asked(&r);
     objects_put_event(&event, "ADDED", "a/x", "u1", "10", NULL);

@@ -41,14 +41,6 @@ static const struct server_step flood[] = {
     {SERVER_CLOSE, NULL                              }
 };
 
-static struct server *start(const struct server_step *script)
-{
-    static const struct server_step *scripts[2]; /* read while connections come */
-
-    scripts[0] = script;
-    return server_start(&(struct server_params){.scripts = scripts});
-}
-
 /* The error is "HOST:PORT: why". */
 static void assert_text(const struct io_probe *p, enum err_kind kind, const char *why)
 {
@@ -62,7 +54,7 @@ static void assert_text(const struct io_probe *p, enum err_kind kind, const char
 
 static void test_bytes_go_both_ways_until_the_peer_closes(void **state)
 {
-    struct server *s = start(echo);
+    struct server *s = server_start_two(echo, NULL, NULL);
     struct io_probe p;
 
     (void)state;
@@ -91,8 +83,7 @@ static void test_a_refusal_names_host_port_and_state(void **state)
 
     (void)state;
     io_probe_init(&p, port);
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_int_equal(p.opens, 0);
     assert_text(&p, ERR_REFUSED, "connect: connection refused");
     io_probe_fini(&p);
@@ -108,7 +99,7 @@ static void dead_then_alive(const char *host, uint16_t port, struct addrs *out)
 
 static void test_the_next_address_is_tried_when_one_is_silent(void **state)
 {
-    struct server *s = start(echo);
+    struct server *s = server_start_two(echo, NULL, NULL);
     struct io_probe p;
     int fds[3];
 
@@ -158,8 +149,7 @@ static void test_a_silent_address_ends_with_the_connect_timeout(void **state)
     (void)state;
     io_probe_init(&p, port);
     p.params.connect_timeout_ms = 30;
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_text(&p, ERR_TIMEOUT, "connect: no answer within 30 ms");
     io_probe_fini(&p);
     for (int i = 0; i < 3; i++)
@@ -181,15 +171,13 @@ static void test_names_that_do_not_resolve_say_so(void **state)
     io_probe_init(&p, 6443);
     p.params.host = "api.test";
     p.params.resolve = nothing;
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_text(&p, ERR_IO, "name lookup: the name has no address");
     io_probe_fini(&p);
 
     io_probe_init(&p, 6443);
     p.params.host = "no name has spaces";
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_int_equal(p.err.kind, ERR_IO);
     assert_non_null(strstr(p.err.text, "no name has spaces:6443: name lookup: "));
     io_probe_fini(&p);
@@ -197,7 +185,7 @@ static void test_names_that_do_not_resolve_say_so(void **state)
 
 static void test_the_resolver_of_the_system_is_asked_for_names(void **state)
 {
-    struct server *s = start(hold);
+    struct server *s = server_start_two(hold, NULL, NULL);
     struct io_probe p;
 
     (void)state;
@@ -213,15 +201,14 @@ static void test_the_resolver_of_the_system_is_asked_for_names(void **state)
 
 static void test_a_reset_is_an_error_and_not_an_end(void **state)
 {
-    struct server *s = start(reset);
+    struct server *s = server_start_two(reset, NULL, NULL);
     struct io_probe p;
 
     (void)state;
     io_probe_init(&p, server_port(s));
     p.say = "GET\r\n\r\n";
     p.want = 3;
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_string_equal(buf_cstr(&p.data), "hel");
     server_go(s);
     io_probe_run(&p);
@@ -232,14 +219,13 @@ static void test_a_reset_is_an_error_and_not_an_end(void **state)
 
 static void test_a_half_closed_connection_is_closed(void **state)
 {
-    struct server *s = start(half);
+    struct server *s = server_start_two(half, NULL, NULL);
     struct io_probe p;
 
     (void)state;
     io_probe_init(&p, server_port(s));
     p.till_closed = true;
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_string_equal(buf_cstr(&p.data), "hello");
     assert_int_equal(p.err.kind, ERR_CLOSED);
     io_probe_fini(&p);
@@ -253,13 +239,12 @@ static void test_an_end_without_owner_is_told_to_the_next_one(void **state)
         {SERVER_SEND,  "dropped"},
         {SERVER_CLOSE, NULL     }
     };
-    struct server *s = start(script);
+    struct server *s = server_start_two(script, NULL, NULL);
     struct io_probe p;
 
     (void)state;
     io_probe_init(&p, server_port(s));
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     conn_set_events(p.conn, NULL, NULL);
     server_go(s);
     io_probe_run(&p); /* until nothing is left to wait for */
@@ -281,15 +266,14 @@ static void test_dispose_inside_any_callback(void **state)
 {
     (void)state;
     for (enum io_probe_dispose where = IO_ON_OPEN; where <= IO_ON_CLOSED; where++) {
-        struct server *s = start(echo);
+        struct server *s = server_start_two(echo, NULL, NULL);
         struct io_probe p;
 
         io_probe_init(&p, server_port(s));
         p.say = "GET\r\n\r\n";
         p.till_closed = true;
         p.dispose = where;
-        io_probe_connect(&p);
-        io_probe_run(&p);
+        io_probe_connect_and_run(&p);
         assert_null(p.conn);
         assert_int_equal(p.closes, where == IO_ON_CLOSED);
         p.calling = true; /* nothing comes any more */
@@ -302,7 +286,7 @@ static void test_dispose_inside_any_callback(void **state)
 static void test_dispose_in_any_state(void **state)
 {
     static const char *const hosts[] = {"localhost", "127.0.0.1", "no name has spaces"};
-    struct server *s = start(hold);
+    struct server *s = server_start_two(hold, NULL, NULL);
     int fd;
     uint16_t refusing = server_refusing_port(&fd);
 
@@ -344,7 +328,7 @@ static void on_turn(struct loop_task *task)
 
 static void test_a_flood_leaves_turns_to_others(void **state)
 {
-    struct server *s = start(flood);
+    struct server *s = server_start_two(flood, NULL, NULL);
     struct fair f = {0};
 
     (void)state;
@@ -352,8 +336,7 @@ static void test_a_flood_leaves_turns_to_others(void **state)
     f.p.till_closed = true;
     loop_task_init(&f.turn, on_turn);
     loop_defer(f.p.loop, &f.turn);
-    io_probe_connect(&f.p);
-    io_probe_run(&f.p);
+    io_probe_connect_and_run(&f.p);
     loop_cancel(&f.turn);
     assert_int_equal(f.p.data.len, 65536 * 32);
     assert_int_equal(f.p.err.kind, ERR_CLOSED);

@@ -37,14 +37,6 @@ static const struct server_step hang_up[] = {
     {SERVER_CLOSE, NULL}
 };
 
-static struct server *start(const struct server_step *script, struct tls_peer_server *tls)
-{
-    static const struct server_step *scripts[2]; /* read while connections come */
-
-    scripts[0] = script;
-    return server_start(&(struct server_params){.scripts = scripts, .tls = tls});
-}
-
 static void probe_tls(struct io_probe *p, const struct server *s, struct tls_ctx *ctx)
 {
     io_probe_init(p, server_port(s));
@@ -55,7 +47,7 @@ static void probe_tls(struct io_probe *p, const struct server *s, struct tls_ctx
 
 static void go_both_ways(struct io_tls *t)
 {
-    struct server *s = start(echo, &t->server);
+    struct server *s = server_start_two(echo, NULL, &t->server);
     struct io_probe p;
 
     probe_tls(&p, s, t->ctx);
@@ -75,8 +67,7 @@ static void go_both_ways(struct io_tls *t)
 
     probe_tls(&q, s, t->ctx);
     q.params.resume = p.session;
-    io_probe_connect(&q);
-    io_probe_run(&q);
+    io_probe_connect_and_run(&q);
     assert_string_equal(buf_cstr(&q.data), "hello");
     assert_true(conn_resumed(q.conn));
     io_probe_fini(&q);
@@ -102,15 +93,14 @@ static void test_a_server_of_another_ca_or_name_is_refused(void **state)
 {
     struct io_tls *t = *state;
     struct tls_peer_id other;
-    struct server *s = start(echo, &t->server);
+    struct server *s = server_start_two(echo, NULL, &t->server);
     struct io_probe p;
 
     tls_peer_issue(&other, NULL, &(struct tls_peer_spec){.subject = "CN=other CA", .ca = true});
     struct tls_ctx *ctx = tls_pair_ctx(&other, NULL);
 
     probe_tls(&p, s, ctx);
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_int_equal(p.opens, 0);
     assert_int_equal(p.closes, 1);
     assert_int_equal(p.err.kind, ERR_TLS);
@@ -120,16 +110,14 @@ static void test_a_server_of_another_ca_or_name_is_refused(void **state)
 
     probe_tls(&p, s, t->ctx);
     p.params.server_name = "wrong.test";
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_int_equal(p.err.kind, ERR_TLS);
     assert_non_null(strstr(p.err.text, "wrong.test"));
     io_probe_fini(&p);
 
     probe_tls(&p, s, t->ctx);
     p.params.server_name = "api.test";
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_int_equal(p.opens, 1);
     io_probe_fini(&p);
     server_stop(&s);
@@ -140,13 +128,12 @@ static void test_a_server_of_another_ca_or_name_is_refused(void **state)
 static void test_a_silent_server_ends_with_the_tls_timeout(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(hold, NULL);
+    struct server *s = server_start_two(hold, NULL, NULL);
     struct io_probe p;
 
     probe_tls(&p, s, t->ctx);
     p.params.tls_timeout_ms = 30;
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_int_equal(p.opens, 0);
     assert_int_equal(p.err.kind, ERR_TIMEOUT);
     assert_non_null(strstr(p.err.text, ": TLS handshake: no answer within 30 ms"));
@@ -157,21 +144,19 @@ static void test_a_silent_server_ends_with_the_tls_timeout(void **state)
 static void test_peers_that_do_not_speak_tls(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(plain_http, NULL);
+    struct server *s = server_start_two(plain_http, NULL, NULL);
     struct io_probe p;
 
     probe_tls(&p, s, t->ctx);
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_int_equal(p.err.kind, ERR_TLS);
     assert_non_null(strstr(p.err.text, "plain HTTP"));
     io_probe_fini(&p);
     server_stop(&s);
 
-    s = start(hang_up, NULL);
+    s = server_start_two(hang_up, NULL, NULL);
     probe_tls(&p, s, t->ctx);
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_true(p.err.kind == ERR_CLOSED ||
                 p.err.kind == ERR_IO); /* FIN, or RST for unread bytes */
     assert_non_null(strstr(p.err.text, ": TLS handshake: "));
@@ -182,12 +167,11 @@ static void test_peers_that_do_not_speak_tls(void **state)
 static void test_a_flood_arrives_whole(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(flood, &t->server);
+    struct server *s = server_start_two(flood, NULL, &t->server);
     struct io_probe p;
 
     probe_tls(&p, s, t->ctx);
-    io_probe_connect(&p);
-    io_probe_run(&p);
+    io_probe_connect_and_run(&p);
     assert_int_equal(p.data.len, 65536 * 32);
     assert_int_equal(p.err.kind, ERR_CLOSED);
     io_probe_fini(&p);
@@ -197,14 +181,13 @@ static void test_a_flood_arrives_whole(void **state)
 static void test_dispose_inside_any_callback_and_while_shaking_hands(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(echo, &t->server);
+    struct server *s = server_start_two(echo, NULL, &t->server);
     struct io_probe p;
 
     for (enum io_probe_dispose where = IO_ON_OPEN; where <= IO_ON_CLOSED; where++) {
         probe_tls(&p, s, t->ctx);
         p.dispose = where;
-        io_probe_connect(&p);
-        io_probe_run(&p);
+        io_probe_connect_and_run(&p);
         assert_null(p.conn);
         p.calling = true;
         io_probe_run(&p);
@@ -232,7 +215,7 @@ static void on_turn(struct loop_task *task)
 static void test_dispose_in_any_state(void **state)
 {
     struct io_tls *t = *state;
-    struct server *s = start(hold, &t->server);
+    struct server *s = server_start_two(hold, NULL, &t->server);
 
     for (enum conn_state until = CONN_RESOLVING; until <= CONN_OPEN; until++) {
         struct io_probe p;

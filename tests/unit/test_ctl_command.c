@@ -11,7 +11,7 @@ static void test_relist_is_posted(void **state)
 {
     (void)state;
     scripted_check(SCRIPT({"POST /v1/watches/a%2Fb/relist", 202, STARTED}), WORDS("relist", "a/b"),
-                   (struct scripted_wanted){EXIT_FINE, "a/b: is listed anew\n", ""});
+                   (struct scripted_wanted){EXIT_FINE, "a/b: is listed again\n", ""});
     scripted_check(SCRIPT({"POST /v1/watches/w/relist", 202, STARTED}),
                    WORDS("relist", "w", "-ojson"),
                    (struct scripted_wanted){EXIT_FINE, STARTED, ""});
@@ -31,7 +31,7 @@ static void test_guard_is_accepted_or_rejected(void **state)
     scripted_check(SCRIPT({"POST /v1/watches/w/guard/reject", 202, STARTED}),
                    WORDS("guard", "reject", "w"),
                    (struct scripted_wanted){
-                       EXIT_FINE, "w: only a list is applied that the guard would not hold\n", ""});
+                       EXIT_FINE, "w: only a list that the guard would not hold is applied\n", ""});
     scripted_check(SCRIPT({"POST /v1/watches/w/guard/accept", 202, STARTED}),
                    WORDS("guard", "accept", "w", "-ojson"),
                    (struct scripted_wanted){EXIT_FINE, STARTED, ""});
@@ -127,7 +127,7 @@ static void test_verify_that_cannot_be_done(void **state)
                    WORDS("verify", "w", "-ojson"), (struct scripted_wanted){EXIT_NO, failed, ""});
     scripted_check(
         SCRIPT({"POST " VERIFY, 202, NUMBER_3}, {"GET " VERIFY, 200, AT("0", "idle", SAME)}),
-        WORDS("verify", "w"), (struct scripted_wanted){EXIT_NO, "", "informerd was started anew"});
+        WORDS("verify", "w"), (struct scripted_wanted){EXIT_NO, "", "informerd was restarted"});
     scripted_check(
         SCRIPT({"POST " VERIFY, 202, NUMBER_3}, {"GET " VERIFY, 200, AT("2", "grace", TWO)}),
         WORDS("verify", "w", "--timeout", "0s"),

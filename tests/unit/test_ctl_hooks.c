@@ -183,13 +183,13 @@ static void test_pause_and_resume(void **state)
                                             "HOOK  PAUSED  CHANGED  RUNNING\n"
                                             "h     yes     no       2\n",
                                             ""});
-    scripted_check(SCRIPT({"POST /v1/hooks/h/pause", 200, UNKEPT}), WORDS("pause", "h"),
-                   (struct scripted_wanted){EXIT_FINE,
-                                            "HOOK  PAUSED  CHANGED  RUNNING\n"
-                                            "h     yes     no       2\n\n"
-                                            "a restart of informerd ends it: the state is not "
-                                            "kept\n",
-                                            ""});
+    scripted_check(
+        SCRIPT({"POST /v1/hooks/h/pause", 200, UNKEPT}), WORDS("pause", "h"),
+        (struct scripted_wanted){EXIT_FINE,
+                                 "HOOK  PAUSED  CHANGED  RUNNING\n"
+                                 "h     yes     no       2\n\n"
+                                 "a restart of informerd ends the pause: the state is not saved\n",
+                                 ""});
     scripted_check(SCRIPT({"POST /v1/hooks/h/pause", 200, UNKEPT}), WORDS("pause", "h", "-oname"),
                    (struct scripted_wanted){EXIT_FINE, "h\n", ""});
     scripted_check(SCRIPT({"POST /v1/hooks/h/resume", 200, UNKEPT}), WORDS("resume", "h"),

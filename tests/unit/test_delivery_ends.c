@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "delivery_rig.h"
 
-/* An object that the watch no longer selects: LEFT is an end like DELETED. */
-static void test_a_life_may_end_by_leaving(void **state)
+/* The watch no longer selects the object: LEFT is an end like DELETED. */
+static void test_leaving_ends_an_incarnation(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", "\"a\":1");
     delivery_rig_change(DELTA_LEFT, "u1", "\"a\":1");
     assert_string_equal(delivery_rig_due(), "LEFT u1");
     delivery_rig_run(false);
     assert_string_equal(delivery_rig_due(), "LEFT u1");
     delivery_rig_run(true);
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
 }
 
 static void test_an_object_that_left_and_came_back_is_added(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", "\"a\":1");
     delivery_rig_change(DELTA_LEFT, "u1", "\"a\":1");
     struct delivery_rig_run b = delivery_rig_start(1);
     delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
@@ -28,16 +26,15 @@ static void test_an_object_that_left_and_came_back_is_added(void **state)
     delivery_rig_run(true);
     delivery_rig_change(DELTA_LEFT, "u1", "\"a\":1");
     delivery_rig_run(true);
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
     delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
     assert_string_equal(delivery_rig_due(), "ADDED u1");
 }
 
-static void test_an_object_that_left_unheard_of_and_came_back_is_the_same(void **state)
+static void test_an_object_that_left_undelivered_and_came_back_is_the_same(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", "\"a\":1");
     delivery_rig_change(DELTA_LEFT, "u1", "\"a\":1");
     delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
     assert_string_equal(delivery_rig_due(), "");
@@ -48,7 +45,7 @@ static void test_an_object_that_left_unheard_of_and_came_back_is_the_same(void *
     assert_string_equal(delivery_rig_due(), "DELETED u1"); /* the end that counts is the last one */
 }
 
-static void test_what_left_before_it_was_told_leaves_nothing(void **state)
+static void test_an_object_that_left_before_it_was_delivered_leaves_nothing(void **state)
 {
     (void)state;
     delivery_rig_change(DELTA_ADDED, "u1", NULL);
@@ -59,29 +56,25 @@ static void test_what_left_before_it_was_told_leaves_nothing(void **state)
     assert_string_equal(delivery_rig_due(), "ADDED u2");
 }
 
-static void test_an_end_that_is_not_taken_ends_the_life_all_the_same(void **state)
+static void test_an_end_that_the_hook_does_not_take_ends_the_incarnation(void **state)
 {
     (void)state;
     delivery_rig_restart(DELIVERY_RIG_ALL & ~(1U << DELTA_LEFT), NULL);
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", NULL);
     delivery_rig_change(DELTA_LEFT, "u1", NULL);
-    assert_null(delivery_rig_entry());
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
+    assert_null(delivery_rig_delivery());
+    delivery_rig_add_handled("u1", NULL);
     delivery_rig_change(DELTA_DELETED, "u1", NULL);
     assert_string_equal(delivery_rig_due(), "DELETED u1");
 }
 
-/* Mode snapshot: one run tells the end of the first life, which is back when the second has left. */
-static void test_the_end_of_a_second_life_that_is_not_taken_is_not_due(void **state)
+/* Mode snapshot: one run has the end of the first incarnation, which is back when the second one has left. */
+static void
+test_an_end_of_the_second_incarnation_that_the_hook_does_not_take_is_not_due(void **state)
 {
     (void)state;
     delivery_rig_restart(DELIVERY_RIG_ALL & ~(1U << DELTA_LEFT), NULL);
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
-    delivery_rig_change(DELTA_DELETED, "u1", NULL);
-    delivery_rig_change(DELTA_ADDED, "u2", NULL);
+    delivery_rig_replace(DELTA_DELETED);
     struct delivery_rig_run b = delivery_rig_start(2);
     assert_int_equal(b.n, 2);
     delivery_rig_change(DELTA_LEFT, "u2", NULL);
@@ -93,16 +86,12 @@ static void test_the_end_of_a_second_life_that_is_not_taken_is_not_due(void **st
     assert_string_equal(delivery_rig_due(), "");
 }
 
-/* What came back has an end of its own, with tries of its own. */
-static void test_an_end_that_gave_way_does_so_no_more_once_the_life_was_back(void **state)
+/* The incarnation that came back has an end of its own, with tries of its own. */
+static void test_a_superseded_end_is_due_again_once_the_incarnation_was_back(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
-    delivery_rig_change(DELTA_LEFT, "u1", NULL);
-    delivery_rig_change(DELTA_ADDED, "u2", NULL);
-    delivery_rig_end(delivery_rig_start(1), false);
-    delivery_supersede(&delivery_rig.queue, delivery_rig_entry(), delivery_rig.now);
+    delivery_rig_replace(DELTA_LEFT);
+    delivery_rig_supersede_end();
     assert_string_equal(delivery_rig_due(), "ADDED u2");
     delivery_rig_change(DELTA_DELETED, "u2", NULL);
     delivery_rig_change(DELTA_ADDED, "u1", NULL);
@@ -111,34 +100,34 @@ static void test_an_end_that_gave_way_does_so_no_more_once_the_life_was_back(voi
     assert_string_equal(delivery_rig_due(), "DELETED u1 ADDED u3");
 }
 
-/* ---- That the source is stale is a life under the empty key. */
+/* ---- An outage of the source is an incarnation of the empty key. */
 
-static void test_an_outage_is_told_from_begin_to_end(void **state)
+static void test_stale_and_fresh_are_delivered_in_turn(void **state)
 {
     (void)state;
     delivery_rig_stale(true);
     assert_string_equal(delivery_rig_due(), "STALE");
     delivery_rig_run(true);
-    delivery_rig_stale(true); /* nothing new */
+    delivery_rig_stale(true); /* the source is stale already */
     assert_string_equal(delivery_rig_due(), "");
     delivery_rig_stale(false);
     assert_string_equal(delivery_rig_due(), "FRESH");
     delivery_rig_run(true);
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
 }
 
-static void test_an_outage_that_nobody_heard_of_leaves_nothing(void **state)
+static void test_an_outage_that_was_never_delivered_leaves_nothing(void **state)
 {
     (void)state;
     delivery_rig_stale(true);
     delivery_rig_stale(false);
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
     delivery_rig_stale(false);
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
     assert_int_equal(delivery_rig.queue.pending_count, 0);
 }
 
-static void test_an_outage_that_was_announced_ends_with_fresh(void **state)
+static void test_an_outage_that_was_delivered_ends_with_fresh(void **state)
 {
     (void)state;
     delivery_rig_stale(true);
@@ -154,11 +143,11 @@ static void test_an_outage_that_was_announced_ends_with_fresh(void **state)
     delivery_rig_stale(false);
     delivery_rig_end(b, true);
     assert_string_equal(delivery_rig_due(), "FRESH");
-    delivery_rig_stale(true); /* that is what the hook knows */
+    delivery_rig_stale(true); /* the hook knows that already */
     assert_string_equal(delivery_rig_due(), "");
 }
 
-static void test_a_hook_for_stale_alone_hears_of_each_outage(void **state)
+static void test_a_hook_for_stale_alone_gets_each_outage(void **state)
 {
     (void)state;
     delivery_rig_restart(1U << DELTA_STALE, NULL);
@@ -167,7 +156,7 @@ static void test_a_hook_for_stale_alone_hears_of_each_outage(void **state)
         assert_string_equal(delivery_rig_due(), "STALE");
         delivery_rig_run(true);
         delivery_rig_stale(false);
-        assert_null(delivery_rig_entry());
+        assert_null(delivery_rig_delivery());
     }
     delivery_rig_stale(true);
     struct delivery_rig_run b = delivery_rig_start(1);
@@ -177,7 +166,7 @@ static void test_a_hook_for_stale_alone_hears_of_each_outage(void **state)
     assert_string_equal(delivery_rig_due(), "");
 }
 
-static void test_a_hook_for_fresh_alone_hears_of_each_end(void **state)
+static void test_a_hook_for_fresh_alone_gets_each_end(void **state)
 {
     (void)state;
     delivery_rig_restart(1U << DELTA_FRESH | 1U << DELTA_MODIFIED, NULL);
@@ -194,7 +183,7 @@ static void test_a_hook_for_fresh_alone_hears_of_each_end(void **state)
         assert_string_equal(delivery_rig_due(), i != 1 ? "" : "FRESH");
         if (i == 1)
             delivery_rig_run(true);
-        assert_null(delivery_rig_entry());
+        assert_null(delivery_rig_delivery());
     }
 }
 
@@ -204,7 +193,7 @@ static void check_opened(bool skip)
     delivery_rig_init(DELIVERY_RIG_ALL, NULL);
     delivery_rig_stale(true);
     delivery_rig_stale(false);
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
     delivery_rig_stale(true);
     delivery_queue_open(&delivery_rig.queue, 0, skip, delivery_rig.now);
     assert_string_equal(delivery_rig_due(), "STALE");
@@ -213,7 +202,7 @@ static void check_opened(bool skip)
     assert_int_equal(delivery_rig.queue.existing_left, 0);
 }
 
-static void test_an_outage_is_told_when_the_queue_opens(void **state)
+static void test_an_outage_is_due_when_the_queue_opens(void **state)
 {
     (void)state;
     check_opened(false);
@@ -224,19 +213,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, delivery_rig_set_up, delivery_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_a_life_may_end_by_leaving),
+        TEST(test_leaving_ends_an_incarnation),
         TEST(test_an_object_that_left_and_came_back_is_added),
-        TEST(test_an_object_that_left_unheard_of_and_came_back_is_the_same),
-        TEST(test_what_left_before_it_was_told_leaves_nothing),
-        TEST(test_an_end_that_is_not_taken_ends_the_life_all_the_same),
-        TEST(test_the_end_of_a_second_life_that_is_not_taken_is_not_due),
-        TEST(test_an_end_that_gave_way_does_so_no_more_once_the_life_was_back),
-        TEST(test_an_outage_is_told_from_begin_to_end),
-        TEST(test_an_outage_that_nobody_heard_of_leaves_nothing),
-        TEST(test_an_outage_that_was_announced_ends_with_fresh),
-        TEST(test_a_hook_for_stale_alone_hears_of_each_outage),
-        TEST(test_a_hook_for_fresh_alone_hears_of_each_end),
-        TEST(test_an_outage_is_told_when_the_queue_opens),
+        TEST(test_an_object_that_left_undelivered_and_came_back_is_the_same),
+        TEST(test_an_object_that_left_before_it_was_delivered_leaves_nothing),
+        TEST(test_an_end_that_the_hook_does_not_take_ends_the_incarnation),
+        TEST(test_an_end_of_the_second_incarnation_that_the_hook_does_not_take_is_not_due),
+        TEST(test_a_superseded_end_is_due_again_once_the_incarnation_was_back),
+        TEST(test_stale_and_fresh_are_delivered_in_turn),
+        TEST(test_an_outage_that_was_never_delivered_leaves_nothing),
+        TEST(test_an_outage_that_was_delivered_ends_with_fresh),
+        TEST(test_a_hook_for_stale_alone_gets_each_outage),
+        TEST(test_a_hook_for_fresh_alone_gets_each_end),
+        TEST(test_an_outage_is_due_when_the_queue_opens),
     };
 #undef TEST
 

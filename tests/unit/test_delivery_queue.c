@@ -3,7 +3,7 @@
 
 #include "delivery_rig.h"
 
-static void test_a_life_is_told_from_begin_to_end(void **state)
+static void test_added_modified_and_deleted_are_delivered_in_turn(void **state)
 {
     (void)state;
     delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
@@ -16,10 +16,10 @@ static void test_a_life_is_told_from_begin_to_end(void **state)
     delivery_rig_change(DELTA_DELETED, "u1", "\"a\":2");
     assert_string_equal(delivery_rig_due(), "DELETED u1");
     delivery_rig_run(true);
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
 }
 
-/* Each subset of the events, and what of one life and the next it hears. */
+/* A hook that takes these events, over two incarnations of a key. */
 static void check_subset(unsigned events)
 {
     static const struct {
@@ -46,23 +46,23 @@ static void check_subset(unsigned events)
             delivery_rig_run(true);
         assert_string_equal(delivery_rig_due(), "");
     }
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
 }
 
-static void test_every_subset_of_events_hears_its_part(void **state)
+static void test_a_hook_gets_exactly_the_events_it_takes(void **state)
 {
     (void)state;
     for (unsigned events = 0; events <= DELIVERY_RIG_ALL; events++)
         check_subset(events);
 }
 
-static void test_a_life_that_was_never_told_leaves_nothing(void **state)
+static void test_an_object_that_was_never_delivered_leaves_nothing(void **state)
 {
     (void)state;
     assert_non_null(delivery_rig_change(DELTA_ADDED, "u1", NULL));
     assert_null(delivery_rig_change(DELTA_DELETED, "u1", NULL));
     assert_null(delivery_rig_change(DELTA_DELETED, "u9", NULL));
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
     assert_int_equal(delivery_rig.queue.pending_count, 0);
 }
 
@@ -85,8 +85,7 @@ static void test_states_in_between_merge(void **state)
 static void test_a_change_back_cancels_out_unless_a_run_was_started(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", "\"a\":1");
     delivery_rig_change(DELTA_MODIFIED, "u1", "\"a\":2");
     delivery_rig_change(DELTA_MODIFIED, "u1", "\"a\":1");
     assert_string_equal(delivery_rig_due(), "");
@@ -98,7 +97,7 @@ static void test_a_change_back_cancels_out_unless_a_run_was_started(void **state
     assert_string_equal(delivery_rig_due(), "");
 }
 
-static void test_what_changes_while_it_runs_is_due_after_it(void **state)
+static void test_a_change_during_a_run_is_due_after_it(void **state)
 {
     (void)state;
     delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
@@ -116,7 +115,7 @@ static void test_what_changes_while_it_runs_is_due_after_it(void **state)
     assert_string_equal(delivery_rig_due(), "ADDED u2");
 }
 
-static void test_a_failed_add_was_announced(void **state)
+static void test_a_failed_run_counts_as_delivered(void **state)
 {
     (void)state;
     delivery_rig_change(DELTA_ADDED, "u1", NULL);
@@ -125,11 +124,10 @@ static void test_a_failed_add_was_announced(void **state)
     assert_string_equal(delivery_rig_due(), "DELETED u1");
 }
 
-static void test_an_object_that_returns_before_its_end_was_told_is_the_same(void **state)
+static void test_an_object_that_returns_before_its_end_was_delivered_is_the_same(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", "\"a\":1");
     delivery_rig_change(DELTA_DELETED, "u1", "\"a\":1");
     delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
     assert_string_equal(delivery_rig_due(), "");
@@ -138,45 +136,39 @@ static void test_an_object_that_returns_before_its_end_was_told_is_the_same(void
     assert_string_equal(delivery_rig_due(), "MODIFIED u1");
 }
 
-/* The failed run may have taken everything down. */
-static void test_an_object_that_returns_after_its_end_was_begun_is_added(void **state)
+/* The failed run may have undone the effects of the runs before. */
+static void test_an_object_that_returns_after_a_run_for_its_end_is_added(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", "\"a\":1");
     delivery_rig_change(DELTA_DELETED, "u1", "\"a\":1");
     delivery_rig_run(false);
     delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
     assert_string_equal(delivery_rig_due(), "ADDED u1");
 }
 
-/* Mode snapshot: the end of one life and the next life are told by one run. */
-static void test_a_failed_run_with_two_lives_loses_neither(void **state)
+/* Mode snapshot: one run has the end of one incarnation and the next incarnation. */
+static void test_a_failed_run_with_two_incarnations_loses_neither(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
-    delivery_rig_change(DELTA_DELETED, "u1", NULL);
-    delivery_rig_change(DELTA_ADDED, "u2", NULL);
+    delivery_rig_replace(DELTA_DELETED);
     delivery_rig_run(false);
     assert_string_equal(delivery_rig_due(), "DELETED u1 ADDED u2");
     delivery_rig_change(DELTA_DELETED, "u2", NULL);
     assert_string_equal(delivery_rig_due(), "DELETED u1 DELETED u2");
     delivery_rig_change(DELTA_ADDED, "u3", NULL);
-    assert_string_equal(delivery_rig_due(), "DELETED u1 DELETED u2"); /* at most two */
+    assert_string_equal(delivery_rig_due(),
+                        "DELETED u1 DELETED u2"); /* a run has at most two events of a key */
     delivery_rig_run(true);
     assert_string_equal(delivery_rig_due(), "ADDED u3");
     delivery_rig_run(true);
     assert_string_equal(delivery_rig_due(), "");
 }
 
-static void test_a_good_run_with_two_lives_announces_the_second(void **state)
+static void test_a_good_run_with_two_incarnations_delivers_the_second(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
-    delivery_rig_change(DELTA_DELETED, "u1", NULL);
-    delivery_rig_change(DELTA_ADDED, "u2", NULL);
+    delivery_rig_replace(DELTA_DELETED);
     struct delivery_rig_run b = delivery_rig_start(2);
     assert_int_equal(b.n, 2);
     delivery_rig_change(DELTA_DELETED, "u2", NULL);
@@ -184,13 +176,10 @@ static void test_a_good_run_with_two_lives_announces_the_second(void **state)
     assert_string_equal(delivery_rig_due(), "DELETED u2");
 }
 
-static void test_the_first_life_may_return_while_the_second_is_owed(void **state)
+static void test_the_first_incarnation_may_return_while_the_second_is_due(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
-    delivery_rig_change(DELTA_DELETED, "u1", NULL);
-    delivery_rig_change(DELTA_ADDED, "u2", NULL);
+    delivery_rig_replace(DELTA_DELETED);
     delivery_rig_run(false);
     delivery_rig_change(DELTA_DELETED, "u2", NULL);
     delivery_rig_change(DELTA_ADDED, "u1", NULL); /* etcd was restored */
@@ -199,52 +188,43 @@ static void test_the_first_life_may_return_while_the_second_is_owed(void **state
     assert_string_equal(delivery_rig_due(), "");
 }
 
-static void test_an_end_that_is_given_up_makes_room(void **state)
+static void test_a_superseded_end_makes_room_for_the_next_incarnation(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
-    delivery_rig_change(DELTA_DELETED, "u1", NULL);
-    delivery_rig_change(DELTA_ADDED, "u2", NULL);
-    delivery_rig_end(delivery_rig_start(1), false);
-    delivery_supersede(&delivery_rig.queue, delivery_rig_entry(), delivery_rig.now);
+    delivery_rig_replace(DELTA_DELETED);
+    delivery_rig_supersede_end();
     assert_string_equal(delivery_rig_due(), "ADDED u2");
 }
 
-/* Else the hook would keep for ever what it made of the first life. */
-static void test_an_end_that_gave_way_is_owed_when_the_next_life_vanishes_unheard(void **state)
+/* Else the effects of the runs for the first incarnation would stay for ever. */
+static void
+test_a_superseded_end_is_due_again_when_the_next_incarnation_vanishes_undelivered(void **state)
 {
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", NULL);
-    delivery_rig_run(true);
-    delivery_rig_change(DELTA_DELETED, "u1", NULL);
-    delivery_rig_change(DELTA_ADDED, "u2", NULL);
-    delivery_rig_end(delivery_rig_start(1), false);
-    delivery_supersede(&delivery_rig.queue, delivery_rig_entry(), delivery_rig.now);
+    delivery_rig_replace(DELTA_DELETED);
+    delivery_rig_supersede_end();
     delivery_rig_change(DELTA_DELETED, "u2", NULL);
     assert_string_equal(delivery_rig_due(), "DELETED u1");
 }
 
-static void test_only_paths_that_are_watched_make_it_due(void **state)
+static void test_only_a_change_of_a_watched_path_is_due(void **state)
 {
     (void)state;
     delivery_rig_restart(DELIVERY_RIG_ALL, "data.a");
-    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1,\"b\":1");
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", "\"a\":1,\"b\":1");
     delivery_rig_change(DELTA_MODIFIED, "u1", "\"a\":1,\"b\":2");
     assert_string_equal(delivery_rig_due(), "");
     delivery_rig_change(DELTA_MODIFIED, "u1", "\"a\":2,\"b\":2");
     assert_string_equal(delivery_rig_due(), "MODIFIED u1");
 }
 
-static void test_the_end_carries_what_the_server_said_last(void **state)
+static void test_an_end_has_the_last_object_of_the_server(void **state)
 {
     struct delivery_event ev[2];
     struct object *last = objects_make("ns/n", "u1", "99", "\"a\":7");
 
     (void)state;
-    delivery_rig_change(DELTA_ADDED, "u1", "\"a\":1");
-    delivery_rig_run(true);
+    delivery_rig_add_handled("u1", "\"a\":1");
     struct delivery *dl = delivery_queue_change(&delivery_rig.queue, 0,
                                                 &(struct delta){.type = DELTA_DELETED,
                                                                 .cause = CAUSE_RELIST,
@@ -268,22 +248,22 @@ static void test_waiting_counts_from_the_first_change_until_it_is_handled(void *
     delivery_rig.now += 10;
     delivery_rig_change(DELTA_MODIFIED, "u1", "\"a\":2");
     delivery_rig_run(false);
-    assert_int_equal(delivery_rig_entry()->pending_since_ms, 1000);
+    assert_int_equal(delivery_rig_delivery()->pending_since_ms, 1000);
     struct delivery_rig_run b = delivery_rig_start(1);
     delivery_rig_change(DELTA_MODIFIED, "u1", "\"a\":3");
     delivery_rig.now += 10;
     delivery_rig_end(b, true);
-    assert_int_equal(delivery_rig_entry()->pending_since_ms, 1020);
+    assert_int_equal(delivery_rig_delivery()->pending_since_ms, 1020);
 }
 
-static void test_before_it_is_open_nothing_counts_as_announced(void **state)
+static void test_nothing_counts_as_delivered_before_the_queue_opens(void **state)
 {
     (void)state;
     delivery_rig_fini();
     delivery_rig_init(1U << DELTA_DELETED, NULL);
     delivery_rig_change(DELTA_ADDED, "u1", NULL);
     delivery_rig_change(DELTA_DELETED, "u1", NULL);
-    assert_null(delivery_rig_entry());
+    assert_null(delivery_rig_delivery());
     delivery_rig_change(DELTA_ADDED, "u2", NULL);
     delivery_queue_open(&delivery_rig.queue, 0, false, delivery_rig.now);
     delivery_rig_change(DELTA_DELETED, "u2", NULL);
@@ -294,24 +274,24 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, delivery_rig_set_up, delivery_rig_clean_up)
     const struct CMUnitTest tests[] = {
-        TEST(test_a_life_is_told_from_begin_to_end),
-        TEST(test_every_subset_of_events_hears_its_part),
-        TEST(test_a_life_that_was_never_told_leaves_nothing),
+        TEST(test_added_modified_and_deleted_are_delivered_in_turn),
+        TEST(test_a_hook_gets_exactly_the_events_it_takes),
+        TEST(test_an_object_that_was_never_delivered_leaves_nothing),
         TEST(test_states_in_between_merge),
         TEST(test_a_change_back_cancels_out_unless_a_run_was_started),
-        TEST(test_what_changes_while_it_runs_is_due_after_it),
-        TEST(test_a_failed_add_was_announced),
-        TEST(test_an_object_that_returns_before_its_end_was_told_is_the_same),
-        TEST(test_an_object_that_returns_after_its_end_was_begun_is_added),
-        TEST(test_a_failed_run_with_two_lives_loses_neither),
-        TEST(test_a_good_run_with_two_lives_announces_the_second),
-        TEST(test_the_first_life_may_return_while_the_second_is_owed),
-        TEST(test_an_end_that_is_given_up_makes_room),
-        TEST(test_an_end_that_gave_way_is_owed_when_the_next_life_vanishes_unheard),
-        TEST(test_only_paths_that_are_watched_make_it_due),
-        TEST(test_the_end_carries_what_the_server_said_last),
+        TEST(test_a_change_during_a_run_is_due_after_it),
+        TEST(test_a_failed_run_counts_as_delivered),
+        TEST(test_an_object_that_returns_before_its_end_was_delivered_is_the_same),
+        TEST(test_an_object_that_returns_after_a_run_for_its_end_is_added),
+        TEST(test_a_failed_run_with_two_incarnations_loses_neither),
+        TEST(test_a_good_run_with_two_incarnations_delivers_the_second),
+        TEST(test_the_first_incarnation_may_return_while_the_second_is_due),
+        TEST(test_a_superseded_end_makes_room_for_the_next_incarnation),
+        TEST(test_a_superseded_end_is_due_again_when_the_next_incarnation_vanishes_undelivered),
+        TEST(test_only_a_change_of_a_watched_path_is_due),
+        TEST(test_an_end_has_the_last_object_of_the_server),
         TEST(test_waiting_counts_from_the_first_change_until_it_is_handled),
-        TEST(test_before_it_is_open_nothing_counts_as_announced),
+        TEST(test_nothing_counts_as_delivered_before_the_queue_opens),
     };
 #undef TEST
 

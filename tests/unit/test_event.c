@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/event.h"
 
+#include "body_pieces.h"
 #include "campaign.h"
+#include "event_text.h"
 #include "json_ref.h"
 
 #include <string.h>
@@ -13,29 +15,13 @@ static size_t stop_after;
 
 static bool on_event(void *arg, const struct event *e)
 {
-    static const char *const names[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK",
-                                        "ERROR", "UNUSABLE", "SKIPPED"};
-
     (void)arg;
-    buf_printf(&said, "%s", names[e->type]);
+    event_text_put(&said, e);
     if (e->object != NULL) {
-        buf_puts(&said, " ");
         assert_true(e->selected);
-        object_put_json(&said, e->object);
         object_unref(&last);
         last = object_ref(e->object);
     }
-    buf_printf(&said, " rv=%.*s", STR_ARG(e->rv));
-    if (e->initial_events_end)
-        buf_puts(&said, " end");
-    if (e->status != NULL)
-        buf_printf(&said, " %d %s %s", e->status->code, e->status->reason, e->status->message);
-    if (e->unusable != NULL)
-        buf_printf(&said, " %s%.*s: %s", e->gone ? "gone " : "", STR_ARG(e->unusable->key),
-                   e->unusable->why);
-    if (e->why != NULL)
-        buf_printf(&said, " : %s", e->why);
-    buf_putc(&said, '\n');
     return stop_after == 0 || --stop_after > 0;
 }
 
@@ -55,20 +41,17 @@ static int clear(void **state)
     return 0;
 }
 
-/* Feeds a body in pieces, the first one of another size. */
-static enum err_kind list_watch(struct str body, size_t first, size_t piece, struct err *err)
+static enum err_kind feed(void *reader, const char *data, size_t n, struct err *err)
+{
+    return event_reader_feed(reader, data, n, err);
+}
+
+static enum err_kind read_in_pieces(struct str body, size_t first, size_t piece, struct err *err)
 {
     struct event_reader *r = reader_of(1000);
-    enum err_kind kind = ERR_OK;
 
     buf_clear(&said);
-    for (size_t i = 0, n = first; kind == ERR_OK && i < body.n; i += n, n = piece) {
-        if (n > body.n - i)
-            n = body.n - i;
-        char *copy = mem_dup(body.p + i, n);
-        kind = event_reader_feed(r, copy, n, err);
-        free(copy);
-    }
+    enum err_kind kind = body_pieces_feed(body, first, piece, feed, r, err);
     event_reader_destroy(&r);
     assert_null(r);
     event_reader_destroy(&r);
@@ -77,16 +60,7 @@ static enum err_kind list_watch(struct str body, size_t first, size_t piece, str
 
 static void assert_said(const char *body, const char *want)
 {
-    struct err err = {0};
-
-    for (size_t cut = 1; cut <= strlen(body); cut++) {
-        assert_int_equal(list_watch(str_c(body), cut, strlen(body), &err), ERR_OK);
-        assert_string_equal(buf_cstr(&said), want);
-    }
-    for (size_t piece = 1; piece < 12; piece++) {
-        assert_int_equal(list_watch(str_c(body), piece, piece, &err), ERR_OK);
-        assert_string_equal(buf_cstr(&said), want);
-    }
+    body_pieces_check(body, read_in_pieces, &said, want);
 }
 
 #define POD(name, rv)                                                        \
@@ -236,7 +210,7 @@ static void test_what_is_no_event(void **state)
         for (size_t piece = 1; piece <= strlen(cases[i][0]); piece++) {
             struct err err = {0};
 
-            assert_int_equal(list_watch(str_c(cases[i][0]), piece, piece, &err), ERR_PROTOCOL);
+            assert_int_equal(read_in_pieces(str_c(cases[i][0]), piece, piece, &err), ERR_PROTOCOL);
             assert_int_equal(err.kind, ERR_PROTOCOL);
             assert_ptr_equal(strstr(err.text, "watch event: "), err.text);
             assert_non_null(strstr(err.text, cases[i][1]));
@@ -261,7 +235,7 @@ static void test_limits(void **state)
             buf_putc(&body, 'x');
         buf_puts(&body, "\"}}");
         for (size_t piece = 1; piece <= body.len; piece += 13) {
-            assert_int_equal(list_watch(buf_str(&body), piece, piece, &err), ERR_OK);
+            assert_int_equal(read_in_pieces(buf_str(&body), piece, piece, &err), ERR_OK);
             assert_int_equal(strncmp(buf_cstr(&said), over == 0 ? "ADDED" : "UNUSABLE rv=1 a: ", 5),
                              0);
         }
@@ -274,7 +248,7 @@ static void test_limits(void **state)
             buf_putc(&body, 'x');
         buf_puts(&body, "\"}  ");
         for (size_t piece = 1; piece <= body.len; piece += 97)
-            assert_int_equal(list_watch(buf_str(&body), piece, piece, &err),
+            assert_int_equal(read_in_pieces(buf_str(&body), piece, piece, &err),
                              over == 0 ? ERR_OK : ERR_TOO_BIG);
     }
     buf_free(&body);
@@ -320,7 +294,7 @@ static void test_callback_stops(void **state)
 
     (void)state;
     stop_after = 2;
-    assert_int_equal(list_watch(str_c(body), sizeof(body), 1, &err), ERR_CLOSED);
+    assert_int_equal(read_in_pieces(str_c(body), sizeof(body), 1, &err), ERR_CLOSED);
     assert_string_equal(buf_cstr(&said),
                         "ADDED " POD("a", "1") " rv=1\nADDED " POD("a", "2") " rv=2\n");
 }
@@ -357,7 +331,7 @@ static void test_random_streams(void **state)
                        buf_cstr(&gen.text), i, i, i);
         }
         for (size_t cut = 0; cut < body.len; cut += 1 + gen_below(&gen, 4)) {
-            assert_int_equal(list_watch(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err),
+            assert_int_equal(read_in_pieces(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err),
                              ERR_OK);
             assert_string_equal(buf_cstr(&said), buf_cstr(&want));
         }

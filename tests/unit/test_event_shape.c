@@ -2,6 +2,8 @@
 /* Events of a watch with keep and match, and of one that asked for PartialObjectMetadata. */
 #include "kube/event.h"
 
+#include "body_pieces.h"
+#include "event_text.h"
 #include "json_ref.h"
 
 #include <string.h>
@@ -13,26 +15,12 @@ static struct object_rules rules = {"Pod", "v1", 1000, NULL, false};
 
 static bool on_event(void *arg, const struct event *e)
 {
-    static const char *const names[] = {"ADDED", "MODIFIED", "DELETED", "BOOKMARK",
-                                        "ERROR", "UNUSABLE", "SKIPPED"};
-
     (void)arg;
-    buf_puts(&said, names[e->type]);
+    event_text_put(&said, e);
     if (e->object != NULL) {
-        buf_puts(&said, e->selected ? " " : " (not selected) ");
-        object_put_json(&said, e->object);
         assert_true(str_is(object_kind(e->object), "Pod"));
         assert_true(str_is(object_api_version(e->object), "v1"));
     }
-    buf_printf(&said, " rv=%.*s%s", STR_ARG(e->rv), e->initial_events_end ? " end" : "");
-    if (e->status != NULL)
-        buf_printf(&said, " %d %s %s", e->status->code, e->status->reason, e->status->message);
-    if (e->unusable != NULL)
-        buf_printf(&said, " %s%.*s: %s", e->gone ? "gone " : "", STR_ARG(e->unusable->key),
-                   e->unusable->why);
-    if (e->why != NULL)
-        buf_printf(&said, " %s", e->why);
-    buf_putc(&said, '\n');
     return true;
 }
 
@@ -44,22 +32,19 @@ static int clear(void **state)
     return 0;
 }
 
-/* However the body is cut. */
+static enum err_kind feed(void *reader, const char *data, size_t n, struct err *err)
+{
+    return event_reader_feed(reader, data, n, err);
+}
+
+/* In pieces of any size. */
 static void assert_said(const char *body, const char *want)
 {
-    size_t size = strlen(body);
-
-    for (size_t piece = 1; piece <= size; piece++) {
+    for (size_t piece = 1; piece <= strlen(body); piece++) {
         struct event_reader *r = event_reader_create(&rules, on_event, NULL);
 
         buf_clear(&said);
-        for (size_t i = 0; i < size; i += piece) {
-            size_t n = piece < size - i ? piece : size - i;
-            char *copy = mem_dup(body + i, n);
-
-            assert_int_equal(event_reader_feed(r, copy, n, NULL), ERR_OK);
-            free(copy);
-        }
+        assert_int_equal(body_pieces_feed(str_c(body), piece, piece, feed, r, NULL), ERR_OK);
         event_reader_destroy(&r);
         assert_string_equal(buf_cstr(&said), want);
     }

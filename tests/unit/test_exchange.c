@@ -18,12 +18,12 @@
 
 #define OK_CHUNKED \
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-#define OK_HELLO "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
 enum dispose { NEVER, AT_HEAD, AT_BODY, AT_END, WITH_CONN_AT_BODY };
 
 struct probe {
     struct io_probe io;
+    struct server *server; /* of run() */
     struct exchange *x;
     struct exchange_params params;
     enum dispose dispose;
@@ -76,22 +76,13 @@ static void on_end(void *arg, const struct err *err)
     maybe_dispose(p, AT_END);
 }
 
-static struct server *start(const struct server_step *script)
-{
-    static const struct server_step *scripts[2]; /* read while connections come */
-
-    scripts[0] = script;
-    return server_start(&(struct server_params){.scripts = scripts});
-}
-
 /* Opens a connection; the exchange is not begun. */
 static void open_probe(struct probe *p, const struct server *s)
 {
     memset(p, 0, sizeof(*p));
     io_probe_init(&p->io, server_port(s));
     p->params.response_timeout_ms = IO_PROBE_TIMEOUT_MS;
-    io_probe_connect(&p->io);
-    io_probe_run(&p->io);
+    io_probe_connect_and_run(&p->io);
     assert_int_equal(p->io.opens, 1);
 }
 
@@ -116,27 +107,28 @@ static void close_probe(struct probe *p)
     exchange_dispose(&p->x);
     io_probe_fini(&p->io);
     buf_free(&p->body);
+    if (p->server != NULL)
+        server_stop(&p->server);
 }
 
-/* One whole run against a script; the probe is left for a look. */
+/* One exchange with a server of its own that follows this script; close_probe() stops both. */
 static void run(struct probe *p, const struct server_step *script)
 {
-    struct server *s = start(script);
+    struct server *s = server_start_two(script, NULL, NULL);
 
     open_probe(p, s);
+    p->server = s;
     exchange(p);
-    exchange_dispose(&p->x);
-    server_stop(&s);
 }
 
 static void test_a_response_and_then_another_on_the_same_connection(void **state)
 {
     static const struct server_step script[] = {
-        {SERVER_READ,  NULL    },
-        {SERVER_SEND,  OK_HELLO},
-        {SERVER_AGAIN, NULL    }
+        {SERVER_READ,  NULL           },
+        {SERVER_SEND,  SERVER_OK_HELLO},
+        {SERVER_AGAIN, NULL           }
     };
-    struct server *s = start(script);
+    struct server *s = server_start_two(script, NULL, NULL);
     struct probe p;
 
     (void)state;
@@ -168,17 +160,14 @@ static void test_chunks_in_pieces(void **state)
         {SERVER_SEND, "\r\n"            },
         {SERVER_HOLD, NULL              }
     };
-    struct server *s = start(script);
     struct probe p;
 
     (void)state;
-    open_probe(&p, s);
-    exchange(&p);
+    run(&p, script);
     assert_true(p.complete);
     assert_string_equal(buf_cstr(&p.body), "hello");
     assert_true(exchange_reusable(p.x));
     close_probe(&p);
-    server_stop(&s);
 }
 
 static void test_a_body_until_the_end_of_the_connection(void **state)
@@ -189,36 +178,30 @@ static void test_a_body_until_the_end_of_the_connection(void **state)
         {SERVER_FLOOD, "0123456789abcdef"       },
         {SERVER_CLOSE, NULL                     }
     };
-    struct server *s = start(script);
     struct probe p;
 
     (void)state;
-    open_probe(&p, s);
-    exchange(&p);
+    run(&p, script);
     assert_true(p.complete);
     assert_int_equal(p.body.len, 65536 * 16);
     assert_false(exchange_reusable(p.x));
     close_probe(&p);
-    server_stop(&s);
 }
 
 static void test_bytes_behind_the_response_spoil_the_connection(void **state)
 {
     static const struct server_step script[] = {
-        {SERVER_READ, NULL                      },
-        {SERVER_SEND, OK_HELLO "HTTP/1.1 200 OK"},
-        {SERVER_HOLD, NULL                      }
+        {SERVER_READ, NULL                             },
+        {SERVER_SEND, SERVER_OK_HELLO "HTTP/1.1 200 OK"},
+        {SERVER_HOLD, NULL                             }
     };
-    struct server *s = start(script);
     struct probe p;
 
     (void)state;
-    open_probe(&p, s);
-    exchange(&p);
+    run(&p, script);
     assert_true(p.complete);
     assert_false(exchange_reusable(p.x));
     close_probe(&p);
-    server_stop(&s);
 }
 
 static void assert_failed(struct probe *p, enum err_kind kind, const char *text)
@@ -257,13 +240,9 @@ static void test_connections_that_end_too_early(void **state)
     run(&p, cut);
     assert_string_equal(buf_cstr(&p.body), "hel");
     assert_failed(&p, ERR_CLOSED, "closed the connection, in the middle of its response");
-    struct server *s = start(half);
-
-    open_probe(&p, s);
-    exchange(&p);
+    run(&p, half);
     assert_string_equal(buf_cstr(&p.body), "hello");
     assert_failed(&p, ERR_CLOSED, "in the middle of its response");
-    server_stop(&s);
 }
 
 static void go(void *arg, const char *data, size_t n)
@@ -284,7 +263,7 @@ static void test_a_reset_in_the_middle(void **state)
     };
     static const struct exchange_events events = {on_head, go, on_end};
     const struct http_request get = {.method = "GET", .target = "/", .host = "api.test"};
-    struct server *s = start(script);
+    struct server *s = server_start_two(script, NULL, NULL);
     struct probe p;
 
     (void)state;
@@ -316,7 +295,7 @@ static void test_each_deadline(void **state)
         {SERVER_SEND, OK_CHUNKED "5\r\nhel"},
         {SERVER_HOLD, NULL                 }
     };
-    struct server *s = start(silent);
+    struct server *s = server_start_two(silent, NULL, NULL);
     struct probe p;
 
     (void)state;
@@ -324,7 +303,7 @@ static void test_each_deadline(void **state)
     assert_false(exchange_heard(p.x));
     assert_failed(&p, ERR_TIMEOUT, "no response for 30 ms (response timeout)");
     server_stop(&s);
-    s = start(stops);
+    s = server_start_two(stops, NULL, NULL);
     run_held(&p, s,
              (struct exchange_params){.response_timeout_ms = IO_PROBE_TIMEOUT_MS,
                                       .idle_timeout_ms = 30});
@@ -352,33 +331,27 @@ static void test_what_is_not_http_or_too_big(void **state)
         {SERVER_FLOOD, "X-Filler: 0123456789abcdef\r\n"},
         {SERVER_HOLD,  NULL                            }
     };
-    struct server *s = start(garbage);
     struct probe p;
 
     (void)state;
-    open_probe(&p, s);
-    exchange(&p);
+    run(&p, garbage);
     assert_failed(&p, ERR_PROTOCOL, "127.0.0.1:");
-    server_stop(&s);
-    s = start(big);
-    open_probe(&p, s);
-    exchange(&p);
+    run(&p, big);
     assert_int_equal(p.heads, 0);
     assert_failed(&p, ERR_TOO_BIG, "127.0.0.1:");
-    server_stop(&s);
 }
 
 static void test_dispose_in_any_callback(void **state)
 {
     static const struct server_step script[] = {
-        {SERVER_READ, NULL    },
-        {SERVER_SEND, OK_HELLO},
-        {SERVER_HOLD, NULL    }
+        {SERVER_READ, NULL           },
+        {SERVER_SEND, SERVER_OK_HELLO},
+        {SERVER_HOLD, NULL           }
     };
 
     (void)state;
     for (enum dispose where = AT_HEAD; where <= WITH_CONN_AT_BODY; where++) {
-        struct server *s = start(script);
+        struct server *s = server_start_two(script, NULL, NULL);
         struct probe p;
 
         open_probe(&p, s);
@@ -398,7 +371,7 @@ static void test_dispose_before_any_answer(void **state)
     };
     static const struct exchange_events events = {on_head, on_body, on_end};
     const struct http_request get = {.method = "GET", .target = "/", .host = "api.test"};
-    struct server *s = start(script);
+    struct server *s = server_start_two(script, NULL, NULL);
     struct probe p;
 
     (void)state;
@@ -417,7 +390,7 @@ static void test_a_connection_that_is_lost_already(void **state)
     static const struct server_step script[] = {
         {SERVER_CLOSE, NULL}
     };
-    struct server *s = start(script);
+    struct server *s = server_start_two(script, NULL, NULL);
     struct probe p;
 
     (void)state;

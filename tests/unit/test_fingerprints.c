@@ -4,7 +4,6 @@
 #include "io/fingerprints.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +23,7 @@
 #include "io/helper_link.h"
 #include "io/loop.h"
 #include "loop_until.h"
+#include "temp_folder.h"
 
 enum { HOOKS = 40, PATHS = 4, PLENTY_MS = 3600000 };
 
@@ -43,32 +43,16 @@ struct look {
     struct err err;
 };
 
-static char folder[] = "/tmp/informerd-test-XXXXXX";
-
 static int enter(void **state)
 {
-    (void)state;
-    strcpy(folder, "/tmp/informerd-test-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(chdir(folder), 0);
     alarm(PATIENCE_S);
-    return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
+    return temp_folder_enter(state);
 }
 
 static int leave(void **state)
 {
-    (void)state;
     alarm(0);
-    assert_int_equal(chdir("/"), 0);
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return temp_folder_leave(state);
 }
 
 static void put(const char *name, const char *text)
@@ -166,7 +150,7 @@ static struct digest print_of(const char *const *names)
     const char *files[PATHS + 1] = {0};
 
     for (size_t i = 0; names[i] != NULL; i++)
-        files[i] = paths[i] = mem_printf("%s/%s", folder, names[i]);
+        files[i] = paths[i] = mem_printf("%s/%s", temp_folder_path(), names[i]);
     struct helper_hook hook = hook_of(files);
     run_look(&l, &hook, 1, PLENTY_MS);
     assert_int_equal(l.failed, 0);
@@ -280,7 +264,7 @@ static void test_many_hooks(void **state)
         char *name = mem_printf("%zu", i / 2);
 
         put(name, name);
-        paths[i] = mem_printf("%s/%s", folder, name);
+        paths[i] = mem_printf("%s/%s", temp_folder_path(), name);
         files[i][0] = paths[i];
         hooks[i] = hook_of(files[i]);
         free(name);

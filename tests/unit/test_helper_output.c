@@ -110,12 +110,7 @@ static void test_owner(void **state)
     (void)state;
     if (geteuid() != 0)
         skip(); /* only root gives files away */
-    output_rig_init(&o, "/f");
-    o.output.set_owner = true;
-    o.output.uid = HELPER_RIG_NOBODY;
-    o.output.gid = (gid_t)-1;
-    o.output.mode = 0640;
-    output_rig_start(&o);
+    output_rig_open_owned(&o, HELPER_RIG_NOBODY, (gid_t)-1, 0640);
     output_rig_write(&o, "x", WIRE_WRITTEN);
     struct stat first = output_rig_stat(&o, "f");
     assert_true(first.st_uid == HELPER_RIG_NOBODY && first.st_gid == getegid());

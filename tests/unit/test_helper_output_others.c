@@ -136,11 +136,7 @@ static void test_file_of_others_with_the_same_bytes(void **state)
     (void)state;
     if (geteuid() != 0)
         skip(); /* nobody else's files */
-    output_rig_init(&o, "/f");
-    o.output.set_owner = true;
-    o.output.uid = 0;
-    o.output.gid = (gid_t)-1;
-    output_rig_start(&o);
+    output_rig_open_owned(&o, 0, (gid_t)-1, 0644);
     output_rig_put(&o, "f", "x");
     assert_int_equal(chown(output_rig_path(&o, "f"), HELPER_RIG_NOBODY, (gid_t)-1), 0);
     int theirs = open(output_rig_path(&o, "f"), O_WRONLY | O_CLOEXEC);
@@ -163,12 +159,7 @@ static void test_owner_and_mode_change_together(void **state)
     (void)state;
     if (geteuid() != 0)
         skip(); /* only root gives files away */
-    output_rig_init(&o, "/f");
-    o.output.set_owner = true;
-    o.output.uid = (uid_t)-1;
-    o.output.gid = HELPER_RIG_NOBODY;
-    o.output.mode = 0600;
-    output_rig_start(&o);
+    output_rig_open_owned(&o, (uid_t)-1, HELPER_RIG_NOBODY, 0600);
     output_rig_put(&o, "f", "x");
     assert_int_equal(chmod(output_rig_path(&o, "f"), 0660), 0);
     int old = open(output_rig_path(&o, "f"), O_RDONLY | O_CLOEXEC);

@@ -170,17 +170,6 @@ static void test_user_has_too_many_processes(void **state)
     helper_rig_close(&w);
 }
 
-static pid_t pause_in_child(void)
-{
-    pid_t pid = fork();
-
-    if (pid == 0)
-        for (;;)
-            pause();
-    assert_true(pid > 0);
-    return pid;
-}
-
 /* The helper's user has: one besides the helper, which makes two, and may have two. */
 static void test_helper_has_too_many_processes(void **state)
 {
@@ -194,7 +183,7 @@ static void test_helper_has_too_many_processes(void **state)
     assert_int_equal(setresuid(lonely, lonely, 0), 0);
     open_pair(&w, (struct helper_hook){.argv = ARGV("/bin/true"), .env = plain_env});
     assert_int_equal(setresuid(lonely, 0, 0), 0);
-    pid_t other = pause_in_child(); /* root may exceed the limit */
+    pid_t other = helper_rig_idle_child(); /* root may exceed the limit */
     assert_int_equal(setresuid(0, 0, 0), 0);
     limit_processes(getpid(), before);
     helper_rig_expect_eof(helper_rig_run(&w, 1, 1, ""));

@@ -1,64 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "objects.h"
+#include "hook_rig.h"
 
-#include "hook/hook.h"
+/* Hooks over two watches: their gate, retries, slots, and ends of objects that give way. */
 
-/* Two watches and the hooks that a test adds; runs are started and ended by hand. */
-
-enum { ALL = 0x3f, INITIAL_MS = 1000 };
-
-static struct hooks hooks;
-static struct watch *watches[2];
-static uint64_t now;
-
-static void ignore(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg, (void)w, (void)d;
-}
-
-static const struct watch_events watch_events = {.on_delta = ignore};
+enum { ALL = HOOK_RIG_ALL, INITIAL_MS = HOOK_RIG_INITIAL_MS };
 
 static int set_up(void **state)
 {
     (void)state;
-    now = 100000;
-    hooks_init(&hooks, 2, 1);
-    watches[0] = objects_watch("w0", &watch_events, NULL);
-    watches[1] = objects_watch("w1", &watch_events, NULL);
-    return 0;
-}
-
-static int clean_up(void **state)
-{
-    (void)state;
-    hooks_fini(&hooks);
-    watch_destroy(&watches[0]);
-    watch_destroy(&watches[1]);
+    hook_rig_init(2, NULL);
     return 0;
 }
 
 static struct hook *add(enum hook_mode mode, unsigned events, enum hook_existing existing,
                         size_t sources)
 {
-    const struct hook_source both[] = {
-        {.name = "one", .of.watch = watches[0]},
-        {.name = "two", .of.watch = watches[1]}
-    };
-    struct filter filter;
-
-    assert_int_equal(filter_init(&filter, events, NULL, 0, NULL), ERR_OK);
-    hooks_add(&hooks,
-              &(struct hook_params){
-                  .name = "h",
-                  .index = hooks.n,
-                  .rules = {.mode = mode,     .existing = existing                          },
-                  .sources = both,
-                  .source_count = sources,
-                  .filter = filter,
-                  .work_queue = {.concurrency = 8,
-                            .retry = {.initial_ms = INITIAL_MS, .max_ms = 8000, .factor = 2}},
+    return hook_rig_add(&(struct hook_rig_hook){
+        .rules = {.mode = mode, .existing = existing},
+          .events = events, .sources = sources
     });
-    return hooks.v[hooks.n - 1];
 }
 
 static struct hook *add_object(unsigned events)
@@ -66,54 +26,23 @@ static struct hook *add_object(unsigned events)
     return add(HOOK_OBJECT, events, HOOK_EXISTING_RUN, 1);
 }
 
-static void sync_watch(size_t i)
-{
-    objects_sync(watches[i], "", "1", (struct list_watch_now){now, now});
-}
-
 static void change(enum delta_type type, const char *key, const char *uid, const char *data)
 {
-    struct object *o = objects_make(key, uid, "1", data);
-
-    hooks_delta(&hooks, (struct source){.watch = watches[0]},
-                &(struct delta){.type = type, .object = o}, now);
-    object_unref(&o);
+    hook_rig_change(0, type, key, uid, data);
 }
 
-static void assert_nothing(void)
-{
-    assert_null(hooks_next(&hooks, now));
-}
-
-static struct run *starts(enum delta_type type, const char *uid)
-{
-    struct run *run = hooks_next(&hooks, now);
-
-    assert_non_null(run);
-    assert_int_equal(run->event_count, 1);
-    assert_int_equal(run->events[0].ev.type, type);
-    assert_true(str_is(object_uid(run->events[0].ev.object), uid));
-    return run;
-}
-
+/* The run ends, and its next try is so many ms away. */
 static uint64_t end(struct run *run, bool ok)
 {
-    const struct run_result result = {.status = ok ? 0 : 3, .text = "exit 3"};
-
-    return hooks_finish(&hooks, run, &result, now).retry_ms;
-}
-
-static void pass(enum delta_type type, const char *uid)
-{
-    assert_int_equal(end(starts(type, uid), true), NEVER_MS);
+    return hook_rig_end(run, ok ? 0 : 3).retry_ms;
 }
 
 static void fail_once(enum delta_type type, const char *uid)
 {
-    uint64_t retry = end(starts(type, uid), false);
+    uint64_t retry = end(hook_rig_starts(type, uid), false);
 
     if (retry != NEVER_MS)
-        now += retry;
+        hook_rig.now += retry;
 }
 
 static void test_nothing_runs_before_all_sources_are_synced(void **state)
@@ -122,20 +51,20 @@ static void test_nothing_runs_before_all_sources_are_synced(void **state)
     struct hook *h = add(HOOK_OBJECT, ALL, HOOK_EXISTING_RUN, 2);
     change(DELTA_ADDED, "ns/a", "u1", NULL);
     change(DELTA_ADDED, "ns/b", "u2", NULL);
-    assert_nothing();
-    sync_watch(0);
-    assert_nothing();
+    hook_rig_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
     assert_int_equal(h->gate, GATE_CLOSED);
-    assert_int_equal(hooks_wake_ms(&hooks), NEVER_MS);
+    assert_int_equal(hooks_wake_ms(&hook_rig.hooks), NEVER_MS);
     change(DELTA_DELETED, "ns/b", "u2", NULL); /* nobody was told of it */
-    sync_watch(1);
-    struct run *run = starts(DELTA_ADDED, "u1");
+    hook_rig_sync(1);
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(run->reason, RUN_EXISTING);
     assert_int_equal(run->attempt, 1);
-    assert_nothing();
-    assert_false(hooks_ready(&hooks));
+    hook_rig_nothing();
+    assert_false(hooks_ready(&hook_rig.hooks));
     end(run, false); /* ready means: ended, well or not */
-    assert_true(hooks_ready(&hooks));
+    assert_true(hooks_ready(&hook_rig.hooks));
 }
 
 static void test_reasons_are_existing_change_and_retry(void **state)
@@ -143,18 +72,18 @@ static void test_reasons_are_existing_change_and_retry(void **state)
     (void)state;
     add_object(ALL);
     change(DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    sync_watch(0);
-    struct run *run = starts(DELTA_ADDED, "u1");
+    hook_rig_sync(0);
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(run->reason, RUN_EXISTING);
     assert_int_equal(end(run, false), INITIAL_MS);
-    assert_nothing();
-    now += INITIAL_MS;
-    run = starts(DELTA_ADDED, "u1");
+    hook_rig_nothing();
+    hook_rig.now += INITIAL_MS;
+    run = hook_rig_starts(DELTA_ADDED, "u1");
     assert_int_equal(run->reason, RUN_RETRY);
     assert_int_equal(run->attempt, 2);
     assert_int_equal(end(run, true), NEVER_MS);
     change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    run = starts(DELTA_MODIFIED, "u1");
+    run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_int_equal(run->reason, RUN_CHANGE);
     assert_int_equal(run->attempt, 1);
     end(run, true);
@@ -164,26 +93,24 @@ static void test_an_empty_snapshot_runs_once(void **state)
 {
     (void)state;
     struct hook *h = add(HOOK_SNAPSHOT, ALL, HOOK_EXISTING_RUN, 1);
-    assert_nothing();
-    sync_watch(0);
-    struct run *run = hooks_next(&hooks, now);
-    assert_non_null(run);
+    hook_rig_nothing();
+    hook_rig_sync(0);
+    struct run *run = hook_rig_next();
     assert_int_equal(run->event_count, 0);
     assert_int_equal(run->reason, RUN_EXISTING);
-    assert_false(hooks_ready(&hooks));
+    assert_false(hooks_ready(&hook_rig.hooks));
     assert_int_equal(end(run, false), INITIAL_MS);
-    assert_true(hooks_ready(&hooks));
+    assert_true(hooks_ready(&hook_rig.hooks));
     assert_int_equal(h->gate, GATE_FIRST); /* and it is still owed */
     change(DELTA_ADDED, "ns/a", "u1", NULL);
     change(DELTA_DELETED, "ns/a", "u1", NULL);
-    now += INITIAL_MS;
-    run = hooks_next(&hooks, now);
-    assert_non_null(run);
+    hook_rig.now += INITIAL_MS;
+    run = hook_rig_next();
     assert_int_equal(run->reason, RUN_RETRY);
     end(run, true);
     assert_int_equal(h->gate, GATE_OPEN);
-    assert_nothing();
-    assert_int_equal(hooks_wake_ms(&hooks), NEVER_MS);
+    hook_rig_nothing();
+    assert_int_equal(hooks_wake_ms(&hook_rig.hooks), NEVER_MS);
 }
 
 static void test_existing_objects_are_skipped_when_asked(void **state)
@@ -192,15 +119,15 @@ static void test_existing_objects_are_skipped_when_asked(void **state)
     add(HOOK_OBJECT, ALL, HOOK_EXISTING_SKIP, 1);
     add(HOOK_SNAPSHOT, ALL, HOOK_EXISTING_SKIP, 1);
     change(DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    sync_watch(0);
-    assert_nothing();
-    assert_true(hooks_ready(&hooks));
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_true(hooks_ready(&hook_rig.hooks));
     change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
-    assert_nothing(); /* counts as handled */
+    hook_rig_nothing(); /* counts as handled */
     change(DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    pass(DELTA_DELETED, "u1"); /* and as announced */
-    pass(DELTA_DELETED, "u1");
-    assert_nothing();
+    hook_rig_pass(DELTA_DELETED, "u1"); /* and as announced */
+    hook_rig_pass(DELTA_DELETED, "u1");
+    hook_rig_nothing();
 }
 
 static void test_a_hook_for_deletes_hears_of_what_existed(void **state)
@@ -210,19 +137,34 @@ static void test_a_hook_for_deletes_hears_of_what_existed(void **state)
     change(DELTA_ADDED, "ns/a", "u1", NULL);
     change(DELTA_ADDED, "ns/gone", "u9", NULL);
     change(DELTA_DELETED, "ns/gone", "u9", NULL);
-    sync_watch(0);
-    assert_nothing();
+    hook_rig_sync(0);
+    hook_rig_nothing();
     assert_int_equal(h->gate, GATE_OPEN);
     change(DELTA_DELETED, "ns/a", "u1", NULL);
-    pass(DELTA_DELETED, "u1");
-    assert_nothing();
+    hook_rig_pass(DELTA_DELETED, "u1");
+    hook_rig_nothing();
 }
 
 static void open_with(const char *uid)
 {
     change(DELTA_ADDED, "ns/a", uid, NULL);
-    sync_watch(0);
-    pass(DELTA_ADDED, uid);
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_ADDED, uid);
+}
+
+/* A hook that has handled u1, which was modified then. */
+static void add_modified(void)
+{
+    add_object(ALL);
+    open_with("u1");
+    change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
+}
+
+/* So many runs for this event of u1 fail, each in its time. */
+static void fail_times(int n, enum delta_type type)
+{
+    for (int i = 0; i < n; i++)
+        fail_once(type, "u1");
 }
 
 static void test_a_delete_that_failed_five_times_gives_way(void **state)
@@ -232,13 +174,12 @@ static void test_a_delete_that_failed_five_times_gives_way(void **state)
     open_with("u1");
     change(DELTA_DELETED, "ns/a", "u1", NULL);
     change(DELTA_ADDED, "ns/a", "u2", NULL);
-    for (int i = 0; i < 5; i++)
-        fail_once(DELTA_DELETED, "u1");
-    struct run *run = starts(DELTA_ADDED, "u2");
+    fail_times(5, DELTA_DELETED);
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u2");
     assert_int_equal(run->reason, RUN_CHANGE);
     assert_int_equal(run->attempt, 1);
     end(run, true);
-    assert_nothing();
+    hook_rig_nothing();
 }
 
 static void test_a_left_that_failed_five_times_gives_way(void **state)
@@ -248,10 +189,9 @@ static void test_a_left_that_failed_five_times_gives_way(void **state)
     open_with("u1");
     change(DELTA_LEFT, "ns/a", "u1", NULL);
     change(DELTA_ADDED, "ns/a", "u2", NULL);
-    for (int i = 0; i < 5; i++)
-        fail_once(DELTA_LEFT, "u1");
-    pass(DELTA_ADDED, "u2");
-    assert_nothing();
+    fail_times(5, DELTA_LEFT);
+    hook_rig_pass(DELTA_ADDED, "u2");
+    hook_rig_nothing();
 }
 
 static void test_a_delete_goes_on_failing_until_there_is_a_next_life(void **state)
@@ -260,27 +200,23 @@ static void test_a_delete_goes_on_failing_until_there_is_a_next_life(void **stat
     add_object(ALL);
     open_with("u1");
     change(DELTA_DELETED, "ns/a", "u1", NULL);
-    for (int i = 0; i < 7; i++)
-        fail_once(DELTA_DELETED, "u1");
-    now -= 100; /* in the middle of its wait */
-    assert_nothing();
+    fail_times(7, DELTA_DELETED);
+    hook_rig.now -= 100; /* in the middle of its wait */
+    hook_rig_nothing();
     change(DELTA_ADDED, "ns/a", "u2", NULL);
-    pass(DELTA_ADDED, "u2");
-    assert_nothing();
+    hook_rig_pass(DELTA_ADDED, "u2");
+    hook_rig_nothing();
 }
 
 /* The failures were those of another matter. */
 static void test_a_delete_behind_failed_changes_has_tries_of_its_own(void **state)
 {
     (void)state;
-    add_object(ALL);
-    open_with("u1");
-    change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    for (int i = 0; i < 6; i++)
-        fail_once(DELTA_MODIFIED, "u1");
+    add_modified();
+    fail_times(6, DELTA_MODIFIED);
     change(DELTA_DELETED, "ns/a", "u1", NULL);
     change(DELTA_ADDED, "ns/a", "u2", NULL);
-    struct run *run = starts(DELTA_DELETED, "u1");
+    struct run *run = hook_rig_starts(DELTA_DELETED, "u1");
     assert_int_equal(run->attempt, 1);
     assert_int_equal(end(run, false), INITIAL_MS);
 }
@@ -288,32 +224,26 @@ static void test_a_delete_behind_failed_changes_has_tries_of_its_own(void **stat
 static void test_the_end_of_a_life_does_not_wait_for_its_backoff(void **state)
 {
     (void)state;
-    add_object(ALL);
-    open_with("u1");
-    change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    for (int i = 0; i < 3; i++)
-        fail_once(DELTA_MODIFIED, "u1");
-    struct run *run = starts(DELTA_MODIFIED, "u1");
+    add_modified();
+    fail_times(3, DELTA_MODIFIED);
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     change(DELTA_DELETED, "ns/a", "u1", NULL);
     assert_int_equal(end(run, false), NEVER_MS); /* not for that reason */
-    pass(DELTA_DELETED, "u1");
+    hook_rig_pass(DELTA_DELETED, "u1");
 }
 
 static void test_a_change_brings_the_next_try_forward(void **state)
 {
     (void)state;
-    add_object(ALL);
-    open_with("u1");
-    change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    for (int i = 0; i < 3; i++)
-        fail_once(DELTA_MODIFIED, "u1");
-    assert_int_equal(end(starts(DELTA_MODIFIED, "u1"), false), 8000);
-    now += 100;
+    add_modified();
+    fail_times(3, DELTA_MODIFIED);
+    assert_int_equal(end(hook_rig_starts(DELTA_MODIFIED, "u1"), false), 8000);
+    hook_rig.now += 100;
     change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
-    assert_nothing();
-    assert_int_equal(hooks_wake_ms(&hooks), now - 100 + INITIAL_MS);
-    now += INITIAL_MS - 100;
-    struct run *run = starts(DELTA_MODIFIED, "u1");
+    hook_rig_nothing();
+    assert_int_equal(hooks_wake_ms(&hook_rig.hooks), hook_rig.now - 100 + INITIAL_MS);
+    hook_rig.now += INITIAL_MS - 100;
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     assert_int_equal(run->attempt, 5); /* only success resets the ladder */
     end(run, true);
 }
@@ -326,29 +256,27 @@ static void test_a_hook_is_ready_when_its_last_existing_key_vanished(void **stat
     h->work_queue.params.concurrency = 1;
     change(DELTA_ADDED, "ns/a", "u1", NULL);
     change(DELTA_ADDED, "ns/b", "u2", NULL);
-    sync_watch(0);
-    pass(DELTA_ADDED, "u1");
-    assert_false(hooks_ready(&hooks));
+    hook_rig_sync(0);
+    hook_rig_pass(DELTA_ADDED, "u1");
+    assert_false(hooks_ready(&hook_rig.hooks));
     change(DELTA_DELETED, "ns/b", "u2", NULL);
-    assert_true(hooks_ready(&hooks));
-    assert_nothing();
+    assert_true(hooks_ready(&hook_rig.hooks));
+    hook_rig_nothing();
 }
 
 static void test_one_key_never_runs_twice_at_a_time(void **state)
 {
     (void)state;
-    add_object(ALL);
-    open_with("u1");
-    change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    struct run *run = starts(DELTA_MODIFIED, "u1");
+    add_modified();
+    struct run *run = hook_rig_starts(DELTA_MODIFIED, "u1");
     change(DELTA_MODIFIED, "ns/a", "u1", "\"a\":3");
     change(DELTA_ADDED, "ns/b", "u2", NULL);
-    struct run *other = starts(DELTA_ADDED, "u2");
-    assert_nothing();
+    struct run *other = hook_rig_starts(DELTA_ADDED, "u2");
+    hook_rig_nothing();
     end(run, true);
-    pass(DELTA_MODIFIED, "u1");
+    hook_rig_pass(DELTA_MODIFIED, "u1");
     end(other, true);
-    assert_nothing();
+    hook_rig_nothing();
 }
 
 static void test_a_hanging_hook_leaves_the_others_their_slot(void **state)
@@ -358,13 +286,13 @@ static void test_a_hanging_hook_leaves_the_others_their_slot(void **state)
     (void)state;
     add_object(ALL);
     struct hook *other = add_object(ALL);
-    sync_watch(0);
+    hook_rig_sync(0);
     for (; key[3] < '8'; key[3]++)
         change(DELTA_ADDED, key, "u", NULL);
     size_t others = 0;
-    for (struct run *run; (run = hooks_next(&hooks, now)) != NULL;)
+    for (struct run *run; (run = hooks_next(&hook_rig.hooks, hook_rig.now)) != NULL;)
         others += run->hook == other;
-    assert_int_equal(hooks.v[0]->work_queue.running + other->work_queue.running,
+    assert_int_equal(hook_rig.hooks.v[0]->work_queue.running + other->work_queue.running,
                      4); /* 2 own, 2 shared */
     assert_true(others >= 1);
 }
@@ -374,24 +302,22 @@ static void test_a_failed_snapshot_tells_both_lives_again(void **state)
     (void)state;
     add(HOOK_SNAPSHOT, ALL, HOOK_EXISTING_RUN, 1);
     change(DELTA_ADDED, "ns/a", "u1", NULL);
-    sync_watch(0);
-    end(starts(DELTA_ADDED, "u1"), true);
+    hook_rig_sync(0);
+    end(hook_rig_starts(DELTA_ADDED, "u1"), true);
     change(DELTA_DELETED, "ns/a", "u1", NULL);
     change(DELTA_ADDED, "ns/a", "u2", NULL);
     for (int i = 0; i < 3; i++) {
-        struct run *run = hooks_next(&hooks, now);
-
-        assert_non_null(run);
+        struct run *run = hook_rig_next();
         assert_int_equal(run->event_count, 2);
         assert_int_equal(run->events[0].ev.type, DELTA_DELETED);
         assert_int_equal(run->events[1].ev.type, DELTA_ADDED);
         uint64_t retry = end(run, i == 2);
-        now += i < 2 ? retry : 0;
+        hook_rig.now += i < 2 ? retry : 0;
     }
-    assert_nothing();
+    hook_rig_nothing();
     change(DELTA_DELETED, "ns/a", "u2", NULL);
-    end(starts(DELTA_DELETED, "u2"), true);
-    assert_nothing();
+    end(hook_rig_starts(DELTA_DELETED, "u2"), true);
+    hook_rig_nothing();
 }
 
 static void test_pending_counts_what_waits(void **state)
@@ -399,22 +325,23 @@ static void test_pending_counts_what_waits(void **state)
     (void)state;
     struct hook *h = add_object(ALL & ~(1U << DELTA_DELETED));
     h->work_queue.params.concurrency = 1;
-    sync_watch(0);
-    assert_nothing();
-    assert_int_equal(hook_oldest_pending_ms(h, now), 0);
+    hook_rig_sync(0);
+    hook_rig_nothing();
+    assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now), 0);
     change(DELTA_ADDED, "ns/a", "u1", NULL);
-    now += 5;
+    hook_rig.now += 5;
     change(DELTA_ADDED, "ns/b", "u2", NULL);
     assert_int_equal(hook_pending(h), 2);
-    struct run *run = starts(DELTA_ADDED, "u1");
-    now += 10;
+    struct run *run = hook_rig_starts(DELTA_ADDED, "u1");
+    hook_rig.now += 10;
     assert_int_equal(hook_pending(h), 1);
-    assert_int_equal(hook_oldest_pending_ms(h, now), 15); /* it runs, but it is not handled */
-    change(DELTA_DELETED, "ns/a", "u1", NULL);            /* not asked for */
+    assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now),
+                     15);                      /* it runs, but it is not handled */
+    change(DELTA_DELETED, "ns/a", "u1", NULL); /* not asked for */
     assert_int_equal(hook_pending(h), 1);
-    assert_int_equal(hook_oldest_pending_ms(h, now), 10);
+    assert_int_equal(hook_oldest_pending_ms(h, hook_rig.now), 10);
     end(run, true);
-    pass(DELTA_ADDED, "u2");
+    hook_rig_pass(DELTA_ADDED, "u2");
     assert_int_equal(hook_pending(h), 0);
 }
 
@@ -423,20 +350,20 @@ static void test_results_are_kept_for_people(void **state)
     (void)state;
     struct hook *h = add_object(ALL);
     change(DELTA_ADDED, "ns/a", "u1", NULL);
-    sync_watch(0);
+    hook_rig_sync(0);
     fail_once(DELTA_ADDED, "u1");
-    assert_string_equal(h->last_error, "exit 3");
+    assert_string_equal(h->last_error, "exit");
     assert_int_equal(h->runs_failed, 1);
     assert_int_equal(h->success_ms, 0);
-    pass(DELTA_ADDED, "u1");
+    hook_rig_pass(DELTA_ADDED, "u1");
     assert_string_equal(h->last_error, "");
     assert_int_equal(h->runs_ok, 1);
-    assert_int_equal(h->success_ms, now);
+    assert_int_equal(h->success_ms, hook_rig.now);
 }
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, clean_up)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, hook_rig_clean_up)
     const struct CMUnitTest tests[] = {
         TEST(test_nothing_runs_before_all_sources_are_synced),
         TEST(test_reasons_are_existing_change_and_retry),

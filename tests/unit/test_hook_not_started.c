@@ -23,24 +23,9 @@ static void deny(struct run *run)
     assert_string_equal(h->last_error, "fork: no more");
 }
 
-static struct run *starts(enum delta_type type, const char *uid, enum run_reason reason,
-                          unsigned attempt)
-{
-    struct run *run = hook_rig_starts(type, uid);
-
-    assert_int_equal(run->reason, reason);
-    assert_int_equal(run->attempt, attempt);
-    return run;
-}
-
 static struct hook *add_handled(struct hook_rig_hook p)
 {
-    struct hook *h = hook_rig_add(&p);
-
-    hook_rig_sync(0);
-    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    hook_rig_pass(DELTA_ADDED, "u1");
-    return h;
+    return hook_rig_add_handled(&p, "\"a\":1");
 }
 
 static void test_no_attempt_is_used_up_and_the_backoff_stays(void **state)
@@ -49,7 +34,7 @@ static void test_no_attempt_is_used_up_and_the_backoff_stays(void **state)
     struct hook *h = add_handled((struct hook_rig_hook){.work_queue = {.attempts = 3}});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     for (int i = 0; i < 10; i++) {
-        deny(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
+        deny(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
         hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
     hook_rig_fail(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
@@ -58,7 +43,7 @@ static void test_no_attempt_is_used_up_and_the_backoff_stays(void **state)
     hook_rig_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
     hook_rig_waits_until(hook_rig.now + 2000);
     for (int i = 0; i < 10; i++) {
-        deny(starts(DELTA_MODIFIED, "u1", RUN_RETRY, 3));
+        deny(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 3));
         hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
     assert_int_equal(hook_parked(h), 0);
@@ -116,7 +101,7 @@ static void test_a_delete_does_not_give_way(void **state)
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", "\"a\":1");
     for (int i = 0; i < 8; i++) {
-        deny(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1));
+        deny(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_CHANGE, 1));
         hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     }
     hook_rig_fail(DELTA_DELETED, "u1", RUN_CHANGE, 1);
@@ -125,7 +110,7 @@ static void test_a_delete_does_not_give_way(void **state)
         hook_rig_fail(DELTA_DELETED, "u1", RUN_RETRY, attempt);
     }
     hook_rig_waits_until(hook_rig.now + 8000);
-    deny(starts(DELTA_DELETED, "u1", RUN_RETRY, 5));
+    deny(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_RETRY, 5));
     hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     hook_rig_fail(DELTA_DELETED, "u1", RUN_RETRY, 5);
     hook_rig_pass(DELTA_ADDED, "u2");
@@ -138,7 +123,7 @@ static void first_run(enum hook_mode mode)
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_sync(0);
     for (int i = 0; i < 3; i++) {
-        deny(starts(DELTA_ADDED, "u1", RUN_EXISTING, 1));
+        deny(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_EXISTING, 1));
         assert_false(hook_first_ended(h));
         hook_rig.now += SCHEDULER_NOT_STARTED_MS;
     }
@@ -172,11 +157,11 @@ static void test_who_ordered_it_waits(void **state)
     struct hook *h = add_handled((struct hook_rig_hook){0});
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
     for (int i = 0; i < 3; i++) {
-        deny(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1));
+        deny(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_MANUAL, 1));
         assert_int_equal(hook_rig_order(h)->left, 1);
         hook_rig_waits_until(hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     }
-    hook_rig_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
     assert_int_equal(hook_rig_order(h)->left, 0);
     assert_int_equal(hook_rig_order(h)->failed, 0);
 }
@@ -194,7 +179,7 @@ static void test_another_order_is_tried_at_once(void **state)
     hook_rig_nothing();
     hook_rig.now += 10;
     assert_int_equal(hook_run_manually(h, str_c("ns/a"), &err), ERR_OK);
-    hook_rig_end(starts(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_MANUAL, 1), 0);
     assert_int_equal(hook_rig_order(h)->left, 0);
     hook_rig_waits_until(NEVER_MS);
 }
@@ -242,7 +227,7 @@ static void test_an_object_that_no_program_saw_cancels_out(void **state)
         hook_rig_sync(0);
         hook_rig_nothing();
         hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-        deny(starts(DELTA_ADDED, "u1", RUN_CHANGE, 1));
+        deny(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_CHANGE, 1));
         assert_int_equal(hook_pending(h), 1);
         hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
         hook_rig_waits_until(NEVER_MS);
@@ -283,7 +268,7 @@ static void test_a_life_that_a_program_may_have_seen_does_not_cancel_out(void **
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
     hook_rig_fail(DELTA_ADDED, "u1", RUN_CHANGE, 1);
     hook_rig.now += HOOK_RIG_INITIAL_MS;
-    deny(starts(DELTA_ADDED, "u1", RUN_RETRY, 2));
+    deny(hook_rig_starts_as(DELTA_ADDED, "u1", RUN_RETRY, 2));
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
     hook_rig_pass(DELTA_DELETED, "u1");
     hook_rig_waits_until(NEVER_MS);
@@ -294,7 +279,7 @@ static void test_a_change_that_no_program_saw_cancels_out(void **state)
     (void)state;
     add_handled((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
-    deny(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
+    deny(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1));
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":1");
     hook_rig_waits_until(NEVER_MS);
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
@@ -312,7 +297,7 @@ static void test_an_end_that_no_program_saw_is_undone(void **state)
     (void)state;
     add_handled((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
-    deny(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1));
+    deny(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_CHANGE, 1));
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1"); /* back, as it was */
     hook_rig_waits_until(NEVER_MS);
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", "\"a\":1");
@@ -320,7 +305,7 @@ static void test_an_end_that_no_program_saw_is_undone(void **state)
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":2");
     deny(run);
     hook_rig.now += SCHEDULER_NOT_STARTED_MS;
-    run = starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
+    run = hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1);
     assert_non_null(run->events[0].old);
     hook_rig_end(run, 0);
 }
@@ -423,8 +408,8 @@ static void test_why_tells_when_it_is_tried_again(void **state)
     struct hook *h = add_handled((struct hook_rig_hook){0});
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", "\"a\":2");
     deny(hook_rig_next());
-    struct why w = why_entry(&hook_rig.hooks, h, delivery_queue_find(&h->queue, 0, str_c("ns/a")),
-                             hook_rig.now);
+    struct why w = why_delivery(&hook_rig.hooks, h,
+                                delivery_queue_find(&h->queue, 0, str_c("ns/a")), hook_rig.now);
     assert_int_equal(w.reason, WHY_BACKOFF);
     assert_int_equal(w.until_ms, hook_rig.now + SCHEDULER_NOT_STARTED_MS);
     assert_int_equal(w.failures, 0);

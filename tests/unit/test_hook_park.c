@@ -8,29 +8,12 @@ enum { PARK = 75, ADDED_DELETED = 1U << DELTA_ADDED | 1U << DELTA_DELETED };
 /* A hook that has handled u1 of ns/a. */
 static struct hook *add_handled(struct hook_rig_hook p)
 {
-    struct hook *h = hook_rig_add(&p);
-
-    hook_rig_sync(0);
-    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1,\"b\":1");
-    hook_rig.now += p.work_queue.settle_ms;
-    hook_rig_pass(DELTA_ADDED, "u1");
-    hook_rig_nothing();
-    return h;
+    return hook_rig_add_handled(&p, "\"a\":1,\"b\":1");
 }
 
 static void modify(const char *data)
 {
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u1", data);
-}
-
-static struct run *starts(enum delta_type type, const char *uid, enum run_reason reason,
-                          unsigned attempt)
-{
-    struct run *run = hook_rig_starts(type, uid);
-
-    assert_int_equal(run->reason, reason);
-    assert_int_equal(run->attempt, attempt);
-    return run;
 }
 
 static void parks(const struct hook *h, struct run *run, int status)
@@ -56,9 +39,9 @@ static void test_park_exit_waits_for_a_change(void **state)
     hook_rig_nothing();
     modify("\"a\":3");
     assert_int_equal(hook_parked(h), 0);
-    hook_rig_end(starts(DELTA_MODIFIED, "u1", RUN_RETRY, 2), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 2), 0);
     modify("\"a\":4");
-    hook_rig_end(starts(DELTA_MODIFIED, "u1", RUN_CHANGE, 1),
+    hook_rig_end(hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_CHANGE, 1),
                  0); /* only success resets the ladder */
 }
 
@@ -99,10 +82,10 @@ static void test_attempts_used_up_park_and_a_change_gives_one_more(void **state)
     hook_rig.now += 1000;
     hook_rig_fail(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
     hook_rig.now += 2000;
-    parks(h, starts(DELTA_MODIFIED, "u1", RUN_RETRY, 3), 1);
+    parks(h, hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 3), 1);
     hook_rig.now += 50000;
     modify("\"a\":3");
-    parks(h, starts(DELTA_MODIFIED, "u1", RUN_RETRY, 4), 1);
+    parks(h, hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 4), 1);
 }
 
 static void test_a_change_of_a_parked_key_waits_for_the_first_step(void **state)
@@ -158,7 +141,7 @@ static void test_a_change_that_does_not_count_changes_nothing_for_what_failed(vo
         modify("\"a\":2,\"b\":2");
         hook_rig_change(0, DELTA_MODIFIED, "ns/z", "u9", "\"a\":1,\"b\":2");
         hook_rig_waits_until(due);
-        struct run *run = starts(DELTA_MODIFIED, "u1", RUN_RETRY, 3);
+        struct run *run = hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 3);
         modify("\"a\":2,\"b\":3");
         assert_int_equal(hook_rig_end(run, PARK).outcome, HISTORY_PARKED);
         modify("\"a\":2,\"b\":4");
@@ -167,7 +150,7 @@ static void test_a_change_that_does_not_count_changes_nothing_for_what_failed(vo
         assert_int_equal(hook_parked(h), 1);
         hook_rig.now += 1000;
         modify("\"a\":3,\"b\":4");
-        run = starts(DELTA_MODIFIED, "u1", RUN_RETRY, 4);
+        run = hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 4);
         assert_true(str_is(object_rv(run->events[0].ev.object), "1"));
         hook_rig_end(run, 0);
         hook_rig_clean_up(state);
@@ -253,7 +236,7 @@ static void test_another_life_starts_a_new_backoff_at_once(void **state)
     parks(h, hook_rig_next(), PARK);
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
     assert_int_equal(hook_parked(h), 0);
-    hook_rig_end(starts(DELTA_DELETED, "u1", RUN_CHANGE, 1), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_CHANGE, 1), 0);
     hook_rig_waits_until(NEVER_MS);
 }
 
@@ -269,7 +252,7 @@ static void test_a_parked_key_that_is_no_more_is_forgotten(void **state)
     assert_int_equal(hook_parked(h), 0);
     assert_int_equal(map_count(&h->queue.sources[0].by_key), 0);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
-    hook_rig_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
 }
 
 static void delete_and_add(void)
@@ -286,7 +269,7 @@ static void test_a_delete_that_is_parked_gives_way_at_once(void **state)
     struct hooks_verdict v = hook_rig_end(hook_rig_starts(DELTA_DELETED, "u1"), PARK);
     assert_int_equal(v.outcome, HISTORY_FAILED); /* the key goes on */
     assert_int_equal(hook_parked(h), 0);
-    hook_rig_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
     hook_rig_waits_until(NEVER_MS);
 }
 
@@ -299,7 +282,7 @@ static void test_a_delete_with_its_attempts_used_up_gives_way_at_once(void **sta
     hook_rig.now += 1000;
     hook_rig_fail(DELTA_DELETED, "u1", RUN_RETRY, 2);
     assert_int_equal(hook_parked(h), 0);
-    hook_rig_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
     hook_rig_waits_until(NEVER_MS);
 }
 
@@ -310,7 +293,7 @@ static void test_a_parked_delete_gives_way_to_the_life_that_comes_later(void **s
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u1", NULL);
     parks(h, hook_rig_starts(DELTA_DELETED, "u1"), PARK);
     hook_rig_change(0, DELTA_ADDED, "ns/a", "u2", NULL);
-    hook_rig_end(starts(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_ADDED, "u2", RUN_CHANGE, 1), 0);
     hook_rig_waits_until(NEVER_MS);
 }
 
@@ -327,7 +310,7 @@ static void test_a_hook_of_ends_alone_goes_on_with_the_delete(void **state)
     parks(h, hook_rig_starts(DELTA_DELETED, "u1"), PARK);
     hook_rig.now += 5000;
     hook_rig_change(0, DELTA_MODIFIED, "ns/a", "u2", "\"a\":1");
-    hook_rig_end(starts(DELTA_DELETED, "u1", RUN_RETRY, 2), 0);
+    hook_rig_end(hook_rig_starts_as(DELTA_DELETED, "u1", RUN_RETRY, 2), 0);
     hook_rig_change(0, DELTA_DELETED, "ns/a", "u2", NULL);
     hook_rig_pass(DELTA_DELETED, "u2");
     hook_rig_waits_until(NEVER_MS);
@@ -356,7 +339,7 @@ static void test_a_change_there_and_back_after_a_failure_runs_again(void **state
     hook_rig_end(hook_rig_next(), PARK);
     hook_rig.now += 5000;
     modify("\"a\":1,\"b\":1");
-    struct run *run = starts(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
+    struct run *run = hook_rig_starts_as(DELTA_MODIFIED, "u1", RUN_RETRY, 2);
     assert_string_equal(buf_cstr(&run->events[0].changed), "data.a\n");
     hook_rig_end(run, 0);
     modify("\"a\":2,\"b\":1");

@@ -28,19 +28,11 @@ static unsigned uids;
 static unsigned last_uid[ORACLE_SOURCES][ORACLE_KEYS];
 static bool failing;
 static bool upwards; /* a hook may wait for the next one, else for the one before */
-static uint64_t program;
 
 static unsigned pick(unsigned n)
 {
     return (unsigned)rng_between(&rng, 0, n - 1);
 }
-
-static void ignore_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg, (void)w, (void)d;
-}
-
-static const struct watch_events watch_events = {.on_delta = ignore_delta};
 
 static unsigned state_of(const struct object *o)
 {
@@ -152,7 +144,7 @@ static void begin(uint64_t seed)
     memset(last_uid, 0, sizeof(last_uid));
     hooks_init(&hooks, pick(4), seed);
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {
-        watches[s] = objects_watch(s == 0 ? "w0" : "w1", &watch_events, NULL);
+        watches[s] = objects_watch(s == 0 ? "w0" : "w1", NULL, NULL);
         stores[s] = store_create(1, on_delta, &stores[s]);
     }
     upwards = pick(2) == 0;
@@ -273,20 +265,10 @@ static void order(size_t i, size_t key)
 
 static struct object *next_object(size_t source, size_t key, unsigned uid)
 {
-    char k[48];
-    char u[16];
-    char rv[16];
-    char data[32];
-    struct oracle_state state = {.uid = uid, .a = pick(3), .b = pick(2)};
+    const struct oracle_state state = {.uid = uid, .a = pick(3), .b = pick(2)};
 
-    assert_true(cache.state_count < ORACLE_STATES);
-    cache.states[cache.state_count] = state;
-    snprintf(k, sizeof(k), "s%zu/k%zu", source, key);
-    snprintf(u, sizeof(u), "u%u", uid);
-    snprintf(rv, sizeof(rv), "%u", cache.state_count++);
-    snprintf(data, sizeof(data), "\"a\":%u,\"b\":%u", state.a, state.b);
     last_uid[source][key] = uid;
-    return objects_make(k, u, rv, data);
+    return oracle_object(&cache, source, key, &state);
 }
 
 /* Most changes keep the life; some bring the last one back (it left a selector and returns), or any
@@ -441,7 +423,6 @@ static void check_nothing_is_kept(void)
 
 static void run_program(uint64_t seed)
 {
-    program = seed;
     begin(seed);
     for (int round = 0; round < 2; round++) {
         failing = true;
@@ -455,18 +436,9 @@ static void run_program(uint64_t seed)
 
 static void test_random_programs_keep_the_guarantees(void **state)
 {
-    const char *one = getenv("PROGRAM");
-    const char *many = getenv("PROGRAMS");
-    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : campaign_size(400, 3000);
-
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    if (one != NULL) {
-        run_program(strtoull(one, NULL, 10));
-        return;
-    }
-    for (uint64_t seed = 0; seed < n; seed++)
-        run_program(seed);
+    campaign_programs(run_program, 400, 3000);
 }
 
 /* Stopping in the middle of everything leaks nothing. */
@@ -488,8 +460,5 @@ int main(void)
         cmocka_unit_test(test_a_stop_at_any_time_is_clean),
     };
 
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (failed > 0)
-        print_error("the last one was PROGRAM=%llu\n", (unsigned long long)program);
-    return failed;
+    return campaign_verdict(cmocka_run_group_tests(tests, NULL, NULL));
 }

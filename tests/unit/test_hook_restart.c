@@ -44,13 +44,6 @@ static unsigned pick(unsigned n)
 
 /* ---- Processes. */
 
-static void ignore_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg, (void)w, (void)d;
-}
-
-static const struct watch_events watch_events = {.on_delta = ignore_delta};
-
 static struct hook *start_process(void)
 {
     static const char *const paths[] = {"data.a"};
@@ -63,7 +56,7 @@ static struct hook *start_process(void)
     p.rules.park_exit_count = 1;
     hooks_init(hooks, pick(4), program);
     for (size_t s = 0; s < ORACLE_SOURCES; s++) {
-        watches[s] = objects_watch(s == 0 ? "w0" : "w1", &watch_events, NULL);
+        watches[s] = objects_watch(s == 0 ? "w0" : "w1", NULL, NULL);
         cache.synced[s] = false;
         oracle.source_of[p.source_count] = s;
         sources[p.source_count++] = (struct hook_source){.name = "s", .of.watch = watches[s]};
@@ -120,19 +113,9 @@ static void end(void)
 
 static struct object *next_object(size_t source, size_t key, unsigned uid)
 {
-    char k[48];
-    char u[16];
-    char rv[16];
-    char data[32];
-    struct oracle_state state = {.uid = uid, .a = pick(3), .b = pick(2)};
+    const struct oracle_state state = {.uid = uid, .a = pick(3), .b = pick(2)};
 
-    assert_true(cache.state_count < ORACLE_STATES);
-    cache.states[cache.state_count] = state;
-    snprintf(k, sizeof(k), "s%zu/k%zu", source, key);
-    snprintf(u, sizeof(u), "u%u", uid);
-    snprintf(rv, sizeof(rv), "%u", cache.state_count++);
-    snprintf(data, sizeof(data), "\"a\":%u,\"b\":%u", state.a, state.b);
-    return objects_make(k, u, rv, data);
+    return oracle_object(&cache, source, key, &state);
 }
 
 /* The cache changes; heard = false: no process is there to hear of an end. */
@@ -474,18 +457,9 @@ static void run_program(uint64_t seed)
 
 static void test_the_guarantees_hold_over_deaths_at_any_point(void **state)
 {
-    const char *one = getenv("PROGRAM");
-    const char *many = getenv("PROGRAMS");
-    uint64_t n = many != NULL ? strtoull(many, NULL, 10) : campaign_size(400, 3000);
-
     (void)state;
     log_set_level(LOG_LVL_ERROR);
-    if (one != NULL) {
-        run_program(strtoull(one, NULL, 10));
-        return;
-    }
-    for (uint64_t seed = 0; seed < n; seed++)
-        run_program(seed);
+    campaign_programs(run_program, 400, 3000);
 }
 
 int main(void)
@@ -494,8 +468,5 @@ int main(void)
         cmocka_unit_test(test_the_guarantees_hold_over_deaths_at_any_point),
     };
 
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    if (failed > 0)
-        print_error("the last one was PROGRAM=%llu\n", (unsigned long long)program);
-    return failed;
+    return campaign_verdict(cmocka_run_group_tests(tests, NULL, NULL));
 }

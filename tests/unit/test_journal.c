@@ -14,21 +14,6 @@ static struct watch *w;
 static struct buf out;
 static unsigned lines_told;
 
-static void on_delta(void *arg, struct watch *from, const struct delta *d)
-{
-    (void)arg;
-    (void)from;
-    (void)d;
-}
-
-static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)from;
-    (void)stale;
-    (void)wall_ns;
-}
-
 static void on_line(void *arg)
 {
     assert_ptr_equal(arg, &lines_told);
@@ -37,12 +22,10 @@ static void on_line(void *arg)
 
 static int set_up(void **state)
 {
-    static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
-
     (void)state;
     log_set_level(LOG_LVL_ERROR);
     lines_told = 0;
-    w = objects_watch("w", &events, NULL);
+    w = objects_watch("w", NULL, NULL);
     journal = journal_create();
     journal_watch_lines(journal, on_line, &lines_told);
     return 0;

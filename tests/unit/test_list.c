@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/list.h"
 
+#include "body_pieces.h"
 #include "json_ref.h"
 
 #include <string.h>
@@ -46,20 +47,18 @@ static int clear(void **state)
     return 0;
 }
 
-static enum err_kind list_watch(struct str body, size_t first, size_t piece, struct err *err)
+static enum err_kind feed(void *reader, const char *data, size_t n, struct err *err)
+{
+    return list_reader_feed(reader, data, n, err);
+}
+
+static enum err_kind read_in_pieces(struct str body, size_t first, size_t piece, struct err *err)
 {
     struct list_reader *r = list_reader_create(&rules, &events, NULL);
-    enum err_kind kind = ERR_OK;
     struct list_page page;
 
     buf_clear(&said);
-    for (size_t i = 0, n = first; kind == ERR_OK && i < body.n; i += n, n = piece) {
-        if (n > body.n - i)
-            n = body.n - i;
-        char *copy = mem_dup(body.p + i, n);
-        kind = list_reader_feed(r, copy, n, err);
-        free(copy);
-    }
+    enum err_kind kind = body_pieces_feed(body, first, piece, feed, r, err);
     if (kind == ERR_OK)
         kind = list_reader_end(r, &page, err);
     if (kind == ERR_OK)
@@ -73,16 +72,7 @@ static enum err_kind list_watch(struct str body, size_t first, size_t piece, str
 
 static void assert_said(const char *body, const char *want)
 {
-    struct err err = {0};
-
-    for (size_t cut = 1; cut <= strlen(body); cut++) {
-        assert_int_equal(list_watch(str_c(body), cut, strlen(body), &err), ERR_OK);
-        assert_string_equal(buf_cstr(&said), want);
-    }
-    for (size_t piece = 1; piece < 12; piece++) {
-        assert_int_equal(list_watch(str_c(body), piece, piece, &err), ERR_OK);
-        assert_string_equal(buf_cstr(&said), want);
-    }
+    body_pieces_check(body, read_in_pieces, &said, want);
 }
 
 static void assert_fails(const char *body, enum err_kind kind, const char *text)
@@ -90,7 +80,7 @@ static void assert_fails(const char *body, enum err_kind kind, const char *text)
     for (size_t piece = 1; piece <= strlen(body) + 1; piece++) {
         struct err err = {0};
 
-        assert_int_equal(list_watch(str_c(body), piece, piece, &err), kind);
+        assert_int_equal(read_in_pieces(str_c(body), piece, piece, &err), kind);
         assert_int_equal(err.kind, kind);
         err.text[strnlen(text, sizeof(err.text) - 1)] = '\0'; /* how it begins is enough */
         assert_string_equal(err.text, text);
@@ -185,7 +175,7 @@ static void test_same_bytes_as_watch_event(void **state)
     struct err err;
 
     (void)state;
-    assert_int_equal(list_watch(str_c(list), sizeof(list), 1, &err), ERR_OK);
+    assert_int_equal(read_in_pieces(str_c(list), sizeof(list), 1, &err), ERR_OK);
     r = event_reader_create(&(struct object_rules){"Pod", "v1", 1000, NULL, false}, on_event, &out);
     assert_int_equal(event_reader_feed(r, event, sizeof(event) - 1, &err), ERR_OK);
     buf_puts(&out, "\n1+0 Pod rv=7 next=");
@@ -292,7 +282,7 @@ static void test_everything_else_is_bounded(void **state)
         for (int k = 0; k < 5000; k++)
             buf_putc(&body, 'x');
         for (size_t piece = 1; piece <= 2 * body.len; piece *= 2)
-            assert_int_equal(list_watch(buf_str(&body), piece, piece, &err), ERR_TOO_BIG);
+            assert_int_equal(read_in_pieces(buf_str(&body), piece, piece, &err), ERR_TOO_BIG);
     }
     /* The same when it comes in one piece and is complete. */
     buf_clear(&body);
@@ -310,7 +300,7 @@ static void test_everything_else_is_bounded(void **state)
     for (size_t piece = 1; piece <= 2 * body.len; piece *= 2) {
         struct err err;
 
-        assert_int_equal(list_watch(buf_str(&body), piece, piece, &err), ERR_OK);
+        assert_int_equal(read_in_pieces(buf_str(&body), piece, piece, &err), ERR_OK);
     }
     buf_free(&body);
 }
@@ -441,7 +431,7 @@ static void test_random_lists(void **state)
     for (uint64_t seed = 0; seed < 60; seed++) {
         gen_list(seed);
         for (size_t cut = 0; cut < body.len; cut += 1 + gen_below(&gen, 3)) {
-            assert_int_equal(list_watch(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err),
+            assert_int_equal(read_in_pieces(buf_str(&body), cut, 1 + gen_below(&gen, 60), &err),
                              ERR_OK);
             assert_string_equal(buf_cstr(&said), buf_cstr(&want));
         }

@@ -15,14 +15,12 @@
 #include "request_probe.h"
 #include "server.h"
 
-#define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define BROKEN  "HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 #define META(name, rv)                                   \
     "\"metadata\":{\"namespace\":\"a\",\"name\":\"" name \
     "\",\"uid\":\"u1\",\"resourceVersion\":\"" rv "\"}"
-#define LIST_HEAD                                                              \
-    OK_HEAD "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{" \
-            "\"resourceVersion\":\"9\"},\"items\":["
+#define LIST_HEAD                                                                     \
+    SERVER_OK_HEAD "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{" \
+                   "\"resourceVersion\":\"9\"},\"items\":["
 #define LIST LIST_HEAD "{" META("x", "1") "}]}"
 #define EVENT(type, meta) \
     "{\"type\":\"" type "\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"," meta "}}\n"
@@ -30,31 +28,23 @@
     EVENT("BOOKMARK", "\"metadata\":{\"resourceVersion\":\"" rv "\"" more "}")
 #define ALL_SENT ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}"
 
-/* A connection that reads a request, says this, and then closes or holds. */
-#define SAYS(text, then)                          \
-    {                                             \
-        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
-        {                                         \
-            then, NULL                            \
-        }                                         \
-    }
-
-static const struct server_step silent[] = SAYS("", SERVER_HOLD);
-static const struct server_step list[] = SAYS(LIST, SERVER_CLOSE);
-static const struct server_step half_list[] = SAYS(LIST_HEAD, SERVER_HOLD);
-static const struct server_step broken[] = SAYS(BROKEN, SERVER_CLOSE);
-static const struct server_step watch[] = SAYS(OK_HEAD, SERVER_HOLD);
-static const struct server_step watch_marks[] = SAYS(OK_HEAD BOOKMARK("12", ""), SERVER_HOLD);
+static const struct server_step silent[] = SERVER_SAYS("", SERVER_HOLD);
+static const struct server_step list[] = SERVER_SAYS(LIST, SERVER_CLOSE);
+static const struct server_step half_list[] = SERVER_SAYS(LIST_HEAD, SERVER_HOLD);
+static const struct server_step broken[] = SERVER_SAYS(SERVER_EMPTY("500 Oops"), SERVER_CLOSE);
+static const struct server_step watch[] = SERVER_SAYS(SERVER_OK_HEAD, SERVER_HOLD);
+static const struct server_step watch_marks[] =
+    SERVER_SAYS(SERVER_OK_HEAD BOOKMARK("12", ""), SERVER_HOLD);
 static const struct server_step stream_begins[] =
-    SAYS(OK_HEAD EVENT("ADDED", META("x", "1")), SERVER_HOLD);
+    SERVER_SAYS(SERVER_OK_HEAD EVENT("ADDED", META("x", "1")), SERVER_HOLD);
 static const struct server_step stream_ends[] =
-    SAYS(OK_HEAD EVENT("ADDED", META("x", "1")) BOOKMARK("9", ALL_SENT), SERVER_HOLD);
+    SERVER_SAYS(SERVER_OK_HEAD EVENT("ADDED", META("x", "1")) BOOKMARK("9", ALL_SENT), SERVER_HOLD);
 static const struct server_step watch_adds[] = {
-    {SERVER_READ, NULL         },
-    {SERVER_SEND, OK_HEAD      },
-    {SERVER_WAIT, NULL         },
-    {SERVER_SEND, EVENT("ADDED", META("y", "10"))},
-    {SERVER_HOLD,     NULL                 }
+    {SERVER_READ, NULL          },
+    {SERVER_SEND, SERVER_OK_HEAD},
+    {SERVER_WAIT, NULL          },
+    {SERVER_SEND, EVENT("ADDED",  META("y", "10"))},
+    {SERVER_HOLD,     NULL                  }
 };
 
 /* Passes only when play_clock_pass() moves the clock, before other timers. */
@@ -67,7 +57,7 @@ struct rig {
     struct server *server;
     struct watch_params params;
     struct watch *watch;
-    struct source *source;
+    struct list_watch_driver *source;
     struct deadline *poll;
     bool (*is_true)(struct rig *r);
     unsigned requests; /* for is_true */
@@ -170,33 +160,13 @@ static void run_until_asked(struct rig *r, unsigned requests)
     run_until(r, has_asked);
 }
 
-#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
-
 /* The scripts are those of the connections, in their order; a gate of one place; a failure waits
  * for an hour. */
 static void set_up(struct rig *r, const struct server_step *const *scripts)
 {
-    static const char *const everywhere[] = {"*"};
-
-    *r = (struct rig){
-        .params = {
-                   .name = "w",
-                   .cluster = "prod",
-                   .resource = "configmaps",
-                   .namespaces = everywhere,
-                   .namespace_count = 1,
-                   .label_selector = "",
-                   .field_selector = "",
-                   .object_size = 4096,
-                   .reflector = {.backoff = {3600000, 3600000, 2, 0},
-                          .reset_after_ms = 120000,
-                          .watch_min_s = 300,
-                          .watch_max_s = 300,
-                          .watch_list = WATCH_LIST_OFF},
-                   .bookmark_timeout_ms = 3600000,
-                   .list_idle_timeout_ms = 3600000,
-                   }
-    };
+    *r = (struct rig){.params = objects_patient_watch_params("configmaps")};
+    r->params.reflector.watch_list = WATCH_LIST_OFF;
+    r->params.stale_after_ms = 0;
     r->server = server_start(&(struct server_params){.scripts = scripts});
     client_probe_init(&r->probe, "http", server_port(r->server), 1);
     r->poll = deadline_create(r->probe.loop, on_poll, r);
@@ -259,7 +229,7 @@ static void test_an_order_before_the_start_is_the_first_list(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(broken, list, watch));
+    set_up(&r, SERVER_SCRIPTS(broken, list, watch));
     r.params.reflector.backoff = (struct backoff_params){1, 1, 1, 0};
     begin(&r);
     watch_relist(r.watch, RELIST_MANUAL);
@@ -280,7 +250,7 @@ static void test_an_order_in_the_start_jitter(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(list, watch));
+    set_up(&r, SERVER_SCRIPTS(list, watch));
     r.params.reflector.start_jitter_ms = 3600000;
     begin(&r);
     run_until(&r, is_over); /* timers fire in order: the source waits for its jitter now */
@@ -295,7 +265,7 @@ static void test_an_order_in_the_gate(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(silent, list, watch));
+    set_up(&r, SERVER_SCRIPTS(silent, list, watch));
     client_probe_start(&r.probe, 0, true, "/other");
     run_until_asked(&r, 1);
     begin(&r);
@@ -315,7 +285,7 @@ static void test_an_order_while_it_connects(void **state)
     int fds[3];
 
     (void)state;
-    set_up(&r, SCRIPTS(silent));
+    set_up(&r, SERVER_SCRIPTS(silent));
     api_client_dispose(&r.probe.client);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u",
              (unsigned)server_dead_port("127.0.0.1", 0, fds));
@@ -338,7 +308,7 @@ static void order_when(bool (*is_true)(struct rig *r), const struct server_step 
 {
     struct rig r;
 
-    set_up(&r, SCRIPTS(first, list, watch));
+    set_up(&r, SERVER_SCRIPTS(first, list, watch));
     r.params.reflector.backoff = (struct backoff_params){LATER_MS, LATER_MS, 1, 0};
     begin(&r);
     r.requests = 1;
@@ -363,7 +333,7 @@ static void test_an_order_while_it_watches(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(list, watch, list, watch));
+    set_up(&r, SERVER_SCRIPTS(list, watch, list, watch));
     begin(&r);
     run_until(&r, is_connected);
     relist(&r);
@@ -378,7 +348,7 @@ static void test_events_of_a_steady_watch_are_data(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(list, watch_adds));
+    set_up(&r, SERVER_SCRIPTS(list, watch_adds));
     begin(&r);
     run_until(&r, is_connected);
     unsigned changes = r.heard[HEARD_CHANGE];
@@ -396,7 +366,7 @@ static void test_a_stream_leaves_the_gate_at_its_end_bookmark(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(stream_ends, list));
+    set_up(&r, SERVER_SCRIPTS(stream_ends, list));
     r.params.reflector.watch_list = WATCH_LIST_ON;
     begin(&r);
     run_until_asked(&r, 1);
@@ -415,7 +385,7 @@ static void test_a_stream_stuck_in_its_initial_events_gives_way(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(stream_begins, list, watch));
+    set_up(&r, SERVER_SCRIPTS(stream_begins, list, watch));
     r.params.reflector.watch_list = WATCH_LIST_ON;
     r.params.list_idle_timeout_ms = LATER_MS;
     begin(&r);
@@ -432,7 +402,7 @@ static void test_a_watch_that_misses_its_bookmarks_is_resumed(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(list, watch_marks, watch));
+    set_up(&r, SERVER_SCRIPTS(list, watch_marks, watch));
     r.params.bookmark_timeout_ms = 30;
     begin(&r);
     run_until_asked(&r, 3);
@@ -462,10 +432,10 @@ static void dispose_at(enum heard what, unsigned nth, const struct server_step *
 static void test_dispose_inside_its_events(void **state)
 {
     (void)state;
-    dispose_at(HEARD_DATA, 1, SCRIPTS(list, list));
-    dispose_at(HEARD_CHANGE, 1, SCRIPTS(list));
-    dispose_at(HEARD_CHANGE, 2, SCRIPTS(half_list, list));
-    dispose_at(HEARD_FAILED, 1, SCRIPTS(broken, list));
+    dispose_at(HEARD_DATA, 1, SERVER_SCRIPTS(list, list));
+    dispose_at(HEARD_CHANGE, 1, SERVER_SCRIPTS(list));
+    dispose_at(HEARD_CHANGE, 2, SERVER_SCRIPTS(half_list, list));
+    dispose_at(HEARD_FAILED, 1, SERVER_SCRIPTS(broken, list));
 }
 
 static void test_dispose_before_the_start(void **state)
@@ -473,7 +443,7 @@ static void test_dispose_before_the_start(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, SCRIPTS(silent));
+    set_up(&r, SERVER_SCRIPTS(silent));
     begin(&r);
     list_watch_driver_dispose(&r.source);
     run_until(&r, is_over);

@@ -26,54 +26,50 @@
 static const struct list_watch_script_setup guarded = {.watch_list = WATCH_LIST_OFF,
                                                        .relist_deletes = 50};
 
-static struct resource configmaps;
-static struct list_watch_script list_watch_script;
+static struct list_watch_script script;
 
 static int set_up(void **state)
 {
     (void)state;
-    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    list_watch_script_init(&list_watch_script, &configmaps, &guarded);
+    list_watch_script_init(&script, &guarded);
     return 0;
 }
 
 static int clean_up(void **state)
 {
     (void)state;
-    list_watch_script_fini(&list_watch_script);
-    resource_fini(&configmaps);
+    list_watch_script_fini(&script);
     return 0;
 }
 
-#define PLAY(...)                                                                \
-    do {                                                                         \
-        static const struct answer answers[] = {__VA_ARGS__};                    \
-        list_watch_script_play(&list_watch_script, answers, ARRAY_LEN(answers)); \
-    } while (0)
-
 static struct list_watch_status status(void)
 {
-    return list_watch_status(list_watch_script.list_watch);
+    return list_watch_status(script.list_watch);
 }
+
+#define PLAY(...)                                                     \
+    do {                                                              \
+        static const struct answer answers[] = {__VA_ARGS__};         \
+        list_watch_script_play(&script, answers, ARRAY_LEN(answers)); \
+    } while (0)
 
 /* The last answer, and nothing of what comes behind it. */
 static void answer_list(const char *body, enum list_watch_do next)
 {
-    buf_clear(&list_watch_script.heard);
-    list_watch_script.action =
-        objects_answer(list_watch_script.list_watch, body, list_watch_script.now);
-    assert_int_equal(list_watch_script.action.what, next);
+    buf_clear(&script.heard);
+    script.action = objects_answer(script.list_watch, body, script.now);
+    assert_int_equal(script.action.what, next);
 }
 
 static void test_s19_a_held_list_changes_nothing_till_a_second_one_agrees(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST, {OK, .body = PAGE("30", "", ""), .next = HELD LIST_NEWEST});
-    assert_int_equal(store_count(list_watch_script.store), 8);
+    assert_int_equal(store_count(script.store), 8);
     assert_int_equal(status().guard->deletes, 8);
     assert_int_equal(status().relists[RELIST_ERROR], 1);
     answer_list(PAGE("31", "", ""), LW_WATCH);
-    assert_int_equal(store_count(list_watch_script.store), 0);
+    assert_int_equal(store_count(script.store), 0);
     assert_false(guard_holds(status().guard));
     assert_string_equal(status().rv, "31");
     assert_int_equal(status().relists[RELIST_ERROR], 1);
@@ -139,20 +135,19 @@ static void test_accept_applies_at_once(void **state)
 {
     (void)state;
     PLAY(FILLED, LOST);
-    assert_false(list_watch_guard(list_watch_script.list_watch, true));
+    assert_false(list_watch_guard(script.list_watch, true));
     answer_list(PAGE("30", "", ""), LW_WAIT);
-    assert_int_equal(list_watch_script.action.wait_ms, 60000);
+    assert_int_equal(script.action.wait_ms, 60000);
     assert_int_equal(status().state, REFLECTOR_HELD);
-    list_watch_script.now.ms += 10;
-    assert_true(list_watch_guard(list_watch_script.list_watch, true));
-    assert_true(list_watch_is_ordered(list_watch_script.list_watch));
-    struct list_watch_action a =
-        list_watch_restart(list_watch_script.list_watch, list_watch_script.now);
-    assert_false(list_watch_is_ordered(list_watch_script.list_watch));
+    script.now.ms += 10;
+    assert_true(list_watch_guard(script.list_watch, true));
+    assert_true(list_watch_is_ordered(script.list_watch));
+    struct list_watch_action a = list_watch_restart(script.list_watch, script.now);
+    assert_false(list_watch_is_ordered(script.list_watch));
     assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, PATH "?limit=500");
     answer_list(PAGE("30", "", ""), LW_WATCH);
-    assert_int_equal(store_count(list_watch_script.store), 0);
+    assert_int_equal(store_count(script.store), 0);
     assert_int_equal(status().relists[RELIST_MANUAL], 0); /* still the same list */
 }
 
@@ -161,19 +156,17 @@ static void test_reject_keeps_the_cache_till_a_list_looks_well(void **state)
     (void)state;
     PLAY(FILLED, LOST);
     answer_list(PAGE("30", "", ""), LW_WAIT);
-    assert_true(list_watch_guard(list_watch_script.list_watch, false));
-    assert_false(list_watch_is_ordered(list_watch_script.list_watch));
+    assert_true(list_watch_guard(script.list_watch, false));
+    assert_false(list_watch_is_ordered(script.list_watch));
     for (int i = 0; i < 5; i++) {
-        list_watch_script.now.ms += list_watch_script.action.wait_ms;
-        assert_int_equal(
-            list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms).what, LW_LIST);
+        script.now.ms += script.action.wait_ms;
+        assert_int_equal(list_watch_timer(script.list_watch, script.now.ms).what, LW_LIST);
         answer_list(PAGE("30", "", ""), LW_WAIT);
-        assert_in_range(list_watch_script.action.wait_ms, 60000, 60000);
-        assert_int_equal(store_count(list_watch_script.store), 8);
+        assert_in_range(script.action.wait_ms, 60000, 60000);
+        assert_int_equal(store_count(script.store), 8);
     }
-    list_watch_script.now.ms += list_watch_script.action.wait_ms;
-    assert_int_equal(list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms).what,
-                     LW_LIST);
+    script.now.ms += script.action.wait_ms;
+    assert_int_equal(list_watch_timer(script.list_watch, script.now.ms).what, LW_LIST);
     answer_list(PAGE("32", "", EIGHT), LW_WATCH);
     assert_false(guard_holds(status().guard));
 }
@@ -184,10 +177,10 @@ static void test_a_held_list_is_no_trouble_of_the_stream(void **state)
     PLAY(FILLED, LOST);
     answer_list(PAGE("30", "", ""), LW_WAIT);
     assert_int_equal(status().err->kind, ERR_OK);
-    assert_int_equal(status().follow_ms, list_watch_script.now.ms);
-    list_watch_script.now.ms += 60000;
-    list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms);
-    assert_int_equal(status().follow_ms, list_watch_script.now.ms);
+    assert_int_equal(status().follow_ms, script.now.ms);
+    script.now.ms += 60000;
+    list_watch_timer(script.list_watch, script.now.ms);
+    assert_int_equal(status().follow_ms, script.now.ms);
 }
 
 static void test_a_held_stream_waits_and_streams_anew(void **state)
@@ -196,8 +189,7 @@ static void test_a_held_stream_waits_and_streams_anew(void **state)
                                                            .relist_deletes = 50};
 
     (void)state;
-    list_watch_script_fini(&list_watch_script);
-    list_watch_script_init(&list_watch_script, &configmaps, &streams);
+    list_watch_script_restart(&script, &streams);
     PLAY(FILLED,
          {OK, .body = BOOKMARK("20") ERROR_EVENT("500", "InternalError", "x"),
           .next = "WAIT 800, " STREAM_FROM("20")},
@@ -235,14 +227,9 @@ static void test_a_bookmark_that_goes_back_is_told_in_words(void **state)
 
     (void)state;
     PLAY(FILLED);
-    list_watch_head(list_watch_script.list_watch,
-                    &(struct http_head){.status = 200, .retry_after_s = -1},
-                    list_watch_script.now.ms);
-    assert_false(list_watch_body(list_watch_script.list_watch, body, sizeof(body) - 1,
-                                 list_watch_script.now));
-    assert_int_equal(
-        list_watch_end_identified(list_watch_script.list_watch, NULL, list_watch_script.now).what,
-        LW_WAIT);
+    list_watch_script_head(&script);
+    assert_false(list_watch_body(script.list_watch, body, sizeof(body) - 1, script.now));
+    assert_int_equal(list_watch_end_identified(script.list_watch, NULL, script.now).what, LW_WAIT);
     assert_int_equal(status().err->kind, ERR_SERVER);
     assert_non_null(strstr(status().err->text, "from 20 to 19"));
 }

@@ -52,7 +52,7 @@ struct hostile {
     struct rng rng;
     enum trick tricks[4]; /* that this one has */
     size_t trick_count;
-    struct list_watch_script list_watch_script;
+    struct list_watch_script script;
     struct buf body;
     uint64_t requests;
     uint64_t at_once; /* since ms */
@@ -70,16 +70,16 @@ static uint64_t pick(struct hostile *h, uint64_t n)
 
 static bool is_event_request(const struct hostile *h)
 {
-    return h->list_watch_script.action.what != LW_LIST;
+    return h->script.action.what != LW_LIST;
 }
 
 static void head(struct hostile *h, int code, const char *type)
 {
-    list_watch_head(h->list_watch_script.list_watch,
+    list_watch_head(h->script.list_watch,
                     &(struct http_head){.status = code,
                                         .content_type = str_c(type),
                                         .retry_after_s = code == 504 || code == 429 ? 1 : -1},
-                    h->list_watch_script.now.ms);
+                    h->script.now.ms);
 }
 
 static void put_page(struct hostile *h, const char *rv, const char *next, bool item)
@@ -179,22 +179,21 @@ static bool answer(struct hostile *h, enum trick trick)
         put_good(h, trick);
     if (h->body.len == 0)
         return true;
-    return list_watch_body(h->list_watch_script.list_watch, h->body.data, h->body.len,
-                           h->list_watch_script.now);
+    return list_watch_body(h->script.list_watch, h->body.data, h->body.len, h->script.now);
 }
 
 static void note_request(struct hostile *h)
 {
-    bool page = h->list_watch_script.action.what == LW_LIST &&
-                strstr(h->list_watch_script.action.target, "continue=") != NULL;
+    bool page =
+        h->script.action.what == LW_LIST && strstr(h->script.action.target, "continue=") != NULL;
 
     h->pages = page ? h->pages + 1 : 0;
     h->worst_pages = h->pages > h->worst_pages ? h->pages : h->worst_pages;
     if (page)
         return;
     h->requests++;
-    h->at_once = h->list_watch_script.now.ms == h->ms ? h->at_once + 1 : 1;
-    h->ms = h->list_watch_script.now.ms;
+    h->at_once = h->script.now.ms == h->ms ? h->at_once + 1 : 1;
+    h->ms = h->script.now.ms;
     h->worst_at_once = h->at_once > h->worst_at_once ? h->at_once : h->worst_at_once;
 }
 
@@ -207,36 +206,32 @@ static void serve(struct hostile *h)
     bool whole = true;
 
     note_request(h);
-    buf_clear(&h->list_watch_script.heard);
+    buf_clear(&h->script.heard);
     if (trick != NO_ANSWER)
         whole = answer(h, trick);
     if (trick == LIVES_A_WHILE && is_event_request(h))
-        h->list_watch_script.now.ms += 1000 + pick(h, 6) * 1000;
-    h->list_watch_script.action = list_watch_end_identified(
-        h->list_watch_script.list_watch, whole ? err : NULL, h->list_watch_script.now);
+        h->script.now.ms += 1000 + pick(h, 6) * 1000;
+    h->script.action =
+        list_watch_end_identified(h->script.list_watch, whole ? err : NULL, h->script.now);
 }
 
 static void run(struct hostile *h, const struct list_watch_script_setup *setup)
 {
-    struct resource configmaps;
     uint64_t end_ms;
 
-    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    list_watch_script_init(&h->list_watch_script, &configmaps, setup);
-    end_ms = h->list_watch_script.now.ms + TEN_MINUTES_MS;
-    while (h->list_watch_script.now.ms < end_ms && h->requests <= MOST_REQUESTS &&
+    list_watch_script_init(&h->script, setup);
+    end_ms = h->script.now.ms + TEN_MINUTES_MS;
+    while (h->script.now.ms < end_ms && h->requests <= MOST_REQUESTS &&
            h->worst_pages <= MOST_PAGES && h->worst_at_once <= MOST_AT_ONCE) {
-        if (h->list_watch_script.action.what != LW_WAIT) {
+        if (h->script.action.what != LW_WAIT) {
             serve(h);
             continue;
         }
-        h->list_watch_script.now.ms += h->list_watch_script.action.wait_ms;
-        h->list_watch_script.action =
-            list_watch_timer(h->list_watch_script.list_watch, h->list_watch_script.now.ms);
+        h->script.now.ms += h->script.action.wait_ms;
+        h->script.action = list_watch_timer(h->script.list_watch, h->script.now.ms);
     }
-    list_watch_script_fini(&h->list_watch_script);
+    list_watch_script_fini(&h->script);
     buf_free(&h->body);
-    resource_fini(&configmaps);
 }
 
 static void check(const struct hostile *h, uint64_t seed)

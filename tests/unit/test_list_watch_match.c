@@ -100,11 +100,9 @@ static void answers(struct list_watch_script *t, const char *page, enum list_wat
 static void check_accepts(const struct list_watch_script_setup *setup, const char *list,
                           const char *events)
 {
-    struct resource configmaps;
     struct list_watch_script t;
 
-    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    list_watch_script_init(&t, &configmaps, setup);
+    list_watch_script_init(&t, setup);
     answers(&t, PAGE("10", "t", ""), LW_LIST, list);
     answers(&t, PAGE("10", "", ""), LW_WATCH, events);
     answers(&t, "\n", LW_WATCH, events);
@@ -115,7 +113,6 @@ static void check_accepts(const struct list_watch_script_setup *setup, const cha
     else
         assert_string_equal(list_watch_accept(t.list_watch), list);
     list_watch_script_fini(&t);
-    resource_fini(&configmaps);
 }
 
 static void test_metadata_alone_is_asked_for_as_such(void **state)
@@ -139,16 +136,13 @@ static void test_metadata_alone_is_streamed_as_such(void **state)
 {
     static const struct list_watch_script_setup streams = {.watch_list = WATCH_LIST_ON,
                                                            .keep = "metadata.labels"};
-    struct resource configmaps;
     struct list_watch_script t;
 
     (void)state;
-    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    list_watch_script_init(&t, &configmaps, &streams);
+    list_watch_script_init(&t, &streams);
     assert_int_equal(t.action.what, LW_STREAM);
     assert_string_equal(t.action.accept, AS AS_REST);
     list_watch_script_fini(&t);
-    resource_fini(&configmaps);
 }
 
 int main(void)

@@ -15,8 +15,7 @@
 
 static const struct list_watch_script_setup plain = {.watch_list = WATCH_LIST_OFF};
 
-static struct resource configmaps;
-static struct list_watch_script list_watch_script;
+static struct list_watch_script script;
 
 /* It watches from 10. */
 static int set_up(void **state)
@@ -24,45 +23,29 @@ static int set_up(void **state)
     static const struct answer synced = SYNCED;
 
     (void)state;
-    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    list_watch_script_init(&list_watch_script, &configmaps, &plain);
-    list_watch_script_play(&list_watch_script, &synced, 1);
-    assert_int_equal(list_watch_script.action.what, LW_WATCH);
+    list_watch_script_init(&script, &plain);
+    list_watch_script_play(&script, &synced, 1);
+    assert_int_equal(script.action.what, LW_WATCH);
     return 0;
 }
 
 static int clean_up(void **state)
 {
     (void)state;
-    list_watch_script_fini(&list_watch_script);
-    resource_fini(&configmaps);
+    list_watch_script_fini(&script);
     return 0;
 }
 
 static struct list_watch_status status(void)
 {
-    return list_watch_status(list_watch_script.list_watch);
-}
-
-static void head(void)
-{
-    list_watch_head(list_watch_script.list_watch,
-                    &(struct http_head){.status = 200, .retry_after_s = -1},
-                    list_watch_script.now.ms);
-}
-
-static void body(const char *text)
-{
-    assert_true(
-        list_watch_body(list_watch_script.list_watch, text, strlen(text), list_watch_script.now));
+    return list_watch_status(script.list_watch);
 }
 
 static void ends(const struct err *err, enum list_watch_do what, const char *query)
 {
-    list_watch_script.action =
-        list_watch_end_identified(list_watch_script.list_watch, err, list_watch_script.now);
-    assert_int_equal(list_watch_script.action.what, what);
-    assert_non_null(strstr(list_watch_script.action.target, query));
+    script.action = list_watch_end_identified(script.list_watch, err, script.now);
+    assert_int_equal(script.action.what, what);
+    assert_non_null(strstr(script.action.target, query));
 }
 
 /* ---- Deadlines. */
@@ -72,9 +55,9 @@ static void test_s58_a_stream_must_end_ten_seconds_behind_its_time(void **state)
     const struct err late = {.kind = ERR_TIMEOUT, .text = "deadline"};
 
     (void)state;
-    assert_int_equal(list_watch_script.action.deadline_ms, 310000);
-    head();
-    list_watch_script.now.ms += 310000;
+    assert_int_equal(script.action.deadline_ms, 310000);
+    list_watch_script_head(&script);
+    script.now.ms += 310000;
     ends(&late, LW_WATCH, "resourceVersion=10");
 }
 
@@ -83,7 +66,7 @@ static void test_lists_have_no_deadline_of_the_whole(void **state)
     struct list_watch_script t;
 
     (void)state;
-    list_watch_script_init(&t, &configmaps, &plain);
+    list_watch_script_init(&t, &plain);
     assert_int_equal(t.action.what, LW_LIST);
     assert_int_equal(t.action.deadline_ms, 0);
     assert_int_equal(list_watch_due_ms(t.list_watch), UINT64_MAX);
@@ -93,34 +76,31 @@ static void test_lists_have_no_deadline_of_the_whole(void **state)
 static void test_a_stream_without_bookmarks_is_never_overdue(void **state)
 {
     (void)state;
-    head();
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch), UINT64_MAX);
-    body(EVENT("MODIFIED", "a", "u1", "11"));
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch), UINT64_MAX);
-    assert_false(
-        list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms + 300000));
+    list_watch_script_head(&script);
+    assert_int_equal(list_watch_due_ms(script.list_watch), UINT64_MAX);
+    list_watch_script_body(&script, EVENT("MODIFIED", "a", "u1", "11"));
+    assert_int_equal(list_watch_due_ms(script.list_watch), UINT64_MAX);
+    assert_false(list_watch_overdue(script.list_watch, script.now.ms + 300000));
 }
 
 static void test_a_stream_that_had_a_bookmark_is_overdue_and_resumed_without_a_list(void **state)
 {
     (void)state;
-    head();
-    body(BOOKMARK("15"));
-    assert_int_equal(status().bookmark_ms, list_watch_script.now.ms);
-    list_watch_script.now.ms += 100000;
-    body(EVENT("MODIFIED", "a", "u1", "16"));
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
-                     list_watch_script.now.ms + 150000);
-    assert_false(
-        list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms + 149999));
-    list_watch_script.now.ms += 150000;
-    assert_true(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
+    list_watch_script_head(&script);
+    list_watch_script_body(&script, BOOKMARK("15"));
+    assert_int_equal(status().bookmark_ms, script.now.ms);
+    script.now.ms += 100000;
+    list_watch_script_body(&script, EVENT("MODIFIED", "a", "u1", "16"));
+    assert_int_equal(list_watch_due_ms(script.list_watch), script.now.ms + 150000);
+    assert_false(list_watch_overdue(script.list_watch, script.now.ms + 149999));
+    script.now.ms += 150000;
+    assert_true(list_watch_overdue(script.list_watch, script.now.ms));
     ends(NULL, LW_WATCH, "resourceVersion=16");
     assert_int_equal(status().err->kind, ERR_OK);
     for (int i = 0; i < RELIST_REASONS; i++)
         assert_int_equal(status().relists[i], 0);
-    head(); /* and the next one has had none yet */
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch), UINT64_MAX);
+    list_watch_script_head(&script); /* and the next one has had none yet */
+    assert_int_equal(list_watch_due_ms(script.list_watch), UINT64_MAX);
 }
 
 /* ---- Probes. */
@@ -163,30 +143,27 @@ static void test_the_token_of_a_probe_is_nobodys(void **state)
 
 static void test_contact_is_the_last_good_byte(void **state)
 {
-    uint64_t listed_ms = list_watch_script.now.ms;
+    uint64_t listed_ms = script.now.ms;
 
     (void)state;
     assert_int_equal(status().contact_ms, listed_ms);
-    list_watch_script.now.ms += 1000;
-    list_watch_head(list_watch_script.list_watch,
-                    &(struct http_head){.status = 429, .retry_after_s = -1},
-                    list_watch_script.now.ms);
-    body("{}");
+    script.now.ms += 1000;
+    list_watch_head(script.list_watch, &(struct http_head){.status = 429, .retry_after_s = -1},
+                    script.now.ms);
+    list_watch_script_body(&script, "{}");
     assert_int_equal(status().contact_ms, listed_ms);
-    assert_int_equal(
-        list_watch_end_identified(list_watch_script.list_watch, NULL, list_watch_script.now).what,
-        LW_WAIT);
-    list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms);
+    assert_int_equal(list_watch_end_identified(script.list_watch, NULL, script.now).what, LW_WAIT);
+    list_watch_timer(script.list_watch, script.now.ms);
     assert_int_equal(status().err->kind, ERR_BUSY);
-    head();
+    list_watch_script_head(&script);
     assert_int_equal(status().err->kind, ERR_OK); /* it is well again */
-    assert_int_equal(status().contact_ms, list_watch_script.now.ms);
-    list_watch_script.now.ms += 500;
-    body("\n");
-    assert_int_equal(status().contact_ms, list_watch_script.now.ms);
-    list_watch_script.now.ms += 500;
-    assert_false(list_watch_body(list_watch_script.list_watch, "oops", 4, list_watch_script.now));
-    assert_int_equal(status().contact_ms, list_watch_script.now.ms - 500);
+    assert_int_equal(status().contact_ms, script.now.ms);
+    script.now.ms += 500;
+    list_watch_script_body(&script, "\n");
+    assert_int_equal(status().contact_ms, script.now.ms);
+    script.now.ms += 500;
+    assert_false(list_watch_body(script.list_watch, "oops", 4, script.now));
+    assert_int_equal(status().contact_ms, script.now.ms - 500);
 }
 
 static void test_events_and_bookmarks_have_their_times(void **state)
@@ -194,14 +171,14 @@ static void test_events_and_bookmarks_have_their_times(void **state)
     (void)state;
     assert_int_equal(status().event_ms, 0);
     assert_int_equal(status().bookmark_ms, 0);
-    head();
-    body(EVENT("MODIFIED", "a", "u1", "11"));
-    assert_int_equal(status().event_ms, list_watch_script.now.ms);
+    list_watch_script_head(&script);
+    list_watch_script_body(&script, EVENT("MODIFIED", "a", "u1", "11"));
+    assert_int_equal(status().event_ms, script.now.ms);
     assert_int_equal(status().bookmark_ms, 0);
-    list_watch_script.now.ms += 60000;
-    body(BOOKMARK("12"));
-    assert_int_equal(status().event_ms, list_watch_script.now.ms - 60000);
-    assert_int_equal(status().bookmark_ms, list_watch_script.now.ms);
+    script.now.ms += 60000;
+    list_watch_script_body(&script, BOOKMARK("12"));
+    assert_int_equal(status().event_ms, script.now.ms - 60000);
+    assert_int_equal(status().bookmark_ms, script.now.ms);
     assert_int_equal(status().events, 1);
 }
 
@@ -209,12 +186,12 @@ static void test_a_watch_is_connected_from_its_head_to_its_end(void **state)
 {
     (void)state;
     assert_false(status().connected);
-    head();
+    list_watch_script_head(&script);
     assert_true(status().connected);
-    list_watch_script.now.ms += 4000;
+    script.now.ms += 4000;
     ends(NULL, LW_WATCH, "watch=true");
     assert_false(status().connected);
-    assert_int_equal(status().follow_ms, list_watch_script.now.ms);
+    assert_int_equal(status().follow_ms, script.now.ms);
 }
 
 /* ---- Orders. */
@@ -222,18 +199,17 @@ static void test_a_watch_is_connected_from_its_head_to_its_end(void **state)
 static void test_an_ordered_list_drops_what_is_under_way(void **state)
 {
     (void)state;
-    head();
-    body(EVENT("MODIFIED", "a", "u1", "11"));
-    assert_false(list_watch_is_ordered(list_watch_script.list_watch));
-    list_watch_order(list_watch_script.list_watch, RELIST_MANUAL);
-    assert_true(list_watch_is_ordered(list_watch_script.list_watch));
-    list_watch_script.now.ms += 9000;
-    list_watch_script.action =
-        list_watch_restart(list_watch_script.list_watch, list_watch_script.now);
-    assert_false(list_watch_is_ordered(list_watch_script.list_watch));
-    assert_string_equal(list_watch_script.action.target, PATH "?limit=500");
+    list_watch_script_head(&script);
+    list_watch_script_body(&script, EVENT("MODIFIED", "a", "u1", "11"));
+    assert_false(list_watch_is_ordered(script.list_watch));
+    list_watch_order(script.list_watch, RELIST_MANUAL);
+    assert_true(list_watch_is_ordered(script.list_watch));
+    script.now.ms += 9000;
+    script.action = list_watch_restart(script.list_watch, script.now);
+    assert_false(list_watch_is_ordered(script.list_watch));
+    assert_string_equal(script.action.target, PATH "?limit=500");
     assert_int_equal(status().relists[RELIST_MANUAL], 1);
-    assert_int_equal(status().follow_ms, list_watch_script.now.ms);
+    assert_int_equal(status().follow_ms, script.now.ms);
 }
 
 static void test_what_an_audit_orders_has_its_cause(void **state)
@@ -248,24 +224,21 @@ static void test_what_an_audit_orders_has_its_cause(void **state)
                                        .next = WATCH("21")};
 
     (void)state;
-    list_watch_order(list_watch_script.list_watch, RELIST_AUDIT);
-    assert_int_equal(list_watch_restart(list_watch_script.list_watch, list_watch_script.now).what,
-                     LW_LIST);
-    list_watch_script_play(&list_watch_script, &relisted, 1);
-    list_watch_script_play(&list_watch_script, &then, 1);
+    list_watch_order(script.list_watch, RELIST_AUDIT);
+    assert_int_equal(list_watch_restart(script.list_watch, script.now).what, LW_LIST);
+    list_watch_script_play(&script, &relisted, 1);
+    list_watch_script_play(&script, &then, 1);
 }
 
 static void test_an_order_comes_before_a_wait(void **state)
 {
     (void)state;
-    assert_int_equal(list_watch_end_identified(list_watch_script.list_watch,
-                                               &(struct err){.kind = ERR_REFUSED},
-                                               list_watch_script.now)
-                         .what,
-                     LW_WAIT);
-    list_watch_order(list_watch_script.list_watch, RELIST_AUDIT);
-    assert_int_equal(list_watch_restart(list_watch_script.list_watch, list_watch_script.now).what,
-                     LW_LIST);
+    assert_int_equal(
+        list_watch_end_identified(script.list_watch, &(struct err){.kind = ERR_REFUSED}, script.now)
+            .what,
+        LW_WAIT);
+    list_watch_order(script.list_watch, RELIST_AUDIT);
+    assert_int_equal(list_watch_restart(script.list_watch, script.now).what, LW_LIST);
     assert_int_equal(status().relists[RELIST_AUDIT], 1);
 }
 
@@ -276,19 +249,16 @@ static void test_a_list_that_fails_lets_go_of_what_it_staged(void **state)
         "\"items\":[" ITEM("a", "other", "15", "");
 
     (void)state;
-    list_watch_order(list_watch_script.list_watch, RELIST_MANUAL);
-    list_watch_restart(list_watch_script.list_watch, list_watch_script.now);
-    head();
-    body(half);
-    assert_int_equal(store_would_delete(list_watch_script.store, 0),
-                     2); /* a's former life, and b */
-    assert_int_equal(list_watch_end_identified(list_watch_script.list_watch,
-                                               &(struct err){.kind = ERR_CLOSED},
-                                               list_watch_script.now)
-                         .what,
-                     LW_WAIT);
-    assert_int_equal(store_would_delete(list_watch_script.store, 0),
-                     1); /* b: nothing of a is staged */
+    list_watch_order(script.list_watch, RELIST_MANUAL);
+    list_watch_restart(script.list_watch, script.now);
+    list_watch_script_head(&script);
+    list_watch_script_body(&script, half);
+    assert_int_equal(store_would_delete(script.store, 0), 2); /* a's former life, and b */
+    assert_int_equal(
+        list_watch_end_identified(script.list_watch, &(struct err){.kind = ERR_CLOSED}, script.now)
+            .what,
+        LW_WAIT);
+    assert_int_equal(store_would_delete(script.store, 0), 1); /* b: nothing of a is staged */
 }
 
 int main(void)

@@ -176,80 +176,62 @@ static void test_html_is_no_stream(void **state)
 
 /* ---- Silence of the initial events. */
 
-static struct resource configmaps;
-static struct list_watch_script list_watch_script;
+static struct list_watch_script script;
 
 static int begin_to_stream(void **state)
 {
     (void)state;
-    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    list_watch_script_init(&list_watch_script, &configmaps, &always);
-    assert_int_equal(list_watch_script.action.what, LW_STREAM);
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch), UINT64_MAX); /* no head yet */
-    list_watch_head(list_watch_script.list_watch,
-                    &(struct http_head){.status = 200, .retry_after_s = -1},
-                    list_watch_script.now.ms);
+    list_watch_script_init(&script, &always);
+    assert_int_equal(script.action.what, LW_STREAM);
+    assert_int_equal(list_watch_due_ms(script.list_watch), UINT64_MAX); /* no head yet */
+    list_watch_script_head(&script);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    list_watch_script_fini(&list_watch_script);
-    resource_fini(&configmaps);
+    list_watch_script_fini(&script);
     return 0;
-}
-
-static void body(const char *text)
-{
-    assert_true(
-        list_watch_body(list_watch_script.list_watch, text, strlen(text), list_watch_script.now));
 }
 
 static void test_s64_a_pause_is_worth_a_warning_not_an_end(void **state)
 {
     (void)state;
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
-                     list_watch_script.now.ms + 10000);
+    assert_int_equal(list_watch_due_ms(script.list_watch), script.now.ms + 10000);
     for (uint64_t s = 10; s < 60; s += 10) {
-        assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
-                         list_watch_script.now.ms + s * 1000);
-        assert_false(
-            list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms + s * 1000));
+        assert_int_equal(list_watch_due_ms(script.list_watch), script.now.ms + s * 1000);
+        assert_false(list_watch_overdue(script.list_watch, script.now.ms + s * 1000));
     }
-    list_watch_script.now.ms += 55000;
-    body(EVENT("ADDED", "a", "u1", "3"));
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
-                     list_watch_script.now.ms + 10000);
+    script.now.ms += 55000;
+    list_watch_script_body(&script, EVENT("ADDED", "a", "u1", "3"));
+    assert_int_equal(list_watch_due_ms(script.list_watch), script.now.ms + 10000);
 }
 
 static void test_initial_events_that_stop_coming_end_the_stream(void **state)
 {
     (void)state;
-    body(EVENT("ADDED", "a", "u1", "3"));
-    list_watch_script.now.ms += 60000;
-    assert_true(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
-    struct list_watch_action a =
-        list_watch_end_identified(list_watch_script.list_watch, NULL, list_watch_script.now);
+    list_watch_script_body(&script, EVENT("ADDED", "a", "u1", "3"));
+    script.now.ms += 60000;
+    assert_true(list_watch_overdue(script.list_watch, script.now.ms));
+    struct list_watch_action a = list_watch_end_identified(script.list_watch, NULL, script.now);
     assert_int_equal(a.what, LW_LIST);
-    assert_int_equal(list_watch_status(list_watch_script.list_watch).err->kind, ERR_TIMEOUT);
-    assert_non_null(strstr(list_watch_status(list_watch_script.list_watch).err->text, "60 s"));
-    assert_int_equal(store_count(list_watch_script.store), 0);
+    assert_int_equal(list_watch_status(script.list_watch).err->kind, ERR_TIMEOUT);
+    assert_non_null(strstr(list_watch_status(script.list_watch).err->text, "60 s"));
+    assert_int_equal(store_count(script.store), 0);
 }
 
 static void test_the_watch_behind_the_initial_events_may_be_silent(void **state)
 {
     (void)state;
-    assert_false(list_watch_status(list_watch_script.list_watch).connected);
-    body(INITIAL_END("10"));
-    assert_true(list_watch_status(list_watch_script.list_watch).connected);
-    assert_true(list_watch_status(list_watch_script.list_watch).synced);
-    assert_int_equal(list_watch_status(list_watch_script.list_watch).follow_ms,
-                     list_watch_script.now.ms);
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch), UINT64_MAX);
-    body(BOOKMARK("11"));
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
-                     list_watch_script.now.ms + 150000);
+    assert_false(list_watch_status(script.list_watch).connected);
+    list_watch_script_body(&script, INITIAL_END("10"));
+    assert_true(list_watch_status(script.list_watch).connected);
+    assert_true(list_watch_status(script.list_watch).synced);
+    assert_int_equal(list_watch_status(script.list_watch).follow_ms, script.now.ms);
+    assert_int_equal(list_watch_due_ms(script.list_watch), UINT64_MAX);
+    list_watch_script_body(&script, BOOKMARK("11"));
+    assert_int_equal(list_watch_due_ms(script.list_watch), script.now.ms + 150000);
 }
 
 int main(void)

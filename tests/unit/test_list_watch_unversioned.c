@@ -29,24 +29,21 @@ static const struct list_watch_script_setup plain = {.watch_list = WATCH_LIST_AU
 static const struct list_watch_script_setup guarded = {.watch_list = WATCH_LIST_OFF,
                                                        .relist_deletes = 50};
 
-static struct resource configmaps;
-static struct list_watch_script list_watch_script;
+static struct list_watch_script script;
 
 static void begin(const struct list_watch_script_setup *setup)
 {
     static const struct answer listed = LISTED;
 
-    list_watch_script_fini(&list_watch_script);
-    list_watch_script_init(&list_watch_script, &configmaps, setup);
-    list_watch_script_play(&list_watch_script, &listed, 1);
+    list_watch_script_restart(&script, setup);
+    list_watch_script_play(&script, &listed, 1);
 }
 
 static int set_up(void **state)
 {
     (void)state;
     list_watch_script_be_quiet(state);
-    assert_int_equal(resource_parse("configmaps", &configmaps, NULL), ERR_OK);
-    list_watch_script_init(&list_watch_script, &configmaps, &plain);
+    list_watch_script_init(&script, &plain);
     begin(&plain);
     return 0;
 }
@@ -54,65 +51,55 @@ static int set_up(void **state)
 static int clean_up(void **state)
 {
     (void)state;
-    list_watch_script_fini(&list_watch_script);
-    resource_fini(&configmaps);
+    list_watch_script_fini(&script);
     return 0;
 }
 
 static struct list_watch_status status(void)
 {
-    return list_watch_status(list_watch_script.list_watch);
+    return list_watch_status(script.list_watch);
 }
 
 static const struct http_head good = {.status = 200, .retry_after_s = -1};
 
 static void heard(const char *want)
 {
-    assert_string_equal(buf_cstr(&list_watch_script.heard), want);
-    buf_clear(&list_watch_script.heard);
-}
-
-static void body(const char *text)
-{
-    assert_true(
-        list_watch_body(list_watch_script.list_watch, text, strlen(text), list_watch_script.now));
+    assert_string_equal(buf_cstr(&script.heard), want);
+    buf_clear(&script.heard);
 }
 
 /* The watch is open, and these are its first words. */
 static void opens(const char *text)
 {
-    buf_clear(&list_watch_script.heard);
-    list_watch_head(list_watch_script.list_watch, &good, list_watch_script.now.ms);
-    body(text);
+    buf_clear(&script.heard);
+    list_watch_head(script.list_watch, &good, script.now.ms);
+    list_watch_script_body(&script, text);
 }
 
 static void falls_silent(void)
 {
-    assert_false(list_watch_wants_compare(list_watch_script.list_watch));
-    assert_int_equal(list_watch_due_ms(list_watch_script.list_watch),
-                     list_watch_script.now.ms + 500);
-    list_watch_script.now.ms += 500;
-    assert_false(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
-    assert_true(list_watch_wants_compare(list_watch_script.list_watch));
+    assert_false(list_watch_wants_compare(script.list_watch));
+    assert_int_equal(list_watch_due_ms(script.list_watch), script.now.ms + 500);
+    script.now.ms += 500;
+    assert_false(list_watch_overdue(script.list_watch, script.now.ms));
+    assert_true(list_watch_wants_compare(script.list_watch));
 }
 
 static void asks_beside(const char *want)
 {
-    struct list_watch_action a = list_watch_compare(list_watch_script.list_watch);
+    struct list_watch_action a = list_watch_compare(script.list_watch);
 
     assert_int_equal(a.what, LW_LIST);
     assert_string_equal(a.target, want);
-    assert_false(list_watch_wants_compare(list_watch_script.list_watch));
+    assert_false(list_watch_wants_compare(script.list_watch));
 }
 
 /* The list beside the watch says this; does the watch go on? */
 static bool lists(const char *text)
 {
-    list_watch_compare_head(list_watch_script.list_watch, &good);
-    bool whole = list_watch_compare_body(list_watch_script.list_watch, text, strlen(text),
-                                         list_watch_script.now);
-    return list_watch_compare_end(list_watch_script.list_watch, NULL, list_watch_script.now) &&
-           whole;
+    list_watch_compare_head(script.list_watch, &good);
+    bool whole = list_watch_compare_body(script.list_watch, text, strlen(text), script.now);
+    return list_watch_compare_end(script.list_watch, NULL, script.now) && whole;
 }
 
 static void compares(const char *text)
@@ -120,7 +107,7 @@ static void compares(const char *text)
     falls_silent();
     asks_beside(PATH "?limit=500");
     assert_true(lists(text));
-    assert_false(list_watch_wants_compare(list_watch_script.list_watch));
+    assert_false(list_watch_wants_compare(script.list_watch));
 }
 
 /* The watch is over, and this comes next. */
@@ -129,10 +116,9 @@ static void ends(const char *want)
     static const char *const names[] = {"LIST ", "STREAM ", "WATCH 310000 ", "IDENTIFY ", "WAIT"};
     struct buf next = {0};
 
-    list_watch_script.action =
-        list_watch_end_identified(list_watch_script.list_watch, NULL, list_watch_script.now);
-    buf_printf(&next, "%s%s", names[list_watch_script.action.what],
-               list_watch_script.action.what == LW_WAIT ? "" : list_watch_script.action.target);
+    script.action = list_watch_end_identified(script.list_watch, NULL, script.now);
+    buf_printf(&next, "%s%s", names[script.action.what],
+               script.action.what == LW_WAIT ? "" : script.action.target);
     assert_string_equal(buf_cstr(&next), want);
     buf_free(&next);
 }
@@ -147,7 +133,7 @@ static void follows(void)
 
 static void ends_later(const char *want)
 {
-    list_watch_script.now.ms += 60000;
+    script.now.ms += 60000;
     ends(want);
 }
 
@@ -216,11 +202,11 @@ static void test_it_follows_only_when_what_is_gone_is_known(void **state)
     falls_silent();
     assert_false(status().connected);
     asks_beside(PATH "?limit=500");
-    list_watch_script.now.ms += 1000;
+    script.now.ms += 1000;
     assert_true(lists(LIST_OF(ITEM_A)));
     heard("-ns/b:u2:4?");
     assert_true(status().connected);
-    assert_int_equal(status().follow_ms, list_watch_script.now.ms);
+    assert_int_equal(status().follow_ms, script.now.ms);
 }
 
 static void test_a_busy_watch_is_compared_too(void **state)
@@ -228,13 +214,13 @@ static void test_a_busy_watch_is_compared_too(void **state)
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
     for (unsigned i = 0; i < 20; i++) {
-        assert_false(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
-        assert_false(list_watch_wants_compare(list_watch_script.list_watch));
-        list_watch_script.now.ms += 250;
-        body(EVENT("ADDED", "b", "u2", "4"));
+        assert_false(list_watch_overdue(script.list_watch, script.now.ms));
+        assert_false(list_watch_wants_compare(script.list_watch));
+        script.now.ms += 250;
+        list_watch_script_body(&script, EVENT("ADDED", "b", "u2", "4"));
     }
-    assert_false(list_watch_overdue(list_watch_script.list_watch, list_watch_script.now.ms));
-    assert_true(list_watch_wants_compare(list_watch_script.list_watch));
+    assert_false(list_watch_overdue(script.list_watch, script.now.ms));
+    assert_true(list_watch_wants_compare(script.list_watch));
 }
 
 static void test_what_was_deleted_before_the_watch_began_is_found(void **state)
@@ -251,7 +237,7 @@ static void test_a_list_does_not_bring_back_what_the_watch_has_deleted(void **st
     opens(EVENT("ADDED", "a", "u1", "3") EVENT("ADDED", "b", "u2", "4"));
     falls_silent();
     asks_beside(PATH "?limit=500");
-    body(EVENT("DELETED", "b", "u2", "5"));
+    list_watch_script_body(&script, EVENT("DELETED", "b", "u2", "5"));
     heard("-ns/b:u2:5");
     assert_true(lists(LIST_OF(ITEM_A "," ITEM_B)));
     heard("");
@@ -263,7 +249,8 @@ static void test_a_list_does_not_delete_what_the_watch_has_told(void **state)
     opens(EVENT("ADDED", "a", "u1", "3"));
     falls_silent();
     asks_beside(PATH "?limit=500");
-    body(EVENT("ADDED", "c", "u3", "6") EVENT("MODIFIED", "b", "u2", "7"));
+    list_watch_script_body(&script,
+                           EVENT("ADDED", "c", "u3", "6") EVENT("MODIFIED", "b", "u2", "7"));
     heard("+ns/c:u3:6 ~ns/b:u2:7");
     assert_true(lists(LIST_OF(ITEM_A)));
     heard("");
@@ -293,11 +280,11 @@ static void test_all_pages_count_and_their_tokens_are_followed(void **state)
     asks_beside(PATH "?limit=500");
     assert_true(lists(PAGE("0", "t", ITEM_A)));
     heard("");
-    assert_true(list_watch_wants_compare(list_watch_script.list_watch));
+    assert_true(list_watch_wants_compare(script.list_watch));
     asks_beside(PATH "?limit=500&continue=t");
     assert_true(lists(PAGE("0", "", "")));
     heard("-ns/b:u2:4?");
-    assert_false(list_watch_wants_compare(list_watch_script.list_watch));
+    assert_false(list_watch_wants_compare(script.list_watch));
 }
 
 static void test_another_life_is_told_with_what_is_gone(void **state)
@@ -326,11 +313,12 @@ static void test_objects_without_a_version_are_told_by_their_bytes(void **state)
 
     (void)state;
     opens(EVENT("ADDED", "a", "u1", "3"));
-    body(other);
+    list_watch_script_body(&script, other);
     heard("+ns/c:u3:");
-    body(other);
+    list_watch_script_body(&script, other);
     heard("");
-    body(EVENT_OF("MODIFIED", "ConfigMap", "a", "u1", "3", "\"k\":\"v\""));
+    list_watch_script_body(&script,
+                           EVENT_OF("MODIFIED", "ConfigMap", "a", "u1", "3", "\"k\":\"v\""));
     heard("~ns/a:u1:3");
 }
 
@@ -340,7 +328,7 @@ static void test_another_watch_without_a_version_follows_and_a_list_beside_it(vo
 {
     (void)state;
     follows();
-    body(EVENT("MODIFIED", "a", "u1", "12"));
+    list_watch_script_body(&script, EVENT("MODIFIED", "a", "u1", "12"));
     heard("~ns/a:u1:12");
     ends_later(WATCH_ALL);
     assert_int_equal(status().relists[RELIST_UNVERSIONED], 1);
@@ -369,9 +357,9 @@ static void test_a_watch_that_ends_before_its_list_is_listed_first(void **state)
     opens(EVENT("ADDED", "a", "u1", "3"));
     falls_silent();
     asks_beside(PATH "?limit=500");
-    list_watch_script.now.ms += 5000;
+    script.now.ms += 5000;
     ends(LIST_NEWEST);
-    list_watch_script_answer(&list_watch_script, &gone, 0);
+    list_watch_script_answer(&script, &gone, 0);
 }
 
 static void test_streams_that_end_soon_wait_for_their_lists(void **state)
@@ -383,7 +371,7 @@ static void test_streams_that_end_soon_wait_for_their_lists(void **state)
     for (unsigned i = 0; i < 2; i++) {
         opens(EVENT("ADDED", "a", "u1", "3"));
         ends(LIST_NEWEST);
-        list_watch_script_answer(&list_watch_script, &again, 0);
+        list_watch_script_answer(&script, &again, 0);
     }
     opens(EVENT("ADDED", "a", "u1", "3"));
     ends("WAIT");
@@ -393,9 +381,9 @@ static void test_the_version_of_a_bookmark_is_one_to_go_on_from(void **state)
 {
     (void)state;
     follows();
-    body(EVENT("MODIFIED", "a", "u1", "12"));
+    list_watch_script_body(&script, EVENT("MODIFIED", "a", "u1", "12"));
     assert_string_equal(status().rv, "");
-    body(BOOKMARK("20"));
+    list_watch_script_body(&script, BOOKMARK("20"));
     ends_later(WATCH("20"));
     opens(EVENT("MODIFIED", "a", "u1", "21"));
     ends_later(WATCH("21"));
@@ -406,9 +394,9 @@ static void test_a_bookmark_counts_only_with_the_list(void **state)
 {
     (void)state;
     opens(BOOKMARK("20") EVENT("MODIFIED", "a", "u1", "22"));
-    list_watch_script.now.ms += 5000;
+    script.now.ms += 5000;
     ends(LIST_NEWEST);
-    list_watch_script_answer(&list_watch_script,
+    list_watch_script_answer(&script,
                              &(struct answer){.code = 200,
                                               .body = LIST_OF(ITEM_A),
                                               .heard = "-ns/b:u2:4? ~ns/a:u1:3",
@@ -425,13 +413,11 @@ static void test_a_bookmark_before_an_error_does_not_count(void **state)
 
     (void)state;
     opens("");
-    assert_false(
-        list_watch_body(list_watch_script.list_watch, error, strlen(error), list_watch_script.now));
+    assert_false(list_watch_body(script.list_watch, error, strlen(error), script.now));
     ends("WAIT");
-    list_watch_script.now.ms += list_watch_script.action.wait_ms;
+    script.now.ms += script.action.wait_ms;
     assert_null(
-        strstr(list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms).target,
-               "resourceVersion"));
+        strstr(list_watch_timer(script.list_watch, script.now.ms).target, "resourceVersion"));
 }
 
 static void test_a_probe_without_a_version_leads_to_a_list(void **state)
@@ -465,9 +451,9 @@ static void test_a_list_that_has_a_version_again_is_one_to_go_on_from(void **sta
 
     (void)state;
     opens("");
-    list_watch_script.now.ms += 5000;
+    script.now.ms += 5000;
     ends(LIST_NEWEST);
-    list_watch_script_answer(&list_watch_script, &versioned, 0);
+    list_watch_script_answer(&script, &versioned, 0);
 }
 
 static void test_a_list_that_fails_ends_the_watch(void **state)
@@ -479,10 +465,9 @@ static void test_a_list_that_fails_ends_the_watch(void **state)
     opens(EVENT("ADDED", "a", "u1", "3"));
     falls_silent();
     asks_beside(PATH "?limit=500");
-    list_watch_compare_head(list_watch_script.list_watch, &busy);
-    assert_true(list_watch_compare_body(list_watch_script.list_watch, text, strlen(text),
-                                        list_watch_script.now));
-    assert_false(list_watch_compare_end(list_watch_script.list_watch, NULL, list_watch_script.now));
+    list_watch_compare_head(script.list_watch, &busy);
+    assert_true(list_watch_compare_body(script.list_watch, text, strlen(text), script.now));
+    assert_false(list_watch_compare_end(script.list_watch, NULL, script.now));
     ends("WAIT");
     assert_int_equal(status().err->kind, ERR_SERVER);
     assert_false(status().connected);
@@ -504,14 +489,12 @@ static void test_pages_that_expire_are_not_asked_for_again(void **state)
     asks_beside(PATH "?limit=500");
     assert_true(lists(PAGE("0", "t", ITEM_A)));
     asks_beside(PATH "?limit=500&continue=t");
-    list_watch_compare_head(list_watch_script.list_watch, &head);
-    assert_true(list_watch_compare_body(list_watch_script.list_watch, text, strlen(text),
-                                        list_watch_script.now));
-    assert_false(list_watch_compare_end(list_watch_script.list_watch, NULL, list_watch_script.now));
+    list_watch_compare_head(script.list_watch, &head);
+    assert_true(list_watch_compare_body(script.list_watch, text, strlen(text), script.now));
+    assert_false(list_watch_compare_end(script.list_watch, NULL, script.now));
     ends("WAIT");
-    list_watch_script.action = list_watch_timer(
-        list_watch_script.list_watch, list_watch_script.now.ms += list_watch_script.action.wait_ms);
-    list_watch_script_play(&list_watch_script, answers, ARRAY_LEN(answers));
+    script.action = list_watch_timer(script.list_watch, script.now.ms += script.action.wait_ms);
+    list_watch_script_play(&script, answers, ARRAY_LEN(answers));
     opens("");
     falls_silent();
     asks_beside(PATH);
@@ -533,10 +516,9 @@ static void test_the_guard_judges_what_the_list_beside_finds_gone(void **state)
     heard("");
     ends("WAIT");
     assert_int_equal(status().state, REFLECTOR_HELD);
-    list_watch_script.now.ms += list_watch_script.action.wait_ms;
-    list_watch_script.action =
-        list_watch_timer(list_watch_script.list_watch, list_watch_script.now.ms);
-    list_watch_script_answer(&list_watch_script, &again, 0);
+    script.now.ms += script.action.wait_ms;
+    script.action = list_watch_timer(script.list_watch, script.now.ms);
+    list_watch_script_answer(&script, &again, 0);
 }
 
 static void test_the_guard_judges_other_lives_that_the_watch_tells_first(void **state)
@@ -566,9 +548,8 @@ static void test_an_api_without_the_verb_watch_is_told_as_that(void **state)
     };
 
     (void)state;
-    list_watch_script_fini(&list_watch_script);
-    list_watch_script_init(&list_watch_script, &configmaps, &plain);
-    list_watch_script_play(&list_watch_script, answers, ARRAY_LEN(answers));
+    list_watch_script_restart(&script, &plain);
+    list_watch_script_play(&script, answers, ARRAY_LEN(answers));
     assert_int_equal(status().err->kind, ERR_NO_VERB);
     assert_string_equal(status().err->text,
                         "v1 configmaps cannot be watched: the API has no watch verb");

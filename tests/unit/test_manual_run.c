@@ -29,11 +29,7 @@ static void order_is(const struct hook *h, size_t total, size_t left, size_t fai
 
 static struct run *starts_manual(enum delta_type type, const char *uid, unsigned attempt)
 {
-    struct run *run = hook_rig_starts(type, uid);
-
-    assert_int_equal(run->reason, RUN_MANUAL);
-    assert_int_equal(run->attempt, attempt);
-    return run;
+    return hook_rig_starts_as(type, uid, RUN_MANUAL, attempt);
 }
 
 static size_t known(const struct hook *h)
@@ -44,14 +40,7 @@ static size_t known(const struct hook *h)
 /* A hook that has handled ns/a. */
 static struct hook *add_handled(struct hook_rig_hook p)
 {
-    struct hook *h = hook_rig_add(&p);
-
-    hook_rig_sync(0);
-    hook_rig_change(0, DELTA_ADDED, "ns/a", "u1", "\"a\":1");
-    hook_rig.now += p.work_queue.settle_ms;
-    hook_rig_pass(DELTA_ADDED, "u1");
-    hook_rig_nothing();
-    return h;
+    return hook_rig_add_handled(&p, "\"a\":1");
 }
 
 static void test_an_unchanged_key_is_told_again_as_modified(void **state)

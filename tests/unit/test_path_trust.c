@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,10 +16,10 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "temp_folder.h"
 
 enum { SOMEBODY = 65534, ANOTHER = 65533, STRANGER = 65532 };
 
-static char folder[32];
 static const struct path_trust somebody = {.owners = {SOMEBODY}};
 static const struct path_trust both = {
     .owners = {SOMEBODY, ANOTHER}
@@ -28,28 +27,8 @@ static const struct path_trust both = {
 
 static int enter(void **state)
 {
-    (void)state;
     umask(022);
-    strcpy(folder, "/tmp/trust-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(chmod(folder, 0755), 0);
-    assert_int_equal(chdir(folder), 0);
-    return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-static int leave(void **state)
-{
-    (void)state;
-    assert_int_equal(chdir("/"), 0);
-    return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return temp_folder_enter(state);
 }
 
 static void own(const char *name, uid_t uid)
@@ -79,7 +58,7 @@ static void make_file(const char *name, uid_t uid, mode_t mode)
 /* to: absolute within the folder when it begins with a slash. */
 static void make_link(const char *name, const char *to, uid_t uid)
 {
-    char *target = to[0] == '/' ? mem_printf("%s%s", folder, to) : mem_strdup(to);
+    char *target = to[0] == '/' ? mem_printf("%s%s", temp_folder_path(), to) : mem_strdup(to);
 
     assert_int_equal(symlink(target, name), 0);
     own(name, uid);
@@ -89,7 +68,7 @@ static void make_link(const char *name, const char *to, uid_t uid)
 /* Holds for the check and for the open; content NULL: refused. */
 static void expect(const char *name, const struct path_trust *path_trust, const char *content)
 {
-    char *path = mem_printf("%s/%s", folder, name);
+    char *path = mem_printf("%s/%s", temp_folder_path(), name);
     char text[64] = "";
     struct err err = {0};
     int fd;
@@ -133,7 +112,7 @@ static void test_what_is_no_file_is_not_opened(void **state)
     expect_error("/dev/null", EINVAL);
     expect_error("/", EISDIR);
     assert_int_equal(mkfifo("fifo", 0600), 0);
-    char *path = mem_printf("%s/fifo", folder);
+    char *path = mem_printf("%s/fifo", temp_folder_path());
     expect_error(path, EINVAL);
     free(path);
 }
@@ -337,7 +316,7 @@ static void test_links_in_a_circle(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, temp_folder_leave)
     const struct CMUnitTest tests[] = {
         TEST(test_what_is_no_file_is_not_opened),
         TEST(test_the_file_is_roots_or_its_owners),

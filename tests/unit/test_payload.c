@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "hook_rig.h"
 #include "identified.h"
-#include "objects.h"
 
 #include <string.h>
 
-#include "base/log.h"
 #include "hook/payload.h"
 #include "proto/json_in.h"
-
-enum { ALL = 0x3f };
 
 /* 2023-11-14T22:13:20.000000042Z */
 #define WALL_NS 1700000000000000042U
@@ -31,55 +28,33 @@ enum { ALL = 0x3f };
 
 static const struct payload_context context = {.node = "n\"1", .instance = "boot-7"};
 static const struct list_watch_now begin = {100000, WALL_NS};
-static struct hooks hooks;
-static struct watch *watches[2];
 static struct buf out;
 
 static void on_delta(void *arg, struct watch *w, const struct delta *d)
 {
     (void)arg;
-    hooks_delta(&hooks, (struct source){.watch = w}, d, begin.ms);
+    hooks_delta(&hook_rig.hooks, (struct source){.watch = w}, d, begin.ms);
 }
-
-static const struct watch_events watch_events = {.on_delta = on_delta};
 
 static int set_up(void **state)
 {
+    static const struct watch_events watch_events = {.on_delta = on_delta};
+
     (void)state;
-    log_set_level(LOG_LVL_ERROR);
-    hooks_init(&hooks, 2, 1);
-    watches[0] = objects_watch("w0", &watch_events, NULL);
-    watches[1] = objects_watch("w1", &watch_events, NULL);
+    hook_rig_init(2, &watch_events);
     return 0;
 }
 
 static int clean_up(void **state)
 {
-    (void)state;
-    hooks_fini(&hooks);
-    watch_destroy(&watches[0]);
-    watch_destroy(&watches[1]);
     buf_free(&out);
-    return 0;
+    return hook_rig_clean_up(state);
 }
 
 static void add(enum hook_mode mode, size_t sources)
 {
-    const struct hook_source both[] = {
-        {.name = "one", .of.watch = watches[0]},
-        {.name = "two", .of.watch = watches[1]}
-    };
-    struct filter filter;
-
-    assert_int_equal(filter_init(&filter, ALL, NULL, 0, NULL), ERR_OK);
-    hooks_add(&hooks, &(struct hook_params){
-                          .name = "h",
-                          .rules = {.mode = mode              },
-                          .sources = both,
-                          .source_count = sources,
-                          .filter = filter,
-                          .work_queue = { .concurrency = 1, .retry = {100, 100, 1, 0}}
-    });
+    hook_rig_add(&(struct hook_rig_hook){
+        .rules = {.mode = mode}, .sources = sources, .work_queue = {.concurrency = 1}});
 }
 
 static bool any_token(void *arg, const struct json_token *t)
@@ -91,9 +66,8 @@ static bool any_token(void *arg, const struct json_token *t)
 /* The input of the next run, 1.5 s after the last contact. */
 static struct run *next(void)
 {
-    struct run *run = hooks_next(&hooks, begin.ms);
+    struct run *run = hook_rig_next();
 
-    assert_non_null(run);
     buf_clear(&out);
     payload_put_json(&out, &context, run, begin.ms + 1500);
     assert_int_equal(json_in_scan(buf_str(&out), any_token, NULL, NULL), ERR_OK);
@@ -107,21 +81,21 @@ static void assert_input(const char *want)
 
 static void end(struct run *run)
 {
-    hooks_finish(&hooks, run, &(struct run_result){.text = "exit status 0"}, begin.ms);
+    hooks_finish(&hook_rig.hooks, run, &(struct run_result){.text = "exit status 0"}, begin.ms);
 }
 
 static void watch_says(const char *events)
 {
-    objects_answer(watch_list_watch(watches[0], 0), events, begin);
+    objects_answer(watch_list_watch(hook_rig.watches[0], 0), events, begin);
 }
 
 static void test_mode_object_is_one_event(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":[ 1, 2 ]"), "9", begin);
+    objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", "\"x\":[ 1, 2 ]"), "9", begin);
     end(next());
-    assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
+    assert_input("{\"version\":1,\"hook\":\"h0\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
                  "\"existing\",\"sources\":{" SOURCE("one") "},\"event\":" EVENT(
                      "ADDED", "relist", "a", "u1", "3",
                      "false") ",\"object\":" OBJECT("a", "u1", "3", "\"x\":[ 1, 2 ]") "}}\n");
@@ -138,7 +112,7 @@ static void test_bytes_are_those_of_the_server(void **state)
 
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], "", "9", begin);
+    objects_sync(hook_rig.watches[0], "", "9", begin);
     buf_printf(&frame, "{\"type\":\"ADDED\",\"object\":%s}", object);
     watch_says(buf_cstr(&frame));
     end(next());
@@ -150,11 +124,11 @@ static void test_a_delete_carries_the_last_object(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
+    objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
     end(next());
     watch_says("{\"type\":\"DELETED\",\"object\":" OBJECT("a", "u1", "12", "\"x\":2") "}");
     end(next());
-    assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-2\",\"attempt\":1,\"reason\":"
+    assert_input("{\"version\":1,\"hook\":\"h0\",\"run\":\"boot-7-2\",\"attempt\":1,\"reason\":"
                  "\"change\",\"sources\":{" SOURCE("one") "},\"event\":" EVENT(
                      "DELETED", "watch", "a", "u1", "12",
                      "false") ",\"object\":" OBJECT("a", "u1", "12", "\"x\":2") "}}\n");
@@ -166,11 +140,11 @@ static void test_a_delete_found_by_a_relist_says_so(void **state)
 
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
+    objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
     end(next());
-    list_watch_end_identified(watch_list_watch(watches[0], 0), &lost, begin);
-    list_watch_timer(watch_list_watch(watches[0], 0), begin.ms);
-    objects_sync(watches[0], "", "20", begin);
+    list_watch_end_identified(watch_list_watch(hook_rig.watches[0], 0), &lost, begin);
+    list_watch_timer(watch_list_watch(hook_rig.watches[0], 0), begin.ms);
+    objects_sync(hook_rig.watches[0], "", "20", begin);
     end(next());
     assert_non_null(strstr(buf_cstr(&out),
                            EVENT("DELETED", "relist", "a", "u1", "3",
@@ -187,12 +161,12 @@ static void test_mode_snapshot_is_changes_and_everything_sorted_by_key(void **st
 
     (void)state;
     add(HOOK_SNAPSHOT, 2);
-    objects_sync(watches[0], items, "9", begin);
-    assert_null(hooks_next(&hooks, begin.ms));
-    objects_sync(watches[1], "", "9", begin);
+    objects_sync(hook_rig.watches[0], items, "9", begin);
+    assert_null(hooks_next(&hook_rig.hooks, begin.ms));
+    objects_sync(hook_rig.watches[1], "", "9", begin);
     end(next());
     buf_printf(&want,
-               "{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
+               "{\"version\":1,\"hook\":\"h0\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
                "\"existing\",\"sources\":{%s,%s},\"changes\":[%s],\"snapshot\":{\"one\":[%s],"
                "\"two\":[]}}\n",
                SOURCE("one"), SOURCE("two"), changes, objects);
@@ -204,7 +178,7 @@ static void test_two_lives_of_a_key_are_two_changes(void **state)
 {
     (void)state;
     add(HOOK_SNAPSHOT, 1);
-    objects_sync(watches[0], ITEM("a", "u1", "3", ""), "9", begin);
+    objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", ""), "9", begin);
     end(next());
     watch_says("{\"type\":\"ADDED\",\"object\":" OBJECT("a", "u2", "12", "") "}");
     end(next());
@@ -225,13 +199,15 @@ static void test_an_outage_is_an_event_without_an_object(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], "", "9", begin);
-    hooks_stale(&hooks, (struct source){.watch = watches[0]}, true, WALL_NS, begin.ms);
+    objects_sync(hook_rig.watches[0], "", "9", begin);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, WALL_NS,
+                begin.ms);
     end(next());
-    assert_input("{\"version\":1,\"hook\":\"h\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
+    assert_input("{\"version\":1,\"hook\":\"h0\",\"run\":\"boot-7-1\",\"attempt\":1,\"reason\":"
                  "\"existing\",\"sources\":{" SOURCE("one") "},\"event\":" OUTAGE(
                      "STALE") ",\"object\":null}}\n");
-    hooks_stale(&hooks, (struct source){.watch = watches[0]}, false, WALL_NS, begin.ms);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, false, WALL_NS,
+                begin.ms);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), OUTAGE("FRESH") ",\"object\":null}}\n"));
 }
@@ -240,9 +216,10 @@ static void test_in_mode_snapshot_an_outage_is_a_change(void **state)
 {
     (void)state;
     add(HOOK_SNAPSHOT, 1);
-    objects_sync(watches[0], "", "9", begin);
+    objects_sync(hook_rig.watches[0], "", "9", begin);
     end(next());
-    hooks_stale(&hooks, (struct source){.watch = watches[0]}, true, WALL_NS, begin.ms);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, WALL_NS,
+                begin.ms);
     end(next());
     assert_non_null(strstr(buf_cstr(&out), "\"changes\":[" OUTAGE("STALE") "}],\"snapshot\":"));
 }
@@ -253,9 +230,9 @@ static void test_an_object_that_left_says_so(void **state)
 
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], ITEM("a", "u1", "3", ""), "9", begin);
+    objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", ""), "9", begin);
     end(next());
-    on_delta(NULL, watches[0],
+    on_delta(NULL, hook_rig.watches[0],
              &(struct delta){
                  .type = DELTA_LEFT, .cause = CAUSE_AUDIT, .object = o, .received_ns = WALL_NS});
     end(next());
@@ -266,14 +243,14 @@ static void test_an_object_that_left_says_so(void **state)
 /* Lists as often as the feed asks for it. */
 static void list_anew(const char *rv)
 {
-    struct list_watch *f = watch_list_watch(watches[0], 0);
+    struct list_watch *f = watch_list_watch(hook_rig.watches[0], 0);
     struct buf body = {0};
 
     buf_printf(&body,
                "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{"
                "\"resourceVersion\":\"%s\"},\"items\":[]}",
                rv);
-    watch_relist(watches[0], RELIST_MANUAL);
+    watch_relist(hook_rig.watches[0], RELIST_MANUAL);
     struct list_watch_action action = list_watch_restart(f, begin);
     for (int i = 0; action.what == LW_LIST; i++) {
         assert_true(i < 5);
@@ -286,7 +263,7 @@ static void test_a_source_whose_list_is_held_back_says_so(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], ITEM("a", "u1", "3", ""), "9", begin);
+    objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", ""), "9", begin);
     struct run *run = next();
     list_anew("5");
     buf_clear(&out);
@@ -299,7 +276,7 @@ static void test_a_source_without_its_stream_is_stale(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], ITEM("a", "u1", "3", ""), "9", begin);
+    objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", ""), "9", begin);
     struct run *run = next();
     buf_clear(&out);
     payload_put_json(&out, &context, run, begin.ms + 30000);
@@ -322,9 +299,9 @@ static void test_the_environment_of_mode_object(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
+    objects_sync(hook_rig.watches[0], ITEM("a", "u1", "3", "\"x\":1"), "9", begin);
     struct run *run = next();
-    assert_string_equal(env(run), "INFORMERD_HOOK=h\n"
+    assert_string_equal(env(run), "INFORMERD_HOOK=h0\n"
                                   "INFORMERD_RUN=boot-7-1\n"
                                   "INFORMERD_ATTEMPT=1\n"
                                   "INFORMERD_REASON=existing\n"
@@ -343,8 +320,9 @@ static void test_the_environment_of_an_outage(void **state)
 {
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], "", "9", begin);
-    hooks_stale(&hooks, (struct source){.watch = watches[0]}, true, WALL_NS, begin.ms);
+    objects_sync(hook_rig.watches[0], "", "9", begin);
+    hooks_stale(&hook_rig.hooks, (struct source){.watch = hook_rig.watches[0]}, true, WALL_NS,
+                begin.ms);
     struct run *run = next();
     assert_non_null(strstr(env(run), "INFORMERD_EVENT=STALE\n"
                                      "INFORMERD_CLUSTER=c\n"
@@ -360,11 +338,11 @@ static void test_the_environment_of_mode_snapshot(void **state)
 {
     (void)state;
     add(HOOK_SNAPSHOT, 1);
-    objects_sync(watches[0], "", "9", begin);
+    objects_sync(hook_rig.watches[0], "", "9", begin);
     struct run *run = next();
-    hooks_finish(&hooks, run, &(struct run_result){.status = 1, .text = "x"}, begin.ms);
-    run = hooks_next(&hooks, begin.ms + 100);
-    assert_string_equal(env(run), "INFORMERD_HOOK=h\n"
+    hooks_finish(&hook_rig.hooks, run, &(struct run_result){.status = 1, .text = "x"}, begin.ms);
+    run = hooks_next(&hook_rig.hooks, begin.ms + HOOK_RIG_INITIAL_MS);
+    assert_string_equal(env(run), "INFORMERD_HOOK=h0\n"
                                   "INFORMERD_RUN=boot-7-2\n"
                                   "INFORMERD_ATTEMPT=2\n"
                                   "INFORMERD_REASON=retry\n"
@@ -379,7 +357,7 @@ static void test_no_object_can_bring_a_variable_of_its_own(void **state)
 
     (void)state;
     add(HOOK_OBJECT, 1);
-    objects_sync(watches[0], "", "9", begin);
+    objects_sync(hook_rig.watches[0], "", "9", begin);
     struct buf frames = {0};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         buf_printf(&frames,
@@ -388,7 +366,7 @@ static void test_no_object_can_bring_a_variable_of_its_own(void **state)
                    "x\"}}}",
                    bad[i]);
     watch_says(buf_cstr(&frames));
-    assert_null(hooks_next(&hooks, begin.ms));
+    assert_null(hooks_next(&hook_rig.hooks, begin.ms));
     buf_free(&frames);
 }
 

@@ -117,12 +117,7 @@ static int clean_up(void **state)
 
 static bool has(const char *part)
 {
-    enum loader_found found;
-    char *text = state_rig_load(&rig.state, &found);
-    bool is = strstr(text, part) != NULL;
-
-    free(text);
-    return is;
+    return state_rig_has(&rig.state, part);
 }
 
 static void adds(const char *uid)

@@ -191,7 +191,8 @@ static void test_a_version_comes_back(void **state)
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         const struct persist_version v = {
             .settings = {UINT64_MAX, i},
-              .rv = str_c(texts[i][0]), .delivery = str_c(texts[i][1])
+            .rv = str_c(texts[i][0]),
+            .collection_rv = str_c(texts[i][1])
         };
         struct persist_version back;
         struct buf text = {0};
@@ -199,7 +200,7 @@ static void test_a_version_comes_back(void **state)
         persist_row_put_version(&text, &v);
         assert_true(persist_row_version(buf_str(&text), &back));
         assert_true(digest_eq(back.settings, v.settings));
-        assert_true(str_is(back.rv, texts[i][0]) && str_is(back.delivery, texts[i][1]));
+        assert_true(str_is(back.rv, texts[i][0]) && str_is(back.collection_rv, texts[i][1]));
         buf_free(&text);
     }
 }
@@ -219,7 +220,7 @@ static void test_what_is_no_version_is_none(void **state)
         assert_false(persist_row_version(str_c(texts[i]), &v));
     assert_false(persist_row_version(str_of(NULL, 0), &v));
     assert_true(persist_row_version(str_c("00000000000000010000000000000002"), &v));
-    assert_int_equal(v.rv.n + v.delivery.n, 0); /* of an earlier release, if there was one */
+    assert_int_equal(v.rv.n + v.collection_rv.n, 0); /* of an earlier release, if there was one */
 }
 
 static void test_a_file_comes_back_whatever_its_key_is(void **state)

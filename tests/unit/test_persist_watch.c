@@ -45,44 +45,17 @@ static void on_skipped(void *arg, struct watch *w, const struct skip *s, bool go
     persist_watch_skipped(&r->mw, s, gone, &r->state.batch);
 }
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg, (void)w, (void)d;
-}
-
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg, (void)w, (void)stale, (void)wall_ns;
-}
-
 static void make_watch(void)
 {
-    static const struct watch_events events = {
-        .on_delta = on_delta, .on_stale = on_stale, .on_kept = on_kept, .on_skipped = on_skipped};
-    struct err err;
+    static const struct watch_events events = {.on_delta = objects_ignore_delta,
+                                               .on_stale = objects_ignore_stale,
+                                               .on_kept = on_kept,
+                                               .on_skipped = on_skipped};
+    struct watch_params p = objects_watch_params();
 
-    assert_int_equal(watch_create(
-                         &(struct watch_params){
-                             .name = "w",
-                             .cluster = "c",
-                             .resource = "configmaps",
-                             .namespaces = rig.namespaces,
-                             .namespace_count = rig.namespaces[1] != NULL ? 2 : 1,
-                             .label_selector = "",
-                             .field_selector = "",
-                             .object_size = 4096,
-                             .reflector = {.backoff = {800, 30000, 2, 0},
-                                           .reset_after_ms = 120000,
-                                           .page_size = 500,
-                                           .watch_min_s = 300,
-                                           .watch_max_s = 300},
-                             .guard = {.relist_deletes = GUARD_OFF,            .hold_ms = 60000      },
-                             .bookmark_timeout_ms = 150000,
-                             .list_idle_timeout_ms = 60000,
-                             .stale_after_ms = 30000
-    },
-                         &events, &rig, &rig.w, &err),
-                     ERR_OK);
+    p.namespaces = rig.namespaces;
+    p.namespace_count = rig.namespaces[1] != NULL ? 2 : 1;
+    assert_int_equal(watch_create(&p, &events, &rig, &rig.w, NULL), ERR_OK);
 }
 
 /* As killed: what is in the batch is lost. */
@@ -166,18 +139,21 @@ static void lists_two(void)
 static void puts_version(void)
 {
     for (size_t i = 0; i < watch_list_watch_count(rig.w); i++)
-        persist_watch_put_stream(&rig.mw.scopes[i], rig.now, &rig.state.batch);
+        persist_watch_put_scope(&rig.mw.scopes[i], rig.now, &rig.state.batch);
 }
 
 /* Is there such a line on disk? */
 static bool has(const char *part)
 {
-    enum loader_found found;
-    char *text = state_rig_load(&rig.state, &found);
-    bool is = strstr(text, part) != NULL;
+    return state_rig_has(&rig.state, part);
+}
 
-    free(text);
-    return is;
+/* The watch has listed two objects, and they are on disk with their version. */
+static void keeps_two(void)
+{
+    lists_two();
+    puts_version();
+    commit();
 }
 
 /* Is it anywhere in the file, be it in what nothing points to any more? */
@@ -208,9 +184,7 @@ static void test_what_was_listed_is_gone_on_from(void **state)
     (void)state;
     begin();
     assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     assert_true(has("fact 2 version [] " SETTINGS_1 "\n7\n"));
     assert_true(has("fact 2 contact [] 899000000000\n")); /* 1 s ago, from the beginning on */
     assert_true(has("fact 1 cluster [] c\n"));
@@ -239,9 +213,7 @@ static void test_a_list_that_was_cut_off_is_no_past_to_go_on_from(void **state)
 static void edited_until_it_is_listed(struct digest settings, enum resume_kind kind)
 {
     begin();
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     rig.settings = settings;
     for (int i = 0; i < 2; i++) { /* a process that is killed before that changes nothing */
         begin();
@@ -251,9 +223,7 @@ static void edited_until_it_is_listed(struct digest settings, enum resume_kind k
         commit();
         assert_true(has("version [] " SETTINGS_1 "\n\n\n"));
     }
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     begin();
     assert_int_equal(watch_resume_point(rig.w, 0), RESUME_WHOLE);
 }
@@ -306,9 +276,7 @@ static void test_what_is_not_to_be_kept_any_more_leaves_the_disk(void **state)
 {
     (void)state;
     begin();
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     assert_true(has("{\"kind\":\"ConfigMap\""));
     assert_true(file_holds("\"data\":{"));
     rig.conf.persist.v = CONF_PERSIST_DIGEST;
@@ -332,9 +300,7 @@ static void test_what_is_not_to_be_kept_any_more_leaves_the_disk(void **state)
     rig.conf.persist.v = CONF_PERSIST_FULL;
     begin();
     assert_int_equal(rig.mw.state, PERSIST_WATCH_EMPTY);
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     assert_true(has("{\"kind\":\"ConfigMap\""));
 }
 
@@ -344,9 +310,7 @@ static void test_a_cluster_with_a_new_name_is_noted(void **state)
 
     (void)state;
     begin();
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     rig.conf.cluster.v = live;
     rig.settings.lo = 2; /* so that it is listed */
     begin();
@@ -381,9 +345,7 @@ static void test_what_a_hook_knows_without_a_row_is_there_without_bytes(void **s
 
     (void)state;
     begin();
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     begin();
     knows("ns/c"); /* all are there: this one is not one of them */
     assert_int_equal(objects(), 2);
@@ -441,9 +403,7 @@ static void test_another_clusters_rows_are_dropped(void **state)
 {
     (void)state;
     begin();
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     begin();
     persist_watch_forget(&rig.mw, &rig.state.batch);
     commit();
@@ -541,9 +501,7 @@ static void test_a_contact_is_put_once_a_minute_and_at_the_end(void **state)
 {
     (void)state;
     begin();
-    lists_two();
-    puts_version();
-    commit();
+    keeps_two();
     persist_watch_sweep(&rig.mw, rig.now, false, &rig.state.batch);
     assert_int_equal(rig.state.batch.count, 0);
     list_watch_head(watch_list_watch(rig.w, 0),

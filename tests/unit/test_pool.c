@@ -26,20 +26,11 @@ static const struct server_step wait_close[] = {
     {SERVER_CLOSE, NULL}
 };
 
-static struct server *start(const struct server_step *script)
-{
-    static const struct server_step *scripts[2]; /* read while connections come */
-
-    scripts[0] = script;
-    return server_start(&(struct server_params){.scripts = scripts});
-}
-
 /* An open connection; the probe keeps the loop only. */
 static struct conn *open_conn(struct io_probe *p)
 {
     p->opens = 0;
-    io_probe_connect(p);
-    io_probe_run(p);
+    io_probe_connect_and_run(p);
     struct conn *conn = p->conn;
 
     p->conn = NULL;
@@ -48,7 +39,7 @@ static struct conn *open_conn(struct io_probe *p)
 
 static void test_the_youngest_is_taken_and_the_oldest_makes_room(void **state)
 {
-    struct server *s = start(hold);
+    struct server *s = server_start_two(hold, NULL, NULL);
     struct conn *conns[POOL_MAX_IDLE + 1];
     struct pool pool = {0};
     struct io_probe p;
@@ -74,7 +65,7 @@ static void test_the_youngest_is_taken_and_the_oldest_makes_room(void **state)
 static void test_the_connection_that_is_idle_for_longest_makes_room(void **state)
 {
     static const uint64_t since_ms[POOL_MAX_IDLE + 1] = {5000, 3000, 9000, 7000, 8000};
-    struct server *s = start(hold);
+    struct server *s = server_start_two(hold, NULL, NULL);
     struct pool pool = {0};
     struct io_probe p;
 
@@ -91,7 +82,7 @@ static void test_the_connection_that_is_idle_for_longest_makes_room(void **state
 
 static void test_idle_connections_live_a_minute(void **state)
 {
-    struct server *s = start(hold);
+    struct server *s = server_start_two(hold, NULL, NULL);
     struct pool pool = {0};
     struct io_probe p;
 
@@ -111,7 +102,7 @@ static void test_idle_connections_live_a_minute(void **state)
 
 static void drops(const struct server_step *script)
 {
-    struct server *s = start(script);
+    struct server *s = server_start_two(script, NULL, NULL);
     struct pool pool = {0};
     struct io_probe p;
 
@@ -134,7 +125,7 @@ static void test_those_that_end_or_speak_unasked_are_dropped(void **state)
 
 static void test_clear_disposes_all(void **state)
 {
-    struct server *s = start(hold);
+    struct server *s = server_start_two(hold, NULL, NULL);
     struct pool pool = {0};
     struct io_probe p;
 

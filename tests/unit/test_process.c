@@ -18,6 +18,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "fake_proc.h"
+#include "helper_rig.h"
 
 static void test_stat_lines(void **state)
 {
@@ -150,20 +151,9 @@ static void test_without_descriptors(void **state)
     assert_null(value);
 }
 
-static pid_t start_child(void)
-{
-    pid_t pid = fork();
-
-    if (pid == 0)
-        for (;;)
-            pause();
-    assert_true(pid > 0);
-    return pid;
-}
-
 static void test_signal_hits_only_the_one_that_is_meant(void **state)
 {
-    pid_t pid = start_child();
+    pid_t pid = helper_rig_idle_child();
     struct process p;
     siginfo_t info;
     int status;
@@ -187,7 +177,7 @@ static void test_signal_hits_only_the_one_that_is_meant(void **state)
 
 static void test_signal_is_refused(void **state)
 {
-    pid_t pid = start_child();
+    pid_t pid = helper_rig_idle_child();
     struct process p;
 
     (void)state;

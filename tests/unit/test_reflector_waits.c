@@ -57,10 +57,7 @@ static void test_a_probe_behind_a_wait_begins_the_time_of_health(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
-    for (int i = 0; i < 5; i++) {
-        reflector_rig_seen("8");
-        reflector_rig_ended_after(10);
-    }
+    reflector_rig_hasty_streams(5);
     reflector_rig_ended_after(1000);
     reflector_rig_want_wait_then(800, "W(8)");
     reflector_rig_ended_after(1000);
@@ -76,10 +73,7 @@ static void test_silent_hasty_streams_wait_and_probe(void **state)
 {
     (void)state;
     reflector_rig_sync_at("7");
-    for (int i = 0; i < 5; i++) {
-        reflector_rig_seen("8");
-        reflector_rig_ended_after(10);
-    }
+    reflector_rig_hasty_streams(5);
     reflector_rig_ended_after(1000);
     reflector_rig_want_wait_then(800, "W(8)");
     reflector_rig_ended_after(1000);

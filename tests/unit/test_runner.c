@@ -85,15 +85,9 @@ static void test_other_work_goes_on_between_many_starts(void **state)
     struct helper_link *link = silent_link_create(s.loop, &far);
     struct state_driver *state_driver =
         state_driver_create(&(struct state_driver_params){.loop = s.loop}, &no_events, NULL);
-    s.runner = runner_create(
+    s.runner = silent_link_runner(
         &(struct runner_params){
-            .loop = s.loop,
-            .link = link,
-            .hooks = &hook_rig.hooks,
-            .state_driver = state_driver,
-            .by_index = by_index,
-            .context = {.node = "n", .instance = "i"}
-    },
+            .loop = s.loop, .link = link, .state_driver = state_driver, .by_index = by_index},
         &events, &s);
     loop_task_init(&s.look, look);
     loop_defer(s.loop, &s.look);

@@ -4,12 +4,10 @@
 #include "hook_rig.h"
 #include "silent_link.h"
 
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include "base/compiler.h"
 #include "io/helper_link.h"
@@ -19,15 +17,10 @@
 #include "loop_until.h"
 #include "play_clock.h"
 #include "state_rig.h"
+#include "worker_gate.h"
 
 /* The workers of libuv, and how long the runner waits for a disk. */
 enum { WORKERS = 4, KEEPING_MS = 2000, DELIVERY_SOURCE = 5 };
-
-struct gate {
-    uv_work_t work;
-    pthread_mutex_t closed;
-    bool is_closed;
-};
 
 struct scene {
     struct state_rig state;
@@ -35,49 +28,19 @@ struct scene {
     struct helper_link *link;
     struct state_driver *state_driver;
     struct runner *runner;
-    struct loop_task look;          /* in every turn */
-    struct gate gates[WORKERS + 1]; /* what keeps a worker from writing */
-    int far;                        /* the helper's end of the link */
-    size_t started;                 /* runs that the helper was asked for */
-    size_t wanted;                  /* runs, for what is waited for */
+    struct loop_task look;                 /* in every turn */
+    struct worker_gate gates[WORKERS + 1]; /* what keeps a worker from writing */
+    int far;                               /* the helper's end of the link */
+    size_t started;                        /* runs that the helper was asked for */
+    size_t wanted;                         /* runs, for what is waited for */
     uint64_t commits_then;
     uint64_t deliveries; /* how many were put */
 };
 
-static void wait_at_gate(uv_work_t *work)
-{
-    struct gate *g = container_of(work, struct gate, work);
-
-    pthread_mutex_lock(&g->closed);
-    pthread_mutex_unlock(&g->closed);
-}
-
-static void after_gate(uv_work_t *work, int status)
-{
-    (void)work, (void)status;
-}
-
-/* One worker less; all of them, and nothing is written. */
-static void close_gate(struct scene *s, size_t i)
-{
-    pthread_mutex_init(&s->gates[i].closed, NULL);
-    pthread_mutex_lock(&s->gates[i].closed);
-    s->gates[i].is_closed = true;
-    assert_int_equal(uv_queue_work(loop_uv(s->loop), &s->gates[i].work, wait_at_gate, after_gate),
-                     0);
-}
-
-static void open_gate(struct scene *s, size_t i)
-{
-    if (s->gates[i].is_closed)
-        pthread_mutex_unlock(&s->gates[i].closed);
-    s->gates[i].is_closed = false;
-}
-
 static void open_all(struct scene *s)
 {
     for (size_t i = 0; i < ARRAY_LEN(s->gates); i++)
-        open_gate(s, i);
+        worker_gate_open(&s->gates[i]);
 }
 
 /* What the helper was asked for so far. */
@@ -97,7 +60,7 @@ static void on_deliveries(void *arg)
     const struct row_delivery m = {.source = DELIVERY_SOURCE,
                                    .key = str_c("k"),
                                    .uid = str_c("u"),
-                                   .told = {.lo = ++s->deliveries}};
+                                   .delivered = {.lo = ++s->deliveries}};
 
     batch_delivery(state_driver_batch(s->state_driver, STATE_DRIVER_NOW), &m, NULL);
 }
@@ -119,15 +82,9 @@ static void make_runner(struct scene *s)
     static const struct runner_events events = {.on_deliveries = on_deliveries,
                                                 .on_progress = on_progress};
 
-    s->runner = runner_create(
+    s->runner = silent_link_runner(
         &(struct runner_params){
-            .loop = s->loop,
-            .link = s->link,
-            .hooks = &hook_rig.hooks,
-            .state_driver = s->state_driver,
-            .by_index = &hook,
-            .context = {.node = "n", .instance = "i"}
-    },
+            .loop = s->loop, .link = s->link, .state_driver = s->state_driver, .by_index = &hook},
         &events, s);
 }
 
@@ -211,7 +168,7 @@ static void until_running(struct scene *s, size_t n)
 static void begin_with_a_disk_that_hangs(struct scene *s)
 {
     for (size_t i = 0; i < WORKERS; i++)
-        close_gate(s, i);
+        worker_gate_close(&s->gates[i], s->loop);
     change(s, "ns/a");
     runner_begin(s->runner);
     until_running(s, 1);
@@ -307,7 +264,7 @@ static void test_who_stood_still_does_not_blame_the_disk(void **state)
     struct scene *s = *state;
 
     for (size_t i = 0; i < WORKERS; i++)
-        close_gate(s, i);
+        worker_gate_close(&s->gates[i], s->loop);
     change(s, "ns/a");
     runner_begin(s->runner);
     loop_until(s->loop, something_waits, s);
@@ -328,8 +285,9 @@ static void test_who_comes_later_waits_as_long(void **state)
     assert_int_equal(s->started, 0);
     change(s, "ns/b");
     until_running(s, 2);
-    close_gate(s, WORKERS); /* behind what is being written, and before what comes next */
-    open_gate(s, 0);
+    worker_gate_close(&s->gates[WORKERS],
+                      s->loop); /* behind what is being written, and before what comes next */
+    worker_gate_open(&s->gates[0]);
     until_started(s, 1);
     assert_int_equal(s->commits_then, 1);
     play_clock_pass(KEEPING_MS / 2);

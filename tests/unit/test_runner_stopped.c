@@ -62,15 +62,9 @@ static int set_up(void **state)
     s->link = silent_link_create(s->loop, &s->far);
     s->state_driver =
         state_driver_create(&(struct state_driver_params){.loop = s->loop}, &no_events, NULL);
-    s->runner = runner_create(
+    s->runner = silent_link_runner(
         &(struct runner_params){
-            .loop = s->loop,
-            .link = s->link,
-            .hooks = &hook_rig.hooks,
-            .state_driver = s->state_driver,
-            .by_index = &hook,
-            .context = {.node = "n", .instance = "i"}
-    },
+            .loop = s->loop, .link = s->link, .state_driver = s->state_driver, .by_index = &hook},
         &events, s);
     loop_task_init(&s->look, look);
     hook_rig.now = loop_now_ms(s->loop);

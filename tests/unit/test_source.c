@@ -320,7 +320,7 @@ static void test_the_control_socket_shows_views(void **state)
            "\"views\":{\"v\":{\"objects\":1,\"synced\":true,\"stale\":false}}}");
     expect("/v1/sources/v/objects", 200, object);
     expect("/v1/sources/v/objects/s/a", 200, object);
-    expect("/v1/sources/v/objects/s/b", 404, "no object of this key");
+    expect("/v1/sources/v/objects/s/b", 404, "no object with this key");
     expect("/v1/sources/slices/objects", 200, "[]");
     expect("/v1/sources/w/objects", 404, "there is no watch or view of this name");
     expect("/v1/watches/v/verify", 404, "there is no watch of this name");

@@ -102,7 +102,7 @@ static void test_objects_and_deliveries_come_out_as_they_went_in(void **state)
         .uid = str_c("uid"),
         .is_handled = true,
         .handled = {5, 6},
-        .open = true,
+        .attempted = true,
         .is_ended = true,
         .note = 77,
         .last = o,
@@ -126,9 +126,9 @@ static void test_objects_and_deliveries_come_out_as_they_went_in(void **state)
     assert_true(op.what == BATCH_DELIVERY && op.u.delivery.source == 4 &&
                 str_is(op.u.delivery.key, "ns/a"));
     assert_true(str_is(op.u.delivery.uid, "uid") && op.u.delivery.is_handled &&
-                !op.u.delivery.is_told);
+                !op.u.delivery.is_delivered);
     assert_true(digest_eq(op.u.delivery.handled, m.handled) && op.u.delivery.note == 77);
-    assert_true(op.u.delivery.open && op.u.delivery.is_ended);
+    assert_true(op.u.delivery.attempted && op.u.delivery.is_ended);
     expect_object(&op.u.delivery.last, &o);
     op = at(&b, 4);
     assert_true(op.what == BATCH_DROP_DELIVERY && str_is(op.u.delivery.uid, "u2"));

@@ -93,6 +93,19 @@ static void expect_the_newest(struct state_driver_rig *r)
     free(text);
 }
 
+/* The disk takes the state again: nothing was lost. */
+static void assert_recovers(struct state_driver_rig *r)
+{
+    state_driver_rig_until(r, true);
+    expect_the_newest(r);
+    state_driver_rig_fini(r);
+}
+
+static void open_folder(struct state_driver_rig *r)
+{
+    assert_int_equal(folder_open(r->state.path, &r->state.folder, &r->state.err), ERR_OK);
+}
+
 static void begin(struct state_driver_rig *r)
 {
     state_driver_rig_init(r, true);
@@ -110,9 +123,7 @@ static void test_a_file_that_may_not_grow(void **state)
     run_into_trouble(&r, "File too large");
     change_a_lot(&r);
     limit_files(RLIM_INFINITY);
-    state_driver_rig_until(&r, true);
-    expect_the_newest(&r);
-    state_driver_rig_fini(&r);
+    assert_recovers(&r);
 }
 
 /* SQLite does not say why when it is the commit that fails. */
@@ -184,6 +195,14 @@ static void make_read_only(bool read_only)
     assert_int_equal(mount("none", ".", "tmpfs", flags, "size=2m"), 0);
 }
 
+/* The daemon stopped; the disk became read-only, and the folder is opened on it. */
+static void reopen_read_only(struct state_driver_rig *r)
+{
+    folder_close(&r->state.folder);
+    make_read_only(true);
+    open_folder(r);
+}
+
 static void test_a_full_disk(void **state)
 {
     struct state_driver_rig r;
@@ -195,9 +214,7 @@ static void test_a_full_disk(void **state)
     fill_it();
     change_a_lot(&r);
     assert_int_equal(unlink("ballast"), 0);
-    state_driver_rig_until(&r, true);
-    expect_the_newest(&r);
-    state_driver_rig_fini(&r);
+    assert_recovers(&r);
     unmount_it();
 }
 
@@ -213,15 +230,13 @@ static void test_a_start_on_a_full_disk(void **state)
     folder_close(&r.state.folder);
     assert_int_equal(unlinkat(AT_FDCWD, r.state.path, AT_REMOVEDIR), -1);
     fill_it();
-    assert_int_equal(folder_open(r.state.path, &r.state.folder, &r.state.err), ERR_OK);
+    open_folder(&r);
     state_rig_expect(&r.state, "mark 5 first u note 0 told 1\n");
     state_driver_rig_start(&r, false);
     run_into_trouble(&r, "No space left on device");
     change_a_lot(&r);
     assert_int_equal(unlink("ballast"), 0);
-    state_driver_rig_until(&r, true);
-    expect_the_newest(&r);
-    state_driver_rig_fini(&r);
+    assert_recovers(&r);
     unmount_it();
 }
 
@@ -233,17 +248,13 @@ static void test_a_disk_that_becomes_read_only(void **state)
     mount_it();
     begin(&r);
     state_driver_rig_stop(&r);
-    folder_close(&r.state.folder);
-    make_read_only(true);
-    assert_int_equal(folder_open(r.state.path, &r.state.folder, &r.state.err), ERR_OK);
+    reopen_read_only(&r);
     state_rig_expect(&r.state, "mark 5 first u note 0 told 1\n");
     state_driver_rig_start(&r, false);
     run_into_trouble(&r, "Read-only file system");
     change_a_lot(&r);
     make_read_only(false);
-    state_driver_rig_until(&r, true);
-    expect_the_newest(&r);
-    state_driver_rig_fini(&r);
+    assert_recovers(&r);
     unmount_it();
 }
 
@@ -261,9 +272,7 @@ static void test_a_whole_file_on_a_read_only_disk(void **state)
     assert_int_equal(kind, ERR_OK);
     writer_close(r.state.writer);
     assert_int_equal(access(r.state.folder->wal, F_OK), -1);
-    folder_close(&r.state.folder);
-    make_read_only(true);
-    assert_int_equal(folder_open(r.state.path, &r.state.folder, &r.state.err), ERR_OK);
+    reopen_read_only(&r);
     state_rig_expect(&r.state, "mark 5 first u note 0 told 1\n");
     make_read_only(false);
     /* What could not be noted at first is noted now. */
@@ -275,7 +284,7 @@ static void test_a_whole_file_on_a_read_only_disk(void **state)
     state_rig_delivery(&r.state, 5, "anew", 1);
     state_rig_apply(&r.state);
     folder_close(&r.state.folder);
-    assert_int_equal(folder_open(r.state.path, &r.state.folder, &r.state.err), ERR_OK);
+    open_folder(&r);
     state_rig_expect(&r.state, "mark 5 anew u1 note 0 open told 1\n");
     state_rig_again(&r.state, STATE_RIG_LIMIT);
     state_driver_rig_fini(&r);
@@ -296,9 +305,7 @@ static void test_damage_on_a_read_only_disk(void **state)
     assert_int_equal(pwrite(fd, "garbage", 7, 0), 7);
     close(fd);
     assert_int_equal(truncate(r.state.folder->wal, 0), 0);
-    folder_close(&r.state.folder);
-    make_read_only(true);
-    assert_int_equal(folder_open(r.state.path, &r.state.folder, &r.state.err), ERR_OK);
+    reopen_read_only(&r);
     char *text = state_rig_load(&r.state, &found);
     assert_int_equal(found, LOADER_FAILED);
     free(text);

@@ -166,7 +166,7 @@ static void test_what_cannot_be_a_folder_is_said(void **state)
     free(deep);
     deep = mem_printf("%s/state", path);
     assert_int_equal(folder_open(deep, &f, &err), ERR_CONFIG);
-    assert_non_null(strstr(err.text, "what it lies in is not a folder"));
+    assert_non_null(strstr(err.text, "its parent is not a folder"));
     free(deep);
     free(path);
     state_rig_remove(top);

@@ -112,15 +112,23 @@ static void test_what_is_unused_goes_at_once_if_it_has_to(void **state)
     ids_destroy(&r);
 }
 
-static void test_what_comes_back_is_in_use_again(void **state)
+/* The hook "old" has id 4; no configuration uses it since NOW. */
+static struct ids *with_an_unused_hook(void)
 {
     const struct row_item old = {
         .id = 4, .kind = ROW_KIND_HOOK, .name = str_c("old"), .unused_since_s = NOW};
     struct ids *r = ids_create();
+
+    ids_add(r, &old);
+    return r;
+}
+
+static void test_what_comes_back_is_in_use_again(void **state)
+{
+    struct ids *r = with_an_unused_hook();
     struct batch b = {0};
 
     (void)state;
-    ids_add(r, &old);
     assert_int_equal(ids_use(r, &b, ROW_KIND_HOOK, 0, str_c("old")), 4);
     assert_int_equal(only(&b).u.item.unused_since_s, 0);
     batch_clear(&b);
@@ -135,13 +143,10 @@ static void test_what_comes_back_is_in_use_again(void **state)
 
 static void test_a_clock_that_went_back_begins_the_time_anew(void **state)
 {
-    const struct row_item old = {
-        .id = 4, .kind = ROW_KIND_HOOK, .name = str_c("old"), .unused_since_s = NOW};
-    struct ids *r = ids_create();
+    struct ids *r = with_an_unused_hook();
     struct batch b = {0};
 
     (void)state;
-    ids_add(r, &old);
     ids_sweep(r, &b, NOW - 100 * DAY, 7 * DAY);
     assert_int_equal(only(&b).what, BATCH_ITEM);
     assert_int_equal(only(&b).u.item.unused_since_s, NOW - 100 * DAY);

@@ -59,8 +59,8 @@ static void write_for_ever(const char *path, uint64_t number, int out)
         const struct row_delivery m = {.source = 5,
                                        .key = str_c(key),
                                        .uid = str_c("u"),
-                                       .is_told = true,
-                                       .told = {.lo = number}};
+                                       .is_delivered = true,
+                                       .delivered = {.lo = number}};
         batch_delivery(&b, &m, NULL);
         if (writer_apply(w, &b, &report, &err) != ERR_OK)
             _exit(4);
@@ -100,7 +100,7 @@ static void on_delivery(void *arg, const struct row_delivery *m)
     char key[16];
 
     snprintf(key, sizeof(key), "%.*s", STR_ARG(m->key));
-    deliveries->of[strtoul(key + 1, NULL, 10)] = m->told.lo;
+    deliveries->of[strtoul(key + 1, NULL, 10)] = m->delivered.lo;
 }
 
 /* Reads what is said until the child is dead; returns the last number. */

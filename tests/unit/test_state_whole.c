@@ -155,7 +155,7 @@ static void test_a_log_that_lost_its_end_is_missed(void **state)
     assert_int_equal(stat(r.folder->wal, &st), 0);
     die(&r);
     assert_int_equal(truncate(r.folder->wal, st.st_size - 1), 0);
-    expect_found(&r, LOADER_ASIDE, "older than what was written last");
+    expect_found(&r, LOADER_ASIDE, "older than the last write");
     expect_fresh(&r);
     assert_int_equal(unlink(r.folder->wal), 0);
     expect_found(&r, LOADER_ASIDE, "");
@@ -172,7 +172,7 @@ static void test_a_copy_from_before_is_not_taken_for_the_state(void **state)
     writer_close(r.writer);
     die(&r);
     copy_file(copy, r.folder->db);
-    expect_found(&r, LOADER_ASIDE, "a copy from before");
+    expect_found(&r, LOADER_ASIDE, "an older copy");
     expect_fresh(&r);
     end(&r, copy);
 }

@@ -119,8 +119,8 @@ static void test_a_delivery_keeps_the_last_state_of_an_ended_life(void **state)
         .uid = str_c("u9"),
         .is_handled = true,
         .handled = {1, 0},
-        .is_told = true,
-        .told = {2, 0},
+        .is_delivered = true,
+        .delivered = {2, 0},
         .is_ended = true,
         .note = 3,
     };
@@ -220,7 +220,7 @@ static void put_random(struct batch *b, struct rng *rng)
     const struct row_delivery m = {.source = id,
                                    .key = str_c(key),
                                    .uid = str_c(dice % 3 ? "u" : "v"),
-                                   .open = dice % 2 == 0,
+                                   .attempted = dice % 2 == 0,
                                    .note = (uint32_t)dice,
                                    .is_ended = dice % 5 == 0,
                                    .last = o};
@@ -422,10 +422,10 @@ static void test_over_the_limit_what_is_unused_goes_first_then_the_largest(void 
     state_rig_again(&r, 2000000);
     fill_to_the_limit(&r);
     struct writer_report report = apply_reported(&r);
-    assert_true(report.dropped_items == 0 && report.dropped_streams == 0);
+    assert_true(report.dropped_items == 0 && report.dropped_scopes == 0);
     fill(&r, 6, 60);
     report = apply_reported(&r);
-    assert_true(report.dropped_items == 1 && report.dropped_streams == 1);
+    assert_true(report.dropped_items == 1 && report.dropped_scopes == 1);
     fill(&r, 5, 1);
     put_version(&r, 5);
     state_rig_apply(&r);
@@ -457,7 +457,7 @@ static void test_what_could_not_be_dropped_is_kept_on(void **state)
                       " BEGIN SELECT RAISE(FAIL, 'no'); END");
     fill(&r, 6, 60);
     struct writer_report report = apply_reported(&r);
-    assert_true(report.dropped_items == 0 && report.dropped_streams == 0);
+    assert_true(report.dropped_items == 0 && report.dropped_scopes == 0);
     state_rig_sql(&r, "DROP TRIGGER stays");
     state_rig_object(&r, 5, "new", "{}");
     state_rig_apply(&r);

@@ -22,8 +22,7 @@ enum { STALE_AFTER = VIEW_RIG_STALE_AFTER };
     "\"}},\"addressType\":\"IPv4\",\"endpoints\":[{\"addresses\":[\"10.0.0." address               \
     "\"]}],\"ports\":[{\"name\":\"http\",\"port\":8080}]}"
 
-static struct watch *services;
-static struct watch *slices;
+static struct view_rig_watches watches;
 static struct view *view;
 static struct list_watch_now now;
 static struct buf said;
@@ -34,14 +33,6 @@ static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
     assert_ptr_equal(arg, &said);
     if (view != NULL)
         view_delta(view, w, d);
-}
-
-static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)w;
-    (void)stale;
-    (void)wall_ns;
 }
 
 static void on_delta(void *arg, struct view *v, const struct delta *d)
@@ -61,7 +52,7 @@ static void on_stale(void *arg, struct view *v, bool stale, uint64_t wall_ns)
 }
 
 static const struct watch_events watch_events = {.on_delta = on_watch_delta,
-                                                 .on_stale = on_watch_stale};
+                                                 .on_stale = objects_ignore_stale};
 static const struct view_events view_events = {on_delta, on_stale};
 
 static struct watch *make_watch(const char *name, const char *resource)
@@ -72,7 +63,7 @@ static struct watch *make_watch(const char *name, const char *resource)
 static struct view_params params(void)
 {
     return (struct view_params){
-        .name = "v", .services = services, .slices = slices, .node_name = "n1"};
+        .name = "v", .services = watches.services, .slices = watches.slices, .node_name = "n1"};
 }
 
 static void make_view_of(struct view_params p)
@@ -92,8 +83,7 @@ static int set_up(void **state)
 {
     (void)state;
     now = (struct list_watch_now){1000000, 7};
-    services = make_watch("services", "services");
-    slices = make_watch("slices", "endpointslices");
+    watches = view_rig_watches(&watch_events, &said);
     make_view();
     return 0;
 }
@@ -102,8 +92,7 @@ static int clean_up(void **state)
 {
     (void)state;
     view_destroy(&view);
-    watch_destroy(&services);
-    watch_destroy(&slices);
+    view_rig_watches_fini(&watches);
     buf_free(&said);
     return 0;
 }
@@ -112,8 +101,8 @@ static int clean_up(void **state)
 static void says(const char *want)
 {
     buf_clear(&said);
-    watch_tick(services, now);
-    watch_tick(slices, now);
+    watch_tick(watches.services, now);
+    watch_tick(watches.slices, now);
     due_ms = view_tick(view, now);
     assert_string_equal(buf_cstr(&said), want);
     buf_clear(&said);
@@ -187,8 +176,8 @@ static void event(struct watch *w, const char *type, const char *object)
 
 static void sync_both(void)
 {
-    first_list(services, SERVICE("a", ""));
-    first_list(slices, SLICE_AT("x", "a", "1"));
+    first_list(watches.services, SERVICE("a", ""));
+    first_list(watches.slices, SLICE_AT("x", "a", "1"));
     says("+s/a! ");
 }
 
@@ -196,11 +185,11 @@ static void test_nothing_before_all_is_synced(void **state)
 {
     (void)state;
     says("");
-    first_list(services, SERVICE("a", ""));
+    first_list(watches.services, SERVICE("a", ""));
     says("");
     assert_false(view_synced(view));
     assert_int_equal(store_count(view_store(view)), 0);
-    first_list(slices, SLICE_AT("x", "a", "1"));
+    first_list(watches.slices, SLICE_AT("x", "a", "1"));
     assert_false(view_synced(view));
     says("+s/a! ");
     assert_true(view_synced(view));
@@ -210,11 +199,11 @@ static void test_nothing_before_all_is_synced(void **state)
 static void test_an_empty_cluster_is_synced(void **state)
 {
     (void)state;
-    first_list(slices, "");
-    first_list(services, "");
+    first_list(watches.slices, "");
+    first_list(watches.services, "");
     says("");
     assert_true(view_synced(view));
-    event(services, "ADDED", SERVICE("a", ""));
+    event(watches.services, "ADDED", SERVICE("a", ""));
     says("+s/a ");
 }
 
@@ -222,10 +211,10 @@ static void test_events(void **state)
 {
     (void)state;
     sync_both();
-    event(slices, "MODIFIED", SLICE_AT("x", "a", "2"));
-    event(slices, "ADDED", SLICE_AT("y", "a", "3"));
+    event(watches.slices, "MODIFIED", SLICE_AT("x", "a", "2"));
+    event(watches.slices, "ADDED", SLICE_AT("y", "a", "3"));
     says("~s/a ");
-    event(services, "DELETED", SERVICE("a", ""));
+    event(watches.services, "DELETED", SERVICE("a", ""));
     says("-s/a ");
 }
 
@@ -234,13 +223,13 @@ static void test_two_lists_are_one_change(void **state)
 {
     (void)state;
     sync_both();
-    list_anew(services);
-    list_anew(slices);
+    list_anew(watches.services);
+    list_anew(watches.slices);
     says("");
-    answer(services, SERVICE("a", "") "," SERVICE("b", ""), "20", LW_WATCH);
+    answer(watches.services, SERVICE("a", "") "," SERVICE("b", ""), "20", LW_WATCH);
     says("");
     assert_int_equal(store_count(view_store(view)), 1);
-    answer(slices, SLICE_AT("x", "a", "2") "," SLICE_AT("y", "b", "3"), "20", LW_WATCH);
+    answer(watches.slices, SLICE_AT("x", "a", "2") "," SLICE_AT("y", "b", "3"), "20", LW_WATCH);
     says("+s/b ~s/a ");
 }
 
@@ -248,10 +237,10 @@ static void test_one_list_delays_the_other_watch(void **state)
 {
     (void)state;
     sync_both();
-    list_anew(slices);
-    event(services, "ADDED", SERVICE("b", ""));
+    list_anew(watches.slices);
+    event(watches.services, "ADDED", SERVICE("b", ""));
     says("");
-    answer(slices, SLICE_AT("x", "a", "1") "," SLICE_AT("y", "b", "3"), "20", LW_WATCH);
+    answer(watches.slices, SLICE_AT("x", "a", "1") "," SLICE_AT("y", "b", "3"), "20", LW_WATCH);
     says("+s/b ");
 }
 
@@ -259,10 +248,10 @@ static void test_the_other_list_delays_as_well(void **state)
 {
     (void)state;
     sync_both();
-    list_anew(services);
-    event(slices, "MODIFIED", SLICE_AT("x", "a", "2"));
+    list_anew(watches.services);
+    event(watches.slices, "MODIFIED", SLICE_AT("x", "a", "2"));
     says("");
-    answer(services, SERVICE("a", ""), "20", LW_WATCH);
+    answer(watches.services, SERVICE("a", ""), "20", LW_WATCH);
     says("~s/a ");
 }
 
@@ -272,9 +261,9 @@ static void test_a_new_stream_delays_nothing(void **state)
     (void)state;
     sync_both();
     now.ms += 60000;
-    assert_int_equal(list_watch_end_identified(watch_list_watch(slices, 0), NULL, now).what,
+    assert_int_equal(list_watch_end_identified(watch_list_watch(watches.slices, 0), NULL, now).what,
                      LW_WATCH);
-    event(services, "ADDED", SERVICE("b", ""));
+    event(watches.services, "ADDED", SERVICE("b", ""));
     says("+s/b ");
 }
 
@@ -282,13 +271,13 @@ static void test_a_new_stream_delays_nothing(void **state)
 static void test_a_held_list_delays_nothing(void **state)
 {
     (void)state;
-    first_list(services, SERVICE("a", ""));
-    first_list(slices, SLICE_AT("x", "a", "1") "," SLICE_AT("y", "a", "2"));
+    first_list(watches.services, SERVICE("a", ""));
+    first_list(watches.slices, SLICE_AT("x", "a", "1") "," SLICE_AT("y", "a", "2"));
     says("+s/a! ");
-    list_anew(slices);
+    list_anew(watches.slices);
     says("");
-    answer(slices, "", "20", LW_WAIT);
-    event(services, "ADDED", SERVICE("b", ""));
+    answer(watches.slices, "", "20", LW_WAIT);
+    event(watches.services, "ADDED", SERVICE("b", ""));
     says("+s/b ");
 }
 
@@ -296,21 +285,21 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
 {
     (void)state;
     sync_both();
-    list_anew(slices);
-    assert_int_equal(list_watch_end_identified(watch_list_watch(slices, 0),
+    list_anew(watches.slices);
+    assert_int_equal(list_watch_end_identified(watch_list_watch(watches.slices, 0),
                                                &(struct err){.kind = ERR_REFUSED}, now)
                          .what,
                      LW_WAIT);
-    event(services, "ADDED", SERVICE("b", ""));
+    event(watches.services, "ADDED", SERVICE("b", ""));
     now.ms += STALE_AFTER - 100;
     says("");
     assert_false(view_stale(view));
     now.ms += 1000;
     says("+s/b stale ");
-    event(services, "DELETED", SERVICE("b", ""));
+    event(watches.services, "DELETED", SERVICE("b", ""));
     says("-s/b ");
-    list_watch_timer(watch_list_watch(slices, 0), now.ms);
-    answer(slices, SLICE_AT("x", "a", "2"), "20", LW_WATCH);
+    list_watch_timer(watch_list_watch(watches.slices, 0), now.ms);
+    answer(watches.slices, SLICE_AT("x", "a", "2"), "20", LW_WATCH);
     says("~s/a fresh ");
 }
 
@@ -318,20 +307,20 @@ static void test_a_list_that_fails_makes_the_view_stale(void **state)
 static void test_the_first_look_may_be_a_stale_one(void **state)
 {
     (void)state;
-    first_list(services, SERVICE("a", ""));
-    list_anew(services);
-    assert_int_equal(list_watch_end_identified(watch_list_watch(services, 0),
+    first_list(watches.services, SERVICE("a", ""));
+    list_anew(watches.services);
+    assert_int_equal(list_watch_end_identified(watch_list_watch(watches.services, 0),
                                                &(struct err){.kind = ERR_REFUSED}, now)
                          .what,
                      LW_WAIT);
     now.ms += STALE_AFTER - 100;
-    first_list(slices, SLICE_AT("x", "a", "1"));
+    first_list(watches.slices, SLICE_AT("x", "a", "1"));
     says("");
     assert_false(view_stale(view));
     now.ms += 1000;
     says("+s/a! stale ");
-    list_watch_timer(watch_list_watch(services, 0), now.ms);
-    answer(services, SERVICE("a", ""), "20", LW_WATCH);
+    list_watch_timer(watch_list_watch(watches.services, 0), now.ms);
+    answer(watches.services, SERVICE("a", ""), "20", LW_WATCH);
     says("fresh ");
 }
 
@@ -343,21 +332,21 @@ static void test_a_view_of_watches_that_are_full(void **state)
     make_view();
     says("+s/a! ");
     shows("\"ready\":1,");
-    event(slices, "MODIFIED", SLICE_AT("x", "a", "2"));
+    event(watches.slices, "MODIFIED", SLICE_AT("x", "a", "2"));
     says("~s/a ");
 }
 
 static void test_nothing_is_stale_before_it_is_synced(void **state)
 {
     (void)state;
-    first_list(services, SERVICE("a", ""));
-    assert_int_equal(list_watch_end_identified(watch_list_watch(services, 0),
+    first_list(watches.services, SERVICE("a", ""));
+    assert_int_equal(list_watch_end_identified(watch_list_watch(watches.services, 0),
                                                &(struct err){.kind = ERR_REFUSED}, now)
                          .what,
                      LW_WAIT);
     now.ms += 200000;
     says("");
-    assert_true(watch_stale(services));
+    assert_true(watch_stale(watches.services));
     assert_false(view_stale(view));
 }
 
@@ -370,11 +359,11 @@ static void test_a_hold_is_over_by_time(void **state)
     view_destroy(&view);
     p.hold_empty_ms = 5000;
     make_view_of(p);
-    first_list(services, SERVICE("a", ""));
-    first_list(slices, SLICE_AT("x", "a", "1"));
+    first_list(watches.services, SERVICE("a", ""));
+    first_list(watches.slices, SLICE_AT("x", "a", "1"));
     says("+s/a! ");
     assert_int_equal(due_ms, UINT64_MAX);
-    event(slices, "DELETED", SLICE_AT("x", "a", "1"));
+    event(watches.slices, "DELETED", SLICE_AT("x", "a", "1"));
     const uint64_t over_ms = now.ms + 5000;
     says("~s/a ");
     shows("\"held\":true,");
@@ -382,11 +371,11 @@ static void test_a_hold_is_over_by_time(void **state)
     now.ms = over_ms - 1;
     says("");
     assert_int_equal(due_ms, over_ms);
-    list_anew(services);
+    list_anew(watches.services);
     now.ms = over_ms;
     says("");
     assert_int_equal(due_ms, UINT64_MAX);
-    answer(services, SERVICE("a", ""), "20", LW_WATCH);
+    answer(watches.services, SERVICE("a", ""), "20", LW_WATCH);
     says("~s/a ");
     shows("\"held\":false,");
     assert_int_equal(due_ms, UINT64_MAX);
@@ -403,13 +392,13 @@ static void test_endpoints_of_this_node_only(void **state)
 
     (void)state;
     view_destroy(&view);
-    watch_destroy(&slices);
-    slices = make_watch("slices", "endpoints");
+    watch_destroy(&watches.slices);
+    watches.slices = make_watch("slices", "endpoints");
     struct view_params p = params();
     p.local_only = true;
     make_view_of(p);
-    first_list(services, SERVICE("a", ""));
-    first_list(slices, subsets);
+    first_list(watches.services, SERVICE("a", ""));
+    first_list(watches.slices, subsets);
     says("+s/a! ");
     shows("\"ready\":1,\"local_ready\":1,");
     shows("\"use\":[{\"address\":\"10.0.0.1\",");

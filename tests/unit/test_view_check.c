@@ -6,22 +6,8 @@
 #include "cache/view.h"
 #include "view_rig.h"
 
-static void on_delta(void *arg, struct watch *w, const struct delta *d)
-{
-    (void)arg;
-    (void)w;
-    (void)d;
-}
-
-static void on_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)w;
-    (void)stale;
-    (void)wall_ns;
-}
-
-static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
+static const struct watch_events events = {.on_delta = objects_ignore_delta,
+                                           .on_stale = objects_ignore_stale};
 
 static struct watch *make_shaped(const char *name, const char *resource,
                                  const struct shape_params *shape)
@@ -39,29 +25,26 @@ static struct watch *make_without(const char *resource, const char *path)
     return make_shaped("w", resource, &(struct shape_params){.drop = &path, .drop_count = 1});
 }
 
-static struct watch *services;
-static struct watch *slices;
+static struct view_rig_watches watches;
 
 static int set_up(void **state)
 {
     (void)state;
-    services = make("services", "services");
-    slices = make("slices", "endpointslices");
+    watches = view_rig_watches(&events, NULL);
     return 0;
 }
 
 static int clean_up(void **state)
 {
     (void)state;
-    watch_destroy(&services);
-    watch_destroy(&slices);
+    view_rig_watches_fini(&watches);
     return 0;
 }
 
 static struct view_params params(void)
 {
     return (struct view_params){
-        .name = "v", .services = services, .slices = slices, .node_name = "n1"};
+        .name = "v", .services = watches.services, .slices = watches.slices, .node_name = "n1"};
 }
 
 static void refuses(struct view_params p, const char *why)

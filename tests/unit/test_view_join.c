@@ -386,14 +386,20 @@ static void test_hold_empty(void **state)
     assert_int_equal(view_join_due_ms(rig.join), UINT64_MAX);
 }
 
-static void test_a_hold_ends_when_something_comes(void **state)
+/* The Service s/a with uid u had one address, which has just gone. */
+static void lose_the_only_address(void)
 {
-    (void)state;
     service(DELTA_ADDED, "s/a", "u", SERVICE);
     slice(DELTA_ADDED, "s/x", SLICE(OF("a"), "IPv4", ONE, HTTP));
     view_rig_says(&rig, "+s/a ");
     slice(DELTA_DELETED, "s/x", SLICE(OF("a"), "IPv4", ONE, HTTP));
     view_rig_says(&rig, "~s/a ");
+}
+
+static void test_a_hold_ends_when_something_comes(void **state)
+{
+    (void)state;
+    lose_the_only_address();
     rig.now_ms += 10000;
     slice(DELTA_ADDED, "s/x", SLICE(OF("a"), "IPv4", TWO, HTTP));
     view_rig_says(&rig, "~s/a ");
@@ -408,11 +414,7 @@ static void test_a_hold_ends_when_something_comes(void **state)
 static void test_nothing_is_held_for_another_life(void **state)
 {
     (void)state;
-    service(DELTA_ADDED, "s/a", "u", SERVICE);
-    slice(DELTA_ADDED, "s/x", SLICE(OF("a"), "IPv4", ONE, HTTP));
-    view_rig_says(&rig, "+s/a ");
-    slice(DELTA_DELETED, "s/x", SLICE(OF("a"), "IPv4", ONE, HTTP));
-    view_rig_says(&rig, "~s/a ");
+    lose_the_only_address();
     held("true");
     service(DELTA_MODIFIED, "s/a", "v", SERVICE);
     view_rig_says(&rig, "-s/a? +s/a ");

@@ -11,8 +11,7 @@
 #define PORTS      "\"ports\":[{\"name\":\"http\",\"port\":80}]"
 #define SLICE_OF_A SLICE(OF("a"), "IPv4", ENDPOINT("10.0.0.1", READY), PORT("http", "8080"))
 
-static struct watch *services;
-static struct watch *slices;
+static struct view_rig_watches watches;
 static struct view *view;
 static struct list_watch_now now;
 static struct buf said;
@@ -21,14 +20,6 @@ static void on_watch_delta(void *arg, struct watch *w, const struct delta *d)
 {
     (void)arg;
     view_delta(view, w, d);
-}
-
-static void on_watch_stale(void *arg, struct watch *w, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)w;
-    (void)stale;
-    (void)wall_ns;
 }
 
 static void on_delta(void *arg, struct view *v, const struct delta *d)
@@ -52,8 +43,8 @@ static void make_view(uint64_t hold_empty_ms)
 
     view_destroy(&view);
     view = view_create(&(struct view_params){.name = "v",
-                                             .services = services,
-                                             .slices = slices,
+                                             .services = watches.services,
+                                             .slices = watches.slices,
                                              .node_name = "n1",
                                              .hold_empty_ms = hold_empty_ms},
                        &events, NULL);
@@ -62,13 +53,11 @@ static void make_view(uint64_t hold_empty_ms)
 static int set_up(void **state)
 {
     static const struct watch_events events = {.on_delta = on_watch_delta,
-                                               .on_stale = on_watch_stale};
-    const struct shape_params all = {0};
+                                               .on_stale = objects_ignore_stale};
 
     (void)state;
     now = (struct list_watch_now){1000000, 7};
-    services = view_rig_watch("services", "c", "services", &all, &events, NULL);
-    slices = view_rig_watch("slices", "c", "endpointslices", &all, &events, NULL);
+    watches = view_rig_watches(&events, NULL);
     make_view(0);
     return 0;
 }
@@ -77,16 +66,15 @@ static int clean_up(void **state)
 {
     (void)state;
     view_destroy(&view);
-    watch_destroy(&services);
-    watch_destroy(&slices);
+    view_rig_watches_fini(&watches);
     buf_free(&said);
     return 0;
 }
 
 static void says(const char *want)
 {
-    watch_tick(services, now);
-    watch_tick(slices, now);
+    watch_tick(watches.services, now);
+    watch_tick(watches.slices, now);
     view_tick(view, now);
     assert_string_equal(buf_cstr(&said), want);
     buf_clear(&said);
@@ -122,8 +110,8 @@ static void left(struct watch *w, struct object *o)
 
 static void left_both(void)
 {
-    left(services, view_rig_service("s/a", "ua", "3", PORTS));
-    left(slices, view_rig_slice("s/x", "3", SLICE_OF_A));
+    left(watches.services, view_rig_service("s/a", "ua", "3", PORTS));
+    left(watches.slices, view_rig_slice("s/x", "3", SLICE_OF_A));
 }
 
 static void goes_on(struct watch *w)
@@ -160,13 +148,13 @@ static void test_what_was_left_is_told_before_anything_is_followed(void **state)
     restores("");
     shows("10.0.0.1");
     assert_false(view_synced(view));
-    goes_on(services);
-    goes_on(slices);
-    ends(services, view_rig_service("s/a", "ua", "4", PORTS));
+    goes_on(watches.services);
+    goes_on(watches.slices);
+    ends(watches.services, view_rig_service("s/a", "ua", "4", PORTS));
     says("");
     now.ms += 500;
-    caught_up(services);
-    caught_up(slices);
+    caught_up(watches.services);
+    caught_up(watches.slices);
     says("-s/a!(watch) ");
     assert_true(view_synced(view));
 }
@@ -177,12 +165,12 @@ static void test_what_was_left_can_be_held(void **state)
     make_view(5000);
     left_both();
     restores("+s/a!(restart) ");
-    goes_on(services);
-    goes_on(slices);
-    ends(slices, view_rig_slice("s/x", "4", SLICE_OF_A));
+    goes_on(watches.services);
+    goes_on(watches.slices);
+    ends(watches.slices, view_rig_slice("s/x", "4", SLICE_OF_A));
     now.ms += 500;
-    caught_up(services);
-    caught_up(slices);
+    caught_up(watches.services);
+    caught_up(watches.slices);
     says("~s/a!(watch) ");
     shows("\"held\":true");
     shows("10.0.0.1");
@@ -197,8 +185,8 @@ static void test_of_a_name_alone_nothing_is_made(void **state)
                                    .generation_at = SIZE_MAX};
 
     (void)state;
-    left(services, object_create(&a));
-    left(slices, object_create(&a));
+    left(watches.services, object_create(&a));
+    left(watches.slices, object_create(&a));
     restores("");
     assert_int_equal(store_count(view_store(view)), 0);
 }
@@ -207,17 +195,17 @@ static void test_it_may_begin_stale(void **state)
 {
     (void)state;
     left_both();
-    assert_true(watch_begin_stale(services, now, 0));
+    assert_true(watch_begin_stale(watches.services, now, 0));
     says("");
-    assert_true(watch_begin_stale(slices, now, 0));
+    assert_true(watch_begin_stale(watches.slices, now, 0));
     says("+s/a!(restart) stale ");
     assert_true(view_synced(view));
-    goes_on(services);
-    goes_on(slices);
+    goes_on(watches.services);
+    goes_on(watches.slices);
     now.ms += 500;
-    caught_up(services);
+    caught_up(watches.services);
     says("");
-    caught_up(slices);
+    caught_up(watches.slices);
     says("fresh ");
 }
 
@@ -227,16 +215,16 @@ static void test_one_that_is_synced_shows_nothing_of_what_is_half_there(void **s
     (void)state;
     left_both();
     restores("+s/a!(restart) ");
-    goes_on(services);
-    goes_on(slices);
+    goes_on(watches.services);
+    goes_on(watches.slices);
     now.ms += 500;
-    caught_up(services);
-    caught_up(slices);
+    caught_up(watches.services);
+    caught_up(watches.slices);
     says("");
     assert_true(view_synced(view));
-    watch_relist(slices, RELIST_MANUAL);
-    list_watch_restart(watch_list_watch(slices, 0), now);
-    ends(services, view_rig_service("s/a", "ua", "4", PORTS));
+    watch_relist(watches.slices, RELIST_MANUAL);
+    list_watch_restart(watch_list_watch(watches.slices, 0), now);
+    ends(watches.services, view_rig_service("s/a", "ua", "4", PORTS));
     says("");
     restores("");
 }

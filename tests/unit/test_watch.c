@@ -319,15 +319,23 @@ static void test_a_stream_that_begins_with_its_error_does_not_keep_it_fresh(void
     assert_true(status().stale);
 }
 
-static void test_the_worst_stream_speaks_for_all(void **state)
+/* A watch of the namespaces a and b. */
+static struct watch *two_scopes(void)
 {
     static const struct scope scope = {
         .resource = "cm", .namespaces = {"a", "b"}
     };
     struct watch *made = NULL;
 
-    (void)state;
     assert_int_equal(create(&scope, &made, NULL), ERR_OK);
+    return made;
+}
+
+static void test_the_worst_stream_speaks_for_all(void **state)
+{
+    struct watch *made = two_scopes();
+
+    (void)state;
     for (size_t i = 0; i < 2; i++) {
         list_watch_start(watch_list_watch(made, i), now.ms);
         assert_false(watch_synced(made));
@@ -350,13 +358,9 @@ static void sync_stream(struct list_watch *f)
 
 static void test_it_is_settled_when_each_stream_is(void **state)
 {
-    static const struct scope scope = {
-        .resource = "cm", .namespaces = {"a", "b"}
-    };
-    struct watch *made = NULL;
+    struct watch *made = two_scopes();
 
     (void)state;
-    assert_int_equal(create(&scope, &made, NULL), ERR_OK);
     for (size_t i = 0; i < 2; i++) {
         assert_false(watch_settled(made));
         assert_int_equal(list_watch_start(watch_list_watch(made, i), now.ms).what, LW_LIST);

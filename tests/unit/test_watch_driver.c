@@ -15,22 +15,21 @@
 #include "request_probe.h"
 #include "server.h"
 
-#define OK_HEAD  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define NO_ENTRY "HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-#define NOT_HERE "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-#define CORE                                                                                 \
-    OK_HEAD "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," \
-            "\"metadata\":{},\"items\":[]}"
-#define GROUPS(version)                                                                      \
-    OK_HEAD "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," \
-            "\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"zeta.io\"},\"versions\":[" \
-            "{\"version\":\"" version "\",\"resources\":[{\"resource\":\"widgets\","         \
-            "\"responseKind\":{\"group\":\"zeta.io\",\"version\":\"" version "\",\"kind\":"  \
-            "\"Widget\"},\"scope\":\"Namespaced\",\"singularResource\":\"widget\","          \
-            "\"verbs\":[\"get\",\"list\",\"watch\"]}]}]}]}"
-#define LIST(kind, version)                                                            \
-    OK_HEAD "{\"kind\":\"" kind "List\",\"apiVersion\":\"" version "\",\"metadata\":{" \
-            "\"resourceVersion\":\"9\"},\"items\":[]}"
+#define CORE                                                                         \
+    SERVER_OK_HEAD                                                                   \
+    "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," \
+    "\"metadata\":{},\"items\":[]}"
+#define GROUPS(version)                                                              \
+    SERVER_OK_HEAD                                                                   \
+    "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\"," \
+    "\"metadata\":{},\"items\":[{\"metadata\":{\"name\":\"zeta.io\"},\"versions\":[" \
+    "{\"version\":\"" version "\",\"resources\":[{\"resource\":\"widgets\","         \
+    "\"responseKind\":{\"group\":\"zeta.io\",\"version\":\"" version "\",\"kind\":"  \
+    "\"Widget\"},\"scope\":\"Namespaced\",\"singularResource\":\"widget\","          \
+    "\"verbs\":[\"get\",\"list\",\"watch\"]}]}]}]}"
+#define LIST(kind, version)                                                                   \
+    SERVER_OK_HEAD "{\"kind\":\"" kind "List\",\"apiVersion\":\"" version "\",\"metadata\":{" \
+                   "\"resourceVersion\":\"9\"},\"items\":[]}"
 #define EVENT                                                                                      \
     "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Widget\",\"apiVersion\":\"zeta.io/v1\","           \
     "\"metadata\":{\"namespace\":\"b\",\"name\":\"y\",\"uid\":\"u\",\"resourceVersion\":\"10\"}}}" \
@@ -40,45 +39,38 @@
     "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"," \
     "\"metadata\":{\"resourceVersion\":\"10\"}}}\n"
 
-/* A connection that reads a request, says this, and then closes or holds. */
-#define SAYS(text, then)                          \
-    {                                             \
-        {SERVER_READ, NULL}, {SERVER_SEND, text}, \
-        {                                         \
-            then, NULL                            \
-        }                                         \
-    }
-
-static const struct server_step silent[] = SAYS("", SERVER_HOLD);
-static const struct server_step no_entry[] = SAYS(NO_ENTRY, SERVER_CLOSE);
-static const struct server_step not_here[] = SAYS(NOT_HERE, SERVER_CLOSE);
-static const struct server_step watch[] = SAYS(OK_HEAD, SERVER_HOLD);
-static const struct server_step list[] = SAYS(LIST("ConfigMap", "v1"), SERVER_CLOSE);
-static const struct server_step core[] = SAYS(CORE, SERVER_CLOSE);
-static const struct server_step groups_v1[] = SAYS(GROUPS("v1"), SERVER_CLOSE);
-static const struct server_step groups_v2[] = SAYS(GROUPS("v2"), SERVER_CLOSE);
+static const struct server_step silent[] = SERVER_SAYS("", SERVER_HOLD);
+static const struct server_step no_entry[] =
+    SERVER_SAYS(SERVER_EMPTY("401 Unauthorized"), SERVER_CLOSE);
+static const struct server_step not_here[] =
+    SERVER_SAYS(SERVER_EMPTY("404 Not Found"), SERVER_CLOSE);
+static const struct server_step watch[] = SERVER_SAYS(SERVER_OK_HEAD, SERVER_HOLD);
+static const struct server_step list[] = SERVER_SAYS(LIST("ConfigMap", "v1"), SERVER_CLOSE);
+static const struct server_step core[] = SERVER_SAYS(CORE, SERVER_CLOSE);
+static const struct server_step groups_v1[] = SERVER_SAYS(GROUPS("v1"), SERVER_CLOSE);
+static const struct server_step groups_v2[] = SERVER_SAYS(GROUPS("v2"), SERVER_CLOSE);
 static const struct server_step groups_later[] = {
     {SERVER_READ,  NULL        },
     {SERVER_WAIT,  NULL        },
     {SERVER_SEND,  GROUPS("v1")},
     {SERVER_CLOSE, NULL        }
 };
-static const struct server_step list_v1[] = SAYS(LIST("Widget", "zeta.io/v1"), SERVER_CLOSE);
-static const struct server_step list_v2[] = SAYS(LIST("Widget", "zeta.io/v2"), SERVER_CLOSE);
+static const struct server_step list_v1[] = SERVER_SAYS(LIST("Widget", "zeta.io/v1"), SERVER_CLOSE);
+static const struct server_step list_v2[] = SERVER_SAYS(LIST("Widget", "zeta.io/v2"), SERVER_CLOSE);
 static const struct server_step watch_adds[] = {
-    {SERVER_READ, NULL   },
-    {SERVER_SEND, OK_HEAD},
-    {SERVER_WAIT, NULL   },
-    {SERVER_SEND, EVENT  },
-    {SERVER_HOLD, NULL   }
+    {SERVER_READ, NULL          },
+    {SERVER_SEND, SERVER_OK_HEAD},
+    {SERVER_WAIT, NULL          },
+    {SERVER_SEND, EVENT         },
+    {SERVER_HOLD, NULL          }
 };
 
 static const struct server_step watch_marks[] = {
-    {SERVER_READ, NULL    },
-    {SERVER_SEND, OK_HEAD },
-    {SERVER_WAIT, NULL    },
-    {SERVER_SEND, BOOKMARK},
-    {SERVER_HOLD, NULL    }
+    {SERVER_READ, NULL          },
+    {SERVER_SEND, SERVER_OK_HEAD},
+    {SERVER_WAIT, NULL          },
+    {SERVER_SEND, BOOKMARK      },
+    {SERVER_HOLD, NULL          }
 };
 
 /* Between two rounds of discovery. The patient one passes only when play_clock_pass() moves the clock. */
@@ -194,8 +186,6 @@ static bool has_deltas(struct rig *r)
     return r->deltas > 0;
 }
 
-#define SCRIPTS(...) ((const struct server_step *const[]){__VA_ARGS__, NULL})
-
 /* The scripts are those of the connections, in their order; a gate of one place; a stream that
  * fails waits for an hour, discovery for retry_ms. */
 static void set_up_patient(struct rig *r, const char *resource,
@@ -204,27 +194,9 @@ static void set_up_patient(struct rig *r, const char *resource,
     static const char *const namespaces[] = {"a", "b"};
 
     *r = (struct rig){
-        .retry_ms = retry_ms,
-        .stale = -1,
-        .params = {
-                   .name = "w",
-                   .cluster = "prod",
-                   .resource = resource,
-                   .namespaces = namespaces,
-                   .namespace_count = 1,
-                   .label_selector = "",
-                   .field_selector = "",
-                   .object_size = 4096,
-                   .reflector = {.backoff = {3600000, 3600000, 2, 0},
-                          .reset_after_ms = 120000,
-                          .watch_min_s = 300,
-                          .watch_max_s = 300,
-                          .watch_list = WATCH_LIST_AUTO},
-                   .bookmark_timeout_ms = 3600000,
-                   .list_idle_timeout_ms = 3600000,
-                   .stale_after_ms = 3600000,
-                   }
-    };
+        .retry_ms = retry_ms, .stale = -1, .params = objects_patient_watch_params(resource)};
+    r->params.namespaces = namespaces;
+    r->params.reflector.watch_list = WATCH_LIST_AUTO;
     r->server = server_start(&(struct server_params){.scripts = scripts});
     client_probe_init(&r->probe, "http", server_port(r->server), 1);
     r->discovery_driver = discovery_driver_create(&(struct discovery_driver_params){
@@ -295,7 +267,7 @@ static void test_an_order_that_gets_no_place_makes_it_stale(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, "configmaps", SCRIPTS(list, watch, silent, list, watch));
+    set_up(&r, "configmaps", SERVER_SCRIPTS(list, watch, silent, list, watch));
     r.params.stale_after_ms = 30;
     begin(&r);
     run_until(&r, is_connected);
@@ -323,7 +295,7 @@ static void test_silence_that_makes_it_synced_is_told(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, "configmaps", SCRIPTS(watch));
+    set_up(&r, "configmaps", SERVER_SCRIPTS(watch));
     r.resume = (struct resume_point){.kind = RESUME_WHOLE, .rv = "9"};
     begin(&r);
     run_until(&r, has_told_synced);
@@ -343,7 +315,7 @@ static void test_a_bookmark_that_makes_it_synced_makes_it_fresh(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, "configmaps", SCRIPTS(watch_marks));
+    set_up(&r, "configmaps", SERVER_SCRIPTS(watch_marks));
     r.resume = (struct resume_point){.kind = RESUME_WHOLE, .rv = "9"};
     r.begins_stale = true;
     play_clock_stop();
@@ -365,7 +337,7 @@ static void test_the_resource_is_found_before_it_begins(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, "widgets.zeta.io", SCRIPTS(core, groups_v1, list_v1, watch));
+    set_up(&r, "widgets.zeta.io", SERVER_SCRIPTS(core, groups_v1, list_v1, watch));
     begin(&r);
     watch_driver_verify(r.watch_driver); /* there is nothing to compare */
     relist(&r);
@@ -381,7 +353,7 @@ static void test_a_version_that_is_gone_is_looked_for(void **state)
 
     (void)state;
     set_up(&r, "widgets.zeta.io",
-           SCRIPTS(core, groups_v1, not_here, core, groups_v2, list_v2, watch));
+           SERVER_SCRIPTS(core, groups_v1, not_here, core, groups_v2, list_v2, watch));
     begin(&r);
     run_until(&r, is_connected);
     assert_int_equal(server_requests(r.server), 7);
@@ -399,7 +371,7 @@ static void test_events_of_other_streams_do_not_ask_again(void **state)
     (void)state;
     set_up_patient(
         &r, "widgets.zeta.io",
-        SCRIPTS(core, groups_v1, not_here, list_v1, watch_adds, core, groups_v1, not_here),
+        SERVER_SCRIPTS(core, groups_v1, not_here, list_v1, watch_adds, core, groups_v1, not_here),
         PATIENT_RETRY_MS);
     r.params.namespace_count = 2;
     begin(&r);
@@ -434,19 +406,19 @@ static void dispose_at(enum heard what, const char *resource,
 static void test_dispose_inside_its_events(void **state)
 {
     (void)state;
-    dispose_at(HEARD_PROGRESS, "configmaps", SCRIPTS(list, list));
-    dispose_at(HEARD_PROGRESS, "configmaps", SCRIPTS(not_here, list));
-    dispose_at(HEARD_UNAUTHORIZED, "configmaps", SCRIPTS(no_entry, list));
-    dispose_at(HEARD_PROGRESS, "widgets.zeta.io", SCRIPTS(core, groups_v1, list));
-    dispose_at(HEARD_PROGRESS, "gadgets.zeta.io", SCRIPTS(core, groups_v1, list));
-    dispose_at(HEARD_UNAUTHORIZED, "widgets.zeta.io", SCRIPTS(no_entry, no_entry, list));
+    dispose_at(HEARD_PROGRESS, "configmaps", SERVER_SCRIPTS(list, list));
+    dispose_at(HEARD_PROGRESS, "configmaps", SERVER_SCRIPTS(not_here, list));
+    dispose_at(HEARD_UNAUTHORIZED, "configmaps", SERVER_SCRIPTS(no_entry, list));
+    dispose_at(HEARD_PROGRESS, "widgets.zeta.io", SERVER_SCRIPTS(core, groups_v1, list));
+    dispose_at(HEARD_PROGRESS, "gadgets.zeta.io", SERVER_SCRIPTS(core, groups_v1, list));
+    dispose_at(HEARD_UNAUTHORIZED, "widgets.zeta.io", SERVER_SCRIPTS(no_entry, no_entry, list));
 }
 
 static void dispose_when_asked(unsigned requests)
 {
     struct rig r;
 
-    set_up(&r, "widgets.zeta.io", SCRIPTS(core, groups_later));
+    set_up(&r, "widgets.zeta.io", SERVER_SCRIPTS(core, groups_later));
     begin(&r);
     if (requests > 0)
         run_until_asked(&r, requests);
@@ -470,7 +442,7 @@ static void test_dispose_with_the_cluster_gone(void **state)
     struct rig r;
 
     (void)state;
-    set_up(&r, "configmaps", SCRIPTS(list, watch));
+    set_up(&r, "configmaps", SERVER_SCRIPTS(list, watch));
     begin(&r);
     run_until(&r, is_connected);
     api_client_dispose(&r.probe.client);

@@ -9,22 +9,8 @@
 
 #include "base/log.h"
 
-static void on_delta(void *arg, struct watch *from, const struct delta *d)
-{
-    (void)arg;
-    (void)from;
-    (void)d;
-}
-
-static void on_stale(void *arg, struct watch *from, bool stale, uint64_t wall_ns)
-{
-    (void)arg;
-    (void)from;
-    (void)stale;
-    (void)wall_ns;
-}
-
-static const struct watch_events events = {.on_delta = on_delta, .on_stale = on_stale};
+static const struct watch_events events = {.on_delta = objects_ignore_delta,
+                                           .on_stale = objects_ignore_stale};
 
 static struct watch *w;
 static struct err err;
@@ -32,23 +18,15 @@ static struct err err;
 static enum err_kind make(const char *resource, const char *ns)
 {
     const char *const namespaces[] = {ns};
+    struct watch_params p = objects_watch_params();
 
+    p.name = "n";
+    p.reflector.page_size = 0;
+    p.resource = resource;
+    p.namespaces = namespaces;
+    p.namespace_count = ns != NULL;
     err = (struct err){0};
-    return watch_create(
-        &(struct watch_params){
-            .name = "n",
-            .cluster = "c",
-            .resource = resource,
-            .namespaces = namespaces,
-            .namespace_count = ns != NULL,
-            .label_selector = "",
-            .field_selector = "",
-            .object_size = 4096,
-            .reflector = {.backoff = {800, 30000, 2, 0}, .watch_min_s = 300, .watch_max_s = 300},
-            .guard = {.relist_deletes = GUARD_OFF          },
-            .stale_after_ms = 30000,
-    },
-        &events, NULL, &w, &err);
+    return watch_create(&p, &events, NULL, &w, &err);
 }
 
 static int clean_up(void **state)

@@ -46,7 +46,7 @@ static void expect(struct why w, const char *text, uint64_t until_ms)
 static void expect_key(struct admin_world *t, struct hook *h, const char *key, const char *text,
                        uint64_t until_ms)
 {
-    expect(why_entry(&t->hooks, h, entry(h, key), t->now_ms), text, until_ms);
+    expect(why_delivery(&t->hooks, h, entry(h, key), t->now_ms), text, until_ms);
 }
 
 static void expect_hook(struct admin_world *t, struct hook *h, const char *text, uint64_t until_ms)
@@ -180,7 +180,7 @@ static void test_backoff_counts_and_tells_the_end(void **state)
     t->now_ms += 1000;
     finish(t, start_of(t, h), 3);
     expect_key(t, h, "b/s0", "backoff", t->now_ms + 2000);
-    struct why w = why_entry(&t->hooks, h, entry(h, "b/s0"), t->now_ms);
+    struct why w = why_delivery(&t->hooks, h, entry(h, "b/s0"), t->now_ms);
     assert_int_equal(w.failures, 2);
     assert_int_equal(w.last_run->attempt, 2);
     assert_string_equal(w.last_run->text, "exit");

@@ -179,3 +179,18 @@ const char *view_rig_get(struct view_rig *r, const char *key, const char *path)
     r->text = value;
     return buf_cstr(&r->text);
 }
+
+struct view_rig_watches view_rig_watches(const struct watch_events *events, void *arg)
+{
+    const struct shape_params whole = {0};
+
+    return (struct view_rig_watches){
+        .services = view_rig_watch("services", "c", "services", &whole, events, arg),
+        .slices = view_rig_watch("slices", "c", "endpointslices", &whole, events, arg)};
+}
+
+void view_rig_watches_fini(struct view_rig_watches *w)
+{
+    watch_destroy(&w->services);
+    watch_destroy(&w->slices);
+}

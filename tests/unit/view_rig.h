@@ -25,7 +25,7 @@
 #define SLICE(labels, type, endpoints, ports) \
     labels "},\"addressType\":\"" type "\",\"endpoints\":[" endpoints "],\"ports\":[" ports "]}\n"
 
-/* One object out of its JSON; one reference for the caller. */
+/* An object made of its JSON; one reference for the caller. */
 struct object *view_rig_object(const char *kind, const char *api_version, const char *json);
 
 /* key: "NS/NAME". spec: its JSON without braces. */
@@ -45,6 +45,18 @@ struct watch *view_rig_watch(const char *name, const char *cluster, const char *
                              const struct shape_params *shape, const struct watch_events *events,
                              void *arg);
 
+/* The watches "services" of services and "slices" of endpointslices, in cluster "c", of whole objects. */
+struct view_rig_watches {
+    struct watch *services;
+    struct watch *slices;
+};
+
+/* Makes both. */
+struct view_rig_watches view_rig_watches(const struct watch_events *events, void *arg);
+
+/* Destroys both. */
+void view_rig_watches_fini(struct view_rig_watches *w);
+
 /* A join and what it said: "+ns/a ~ns/a -ns/a xns/a " (left). */
 struct view_rig {
     struct view_join *join;
@@ -57,22 +69,22 @@ struct view_rig {
 /* Makes the join; params NULL: cluster c, node n1, of slices. Release with view_rig_fini(). */
 void view_rig_init(struct view_rig *r, const struct view_join_params *params);
 
-/* Frees it. */
+/* Frees the join. */
 void view_rig_fini(struct view_rig *r);
 
-/* One change of one side, which takes over the reference; nothing is flushed. */
+/* One change of a Service, whose reference the join takes over; nothing is flushed. */
 void view_rig_on_service(struct view_rig *r, enum delta_type type, struct object *o);
 
-/* See above. */
+/* One change of a slice or of Endpoints, whose reference the join takes over; nothing is flushed. */
 void view_rig_on_slice(struct view_rig *r, enum delta_type type, struct object *o);
 
-/* Flushes and checks what was said. */
+/* Flushes the join, and checks what it said. */
 void view_rig_says(struct view_rig *r, const char *want);
 
 /* What a path selects in the object of a key, as kubectl writes it; "-" = no such object. */
 const char *view_rig_get(struct view_rig *r, const char *key, const char *path);
 
-/* The whole object. */
+/* The JSON of the object of a key. */
 const char *view_rig_json(struct view_rig *r, const char *key);
 
 #endif

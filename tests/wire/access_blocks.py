@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""config/conf.d/*.conf.example: behind the line MARK, up to the end of the comment, stands what
-informerd --print-rbac prints for the example. `access_blocks.py --write` fills it in, with the
-build that INFORMERD_BUILD names."""
+"""The comments in config/conf.d/*.conf.example: after the line MARK, up to the end of the comment,
+they have the output of informerd --print-rbac for the example. `access_blocks.py --write` fills it
+in, with the build that INFORMERD_BUILD names."""
 import grp
 import os
 import pathlib
@@ -31,7 +31,7 @@ def clusters_of(text):
 
 
 def split(text):
-    """(what stands before the block, with MARK; the block; the rest)."""
+    """(the text before the block, with MARK; the block; the rest)."""
     before, mark, behind = text.partition(f"\n{MARK}\n")
     assert mark, f"no line {MARK}"
     block = re.match(rf"(?:{INDENT}[^\n]*\n)*", behind)[0]
@@ -39,7 +39,7 @@ def split(text):
 
 
 def filled(text, access):
-    """The text of an example with this access in its comment."""
+    """The text of an example with this access as its block."""
     before, _block, rest = split(text)
     return before + "".join(f"{INDENT}{line}\n" for line in access.splitlines()) + rest
 
@@ -52,7 +52,8 @@ def _is_known(find, name):
 
 
 def _whom(match):
-    """Settings that this machine cannot keep: an unknown account, or another when not root."""
+    """For re.sub: removes the setting of an account if this machine does not know the account, or
+    if the test is not root."""
     user, _, group = match[2].partition(":") if match[1] != "group" else ("", "", match[2])
     known = (not user or _is_known(pwd.getpwnam, user)) and (
         not group or _is_known(grp.getgrnam, group))
@@ -60,8 +61,8 @@ def _whom(match):
 
 
 def portable(text, hooks):
-    """The example with its hooks in this folder, and without programs, accounts and folders of
-    programs that are not on this machine."""
+    """The example with its hooks in this folder, without the programs, accounts and folders that
+    this machine does not have."""
     text = text.replace("/etc/informerd/hooks", str(hooks))
     text = re.sub(r'(\boutput = ")[^"]*/', rf'\g<1>{hooks.parent}/', text)
     text = re.sub(r'^\s*(user|group|output_owner) = "([^"]*)";[^\n]*\n', _whom, text,
@@ -98,7 +99,7 @@ def printed(config, subject=SUBJECT):
 
 
 def wanted(path):
-    """The text of an example as it should be."""
+    """The text of an example with the access that its configuration really needs."""
     with tempfile.TemporaryDirectory() as folder:
         return filled(path.read_text(), printed(prepare(path, pathlib.Path(folder))))
 

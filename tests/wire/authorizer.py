@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RBAC as an API server applies it: which printed role allows which request."""
+"""RBAC as an API server applies it: decides which printed role allows which request."""
 import re
 
 import yaml
@@ -9,8 +9,8 @@ VERBS = {"G": "get", "L": "list", "W": "watch", "S": "watch"}
 
 
 class Roles:
-    """What `informerd --print-rbac` printed for one cluster. Every role is bound, and every binding
-    has its role and the one subject, or it is an error."""
+    """The output of `informerd --print-rbac` for one cluster. It is an error if a role has no
+    binding, or a binding has no role or another subject."""
 
     def __init__(self, text):
         self.documents = list(yaml.safe_load_all(text))
@@ -42,7 +42,7 @@ class Roles:
         return set(out)
 
     def allowing(self, request):
-        """The grants of which each is enough for this request of the fake server."""
+        """The grants that allow this request of the fake server, each on its own."""
         name = request.name or name_selected(request.query.get("fieldSelector", ""))
         return {grant for grant in self.grants()
                 if grant[0] in (None, request.namespace or None)
@@ -51,6 +51,7 @@ class Roles:
 
 
 def name_selected(selector):
-    """The name that a list or watch counts as being for: k8s.io/apiserver, RequestInfoFactory."""
+    """The object's name for which RBAC counts a list or watch, from its field selector: as in
+    k8s.io/apiserver, RequestInfoFactory."""
     match = re.search(r"(?:^|,)metadata\.name==?([^,!=]+)", selector)
     return match[1] if match else None

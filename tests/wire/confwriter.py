@@ -28,7 +28,7 @@ def text(settings):
 
 
 def merge(base, extra):
-    """base with extra laid over it, group by group; None takes a setting away."""
+    """`base` overridden by `extra`, group by group; None removes a setting."""
     out = dict(base)
     for key, item in extra.items():
         if item is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the control socket: HTTP/1.1 over a unix socket."""
+"""Sends requests to the control socket: HTTP/1.1 over a unix socket."""
 import http.client
 import json
 import socket
@@ -22,13 +22,14 @@ class UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-SHORTEST_S, LONGEST_S = 0.002, 0.05     # between two looks of wait_until
+SHORTEST_S, LONGEST_S = 0.002, 0.05     # the pauses of wait_until
 
 
 def wait_until(condition, timeout=PATIENCE, what="condition", interval=None):
     """Polls until condition() is true, and returns its value. what: words for the failure, or a
-    function that has them when it comes to that. The pauses are as given, or grow with the time that
-    was waited: a test that waits for long leaves the processor to the daemon."""
+    function that returns them. interval: seconds between two polls; by default the pauses grow with
+    the time that has passed, so that a test that waits for long leaves the processor to the
+    daemon."""
     begin = time.monotonic()
     while True:
         result = condition()
@@ -42,12 +43,12 @@ def wait_until(condition, timeout=PATIENCE, what="condition", interval=None):
 
 
 def at_least(seconds, measured):
-    """Whether a pause was kept: timers of whole milliseconds may end one early."""
+    """Whether a pause was kept; timers of whole milliseconds may end one millisecond early."""
     return measured >= seconds - 0.005
 
 
 class Follower:
-    """A program that prints a line of JSON for each thing that happens: with d.follow(...) as f."""
+    """A program that prints a line of JSON for each event: with d.follow(...) as f."""
 
     def __init__(self, command):
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
@@ -75,19 +76,19 @@ class Follower:
         return self.lines
 
     def wait_for(self, predicate, timeout=PATIENCE):
-        """The first line that fits."""
+        """Waits for the first line that fits, and returns it."""
         return wait_until(lambda: [line for line in list(self.lines) if predicate(line)][:1],
                           timeout, "a line")[0]
 
     def wait_end(self, timeout=PATIENCE):
-        """(exit code, what stands on stderr) once it has ended by itself."""
+        """(exit code, text on stderr), once the program has ended by itself."""
         code = self.process.wait(timeout)
         self._thread.join(PATIENCE)
         return code, self.process.stderr.read()
 
 
 class Control:
-    """The /v1 of one daemon."""
+    """The HTTP API (/v1) of one daemon."""
 
     def __init__(self, path):
         self.path = path
@@ -113,7 +114,7 @@ class Control:
         return json.loads(body)
 
     def verify(self, name, timeout=PATIENCE):
-        """The result of a comparison that starts now."""
+        """Starts a comparison of this watch with the server, and returns its result."""
         target = f"/v1/watches/{name}/verify"
         number = self.post(target)["number"]
 
@@ -132,7 +133,7 @@ class Control:
         return self.status()["hooks"][name]
 
     def objects(self, name, key=None):
-        """The cached objects, or the one of a key; None when the key is not there."""
+        """The cached objects, or the object of a key; None when there is no such key."""
         target = f"/v1/sources/{name}/objects"
         if key is None:
             return self.get(target)
@@ -173,9 +174,9 @@ class Control:
         return self.get(f"/v1/hooks/{hook}/why")["units"][0]["reason"] != "handled"
 
     def wait_idle(self, timeout=PATIENCE):
-        """Waits until no hook runs and no key is pending. What hooks have to do is not counted before
-        they begin, behind a look at their programs: until the daemon is ready, one must say what it
-        waits for."""
+        """Waits until no hook runs and no key is pending. Hooks begin only when the daemon has read
+        their programs, and before that nothing counts as pending. So until the daemon is ready,
+        idle means in addition that some hook says what it waits for."""
         def busy(now):
             return any(h["pending"] > 0 or h["running"] > 0 for h in now["hooks"].values())
 
@@ -185,7 +186,7 @@ class Control:
                 return not busy(now)
             if not any(self._waits(name) for name in now["hooks"]):
                 return False
-            return not busy(self.status())  # they may have begun between the two answers
+            return not busy(self.status())  # hooks may have begun between the two answers
         try:
             wait_until(idle, timeout)
         except AssertionError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the real daemon with a config of its own, and looks at it from outside."""
+"""Starts the real daemon with a configuration of its own, and observes it from outside."""
 import copy
 import json
 import os
@@ -20,13 +20,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("INFORMERD_BUILD", ROOT / "build" / "dev")).resolve()
 INFORMERD, INFORMERCTL = BUILD / "informerd", BUILD / "informerctl"
 SERVICES = {"services": {"resource": "services", "namespaces": ["*"]}}
-# Timeouts that no test may meet by being slow: tests of a timeout set it themselves.
+TWO = {**SERVICES,
+       "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
+NOBODY = 65534                              # the ids of user nobody and of its group
+# For timeouts that no slow test may run into: a test of a timeout sets it itself.
 NEVER = "1h"
 TUNING = {"connect_timeout": NEVER, "tls_timeout": NEVER, "response_timeout": NEVER,
           "list_idle_timeout": NEVER,
           "backoff": {"initial": "20ms", "factor": 2.0, "max": "160ms", "jitter": 0.5,
                       "reset_after": "2min"}}
 RETRY = {"initial": "20ms", "factor": 2.0, "max": "160ms"}
+ONCE = {"initial": "1h", "max": "1h"}       # a run that failed is not tried again within a test
+NOW = {"settle": ["0s", "0s"]}              # a run does not wait for more changes
+MODES = ["object", "batch", "snapshot"]
 SANITIZER = ("AddressSanitizer", "LeakSanitizer", "runtime error:", "UndefinedBehavior")
 
 
@@ -36,14 +42,15 @@ def is_sanitized():
 
 
 def hook_settings(hook, **more):
-    """The group of a recording hook, which may be blocked for long; more settings as keywords."""
+    """The settings of a recording hook, which may be blocked for long; more settings as
+    keywords."""
     base = {"sources": ["services"], "command": [hook.path], "retry": RETRY, "timeout": NEVER}
     return confwriter.merge(base, more)
 
 
 class Daemon:
-    """One daemon: its files, process, log and control socket. What it keeps over stop() and start()
-    is in its folder; state_dir="none": nothing."""
+    """One daemon: its files, process, log and control socket. Its state over stop() and start() is
+    in its folder; with state_dir="none" it keeps no state."""
 
     def __init__(self, folder, settings, environ=None):
         self.folder = folder
@@ -56,20 +63,20 @@ class Daemon:
                 "limits": {"stop_timeout": NEVER, "ready_timeout": NEVER}}
         if os.geteuid() == 0:
             base["user"] = "root"
-        self.settings = copy.deepcopy(confwriter.merge(base, settings))   # tests edit it
+        self.settings = copy.deepcopy(confwriter.merge(base, settings))   # a copy: tests edit it
         self.stderr_file = folder / "stderr.log"
         self.environ = environ or {}
         self.process = None
         self.expected_exit = 0
         self._descendants = set()
-        self._born = 0      # where in the log this life begins
+        self._born = 0      # the offset in the log at which the present process begins
         self.write_config()
 
     def write_config(self):
         self.config.write_text(confwriter.text(self.settings))
         self.config.chmod(0o600)
 
-    # Life
+    # Start and stop
 
     def start(self, wait=True, flags=()):
         environ = {"PATH": os.environ["PATH"], "TZ": "UTC", "SECRET_OF_THE_PARENT": "1",
@@ -86,7 +93,7 @@ class Daemon:
         return self
 
     def to_the_end(self, *flags, timeout=PATIENCE):
-        """Runs it with these flags until it ends by itself; returns the exit code."""
+        """Runs the daemon with these flags until it ends by itself; returns the exit code."""
         self.start(wait=False, flags=flags)
         self.expected_exit = self.wait_exit(timeout)
         return self.expected_exit
@@ -118,14 +125,14 @@ class Daemon:
         return self.process.wait(timeout)
 
     def stop(self, timeout=PATIENCE):
-        """SIGTERM; returns (exit code, seconds it took)."""
+        """Ends the daemon by SIGTERM; returns (exit code, seconds until the end)."""
         begin = time.monotonic()
         self.signal(signal.SIGTERM)
         code = self.wait_exit(timeout)
         return code, time.monotonic() - begin
 
     def kill(self):
-        """kill -9 of main; the helper and the hooks go with it, and are seen dead."""
+        """Kills main by SIGKILL; returns when the helper and the hooks are dead as well."""
         below = proctree.descendants(self.pid)
         self.process.kill()
         self.process.wait()
@@ -133,8 +140,8 @@ class Daemon:
                    what="what it started is dead")
 
     def settled(self, api):
-        """Waits until nothing more will happen behind a start. A resumed stream counts as complete
-        with its first bookmark, or after a silence that nobody needs to wait for."""
+        """Waits until a start has no more effects. It sends bookmarks: a resumed watch is complete
+        at its first bookmark, or after a silence, for which no test has to wait then."""
         def ready():
             api.bookmark()
             return self.control.status()["ready"]
@@ -144,24 +151,26 @@ class Daemon:
         return self
 
     def _has_noted(self, api):
-        """Whether what is kept is of use to the next life: it is known which clusters it is of.
-        Those are asked beside all else, and only a log of level debug tells of the answers."""
+        """Whether the state is complete for the next start: it has the identities of its clusters.
+        The daemon asks for them beside everything else, and only a log of level debug shows the
+        answers."""
         state = self.control.status()["state"]
         if not state["kept"] or not state["writable"] or api.identity_gate is not None:
             return True
         if self.settings["log"]["level"] == "debug":
             clusters = {w.get("cluster") for w in self.settings.get("watches", {}).values()}
             said = self.stderr_file.read_bytes()[self._born:]
-            if said.count(b'"it is known which cluster') < max(1, len(clusters)):
+            if said.count(b'"cluster identity known') < max(1, len(clusters)):
                 return False
         return self.control.status()["state"]["waiting"] == 0
 
     def again(self, api):
-        """Starts it once more, and waits until nothing more will happen."""
+        """Starts the daemon once more, and waits until the start has no more effects."""
         return self.start().settled(api)
 
     def finish(self):
-        """The end of a test: stops what still runs, and checks what every test promises."""
+        """The end of a test: stops the daemon if it still runs, and makes the checks of every test.
+        Returns the problems."""
         if self.process is None:
             return []
         problems = []
@@ -193,7 +202,7 @@ class Daemon:
             return ""
 
     def log(self, level=None, **fields):
-        """The log lines as dicts that carry these values; level: one or a tuple of words."""
+        """The log lines with these values, as dicts; level: a word or a tuple of words."""
         out = []
         levels = (level,) if isinstance(level, str) else level
         for line in self.stderr().splitlines():
@@ -208,11 +217,12 @@ class Daemon:
         return out
 
     def problems(self, **fields):
-        """The lines at warn or error with these values."""
+        """The log lines of level warn or error with these values."""
         return self.log(level=("warn", "error"), **fields)
 
     def starts(self, hook):
-        """[(seconds since 1970, key), ...] of this hook's runs, as the daemon decided them."""
+        """[(seconds since 1970, key), ...]: when the daemon decided to start the runs of this
+        hook."""
         return [(datetime.fromisoformat(entry["time"].replace("Z", "+00:00")).timestamp(),
                  entry["key"]) for entry in self.log(msg="hook started", hook=hook)]
 
@@ -237,13 +247,21 @@ class Daemon:
         return self
 
     def seen(self, api, watch="services", **more):
-        """Waits until this watch stands at the server's RV: its hooks know, and may still run."""
+        """Waits until this watch has reached the server's RV. Its hooks know all changes then, and
+        may still run."""
         self.control.wait_watch(watch, resource_version=str(api.rv), **more)
         return self
 
+    def hear_newer_bookmark(self, api):
+        """Sends a bookmark that is newer than all that came before, and waits until watch services
+        has read it."""
+        api.rv += 1
+        api.bookmark()
+        self.seen(api)
+
     def caught_up(self, api, *watches, timeout=PATIENCE):
-        """Waits until these watches (default: all) have seen the server's RV and the hooks are
-        idle: what did not happen until now will not happen."""
+        """Waits until these watches (default: all) have reached the server's RV and the hooks are
+        idle: a run that has not started by then will not start."""
         watches = watches or tuple(self.control.status()["watches"])
         sent = [0.0]
 
@@ -265,29 +283,45 @@ class Daemon:
         return self
 
     def ctl_json(self, *args, code=0):
-        """What informerctl prints with -o json, as a value."""
+        """The output of informerctl with -o json, as a value."""
         done = self.ctl(*args, "-o", "json")
         assert done.returncode == code, f"{args}: {done.returncode} {done.stdout}{done.stderr}"
         return json.loads(done.stdout)
 
     def follow(self, *args):
-        """informerctl with a command that goes on: a Follower."""
+        """Starts informerctl with a command that keeps running; returns a Follower."""
         return Follower([INFORMERCTL, "--socket", self.control.path, *args])
 
+    def admit_nobodys_group(self):
+        """Group nobody may use the control socket."""
+        self.short.chmod(0o755)
+        os.chown(self.control.path, -1, NOBODY)
+
+    def ctl_of_nobody(self, *args, timeout=PATIENCE):
+        """As ctl(), but as user nobody, who is neither root nor the user who started the daemon,
+        and whose group may use the control socket. It runs a copy of informerctl, as the build
+        folder may be closed to others."""
+        if not (self.short / INFORMERCTL.name).exists():
+            shutil.copy(INFORMERCTL, self.short)
+            self.admit_nobodys_group()
+        return subprocess.run([self.short / INFORMERCTL.name, "--socket", self.control.path, *args],
+                              text=True, cwd="/", capture_output=True, timeout=timeout,
+                              user=NOBODY, group=NOBODY, extra_groups=[])
+
     def ctl(self, *args, timeout=PATIENCE):
-        """Runs informerctl against this daemon: CompletedProcess with text."""
+        """Runs informerctl against this daemon; returns a CompletedProcess with text."""
         return subprocess.run([INFORMERCTL, "--socket", self.control.path, *args], text=True,
                               capture_output=True, timeout=timeout)
 
 
 def check_config(config, *flags, timeout=PATIENCE):
-    """informerd --check: CompletedProcess with text."""
+    """Runs informerd --check; returns a CompletedProcess with text."""
     return subprocess.run([INFORMERD, "-c", config, "--check", *flags], text=True, cwd="/",
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout)
 
 
 class Factory:
-    """Makes daemons and hooks for one test; the fixtures of conftest.py hand it out."""
+    """Makes daemons and hooks for one test; tests get it from the fixtures of conftest.py."""
 
     def __init__(self, folder, authority):
         self.folder, self.authority = folder, authority
@@ -312,7 +346,7 @@ class Factory:
         return Program(self.folder / f"program{self.count}", text, shell)
 
     def cluster(self, api, tuning=None, **credentials):
-        """The group of a cluster for a fake server, with its kubeconfig written."""
+        """Writes the kubeconfig of a fake server; returns the settings of the cluster."""
         self.count += 1
         path = self.folder / f"kubeconfig{self.count}"
         api.kubeconfig(path, **{"ca": self.authority, **credentials})
@@ -335,7 +369,7 @@ class Factory:
     def finish(self):
         problems = []
         for hook in self.hooks:
-            hook.release_all()      # else a daemon would wait for stop_timeout
+            hook.release_all()      # a daemon waits for blocked runs until stop_timeout
         for made in self.daemons:
             try:
                 problems += made.finish()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hook that records its input and environment, with knobs: exit codes, blocking; and programs
-that record nothing by themselves."""
+"""A hook that records its input and environment, and whose exit codes and ends the test controls;
+and programs that record nothing by themselves."""
 import json
 import os
 import shlex
@@ -25,14 +25,14 @@ exit $code
 
 
 def key_of_event(event):
-    """Its key; that of STALE and FRESH is the source's name."""
+    """The key of an event; for STALE and FRESH, the name of the source."""
     if event["name"] is None:
         return event["source"]
     return f"{event['namespace']}/{event['name']}" if event.get("namespace") else event["name"]
 
 
 class Run:
-    """One start of the hook: env and the JSON from stdin."""
+    """One run of the hook: its environment, and the JSON from stdin."""
 
     def __init__(self, path):
         data = path.read_bytes()
@@ -52,12 +52,12 @@ class Run:
 
     @property
     def what(self):
-        """(type, key) of an object-mode run."""
+        """(type, key) of a run in mode object."""
         return self.event["type"], self.key
 
     @property
     def events(self):
-        """What it was told, in every mode."""
+        """The events of the run, in every mode."""
         for name in ("events", "changes"):
             if name in self.input:
                 return self.input[name]
@@ -65,7 +65,7 @@ class Run:
 
     @property
     def told(self):
-        """[(type, key), ...] in every mode."""
+        """[(type, key), ...] of the run's events, in every mode."""
         return [(event["type"], key_of_event(event)) for event in self.events]
 
     @property
@@ -91,7 +91,7 @@ class Run:
 
     @property
     def began(self):
-        """When it started, in seconds since 1970."""
+        """When the run started, in seconds since 1970."""
         return self.path.stat().st_mtime
 
     @property
@@ -107,7 +107,7 @@ def port_of(event):
 
 
 class Program:
-    """A shell script with a folder of its own, $d, for what it leaves there."""
+    """A shell script with a folder of its own, $d, for the files that it writes."""
 
     def __init__(self, folder, text, shell="/bin/sh"):
         self.folder = folder
@@ -127,7 +127,7 @@ class Program:
 
 
 class Hook:
-    """The script's folder, seen from the test."""
+    """A recording hook: its script, and its folder as the test sees it."""
 
     def __init__(self, folder, extra=""):
         self.folder = folder
@@ -138,22 +138,22 @@ class Hook:
         self._parsed = {}
         self._first = 0
 
-    # Knobs
+    # Control of the runs
 
     def block(self, name=""):
-        """Runs (of the object `name`) do not end until release()."""
+        """Runs, or only those of the object `name`, do not end until release()."""
         self._knob("block", name).touch()
 
     def release(self, name=""):
         self._knob("block", name).unlink()
 
     def release_all(self):
-        """Nothing is blocked any more."""
+        """Releases all blocked runs."""
         for knob in self.folder.glob("block*"):
             knob.unlink(missing_ok=True)
 
     def exit_with(self, code, name=""):
-        """Runs from now on end with this code; 0 takes the knob away."""
+        """Runs from now on end with this code; 0 ends that."""
         knob = self._knob("exit", name)
         if code == 0:
             knob.unlink(missing_ok=True)
@@ -163,7 +163,7 @@ class Hook:
             os.replace(new, knob)
 
     def exits(self, *codes):
-        """The next runs end with these codes, one after the other; for hooks without parallel
+        """The next runs end with these codes, one after the other. For hooks without parallel
         runs."""
         new = self.folder / "exits.new"
         new.write_text("".join(f"{code}\n" for code in codes))
@@ -172,7 +172,7 @@ class Hook:
     def _knob(self, kind, name):
         return self.folder / (f"{kind}.{name}" if name else kind)
 
-    # What it recorded
+    # The records
 
     def order(self):
         """[("start", run name), ("end", run name, code), ...] in the order it happened."""
@@ -183,7 +183,7 @@ class Hook:
         return [tuple(line.split()) for line in lines[self._first:] if line.endswith("\n")]
 
     def forget(self):
-        """From now on only later runs count; for an idle hook."""
+        """From now on only later runs count. To be called while the hook is idle."""
         self._first += len(self.order())
 
     def runs(self):
@@ -200,7 +200,7 @@ class Hook:
         return sum(entry[0] == "end" for entry in self.order())
 
     def told(self):
-        """What each run was told: [[(type, key), ...], ...]."""
+        """[[(type, key), ...], ...]: the events of each run."""
         return [run.told for run in self.runs()]
 
     def codes(self):
@@ -208,8 +208,7 @@ class Hook:
         return {entry[1]: int(entry[2]) for entry in self.order() if entry[0] == "end"}
 
     def most_at_once(self):
-        """The largest number of runs that were under way at a time, and whether two of them were
-        for one key."""
+        """(the largest number of runs at a time, whether two of them were ever for one key)."""
         keys = {run.name: run.told[0][1] for run in self.runs()}
         active, most, twice = [], 0, False
         for step in self.order():
@@ -226,11 +225,11 @@ class Hook:
         return [run for run in self.runs() if run.key == key]
 
     def what(self):
-        """[(type, key), ...] of all runs in object mode."""
+        """[(type, key), ...] of all runs in mode object."""
         return [run.what for run in self.runs()]
 
     def wait(self, count, timeout=PATIENCE):
-        """Waits for this many starts, and returns all runs."""
+        """Waits until so many runs have started, and returns all runs."""
         def enough():
             return sum(entry[0] == "start" for entry in self.order()) >= count
         try:
@@ -240,7 +239,7 @@ class Hook:
         return self.runs()
 
     def wait_for(self, predicate, timeout=PATIENCE):
-        """The first run that fits; waits for it."""
+        """Waits for the first run that fits, and returns it."""
         def found():
             return [run for run in self.runs() if predicate(run)][:1]
         try:

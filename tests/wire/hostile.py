@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done to a state_dir behind the back of its daemon, and what must come of it."""
+"""Damage to a state_dir behind the back of its daemon, and the checks of what the daemon makes of
+it."""
 import contextlib
 import json
 import stat
@@ -16,23 +17,23 @@ from hooks import port_of
 DB, WAL, SHM, LOCK = "state.db", "state.db-wal", "state.db-shm", "lock"
 ASIDE = "state.db.aside"
 COUNT = 25
-SECRET = "hostile-c2VjcmV0"  # part of an object that nothing may print
+SECRET = "hostile-c2VjcmV0"  # a value in each object, which informerd must never print
 
-# How the lines begin that tell of a state that is refused, begun anew, or not written. That it is
-# written late is none of them: a slow disk may add that to any test.
-OF_STATE = ("the state of the last time cannot be used", "the state begins anew",
-            "what was kept is forgotten", "another cluster than before",
-            "nothing is kept over restarts", "the state is not written: ",
-            "the state is written, but", "the state is larger")
+# The beginnings of log lines about a state that is refused, begun anew, or not written. The line
+# about a state that is written late is not among them: on a slow disk it may come in any test.
+OF_STATE = ("state reset: the saved state cannot be used", "state.db lost or damaged",
+            "saved state of the watch discarded", "state of the cluster reset: the saved",
+            "state_dir cannot be used", "state not writable: ",
+            "state not synced to disk", "state is over its size limit")
 
 
 def of_state(lines):
-    """Those of these log lines that tell of a state that is not well."""
+    """The log lines among these that report trouble with the state."""
     return [line for line in lines if line["msg"].startswith(OF_STATE)]
 
 
 def sweep(everything, short):
-    """Of what can be done to a state in many ways, all in a campaign, else these."""
+    """The variants that a test tries: all of them in a campaign, else only the `short` list."""
     assert all(one in everything for one in short)
     return everything if campaign.LONG else short
 
@@ -46,19 +47,19 @@ def some(number, port=80):
 
 
 def difference(known, truth):
-    """{key: (what is known, what is so)}"""
+    """{key: (known value, true value)} of the keys whose values differ."""
     return {name: (known.get(name), truth.get(name)) for name in known | truth
             if known.get(name) != truth.get(name)}
 
 
 class Told:
-    """What the runs of a hook of mode object add up to, over all the lives of its daemon."""
+    """The sum of all runs of a hook of mode object, over all restarts of its daemon."""
 
     def __init__(self, hook):
         self.hook = hook
 
     def world(self):
-        """{key: port} as somebody who does what he is told has it."""
+        """{key: port} that a hook has when it obeys each of its runs."""
         world = {}
         for run in self.hook.runs():
             if run.event["type"] in ("DELETED", "LEFT"):
@@ -72,13 +73,13 @@ class Told:
 
 
 class Patient:
-    """A daemon with some services, a hook of mode object and one of mode snapshot, whose state is
-    going to be hurt."""
+    """A daemon with some services, a hook of mode object and one of mode snapshot. The test damages
+    its state."""
 
     def __init__(self, api, daemon, new_hook, **settings):
         self.api = api
         self.objects, self.snapshots = new_hook(), new_hook()
-        self.gone = set()  # keys that were really deleted
+        self.gone = set()  # the keys whose objects were really deleted
         self.log_from = self.run_from = 0
         api.apply(*(some(number) for number in range(COUNT)))
         self.d = daemon(api, start=False, hooks={
@@ -94,14 +95,16 @@ class Patient:
         return self.state / name
 
     def learn(self):
-        """Lets it learn what there is, and be told of it; some keys have a second state."""
+        """Starts the daemon and lets its hooks handle all objects; some keys have a second
+        state."""
         self.d.again(self.api)
         self.api.apply(*(some(number, 81) for number in range(5)))
         self.d.caught_up(self.api)
         return self
 
     def change(self):
-        """The world goes on: one is changed, one is new, one is gone, one is another by now."""
+        """Changes the server: one object is changed, one is new, one is deleted, and one is
+        replaced by another of the same name."""
         self.api.apply(some(7, 99), some(COUNT, 98))
         for number in (8, 9):
             self.api.delete("services", key(number))
@@ -118,14 +121,14 @@ class Patient:
         return self
 
     def wait_kept(self):
-        """All that the daemon knows is on disk."""
+        """Waits until all that the daemon knows is on disk."""
         def kept():
             state = self.d.control.status()["state"]
             return state["writable"] and state["waiting"] == 0
         wait_until(kept, what="all is kept")
 
     def mark(self):
-        """The log and the runs from now on are those of what was done to it."""
+        """From now on only later log lines and runs count: they are the results of the damage."""
         self.log_from = len(self.d.log())
         self.run_from = len(self.objects.runs())
         return self
@@ -135,15 +138,15 @@ class Patient:
         self.d.again(self.api)
         return self
 
-    # What must be so
+    # Checks
 
     def warnings(self):
-        """The warnings and errors since mark() that tell of a state that is not well."""
+        """The warnings and errors since mark() that report trouble with the state."""
         lines = self.d.log()[self.log_from:]
         return of_state(line for line in lines if line["level"] in ("warn", "error"))
 
     def one_warning(self, *words):
-        """There is one, and it names the folder and what happened."""
+        """Checks that there is exactly one warning, which names the folder and has these words."""
         found = self.warnings()
         text = "\n".join(json.dumps(line) for line in found)
         assert len(found) == 1, f"{len(found)} warnings:\n{text}"
@@ -159,8 +162,9 @@ class Patient:
         return {name: port_of({"object": obj}) for name, obj in objects.items()}
 
     def well(self, forgot=False):
-        """Both hooks know the world as it is, and nobody was told of an end that was none.
-        forgot: the state is lost, so that ends of meanwhile may be, too."""
+        """Checks that both hooks know the server's objects as they are, and that no hook was told
+        of the end of an object that was not deleted. forgot: the state is lost, so that hooks may
+        not have been told of deletes meanwhile."""
         told, truth = Told(self.objects), self.truth()
         for run in told.ends():
             assert run.key in self.gone, f"{run} told of an end that was none"
@@ -180,7 +184,7 @@ class Patient:
         assert seen == truth, f"snapshot: {difference(seen, truth)}"
 
     def follows(self):
-        """It goes on following its cluster."""
+        """Changes more objects: the daemon must still follow its cluster."""
         self.api.apply(some(20, 71), some(COUNT + 1, 72))
         self.api.delete("services", key(21))
         self.gone.add(key(21))
@@ -188,7 +192,7 @@ class Patient:
         return self
 
     def follows_more(self):
-        """Once more, with other objects."""
+        """As follows(), with other objects."""
         self.api.apply(some(22, 73), some(COUNT + 2, 74))
         self.api.delete("services", key(23))
         self.gone.add(key(23))
@@ -199,7 +203,8 @@ class Patient:
         assert SECRET not in self.d.stderr()
 
     def remembers(self, how="stop"):
-        """What it learnt since is known to its next life: nothing is told twice."""
+        """Restarts the daemon, and checks that it has kept all that it learnt: no hook runs
+        again."""
         self.down(how).mark()
         before = len(self.objects.runs()), len(self.snapshots.runs())
         self.d.again(self.api)
@@ -209,8 +214,8 @@ class Patient:
         return self
 
     def tidy(self):
-        """After an orderly stop: the one file and the lock, all ours alone, and what was set
-        aside."""
+        """Stops the daemon in good order, and checks its folder: it has the database, the lock and
+        the files that were set aside, and no other user may read them."""
         assert self.d.stop()[0] == 0
         facts = {path.name: path.lstat() for path in self.state.iterdir()}
         kept = {name for name in facts if not name.startswith(ASIDE)}
@@ -233,7 +238,7 @@ class Patient:
 
 @contextlib.contextmanager
 def tmpfs(folder, size="4m"):
-    """A file system of our own at this folder."""
+    """Mounts a file system in memory at this folder, until the end of the block."""
     folder.mkdir(exist_ok=True)
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "none", folder],
                           capture_output=True, text=True)
@@ -251,7 +256,7 @@ def remount(folder, how):
 
 
 def fill(folder):
-    """Takes all the space that is left there."""
+    """Uses up all the space that is left in this file system."""
     with open(folder / "ballast", "ab", buffering=0) as file:
         with contextlib.suppress(OSError):
             while True:

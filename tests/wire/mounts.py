@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Daemons that see other files than the rest of the machine: in a mount namespace of their own."""
+"""Daemons in a mount namespace of their own: they see other files than the rest of the machine."""
 import ctypes
 import os
 import subprocess
@@ -12,15 +12,15 @@ BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def enter_own_mounts():
-    """This thread, and what it starts from now on, has mounts of its own."""
+    """Gives this thread, and the processes that it starts from now on, mounts of their own."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNS) != 0 or libc.mount(b"none", b"/", None, MS_REC_PRIVATE, None) != 0:
         raise OSError(ctypes.get_errno(), "unshare")
 
 
 def start_with_mounts(start, *mounts):
-    """Calls start() where these are mounted; each is what follows mount(8). Skips the test where
-    there can be none."""
+    """Calls start() in a mount namespace with these mounts; each one is the arguments of mount(8).
+    Skips the test where the machine does not allow that."""
     failed = []
 
     def work():
@@ -46,7 +46,7 @@ def start_with_mounts(start, *mounts):
 
 
 def boot(d, boot_id):
-    """Starts the daemon as if the machine had been booted with this id."""
+    """Starts the daemon as if the machine had been booted with this boot id."""
     if os.geteuid() != 0:
         pytest.skip("needs root for a mount")
     file = d.folder / "boot_id"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two network namespaces of a test's own with one cable between them, which can be cut."""
+"""Two network namespaces for one test, with one cable between them, which can be cut."""
 import contextlib
 import ctypes
 import os
@@ -12,7 +12,7 @@ CLIENT_IP, SERVER_IP = "192.0.2.1", "192.0.2.2"
 
 
 def missing():
-    """Why there can be no namespaces; "" = there can."""
+    """The reason why there can be no namespaces; "" = there can be some."""
     if os.geteuid() != 0:
         return "needs root for network namespaces"
     if shutil.which("ip") is None:
@@ -63,7 +63,8 @@ class Cable:
 
     @contextlib.contextmanager
     def inside(self, name):
-        """What this thread starts meanwhile, sockets and processes, lives in that namespace."""
+        """Until the end of the block, sockets and processes that this thread starts are in that
+        namespace."""
         home = os.open(f"/proc/{os.getpid()}/task/{_thread_id()}/ns/net", os.O_RDONLY)
         there = os.open(pathlib.Path("/run/netns", name), os.O_RDONLY)
         try:
@@ -75,7 +76,7 @@ class Cable:
             os.close(there)
 
     def cut(self):
-        """Whatever the server's side sends is lost without a word, answers to packets too."""
+        """Drops all packets that the server's side sends, its answers too, without any error."""
         self._ip("-n", self.server, "route", "add", "blackhole", f"{CLIENT_IP}/32")
 
     def mend(self):

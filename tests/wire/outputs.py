@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks with an output file, and the folder that it is written to."""
+"""Hooks with an output file, and the folder of that file."""
 from confwriter import merge
 from control import wait_until
 from harness import RETRY
 
 SOON = {"settle": ["20ms", "100ms"]}
-LATE = {"initial": "1h", "max": "1h"}
 PORTS = {"fields": {"PORT": "spec.ports[0].port"},
          "shell": 'echo "port $INFORMERD_FIELD_PORT"'}
-LIST = ("sed 's/.*\"snapshot\"://' | grep -o '\"port\":[0-9]*' | sort")  # of a snapshot's ports
+LIST = ("sed 's/.*\"snapshot\"://' | grep -o '\"port\":[0-9]*' | sort")  # the ports of a snapshot
 
 
 class Place:
-    """The folder that files are written to."""
+    """The folder of the output files."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -22,19 +21,20 @@ class Place:
         return self.folder / name
 
     def files(self):
-        """{path below the folder: text}; what is hidden is found, too: the new file of a run."""
+        """{path below the folder: text} of all files, also of the hidden temporary file of a
+        run."""
         out = {}
         for path in sorted(self.folder.rglob("*")):
             try:
                 if path.is_file():
                     out[str(path.relative_to(self.folder))] = path.read_text()
-            except FileNotFoundError:   # it went meanwhile
+            except FileNotFoundError:   # it was removed meanwhile
                 pass
         return out
 
     def wait(self, files):
-        """Waits until there are these files and no others: while a run that fails is tried again,
-        its new file comes and goes."""
+        """Waits until there are these files and no others. The temporary file of a run that is
+        tried again may come and go meanwhile."""
         wait_until(lambda: self.files() == files, what=lambda: f"{files}, not {self.files()}")
 
     def folders(self):
@@ -43,21 +43,22 @@ class Place:
 
 
 def whole(place, **more):
-    """A hook with one file of all ports."""
+    """The settings of a hook with one file that lists all ports."""
     base = {"sources": ["services"], "mode": "snapshot", "shell": LIST, "retry": RETRY, **SOON,
             "output": place / "all.cfg"}
     return merge(base, more)
 
 
 def each(place, **more):
-    """A hook with a file for each Service."""
+    """The settings of a hook with a file for each Service."""
     return {"sources": ["services"], "retry": RETRY, **PORTS,
             "output": place / "${namespace}/${name}.conf", **more}
 
 
 def ends_late(d, code, done, early=()):
-    """--once of d ends with this code when its timeout has come behind done(). How long that must
-    be nobody knows: one that has come before, which is one of the codes `early`, is tried again."""
+    """Checks that --once ends with this exit code when its timeout comes after done() has become
+    true. How long a timeout that takes depends on the machine: if a timeout comes earlier, the exit
+    code is this one or one of `early`, and a longer timeout is tried."""
     for timeout_ms in [250 * 4 ** n for n in range(8)]:
         got = d.to_the_end("--once", "--timeout", f"{timeout_ms}ms")
         if done():

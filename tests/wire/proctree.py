@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes seen through /proc: children, descriptors, memory, orphans."""
+"""Processes as /proc shows them: children, descriptors, memory, orphans."""
 import contextlib
 import ctypes
 import os
 import pathlib
+import resource
 import signal
 import time
 
@@ -13,7 +14,8 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def become_subreaper():
-    """What a daemon leaves behind becomes a child of the test process, and so is found."""
+    """Makes processes that a daemon leaves behind children of the test process, which finds them
+    so."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -38,7 +40,7 @@ def descendants(pid):
 
 
 def exists(pid):
-    """Whether the process is there and no zombie."""
+    """Whether there is such a process and it is not a zombie."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -65,8 +67,8 @@ def open_files(pid):
 
 
 def fds(pid):
-    """The same, but for those of the state: SQLite opens a few when it first writes, and one more
-    while it syncs."""
+    """As open_files(), without the files of the state: SQLite opens a few of these when it first
+    writes, and one more while it syncs."""
     return {number: target for number, target in open_files(pid).items()
             if "/state.db" not in target}
 
@@ -78,9 +80,18 @@ def memory_kb(pid, field="VmHWM"):
     return 0
 
 
+@contextlib.contextmanager
+def few_descriptors(pid, limit):
+    """The process can open no descriptor from this number on, until the end of the block."""
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit, hard))
+    yield
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def kill(pids):
-    """Kills what is left of these, and returns once they are dead: a process takes its time to die,
-    and who looks too early finds it running."""
+    """Kills those of these processes that still run, and returns once they are dead. Without the
+    wait, a test might look too early and find a dying process running."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -91,7 +102,7 @@ def kill(pids):
 
 
 def kill_descendants():
-    """Kills everything below this process, and returns once all of it is gone."""
+    """Kills all descendants of this process, and returns once they are gone."""
     while below := descendants(os.getpid()):
         for pid in below:
             with contextlib.suppress(ProcessLookupError):
@@ -101,7 +112,7 @@ def kill_descendants():
 
 
 def reap(pid):
-    """Collects a dead orphan; true when it is gone."""
+    """Collects a dead orphan; true when there is no such child any more."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -109,8 +120,8 @@ def reap(pid):
 
 
 def kill_orphans(known, patience=PATIENCE):
-    """Collects children that are not in `known`, and waits for those that are about to die. Those
-    that are alive after `patience` seconds are killed; returns their command lines."""
+    """Collects children that are not in `known`, and waits for those that are about to die. Kills
+    the children that are alive after `patience` seconds, and returns their command lines."""
     end = time.monotonic() + patience
     while children() - known and time.monotonic() < end:
         if not [pid for pid in children() - known if not reap(pid)]:

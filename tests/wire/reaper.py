@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nothing that a test run starts outlives it, however the run ends.
+"""Kills all processes that a test run has started when the run ends, however it ends.
 
-stand_guard() puts two processes above the caller: the one that was started (P), which only waits, and
-the reaper (R), a subreaper, which inherits every process whose parents have died. The caller goes on
-as a child of R. When the caller ends, or P is killed, R kills all that is still below it. So a daemon
-that has left its session and process group is found as well.
+stand_guard() puts two processes above the caller: the process that the user started (P), which only
+waits from then on, and the reaper (R), a subreaper, which inherits every process whose parents have
+died. The caller goes on as a child of R. When the caller ends, or P is killed, R kills all its
+descendants. So it also finds a daemon that has left its session and process group.
 
 R runs this file as a program with a name of its own, so that `pkill -9 -f pytest` does not find it."""
 import ctypes
@@ -20,11 +20,11 @@ PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
 
 
 def stand_guard():
-    """Returns in a new process, which is guarded; at once where a reaper is there already. To be
-    called before threads and other processes are started."""
+    """Returns in a new process, which the reaper guards; at once if there is a reaper already. To
+    be called before threads and other processes are started."""
     if VARIABLE in os.environ:
         return
-    alive, watched = os.pipe()      # R reads `alive`: its end is the end of P
+    alive, watched = os.pipe()      # P holds `watched` open: R reads from `alive` when P has ended
     reaper = os.fork()
     if reaper > 0:
         os.close(alive)
@@ -42,16 +42,16 @@ def stand_guard():
 
 
 def _wait_for(reaper):
-    """P: a terminal sends its SIGINT to the caller as well, so P leaves that to the caller. Other
-    signals end P, and by that everything."""
+    """The rest of P. P ignores SIGINT, as a terminal sends it to the caller as well. Other signals
+    end P, and so the whole run."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _, status = os.waitpid(reaper, 0)
     os._exit(os.waitstatus_to_exitcode(status) & 255)
 
 
 def reap(alive, guarded):
-    """R: waits for the end of the caller or of P, then kills what is left, and exits with the
-    caller's status."""
+    """The rest of R: waits for the end of the caller or of P, then kills the remaining processes,
+    and exits with the caller's status."""
     ctypes.CDLL(None).prctl(PR_SET_NAME, b"reaper", 0, 0, 0)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

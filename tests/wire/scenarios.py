@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS.md: which test plays which black-box scenario. `scenarios.py --write` fills in its
-column of tests from the names in the files; numbers, titles and remarks are written by hand."""
+"""Keeps SCENARIOS.md, which says which test plays which black-box scenario. `scenarios.py --write`
+fills in its column of tests from the names in the files. You write the numbers, titles and remarks
+by hand."""
 import ast
 import pathlib
 import re
@@ -15,8 +16,8 @@ LEFT_OUT = ("Left out here: ", "There is no such setting: ")
 
 
 def tests(prefix="s"):
-    """{number: [(file, test), ...]} of all functions test_sNN_... in this folder; prefix "peers_":
-    of those that show what peers lack (the numbers are those of that list)."""
+    """{number: [(file, test), ...]} of all functions test_sNN_... in this folder. With prefix
+    "peers_": of all functions test_peers_NN_..., each of which shows a feature that peers lack."""
     out = {}
     for path in sorted(HERE.glob("test_*.py")):
         for node in ast.parse(path.read_text()).body:
@@ -49,7 +50,7 @@ def is_left_out(remark):
 
 
 def filled(text):
-    """The text of SCENARIOS.md with the tests that there are."""
+    """The text of SCENARIOS.md with the tests of this folder."""
     found, lines = tests(), []
     for line in text.splitlines():
         if re.match(r"\| *\d", line):

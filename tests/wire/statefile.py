@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file in which a daemon keeps its state, read and changed while the daemon is down."""
+"""Reads and changes the state file of a daemon while the daemon is down."""
 import contextlib
 import ctypes
 import sqlite3
@@ -12,10 +12,10 @@ NAME = "state.db"
 
 
 def wait_noted(d, clusters=1):
-    """Waits until the file of the first life names so many clusters: it is of no use to the next
-    one without. d.settled() waits for that, too."""
+    """Waits, during the daemon's first start, until its state names so many clusters: without them
+    the next start does not use the state. d.settled() waits for that, too."""
     def noted():
-        said = d.log(msg="it is known which cluster this is")
+        said = d.log(msg="cluster identity known")
         return len(said) >= clusters and d.control.status()["state"]["waiting"] == 0
     wait_until(noted, what="the state names its clusters")
 
@@ -36,7 +36,7 @@ def _sum(item, word, key, value):
 
 
 class StateFile:
-    """with StateFile(d) as state: ...; changes are committed at the end."""
+    """with StateFile(d) as state: ...; the end of the block commits the changes."""
 
     def __init__(self, d):
         self.path = d.state / NAME
@@ -53,7 +53,7 @@ class StateFile:
         return self._db.execute(sql, values).fetchall()
 
     def keys(self, table):
-        """The keys of `object` or `mark`, sorted."""
+        """The keys in table `object` or `mark` (the delivery records), sorted."""
         return [key for key, in self.rows(f"SELECT key FROM {table} ORDER BY key")]
 
     def names(self):
@@ -65,7 +65,7 @@ class StateFile:
         return self.rows("SELECT item, key, value FROM fact WHERE what = ?", word)
 
     def change_fact(self, word, change):
-        """change(value) -> the new one, for each such fact; at least one must be there."""
+        """Replaces the value of each such fact by change(value); there must be at least one."""
         found = self.facts(word)
         assert found, f"no fact {word} in {self.rows('SELECT item, what, key FROM fact')}"
         for item, key, value in found:
@@ -79,7 +79,7 @@ class StateFile:
             self.rows("UPDATE total SET sum = ?", ctypes.c_int64(total - before + now).value)
 
     def last_contact(self, seconds_ago):
-        """The servers were heard so long ago."""
+        """Sets the time of the last contact with the servers to so many seconds ago."""
         then = time.time_ns() - int(seconds_ago * 1e9)
         self.change_fact("contact", lambda _old: str(then).encode())
 
@@ -93,14 +93,14 @@ class StateFile:
 
 
 def everything(d):
-    """The bytes of all files of the state folder, together."""
+    """The bytes of all files in the state folder, joined."""
     return b"\0".join(path.read_bytes() for path in sorted(d.state.iterdir()))
 
 
 @contextlib.contextmanager
 def untouched(d):
-    """What is in the state folder stays as it is. The lock may not: it names who had it last. And
-    SQLite leaves an empty log when it reads."""
+    """Checks that the block does not change the files in the state folder. The lock may change, as
+    it names the process that had it last, and SQLite may leave an empty log when it reads."""
     def files():
         found = {path.name: path.read_bytes() for path in d.state.iterdir() if path.name != "lock"}
         return {name: kept for name, kept in found.items() if kept}

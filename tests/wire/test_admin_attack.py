@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What careless or hostile surroundings do to the daemon: limits, signals, standard streams, odd
+"""The daemon in careless or hostile surroundings: limits, signals, standard streams, odd
 environments, configurations of unusual size, and files that others than root can write."""
 import os
 import pathlib
@@ -15,13 +15,13 @@ from confwriter import merge
 from control import wait_until
 from fakeapi import service
 from harness import INFORMERD, check_config, hook_settings, is_sanitized
-from proctree import children, memory_kb
+from proctree import children, few_descriptors, memory_kb
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 def launch(d, command=None, **popen):
-    """Starts a daemon in surroundings of the test's own."""
+    """Starts a daemon with the test's own command, environment, streams and limits."""
     settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "cwd": "/",
                 "env": {"PATH": os.environ["PATH"]}, "start_new_session": True, **popen}
     stderr = settings.pop("stderr", None)
@@ -38,7 +38,7 @@ def cpu_seconds(pid):
 
 
 def switches(pid):
-    """How often the process has gone to sleep."""
+    """The number of times that the process has gone to sleep."""
     return memory_kb(pid, "voluntary_ctxt_switches")
 
 
@@ -50,7 +50,7 @@ def many_watches(count):
 
 @pytest.mark.parametrize("settings", [{}, {"existing": "skip"}, {"mode": "snapshot"}],
                          ids=["nothing-to-run", "skip", "snapshot"])
-def test_ready_does_not_wait_for_objects_that_are_not_there(api, daemon, hook, settings):
+def test_ready_does_not_wait_for_missing_objects(api, daemon, hook, settings):
     if settings:
         api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook_settings(hook, **settings)}).synced()
@@ -65,7 +65,7 @@ def test_an_empty_configuration_is_ready_at_once(api, daemon):
 
 # ---- Signals
 
-def test_signals_that_mean_nothing_do_not_end_it(api, daemon, hook):
+def test_signals_without_a_meaning_do_not_end_the_daemon(api, daemon, hook):
     d = daemon(api, hooks={"h": hook}).synced()
     d.signal(signal.SIGHUP)
     d.wait_problem("SIGHUP", "restart")
@@ -74,7 +74,7 @@ def test_signals_that_mean_nothing_do_not_end_it(api, daemon, hook):
     hook.wait(1)
 
 
-def test_signals_that_were_blocked_or_ignored_still_end_it(api, daemon):
+def test_signals_that_were_blocked_or_ignored_still_end_the_daemon(api, daemon):
     def prepare():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -84,7 +84,7 @@ def test_signals_that_were_blocked_or_ignored_still_end_it(api, daemon):
 
 
 @as_root
-def test_as_the_first_process_of_a_container_it_leaves_no_zombies(api, daemon, new_hook):
+def test_a_daemon_as_first_process_of_a_container_leaves_no_zombies(api, daemon, new_hook):
     hook = new_hook(extra="(sleep 0.01 &) ; (sleep 0.01 &)")
     api.apply(*(service(f"n/s{n}") for n in range(10)))
     d = daemon(api, hooks={"h": hook}, start=False)
@@ -119,7 +119,7 @@ def test_a_reader_of_the_log_that_goes_away(api, daemon, hook):
     hook.wait(1)
 
 
-def test_a_reader_of_the_log_that_stands_still_stops_nothing(api, daemon, new_hook):
+def test_a_log_reader_that_does_not_read_stops_nothing(api, daemon, new_hook):
     hook = new_hook(extra="i=0; while [ $i -lt 40 ]; do printf '%04000d\\n' $i; i=$((i+1)); done")
     read, write = os.pipe()
     d = launch(daemon(api, hooks={"h": hook}, start=False), stderr=write)
@@ -143,25 +143,23 @@ def test_a_reader_of_the_log_that_stands_still_stops_nothing(api, daemon, new_ho
 # ---- Limits
 
 def test_few_descriptors_and_many_watches(api, daemon, hook):
-    """What cannot be opened is tried again; nothing spins, and what is there goes on."""
+    """Connections that cannot be opened are tried again, without a busy loop; open ones go on."""
     api.apply(service("ns0/a"))
     api.stop_listening()
     d = daemon(api, watches=many_watches(64), tuning={"backoff": {"initial": "100ms"}},
                hooks={"h": hook_settings(hook, sources=["w0"], concurrency=4)})
-    old = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (20, old[1]))
-    api.listen()
-    d.wait_problem("open files", "LimitNOFILE")
-    before, begin = cpu_seconds(d.pid), time.monotonic()
-    time.sleep(1)
-    used, passed = cpu_seconds(d.pid) - before, time.monotonic() - begin
-    assert used < passed / 2 and d.running(), "who spins uses all of it"
-    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, old)
+    with few_descriptors(d.pid, 20):
+        api.listen()
+        d.wait_problem("open files", "LimitNOFILE")
+        before, begin = cpu_seconds(d.pid), time.monotonic()
+        time.sleep(1)
+        used, passed = cpu_seconds(d.pid) - before, time.monotonic() - begin
+        assert used < passed / 2 and d.running(), "a daemon that spins uses all of the time"
     d.synced()
     hook.wait(1)
 
 
-@pytest.mark.parametrize("state, limit", [("none", 20), (None, 30)])    # SQLite has some, too
+@pytest.mark.parametrize("state, limit", [("none", 20), (None, 30)])    # SQLite needs some as well
 def test_a_start_with_few_descriptors(api, daemon, state, limit):
     kept = {} if state is None else {"state_dir": state}
     d = daemon(api, watches=many_watches(64), start=False, **kept)
@@ -173,25 +171,23 @@ def test_a_start_with_few_descriptors(api, daemon, state, limit):
 def test_a_hook_that_found_no_descriptors_runs_once_there_are_some(api, daemon, hook):
     d = daemon(api, hooks={"h": hook}).synced()
     api.wait_watching("services")
-    old = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (1, old[1]))
-    api.apply(service("n/a"))
-    d.wait_problem("no means to start runs", "open files")
-    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, old)
+    with few_descriptors(d.pid, 1):
+        api.apply(service("n/a"))
+        d.wait_problem("cannot start runs", "open files")
     hook.wait(1)
 
 
 # ---- Idle
 
 def test_an_idle_daemon_sleeps(api, daemon, hook):
-    """Between bytes of the server nothing wakes either process, once a slow disk is through."""
+    """While the server sends nothing, neither process wakes up, once the state is on disk."""
     api.apply(service("n/a"))
     d = daemon(api, watches=many_watches(16), hooks={"h": hook_settings(hook, sources=["w0"])})
     d.settled(api)
 
     def sleeps():
         before = {pid: switches(pid) for pid in pids}
-        time.sleep(1.2)     # longer than any of its usual periods
+        time.sleep(1.2)     # longer than the period of any usual timer
         return {pid: switches(pid) for pid in pids} == before
     pids = (d.pid, d.helper)
     wait_until(sleeps, what="a time without a wake-up")
@@ -272,7 +268,7 @@ def test_a_hook_that_vanishes_and_comes_back(api, daemon, hook):
 # ---- Unusual sizes
 
 def test_many_hooks_on_many_watches(api, daemon, new_hook):
-    """Each hook runs once for each watch: with sanitizers a fork costs more than all else here."""
+    """Each hook runs once for each watch. With sanitizers there are fewer: a fork is slow there."""
     hook, sources = new_hook(), campaign.size(20, 50)
     count = campaign.size(10, 50) if is_sanitized() else campaign.size(40, 200)
     watches = {f"w{n}": {"resource": "services", "namespaces": ["n"]} for n in range(sources)}
@@ -299,7 +295,8 @@ def test_names_of_63_bytes(api, daemon, hook):
 
 
 def test_a_configuration_of_thousands_of_watches(api, daemon):
-    """It is accepted, and costs about eight times what an eighth costs, not the square of it."""
+    """The check accepts it. Its time grows with the number of watches, not with the square of it:
+    eight times as many watches take about eight times as long."""
     def cpu_of_check(count):
         d = daemon(api, watches=many_watches(count), start=False)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -317,7 +314,8 @@ def test_a_configuration_of_thousands_of_watches(api, daemon):
 # ---- Files that others than root can write (started as root)
 
 class Place:
-    """A configuration with one hook in folders of their own, which tests then spoil."""
+    """A configuration with one hook, in folders of their own, whose rights the tests then
+    change."""
 
     def __init__(self, daemon, api, hook, folder):
         self.folder = folder
@@ -375,7 +373,7 @@ def test_a_file_that_others_can_write_is_refused(place, which):
 
 @as_root
 @pytest.mark.parametrize("which", FILES)
-def test_a_file_that_a_group_can_write_is_refused_unless_it_is_roots(place, which):
+def test_a_file_that_a_group_can_write_is_refused_unless_the_group_is_root(place, which):
     path = getattr(place, which)
     path.chmod(0o770)
     os.chown(path, 0, 0)
@@ -386,14 +384,14 @@ def test_a_file_that_a_group_can_write_is_refused_unless_it_is_roots(place, whic
 
 @as_root
 @pytest.mark.parametrize("which", FILES)
-def test_a_file_of_somebody_else_is_refused(place, which):
+def test_a_file_of_another_user_is_refused(place, which):
     os.chown(getattr(place, which), 65534, 0)
     refused(place, getattr(place, which), "chown root")
 
 
 @as_root
 @pytest.mark.parametrize("which", FILES)
-def test_a_folder_of_somebody_else_is_refused(place, which):
+def test_a_folder_that_another_user_can_write_is_refused(place, which):
     folder = getattr(place, which).parent
     for owner, group, mode in ((65534, 0, 0o755), (0, 65534, 0o777), (0, 65534, 0o775)):
         os.chown(folder, owner, group)
@@ -422,7 +420,7 @@ def test_a_sticky_folder_of_roots_is_no_danger_to_roots_files(place):
 
 
 @as_root
-def test_a_missing_program_that_others_could_make_is_refused(place):
+def test_a_missing_program_that_others_could_create_is_refused(place):
     place.hooks.chmod(0o1777)
     for missing in (place.hooks / "missing", place.hooks / "no" / "such" / "program"):
         place.set_program(missing)
@@ -434,7 +432,7 @@ def test_a_missing_program_that_others_could_make_is_refused(place):
 
 @as_root
 def test_links_are_followed_one_by_one(place, tmp_path):
-    """Each folder with a link on the way counts, not only the ends."""
+    """Each folder that contains a link on the way is checked, not only the last one."""
     open_folder = tmp_path / "open"
     open_folder.mkdir()
     (open_folder / "middle").symlink_to(place.program)
@@ -459,13 +457,13 @@ def test_links_in_a_circle_are_refused(place):
 
 @as_root
 @pytest.mark.skipif(shutil.which("setfacl") is None, reason="needs setfacl (package acl)")
-def test_an_access_control_list_for_somebody_else_is_refused(place):
+def test_an_access_control_list_for_another_user_is_refused(place):
     subprocess.run(["setfacl", "-m", "u:65534:rw", place.program], check=True)
     refused(place, place.program)
 
 
 @as_root
-def test_started_as_somebody_else_nothing_is_checked(place):
+def test_a_daemon_that_was_not_started_as_root_checks_nothing(place):
     for which in FILES:
         os.chown(getattr(place, which), 65534, 65534)
         getattr(place, which).chmod(0o777)
@@ -481,7 +479,7 @@ def test_started_as_somebody_else_nothing_is_checked(place):
 
 
 @as_root
-def test_a_start_refuses_too(place):
+def test_a_start_refuses_such_files_too(place):
     place.program.chmod(0o777)
     place.d.start(wait=False)
     place.d.expected_exit = place.d.wait_exit()

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers and hooks that misbehave: one clear line, retried with backoff, nothing else touched."""
+"""Servers and hooks that misbehave: informerd logs one clear line, retries with backoff, and
+nothing else is affected."""
 import json
 import pathlib
 
 import pytest
 from control import wait_until
-from fakeapi import END, EOF, STALL, Authority, ev, service, simple
+from fakeapi import END, EOF, Authority, service, simple
 from harness import SERVICES, hook_settings
 from proctree import fds, kill
 
@@ -13,7 +14,7 @@ BACKOFF = {"backoff": {"initial": "10ms", "factor": 1.5, "max": "60ms", "jitter"
 
 
 class Scene:
-    """Cluster zeus with watch wombat is in trouble; cluster hera with watch calm is healthy."""
+    """Two clusters: zeus, with watch wombat, is in trouble; hera, with watch calm, is healthy."""
 
     def __init__(self, factory, new_api, api):
         self.factory, self.api, self.good = factory, api, new_api()
@@ -35,20 +36,21 @@ class Scene:
         return max(self.api.accepted, len(self.api.of("services", "L")))
 
     def others_work(self):
-        """The healthy watch and its hook still follow."""
+        """Checks that the healthy watch and its hook still follow their cluster."""
         count = len(self.fine.runs())
         self.good.apply(simple("ConfigMap", f"n/c{count}", data={}))
         self.fine.wait_what("ADDED", f"n/c{count}")
         assert self.daemon.running()
 
     def heals(self):
-        """Once the trouble is over the watch syncs without a restart."""
+        """Checks that the watch syncs without a restart once the trouble is over."""
         self.api.apply(service("n/healed"))
         self.hook.wait_what("ADDED", "n/healed")
 
 
 def one_line(daemon, *words):
-    """The trouble is told in one line that names the watch and its cluster; repeats stay quiet."""
+    """Checks that the trouble has one log line, which names the watch and its cluster: repeats are
+    not logged."""
     line = daemon.wait_problem("wombat", "zeus", *words)
     same = [e for e in daemon.problems() if e["msg"] == line["msg"]
             and e.get("watch") == line.get("watch") and e.get("err") == line.get("err")]
@@ -150,7 +152,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_answers_that_are_no_list(scene, api, name):
+def test_answers_that_are_not_a_list(scene, api, name):
     script, words, kind = ANSWERS[name]
     rule = script(api.on_list("services", times=None))
     more = {"response_timeout": "300ms"} if name == "silence" else {}
@@ -175,7 +177,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_frames_that_are_none(scene, api, name):
+def test_bytes_that_are_not_watch_events(scene, api, name):
     data, end = FRAMES[name]
     api.apply(service("n/a"))
     api.on_watch("services", times=3).stream(data, end)
@@ -226,40 +228,30 @@ def hydra(command, **more):
                       "command": command, **more}}
 
 
-def test_a_hook_that_is_missing(scene, api, tmp_path):
+def write_program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize("spoil, words", [
+    (pathlib.Path.unlink, "no such file"),
+    (lambda program: program.chmod(0o644), "permission")], ids=["missing", "not executable"])
+def test_a_hook_that_cannot_be_started_runs_once_it_can(scene, api, tmp_path, spoil, words):
     api.apply(service("n/a"))
-    program = tmp_path / "later"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    program = write_program(tmp_path / "later", "#!/bin/sh\n")
     d = scene.start(hooks=hydra([program]), start=False)
-    program.unlink()
+    spoil(program)
     d.start()
-    wait_hook_problem(scene, str(program), "no such file")
+    wait_hook_problem(scene, str(program), words)
     wait_until(lambda: d.control.hook("hydra")["last_error"])
-    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    program.chmod(0o755)
-    wait_until((tmp_path / "ran").exists)
-
-
-def test_a_hook_that_is_not_executable(scene, api, tmp_path):
-    api.apply(service("n/a"))
-    program = tmp_path / "later"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    d = scene.start(hooks=hydra([program]), start=False)
-    program.chmod(0o644)
-    d.start()
-    wait_hook_problem(scene, str(program), "permission")
-    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-    program.chmod(0o755)
+    write_program(program, f"#!/bin/sh\ntouch {tmp_path}/ran\n")
     wait_until((tmp_path / "ran").exists)
 
 
 def test_a_hook_without_an_interpreter(scene, api, tmp_path):
     api.apply(service("n/a"))
-    program = tmp_path / "strange"
-    program.write_text("#!/no/such/interpreter\n")
-    program.chmod(0o755)
+    program = write_program(tmp_path / "strange", "#!/no/such/interpreter\n")
     scene.start(hooks=hydra([program]))
     wait_hook_problem(scene, str(program))
 

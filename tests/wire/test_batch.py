@@ -1,25 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 87-90: what piles up while a hook is busy, in all modes; mode batch."""
+"""SCENARIOS.md 87-90: changes that gather while a hook is busy, in all modes; mode batch."""
 import pytest
 from fakeapi import endpointslice, error_event, service
-from harness import hook_settings
+from harness import MODES, NOW, TWO, hook_settings
 from hooks import port_of
-
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
-TWO = {"services": {"resource": "services", "namespaces": ["*"]},
-       "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
 
 
 @pytest.fixture
-def busy(api, daemon, hook):
-    """busy(mode, ...): a daemon with n/a handled (port 80), and its hook held up by n/busy."""
+def busy(api, handled, hook):
+    """busy(mode, ...): a daemon whose hook has handled n/a (port 80) and is held up by n/busy."""
     def make(mode, **more):
-        api.apply(service("n/a"))
-        d = daemon(api, hooks={"h": hook_settings(hook, **{"mode": mode, **NOW, **more})})
-        hook.wait(1)
-        api.wait_watching("services")
-        d.caught_up(api)
+        d = handled(**{"mode": mode, **NOW, **more})
         hook.block()
         api.apply(service("n/busy"))
         hook.wait(2)
@@ -28,7 +19,7 @@ def busy(api, daemon, hook):
 
 
 def rest(hook, d, api):
-    """Lets the busy hook go on; everything it is told from then on, event by event."""
+    """Lets the busy hook go on; returns all events of its later runs."""
     d.seen(api)
     hook.release()
     d.caught_up(api)
@@ -51,8 +42,8 @@ def test_s87_the_first_run_carries_everything(api, daemon, hook, mode, member):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_s87_existing_skip_runs_nothing_and_the_first_event_comes_with_the_whole_snapshot(
-        api, daemon, hook, mode):
+def test_s87_existing_skip_starts_no_run_and_the_first_event_has_the_whole_snapshot(api, daemon,
+                                                                                    hook, mode):
     api.apply(*[service(f"n/s{i}") for i in range(5)])
     d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, existing="skip", **NOW)})
     d.synced()
@@ -90,7 +81,7 @@ def test_s88_changes_during_a_run_are_one_later_run(api, hook, busy, mode):
         assert objects["a"]["spec"]["ports"][0]["port"] == 80, "the last known state"
 
 
-def test_s89_each_hook_has_a_line_of_its_own_and_keys_keep_their_order(api, daemon, new_hook):
+def test_s89_each_hook_has_a_queue_of_its_own_and_keys_keep_their_order(api, daemon, new_hook):
     a, b = new_hook(), new_hook()
     api.apply(service("n/first"), endpointslice("n/first", "first", ["10.0.0.1"]))
     d = daemon(api, watches=TWO, hooks={
@@ -105,7 +96,7 @@ def test_s89_each_hook_has_a_line_of_its_own_and_keys_keep_their_order(api, daem
     a.wait(2)
     api.apply(service("n/a1"), service("n/a2"))
     api.apply(endpointslice("n/b1", "b1", ["10.0.0.1"]))
-    assert b.wait(2)[1].told == [("ADDED", "n/b1")], "a's hook is busy, b's is not"
+    assert b.wait(2)[1].told == [("ADDED", "n/b1")], "hook a is busy, hook b is not"
     api.apply(service("n/a3"), service("n/a1", ports=[81]))
     d.seen(api)
     a.release()
@@ -122,7 +113,7 @@ def test_s89_in_mode_object_keys_run_in_the_order_in_which_they_changed(api, hoo
     assert [key for _type, key in hook.what()[2:]] == ["n/z", "n/y", "n/x", "n/w"]
 
 
-# ---- 90: what is left of the states in between
+# ---- 90: states in between
 
 OPS = {
     "M": lambda api, key, port: api.apply(service(key, ports=[port])),
@@ -137,7 +128,7 @@ TYPES = {"A": "ADDED", "M": "MODIFIED", "D": "DELETED"}
 
 
 def play(api, key, ops):
-    """Does these things to the object; returns its newest state."""
+    """Makes these changes to the object; returns its newest state."""
     for port, op in enumerate(ops, 1000):
         OPS[op](api, key, port)
     try:
@@ -151,7 +142,7 @@ def check(events, key, wanted, newest, first_uid):
         (TYPES[letter], key) for letter in wanted]
     for event in events:
         if event["type"] == "DELETED":
-            assert event["uid"] == first_uid, "the life that was announced"
+            assert event["uid"] == first_uid, "the incarnation that was delivered"
         else:
             assert event["uid"] == newest["metadata"]["uid"]
             assert event["resource_version"] == newest["metadata"]["resourceVersion"]
@@ -174,8 +165,7 @@ def test_s90_of_a_handled_object_the_newest_state_and_its_delete_survive(api, ho
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ops", NEW)
-def test_s90_of_an_object_that_nobody_was_told_of_only_the_newest_state_counts(api, hook, busy,
-                                                                              mode, ops):
+def test_s90_of_an_undelivered_object_only_the_newest_state_counts(api, hook, busy, mode, ops):
     d = busy(mode)
     newest = play(api, "n/new", ops)
     check(rest(hook, d, api), "n/new", NEW[ops], newest, None)
@@ -205,7 +195,7 @@ def test_a_batch_has_whole_events_of_all_its_sources(api, daemon, hook):
 
 
 def test_a_burst_is_one_batch(api, daemon, hook):
-    """Where the machine stood still within the burst, there is another one."""
+    """If the machine paused within the burst, the test makes another burst."""
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook_settings(hook, mode="batch", settle=["150ms", "1h"])})
     hook.wait(1)
@@ -222,13 +212,9 @@ def test_a_burst_is_one_batch(api, daemon, hook):
     assert len(hook.runs()) == 1
 
 
-def test_after_a_failure_a_batch_is_everything_since_the_last_handled_one(api, daemon, hook):
-    api.apply(service("n/a"), service("n/b"))
-    d = daemon(api, hooks={"h": hook_settings(
-        hook, mode="batch", retry={"initial": "300ms", "max": "300ms"}, **NOW)})
-    hook.wait(1)
-    api.wait_watching("services")
-    d.caught_up(api)
+def test_after_a_failure_a_batch_is_everything_since_the_last_handled_one(api, handled, hook):
+    d = handled(service("n/a"), service("n/b"), mode="batch",
+                retry={"initial": "300ms", "max": "300ms"}, **NOW)
     hook.exits(1)
     hook.block()
     api.apply(service("n/a", ports=[81]))
@@ -247,12 +233,8 @@ def test_after_a_failure_a_batch_is_everything_since_the_last_handled_one(api, d
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_a_failed_run_announced_is_deleted_when_it_goes(api, daemon, hook, mode):
-    api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, **NOW)})
-    hook.wait(1)
-    api.wait_watching("services")
-    d.caught_up(api)
+def test_an_object_of_a_failed_run_is_told_as_deleted_when_it_goes(api, handled, hook, mode):
+    d = handled(mode=mode, **NOW)
     hook.block()
     hook.exits(1)
     new = api.apply(service("n/new"))
@@ -264,17 +246,13 @@ def test_what_a_failed_run_announced_is_deleted_when_it_goes(api, daemon, hook, 
     last = hook.runs()[-1]
     assert hook.told()[2:] == [[("DELETED", "n/new")]]
     assert last.events[0]["uid"] == new["metadata"]["uid"]
-    assert last.attempt == (1 if mode == "object" else 2), "a DELETED starts a new ladder"
+    assert last.attempt == (1 if mode == "object" else 2), "a DELETED starts a new backoff"
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_change_back_runs_if_a_run_was_told_of_the_change(api, daemon, hook, mode):
+def test_a_change_back_runs_if_a_run_was_told_of_the_change(api, handled, hook, mode):
     """A (handled) -> B (fails) -> A runs again: the failed run may have had effects."""
-    api.apply(service("n/a", ports=[80]))
-    d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, **NOW)})
-    hook.wait(1)
-    api.wait_watching("services")
-    d.caught_up(api)
+    d = handled(service("n/a", ports=[80]), mode=mode, **NOW)
     hook.block()
     hook.exits(1)
     api.apply(service("n/a", ports=[81]))
@@ -290,12 +268,8 @@ def test_a_change_back_runs_if_a_run_was_told_of_the_change(api, daemon, hook, m
     assert state["spec"]["ports"][0]["port"] == 80
 
 
-def test_what_a_relist_finds_is_one_batch_too(api, daemon, hook):
-    api.apply(*[service(f"n/s{i}") for i in range(4)])
-    d = daemon(api, hooks={"h": hook_settings(hook, mode="batch")})
-    hook.wait(1)
-    api.wait_watching("services")
-    d.caught_up(api)
+def test_the_differences_of_a_relist_are_one_batch(api, handled, hook):
+    d = handled(*[service(f"n/s{i}") for i in range(4)], mode="batch")
     api.delete("services", "n/s0", silent=True)
     api.apply(service("n/s1", ports=[81]), service("n/new"), silent=True)
     api.end_watches(how=error_event(500))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIO 59: a server that the network swallows is found by the kernel's probes alone."""
+"""SCENARIOS.md 59: the network drops all packets to a server; the kernel's probes alone find it."""
 import contextlib
 import ctypes
 import os
@@ -14,8 +14,8 @@ from proctree import open_files
 
 FOUND_WITHIN_S = 45
 PIDFD_GETFD = 438
-# What the kernel is told of a connection: seconds of silence, between probes, their number, and the
-# milliseconds behind which it is given up.
+# The socket options of a connection: seconds of silence before the first probe, seconds between two
+# probes, the number of probes, and the milliseconds after which the kernel gives up.
 IDLE, INTERVAL, COUNT, GIVEN_UP = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT,
                                    socket.TCP_USER_TIMEOUT)
 QUICK = {IDLE: 1, INTERVAL: 1, COUNT: 1, GIVEN_UP: 2000}
@@ -35,7 +35,8 @@ def attempts(d):
 
 
 def copy_of(pid, number):
-    """The same socket under a descriptor of ours: what is set here holds there."""
+    """A descriptor in this process for a socket of another process: options that are set here apply
+    there."""
     pidfd = os.pidfd_open(pid)
     try:
         got = ctypes.CDLL(None, use_errno=True).syscall(PIDFD_GETFD, pidfd, number, 0)
@@ -53,7 +54,7 @@ def connections_to(pid, address):
         found = []
         for number, target in open_files(pid).items():
             if target.startswith("socket:"):
-                with contextlib.suppress(OSError):      # one that is closed or not connected
+                with contextlib.suppress(OSError):      # the socket is closed or not connected
                     sock = stack.enter_context(socket.socket(fileno=copy_of(pid, number)))
                     if sock.getpeername() == address:
                         found.append(sock)
@@ -61,7 +62,7 @@ def connections_to(pid, address):
 
 
 def check_probes(sock):
-    """The kernel finds it within the promised time, by these numbers."""
+    """Checks that with these options the kernel finds a black hole within the promised time."""
     told = {name: sock.getsockopt(socket.IPPROTO_TCP, name) for name in QUICK}
     assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
     assert told == {IDLE: 25, INTERVAL: 5, COUNT: 3, GIVEN_UP: 40000}
@@ -71,9 +72,9 @@ def check_probes(sock):
 
 def test_s59_a_black_hole_is_found_and_the_watch_goes_on_without_a_list(
         cable, authority, new_api, factory, hook):
-    """No stream ends, no bookmark is due, nothing is sent: only keepalive can tell. The 40 s that
-    it takes are those of the socket's options, which are looked at here, and shortened for all but
-    campaigns."""
+    """No stream ends, no bookmark is due, and neither side sends anything: only keepalive can find
+    it. It takes 40 s by the socket's options, which the test checks, and then shortens unless this
+    is a campaign."""
     with cable.inside(cable.server):
         api = new_api(tls=authority.server(ips=(SERVER_IP,)), host=SERVER_IP)
     api.apply(service("n/a"))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIO 85, audits, confirmed deletes: the cache holds what the server has, or says so."""
+"""SCENARIOS.md 85, audits, confirmed deletes: the cache has the server's objects, or reports that
+it does not."""
 import itertools
 
 import pytest
@@ -28,7 +29,7 @@ SELECTORS = {
 
 @pytest.mark.parametrize("watch_list", ["off", "on"])
 def test_s85_label_selectors_select_as_the_server_does(api, daemon, hook, watch_list):
-    """A watch for each, and one hook for all of them."""
+    """A watch for each selector, and one hook for all of them."""
     api.watch_list = True
     wanted = {f"w{number}": (selector, names)
               for number, (selector, names) in enumerate(SELECTORS.items())}
@@ -71,7 +72,7 @@ def test_s85_field_selectors_are_handed_on_as_written(api, daemon, selector, wan
     assert {r.query["fieldSelector"] for r in api.of("services")} == {selector}
 
 
-def test_s85_what_must_be_escaped_reaches_the_server_whole(api, daemon):
+def test_s85_characters_that_must_be_escaped_reach_the_server(api, daemon):
     labels, fields = "x in (a,b.c),!y/z_1", "metadata.name=ü&x+2%20#?,spec.type!=a\\=b\\,c d"
     api.on_list("services", times=None).list([], rv=5)
     api.on_watch("services").stream(STALL)
@@ -96,7 +97,7 @@ def test_s85_the_name_of_the_node_stands_in_selectors(api, daemon):
         assert request.query["fieldSelector"] == "metadata.name!=node-7"
 
 
-def test_s85_names_are_one_stream_each_beside_the_other_selectors(api, daemon):
+def test_s85_each_name_is_a_stream_with_the_other_selectors(api, daemon):
     api.apply(*[service(f"n/{name}", labels={"app": "x"}) for name in "abc"])
     d = daemon(api, watches=watch(names=["a", "c"], label_selector="app=x",
                                   field_selector="spec.type=ClusterIP"))
@@ -109,9 +110,10 @@ def test_s85_names_are_one_stream_each_beside_the_other_selectors(api, daemon):
 
 # ---- audit
 
-def test_audits_repair_what_no_watch_told_and_nothing_else(api, daemon, new_hook):
-    """Three watches, as a comparison waits 5 s for what is under way: of one, changes were never
-    told; one changes all the time, and is true; one would become empty, and is held."""
+def test_audits_repair_missed_changes_and_nothing_else(api, daemon, new_hook):
+    """Three watches at a time, as each comparison waits 5 s for changes that are under way. The
+    first watch has missed changes; the second one changes all the time and is true; the third one
+    would become empty, so the guard holds it."""
     hooks = {name: new_hook() for name in ("services", "restless", "emptied")}
     api.apply(*[service(f"n/{name}") for name in "abcd"])
     api.apply(*[simple("ConfigMap", f"n/s{i}", data={"v": "0"}) for i in range(20)])
@@ -145,8 +147,8 @@ def test_audits_repair_what_no_watch_told_and_nothing_else(api, daemon, new_hook
 
 
 def changes_while_it_is_compared(d, api, gate):
-    """Before the list and behind it; what is on its way for 5 s would count as a difference, so no
-    change is, when the list is made."""
+    """Changes the objects before and after the list of an audit, but not while the list is made: a
+    change that needs more than 5 s to arrive would count as a difference."""
     numbers = itertools.count()
 
     def change(times=10):
@@ -181,7 +183,7 @@ def check_repaired(d, api, hook):
     assert shown["relists_by"] == {"audit": 1} and shown["audit"]["differences"] in (3, 0)
     lists = api.of("services", "L")[1:]
     assert len(lists) >= 2 and all(r.rv is None for r in lists)
-    assert at_least(5, lists[1].time - lists[0].time), "what is under way gets its time"
+    assert at_least(5, lists[1].time - lists[0].time), "changes under way get their time"
 
 
 # ---- confirm_deletes
@@ -191,7 +193,8 @@ CHOSEN = {"label_selector": "app=x", "confirm_deletes": True}
 
 @pytest.fixture
 def confirming(api, daemon, hook):
-    """A daemon that has n/a and n/b, chosen by their label, and confirms deletes."""
+    """A daemon that has n/a and n/b, which its selector chooses by their label, and that confirms
+    deletes."""
     api.apply(service("n/a", labels={"app": "x"}), service("n/b", labels={"app": "x"}))
     d = daemon(api, hooks={"h": hook}, watches=watch(**CHOSEN))
     hook.wait(2)
@@ -204,7 +207,7 @@ def gets(api):
 
 
 @pytest.mark.parametrize("how", ["watch", "relist"])
-def test_an_object_that_is_there_but_no_longer_selected_has_left(api, hook, confirming, how):
+def test_an_object_that_exists_but_is_not_selected_has_left(api, hook, confirming, how):
     before = api.get("services", "n/a")
     api.apply(service("n/a", labels={"app": "y"}), silent=how == "relist")
     if how == "relist":
@@ -230,7 +233,7 @@ def test_an_object_that_is_gone_is_deleted(api, hook, confirming, how):
     assert gets(api) == ["/api/v1/namespaces/n/services/a"] and len(hook.runs()) == 3
 
 
-def test_an_object_of_the_same_name_and_another_uid_is_no_sign_of_life(api, hook, confirming):
+def test_an_object_of_the_same_name_with_another_uid_confirms_the_delete(api, hook, confirming):
     api.delete("services", "n/a")
     api.apply(service("n/a", labels={"app": "y"}))
     hook.wait_what("DELETED", "n/a")
@@ -238,7 +241,7 @@ def test_an_object_of_the_same_name_and_another_uid_is_no_sign_of_life(api, hook
     assert len(gets(api)) == 1 and len(hook.runs()) == 3
 
 
-def test_an_answer_that_cannot_be_had_is_asked_for_again(api, hook, confirming):
+def test_a_failed_get_is_repeated(api, hook, confirming):
     api.on_get("services", times=2).fail(500)
     api.apply(service("n/a", labels={"app": "y"}))
     hook.wait_what("LEFT", "n/a")
@@ -248,7 +251,7 @@ def test_an_answer_that_cannot_be_had_is_asked_for_again(api, hook, confirming):
     assert len(lines) == 1 and "500" in lines[0]["err"], "one line, not two"
 
 
-def test_while_one_delete_waits_for_its_answer_all_else_goes_on(api, hook, confirming):
+def test_other_events_go_on_while_a_delete_waits_to_be_confirmed(api, hook, confirming):
     gate = Gate()
     api.on_get("services", where=lambda r: r.name == "a").hold(gate)
     api.delete("services", "n/a")
@@ -263,7 +266,7 @@ def test_while_one_delete_waits_for_its_answer_all_else_goes_on(api, hook, confi
                                                                      ("ADDED", "n/a")]
 
 
-def test_without_confirm_deletes_nobody_is_asked(api, daemon, hook):
+def test_without_confirm_deletes_no_get_is_sent(api, daemon, hook):
     api.apply(service("n/a", labels={"app": "x"}))
     d = daemon(api, hooks={"h": hook}, watches=watch(label_selector="app=x"))
     hook.wait(1)
@@ -274,29 +277,22 @@ def test_without_confirm_deletes_nobody_is_asked(api, daemon, hook):
     assert not gets(api)
 
 
-# ---- What is told of trouble, and how often
+# ---- Log lines about trouble
 
 def told(d, *msgs):
-    """Which of these lines there were, in their order."""
+    """The log lines with these messages, in their order."""
     return [e["msg"] for e in d.log(level=("info", "warn", "error")) if e["msg"] in msgs]
-
-
-def newer(api, d):
-    """A bookmark has come that is newer than all that came before."""
-    api.rv += 1
-    api.bookmark()
-    d.control.wait_watch("services", resource_version=str(api.rv))
 
 
 @pytest.mark.parametrize("code", [403, 500])
 def test_trouble_that_lasts_is_one_line_per_transition(api, factory, code):
-    """On a machine that stands still a watch may be stale more often; each time is told once."""
+    """On a machine that pauses, a watch may become stale more often; each time is logged once."""
     trouble, stale = ("watch failed", "watch recovered"), ("watch is stale", "watch is fresh again")
     api.apply(service("n/a"))
     backoff = {"initial": "10ms", "max": "40ms"}
     cluster = {**factory.cluster(api, {"backoff": backoff}), "stale_after": "200ms"}
     d = factory.daemon(api, clusters={"prod": cluster}).caught_up(api)
-    newer(api, d)
+    d.hear_newer_bookmark(api)
     for outage in (1, 2):
         rules = [api.on_watch("services", times=None).fail(code, message="no"),
                  api.on_list("services", times=None).fail(code, message="no")]
@@ -319,7 +315,7 @@ def test_trouble_that_lasts_is_one_line_per_transition(api, factory, code):
             rule.cancel()
         d.control.wait_watch("services", stale=False, state="watching", last_error=None)
         d.caught_up(api)
-        newer(api, d)
+        d.hear_newer_bookmark(api)
         wait_until(lambda n=outage: told(d, *trouble) == [*trouble * n])
         wait_until(lambda: told(d, *stale)[-1] == stale[1])
         wait_until(lambda: d.control.status()["degraded"] == [])

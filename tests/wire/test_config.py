@@ -18,13 +18,13 @@ def run(*args):
 
 
 def lines_of(path, text):
-    """The numbers of the lines that hold text, and their neighbours."""
+    """The numbers of the lines that contain this text, and of the lines before and after them."""
     found = [number for number, line in enumerate(path.read_text().splitlines(), 1)
              if text in line]
     return {near for number in found for near in (number - 1, number, number + 1)}
 
 
-def test_check_passes_a_good_config_and_asks_nobody(api, daemon, hook):
+def test_check_passes_a_good_config_and_connects_to_no_server(api, daemon, hook):
     d = daemon(api, hooks={"h": hook}, start=False)
     done = check_config(d.config)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -185,7 +185,7 @@ def test_hooks_that_wait_for_each_other_are_named(api, daemon, hook):
     assert int(line.split(":")[1]) in lines_of(d.config, '"one"')
 
 
-def test_files_of_a_hook_that_are_none_are_named(api, daemon, hook, tmp_path):
+def test_files_of_a_hook_that_do_not_exist_are_named(api, daemon, hook, tmp_path):
     (tmp_path / "a.jq").write_text(".")
     files = [tmp_path / "a.jq", tmp_path / "gone.jq", tmp_path]
     d = daemon(api, start=False, hooks={"h": hook_settings(hook, files=files)})
@@ -195,13 +195,13 @@ def test_files_of_a_hook_that_are_none_are_named(api, daemon, hook, tmp_path):
     assert f"hook h: files: {tmp_path}/gone.jq: No such file or directory" in gone
     assert f"hook h: files: {tmp_path} is no file" in folder
     assert {int(line.split(":")[1]) for line in (gone, folder)} <= lines_of(d.config, "files")
-    d.start()   # it may come while informerd runs
+    d.start()   # the file may be created while informerd runs
     assert "gone.jq" in d.wait_problem("a hook cannot run now")["problem"]
 
 
 @pytest.mark.parametrize("resource, kept", [
     ("secrets", "digest"), ("Secret", "digest"), ("secret.v1.", "digest"), ("configmaps", "full")])
-def test_what_is_kept_of_secrets(api, daemon, resource, kept):
+def test_the_default_of_persist_is_digest_for_secrets(api, daemon, resource, kept):
     watch = {"resource": resource, "namespaces": ["*"]}
     d = daemon(api, start=False, watches={"w": watch})
     assert f'    persist = "{kept}";\n' in print_config(d.config).stdout
@@ -209,7 +209,7 @@ def test_what_is_kept_of_secrets(api, daemon, resource, kept):
     assert '    persist = "full";\n' in print_config(d.config).stdout
 
 
-def test_a_batch_is_taken(api, daemon, hook):
+def test_mode_batch_is_accepted(api, daemon, hook):
     d = daemon(api, start=False, hooks={"h": hook_settings(hook, mode="batch", include_old=True)})
     done = check_config(d.config)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -321,7 +321,8 @@ def print_config(path):
 
 
 def expect_round_trip(path, folder):
-    """What is printed passes --check and is printed again as it is; returns it."""
+    """Checks that the printed configuration passes --check and is printed again unchanged; returns
+    it."""
     printed = print_config(path)
     assert printed.returncode == 0 and not printed.stderr
     copy = folder / "printed.conf"
@@ -343,7 +344,7 @@ def test_printed_config_is_the_whole_config(api, daemon, hook, tmp_path):
     text = expect_round_trip(d.config, tmp_path)
     for part in ("include = [ ];", 'audit = "off";', 'watch_list = "auto";', 'stale_after = "30s";',
                  'keep = [ "metadata", "subsets[*].ports" ];', r"""match = [ "a='\"\\'c'" ];""",
-                 "one per stream: 5", "watches.again: shares those of watches.services"):
+                 "one per scope: 5", "watches.again: shares those of watches.services"):
         assert part in text
     assert not api.accepted
 
@@ -382,7 +383,7 @@ def test_the_demo_config_can_be_printed(api, daemon, tmp_path):
         path.write_text(user + path.read_text().replace("@DIR@", str(folder)))
     shutil.copy(d.settings["clusters"]["prod"]["kubeconfig"], folder / "kubeconfig")
     text = expect_round_trip(folder / "informerd.conf", tmp_path)
-    assert "one per stream: 2" in text
+    assert "one per scope: 2" in text
 
 
 def test_a_wrong_config_is_not_printed(api, daemon, hook):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DESIGN 1.5, word for word: output, check and apply, and whatever happens at the same time."""
+"""docs/design.md "Output files", word for word: output, check and apply, and whatever happens at
+the same time."""
 import os
 import random
 import re
@@ -9,8 +10,8 @@ import campaign
 import pytest
 from control import wait_until
 from fakeapi import endpointslice, service
-from harness import RETRY
-from outputs import LATE, PORTS, each, identity, port, starts, whole
+from harness import ONCE, RETRY
+from outputs import PORTS, each, identity, port, starts, whole
 from test_contract_views import VIEWS, WATCHES
 
 SERVICES = {"services": WATCHES["services"]}
@@ -38,7 +39,7 @@ def test_check_sees_the_file_as_it_will_be(api, daemon, place, new_program):
 
 @pytest.mark.parametrize("evil", ['rm "$1"', 'rm "$1" && ln -s /etc/passwd "$1"',
                                   'cp "$1" "$1.x" && mv "$1.x" "$1"'])
-def test_nothing_but_the_checked_file_gets_the_name(api, daemon, place, applier, new_program, evil):
+def test_only_the_checked_file_gets_the_name(api, daemon, place, applier, new_program, evil):
     check = new_program(f'[ ! -e "$d/evil" ] || {{ {evil}; }}')
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": each(place, check=[check.path, "${file}"],
@@ -54,7 +55,7 @@ def test_nothing_but_the_checked_file_gets_the_name(api, daemon, place, applier,
     assert not (place / "n/a.conf").is_symlink() and starts(applier) == 2
 
 
-def test_a_mode_that_somebody_changed_is_set_and_no_more(api, daemon, place, applier):
+def test_a_changed_file_mode_is_corrected_without_a_write_or_apply(api, daemon, place, applier):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": each(place, output_mode="0604",
                                      apply=[applier.path])}).caught_up(api)
@@ -66,7 +67,7 @@ def test_a_mode_that_somebody_changed_is_set_and_no_more(api, daemon, place, app
     assert identity(place / "n/a.conf") == before and starts(applier) == 1
 
 
-def test_what_was_written_last_is_what_was_applied(api, daemon, place, new_hook):
+def test_the_last_written_file_is_applied(api, daemon, place, new_hook):
     rnd = random.Random(5)
     applier = new_hook(extra=f'cat {place / "all.cfg"} >"$d/applied"')
     d = daemon(api, hooks={"h": whole(place, apply=[applier.path])}).caught_up(api)
@@ -83,7 +84,8 @@ def test_what_was_written_last_is_what_was_applied(api, daemon, place, new_hook)
 
 @pytest.mark.slow
 def test_steady_changes_do_not_starve_apply(api, daemon, place, applier):
-    """A write every 30 ms: the 200 ms without one never come, the 2 s at the longest do."""
+    """There is a write every 30 ms, so apply never sees 200 ms without a write; it runs after its
+    longest wait, 2 s."""
     api.apply(service("n/a", ports=[1000]))
     d = daemon(api, hooks={"h": each(place, apply=[applier.path])}).caught_up(api)
     first, ports = starts(applier), iter(range(1001, 30000))
@@ -119,7 +121,7 @@ def test_folders_that_come_and_go_fail_no_run(api, daemon, place):
 
 
 @pytest.mark.parametrize("phase", ["command", "check"])
-def test_a_delete_while_its_file_is_made_leaves_none(api, daemon, place, new_program, phase):
+def test_a_delete_while_the_file_is_made_leaves_no_file(api, daemon, place, new_program, phase):
     block = new_program('[ ! -e "$d/block" ] || echo up >"$d/up"; '
                         'while [ -e "$d/block" ]; do sleep 0.02; done; echo done')
     more = {"command": {"command": [block.path], "shell": None, "fields": {}},
@@ -137,10 +139,10 @@ def test_a_delete_while_its_file_is_made_leaves_none(api, daemon, place, new_pro
     assert place.files() == {} and place.folders() == []
 
 
-def test_a_delete_ends_what_fails(api, daemon, place, applier, tmp_path):
+def test_a_delete_ends_failing_runs(api, daemon, place, applier, tmp_path):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": each(place, check=["/bin/sh", "-c", f"! test -e {tmp_path}/bad"],
-                                     apply=[applier.path], retry=LATE)}).caught_up(api)
+                                     apply=[applier.path], retry=ONCE)}).caught_up(api)
     (tmp_path / "bad").touch()
     api.apply(service("n/a", ports=[82]))
     d.wait_problem("check", key="n/a")
@@ -150,8 +152,7 @@ def test_a_delete_ends_what_fails(api, daemon, place, applier, tmp_path):
     assert place.files() == {} and starts(applier) == 2
 
 
-def test_what_a_crash_left_beside_the_file_goes_with_the_next_write(api, daemon, place,
-                                                                    new_program):
+def test_the_temporary_file_of_a_crash_goes_with_the_next_write(api, daemon, place, new_program):
     check = new_program('echo "$1" >"$d/path"')
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": each(place, check=[check.path, "${file}"])}).caught_up(api)
@@ -212,7 +213,7 @@ def test_two_sources_of_one_cluster_need_two_hooks(api, daemon, place):
 
 
 def test_a_file_follows_the_endpoints_of_a_service(api, daemon, place, applier):
-    """The view and the file together: what changes neither of them starts nothing."""
+    """The view and the file together: a change of neither starts no run and no apply."""
     def slice_of(*addresses, **more):
         made = endpointslice("n/a-1", "a", addresses, **more)
         made["ports"][0]["name"] = "p80"

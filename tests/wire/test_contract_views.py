@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DESIGN 1.5, word for word: the object of service_endpoints, what a server may put into it, and
-what the sources of a view do to it."""
+"""docs/design.md "Views", word for word: the object of service_endpoints, what a server may put
+into it, and what the sources of a view do to it."""
 import ipaddress
 import json
 import random
@@ -20,7 +20,7 @@ USE = ["address", "family", "port", "node", "zone", "pod", "hints", "state"]
 
 
 def endpoint(address, ready=True, serving=None, terminating=None, **more):
-    """more: fields of the endpoint, such as nodeName; None takes one away."""
+    """An endpoint of a slice. more: its fields, such as nodeName; None removes a field."""
     conditions = {"ready": ready, "serving": serving, "terminating": terminating}
     whole = {"addresses": [address], "nodeName": "node-1", **more,
              "conditions": {key: value for key, value in conditions.items() if value is not None}}
@@ -84,7 +84,7 @@ SLICES = [{"endpoints": None}, {"endpoints": "x"}, {"endpoints": [None, 5, "x", 
 
 
 def test_nothing_but_addresses_and_ports_gets_out_of_a_slice(api, viewed):
-    """A file is made of them: HAProxy would take a newline and a line behind it."""
+    """Hooks write these values into files: HAProxy would obey a line after a newline in a value."""
     bad = [slice_of("n/addresses", "a", [endpoint(address) for address in ADDRESSES])]
     bad += [slice_of(f"n/port-{i}", "a", [endpoint(f"10.0.1.{i + 1}")], ports=[("p80", port)])
             for i, port in enumerate(PORTS)]
@@ -98,7 +98,7 @@ def test_nothing_but_addresses_and_ports_gets_out_of_a_slice(api, viewed):
 @pytest.mark.parametrize("spec", [{}, {"ports": None}, {"ports": "x"}, {"ports": [None, 5]},
                                   {"ports": [{"name": "p80"}]},
                                   {"ports": [{"name": "p80", "port": "80"}]}])
-def test_a_service_that_no_server_writes_harms_no_other(api, viewed, spec):
+def test_an_impossible_service_harms_no_other(api, viewed, spec):
     api.apply({**service("n/a"), "spec": spec}, service("n/b"),
               slice_of("n/b-1", "b", [endpoint("10.0.0.1")]))
     d = viewed()
@@ -118,7 +118,7 @@ def test_a_service_leaves_the_view_as_it_leaves_its_watch(api, viewed, hook):
     assert uses(hook.runs()[3].event["object"]) == [("10.0.0.1", 8080, "ready")]
 
 
-def test_a_service_with_another_uid_is_another_life(api, viewed, hook):
+def test_a_service_with_another_uid_is_another_object(api, viewed, hook):
     api.apply(service("n/a"), slice_of("n/a-1", "a", [endpoint("10.0.0.1")]))
     d = viewed()
     hook.wait(1)
@@ -144,8 +144,8 @@ def test_a_relist_says_that_the_last_state_is_unknown(api, viewed, hook):
     assert uses(event["object"]) == [("10.0.0.1", 8080, "ready")]
 
 
-def test_what_a_guard_holds_stays_in_the_view(api, viewed, hook):
-    """A list without the slices does not empty the load balancer (DESIGN 1.6)."""
+def test_objects_held_by_the_guard_stay_in_the_view(api, viewed, hook):
+    """A list without the slices does not empty the load balancer (docs/design.md "Guard")."""
     for i in range(12):
         api.apply(service(f"n/s{i}"),
                   slice_of(f"n/s{i}-1", f"s{i}", [endpoint(f"10.0.0.{i + 1}")]))
@@ -212,7 +212,7 @@ def usable(ep):
 
 
 def naive(api, name, port):
-    """What the port of a Service should use, and nothing clever about it."""
+    """The endpoints that the port of a Service should use, computed in the simplest way."""
     found = {"ready": set(), "draining": set(), None: set()}
     for entry in api.store.table("endpointslices").objects.values():
         if entry["metadata"]["labels"]["kubernetes.io/service-name"] == name:
@@ -236,7 +236,7 @@ def any_slice(rnd):
 
 
 def mutate(api, rnd):
-    """One change; one in four is not told to the watches: a relist finds it."""
+    """Makes one change. One change in four is not sent to the watches: a relist finds it."""
     silent = rnd.random() < .25
     kind, key = rnd.choice([("services", f"n/{rnd.choice('abc')}"),
                             ("endpointslices", f"n/x{rnd.randrange(4)}")])
@@ -249,7 +249,7 @@ def mutate(api, rnd):
 
 
 def relist(api, d):
-    """Both watches list anew: the server knows no change since their RV."""
+    """Makes both watches list anew: the server no longer has the history since their RV."""
     before = d.control.status()["watches"]
     api.apply(simple("ConfigMap", "n/newer"))
     api.compact()
@@ -260,7 +260,7 @@ def relist(api, d):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_any_changes_and_relists_end_with_what_the_server_has(api, viewed, seed):
+def test_after_any_changes_and_relists_the_view_fits_the_server(api, viewed, seed):
     rnd = random.Random(seed)
     api.apply(*[service(f"n/{name}") for name in "abc"])
     d = viewed()
@@ -276,7 +276,7 @@ def test_any_changes_and_relists_end_with_what_the_server_has(api, viewed, seed)
                 assert uses(obj, port) == naive(api, obj["name"], entry["name"])
 
 
-def test_a_change_of_a_service_that_is_none_starts_nothing(api, viewed, hook):
+def test_a_service_with_a_new_version_only_starts_no_run(api, viewed, hook):
     api.apply(service("n/a"))
     d = viewed()
     hook.wait(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DESIGN 1.5: output files are the old or the new ones whatever is killed: a few times here, a
+"""docs/design.md "Output files": the old or the new one, whatever is killed: a few times here, a
 thousand times in a long run."""
 import subprocess
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DESIGN 1.4: what was handled stays handled and what was not is told, whatever is killed: a few
-times here, five hundred times in a long run. The judges of tests/crash find what they are for."""
+"""docs/design.md "At least once": what was handled stays handled and what was not is told, whatever
+is killed: a few times here, five hundred times in a long run. The judges of tests/crash find each
+broken rule."""
 import subprocess
 import sys
 import types
@@ -30,28 +31,30 @@ def test_no_kill_loses_or_repeats_anything():
 
 
 class Story:
-    """Objects that change, runs that tell of them, and kills; one hook, one key."""
+    """A made-up history for the judge: an object that changes, the runs of one hook, and kills."""
 
     def __init__(self):
         self.world = churn.World(types.SimpleNamespace(store=Store()))
         self.store = self.world.api.store
         self.oracle = oracle.Oracle(self.world, {"h": ["maps"]}, 0.25)
-        self.serial, self.clock, self.lives = 0, 1000.0, []
-        self.live()
+        self.serial, self.clock, self.processes = 0, 1000.0, []
+        self.start()
 
-    def live(self):
-        self.life = oracle.Life(len(self.lives), self.clock)
-        self.lives.append(self.life)
+    def start(self):
+        self.process = oracle.Process(len(self.processes), self.clock)
+        self.processes.append(self.process)
 
     def kill(self, after=10.0, opened=False, dying=lambda: None):
-        """The daemon is killed so long after what was last, is gone after dying(), and is started
-        again. opened: the state says that a run was started and none has succeeded since."""
+        """The daemon is killed so many seconds after the last event, is dead when dying() has
+        returned, and is started again. opened: whether the key's delivery record is open on
+        disk."""
         self.clock += after
         killed = self.clock
         dying()
-        self.oracle.died(self.life, killed, self.clock, {("h", "maps", "n/k")} if opened else set())
+        self.oracle.died(self.process, killed, self.clock,
+                         {("h", "maps", "n/k")} if opened else set())
         self.clock += 1
-        self.live()
+        self.start()
 
     def put(self, value, key="n/k"):
         obj = self.store.apply(simple("ConfigMap", key, data={"value": value}))
@@ -74,18 +77,18 @@ class Story:
         return told.event_of(event, None)
 
     def run(self, *events, status=0, noted=True, snapshot=None):
-        """A run that tells of these; status None: it is killed."""
+        """A run with these events; status None: it is killed. noted: informerd logs its success."""
         self.serial += 1
         name = f"x-{self.serial}"
         self.clock += 1
         self.oracle.feed({"what": "start", "at": self.clock, "hook": "h", "run": name,
                           "attempt": 1, "reason": "change", "events": list(events),
-                          "snapshot": snapshot, "seen": {"maps": self.store.rv}}, self.life)
+                          "snapshot": snapshot, "seen": {"maps": self.store.rv}}, self.process)
         if status is not None:
             self.oracle.feed({"what": "end", "at": self.clock, "hook": "h", "run": name,
-                              "status": status}, self.life)
+                              "status": status}, self.process)
         if status == 0 and noted:
-            self.life.noted[self.serial] = self.clock
+            self.process.noted[self.serial] = self.clock
 
     def tell(self, kind, obj, **more):
         self.run(self.event(kind, obj), **more)
@@ -100,7 +103,7 @@ def story():
     return Story()
 
 
-def test_the_judge_has_nothing_against_what_is_right(story):
+def test_the_judge_accepts_a_correct_history(story):
     first = story.put(A)
     story.tell("ADDED", first)
     story.kill()
@@ -124,23 +127,23 @@ def test_the_judge_finds_a_state_that_is_told_again(story):
     assert "handled, and told again" in story.judged()
 
 
-def test_the_judge_finds_a_state_that_is_told_again_though_the_mark_knew(story):
+def test_the_judge_finds_a_state_that_is_told_again_despite_its_record(story):
     obj = story.put(A)
     story.tell("ADDED", obj, noted=False)
     story.kill(after=0.1)
     story.tell("ADDED", obj)
-    assert "told again, and its mark was not open" in story.judged()
+    assert "told again, and its delivery record was not open" in story.judged()
 
 
-def test_the_judge_finds_a_change_and_back_that_is_told(story):
+def test_the_judge_finds_a_run_for_a_change_and_back(story):
     story.tell("ADDED", story.put(A))
     story.put(B)
     story.kill()
     story.tell("MODIFIED", story.put(A))
-    assert "told again, and its mark was not open" in story.judged()
+    assert "told again, and its delivery record was not open" in story.judged()
 
 
-def test_the_judge_grants_a_change_and_back_of_which_a_run_may_have_begun(story):
+def test_the_judge_allows_a_change_and_back_when_a_run_may_have_begun(story):
     story.tell("ADDED", story.put(A))
     story.put(B)
     story.kill(opened=True)
@@ -148,22 +151,22 @@ def test_the_judge_grants_a_change_and_back_of_which_a_run_may_have_begun(story)
     assert not story.judged()
 
 
-def test_the_judge_finds_a_run_that_left_no_mark(story):
+def test_the_judge_finds_a_run_without_an_open_delivery_record(story):
     story.tell("ADDED", story.put(A))
     story.tell("MODIFIED", story.put(B), status=None)
     story.kill()
     story.tell("MODIFIED", story.put("c"))
-    assert "its mark is not open" in story.judged()
+    assert "its delivery record is not open" in story.judged()
 
 
-def test_the_judge_finds_it_within_one_life_though_it_changed_between(story):
+def test_the_judge_finds_a_repeated_state_within_one_process(story):
     story.tell("ADDED", story.put(A))
     story.put(B)
     story.tell("MODIFIED", story.put(A))
     assert "handled, and told again" in story.judged()
 
 
-def test_the_judge_grants_what_was_in_flight_and_no_more(story):
+def test_the_judge_allows_a_repeat_only_for_runs_in_flight(story):
     obj = story.put(A)
     story.tell("ADDED", obj)
     story.kill(after=0.2, opened=True)
@@ -174,7 +177,7 @@ def test_the_judge_grants_what_was_in_flight_and_no_more(story):
     assert "handled, and told again" in story.judged()
 
 
-def test_the_judge_finds_an_end_that_nobody_noted_in_time(story):
+def test_the_judge_finds_a_success_that_was_not_noted_in_time(story):
     obj = story.put(A)
     story.tell("ADDED", obj, noted=False)
     story.kill(after=0.3, opened=True)
@@ -182,7 +185,7 @@ def test_the_judge_finds_an_end_that_nobody_noted_in_time(story):
     assert "handled, and told again" in story.judged()
 
 
-def test_the_judge_without_a_bound_goes_by_the_marks_alone(story):
+def test_the_judge_without_a_bound_goes_by_the_delivery_records_alone(story):
     story.oracle.bound = None
     obj = story.put(A)
     story.tell("ADDED", obj)
@@ -191,12 +194,13 @@ def test_the_judge_without_a_bound_goes_by_the_marks_alone(story):
     assert not story.judged()
     story.kill(after=0.1)
     story.tell("ADDED", obj)
-    assert "told again, and its mark was not open" in story.judged()
+    assert "told again, and its delivery record was not open" in story.judged()
 
 
 @pytest.mark.parametrize("changes", ["never", "before", "while it dies"])
-def test_the_judge_finds_an_end_that_is_kept_later_than_a_later_one(story, changes):
-    """When it changes, a run of it may have begun, and have left the mark."""
+def test_the_judge_finds_successes_that_were_noted_out_of_order(story, changes):
+    """If the object has changed, another run of it may have begun and opened its delivery
+    record."""
     story.tell("ADDED", story.put(A))
     story.tell("ADDED", story.put(A, "n/other"))
     if changes == "before":
@@ -206,7 +210,7 @@ def test_the_judge_finds_an_end_that_is_kept_later_than_a_later_one(story, chang
     assert found is (changes == "never")
 
 
-def test_the_judge_finds_an_end_that_is_told_twice(story):
+def test_the_judge_finds_a_delete_that_is_told_twice(story):
     story.tell("ADDED", story.put(A))
     gone = story.delete()
     story.tell("DELETED", gone)
@@ -215,14 +219,14 @@ def test_the_judge_finds_an_end_that_is_told_twice(story):
     assert "handled, and told again" in story.judged()
 
 
-def test_the_judge_finds_a_state_that_nobody_was_told(story):
+def test_the_judge_finds_a_state_that_was_not_told(story):
     story.tell("ADDED", story.put(A))
     story.kill()
     story.put(B)
     assert "not told the newest state" in story.judged()
 
 
-def test_the_judge_finds_that_a_run_that_was_killed_is_not_run_again(story):
+def test_the_judge_finds_a_killed_run_that_is_not_repeated(story):
     story.tell("ADDED", story.put(A))
     story.tell("MODIFIED", story.put(B), status=None)
     story.kill(opened=True)
@@ -230,14 +234,14 @@ def test_the_judge_finds_that_a_run_that_was_killed_is_not_run_again(story):
     assert "not told the newest state" in story.judged()
 
 
-def test_the_judge_finds_a_lost_end(story):
+def test_the_judge_finds_a_lost_delete(story):
     story.tell("ADDED", story.put(A))
     story.kill()
     story.delete()
     assert "was lost" in story.judged()
 
 
-def test_the_judge_finds_a_lost_end_behind_the_next_life(story):
+def test_the_judge_finds_a_lost_delete_before_the_successor(story):
     story.tell("ADDED", story.put(A))
     story.kill()
     story.delete()
@@ -245,7 +249,7 @@ def test_the_judge_finds_a_lost_end_behind_the_next_life(story):
     assert "was lost" in story.judged() and "told before the end of" in story.judged()
 
 
-def test_the_judge_finds_an_end_behind_the_next_life_in_one_run(story):
+def test_the_judge_finds_a_delete_after_the_successor_in_one_run(story):
     story.tell("ADDED", story.put(A))
     gone, again = story.delete(), story.put(A)
     story.run(story.event("ADDED", again), story.event("DELETED", gone))
@@ -261,7 +265,7 @@ def test_the_judge_finds_a_step_back_in_time(story):
     assert "older than what was told before" in story.judged()
 
 
-def test_the_judge_finds_a_state_that_never_was(story):
+def test_the_judge_finds_a_state_that_never_existed(story):
     obj = story.put(A)
     story.tell("ADDED", {**obj, "data": {"value": "c"}})
     assert "this never was so" in story.judged()
@@ -277,7 +281,7 @@ def test_the_judge_finds_a_wrong_last_object(story, unknown):
     assert not story.oracle.problems[1:]
 
 
-def test_the_judge_finds_an_end_without_an_object(story):
+def test_the_judge_finds_a_delete_without_an_object(story):
     story.tell("ADDED", story.put(A))
     story.run(story.event("DELETED", story.delete()) | {"digest": None})
     assert "without the last object" in story.judged()
@@ -290,7 +294,7 @@ def test_the_judge_finds_a_wrong_old_object(story):
     assert "old_object is nothing" in story.judged()
 
 
-def test_the_judge_finds_a_snapshot_again_and_one_that_is_old(story):
+def test_the_judge_finds_a_repeated_snapshot_and_an_old_one(story):
     obj = story.put(A)
     shown = {"maps": {"n/k": [obj["metadata"]["uid"], told.digest(obj)]}}
     story.run(story.event("ADDED", obj), snapshot=shown)
@@ -303,22 +307,24 @@ def test_the_judge_finds_a_snapshot_again_and_one_that_is_old(story):
     story.kill(opened=True)
     before = len(story.oracle.problems)
     story.run(snapshot=shown)
-    assert len(story.oracle.problems) == before >= count, "its mark was open"
+    assert len(story.oracle.problems) == before >= count, "its delivery record was open"
     story.put(B)
     assert "the last snapshot is not what is there" in story.judged()
 
 
 class Server:
-    """The requests of a daemon that is killed again and again; one watch."""
+    """A made-up history for the judge of requests: those of a daemon that is killed again and
+    again, of one watch."""
 
     def __init__(self):
         self.judge = streams.Streams(types.SimpleNamespace(on=lambda **_match: self), {"w": "maps"})
 
     def run(self, _handler):
-        """The rule's."""
+        """Stands in for run() of a rule of the fake API server."""
 
     def asks(self, *words):
-        """"L", "W7", "W7!": the version is refused, "L-": the answer did not come."""
+        """The daemon sends these requests: "L", "W7", "W7!" (the server refuses the version), "L-"
+        (the answer does not come)."""
         for word in words:
             request = types.SimpleNamespace(kind=word[0], resource="maps", token=None,
                                             rv=word[1:].rstrip("!-"))
@@ -331,7 +337,7 @@ class Server:
         self.judge.begin({"w": version} if version else {})
 
 
-@pytest.mark.parametrize("lives, problem", [
+@pytest.mark.parametrize("processes, problem", [
     ([("L W5", "7"), ("W7", "7"), ("W7! L W9", "9"), ("W9", "9")], None),
     ([("L", None), ("L- L W5", "5"), ("W5! L", None), ("L W9", "9")], None),
     ([("L W5", "7"), ("L W7", "7")], "L() after a restart, its version was 7"),
@@ -341,9 +347,9 @@ class Server:
     ([("L W5", "7"), ("W7! W7", "7")], "no LIST between"),
     ([("L W5", "7"), ("W7", None)], "its version is not in the state any more"),
 ])
-def test_the_judge_of_requests(lives, problem):
+def test_the_judge_of_requests(processes, problem):
     server = Server()
-    for words, version in lives:
+    for words, version in processes:
         server.asks(*words.split()).keeps(version)
     found = "\n".join(server.judge.problems)
     assert problem in found if problem else not found

@@ -2,7 +2,6 @@
 """The control socket and informerctl: what they show, as tables and as JSON."""
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import time
 import pytest
 from control import PATIENCE, wait_until
 from fakeapi import Gate, service
-from harness import INFORMERCTL, hook_settings
+from harness import NOBODY, hook_settings
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 MEMBERS = {"held_reason", "held_deletes", "last_event_age_s", "last_bookmark_age_s", "relists_by",
@@ -20,7 +19,7 @@ MEMBERS = {"held_reason", "held_deletes", "last_event_age_s", "last_bookmark_age
 
 @pytest.fixture
 def began():
-    """When the test began: nothing that it sees is older."""
+    """The time at which the test began: no event that it sees is older."""
     return time.monotonic()
 
 
@@ -34,7 +33,7 @@ def running(began, api, daemon, hook):
 
 
 def age_of(began):
-    """The age in seconds that nothing exceeds, with room for rounding."""
+    """The largest age in seconds that an event of this test can have, with room for rounding."""
     return time.monotonic() - began + 1
 
 
@@ -59,14 +58,14 @@ def test_status_has_everything(running, api, began):
     assert hook["last_success"] and not hook["last_error"]
 
 
-def test_the_parts_are_those_of_the_status(running):
+def test_watches_and_hooks_have_the_same_members_as_in_status(running):
     assert set(running.control.get("/v1/watches")) == {"watches", "views"}
     assert set(running.control.get("/v1/watches")["watches"]["services"]) == set(
         running.control.watch("services"))
     assert set(running.control.get("/v1/hooks")["hooks"]["h"]) == set(running.control.hook("h"))
 
 
-def test_objects_are_an_array_or_one(running, api):
+def test_objects_are_an_array_or_a_single_object(running, api):
     objects = running.control.objects("services")
     assert [o["metadata"]["name"] for o in objects] == ["a", "b"]
     assert all((o["kind"], o["apiVersion"]) == ("Service", "v1") for o in objects)
@@ -79,7 +78,7 @@ def test_objects_are_an_array_or_one(running, api):
 @pytest.mark.parametrize("target,code", [
     ("/v1/nothing", 404), ("/", 404), ("/v1/sources/none/objects", 404),
     ("/v1/sources/services/objects/n/none", 404), ("/v1/../v1/status", 404)])
-def test_what_is_not_there_is_404_with_a_json_error(running, target, code):
+def test_a_missing_resource_is_404_with_a_json_error(running, target, code):
     status, headers, body = running.control.ask(target)
     assert status == code and headers["Content-Type"].startswith("application/json")
     json.loads(body)
@@ -106,17 +105,21 @@ def test_bad_requests_do_no_harm(running):
     assert running.control.status()["ready"]
 
 
-def test_keep_alive_and_pipelines_on_the_control_socket(running):
-    two = b"GET /v1/hooks HTTP/1.1\r\nHost: x\r\n\r\n" * 2
+def ask_twice_on_one_connection(d, request, status):
+    """Sends the request twice at once, and waits for both answers."""
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(PATIENCE)
-        sock.connect(str(running.control.path))
-        sock.sendall(two)
+        sock.connect(str(d.control.path))
+        sock.sendall(f"{request} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 2)
         seen = b""
-        while seen.count(b"HTTP/1.1 200") < 2:
+        while seen.count(b"HTTP/1.1 %d" % status) < 2:
             data = sock.recv(65536)
             assert data, seen
             seen += data
+
+
+def test_keep_alive_and_pipelines_on_the_control_socket(running):
+    ask_twice_on_one_connection(running, "GET /v1/hooks", 200)
 
 
 def test_slow_and_idle_clients_do_not_stop_others(running):
@@ -180,7 +183,7 @@ def test_ctl_does_not_let_objects_write_escape_codes_to_the_terminal(api, daemon
         assert "\x1b" not in d.ctl(*args).stdout
 
 
-def test_degraded_tells_why_and_ctl_status_says_no(api, daemon, hook):
+def test_degraded_gives_the_reason_and_ctl_status_fails(api, daemon, hook):
     api.on_list("services", times=None).fail(403)
     d = daemon(api, hooks={"h": hook}, tuning={"backoff": {"initial": "1h", "max": "1h"}})
     d.control.wait_watch("services", state="forbidden")
@@ -221,7 +224,7 @@ def test_the_log_is_json_or_text_as_asked(api, daemon):
     assert 'watch="services"' in line and 'cluster="prod"' in line and "refused" in line
 
 
-# ---- What a watch knows of itself
+# ---- What a watch reports of itself
 
 def test_a_watch_tells_when_events_and_bookmarks_came(running, api, began):
     assert running.control.watch("services")["last_event_age_s"] is None
@@ -269,7 +272,7 @@ def test_a_watch_of_an_unknown_resource_waits_and_says_so(api, daemon):
 
 # ---- relist
 
-def test_relist_finds_what_no_watch_announced(running, api, hook):
+def test_relist_finds_changes_that_the_watch_missed(running, api, hook):
     api.delete("services", "n/a", silent=True)
     api.apply(service("n/c"), silent=True)
     done = running.ctl("relist", "services")
@@ -301,14 +304,15 @@ def test_relist_ends_a_wait_for_the_backoff(api, daemon):
 # ---- guard
 
 def list_body(api, *keys):
-    """These Services of the server as a list."""
+    """A list with these Services of the server."""
     return {"kind": "ServiceList", "apiVersion": "v1", "metadata": {"resourceVersion": str(api.rv)},
             "items": [api.get("services", key) for key in keys]}
 
 
 @pytest.fixture
 def twenty(api, daemon, hook):
-    """A daemon that has 20 objects and holds what would delete more than half of them."""
+    """A daemon that has 20 objects. Its guard holds a list that would delete more than half of
+    them."""
     api.apply(*[service(f"n/s{i:02}") for i in range(20)])
     d = daemon(api, hooks={"h": hook}, watches={"services": {
         "resource": "services", "namespaces": ["*"], "guard": {"hold": "1h"}}})
@@ -319,7 +323,7 @@ def twenty(api, daemon, hook):
 
 @pytest.fixture
 def held(twenty, api):
-    """The same after 12 were deleted unheard: it holds the list."""
+    """The daemon of `twenty` after 12 deletes that no watch has seen: its guard holds the list."""
     for i in range(12):
         api.delete("services", f"n/s{i:02}", silent=True)
     assert twenty.ctl("relist", "services").returncode == 0
@@ -388,14 +392,13 @@ sys.stdin.read()
 @as_root
 @pytest.mark.parametrize("said", ["", "GET /v1/st", "GET /v1/events/follow HTTP/1.1\r\n\r\n"])
 def test_clients_of_the_group_do_not_keep_root_out(api, daemon, said):
-    """They ask for nothing, for half of something, or for what has no end."""
+    """The clients send no request, half a request, or a request whose answer never ends."""
     api.apply(service("n/a"))
     d = daemon(api).synced()
-    d.short.chmod(0o755)
-    os.chown(d.control.path, -1, 65534)
+    d.admit_nobodys_group()
     with subprocess.Popen([sys.executable, "-c", CROWD, d.control.path, "100", said],
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
-                          user=65534, group=65534, extra_groups=[]) as crowd:
+                          user=NOBODY, group=NOBODY, extra_groups=[]) as crowd:
         assert crowd.stdout.readline() == "here\n"
         for _ in range(3):
             assert d.ctl("get", "services", "-o", "name").stdout == "n/a\n"
@@ -408,18 +411,10 @@ def test_others_may_look_but_not_act(api, daemon):
     """A member of the socket's group that is neither root nor who started the daemon."""
     api.apply(service("n/a"))
     d = daemon(api).synced()
-    d.short.chmod(0o755)
-    os.chown(d.control.path, -1, 65534)
-    program = shutil.copy(INFORMERCTL, d.short)
-
-    def run(*args):
-        return subprocess.run([program, "--socket", d.control.path, *args], text=True, cwd="/",
-                              capture_output=True, timeout=PATIENCE, user=65534, group=65534,
-                              extra_groups=[])
-    assert run("get", "services", "-o", "name").stdout == "n/a\n"
+    assert d.ctl_of_nobody("get", "services", "-o", "name").stdout == "n/a\n"
     for command in (["relist", "services"], ["verify", "services"],
                     ["guard", "accept", "services"], ["guard", "reject", "services"]):
-        done = run(*command)
+        done = d.ctl_of_nobody(*command)
         assert done.returncode == 77 and "only root" in done.stderr, (command, done)
     watch = d.control.watch("services")
     assert watch["relists"] == 0 and watch["audit"]["runs"] == 0
@@ -441,23 +436,14 @@ def test_sources_are_only_read(running, target):
 
 
 @pytest.mark.parametrize("length", [0, 1, 60000])
-def test_a_body_means_nothing(running, length):
+def test_the_body_of_a_post_is_ignored(running, length):
     path = "/v1/watches/services/relist"
     assert running.control.ask(path, "POST", body=b"x" * length)[0] == 202
     running.control.wait_watch("services", relists=1)
 
 
 def test_posts_without_a_length_on_one_connection(running):
-    one = b"POST /v1/watches/services/guard/reject HTTP/1.1\r\nHost: x\r\n\r\n"
-    with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(PATIENCE)
-        sock.connect(str(running.control.path))
-        sock.sendall(one * 2)
-        seen = b""
-        while seen.count(b"HTTP/1.1 409") < 2:
-            data = sock.recv(65536)
-            assert data, seen
-            seen += data
+    ask_twice_on_one_connection(running, "POST /v1/watches/services/guard/reject", 409)
 
 
 def test_ctl_act_without_a_daemon_or_a_watch(running):

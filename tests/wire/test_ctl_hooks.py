@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tables, status and health say of hooks, and that informerctl's answers can be used as they are."""
+"""Hooks in tables, status and health, and informerctl's answers as input of other programs."""
 import contextlib
 import json
 import sqlite3
@@ -8,9 +8,7 @@ import subprocess
 import pytest
 from control import wait_until
 from fakeapi import service
-from harness import hook_settings
-
-NEVER = {"initial": "1h", "max": "1h"}
+from harness import ONCE, hook_settings
 
 
 def columns(text):
@@ -21,7 +19,7 @@ def columns(text):
 
 @pytest.fixture
 def one(api, daemon, hook):
-    """one(...): a daemon that has told its hook of n/a."""
+    """one(...): a daemon whose hook has been told of n/a."""
     def make(settings=None, **more):
         api.apply(service("n/a"))
         d = daemon(api, hooks={"h": hook_settings(hook, **(settings or {}))}, **more)
@@ -32,7 +30,7 @@ def one(api, daemon, hook):
 
 def test_a_key_that_waits_for_longer_than_the_limit_is_degraded(one, api, hook):
     hook.exit_with(3)
-    d = one({"retry": NEVER}, limits={"pending": "200ms"})
+    d = one({"retry": ONCE}, limits={"pending": "200ms"})
     reason = wait_until(lambda: d.control.status()["degraded"])
     assert len(reason) == 1 and "hook h" in reason[0] and "limits.pending" in reason[0]
     assert d.ctl("status").returncode == 1
@@ -65,7 +63,7 @@ def test_the_table_of_hooks_shows_what_is_parked_and_paused(one, hook):
 
 
 @pytest.mark.parametrize("mode", ["object", "batch"])
-def test_parked_deletes_are_bounded_counted_and_told_once(api, daemon, mode):
+def test_parked_deletes_are_bounded_counted_and_logged_once(api, daemon, mode):
     count, kept = 40, 5
     d = daemon(api, hooks={"h": {
         "sources": ["services"], "command": ["/bin/false"], "mode": mode, "settle": ["0s", "0s"],
@@ -73,14 +71,14 @@ def test_parked_deletes_are_bounded_counted_and_told_once(api, daemon, mode):
     api.wait_watching("services")
     for number in range(count):
         api.apply(service(f"n/s{number}"))
-        d.caught_up(api)    # it has failed for good
+        d.caught_up(api)    # its only attempt has failed
         api.delete("services", f"n/s{number}")
         d.caught_up(api)
     wait_until(lambda: d.control.hook("h")["forgotten"] == count - kept, what="the oldest are forgotten")
     [row] = columns(d.ctl("hooks").stdout)
     assert (row["FORGOTTEN"], row["PARKED"]) == (str(count - kept), str(kept if mode == "object" else 1))
-    assert len(d.log(msg="a parked DELETED is forgotten, as it is too old or they are too many: "
-                         "said once")) == 1
+    assert len(d.log(msg="parked DELETED forgotten: it is too old or there are too many "
+                         "(logged once per hook)")) == 1
     for _ in range(2):
         d.stop()
         assert marks_of(d) == {f"n/s{number}" for number in range(count - kept, count)}
@@ -89,7 +87,7 @@ def test_parked_deletes_are_bounded_counted_and_told_once(api, daemon, mode):
 
 
 def marks_of(d):
-    """The keys that the state has marks of."""
+    """The keys of the delivery records in the state."""
     with contextlib.closing(sqlite3.connect(d.state / "state.db")) as db:
         return {key for (key,) in db.execute("SELECT key FROM mark")}
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people see of what is kept over restarts: status, watches, why, get, stream, events, pause."""
+"""How informerctl shows the state over restarts: status, watches, why, get, stream, events,
+pause."""
 import pytest
 from control import wait_until
 from fakeapi import service
 from harness import hook_settings
 from proctree import open_files
 
-NEVER = {"initial": "1h", "max": "1h"}
 HELD = {"start_stale": {"after": "off"}}
 SOON = {"start_stale": {"after": "100ms"}}
 TEXTS = {
@@ -21,14 +21,15 @@ def unit(d, key="n/a"):
 
 
 def edit(d, group, name, **more):
-    """Other settings from the next start on; what other daemons share stays."""
+    """Changes settings from the next start on. Settings that other daemons share are not
+    changed."""
     d.settings[group] = {**d.settings[group], name: {**d.settings[group][name], **more}}
     d.write_config()
 
 
 # ---- The state
 
-def test_status_says_where_the_state_is_and_that_it_is_written(api, left):
+def test_status_shows_the_state_folder_and_that_it_is_written(api, left):
     d = left(service("n/a"))
     d.again(api)
     state = wait_until(lambda: (s := d.control.status()["state"])["waiting"] == 0 and s)
@@ -40,7 +41,7 @@ def test_status_says_where_the_state_is_and_that_it_is_written(api, left):
     wait_until(lambda: d.control.status()["state"]["commits"] > commits)
 
 
-def test_without_a_state_nothing_is_said_to_be_kept(api, left, hook):
+def test_without_a_state_dir_status_says_that_nothing_is_kept(api, left, hook):
     d = left(service("n/a"), daemon={"state_dir": "none"})
     d.again(api)
     hook.wait(1)
@@ -49,7 +50,7 @@ def test_without_a_state_nothing_is_said_to_be_kept(api, left, hook):
     assert "\nstate: nothing is kept over restarts\n" in d.ctl("status").stdout
     assert d.control.watch("services")["resumed"] is None
     assert unit(d)["text"] == "handled" and unit(d)["last_run"]["reason"] == "existing"
-    assert "a restart of informerd ends it" in d.ctl("pause", "h").stdout
+    assert "a restart of informerd ends the pause" in d.ctl("pause", "h").stdout
 
 
 # ---- Pauses
@@ -79,7 +80,7 @@ def test_a_pause_survives_and_so_does_its_end(api, left, hook, end):
 
 # ---- Why
 
-def test_what_was_handled_before_is_said_to_be_so(api, left, hook):
+def test_why_says_that_a_key_was_handled_before_the_restart(api, left, hook):
     d = left(service("n/a"))
     d.again(api)
     before = unit(d)
@@ -93,7 +94,7 @@ def test_what_was_handled_before_is_said_to_be_so(api, left, hook):
     assert after["digest"] == before["digest"] and after["last_run"]["reason"] == "manual"
 
 
-def test_a_run_that_was_cut_off_is_said_to_be_so(api, daemon, hook):
+def test_why_says_that_a_run_was_cut_off_by_the_restart(api, daemon, hook):
     hook.block()
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook_settings(hook)}, **HELD)
@@ -112,7 +113,7 @@ def test_a_run_that_was_cut_off_is_said_to_be_so(api, daemon, hook):
 
 
 @pytest.mark.parametrize("why", TEXTS)
-def test_what_runs_again_is_said_to_do_so(api, left, hook, why):
+def test_why_says_that_a_key_runs_again(api, left, hook, why):
     first, later = TEXTS[why]
     d = left(service("n/a"), **first)
     edit(d, "hooks", "h", **later)
@@ -134,11 +135,12 @@ def test_what_runs_again_is_said_to_do_so(api, left, hook, why):
     assert unit(d)["text"] == "handled"
 
 
-# ---- Watches that have only what was kept
+# ---- Watches that have only the objects of the state
 
 @pytest.fixture
 def alone(api, left):
-    """alone(settings): a daemon with n/a and n/b of before whose server does not answer."""
+    """alone(settings): a daemon that has n/a and n/b in its state, and whose server does not
+    answer."""
     def make(more):
         d = left(service("n/a"), service("n/b"), daemon=more)
         api.stop_listening()
@@ -146,7 +148,7 @@ def alone(api, left):
     return make
 
 
-def test_what_no_server_has_confirmed_is_not_shown(api, alone):
+def test_objects_that_no_server_has_confirmed_are_not_shown(api, alone):
     d = alone(HELD)
     watch = d.control.watch("services")
     assert watch["past"] is True and watch["resumed"] == "watch" and watch["objects"] == 2
@@ -156,7 +158,7 @@ def test_what_no_server_has_confirmed_is_not_shown(api, alone):
     for words in (["get", "services"], ["get", "services", "n/a"]):
         said = d.ctl(*words)
         assert said.returncode == 1 and said.stdout == ""
-        assert "no server has said yet what is there now" in said.stderr
+        assert "no server has confirmed them yet" in said.stderr
     with d.follow("stream", "services") as reader:
         api.delete("services", "n/a")
         api.listen()
@@ -170,10 +172,10 @@ def test_what_no_server_has_confirmed_is_not_shown(api, alone):
     assert d.control.status()["degraded"] == []
 
 
-def test_status_says_why_it_is_not_known_which_cluster_it_is(api, alone):
+def test_status_says_why_the_identity_of_the_cluster_is_unknown(api, alone):
     d = alone(HELD)
     cause = wait_until(lambda: [r for r in d.control.status()["degraded"] if "refused" in r])
-    assert cause == ["cluster prod: it has not said yet which cluster it is: "
+    assert cause == ["cluster prod: identity unknown, the server has not answered yet: "
                      f"127.0.0.1:{api.port}: connect: connection refused"]
     assert cause[0] in d.ctl("status").stdout
     api.listen()
@@ -181,7 +183,7 @@ def test_status_says_why_it_is_not_known_which_cluster_it_is(api, alone):
     assert d.control.status()["degraded"] == []
 
 
-def test_a_stale_start_is_said_to_be_one(api, alone):
+def test_status_and_stream_say_that_a_start_is_stale(api, alone):
     d = alone(SOON)
     d.control.wait_watch("services", synced=True, stale=True)
     assert [r for r in d.control.status()["degraded"] if r.startswith("watch services: started stale")]
@@ -196,7 +198,7 @@ def test_a_stale_start_is_said_to_be_one(api, alone):
     assert d.control.watch("services")["past"] is False
 
 
-def test_objects_of_before_are_one_line_of_the_journal(api, left):
+def test_objects_of_the_state_are_one_line_of_the_journal(api, left):
     d = left(service("n/a"), service("n/b"))
     api.apply(service("n/c"))
     d.again(api)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""informerctl verify: a cache compared with what the server has."""
+"""informerctl verify: a cache compared with the server's objects."""
 import concurrent.futures
 import json
 import time
@@ -20,15 +20,15 @@ def running(api, daemon, hook):
 
 
 def verified(d, *commands):
-    """What informerctl verify says to people who ask at the same time: one that finds differences
-    waits for 5 s (AUDIT_GRACE_MS) or a bookmark, which they wait for together."""
+    """The results of several calls of informerctl verify at the same time. A comparison that finds
+    differences waits for 5 s (AUDIT_GRACE_MS) or for a bookmark, so the calls wait together."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
         return [done.result() for done in
                 [pool.submit(d.ctl, "verify", *command) for command in commands]]
 
 
 def test_verify_shows_what_differs_and_changes_nothing(api, daemon, hook):
-    """And of a cache that is true that nothing does."""
+    """And it shows no difference for a cache that is true."""
     began = time.monotonic()
     api.apply(service("n/a"), service("n/b"))
     api.apply(simple("ConfigMap", "n/x"), simple("ConfigMap", "n/y"))
@@ -61,7 +61,7 @@ def test_verify_shows_what_differs_and_changes_nothing(api, daemon, hook):
         assert watch["audit"]["differences"] == count and watch["relists"] == 0
 
 
-def test_verify_that_the_server_refuses_cannot_be_done(running, api):
+def test_verify_fails_when_the_server_refuses_the_list(running, api):
     api.on_list("services", times=None).fail(403)
     done = running.ctl("verify", "services")
     assert done.returncode == 1 and done.stdout == ""
@@ -95,8 +95,9 @@ def test_verify_before_the_watch_is_synced_is_refused(api, daemon):
     assert done.returncode == 1 and "not synced" in done.stderr
 
 
-def test_it_ends_when_the_cache_has_passed_the_list(running, api):
-    """Whether something differs or not: here nothing does, so the answer to the list is enough."""
+def test_verify_ends_when_the_cache_has_passed_the_list(running, api):
+    """First nothing differs, so the answer to the list is enough. Then something differs, and a
+    bookmark shows that the cache is as new as the list."""
     done = running.ctl("verify", "services", "--timeout", "4s")
     assert (done.returncode, done.stdout) == (0, "no differences (2 objects compared)\n")
     api.delete("services", "n/a", silent=True)
@@ -107,7 +108,7 @@ def test_it_ends_when_the_cache_has_passed_the_list(running, api):
     assert running.control.watch("services")["audit"]["differences"] == 1
 
 
-def test_only_what_changed_after_the_list_is_not_compared_and_is_counted(running, api):
+def test_only_objects_that_changed_after_the_list_are_left_out_and_counted(running, api):
     gate, bodies = Gate(), []
 
     async def late(exchange):

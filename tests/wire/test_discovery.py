@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resource names as kubectl takes them, found by discovery; CRDs that come and go (DESIGN 1.2)."""
+"""Resource names as kubectl takes them, found by discovery; CRDs that come and go
+(docs/design.md "Resource names")."""
 import pytest
 from control import at_least, wait_until
 from fakeapi import custom_object, service, simple
@@ -83,7 +84,7 @@ BUILT_IN = {
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_names_of_kubernetes_itself_need_no_discovery(api, daemon, name):
+def test_names_of_built_in_resources_need_no_discovery(api, daemon, name):
     d = daemon(api, watches=watching(name)).synced()
     assert api.requests[0].path == BUILT_IN[name] and not discovery_requests(api)
     assert d.control.watch("w")["state"] in ("listing", "watching")
@@ -91,7 +92,7 @@ def test_names_of_kubernetes_itself_need_no_discovery(api, daemon, name):
 
 @pytest.mark.parametrize("aggregated", [True, False], ids=["aggregated", "plain"])
 @pytest.mark.parametrize("name", ["things", "th", "things.v1."])
-def test_a_resource_of_the_core_group_that_is_new_to_us(api, daemon, hook, name, aggregated):
+def test_a_resource_of_the_core_group_that_is_not_in_the_table(api, daemon, hook, name, aggregated):
     api.define("things.v1", kind="Thing", short_names=["th"], custom=False)
     api.aggregated_discovery = aggregated
     api.apply(simple("Thing", "n/a"))
@@ -225,7 +226,8 @@ def test_a_crd_that_comes_again_in_another_version_is_found_again(api, daemon, h
 
 
 def replace_crd(api, old, **new):
-    """The CRD changes under the watch: streams end, the old path is no more."""
+    """The CRD changes under the watch: its streams end, and the old path does not exist any
+    more."""
     table = api.store.remove_resource(old)
     api.call(lambda: [w.finish("END") for w in list(api.watchers) if w.table is table])
     define(api, **new)
@@ -315,7 +317,7 @@ def forbid_discovery(api, code=403):
 
 
 @pytest.mark.parametrize("code", [403, 404])
-def test_without_discovery_the_full_name_is_taken_by_its_word(api, daemon, hook, code):
+def test_without_discovery_the_full_name_is_taken_as_it_is(api, daemon, hook, code):
     define(api)
     forbid_discovery(api, code)
     api.apply(widget("n/a", size=1))
@@ -394,7 +396,7 @@ def test_a_name_that_may_be_in_a_broken_group_waits_for_it(api, daemon, hook, ag
     d.control.wait_watch("w", state="watching", last_error=None)
 
 
-def test_what_cannot_be_watched_says_so(api, daemon):
+def test_a_resource_that_cannot_be_watched_is_reported(api, daemon):
     d = daemon(api, watches=watching("bindings.v1."))
     wait_until(lambda: d.control.watch("w")["last_error"])
     assert "cannot be listed and watched" in d.control.watch("w")["last_error"]

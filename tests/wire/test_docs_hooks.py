@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/hooks.md does what it says: every command is run, everything that it shows is compared."""
+"""docs/hooks.md is right: the test runs every command, and compares all output that the page
+shows."""
 import json
 import pathlib
 import re
@@ -17,7 +18,7 @@ from tutorial import Tutorial, blocks_of, matches, plain
 
 @pytest.mark.slow
 def test_the_tutorial_of_hooks_works_as_written():
-    """In a folder of a short name: the path of a socket may have 107 bytes."""
+    """It runs in a folder with a short name, as the path of a socket may have 107 bytes only."""
     assert INFORMERD.exists(), f"{INFORMERD} is not built"
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ifd-"))
     tutorial = Tutorial(ROOT / "docs" / "hooks.md", folder, BUILD)
@@ -43,7 +44,7 @@ def test_a_page_that_shows_something_else_is_noticed(tmp_path):
 
 
 def uid_of_an_api(folder):
-    """Starts ./dev api on the folder, and ends it; the uid by which it is told from other clusters."""
+    """Starts ./dev api on the folder, and ends it; returns the uid that identifies its cluster."""
     with subprocess.Popen(["/usr/bin/python3", ROOT / "tests" / "demo" / "api.py", folder],
                           stdout=subprocess.PIPE, text=True) as api:
         try:
@@ -57,5 +58,6 @@ def uid_of_an_api(folder):
 
 
 def test_an_api_that_is_started_again_is_another_cluster(tmp_path):
-    """Its versions begin anew: one who goes on from those of before would not see what changes."""
+    """Its resourceVersions begin anew: a client that resumed with an old version would miss
+    changes."""
     assert uid_of_an_api(tmp_path) != uid_of_an_api(tmp_path)

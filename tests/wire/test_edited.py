@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A selector that was edited while informerd was down: LEFT is what exists, and the guard stays on."""
+"""A selector that was edited while informerd was down: hooks get LEFT for objects that still exist,
+and the guard stays on."""
 import pytest
 from fakeapi import service
 from harness import hook_settings
@@ -16,8 +17,9 @@ def watches(**more):
 
 @pytest.fixture
 def edited(api, left):
-    """edited(before, after, obj, ...): a daemon that knew the objects with the one setting, and has the other one
-    when it is started again."""
+    """edited(before, after, obj, ...): a daemon that was stopped when its watch had the first
+    settings and it knew these objects. When it is started again the watch has the second
+    settings."""
     def make(before, after, *objects, **settings):
         d = left(*objects, daemon={"watches": watches(**before)}, **settings)
         d.settings["watches"] = watches(**after)
@@ -68,7 +70,8 @@ def test_one_list_of_metadata_without_selectors_decides(api, edited, hook):
 
 
 def test_a_wider_selector_and_an_empty_list_is_held(api, edited, hook):
-    """The server has lost everything: an edit is no reason to believe that."""
+    """The server has lost all objects. That the selector was edited too is no reason to believe
+    it."""
     objects = [labelled(f"s{i}") for i in range(20)]
     d = edited({"label_selector": "app=x"}, {}, *objects)
     for i in range(20):
@@ -84,7 +87,7 @@ def test_a_wider_selector_and_an_empty_list_is_held(api, edited, hook):
 
 
 @pytest.mark.parametrize("code", [403, 405])
-def test_where_the_list_is_refused_the_selectors_decide(api, edited, hook, code):
+def test_the_selectors_decide_where_the_list_is_refused(api, edited, hook, code):
     d = edited({"label_selector": "app"}, {"label_selector": "app=y"}, labelled("explained"),
                labelled("unexplained", "y"), labelled("stays", "y", "m"))
     api.delete("services", "n/unexplained")
@@ -93,10 +96,10 @@ def test_where_the_list_is_refused_the_selectors_decide(api, edited, hook, code)
     hook.wait(2)
     d.caught_up(api)
     assert sorted(hook.what()) == [("DELETED", "n/unexplained"), ("LEFT", "n/explained")]
-    assert [line for line in d.problems() if "cannot be found out" in str(line)]
+    assert [line for line in d.problems() if "cannot check which objects" in str(line)]
 
 
-def test_what_only_left_is_no_matter_for_the_guard(api, edited, hook):
+def test_objects_that_only_left_do_not_count_for_the_guard(api, edited, hook):
     d = edited({}, {"label_selector": "app=y"}, *[labelled(f"s{i}") for i in range(20)])
     d.again(api)
     assert len(hook.runs()) == 20 and {what for what, _ in hook.what()} == {"LEFT"}

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIO 111, effect and files: when a hook is run again for what it handled, and it alone."""
+"""SCENARIOS.md 111, effect and files: when a hook, and no other, runs again for objects that it has
+handled."""
 import outputs
 import pytest
 from control import wait_until
 from fakeapi import service
-from harness import hook_settings
+from harness import MODES, NOW, hook_settings
 from mounts import boot
 
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
 ONE, TWO = "11111111-2222-4333-8444-555555555555", "66666666-7777-4888-9999-aaaaaaaaaaaa"
 ALL = [("ADDED", "n/a"), ("ADDED", "n/b")]
 
@@ -19,8 +18,8 @@ def told(hook):
 
 @pytest.fixture
 def pair(api, daemon, hook, new_hook):
-    """pair(**settings): a daemon that was stopped with a hook "h" of these settings, and with one
-    beside it that nothing happens to (`pair.other`), each through with n/a and n/b."""
+    """pair(**settings): a daemon that was stopped after two hooks had handled n/a and n/b: hook "h"
+    with these settings, and a second one (`pair.other`), for which nothing changes."""
     def make(**settings):
         make.other = new_hook()
         api.apply(service("n/a"), service("n/b"))
@@ -33,7 +32,7 @@ def pair(api, daemon, hook, new_hook):
     return make
 
 
-# ---- 111: the hook is another one
+# ---- 111: the hook has changed
 
 EDITS = {
     "environment": {"environment": {"WORD": "b"}},
@@ -45,7 +44,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_s111_a_hook_whose_settings_changed_runs_again_and_no_other(api, pair, hook, what):
+def test_s111_only_a_hook_whose_settings_changed_runs_again(api, pair, hook, what):
     d = pair(environment={"WORD": "a"})
     for name, value in EDITS[what].items():
         group = d.settings["hooks"]["h"]
@@ -61,7 +60,8 @@ def test_s111_a_hook_whose_settings_changed_runs_again_and_no_other(api, pair, h
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_s111_a_script_that_was_edited_while_it_was_down_runs_again(api, pair, hook, mode):
+def test_s111_a_hook_runs_again_whose_script_was_edited_while_informerd_was_down(api, pair, hook,
+                                                                                 mode):
     d = pair(mode=mode, **NOW)
     hook.path.write_text(hook.path.read_text() + "# edited\n")
     d.again(api)
@@ -110,7 +110,7 @@ def test_s111_programs_of_the_output_count_too(api, pair, hook, new_hook, tmp_pa
     assert told(hook) == ALL and not pair.other.runs()
 
 
-def test_s111_an_edit_while_it_runs_counts_at_the_next_start(api, pair, hook):
+def test_s111_an_edit_while_informerd_runs_counts_at_the_next_start(api, pair, hook):
     d = pair().again(api)
     hook.path.write_text(hook.path.read_text() + "# edited\n")
     d.caught_up(api)
@@ -120,7 +120,7 @@ def test_s111_an_edit_while_it_runs_counts_at_the_next_start(api, pair, hook):
     assert told(hook) == ALL
 
 
-def test_s111_what_changed_meanwhile_is_told_with_the_rest_and_ends_are_not_lost(api, pair, hook):
+def test_s111_changes_meanwhile_are_told_with_the_rest_and_deletes_are_not_lost(api, pair, hook):
     d = pair()
     hook.path.write_text(hook.path.read_text() + "# edited\n")
     api.delete("services", "n/a")
@@ -132,7 +132,7 @@ def test_s111_what_changed_meanwhile_is_told_with_the_rest_and_ends_are_not_lost
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("how", ["kill", "stop"])
-def test_s111_what_was_not_handled_before_its_end_is_still_to_be_renewed(api, pair, hook, mode, how):
+def test_s111_a_renewal_that_was_cut_off_is_still_due(api, pair, hook, mode, how):
     d = pair(mode=mode, kill_grace="0s", **NOW)
     d.settings["limits"] = {"stop_timeout": "0s"}
     d.write_config()
@@ -165,7 +165,7 @@ def test_effect_process_runs_again_at_each_start(api, pair, hook):
     assert {run.reason for run in hook.runs()} == {"renew"} and not pair.other.runs()
 
 
-def test_effect_process_tells_what_went_meanwhile(api, pair, hook):
+def test_effect_process_tells_deletes_while_informerd_was_down(api, pair, hook):
     d = pair(effect="process")
     api.delete("services", "n/a")
     d.again(api)
@@ -180,13 +180,13 @@ def test_effect_process_runs_again_after_kill_9(api, pair, hook):
     assert told(hook) == ALL
 
 
-def test_effect_leaves_a_hook_alone_that_takes_no_added(api, pair, hook):
+def test_effect_does_not_run_a_hook_that_takes_no_added(api, pair, hook):
     d = pair(effect="process", events=["modified", "deleted"])
     d.again(api)
     assert not hook.runs()
 
 
-def test_effect_does_not_run_what_was_skipped(api, pair, hook):
+def test_effect_does_not_run_for_skipped_objects(api, pair, hook):
     d = pair(effect="process", existing="skip")
     api.apply(service("n/c"))
     d.again(api)
@@ -194,7 +194,7 @@ def test_effect_does_not_run_what_was_skipped(api, pair, hook):
     d.stop()
     hook.forget()
     d.again(api)
-    assert told(hook) == [("ADDED", "n/c")], "it was run, so that is gone"
+    assert told(hook) == [("ADDED", "n/c")], "the hook has run for it, so its effect is lost"
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -234,8 +234,9 @@ def test_a_boot_that_is_cut_off_before_the_runs_is_not_forgotten(api, pair, hook
     assert told(hook) == ALL
 
 
-def test_what_is_renewed_writes_equal_files_no_second_time(api, daemon, place, applier):
-    """effect says that what the programs did is gone: the file is not, but apply is to be run."""
+def test_a_renewed_run_does_not_write_an_equal_file_again(api, daemon, place, applier):
+    """effect says that the programs' effects are lost. The file is still there, but apply must run
+    again."""
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": outputs.whole(place, apply=[applier.path], effect="process")})
     d.settled(api)

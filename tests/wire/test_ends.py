@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 15, 41-54, 56: how streams end, and what waits how long."""
+"""SCENARIOS.md 15, 41-54, 56: how streams end, and how long informerd waits then."""
 import datetime
 import email.utils
 import time
@@ -11,14 +11,14 @@ from fakeapi import (END, RST, STALL, Gate, Pause, bookmark, custom_object, erro
 from harness import hook_settings
 
 
-def ladder(initial, maximum, factor=2.0, jitter=0.0, **more):
+def backoff(initial, maximum, factor=2.0, jitter=0.0, **more):
     return {"backoff": {"initial": f"{initial}ms", "max": f"{maximum}ms", "factor": factor,
                         "jitter": jitter, **more}}
 
 
 def waits(d, count):
-    """[(milliseconds that it meant to wait, seconds from that line to the next one)] of the first
-    count waits after trouble, as the log tells them."""
+    """[(milliseconds that the daemon meant to wait, seconds from that log line to the next one)] of
+    its first `count` waits after failures, from the log."""
     def told():
         lines = [e for e in d.log(msg="watch failed") if "retry_in_ms" in e]
         return lines if len(lines) > count else None
@@ -28,15 +28,8 @@ def waits(d, count):
             for e, a, b in zip(lines, at, at[1:])][:count]
 
 
-def marked(d, api):
-    """A bookmark has come that is newer than all that came before."""
-    api.rv += 1
-    api.bookmark()
-    d.control.wait_watch("services", resource_version=str(api.rv))
-
-
 @pytest.mark.parametrize("phase", ["list", "list body", "watch", "backoff", "refused", "handshake"])
-def test_s15_term_ends_it_in_time_and_nothing_more_is_asked(api, daemon, hook, phase):
+def test_s15_term_ends_the_daemon_in_time_without_further_requests(api, daemon, hook, phase):
     gate = Gate()
     if phase == "list":
         api.on_list("services").hold(gate)
@@ -77,8 +70,9 @@ def test_s15_a_second_term_is_harmless(api, daemon, hook):
 
 
 def climbs(api, rv, pauses):
-    """A watch that ends at once is listed behind a pause, and the pauses climb; one that a slow
-    machine lets live for a second is asked for anew without a list (or probed, the second time)."""
+    """Checks that each watch that ends at once is followed by a pause and a list, and that the
+    pauses grow. On a slow machine a watch may last for a second: such a watch is reopened without a
+    list (or probed, the second time)."""
     def found():
         asked = api.of("services")
         return [b.time - a.time for a, b in zip(asked, asked[1:])
@@ -90,9 +84,9 @@ def climbs(api, rv, pauses):
     assert all(map(at_least, pauses, found())), found()
 
 
-def test_s41_a_watch_that_closes_at_once_is_a_pause_and_a_list_not_a_hot_loop(api, daemon):
+def test_s41_a_watch_that_closes_at_once_leads_to_a_pause_and_a_list(api, daemon):
     api.on_watch("services", times=None).stream(END)
-    daemon(api, tuning=ladder(50, 200))
+    daemon(api, tuning=backoff(50, 200))
     climbs(api, 1, (0.05, 0.1, 0.2, 0.2))
 
 
@@ -100,14 +94,14 @@ def test_s43_a_stale_rv_answered_with_an_empty_200_for_ever_is_listed_ever_slowe
     api.rv = 900
     api.on_list("services", times=None).list([], rv=100)
     api.on_watch("services", times=None, where=lambda r: r.rv == "100").reply(body=b"")
-    d = daemon(api, tuning=ladder(25, 400))
+    d = daemon(api, tuning=backoff(25, 400))
     climbs(api, 100, (0.025, 0.05, 0.1, 0.2, 0.4))
     assert d.control.watch("services")["relists_by"]["empty"] >= 5
 
 
 def test_s43_watches_that_are_cut_before_their_head_never_loop(api, daemon):
     api.on_watch("services", times=None).drop("eof")
-    daemon(api, tuning=ladder(20, 160))
+    daemon(api, tuning=backoff(20, 160))
     api.wait_for_request(lambda r: r.kind == "W", count=8)
     asked = api.of("services")
     fresh = [(a, b) for a, b in zip(asked, asked[1:]) if a.kind == "W" and a.index == 1]
@@ -124,7 +118,7 @@ def test_s42_after_one_event_the_watch_is_reopened_at_once(api, daemon, event):
     assert api.sequence("services") == ["L(0)", "W(1)", "W(7)"]
 
 
-def test_s42_a_quiet_watch_that_lived_a_second_is_reopened_at_once(api, daemon):
+def test_s42_a_quiet_watch_that_lasted_a_second_is_reopened_at_once(api, daemon):
     api.on_watch("services").stream(Pause(1), END)
     api.on_watch("services").stream(STALL)
     daemon(api, tuning={"backoff": {"initial": "1h", "max": "1h"}})
@@ -139,12 +133,12 @@ def test_s42_the_connection_is_used_again_after_a_clean_end(api, daemon):
     assert first.conn_id == second.conn_id
 
 
-def test_s45_429_by_http_and_in_the_stream_climb_one_ladder_and_list_nothing(api, daemon):
+def test_s45_429_by_http_and_in_the_stream_share_one_backoff_without_a_list(api, daemon):
     api.on_watch("services").fail(429)
     api.on_watch("services").stream(error_event(429), END)
     api.on_watch("services").stream(bookmark(6), error_event(429), END)
     api.on_watch("services").fail(429)
-    d = daemon(api, tuning=ladder(50, 2000))
+    d = daemon(api, tuning=backoff(50, 2000))
     asked = [api.wait_for_request(lambda r: r.kind == "W", count=n) for n in range(1, 6)]
     pauses = [b.time - a.time for a, b in zip(asked, asked[1:])]
     assert all(map(at_least, (0.05, 0.1, 0.2, 0.4), pauses))
@@ -155,7 +149,7 @@ def test_s45_429_by_http_and_in_the_stream_climb_one_ladder_and_list_nothing(api
 PLAIN_429 = {"body": b"Too many requests, please try again later.\n",
              "type": "text/plain; charset=utf-8", "headers": {"Retry-After": 1}}
 DETAILS = {"retryAfterSeconds": 1}
-# Where it stands: what is played to a watch, and what is asked.
+# The place of the Retry-After: the scripted answer, and the requests that must follow.
 RETRY_AFTER = {
     "in the head to a list": (lambda on: on("L").fail(429, retry_after=1),
                               ["L(0)", "L(0)", "W(1)"]),
@@ -173,8 +167,9 @@ RETRY_AFTER = {
 }
 
 
-def test_s46_retry_after_is_a_lower_bound_wherever_it_stands(api, factory):
-    """All at once, each with a cluster of its own; a label selector tells whose request it is."""
+def test_s46_retry_after_is_a_lower_bound_in_every_place(api, factory):
+    """All cases run at once, each with a cluster of its own; its label selector marks its
+    requests."""
     clusters, watches = {}, {}
 
     def is_of(number):
@@ -201,10 +196,10 @@ def test_s46_a_retry_after_of_a_day_is_capped(api, daemon):
     assert line["retry_in_ms"] == 300000
 
 
-def test_s47_refused_connections_climb_the_ladder_and_the_watch_keeps_its_rv(api, daemon, hook):
-    d = daemon(api, hooks={"h": hook}, tuning=ladder(20, 160, jitter=1.0))
+def test_s47_refused_connections_back_off_and_the_watch_keeps_its_rv(api, daemon, hook):
+    d = daemon(api, hooks={"h": hook}, tuning=backoff(20, 160, jitter=1.0))
     d.caught_up(api)
-    marked(d, api)
+    d.hear_newer_bookmark(api)
     rv = api.rv
     api.stop_listening()
     api.drop("rst")
@@ -224,7 +219,7 @@ def test_s47_refused_connections_climb_the_ladder_and_the_watch_keeps_its_rv(api
 def test_s48_initial_max_and_factor_are_those_of_the_config(api, daemon, initial, maximum, factor,
                                                             wanted):
     api.on_list("services", times=None).fail(500)
-    d = daemon(api, tuning=ladder(initial, maximum, factor))
+    d = daemon(api, tuning=backoff(initial, maximum, factor))
     seen = waits(d, len(wanted))
     assert [meant for meant, _ in seen] == wanted
     assert all(at_least(meant / 1000, slept) for meant, slept in seen)
@@ -232,15 +227,15 @@ def test_s48_initial_max_and_factor_are_those_of_the_config(api, daemon, initial
 
 @pytest.mark.parametrize("reset_after,wanted", [("100ms", 50), ("1h", 400)],
                          ids=["healthy", "not for long"])
-def test_s49_only_a_healthy_stream_starts_the_ladder_anew(api, daemon, reset_after, wanted):
+def test_s49_only_a_healthy_stream_resets_the_backoff(api, daemon, reset_after, wanted):
     gate = Gate()
     api.on_list("services", times=3).fail(500)
     api.rv = 6
     api.on_watch("services").stream(bookmark(6), gate, bookmark(6), error_event(500))
     api.on_watch("services").stream(error_event(500))
-    d = daemon(api, tuning=ladder(50, 5000, reset_after=reset_after))
+    d = daemon(api, tuning=backoff(50, 5000, reset_after=reset_after))
     d.control.wait_watch("services", state="watching")
-    time.sleep(0.15)    # it has lived for longer than 100 ms
+    time.sleep(0.15)    # the stream lasts for longer than 100 ms
     gate.open()
     assert [meant for meant, _ in waits(d, 4)] == [50, 100, 200, wanted]
 
@@ -248,7 +243,7 @@ def test_s49_only_a_healthy_stream_starts_the_ladder_anew(api, daemon, reset_aft
 def test_s50_an_error_500_in_the_stream_is_a_pause_and_a_list(api, daemon):
     api.on_watch("services").stream(bookmark(6), error_event(500), END)
     api.rv = 6
-    daemon(api, tuning=ladder(100, 100))
+    daemon(api, tuning=backoff(100, 100))
     api.wait_for_request(lambda r: r.kind == "W", count=2)
     asked = api.of("services")
     assert api.sequence("services") == ["L(0)", "W(6)", "L(6)", "W(6)"]
@@ -259,7 +254,7 @@ def test_s46_retry_after_as_a_date_or_nonsense_means_normal_backoff(api, daemon)
     values = (email.utils.formatdate(time.time() + 60, usegmt=True), "soon", "-5", "")
     for value in values:
         api.on_list("services").fail(429, retry_after=value)
-    d = daemon(api, tuning=ladder(20, 40)).synced()
+    d = daemon(api, tuning=backoff(20, 40)).synced()
     assert api.sequence("services")[:5] == ["L(0)"] * 5
     assert [e["retry_in_ms"] for e in d.log(msg="watch failed")][:4] == [20, 40, 40, 40]
 
@@ -273,12 +268,13 @@ def test_s45_429_in_the_stream_keeps_the_rv_and_pauses(api, daemon):
 
 
 def expired(api, daemon, hook, how):
-    """A watch whose version the server has forgotten, told by how(rule, gate)."""
+    """The server has forgotten the version of a watch; how(rule, gate) makes it say so. Checks that
+    a pause, a list and a new watch follow."""
     api.apply(service("n/a"), service("n/b"))
     api.rv = 10
     gate = Gate()
     how(api.on_watch("services"), gate)
-    d = daemon(api, hooks={"h": hook}, tuning=ladder(200, 1000))
+    d = daemon(api, hooks={"h": hook}, tuning=backoff(200, 1000))
     hook.wait(2)
     watch = api.wait_for_request(lambda r: r.kind == "W")
     api.delete("services", "n/b", silent=True)
@@ -309,7 +305,7 @@ def test_s51_a_list_at_the_last_rv_that_is_expired_too_is_asked_without_rv_at_on
     api.rv = 10
     api.on_watch("services").stream(error_event(410, "Expired"), END)
     api.on_list("services", where=lambda r: r.query.get("resourceVersion") == "10").fail(410)
-    d = daemon(api, tuning=ladder(100, 1000))
+    d = daemon(api, tuning=backoff(100, 1000))
     api.wait_for_request(lambda r: r.kind == "L", count=3)
     api.wait_for_request(lambda r: r.kind == "W", count=2)
     assert api.sequence("services") == ["L(0)", "W(10)", "L(10)", "L(-)", "W(10)"]
@@ -346,7 +342,7 @@ def test_s54_forbidden_at_the_watch_keeps_the_rv_and_does_not_list(api, daemon):
 
 @pytest.mark.parametrize("how", ["crd", "list"])
 def test_s56_a_resource_that_does_not_exist_yet_is_waited_for(api, daemon, new_hook, how):
-    """As its CRD is not there, or as only the LIST says so."""
+    """Its CRD does not exist yet; or the CRD exists and only the LIST is answered with 404."""
     fine, late = new_hook(), new_hook()
     rule = None
     if how == "list":
@@ -380,7 +376,7 @@ def test_a_server_restart_on_its_port_resumes_at_the_rv_without_a_list(api, daem
     hook.wait(1)
     api.wait_watching("services")
     first = api.rv
-    marked(d, api)
+    d.hear_newer_bookmark(api)
     rv = api.rv
     api.stop_listening()
     api.drop(how)
@@ -394,7 +390,7 @@ def test_a_server_restart_on_its_port_resumes_at_the_rv_without_a_list(api, daem
     assert len(hook.runs()) == 2
 
 
-def test_connection_refused_climbs_the_ladder_and_then_goes_on(api, daemon, hook):
+def test_a_refused_connection_is_retried_until_the_server_is_back(api, daemon, hook):
     api.stop_listening()
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook})

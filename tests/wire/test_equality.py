@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equality is of values: another release of an API server that writes the same objects with other
-bytes changes nothing for hooks, while informerd runs and while it does not."""
+"""Objects are compared by their values: when another release of an API server writes the same
+objects with other bytes, hooks do not run, whether informerd is running then or not."""
 import json
 
 import pytest
 from fakeapi import service
+from harness import MODES, NOW
 
-NOW = {"settle": ["0s", "0s"]}
 CHANGED = ["spec.ports[0].name", "spec.ports[0].port", "spec.ports[0].targetPort"]
-MODES = ["object", "batch", "snapshot"]
 
 
 def thing(port=80):
-    """A template as in Deployments, and text that can be written in several ways."""
+    """An object with a template as in Deployments, and with text that can be written in several
+    ways."""
     obj = service("n/a", ports=[port], annotations={"note": "a/b < \xe9 \U0001f600"})
     obj["spec"]["template"] = {"metadata": {"creationTimestamp": None, "labels": {"a": "1"}}}
     return obj
@@ -26,7 +26,8 @@ def turned(value):
 
 
 def rewritten(obj, sort=False):
-    """The other order, no null timestamps, a generation, white space, and all the escapes."""
+    """The same object with its members in the other order, without null timestamps, with a
+    generation, white space, and all possible escapes."""
     shown = turned(obj)
     shown["metadata"]["generation"] = 7
     text = json.dumps(shown, indent=1, separators=(" ,", " : "), sort_keys=sort)
@@ -35,7 +36,7 @@ def rewritten(obj, sort=False):
 
 @pytest.mark.parametrize("changes_in", [[], ["spec", "metadata.annotations"]])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_state_that_is_written_in_another_way_is_no_change(api, handled, hook, mode, changes_in):
+def test_another_encoding_of_the_same_state_is_no_change(api, handled, hook, mode, changes_in):
     d = handled(thing(), mode=mode, changes_in=changes_in, **NOW)
     api.store.table("services").upgrade(rewritten)
     api.apply(thing())
@@ -55,7 +56,8 @@ def test_a_state_that_is_written_in_another_way_is_no_change(api, handled, hook,
 @pytest.mark.parametrize("how", ["an event", "a list", "a list with new versions"])
 @pytest.mark.parametrize("persist", ["full", "digest"])
 @pytest.mark.parametrize("mode", MODES)
-def test_nor_is_it_one_when_informerd_was_down_meanwhile(api, left, hook, mode, persist, how):
+def test_another_encoding_while_informerd_was_down_is_no_change(api, left, hook, mode, persist,
+                                                                how):
     watches = {"services": {"resource": "services", "namespaces": ["*"], "persist": persist}}
     d = left(thing(), service("n/b"), mode=mode, daemon={"watches": watches}, **NOW)
     api.store.table("services").upgrade(rewritten)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 20, 21, 23-27: frames of a watch, good and bad."""
+"""SCENARIOS.md 20, 21, 23-27: frames of a watch, good and bad."""
 import json
 
 import campaign

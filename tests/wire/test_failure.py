@@ -1,29 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 91, 92, 96: failed runs, their ladder, parking, and what they do not hold up."""
+"""SCENARIOS.md 91, 92, 96: failed runs, their backoff and parking, which delay no other runs."""
 import pytest
 from control import at_least, wait_until
 from fakeapi import service
-from harness import hook_settings
+from harness import MODES, NOW, ONCE, hook_settings
 
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
-NEVER = {"initial": "1h", "max": "1h"}
 AT_DELETE = ('[ "$INFORMERD_EVENT" = DELETED ] && {{ : >"$f.end"; '
              'echo "end ${{f##*/}} {code}" >>"$d/order"; exit {code}; }}')
-
-
-@pytest.fixture
-def started(api, daemon, hook):
-    """started(...): a daemon that is through with n/first."""
-    def make(**more):
-        api.apply(service("n/first"))
-        d = daemon(api, hooks={"h": hook_settings(hook, **more)})
-        hook.wait(1)
-        api.wait_watching("services")
-        d.caught_up(api)
-        hook.forget()
-        return d
-    return make
 
 
 def delete_fails(new_hook, code):
@@ -34,7 +17,7 @@ def parked(d, count, hook="h"):
     wait_until(lambda: d.control.hook(hook)["parked"] == count, what=f"{count} keys are parked")
 
 
-# ---- 91: the ladder
+# ---- 91: the backoff
 
 def test_s91_each_pause_is_factor_times_the_one_before_up_to_max(api, started, hook):
     d = started(retry={"initial": "50ms", "factor": 3.0, "max": "200ms"})
@@ -51,7 +34,7 @@ def test_s91_each_pause_is_factor_times_the_one_before_up_to_max(api, started, h
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_s91_success_resets_the_ladder(api, started, hook, mode):
+def test_s91_success_resets_the_backoff(api, started, hook, mode):
     d = started(mode=mode, **NOW)
     hook.exits(1, 1, 0, 1)
     api.apply(service("n/a"))
@@ -79,9 +62,9 @@ def test_s91_a_failing_first_run_is_retried(api, daemon, hook, mode):
 # ---- 92: the newest state, the next try
 
 @pytest.mark.parametrize("mode", MODES)
-def test_s92_a_change_brings_the_next_try_forward_and_does_not_reset_the_ladder(api, started, hook,
-                                                                              mode):
-    """The second time, the pause would have been half an hour."""
+def test_s92_a_change_brings_the_next_attempt_forward_without_resetting_the_backoff(api, started,
+                                                                                    hook, mode):
+    """Without the change, the third pause would be half an hour."""
     d = started(mode=mode, retry={"initial": "200ms", "factor": 100.0, "max": "1h"}, **NOW)
     hook.exits(1, 1, 1)
     api.apply(service("n/a", ports=[1]))
@@ -113,8 +96,8 @@ def test_s92_attempts_of_a_failing_key_grow_apart_while_others_run(api, started,
     assert all(map(at_least, (0.04, 0.08, 0.16), found)), found
 
 
-def test_s92_another_uid_starts_a_new_ladder_at_once(api, started, hook):
-    d = started(retry=NEVER, events=["added", "modified"])
+def test_s92_another_uid_starts_a_new_backoff_at_once(api, started, hook):
+    d = started(retry=ONCE, events=["added", "modified"])
     hook.exits(1)
     api.apply(service("n/a"))
     hook.wait(1)
@@ -126,8 +109,8 @@ def test_s92_another_uid_starts_a_new_ladder_at_once(api, started, hook):
     assert run.attempt == 1
 
 
-def test_s92_a_delete_starts_a_new_ladder_at_once(api, started, hook):
-    d = started(retry=NEVER)
+def test_s92_a_delete_starts_a_new_backoff_at_once(api, started, hook):
+    d = started(retry=ONCE)
     hook.exits(1)
     api.apply(service("n/a"))
     hook.wait(1)
@@ -138,10 +121,10 @@ def test_s92_a_delete_starts_a_new_ladder_at_once(api, started, hook):
     d.caught_up(api)
 
 
-# ---- 96: nobody waits for a key that waits
+# ---- 96: a key in backoff delays no other
 
 def test_s96_a_key_in_backoff_does_not_delay_the_others(api, started, hook):
-    d = started(retry=NEVER)
+    d = started(retry=ONCE)
     hook.exit_with(1, "bad")
     api.apply(service("n/bad"))
     hook.wait(1)
@@ -156,7 +139,7 @@ def test_s96_a_hook_in_backoff_does_not_delay_the_others(api, daemon, new_hook):
     bad, fine = new_hook(), new_hook()
     bad.exit_with(1)
     daemon(api, hooks={
-        "bad": hook_settings(bad, mode="snapshot", retry=NEVER, **NOW),
+        "bad": hook_settings(bad, mode="snapshot", retry=ONCE, **NOW),
         "fine": hook_settings(fine, mode="snapshot", **NOW)}).synced()
     api.wait_watching("services")
     for number in range(1, 6):
@@ -198,7 +181,7 @@ def test_a_parked_key_does_not_hold_up_others_and_is_not_unparked_by_them(api, s
 
 
 @pytest.mark.parametrize("mode", ["batch", "snapshot"])
-def test_a_parked_batch_is_unparked_by_any_change_and_tells_all(api, started, hook, mode):
+def test_any_change_unparks_a_batch_and_the_run_has_all_changes(api, started, hook, mode):
     d = started(mode=mode, park_exit=[3], **NOW)
     hook.exits(3)
     api.apply(service("n/a"))
@@ -218,7 +201,7 @@ def test_other_codes_are_retried(api, started, hook):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_after_so_many_attempts_it_is_parked(api, started, hook, mode):
+def test_a_key_is_parked_after_its_last_attempt(api, started, hook, mode):
     d = started(mode=mode, retry={"initial": "20ms", "max": "40ms", "attempts": 3}, **NOW)
     hook.exit_with(1)
     api.apply(service("n/a"))
@@ -242,8 +225,8 @@ def test_a_parked_key_is_not_run_before_the_pause_is_over(api, started, hook):
     assert at_least(0.3, second.began - first.ended)
 
 
-def test_a_delete_unparks(api, started, hook):
-    d = started(park_exit=[3], retry=NEVER)
+def test_a_delete_unparks_its_key(api, started, hook):
+    d = started(park_exit=[3], retry=ONCE)
     hook.exits(3)
     api.apply(service("n/a"))
     parked(d, 1)
@@ -255,7 +238,7 @@ def test_a_delete_unparks(api, started, hook):
 
 # ---- A DELETED that cannot be delivered
 
-def test_a_delete_that_failed_five_times_gives_way_to_the_next_life(api, daemon, new_hook):
+def test_a_delete_that_failed_five_times_is_superseded_by_the_successor(api, daemon, new_hook):
     hook = delete_fails(new_hook, 9)
     old = api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook})
@@ -270,17 +253,17 @@ def test_a_delete_that_failed_five_times_gives_way_to_the_next_life(api, daemon,
     hook.release("other")
     hook.wait(8)
     d.caught_up(api)
-    lives = hook.of("n/a")
-    assert [run.what[0] for run in lives] == ["ADDED"] + ["DELETED"] * 5 + ["ADDED"]
-    assert [run.attempt for run in lives] == [1, 1, 2, 3, 4, 5, 1]
-    assert [run.event["uid"] for run in lives] == (
+    runs = hook.of("n/a")
+    assert [run.what[0] for run in runs] == ["ADDED"] + ["DELETED"] * 5 + ["ADDED"]
+    assert [run.attempt for run in runs] == [1, 1, 2, 3, 4, 5, 1]
+    assert [run.event["uid"] for run in runs] == (
         [old["metadata"]["uid"]] * 6 + [new["metadata"]["uid"]])
 
 
-def test_a_delete_that_is_parked_gives_way_to_the_next_life(api, daemon, new_hook):
+def test_a_parked_delete_is_superseded_by_the_successor(api, daemon, new_hook):
     hook = delete_fails(new_hook, 3)
     api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": hook_settings(hook, park_exit=[3], retry=NEVER)})
+    d = daemon(api, hooks={"h": hook_settings(hook, park_exit=[3], retry=ONCE)})
     hook.wait(1)
     api.wait_watching("services")
     api.delete("services", "n/a")
@@ -293,7 +276,7 @@ def test_a_delete_that_is_parked_gives_way_to_the_next_life(api, daemon, new_hoo
     parked(d, 0)
 
 
-def test_a_delete_with_nothing_after_it_is_retried_on(api, daemon, new_hook):
+def test_a_delete_without_a_successor_is_retried_without_end(api, daemon, new_hook):
     hook = delete_fails(new_hook, 9)
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook})

@@ -72,7 +72,7 @@ def types(rows):
     return [row["type"] for row in rows]
 
 
-def test_a_stream_sends_initial_events_then_the_mark_then_goes_on(served, begin):
+def test_a_stream_sends_initial_events_then_their_end_then_goes_on(served, begin):
     served.apply(service("ns/a"), service("ns/b", labels={"x": "1"}), service("ns/c"))
     response = begin(f"{SERVICES}?{STREAM}&labelSelector=!x")
     first = events(response, 3)
@@ -88,7 +88,7 @@ def test_a_stream_sends_initial_events_then_the_mark_then_goes_on(served, begin)
     assert served.sequence("services") == ["S(-)", "S(2)", "W(4)"]
 
 
-def test_a_stream_without_bookmarks_never_gets_the_mark(served, begin):
+def test_a_stream_without_bookmarks_gets_no_end_of_the_initial_events(served, begin):
     served.apply(service("ns/a"))
     response = begin(f"{SERVICES}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
     served.wait_watching("services")
@@ -108,7 +108,7 @@ def test_a_stream_without_bookmarks_never_gets_the_mark(served, begin):
     ("resourceVersion=abc", 500, "Invalid value"), ("watch=1&resourceVersion=abc", 500, "Invalid"),
     ("continue=x", 410, "too old"),
     ("resourceVersion=2&resourceVersionMatch=NotOlderThan", 200, "")])
-def test_what_no_server_takes_is_refused(served, ask, query, code, text):
+def test_parameters_that_no_server_accepts_are_refused(served, ask, query, code, text):
     served.apply(service("ns/a"))
     status, doc = ask(f"{SERVICES}?{query}")
     assert (status, doc.get("code", 200)) == (code, code) and text in doc.get("message", "")
@@ -316,7 +316,7 @@ def test_kubectl_knows_a_custom_resource(widgets, authority, tmp_path, aggregate
 KUBE_SYSTEM = "/api/v1/namespaces?fieldSelector=metadata.name%3Dkube-system"
 
 
-def test_it_says_which_cluster_it_is_apart_from_other_requests(served, ask):
+def test_requests_for_the_identity_are_apart_from_the_others(served, ask):
     status, first = ask(KUBE_SYSTEM)
     assert status == 200 and first["items"][0]["metadata"]["uid"] == served.identity
     served.identity = "another"
@@ -327,7 +327,7 @@ def test_it_says_which_cluster_it_is_apart_from_other_requests(served, ask):
     assert len(served.identity_requests) == 5 and not served.requests
 
 
-def test_which_cluster_it_is_can_be_held_back_and_cut(served, begin):
+def test_the_answer_with_the_identity_can_be_held_and_cut(served, begin):
     served.identity = "rst"
     with pytest.raises(ConnectionError):
         begin(KUBE_SYSTEM)

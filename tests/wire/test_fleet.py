@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/fleet.md: its tables are what the model says, its figures what the daemon does."""
+"""docs/fleet.md: its tables are those of the model, and its figures those of the real daemon."""
 import json
 import sys
 
@@ -77,11 +77,11 @@ def test_the_levels_have_the_seats_of_a_server_with_default_flags():
     assert levels["global-default"].width(3_000_000) == 8
 
 
-def test_a_level_refuses_what_has_waited_too_long():
+def test_a_level_refuses_requests_that_have_waited_too_long():
     clock, meter = apf.Clock(), apf.Meter()
     server = apf.Server(clock, meter, apf.Level("system"))
     ends = []
-    for _ in range(30):      # 7 at a time, 8 s each
+    for _ in range(30):      # 7 requests run at a time, for 8 s each
         server.ask(world.Request(1e9, 1e9, 1e9), lambda refused: ends.append((clock.now, refused)))
     clock.run(100)
     assert len(ends) == 30
@@ -136,7 +136,7 @@ def test_the_daemon_asks_for_what_the_figures_say():
     then, units = MEASURED["phases"], MEASURED["units"]
     again = "measure again: tests/fleet/measure.py --write, then model.py --write"
     assert set(now["phases"]) == set(then), again
-    for name in set(then) - {"server_lost"}:     # which of the streams moves is chance
+    for name in set(then) - {"server_lost"}:     # there, chance decides which stream moves
         assert now["phases"][name]["requests"] == then[name]["requests"], (again, name)
     clients.check(now)
     for name in ("bookmark", "event"):

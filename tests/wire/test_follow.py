@@ -69,7 +69,7 @@ def test_a_stream_of_a_watch_that_is_not_synced_begins_once_it_is(api, daemon):
         assert [line["type"] for line in f.wait(2)] == ["ADDED", "SYNCED"]
 
 
-def test_a_stream_hears_what_a_relist_finds_and_of_outages(api, factory):
+def test_a_stream_shows_the_differences_of_a_relist_and_outages(api, factory):
     api.apply(service("n/a"), service("n/b"))
     cluster = {**factory.cluster(api), "stale_after": "200ms"}
     d = factory.daemon(clusters={"prod": cluster})
@@ -82,7 +82,7 @@ def test_a_stream_hears_what_a_relist_finds_and_of_outages(api, factory):
         gone = f.wait_for(lambda line: line["type"] == "DELETED")
         assert (gone["name"], gone["cause"], gone["final_state_unknown"]) == ("a", "relist", True)
         api.wait_watching("services")
-        d.control.wait_watch("services", stale=False)    # the relist is an outage if it takes long
+        d.control.wait_watch("services", stale=False)    # a slow relist counts as an outage
         before = len(f.lines)
         api.stop_listening()
         api.drop("rst")
@@ -95,8 +95,8 @@ def test_a_stream_hears_what_a_relist_finds_and_of_outages(api, factory):
         assert {line["source"] for line in f.lines} == {"services"}
 
 
-def test_a_reader_that_stands_still_is_cut_off_and_stops_nobody(running, api, hook):
-    """For more lines than are kept for a reader; a long run has more bytes than are kept."""
+def test_a_reader_that_does_not_read_is_cut_off_and_stops_nothing_else(running, api, hook):
+    """There are more lines than the daemon keeps for a reader; in a campaign, more bytes."""
     lines, size = campaign.size((11000, 10), (300, 60000))
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(PATIENCE)
@@ -117,7 +117,7 @@ def test_a_reader_that_stands_still_is_cut_off_and_stops_nobody(running, api, ho
         while data := sock.recv(1 << 20):
             read = read[-1000:] + data
         stood = time.monotonic() - began
-    # Who takes nothing for 30 s at all hears no reason: that is for a test that was slow itself.
+    # A reader that reads nothing for 30 s gets no reason: this test may have been so slow itself.
     assert b"too slow" in read[-300:] or stood > 25, "its last line says why"
     assert b"n/small" not in read and running.control.status()["ready"]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 18 and 19: lists that go backwards or would empty the cache are held (DESIGN 1.6)."""
+"""SCENARIOS.md 18 and 19: lists that go backwards or would empty the cache are held
+(docs/design.md "Guard")."""
 import itertools
 
 import pytest
@@ -22,14 +23,14 @@ def changes(hook):
 
 
 def second_list(api):
-    """The list that is to confirm a held one is not answered before this gate is open."""
+    """A gate before the answer to the list that confirms a held one."""
     gate, newest = Gate(), itertools.count()
     api.on_list("services", where=lambda r: r.rv is None and next(newest) == 1).hold(gate)
     return gate
 
 
 def confirming_list(api):
-    """The same, if the held one was asked for with a version."""
+    """As second_list(), for a held list whose request had a version."""
     gate = Gate()
     api.on_list("services", where=lambda r: r.rv is None).hold(gate)
     return gate
@@ -39,7 +40,8 @@ def confirming_list(api):
 
 @pytest.fixture
 def restored(api, daemon, hook):
-    """restored(hold): a daemon that has seen RV 110 of a server that then comes back at RV 100."""
+    """restored(hold): a daemon that has seen RV 110 of a server, which is then restored to RV
+    100."""
     def make(hold):
         api.apply(service("n/a"), service("n/b"), service("n/c"))
         api.rv = 100
@@ -81,7 +83,7 @@ def test_s18_a_list_that_went_backwards_is_held_and_applied_when_a_second_agrees
     wait_until(lambda: d.control.status()["degraded"] == [])
 
 
-def test_s18_a_second_list_that_is_well_again_changes_nothing(api, hook, restored):
+def test_s18_a_second_list_that_is_good_again_changes_nothing(api, hook, restored):
     gate = second_list(api)
     d = restored("50ms")
     d.control.wait_watch("services", held=True)
@@ -95,7 +97,7 @@ def test_s18_a_second_list_that_is_well_again_changes_nothing(api, hook, restore
 
 
 def content_of(api, d):
-    """The backup that holds what the daemon holds."""
+    """A backup of the server with the Services that the daemon has in its cache."""
     _rv, tables = api.snapshot()
     table = next(key for key in tables if key[2] == "services")
     tables[table] = {f"{o['metadata']['namespace']}/{o['metadata']['name']}": o
@@ -182,7 +184,7 @@ def test_s19_a_second_list_that_has_everything_changes_nothing(api, hook, emptie
     assert len(hook.runs()) == 1
 
 
-def test_s19_without_a_confirmation_nothing_happens(api, hook, emptied):
+def test_s19_without_a_confirmation_the_list_stays_held(api, hook, emptied):
     d = emptied(hold="1h")
     d.control.wait_watch("services", held=True)
     asked = len(api.requests)
@@ -195,7 +197,7 @@ def test_s19_without_a_confirmation_nothing_happens(api, hook, emptied):
     wait_until(lambda: len(changes(hook)) == 100)
 
 
-def test_s19_a_rejected_list_is_not_applied_by_the_next_one_either(api, hook, emptied):
+def test_s19_the_list_after_a_rejected_list_does_not_apply_it(api, hook, emptied):
     gate = confirming_list(api)
     d = emptied(hold="50ms", at_least=100)
     d.control.wait_watch("services", held=True)
@@ -211,7 +213,7 @@ def test_s19_a_rejected_list_is_not_applied_by_the_next_one_either(api, hook, em
     assert len(hook.runs()) == 1
 
 
-def test_s19_a_held_source_says_so_to_other_runs_of_its_hooks(api, daemon, hook):
+def test_s19_other_runs_of_a_hook_are_told_that_its_source_is_held(api, daemon, hook):
     api.apply(*[service(key) for key in HUNDRED[:20]])
     watches = {**guarded(hold="1h"), "slices": {"resource": "configmaps", "namespaces": ["*"]}}
     d = daemon(api, watches=watches, hooks={"h": hook_settings(
@@ -233,7 +235,7 @@ def test_s19_a_held_source_says_so_to_other_runs_of_its_hooks(api, daemon, hook)
 
 @pytest.mark.parametrize("guard", [{"relist_deletes": "off"}, {"at_least": 101},
                                    {"relist_deletes": "100%"}], ids=str)
-def test_s19_what_the_guard_is_told_to_let_through_is_deleted_at_once(api, hook, emptied, guard):
+def test_s19_deletes_that_the_settings_allow_are_applied_at_once(api, hook, emptied, guard):
     d = emptied(hold="1h", **guard)
     d.control.wait_watch("services", held=False, objects=0, state="watching")
     wait_until(lambda: len(changes(hook)) == 100)
@@ -251,7 +253,7 @@ def test_s19_more_than_the_share_is_held_and_the_share_itself_is_not(api, daemon
     d.control.wait_watch("services", held=held, objects=100 if held else 100 - gone, relists=1)
 
 
-def test_s19_deletes_that_the_watch_announces_are_never_held(api, daemon, hook):
+def test_s19_deletes_that_the_watch_sends_are_never_held(api, daemon, hook):
     api.apply(*[service(key) for key in HUNDRED])
     d = daemon(api, hooks={"h": hook_settings(hook, **AT_ONCE)}, watches=guarded(hold="1h"))
     hook.wait(1)
@@ -317,7 +319,7 @@ def test_s19_a_held_namespace_does_not_hold_up_the_others(api, daemon, hook):
     assert d.control.watch("services")["objects"] == 20
 
 
-# ---- Corners
+# ---- Corner cases
 
 def test_s19_hold_0s_asks_a_second_list_at_once_and_applies_it(api, hook, emptied):
     d = emptied(hold="0s")
@@ -330,7 +332,8 @@ def test_s19_hold_0s_asks_a_second_list_at_once_and_applies_it(api, hook, emptie
 
 
 def test_s19_hold_0s_and_lists_that_never_agree_are_no_hot_loop(api, daemon):
-    """Each list is of another kind of wrong: backwards, then short, then backwards."""
+    """Each list is wrong in another way than the one before: backwards, then short, then
+    backwards."""
     api.apply(*[service(key) for key in HUNDRED])
     d = daemon(api, watches=guarded(hold="0s"), tuning={
         "backoff": {"initial": "50ms", "max": "10s", "jitter": 0.0}}).caught_up(api)

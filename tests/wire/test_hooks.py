@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 86, 91, 98 and what else a hook run is: order, retries, timeouts, slots."""
+"""SCENARIOS.md 86, 91, 98, and more about runs: order, retries, timeouts, slots."""
 import pytest
 from control import at_least, wait_until
 from fakeapi import Gate, endpointslice, service
-from harness import hook_settings
+from harness import TWO, hook_settings
 from proctree import exists, kill
-
-TWO = {"services": {"resource": "services", "namespaces": ["*"]},
-       "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
 
 
 @pytest.mark.parametrize("mode", ["object", "snapshot"])
@@ -41,7 +38,7 @@ def test_s86_no_run_before_all_sources_are_synced(api, daemon, new_hook, mode, l
         assert set(both.runs()[0].snapshot) == {"services", "slices"}
 
 
-def test_s91_a_failed_run_is_retried_on_the_ladder_and_success_resets(api, daemon, hook):
+def test_s91_a_failed_run_is_retried_with_backoff_and_success_resets_it(api, daemon, hook):
     retry = {"initial": "50ms", "factor": 2.0, "max": "200ms"}
     hook.exit_with(1)
     d = daemon(api, hooks={"h": hook_settings(hook, retry=retry)})
@@ -67,8 +64,7 @@ def test_s91_a_failed_run_is_retried_on_the_ladder_and_success_resets(api, daemo
     assert d.control.hook("h")["last_success"]
 
 
-def test_s92_a_failing_key_does_not_hold_up_the_others_and_retries_with_the_newest(api, daemon,
-                                                                                  hook):
+def test_s92_a_failing_key_delays_no_other_and_is_retried_with_the_newest_state(api, daemon, hook):
     hook.exit_with(3, "bad")
     daemon(api, hooks={"h": hook})
     api.wait_watching("services")
@@ -85,7 +81,7 @@ def test_s92_a_failing_key_does_not_hold_up_the_others_and_retries_with_the_newe
 
 
 def test_s98_a_hook_that_ignores_term_is_killed_after_the_grace(api, daemon, new_hook):
-    """A run that the timeout meets before it has begun is tried again."""
+    """A run whose timeout passes before its program has begun is tried again."""
     hook = new_hook(extra="trap '' TERM; sleep 1000 & echo $! >>\"$d/child\"; wait; wait")
     fine = new_hook()
     d = daemon(api, hooks={
@@ -166,8 +162,7 @@ def test_a_hook_that_hangs_takes_only_its_own_slots(api, daemon, new_hook):
     stuck.release()
 
 
-def test_states_in_between_are_merged_and_a_never_announced_object_is_never_deleted(api, daemon,
-                                                                                   hook):
+def test_states_in_between_are_merged_and_an_undelivered_object_has_no_delete(api, daemon, hook):
     d = daemon(api, hooks={"h": hook})
     api.wait_watching("services")
     hook.block()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that misbehave in every way: none affects another hook or key, none leaves anything."""
+"""Programs that misbehave in every way: they affect no other hook or key, and leave nothing
+behind."""
 import errno
 import os
 import pathlib
@@ -12,21 +13,21 @@ import campaign
 import pytest
 from control import wait_until
 from fakeapi import service, simple
-from harness import check_config, hook_settings, is_sanitized
-from proctree import children, exists, fds, kill, memory_kb
+from harness import ONCE, check_config, hook_settings, is_sanitized
+from proctree import children, exists, fds, few_descriptors, kill, memory_kb
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-ONCE = {"initial": "1h", "max": "1h"}
 QUICK = {"initial": "10ms", "max": "20ms"}
 GIB = 1 << 30
+STANDARD_STREAMS = 3    # descriptors 0, 1 and 2, which are never free
 SIGNALS = ["HUP", "INT", "QUIT", "ILL", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "PIPE",
            "ALRM", "TERM", "XCPU", "SYS", "RTMIN"]
 
 
 @pytest.fixture
 def beside(api, daemon, new_hook):
-    """beside(command or None, ...): a daemon with the hook "bad" and a good one, that is synced and
-    watches; works() shows that the good one gets its events while the bad one does what it does."""
+    """beside.start(command or None, ...): a synced daemon with the hook "bad" and a good one.
+    works() checks that the good hook gets its events while the bad one misbehaves."""
     class Scene:
         good = new_hook()
         daemon = None
@@ -52,14 +53,15 @@ def beside(api, daemon, new_hook):
                        what="runs of the bad hook")
 
         def clean(self):
-            """Nothing is left of any run: no process, no zombie, no pipe, no memory file."""
+            """Checks that nothing is left of any run: no process, no zombie, no pipe, no memory
+            file."""
             d = self.daemon
             wait_until(lambda: all(h["running"] == 0 for h in d.control.status()["hooks"].values()))
             wait_until(lambda: not children(d.helper), what="no process is left, dead or alive")
             wait_until(lambda: self.open_files() <= self.before, what="nothing of the runs is open")
 
         def open_files(self):
-            """How many pipes and memory files the daemon has."""
+            """The number of pipes and memory files that the daemon has open."""
             return len([target for pid in (self.daemon.pid, self.daemon.helper)
                         for target in fds(pid).values() if target.startswith(("pipe:", "/memfd:"))])
     return Scene()
@@ -120,7 +122,7 @@ def test_hooks_that_die_by_each_signal(api, beside, new_program):
     beside.clean()
 
 
-def test_each_exit_code_is_told(api, beside, new_program):
+def test_each_exit_code_is_reported(api, beside, new_program):
     program = new_program('exit "${INFORMERD_NAME#code-}"')
     d = beside.start([program.path], concurrency=4)
     codes = [1, 2, 64, 126, 127, 128, 137, 255]
@@ -146,13 +148,13 @@ TIMEOUT_S = 1
 
 
 def ends_while_it_stands(api, program, name, stands):
-    """The run for n/name ends while process `stands` stands still, which goes on past the timeout.
-    False: this machine was so slow that the run was not over in time."""
-    go, deadline = program.folder / "go", time.time() + TIMEOUT_S   # of the run: not before that
+    """The run for n/name ends while process `stands` is stopped, and `stands` goes on after the
+    run's timeout. Returns false if this machine was so slow that the run was not over in time."""
+    go, deadline = program.folder / "go", time.time() + TIMEOUT_S   # the run's deadline is later
     go.unlink(missing_ok=True)
     api.apply(service(f"n/{name}"))
     run = program.pid(f"started.{name}")
-    time.sleep(0.1)  # its deadline is the timeout now, no more that of a young run
+    time.sleep(0.1)  # by now the run's deadline is its timeout, and not that of its start
     os.kill(stands, signal.SIGSTOP)
     try:
         go.touch()
@@ -165,7 +167,7 @@ def ends_while_it_stands(api, program, name, stands):
 
 
 @pytest.mark.parametrize("who", ["main", "helper"])
-def test_a_run_that_ends_in_time_while_informerd_stands_still(api, beside, new_program, who):
+def test_a_run_that_ends_in_time_while_informerd_is_stopped(api, beside, new_program, who):
     program = new_program('echo $$ >"$d/started.$INFORMERD_NAME"\n'
                           'while [ ! -e "$d/go" ]; do sleep 0.01; done')
     d = beside.start([program.path], timeout=f"{TIMEOUT_S}s", concurrency=4)
@@ -188,7 +190,7 @@ def test_a_hook_that_ignores_every_signal_it_can_and_its_children_too(api, besid
         'echo "$p" >"$d/new"; mv "$d/new" "$d/all"; while :; do sleep 1000; done')
     beside.start([program.path], timeout="1s", kill_grace="100ms", retry=QUICK)
     api.apply(service("n/a"))
-    listed = pathlib.Path(program.text("all").strip())     # the attempt that had time for it
+    listed = pathlib.Path(program.text("all").strip())     # of the attempt that had enough time
     (program.folder / "good").touch()
     pids = [int(pid) for pid in listed.read_text().split()]
     try:
@@ -200,7 +202,7 @@ def test_a_hook_that_ignores_every_signal_it_can_and_its_children_too(api, besid
         kill(pids)
 
 
-# In Python: d is the folder.
+# A program in Python; d is its folder.
 LEAVES_ITS_GROUP = """
 import ctypes, os, signal, time
 for number in range(1, signal.NSIG):
@@ -208,7 +210,7 @@ for number in range(1, signal.NSIG):
         signal.signal(number, signal.SIG_IGN)
     except (OSError, ValueError):
         pass
-ctypes.CDLL(None).prctl(1, 0)   # PR_SET_PDEATHSIG: it does not die with who started it
+ctypes.CDLL(None).prctl(1, 0)   # PR_SET_PDEATHSIG: it does not die with its parent
 os.setpgid(0, os.getpgid(os.getppid()))
 with open(d + "/new", "w") as file:
     print(os.getpid(), file=file)
@@ -222,7 +224,7 @@ def test_a_program_that_leaves_its_group_is_killed_at_its_timeout(api, beside, n
     beside.start([program.path], timeout="1s", kill_grace="100ms", retry=QUICK)
     api.apply(service("n/a"))
     try:
-        beside.wait_bad(failed=2)   # its slot was free again
+        beside.wait_bad(failed=2)   # the second run shows that the slot of the first was free again
         beside.works()
         assert beside.daemon.ctl("pause", "bad").returncode == 0
         wait_until(lambda: not any(map(exists, pids_in(program))), what="all of them are killed")
@@ -240,7 +242,7 @@ def test_a_program_that_leaves_its_group_does_not_outlive_informerd(api, daemon,
     pid = program.pid("pid.1")
     try:
         if how == "stopped":
-            d.stop()    # the end of it is that of its helper, which is that of the run
+            d.stop()    # the daemon ends after its helper, and the helper ends after the run
             assert not exists(pid)
         else:
             d.process.kill()
@@ -251,7 +253,7 @@ def test_a_program_that_leaves_its_group_does_not_outlive_informerd(api, daemon,
 
 
 def leaving(new_program):
-    """It takes its place once its interpreter is up."""
+    """A program that leaves its process group as soon as its interpreter runs."""
     program = new_program('exec /usr/bin/python3 "$d/leave" "$d"')
     (program.folder / "leave").write_text("import sys\nd = sys.argv[1]" + LEAVES_ITS_GROUP)
     return program
@@ -303,7 +305,7 @@ def test_a_program_that_changes_while_it_runs(api, beside, new_program, how):
     beside.wait_bad(ok=1)
     if how == "a folder":
         program.path.rmdir()
-    program.path.unlink(missing_ok=True)  # one that is being run cannot be written to
+    program.path.unlink(missing_ok=True)  # a program that is running cannot be written to
     program.path.write_text(text)
     program.path.chmod(0o755)
     beside.wait_bad(ok=2)
@@ -313,7 +315,7 @@ def test_a_program_that_changes_while_it_runs(api, beside, new_program, how):
 # ---- Programs that cannot be started
 
 def breaks_as(program, name):
-    """Makes the program such that a start of it fails; returns what takes that back."""
+    """Changes the program so that a start of it fails; returns a function that takes that back."""
     path, aside = program.path, program.path.with_name("aside")
     text = path.read_text()
     if name in ("ENOENT", "ENOTDIR", "ELOOP"):
@@ -342,7 +344,8 @@ def breaks_as(program, name):
 
 @pytest.mark.parametrize("name", ["ENOENT", "EACCES", "ENOEXEC", "ENOTDIR", "ELOOP",
                                   "no interpreter"])
-def test_a_program_that_cannot_be_started_is_told_and_heals(api, beside, new_program, name):
+def test_a_program_that_cannot_be_started_is_reported_and_runs_later(api, beside, new_program,
+                                                                     name):
     program = new_program("exit 0")
     d = beside.start([program.path], retry=QUICK)
     heal = breaks_as(program, name)
@@ -379,20 +382,21 @@ def test_an_argument_that_is_too_long_for_the_kernel(api, beside):
     beside.clean()
 
 
-# ---- What the system has no means to start
+# ---- Shortages: the system cannot start a program
 
 def wait_short(d, what, code):
-    """The shortage is told, and the hook shows it."""
+    """Waits until the shortage is logged and the hook shows it."""
     line = d.wait_problem(os.strerror(code), short_of=what)
     assert line["hook"] == "bad" and line["advice"]
     wait_until(lambda: os.strerror(code) in (d.control.hook("bad")["last_error"] or ""))
 
 
 def check_told_once(d, what):
-    """One line when it begins, one when it is over; none for each run."""
+    """Checks that the shortage has one log line when it begins and one when it is over, and none
+    per run."""
     wait_until(lambda: d.log(level="info", short_of=what), what="the end of the shortage is told")
     assert len(d.problems(short_of=what)) == 1 and len(d.log(level="info", short_of=what)) == 1
-    assert not d.problems(hook="bad", key="n/a"), "it is nothing of the hook"
+    assert not d.problems(hook="bad", key="n/a"), "the hook is not to blame"
     assert d.control.hook("bad")["last_error"] is None
     assert d.control.hook("bad")["runs_failed"] == 0
 
@@ -417,11 +421,9 @@ def test_a_user_who_may_start_no_process(api, beside):
 
 def test_a_helper_without_descriptors(api, beside):
     d = beside.start(["/bin/true"], retry={"attempts": 1})
-    before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
-    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (3, before[1]))  # 0, 1 and 2 are never free
-    api.apply(service("n/a"))
-    wait_short(d, "descriptors", errno.EMFILE)
-    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, before)
+    with few_descriptors(d.helper, STANDARD_STREAMS):
+        api.apply(service("n/a"))
+        wait_short(d, "descriptors", errno.EMFILE)
     beside.wait_bad(ok=1)
     beside.works()
     beside.clean()
@@ -430,18 +432,16 @@ def test_a_helper_without_descriptors(api, beside):
 
 def test_a_daemon_without_descriptors(api, beside):
     d = beside.start(["/bin/true"], retry={"attempts": 1})
-    before = resource.prlimit(d.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, (3, before[1]))
-    api.apply(service("n/a"))
-    d.wait_problem(os.strerror(errno.EMFILE), short_of="descriptors")
-    resource.prlimit(d.pid, resource.RLIMIT_NOFILE, before)
+    with few_descriptors(d.pid, STANDARD_STREAMS):
+        api.apply(service("n/a"))
+        d.wait_problem(os.strerror(errno.EMFILE), short_of="descriptors")
     beside.wait_bad(ok=1)
     beside.works()
     beside.clean()
     check_told_once(d, "descriptors")
 
 
-def test_first_runs_and_orders_wait_for_means(api, daemon, new_program):
+def test_first_runs_and_manual_runs_wait_during_a_shortage(api, daemon, new_program):
     first = new_program('echo >"$d/runs"; while [ ! -e "$d/go" ]; do sleep 0.01; done')
     api.apply(service("n/a"))
     d = daemon(api, hooks={
@@ -449,15 +449,13 @@ def test_first_runs_and_orders_wait_for_means(api, daemon, new_program):
         "bad": {"sources": ["services"], "command": ["/bin/false"], "after": ["first"],
                 "retry": ONCE}})
     first.text("runs")  # main logs the start before the helper has started it
-    before = resource.prlimit(d.helper, resource.RLIMIT_NOFILE)
-    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, (3, before[1]))  # 0, 1 and 2 are never free
-    (first.folder / "go").touch()
-    wait_short(d, "descriptors", errno.EMFILE)
-    assert not d.control.status()["ready"]
-    order = d.ctl("run", "bad", "--wait", "--timeout", "1500ms")
-    assert order.returncode == 1 and "not ended yet" in order.stderr, "it outlives a try"
-    assert not d.control.status()["ready"] and d.control.hook("bad")["runs_failed"] == 0
-    resource.prlimit(d.helper, resource.RLIMIT_NOFILE, before)
+    with few_descriptors(d.helper, STANDARD_STREAMS):
+        (first.folder / "go").touch()
+        wait_short(d, "descriptors", errno.EMFILE)
+        assert not d.control.status()["ready"]
+        order = d.ctl("run", "bad", "--wait", "--timeout", "1500ms")
+        assert order.returncode == 1 and "not ended yet" in order.stderr, "it outlives an attempt"
+        assert not d.control.status()["ready"] and d.control.hook("bad")["runs_failed"] == 0
     wait_until(lambda: d.control.status()["ready"], what="READY, as the first run has ended")
     [run] = d.ctl_json("runs", "bad")
     assert run["outcome"] == "failed" and run["attempt"] == 1 and run["reason"] == "manual"

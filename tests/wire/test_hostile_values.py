@@ -7,9 +7,8 @@ import re
 import pytest
 from control import wait_until
 from fakeapi import service
-from harness import hook_settings
+from harness import ONCE, hook_settings
 
-ONCE = {"initial": "1h", "max": "1h"}
 VALUES = {
     "newlines": "one\ntwo\r\nthree\n", "quotes": "\"'`\\\"", "command": "$(touch {t}) `touch {t}`",
     "shell": "; touch {t} #", "variable": "${INFORMERD_HOOK} $HOME", "percent": "%s%n%d{}",
@@ -26,7 +25,7 @@ def hostile(name, tmp_path):
 
 
 def controls(raw):
-    """The control characters in a log, C1 in UTF-8 too; lines may end."""
+    """The control characters in a log, also C1 in UTF-8, but not newlines."""
     return set(raw) & (set(range(32)) - {10}) or re.findall(rb"\x7f|\xc2[\x80-\x9f]", raw)
 
 
@@ -57,7 +56,7 @@ def test_a_value_reaches_the_hook_as_it_is_and_nothing_interprets_it(api, daemon
     assert not (tmp_path / "touched").exists()
 
 
-def test_the_text_log_is_one_line_each_too(api, daemon, new_hook, tmp_path):
+def test_each_entry_of_the_text_log_is_one_line(api, daemon, new_hook, tmp_path):
     hook = new_hook(extra='printf "%s\\n" "$INFORMERD_FIELD_X"; exit 3')
     for number, name in enumerate(VALUES):
         api.apply(service(f"n/s{number}", annotations={"x": hostile(name, tmp_path)}))
@@ -73,14 +72,10 @@ def test_the_text_log_is_one_line_each_too(api, daemon, new_hook, tmp_path):
     assert not (tmp_path / "touched").exists()
 
 
-def test_names_of_members_are_no_safer(api, daemon, hook):
+def test_names_of_members_are_no_safer(api, handled, hook):
     evil = "u\n{\"level\":\"error\"}\x1b[31m'"
-    api.apply(service("n/a", annotations={evil: "1"}, labels={evil: "1"}))
-    d = daemon(api, log={"level": "trace"}, hooks={"h": hook_settings(
-        hook, mode="batch", settle=["0s", "0s"])})
-    hook.wait(1)
-    api.wait_watching("services")
-    d.caught_up(api)
+    d = handled(service("n/a", annotations={evil: "1"}, labels={evil: "1"}), mode="batch",
+                settle=["0s", "0s"], daemon={"log": {"level": "trace"}})
     api.apply(service("n/a", annotations={evil: "2"}, labels={evil: "1"}))
     event = hook.wait(2)[1].events[0]
     assert event["object"]["metadata"]["annotations"] == {evil: "2"}
@@ -104,7 +99,7 @@ def test_an_identity_that_no_server_would_give_is_refused_in_one_line(api, daemo
     assert not hook.runs()
 
 
-def test_what_a_hook_prints_does_not_reach_the_terminal_of_who_asks(api, daemon, new_program):
+def test_escape_codes_that_a_hook_prints_do_not_reach_the_terminal(api, daemon, new_program):
     program = new_program(r"printf 'a\033[31mred\rb\007\302\233\n'; exit 5")
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": {"sources": ["services"], "command": [program.path],
@@ -144,14 +139,14 @@ def test_nul_escapes_come_through_in_the_input(api, daemon, hook):
     assert b"\0" not in run.raw and b"\\u0000" in run.raw
 
 
-# ---- fields that cannot be told
+# ---- fields that cannot be passed on
 
 UNFIT = {"nul": ("a\0b", ("metadata.annotations.x", "NUL")),
          "one of 140000 bytes": ("x" * 140000, ("environment", "131072"))}
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_a_field_that_is_no_environment_variable_parks_its_key(api, daemon, hook, name):
+def test_a_field_that_cannot_be_an_environment_variable_parks_its_key(api, daemon, hook, name):
     value, words = UNFIT[name]
     api.apply(service("n/bad", annotations={"x": value}),
               service("n/good", annotations={"x": "fine"}))
@@ -187,7 +182,7 @@ def test_many_fields_that_are_too_long_together_park_too(api, daemon, hook):
     assert len(hook.runs()) == 1
 
 
-def test_a_field_of_a_hundred_kilobytes_is_told(api, daemon, hook):
+def test_a_field_of_a_hundred_kilobytes_is_passed_on(api, daemon, hook):
     value = "y" * 100000
     api.apply(service("n/a", annotations={"x": value}))
     daemon(api, hooks={"h": hook_settings(hook, fields={"X": "metadata.annotations.x"})})

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 38, 40: which changes count, and what a run is told: changed, old_object, fields."""
+"""SCENARIOS.md 38, 40: the changes that count, and the input of a run: changed, old_object,
+fields."""
 import json
 import time
 
 import pytest
 from fakeapi import STALL, Gate, ev, service, simple
-from harness import check_config, hook_settings
+from harness import MODES, NOW, check_config, hook_settings
 from hooks import port_of
 
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
 PORT = {"spec.ports[0].name", "spec.ports[0].port", "spec.ports[0].targetPort"}
 
 
 # ---- 38, 40: changes_in
 
 @pytest.mark.parametrize("mode", MODES)
-def test_s38_changes_of_other_paths_do_not_run(api, hook, handled, mode):
+def test_s38_changes_of_other_paths_start_no_run(api, hook, handled, mode):
     d = handled(service("n/a"), mode=mode, changes_in=["spec"], **NOW)
     for number in range(10):
         obj = service("n/a", labels={"v": str(number)})
@@ -51,7 +50,7 @@ def test_s40_a_path_that_leads_nowhere_is_null_and_no_change(api, hook, handled)
 
 
 @pytest.mark.parametrize("path", ["spec.[", "spec..a", "spec.ports[", "spec.ports[x]", "a['b"])
-def test_s40_a_path_that_is_none_is_refused_with_its_line(api, daemon, hook, path):
+def test_s40_text_that_is_not_a_path_is_refused_with_its_line(api, daemon, hook, path):
     d = daemon(api, hooks={"h": hook_settings(hook, changes_in=["spec", path])}, start=False)
     lines = d.config.read_text().splitlines()
     number = next(i for i, line in enumerate(lines, 1) if "changes_in" in line)
@@ -83,7 +82,7 @@ def test_changed_names_the_paths_that_differ_from_the_handled_state(api, hook, h
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_changed_unites_what_failed_runs_were_told(api, hook, handled, mode):
+def test_changed_unites_the_changes_of_failed_runs(api, hook, handled, mode):
     d = handled(service("n/a", labels={"v": "1"}), mode=mode, **NOW)
     hook.block()
     hook.exits(1)
@@ -125,11 +124,11 @@ def test_old_object_is_the_handled_state(api, hook, handled, mode):
             for e in run.events] == [(81, 80), (82, 80)]
     api.delete("services", "n/a")
     gone = hook.wait(4)[3].events[0]
-    assert gone["type"] == "DELETED" and gone["old_object"] is None, "the object is the last state"
+    assert gone["type"] == "DELETED" and gone["old_object"] is None, "`object` has the last state"
     assert port_of(gone) == 82
     d.caught_up(api)
     api.apply(service("n/a", ports=[83]))
-    assert hook.wait(5)[4].events[0]["old_object"] is None, "another life has no old state"
+    assert hook.wait(5)[4].events[0]["old_object"] is None, "a new uid has no old state"
 
 
 def test_the_old_object_is_the_servers_bytes(api, hook, handled):
@@ -140,7 +139,7 @@ def test_the_old_object_is_the_servers_bytes(api, hook, handled):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_without_include_old_there_is_none(api, hook, handled, mode):
+def test_without_include_old_there_is_no_old_object(api, hook, handled, mode):
     handled(service("n/a"), mode=mode, **NOW)
     api.apply(service("n/a", ports=[81]))
     assert "old_object" not in hook.wait(2)[1].events[0]

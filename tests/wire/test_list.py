@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 1-3, 12-14: the first list, its pages, and what a hook sees of them."""
+"""SCENARIOS.md 1-3, 12-14: the first list, its pages, and the events that a hook gets from them."""
 import json
 
 import campaign
@@ -75,7 +75,7 @@ WATCH_FAILURES = {
 
 
 @pytest.mark.parametrize("name", WATCH_FAILURES)
-def test_s2_a_watch_that_does_not_start_ends_in_the_servers_content(api, daemon, hook, name):
+def test_s2_after_watches_that_do_not_start_the_cache_fits_the_server(api, daemon, hook, name):
     api.apply(service("n/a"), service("n/b"))
     WATCH_FAILURES[name](api.on_watch("services", times=2))
     d = daemon(api, hooks={"h": hook})
@@ -130,7 +130,7 @@ def test_s3_all_pages_go_over_one_connection(api, daemon):
 
 
 def small_list(number, rv):
-    """A list of three small objects as bytes; number stands in each."""
+    """A list of three small objects as bytes; each has this number as its resourceVersion."""
     items = [simple("ConfigMap", f"n/c{i}", uid=f"u{i}", data={"v": "äö\\u00e9\n\"" + str(i)})
              for i in range(3)]
     for item in items:
@@ -147,7 +147,8 @@ CONFIGMAPS = {"services": {"resource": "configmaps", "namespaces": ["*"]}}
 
 @pytest.mark.parametrize("how", ["records", "chunks", "segments"])
 def test_s12_a_list_cut_at_every_byte_gives_the_same_objects(api, daemon, hook, how):
-    """In a short run at every third; the parsers are fed at every cut by their unit tests."""
+    """Only a campaign cuts at every byte, a short run at every third one. The unit tests of the
+    parsers cut at every byte."""
     body, step = small_list(1, 5), campaign.size(3, 1)
     served = [0]
 
@@ -209,7 +210,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_s13_a_table_is_an_error_that_fires_nothing(api, daemon, hook, kind):
+def test_s13_a_table_is_an_error_that_starts_no_run(api, daemon, hook, kind):
     api.apply(service("n/a"))
     rule = api.on_list("services", times=None).reply(body=TABLES[kind])
     d = daemon(api, hooks={"h": hook}, tuning={

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 18, 57-63 and PROTOCOL 1.23, 2.8: no watch is silently dead, or in the past."""
+"""SCENARIOS.md 18, 57-63; docs/kubernetes-protocol.md "Versions of the future", "Dead connections":
+no watch is silently dead, or in the past."""
 import asyncio
 import collections
 import time
@@ -23,21 +24,13 @@ def guarded(**guard):
 
 
 def probes(api):
-    """The lists of which only the version counts."""
+    """The probes: lists of which only the resourceVersion counts."""
     return [r for r in api.of("services", "L") if r.query.get("limit") == "1"]
 
 
 def watched(api, resource, count):
-    """The count-th watch of this resource that was asked for."""
+    """Waits for the count-th watch request for this resource, and returns it."""
     return api.wait_for_request(lambda r: (r.resource, r.kind) == (resource, "W"), count=count)
-
-
-def marked(d, api):
-    """A bookmark has come that is newer than all that came before."""
-    seen = api.rv
-    api.rv = seen + 1
-    api.bookmark()
-    d.control.wait_watch("services", resource_version=str(seen + 1))
 
 
 # ---- How streams break
@@ -106,10 +99,10 @@ def test_s57_many_streams_of_sparse_versions_lose_and_repeat_nothing(api, daemon
     assert sorted(hook.what()) == [("ADDED", f"n/s{n}") for n in range(len(rvs))]
 
 
-def test_s57_handshakes_that_are_cut_do_not_list_again(api, daemon, hook):
+def test_s57_handshakes_that_are_cut_lead_to_no_list(api, daemon, hook):
     d = daemon(api, hooks={"h": hook})
     d.caught_up(api)
-    marked(d, api)
+    d.hear_newer_bookmark(api)
     rv = api.rv
     api.stall_handshake = True
     before = api.accepted
@@ -133,7 +126,7 @@ def test_a_server_that_restarts_with_an_empty_watch_cache_costs_one_list(api, da
     d = daemon(api, hooks={"h": hook}, tuning={"watch_list": watch_list})
     hook.wait(3)
     api.wait_watching("services")
-    marked(d, api)
+    d.hear_newer_bookmark(api)
     seen = api.rv
 
     def meanwhile():
@@ -153,9 +146,9 @@ def test_a_server_that_restarts_with_an_empty_watch_cache_costs_one_list(api, da
 
 def test_s58_a_silent_stream_is_left_after_the_hard_deadline(api, factory):
     """The deadline is 10 s; that it is not more is proven by test_s58 of
-    tests/unit/test_feed_silence.c. A stream without any bookmark before it became silent lives as
-    long, since bookmarks of another stream do not count. A pause of 10 s among initial events is a
-    warning."""
+    tests/unit/test_list_watch_silence.c. A stream without any bookmark before it became silent
+    lives as long, since bookmarks of another stream do not count. A pause of 10 s among initial
+    events is a warning."""
     api.watch_list = True
     api.on_watch("services").stream(bookmark(5), STALL)
     api.on_watch("configmaps").stream(bookmark(3, "ConfigMap"), END)
@@ -181,7 +174,8 @@ def test_s58_a_silent_stream_is_left_after_the_hard_deadline(api, factory):
 
 
 def test_s60_headers_that_a_proxy_holds_back_are_waited_for(api, daemon, hook):
-    """Longer than bookmark_timeout: another watch is silent for so long three times meanwhile."""
+    """The wait is longer than bookmark_timeout: meanwhile another watch is silent for so long three
+    times."""
     gate = Gate()
 
     async def held(exchange):
@@ -225,7 +219,7 @@ def test_s62_the_watch_timeout_is_drawn_anew_inside_the_interval(api, daemon):
     assert len(fifths) == 5 and min(fifths.values()) >= 15
 
 
-def test_s63_a_hook_that_sleeps_never_stops_the_reading(api, daemon, hook):
+def test_s63_a_sleeping_hook_never_stops_the_daemon_from_reading(api, daemon, hook):
     keys, changes = 10, campaign.size(3000, 10000)
     padding = {"x": "y" * 4000}
     api.apply(*[simple("ConfigMap", f"n/c{i}", data={"v": "old"}) for i in range(keys)])
@@ -269,7 +263,7 @@ def test_a_stream_that_had_a_bookmark_and_went_silent_is_resumed_without_a_list(
 
 
 def test_every_byte_counts_against_silence(api, daemon):
-    """However late a byte comes: the silence that ends the stream begins with the last one."""
+    """However late a byte comes, the silence that ends the stream begins at the last byte."""
     sent = {}
 
     async def restless(exchange):
@@ -289,7 +283,7 @@ def test_every_byte_counts_against_silence(api, daemon):
 # ---- Versions of the future, and of the past
 
 def silent(api, resource, times=2, rv=None):
-    """The next watches (from rv) live for as long as one must that is not listed anew at once."""
+    """The next watches (from rv) get no event, and last so long that no list follows at once."""
     api.on_watch(resource, times=times, where=lambda r: rv in (None, r.rv)).stream(Pause(1), END)
 
 
@@ -301,7 +295,7 @@ def test_a_server_restored_behind_the_back_of_a_watch_is_found_held_and_applied(
     d = daemon(api, hooks={"h": hook}, watches=guarded())
     hook.wait(2)
     api.wait_watching("services")
-    marked(d, api)
+    d.hear_newer_bookmark(api)
     future, past = api.rv, backup[0]
     silent(api, "services", rv=str(future))
     lists = [api.on_list("services", where=lambda r: r.query.get("limit") == "500")
@@ -331,7 +325,7 @@ def test_a_server_restored_behind_the_back_of_a_watch_is_found_held_and_applied(
 
 
 def test_a_quiet_resource_is_probed_and_not_listed(api, daemon, hook):
-    """Nor when the first probe fails, as that of the other watch does."""
+    """It is not listed either when the first probe fails, as the probe of the other watch does."""
     api.apply(service("n/a"))
     silent(api, "services")
     silent(api, "configmaps", times=3)
@@ -371,7 +365,7 @@ def test_a_bookmark_of_the_past_is_a_pause_and_a_list_without_rv(api, daemon, ho
                tuning={"backoff": {"initial": "400ms", "max": "400ms", "jitter": 0.0}})
     d.caught_up(api)
     if known == "bookmark":
-        marked(d, api)
+        d.hear_newer_bookmark(api)
     newest = api.rv
     watch = api.of("services", "W")[-1]
     api.bookmark(rv=39)
@@ -394,8 +388,7 @@ def test_an_event_of_the_past_is_no_reason_to_list(api, daemon, hook):
     assert api.sequence("services") == ["L(0)", "W(40)"]
 
 
-def test_s18_a_restore_that_only_events_knew_better_than_is_applied_with_a_warning(
-        api, daemon, hook):
+def test_s18_a_restore_to_before_the_last_event_is_applied_with_a_warning(api, daemon, hook):
     api.apply(service("n/a"))
     backup = api.snapshot()
     gate, future = Gate(), api.rv + 9
@@ -411,7 +404,7 @@ def test_s18_a_restore_that_only_events_knew_better_than_is_applied_with_a_warni
     d.wait_problem("went backwards", "applied")
 
 
-# ---- Versions that are none
+# ---- Values that are not versions
 
 def without_rv(event):
     del event["object"]["metadata"]["resourceVersion"]
@@ -429,8 +422,8 @@ NO_VERSIONS = {
 
 
 @pytest.mark.parametrize("how", NO_VERSIONS)
-def test_no_watch_starts_from_a_version_that_is_none(api, daemon, how):
-    """A watch from 0 starts anywhere: what was deleted until there would never be heard of."""
+def test_no_watch_starts_from_a_value_that_is_not_a_version(api, daemon, how):
+    """A watch from 0 starts at any version, so earlier deletes would never be seen."""
     api.apply(service("n/a"), service("n/b"))
     api.rv = 40
     api.on_watch("services").stream(bookmark(41), NO_VERSIONS[how](), END)

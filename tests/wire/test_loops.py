@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 41-43 and PROTOCOL 1.7: whatever a server answers, it is not asked in a hot loop."""
+"""SCENARIOS.md 41-43; docs/kubernetes-protocol.md "Hot loops": whatever a server answers, it is not
+asked in a hot loop."""
 import itertools
 
 from control import at_least, wait_until
 from fakeapi import END, EOF, RST, bookmark, error_event, ev, service
 
 FIRST_MS, PAUSES = 100, 3
-LADDER_MS = [FIRST_MS * 2 ** n for n in range(30)]
-LADDER = {"backoff": {"initial": f"{FIRST_MS}ms", "factor": 2.0, "max": "1h", "jitter": 0.0}}
-# Between two pauses: a list, six streams at once, and what either falls back to.
+BACKOFF_MS = [FIRST_MS * 2 ** n for n in range(30)]
+BACKOFF = {"backoff": {"initial": f"{FIRST_MS}ms", "factor": 2.0, "max": "1h", "jitter": 0.0}}
+# The requests between two pauses: a list, six streams at once, and the request that replaces one.
 MOST = 8
 ONE = service("n/a")
 
@@ -33,7 +34,7 @@ def streams(*steps):
 
 
 def ever_newer(event):
-    """Streams that end after one event, each of a newer version."""
+    """Streams that end after one event, each with a newer version."""
     def play(api):
         rvs = itertools.count(100)
 
@@ -154,13 +155,13 @@ RUDE = {
     "streams not known": fails("stream", 400),
 }
 
-# What is at rest in the end: a list takes the place of the streams, or a watch goes on.
+# The cases that come to rest in the end: a list takes the place of the streams, or a watch goes on.
 MENDED = {"a list without a version", "a stream that ends at once", "a stream that ends after an event",
           "a stream that dies after an event", "a stream that syncs and ends", "streams not known"}
 
 
 class Case:
-    """What one watch among many is answered: its label selector tells its requests."""
+    """The answers to one watch among many, whose requests have its label selector."""
 
     def __init__(self, api, number, how):
         self.api, self.how = api, how
@@ -184,9 +185,9 @@ class Case:
         return self.on("S", *args, **more)
 
     def cluster(self, factory):
-        """A cluster of its own for each: nothing that one is answered holds another up."""
+        """A cluster for this case alone, so that no answer delays another case."""
         mode = "on" if "stream" in self.how else "off"
-        return factory.cluster(self.api, {**LADDER, "watch_list": mode})
+        return factory.cluster(self.api, {**BACKOFF, "watch_list": mode})
 
     def watch(self):
         return {"resource": "services", "namespaces": ["*"], "cluster": self.name,
@@ -194,8 +195,8 @@ class Case:
                 "guard": {"hold": "0s", "relist_deletes": "off"}}
 
     def bursts(self):
-        """How many requests there were between two pauses, each time. A machine that stands still
-        looks like a pause: that makes bursts shorter, never longer."""
+        """The numbers of requests between two pauses. If the machine pauses, that looks like a
+        pause of the daemon: it makes bursts shorter, never longer."""
         times = [r.time for r in self.api.of("services") if self.is_asked(r)]
         out = [1] if times else []
         for before, now in zip(times, times[1:]):
@@ -206,7 +207,8 @@ class Case:
 
 
 def test_s41_no_answer_makes_a_hot_loop(api, factory):
-    """No seconds are counted, but requests between pauses; trouble that is told has its ladder."""
+    """The test counts no seconds, only requests between pauses; failures that are logged have
+    growing pauses."""
     api.watch_list = True
     cases = [Case(api, number, how) for number, how in enumerate(RUDE)]
     d = factory.daemon(clusters={case.name: case.cluster(factory) for case in cases},
@@ -216,7 +218,7 @@ def test_s41_no_answer_makes_a_hot_loop(api, factory):
         accepted, rows = api.accepted, {case.how: case.bursts() for case in cases}
         assert max(max(bursts, default=0) for bursts in rows.values()) <= MOST, rows
         most = sum(map(sum, rows.values())) + len(cases)
-        assert accepted <= most, f"nor are connections made in one: {rows}"
+        assert accepted <= most, f"connections are not made in a hot loop either: {rows}"
         return rows
 
     def over():
@@ -226,5 +228,5 @@ def test_s41_no_answer_makes_a_hot_loop(api, factory):
     wait_until(over, what=lambda: f"{PAUSES} pauses of each: {seen()}", interval=0.1)
     for case in cases:
         told = [line["retry_in_ms"] for line in d.log(msg="watch failed", watch=case.name)]
-        assert told == LADDER_MS[:len(told)], case.how
+        assert told == BACKOFF_MS[:len(told)], case.how
     assert d.running() and d.control.alive()

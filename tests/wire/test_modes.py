@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What starts a hook and what it gets: modes, filters, selectors, several namespaces."""
+"""The changes that start a hook, and its input: modes, filters, selectors, several namespaces."""
 import json
 
 import pytest
@@ -96,7 +96,7 @@ def test_a_snapshot_is_everything_sorted_by_key_with_the_changes(api, daemon, ho
 
 
 def test_a_burst_is_one_snapshot_run(api, daemon, hook):
-    """Where the machine stood still within the burst, there is another one."""
+    """If the machine paused within the burst, the test makes another burst."""
     d = daemon(api, hooks={"h": hook_settings(hook, mode="snapshot", settle=["150ms", "1h"])})
     api.wait_watching("services")
     for burst in range(1, 51):
@@ -147,7 +147,7 @@ def test_status_and_managed_fields_alone_never_count(api, daemon, hook):
     assert stored["metadata"]["resourceVersion"] == str(api.rv)
 
 
-def test_existing_skip_leaves_out_what_was_there_but_not_its_changes(api, daemon, hook):
+def test_existing_skip_leaves_out_existing_objects_but_not_their_changes(api, daemon, hook):
     api.apply(service("n/a"), service("n/b"))
     d = daemon(api, hooks={"h": hook_settings(hook, existing="skip")})
     d.synced()
@@ -164,7 +164,7 @@ def test_existing_skip_leaves_out_what_was_there_but_not_its_changes(api, daemon
 
 
 @pytest.mark.parametrize("taken", [["added"], ["deleted"], ["modified"], ["added", "deleted"]])
-def test_events_filters_and_existing_objects_count_as_announced(api, daemon, hook, taken):
+def test_events_filters_and_existing_objects_count_as_delivered(api, daemon, hook, taken):
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook_settings(hook, events=taken)})
     d.synced()
@@ -260,9 +260,9 @@ def test_names_narrow_the_watch_to_these_objects(api, daemon, hook):
 def test_the_environment_of_the_config_reaches_the_hook(api, daemon, hook):
     api.apply(service("n/a"))
     daemon(api, node_name="node-7", hooks={"h": hook_settings(
-        hook, environment={"MODE": "fast lane", "WHERE": "on ${node_name}"})})
+        hook, environment={"MODE": "fast track", "WHERE": "on ${node_name}"})})
     env = hook.wait(1)[0].env
-    assert env["MODE"] == "fast lane" and env["WHERE"] == "on node-7"
+    assert env["MODE"] == "fast track" and env["WHERE"] == "on node-7"
 
 
 def test_a_shell_line_is_a_hook_too(api, daemon, tmp_path):
@@ -290,12 +290,8 @@ def test_numbers_and_odd_strings_come_through_unchanged(api, daemon, hook):
         assert part in text
 
 
-def test_an_object_that_changes_back_before_its_run_does_not_run(api, daemon, hook):
-    api.apply(service("n/a", ports=[80]))
-    d = daemon(api, hooks={"h": hook})
-    hook.wait(1)
-    api.wait_watching("services")
-    d.control.wait_idle()
+def test_an_object_that_changes_back_before_its_run_does_not_run(api, handled, hook):
+    d = handled(service("n/a", ports=[80]))
     hook.block("busy")
     api.apply(service("n/busy"))
     hook.wait(2)

@@ -5,13 +5,8 @@ import signal
 import pytest
 from control import wait_until
 from fakeapi import Gate, endpointslice, service
-from harness import hook_settings
+from harness import MODES, NOW, TWO, hook_settings
 from outputs import ends_late
-
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
-TWO = {"services": {"resource": "services", "namespaces": ["*"]},
-       "slices": {"resource": "endpointslices", "namespaces": ["*"]}}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -36,7 +31,7 @@ def test_once_waits_for_retries(api, daemon, hook):
     assert [run.attempt for run in hook.runs()] == [1, 2, 3]
 
 
-def test_once_takes_a_parked_run_for_an_answer(api, daemon, hook):
+def test_once_counts_a_parked_run_as_done(api, daemon, hook):
     hook.exit_with(7)
     api.apply(service("n/a"))
     d = daemon(api, start=False, hooks={"h": hook_settings(hook, park_exit=[7])})
@@ -99,14 +94,14 @@ def test_once_is_69_without_a_server(api, daemon, hook):
 ALONE = {"start_stale": {"after": "100ms"}}
 
 
-def test_once_is_69_when_hooks_ran_with_what_was_kept_and_no_server_answered(api, left, hook):
+def test_once_is_69_when_hooks_ran_from_the_state_and_no_server_answered(api, left, hook):
     d = left(service("n/a"), effect="process", daemon=ALONE)
     api.stop_listening()
     ends_late(d, 69, hook.runs)
     assert {run.reason for run in hook.runs()} == {"renew"}
 
 
-def test_once_waits_for_a_server_when_hooks_ran_with_what_was_kept(api, left, hook):
+def test_once_waits_for_a_server_when_hooks_ran_from_the_state(api, left, hook):
     d = left(service("n/a"), effect="process", daemon=ALONE)
     api.stop_listening()
     d.start(flags=["--once", "--timeout", "1h"])

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 86, 93, 94: what a first run waits for (after, require, when_stale), and how many runs
-there are at a time."""
+"""SCENARIOS.md 86, 93, 94: the conditions of a first run (after, require, when_stale), and how many
+runs there are at a time."""
 import pytest
 from control import wait_until
 from fakeapi import Gate, endpointslice, service
-from harness import hook_settings
+from harness import MODES, NOW, TWO, hook_settings
 
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
-TWO = {"services": {"resource": "services", "namespaces": ["*"]},
-       "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
 BOTH = ["services", "slices"]
 
 
@@ -43,8 +39,9 @@ def test_s86_first_runs_go_one_after_the_other(api, daemon, new_hook, mode):
     assert {event for run in three.told() for event in run} == {("ADDED", "n/a"), ("ADDED", "n/b")}
 
 
-def test_s86_all_existing_objects_come_first_and_then_it_is_over(api, daemon, new_hook):
-    """Mode object: the first run is that of every existing object; later ones wait for nobody."""
+def test_s86_all_existing_objects_count_as_the_first_run(api, daemon, new_hook):
+    """In mode object, the runs for all existing objects count as the first run; later runs wait for
+    no other hook."""
     first, second = new_hook(), new_hook()
     api.apply(*[service(f"n/s{i}") for i in range(4)])
     first.block("s3")
@@ -74,7 +71,7 @@ def test_s86_a_first_run_that_fails_does_not_hold_up_the_next_hook(api, daemon, 
     assert first.ended() == 1 and d.control.hook("first")["last_error"]
 
 
-def test_s86_nothing_to_do_counts_as_done(api, daemon, new_hook):
+def test_s86_a_hook_with_nothing_to_do_counts_as_done(api, daemon, new_hook):
     first, second = new_hook(), new_hook()
     api.apply(service("n/a"))
     daemon(api, hooks={"first": hook_settings(first, existing="skip"),
@@ -83,7 +80,7 @@ def test_s86_nothing_to_do_counts_as_done(api, daemon, new_hook):
     assert not first.runs()
 
 
-def test_s86_existing_objects_are_told_before_what_came_later(api, daemon, hook):
+def test_s86_existing_objects_are_told_before_later_ones(api, daemon, hook):
     api.apply(service("n/a"), service("n/b"))
     hook.block()
     d = daemon(api, hooks={"h": hook})
@@ -122,7 +119,7 @@ def test_require_any_runs_with_the_first_source_and_takes_the_others_in_later(ap
         assert set(second.snapshot) == {"services", "slices"}
 
 
-def test_require_any_and_existing_skip_skip_each_source_as_it_comes(api, daemon, hook):
+def test_require_any_with_existing_skip_skips_each_source_as_it_comes(api, daemon, hook):
     gate = Gate()
     api.on_list("endpointslices").hold(gate)
     api.apply(service("n/a"), endpointslice("n/b", "b", ["10.0.0.1"]))
@@ -165,8 +162,8 @@ def test_s94_require_all_waits_for_both_while_another_hook_runs(api, daemon, new
 
 @pytest.fixture
 def half_stale(api, factory, new_hook):
-    """half_stale(**settings): (d, hook, other) with services stale and slices fine; `other` shows
-    that changes of slices arrive. Its attribute `heal` brings services back."""
+    """half_stale(**settings): (d, hook, other) with source services stale and slices fine; the runs
+    of `other` show that changes of slices arrive. half_stale.heal() brings services back."""
     def make(**more):
         hook, other = new_hook(), new_hook()
         api.apply(service("n/a"), endpointslice("n/b", "b", ["10.0.0.1"]))
@@ -211,7 +208,7 @@ def test_when_stale_wait_starts_nothing_until_the_source_is_fresh(api, half_stal
 @pytest.mark.parametrize("settings", [{}, {"when_stale": "run"},
                                       {"when_stale": "wait", "require": "any"}],
                          ids=["default", "run", "wait, but any source will do"])
-def test_a_stale_source_does_not_hold_up_who_does_not_mind(api, half_stale, settings):
+def test_a_stale_source_does_not_delay_hooks_that_allow_it(api, half_stale, settings):
     d, hook, other = half_stale(**settings)
     change_slices(api, other, 1)
     run = hook.wait(1)[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""output, check and apply: what a hook prints becomes a file, and somebody is told."""
+"""output, check and apply: the output of a hook becomes a file, and apply runs for the file."""
 import concurrent.futures
 import json
 
@@ -12,7 +12,7 @@ from outputs import PORTS, each, ends_late, identity, port, starts, whole
 BURST = 120
 
 
-# ---- What is written
+# ---- Writing
 
 def test_stdout_becomes_the_file_and_is_applied(api, daemon, place, applier):
     api.apply(service("n/a", ports=[81]), service("n/b", ports=[82]))
@@ -33,7 +33,7 @@ def test_stdout_becomes_the_file_and_is_applied(api, daemon, place, applier):
     assert [r.reason for r in applier.runs()] == ["existing", "change"]
 
 
-def test_the_same_bytes_touch_nothing(api, daemon, place, applier):
+def test_equal_output_writes_and_applies_nothing(api, daemon, place, applier):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": whole(place, apply=[applier.path])}).caught_up(api)
     before = identity(place / "all.cfg")
@@ -169,8 +169,8 @@ def test_two_keys_with_one_file(api, daemon, place, applier):
 
 @pytest.mark.parametrize("name", ["..", ".", "../x", "..%2fx", "a" * 300, "", "x\0y", "\n",
                                   ".informerd-x"])
-def test_no_name_that_a_server_gives_leaves_the_folder(api, daemon, place, tmp_path, name):
-    """A real server gives no such names."""
+def test_no_name_of_an_object_leads_out_of_the_folder(api, daemon, place, tmp_path, name):
+    """A real API server refuses such names."""
     bad = service("n/a", ports=[81])
     bad["metadata"]["name"] = name
     outside = {path for path in tmp_path.rglob("*") if path.is_file()}
@@ -267,7 +267,7 @@ def test_a_paused_hook_is_not_applied(api, daemon, place, applier, tmp_path):
     applier.wait(2)
 
 
-def test_input_of_a_key_that_ends_is_told_to_nobody(api, daemon, place):
+def test_input_is_refused_for_a_key_whose_file_is_removed(api, daemon, place):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": each(place)}).caught_up(api)
     assert json.loads(d.ctl("input", "h", "n/a").stdout)["event"]["name"] == "a"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""output and apply at their edges: sizes, stops, orders, other settings of the hook."""
+"""output and apply in special cases: sizes, stops, manual runs, other settings of the hook."""
 import json
 import threading
 
@@ -7,9 +7,9 @@ import campaign
 import pytest
 from control import wait_until
 from fakeapi import service
-from harness import RETRY
+from harness import ONCE
 from proctree import exists, kill
-from outputs import LATE, LIST, each, port, starts, whole
+from outputs import each, port, starts, whole
 
 MAX = 64 * 1024 * 1024
 
@@ -19,10 +19,10 @@ def shown(d, name="h"):
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_64_mib_are_a_file_and_one_byte_more_is_none(api, daemon, place, more):
+def test_64_mib_of_output_are_a_file_and_one_byte_more_fails(api, daemon, place, more):
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": whole(place, shell=f"head -c {MAX + more} /dev/zero",
-                                      retry=LATE)})
+                                      retry=ONCE)})
     wait_until(lambda: shown(d)["runs_ok"] + shown(d)["runs_failed"] == 1)
     if more:
         assert "output over 64 MiB" in shown(d)["last_error"] and place.files() == {}
@@ -45,11 +45,11 @@ def test_stdout_that_is_closed_early_is_whole_when_the_command_is_done(api, daem
     assert place.files() == {"all.cfg": "first\n"}
 
 
-def test_an_order_for_a_key_waits_for_an_apply_that_backs_off(api, daemon, place, applier):
-    """What a person hears is that it is in effect."""
+def test_a_manual_run_of_a_key_waits_for_an_apply_in_backoff(api, daemon, place, applier):
+    """When the manual run returns, the file is in effect."""
     applier.exit_with(1)
     api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": each(place, retry=LATE, apply=[applier.path])})
+    d = daemon(api, hooks={"h": each(place, retry=ONCE, apply=[applier.path])})
     wait_until(lambda: shown(d)["applies_failed"] == 1)
     assert d.ctl("run", "h", "n/a", "--wait").returncode == 1
     assert shown(d)["applies_failed"] == 2
@@ -67,11 +67,12 @@ def test_an_exit_status_of_apply_parks_nothing(api, daemon, place, applier):
     assert shown(d)["applies_ok"] == 1 and shown(d)["parked"] == 0
 
 
-def test_hooks_behind_it_start_when_it_is_applied_well_or_not(api, daemon, place, applier, hook):
+def test_hooks_that_come_after_start_when_apply_has_ended_well_or_not(api, daemon, place, applier,
+                                                                      hook):
     applier.block()
     applier.exit_with(1)
     api.apply(service("n/a", ports=[81]))
-    d = daemon(api, hooks={"h": whole(place, retry=LATE, apply=[applier.path]),
+    d = daemon(api, hooks={"h": whole(place, retry=ONCE, apply=[applier.path]),
                            "later": {"sources": ["services"], "command": [hook.path],
                                      "after": ["h"]}})
     applier.wait(1)
@@ -82,7 +83,7 @@ def test_hooks_behind_it_start_when_it_is_applied_well_or_not(api, daemon, place
 
 
 def test_apply_keeps_min_interval(api, daemon, place, applier):
-    """That the interval ends is proven in virtual time (tests/unit/test_apply.c)."""
+    """tests/unit/test_apply.c proves in virtual time that the interval ends."""
     applier.exit_with(1)
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": whole(place, min_interval="1h", apply=[applier.path])})
@@ -154,7 +155,7 @@ def test_a_stop_while_stdout_is_kept_open_leaves_the_old_file(api, daemon, place
 
 
 def test_a_hung_apply_is_killed_with_what_it_started(api, daemon, place, new_program):
-    """One that is killed before it has begun is tried again."""
+    """An apply that is killed before its program has begun is tried again."""
     program = new_program('sleep 600 & echo $! >"$d/new"; mv "$d/new" "$d/pid"; wait')
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": whole(place, apply=[program.path], timeout="500ms")})
@@ -192,10 +193,10 @@ def test_a_snapshot_of_one_of_two_sources_is_written(api, daemon, place):
 
 @pytest.mark.parametrize("second", ["n/a", "n/b"])
 def test_two_people_wait_for_one_hook(api, daemon, hook, second):
-    """Each hears of runs that started after the own order."""
+    """Each person gets the result of runs that started after that person's own command."""
     api.apply(service("n/a"), service("n/b"))
     d = daemon(api, hooks={"h": {"sources": ["services"], "command": [hook.path],
-                                 "retry": LATE}}).caught_up(api)
+                                 "retry": ONCE}}).caught_up(api)
     hook.block()
     hook.exits(1, 0)
     done = {}

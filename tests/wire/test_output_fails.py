@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""output, check and apply that fail: the old file stays, and it is tried again."""
+"""output, check and apply that fail: the old file stays, and the run is tried again."""
 import json
 import os
 import pathlib
@@ -9,16 +9,16 @@ import campaign
 import pytest
 from control import wait_until
 from fakeapi import service
-from harness import RETRY
+from harness import ONCE, RETRY
 from mounts import start_with_mounts
-from outputs import LATE, LIST, identity, starts, whole
+from outputs import LIST, identity, starts, whole
 from proctree import exists
 
 
 def test_a_failed_command_leaves_the_file(api, daemon, place, applier, tmp_path):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": whole(place, shell=f"{LIST}; test ! -e {tmp_path}/fail",
-                                      retry=LATE, apply=[applier.path])}).caught_up(api)
+                                      retry=ONCE, apply=[applier.path])}).caught_up(api)
     (tmp_path / "fail").touch()
     before = identity(place / "all.cfg")
     api.apply(service("n/a", ports=[82]))
@@ -80,7 +80,7 @@ def test_before_its_first_run_nothing_counts_as_applied(api, daemon, place, appl
     assert "not synced" in [unit["text"] for unit in units if unit["program"] == "apply"][0]
 
 
-def test_the_log_tells_that_a_burst_is_in_effect_and_a_trouble_over(api, daemon, place, applier):
+def test_the_log_says_when_a_burst_is_applied_and_the_hook_works_again(api, daemon, place, applier):
     api.apply(service("n/a", ports=[81]))
     bad = place / "bad"
     d = daemon(api, hooks={"h": whole(place, shell=f"test ! -e {bad} && {LIST}",
@@ -95,11 +95,11 @@ def test_the_log_tells_that_a_burst_is_in_effect_and_a_trouble_over(api, daemon,
     assert len(d.log("info", msg="hook works again", hook="h")) == 1
 
 
-def test_what_waits_to_be_applied_is_seen_everywhere(api, daemon, place, applier):
+def test_a_pending_apply_is_shown_everywhere(api, daemon, place, applier):
     applier.exit_with(3)
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, limits={"pending": "200ms"},
-               hooks={"h": whole(place, retry=LATE, apply=[applier.path])})
+               hooks={"h": whole(place, retry=ONCE, apply=[applier.path])})
     wait_until(lambda: d.control.hook("h")["applies_failed"] == 1)
     shown = d.control.hook("h")
     assert shown["last_error"] == "apply: exit status 3" and shown["apply"] == "backoff"
@@ -158,7 +158,7 @@ def test_a_target_that_is_no_file_is_left_alone(api, daemon, place):
 def test_too_much_output_is_no_file(api, daemon, place, applier, tmp_path):
     api.apply(service("n/a", ports=[81]))
     big = f"if test -e {tmp_path}/big; then head -c 68157440 /dev/zero; sleep 600; else {LIST}; fi"
-    d = daemon(api, hooks={"h": whole(place, shell=big, retry=LATE, apply=[applier.path])})
+    d = daemon(api, hooks={"h": whole(place, shell=big, retry=ONCE, apply=[applier.path])})
     d.caught_up(api)
     (tmp_path / "big").touch()
     api.apply(service("n/a", ports=[82]))
@@ -185,7 +185,7 @@ def test_empty_output_is_an_empty_file(api, daemon, place, applier):
 def test_stdout_that_a_child_keeps_is_not_whole(api, daemon, place, new_program):
     program = new_program('echo first; sleep 600 & echo $! >"$d/pid"')
     api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": whole(place, shell=None, command=[program.path], retry=LATE)})
+    d = daemon(api, hooks={"h": whole(place, shell=None, command=[program.path], retry=ONCE)})
     d.wait_problem("left behind still holds its stdout")
     wait_until(lambda: not exists(program.pid("pid")))
     assert place.files() == {} and not d.problems(msg="processes of a failed hook could not be "
@@ -206,7 +206,8 @@ HANGS = {"command": {"shell": "exec sleep 600"},
 
 @pytest.mark.parametrize("phase", HANGS)
 def test_each_program_has_the_timeout(api, daemon, place, phase):
-    """On a slow machine it meets what ends by itself, too: then that is tried again."""
+    """On a slow machine the timeout may end the other programs as well; then they are tried
+    again."""
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": whole(place, timeout="500ms", **{**HANGS[phase]})})
     failed = {"command": "killed", "check": "check: ", "apply": "apply: "}[phase]
@@ -239,7 +240,7 @@ def test_a_stop_ends_each_program_and_leaves_no_trace(api, daemon, place, phase,
 
 
 def test_a_stop_lets_a_run_write_its_file(api, daemon, place, hook):
-    """The command ends within stop_timeout: its file is written, and is not applied any more."""
+    """The command ends within stop_timeout, so its file is written; apply does not run any more."""
     hook.block()
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, limits={"stop_timeout": "1h"},
@@ -255,8 +256,8 @@ def test_a_stop_lets_a_run_write_its_file(api, daemon, place, hook):
 # ---- A full disk
 
 def start_with_tmpfs(d, folder, size):
-    """Starts the daemon where folder is a tmpfs of this size, which only it sees. Returns the
-    folder as it is seen from here."""
+    """Starts the daemon with a tmpfs of this size at `folder`, which no other process sees. Returns
+    the path of that folder for this process."""
     start_with_mounts(d.start, ["-t", "tmpfs", "-o", f"size={size}", "none", folder])
     return pathlib.Path(f"/proc/{d.pid}/root{folder}")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""output of a daemon that was started as root, in folders of a user who does to them what it can."""
+"""output of a daemon that was started as root, in folders of another user, who attacks it there."""
 import ctypes
 import os
 import pathlib
@@ -14,11 +14,10 @@ import pytest
 from control import wait_until
 from fakeapi import service
 from outputs import PORTS, Place, port
-from harness import RETRY
+from harness import NOBODY, RETRY
 from proctree import kill
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root and another user")
-NOBODY = 65534
 PR_SET_PDEATHSIG = 1
 OBJECTS = campaign.size(30, 60)
 TURNS = campaign.size(12, 30)
@@ -26,7 +25,7 @@ TURNS = campaign.size(12, 30)
 
 @pytest.fixture
 def place():
-    """Where nobody can go, too."""
+    """The folder of output files, in a place that user nobody can enter as well."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ifd-"))
     folder.chmod(0o755)
     yield Place(folder / "place")
@@ -41,7 +40,8 @@ def give(folder):
 
 @pytest.fixture
 def as_nobody():
-    """Starts a Python script as nobody, in a folder; it has said "up" when this returns."""
+    """Starts a Python script as user nobody in a folder; returns when the script has printed
+    "up"."""
     started = []
 
     def become():
@@ -76,7 +76,7 @@ for turn in itertools.count():
 
 
 def test_a_folder_on_the_way_that_becomes_a_link(place, api, daemon, as_nobody):
-    """Between them and root's folder there is only what informerd goes by."""
+    """Only informerd's own checks stand between the attacker and root's folder."""
     theirs, precious = give(place / "theirs"), place / "precious"
     give(theirs / "conf")
     precious.mkdir()
@@ -119,7 +119,7 @@ def test_nobody_else_reads_the_file_at_any_moment(place, api, daemon, as_nobody,
     for turn in range(TURNS):
         api.apply(*(service(f"n/s{i}", ports=[1000 + turn * 10 + i]) for i in range(4)))
         d.caught_up(api)
-        for path in place.folder.glob("s?.conf"):   # what would have to be mended
+        for path in place.folder.glob("s?.conf"):   # informerd has to correct owner and mode
             if turn % 3 == 0:
                 path.chmod(0o600)
                 os.chown(path, 0, 0)
@@ -154,7 +154,7 @@ for turn in itertools.count():
 """
 
 
-def test_who_plants_files_under_every_name_harms_only_itself(place, api, daemon, as_nobody):
+def test_an_attacker_who_plants_files_harms_only_itself(place, api, daemon, as_nobody):
     theirs, precious = give(place / "theirs"), place / "precious"
     precious.mkdir()
     for name in ("s1.conf", "public"):
@@ -169,14 +169,14 @@ def test_who_plants_files_under_every_name_harms_only_itself(place, api, daemon,
                    > turn * 10)
     assert attacker.poll() is None
     kill([attacker.pid])
-    for path in list(theirs.iterdir()):   # folders and pipes are not informerd's to remove
+    for path in list(theirs.iterdir()):   # informerd does not remove folders and pipes
         try:
             if path.is_dir() and not path.is_symlink():
                 path.rmdir()
             elif not path.is_file():
                 path.unlink()
         except FileNotFoundError:
-            pass    # a new file of a run that is tried again
+            pass    # the temporary file of a run that is tried again
     assert d.ctl("run", "h", "--wait").returncode == 0
     for i in range(10):
         path = theirs / f"s{i}.conf"
@@ -189,7 +189,7 @@ def test_who_plants_files_under_every_name_harms_only_itself(place, api, daemon,
             stat.st_ino, stat.st_mode, stat.st_uid, stat.st_ctime_ns), name
 
 
-def test_a_link_of_others_on_the_way_is_told(place, api, daemon):
+def test_a_link_of_another_user_on_the_way_is_reported(place, api, daemon):
     theirs, precious = give(place / "theirs"), place / "precious"
     precious.mkdir()
     os.symlink(precious, theirs / "conf")

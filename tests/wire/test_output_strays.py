@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that nothing names any more, as output or a watch was edited while informerd was down."""
+"""Strays: files that no hook names any more, as output or a watch was edited while informerd was
+down."""
 import os
 import pathlib
 import shutil
@@ -10,16 +11,16 @@ from control import wait_until
 from fakeapi import service, simple
 from outputs import each, port, whole
 
-REMOVED = "a file is removed that nothing names any more"
-STAYS = "a file stays that nothing names any more: remove it if it is not needed"
-GONE = "a file stays, though its hook is not configured any more: remove it if it is not needed"
+REMOVED = "obsolete output file removed"
+STAYS = "obsolete output file left in place: remove it if not needed"
+GONE = "obsolete output file left in place, its hook is not configured: remove it if not needed"
 RENAMED = {"others": {"resource": "services", "namespaces": ["*"]}}
 WATCHES = {"services": {"resource": "services", "namespaces": ["*"]}}
 
 
 @pytest.fixture
 def lister(new_program, place):
-    """An apply that writes down which files there are whenever it runs."""
+    """An apply that records, at each run, which files there are."""
     program = new_program(f"n=$(ls \"$d\" | wc -l); cd {place.folder}\n"
                           'find . -type f | sort >"$d/seen.$n.new"; mv "$d/seen.$n.new" "$d/seen.$n"')
 
@@ -32,7 +33,7 @@ def lister(new_program, place):
 
 
 def edit(d, api, settled=True, **hook):
-    """Restarts with the hook "h" edited."""
+    """Restarts the daemon with changed settings of hook "h"."""
     d.stop()
     d.settings["hooks"]["h"].update(hook)
     d.write_config()
@@ -202,7 +203,7 @@ def test_once_removes_them_and_a_dry_run_does_not(api, daemon, place):
 
 @pytest.fixture
 def top():
-    """A folder that everybody may go through, with one for nobody's socket."""
+    """A folder that everybody may enter, with a folder for the socket of user nobody in it."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="ifd-"))
     folder.chmod(0o755)
     (folder / "run").mkdir()
@@ -213,7 +214,8 @@ def top():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root and another user")
 def test_a_main_without_rights_has_only_files_of_its_folders_removed(api, daemon, place, tmp_path, top):
-    """What it says of the past may be a lie: the helper, which is root, does not go elsewhere."""
+    """A broken main could lie about earlier files: the helper, which is root, removes files only in
+    the folder that the configuration names."""
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, start=False, user="nobody", state_dir=top / "state",
                hooks={"h": {**each(place), "user": "root"}}, control={"socket": top / "run/sock"})

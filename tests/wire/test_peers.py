@@ -1,45 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no other runner of scripts offers (the numbered list of what peers lack): freshness, bounds,
-isolation, identity, holds, barriers."""
+"""Features that no other runner of scripts has, by their numbers in the list of what peers lack:
+freshness, bounds, isolation, identity, holds, barriers."""
 import json
 import time
 
 import pytest
 from control import at_least, wait_until
 from fakeapi import STALL, Gate, endpointslice, error_event, ev, service, simple
-from harness import RETRY, hook_settings, is_sanitized
+from harness import MODES, NOW, RETRY, TWO, hook_settings, is_sanitized
 from hooks import port_of
 from proctree import exists, kill, memory_kb
 
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
 ALL = ["added", "modified", "deleted", "left", "stale", "fresh"]
-TWO = {"services": {"resource": "services", "namespaces": ["*"]},
-       "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
-
-
-def started(api, daemon, hook, key="n/first", **more):
-    """A daemon that is through with one object, all that it knows."""
-    api.apply(service(key))
-    d = daemon(api, hooks={"h": hook_settings(hook, **more)})
-    hook.wait(1)
-    api.wait_watching("services")
-    d.caught_up(api)
-    hook.forget()
-    return d
 
 
 # ---- 5: contact lost, contact back
 
 def fresh_again(d, api):
-    """Waits until nothing more comes of an outage: on a slow machine it may be told more often."""
+    """Waits until an outage has no more effects; on a slow machine hooks may be told of it
+    twice."""
     d.caught_up(api)
     d.control.wait_watch("services", stale=False)
     d.control.wait_idle()
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_peers_05_a_hook_hears_that_contact_is_lost_and_that_it_is_back(api, factory, hook, mode):
+def test_peers_05_a_hook_is_told_when_contact_is_lost_and_when_it_is_back(api, factory, hook, mode):
     api.apply(service("n/a"))
     cluster = {**factory.cluster(api), "stale_after": "300ms"}
     d = factory.daemon(clusters={"prod": cluster}, hooks={"h": hook_settings(
@@ -63,7 +49,7 @@ def test_peers_05_a_hook_hears_that_contact_is_lost_and_that_it_is_back(api, fac
     assert hook.told() == both * (len(hook.runs()) // 2)
 
 
-# ---- 7: memory bounded by keys
+# ---- 7: memory is bounded by keys
 
 @pytest.mark.parametrize("mode", MODES)
 def test_peers_07_a_blocked_hook_costs_memory_by_keys_and_not_by_changes(api, daemon, hook, mode):
@@ -126,8 +112,8 @@ def test_peers_09_objects_run_in_parallel_each_once_under_one_limit(api, daemon,
 
 # ---- 10: a failing key
 
-def test_peers_10_a_failing_key_has_its_own_ladder_the_newest_state_and_an_end(api, daemon, hook):
-    d = started(api, daemon, hook, concurrency=2,
+def test_peers_10_a_failing_key_has_its_own_backoff_the_newest_state_and_an_end(api, started, hook):
+    d = started(concurrency=2,
                 retry={"initial": "50ms", "factor": 2.0, "max": "1s", "attempts": 4})
     hook.block("bad")
     hook.exit_with(1, "bad")
@@ -155,11 +141,11 @@ def test_peers_10_a_failing_key_has_its_own_ladder_the_newest_state_and_an_end(a
     assert len(hook.of("n/worse")) == 4
 
 
-# ---- 11: timeout, TERM, KILL, all of it
+# ---- 11: timeout, TERM, KILL, for all processes of a run
 
-def test_peers_11_a_timeout_ends_the_group_and_what_escaped_it(api, daemon, new_program):
-    """A run that the timeout meets before it has begun, or that is killed before it can say that
-    TERM came, is tried again."""
+def test_peers_11_a_timeout_ends_the_group_and_processes_that_escaped_it(api, daemon, new_program):
+    """A run is tried again if its timeout passes before its program has begun, or if it is killed
+    before it can record that TERM came."""
     program = new_program("""
 d="$d/try$INFORMERD_ATTEMPT"; mkdir "$d"
 trap 'echo term >"$d/term"' TERM; echo $$ >"$d/pids"
@@ -232,13 +218,9 @@ def test_peers_13_two_clusters_in_one_process_and_the_input_names_them(factory, 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seen", [True, False], ids=["watched", "found by a relist"])
-def test_peers_16_delete_and_create_is_deleted_then_added(api, daemon, hook, mode, seen):
-    old = api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, **NOW)})
-    hook.wait(1)
-    api.wait_watching("services")
-    d.caught_up(api)
-    hook.forget()
+def test_peers_16_delete_and_create_is_deleted_then_added(api, started, hook, mode, seen):
+    old = service("n/a")
+    d = started(old, mode=mode, **NOW)
     hook.block()
     api.apply(service("n/busy"))
     hook.wait(1)
@@ -256,11 +238,12 @@ def test_peers_16_delete_and_create_is_deleted_then_added(api, daemon, hook, mod
     assert events[0]["final_state_unknown"] is not seen
 
 
-# ---- 17: what changed, and from what
+# ---- 17: the changed paths and the old object
 
 @pytest.mark.parametrize("mode", ["object", "batch"])
-def test_peers_17_a_change_comes_with_the_old_object_and_the_changed_paths(api, daemon, hook, mode):
-    d = started(api, daemon, hook, "n/a", mode=mode, include_old=True, **NOW)
+def test_peers_17_a_change_comes_with_the_old_object_and_the_changed_paths(api, started, hook,
+                                                                           mode):
+    d = started(service("n/a"), mode=mode, include_old=True, **NOW)
     changed = service("n/a", externalTrafficPolicy="Local")
     api.apply(changed)
     event = hook.wait(1)[0].events[0]
@@ -279,8 +262,8 @@ def test_peers_17_a_change_comes_with_the_old_object_and_the_changed_paths(api, 
 
 @pytest.fixture
 def up_and_down(api, daemon, new_hook):
-    """up_and_down(hold): (daemon, up, down): two hooks on one source whose objects carry role=x;
-    n/a is there; removals are held for so long."""
+    """up_and_down(hold): (daemon, up, down): a daemon with two hooks on one source, whose objects
+    have role=x. There is n/a. The hook `down` waits for so long before it hears of removals."""
     def make(hold):
         up, down = new_hook(), new_hook()
         api.apply(service("n/a", labels={"role": "x"}))
@@ -297,7 +280,7 @@ def up_and_down(api, daemon, new_hook):
     return make
 
 
-def test_peers_20_who_leaves_and_comes_back_within_the_hold_never_left(api, up_and_down):
+def test_peers_20_an_object_that_comes_back_within_the_hold_has_not_left(api, up_and_down):
     d, up, down = up_and_down("1h")
     api.apply(service("n/a", labels={"role": "y"}))
     d.seen(api, objects=0)
@@ -308,7 +291,7 @@ def test_peers_20_who_leaves_and_comes_back_within_the_hold_never_left(api, up_a
     assert not down.runs() and len(up.runs()) == 1
 
 
-def test_peers_20_who_leaves_for_good_has_left_after_the_hold(api, up_and_down):
+def test_peers_20_an_object_that_leaves_for_good_has_left_after_the_hold(api, up_and_down):
     d, up, down = up_and_down("200ms")
     before = time.time()
     api.apply(service("n/a", ports=[82], labels={"role": "y"}))
@@ -327,7 +310,7 @@ def test_peers_20_removals_wait_while_additions_do_not(api, up_and_down):
     assert d.control.hook("down")["pending"] == 1 and not down.runs()
 
 
-def test_peers_20_another_life_does_not_take_the_delete_of_the_first_one_back(api, up_and_down):
+def test_peers_20_a_successor_does_not_take_back_the_delete(api, up_and_down):
     d, up, down = up_and_down("200ms")
     first, before = api.get("services", "n/a")["metadata"]["uid"], time.time()
     api.delete("services", "n/a")
@@ -340,7 +323,7 @@ def test_peers_20_another_life_does_not_take_the_delete_of_the_first_one_back(ap
     assert len(down.runs()) == 1
 
 
-# ---- 21: never an empty set that is not true
+# ---- 21: never a false empty set
 
 def test_peers_21_no_snapshot_ever_shows_the_empty_list_of_a_broken_server(api, daemon, hook):
     keys = [f"n/s{i:02}" for i in range(12)]
@@ -364,7 +347,7 @@ def test_peers_21_no_snapshot_ever_shows_the_empty_list_of_a_broken_server(api, 
     assert {len(run.snapshot["services"]) for run in hook.runs()} == {12}
 
 
-# ---- 22: nothing before all of it is known
+# ---- 22: no run before all sources are known
 
 @pytest.mark.parametrize("late", ["services", "endpointslices"])
 def test_peers_22_a_hook_over_two_sources_starts_when_both_are_known(api, daemon, hook, late):
@@ -386,11 +369,11 @@ def test_peers_22_a_hook_over_two_sources_starts_when_both_are_known(api, daemon
     assert len(hook.runs()) == 1
 
 
-# ---- 27: what scripts need to be idempotent
+# ---- 27: the input that idempotent scripts need
 
 @pytest.mark.parametrize("mode", MODES)
-def test_peers_27_runs_have_unique_ids_attempts_reasons_and_versions(api, daemon, hook, mode):
-    d = started(api, daemon, hook, mode=mode, **NOW)
+def test_peers_27_runs_have_unique_ids_attempts_reasons_and_versions(api, started, hook, mode):
+    d = started(mode=mode, **NOW)
     hook.exits(1, 1)
     stored = api.apply(service("n/a"))
     hook.wait(3)

@@ -153,7 +153,7 @@ def test_a_second_daemon_on_the_same_socket_is_refused(api, daemon):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("where", ["config", "hook", "folder"])
-def test_root_refuses_what_others_can_write(api, daemon, hook, where):
+def test_root_refuses_files_that_others_can_write(api, daemon, hook, where):
     d = daemon(api, hooks={"h": hook}, start=False)
     {"config": d.config, "hook": hook.path, "folder": hook.folder}[where].chmod(0o777)
     d.start(wait=False)
@@ -228,7 +228,7 @@ def test_ready_is_told_to_systemd_after_the_first_runs(api, daemon, hook):
             seen += sock.recv(4096) + b"\n"
 
 
-def test_ready_comes_by_itself_after_ready_timeout(api, daemon):
+def test_ready_comes_after_ready_timeout_at_the_latest(api, daemon):
     api.stop_listening()
     d = daemon(api, limits={"ready_timeout": "300ms"})
     wait_until(lambda: d.control.status()["ready"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--print-rbac: what it prints allows what the daemon asks for, and nothing else."""
+"""--print-rbac: the roles that it prints allow the daemon's requests, and nothing else."""
 import base64
 import json
 import random
@@ -37,7 +37,7 @@ def roles(config, *flags):
 
 
 def granted(config, *flags):
-    """All but the right to ask for the cluster's identity, which is always there."""
+    """All grants but the right to read the cluster's identity, which is always there."""
     grants = roles(config, *flags).grants()
     assert IDENTITY <= grants
     return grants - IDENTITY
@@ -47,7 +47,7 @@ def on(resource, verbs="list watch", space=None, group="", names=(None,)):
     return {(space, group, resource, name, verb) for name in names for verb in verbs.split()}
 
 
-# ---- What it needs
+# ---- The grants
 
 EVERYTHING = {
     "services": {"resource": "svc", "namespaces": ["*"]},
@@ -62,7 +62,7 @@ EVERYTHING = {
 
 
 @pytest.mark.parametrize("lists", ["off", "on"])
-def test_it_allows_each_request_and_each_grant_is_needed(new_api, daemon, lists):
+def test_the_roles_allow_each_request_and_each_grant_is_needed(new_api, daemon, lists):
     api = new_api(watch_list=True)
     api.add_resource("widgets", "Widget", group="example.com")
     api.apply(simple("ConfigMap", "a/x"), service("a/x"))
@@ -116,7 +116,8 @@ def test_a_view_and_watches_that_are_equal_add_nothing(api, daemon):
 
 
 def smallest(watches):
-    """The grants of these watches (resources of the core group) without those that another has."""
+    """The grants of these watches (resources of the core group), without the grants that a wider
+    one contains."""
     out = set()
     for w in watches.values():
         verbs = "get list watch" if w["confirm_deletes"] else "list watch"
@@ -174,7 +175,7 @@ def test_a_plural_that_nobody_has_checked_has_a_comment(api, daemon):
                f'    resources: ["{name}"]\n' in text
 
 
-# ---- To whom
+# ---- The subject
 
 def token(sub):
     part = base64.urlsafe_b64encode(json.dumps({"iss": "x", "sub": sub}).encode()).decode()
@@ -212,7 +213,7 @@ def test_the_subject_of_a_client_certificate(api, daemon, authority, files):
 
 @pytest.fixture
 def client_of(authority, tmp_path):
-    """client_of(attribute, ...): a client certificate with just these in its subject."""
+    """client_of(attribute, ...): a client certificate with just these attributes in its subject."""
     def make(*attributes):
         key = ec.generate_private_key(ec.SECP256R1())
         cert = authority._build(Name(attributes), key, -DAY, DAY, [])
@@ -239,7 +240,8 @@ NOBODY = {
 
 
 @pytest.mark.parametrize("what", NOBODY)
-def test_who_it_is_must_be_said_when_the_credential_does_not(api, daemon, client_of, what):
+def test_the_subject_must_be_given_when_the_credential_does_not_tell_it(api, daemon, client_of,
+                                                                        what):
     d = daemon(api, start=False, credentials=NOBODY[what](client_of))
     told = print_rbac(d.config, code=64)[1]
     assert told.startswith("informerd: cluster prod: ") and f"--subject {KINDS}" in told
@@ -260,7 +262,7 @@ def test_each_cluster_has_its_own_set(api, factory):
     text = print_rbac(d.config)[0]
     east, west = text.split("# cluster west")
     west, idle = west.split("# cluster idle")
-    assert west.startswith(', for "ServiceAccount:w:w"\n') and idle == ": no watch is of it\n"
+    assert west.startswith(', for "ServiceAccount:w:w"\n') and idle == ": no watch uses it\n"
     west = "# " + west
     assert Roles(east).grants() == on("services") | IDENTITY
     assert Roles(east).subject["name"] == "e"

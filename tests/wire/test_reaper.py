@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test run that is killed leaves nothing behind: no daemon, no hook, no server."""
+"""A test run that is killed leaves no daemon, no hook and no server behind."""
 import os
 import pathlib
 import signal
@@ -37,12 +37,12 @@ def test_that_hangs(api, daemon, new_hook):
 
 @pytest.fixture
 def hanging(tmp_path):
-    """A pytest with one worker, in which a test hangs; at the end none of it may be left."""
+    """A pytest with one worker, in which a test hangs. At the end no process of it may be left."""
     inner = tmp_path / "test_inner.py"
     inner.write_text(INNER)
     environ = {name: value for name, value in os.environ.items()
                if name != reaper.VARIABLE and not name.startswith("PYTEST_")}
-    run = subprocess.Popen(     # env: SIGINT may be ignored here, as in the background of a shell
+    run = subprocess.Popen(     # env(1), as SIGINT may be ignored here, as in a shell's background
         ["env", "--default-signal=INT", sys.executable, "-m", "pytest", "-q",
          "-c", HERE / "pytest.ini", "--rootdir", tmp_path, "--basetemp", tmp_path / "inner",
          "-p", "conftest", "-n", "1", inner], cwd=tmp_path,
@@ -72,28 +72,28 @@ def pytest_and_worker(run):
     return main, proctree.children(main).pop()
 
 
-def test_when_the_process_that_was_started_is_killed(hanging):
+def test_nothing_is_left_when_the_first_process_is_killed(hanging):
     hanging.kill()
 
 
-def test_when_it_is_told_to_end(hanging):
+def test_nothing_is_left_when_the_run_is_told_to_end(hanging):
     hanging.terminate()
 
 
-def test_when_pytest_below_the_reaper_is_killed(hanging):
+def test_nothing_is_left_when_pytest_below_the_reaper_is_killed(hanging):
     os.kill(pytest_and_worker(hanging)[0], signal.SIGKILL)
     assert hanging.wait() == 128 + signal.SIGKILL
 
 
-def test_when_everything_that_is_called_pytest_is_killed(hanging, tmp_path):
+def test_nothing_is_left_when_every_process_called_pytest_is_killed(hanging, tmp_path):
     proctree.kill([pid for pid, text in about(tmp_path).items() if "pytest " in text])
 
 
-def test_when_a_worker_is_killed(hanging):
+def test_nothing_is_left_when_a_worker_is_killed(hanging):
     os.kill(pytest_and_worker(hanging)[1], signal.SIGKILL)
     assert hanging.wait() == 1
 
 
-def test_when_somebody_types_control_c(hanging):
+def test_nothing_is_left_after_control_c(hanging):
     os.killpg(hanging.pid, signal.SIGINT)
     assert hanging.wait() == 2

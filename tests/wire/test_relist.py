@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 4-9, 11, 17, 32, 34-37: later lists: what they ask for, and what they tell hooks."""
+"""SCENARIOS.md 4-9, 11, 17, 32, 34-37: later lists, their parameters, and the events for hooks."""
 import pytest
 from fakeapi import STALL, bookmark, error_event, ev, service
 
 
 def listed_at(api, rv, *keys):
-    """Services on a server that stands at rv."""
+    """Creates Services on a server, and sets its version to rv."""
     for key in keys:
         api.apply(service(key))
     api.rv = rv
 
 
 def break_watch(api, watches=2):
-    """The open watch fails, and after what follows there is another one."""
+    """Makes the open watch fail, and waits for the watch that follows in the end."""
     api.wait_watching("services")
     api.end_watches(how=error_event(500))
     api.wait_for_request(lambda r: r.kind == "W" and r.resource == "services", count=watches)
 
 
 def waits(d):
-    """What the daemon has waited for before it asked again, in words. That it waits for nothing
-    else is proven in virtual time: test_reflector.c, test_reflector_doubt.c."""
+    """The reasons, in words, why the daemon has waited before a request. test_reflector.c and
+    test_reflector_doubt.c prove in virtual time that there are no other waits."""
     return [line["err"] for line in d.log(watch="services") if "retry_in_ms" in line]
 
 
@@ -60,7 +60,7 @@ RELIST_CAUSES = {
 
 
 @pytest.mark.parametrize("name", RELIST_CAUSES)
-def test_s6_the_list_after_an_error_is_not_older_than_what_was_seen(api, daemon, hook, name):
+def test_s6_the_list_after_an_error_is_not_older_than_the_last_seen_rv(api, daemon, hook, name):
     listed_at(api, 10, "n/a")
     d = daemon(api, hooks={"h": hook})
     api.wait_watching("services")
@@ -176,7 +176,7 @@ def test_s11_a_504_that_is_not_too_large_is_an_ordinary_failure(api, daemon):
     assert len(waits(d)) == 2
 
 
-def test_s17_a_relist_finds_the_delete_that_nobody_announced(api, daemon, hook):
+def test_s17_a_relist_finds_the_delete_that_the_watch_missed(api, daemon, hook):
     api.apply(service("n/a", ports=[80]), service("n/b"), service("n/c"))
     last = api.rv
     d = daemon(api, hooks={"h": hook})
@@ -199,7 +199,7 @@ def test_s17_a_relist_finds_the_delete_that_nobody_announced(api, daemon, hook):
     assert changed["final_state_unknown"] is False and changed["cause"] == "relist"
 
 
-def test_s32_a_delete_that_the_watch_announced_is_final_and_fires_once(api, daemon, hook):
+def test_s32_a_delete_that_the_watch_sent_is_final_and_told_once(api, daemon, hook):
     api.apply(service("n/a"), service("n/b"))
     d = daemon(api, hooks={"h": hook})
     hook.wait(2)
@@ -247,7 +247,7 @@ def test_s32_a_relist_does_not_repeat_a_delete(api, daemon, hook, busy):
     assert [what for what in hook.what() if what[0] == "DELETED"] == [("DELETED", "n/a")]
 
 
-def test_s34_a_relist_tells_deletes_first_then_what_changed_and_came(api, daemon, hook):
+def test_s34_a_relist_tells_deletes_first_then_changed_and_new_objects(api, daemon, hook):
     api.apply(service("n/b"), service("n/z"), service("n/y"))
     d = daemon(api, hooks={"h": hook})
     hook.wait(3)
@@ -259,7 +259,7 @@ def test_s34_a_relist_tells_deletes_first_then_what_changed_and_came(api, daemon
     assert hook.what()[3:] == [("DELETED", "n/z"), ("MODIFIED", "n/b"), ("ADDED", "n/c")]
 
 
-def test_s35_what_the_gap_hid_comes_as_changes_not_as_existing(api, daemon, hook):
+def test_s35_changes_of_the_gap_come_as_changes_not_as_existing(api, daemon, hook):
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook})
     hook.wait(1)
@@ -297,7 +297,7 @@ def test_s36_a_disruption_brings_exactly_the_differences(api, daemon, hook, how)
 
 
 @pytest.mark.parametrize("how", ["relist", "watch"])
-def test_s37_another_uid_is_the_end_of_one_object_and_the_begin_of_another(api, daemon, hook, how):
+def test_s37_another_uid_is_a_delete_and_a_new_object(api, daemon, hook, how):
     old = api.apply(service("n/a", ports=[80]))
     d = daemon(api, hooks={"h": hook})
     hook.wait(1)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another cluster takes the address while informerd runs: nothing is taken from it (DESIGN 1.6)."""
+"""Another cluster takes the address while informerd runs: nothing is taken from it
+(docs/design.md "Cluster identity")."""
 import pytest
 from control import wait_until
 from fakeapi import service, simple
@@ -30,7 +31,7 @@ def known(api, daemon, hook):
 
 
 def versions(api):
-    """Of the other cluster: lower, equal, higher than those that are known."""
+    """Versions for the other cluster: lower than the known one, equal, higher."""
     return {"lower": 1, "equal": api.rv - 2, "higher": api.rv + 1000}
 
 
@@ -55,7 +56,7 @@ def test_another_cluster_is_held_and_hooks_hear_nothing(api, known, hook, versio
     assert any(OTHER in line and was in line for line in status["degraded"]), status["degraded"]
     assert d.control.watch("services")["objects"] == count
     assert not hook.runs() and d.ctl("status").returncode == 1
-    assert not api.of("services"), "nothing is asked of the other one"
+    assert not api.of("services"), "the other cluster gets no requests"
 
 
 def test_the_first_cluster_comes_back_and_the_watch_goes_on(api, known, hook):
@@ -76,8 +77,7 @@ def test_the_first_cluster_comes_back_and_the_watch_goes_on(api, known, hook):
 
 @pytest.mark.parametrize("mode", ["object", "batch", "snapshot"])
 @pytest.mark.parametrize("state_dir", ["kept", "none"])
-def test_a_person_accepts_it_and_all_is_learned_as_at_a_first_start(api, known, hook, mode,
-                                                                    state_dir):
+def test_guard_accept_learns_another_cluster_as_at_a_first_start(api, known, hook, mode, state_dir):
     more = {"state_dir": "none"} if state_dir == "none" else {}
     d = known(12, hook={"mode": mode, "settle": ["0s", "0s"]}, **more)
     api.replace(OTHER, *foreign(), rv=1)
@@ -95,7 +95,7 @@ def test_a_person_accepts_it_and_all_is_learned_as_at_a_first_start(api, known, 
         d.stop()
         api.forget()
         d.again(api)
-        assert not hook.runs() and not api.of("services", "L"), "that one is known now"
+        assert not hook.runs() and not api.of("services", "L"), "the new cluster is known now"
 
 
 def test_all_watches_of_the_cluster_are_held_and_one_answer_serves_them(api, known, hook):
@@ -119,8 +119,8 @@ def test_all_watches_of_the_cluster_are_held_and_one_answer_serves_them(api, kno
     assert not hook.runs()
 
 
-def test_each_server_process_is_asked_once_whatever_the_number_of_streams(api, known):
-    """TLS shows which connections are to the same one."""
+def test_each_server_process_is_asked_once_for_any_number_of_streams(api, known):
+    """TLS shows which connections lead to the same process."""
     names = [f"w{i}" for i in range(12)]
     d = known(2, watches={"services": {"resource": "services", "namespaces": ["*"]},
                           **{name: {"resource": "configmaps", "namespaces": [name]}
@@ -139,7 +139,7 @@ def test_each_server_process_is_asked_once_whatever_the_number_of_streams(api, k
     assert len(api.identity_requests) == 1
 
 
-def test_a_relist_that_would_change_something_asks_on_the_same_connection(api, known, hook):
+def test_a_relist_with_changes_asks_for_the_identity_on_the_same_connection(api, known, hook):
     d = known(5)
     api.delete("services", "n/s1", silent=True)
     assert d.ctl("relist", "services").returncode == 0
@@ -149,7 +149,7 @@ def test_a_relist_that_would_change_something_asks_on_the_same_connection(api, k
 
 
 def test_a_list_of_another_cluster_on_a_connection_that_stays_is_held(api, known, hook):
-    """A proxy in between keeps connections and sends them elsewhere."""
+    """A proxy keeps its connections to the client, and sends the requests to another cluster."""
     d = known(5)
     api.store.restore((api.rv + 1000, {}))
     api.identity = OTHER
@@ -159,7 +159,7 @@ def test_a_list_of_another_cluster_on_a_connection_that_stays_is_held(api, known
     assert not hook.runs()
 
 
-def test_a_stream_that_ends_well_asks_nothing(api, known, hook):
+def test_a_stream_that_ends_well_does_not_ask_for_the_identity(api, known, hook):
     d = known(3)
     for _ in range(3):
         before = len(api.of("services", "W"))
@@ -171,7 +171,8 @@ def test_a_stream_that_ends_well_asks_nothing(api, known, hook):
 
 
 def test_a_server_restored_from_a_backup_is_found_at_the_reconnect(api, known, hook):
-    """Its etcd says an older revision: the watch does not wait in silence for the future."""
+    """Its etcd has an older revision. The watch does not wait in silence for a version of the
+    future."""
     d = known(5)
     backup = api.snapshot()
     api.apply(*services(*(f"later{i}" for i in range(6))))

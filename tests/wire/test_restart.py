@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 106, 107 and 109: a daemon that is started again tells what changed meanwhile, once,
+"""SCENARIOS.md 106, 107 and 109: a daemon that is started again tells what changed meanwhile, once,
 and asks for no more than that."""
 import pytest
 from control import wait_until
 from fakeapi import END, error_event, service
-from harness import hook_settings
+from harness import MODES, NOW, hook_settings
 from hooks import port_of
 from hostile import of_state
 from statefile import wait_noted
 
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
 TOO_LARGE = {"message": "Timeout: Too large resource version: 99, current: 9", "details": {
     "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}}
 
 
 def by_key(hook):
-    """{key: event} of all that was told; each key once."""
+    """{key: event} of all runs; each key may occur once only."""
     events = [event for run in hook.runs() for event in run.events]
     out = {f"{event['namespace']}/{event['name']}": event for event in events}
     assert len(out) == len(events), "told twice"
@@ -28,7 +26,8 @@ def told(hook):
 
 
 def change(api):
-    """a goes, b changes, c comes; d stays. What is to be told of that."""
+    """Deletes a, changes b, creates c, and leaves d alone; returns the events that hooks must
+    get."""
     api.delete("services", "n/a")
     api.apply(service("n/b", ports=[82]), service("n/c"))
     return [("ADDED", "n/c"), ("DELETED", "n/a"), ("MODIFIED", "n/b")]
@@ -40,7 +39,7 @@ def abd():
 
 # ---- 106: stopped, changed, started
 
-def test_s106_what_changed_meanwhile_is_told_once_and_asked_for_without_a_list(api, left, hook):
+def test_s106_changes_meanwhile_are_told_once_and_need_no_list(api, left, hook):
     d = left(*abd(), include_old=True)
     known = api.rv
     wanted = change(api)
@@ -60,7 +59,7 @@ def test_s106_what_changed_meanwhile_is_told_once_and_asked_for_without_a_list(a
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_s106_nothing_changed_and_nothing_runs(api, left, hook, mode):
+def test_s106_without_changes_no_hook_runs(api, left, hook, mode):
     d = left(*abd(), mode=mode, **NOW)
     known = api.rv
     for _ in range(2):
@@ -73,9 +72,9 @@ def test_s106_nothing_changed_and_nothing_runs(api, left, hook, mode):
 
 
 @pytest.mark.parametrize("mode", ["batch", "snapshot"])
-def test_s106_what_changed_meanwhile_is_one_run_of_a_batch_or_snapshot(api, left, hook, mode):
-    """All has come when the hook goes on: how long it waits for more of them is shown by
-    test_sched.c."""
+def test_s106_changes_meanwhile_are_one_run_of_a_batch_or_snapshot(api, left, hook, mode):
+    """All changes have come when the hook goes on. test_scheduler.c shows how long a hook waits for
+    more changes."""
     d = left(*abd(), mode=mode, **NOW).again(api)
     assert d.ctl("pause", "h").returncode == 0
     d.stop()
@@ -92,7 +91,7 @@ def test_s106_what_changed_meanwhile_is_one_run_of_a_batch_or_snapshot(api, left
         assert port_of(by_key(hook)["n/a"]) == 81
 
 
-def test_s106_a_change_and_back_while_it_was_down_is_nothing(api, left, hook):
+def test_s106_a_change_and_back_while_informerd_was_down_starts_no_run(api, left, hook):
     d = left(service("n/a"))
     api.apply(service("n/a", ports=[81]))
     api.apply(service("n/a"))
@@ -101,8 +100,7 @@ def test_s106_a_change_and_back_while_it_was_down_is_nothing(api, left, hook):
 
 
 @pytest.mark.parametrize("listed", [False, True])
-def test_s106_another_life_of_the_key_is_the_end_of_one_and_the_begin_of_the_other(
-        api, left, hook, listed):
+def test_s106_a_successor_of_the_key_is_a_delete_and_a_new_object(api, left, hook, listed):
     d = left(service("n/a", ports=[81]))
     api.delete("services", "n/a")
     api.apply(service("n/a", ports=[82]))
@@ -124,7 +122,7 @@ def test_s106_a_second_restart_tells_nothing_again(api, left, hook):
     assert not hook.runs()
 
 
-def test_s106_what_happens_behind_the_restart_is_told_as_ever(api, left, hook):
+def test_s106_changes_after_the_restart_are_told_as_usual(api, left, hook):
     d = left(*abd())
     d.again(api)
     wanted = change(api)
@@ -132,7 +130,7 @@ def test_s106_what_happens_behind_the_restart_is_told_as_ever(api, left, hook):
     assert told(hook) == wanted
 
 
-def test_s106_after_kill_9_what_was_handled_is_quiet_too(api, daemon, hook):
+def test_s106_after_kill_9_handled_objects_do_not_run_again(api, daemon, hook):
     api.apply(*abd())
     d = daemon(api, hooks={"h": hook}).settled(api)
     d.kill()
@@ -157,7 +155,7 @@ def test_s106_an_object_that_failed_is_tried_again(api, daemon, hook):
     assert hook.what() == [("ADDED", "n/bad")]
 
 
-def test_s106_an_end_that_failed_is_told_again_with_the_last_state(api, daemon, hook):
+def test_s106_a_failed_delete_is_told_again_with_the_last_state(api, daemon, hook):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": hook_settings(hook, retry={"initial": "1h", "max": "1h"})})
     d.settled(api)
@@ -181,7 +179,7 @@ def test_s106_an_end_that_failed_is_told_again_with_the_last_state(api, daemon, 
 # ---- 107: kill -9 while a hook runs
 
 @pytest.mark.parametrize("mode", MODES)
-def test_s107_what_ran_when_it_was_killed_runs_again_and_nothing_else(api, daemon, hook, mode):
+def test_s107_only_runs_that_a_kill_cut_off_run_again(api, daemon, hook, mode):
     api.apply(service("n/a"), service("n/b"))
     d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, **NOW)}).settled(api)
     before = len(hook.runs())
@@ -196,7 +194,7 @@ def test_s107_what_ran_when_it_was_killed_runs_again_and_nothing_else(api, daemo
     assert hook.runs()[0].attempt == 1
 
 
-def test_s107_a_delete_that_ran_when_it_was_killed_is_told_again(api, daemon, hook):
+def test_s107_a_delete_whose_run_a_kill_cut_off_is_told_again(api, daemon, hook):
     api.apply(service("n/a", ports=[81]), service("n/b"))
     d = daemon(api, hooks={"h": hook}).settled(api)
     hook.block()
@@ -221,7 +219,7 @@ def test_s107_the_first_run_of_all_is_repeated(api, daemon, hook):
     assert hook.what() == [("ADDED", "n/a")]
 
 
-def test_s107_a_change_that_was_being_handled_and_is_undone_meanwhile_runs(api, daemon, hook):
+def test_s107_a_change_whose_run_was_killed_and_that_is_undone_runs_again(api, daemon, hook):
     """A -> B (killed) -> A: the run for B may have had effects."""
     api.apply(service("n/a", ports=[80]), service("n/b"))
     d = daemon(api, hooks={"h": hook}).settled(api)
@@ -236,8 +234,9 @@ def test_s107_a_change_that_was_being_handled_and_is_undone_meanwhile_runs(api, 
     assert hook.what() == [("MODIFIED", "n/a")] and hook.runs()[0].port == 80
 
 
-def test_s107_what_failed_and_is_undone_meanwhile_runs(api, daemon, hook):
-    """The same with an orderly stop."""
+def test_s107_a_change_whose_run_failed_and_that_is_undone_runs_again(api, daemon, hook):
+    """As test_s107_a_change_whose_run_was_killed_and_that_is_undone_runs_again(), with an orderly
+    stop."""
     api.apply(service("n/a", ports=[80]))
     d = daemon(api, hooks={"h": hook_settings(hook, retry={"initial": "1h", "max": "1h"})})
     d.settled(api)
@@ -253,7 +252,7 @@ def test_s107_what_failed_and_is_undone_meanwhile_runs(api, daemon, hook):
     assert hook.what() == [("MODIFIED", "n/a")] and hook.runs()[0].port == 80
 
 
-# ---- 109: the version that is known is of no use
+# ---- 109: the known version cannot be used
 
 GONE = {"stream": lambda api: None,
         "status": lambda api: api.on_watch("services").fail(410)}
@@ -293,7 +292,7 @@ def test_s109_a_version_that_is_too_large_is_left_out_at_once(api, left, hook, h
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_s109_a_list_that_brings_nothing_new_runs_nothing(api, left, hook, mode):
+def test_s109_a_list_without_differences_starts_no_run(api, left, hook, mode):
     d = left(*abd(), mode=mode, **NOW)
     api.apply(service("n/x"))
     api.delete("services", "n/x")
@@ -302,7 +301,7 @@ def test_s109_a_list_that_brings_nothing_new_runs_nothing(api, left, hook, mode)
     assert len(api.of("services", "L")) == 1 and not hook.runs()
 
 
-def test_s109_what_a_list_has_found_is_not_told_at_the_next_restart(api, left, hook):
+def test_s109_the_differences_of_a_list_are_not_told_again_at_the_next_restart(api, left, hook):
     d = left(*abd())
     change(api)
     api.compact()

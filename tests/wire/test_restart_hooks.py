@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What belongs to a hook and lasts over a restart: pause, what was skipped or parked, files, ends
-owed; and what does not: hooks that are new, and those that are gone."""
+"""The state of a hook over a restart: pauses, skipped and parked objects, files, pending deletes;
+and hooks that are new or gone."""
 import campaign
 import outputs
 import pytest
 from control import wait_until
 from fakeapi import endpointslice, service
-from harness import hook_settings
+from harness import NOW, ONCE, TWO, hook_settings
 from outputs import port, starts
 from statefile import wait_noted
 
-LATE = {"initial": "1h", "max": "1h"}
-NOW = {"settle": ["0s", "0s"]}
-TWO = {"services": {"resource": "services", "namespaces": ["*"]},
-       "slices": {"resource": "endpointslices", "namespaces": ["*"]}}
 VIEW = {"backends": {"type": "service_endpoints", "services": "services", "slices": "slices"}}
 
 
 def edit(d, **settings):
-    """Another configuration for the next start; a setting that is None goes."""
+    """Changes the configuration for the next start; None removes a setting."""
     for name, value in settings.items():
         if value is None:
             del d.settings[name]
@@ -51,8 +47,8 @@ def test_a_pause_lasts_until_a_person_ends_it(api, daemon, hook, new_hook, how):
 
 @pytest.fixture(params=["itself", "one before it"])
 def paused(api, daemon, hook, new_hook, request):
-    """A daemon that has stopped with something due for h, which is paused, or comes after one that
-    is."""
+    """A daemon that was stopped while a run of h was due; h is paused, or waits for a hook that is
+    paused."""
     first = new_hook()
     api.apply(service("n/a"))
     after = {"after": ["first"]} if request.param == "one before it" else {}
@@ -64,7 +60,7 @@ def paused(api, daemon, hook, new_hook, request):
     return d
 
 
-def test_nobody_waits_for_a_paused_hook_to_be_ready(paused, hook):
+def test_readiness_does_not_wait_for_a_paused_hook(paused, hook):
     d = paused.start()
     wait_until(lambda: d.control.status()["ready"])
     assert len(hook.runs()) == 1
@@ -74,14 +70,14 @@ def test_nobody_waits_for_a_paused_hook_to_be_ready(paused, hook):
 
 def test_once_leaves_a_paused_hook_out_and_says_so(paused, hook):
     assert paused.to_the_end("--once") == 0
-    assert len(hook.runs()) == 1 and "a paused hook was not run" in paused.stderr()
+    assert len(hook.runs()) == 1 and "paused hook was not run" in paused.stderr()
 
 
 # ---- existing = "skip"
 
 @pytest.mark.parametrize("mode", ["object", "batch", "snapshot"])
 @pytest.mark.parametrize("listed", [False, True])
-def test_what_was_skipped_stays_so_and_what_came_meanwhile_runs(api, left, hook, mode, listed):
+def test_skipped_objects_stay_skipped_and_new_objects_run(api, left, hook, mode, listed):
     d = left(service("n/old"), service("n/changes"), service("n/goes"), mode=mode, existing="skip",
              **NOW)
     api.apply(service("n/changes", ports=[81]), service("n/new"))
@@ -109,14 +105,20 @@ def test_skip_holds_for_a_source_that_is_seen_for_the_first_time(api, left, hook
 
 # ---- parked
 
-def test_what_is_parked_stays_parked_until_its_object_changes(api, daemon, hook):
+@pytest.fixture
+def parked(api, daemon, hook):
+    """A daemon that was stopped after its hook "h" had parked n/a. The hook goes on failing."""
     hook.exit_with(3)
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook_settings(hook, park_exit=[3])})
     wait_until(lambda: d.control.hook("h")["parked"] == 1)
     wait_noted(d)
     d.stop()
-    d.start()
+    return d
+
+
+def test_a_parked_key_stays_parked_until_its_object_changes(api, parked, hook):
+    d = parked.start()
     wait_until(lambda: d.control.status()["ready"])
     d.control.wait_watch("services", synced=True)
     assert d.control.hook("h")["parked"] == 1 and len(hook.runs()) == 1
@@ -127,26 +129,20 @@ def test_what_is_parked_stays_parked_until_its_object_changes(api, daemon, hook)
     assert d.control.hook("h")["parked"] == 0
 
 
-def test_what_is_parked_and_changed_meanwhile_runs(api, daemon, hook):
-    hook.exit_with(3)
-    api.apply(service("n/a"))
-    d = daemon(api, hooks={"h": hook_settings(hook, park_exit=[3])})
-    wait_until(lambda: d.control.hook("h")["parked"] == 1)
-    wait_noted(d)
-    d.stop()
+def test_a_parked_key_whose_object_changed_meanwhile_runs(api, parked, hook):
     hook.exit_with(0)
     api.apply(service("n/a", ports=[81]))
-    d.again(api)
+    parked.again(api)
     assert hook.what() == [("ADDED", "n/a")] * 2 and hook.runs()[1].port == 81
 
 
-# ---- snapshots and batches that are owed
+# ---- snapshots and batches that are still due
 
 @pytest.mark.parametrize("mode", ["batch", "snapshot"])
-def test_a_run_of_all_that_failed_is_owed(api, daemon, hook, mode):
+def test_a_failed_batch_or_snapshot_is_still_due(api, daemon, hook, mode):
     hook.exit_with(1)
     api.apply(service("n/a"), service("n/b"))
-    d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, retry=LATE, **NOW)})
+    d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, retry=ONCE, **NOW)})
     hook.wait(1)
     wait_until(lambda: d.control.hook("h")["runs_failed"] == 1)
     d.stop()
@@ -160,16 +156,17 @@ def test_a_run_of_all_that_failed_is_owed(api, daemon, hook, mode):
     assert len(hook.runs()) == 1
 
 
-def test_the_first_snapshot_of_nothing_is_made_once(api, left, hook):
+def test_the_first_empty_snapshot_is_told_once(api, left, hook):
     d = left(mode="snapshot", **NOW)
     d.again(api)
     assert not hook.runs()
 
 
-# ---- a snapshot without a source that was in the last one
+# ---- a snapshot without a source that was in the snapshot before
 
 def without_slices(api, left, hook):
-    """A daemon that was started again while slices could not be read, and whose hook has run."""
+    """A daemon that was started again while slices could not be read, and whose hook has run
+    then."""
     d = left(service("n/a", ports=[81]), endpointslice("n/x", "a", ["10.0.0.1"]), mode="snapshot",
              sources=["services", "slices"], require="any", daemon={"watches": TWO}, **NOW)
     api.apply(service("n/a", ports=[82]))
@@ -181,8 +178,7 @@ def without_slices(api, left, hook):
     return d, outage
 
 
-def test_a_source_that_a_snapshot_lacked_is_told_when_it_is_there_though_it_is_the_same(
-        api, left, hook):
+def test_a_source_that_a_snapshot_lacked_is_told_though_it_has_not_changed(api, left, hook):
     d, outage = without_slices(api, left, hook)
     outage.cancel()
     d.settled(api)
@@ -195,7 +191,7 @@ def test_a_source_that_a_snapshot_lacked_is_told_when_it_is_there_though_it_is_t
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_a_source_that_a_snapshot_lacked_is_owed_over_a_restart(api, left, hook, how):
+def test_a_source_that_a_snapshot_lacked_is_still_due_after_a_restart(api, left, hook, how):
     d, outage = without_slices(api, left, hook)
     wait_until(lambda: d.control.status()["state"]["waiting"] == 0)
     d.stop() if how == "stop" else d.kill()
@@ -222,7 +218,7 @@ def wait_applied(d):
 
 
 @pytest.mark.parametrize("how", ["kill", "stop"])
-def test_an_apply_that_was_cut_off_is_owed(api, daemon, place, applier, how):
+def test_an_apply_that_was_cut_off_is_still_due(api, daemon, place, applier, how):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": outputs.whole(place, apply=[applier.path])},
                limits={"stop_timeout": "50ms"}).settled(api)
@@ -243,7 +239,7 @@ def test_an_apply_that_was_cut_off_is_owed(api, daemon, place, applier, how):
     assert starts(applier) == 3
 
 
-def test_files_of_objects_that_went_meanwhile_are_removed(api, daemon, place, applier):
+def test_files_of_objects_deleted_meanwhile_are_removed(api, daemon, place, applier):
     api.apply(service("n/a", ports=[81]), service("n/b", ports=[82]))
     d = daemon(api, hooks={"h": outputs.each(place, apply=[applier.path])}).settled(api)
     d.stop()
@@ -256,7 +252,7 @@ def test_files_of_objects_that_went_meanwhile_are_removed(api, daemon, place, ap
 
 
 @pytest.mark.parametrize("when", ["meanwhile", "later"])
-def test_a_file_that_was_another_keys_is_written_when_that_one_goes(api, daemon, place, when):
+def test_a_file_of_another_key_is_written_when_that_key_goes(api, daemon, place, when):
     api.apply(service("n/a", ports=[81]))
     d = daemon(api, hooks={"h": outputs.each(place, output=place / "${name}.conf")}).settled(api)
     api.apply(service("m/a", ports=[82]))
@@ -272,7 +268,7 @@ def test_a_file_that_was_another_keys_is_written_when_that_one_goes(api, daemon,
     assert d.control.hook("h")["parked"] == 0
 
 
-def test_a_file_of_a_key_that_is_remembered_no_more_is_free(api, daemon, place):
+def test_a_file_of_a_forgotten_key_is_free(api, daemon, place):
     api.apply(service("n/a", ports=[81]))
     forgets = {"services": {"resource": "services", "namespaces": ["*"], "persist": "none"}}
     d = daemon(api, watches=forgets,
@@ -302,7 +298,7 @@ def used(event):
 
 
 @pytest.mark.parametrize("mode", ["object", "batch", "snapshot"])
-def test_a_view_that_is_the_same_is_quiet(api, left, hook, mode):
+def test_an_unchanged_view_starts_no_run(api, left, hook, mode):
     d = viewed(left, mode=mode, **NOW)
     d.again(api)
     assert not hook.runs()
@@ -322,7 +318,7 @@ def test_a_view_that_changed_meanwhile_is_told_once(api, left, hook, listed):
 
 
 @pytest.mark.parametrize("listed", [False, True])
-def test_a_service_that_went_meanwhile_goes_from_the_view(api, left, hook, listed):
+def test_a_service_deleted_meanwhile_goes_from_the_view(api, left, hook, listed):
     d = viewed(left)
     api.delete("services", "n/a")
     api.delete("endpointslices", "n/a-1")
@@ -335,30 +331,8 @@ def test_a_service_that_went_meanwhile_goes_from_the_view(api, left, hook, liste
 
 # ---- stale and fresh
 
-def streams_are_there(d, api):
-    """Until then a slow machine may make it stale."""
-    def heard():
-        api.bookmark()
-        return d.control.watch("services")["last_bookmark_age_s"] is not None
-    wait_until(heard, what="a bookmark comes")
-    d.control.wait_watch("services", stale=False)
-    d.control.wait_idle()
-
-
-def test_that_a_source_is_fresh_again_is_told_after_the_restart(api, factory, hook):
-    cluster = {**factory.cluster(api), "stale_after": "100ms"}
-    api.apply(service("n/a"))
-    d = factory.daemon(clusters={"prod": cluster},
-                       hooks={"h": hook_settings(hook, events=["stale", "fresh"])}).settled(api)
-    streams_are_there(d, api)
-    hook.forget()
-    api.stop_listening()
-    api.drop("rst")
-    hook.wait_what("STALE", "services")
-    d.control.wait_idle()
-    d.stop()
-    d.settings["clusters"]["prod"]["stale_after"] = "1h"    # that one outage is enough
-    d.write_config()
+def test_fresh_is_told_after_the_restart(api, stopped_stale, hook):
+    d = stopped_stale(service("n/a"))
     api.listen()
     d.again(api)
     assert hook.what() == [("STALE", "services"), ("FRESH", "services")]
@@ -366,7 +340,7 @@ def test_that_a_source_is_fresh_again_is_told_after_the_restart(api, factory, ho
 
 # ---- Hooks come and go
 
-def test_a_new_hook_runs_for_all_and_the_old_one_is_quiet(api, left, hook, new_hook):
+def test_a_new_hook_runs_for_all_objects_and_the_old_one_for_none(api, left, hook, new_hook):
     d = left(service("n/a"), service("n/b"))
     new = new_hook()
     edit(d, hooks={"h": d.settings["hooks"]["h"], "new": hook_settings(new)})
@@ -375,7 +349,8 @@ def test_a_new_hook_runs_for_all_and_the_old_one_is_quiet(api, left, hook, new_h
     assert {run.reason for run in new.runs()} == {"existing"}
 
 
-def test_a_hook_that_was_away_for_a_start_knows_what_it_handled(api, left, hook, new_hook):
+def test_a_hook_that_was_not_configured_at_one_start_knows_what_it_handled(api, left, hook,
+                                                                           new_hook):
     d = left(service("n/a"), service("n/b"))
     before = d.settings["hooks"]
     edit(d, hooks={"other": hook_settings(new_hook())})
@@ -386,7 +361,7 @@ def test_a_hook_that_was_away_for_a_start_knows_what_it_handled(api, left, hook,
     assert hook.what() == [("MODIFIED", "n/b")]
 
 
-def test_an_end_that_came_while_the_hook_was_away_is_told(api, left, hook, new_hook):
+def test_a_delete_while_the_hook_was_not_configured_is_told(api, left, hook, new_hook):
     d = left(service("n/a"), service("n/b"))
     before = d.settings["hooks"]
     edit(d, hooks={"other": hook_settings(new_hook())})
@@ -399,9 +374,9 @@ def test_an_end_that_came_while_the_hook_was_away_is_told(api, left, hook, new_h
     assert hook.runs()[0].event["final_state_unknown"]
 
 
-# ---- Ends and lives that are owed
+# ---- Pending deletes and successors
 
-def test_an_end_that_a_paused_hook_has_not_heard_is_told_when_it_goes_on(api, left, hook):
+def test_a_delete_that_a_paused_hook_has_missed_is_told_after_resume(api, left, hook):
     d = left(service("n/a", ports=[81])).again(api)
     assert d.ctl("pause", "h").returncode == 0
     api.delete("services", "n/a")
@@ -414,8 +389,8 @@ def test_an_end_that_a_paused_hook_has_not_heard_is_told_when_it_goes_on(api, le
     assert run.what == ("DELETED", "n/a") and run.port == 81
 
 
-def test_the_end_of_one_life_and_the_begin_of_the_next_keep_their_order(api, left, hook):
-    d = left(service("n/a", ports=[81]), retry=LATE).again(api)
+def test_a_delete_and_its_successor_keep_their_order(api, left, hook):
+    d = left(service("n/a", ports=[81]), retry=ONCE).again(api)
     hook.exit_with(1)
     api.delete("services", "n/a")
     hook.wait(1)
@@ -428,7 +403,7 @@ def test_the_end_of_one_life_and_the_begin_of_the_next_keep_their_order(api, lef
     assert [run.port for run in hook.runs()] == [81, 82]
 
 
-def test_a_life_that_was_never_announced_is_not_ended(api, left, hook):
+def test_an_undelivered_object_has_no_delete(api, left, hook):
     d = left(service("n/a")).again(api)
     assert d.ctl("pause", "h").returncode == 0
     api.apply(service("n/b"))
@@ -440,9 +415,9 @@ def test_a_life_that_was_never_announced_is_not_ended(api, left, hook):
     assert not hook.runs()
 
 
-# ---- What people see, and what time brings
+# ---- informerctl, reruns, many objects
 
-def test_why_tells_that_it_was_handled_before(api, left, hook):
+def test_why_says_that_a_key_was_handled_before_the_restart(api, left, hook):
     d = left(service("n/a"))
     assert d.again(api).ctl("why", "h", "n/a").stdout.count("handled before the restart") == 1
     assert not hook.runs()
@@ -456,7 +431,7 @@ def test_a_rerun_is_due_after_its_time_and_not_at_the_start(api, left, hook):
     assert [run.reason for run in hook.runs()] == ["manual"]
 
 
-def test_many_objects_are_quiet_and_one_of_them_is_told(api, left, hook, factory):
+def test_of_many_objects_only_the_changed_ones_run(api, left, hook, factory):
     many = campaign.size(60, 300)
     count = factory.program('echo "$INFORMERD_EVENT $INFORMERD_NAME" >>$d/log')
     d = left(*[service(f"n/s{number}") for number in range(many)], command=[count.path],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is kept, and what of it is used: persist, edited watches, age, versions of the file, and who
-else has the folder."""
+"""The state, and its use at a restart: persist, edited watches, age, versions of the file, and
+other processes that use the folder."""
 import base64
 import stat
 
@@ -8,12 +8,11 @@ import pytest
 from confwriter import merge
 from control import wait_until
 from fakeapi import Gate, service, simple
-from harness import hook_settings
+from harness import ONCE, hook_settings
 from hostile import of_state
 from statefile import NAME, StateFile, everything, untouched
 
 DAY = 86400
-LATE = {"initial": "1h", "max": "1h"}
 READABLE_BY_1, FOR_2_ONLY = 1 << 16 | 2, 2 << 16 | 2     # user_version, see state/schema.h
 
 
@@ -46,7 +45,7 @@ def test_the_state_is_private(left):
 
 
 @pytest.mark.parametrize("what", ["file", "below nothing", "somebody else's"])
-def test_a_state_dir_that_cannot_be_ours_is_a_bad_configuration(api, daemon, tmp_path, what):
+def test_a_state_dir_that_cannot_be_used_is_a_bad_configuration(api, daemon, tmp_path, what):
     (tmp_path / "file").write_text("precious")
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "precious").touch()
@@ -61,7 +60,7 @@ def test_a_state_dir_that_cannot_be_ours_is_a_bad_configuration(api, daemon, tmp
     assert (tmp_path / "file").read_text() == "precious" and not api.accepted
 
 
-def test_without_a_state_dir_nothing_is_kept_and_everything_runs_again(api, left, hook):
+def test_without_a_state_dir_hooks_run_again_for_all_objects(api, left, hook):
     d = left(service("n/a"), daemon={"state_dir": "none"})
     api.delete("services", "n/a")
     api.apply(service("n/b"))
@@ -74,7 +73,7 @@ def test_without_a_state_dir_nothing_is_kept_and_everything_runs_again(api, left
 
 # ---- persist
 
-def test_persist_digest_lists_and_tells_what_changed_without_the_last_state(api, left, hook):
+def test_persist_digest_lists_and_tells_changes_without_the_last_state(api, left, hook):
     d = left(*abd(), daemon={"watches": every(persist="digest")})
     wanted = change(api)
     d.again(api)
@@ -88,7 +87,7 @@ def test_persist_digest_lists_and_tells_what_changed_without_the_last_state(api,
 
 
 @pytest.mark.parametrize("mode", ["object", "batch", "snapshot"])
-def test_persist_digest_is_quiet_about_what_is_the_same(api, left, hook, mode):
+def test_persist_digest_starts_no_run_for_unchanged_objects(api, left, hook, mode):
     d = left(*abd(), mode=mode, settle=["0s", "0s"], daemon={"watches": every(persist="digest")})
     d.again(api)
     assert not hook.runs()
@@ -105,7 +104,7 @@ def test_persist_none_knows_nothing_of_objects(api, left, hook):
 
 
 @pytest.mark.parametrize("persist", ["full", "digest"])
-def test_what_went_is_kept_no_longer(api, left, hook, persist):
+def test_deleted_objects_are_removed_from_the_state(api, left, hook, persist):
     d = left(*abd(), daemon={"watches": every(persist=persist)})
     with StateFile(d) as state:
         assert state.keys("object") == state.keys("mark") == ["n/a", "n/b", "n/d"]
@@ -121,19 +120,20 @@ def secret(key, text):
 
 
 def words(*texts):
-    """How these may stand somewhere."""
+    """The forms in which these texts may occur in a file."""
     return [form for text in texts for form in (text.encode(), base64.b64encode(text.encode()))]
 
 
-def test_of_secrets_nothing_but_digests_is_ever_written(api, daemon, hook):
-    """While it runs and behind it, of those that are there, and of one whose end is owed."""
+def test_only_digests_of_secrets_are_written(api, daemon, hook):
+    """While the daemon runs and after its end; of existing Secrets, and of one whose DELETED is
+    still pending."""
     texts = [f"the password number {n} is long" for n in range(3)]
     api.apply(secret("n/a", texts[0]), secret("n/b", texts[1]))
     api.apply(simple("ConfigMap", "n/c", data={"k": "to be found in the state"}))
     watches = {"secrets": {"resource": "secrets", "namespaces": ["*"]},
                "maps": {"resource": "configmaps", "namespaces": ["*"]}}
     d = daemon(api, watches=watches, hooks={"h": hook_settings(
-        hook, sources=["secrets", "maps"], retry=LATE)}).settled(api)
+        hook, sources=["secrets", "maps"], retry=ONCE)}).settled(api)
     assert texts[0].encode() in base64.b64decode(
         hook.of("n/a")[0].event["object"]["data"]["password"])
     hook.exit_with(1)
@@ -162,7 +162,7 @@ TIERS = (service("n/a", ports=[81], labels={"tier": "x"}), service("n/b", labels
 
 @pytest.mark.parametrize("setting", [{"label_selector": "tier=y"}, {"match": [
     "metadata.labels.tier=y"]}, {"namespaces": ["n"], "names": ["b"]}], ids=str)
-def test_what_an_edited_watch_selects_no_more_has_left(api, left, hook, setting):
+def test_an_object_that_an_edited_watch_does_not_select_has_left(api, left, hook, setting):
     d = left(*TIERS)
     edit_watch(d, **setting)
     d.again(api)
@@ -178,7 +178,7 @@ def test_what_an_edited_watch_selects_no_more_has_left(api, left, hook, setting)
     assert not hook.runs() and not api.of("services", "L")
 
 
-def test_a_namespace_that_is_no_longer_watched_has_left(api, left, hook):
+def test_objects_of_a_namespace_that_is_no_longer_watched_have_left(api, left, hook):
     d = left(service("n/a"), service("m/b"), daemon={"watches": {"services": {
         "resource": "services", "namespaces": ["n", "m"]}}})
     edit_watch(d, namespaces=["n"])
@@ -186,7 +186,7 @@ def test_a_namespace_that_is_no_longer_watched_has_left(api, left, hook):
     assert hook.what() == [("LEFT", "m/b")] and hook.runs()[0].event["cause"] == "config"
 
 
-def test_what_an_edited_watch_selects_in_addition_is_added(api, left, hook):
+def test_an_object_that_only_an_edited_watch_selects_is_added(api, left, hook):
     d = left(*TIERS, daemon={"watches": every(label_selector="tier=y")})
     edit_watch(d, label_selector="")
     d.again(api)
@@ -206,8 +206,8 @@ SHAPES = {"keep": ({}, {"keep": ["spec.ports"]}), "drop": ({}, {"drop": ["spec.s
 
 
 @pytest.mark.parametrize("how", SHAPES)
-def test_what_vanished_while_other_parts_of_it_were_to_be_kept_is_deleted(api, left, hook, how):
-    """Nothing says that it is there and not selected: what is selected is as it was."""
+def test_an_object_that_is_gone_when_its_shape_was_edited_is_deleted(api, left, hook, how):
+    """The selection has not changed, so an object that a list lacks cannot exist unselected."""
     settings, watch = SHAPES[how]
     d = left(*abd())
     d.settings.update(settings)
@@ -220,7 +220,7 @@ def test_what_vanished_while_other_parts_of_it_were_to_be_kept_is_deleted(api, l
 
 
 @pytest.mark.parametrize("more", [["n", "m"], ["*"]], ids=str)
-def test_what_vanished_while_namespaces_were_added_is_deleted(api, left, hook, more):
+def test_an_object_that_is_gone_when_namespaces_were_added_is_deleted(api, left, hook, more):
     d = left(service("n/a", ports=[81]), service("n/b"), service("m/c"),
              daemon={"watches": every(namespaces=["n"])})
     edit_watch(d, namespaces=more)
@@ -244,7 +244,7 @@ def test_an_equal_watch_that_comes_before_it_changes_nothing(api, left, hook):
     assert not api.of("services", "L")
 
 
-def test_tuning_is_no_other_watch(api, left, hook):
+def test_a_watch_with_other_tuning_is_the_same_watch(api, left, hook):
     d = left(*abd())
     edit_watch(d, guard={"hold": "5s"}, confirm_deletes=True)
     known = api.rv
@@ -252,7 +252,7 @@ def test_tuning_is_no_other_watch(api, left, hook):
     assert not hook.runs() and api.sequence("services") == [f"W({known})"]
 
 
-def test_a_watch_that_was_away_for_a_start_tells_what_changed(api, left, hook, new_hook):
+def test_a_watch_that_was_not_configured_at_one_start_tells_all_changes(api, left, hook, new_hook):
     d = left(*abd())
     before = d.settings["watches"], d.settings["hooks"]
     d.settings["watches"] = {"maps": {"resource": "configmaps", "namespaces": ["*"]}}
@@ -280,8 +280,8 @@ def test_after_three_months_only_differences_are_told(api, left, hook):
     assert not of_state(d.problems())
 
 
-def test_a_newer_release_that_kept_the_state_readable_is_followed_and_follows(api, left, hook):
-    """Downgrade and upgrade again: what the newer one added stays."""
+def test_a_readable_state_of_a_newer_release_is_used_and_kept_whole(api, left, hook):
+    """A downgrade and an upgrade again: the additions of the newer release stay in the state."""
     d = left(*abd())
     with StateFile(d) as state:
         state.version = READABLE_BY_1
@@ -300,7 +300,7 @@ def test_a_newer_release_that_kept_the_state_readable_is_followed_and_follows(ap
     assert not hook.runs()
 
 
-def test_a_state_that_is_too_new_is_set_aside_and_used_again_by_who_can(api, left, hook):
+def test_a_state_that_is_too_new_is_set_aside_whole(api, left, hook):
     d = left(*abd())
     with StateFile(d) as state:
         state.version = FOR_2_ONLY
@@ -317,7 +317,7 @@ def test_a_state_that_is_too_new_is_set_aside_and_used_again_by_who_can(api, lef
     assert not hook.runs(), "the new state is in use"
 
 
-# ---- Who else has the folder
+# ---- Other processes that use the folder
 
 def test_a_second_daemon_on_the_folder_is_refused_and_told_who_has_it(api, left, daemon, hook,
                                                                      new_hook):
@@ -381,7 +381,7 @@ def test_a_dry_run_knows_the_state_and_changes_nothing(api, left, hook):
     assert sorted(hook.what()) == wanted
 
 
-# ---- Streams and clusters of a watch
+# ---- Scopes and clusters of a watch
 
 def test_of_two_namespaces_only_the_one_whose_version_is_lost_is_listed(api, left, hook):
     d = left(service("n/a"), service("m/b"), daemon={"watches": {"services": {

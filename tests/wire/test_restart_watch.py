@@ -20,10 +20,10 @@ def again(d, api, listed):
     assert [r.kind for r in api.of("services")] == (["W", "L", "W"] if listed else ["W"])
 
 
-# ---- What leaves while it is down
+# ---- Objects that leave while informerd is down
 
 @both
-def test_what_no_longer_matches_has_left(api, left, hook, listed):
+def test_an_object_that_no_longer_matches_has_left(api, left, hook, listed):
     d = left(service("n/a", labels=X), service("n/b", labels=X),
              daemon=every(match=["metadata.labels.tier=x"]))
     api.apply(service("n/a", ports=[81], labels=Y))
@@ -35,7 +35,7 @@ def test_what_no_longer_matches_has_left(api, left, hook, listed):
 
 
 @both
-def test_what_the_server_no_longer_selects_is_deleted_as_it_is_told(api, left, hook, listed):
+def test_an_object_that_the_server_no_longer_selects_is_told_as_deleted(api, left, hook, listed):
     d = left(service("n/a", labels=X), service("n/b", labels=X),
              daemon=every(label_selector="tier=x"))
     api.apply(service("n/a", labels=Y))
@@ -46,7 +46,7 @@ def test_what_the_server_no_longer_selects_is_deleted_as_it_is_told(api, left, h
 
 @both
 @pytest.mark.parametrize("gone", [False, True], ids=["there", "gone"])
-def test_confirm_deletes_finds_out_what_left_meanwhile(api, left, hook, listed, gone):
+def test_confirm_deletes_finds_out_which_objects_only_left(api, left, hook, listed, gone):
     d = left(service("n/a", labels=X), service("n/b", labels=X),
              daemon=every(label_selector="tier=x", confirm_deletes=True))
     if gone:
@@ -56,13 +56,13 @@ def test_confirm_deletes_finds_out_what_left_meanwhile(api, left, hook, listed, 
     if listed:
         api.compact()
     d.again(api)
-    hook.wait(1)    # what is being confirmed is not counted as work of the hook
+    hook.wait(1)    # a delete that is being confirmed does not count as pending yet
     d.control.wait_idle()
     assert hook.what() == [("DELETED" if gone else "LEFT", "n/a")]
     assert [r.kind for r in api.of("services") if r.kind == "G"] == ["G"]
 
 
-def test_an_edited_watch_of_digests_tells_what_left_without_its_state(api, left, hook):
+def test_an_edited_watch_of_digests_tells_left_without_the_object(api, left, hook):
     d = left(service("n/a", labels=X), service("n/b", labels=Y), daemon=every(persist="digest"))
     d.settings["watches"]["services"] = {**d.settings["watches"]["services"],
                                          "label_selector": "tier=y"}
@@ -73,10 +73,10 @@ def test_an_edited_watch_of_digests_tells_what_left_without_its_state(api, left,
     assert run.event["cause"] == "config"
 
 
-# ---- What is no change
+# ---- Changes that do not count
 
 @both
-def test_a_change_of_other_paths_is_none(api, left, hook, listed):
+def test_a_change_of_other_paths_starts_no_run(api, left, hook, listed):
     d = left(service("n/a"), service("n/b"), changes_in=["spec.ports"])
     api.apply(service("n/a", labels=X))
     again(d, api, listed)
@@ -85,7 +85,7 @@ def test_a_change_of_other_paths_is_none(api, left, hook, listed):
 
 
 @both
-def test_a_change_of_what_is_dropped_is_none(api, left, hook, listed):
+def test_a_change_of_a_dropped_path_starts_no_run(api, left, hook, listed):
     d = left(service("n/a", labels=X), daemon=every(drop=["metadata.labels"]))
     api.apply(service("n/a", labels=Y))
     again(d, api, listed)
@@ -93,7 +93,7 @@ def test_a_change_of_what_is_dropped_is_none(api, left, hook, listed):
 
 
 @both
-def test_a_change_of_what_is_kept_is_one(api, left, hook, listed):
+def test_a_change_of_a_kept_path_starts_a_run(api, left, hook, listed):
     d = left(service("n/a", ports=[80]), daemon=every(keep=["spec.ports"]), include_old=True)
     api.apply(service("n/a", ports=[81]))
     again(d, api, listed)
@@ -155,7 +155,7 @@ def test_a_watch_that_is_refused_at_first_loses_nothing(api, left, hook, status)
 
 @pytest.fixture
 def widgets(api, daemon, hook):
-    """A daemon that was through with two objects of a CRD when it was stopped."""
+    """A daemon that was stopped after its hook had handled two objects of a CRD."""
     api.define("widgets.v1.example.com", kind="Widget")
     api.apply(custom_object("Widget", "n/a", spec={"z": 1}), custom_object("Widget", "n/b"))
     d = daemon(api, watches={"w": {"resource": "widgets.v1.example.com", "namespaces": ["*"]}},
@@ -181,7 +181,7 @@ def test_a_crd_that_is_gone_deletes_nothing_by_being_unknown(api, widgets, hook)
     widgets.control.wait_idle()
     assert widgets.control.watch("w")["synced"] is False and not hook.runs()
     api.define("widgets.v1.example.com", kind="Widget")
-    api.compact("widgets")      # its watch cache begins now
+    api.compact("widgets")      # the watch cache of a new CRD begins now
     api.apply(custom_object("Widget", "n/b"))
     hook.wait(3)
     widgets.settled(api)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 98, 99, 101-104: how a program is run, its output, its end, what it leaves behind."""
+"""SCENARIOS.md 98, 99, 101-104: how a program is run, its output, its end, and the things it leaves
+behind."""
 import os
 import signal
 import time
 
 import pytest
 from control import wait_until
-from fakeapi import END, Gate, ev, service, simple
-from harness import RETRY, hook_settings, is_sanitized
+from fakeapi import END, Gate, service, simple
+from harness import ONCE, RETRY, hook_settings, is_sanitized
 from proctree import descendants, exists, fds, kill, memory_kb
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-ONCE = {"initial": "1h", "max": "1h"}
 ESCAPE = """
 setsid sh -c 'echo $$ >>"$0/escaped"; sleep 1000 & echo $! >>"$0/escaped"; wait' "$d" \\
     </dev/null >/dev/null 2>&1 &
@@ -20,7 +20,7 @@ while [ "$(wc -l <"$d/escaped" 2>/dev/null)" != 2 ]; do sleep 0.01; done
 
 
 def plain(program, **more):
-    """The settings of a hook that is tried once."""
+    """The settings of a hook with one attempt only."""
     return {"sources": ["services"], "command": [program.path], "retry": ONCE, **more}
 
 
@@ -49,8 +49,9 @@ def escaped(program):
 
 @pytest.mark.parametrize("ending,word", [("exit 3", "exit status 3"),
                                          ("kill -KILL $$", "signal 9")])
-def test_s98_after_a_failed_run_what_escaped_its_group_is_killed(api, daemon, new_program, ending,
-                                                                 word):
+def test_s98_after_a_failed_run_processes_that_escaped_its_group_are_killed(api, daemon,
+                                                                            new_program, ending,
+                                                                            word):
     program = new_program(f"{ESCAPE}\n{ending}")
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": plain(program)})
@@ -62,8 +63,8 @@ def test_s98_after_a_failed_run_what_escaped_its_group_is_killed(api, daemon, ne
         kill(pids)
 
 
-def test_s98_after_a_timeout_what_escaped_its_group_is_killed(api, daemon, new_program):
-    """A run that the timeout meets before something has escaped is tried again."""
+def test_s98_after_a_timeout_processes_that_escaped_the_group_are_killed(api, daemon, new_program):
+    """A run whose timeout passes before a process has escaped is tried again."""
     program = new_program(f"""d="$d/try$INFORMERD_ATTEMPT"; mkdir "$d"; trap '' TERM
 {ESCAPE}
 while :; do sleep 1000; done""")
@@ -82,8 +83,8 @@ while :; do sleep 1000; done""")
         kill([pid for path in program.folder.glob("try*/escaped") for pid in pids_in(path)])
 
 
-def test_s98_what_a_successful_run_leaves_behind_is_told_once_and_left_alone(api, daemon,
-                                                                            new_program):
+def test_s98_processes_left_by_a_successful_run_are_reported_once_and_left_alone(api, daemon,
+                                                                                 new_program):
     program = new_program(f'[ -e "$d/escaped" ] && exit 0\n{ESCAPE}')
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": plain(program)})
@@ -165,7 +166,7 @@ def test_s99_lines_of_both_streams_are_tagged(api, daemon, new_program):
         ("stdout", "one"), ("stderr", "two"), ("stdout", "three")}
 
 
-# ---- 101: nothing of the input stays, whatever happens
+# ---- 101: nothing of the input is left behind, whatever happens
 
 def broken(tmp_path, how):
     program = tmp_path / "broken"
@@ -200,7 +201,7 @@ def test_s101_the_input_is_gone_when_the_program_cannot_be_started(api, daemon, 
 
 
 @as_root
-def test_s101_a_hook_of_another_user_can_open_what_it_has_by_name(api, daemon, new_program):
+def test_s101_a_hook_of_another_user_can_open_its_descriptors_by_name(api, daemon, new_program):
     program = new_program("id -u; wc -c </dev/stdin; head -c 1 /dev/stdin; echo\n"
                           "echo out >/dev/stdout && echo err >/dev/stderr")
     program.folder.parent.chmod(0o755)
@@ -236,7 +237,7 @@ def test_s102_a_program_that_is_not_executable_is_named_and_runs_once_it_is(api,
     assert d.control.hook("h")["last_error"] is None
 
 
-# ---- 103: garbage of one source is that source's own trouble
+# ---- 103: garbage from one source affects no other source
 
 GARBAGE = {"frame": b'{"type":"ADDED","object":{"kind":]}\n', "bytes": bytes(range(1, 256)),
            "deep": b'{"type":' + b"[" * 5000, "type": b'{"type":"FOO","object":{}}\n'}
@@ -298,7 +299,7 @@ def test_s104_after_the_stop_timeout_they_are_killed_and_more_signals_do_no_harm
     assert hook.ended() == 0 and not [pid for pid in below if exists(pid)]
 
 
-def test_s104_term_kills_what_escaped_a_running_hook(api, daemon, new_program):
+def test_s104_term_kills_processes_that_escaped_a_running_hook(api, daemon, new_program):
     program = new_program(f"{ESCAPE}\nwhile :; do sleep 1000; done")
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": plain(program, kill_grace="200ms")},

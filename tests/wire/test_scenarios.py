@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS.md has each number once, with tests that exist or the reason why there is none."""
+"""SCENARIOS.md has each number once, with tests that exist, or with the reason why it has no
+test."""
 import re
 
 import scenarios
@@ -26,12 +27,12 @@ def test_each_test_in_the_table_exists_and_none_is_missing():
     assert text == scenarios.filled(text), "run scenarios.py --write"
 
 
-def test_what_is_left_out_has_no_test_of_its_number():
+def test_a_scenario_that_is_left_out_has_no_test():
     found = scenarios.tests()
     both = [number for number, _title, _tests, remark in ROWS
             if scenarios.is_left_out(remark) and found.get(int(number))]
     assert not both, "left out, and yet there is a test: which is true?"
 
 
-def test_what_peers_lack_is_shown():
+def test_each_feature_that_peers_lack_has_a_test():
     assert sorted(scenarios.tests("peers_")) == scenarios.PEERS

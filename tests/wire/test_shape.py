@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""keep, drop and match (DESIGN 1.2): the bytes a hook gets, LEFT, PartialObjectMetadata."""
+"""keep, drop and match (docs/design.md "Selection and pruning"): the bytes a hook gets, LEFT,
+PartialObjectMetadata."""
 import json
 import re
 
@@ -124,7 +125,7 @@ def test_labels_that_the_selector_needs_stay(api, daemon, hook, setting):
     assert api.of("services")[0].accept.startswith("application/json")
 
 
-def test_a_change_of_what_is_not_kept_runs_nothing_and_moves_the_rv(api, daemon, hook):
+def test_a_change_of_a_path_that_is_not_kept_only_moves_the_rv(api, daemon, hook):
     api.apply(rich("n/a"))
     d = daemon(api, hooks={"h": hook}, watches=shaped(keep=["spec.ports[*].port"]))
     hook.wait(1)
@@ -180,7 +181,7 @@ def test_objects_that_leave_match_are_left_with_their_last_selected_state(api, d
     assert hook.what() == [("ADDED", "n/a"), ("LEFT", "n/a"), ("ADDED", "n/a"), ("DELETED", "n/a")]
 
 
-def test_a_relist_tells_who_left_from_who_is_gone(api, daemon, hook):
+def test_a_relist_tells_objects_that_left_from_deleted_ones(api, daemon, hook):
     api.apply(local("n/left"), local("n/gone"), local("n/stays"), service("n/other"))
     d = daemon(api, hooks={"h": hook}, watches=shaped(**LOCAL))
     hook.wait(3)
@@ -257,7 +258,7 @@ def test_the_forms_of_match(api, daemon, hook, entry):
     assert {key for _type, key in hook.what()} == {f"n/{name}" for name in MATCHES[entry]}
 
 
-def test_all_entries_of_match_must_hold_and_see_what_is_not_kept(api, daemon, hook):
+def test_all_entries_of_match_must_hold_and_see_paths_that_are_not_kept(api, daemon, hook):
     api.apply(local("n/a", labels={"app": "x"}), local("n/b"), service("n/c", labels={"app": "x"}))
     d = daemon(api, hooks={"h": hook}, watches=shaped(
         match=["spec.externalTrafficPolicy=Local", "metadata.labels.app"],
@@ -273,7 +274,8 @@ METADATA = ["metadata.labels", "metadata.annotations['example.com/a']"]
 
 
 def story(api, daemon, hook, make, plural, **tuning):
-    """The same life of two objects; what the hook saw, without what differs between runs."""
+    """Plays the same changes of two objects; returns the daemon and the input of all runs, without
+    the parts that always differ."""
     api.apply(make("n/a", {"app": "x"}), make("n/b", {"app": "y"}))
     d = daemon(api, hooks={"h": hook}, tuning=tuning, watches=shaped(
         plural, keep=METADATA, match=["metadata.labels.app"]))
@@ -346,7 +348,7 @@ def test_custom_resources_by_metadata_alone_keep_their_own_kind(api, daemon, hoo
 @pytest.mark.parametrize("setting", [
     {"keep": ["metadata.labels", "spec.type"]}, {"drop": ["spec"]}, {},
     {"keep": ["metadata.labels"], "match": ["spec.type=ClusterIP"]}], ids=str)
-def test_whatever_needs_more_than_metadata_asks_for_whole_objects(api, daemon, hook, setting):
+def test_settings_that_need_more_than_metadata_ask_for_whole_objects(api, daemon, hook, setting):
     api.apply(service("n/a", labels={"app": "x"}, type="ClusterIP"))
     daemon(api, hooks={"h": hook}, watches=shaped(**setting))
     hook.wait(1)

@@ -148,12 +148,12 @@ def many(count):
     return {f"w{i}": {"resource": "configmaps", "namespaces": [f"ns{i}"]} for i in range(count)}
 
 
-# How long each waits is proven in virtual time: test_reflector_waits.c.
+# tests/unit/test_reflector_waits.c proves in virtual time how long each request waits.
 
 @pytest.fixture
 def jittered(new_api, factory):
-    """jittered(**tuning): two servers, the first with 24 watches of this tuning, the second with
-    one without; and the daemon."""
+    """jittered(**tuning): (slow, fast, daemon): two servers and a daemon, which has 24 watches with
+    this tuning on the first server, and one watch without it on the second."""
     def make(**tuning):
         slow, fast = new_api(), new_api()
         backoff = {"initial": "50ms", "max": "50ms", "jitter": 0.0}
@@ -167,7 +167,7 @@ def jittered(new_api, factory):
 
 
 def test_start_jitter_spreads_the_first_lists(jittered):
-    """Over an hour: meanwhile hardly any has come."""
+    """They are spread over an hour, so hardly any list comes during the test."""
     slow, fast, d = jittered(start_jitter="1h")
     fast.wait_watching("services")
     assert len(slow.of("configmaps")) < 5
@@ -197,7 +197,8 @@ def test_without_start_jitter_lists_come_in_the_order_of_the_watches(api, daemon
 
 
 def test_relist_jitter_spreads_later_lists_above_the_backoff(jittered):
-    """Over an hour: one without jitter is long back when hardly any has come."""
+    """They are spread over an hour: when the watch without jitter is back, hardly any list has
+    come."""
     slow, fast, d = jittered(relist_jitter="1h")
     d.synced()
     slow.wait_watching("configmaps", 24)
@@ -248,7 +249,7 @@ def test_list_concurrency_does_not_bound_watches(api, daemon):
                            for w in d.control.status()["watches"].values()))
 
 
-@pytest.mark.skipif(not campaign.LONG, reason="a minute is one (test_cluster_gate.c plays with it)")
+@pytest.mark.skipif(not campaign.LONG, reason="takes a minute; see unit/test_api_client_lists.c")
 @pytest.mark.parametrize("watch_list", ["off", "on"])
 def test_a_list_that_drips_gives_its_place_to_others(api, daemon, watch_list):
     async def drip(exchange):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fresh a watch is: STALE and FRESH for hooks, status, degraded, what runs say of sources.
-When it becomes stale is proven in virtual time (test_watch_stale.c); here it does, and is told."""
+"""How fresh a watch is: STALE and FRESH for hooks, status, degraded, the sources in the input of
+runs. tests/unit/test_watch_stale.c proves in virtual time when a watch becomes stale. Here it does,
+and the tests look at who is told."""
 import itertools
 import time
 
@@ -16,7 +17,7 @@ EVERY = {"resource": "services", "namespaces": ["*"]}
 
 @pytest.fixture
 def aging(api, factory):
-    """aging(hooks, stale_after=...): a daemon whose watch is stale after a short time."""
+    """aging(hooks, stale_after=...): a daemon whose watch becomes stale after a short time."""
     def make(hooks, stale_after="100ms", tuning=None, **more):
         cluster = {**factory.cluster(api, tuning), "stale_after": stale_after}
         return factory.daemon(api, clusters={"prod": cluster}, hooks=hooks, **more)
@@ -24,8 +25,8 @@ def aging(api, factory):
 
 
 def begun(d, api, *hooks):
-    """Its streams are there, which may have taken long enough to make it stale: of the hooks' runs
-    only those from now on count."""
+    """Waits until the daemon's watches are open. That may have taken so long that they were stale,
+    so only later runs of these hooks count."""
     def heard():
         api.bookmark()
         watches = d.control.status()["watches"].values()
@@ -44,7 +45,7 @@ def away(api):
 
 
 def of_source(hook):
-    """The types of the runs that were for the source and no object."""
+    """The event types of the runs that were for the source, not for an object."""
     return [run.event["type"] for run in hook.runs() if run.event["name"] is None]
 
 
@@ -89,8 +90,8 @@ def test_stale_comes_after_stale_after_and_not_before(api, aging, hook):
 
 
 def test_streams_that_end_and_are_resumed_are_never_stale(api, aging, hook):
-    """For longer than stale_after in all; only a machine that takes so long for one resumption may
-    make it stale."""
+    """The outages last for longer than stale_after in all. The watch may become stale only if this
+    machine takes so long for a single one."""
     stale_after = 0.6
     d = aging({"h": hook_settings(hook, events=ALL)}, stale_after="600ms")
     begun(d, api, hook)
@@ -121,7 +122,7 @@ def test_a_silent_stream_is_not_stale(api, aging, hook):
     assert not d.control.watch("services")["stale"] and of_source(hook) == []
 
 
-def test_a_server_that_answers_only_errors_makes_it_stale(api, aging, hook):
+def test_a_server_that_answers_only_errors_makes_the_watch_stale(api, aging, hook):
     api.apply(service("n/a"))
     d = aging({"h": hook_settings(hook, events=["stale", "fresh"])})
     begun(d, api, hook)
@@ -234,7 +235,7 @@ def test_one_of_several_namespaces_makes_the_whole_watch_stale(api, aging, hook)
 
     def told_last(kind):
         return [run.event["type"] for run in hook.runs()][-1:] == [kind]
-    # The stream of the other namespace may have been late: then it was stale and fresh before.
+    # The stream of the other namespace may have been late: then there was a STALE and FRESH before.
     wait_until(lambda: told_last("STALE") and d.control.watch("services")["stale"], what="STALE")
     rule.cancel()
     wait_until(lambda: told_last("FRESH"), what="FRESH")
@@ -246,7 +247,7 @@ def test_hooks_see_their_own_name_of_a_shared_watch_that_is_stale(api, aging, ne
                "h2": hook_settings(two, sources=["two"], events=["stale"])},
               watches={"one": EVERY, "two": EVERY})
     d.caught_up(api, "one")
-    wait_until(lambda: d.log(msg="it is known which cluster this is"))  # runs wait for that
+    wait_until(lambda: d.log(msg="cluster identity known"))  # runs wait for the identity
     away(api)
     assert one.wait(1)[0].event["source"] == "one"
     assert two.wait(1)[0].event["source"] == "two"

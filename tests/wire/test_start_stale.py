@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIO 110: no server answers at the start; hooks run from what is kept, marked stale."""
+"""SCENARIOS.md 110: no server answers at the start; hooks run from the state, told that it is
+stale."""
 import time
 
 import pytest
 from control import at_least, wait_until
 from fakeapi import endpointslice, service
-from harness import hook_settings
+from harness import TWO, hook_settings
 from mounts import boot
 from statefile import StateFile, wait_noted
 
@@ -13,16 +14,15 @@ SOON = {"after": "100ms"}
 ALL = ["added", "modified", "deleted", "left", "stale", "fresh"]
 OTHER = "00000000-1111-4222-8333-444444444444"
 EVERY = {"services": {"resource": "services", "namespaces": ["*"], "guard": {"hold": "1h"}}}
-TWO = {"services": {"resource": "services", "namespaces": ["*"]},
-       "slices": {"resource": "endpointslices", "namespaces": ["*"]}}
 VIEW = {"backends": {"type": "service_endpoints", "services": "services", "slices": "slices"}}
 HOUR = 3600
 
 
 @pytest.fixture
 def alone(api, left):
-    """alone(obj, ..., start_stale={...}, **settings): a daemon that was stopped; then its server
-    went away. Hooks lose what they did at each start, so that they have something to run for."""
+    """alone(obj, ..., start_stale={...}, **settings): a daemon that was stopped after its hook had
+    handled these objects; then its server went away. The hook has effect = "process", so that it
+    has to run again at each start."""
     def make(*objects, start_stale=SOON, effect="process", daemon=None, **settings):
         more = {"watches": EVERY, "start_stale": start_stale, **(daemon or {})}
         d = left(*objects, effect=effect, daemon=more, **settings)
@@ -32,7 +32,7 @@ def alone(api, left):
 
 
 def started(d):
-    """Starts it; returns once its sources are those of before, and stale."""
+    """Starts the daemon; returns once its sources have the objects of the state, and are stale."""
     d.start()
     d.control.wait_watch("services", synced=True, stale=True)
     return d
@@ -42,7 +42,7 @@ def of_objects(hook):
     return sorted(run.what for run in hook.runs() if run.event["name"] is not None)
 
 
-def test_s110_hooks_run_from_what_is_kept_and_are_told_that_it_is_stale(api, alone, hook):
+def test_s110_hooks_run_from_the_state_and_are_told_that_it_is_stale(api, alone, hook):
     d = alone(service("n/a", ports=[81]), service("n/b"))
     d.start()
     runs = hook.wait(2)
@@ -89,14 +89,14 @@ def test_s110_when_contact_is_back_and_the_version_is_too_old_only_differences_a
     assert hook.runs()[0].event["cause"] == "restart"
 
 
-def test_s110_what_is_handled_is_quiet(api, alone, hook):
+def test_s110_handled_objects_do_not_run_again(api, alone, hook):
     d = started(alone(service("n/a"), effect="disk"))
     wait_until(lambda: d.control.status()["ready"])
     d.control.wait_idle()
     assert not hook.runs()
 
 
-def test_s110_an_end_that_is_owed_is_told(api, left, hook):
+def test_s110_a_pending_delete_is_told(api, left, hook):
     d = left(service("n/a", ports=[81]), retry={"initial": "1h", "max": "1h"},
              daemon={"start_stale": SOON})
     d.again(api)
@@ -111,7 +111,7 @@ def test_s110_an_end_that_is_owed_is_told(api, left, hook):
     assert hook.wait(2)[1].what == ("DELETED", "n/a") and hook.runs()[1].port == 81
 
 
-def test_s110_stale_and_fresh_are_told_to_who_wants_them(api, alone, hook):
+def test_s110_stale_and_fresh_are_told_to_hooks_that_take_them(api, alone, hook):
     d = alone(service("n/a"), effect="disk", events=ALL)
     d.start()
     assert hook.wait(1)[0].what == ("STALE", "services")
@@ -135,7 +135,7 @@ def test_s110_other_modes_run_too(api, alone, hook, mode):
     assert not hook.runs()
 
 
-def test_s110_a_view_is_made_of_what_is_kept(api, alone, hook):
+def test_s110_a_view_is_made_from_the_state(api, alone, hook):
     part = endpointslice("n/a-1", "a", ["10.0.0.1"])
     part["ports"][0]["name"] = "p80"
     d = alone(service("n/a"), part, sources=["backends"],
@@ -146,7 +146,7 @@ def test_s110_a_view_is_made_of_what_is_kept(api, alone, hook):
     assert run.input["sources"]["backends"]["stale"] is True
 
 
-# ---- Not before, not always
+# ---- When it does not start stale
 
 def test_s110_a_server_is_waited_for_first(api, alone, hook):
     d = alone(service("n/a"), start_stale={"after": "300ms"})
@@ -156,7 +156,7 @@ def test_s110_a_server_is_waited_for_first(api, alone, hook):
     assert at_least(0.3, d.starts("h")[-1][0] - begin)
 
 
-def test_s110_a_hook_that_waits_for_fresh_sources_does(api, alone, hook):
+def test_s110_a_hook_that_wants_fresh_sources_waits(api, alone, hook):
     d = started(alone(service("n/a"), when_stale="wait"))
     d.control.wait_idle()
     assert not hook.runs()
@@ -166,7 +166,7 @@ def test_s110_a_hook_that_waits_for_fresh_sources_does(api, alone, hook):
     assert hook.runs()[0].input["sources"]["services"]["stale"] is False
 
 
-def test_s110_what_is_too_old_is_not_trusted(api, alone, hook):
+def test_s110_a_state_that_is_too_old_is_not_trusted(api, alone, hook):
     d = alone(service("n/a"), start_stale={"after": "100ms", "max_age": "1h"})
     with StateFile(d) as state:
         state.last_contact(2 * HOUR)
@@ -176,10 +176,10 @@ def test_s110_what_is_too_old_is_not_trusted(api, alone, hook):
     api.delete("services", "n/a")
     api.listen()
     d.settled(api)
-    assert of_objects(hook) == [("DELETED", "n/a")], "for that it is still good"
+    assert of_objects(hook) == [("DELETED", "n/a")], "the state still shows the difference"
 
 
-def test_s110_what_is_younger_than_max_age_is_trusted(api, alone, hook):
+def test_s110_a_state_that_is_younger_than_max_age_is_trusted(api, alone, hook):
     d = alone(service("n/a"), start_stale={"after": "100ms", "max_age": "3h"})
     then = time.time() - 2 * HOUR
     with StateFile(d) as state:
@@ -189,8 +189,8 @@ def test_s110_what_is_younger_than_max_age_is_trusted(api, alone, hook):
     assert 2 * HOUR <= age <= time.time() - then
 
 
-def test_s110_a_clock_that_went_back_makes_nothing_young(api, alone, hook):
-    """Nothing but the wall clock is known of the last contact, and that is still to come."""
+def test_s110_a_clock_that_went_back_does_not_make_the_state_young(api, alone, hook):
+    """Only the wall clock of the last contact is known, and that time is in the future."""
     d = alone(service("n/a"))
     with StateFile(d) as state:
         state.last_contact(-HOUR)
@@ -200,11 +200,11 @@ def test_s110_a_clock_that_went_back_makes_nothing_young(api, alone, hook):
     api.delete("services", "n/a")
     api.listen()
     d.settled(api)
-    assert of_objects(hook) == [("DELETED", "n/a")], "for that it is still good"
+    assert of_objects(hook) == [("DELETED", "n/a")], "the state still shows the difference"
 
 
 def set_back(value):
-    """The contact as a clock would have noted it that has been set back by an hour since."""
+    """The time of the contact as noted before the clock was set back by an hour."""
     wall, rest = value.split(b" ", 1)
     return b"%d %s" % (int(wall) + HOUR * 10**9, rest)
 
@@ -217,7 +217,7 @@ def test_s110_in_the_same_boot_a_clock_that_went_back_does_not_matter(api, alone
     assert hook.wait(1)[0].input["sources"]["services"]["age_s"] < HOUR
 
 
-def test_s110_after_a_boot_a_clock_that_went_back_makes_nothing_young(api, alone, hook):
+def test_s110_after_a_boot_a_clock_that_went_back_does_not_make_the_state_young(api, alone, hook):
     d = alone(service("n/a"))
     with StateFile(d) as state:
         state.change_fact("contact", set_back)
@@ -237,7 +237,7 @@ def test_s110_off_waits_for_the_server(api, alone, hook):
     assert hook.runs()[0].input["sources"]["services"]["stale"] is False
 
 
-def test_s110_nothing_kept_is_nothing_to_run_from(api, daemon, hook):
+def test_s110_without_state_hooks_wait_for_the_server(api, daemon, hook):
     api.apply(service("n/a"))
     api.stop_listening()
     d = daemon(api, hooks={"h": hook}, start_stale=SOON)
@@ -249,7 +249,7 @@ def test_s110_nothing_kept_is_nothing_to_run_from(api, daemon, hook):
     assert hook.runs()[0].input["sources"]["services"]["stale"] is False
 
 
-def test_s110_a_watch_whose_objects_are_not_kept_stays_away(api, alone, hook):
+def test_s110_a_watch_without_kept_objects_waits_for_the_server(api, alone, hook):
     d = alone(service("n/a"), daemon={"watches": {"services": {
         "resource": "services", "namespaces": ["*"], "persist": "digest"}}})
     d.start()
@@ -260,7 +260,7 @@ def test_s110_a_watch_whose_objects_are_not_kept_stays_away(api, alone, hook):
     assert hook.runs()[0].input["sources"]["services"]["stale"] is False
 
 
-# ---- Another cluster, found behind a stale start
+# ---- Another cluster, found after a stale start
 
 def test_s110_another_cluster_that_answers_later_is_held(api, alone, hook):
     d = alone(service("n/a"), service("n/b"))
@@ -285,9 +285,10 @@ def test_s110_another_cluster_that_answers_later_is_held(api, alone, hook):
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_s110_a_watch_that_was_moved_does_not_begin_with_another_ones_objects(new_api, factory,
-                                                                             daemon, hook, known):
-    """Whether the cluster that it was moved to is known by another watch, or was never seen."""
+def test_s110_a_moved_watch_does_not_begin_with_the_objects_of_another_cluster(new_api, factory,
+                                                                               daemon, hook, known):
+    """Either another watch knows the cluster that it was moved to, or that cluster was never
+    seen."""
     east, west = new_api(), new_api()
     west.identity = OTHER
     east.apply(service("n/a"), service("n/b"))
@@ -315,11 +316,11 @@ def test_s110_a_watch_that_was_moved_does_not_begin_with_another_ones_objects(ne
     assert of_objects(hook) == [("ADDED", "n/b")]
 
 
-# ---- Who counts as a server, and what counts as contact
+# ---- Which answers come from a server, and count as contact
 
 @pytest.mark.parametrize("how", [503, "rst", "stall"])
-def test_s110_a_server_that_gives_no_answer_is_none(api, alone, hook, how):
-    """A balancer without a server behind it says 503."""
+def test_s110_a_server_without_a_usable_answer_counts_as_away(api, alone, hook, how):
+    """A load balancer without a server behind it answers 503."""
     d = alone(service("n/a"))
     api.identity = how
     broken = api.on(resource="services", times=None)
@@ -331,7 +332,8 @@ def test_s110_a_server_that_gives_no_answer_is_none(api, alone, hook, how):
 
 
 def test_s110_a_stale_start_is_no_contact(api, alone, hook):
-    """max_age counts from when a server was heard, however often informerd was started since."""
+    """max_age counts from the last answer of a server, however often informerd was started
+    since."""
     d = alone(service("n/a"))
     with StateFile(d) as state:
         state.last_contact(HOUR)

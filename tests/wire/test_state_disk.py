@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A state_dir that cannot be written, all the time or for a while: the daemon goes on, says so once
-and in its health, and catches up when it can."""
+"""A state_dir that cannot be written, always or for a while: the daemon goes on, reports it once in
+the log and in its health, and writes everything when it can."""
 import os
 import pathlib
 import resource
@@ -12,17 +12,17 @@ import pytest
 
 from control import wait_until
 from fakeapi import service
-from harness import check_config, hook_settings
+from harness import NOBODY, check_config, hook_settings
 from hostile import (COUNT, DB, LOCK, WAL, Patient, empty, fill, key, of_state, remount, some,
                      tmpfs)
+from proctree import few_descriptors
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-NOBODY = 65534
 
 
 @pytest.fixture
 def disk(tmp_path):
-    """A small file system of our own; state_dir is a folder in it."""
+    """A small file system for this test alone; state_dir is a folder in it."""
     with tmpfs(tmp_path / "disk") as folder:
         yield folder
 
@@ -45,14 +45,14 @@ def on_disk(patient, disk):
 
 
 def churn(p, first=80):
-    """Enough changes that whatever is kept of them must be written."""
+    """Makes enough changes that the daemon must write to the disk."""
     for port in range(first, first + 2):
         p.api.apply(*(some(number, port) for number in range(COUNT)))
         p.d.caught_up(p.api)
 
 
 def end(p, how):
-    """Without waiting that all is written: it cannot be."""
+    """Ends the daemon without waiting until its state is written, which is impossible here."""
     if how == "kill":
         p.d.kill()
     else:
@@ -60,8 +60,8 @@ def end(p, how):
 
 
 def is_well_again(p, well_again, how=None):
-    """The disk works again while the daemon runs, which finds out by itself (a few seconds later);
-    or, with how, while it is down."""
+    """Makes the disk work again: while the daemon runs, which finds out by itself after a few
+    seconds, or, with `how`, while it is down. Then checks that the daemon has recovered."""
     if how is None:
         well_again()
         p.wait_writable()
@@ -74,7 +74,7 @@ def is_well_again(p, well_again, how=None):
     p.well().remembers("kill").tidy()
 
 
-def test_full_before_the_first_start(on_disk, disk):
+def test_a_disk_that_is_full_before_the_first_start(on_disk, disk):
     p = on_disk
     fill(disk)
     p.mark().learn()
@@ -88,7 +88,7 @@ def test_full_before_the_first_start(on_disk, disk):
     p.remembers("kill").tidy()
 
 
-def test_it_becomes_full_and_space_comes_back(on_disk, disk):
+def test_a_disk_that_becomes_full_and_has_space_again(on_disk, disk):
     p = on_disk
     p.learn().mark()
     fill(disk)
@@ -102,8 +102,8 @@ def test_it_becomes_full_and_space_comes_back(on_disk, disk):
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_it_becomes_full_and_stays_so_over_a_restart(on_disk, disk, how):
-    """What could not be written is told again, nothing else is made of it."""
+def test_a_disk_that_becomes_full_and_is_full_at_a_restart(on_disk, disk, how):
+    """Hooks run again for states that could not be written; there are no other effects."""
     p = on_disk
     p.learn()
     fill(disk)
@@ -119,7 +119,7 @@ def test_it_becomes_full_and_stays_so_over_a_restart(on_disk, disk, how):
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_full_at_a_restart_what_is_there_is_used(on_disk, disk, how):
+def test_a_state_on_a_disk_that_is_full_at_a_restart_is_used(on_disk, disk, how):
     p = on_disk
     p.learn().down(how)
     fill(disk)
@@ -132,7 +132,7 @@ def test_full_at_a_restart_what_is_there_is_used(on_disk, disk, how):
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-def test_read_only_at_a_restart(on_disk, disk, how):
+def test_a_disk_that_is_read_only_at_a_restart(on_disk, disk, how):
     p = on_disk
     p.learn().down(how).change()
     remount(disk, "ro")
@@ -144,7 +144,7 @@ def test_read_only_at_a_restart(on_disk, disk, how):
     is_well_again(p, lambda: remount(disk, "rw"), None if how == "kill" else how)
 
 
-def test_read_only_at_the_first_start(on_disk, disk):
+def test_a_disk_that_is_read_only_at_the_first_start(on_disk, disk):
     p = on_disk
     remount(disk, "ro")
     p.mark().learn()
@@ -157,7 +157,7 @@ def test_read_only_at_the_first_start(on_disk, disk):
 
 
 def test_damage_on_a_read_only_disk(on_disk, disk):
-    """It cannot even be set aside."""
+    """The damaged file cannot even be set aside."""
     p = on_disk
     p.learn().down("stop").change()
     p.path(DB).write_bytes(b"garbage" * 5000)
@@ -171,7 +171,7 @@ def test_damage_on_a_read_only_disk(on_disk, disk):
     p.follows().well(forgot=True).remembers("kill").tidy()
 
 
-def test_what_was_set_aside_does_not_pile_up(on_disk, disk):
+def test_files_that_were_set_aside_do_not_pile_up(on_disk, disk):
     p = on_disk
     for _ in range(3):
         p.d.again(p.api)
@@ -182,11 +182,12 @@ def test_what_was_set_aside_does_not_pile_up(on_disk, disk):
     assert len(list(p.state.iterdir())) <= 4
 
 
-# ---- Whose it is
+# ---- Owners
 
 
 def refused(d, code, *words):
-    """At the start, and by --check before."""
+    """Checks that --check and a start refuse the configuration with this exit code and these
+    words."""
     checked = check_config(d.config)
     assert checked.returncode == code
     assert d.to_the_end() == code
@@ -223,7 +224,7 @@ def test_a_dangling_link_in_the_place_of_the_folder(patient):
     refused(p.d, 78, "link")
 
 
-def test_a_folder_of_other_things_is_left_alone(patient):
+def test_a_folder_with_other_files_is_left_alone(patient):
     """state_dir = "/var/lib" by mistake must not close /var/lib to everybody else."""
     p = patient()
     p.state.mkdir()
@@ -281,8 +282,8 @@ def other(daemon, api, hook):
 
 
 @needs_root
-def test_a_folder_of_other_things_is_not_given_away(other):
-    """Nor is anybody told to do that: chown of /var/lib."""
+def test_a_folder_with_other_files_is_not_given_away(other):
+    """Nor does the message tell anybody to do so, which could mean a chown of /var/lib."""
     d = other.d
     d.state.mkdir()
     (d.state / "precious").write_text("keep me")
@@ -292,7 +293,7 @@ def test_a_folder_of_other_things_is_not_given_away(other):
 
 
 @needs_root
-def test_a_link_of_somebody_else_gives_nothing_away(other):
+def test_a_link_of_another_user_gives_nothing_away(other):
     d = other.d
     theirs = other.top / "theirs"
     theirs.mkdir()
@@ -308,7 +309,7 @@ def test_a_link_of_somebody_else_gives_nothing_away(other):
 
 
 @needs_root
-def test_what_root_makes_belongs_to_the_user(other, api):
+def test_files_that_root_makes_belong_to_the_user(other, api):
     api.apply(service("n/a"))
     other.d.again(api)
     facts = other.d.state.stat()
@@ -320,7 +321,7 @@ def test_what_root_makes_belongs_to_the_user(other, api):
 
 @needs_root
 def test_the_user_may_change(other, api, hook):
-    """What root has left is given to the user, if root alone could have put it there."""
+    """Files that root has left are given to the user, if only root could have put them there."""
     api.apply(service("n/a"))
     d = other.d
     d.settings["user"] = "root"
@@ -337,7 +338,8 @@ def test_the_user_may_change(other, api, hook):
 
 @needs_root
 def test_another_user_cannot_have_files_given_to_him(other, api, hook):
-    """In a folder of his he could name any file on the disk state.db."""
+    """In a folder of its own, the user could give any file of the disk the name state.db, by a
+    link."""
     treasure = other.top / "treasure"
     treasure.write_text("of root")
     treasure.chmod(0o600)
@@ -368,7 +370,8 @@ def test_a_folder_that_its_owner_may_not_use(other, api, hook, mode):
 
 @needs_root
 def test_files_of_root_in_a_folder_of_the_user(other, api, hook):
-    """Somebody ran it by hand, as root: what cannot be read is set aside."""
+    """Somebody has run informerd by hand, as root: files that the user cannot read are set
+    aside."""
     api.apply(service("n/a"))
     d = other.d
     d.again(api)
@@ -406,15 +409,12 @@ def test_a_file_may_not_grow(patient):
 
 
 def test_no_descriptors_left_while_running(patient):
-    """What cannot be opened for a while is opened later."""
+    """Files that cannot be opened for a while are opened later."""
     p = patient()
     p.learn().mark()
-    soft, hard = resource.prlimit(p.d.pid, resource.RLIMIT_NOFILE)
-    used = len(os.listdir(f"/proc/{p.d.pid}/fd"))
-    resource.prlimit(p.d.pid, resource.RLIMIT_NOFILE, (used, hard))
-    p.api.apply(*(some(number, 90) for number in range(COUNT)))
-    p.d.wait_problem("Too many open files")
-    resource.prlimit(p.d.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    with few_descriptors(p.d.pid, len(os.listdir(f"/proc/{p.d.pid}/fd"))):
+        p.api.apply(*(some(number, 90) for number in range(COUNT)))
+        p.d.wait_problem("Too many open files")
     p.d.caught_up(p.api)
     p.wait_writable()
     p.well().remembers("kill").tidy()

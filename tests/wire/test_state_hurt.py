@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State files that were hurt while the daemon was down: it says so once, begins anew, and tells at
-worst everything again; never less than what has changed, never an end that was none."""
+"""State files that were damaged while the daemon was down: it reports that once and begins anew. At
+worst hooks run again for all objects; they never miss a change, and never get a false DELETED."""
 import itertools
 import os
 import random
@@ -22,7 +22,7 @@ def patient(api, daemon, new_hook):
 
 
 def remake(path, make):
-    """Something else is in the place of this file."""
+    """Puts something else in the place of this file."""
     path.unlink(missing_ok=True)
     make(path)
 
@@ -73,7 +73,7 @@ def test_something_else_in_the_place_of_the_file(patient, how, what):
     remake(p.path(DB), IN_ITS_PLACE[what])
     p.up()
     if how == "kill" and not p.warnings():
-        p.well()  # all pages that count are in the log
+        p.well()  # the log has all pages that matter
     else:
         p.one_warning()
     p.well(forgot=True).follows().well(forgot=True)
@@ -92,7 +92,7 @@ BESIDE = ("text", "random bytes", "a folder", "a link", "a dangling link", "a fi
     [(WAL, "random bytes"), (WAL, "a folder"), (WAL, "a link"), (WAL, "a fifo"),
      (SHM, "random bytes"), (SHM, "a folder"), (SHM, "a link")]))
 def test_something_else_beside_the_file(patient, name, what):
-    """After a kill the log holds what was not moved into the file."""
+    """After a kill the log has the changes that were not yet moved into the file."""
     p = patient.down("kill").change()
     remake(p.path(name), IN_ITS_PLACE[what])
     p.up()
@@ -107,7 +107,7 @@ def test_something_else_beside_the_file(patient, name, what):
 @pytest.mark.parametrize("what", sweep(
     ["text", "random bytes", "a folder", "a link", "a fifo"], ["text", "a folder", "a link"]))
 def test_something_else_in_the_place_of_the_lock(patient, what):
-    """It holds nothing that would be missed."""
+    """The lock file has no content that matters."""
     p = patient.down("kill").change()
     remake(p.path(LOCK), IN_ITS_PLACE[what])
     p.up()
@@ -115,8 +115,8 @@ def test_something_else_in_the_place_of_the_lock(patient, what):
     p.remembers("kill")
 
 
-def test_hurt_while_the_servers_are_away(patient):
-    """There is nothing to start from: hooks wait for the servers."""
+def test_a_damaged_state_while_the_servers_are_away(patient):
+    """There is no state to start from, so hooks wait for the servers."""
     p = patient.down("stop")
     p.path(DB).write_bytes(b"garbage" * 9000)
     p.api.stop_listening()
@@ -131,8 +131,8 @@ def test_hurt_while_the_servers_are_away(patient):
     p.well(forgot=True).follows().well(forgot=True).remembers("kill").tidy()
 
 
-def test_everything_twice_over(patient):
-    """Damage after damage: what was set aside first makes room."""
+def test_one_damage_after_another(patient):
+    """One damage after another: the file that was set aside first is removed for the next one."""
     p = patient
     for what in sweep(["a folder", "text", "a folder", "a fifo", "another database"],
                       ["a folder", "text", "a folder"]):
@@ -154,7 +154,7 @@ def set_version(p, number):
     db.close()
 
 
-def test_a_release_that_is_too_new_wrote_it(patient):
+def test_a_state_of_a_release_that_is_too_new(patient):
     p = patient.down("stop").change()
     set_version(p, 9 << 16 | 9)
     p.up()
@@ -165,7 +165,7 @@ def test_a_release_that_is_too_new_wrote_it(patient):
     db.close()
 
 
-def test_a_newer_release_that_kept_it_readable_wrote_it(patient):
+def test_a_readable_state_of_a_newer_release(patient):
     p = patient.down("stop").change()
     db = sqlite3.connect(p.path(DB))
     db.execute("CREATE TABLE novelty(x TEXT)")
@@ -178,7 +178,7 @@ def test_a_newer_release_that_kept_it_readable_wrote_it(patient):
     p.well().follows().well().remembers("kill").tidy()
 
 
-# What a row says is tried in test_state_damage.c; here is one of each kind.
+# tests/unit/test_state_damage.c tries all rows; here is one change of each kind.
 BY_HAND = [
     "PRAGMA application_id = 7", "DROP TABLE mark", "DROP TABLE object", "DROP TABLE fact",
     "DROP TABLE item", "DELETE FROM mark", "DELETE FROM object", "DELETE FROM item",
@@ -194,7 +194,7 @@ BY_HAND = [
     "PRAGMA application_id = 7", "DROP TABLE object", "DELETE FROM item",
     "DELETE FROM mark WHERE key = 'n/s7'", "UPDATE object SET rv = '1'",
     "DELETE FROM fact WHERE what = 'identity'", "PRAGMA user_version = 0"]))
-def test_somebody_changed_it_by_hand(patient, sql):
+def test_a_state_that_was_changed_by_hand(patient, sql):
     p = patient.down("stop").change()
     db = sqlite3.connect(p.path(DB))
     db.execute(sql)
@@ -205,8 +205,8 @@ def test_somebody_changed_it_by_hand(patient, sql):
     p.well(forgot=True).follows().well(forgot=True).remembers("kill").tidy()
 
 
-def test_a_copy_from_before_is_put_back(patient):
-    """What was told since must not count as told."""
+def test_an_older_copy_of_the_file_is_put_back(patient):
+    """Runs since the copy was made must not count as done."""
     p = patient.down("stop")
     shutil.copytree(p.state, p.state.parent / "copy")
     p.up()
@@ -224,7 +224,7 @@ def test_a_copy_from_before_is_put_back(patient):
 
 
 def test_a_copy_of_the_whole_folder_is_used(patient):
-    """A node is set up anew from a backup, lock and all."""
+    """A node is set up anew from a backup, which has the lock as well."""
     p = patient.down("stop")
     shutil.copytree(p.state, p.state.parent / "copy")
     p.change().up().well()
@@ -242,8 +242,8 @@ GONE = [(DB,), (WAL,), (SHM,), (DB, WAL, SHM), (WAL, SHM), (LOCK,)]
     [(how, names) for how in ("stop", "kill") for names in GONE],
     [("stop", (DB,)), ("stop", (LOCK,)), *[("kill", names) for names in GONE]]),
     ids=lambda value: value if isinstance(value, str) else "+".join(value))
-def test_files_are_gone(patient, how, names):
-    """An orderly stop leaves no log that could go."""
+def test_files_of_the_state_are_missing(patient, how, names):
+    """After an orderly stop there is no log that could be removed."""
     p = patient.down(how).change()
     for name in names:
         p.path(name).unlink(missing_ok=True)
@@ -256,14 +256,14 @@ def test_files_are_gone(patient, how, names):
     p.well(forgot=lost).follows().well(forgot=lost).remembers("kill").tidy()
 
 
-def test_the_folder_is_gone(patient):
+def test_the_folder_of_the_state_is_missing(patient):
     p = patient.down("kill").change()
     shutil.rmtree(p.state)
     p.up().well(forgot=True).follows().well(forgot=True).remembers("kill").tidy()
 
 
-def test_another_name_for_the_file(patient):
-    """cp -al, say: it is one file under two names."""
+def test_the_file_has_a_second_name(patient):
+    """One file with two names, as after cp -al."""
     p = patient.down("stop").change()
     os.link(p.path(DB), p.state.parent / "second")
     p.up().well().follows().well().remembers("kill")
@@ -295,7 +295,7 @@ def with_noise(data, rng):
 
 
 def with_a_page_twice(data, rng):
-    """A write that went to the wrong place."""
+    """As after a write to the wrong place."""
     here, there = (rng.randrange(max(1, len(data) // PAGE)) * PAGE for _ in range(2))
     return data[:here] + data[there:there + PAGE] + data[here + PAGE:]
 
@@ -304,7 +304,7 @@ HURTS = [truncated, with_zeros, with_flips, with_noise, with_a_page_twice]
 
 
 class Fresh:
-    """Changes of the world that no earlier round has made."""
+    """Makes changes on the server that no earlier round has made."""
 
     def __init__(self):
         self.port = 1000
@@ -318,8 +318,8 @@ class Fresh:
 
 
 def rounds(p, name):
-    """Again and again from the same copy of the files, with other damage each time. Returns how
-    often it was noticed."""
+    """Starts the daemon many times from the same copy of the files, with other damage each time.
+    Returns how often the daemon noticed it."""
     copy, change, noticed = p.state.parent / "copy", Fresh(), 0
     shutil.copytree(p.state, copy)
     before = (copy / name).read_bytes()
@@ -344,21 +344,21 @@ def rounds(p, name):
     return noticed
 
 
-# What comes of each byte is tried in test_state_damage.c; here are damages of each kind.
+# tests/unit/test_state_damage.c damages each byte; here are damages of each kind.
 
 @pytest.mark.slow
-def test_the_file_is_hurt(patient):
+def test_the_file_is_damaged(patient):
     assert rounds(patient.down("stop"), DB) > campaign.size(2, 30)
 
 
 @pytest.mark.slow
-def test_the_log_is_hurt(patient):
+def test_the_log_is_damaged(patient):
     assert rounds(patient.down("kill"), WAL) > campaign.size(2, 30)
 
 
 @pytest.mark.slow
 def test_file_and_log_are_of_different_times(patient):
-    """The log of a kill beside a file that was put back."""
+    """The log is from a kill; the file beside it is an older copy."""
     p = patient.down("stop")
     older = p.path(DB).read_bytes()
     p.up()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""State files that are taken away or changed while the daemon runs; two daemons that want the same;
-a state that belongs to another cluster."""
+"""State files that are removed or changed while the daemon runs; two daemons with one state_dir; a
+state that belongs to another cluster."""
 import itertools
 import os
 import shutil
@@ -23,7 +23,7 @@ def patient(api, daemon, new_hook):
 
 
 def committed(p):
-    """What the running daemon's file knows of n/s7, by its name."""
+    """The number of objects in the running daemon's state file, which is opened by its name."""
     try:
         db = sqlite3.connect(f"file:{p.path(DB)}?mode=ro", uri=True, timeout=PATIENCE)
         try:
@@ -34,7 +34,7 @@ def committed(p):
         return 0
 
 
-# ---- While it runs
+# ---- While the daemon runs
 
 TAKEN = {
     "file deleted": lambda p: p.path(DB).unlink(),
@@ -63,8 +63,8 @@ def copy_of_it(p):
 @pytest.mark.parametrize("what, then", sweep(
     [(what, then) for what in TAKEN for then in ("stop", "kill")],
     [(what, ("stop", "kill")[number % 2]) for number, what in enumerate(TAKEN)]))
-def test_it_is_taken_away_while_running(patient, what, then):
-    """With the next change the daemon finds out, and writes all it knows anew."""
+def test_files_are_taken_away_while_the_daemon_runs(patient, what, then):
+    """The daemon finds out at its next write, and writes all that it knows anew."""
     p = patient.mark()
     TAKEN[what](p)
     p.change()
@@ -79,8 +79,8 @@ def test_it_is_taken_away_while_running(patient, what, then):
 
 @pytest.mark.parametrize("what", sweep(
     list(TAKEN), ["file deleted", "all deleted", "log deleted", "another file", "a copy of it"]))
-def test_it_is_taken_away_at_the_very_end(patient, what):
-    """Nothing changes any more: at the worst all is told again."""
+def test_files_are_taken_away_just_before_a_kill(patient, what):
+    """No change comes before the kill. At worst hooks run again for all objects."""
     p = patient.mark()
     TAKEN[what](p)
     p.d.kill()
@@ -91,8 +91,8 @@ def test_it_is_taken_away_at_the_very_end(patient, what):
 @pytest.mark.parametrize("name, then", sweep(
     [(name, then) for name in (DB, WAL) for then in ("stop", "kill")],
     [(DB, "stop"), (WAL, "stop"), (WAL, "kill")]))
-def test_it_is_cut_off_while_running(patient, name, then):
-    """truncate -s 0, as people empty logs."""
+def test_files_are_truncated_while_the_daemon_runs(patient, name, then):
+    """By truncate -s 0, as people empty log files."""
     p = patient.mark()
     os.truncate(p.path(name), 0)
     p.change()
@@ -138,8 +138,8 @@ def test_the_folder_is_moved_while_running_and_comes_back(patient):
     p.remembers("kill")
 
 
-def test_somebody_reads_it_all_the_time(patient):
-    """An open reader keeps the log from beginning anew, and must not hold anything else up."""
+def test_another_process_reads_the_file_all_the_time(patient):
+    """An open reader keeps SQLite from starting its log anew; it must not delay anything else."""
     p = patient.mark()
     db = sqlite3.connect(p.path(DB))
     db.execute("BEGIN")
@@ -153,9 +153,9 @@ def test_somebody_reads_it_all_the_time(patient):
 
 
 @pytest.mark.slow
-def test_somebody_locks_it(patient):
-    """sqlite3 in the middle of a change: hooks run, health says so after a while, then all is
-    written."""
+def test_another_process_locks_the_file(patient):
+    """A sqlite3 shell holds a lock: hooks run, health reports it after a while, and in the end all
+    is written."""
     p = patient.mark()
     db = sqlite3.connect(p.path(DB), isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
@@ -186,7 +186,7 @@ def second_config(p):
 
 
 def second(p, *flags):
-    """(exit code, what it said) of one more daemon."""
+    """Runs a second daemon; returns (exit code, output)."""
     done = subprocess.run([INFORMERD, "-c", second_config(p), *flags], capture_output=True,
                           text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout + done.stderr
@@ -204,7 +204,7 @@ def test_a_second_daemon_is_refused(patient):
 
 
 def test_of_two_that_start_together_one_is_refused(api, daemon, new_hook):
-    """Neither folder nor lock are there yet."""
+    """Neither the folder nor the lock exist yet."""
     for _ in range(campaign.size(2, 4)):
         p = Patient(api, daemon, new_hook)
         config = second_config(p)
@@ -230,7 +230,7 @@ def test_of_two_that_start_together_one_is_refused(api, daemon, new_hook):
 
 
 @pytest.mark.parametrize("how", ["link", "lock deleted", "lock replaced"])
-def test_a_second_daemon_is_refused_by_another_way(patient, how):
+def test_a_second_daemon_is_refused_by_another_path_or_lock_file(patient, how):
     p = patient.mark()
     if how == "link":
         (p.state.parent / "other").symlink_to(p.state)
@@ -251,8 +251,8 @@ def test_the_lock_ends_with_a_kill(patient):
     p.well().tidy()
 
 
-def test_main_alone_has_it_open(patient):
-    """What is forked before, or left behind by hooks, must not hold the lock."""
+def test_only_main_has_the_state_open(patient):
+    """The helper, and processes that hooks leave behind, must not hold the lock."""
     def files(pid):
         return {target for target in proctree.fds(pid).values() if str(patient.state) in target}
     assert str(patient.path(LOCK)) in files(patient.d.pid)
@@ -263,7 +263,8 @@ def test_main_alone_has_it_open(patient):
 
 
 def test_the_state_of_another_cluster(patient):
-    """Its objects are not this one's: nothing is told to be gone."""
+    """The objects in the state are those of another cluster: no hook is told that they are
+    deleted."""
     p = patient.down("stop")
     p.api.identity = "0a0a0a0a-0000-4000-8000-0000000000ff"
     for number in range(10):
@@ -281,13 +282,14 @@ def test_the_state_of_another_cluster(patient):
 
 
 def test_the_file_does_not_grow_for_ever(api, daemon):
-    """The same objects again and again: the log begins anew, an orderly stop leaves one file."""
+    """The same objects change again and again: SQLite starts its log anew, and an orderly stop
+    leaves one file."""
     size, count = 400_000, 4
     d = daemon(api).settled(api)
     letters = itertools.cycle("abcdefgh")
 
     def times_begun():
-        """How often the log was begun anew, as its head has it."""
+        """How often SQLite has started the log anew, from the head of the log."""
         with open(d.state / WAL, "rb") as log:
             return int.from_bytes(log.read(16)[12:], "big")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 64-73: lists that come as streams (watch-list), and when they are asked for."""
+"""SCENARIOS.md 64-73: streaming lists (WatchList), and when informerd asks for them."""
 import re
 
 import pytest
@@ -9,7 +9,7 @@ from harness import hook_settings
 
 ON = {"watch_list": "on"}
 AT_ONCE = {"mode": "snapshot", "settle": ["0s", "0s"]}
-NO_PAUSE = {"backoff": {"initial": "1h", "max": "1h"}}     # what comes all the same came at once
+NO_PAUSE = {"backoff": {"initial": "1h", "max": "1h"}}     # a request that comes came without pause
 VERSIONS = {"v1.34": {"major": "1", "minor": "34", "gitVersion": "v1.34.2"},
             "v1.33": {"major": "1", "minor": "33", "gitVersion": "v1.33.5"},
             "a vendor's v1.34+": {"major": "1", "minor": "34+", "gitVersion": "v1.34.1-gke.1"},
@@ -17,7 +17,7 @@ VERSIONS = {"v1.34": {"major": "1", "minor": "34", "gitVersion": "v1.34.2"},
 
 
 def end(rv):
-    """The bookmark behind the initial events."""
+    """The bookmark after the initial events."""
     return bookmark(rv, initial_end=True)
 
 
@@ -27,7 +27,7 @@ def added(key, rv, **more):
 
 @pytest.fixture
 def streams(api):
-    """The server can stream lists."""
+    """The fake server, which supports streaming lists here."""
     api.watch_list = True
     return api
 
@@ -38,10 +38,11 @@ def is_stream_request(request):
             query["allowWatchBookmarks"]) == ("true", "true", "NotOlderThan", "true")
 
 
-# ---- 64, 65, 67: what syncs, and what not
+# ---- 64, 65, 67: when a streaming list is complete
 
 def test_s64_without_the_bookmark_nothing_is_synced(streams, daemon, hook):
-    """That a pause is told: test_liveness.py, test_s58_a_silent_server_..."""
+    """test_s58_a_silent_stream_is_left_after_the_hard_deadline() in test_liveness.py shows that a
+    pause is logged."""
     api = streams
     gate = Gate()
     api.on_stream("services").stream(added("n/a", 5), added("n/b", 6), gate, end(7), STALL)
@@ -93,7 +94,7 @@ def test_s65_the_bookmark_syncs_and_the_same_stream_goes_on(streams, daemon, hoo
     assert d.control.watch("services")["relists"] == 0
 
 
-def test_s65_a_real_stream_of_nothing_is_an_empty_cache_in_sync(streams, daemon, hook):
+def test_s65_a_streaming_list_without_objects_is_an_empty_cache_in_sync(streams, daemon, hook):
     d = daemon(streams, hooks={"h": hook_settings(hook, **AT_ONCE)}, tuning=ON)
     assert hook.wait(1)[0].snapshot["services"] == []
     streams.wait_watching("services")
@@ -137,7 +138,7 @@ def test_s67_only_the_final_set_of_the_initial_events_counts(streams, daemon, ho
     assert d.control.watch("services")["resource_version"] == "11"
 
 
-def test_s67_a_later_stream_finds_what_is_gone_and_tells_only_differences(streams, daemon, hook):
+def test_s67_a_later_stream_finds_deletes_and_tells_only_differences(streams, daemon, hook):
     api = streams
     api.apply(*[service(f"n/{name}") for name in "abcd"])
     d = daemon(api, hooks={"h": hook}, tuning=ON)
@@ -165,7 +166,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("how", REFUSALS)
-def test_s68_what_is_refused_is_listed_in_the_same_cycle(api, daemon, hook, how):
+def test_s68_after_a_refused_stream_a_list_follows_in_the_same_cycle(api, daemon, hook, how):
     api.apply(service("n/a"))
     api.watch_list = how != "422 of the server"
     answer = REFUSALS[how]
@@ -188,7 +189,8 @@ def test_s68_the_next_cycle_tries_the_stream_again_and_falls_back_again(api, dae
 
 
 @pytest.mark.parametrize("how", ["http", "in-stream"])
-def test_s69_too_many_requests_is_pauses_of_one_ladder_and_no_list(streams, daemon, hook, how):
+def test_s69_too_many_requests_lead_to_pauses_of_one_backoff_and_no_list(streams, daemon, hook,
+                                                                         how):
     api = streams
     api.apply(service("n/a"))
     for _ in range(3):
@@ -238,8 +240,9 @@ def test_s70_a_stream_that_always_closes_early_is_listed_in_the_end(streams, dae
     assert hook.what() == [("ADDED", "n/a")]
 
 
-def test_s70_a_stream_that_closes_at_once_without_a_word_is_listed(streams, daemon):
-    """One that a slow machine lets live for a second is asked for anew: then there is more."""
+def test_s70_after_a_stream_that_closes_at_once_a_list_follows(streams, daemon):
+    """On a slow machine a stream may last for a second, and is asked for again. Then the test plays
+    another round."""
     api = streams
     api.on_stream("services", times=None).stream(END)
     d = daemon(api, tuning=ON)
@@ -262,9 +265,10 @@ def test_s70_initial_events_that_stop_for_good_are_given_up(streams, daemon):
     assert api.sequence("services")[:2] == ["S(-)", "L(0)"] and d.control.keys("services") == []
 
 
-# ---- 72: which version
+# ---- 72: the version in the request
 
-def test_s72_the_version_is_none_then_the_last_then_none_when_it_is_gone(streams, daemon, hook):
+def test_s72_the_version_is_absent_then_the_last_then_absent_when_it_has_expired(streams, daemon,
+                                                                                 hook):
     api = streams
     api.apply(service("n/a"))
     api.rv = 10
@@ -292,7 +296,7 @@ def test_s72_the_version_is_none_then_the_last_then_none_when_it_is_gone(streams
 
 
 @pytest.mark.parametrize("how", ["HTTP 410", "ERROR 410", "too large"])
-def test_s72_a_version_that_is_not_there_is_left_out_at_once(streams, daemon, how):
+def test_s72_a_version_that_the_server_lacks_is_left_out_at_once(streams, daemon, how):
     api = streams
     api.rv = 10
     d = daemon(api, tuning=ON).caught_up(api)
@@ -310,7 +314,7 @@ def test_s72_a_version_that_is_not_there_is_left_out_at_once(streams, daemon, ho
     assert len(pauses) == 1, "the one behind the ERROR 500, and none before the last stream"
 
 
-def test_s72_without_streams_the_version_is_zero_then_the_last_then_none(api, daemon):
+def test_s72_without_streams_the_version_is_zero_then_the_last_then_absent(api, daemon):
     api.rv = 10
     d = daemon(api, tuning={"watch_list": "off"}).caught_up(api)
     api.on_list("services", where=lambda r: r.rv == "10").fail(410)
@@ -347,7 +351,7 @@ def test_s72_a_stream_that_shows_the_past_is_held_by_the_guard(streams, daemon, 
     assert api.sequence("services") == ["S(-)", "S(40)", "S(-)", "S(-)"] and len(hook.runs()) == 3
 
 
-# ---- 73 and auto: who is asked for streams
+# ---- 73 and auto: which servers are asked for streaming lists
 
 @pytest.mark.parametrize("mode", ["on", "off", "auto"])
 def test_s73_plain_watches_never_carry_the_parameters_of_streams(streams, daemon, mode):
@@ -372,7 +376,7 @@ def asked_for_version(api):
 
 
 def relisted(api, d, count):
-    """After the count-th ERROR, the cache is in sync again."""
+    """Sends the count-th ERROR, and waits until the cache is in sync again."""
     api.end_watches(how=error_event(500))
     d.control.wait_watch("services", relists=count, state="watching")
     d.caught_up(api)
@@ -383,8 +387,8 @@ AUTO = {"watch_list": "auto", "backoff": {"reset_after": "50ms"}}
 
 @pytest.mark.parametrize("version,streams", [
     ("v1.34", True), ("v1.33", False), ("a vendor's v1.34+", True), ("v2.0", True)])
-def test_s73_auto_lists_first_and_streams_later_if_the_version_says_it_can(
-        api, daemon, hook, version, streams):
+def test_s73_auto_lists_first_and_streams_later_if_the_server_version_allows(api, daemon, hook,
+                                                                             version, streams):
     api.version, api.watch_list = VERSIONS[version], True
     api.apply(service("n/a"))
     d = daemon(api, hooks={"h": hook}, tuning=AUTO)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SCENARIOS 80, 81, 95, 97: settle, min_interval, splay, rerun_every. That nothing comes too late
-is proved in virtual time (tests/unit/test_sched.c, test_sched_waits.c, test_hook_rerun.c). Here
-nothing may come too early, counted from before the test does what starts the clock; what must come
-at once comes although all else would take an hour."""
+"""SCENARIOS.md 80, 81, 95, 97: settle, min_interval, splay, rerun_every.
+tests/unit/test_scheduler.c, test_scheduler_waits.c and test_hook_rerun.c prove in virtual time that
+no run comes too late. Here no run may come too early, counted from just before the test's own
+action; and a run that must come at once comes although all waits are set to an hour."""
 import functools
 import itertools
 import time
@@ -11,14 +11,10 @@ from datetime import datetime
 import pytest
 from control import at_least, wait_until
 from fakeapi import endpointslice, service
-from harness import hook_settings
+from harness import MODES, NOW, TWO, hook_settings
 
-NOW = {"settle": ["0s", "0s"]}
-MODES = ["object", "batch", "snapshot"]
 SLACK = 0.03
 QUIET_S = 0.3
-TWO = {"services": {"resource": "services", "namespaces": ["*"]},
-       "slices": {"resource": "endpointslices.v1.discovery.k8s.io", "namespaces": ["*"]}}
 
 
 def seconds(text):
@@ -31,20 +27,22 @@ def ms(period):
 
 
 def none_before(begin, period, runs):
-    """They began no closer than `period` to each other, the first one not before `begin`."""
+    """(whether the runs began at least `period` apart, and the first one not before `begin`; their
+    times)."""
     found = [run.began - begin for run in runs]
     return all(at_least(n * period - SLACK, when) for n, when in enumerate(found)), found
 
 
 @pytest.fixture
 def settled(handled):
-    """settled(mode=..., ...): a daemon that is through with n/first, so that settle counts."""
+    """settled(mode=..., ...): a daemon whose hook has handled n/first: settle applies to later runs
+    only."""
     return functools.partial(handled, service("n/first"))
 
 
 @pytest.fixture
 def each_mode(api, daemon, new_hook):
-    """each_mode(...): (a daemon with a hook of each mode, as settled() has one, {mode: hook})."""
+    """each_mode(...): (daemon, {mode: hook}): as settled(), but with a hook of each mode."""
     def make(**more):
         hooks = {mode: new_hook() for mode in MODES}
         api.apply(service("n/first"))
@@ -63,7 +61,7 @@ def each_mode(api, daemon, new_hook):
 # ---- 95: settle
 
 def newest(run, key):
-    """The version of this object that the run was told of; None = it was not."""
+    """The version of this object in the events of a run; None = it is not among them."""
     return next((event["resource_version"] for event in run.events
                  if f"{event['namespace']}/{event['name']}" == key), None)
 
@@ -92,7 +90,7 @@ def test_s95_a_single_change_runs_after_the_quiet_time(api, each_mode):
 
 
 def test_s95_the_quiet_time_starts_anew_with_each_change(api, each_mode):
-    """In modes batch and snapshot with each change of any key."""
+    """In modes batch and snapshot, it starts anew with each change of any key."""
     d, hooks = each_mode(settle=[ms(QUIET_S), "1h"])
     applied = {}
     for key in ["n/a"] * 5 + ["n/b"]:
@@ -143,8 +141,8 @@ def test_a_manual_run_and_a_retry_do_not_settle(api, hook, settled):
 
 
 def test_settle_runs_per_hook_over_its_sources_in_mode_snapshot(api, daemon, hook):
-    """Two changes close to each other are one run; where the machine stood still between the two,
-    they are changed once more."""
+    """Two changes close to each other are one run. If the machine paused between the two, the test
+    makes another two."""
     api.apply(service("n/a"), endpointslice("n/a", "a", ["10.0.0.1"]))
     d = daemon(api, watches=TWO, hooks={"h": hook_settings(
         hook, mode="snapshot", sources=["services", "slices"], settle=["500ms", "1h"])})
@@ -179,7 +177,7 @@ def test_s97_runs_of_a_hook_start_no_closer_than_min_interval(api, daemon, hook)
 
 
 @pytest.mark.parametrize("mode", ["batch", "snapshot"])
-def test_s97_what_comes_within_the_interval_is_one_run_at_its_end(api, daemon, hook, mode):
+def test_s97_changes_within_the_interval_are_one_run_at_its_end(api, daemon, hook, mode):
     begin = time.time()
     api.apply(service("n/first"))
     d = daemon(api, hooks={"h": hook_settings(hook, mode=mode, min_interval="400ms", **NOW)})
@@ -240,7 +238,7 @@ def test_splay_delays_no_first_run_no_retry_and_no_manual_run(api, daemon, hook)
 
 # ---- 80, 81: rerun_every
 
-def test_s80_each_hook_is_run_again_at_its_own_rate_and_nothing_is_asked(api, daemon, new_hook):
+def test_s80_each_hook_runs_again_at_its_own_rate_without_requests(api, daemon, new_hook):
     hooks = {0.1: new_hook(), 0.15: new_hook(), 3600: new_hook()}
     stored = api.apply(service("n/a"))
     begin = time.time()
@@ -298,7 +296,7 @@ def test_s81_a_change_during_a_run_is_one_run_with_the_newest_state(api, daemon,
     api.apply(service("n/a", ports=[81]))
     api.apply(service("n/a", ports=[82]))
     d.seen(api)
-    time.sleep(0.3)     # by now the next rerun is due, too
+    time.sleep(0.3)     # by now the next rerun is due as well
     released = time.time()
     (hook.folder / "go").touch()
     held, change, rerun = hook.wait(4)[1:4]
@@ -308,7 +306,7 @@ def test_s81_a_change_during_a_run_is_one_run_with_the_newest_state(api, daemon,
     assert at_least(0.2 - SLACK, rerun.began - released), "the change took the place of a rerun"
 
 
-def test_s81_what_was_deleted_is_not_run_again(api, daemon, new_hook):
+def test_s81_a_deleted_object_is_not_run_again(api, daemon, new_hook):
     hook = stands_at_its_rerun(new_hook, "gone")
     api.apply(service("n/gone"), service("n/stays"))
     d = daemon(api, hooks={"h": hook_settings(hook, rerun_every="100ms")})

@@ -26,7 +26,7 @@ def test_highest_version_that_both_know(new_api, server_leaf, daemon, hook, vers
     assert api.requests[0].conn.tls_version in shown
 
 
-def test_tls_1_3_alone_works_where_mbedtls_has_it_and_else_is_told(new_api, daemon, authority):
+def test_tls_1_3_alone_works_if_mbedtls_has_it_and_is_an_error_if_not(new_api, daemon, authority):
     api = new_api(tls_options={"low": "TLSv1_3"})
     d = daemon(api)
     api.wait(lambda: api.handshakes or len(api.tls_errors) > 1)
@@ -145,7 +145,7 @@ def test_a_token_file_is_read_again_after_401(api, daemon, tmp_path):
 
 
 @pytest.mark.parametrize("text", [None, "", "two words\n"])
-def test_a_token_beside_its_file_serves_until_that_can_be_used(api, daemon, tmp_path, text):
+def test_a_token_beside_its_file_serves_until_the_file_can_be_used(api, daemon, tmp_path, text):
     api.tokens = {"inline", "of-the-file"}
     path = tmp_path / "token"
     if text is not None:

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that root opens for others: credentials, files of hooks, scripts. Nobody else may change them, and
-nobody has root read what is not theirs."""
+"""Files that root opens for others: credentials, files of hooks, scripts. No other user may change
+them, and no user can make root read a file that is not the user's own."""
 import os
 
 import pytest
 from control import wait_until
 from fakeapi import service
-from harness import check_config, hook_settings
+from harness import NOBODY, check_config, hook_settings
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
-NOBODY = 65534
 SECRET = "what-only-root-may-read"
 
 
 @pytest.fixture
 def theirs(tmp_path):
-    """A folder of user nobody."""
+    """A folder that belongs to user nobody."""
     os.umask(0o022)
     folder = tmp_path / "theirs"
     folder.mkdir(mode=0o755)
@@ -33,7 +32,7 @@ def secret(tmp_path):
 
 
 def put(path, text, owner=0, mode=0o600):
-    """Replaces the file at once."""
+    """Replaces the file in one step."""
     new = path.with_name(f"{path.name}.new")
     new.write_text(text)
     new.chmod(mode)
@@ -51,7 +50,7 @@ def link(path, target, owner=0):
 
 
 def of_nobody(factory, api, **credentials):
-    """A cluster whose credentials nobody may write."""
+    """A cluster whose credentials user nobody may write."""
     return {"prod": {**factory.cluster(api, **credentials), "credential_owner": "nobody"}}
 
 
@@ -70,7 +69,8 @@ def accepted(d):
 # ---- Credentials
 
 @pytest.mark.parametrize("user", ["root", "nobody"])
-def test_a_link_of_somebody_else_is_not_followed_to_roots_file(api, factory, theirs, secret, user):
+def test_a_link_of_another_user_is_not_followed_to_a_file_of_root(api, factory, theirs, secret,
+                                                                  user):
     token = link(theirs / "token", secret, NOBODY)
     for clusters in ({"prod": factory.cluster(api, token_file=token)},
                      of_nobody(factory, api, token_file=token)):
@@ -110,7 +110,7 @@ def test_the_owner_of_a_credential_is_named(api, factory, theirs):
     d.synced()
 
 
-def test_main_may_own_what_only_main_uses(api, factory, theirs):
+def test_main_may_own_files_that_only_main_uses(api, factory, theirs):
     token = put(theirs / "token", "tok-1\n", NOBODY)
     d = factory.daemon(clusters={"prod": factory.cluster(api, token_file=token)}, user="nobody",
                        start=False)
@@ -129,8 +129,9 @@ def test_a_link_that_is_put_there_later_is_not_followed(api, factory, theirs, se
     link(token, secret, NOBODY)
     api.tokens = {"tok-2"}
     api.end_watches()
-    d.wait_problem("credential is not opened", "a link")
-    # Who resumes no TLS session is asked which cluster it is first: then that is what gets the 401.
+    d.wait_problem("credential file refused", "a link")
+    # On a connection without a resumed TLS session informerd asks for the cluster's identity first:
+    # then that request gets the 401.
     api.wait(lambda: [r for r in api.requests + api.identity_requests if r.status == 401][1:])
     assert not any(SECRET in (r.header("authorization") or "")
                    for r in api.requests + api.identity_requests)
@@ -146,7 +147,7 @@ def test_a_token_that_others_may_write_later_is_not_read(api, factory, tmp_path)
     put(token, "tok-2\n", mode=0o666)
     api.tokens = {"tok-2"}
     api.end_watches()
-    d.wait_problem("credential is not opened", "chmod go-w")
+    d.wait_problem("credential file refused", "chmod go-w")
     assert not any(r.header("authorization") == "Bearer tok-2" for r in api.requests)
     token.chmod(0o600)
     api.wait_for_request(lambda r: r.header("authorization") == "Bearer tok-2")
@@ -164,7 +165,8 @@ def test_a_kubeconfig_of_its_owner_names_files_of_its_owner(api, factory, theirs
 
 
 def test_a_projected_volume_is_read_again_when_it_was_swapped(api, factory, tmp_path):
-    """kubelet's: a sticky folder that all may write, a link for each file, one link to what is now."""
+    """As kubelet makes it: a sticky folder that all may write, a link for each file, and one link
+    to the current folder."""
     volume = tmp_path / "volume"
     volume.mkdir()
     volume.chmod(0o1777)
@@ -183,7 +185,7 @@ def test_a_projected_volume_is_read_again_when_it_was_swapped(api, factory, tmp_
     api.wait_for_request(lambda r: r.header("authorization") == "Bearer tok-2")
 
 
-# ---- What root runs
+# ---- Programs that root runs
 
 SCRIPTS = {
     "a shell": lambda script: ["/bin/sh", script],
@@ -193,7 +195,7 @@ SCRIPTS = {
 
 
 @pytest.mark.parametrize("how", SCRIPTS)
-def test_a_script_that_root_runs_is_roots_alone(api, daemon, hook, tmp_path, how):
+def test_a_script_that_root_runs_must_be_writable_by_root_alone(api, daemon, hook, tmp_path, how):
     script = put(tmp_path / "script", f"exec {hook.path}\n", mode=0o644)
     command = SCRIPTS[how](script)
     d = daemon(api, hooks={"h": hook_settings(hook, command=command)}, start=False)
@@ -209,7 +211,8 @@ def test_a_script_that_root_runs_is_roots_alone(api, daemon, hook, tmp_path, how
 
 
 @pytest.mark.parametrize("which", ["script", "program"])
-def test_what_others_may_write_later_is_not_run_by_root(api, daemon, hook, tmp_path, which):
+def test_root_does_not_run_a_program_that_others_may_write_later(api, daemon, hook, tmp_path,
+                                                                 which):
     script = put(tmp_path / "script", f"exec {hook.path}\n", mode=0o755)
     command = ["/bin/sh", script] if which == "script" else [hook.path]
     guarded = script if which == "script" else hook.path

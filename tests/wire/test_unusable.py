@@ -9,7 +9,7 @@ from harness import hook_settings
 
 
 def deep(levels):
-    """Containers in each other."""
+    """So many lists within each other."""
     value = {}
     for _ in range(levels - 1):
         value = [value]
@@ -23,7 +23,7 @@ def renamed(obj, name):
     return {**obj, "metadata": meta}
 
 
-# What is made of a Service, and how people are told which one it is.
+# name: (a function that makes a Service unusable, the name by which informerd reports it)
 ODD = {
     "deep": (lambda o: {**o, "spec": {**o["spec"], "x": deep(600)}}, "n/odd"),
     "number": (lambda o: {**o, "spec": {**o["spec"], "x": int("7" * 2000)}}, "n/odd"),
@@ -37,7 +37,7 @@ SMALL = {"object_size": "256KiB"}
 
 
 def list_with(api, *items):
-    """The next LIST shows these items beside what is there."""
+    """The next LIST has these items besides the real ones."""
     async def handler(exchange):
         table = api.store.table("services")
         there = [{k: v for k, v in o.items()} for o in table.objects.values()]
@@ -90,7 +90,7 @@ def test_a_change_that_cannot_be_used_keeps_the_old_state_and_lists_nothing(api,
 
 
 @pytest.mark.parametrize("name", ["deep", "number", "large"])
-def test_an_end_is_never_skipped(api, daemon, hook, name):
+def test_a_delete_is_never_skipped(api, daemon, hook, name):
     make, _ = ODD[name]
     api.apply(service("n/odd"), service("n/b"))
     odd = make(api.store.table("services").objects["n/odd"])
@@ -107,7 +107,7 @@ def test_an_end_is_never_skipped(api, daemon, hook, name):
     assert [r.kind for r in api.of("services")] == ["L", "W"]
 
 
-def test_a_usable_state_ends_it(api, daemon, hook):
+def test_a_usable_state_ends_the_skip(api, daemon, hook):
     make, _ = ODD["deep"]
     api.apply(service("n/odd"))
     odd = make(api.store.table("services").objects["n/odd"])
@@ -137,12 +137,12 @@ def test_a_list_with_an_item_without_a_name_deletes_nothing(api, daemon, hook):
     d.caught_up(api)
     assert sorted(d.control.keys("services")) == ["n/a", "n/b", "n/c"]
     assert "n/b" in degraded(d)[0] and "name cannot be read" in degraded(d)[0]
-    d.ctl("relist", "services")  # a clean one
+    d.ctl("relist", "services")  # a list without the unusable item
     hook.wait_what("DELETED", "n/b")
     d.control.wait_watch("services", skipped=0)
 
 
-def test_what_was_skipped_is_known_over_a_restart(api, daemon, hook):
+def test_a_skipped_object_is_known_after_a_restart(api, daemon, hook):
     make, _ = ODD["deep"]
     api.apply(service("n/odd"), service("n/b"))
     odd = make(api.store.table("services").objects["n/odd"])
@@ -151,7 +151,7 @@ def test_what_was_skipped_is_known_over_a_restart(api, daemon, hook):
     d = daemon(api, hooks={"h": hook_settings(hook)})
     hook.wait(2)
     d.control.wait_watch("services", skipped=1)
-    wait_until(lambda: d.log(msg="it is known which cluster this is"))
+    wait_until(lambda: d.log(msg="cluster identity known"))
     d.stop()
     d.start()
     api.wait_for_request(lambda r: r.kind == "W", count=2)
@@ -160,7 +160,7 @@ def test_what_was_skipped_is_known_over_a_restart(api, daemon, hook):
     assert "n/odd" in degraded(d)[0]
 
 
-def test_depth_that_is_not_kept_costs_nothing(api, daemon, hook):
+def test_deep_values_that_are_not_kept_do_no_harm(api, daemon, hook):
     make, _ = ODD["deep"]
     list_with(api, make(service("n/odd")))
     d = daemon(api, hooks={"h": hook}, watches={
@@ -169,7 +169,7 @@ def test_depth_that_is_not_kept_costs_nothing(api, daemon, hook):
     assert degraded(d) == [] and d.control.watch("services")["skipped"] == 0
 
 
-def test_an_audit_of_what_is_skipped_finds_no_difference(api, daemon, hook):
+def test_an_audit_finds_no_difference_in_a_skipped_object(api, daemon, hook):
     make, _ = ODD["deep"]
     api.apply(service("n/odd"))
     odd = make(api.store.table("services").objects["n/odd"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers that give their lists no version, as some aggregated ones: a watch without a version tells
-all there is, a LIST beside it what is gone. And APIs that cannot be watched at all."""
+"""Servers whose lists have no version, such as some aggregated ones: a watch without a version
+sends all objects that exist, and a LIST beside the watch shows which ones are gone. And APIs that
+cannot be watched at all."""
 import pytest
 from control import wait_until
 from fakeapi import STALL, Gate, Pause, ev, service
@@ -22,13 +23,13 @@ def zero(api):
 
 
 def compared(api, watches=1):
-    """So many watches are open or were, and each had its list beside it."""
+    """Waits until there were so many watches, each with its list beside it."""
     api.wait(lambda: len(api.of("services", "W")) >= watches and
              len(api.of("services", "L")) >= watches + 1, what="a list beside the watch")
 
 
 def end(api, watches=2):
-    """The watch ends; another one is there, and compared."""
+    """Ends the watch, and waits for another one with its list beside it."""
     api.end_watches("services")
     compared(api, watches)
 
@@ -54,7 +55,7 @@ def test_a_list_without_a_version_is_a_sync_and_its_watch_goes_on(bare, daemon, 
     assert not d.problems()
 
 
-def test_what_was_deleted_between_two_streams_is_told(zero, daemon, hook):
+def test_a_delete_between_two_streams_is_told(zero, daemon, hook):
     zero.apply(*[service(f"n/s{i}") for i in range(4)])
     d = daemon(zero, hooks={"h": hook})
     hook.wait(4)
@@ -72,7 +73,7 @@ def test_what_was_deleted_between_two_streams_is_told(zero, daemon, hook):
     assert d.control.watch("services")["relists"] == 1
 
 
-def test_what_was_deleted_between_the_list_and_the_first_watch_is_told(zero, daemon, hook):
+def test_a_delete_between_the_list_and_the_first_watch_is_told(zero, daemon, hook):
     gate = Gate()
     zero.apply(service("n/a"), service("n/b"))
     zero.on_watch("services").run(opens_behind(gate))
@@ -84,7 +85,7 @@ def test_what_was_deleted_between_the_list_and_the_first_watch_is_told(zero, dae
 
 
 def opens_behind(gate):
-    """A watch whose head waits."""
+    """The handler of a watch whose answer waits for the gate."""
     async def answer(exchange):
         await gate.pass_by()
         await exchange.start_stream()
@@ -92,7 +93,7 @@ def opens_behind(gate):
     return answer
 
 
-def test_a_delete_that_the_watch_tells_is_not_undone_by_the_list_beside_it(zero, daemon, hook):
+def test_a_delete_in_the_watch_is_not_undone_by_the_list_beside_it(zero, daemon, hook):
     gate = Gate()
     zero.apply(service("n/a"), service("n/b"))
     old = [zero.get("services", "n/a"), zero.get("services", "n/b")]
@@ -111,7 +112,7 @@ def test_a_delete_that_the_watch_tells_is_not_undone_by_the_list_beside_it(zero,
 
 
 def chatter(obj):
-    """A watch that is never silent for as long as a list would wait for."""
+    """The handler of a watch that is never silent: the list beside it waits for a silence."""
     async def answer(exchange):
         await exchange.start_stream()
         while True:
@@ -138,7 +139,7 @@ def test_a_watch_that_is_never_silent_is_compared_too(zero, daemon, hook):
     assert len(hook.runs()) == 3
 
 
-def test_streams_that_end_before_their_list_lead_to_one(zero, daemon, hook):
+def test_streams_that_end_before_their_list_lead_to_an_ordinary_list(zero, daemon, hook):
     gate = Gate()
     zero.apply(service("n/a"), service("n/b"))
     told = ev("ADDED", zero.get("services", "n/a"))
@@ -170,7 +171,7 @@ def test_a_bookmark_is_a_version_to_go_on_from(zero, daemon, hook):
     assert zero.sequence("services") == ["L(0)", "W(-)", "L(-)", "W(70)"]
 
 
-def test_the_guard_holds_what_the_list_beside_the_watch_finds_gone(zero, daemon, hook):
+def test_the_guard_holds_deletes_that_the_list_beside_the_watch_finds(zero, daemon, hook):
     zero.apply(*[service(f"n/s{i}") for i in range(12)])
     d = daemon(zero, hooks={"h": hook},
                watches={"services": {"resource": "services", "namespaces": ["*"],
@@ -202,7 +203,7 @@ def test_nothing_is_resumed_over_a_restart(zero, daemon, hook):
     assert len(hook.runs()) == 3
 
 
-def test_an_audit_compares_bytes(zero, daemon):
+def test_an_audit_without_versions_compares_the_objects(zero, daemon):
     zero.apply(service("n/a"), service("n/b"))
     d = daemon(zero)
     compared(zero)
@@ -216,7 +217,7 @@ def test_an_audit_compares_bytes(zero, daemon):
 
 
 @pytest.mark.parametrize("asked", [True, False], ids=["discovery", "405"])
-def test_an_api_that_cannot_be_watched_is_told_as_that(api, daemon, hook, asked):
+def test_an_api_that_cannot_be_watched_is_reported(api, daemon, hook, asked):
     api.define("pods.v1beta1.metrics.k8s.io", kind="PodMetrics", verbs=["get", "list"])
     if not asked:
         api.on(path="/apis?", times=None).fail(403)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DESIGN 1.5: the view service_endpoints as hooks, readers and the configuration see it."""
+"""docs/design.md "Views": service_endpoints as hooks, readers and the configuration see it."""
 import json
 import time
 
@@ -22,14 +22,15 @@ def slice_of(key, name, addresses, **more):
 
 
 def used(obj):
-    """Address, port and state of all that the object uses."""
+    """Address, port and state of all endpoints that the object uses."""
     return [f"{use['address']}:{use['port']} {use['state']}"
             for port in obj["ports"] for use in port["use"]]
 
 
 @pytest.fixture
 def viewed(api, daemon):
-    """A daemon with the view `backends` and these hooks, which look at it unless they say more."""
+    """A daemon with the view `backends` and these hooks, whose source is the view unless they have
+    other settings."""
     def make(hooks=None, view=None, **more):
         groups = {name: hook_settings(entry, sources=["backends"]) if not isinstance(entry, dict)
                   else entry for name, entry in (hooks or {}).items()}
@@ -40,7 +41,7 @@ def viewed(api, daemon):
 
 @pytest.fixture
 def one(api, viewed, hook):
-    """Service n/a with one endpoint, which the hook was told."""
+    """A daemon whose hook was told of Service n/a with one endpoint."""
     api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
     d = viewed({"h": hook})
     hook.wait(1)
@@ -103,7 +104,7 @@ def test_a_slice_whose_service_is_unknown_waits_for_it(one, api, hook):
     assert used(hook.wait_what("ADDED", "n/late").event["object"]) == ["10.0.0.9:8080 ready"]
 
 
-def test_a_relist_tells_nothing_that_is_known(one, api, hook):
+def test_a_relist_without_differences_starts_no_run(one, api, hook):
     assert one.ctl("relist", "slices").returncode == 0
     one.control.wait_watch("slices", relists=1, state="watching")
     assert one.ctl("relist", "services").returncode == 0
@@ -124,22 +125,29 @@ def test_hold_empty_keeps_the_last_endpoints_for_so_long(api, viewed, hook):
     assert not empty.event["object"]["held"]
     assert at_least(0.3, d.starts("h")[-1][0] - before)
     d.caught_up(api)
-    for run in hook.runs()[1:-1]:   # none, if nothing ran as long as it was held
+    for run in hook.runs()[1:-1]:   # runs while the endpoints were held, if there were any
         assert run.event["object"]["held"] and used(run.event["object"]) == ["10.0.0.1:8080 ready"]
     assert len(hook.runs()) <= 3 and hook.runs()[-1] is empty
 
 
-def test_hold_empty_lets_go_when_endpoints_come_back(api, viewed, hook):
+@pytest.fixture
+def held(api, viewed, hook):
+    """A daemon whose view holds the one endpoint of n/a, which the server has no more. Its hook was
+    told twice: of the Service, and that the endpoint is held."""
     api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
     d = viewed({"h": hook}, {"hold_empty": "1h"})
     hook.wait(1)
     api.wait_watching("endpointslices")
     api.apply(slice_of("n/a-1", "a", []))
     assert hook.wait(2)[1].event["object"]["held"]
+    return d
+
+
+def test_hold_empty_ends_when_endpoints_come_back(api, held, hook):
     api.apply(slice_of("n/a-1", "a", ["10.0.0.2"]))
     back = hook.wait(3)[2].event["object"]
     assert not back["held"] and used(back) == ["10.0.0.2:8080 ready"]
-    d.caught_up(api)
+    held.caught_up(api)
     assert len(hook.runs()) == 3
 
 
@@ -196,7 +204,8 @@ def test_a_view_is_not_synced_before_both_watches_are(api, viewed, hook, late):
 
 @pytest.mark.parametrize("code, state", [(403, "forbidden"), (404, "backoff")])
 def test_a_view_waits_for_a_watch_that_is_refused_or_missing(api, viewed, new_hook, code, state):
-    """The others go on meanwhile, and it is there as soon as the watch is, all Services at once."""
+    """The other watches go on meanwhile. The view has all Services as soon as the watch is
+    there."""
     api.apply(slice_of("n/a-1", "a", ["10.0.0.1"]))
     rule = api.on_list("endpointslices", times=None).fail(code)
     hook, plain = new_hook(), new_hook()
@@ -216,7 +225,7 @@ def test_a_view_waits_for_a_watch_that_is_refused_or_missing(api, viewed, new_ho
 
 
 def test_a_watch_that_becomes_forbidden_keeps_the_view(api, factory, viewed, hook):
-    """While it has to list anew the view waits, and goes on once that watch is stale."""
+    """While the watch lists anew, the view waits; it goes on once that watch is stale."""
     api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
     d = viewed({"h": hook}, clusters={"prod": {**factory.cluster(api), "stale_after": "300ms"}})
     hook.wait(1)
@@ -256,15 +265,9 @@ def test_endpoints_where_there_are_no_slices(api, viewed, hook):
     assert used(hook.wait(2)[1].event["object"]) == []
 
 
-def test_what_is_held_is_forgotten_by_a_restart(api, viewed, hook):
-    api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]))
-    d = viewed({"h": hook}, {"hold_empty": "1h"})
-    hook.wait(1)
-    api.wait_watching("endpointslices")
-    api.apply(slice_of("n/a-1", "a", []))
-    assert hook.wait(2)[1].event["object"]["held"]
-    d.stop()
-    d.start()
+def test_held_endpoints_are_forgotten_at_a_restart(held, hook):
+    held.stop()
+    held.start()
     after = hook.wait(3)[2].event["object"]
     assert not after["held"] and used(after) == []
 
@@ -279,7 +282,7 @@ def test_a_view_is_stale_when_a_watch_is_and_hooks_hear_of_it(api, factory, view
     d.caught_up(api)
     wait_until(lambda: not d.control.status()["views"]["backends"]["stale"])
     d.control.wait_idle()
-    hook.forget()   # a start that takes long is told to be stale, too
+    hook.forget()   # a slow start counts as stale as well
     api.stop_listening()
     api.drop("rst")
     assert hook.wait(1)[0].what == ("STALE", "backends")
@@ -306,7 +309,7 @@ def test_both_sources_and_a_view_in_one_hook(api, viewed, hook):
     assert sorted(told) == [("backends", "MODIFIED"), ("slices", "MODIFIED")]
 
 
-def test_a_watch_of_a_view_serves_hooks_and_other_views_too(api, daemon, new_hook):
+def test_the_watch_of_a_view_serves_hooks_and_other_views_too(api, daemon, new_hook):
     api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"], node="there"))
     hooks = {name: new_hook() for name in ("backends", "mine", "services", "slices", "twin")}
     daemon(api, watches={**WATCHES, "twin": WATCHES["slices"]}, node_name="here",
@@ -333,7 +336,7 @@ def test_once_waits_for_views(api, viewed, hook):
 
 
 def test_once_waits_for_the_watch_that_is_late(api, viewed, hook):
-    """Each Service once, and never without its endpoints."""
+    """The hook is told of each Service once, and never without its endpoints."""
     api.apply(service("n/a"), slice_of("n/a-1", "a", ["10.0.0.1"]), service("n/b"))
     api.on_list("endpointslices", times=3).fail(404)
     d = viewed({"h": hook}, start=False)
@@ -437,7 +440,7 @@ def test_input_is_what_a_run_would_get(one, hook):
     assert shown["event"]["object"] == hook.runs()[0].event["object"]
 
 
-# ---- What is wrong with a configuration
+# ---- Wrong configurations
 
 PROBLEMS = {
     "type is required": ({"type": None}, "type is required"),

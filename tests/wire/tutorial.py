@@ -6,16 +6,16 @@
 
 Fenced blocks, in their order:
 
-    ```sh               typed into one shell that stands in the checkout at first; status 0 at the end
-    ```sh terminal=2    stays in the foreground of terminal 2; what ran there gets Ctrl-C before
-    ```text, ```json    after sh: what it prints. That block only looks, then: it is typed again until
-                        it shows this; but not with --once, which handles what it shows
+    ```sh               typed into one shell, which begins in the checkout; the status must be 0
+    ```sh terminal=2    runs in the foreground of terminal 2, whose program gets Ctrl-C before
+    ```text, ```json    after sh: its output. Such a block only shows things, so it is typed again
+                        until it shows this; but not with --once, which handles what it shows
     ```text terminal=2  lines that appear there, in this order, among others
-    ```conf             a hooks group: informerd --check finds no fault with it
+    ```conf             a hooks group, which informerd --check must accept
 
 Times, run ids, ports, durations, the number of failures of a key in backoff, and blanks may differ; a
-line `...` stands for any lines.
-The checkout is a stand-in: its build/dev is --build, and `./dev build` only looks whether that is there.
+line `...` stands for any lines. The checkout is a stand-in: its build/dev is --build, and
+`./dev build` only checks that informerd is there.
 """
 import argparse
 import contextlib
@@ -54,12 +54,13 @@ VARIES = [
     (r"\b\d+(\.\d+)?(us|ms|s)\b", "DURATION"),
     (r"(backoff +in +DURATION) +\d+", r"\1 FAILURES"),
 ]
-# What only a slow disk adds.
-SLOW = re.compile(r" warn +the state is not written in time| info +the state is written again")
+# Lines that come on a slow disk only.
+SLOW = re.compile(r" warn +state not written in time| info +state is writable again")
 
 
 class Block:
-    """One fenced block: its language, terminal (0 = the shell), text, and place in the page."""
+    """One fenced block: its language, terminal (0 = the shell), text, and line number in the
+    page."""
 
     def __init__(self, info, lines, number):
         words = info.split()
@@ -82,14 +83,14 @@ def blocks_of(text):
 
 
 def plain(text):
-    """Lines without what varies from run to run."""
+    """The lines of a text, without the parts that vary from run to run."""
     for pattern, word in VARIES:
         text = re.sub(pattern, word, text)
     return [" ".join(line.split()) for line in text.splitlines() if not SLOW.search(line)]
 
 
 def matches(shown, seen):
-    """Do the lines fit those of the page, whose `...` stands for any number?"""
+    """Whether the lines that were seen fit those of the page, where `...` stands for any lines."""
     if not shown:
         return not seen
     if shown[0] == "...":
@@ -107,7 +108,7 @@ class Shell:
             stdout=subprocess.DEVNULL, start_new_session=True)
 
     def type(self, text):
-        """(status, output) of a block."""
+        """Types a block; returns (status, output)."""
         block, output, status = (self.scratch / name for name in ("block", "output", "status"))
         status.unlink(missing_ok=True)
         block.write_text(text)
@@ -138,7 +139,7 @@ class Terminal:
                                             start_new_session=True)
 
     def interrupt(self):
-        """Ctrl-C."""
+        """Types Ctrl-C, and waits for the end of the program."""
         if self.process is None:
             return
         os.killpg(self.process.pid, signal.SIGINT)
@@ -149,7 +150,8 @@ class Terminal:
         return self.output.read_text(errors="replace") if self.output.exists() else ""
 
     def finds(self, line, home):
-        """Goes on behind the next line like this one; False: it is not there yet."""
+        """Looks for the next line like this one, and goes on after it; False: the line has not come
+        yet."""
         seen = plain(self.text().replace(home, HOME))
         for n in range(self.at, len(seen)):
             if seen[n] == line:
@@ -165,7 +167,7 @@ class Terminal:
 
 
 class Tutorial:
-    """A page, and the stand-in for a checkout in which it is followed."""
+    """A page, and a stand-in for a checkout in which its commands run."""
 
     def __init__(self, page, folder, build, write=False):
         self.page, self.build, self.write = page, build, write
@@ -186,7 +188,7 @@ class Tutorial:
         return self.terminals[number]
 
     def follow(self):
-        """Does all that the page says; AssertionError: the page is wrong."""
+        """Does all that the page says. Raises AssertionError if the page is wrong."""
         text = self.page.read_text()
         blocks = blocks_of(text)
         for block, after in zip(blocks, blocks[1:] + [None]):
@@ -200,7 +202,7 @@ class Tutorial:
             self.page.write_text(text)
 
     def do(self, block, after, text):
-        """One block; returns the page's text, which is another one when it is written."""
+        """Does one block; returns the page's text, which has changed if `write` is set."""
         if block.lang == "sh" and block.terminal:
             self.terminal(block.terminal).run(block.text)
         elif block.lang == "sh" and is_output(after):
@@ -220,8 +222,9 @@ class Tutorial:
 
     @contextlib.contextmanager
     def api_stands_still(self):
-        """The changes of a block reach informerd as one burst. The page shows one run for them, which a
-        reader sees whose machine is not held up between two lines."""
+        """Stops the API while a block runs, so that its changes reach informerd as one burst. The
+        page shows one run for them, as readers see it unless their machine pauses between two
+        lines."""
         api = [terminal.process.pid for terminal in self.terminals.values()
                if terminal.process is not None and terminal.is_api]
         for pid in api:
